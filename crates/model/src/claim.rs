@@ -1,0 +1,289 @@
+//! Claims: what must hold, as text a person can read.
+
+use punctual_units::Nanos;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+use std::str::FromStr;
+
+/// A statement about a run that can be judged.
+///
+/// Written `max < 100us`, `p99.99 < 50us`, `P(>100us) < 1e-6 @95%`, `missed = 0`, `missed <= 3 per 1e6`, or by name:
+/// `hard` (none missed), `firm` (at most 3 in 1e6), `soft` (at most 1 in 1000).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Claim {
+    /// What is bounded, and by what.
+    pub quantity: Quantity,
+    /// How sure a pass or fail must be, 0–1.
+    pub confidence: f64,
+}
+
+/// What a claim bounds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Quantity {
+    /// The largest corrected latency observed stays below this.
+    Max(Nanos),
+    /// The quantile `q` (0–1) of the corrected latency stays below `limit`.
+    Quantile {
+        /// 0.9999 for p99.99.
+        q: f64,
+        /// The limit.
+        limit: Nanos,
+    },
+    /// The probability that a release is served later than `limit` stays below `p`.
+    Exceedance {
+        /// The limit.
+        limit: Nanos,
+        /// The probability.
+        p: f64,
+    },
+    /// No release is missed.
+    NoneMissed,
+    /// At most this share of releases is missed.
+    MissedShare(f64),
+}
+
+const USUAL_CONFIDENCE: f64 = 0.95;
+
+/// Why a text is not a claim.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error(
+    "`{text}` is not a claim ({why}): write for example `max < 100us`, `p99.99 < 50us`, `P(>100us) < 1e-6 @95%`, \
+     `missed = 0` or `missed <= 3 per 1e6`"
+)]
+pub struct ClaimError {
+    text: String,
+    why: String,
+}
+
+impl Claim {
+    /// The claim that no release is missed.
+    pub fn none_missed() -> Claim {
+        Claim { quantity: Quantity::NoneMissed, confidence: USUAL_CONFIDENCE }
+    }
+
+    /// The claim that the largest latency stays below `limit`.
+    pub fn max(limit: Nanos) -> Claim {
+        Claim { quantity: Quantity::Max(limit), confidence: USUAL_CONFIDENCE }
+    }
+}
+
+impl FromStr for Claim {
+    type Err = ClaimError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let fail = |why: String| ClaimError { text: text.trim().into(), why };
+        let (body, confidence) = match text.rsplit_once('@') {
+            Some((body, c)) => (body, confidence(c).map_err(fail)?),
+            None => (text, USUAL_CONFIDENCE),
+        };
+        let body: String = body.chars().filter(|c| !c.is_whitespace()).collect();
+        let quantity = match body.as_str() {
+            "hard" => Quantity::NoneMissed,
+            "firm" => Quantity::MissedShare(3e-6),
+            "soft" => Quantity::MissedShare(1e-3),
+            body => quantity(body).map_err(fail)?,
+        };
+        Ok(Claim { quantity, confidence })
+    }
+}
+
+fn confidence(text: &str) -> Result<f64, String> {
+    let number = text.trim().strip_suffix('%').ok_or("the confidence is written @95%")?;
+    match number.trim().parse::<f64>() {
+        Ok(c) if (50.0..100.0).contains(&c) => Ok(c / 100.0),
+        _ => Err("the confidence must be at least 50 % and below 100 %".into()),
+    }
+}
+
+fn quantity(body: &str) -> Result<Quantity, String> {
+    let at = body.find(['<', '=', '≤'].as_slice()).filter(|_| !body.starts_with("P(")).or_else(|| {
+        // In P(>100us)<1e-6 the comparison comes after the bracket.
+        let close = body.find(')')?;
+        body[close..].find(['<', '=', '≤'].as_slice()).map(|i| close + i)
+    });
+    let at = at.ok_or("there is no comparison in it")?;
+    let (left, right) = body.split_at(at);
+    let (equal, right) = match right {
+        r if r.starts_with("<=") => (true, &r[2..]),
+        r if r.starts_with('≤') => (true, &r['≤'.len_utf8()..]),
+        r if r.starts_with('=') => (true, r[1..].trim_start_matches('=')),
+        r => (false, &r[1..]),
+    };
+    if left.eq_ignore_ascii_case("missed") {
+        return missed(right, equal);
+    }
+    if left.eq_ignore_ascii_case("max") {
+        return Ok(Quantity::Max(limit(right)?));
+    }
+    if let Some(inner) = left.strip_prefix("P(>").or_else(|| left.strip_prefix("p(>")) {
+        let inner = inner.strip_suffix(')').ok_or("the bracket is not closed")?;
+        return Ok(Quantity::Exceedance { limit: limit(inner)?, p: probability(right)? });
+    }
+    if let Some(percent) = left.strip_prefix(['p', 'P']) {
+        let percent: f64 = percent.parse().map_err(|_| format!("`{left}` is no quantile"))?;
+        if !(percent > 0.0 && percent < 100.0) {
+            return Err("a quantile lies between p0 and p100".into());
+        }
+        return Ok(Quantity::Quantile { q: percent / 100.0, limit: limit(right)? });
+    }
+    Err(format!("`{left}` is unknown"))
+}
+
+fn missed(right: &str, equal: bool) -> Result<Quantity, String> {
+    let (count, per) = right.split_once("per").unwrap_or((right, "1"));
+    let number = |t: &str| t.parse::<f64>().ok().filter(|x| x.is_finite() && *x >= 0.0);
+    let (count, per) = (number(count).ok_or("how many?")?, number(per).filter(|p| *p >= 1.0).ok_or("per how many?")?);
+    match (count, per, equal) {
+        (0.0, _, true) => Ok(Quantity::NoneMissed),
+        (c, 1.0, _) if c >= 1.0 => Err("say of how many: `missed <= 3 per 1e6`".into()),
+        (c, p, _) if c > 0.0 && c < p => Ok(Quantity::MissedShare(c / p)),
+        _ => Err("the share must lie between 0 and 1".into()),
+    }
+}
+
+fn limit(text: &str) -> Result<Nanos, String> {
+    match text.parse::<Nanos>() {
+        Ok(Nanos(0)) => Err("no wakeup takes no time".into()),
+        Ok(limit) => Ok(limit),
+        Err(e) => Err(e.to_string()),
+    }
+}
+
+fn probability(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(p) if p > 0.0 && p < 1.0 => Ok(p),
+        _ => Err("a probability lies between 0 and 1, for example 1e-6".into()),
+    }
+}
+
+/// A duration in the shortest exact unit, so that it reads back as the same number.
+fn exact(n: Nanos) -> String {
+    for (size, unit) in [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")] {
+        if n.0 >= size && n.0.is_multiple_of(size) {
+            return format!("{}{unit}", n.0 / size);
+        }
+    }
+    format!("{}ns", n.0)
+}
+
+impl fmt::Display for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.quantity {
+            Quantity::Max(limit) => write!(f, "max < {}", exact(limit))?,
+            Quantity::Quantile { q, limit } => {
+                // Twelve digits hide the rounding of q = percent / 100.
+                let percent = format!("{:.10}", q * 100.0);
+                let percent = percent.trim_end_matches('0').trim_end_matches('.');
+                write!(f, "p{percent} < {}", exact(limit))?;
+            }
+            Quantity::Exceedance { limit, p } => write!(f, "P(>{}) < {p:e}", exact(limit))?,
+            Quantity::NoneMissed => write!(f, "missed = 0")?,
+            Quantity::MissedShare(share) => write!(f, "missed <= {} per 1e6", round_share(share * 1e6))?,
+        }
+        match self.quantity {
+            Quantity::Max(_) | Quantity::NoneMissed if self.confidence == USUAL_CONFIDENCE => Ok(()),
+            _ => write!(f, " @{}%", round_share(self.confidence * 100.0)),
+        }
+    }
+}
+
+fn round_share(x: f64) -> f64 {
+    let scale = 10f64.powi(9 - x.abs().log10().ceil() as i32);
+    (x * scale).round() / scale
+}
+
+impl Serialize for Claim {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Claim {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        String::deserialize(d)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn reads_the_contracts_forms() {
+        let claim = |s: &str| s.parse::<Claim>().unwrap();
+        assert_eq!(claim("max < 100us").quantity, Quantity::Max(Nanos::from_micros(100)));
+        assert_eq!(claim("max<=10s").quantity, Quantity::Max(Nanos::from_secs(10)));
+        assert_eq!(claim("missed = 0"), Claim::none_missed());
+        assert_eq!(claim("hard"), Claim::none_missed());
+        assert_eq!(claim("firm").quantity, claim("missed ≤ 3 per 1e6").quantity);
+        let p = claim("P(>100us) < 1e-6 @99%");
+        assert_eq!(p.quantity, Quantity::Exceedance { limit: Nanos::from_micros(100), p: 1e-6 });
+        assert_eq!(p.confidence, 0.99);
+        match claim("p99.99 < 50us").quantity {
+            Quantity::Quantile { q, limit } => {
+                assert!((q - 0.9999).abs() < 1e-12);
+                assert_eq!(limit, Nanos::from_micros(50));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        for bad in [
+            "",
+            "max",
+            "max < 100",
+            "max < 0us",
+            "p101 < 1us",
+            "p0 < 1us",
+            "P(>1us < 2",
+            "P(>1us) < 2",
+            "mean < 1us",
+            "missed = 3",
+            "missed < 0",
+            "p99 < 1us @5",
+            "p99 < 1us @100%",
+            "max > 3us",
+            "@",
+            "P(",
+            ")<",
+        ] {
+            let error = bad.parse::<Claim>().expect_err(bad).to_string();
+            assert!(error.contains("max < 100us"), "{error}");
+        }
+    }
+
+    #[test]
+    fn reads_back_what_it_writes() {
+        for text in [
+            "max < 100us",
+            "p99.99 < 50us @95%",
+            "P(>100us) < 1e-6 @95%",
+            "missed = 0",
+            "missed <= 3 per 1e6 @95%",
+            "P(>1s) < 1e-12 @99.9%",
+            "max < 1500ns",
+            "missed <= 1000 per 1e6 @95%",
+        ] {
+            let claim: Claim = text.parse().unwrap();
+            assert_eq!(claim.to_string(), text);
+            assert_eq!(claim.to_string().parse::<Claim>().unwrap().to_string(), text);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_answered(text in "\\PC*") {
+            let _ = text.parse::<Claim>();
+        }
+
+        #[test]
+        fn nearly_claims_are_answered(text in "(max|p[0-9.]{0,4}|P\\(>[0-9a-z]{0,4}\\)|missed)[<=≤]{0,2}[0-9.e a-z-]{0,8}(@[0-9]{0,3}%?)?") {
+            if let Ok(claim) = text.parse::<Claim>() {
+                prop_assert!(claim.to_string().parse::<Claim>().is_ok(), "{claim}");
+            }
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! What a run is made of: plain types, no input or output, no clock.
+//!
+//! [`Run`] is `run.json`; a [`Recording`] is a whole run directory in memory, and what judging, explaining and
+//! reporting work on: live, recorded and imported runs take the same path. All lengths and points in time are
+//! nanoseconds; `mono_ns` is CLOCK_MONOTONIC of the measured machine.
+//!
+//! Architecture invariant: nothing here reads or writes a file, and no type has a default that could pass for a
+//! measured value: what is not known is `None`.
+
+#![forbid(unsafe_code)]
+
+mod claim;
+mod event;
+mod finding;
+mod load;
+mod run;
+mod verdict;
+
+pub use claim::{Claim, ClaimError, Quantity};
+pub use event::{ContextSample, CpuContext, Event, Reading, WindowMax};
+pub use finding::{Evidence, Finding, Severity, State};
+pub use load::{LoadReport, Proof, Rate};
+pub use run::{
+    Alignment, CpuResult, Distribution, EndedBy, Kind, MachineFacts, OwnCost, Phase, Problem, ProblemKind, Recording,
+    Run, Scratch, Settings, Stamp, Suspicion, SuspicionClass, Tool, Worst,
+};
+pub use verdict::{CellId, CellJudgement, ClusterNote, Coverage, Judged, Needed, Outcome, Verdict};

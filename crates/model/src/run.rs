@@ -1,0 +1,397 @@
+//! A run, its phases and the machine it ran on.
+
+use crate::{Claim, Event, LoadReport};
+use punctual_units::{CpuId, CpuList, Histogram, Nanos, Scheduling};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// `run.json`: everything about a run but its samples.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// `punctual.run/1`; readers accept any newer minor version and refuse a newer major one.
+    pub schema: String,
+    /// `major.minor`, for example `1.0`.
+    pub schema_version: String,
+    /// Who wrote it.
+    pub tool: Tool,
+    /// What was measured.
+    pub kind: Kind,
+    /// Did every phase run to its planned end?
+    pub complete: bool,
+    /// How it ended; `None` while it runs (or where it was killed before it could say).
+    pub ended_by: Option<EndedBy>,
+    /// When it began.
+    pub started: Stamp,
+    /// When it ended.
+    pub ended: Option<Stamp>,
+    /// The machine's name, as the user may show it.
+    pub host: String,
+    /// The command line.
+    pub command: Vec<String>,
+    /// What was asked for.
+    pub settings: Settings,
+    /// What it ran on.
+    pub machine: MachineFacts,
+    /// In the order they ran.
+    pub phases: Vec<Phase>,
+    /// What makes every phase inconclusive, however it came out (a phase's own are in the phase).
+    pub problems: Vec<Problem>,
+    /// What the reader should know but what decides nothing: a fallback taken, a setting left alone.
+    pub notes: Vec<String>,
+    /// What measuring itself cost.
+    pub cost: Option<OwnCost>,
+}
+
+/// Name and version of the program that wrote a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tool {
+    /// `punctual`, or the tool an imported file came from.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// What a run measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Wakeup latency.
+    Latency,
+    /// Read from another tool's file.
+    Imported,
+}
+
+/// One instant on three clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stamp {
+    /// CLOCK_MONOTONIC.
+    pub mono_ns: u64,
+    /// CLOCK_BOOTTIME: differs from the former by the time suspended.
+    pub boot_ns: u64,
+    /// CLOCK_REALTIME, nanoseconds since 1970: may step.
+    pub real_ns: u64,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "how", rename_all = "snake_case")]
+pub enum EndedBy {
+    /// As planned.
+    Duration,
+    /// By a signal; results up to then are complete.
+    Signal {
+        /// Its number.
+        number: i32,
+        /// For example `SIGINT`.
+        name: String,
+    },
+    /// By an error.
+    Error {
+        /// What failed.
+        text: String,
+    },
+    /// The reader found no end: killed, or power was cut.
+    Killed,
+}
+
+/// What the user asked for, with every default filled in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// Measuring clock and way of sleeping: `CLOCK_MONOTONIC, clock_nanosleep absolute`.
+    pub clock: String,
+    /// Policy and priority asked for.
+    pub scheduling: Scheduling,
+    /// Did the user name policy or priority (then a refusal is an error), or is it the default (then it falls back)?
+    pub scheduling_explicit: bool,
+    /// Period of every measuring thread.
+    pub period_ns: Nanos,
+    /// The CPUs measured.
+    pub cpus: CpuList,
+    /// How the threads' releases lie to each other.
+    pub alignment: Alignment,
+    /// Total measuring time over all phases, without warm-up.
+    pub duration_ns: Nanos,
+    /// Time run but not recorded at the start of each phase.
+    pub warmup_ns: Nanos,
+    /// One phase each, in this order.
+    pub loads: Vec<String>,
+    /// Exit-latency limit held in /dev/cpu_dma_latency while measuring, µs; `None`: left alone.
+    pub cpu_dma_latency_us: Option<i32>,
+    /// Was the machine's context sampled?
+    pub context: bool,
+    /// How many worst wakeups are kept per phase and CPU.
+    pub worst_kept: usize,
+    /// The deadline a wakeup must meet, where one was given.
+    pub deadline_ns: Option<Nanos>,
+    /// What was claimed.
+    pub claims: Vec<Claim>,
+}
+
+/// How the releases of the threads on several CPUs lie to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Alignment {
+    /// All at the same instant.
+    Aligned,
+    /// Evenly spread over one period.
+    Staggered,
+}
+
+/// One stretch of measuring under one load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Phase {
+    /// Unique in the run and usable as a folder name: `1-idle`, `2-cpu`.
+    pub id: String,
+    /// The load: `idle`, `cpu`, `cmd:make -j4`, …
+    pub load: String,
+    /// CLOCK_MONOTONIC of the first recorded release.
+    pub start_mono_ns: u64,
+    /// CLOCK_MONOTONIC after which nothing was recorded; `None` while it runs.
+    pub end_mono_ns: Option<u64>,
+    /// Planned recording time.
+    pub planned_ns: Nanos,
+    /// One entry a measured CPU.
+    pub cpus: Vec<CpuResult>,
+    /// What the load did; `None` for idle.
+    pub load_report: Option<LoadReport>,
+    /// What makes this phase inconclusive.
+    pub problems: Vec<Problem>,
+}
+
+/// The totals of one measuring thread in one phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CpuResult {
+    /// Where it ran.
+    pub cpu: CpuId,
+    /// Its thread id.
+    pub tid: i32,
+    /// Policy and priority read back from the kernel.
+    pub got: Scheduling,
+    /// Periods released; always `ran + skipped`.
+    pub released: u64,
+    /// Periods in which the thread woke.
+    pub ran: u64,
+    /// Periods that passed while it was late for an earlier one.
+    pub skipped: u64,
+    /// Exact smallest wakeup latency of the periods that ran.
+    pub min_ns: Option<u64>,
+    /// Exact largest.
+    pub max_ns: Option<u64>,
+    /// Exact mean.
+    pub mean_ns: Option<f64>,
+    /// Page faults (minor and major) of the thread while recording; `None` where it could not be read.
+    pub page_faults: Option<u64>,
+    /// Times the thread was preempted while recording.
+    pub involuntary_switches: Option<u64>,
+    /// Time it was runnable but not running (schedstat), ns.
+    pub run_delay_ns: Option<u64>,
+}
+
+/// Something that makes a result inconclusive: it can never pass.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// For programs.
+    pub kind: ProblemKind,
+    /// For people: what happened, and what to do.
+    pub text: String,
+}
+
+/// Kinds of [`Problem`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProblemKind {
+    /// The load did not run, or did not prove that it ran.
+    LoadDidNotRun,
+    /// Policy, priority, affinity or memory lock read back differ from what was asked.
+    NotAsAsked,
+    /// Real-time scheduling was refused; an ordinary thread was measured.
+    NoRealTime,
+    /// A measured CPU went offline, or the thread was moved off it.
+    CpuLost,
+    /// The machine throttled or ran under voltage.
+    Throttled,
+    /// The machine was suspended.
+    Suspended,
+    /// The phase ended early (signal, kill, error).
+    Interrupted,
+    /// The measuring thread took page faults while recording.
+    PageFaults,
+    /// Samples could not be written.
+    Storage,
+}
+
+/// One of the worst wakeups, exact; a line of `worst.jsonl`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Worst {
+    /// Phase id.
+    pub phase: String,
+    /// Where.
+    pub cpu: CpuId,
+    /// CLOCK_MONOTONIC at which it should have woken.
+    pub release_mono_ns: u64,
+    /// How much later it did.
+    pub latency_ns: u64,
+    /// Which period of the phase it was, counting from 0.
+    pub cycle: u64,
+    /// Periods skipped because of it.
+    pub skipped: u64,
+    /// Byte offset of the trace that covers it, where one was recorded.
+    pub trace_offset: Option<u64>,
+    /// What the counters say about its cause, the likeliest first.
+    pub suspicions: Vec<Suspicion>,
+}
+
+/// What the counters say about one late wakeup. A hint: the counters know the second, not the instant.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Suspicion {
+    /// For programs.
+    pub class: SuspicionClass,
+    /// For people, with the figures.
+    pub text: String,
+}
+
+/// What may have been the cause, as far as counters can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SuspicionClass {
+    /// The thread was runnable and another held the CPU.
+    OtherTask,
+    /// The hypervisor ran something else.
+    Steal,
+    /// A burst of one interrupt.
+    Irq,
+    /// A burst of softirq work.
+    Softirq,
+    /// The thread was moved between CPUs.
+    Migration,
+    /// The thread took a page fault.
+    PageFault,
+    /// The processor throttled.
+    Throttling,
+    /// The frequency changed.
+    FrequencyStep,
+    /// The firmware took the CPU (System Management Interrupt).
+    Smi,
+    /// The wakeup itself came late although nothing ran instead: interrupts off, idle exit, firmware.
+    LateWakeup,
+    /// The counters show nothing unusual.
+    Unknown,
+}
+
+/// Raw wakeups and the skipped periods they caused, kept apart.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Distribution {
+    /// One sample a period that ran.
+    pub raw: Histogram,
+    /// One sample a skipped period: how late the thread was for it when it came back.
+    pub skipped: Histogram,
+}
+
+impl Distribution {
+    /// Every released period scored: raw plus skipped. Corrects coordinated omission.
+    pub fn corrected(&self) -> Histogram {
+        let mut all = self.raw.clone();
+        all.merge(&self.skipped);
+        all
+    }
+}
+
+/// The machine in a few lines; the files behind it are in `machine/`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MachineFacts {
+    /// `uname -r`.
+    pub kernel_release: Option<String>,
+    /// `uname -v`.
+    pub kernel_version: Option<String>,
+    /// `uname -m`.
+    pub architecture: Option<String>,
+    /// Is the kernel fully preemptible?
+    pub preempt_rt: Option<bool>,
+    /// The active preemption mode: `none`, `voluntary`, `full`, `lazy`, `rt`.
+    pub preemption: Option<String>,
+    /// Board name (device tree or DMI).
+    pub board: Option<String>,
+    /// Processor.
+    pub cpu_model: Option<String>,
+    /// CPUs online.
+    pub cpus_online: Option<CpuList>,
+    /// CPUs taken from the scheduler at boot.
+    pub cpus_isolated: Option<CpuList>,
+    /// Are two threads of one core in use?
+    pub smt_active: Option<bool>,
+    /// Frequency governor by policy, for example `performance`.
+    pub governors: Option<Vec<String>>,
+    /// The clocksource in use.
+    pub clocksource: Option<String>,
+    /// Hypervisor, or `none`.
+    pub virtualisation: Option<String>,
+    /// Kernel command line, scrubbed.
+    pub cmdline: Option<String>,
+    /// Memory, bytes.
+    pub memory_bytes: Option<u64>,
+    /// The RT throttling settings: `950000/1000000 µs`.
+    pub rt_throttling: Option<String>,
+    /// Cost of one clock read, ns.
+    pub clock_read_ns: Option<f64>,
+    /// Distribution name.
+    pub os: Option<String>,
+}
+
+/// What measuring itself cost the machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OwnCost {
+    /// User instructions or nothing: CPU time of the measuring threads, ns.
+    pub measuring_cpu_ns: Option<u64>,
+    /// Wakeups of the context thread.
+    pub context_wakeups: u64,
+    /// CPU time of the context thread, ns.
+    pub context_cpu_ns: Option<u64>,
+    /// CPU the context thread was kept to: `housekeeping CPU 3`, or `shared with the measured CPUs`.
+    pub context_cpus: String,
+    /// Largest resident memory, bytes.
+    pub rss_bytes: Option<u64>,
+    /// Locked memory, bytes.
+    pub locked_bytes: Option<u64>,
+    /// From process start to the first recorded release, ns (without warm-up).
+    pub start_to_first_sample_ns: Option<u64>,
+}
+
+/// Space the tool may use for scratch files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Scratch {
+    /// Folder of the scratch file.
+    pub folder: String,
+    /// Size of the file, bytes.
+    pub file_bytes: u64,
+    /// Total bytes that may be written.
+    pub write_cap_bytes: u64,
+}
+
+/// A whole run directory in memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recording {
+    /// `run.json`.
+    pub run: Run,
+    /// `hist/<phase>/<cpu>.json`.
+    pub distributions: BTreeMap<(String, CpuId), Distribution>,
+    /// `worst.jsonl`, the worst first.
+    pub worst: Vec<Worst>,
+    /// `events.jsonl`, in order of time.
+    pub events: Vec<Event>,
+    /// The audit's findings, where one was made.
+    pub findings: Vec<crate::Finding>,
+    /// What was wrong with the files themselves: a torn tail dropped, a checksum that fails.
+    pub damage: Vec<String>,
+}
+
+impl Recording {
+    /// The distribution of one phase on one CPU.
+    pub fn distribution(&self, phase: &str, cpu: CpuId) -> Option<&Distribution> {
+        self.distributions.get(&(phase.to_owned(), cpu))
+    }
+
+    /// The kept worst wakeups of one phase on one CPU, the worst first.
+    pub fn worst_of<'a>(&'a self, phase: &'a str, cpu: CpuId) -> impl Iterator<Item = &'a Worst> {
+        self.worst.iter().filter(move |w| w.phase == phase && w.cpu == cpu)
+    }
+}

@@ -1,0 +1,174 @@
+//! CPU numbers and lists of them, as the kernel writes them.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+/// The number of a logical CPU, as in `/sys/devices/system/cpu/cpuN`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CpuId(pub u32);
+
+impl fmt::Display for CpuId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// A set of CPUs. Read and written as the kernel's cpulist (`0-3,8`, also `0-15:2/4`): see
+/// Documentation/admin-guide/kernel-parameters.rst, "cpu lists".
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct CpuList(BTreeSet<CpuId>);
+
+/// Linux allows 8192 CPUs at most (CONFIG_NR_CPUS range in arch/x86/Kconfig); more is a typing error.
+const MOST_CPUS: u32 = 8192;
+
+impl CpuList {
+    /// No CPU.
+    pub fn new() -> CpuList {
+        CpuList::default()
+    }
+
+    /// Is this CPU in the list?
+    pub fn contains(&self, cpu: CpuId) -> bool {
+        self.0.contains(&cpu)
+    }
+
+    /// In rising order.
+    pub fn iter(&self) -> impl Iterator<Item = CpuId> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// None at all?
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds one.
+    pub fn insert(&mut self, cpu: CpuId) {
+        self.0.insert(cpu);
+    }
+
+    /// Those in `self` that are not in `other`.
+    pub fn minus(&self, other: &CpuList) -> CpuList {
+        CpuList(self.0.difference(&other.0).copied().collect())
+    }
+
+    /// Those in both.
+    pub fn and(&self, other: &CpuList) -> CpuList {
+        CpuList(self.0.intersection(&other.0).copied().collect())
+    }
+}
+
+impl FromIterator<CpuId> for CpuList {
+    fn from_iter<T: IntoIterator<Item = CpuId>>(iter: T) -> Self {
+        CpuList(iter.into_iter().collect())
+    }
+}
+
+impl fmt::Display for CpuList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cpus: Vec<u32> = self.0.iter().map(|c| c.0).collect();
+        for (i, run) in cpus.chunk_by(|a, b| a + 1 == *b).enumerate() {
+            let comma = if i == 0 { "" } else { "," };
+            match run {
+                [one] => write!(f, "{comma}{one}")?,
+                [first, .., last] => write!(f, "{comma}{first}-{last}")?,
+                [] => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why a text is not a CPU list.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not a CPU list ({why}): write for example 0-3,8")]
+pub struct CpuListError {
+    text: String,
+    why: &'static str,
+}
+
+impl FromStr for CpuList {
+    type Err = CpuListError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let fail = |why| CpuListError { text: text.trim().into(), why };
+        let mut cpus = BTreeSet::new();
+        if text.trim().is_empty() {
+            return Ok(CpuList(cpus));
+        }
+        for part in text.trim().split(',') {
+            let (range, stride) = part.split_once(':').map_or((part, None), |(r, s)| (r, Some(s)));
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            let number = |s: &str| s.trim().parse::<u32>().map_err(|_| fail("not a number"));
+            let (first, last) = (number(first)?, number(last)?);
+            let (used, group) = match stride {
+                None => (1, 1),
+                Some(s) => {
+                    let (used, group) = s.split_once('/').ok_or_else(|| fail("a stride is written used/group"))?;
+                    (number(used)?, number(group)?)
+                }
+            };
+            if last < first {
+                return Err(fail("the range runs backwards"));
+            }
+            if last >= MOST_CPUS {
+                return Err(fail("no Linux machine has more than 8192 CPUs"));
+            }
+            if used == 0 || group == 0 || used > group {
+                return Err(fail("the stride is impossible"));
+            }
+            cpus.extend((first..=last).filter(|c| (c - first) % group < used).map(CpuId));
+        }
+        Ok(CpuList(cpus))
+    }
+}
+
+impl Serialize for CpuList {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for CpuList {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        String::deserialize(d)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn reads_the_kernels_lists() {
+        let list = |s: &str| s.parse::<CpuList>().unwrap().iter().map(|c| c.0).collect::<Vec<_>>();
+        assert_eq!(list("0-3,8\n"), [0, 1, 2, 3, 8]);
+        assert_eq!(list("0-10:2/4"), [0, 1, 4, 5, 8, 9]);
+        assert_eq!(list(""), Vec::<u32>::new());
+        for bad in ["a", "3-1", "0-99999999", "1,,2", "0-4:0/2", "0-4:2", "-1"] {
+            assert!(bad.parse::<CpuList>().is_err(), "{bad}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn text_and_set_agree(cpus in proptest::collection::btree_set(0u32..300, 0..40)) {
+            let list: CpuList = cpus.iter().copied().map(CpuId).collect();
+            prop_assert_eq!(list.to_string().parse::<CpuList>().unwrap(), list);
+        }
+
+        #[test]
+        fn any_text_is_answered(text in "[0-9,:/ -]*") {
+            let _ = text.parse::<CpuList>();
+        }
+    }
+}

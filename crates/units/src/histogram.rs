@@ -1,0 +1,299 @@
+//! A log-linear histogram of nanoseconds over the whole 64-bit range, of fixed size.
+//!
+//! Values below 256 ns have a bin of their own; above, every octave is cut into 128 equal bins, so a bin is at
+//! most 1/128 = 0.78 % wide. 7,424 bins (58 KiB) hold everything from 1 ns to 584 years: nothing overflows and
+//! nothing is lost. The idea is Gil Tene's HdrHistogram.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+const SUB_BITS: u32 = 7;
+const LINEAR: u64 = 1 << (SUB_BITS + 1);
+
+/// How many bins there are.
+pub const BINS: usize = LINEAR as usize + (64 - SUB_BITS as usize - 1) * (1 << SUB_BITS);
+
+/// The bin that holds `ns`; always below [`BINS`].
+#[inline(always)]
+pub const fn bin_index(ns: u64) -> usize {
+    // For ns < 256 the shift is 0 and the index the value itself; above, each octave adds 128.
+    let shift = (63 - SUB_BITS).saturating_sub((ns | 1).leading_zeros());
+    ((shift as u64) << SUB_BITS) as usize + (ns >> shift) as usize
+}
+
+/// The smallest value of bin `index`.
+pub const fn bin_low(index: usize) -> u64 {
+    if index < LINEAR as usize {
+        return index as u64;
+    }
+    let shift = (index >> SUB_BITS) as u32 - 1;
+    ((index & ((1 << SUB_BITS) - 1)) as u64 + (1 << SUB_BITS)) << shift
+}
+
+/// The largest value of bin `index` (inclusive).
+pub const fn bin_high(index: usize) -> u64 {
+    if index + 1 >= BINS { u64::MAX } else { bin_low(index + 1) - 1 }
+}
+
+/// One bin that is not empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bin {
+    /// Smallest value that falls in it, ns.
+    pub low: u64,
+    /// Largest value that falls in it, ns (inclusive).
+    pub high: u64,
+    /// How many samples it holds.
+    pub count: u64,
+}
+
+/// Counts by bin, with exact minimum, maximum, sum and number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Histogram {
+    bins: Vec<u64>,
+    count: u64,
+    sum: u128,
+    min: u64,
+    max: u64,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Histogram::new()
+    }
+}
+
+impl Histogram {
+    /// An empty one.
+    pub fn new() -> Histogram {
+        Histogram { bins: vec![0; BINS], count: 0, sum: 0, min: u64::MAX, max: 0 }
+    }
+
+    /// From counts by bin as the sampling loop keeps them, with its exact extremes.
+    ///
+    /// `min` and `max` are moved into the outermost filled bins where they contradict them (a reader may see a count
+    /// before the extreme that belongs to it).
+    pub fn from_bins(bins: Vec<u64>, min: u64, max: u64, sum: u128) -> Histogram {
+        let mut bins = bins;
+        bins.resize(BINS, 0);
+        let count = bins.iter().sum();
+        let first = bins.iter().position(|&c| c > 0);
+        let last = bins.iter().rposition(|&c| c > 0);
+        let (min, max) = match (first, last) {
+            (Some(first), Some(last)) => {
+                (min.clamp(bin_low(first), bin_high(first)), max.clamp(bin_low(last), bin_high(last)))
+            }
+            _ => (u64::MAX, 0),
+        };
+        Histogram { bins, count, sum, min, max }
+    }
+
+    /// Adds one sample.
+    pub fn record(&mut self, ns: u64) {
+        self.record_n(ns, 1);
+    }
+
+    /// Adds `n` samples of the same value.
+    pub fn record_n(&mut self, ns: u64, n: u64) {
+        if n == 0 {
+            return;
+        }
+        self.bins[bin_index(ns)] += n;
+        self.count += n;
+        self.sum += u128::from(ns) * u128::from(n);
+        self.min = self.min.min(ns);
+        self.max = self.max.max(ns);
+    }
+
+    /// Adds all samples of another histogram.
+    pub fn merge(&mut self, other: &Histogram) {
+        for (mine, theirs) in self.bins.iter_mut().zip(&other.bins) {
+            *mine += theirs;
+        }
+        self.count += other.count;
+        self.sum += other.sum;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
+    /// Number of samples.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// No sample yet?
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Exact smallest sample, ns.
+    pub fn min(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.min)
+    }
+
+    /// Exact largest sample, ns.
+    pub fn max(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.max)
+    }
+
+    /// Exact sum of all samples, ns.
+    pub fn sum(&self) -> u128 {
+        self.sum
+    }
+
+    /// Exact mean, ns.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+    }
+
+    /// The bins that hold something, in rising order.
+    pub fn bins(&self) -> impl DoubleEndedIterator<Item = Bin> + '_ {
+        self.bins.iter().enumerate().filter(|&(_, &count)| count > 0).map(|(i, &count)| Bin {
+            low: bin_low(i),
+            high: bin_high(i),
+            count,
+        })
+    }
+
+    /// The value of the sample with this rank (1 = smallest), as the upper edge of its bin but never above the exact
+    /// maximum; `None` where the rank is 0 or above the number of samples.
+    pub fn value_at_rank(&self, rank: u64) -> Option<u64> {
+        if rank == 0 || rank > self.count {
+            return None;
+        }
+        let mut seen = 0;
+        for bin in self.bins() {
+            seen += bin.count;
+            if seen >= rank {
+                return Some(bin.high.min(self.max));
+            }
+        }
+        None
+    }
+
+    /// The `q` quantile (0–1) by the nearest rank ⌈q·n⌉, not interpolated.
+    pub fn quantile(&self, q: f64) -> Option<u64> {
+        let rank = (q * self.count as f64).ceil() as u64;
+        self.value_at_rank(rank.clamp(1, self.count.max(1)))
+    }
+
+    /// How many samples lie above `limit`: at least the first, at most the second number. They differ only by the
+    /// bin that `limit` cuts.
+    pub fn above(&self, limit: u64) -> (u64, u64) {
+        let cut = bin_index(limit);
+        let surely: u64 = self.bins[cut + 1..].iter().sum();
+        if self.count == 0 || self.max <= limit {
+            return (0, 0);
+        }
+        let within = if bin_high(cut) == limit || self.min > limit { 0 } else { self.bins[cut] };
+        if self.min > limit {
+            return (self.count, self.count);
+        }
+        // The maximum itself is known exactly: if it lies in the cut bin, one sample is surely above.
+        let known = u64::from(within > 0 && bin_index(self.max) == cut);
+        (surely + known, surely + within)
+    }
+}
+
+/// On disk: `{count, min_ns, max_ns, sum_ns, bins: [[low_ns, width_ns, count], …]}`, empty bins left out.
+#[derive(Serialize, Deserialize)]
+struct OnDisk {
+    count: u64,
+    min_ns: Option<u64>,
+    max_ns: Option<u64>,
+    sum_ns: u64,
+    bins: Vec<(u64, u64, u64)>,
+}
+
+impl Serialize for Histogram {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        OnDisk {
+            count: self.count,
+            min_ns: self.min(),
+            max_ns: self.max(),
+            sum_ns: u64::try_from(self.sum).unwrap_or(u64::MAX),
+            bins: self.bins().map(|b| (b.low, (b.high - b.low).saturating_add(1), b.count)).collect(),
+        }
+        .serialize(s)
+    }
+}
+
+impl<'de> Deserialize<'de> for Histogram {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let disk = OnDisk::deserialize(d)?;
+        let mut bins = vec![0u64; BINS];
+        let mut total = 0u64;
+        for (low, _, count) in &disk.bins {
+            let bin = &mut bins[bin_index(*low)];
+            *bin = bin.checked_add(*count).ok_or_else(|| serde::de::Error::custom("a bin overflows"))?;
+            total = total.checked_add(*count).ok_or_else(|| serde::de::Error::custom("the bins overflow"))?;
+        }
+        if total != disk.count {
+            return Err(serde::de::Error::custom(format!(
+                "the bins hold {total} samples, `count` says {}",
+                disk.count
+            )));
+        }
+        Ok(Histogram::from_bins(bins, disk.min_ns.unwrap_or(u64::MAX), disk.max_ns.unwrap_or(0), disk.sum_ns.into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn bins_cover_the_whole_range_without_gap() {
+        for i in 0..BINS {
+            assert_eq!(bin_index(bin_low(i)), i);
+            assert_eq!(bin_index(bin_high(i)), i);
+            if i > 0 {
+                assert_eq!(bin_high(i - 1) + 1, bin_low(i));
+            }
+        }
+        assert_eq!(bin_index(u64::MAX), BINS - 1);
+    }
+
+    #[test]
+    fn an_empty_histogram_knows_nothing() {
+        let h = Histogram::new();
+        assert_eq!((h.min(), h.max(), h.quantile(0.5), h.above(0)), (None, None, None, (0, 0)));
+    }
+
+    proptest! {
+        #[test]
+        fn a_bin_is_less_than_one_percent_wide(ns in 256u64..) {
+            let i = bin_index(ns);
+            prop_assert!(bin_low(i) <= ns && ns <= bin_high(i));
+            prop_assert!((bin_high(i) - bin_low(i)) as f64 <= 0.01 * bin_low(i) as f64);
+        }
+
+        #[test]
+        fn what_lies_above_a_limit_is_bracketed(values in proptest::collection::vec(0u64..100_000, 1..200), limit in 0u64..110_000) {
+            let mut h = Histogram::new();
+            values.iter().for_each(|&v| h.record(v));
+            let truth = values.iter().filter(|&&v| v > limit).count() as u64;
+            let (least, most) = h.above(limit);
+            prop_assert!(least <= truth && truth <= most, "{least} <= {truth} <= {most}");
+        }
+
+        #[test]
+        fn disk_form_keeps_everything(values in proptest::collection::vec(0u64..10_000_000_000, 0..200)) {
+            let mut h = Histogram::new();
+            values.iter().for_each(|&v| h.record(v));
+            let text = serde_json::to_string(&h).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Histogram>(&text).unwrap(), h);
+        }
+
+        #[test]
+        fn a_quantile_is_within_one_bin(values in proptest::collection::vec(0u64..10_000_000, 1..300), q in 0.0f64..1.0) {
+            let mut h = Histogram::new();
+            values.iter().for_each(|&v| h.record(v));
+            let mut sorted = values.clone();
+            sorted.sort_unstable();
+            let rank = ((q * sorted.len() as f64).ceil() as usize).clamp(1, sorted.len());
+            let truth = sorted[rank - 1];
+            let got = h.quantile(q).unwrap();
+            prop_assert!(got >= truth && got <= bin_high(bin_index(truth)));
+        }
+    }
+}

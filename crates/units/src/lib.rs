@@ -1,0 +1,16 @@
+//! The words everything else is written in: [`Nanos`], [`CpuId`] and [`CpuList`], [`Policy`] and
+//! [`Priority`], and the log-linear [`Histogram`].
+//!
+//! Architecture invariant: no system call, no clock and no other crate of this workspace is used here.
+
+#![forbid(unsafe_code)]
+
+mod cpu;
+mod histogram;
+mod nanos;
+mod sched;
+
+pub use cpu::{CpuId, CpuList, CpuListError};
+pub use histogram::{BINS, Bin, Histogram, bin_high, bin_index, bin_low};
+pub use nanos::{DurationError, Nanos};
+pub use sched::{Policy, PolicyError, Priority, PriorityError, Scheduling};
