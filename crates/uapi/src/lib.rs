@@ -1,9 +1,19 @@
 //! Typed system calls that no safe library offers. This is where `unsafe` lives: every other crate forbids it.
 //!
-//! What rustix has safely (clocks, sleeping, signals to processes, files) is used from there directly.
+//! What rustix has safely (clocks, sleeping, files) is used from there directly.
 
 mod error;
+mod firmware;
+mod memory;
+mod sched;
 mod shared;
+mod signal;
+mod usage;
 
 pub use error::Error;
+pub use firmware::{gpu_temperature, parse_temperature, temperature_request};
+pub use memory::{lock, lock_addresses, lock_program_data, lock_stack, page_size, touch_stack, unlock};
+pub use sched::{affinity, scheduling, set_affinity, set_scheduling};
 pub use shared::SharedWords;
+pub use signal::{Sig, SignalSet, Waited, block, install_wakeup, wait, wake};
+pub use usage::{Usage, thread_usage};

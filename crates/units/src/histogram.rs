@@ -45,7 +45,7 @@ pub struct Bin {
     pub count: u64,
 }
 
-/// Counts by bin, with exact minimum, maximum, sum and number.
+/// Counts by bin, with exact minimum, maximum, sum and number. Takes memory up to the largest sample's bin only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     bins: Vec<u64>,
@@ -64,7 +64,7 @@ impl Default for Histogram {
 impl Histogram {
     /// An empty one.
     pub fn new() -> Histogram {
-        Histogram { bins: vec![0; BINS], count: 0, sum: 0, min: u64::MAX, max: 0 }
+        Histogram { bins: Vec::new(), count: 0, sum: 0, min: u64::MAX, max: 0 }
     }
 
     /// From counts by bin as the sampling loop keeps them, with its exact extremes.
@@ -73,7 +73,7 @@ impl Histogram {
     /// before the extreme that belongs to it).
     pub fn from_bins(bins: Vec<u64>, min: u64, max: u64, sum: u128) -> Histogram {
         let mut bins = bins;
-        bins.resize(BINS, 0);
+        bins.truncate(bins.iter().rposition(|&c| c > 0).map_or(0, |last| last + 1).min(BINS));
         let count = bins.iter().sum();
         let first = bins.iter().position(|&c| c > 0);
         let last = bins.iter().rposition(|&c| c > 0);
@@ -96,7 +96,11 @@ impl Histogram {
         if n == 0 {
             return;
         }
-        self.bins[bin_index(ns)] += n;
+        let index = bin_index(ns);
+        if index >= self.bins.len() {
+            self.bins.resize(index + 1, 0);
+        }
+        self.bins[index] += n;
         self.count += n;
         self.sum += u128::from(ns) * u128::from(n);
         self.min = self.min.min(ns);
@@ -105,6 +109,9 @@ impl Histogram {
 
     /// Adds all samples of another histogram.
     pub fn merge(&mut self, other: &Histogram) {
+        if other.bins.len() > self.bins.len() {
+            self.bins.resize(other.bins.len(), 0);
+        }
         for (mine, theirs) in self.bins.iter_mut().zip(&other.bins) {
             *mine += theirs;
         }
@@ -179,10 +186,10 @@ impl Histogram {
     /// bin that `limit` cuts.
     pub fn above(&self, limit: u64) -> (u64, u64) {
         let cut = bin_index(limit);
-        let surely: u64 = self.bins[cut + 1..].iter().sum();
         if self.count == 0 || self.max <= limit {
             return (0, 0);
         }
+        let surely: u64 = self.bins[cut + 1..].iter().sum();
         let within = if bin_high(cut) == limit || self.min > limit { 0 } else { self.bins[cut] };
         if self.min > limit {
             return (self.count, self.count);

@@ -1,0 +1,288 @@
+//! What one measuring thread writes and everyone else only reads: counters, histograms, the K worst.
+//!
+//! One writer, no lock, no allocation: plain relaxed stores. A reader that looks while the thread runs may see a
+//! sample in one counter and not yet in another; after the thread has ended everything agrees.
+
+use punctual_rt::Wakeup;
+use punctual_units::{BINS, Histogram, bin_high, bin_index};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::fence;
+
+/// How many worst wakeups a cell can keep.
+pub const WORST: usize = 128;
+
+/// One thread's results. Page-aligned, so that locking it locks nothing else.
+#[repr(C, align(4096))]
+pub struct Cell {
+    /// Latencies above this take the long way: the smaller of the least kept worst and the window's maximum.
+    gate: AtomicU64,
+    min: AtomicU64,
+    sum: AtomicU64,
+    skipped_sum: AtomicU64,
+    window_max: AtomicU64,
+    keep: AtomicU64,
+    /// Odd while the worst list changes.
+    sequence: AtomicU64,
+    kept: AtomicU64,
+    raw: [AtomicU64; BINS],
+    skipped: [AtomicU64; BINS],
+    worst: [[AtomicU64; 4]; WORST],
+}
+
+/// One kept wakeup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// When it should have woken, CLOCK_MONOTONIC.
+    pub release: u64,
+    /// How late it was, ns.
+    pub latency: u64,
+    /// Which release of the phase.
+    pub cycle: u64,
+    /// Releases skipped because of it.
+    pub skipped: u64,
+}
+
+/// A copy of a cell's counts by bin.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Wakeups.
+    pub raw: Vec<u64>,
+    /// Skipped releases.
+    pub skipped: Vec<u64>,
+}
+
+impl Cell {
+    /// An empty cell that keeps the `keep` worst (1 to [`WORST`]).
+    pub fn new(keep: usize) -> Cell {
+        Cell {
+            gate: AtomicU64::new(0),
+            min: AtomicU64::new(u64::MAX),
+            sum: AtomicU64::new(0),
+            skipped_sum: AtomicU64::new(0),
+            window_max: AtomicU64::new(0),
+            keep: AtomicU64::new(keep.clamp(1, WORST) as u64),
+            sequence: AtomicU64::new(0),
+            kept: AtomicU64::new(0),
+            raw: [const { AtomicU64::new(0) }; BINS],
+            skipped: [const { AtomicU64::new(0) }; BINS],
+            worst: [const { [const { AtomicU64::new(0) }; 4] }; WORST],
+        }
+    }
+
+    /// Writes every page, so that a fresh allocation is resident even where memory may not be locked.
+    pub fn touch(&self) {
+        for word in self.raw.iter().chain(&self.skipped).chain(self.worst.iter().flatten()) {
+            word.store(word.load(Relaxed), Relaxed);
+        }
+    }
+
+    /// Address of the code that late wakeups take, to be locked with the sampling loop.
+    pub fn cold_path() -> usize {
+        Cell::record_late as *const () as usize
+    }
+
+    /// Books one wakeup. The sampling path: a handful of instructions unless the wakeup is among the worst.
+    #[inline(always)]
+    pub fn record(&self, wakeup: &Wakeup, period: u64) {
+        let latency = wakeup.latency();
+        add(&self.raw[bin_index(latency)], 1);
+        add(&self.sum, latency);
+        if latency < self.min.load(Relaxed) {
+            self.min.store(latency, Relaxed);
+        }
+        if latency > self.gate.load(Relaxed) {
+            self.record_late(wakeup, latency, period);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn record_late(&self, wakeup: &Wakeup, latency: u64, period: u64) {
+        if wakeup.skipped > 0 {
+            self.record_skipped(latency, period, wakeup.skipped);
+        }
+        if latency > self.window_max.load(Relaxed) {
+            self.window_max.store(latency, Relaxed);
+        }
+        let least = self.keep_if_worst(&Kept {
+            release: wakeup.release.0,
+            latency,
+            cycle: wakeup.cycle,
+            skipped: wakeup.skipped,
+        });
+        // A wakeup that skips a release must always come here: it is at least a period late.
+        self.gate.store(least.min(self.window_max.load(Relaxed)).min(period.saturating_sub(1)), Relaxed);
+    }
+
+    /// Scores the releases that were skipped: the j-th after the late one is `latency − j·period` late.
+    ///
+    /// A long stall skips thousands; they are counted bin by bin, so the time this takes is bounded.
+    fn record_skipped(&self, latency: u64, period: u64, skipped: u64) {
+        let late = |j: u64| latency.saturating_sub(j * period);
+        let mut j = skipped;
+        while j > 0 {
+            let bin = bin_index(late(j));
+            // Going down in j the releases are later and later; those that still fall in this bin are `n`.
+            let room = bin_high(bin) - late(j);
+            let n = (room / period + 1).min(j);
+            add(&self.skipped[bin], n);
+            let (first, last) = (late(j), late(j - n + 1));
+            add(&self.skipped_sum, ((u128::from(first) + u128::from(last)) * u128::from(n) / 2) as u64);
+            j -= n;
+        }
+    }
+
+    /// Keeps it if it is among the worst; returns the latency that the next one must exceed.
+    fn keep_if_worst(&self, new: &Kept) -> u64 {
+        let keep = self.keep.load(Relaxed) as usize;
+        let kept = self.kept.load(Relaxed) as usize;
+        let latency_at = |i: usize| self.worst[i][1].load(Relaxed);
+        let place = if kept < keep {
+            kept
+        } else {
+            match (0..keep).min_by_key(|&i| latency_at(i)) {
+                Some(least) if latency_at(least) < new.latency => least,
+                Some(least) => return latency_at(least),
+                None => return u64::MAX,
+            }
+        };
+        self.sequence.store(self.sequence.load(Relaxed) + 1, Relaxed);
+        fence(Release);
+        for (word, value) in self.worst[place].iter().zip([new.release, new.latency, new.cycle, new.skipped]) {
+            word.store(value, Relaxed);
+        }
+        if kept < keep {
+            self.kept.store(kept as u64 + 1, Relaxed);
+        }
+        self.sequence.store(self.sequence.load(Relaxed) + 1, Release);
+        if kept + 1 < keep { 0 } else { (0..keep).map(latency_at).min().unwrap_or(0) }
+    }
+
+    /// The largest latency since this was last asked, for the time series; 0 where there was none.
+    pub fn take_window_max(&self) -> u64 {
+        let max = self.window_max.swap(0, Relaxed);
+        self.gate.store(0, Relaxed);
+        max
+    }
+
+    /// The kept worst wakeups, the worst first. Exact also while the thread runs.
+    pub fn worst(&self) -> Vec<Kept> {
+        loop {
+            let before = self.sequence.load(Acquire);
+            let mut kept: Vec<Kept> = self.worst[..self.kept.load(Relaxed) as usize].iter().map(read_kept).collect();
+            fence(Acquire);
+            if before.is_multiple_of(2) && self.sequence.load(Relaxed) == before {
+                kept.sort_by_key(|k| (std::cmp::Reverse(k.latency), k.cycle));
+                return kept;
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// Counts by bin now.
+    pub fn counts(&self) -> Counts {
+        let copy = |bins: &[AtomicU64; BINS]| bins.iter().map(|b| b.load(Relaxed)).collect();
+        Counts { raw: copy(&self.raw), skipped: copy(&self.skipped) }
+    }
+
+    /// Raw and skipped histograms, with the exact extremes.
+    pub fn histograms(&self) -> (Histogram, Histogram) {
+        let counts = self.counts();
+        let worst = self.worst();
+        let max = worst.first().map_or(0, |k| k.latency);
+        let raw = Histogram::from_bins(counts.raw, self.min.load(Relaxed), max, self.sum.load(Relaxed).into());
+        // Extremes of the skipped releases lie within their bins; the histogram moves them there.
+        let skipped = Histogram::from_bins(counts.skipped, 0, u64::MAX, self.skipped_sum.load(Relaxed).into());
+        (raw, skipped)
+    }
+}
+
+fn read_kept(words: &[AtomicU64; 4]) -> Kept {
+    let [release, latency, cycle, skipped] = words.each_ref().map(|w| w.load(Relaxed));
+    Kept { release, latency, cycle, skipped }
+}
+
+/// Adds as the only writer: a load and a store, no locked instruction.
+#[inline(always)]
+fn add(word: &AtomicU64, n: u64) {
+    word.store(word.load(Relaxed).wrapping_add(n), Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use punctual_units::Nanos;
+
+    fn wakeup(cycle: u64, latency: u64, skipped: u64) -> Wakeup {
+        Wakeup { cycle, release: Nanos(1_000_000), woke: Nanos(1_000_000 + latency), skipped }
+    }
+
+    fn boxed(keep: usize) -> Box<Cell> {
+        Box::new(Cell::new(keep))
+    }
+
+    #[test]
+    fn a_stall_of_15_ms_at_200_us_scores_75_skipped_releases() {
+        let cell = boxed(8);
+        cell.record(&wakeup(0, 15_000_100, 75), 200_000);
+        let (raw, skipped) = cell.histograms();
+        assert_eq!((raw.count(), skipped.count()), (1, 75));
+        assert_eq!(skipped.max().map(bin_index), Some(bin_index(14_800_100)));
+        assert_eq!(skipped.min().map(bin_index), Some(bin_index(100)));
+    }
+
+    proptest! {
+        #[test]
+        fn the_worst_are_the_worst(latencies in proptest::collection::vec(0u64..1_000, 1..500), keep in 1usize..20, window in 1usize..50) {
+            let cell = boxed(keep);
+            let mut window_max = 0;
+            for (i, &latency) in latencies.iter().enumerate() {
+                cell.record(&wakeup(i as u64, latency, 0), 10_000);
+                window_max = window_max.max(latency);
+                if i % window == 0 {
+                    prop_assert_eq!(cell.take_window_max(), window_max);
+                    window_max = 0;
+                }
+            }
+            let mut sorted = latencies.clone();
+            sorted.sort_unstable_by(|a, b| b.cmp(a));
+            sorted.retain(|&l| l > 0);
+            sorted.truncate(keep);
+            let mut got: Vec<u64> = cell.worst().iter().map(|k| k.latency).collect();
+            got.retain(|&l| l > 0);
+            prop_assert_eq!(got, sorted);
+            let (raw, _) = cell.histograms();
+            prop_assert_eq!(raw.count(), latencies.len() as u64);
+            prop_assert_eq!(raw.max(), latencies.iter().max().copied());
+            prop_assert_eq!(raw.min(), latencies.iter().min().copied());
+            prop_assert_eq!(raw.sum(), latencies.iter().map(|&l| u128::from(l)).sum::<u128>());
+        }
+
+        /// Counting bin by bin gives what scoring release by release would.
+        #[test]
+        fn skipped_releases_are_scored_one_by_one(period in 1u64..3_000_000, skipped in 1u64..5_000, rest in 0u64..3_000_000) {
+            let latency = skipped * period + rest % period;
+            let cell = boxed(1);
+            cell.record(&wakeup(0, latency, skipped), period);
+            let mut slow = Histogram::new();
+            (1..=skipped).for_each(|j| slow.record(latency - j * period));
+            let (_, fast) = cell.histograms();
+            prop_assert_eq!(fast.bins().collect::<Vec<_>>(), slow.bins().collect::<Vec<_>>());
+            let (fast, slow) = (fast.sum() as f64, slow.sum() as f64);
+            prop_assert!((fast - slow).abs() <= 1e-9 * slow + 5_000.0, "{fast} {slow}");
+        }
+
+        /// A wakeup that skipped releases is never passed over, whatever came before.
+        #[test]
+        fn skipping_wakeups_are_always_scored(latencies in proptest::collection::vec(0u64..10_000, 1..300), keep in 1usize..5) {
+            let (cell, period) = (boxed(keep), 1_000);
+            for (i, &latency) in latencies.iter().enumerate() {
+                cell.record(&wakeup(i as u64, latency, latency / period), period);
+            }
+            let (_, skipped) = cell.histograms();
+            prop_assert_eq!(skipped.count(), latencies.iter().map(|l| l / period).sum::<u64>());
+        }
+    }
+}

@@ -1,0 +1,417 @@
+//! The one ordinary thread beside the measuring ones: once a second it reads the machine's counters and hands on what
+//! has been measured so far.
+
+use crate::cell::Cell;
+use crate::sources::interrupts::Table;
+use crate::sources::system::{Stat, vmstat};
+use crate::sources::tasks::{OwnCounters, OwnThread, RtTasks};
+use crate::sources::thermal::{Thermal, ThermalReadings};
+use crate::sources::{Source, read_trimmed};
+use punctual_model::{ContextSample, CpuContext, Event, Problem, ProblemKind, Reading, Stamp, WindowMax};
+use punctual_rt::monotonic;
+use punctual_uapi as uapi;
+use punctual_units::{CpuId, CpuList, Nanos};
+use rustix::time::{ClockId, clock_gettime};
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Where samples go while a phase runs.
+pub trait Recorder: Send {
+    /// Something happened.
+    fn event(&mut self, event: &Event);
+    /// Results of one CPU so far.
+    fn progress(&mut self, phase: &str, cpu: CpuId, cell: &Cell);
+    /// Makes everything handed over so far survive a kill.
+    fn flush(&mut self);
+}
+
+/// What the context thread is to do in one phase.
+pub struct ContextPlan {
+    /// Phase id.
+    pub phase: String,
+    /// The measured CPUs and their cells.
+    pub cells: Vec<(CpuId, Arc<Cell>)>,
+    /// The measuring threads.
+    pub tids: Vec<(CpuId, i32)>,
+    /// CPUs kept free for it; empty: it shares the measured ones.
+    pub housekeeping: CpuList,
+    /// Name of the load and a way to count its heartbeats.
+    pub load: Option<(String, Beats)>,
+}
+
+/// Counts a load's heartbeats so far.
+pub type Beats = Box<dyn Fn() -> u64 + Send>;
+
+/// A running context thread.
+pub struct Context {
+    stop: Arc<(Mutex<bool>, Condvar)>,
+    thread: JoinHandle<ContextCost>,
+}
+
+/// What it cost, and what it saw go wrong.
+#[derive(Debug, Default)]
+pub struct ContextCost {
+    /// Times it woke.
+    pub wakeups: u64,
+    /// CPU time it used, ns.
+    pub cpu_ns: u64,
+    /// What makes the phase inconclusive.
+    pub problems: Vec<Problem>,
+}
+
+/// Results are handed on every so many intervals: at most this many seconds are lost to a kill.
+const PROGRESS_EVERY: u64 = 5;
+/// A wakeup this late makes it worth looking for real-time tasks that have come since the last look.
+const LATE: u64 = 1_000_000;
+const INTERVAL: Duration = Duration::from_secs(1);
+
+impl Context {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// No thread could be created.
+    pub fn start(plan: ContextPlan, recorder: Arc<Mutex<dyn Recorder>>) -> std::io::Result<Context> {
+        let stop = Arc::new((Mutex::new(false), Condvar::new()));
+        let theirs = Arc::clone(&stop);
+        let builder = std::thread::Builder::new().name("context".into()).stack_size(256 * 1024);
+        let thread = builder.spawn(move || {
+            if !plan.housekeeping.is_empty() {
+                // Staying where it is costs accuracy, not correctness; where it ran is in the result.
+                let _ = uapi::set_affinity(0, &plan.housekeeping);
+            }
+            Sampler::new(plan, recorder).run(&theirs)
+        })?;
+        Ok(Context { stop, thread })
+    }
+
+    /// Takes a last sample and ends it.
+    pub fn finish(self) -> ContextCost {
+        *self.stop.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.stop.1.notify_all();
+        self.thread.join().unwrap_or_default()
+    }
+}
+
+/// Three clocks at one instant.
+pub fn clocks() -> Stamp {
+    let read = |id| {
+        let t = clock_gettime(id);
+        t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+    };
+    Stamp { mono_ns: monotonic().0, boot_ns: read(ClockId::Boottime), real_ns: read(ClockId::Realtime) }
+}
+
+/// What the clocks tell between two instants: a step of the wall clock, a suspend.
+pub fn clock_events(before: &Stamp, after: &Stamp) -> Vec<Event> {
+    // NTP slews by at most 500 ppm; the reads themselves are microseconds apart, more if preempted.
+    const TOLERANCE: i64 = 20_000_000;
+    let mono = after.mono_ns as i64 - before.mono_ns as i64;
+    let step = after.real_ns as i64 - before.real_ns as i64 - mono;
+    let asleep = after.boot_ns as i64 - before.boot_ns as i64 - mono;
+    let mut events = Vec::new();
+    if asleep > TOLERANCE {
+        events.push(Event::Suspend { mono_ns: after.mono_ns, asleep_ns: asleep as u64 });
+    }
+    if (step - asleep.max(0)).abs() > TOLERANCE + mono / 1000 {
+        events.push(Event::ClockStep { mono_ns: after.mono_ns, step_ns: step - asleep.max(0) });
+    }
+    events
+}
+
+/// Counters at one instant.
+struct Counters {
+    at: Stamp,
+    stat: Option<Stat>,
+    page_faults: Option<u64>,
+    major_faults: Option<u64>,
+    interrupts: Option<Table>,
+    softirqs: Option<Table>,
+    transitions: Option<u64>,
+    thermal: ThermalReadings,
+    own: Vec<(CpuId, OwnCounters)>,
+}
+
+struct Sampler {
+    plan: ContextPlan,
+    recorder: Arc<Mutex<dyn Recorder>>,
+    cpus: Vec<CpuId>,
+    stat: Option<Source>,
+    vmstat: Option<Source>,
+    interrupts: Option<Source>,
+    softirqs: Option<Source>,
+    online: Option<Source>,
+    transitions: Vec<Source>,
+    thermal: Thermal,
+    own: Vec<OwnThread>,
+    rt_tasks: RtTasks,
+    tick_ns: u64,
+    problems: Vec<Problem>,
+}
+
+impl Sampler {
+    fn new(plan: ContextPlan, recorder: Arc<Mutex<dyn Recorder>>) -> Sampler {
+        let mut rt_tasks = RtTasks::default();
+        rt_tasks.scan(None);
+        Sampler {
+            cpus: plan.cells.iter().map(|(cpu, _)| *cpu).collect(),
+            stat: Source::open("/proc/stat"),
+            vmstat: Source::open("/proc/vmstat"),
+            interrupts: Source::open("/proc/interrupts"),
+            softirqs: Source::open("/proc/softirqs"),
+            online: Source::open("/sys/devices/system/cpu/online"),
+            transitions: transition_counters(),
+            thermal: Thermal::open(Path::new("/")),
+            own: plan.tids.iter().map(|&(cpu, tid)| OwnThread::open(cpu, tid)).collect(),
+            tick_ns: 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1),
+            problems: Vec::new(),
+            rt_tasks,
+            recorder,
+            plan,
+        }
+    }
+
+    fn run(mut self, stop: &(Mutex<bool>, Condvar)) -> ContextCost {
+        let mut before = self.counters();
+        let (mut wakeups, mut next) = (0, Instant::now());
+        loop {
+            next += INTERVAL;
+            let last = self.sleep(stop, next);
+            wakeups += 1;
+            let now = self.counters();
+            self.report(&before, &now, last || wakeups % PROGRESS_EVERY == 0);
+            before = now;
+            if last {
+                let used = clock_gettime(ClockId::ThreadCPUTime);
+                let cpu_ns = used.tv_sec as u64 * 1_000_000_000 + used.tv_nsec as u64;
+                return ContextCost { wakeups, cpu_ns, problems: self.problems };
+            }
+            // After a stall the missed seconds are not made up for: never more than one wakeup a second.
+            next = next.max(Instant::now());
+        }
+    }
+
+    /// Sleeps until `next`, or until the phase ends: then `true`.
+    fn sleep(&self, stop: &(Mutex<bool>, Condvar), next: Instant) -> bool {
+        let mut stopped = stop.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while !*stopped {
+            let left = next.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            stopped = stop.1.wait_timeout(stopped, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        true
+    }
+
+    fn counters(&mut self) -> Counters {
+        let cpus = &self.cpus;
+        let table = |source: &mut Option<Source>| source.as_mut()?.read().map(|text| Table::parse(text, cpus));
+        let (interrupts, softirqs) = (table(&mut self.interrupts), table(&mut self.softirqs));
+        let vm = self.vmstat.as_mut().and_then(Source::read);
+        let transitions: Vec<u64> = self.transitions.iter_mut().filter_map(|s| s.number().map(|n| n as u64)).collect();
+        Counters {
+            at: clocks(),
+            stat: self.stat.as_mut().and_then(|s| s.read().map(Stat::parse)),
+            page_faults: vm.and_then(|text| vmstat(text, "pgfault")),
+            major_faults: vm.and_then(|text| vmstat(text, "pgmajfault")),
+            interrupts,
+            softirqs,
+            transitions: (!transitions.is_empty()).then(|| transitions.iter().sum()),
+            thermal: self.thermal.read(),
+            own: self.own.iter_mut().map(|t| (t.cpu, t.read())).collect(),
+        }
+    }
+
+    fn report(&mut self, before: &Counters, now: &Counters, progress: bool) {
+        let window = self.window(before, now);
+        if window.max_ns.iter().any(|(_, max)| *max >= LATE) {
+            self.rt_tasks.scan(Some(before.at.boot_ns / self.tick_ns));
+        }
+        let sample = self.sample(before, now);
+        let mut events = clock_events(&before.at, &now.at);
+        events.extend(self.lost_cpus(now.at.mono_ns));
+        self.note_problems(&sample, &events);
+        events.push(Event::Context(sample));
+        events.push(Event::Window(window));
+        if let Some((load, beats)) = &self.plan.load {
+            events.push(Event::Load { mono_ns: now.at.mono_ns, load: load.clone(), beats: beats() });
+        }
+        let mut recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
+        events.iter().for_each(|event| recorder.event(event));
+        if progress {
+            for (cpu, cell) in &self.plan.cells {
+                recorder.progress(&self.plan.phase, *cpu, cell);
+            }
+            recorder.flush();
+        }
+    }
+
+    fn window(&self, before: &Counters, now: &Counters) -> WindowMax {
+        WindowMax {
+            mono_ns: now.at.mono_ns,
+            interval_ns: now.at.mono_ns - before.at.mono_ns,
+            phase: self.plan.phase.clone(),
+            max_ns: self.plan.cells.iter().map(|(cpu, cell)| (*cpu, cell.take_window_max())).collect(),
+        }
+    }
+
+    fn sample(&mut self, before: &Counters, now: &Counters) -> ContextSample {
+        let ran = self.rt_tasks.ran();
+        let stat = |f: fn(&Stat) -> Option<u64>| Some((f(before.stat.as_ref()?)?, f(now.stat.as_ref()?)?));
+        ContextSample {
+            mono_ns: now.at.mono_ns,
+            interval_ns: now.at.mono_ns - before.at.mono_ns,
+            temperatures: now.thermal.temperatures.clone(),
+            throttling: now.thermal.throttled_since(&before.thermal),
+            frequency_transitions: rise(before.transitions, now.transitions),
+            context_switches: stat(|s| s.context_switches).map(|(a, b)| b.saturating_sub(a)),
+            page_faults: rise(before.page_faults, now.page_faults),
+            major_faults: rise(before.major_faults, now.major_faults),
+            cpus: self.cpus.iter().map(|&cpu| self.cpu(cpu, before, now, &ran)).collect(),
+        }
+    }
+
+    fn cpu(&self, cpu: CpuId, before: &Counters, now: &Counters, ran: &[(CpuId, String, u64)]) -> CpuContext {
+        let risen = |a: &Option<Table>, b: &Option<Table>| b.as_ref()?.risen(a.as_ref()?, cpu);
+        let irqs = risen(&before.interrupts, &now.interrupts);
+        let readings = |list: Vec<(String, u64)>| {
+            list.into_iter().map(|(name, n)| Reading { name, value: n as i64 }).collect::<Vec<_>>()
+        };
+        let own =
+            |c: &Counters| c.own.iter().find(|(id, _)| *id == cpu).map(|(_, own)| own.clone()).unwrap_or_default();
+        let (old, new) = (own(before), own(now));
+        let steal = |c: &Counters| c.stat.as_ref()?.steal_of(cpu);
+        let throttled = now.thermal.throttled_since(&before.thermal);
+        let mine = format!("cpu{cpu} ");
+        let events: Vec<i64> = throttled.iter().filter(|r| r.name.starts_with(&mine)).map(|r| r.value).collect();
+        CpuContext {
+            cpu,
+            irqs: irqs.as_ref().map(|list| list.iter().map(|(_, n)| n).sum()),
+            top_irqs: readings(irqs.unwrap_or_default().into_iter().take(4).collect()),
+            softirqs: readings(risen(&before.softirqs, &now.softirqs).unwrap_or_default()),
+            steal_ns: rise(steal(before), steal(now)).map(|ticks| ticks * self.tick_ns),
+            run_delay_ns: rise(old.run_delay_ns, new.run_delay_ns),
+            involuntary_switches: rise(old.involuntary_switches, new.involuntary_switches),
+            page_faults: rise(old.page_faults, new.page_faults),
+            throttle_events: (!events.is_empty()).then(|| events.iter().sum::<i64>() as u64),
+            migrations: new.processor.map(|p| u64::from(p != cpu)),
+            rt_tasks: ran
+                .iter()
+                .filter(|(on, ..)| *on == cpu)
+                .take(4)
+                .map(|(_, name, ns)| Reading { name: name.clone(), value: *ns as i64 })
+                .collect(),
+        }
+    }
+
+    /// Measured CPUs that are no longer online.
+    fn lost_cpus(&mut self, mono_ns: u64) -> Vec<Event> {
+        let Some(online) = self.online.as_mut().and_then(|s| s.read()?.parse::<CpuList>().ok()) else {
+            return Vec::new();
+        };
+        let offline = self.cpus.iter().filter(|cpu| !online.contains(**cpu));
+        offline
+            .map(|&cpu| Event::CpuLost { mono_ns, cpu, text: format!("CPU {cpu} went offline while it was measured") })
+            .collect()
+    }
+
+    fn note_problems(&mut self, sample: &ContextSample, events: &[Event]) {
+        let throttled = sample.throttling.iter().find(|r| r.value > 0).map(|r| Problem {
+            kind: ProblemKind::Throttled,
+            text: format!("the machine throttled while it was measured ({}): cool it or feed it better", r.name),
+        });
+        let from_events = events.iter().filter_map(|event| match event {
+            Event::Suspend { asleep_ns, .. } => Some(Problem {
+                kind: ProblemKind::Suspended,
+                text: format!("the machine was suspended for {}", Nanos(*asleep_ns)),
+            }),
+            Event::CpuLost { text, .. } => Some(Problem { kind: ProblemKind::CpuLost, text: text.clone() }),
+            _ => None,
+        });
+        for problem in throttled.into_iter().chain(from_events) {
+            if !self.problems.iter().any(|p| p.kind == problem.kind) {
+                self.problems.push(problem);
+            }
+        }
+    }
+}
+
+fn rise(before: Option<u64>, now: Option<u64>) -> Option<u64> {
+    Some(now?.saturating_sub(before?))
+}
+
+/// `total_trans` of every frequency policy (CONFIG_CPU_FREQ_STAT): counted by the kernel, read without asking a CPU.
+fn transition_counters() -> Vec<Source> {
+    let policies = std::fs::read_dir("/sys/devices/system/cpu/cpufreq").into_iter().flatten().flatten();
+    policies.filter_map(|policy| Source::open(policy.path().join("stats/total_trans"))).collect()
+}
+
+/// The machine's host name.
+pub fn host_name() -> Option<String> {
+    read_trimmed("/proc/sys/kernel/hostname")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Default)]
+    struct Kept {
+        events: Vec<Event>,
+        progress: u64,
+        flushes: u64,
+    }
+
+    impl Recorder for Kept {
+        fn event(&mut self, event: &Event) {
+            self.events.push(event.clone());
+        }
+        fn progress(&mut self, _: &str, _: CpuId, _: &Cell) {
+            self.progress += 1;
+        }
+        fn flush(&mut self) {
+            self.flushes += 1;
+        }
+    }
+
+    #[test]
+    fn a_short_phase_gets_one_sample_and_one_flush() {
+        let kept = Arc::new(Mutex::new(Kept::default()));
+        let tid = rustix::thread::gettid().as_raw_nonzero().get();
+        let cell = Arc::new(Cell::new(4));
+        let plan = ContextPlan {
+            phase: "1-idle".into(),
+            cells: vec![(CpuId(0), cell)],
+            tids: vec![(CpuId(0), tid)],
+            housekeeping: CpuList::new(),
+            load: Some(("cpu".into(), Box::new(|| 7))),
+        };
+        let context = Context::start(plan, kept.clone()).unwrap();
+        std::thread::sleep(Duration::from_millis(100));
+        let cost = context.finish();
+        assert_eq!(cost.wakeups, 1);
+        let kept = kept.lock().unwrap();
+        assert_eq!((kept.progress, kept.flushes), (1, 1));
+        let Some(Event::Context(sample)) = kept.events.iter().find(|e| matches!(e, Event::Context(_))) else {
+            panic!("{:?}", kept.events)
+        };
+        assert!(sample.context_switches.is_some() && sample.cpus[0].irqs.is_some());
+        assert!(kept.events.iter().any(|e| matches!(e, Event::Load { beats: 7, .. })));
+    }
+
+    #[test]
+    fn clocks_that_step_or_sleep_are_told_apart() {
+        let before = Stamp { mono_ns: 1_000, boot_ns: 1_000, real_ns: 1_000 };
+        let second = 1_000_000_000;
+        let plain = Stamp { mono_ns: 1_000 + second, boot_ns: 1_000 + second, real_ns: 1_100 + second };
+        assert_eq!(clock_events(&before, &plain), []);
+        let stepped = Stamp { real_ns: 1_000 + 3_600 * second, ..plain };
+        assert!(matches!(clock_events(&before, &stepped)[..], [Event::ClockStep { .. }]));
+        let slept = Stamp { boot_ns: plain.boot_ns + 60 * second, real_ns: plain.real_ns + 60 * second, ..plain };
+        assert!(matches!(clock_events(&before, &slept)[..], [Event::Suspend { .. }]));
+        let back = Stamp { real_ns: 0, ..plain };
+        assert!(matches!(clock_events(&before, &back)[..], [Event::ClockStep { step_ns, .. }] if step_ns < 0));
+    }
+}

@@ -1,0 +1,130 @@
+//! Which CPUs are measured, and which are left for everything else.
+
+use crate::sources::read_trimmed;
+use punctual_uapi as uapi;
+use punctual_units::{CpuId, CpuList};
+use std::path::Path;
+
+/// The machine's CPUs as this process sees them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Topology {
+    /// Online now.
+    pub online: CpuList,
+    /// Those this process may use (affinity and cpuset).
+    pub allowed: CpuList,
+    /// Threads of one core, for every online CPU that shares one.
+    pub siblings: Vec<CpuList>,
+}
+
+/// Why a choice of CPUs is impossible.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CpuError {
+    /// No such CPU, or it is offline.
+    #[error("CPU {asked} is not online: this machine has {online}. Write for example --cpus {online}")]
+    NotOnline {
+        /// What was asked for and is not there.
+        asked: CpuList,
+        /// What is.
+        online: CpuList,
+    },
+    /// The cpuset or the affinity of this process forbids it.
+    #[error(
+        "CPU {asked} is forbidden here: this process may use {allowed} (cpuset or taskset). Start it in a cgroup whose \
+         cpuset.cpus holds it, or write --cpus {allowed}"
+    )]
+    Forbidden {
+        /// What was asked for and is forbidden.
+        asked: CpuList,
+        /// What is allowed.
+        allowed: CpuList,
+    },
+    /// None.
+    #[error("no CPU to measure: write for example --cpus 0-3")]
+    None,
+}
+
+impl Topology {
+    /// Reads it from the kernel.
+    ///
+    /// # Errors
+    /// sched_getaffinity(2).
+    pub fn read() -> Result<Topology, uapi::Error> {
+        let allowed = uapi::affinity(0)?;
+        let list = |path: &Path| read_trimmed(path)?.parse::<CpuList>().ok();
+        let sys = Path::new("/sys/devices/system/cpu");
+        let online = list(&sys.join("online")).unwrap_or_else(|| allowed.clone());
+        let mut siblings: Vec<CpuList> = online
+            .iter()
+            .filter_map(|cpu| list(&sys.join(format!("cpu{cpu}/topology/thread_siblings_list"))))
+            .filter(|threads| threads.len() > 1)
+            .collect();
+        siblings.dedup();
+        Ok(Topology { online, allowed, siblings })
+    }
+
+    /// The CPUs to measure: those asked for, or all allowed ones.
+    ///
+    /// # Errors
+    /// [`CpuError`], naming what would work.
+    pub fn choose(&self, asked: Option<&CpuList>) -> Result<CpuList, CpuError> {
+        let usable = self.allowed.and(&self.online);
+        let Some(asked) = asked else {
+            return if usable.is_empty() { Err(CpuError::None) } else { Ok(usable) };
+        };
+        let missing = asked.minus(&self.online);
+        if !missing.is_empty() {
+            return Err(CpuError::NotOnline { asked: missing, online: self.online.clone() });
+        }
+        let forbidden = asked.minus(&self.allowed);
+        if !forbidden.is_empty() {
+            return Err(CpuError::Forbidden { asked: forbidden, allowed: usable });
+        }
+        if asked.is_empty() { Err(CpuError::None) } else { Ok(asked.clone()) }
+    }
+
+    /// The CPUs that are neither measured nor share a core with a measured one; empty where none is left.
+    pub fn housekeeping(&self, measured: &CpuList) -> CpuList {
+        let shares_core = |cpu: CpuId| {
+            self.siblings.iter().any(|core| core.contains(cpu) && core.iter().any(|other| measured.contains(other)))
+        };
+        let free = self.allowed.and(&self.online).minus(measured);
+        free.iter().filter(|&cpu| !shares_core(cpu)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(text: &str) -> CpuList {
+        text.parse().unwrap()
+    }
+
+    fn laptop() -> Topology {
+        Topology { online: list("0-7"), allowed: list("0-5"), siblings: vec![list("0,4"), list("1,5"), list("2,6")] }
+    }
+
+    #[test]
+    fn what_cannot_be_measured_is_named() {
+        let topology = laptop();
+        assert_eq!(topology.choose(None), Ok(list("0-5")));
+        assert_eq!(topology.choose(Some(&list("1,3"))), Ok(list("1,3")));
+        let error = topology.choose(Some(&list("3,9"))).unwrap_err().to_string();
+        assert!(error.contains("CPU 9 ") && error.contains("0-7"), "{error}");
+        let error = topology.choose(Some(&list("3,6"))).unwrap_err().to_string();
+        assert!(error.contains("CPU 6 ") && error.contains("0-5"), "{error}");
+        assert_eq!(topology.choose(Some(&CpuList::new())), Err(CpuError::None));
+    }
+
+    #[test]
+    fn siblings_of_measured_cpus_are_no_housekeeping() {
+        let topology = laptop();
+        assert_eq!(topology.housekeeping(&list("0")), list("1-3,5"));
+        assert_eq!(topology.housekeeping(&list("0-5")), CpuList::new());
+    }
+
+    #[test]
+    fn this_machine_has_cpus() {
+        assert!(!Topology::read().unwrap().choose(None).unwrap().is_empty());
+    }
+}

@@ -1,0 +1,305 @@
+//! Starting, ending and collecting the measuring threads of one phase.
+
+use crate::cell::Cell;
+use crate::thread::{self, Shared, ThreadEnd};
+use punctual_model::{Alignment, CpuResult, Distribution, Problem, ProblemKind, Worst};
+use punctual_rt::{Refused, monotonic, refusal_advice};
+use punctual_uapi as uapi;
+use punctual_units::{CpuId, CpuList, Nanos, Scheduling};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread::JoinHandle;
+
+/// What one phase is to measure.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Phase id, for the results.
+    pub phase: String,
+    /// One thread on each.
+    pub cpus: CpuList,
+    /// Policy of the measuring threads.
+    pub scheduling: Scheduling,
+    /// Their period.
+    pub period: Nanos,
+    /// How their releases lie to each other.
+    pub alignment: Alignment,
+    /// Time run before recording.
+    pub warmup: Nanos,
+    /// Time recorded.
+    pub duration: Nanos,
+    /// How many worst wakeups are kept a CPU.
+    pub keep: usize,
+}
+
+/// Why a phase could not start. Nothing was measured.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// A thread could not get what was asked for.
+    #[error("{source}{}", advice(.source))]
+    Refused {
+        /// What was refused.
+        source: Refused,
+    },
+    /// A thread could not be created.
+    #[error("cannot start the measuring thread for CPU {cpu}: {source}; raise RLIMIT_NPROC (ulimit -u) or memory")]
+    Spawn {
+        /// For which CPU.
+        cpu: CpuId,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+fn advice(refused: &Refused) -> String {
+    match refused {
+        Refused::Scheduling { wanted, source } => match refusal_advice(*wanted, source.errno()) {
+            Some(text) => format!("\n  {text}"),
+            None => String::new(),
+        },
+        Refused::Cpu { .. } => "\n  it is offline or forbidden by the cpuset: see /sys/devices/system/cpu/online and \
+                                Cpus_allowed_list in /proc/self/status"
+            .into(),
+        Refused::ReadBack(_) => String::new(),
+    }
+}
+
+/// The threads of a phase, measuring.
+pub struct Running {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<Option<ThreadEnd>>>,
+    /// CLOCK_MONOTONIC of the first recorded release.
+    pub start: Nanos,
+    /// CLOCK_MONOTONIC at which the last thread will have been released for the last time.
+    pub end: Nanos,
+}
+
+/// What a phase measured.
+#[derive(Debug)]
+pub struct Outcome {
+    /// CLOCK_MONOTONIC of the first recorded release.
+    pub start: Nanos,
+    /// CLOCK_MONOTONIC when it had ended.
+    pub end: Nanos,
+    /// Totals by CPU.
+    pub cpus: Vec<CpuResult>,
+    /// Distributions by CPU.
+    pub distributions: Vec<(CpuId, Distribution)>,
+    /// The worst of each CPU.
+    pub worst: Vec<Worst>,
+    /// What makes it inconclusive.
+    pub problems: Vec<Problem>,
+    /// CPU time of the measuring threads, ns.
+    pub cpu_ns: u64,
+    /// What is worth saying but decides nothing.
+    pub notes: Vec<String>,
+}
+
+/// Starts one measuring thread a CPU. All apply their attributes and meet at a barrier; if one is refused none
+/// measures.
+///
+/// # Errors
+/// [`EngineError`].
+pub fn start(plan: Plan) -> Result<Running, EngineError> {
+    let shared = Arc::new(Shared::new(plan));
+    let mut threads = Vec::new();
+    for (index, cpu) in shared.plan.cpus.iter().enumerate() {
+        let mine = Arc::clone(&shared);
+        // 160 KiB: the 32 KiB locked for the loop, and what starting and ending it needs.
+        let builder = std::thread::Builder::new().name(format!("measure/{cpu}")).stack_size(160 * 1024);
+        match builder.spawn(move || thread::measure(&mine, index, cpu)) {
+            Ok(handle) => threads.push(handle),
+            Err(source) => {
+                shared.meeting.call_off();
+                threads.into_iter().for_each(|t| drop(t.join()));
+                return Err(EngineError::Spawn { cpu, source });
+            }
+        }
+    }
+    let start = match shared.begin() {
+        Ok(start) => start,
+        Err(source) => {
+            threads.into_iter().for_each(|t| drop(t.join()));
+            return Err(EngineError::Refused { source });
+        }
+    };
+    let lead = shared.plan.warmup + thread::offset(&shared.plan, shared.plan.cpus.len().saturating_sub(1));
+    let end = start + lead + shared.plan.duration;
+    Ok(Running { start: start + shared.plan.warmup, end, shared, threads })
+}
+
+impl Running {
+    /// The cells, to look at while the threads run.
+    pub fn cells(&self) -> Vec<(CpuId, Arc<Cell>)> {
+        self.shared.plan.cpus.iter().zip(&self.shared.cells).map(|(cpu, cell)| (cpu, Arc::clone(cell))).collect()
+    }
+
+    /// The threads' ids, in the order of the CPUs.
+    pub fn tids(&self) -> Vec<(CpuId, i32)> {
+        let tids = self.shared.tids.iter().map(|t| t.load(Relaxed));
+        self.shared.plan.cpus.iter().zip(tids).collect()
+    }
+
+    /// Asks the threads to end now, and wakes those that sleep.
+    pub fn stop(&self) {
+        self.shared.stop.store(true, Relaxed);
+        for ((_, tid), thread) in self.tids().into_iter().zip(&self.threads) {
+            if !thread.is_finished() {
+                // A thread that ends meanwhile answers ESRCH: it needs no waking.
+                let _ = uapi::wake(tid);
+            }
+        }
+    }
+
+    /// Have all threads ended?
+    pub fn finished(&self) -> bool {
+        self.threads.iter().all(JoinHandle::is_finished)
+    }
+
+    /// Collects the results. Threads that have not ended (starved by a higher priority after [`Running::stop`]) are
+    /// left behind, their results taken as they stand, and the phase is marked.
+    pub fn collect(self) -> Outcome {
+        let mut outcome = Outcome {
+            start: self.start,
+            end: monotonic(),
+            cpus: Vec::new(),
+            distributions: Vec::new(),
+            worst: Vec::new(),
+            problems: Vec::new(),
+            cpu_ns: 0,
+            notes: Vec::new(),
+        };
+        let stopped = self.shared.stop.load(Relaxed);
+        let tids = self.tids();
+        for (index, thread) in self.threads.into_iter().enumerate() {
+            let ended = thread.is_finished().then(|| thread.join().ok()).flatten().flatten();
+            let (cpu, tid) = tids[index];
+            outcome.add(&self.shared, index, cpu, tid, ended);
+        }
+        if stopped {
+            outcome.problem(ProblemKind::Interrupted, "the phase was ended before its time");
+        }
+        outcome
+    }
+}
+
+impl Outcome {
+    fn problem(&mut self, kind: ProblemKind, text: impl Into<String>) {
+        self.problems.push(Problem { kind, text: text.into() });
+    }
+
+    fn add(&mut self, shared: &Shared, index: usize, cpu: CpuId, tid: i32, ended: Option<ThreadEnd>) {
+        let plan = &shared.plan;
+        let cell = &shared.cells[index];
+        let (raw, skipped) = cell.histograms();
+        if let Some(end) = &ended {
+            self.judge_thread(plan, cpu, end);
+        } else {
+            self.problem(ProblemKind::Interrupted, format!("the thread on CPU {cpu} did not end: it gets no CPU time"));
+        }
+        self.worst.extend(cell.worst().into_iter().map(|kept| Worst {
+            phase: plan.phase.clone(),
+            cpu,
+            release_mono_ns: kept.release,
+            latency_ns: kept.latency,
+            cycle: kept.cycle,
+            skipped: kept.skipped,
+            trace_offset: None,
+            suspicions: Vec::new(),
+        }));
+        self.cpu_ns += ended.as_ref().map_or(0, |e| e.cpu_ns);
+        self.cpus.push(CpuResult {
+            cpu,
+            tid,
+            got: ended.as_ref().map_or(plan.scheduling, |e| e.scheduling),
+            released: ended.as_ref().map_or(raw.count() + skipped.count(), |e| e.released),
+            ran: raw.count(),
+            skipped: skipped.count(),
+            min_ns: raw.min(),
+            max_ns: raw.max(),
+            mean_ns: raw.mean(),
+            page_faults: ended.as_ref().and_then(|e| e.page_faults),
+            involuntary_switches: ended.as_ref().and_then(|e| e.involuntary_switches),
+            run_delay_ns: ended.as_ref().and_then(|e| e.run_delay_ns),
+        });
+        self.distributions.push((cpu, Distribution { raw, skipped }));
+    }
+
+    fn judge_thread(&mut self, plan: &Plan, cpu: CpuId, end: &ThreadEnd) {
+        if end.scheduling != plan.scheduling {
+            let text = format!("the thread on CPU {cpu} ran as {}, asked for {}", end.scheduling, plan.scheduling);
+            self.problem(ProblemKind::NotAsAsked, text);
+        }
+        if end.affinity != end.affinity_at_start {
+            let text = format!(
+                "CPU {cpu} was lost while it was measured (offline, or taken by a cpuset): the thread was moved to CPU {}",
+                end.affinity
+            );
+            self.problem(ProblemKind::CpuLost, text);
+        }
+        if let Some(faults) = end.page_faults.filter(|&n| n > 0) {
+            let text = format!("the measuring thread on CPU {cpu} took {faults} page faults: its memory is not locked");
+            self.problem(ProblemKind::PageFaults, text);
+        }
+        if let Some(why) = &end.not_locked {
+            self.notes.push(format!("memory of the thread on CPU {cpu} could not be locked: {why}"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(ms: u64) -> Plan {
+        Plan {
+            phase: "1-idle".into(),
+            cpus: uapi::affinity(0).unwrap(),
+            scheduling: Scheduling::Other { nice: 0 },
+            period: Nanos::from_millis(1),
+            alignment: Alignment::Staggered,
+            warmup: Nanos::from_millis(5),
+            duration: Nanos::from_millis(ms),
+            keep: 16,
+        }
+    }
+
+    #[test]
+    fn every_period_is_accounted_for() {
+        let running = start(plan(100)).unwrap();
+        while !running.finished() {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let outcome = running.collect();
+        assert_eq!(outcome.cpus.len(), uapi::affinity(0).unwrap().len());
+        for cpu in &outcome.cpus {
+            assert_eq!((cpu.released, cpu.ran + cpu.skipped), (100, 100));
+            assert_eq!(cpu.page_faults, Some(0));
+        }
+        assert!(outcome.problems.is_empty(), "{:?}", outcome.problems);
+    }
+
+    #[test]
+    fn a_stop_ends_it_even_in_a_long_sleep() {
+        uapi::install_wakeup().unwrap();
+        let mut plan = plan(3_600_000);
+        plan.period = Nanos::from_secs(600);
+        plan.warmup = Nanos::ZERO;
+        let running = start(plan).unwrap();
+        let begun = std::time::Instant::now();
+        while !running.finished() {
+            running.stop();
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        assert!(begun.elapsed().as_secs() < 5);
+        let outcome = running.collect();
+        assert_eq!(outcome.problems[0].kind, ProblemKind::Interrupted);
+    }
+
+    #[test]
+    fn a_cpu_that_is_not_there_stops_all() {
+        let mut plan = plan(100);
+        plan.cpus.insert(CpuId(8000));
+        let error = start(plan).err().unwrap().to_string();
+        assert!(error.contains("CPU 8000") && error.contains("cpuset"), "{error}");
+    }
+}

@@ -1,0 +1,21 @@
+//! The measuring engine: one thread a CPU sleeps until an absolute time and notes how late it woke; beside it, one
+//! ordinary thread samples what the machine did meanwhile.
+//!
+//! Architecture invariant: knows no tracefs, no load and no run directory. Results leave through [`Outcome`] and
+//! [`Recorder`]; the caller decides where they go.
+
+#![forbid(unsafe_code)]
+
+mod cell;
+mod context;
+mod cpus;
+mod engine;
+mod rendezvous;
+mod sources;
+mod thread;
+
+pub use cell::{Cell, Counts, Kept, WORST};
+pub use context::{Beats, Context, ContextCost, ContextPlan, Recorder, clock_events, clocks, host_name};
+pub use cpus::{CpuError, Topology};
+pub use engine::{EngineError, Outcome, Plan, Running, start};
+pub use sources::between::between_phases;

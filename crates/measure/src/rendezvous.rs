@@ -1,0 +1,65 @@
+//! A barrier that can be called off: std's cannot, and a thread that was never created would be waited for for ever.
+
+use std::sync::{Condvar, Mutex, PoisonError};
+
+/// Where a known number of threads meet, several times.
+pub(crate) struct Rendezvous {
+    parties: usize,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    arrived: usize,
+    round: u64,
+    called_off: bool,
+}
+
+impl Rendezvous {
+    pub fn new(parties: usize) -> Rendezvous {
+        Rendezvous { parties, state: Mutex::default(), changed: Condvar::new() }
+    }
+
+    /// Waits until all have come; `false`: it was called off before.
+    pub fn meet(&self) -> bool {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let round = state.round;
+        state.arrived += 1;
+        if state.arrived == self.parties {
+            state.arrived = 0;
+            state.round += 1;
+            self.changed.notify_all();
+        }
+        while state.round == round && !state.called_off {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.round != round
+    }
+
+    /// Sends everyone home, now and later.
+    pub fn call_off(&self) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).called_off = true;
+        self.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn all_meet_or_nobody_waits() {
+        let place = Arc::new(Rendezvous::new(3));
+        let go = |place: &Arc<Rendezvous>| {
+            let place = Arc::clone(place);
+            std::thread::spawn(move || [place.meet(), place.meet()])
+        };
+        let (a, b) = (go(&place), go(&place));
+        assert!(place.meet());
+        place.call_off();
+        assert_eq!(a.join().unwrap(), [true, false]);
+        assert_eq!(b.join().unwrap(), [true, false]);
+    }
+}

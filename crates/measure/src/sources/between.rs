@@ -1,0 +1,43 @@
+//! What disturbs a CPU to be read: its frequency (an interrupt to it, on some drivers) and its model-specific
+//! registers. Only between phases.
+
+use super::read_trimmed;
+use punctual_model::Event;
+use punctual_rt::monotonic;
+use punctual_units::{CpuId, CpuList};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+/// Frequencies and SMI counts of these CPUs now; an event for each kind that can be read.
+pub fn between_phases(cpus: &CpuList) -> Vec<Event> {
+    let mono_ns = monotonic().0;
+    let khz: Vec<(CpuId, u64)> = cpus.iter().filter_map(|cpu| Some((cpu, frequency(cpu)?))).collect();
+    let counts: Vec<(CpuId, u64)> = match is_intel() {
+        true => cpus.iter().filter_map(|cpu| Some((cpu, smi_count(cpu)?))).collect(),
+        false => Vec::new(),
+    };
+    let mut events = Vec::new();
+    if !khz.is_empty() {
+        events.push(Event::Frequency { mono_ns, khz });
+    }
+    if !counts.is_empty() {
+        events.push(Event::Smi { mono_ns, counts });
+    }
+    events
+}
+
+fn frequency(cpu: CpuId) -> Option<u64> {
+    read_trimmed(format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq"))?.parse().ok()
+}
+
+/// MSR_SMI_COUNT of Intel processors since Nehalem (Software Developer's Manual vol. 4, 34H, bits 31:0).
+fn smi_count(cpu: CpuId) -> Option<u64> {
+    const MSR_SMI_COUNT: u64 = 0x34;
+    let mut value = [0u8; 8];
+    File::open(format!("/dev/cpu/{cpu}/msr")).ok()?.read_exact_at(&mut value, MSR_SMI_COUNT).ok()?;
+    Some(u64::from_le_bytes(value) & 0xffff_ffff)
+}
+
+fn is_intel() -> bool {
+    read_trimmed("/proc/cpuinfo").is_some_and(|text| text.contains("GenuineIntel"))
+}

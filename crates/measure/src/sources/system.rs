@@ -1,0 +1,65 @@
+//! /proc/stat, /proc/vmstat and cpufreq statistics: sums over the machine, and steal by CPU.
+
+use punctual_units::CpuId;
+
+/// Steal time by CPU and context switches of the whole machine, from /proc/stat (proc_stat(5)).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stat {
+    /// In USER_HZ ticks.
+    pub steal_ticks: Vec<(CpuId, u64)>,
+    /// Since boot.
+    pub context_switches: Option<u64>,
+}
+
+impl Stat {
+    pub fn parse(text: &str) -> Stat {
+        let mut stat = Stat::default();
+        for line in text.lines() {
+            let mut words = line.split_whitespace();
+            match words.next() {
+                Some("ctxt") => stat.context_switches = words.next().and_then(|w| w.parse().ok()),
+                Some(cpu) => {
+                    // The eighth figure is steal; the line `cpu` without a number is the sum.
+                    let id = cpu.strip_prefix("cpu").and_then(|n| n.parse().ok()).map(CpuId);
+                    if let (Some(id), Some(ticks)) = (id, words.nth(7).and_then(|w| w.parse().ok())) {
+                        stat.steal_ticks.push((id, ticks));
+                    }
+                }
+                None => {}
+            }
+        }
+        stat
+    }
+
+    pub fn steal_of(&self, cpu: CpuId) -> Option<u64> {
+        self.steal_ticks.iter().find(|(c, _)| *c == cpu).map(|(_, ticks)| *ticks)
+    }
+}
+
+/// A counter of /proc/vmstat.
+pub(crate) fn vmstat(text: &str, name: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steal_and_switches_are_found() {
+        let text =
+            "cpu  1 2 3 4 5 6 7 80 9 10\ncpu0 1 2 3 4 5 6 7 8 9 10\ncpu3 0 0 0 0 0 0 0 72 0 0\nintr 5\nctxt 991\n";
+        let stat = Stat::parse(text);
+        assert_eq!(stat.steal_of(CpuId(3)), Some(72));
+        assert_eq!(stat.steal_of(CpuId(1)), None);
+        assert_eq!(stat.context_switches, Some(991));
+        assert_eq!(Stat::parse("cpu0 1\nctxt\n\n"), Stat::default());
+    }
+
+    #[test]
+    fn vmstat_matches_whole_names() {
+        let text = "pgfault_x 1\npgfault 42\npgmajfault 7\n";
+        assert_eq!(vmstat(text, "pgfault"), Some(42));
+        assert_eq!(vmstat(text, "pgmaj"), None);
+    }
+}

@@ -1,0 +1,113 @@
+//! Policy, priority, CPU and memory of the calling thread, set and read back.
+
+use punctual_uapi as uapi;
+use punctual_units::{CpuId, CpuList, Scheduling};
+
+/// What a thread asks for.
+#[derive(Clone, Copy, Debug)]
+pub struct Attributes {
+    /// Policy and priority; its children get SCHED_OTHER (SCHED_RESET_ON_FORK).
+    pub scheduling: Scheduling,
+    /// The one CPU it stays on; `None` leaves its affinity alone.
+    pub cpu: Option<CpuId>,
+    /// Lock its stack (32 KiB below the caller).
+    pub lock_stack: bool,
+}
+
+/// What it got, read back from the kernel.
+#[derive(Clone, Debug)]
+pub struct Applied {
+    /// Policy and priority now in force.
+    pub scheduling: Scheduling,
+    /// CPUs it may run on.
+    pub affinity: CpuList,
+    /// Why its stack is not locked, where it should be.
+    pub not_locked: Option<String>,
+}
+
+/// Why a thread cannot have what it asks for.
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    /// The CPU is offline, does not exist, or the cpuset forbids it.
+    #[error("cannot run on CPU {cpu}: {source}")]
+    Cpu {
+        /// Which.
+        cpu: CpuId,
+        /// The system call's answer.
+        source: uapi::Error,
+    },
+    /// The policy or priority.
+    #[error("cannot run as {wanted}: {source}")]
+    Scheduling {
+        /// What was asked for.
+        wanted: Scheduling,
+        /// The system call's answer.
+        source: uapi::Error,
+    },
+    /// Reading back failed.
+    #[error("cannot read back the thread's attributes: {0}")]
+    ReadBack(uapi::Error),
+}
+
+impl Attributes {
+    /// Applies them to the calling thread, CPU first and policy last, and reads everything back.
+    ///
+    /// # Errors
+    /// [`Refused`]; what was set before the failure stays.
+    pub fn apply(&self) -> Result<Applied, Refused> {
+        if let Some(cpu) = self.cpu {
+            let one = CpuList::from_iter([cpu]);
+            uapi::set_affinity(0, &one).map_err(|source| Refused::Cpu { cpu, source })?;
+        }
+        let not_locked = match self.lock_stack {
+            true => uapi::lock_stack().err().map(|e| e.to_string()),
+            false => None,
+        };
+        uapi::touch_stack();
+        uapi::set_scheduling(0, self.scheduling, true)
+            .map_err(|source| Refused::Scheduling { wanted: self.scheduling, source })?;
+        let (scheduling, _) = uapi::scheduling(0).map_err(Refused::ReadBack)?;
+        let affinity = uapi::affinity(0).map_err(Refused::ReadBack)?;
+        Ok(Applied { scheduling, affinity, not_locked })
+    }
+}
+
+/// What to do about an errno of sched_setattr(2), in words; `None` where nothing special is known.
+pub fn refusal_advice(wanted: Scheduling, errno: Option<i32>) -> Option<&'static str> {
+    let deadline = matches!(wanted, Scheduling::Deadline { .. });
+    match rustix::io::Errno::from_raw_os_error(errno?) {
+        rustix::io::Errno::PERM if deadline => Some(
+            "SCHED_DEADLINE needs CAP_SYS_NICE and an affinity that spans its whole root domain: run as root on all \
+             CPUs, or give the CPUs an exclusive cpuset",
+        ),
+        rustix::io::Errno::PERM => Some(
+            "run as root, or grant CAP_SYS_NICE (setcap cap_sys_nice,cap_ipc_lock+ep), or raise rtprio in \
+             /etc/security/limits.d; as root this means CONFIG_RT_GROUP_SCHED and a cgroup without RT runtime: \
+             write 950000 to its cpu.rt_runtime_us, or move the shell to the root cgroup",
+        ),
+        rustix::io::Errno::BUSY => Some("the deadline bandwidth is exhausted: another SCHED_DEADLINE task holds it"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_applied_is_read_back() {
+        let cpu = uapi::affinity(0).unwrap().iter().next().unwrap();
+        let wanted = Attributes { scheduling: Scheduling::Batch { nice: 3 }, cpu: Some(cpu), lock_stack: true };
+        let got = std::thread::spawn(move || wanted.apply().unwrap()).join().unwrap();
+        assert_eq!(got.scheduling, wanted.scheduling);
+        assert_eq!(got.affinity, CpuList::from_iter([cpu]));
+    }
+
+    #[test]
+    fn a_cpu_that_is_not_there_is_named() {
+        let wanted =
+            Attributes { scheduling: Scheduling::Other { nice: 0 }, cpu: Some(CpuId(8000)), lock_stack: false };
+        let error = std::thread::spawn(move || wanted.apply().unwrap_err()).join().unwrap();
+        assert!(error.to_string().contains("CPU 8000"), "{error}");
+    }
+}

@@ -1,0 +1,178 @@
+//! An absolute periodic loop in which every period is accounted for.
+
+use crate::clock::{monotonic, timespec};
+use punctual_units::Nanos;
+use rustix::thread::clock_nanosleep_absolute;
+use rustix::time::{ClockId, Timespec};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+type TvNsec = rustix::time::Nsecs;
+const SECOND: TvNsec = 1_000_000_000;
+
+/// Releases at `start`, `start + period`, … before `end`, all on CLOCK_MONOTONIC.
+///
+/// A thread that wakes after its next release skips what it has missed, and says how many: at any time
+/// `released == ran + skipped`. A skipped release is one at or before the wakeup; the next one is in the future.
+#[derive(Clone, Debug)]
+pub struct Periodic {
+    next: u64,
+    period: u64,
+    end: u64,
+    cycle: u64,
+    target: Timespec,
+    step: Timespec,
+}
+
+/// One wakeup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wakeup {
+    /// Number of its release, counting from 0 and counting the skipped ones.
+    pub cycle: u64,
+    /// When it should have woken.
+    pub release: Nanos,
+    /// When it did.
+    pub woke: Nanos,
+    /// Releases missed meanwhile.
+    pub skipped: u64,
+}
+
+impl Wakeup {
+    /// How late it was; 0 where the clock says it woke before its release, which the kernel does not do.
+    #[inline(always)]
+    pub fn latency(&self) -> u64 {
+        self.woke.0.saturating_sub(self.release.0)
+    }
+}
+
+impl Periodic {
+    /// Releases from `start` on, every `period` (at least 1 ns), none at or after `end`.
+    pub fn new(start: Nanos, period: Nanos, end: Nanos) -> Periodic {
+        let period = Nanos(period.0.max(1));
+        Periodic {
+            next: start.0,
+            period: period.0,
+            end: end.0,
+            cycle: 0,
+            target: timespec(start),
+            step: timespec(period),
+        }
+    }
+
+    /// Sleeps until the next release and tells of it. `None` when the last one has passed or `stop` is set; a signal
+    /// makes it look at `stop` again.
+    #[inline(always)]
+    pub fn wait(&mut self, stop: &AtomicBool) -> Option<Wakeup> {
+        if self.next >= self.end {
+            return None;
+        }
+        loop {
+            if stop.load(Relaxed) {
+                return None;
+            }
+            if clock_nanosleep_absolute(ClockId::Monotonic, &self.target).is_ok() {
+                break;
+            }
+        }
+        Some(self.account(monotonic()))
+    }
+
+    /// Books the wakeup at `now` and moves on to the first release after it.
+    #[inline(always)]
+    fn account(&mut self, now: Nanos) -> Wakeup {
+        let mut wakeup = Wakeup { cycle: self.cycle, release: Nanos(self.next), woke: now, skipped: 0 };
+        self.next += self.period;
+        self.cycle += 1;
+        self.target.tv_sec += self.step.tv_sec;
+        self.target.tv_nsec += self.step.tv_nsec;
+        if self.target.tv_nsec >= SECOND {
+            self.target.tv_nsec -= SECOND;
+            self.target.tv_sec += 1;
+        }
+        if now.0 >= self.next {
+            wakeup.skipped = self.skip(now.0);
+        }
+        wakeup
+    }
+
+    /// Passes over the releases at or before `now` (and before the end) and counts them.
+    #[cold]
+    fn skip(&mut self, now: u64) -> u64 {
+        let last = now.min(self.end - 1);
+        if last < self.next {
+            return 0;
+        }
+        let skipped = (last - self.next) / self.period + 1;
+        self.next += skipped * self.period;
+        self.cycle += skipped;
+        self.target = timespec(Nanos(self.next));
+        skipped
+    }
+
+    /// How many releases are accounted for: ran and skipped together.
+    pub fn released(&self) -> u64 {
+        self.cycle
+    }
+
+    /// The next release: where a following loop would start.
+    pub fn next_release(&self) -> Nanos {
+        Nanos(self.next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_short_loop_runs_to_its_end() {
+        let start = monotonic() + Nanos::from_millis(1);
+        let mut periodic = Periodic::new(start, Nanos::from_micros(500), start + Nanos::from_millis(20));
+        let stop = AtomicBool::new(false);
+        let (mut ran, mut skipped) = (0, 0);
+        while let Some(wakeup) = periodic.wait(&stop) {
+            assert!(wakeup.woke >= wakeup.release);
+            ran += 1;
+            skipped += wakeup.skipped;
+        }
+        assert_eq!(ran + skipped, 40);
+        assert_eq!(periodic.released(), 40);
+    }
+
+    #[test]
+    fn a_set_stop_ends_it_at_once() {
+        let mut periodic = Periodic::new(monotonic(), Nanos::from_secs(3600), Nanos(u64::MAX));
+        assert_eq!(periodic.wait(&AtomicBool::new(true)), None);
+        assert_eq!(periodic.released(), 0);
+    }
+
+    proptest! {
+        /// Whatever the delays, every release before the end is counted exactly once and the next lies in the future.
+        #[test]
+        fn released_is_ran_plus_skipped(
+            period in 1u64..5_000_000,
+            periods in 1u64..2_000,
+            delays in proptest::collection::vec(0u64..50_000_000, 1..300),
+        ) {
+            let start = 10 * SECOND as u64 - 7;
+            let end = start + period * periods;
+            let mut p = Periodic::new(Nanos(start), Nanos(period), Nanos(end));
+            let (mut ran, mut skipped) = (0u64, 0u64);
+            for delay in delays {
+                if p.next >= p.end {
+                    break;
+                }
+                let now = p.next + delay;
+                let wakeup = p.account(Nanos(now));
+                prop_assert_eq!(wakeup.cycle, ran + skipped);
+                prop_assert_eq!(wakeup.release.0, start + wakeup.cycle * period);
+                ran += 1;
+                skipped += wakeup.skipped;
+                prop_assert!(p.next > now || p.next >= p.end);
+                prop_assert_eq!(p.target, timespec(Nanos(p.next)));
+                prop_assert_eq!(p.released(), ran + skipped);
+                prop_assert!(p.released() <= periods);
+            }
+        }
+    }
+}

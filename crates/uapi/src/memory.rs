@@ -1,0 +1,117 @@
+//! Locking ranges of memory, not all of it: mlock(2).
+//!
+//! `mlockall(MCL_CURRENT)` would fault in the whole binary and, with glibc's arenas, 64 MiB of address space a
+//! thread: 141 MB locked where 0.2 MB are used.
+
+use crate::Error;
+use std::hint::black_box;
+
+/// Bytes in a page.
+pub fn page_size() -> usize {
+    rustix::param::page_size()
+}
+
+/// Makes the pages under `value` resident and keeps them so.
+///
+/// Locks do not nest and count whole pages: give it something that has its pages to itself.
+///
+/// # Errors
+/// `ENOMEM`, `EPERM`: RLIMIT_MEMLOCK.
+pub fn lock<T: ?Sized>(value: &T) -> Result<(), Error> {
+    lock_addresses((&raw const *value).addr(), size_of_val(value))
+}
+
+/// Undoes [`lock`].
+///
+/// # Errors
+/// `ENOMEM`: the range is not mapped.
+pub fn unlock<T: ?Sized>(value: &T) -> Result<(), Error> {
+    let start = (&raw const *value).addr();
+    // SAFETY: munlock changes no memory, only what the kernel may page out.
+    let rc = unsafe { libc::munlock(start as *const libc::c_void, size_of_val(value)) };
+    if rc == 0 { Ok(()) } else { Err(Error::last("munlock", format!("{} bytes", size_of_val(value)))) }
+}
+
+/// Locks the pages that hold these addresses: code, for example.
+///
+/// # Errors
+/// `ENOMEM`: not mapped, or RLIMIT_MEMLOCK. `EPERM`: RLIMIT_MEMLOCK is 0.
+pub fn lock_addresses(start: usize, bytes: usize) -> Result<(), Error> {
+    // SAFETY: mlock changes no memory; a range that is not mapped is an error, not undefined.
+    let rc = unsafe { libc::mlock(start as *const libc::c_void, bytes) };
+    if rc == 0 { Ok(()) } else { Err(Error::last("mlock", format!("{bytes} bytes"))) }
+}
+
+const STACK: usize = 32 * 1024;
+
+/// Locks the 32 KiB of stack below the caller, which the calling thread's real-time part must stay within.
+///
+/// # Errors
+/// As [`lock`].
+#[inline(never)]
+pub fn lock_stack() -> Result<(), Error> {
+    let room = [0u8; STACK];
+    lock(black_box(&room))
+}
+
+/// Touches the 32 KiB of stack below the caller, so that they are resident at least for now: for a process that may
+/// not lock memory.
+#[inline(never)]
+pub fn touch_stack() {
+    black_box(&[1u8; STACK]);
+}
+
+/// Locks the program's own writable data (`.data`, `.bss`: what a system call wrapper or the vDSO pointer may need).
+/// Returns how many bytes.
+///
+/// # Errors
+/// As [`lock`]; also reading /proc/self/maps.
+pub fn lock_program_data() -> Result<usize, Error> {
+    let fail = |source| Error { call: "read", on: "/proc/self/maps".into(), source };
+    let maps = std::fs::read_to_string("/proc/self/maps").map_err(fail)?;
+    let exe = std::fs::read_link("/proc/self/exe").map_err(fail)?;
+    let mut locked = 0;
+    for (start, end) in maps.lines().filter_map(|line| data_range(line, &exe.to_string_lossy())) {
+        lock_addresses(start, end - start)?;
+        locked += end - start;
+    }
+    Ok(locked)
+}
+
+/// The range of a line of /proc/self/maps, if it is a private writable mapping of `exe`.
+fn data_range(line: &str, exe: &str) -> Option<(usize, usize)> {
+    let (range, rest) = line.split_once(' ')?;
+    if !rest.starts_with("rw-p") || !rest.ends_with(exe) {
+        return None;
+    }
+    let (start, end) = range.split_once('-')?;
+    Some((usize::from_str_radix(start, 16).ok()?, usize::from_str_radix(end, 16).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_can_be_locked_and_unlocked() {
+        let page = vec![0u8; page_size()];
+        lock(&page[..]).unwrap();
+        unlock(&page[..]).unwrap();
+        lock_stack().unwrap();
+        touch_stack();
+    }
+
+    #[test]
+    fn what_is_not_mapped_is_an_error() {
+        assert!(lock_addresses(0, 1).is_err());
+    }
+
+    #[test]
+    fn only_our_writable_data_counts() {
+        let line = "006a5000-006a8000 rw-p 002a5000 fe:00 123    /usr/bin/punctual";
+        assert_eq!(data_range(line, "/usr/bin/punctual"), Some((0x6a5000, 0x6a8000)));
+        assert_eq!(data_range(&line.replace("rw-p", "r-xp"), "/usr/bin/punctual"), None);
+        assert_eq!(data_range(line, "/usr/bin/other"), None);
+        assert_eq!(data_range("rubbish", "/usr/bin/other"), None);
+    }
+}

@@ -1,0 +1,159 @@
+//! Policies, priorities and CPU affinity of one thread: sched_setattr(2), sched_setaffinity(2).
+
+use crate::Error;
+use punctual_units::{CpuId, CpuList, Nanos, Policy, Priority, Scheduling};
+use std::io;
+
+/// struct sched_attr of include/uapi/linux/sched/types.h, its first version (48 bytes, Linux 3.14).
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct SchedAttr {
+    size: u32,
+    sched_policy: u32,
+    sched_flags: u64,
+    sched_nice: i32,
+    sched_priority: u32,
+    sched_runtime: u64,
+    sched_deadline: u64,
+    sched_period: u64,
+}
+
+const SIZE: u32 = size_of::<SchedAttr>() as u32;
+const RESET_ON_FORK: u64 = 0x01;
+const SCHED_DEADLINE: u32 = 6;
+
+/// Sets policy and parameters of thread `tid` (0: the calling one). `reset_on_fork` gives its children SCHED_OTHER.
+///
+/// # Errors
+/// `EPERM`: no CAP_SYS_NICE and RLIMIT_RTPRIO too low; or CONFIG_RT_GROUP_SCHED and the cgroup has no RT runtime; or
+/// SCHED_DEADLINE with an affinity that does not span the root domain. `EBUSY`: deadline admission control.
+/// `EINVAL`: parameters out of range.
+pub fn set_scheduling(tid: i32, wanted: Scheduling, reset_on_fork: bool) -> Result<(), Error> {
+    let mut attr = SchedAttr { size: SIZE, sched_policy: number(wanted.policy()), ..SchedAttr::default() };
+    attr.sched_flags = if reset_on_fork { RESET_ON_FORK } else { 0 };
+    match wanted {
+        Scheduling::Other { nice } | Scheduling::Batch { nice } => attr.sched_nice = nice.into(),
+        Scheduling::Idle => {}
+        Scheduling::Fifo { priority } | Scheduling::Rr { priority } => attr.sched_priority = priority.get().into(),
+        Scheduling::Deadline { runtime_ns, deadline_ns, period_ns } => {
+            attr.sched_runtime = runtime_ns.0;
+            attr.sched_deadline = deadline_ns.0;
+            attr.sched_period = period_ns.0;
+        }
+    }
+    // SAFETY: the kernel reads `size` bytes of a live, initialised struct of that size.
+    let rc = unsafe { libc::syscall(libc::SYS_sched_setattr, tid, &raw const attr, 0u32) };
+    if rc == 0 { Ok(()) } else { Err(Error::last("sched_setattr", format!("{wanted}"))) }
+}
+
+/// Reads back policy and parameters of thread `tid` (0: the calling one), and whether its children are reset.
+///
+/// # Errors
+/// `ESRCH`: no such thread. `EINVAL`: a policy this program does not know.
+pub fn scheduling(tid: i32) -> Result<(Scheduling, bool), Error> {
+    let mut attr = SchedAttr::default();
+    // SAFETY: the kernel writes at most SIZE bytes into a live struct of that size.
+    let rc = unsafe { libc::syscall(libc::SYS_sched_getattr, tid, &raw mut attr, SIZE, 0u32) };
+    if rc != 0 {
+        return Err(Error::last("sched_getattr", format!("thread {tid}")));
+    }
+    let bad = || Error {
+        call: "sched_getattr",
+        on: format!("thread {tid}, policy {}", attr.sched_policy),
+        source: io::Error::from_raw_os_error(libc::EINVAL),
+    };
+    let priority = || Priority::try_from(attr.sched_priority as u8).map_err(|_| bad());
+    let scheduling = match attr.sched_policy as i32 {
+        libc::SCHED_OTHER => Scheduling::Other { nice: attr.sched_nice as i8 },
+        libc::SCHED_BATCH => Scheduling::Batch { nice: attr.sched_nice as i8 },
+        libc::SCHED_IDLE => Scheduling::Idle,
+        libc::SCHED_FIFO => Scheduling::Fifo { priority: priority()? },
+        libc::SCHED_RR => Scheduling::Rr { priority: priority()? },
+        n if n as u32 == SCHED_DEADLINE => Scheduling::Deadline {
+            runtime_ns: Nanos(attr.sched_runtime),
+            deadline_ns: Nanos(attr.sched_deadline),
+            period_ns: Nanos(attr.sched_period),
+        },
+        _ => return Err(bad()),
+    };
+    Ok((scheduling, attr.sched_flags & RESET_ON_FORK != 0))
+}
+
+fn number(policy: Policy) -> u32 {
+    match policy {
+        Policy::Other => libc::SCHED_OTHER as u32,
+        Policy::Batch => libc::SCHED_BATCH as u32,
+        Policy::Idle => libc::SCHED_IDLE as u32,
+        Policy::Fifo => libc::SCHED_FIFO as u32,
+        Policy::Rr => libc::SCHED_RR as u32,
+        Policy::Deadline => SCHED_DEADLINE,
+    }
+}
+
+const BITS: usize = usize::BITS as usize;
+/// Linux allows 8192 CPUs at most.
+const MASK_WORDS: usize = 8192 / BITS;
+
+/// The CPUs thread `tid` (0: the calling one) may run on.
+///
+/// # Errors
+/// `ESRCH`: no such thread.
+pub fn affinity(tid: i32) -> Result<CpuList, Error> {
+    let mut mask = [0usize; MASK_WORDS];
+    // SAFETY: the kernel writes at most the given number of bytes into a live array.
+    let rc = unsafe { libc::syscall(libc::SYS_sched_getaffinity, tid, size_of_val(&mask), mask.as_mut_ptr()) };
+    if rc < 0 {
+        return Err(Error::last("sched_getaffinity", format!("thread {tid}")));
+    }
+    let set = |cpu: &usize| mask[cpu / BITS] >> (cpu % BITS) & 1 == 1;
+    Ok((0..MASK_WORDS * BITS).filter(set).map(|cpu| CpuId(cpu as u32)).collect())
+}
+
+/// Lets thread `tid` (0: the calling one) run on these CPUs only.
+///
+/// # Errors
+/// `EINVAL`: none of them is online and allowed by the cpuset. `EPERM`: not our thread.
+pub fn set_affinity(tid: i32, cpus: &CpuList) -> Result<(), Error> {
+    let mut mask = [0usize; MASK_WORDS];
+    for cpu in cpus.iter() {
+        if let Some(word) = mask.get_mut(cpu.0 as usize / BITS) {
+            *word |= 1 << (cpu.0 as usize % BITS);
+        }
+    }
+    // SAFETY: the kernel reads the given number of bytes of a live array.
+    let rc = unsafe { libc::syscall(libc::SYS_sched_setaffinity, tid, size_of_val(&mask), mask.as_ptr()) };
+    if rc == 0 { Ok(()) } else { Err(Error::last("sched_setaffinity", format!("CPU {cpus}"))) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn affinity_reads_back() {
+        let all = affinity(0).unwrap();
+        let one: CpuList = all.iter().take(1).collect();
+        std::thread::spawn(move || {
+            set_affinity(0, &one).unwrap();
+            assert_eq!(affinity(0).unwrap(), one);
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn no_cpu_is_refused() {
+        let error = set_affinity(0, &"8191".parse().unwrap()).unwrap_err();
+        assert_eq!(error.errno(), Some(libc::EINVAL));
+    }
+
+    #[test]
+    fn scheduling_reads_back() {
+        std::thread::spawn(|| {
+            set_scheduling(0, Scheduling::Batch { nice: 5 }, true).unwrap();
+            assert_eq!(scheduling(0).unwrap(), (Scheduling::Batch { nice: 5 }, true));
+        })
+        .join()
+        .unwrap();
+    }
+}
