@@ -1,0 +1,93 @@
+//! Names of files and their formats.
+
+use punctual_model::{Event, Phase, Run};
+use punctual_units::{CpuId, Histogram};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Format of `run.json`; the number after the slash is the major version.
+pub const SCHEMA: &str = "punctual.run/1";
+/// Major and minor version. A minor version adds fields only.
+pub const SCHEMA_VERSION: &str = "1.0";
+
+pub(crate) const RUN: &str = "run.json";
+pub(crate) const FINDINGS: &str = "findings.json";
+pub(crate) const WORST: &str = "worst.jsonl";
+pub(crate) const EVENTS: &str = "events.jsonl";
+pub(crate) const MANIFEST: &str = "manifest.json";
+pub(crate) const SEGMENTS: &str = "segments";
+pub(crate) const RESERVE: &str = "segments/reserve";
+pub(crate) const HIST: &str = "hist";
+
+/// `hist/<phase>/<cpu>.json`: raw, skipped and corrected latencies of one phase on one CPU, ns.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HistogramFile {
+    /// `punctual.hist/1`.
+    pub schema: String,
+    /// Phase id.
+    pub phase: String,
+    /// CPU.
+    pub cpu: CpuId,
+    /// One sample a period that ran.
+    pub raw: Histogram,
+    /// One sample a skipped period.
+    pub skipped: Histogram,
+    /// Both.
+    pub corrected: Histogram,
+}
+
+pub(crate) const HIST_SCHEMA: &str = "punctual.hist/1";
+
+pub(crate) fn hist_path(phase: &str, cpu: CpuId) -> String {
+    format!("{HIST}/{phase}/{cpu}.json")
+}
+
+/// `manifest.json`: sizes and checksums of a finished run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Manifest {
+    pub schema: String,
+    pub files: BTreeMap<String, FileSum>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FileSum {
+    pub bytes: u64,
+    pub crc32: u32,
+}
+
+/// One line of a segment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "record", rename_all = "snake_case")]
+pub(crate) enum Record {
+    /// First of every segment: the run as far as it is known.
+    Run(Box<Run>),
+    /// A phase has begun.
+    Phase(Box<Phase>),
+    /// All results of the running phase on one CPU so far; supersedes the last.
+    Progress(Progress),
+    /// So much of `events.jsonl` is whole.
+    Events(FileSum),
+}
+
+/// Results of one CPU in the running phase so far.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    /// Phase id.
+    pub phase: String,
+    /// CPU.
+    pub cpu: CpuId,
+    /// CLOCK_MONOTONIC when they were read.
+    pub mono_ns: u64,
+    /// Periods that ran.
+    pub raw: Histogram,
+    /// Periods skipped.
+    pub skipped: Histogram,
+    /// The worst so far, the worst first.
+    pub worst: Vec<punctual_model::Worst>,
+}
+
+pub(crate) fn event_line(event: &Event) -> Result<Vec<u8>, serde_json::Error> {
+    let mut line = serde_json::to_vec(event)?;
+    line.push(b'\n');
+    Ok(line)
+}

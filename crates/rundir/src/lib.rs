@@ -1,0 +1,23 @@
+//! The only reader and writer of run directories. docs/run-directory.md is their reference.
+//!
+//! Writing is crash-safe: while a phase runs, its results so far are appended with checksums to `segments/`; when it
+//! ends they become files of their own, each written aside and renamed. A run killed at any instant can be read.
+//!
+//! Architecture invariant: judges nothing and computes nothing from samples.
+
+#![forbid(unsafe_code)]
+
+mod error;
+mod files;
+mod layout;
+mod reader;
+mod segment;
+mod writer;
+
+pub use error::Error;
+pub use layout::{HistogramFile, SCHEMA, SCHEMA_VERSION};
+pub use reader::read;
+pub use writer::{Progress, Writer, attach, replace_worst};
+
+#[cfg(test)]
+mod tests;

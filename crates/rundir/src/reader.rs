@@ -1,0 +1,265 @@
+//! Reading a run: finished, still running, or killed at any instant.
+
+use crate::Error;
+use crate::files;
+use crate::layout::{self, FileSum, HistogramFile, Manifest, Progress, Record, hist_path};
+use crate::segment;
+use punctual_model::{
+    CpuResult, Distribution, EndedBy, Event, Finding, Phase, Problem, ProblemKind, Recording, Run, Worst,
+};
+use punctual_units::CpuId;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::Path;
+
+/// No file of a run is larger; a sparse one planted to fill the memory is.
+const LARGEST: u64 = 1 << 30;
+
+/// Reads a run directory. What is damaged is left out and named in [`Recording::damage`].
+///
+/// # Errors
+/// [`Error::NoRun`], [`Error::Format`], [`Error::Damaged`] where nothing usable is left, [`Error::Io`].
+pub fn read(root: &Path) -> Result<Recording, Error> {
+    let mut damage = Vec::new();
+    let manifest = read_manifest(root, &mut damage);
+    let segments = match manifest {
+        Some(_) => Segments::default(),
+        None => Segments::read(root, &mut damage),
+    };
+    let run = read_run(root, manifest.as_ref(), &segments, &mut damage)?;
+    let mut recording = Recording {
+        run,
+        distributions: BTreeMap::new(),
+        worst: Vec::new(),
+        events: Vec::new(),
+        findings: Vec::new(),
+        damage,
+    };
+    let check = |name: &str| manifest.as_ref().and_then(|m| m.files.get(name).copied());
+    read_distributions(&mut recording, root, &check);
+    read_lists(&mut recording, root, &check, segments.events);
+    if manifest.is_none() {
+        add_running(&mut recording, root, segments);
+    }
+    recording.worst.sort_by(|a, b| b.latency_ns.cmp(&a.latency_ns).then(a.release_mono_ns.cmp(&b.release_mono_ns)));
+    Ok(recording)
+}
+
+fn read_manifest(root: &Path, damage: &mut Vec<String>) -> Option<Manifest> {
+    let content = files::read(&root.join(layout::MANIFEST), LARGEST).ok()?;
+    match serde_json::from_slice(&content) {
+        Ok(manifest) => Some(manifest),
+        Err(e) => {
+            damage.push(format!("manifest.json cannot be read ({e}): checksums are not verified"));
+            None
+        }
+    }
+}
+
+fn read_run(
+    root: &Path,
+    manifest: Option<&Manifest>,
+    segments: &Segments,
+    damage: &mut Vec<String>,
+) -> Result<Run, Error> {
+    let path = root.join(layout::RUN);
+    let content = match files::read(&path, LARGEST) {
+        Ok(content) => content,
+        Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+            return segments.run.clone().ok_or_else(|| Error::NoRun(root.to_owned()));
+        }
+        Err(e) => return Err(e),
+    };
+    if let Some(sum) = manifest.and_then(|m| m.files.get(layout::RUN))
+        && files::sum(&content) != *sum
+    {
+        damage.push("run.json was changed after the run: its checksum does not hold".into());
+    }
+    check_format(&path, &content)?;
+    match serde_json::from_slice(&content) {
+        Ok(run) => Ok(run),
+        Err(e) => match &segments.run {
+            Some(run) => {
+                damage.push(format!("run.json cannot be read ({e}): taken from the last checkpoint"));
+                Ok(run.clone())
+            }
+            None => Err(Error::Damaged { path, why: e.to_string() }),
+        },
+    }
+}
+
+/// Refuses a newer major version before looking at anything else.
+fn check_format(path: &Path, content: &[u8]) -> Result<(), Error> {
+    #[derive(serde::Deserialize)]
+    struct Head {
+        schema: String,
+    }
+    match serde_json::from_slice::<Head>(content) {
+        Ok(head) if head.schema != layout::SCHEMA => Err(Error::Format { path: path.to_owned(), found: head.schema }),
+        _ => Ok(()),
+    }
+}
+
+/// What the segments of an unfinished run hold.
+#[derive(Default)]
+struct Segments {
+    run: Option<Run>,
+    phase: Option<Phase>,
+    progress: BTreeMap<(String, CpuId), Progress>,
+    events: Option<FileSum>,
+}
+
+impl Segments {
+    fn read(root: &Path, damage: &mut Vec<String>) -> Segments {
+        let folder = root.join(layout::SEGMENTS);
+        let mut paths: Vec<_> = std::fs::read_dir(&folder)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(|path| path.extension().is_some_and(|e| e == "log"))
+            .collect();
+        paths.sort();
+        let mut all = Segments::default();
+        for path in paths {
+            match files::read(&path, LARGEST) {
+                Ok(content) => {
+                    let (records, torn) = segment::decode(&content);
+                    damage.extend(torn.map(|what| format!("{}: {what}", path.display())));
+                    records.into_iter().for_each(|record| all.take(record));
+                }
+                Err(e) => damage.push(e.to_string()),
+            }
+        }
+        all
+    }
+
+    fn take(&mut self, record: Record) {
+        match record {
+            Record::Run(run) => self.run = Some(*run),
+            Record::Phase(phase) => self.phase = Some(*phase),
+            Record::Progress(p) => {
+                self.progress.insert((p.phase.clone(), p.cpu), p);
+            }
+            Record::Events(mark) => self.events = Some(mark),
+        }
+    }
+}
+
+fn read_distributions(recording: &mut Recording, root: &Path, check: &dyn Fn(&str) -> Option<FileSum>) {
+    for phase in recording.run.phases.clone() {
+        for cpu in phase.cpus.iter().map(|c| c.cpu) {
+            let name = hist_path(&phase.id, cpu);
+            match checked(root, &name, check(&name)).and_then(|content| parse::<HistogramFile>(&name, &content)) {
+                Ok(file) => {
+                    let both = Distribution { raw: file.raw, skipped: file.skipped };
+                    recording.distributions.insert((phase.id.clone(), cpu), both);
+                }
+                Err(what) => recording.damage.push(what),
+            }
+        }
+    }
+}
+
+fn read_lists(
+    recording: &mut Recording,
+    root: &Path,
+    check: &dyn Fn(&str) -> Option<FileSum>,
+    events: Option<FileSum>,
+) {
+    match files::read(&root.join(layout::FINDINGS), LARGEST) {
+        Ok(content) => match parse::<Vec<Finding>>(layout::FINDINGS, &content) {
+            Ok(findings) => recording.findings = findings,
+            Err(what) => recording.damage.push(what),
+        },
+        Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {}
+        Err(e) => recording.damage.push(e.to_string()),
+    }
+    if !recording.run.phases.is_empty() {
+        match checked(root, layout::WORST, check(layout::WORST)) {
+            Ok(content) => recording.worst = json_lines::<Worst>(layout::WORST, &content, &mut recording.damage),
+            Err(what) => recording.damage.push(what),
+        }
+    }
+    let mark = check(layout::EVENTS).or(events);
+    match files::read(&root.join(layout::EVENTS), LARGEST) {
+        Ok(mut content) => {
+            if let Some(mark) = mark {
+                content.truncate(mark.bytes as usize);
+                if files::sum(&content) != mark {
+                    recording.damage.push("events.jsonl: its checksum does not hold".into());
+                }
+            } else {
+                content.clear();
+            }
+            recording.events = json_lines::<Event>(layout::EVENTS, &content, &mut recording.damage);
+        }
+        Err(e) => recording.damage.push(e.to_string()),
+    }
+}
+
+/// What a run that did not finish left in its segments: the phase it was in, and how it ended.
+fn add_running(recording: &mut Recording, root: &Path, segments: Segments) {
+    recording.run.complete = false;
+    if is_locked(root) {
+        recording.damage.push("the run is still being measured: these are its results so far".into());
+    } else if recording.run.ended_by.is_none() {
+        recording.run.ended_by = Some(EndedBy::Killed);
+    }
+    let Some(mut phase) = segments.phase.filter(|p| !recording.run.phases.iter().any(|done| done.id == p.id)) else {
+        return;
+    };
+    phase.problems.push(Problem {
+        kind: ProblemKind::Interrupted,
+        text: "the run ended in the middle of this phase: its results are those of the last checkpoint".into(),
+    });
+    // A run killed while it wrote the phase's results has them here already.
+    recording.worst.retain(|w| w.phase != phase.id);
+    for ((id, cpu), progress) in segments.progress.into_iter().filter(|((id, _), _)| *id == phase.id) {
+        if let Some(result) = phase.cpus.iter_mut().find(|c| c.cpu == cpu) {
+            fill(result, &progress);
+        }
+        recording.worst.extend(progress.worst);
+        recording.distributions.insert((id, cpu), Distribution { raw: progress.raw, skipped: progress.skipped });
+    }
+    phase.cpus.retain(|c| recording.distributions.contains_key(&(phase.id.clone(), c.cpu)));
+    recording.run.phases.push(phase);
+}
+
+fn fill(result: &mut CpuResult, progress: &Progress) {
+    result.ran = progress.raw.count();
+    result.skipped = progress.skipped.count();
+    result.released = result.ran + result.skipped;
+    result.min_ns = progress.raw.min();
+    result.max_ns = progress.raw.max();
+    result.mean_ns = progress.raw.mean();
+}
+
+fn is_locked(root: &Path) -> bool {
+    let Ok(folder) = File::open(root) else { return false };
+    let lock = rustix::fs::flock(&folder, rustix::fs::FlockOperation::NonBlockingLockShared);
+    lock == Err(rustix::io::Errno::WOULDBLOCK)
+}
+
+fn checked(root: &Path, name: &str, sum: Option<FileSum>) -> Result<Vec<u8>, String> {
+    let content = files::read(&root.join(name), LARGEST).map_err(|e| e.to_string())?;
+    match sum {
+        Some(sum) if files::sum(&content) != sum => Err(format!("{name}: its checksum does not hold; left out")),
+        _ => Ok(content),
+    }
+}
+
+fn parse<T: DeserializeOwned>(name: &str, content: &[u8]) -> Result<T, String> {
+    serde_json::from_slice(content).map_err(|e| format!("{name}: {e}; left out"))
+}
+
+fn json_lines<T: DeserializeOwned>(name: &str, content: &[u8], damage: &mut Vec<String>) -> Vec<T> {
+    let mut bad = 0;
+    let lines = content.split(|&b| b == b'\n').filter(|line| !line.is_empty());
+    let values = lines.filter_map(|line| serde_json::from_slice(line).map_err(|_| bad += 1).ok()).collect();
+    if bad > 0 {
+        damage.push(format!("{name}: {bad} lines cannot be read; left out"));
+    }
+    values
+}

@@ -1,0 +1,259 @@
+//! Runs written, killed, damaged and read back.
+
+use crate::{Error, Progress, Writer, attach, read, replace_worst};
+use punctual_model::*;
+use punctual_units::{CpuId, Histogram, Nanos, Scheduling};
+use std::fs;
+use std::path::Path;
+
+fn run() -> Run {
+    let stamp = Stamp { mono_ns: 5, boot_ns: 5, real_ns: 1_700_000_000_000_000_000 };
+    Run {
+        schema: crate::SCHEMA.into(),
+        schema_version: crate::SCHEMA_VERSION.into(),
+        tool: Tool { name: "punctual".into(), version: "0".into() },
+        kind: Kind::Latency,
+        complete: false,
+        ended_by: None,
+        started: stamp,
+        ended: None,
+        host: "pi".into(),
+        command: vec!["punctual".into()],
+        settings: Settings {
+            clock: "CLOCK_MONOTONIC".into(),
+            scheduling: Scheduling::Other { nice: 0 },
+            scheduling_explicit: false,
+            period_ns: Nanos::from_millis(1),
+            cpus: "0-1".parse().unwrap(),
+            alignment: Alignment::Aligned,
+            duration_ns: Nanos::from_secs(2),
+            warmup_ns: Nanos::ZERO,
+            loads: vec!["idle".into(), "cpu".into()],
+            cpu_dma_latency_us: None,
+            context: true,
+            worst_kept: 8,
+            deadline_ns: None,
+            claims: vec![Claim::none_missed()],
+        },
+        machine: MachineFacts::default(),
+        phases: Vec::new(),
+        problems: Vec::new(),
+        notes: Vec::new(),
+        cost: None,
+    }
+}
+
+fn phase(id: &str, cpus: u32) -> Phase {
+    let result = |cpu| CpuResult {
+        cpu: CpuId(cpu),
+        tid: 1,
+        got: Scheduling::Other { nice: 0 },
+        released: 0,
+        ran: 0,
+        skipped: 0,
+        min_ns: None,
+        max_ns: None,
+        mean_ns: None,
+        page_faults: None,
+        involuntary_switches: None,
+        run_delay_ns: None,
+    };
+    Phase {
+        id: id.into(),
+        load: "idle".into(),
+        start_mono_ns: 10,
+        end_mono_ns: None,
+        planned_ns: Nanos::from_secs(1),
+        cpus: (0..cpus).map(result).collect(),
+        load_report: None,
+        problems: Vec::new(),
+    }
+}
+
+fn histogram(n: u64) -> Histogram {
+    let mut h = Histogram::new();
+    (0..n).for_each(|i| h.record(1_000 + i));
+    h
+}
+
+fn worst(phase: &str, latency_ns: u64) -> Worst {
+    Worst {
+        phase: phase.into(),
+        cpu: CpuId(0),
+        release_mono_ns: latency_ns,
+        latency_ns,
+        cycle: 1,
+        skipped: 0,
+        trace_offset: None,
+        suspicions: Vec::new(),
+    }
+}
+
+fn progress(phase: &str, n: u64) -> Progress {
+    Progress {
+        phase: phase.into(),
+        cpu: CpuId(0),
+        mono_ns: n,
+        raw: histogram(n),
+        skipped: Histogram::new(),
+        worst: vec![worst(phase, 1_000 + n)],
+    }
+}
+
+fn end(phase: &mut Phase) -> Vec<(CpuId, Distribution)> {
+    phase.end_mono_ns = Some(99);
+    let distribution = Distribution { raw: histogram(100), skipped: histogram(3) };
+    phase.cpus.iter().map(|c| (c.cpu, distribution.clone())).collect()
+}
+
+fn signal() -> Event {
+    Event::Signal { mono_ns: 7, number: 2 }
+}
+
+/// Writes a run of one finished phase and one half-measured one.
+fn write_half(root: &Path) -> Writer {
+    let mut writer = Writer::create(root, run(), false).unwrap();
+    let mut first = phase("1-idle", 2);
+    writer.phase_started(&first).unwrap();
+    writer.event(&signal());
+    writer.progress(progress("1-idle", 50));
+    writer.flush();
+    let distributions = end(&mut first);
+    writer.phase_done(first, &distributions, vec![worst("1-idle", 2_000)]).unwrap();
+    writer.phase_started(&phase("2-cpu", 2)).unwrap();
+    for n in 1..4 {
+        writer.event(&signal());
+        writer.progress(progress("2-cpu", n * 10));
+        writer.flush();
+    }
+    writer
+}
+
+#[test]
+fn a_finished_run_reads_back_whole() {
+    let root = tempfile::tempdir().unwrap();
+    let mut writer = write_half(root.path());
+    let mut second = phase("2-cpu", 2);
+    let distributions = end(&mut second);
+    writer.phase_done(second, &distributions, vec![worst("2-cpu", 3_000)]).unwrap();
+    writer.run_mut().complete = true;
+    writer.finish().unwrap();
+    attach(root.path(), "report.html", b"<p>").unwrap();
+    let recording = read(root.path()).unwrap();
+    assert_eq!(recording.damage, [""; 0]);
+    assert!(recording.run.complete && recording.run.phases.len() == 2);
+    assert_eq!(recording.distributions.len(), 4);
+    assert_eq!(recording.worst.iter().map(|w| w.latency_ns).collect::<Vec<_>>(), [3_000, 2_000]);
+    assert_eq!(recording.events.len(), 4);
+    replace_worst(root.path(), &recording.worst[..1]).unwrap();
+    let again = read(root.path()).unwrap();
+    assert_eq!((again.worst.len(), again.damage.len()), (1, 0));
+    assert!(!root.path().join("segments").exists());
+}
+
+#[test]
+fn a_killed_run_keeps_its_last_checkpoint() {
+    let root = tempfile::tempdir().unwrap();
+    drop(write_half(root.path()));
+    let recording = read(root.path()).unwrap();
+    assert!(!recording.run.complete);
+    assert_eq!(recording.run.ended_by, Some(EndedBy::Killed));
+    assert_eq!(recording.run.phases.len(), 2);
+    let half = &recording.run.phases[1];
+    assert_eq!((half.cpus.len(), half.cpus[0].released), (1, 30));
+    assert_eq!(half.problems[0].kind, ProblemKind::Interrupted);
+    assert_eq!(recording.distribution("2-cpu", CpuId(0)).unwrap().raw, histogram(30));
+    assert_eq!(recording.events.len(), 4);
+    assert_eq!(recording.damage, [""; 0]);
+}
+
+#[test]
+fn a_run_being_written_is_said_to_be() {
+    let root = tempfile::tempdir().unwrap();
+    let writer = write_half(root.path());
+    let recording = read(root.path()).unwrap();
+    assert_eq!(recording.run.ended_by, None);
+    assert!(recording.damage[0].contains("still being measured"));
+    drop(writer);
+}
+
+#[test]
+fn a_segment_cut_anywhere_is_readable() {
+    let root = tempfile::tempdir().unwrap();
+    drop(write_half(root.path()));
+    let segment = fs::read_dir(root.path().join("segments")).unwrap().flatten().map(|e| e.path());
+    let segment = segment.filter(|p| p.extension().is_some()).max().unwrap();
+    let whole = fs::read(&segment).unwrap();
+    let mut least = u64::MAX;
+    for cut in (0..whole.len()).rev().step_by(7) {
+        fs::write(&segment, &whole[..cut]).unwrap();
+        let recording = read(root.path()).unwrap();
+        let half = recording.run.phases.get(1).and_then(|p| p.cpus.first()).map_or(0, |c| c.released);
+        assert!(half <= least && recording.run.phases[0].cpus.len() == 2);
+        least = half;
+    }
+    assert!(least < 30);
+}
+
+#[test]
+fn any_file_missing_or_altered_is_named_not_fatal() {
+    let root = tempfile::tempdir().unwrap();
+    let mut writer = write_half(root.path());
+    writer.run_mut().complete = true;
+    writer.findings(&[]).unwrap();
+    writer.machine("before", &1).unwrap();
+    writer.finish().unwrap();
+    for name in ["hist/1-idle/0.json", "worst.jsonl", "events.jsonl", "findings.json"] {
+        let path = root.path().join(name);
+        let content = fs::read(&path).unwrap();
+        fs::write(&path, b"{").unwrap();
+        assert!(!read(root.path()).unwrap().damage.is_empty(), "{name}");
+        if name != "findings.json" {
+            fs::remove_file(&path).unwrap();
+            assert!(!read(root.path()).unwrap().damage.is_empty(), "{name}");
+        }
+        fs::write(&path, content).unwrap();
+        assert!(read(root.path()).unwrap().damage.is_empty(), "{name}");
+    }
+    fs::write(root.path().join("run.json"), b"{").unwrap();
+    assert!(matches!(read(root.path()), Err(Error::Damaged { .. })));
+    fs::write(root.path().join("run.json"), br#"{"schema":"punctual.run/2"}"#).unwrap();
+    let error = read(root.path()).unwrap_err().to_string();
+    assert!(error.contains("punctual.run/2") && error.contains("newer"), "{error}");
+}
+
+#[test]
+fn nothing_is_written_over() {
+    let root = tempfile::tempdir().unwrap();
+    fs::write(root.path().join("precious"), b"x").unwrap();
+    let error = Writer::create(root.path(), run(), false).err().unwrap();
+    assert!(error.to_string().contains("--out"), "{error}");
+    assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1);
+    assert!(matches!(Writer::create(&root.path().join("precious"), run(), false), Err(Error::Io { .. })));
+    assert!(matches!(read(root.path()), Err(Error::NoRun(_))));
+}
+
+#[test]
+fn segments_are_followed_by_new_ones() {
+    let root = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(root.path(), run(), false).unwrap();
+    writer.phase_started(&phase("1-idle", 2)).unwrap();
+    let mut spread = Histogram::new();
+    (0..4_000u64).for_each(|i| spread.record(i * i));
+    for n in 0..150 {
+        let mut p = progress("1-idle", 5);
+        (p.raw, p.mono_ns) = (spread.clone(), n);
+        writer.progress(p);
+        writer.flush();
+    }
+    assert_eq!(writer.failure(), None);
+    drop(writer);
+    let size: u64 = fs::read_dir(root.path().join("segments"))
+        .unwrap()
+        .flatten()
+        .filter(|e| e.path().extension().is_some())
+        .map(|e| e.metadata().unwrap().len())
+        .sum();
+    assert!(size < 3 << 20, "{size}");
+    assert_eq!(read(root.path()).unwrap().run.phases[0].cpus[0].released, 4_000);
+}

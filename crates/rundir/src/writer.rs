@@ -1,0 +1,360 @@
+//! Writing a run while it is measured.
+
+use crate::Error;
+use crate::files;
+pub use crate::layout::Progress;
+use crate::layout::{self, FileSum, HistogramFile, Manifest, Record, hist_path};
+use crate::segment;
+use punctual_model::{Distribution, Event, Finding, Phase, Run, Worst};
+use punctual_units::CpuId;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// A run directory being written. Locked (flock(2)) as long as this lives, so that a reader knows it is not finished.
+pub struct Writer {
+    root: PathBuf,
+    _lock: File,
+    sync: bool,
+    run: Run,
+    segment: File,
+    segment_number: u32,
+    segment_bytes: u64,
+    events: File,
+    events_pending: Vec<u8>,
+    events_sum: crc32fast::Hasher,
+    events_bytes: u64,
+    worst: Vec<Worst>,
+    sums: BTreeMap<String, FileSum>,
+    failed: Option<String>,
+}
+
+/// A segment is followed by a new one when it is this large; the old one, superseded, is removed.
+const SEGMENT_BYTES: u64 = 1 << 20;
+/// Disk space kept for the results of a run whose disk fills up meanwhile.
+const RESERVE_BYTES: u64 = 2 << 20;
+
+impl Writer {
+    /// Makes the folder (which must not exist, or be empty) and writes the run as it begins.
+    ///
+    /// `sync` makes every checkpoint survive a power cut, at the price of the disk traffic that costs.
+    ///
+    /// # Errors
+    /// [`Error::NotEmpty`]; [`Error::Io`] where the folder cannot be made or the disk is full.
+    pub fn create(root: &Path, run: Run, sync: bool) -> Result<Writer, Error> {
+        make_empty_folder(root)?;
+        let lock = File::open(root).map_err(Error::io("open", root))?;
+        // Only a reader that runs at this very instant could hold it; then the run is merely not marked as running.
+        let _ = rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive);
+        for folder in [layout::SEGMENTS, layout::HIST] {
+            let path = root.join(folder);
+            fs::create_dir(&path).map_err(Error::io("create", path))?;
+        }
+        reserve(&root.join(layout::RESERVE))?;
+        let events = files::create_new(&root.join(layout::EVENTS))?;
+        let segment = files::create_new(&segment_path(root, 1))?;
+        let mut writer = Writer {
+            root: root.to_owned(),
+            _lock: lock,
+            sync,
+            run,
+            segment,
+            segment_number: 1,
+            segment_bytes: 0,
+            events,
+            events_pending: Vec::new(),
+            events_sum: crc32fast::Hasher::new(),
+            events_bytes: 0,
+            worst: Vec::new(),
+            sums: BTreeMap::new(),
+            failed: None,
+        };
+        writer.append(&Record::Run(Box::new(writer.run.clone())))?;
+        writer.write_run()?;
+        Ok(writer)
+    }
+
+    /// Where it is.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The run as it will be written.
+    pub fn run_mut(&mut self) -> &mut Run {
+        &mut self.run
+    }
+
+    /// The first thing that could not be written while a phase ran, if any.
+    pub fn failure(&self) -> Option<&str> {
+        self.failed.as_deref()
+    }
+
+    /// The audit's findings.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn findings(&mut self, findings: &[Finding]) -> Result<(), Error> {
+        self.json(layout::FINDINGS, &findings)
+    }
+
+    /// Facts of the machine: `machine/<name>.json`.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn machine<T: Serialize>(&mut self, name: &str, facts: &T) -> Result<(), Error> {
+        let folder = self.root.join("machine");
+        fs::create_dir_all(&folder).map_err(Error::io("create", folder))?;
+        self.json(&format!("machine/{name}.json"), facts)
+    }
+
+    /// A phase begins.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn phase_started(&mut self, phase: &Phase) -> Result<(), Error> {
+        self.append(&Record::Phase(Box::new(phase.clone())))
+    }
+
+    /// Takes an event; written at the next [`Writer::flush`].
+    pub fn event(&mut self, event: &Event) {
+        match layout::event_line(event) {
+            Ok(line) => self.events_pending.extend(line),
+            Err(e) => self.failed = Some(format!("an event cannot be written as JSON: {e}")),
+        }
+    }
+
+    /// Takes results so far of one CPU. What cannot be written is remembered in [`Writer::failure`]; measuring goes on.
+    pub fn progress(&mut self, progress: Progress) {
+        let result = self.append(&Record::Progress(progress));
+        self.note(result);
+    }
+
+    /// Writes what was taken, and syncs it where asked.
+    pub fn flush(&mut self) {
+        let result = self.try_flush();
+        self.note(result);
+    }
+
+    fn note(&mut self, result: Result<(), Error>) {
+        if let Err(e) = result
+            && self.failed.is_none()
+        {
+            self.failed = Some(e.to_string());
+        }
+    }
+
+    fn try_flush(&mut self) -> Result<(), Error> {
+        let path = || self.root.join(layout::EVENTS);
+        self.events.write_all(&self.events_pending).map_err(Error::io("write", path()))?;
+        self.events_sum.update(&self.events_pending);
+        self.events_bytes += self.events_pending.len() as u64;
+        self.events_pending.clear();
+        let mark = FileSum { bytes: self.events_bytes, crc32: self.events_sum.clone().finalize() };
+        self.append(&Record::Events(mark))?;
+        if self.sync {
+            self.events.sync_data().map_err(Error::io("sync", self.root.join(layout::EVENTS)))?;
+            self.segment.sync_data().map_err(Error::io("sync", self.root.join(layout::SEGMENTS)))?;
+        }
+        if self.segment_bytes > SEGMENT_BYTES { self.next_segment() } else { Ok(()) }
+    }
+
+    /// A phase has ended: its results become files.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; what was checkpointed before stays readable.
+    pub fn phase_done(
+        &mut self,
+        phase: Phase,
+        distributions: &[(CpuId, Distribution)],
+        worst: Vec<Worst>,
+    ) -> Result<(), Error> {
+        let folder = self.root.join(layout::HIST).join(&phase.id);
+        fs::create_dir_all(&folder).map_err(Error::io("create", folder))?;
+        for (cpu, distribution) in distributions {
+            let file = HistogramFile {
+                schema: layout::HIST_SCHEMA.into(),
+                phase: phase.id.clone(),
+                cpu: *cpu,
+                raw: distribution.raw.clone(),
+                skipped: distribution.skipped.clone(),
+                corrected: distribution.corrected(),
+            };
+            self.json(&hist_path(&phase.id, *cpu), &file)?;
+        }
+        self.worst.extend(worst);
+        self.write_worst()?;
+        self.run.phases.push(phase);
+        self.write_run()?;
+        self.try_flush()?;
+        self.next_segment()
+    }
+
+    /// Everything is measured: writes the rest, the checksums, and removes the segments.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; what was written before stays readable.
+    pub fn finish(mut self) -> Result<(), Error> {
+        // The space kept for this moment; on a disk that is not full it makes no difference whether it goes.
+        let _ = fs::remove_file(self.root.join(layout::RESERVE));
+        self.try_flush()?;
+        self.write_worst()?;
+        self.write_run()?;
+        let events = FileSum { bytes: self.events_bytes, crc32: self.events_sum.clone().finalize() };
+        self.sums.insert(layout::EVENTS.into(), events);
+        write_manifest(&self.root, std::mem::take(&mut self.sums), self.sync)?;
+        let segments = self.root.join(layout::SEGMENTS);
+        fs::remove_dir_all(&segments).map_err(Error::io("remove", segments))?;
+        if self.sync { files::sync_folder(&self.root) } else { Ok(()) }
+    }
+
+    fn append(&mut self, record: &Record) -> Result<(), Error> {
+        let path = segment_path(&self.root, self.segment_number);
+        let line = segment::encode(record).map_err(|e| Error::io("write", &path)(e.into()))?;
+        self.segment.write_all(&line).map_err(Error::io("write", path))?;
+        self.segment_bytes += line.len() as u64;
+        Ok(())
+    }
+
+    /// Starts a segment that holds all there is to know so far, then removes the one before.
+    fn next_segment(&mut self) -> Result<(), Error> {
+        let old = segment_path(&self.root, self.segment_number);
+        let progress = last_progress(&old, &self.run)?;
+        let path = segment_path(&self.root, self.segment_number + 1);
+        self.segment = files::create_new(&path)?;
+        self.segment_number += 1;
+        self.segment_bytes = 0;
+        self.append(&Record::Run(Box::new(self.run.clone())))?;
+        for record in progress {
+            self.append(&record)?;
+        }
+        let mark = FileSum { bytes: self.events_bytes, crc32: self.events_sum.clone().finalize() };
+        self.append(&Record::Events(mark))?;
+        if self.sync {
+            self.segment.sync_data().map_err(Error::io("sync", path))?;
+        }
+        fs::remove_file(&old).map_err(Error::io("remove", old))
+    }
+
+    fn write_worst(&mut self) -> Result<(), Error> {
+        let lines = worst_lines(&mut self.worst);
+        let sum = files::replace(&self.root.join(layout::WORST), &lines, self.sync)?;
+        self.sums.insert(layout::WORST.into(), sum);
+        Ok(())
+    }
+
+    fn write_run(&mut self) -> Result<(), Error> {
+        let run = self.run.clone();
+        self.json(layout::RUN, &run)
+    }
+
+    fn json<T: Serialize>(&mut self, name: &str, value: &T) -> Result<(), Error> {
+        let path = self.root.join(name);
+        let text = pretty(value).map_err(|e| Error::io("write", &path)(e))?;
+        let sum = files::replace(&path, &text, self.sync)?;
+        self.sums.insert(name.to_owned(), sum);
+        Ok(())
+    }
+}
+
+/// Of a segment that is being replaced, what a reader would still need: the running phase and its last results.
+fn last_progress(segment: &Path, run: &Run) -> Result<Vec<Record>, Error> {
+    let (records, _) = segment::decode(&files::read(segment, 64 << 20)?);
+    let done = |id: &str| run.phases.iter().any(|p| p.id == id);
+    let mut phase = None;
+    let mut progress = BTreeMap::new();
+    for record in records {
+        match record {
+            Record::Phase(p) if !done(&p.id) => phase = Some(Record::Phase(p)),
+            Record::Progress(p) if !done(&p.phase) => {
+                progress.insert(p.cpu, Record::Progress(p));
+            }
+            _ => {}
+        }
+    }
+    Ok(phase.into_iter().chain(progress.into_values()).collect())
+}
+
+/// Adds a file to a finished run, with its checksum: `report.html`.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn attach(root: &Path, name: &str, content: &[u8]) -> Result<PathBuf, Error> {
+    let path = root.join(name);
+    let sum = files::replace(&path, content, false)?;
+    change_manifest(root, |files| {
+        files.insert(name.to_owned(), sum);
+    })?;
+    Ok(path)
+}
+
+/// Replaces `worst.jsonl` of a finished run: the same wakeups, with what is suspected of each.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn replace_worst(root: &Path, worst: &[Worst]) -> Result<(), Error> {
+    let mut worst = worst.to_vec();
+    // Without an entry it is not checked: a kill between here and the end leaves a run that reads whole.
+    change_manifest(root, |files| {
+        files.remove(layout::WORST);
+    })?;
+    let sum = files::replace(&root.join(layout::WORST), &worst_lines(&mut worst), false)?;
+    change_manifest(root, |files| {
+        files.insert(layout::WORST.into(), sum);
+    })
+}
+
+fn change_manifest(root: &Path, change: impl FnOnce(&mut BTreeMap<String, FileSum>)) -> Result<(), Error> {
+    let path = root.join(layout::MANIFEST);
+    let damaged = |e: serde_json::Error| Error::Damaged { path: path.clone(), why: e.to_string() };
+    let mut manifest: Manifest = serde_json::from_slice(&files::read(&path, 16 << 20)?).map_err(damaged)?;
+    change(&mut manifest.files);
+    write_manifest(root, manifest.files, false)
+}
+
+fn write_manifest(root: &Path, files: BTreeMap<String, FileSum>, sync: bool) -> Result<(), Error> {
+    let path = root.join(layout::MANIFEST);
+    let manifest = Manifest { schema: "punctual.manifest/1".into(), files };
+    let text = pretty(&manifest).map_err(|e| Error::io("write", &path)(e))?;
+    files::replace(&path, &text, sync).map(drop)
+}
+
+fn worst_lines(worst: &mut [Worst]) -> Vec<u8> {
+    worst.sort_by(|a, b| b.latency_ns.cmp(&a.latency_ns).then(a.release_mono_ns.cmp(&b.release_mono_ns)));
+    let mut lines = Vec::new();
+    for w in worst.iter() {
+        // Plain numbers and strings: writing them to memory cannot fail.
+        if serde_json::to_writer(&mut lines, w).is_ok() {
+            lines.push(b'\n');
+        }
+    }
+    lines
+}
+
+fn pretty<T: Serialize>(value: &T) -> std::io::Result<Vec<u8>> {
+    let mut text = serde_json::to_vec_pretty(value)?;
+    text.push(b'\n');
+    Ok(text)
+}
+
+fn segment_path(root: &Path, number: u32) -> PathBuf {
+    root.join(layout::SEGMENTS).join(format!("{number:06}.log"))
+}
+
+fn make_empty_folder(root: &Path) -> Result<(), Error> {
+    fs::create_dir_all(root).map_err(Error::io("create", root))?;
+    match fs::read_dir(root).map_err(Error::io("read", root))?.next() {
+        None => Ok(()),
+        Some(_) => Err(Error::NotEmpty(root.to_owned())),
+    }
+}
+
+fn reserve(path: &Path) -> Result<(), Error> {
+    let file = files::create_new(path)?;
+    match rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, RESERVE_BYTES) {
+        // A file system that cannot reserve: nothing is promised then.
+        Ok(()) | Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(()),
+        Err(errno) => Err(Error::io("reserve space at", path)(errno.into())),
+    }
+}
