@@ -1,0 +1,146 @@
+//! One rule, judged on one machine.
+
+use crate::reading::{Gap, Reading};
+use crate::rule::{Case, Gate, Rule, When};
+use crate::say;
+use crate::sight::{Notes, Sight};
+use crate::truth::Truth;
+use punctual_model::{Finding, Severity, State};
+use std::collections::BTreeMap;
+
+/// Most gaps named in a sentence.
+const GAPS_SHOWN: usize = 3;
+
+/// How a rule comes out.
+struct Outcome {
+    state: State,
+    summary: String,
+    /// Did one of the rule's own cases say so?
+    is_case: bool,
+}
+
+/// Judges a rule.
+pub(crate) fn judge(rule: &Rule, sight: &Sight) -> Finding {
+    let profile = sight.context.profile;
+    let severity = rule.severity_for(profile);
+    let mut bench = Bench { rule, sight, readings: BTreeMap::new(), notes: Notes::default() };
+    let outcome = match severity {
+        Severity::Off => Outcome { state: State::Skip, summary: format!("switched off for {profile}"), is_case: false },
+        _ => bench.decide(),
+    };
+    let calls_for_fix = matches!(outcome.state, State::Fail | State::Warn | State::Unknown) && outcome.is_case;
+    Finding {
+        id: rule.id.clone(),
+        group: rule.group.title().to_owned(),
+        severity,
+        state: outcome.state,
+        summary: outcome.summary,
+        evidence: bench.notes.into_evidence(),
+        why: rule.reason(sight.sources),
+        fix: calls_for_fix.then(|| rule.fix.line()).flatten(),
+    }
+}
+
+/// A rule with what it has read so far; nothing is read before a condition or a sentence asks for it.
+struct Bench<'a> {
+    rule: &'a Rule,
+    sight: &'a Sight<'a>,
+    readings: BTreeMap<&'a str, Reading>,
+    notes: Notes,
+}
+
+/// A step that decides when its truth is Yes.
+struct Step<'a> {
+    state: State,
+    say: &'a str,
+}
+
+impl<'a> Bench<'a> {
+    /// Goes through the steps until one holds. Those before it that stay open could have decided instead, so the answer
+    /// stands only if they all have its state.
+    fn decide(&mut self) -> Outcome {
+        let mut gaps: Vec<Gap> = Vec::new();
+        let mut open: Vec<State> = Vec::new();
+        let rule = self.rule;
+        let gates =
+            rule.applies.iter().map(|gate| (Step { state: State::Skip, say: &gate.otherwise }, Condition::Not(gate)));
+        let cases = rule.cases_for(self.sight.context.profile);
+        let cases = cases.map(|case| (Step { state: case.state, say: &case.say }, Condition::Case(case)));
+        for (step, condition) in gates.chain(cases) {
+            match self.holds(&condition) {
+                Truth::No => {}
+                Truth::Open(more) => {
+                    gaps.extend(more);
+                    open.push(step.state);
+                }
+                Truth::Yes if open.iter().all(|state| *state == step.state) => {
+                    return Outcome { state: step.state, summary: self.sentence(step.say), is_case: true };
+                }
+                Truth::Yes => break,
+            }
+        }
+        undecided(&gaps)
+    }
+
+    fn holds(&mut self, condition: &Condition<'a>) -> Truth {
+        match condition {
+            Condition::Not(gate) => !self.all(&gate.when),
+            Condition::Case(case) => self.all(&case.when),
+        }
+    }
+
+    /// Do all tests of a condition hold? Reads nothing more once one does not.
+    fn all(&mut self, when: &'a When) -> Truth {
+        let parts = when.iter().map(|(name, test)| {
+            let truth = test.of(self.reading(name));
+            let is_optional = self.rule.reads.get(name).is_some_and(|read| read.optional);
+            if is_optional && matches!(truth, Truth::Open(_)) { Truth::No } else { truth }
+        });
+        Truth::all(parts)
+    }
+
+    /// Reads it the first time it is asked for. That the name exists is checked when rules are loaded.
+    fn reading(&mut self, name: &'a str) -> &Reading {
+        let (rule, sight, notes) = (self.rule, self.sight, &mut self.notes);
+        self.readings.entry(name).or_insert_with(|| match rule.reads.get(name) {
+            Some(read) => sight.evaluate(&read.source, notes),
+            None => Reading::gap(Gap::new(name, crate::reading::Cause::Absent)),
+        })
+    }
+
+    fn sentence(&mut self, sentence: &'a str) -> String {
+        let context = self.sight.context;
+        let filled = say::names(sentence).unwrap_or_default().into_iter().map(|name| match name {
+            "scheduling" => context.scheduling.to_string(),
+            "cpus" => context.cpus.to_string(),
+            "profile" => context.profile.to_string(),
+            name => self.reading(name).show(),
+        });
+        let mut filled = filled.collect::<Vec<_>>().into_iter();
+        say::fill(sentence.trim(), |_| filled.next().unwrap_or_default())
+    }
+}
+
+/// A gate decides when it does not hold, a case when it does.
+enum Condition<'a> {
+    Not(&'a Gate),
+    Case(&'a Case),
+}
+
+fn undecided(gaps: &[Gap]) -> Outcome {
+    let state = if gaps.iter().any(Gap::is_blocked) { State::Blocked } else { State::Unknown };
+    let mut reasons: Vec<String> = Vec::new();
+    for gap in gaps {
+        let reason = gap.describe();
+        if !reasons.contains(&reason) {
+            reasons.push(reason);
+        }
+    }
+    let more = reasons.len().saturating_sub(GAPS_SHOWN);
+    reasons.truncate(GAPS_SHOWN);
+    if more > 0 {
+        reasons.push(format!("and {more} more"));
+    }
+    let reasons = if reasons.is_empty() { "no case of the rule fits".to_owned() } else { reasons.join("; ") };
+    Outcome { state, summary: format!("not judged: {reasons}"), is_case: false }
+}

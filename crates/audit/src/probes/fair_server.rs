@@ -1,0 +1,79 @@
+//! The server that keeps time for ordinary tasks: since Linux 6.12 (its interface: commit d741f297bcea).
+
+use super::{Probe, With};
+use crate::reading::{Cause, Gap, Many, Reading, Value};
+use crate::sight::{Notes, Sight};
+use punctual_machine::{KERNEL_TYPES, TypeName, kernel_type_name};
+
+const DEBUGFS: &str = "/sys/kernel/debug";
+const SCHED: &str = "/sys/kernel/debug/sched";
+const SERVER: &str = "/sys/kernel/debug/sched/fair_server";
+
+pub(super) const PROBES: &[Probe] = &[
+    // `present` or `absent`, whether or not its settings can be read.
+    Probe { name: "fair-server", with: &[], reads: &[&[DEBUGFS, SCHED, SERVER, KERNEL_TYPES]], run: presence },
+    // The time it keeps on each measured CPU, ns a period.
+    Probe {
+        name: "fair-server-runtime",
+        with: &[],
+        reads: &[&[DEBUGFS, SERVER, "/sys/kernel/debug/sched/fair_server/cpu*/runtime"]],
+        run: runtimes,
+    },
+];
+
+/// Debugfs tells, where it can be read. Everyone may read the kernel's type information, and the server is a member of
+/// the run queue there.
+fn presence(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    if sight.names(SERVER).is_ok() {
+        notes.add(SERVER, "there");
+        return Reading::word("present");
+    }
+    // The folder above is made by the same code (kernel/sched/debug.c), so without the server in it there is none. Until
+    // 5.13 (commit 8a99b6833c88) the scheduler's files were at the top.
+    let lists = |folder: &str, file: &str| sight.names(folder).is_ok_and(|names| names.iter().any(|name| name == file));
+    if lists(SCHED, "features") || lists(DEBUGFS, "sched_features") {
+        notes.add(SERVER, "not there, while the scheduler's other files are");
+        return Reading::word("absent");
+    }
+    match kernel_type_name(sight.machine, "fair_server") {
+        TypeName::Present => {
+            notes.add(KERNEL_TYPES, "names fair_server");
+            Reading::word("present")
+        }
+        TypeName::Absent => {
+            notes.add(KERNEL_TYPES, "does not name fair_server");
+            Reading::word("absent")
+        }
+        TypeName::Unknown(_) => {
+            let gap = settings_gap(sight, SERVER);
+            notes.add(SERVER, gap.cause.describe());
+            Reading::gap(gap)
+        }
+    }
+}
+
+/// Why the settings cannot be read: below a debugfs that is not mounted nothing is there, which says nothing.
+fn settings_gap(sight: &Sight, path: &str) -> Gap {
+    match sight.names(DEBUGFS) {
+        Ok(names) if names.is_empty() => Gap::new(path, Cause::Hidden("debugfs is not mounted".to_owned())),
+        Ok(_) => Gap::new(path, Cause::Missing),
+        Err(gap) => Gap::new(path, gap.cause).expected(),
+    }
+}
+
+fn runtimes(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let mut many = Many::default();
+    if sight.context.cpus.is_empty() {
+        many.missing = Some(Gap::new("the list of measured CPUs", Cause::Garbled("CPU")));
+    }
+    if let Err(gap) = sight.names(SERVER) {
+        notes.add(SERVER, gap.cause.describe());
+        return Reading::Many(Many::unknown(settings_gap(sight, SERVER)));
+    }
+    for cpu in sight.context.cpus.iter() {
+        let path = format!("{SERVER}/cpu{cpu}/runtime");
+        let value = sight.number(&path, notes).map_err(Gap::expected);
+        many.push(format!("CPU {cpu}"), value.map(Value::Number));
+    }
+    Reading::Many(many)
+}

@@ -1,0 +1,70 @@
+//! What a rule file cannot express, one file a subject. A probe reads and finds; the rule judges.
+
+mod cpuidle;
+mod fair_server;
+mod governor;
+mod limits;
+mod rt_group;
+mod smt;
+mod system;
+mod task;
+
+use crate::reading::Reading;
+use crate::sight::{Notes, Sight};
+use std::collections::BTreeMap;
+
+/// The numbers a rule gives a probe.
+pub(crate) type With = BTreeMap<String, i64>;
+
+/// A probe.
+pub(crate) struct Probe {
+    /// As rules name it.
+    pub name: &'static str,
+    /// The names of its numbers, sorted.
+    pub with: &'static [&'static str],
+    /// Every path it may read, `*` for what varies.
+    pub reads: &'static [&'static [&'static str]],
+    pub run: fn(&Sight, &With, &mut Notes) -> Reading,
+}
+
+/// Where kernel configurations lie.
+pub(crate) const CONFIG_READS: &[&str] = &[
+    "/proc/sys/kernel/osrelease",
+    "/proc/config.gz",
+    "/boot/config-*",
+    "/lib/modules/*/config",
+    "/usr/lib/modules/*/config",
+    "/lib/modules/*/build/.config",
+];
+
+/// The probe of that name.
+pub(crate) fn find(name: &str) -> Option<&'static Probe> {
+    PROBES.iter().copied().flatten().find(|probe| probe.name == name)
+}
+
+/// Every probe, by file.
+const PROBES: &[&[Probe]] = &[
+    cpuidle::PROBES,
+    fair_server::PROBES,
+    governor::PROBES,
+    limits::PROBES,
+    rt_group::PROBES,
+    smt::PROBES,
+    system::PROBES,
+    task::PROBES,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_numbers_sorted() {
+        let mut names: Vec<&str> = PROBES.iter().copied().flatten().map(|probe| probe.name).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+        assert!(PROBES.iter().copied().flatten().all(|probe| probe.with.is_sorted()));
+    }
+}

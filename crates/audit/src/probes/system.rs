@@ -1,0 +1,72 @@
+//! Hypervisor, kernel configuration, timers.
+
+use super::{CONFIG_READS, Probe, With};
+use crate::reading::{Cause, Gap, Reading, Value};
+use crate::sight::{Notes, Sight, config_gap};
+use punctual_machine::Virtualisation;
+
+pub(super) const PROBES: &[Probe] = &[
+    // `none` or the hypervisor's name.
+    Probe { name: "virtualisation", with: &[], reads: &[Virtualisation::READS], run: virtualisation },
+    // The path of the kernel's configuration.
+    Probe { name: "kernel-config", with: &[], reads: &[CONFIG_READS], run: kernel_config },
+    // What a timer is rounded to, ns.
+    Probe { name: "timer-resolution", with: &[], reads: &[&["/proc/timer_list"]], run: timer_resolution },
+];
+
+fn virtualisation(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let looked_at = "CPU flags, DMI, device tree, /sys/hypervisor";
+    match sight.virtualisation() {
+        Virtualisation::None => {
+            notes.add(looked_at, "no hypervisor");
+            Reading::word("none")
+        }
+        Virtualisation::Guest(name) => {
+            notes.add(looked_at, name);
+            Reading::word(name)
+        }
+        Virtualisation::Unknown(paths) => {
+            let path = paths.first().map_or("/proc/cpuinfo", String::as_str);
+            let cause =
+                Cause::of(&sight.machine.read(path)).unwrap_or(Cause::Garbled("sign of a hypervisor or of none"));
+            let gap = Gap::new(path, cause).expected();
+            notes.add(path, gap.cause.describe());
+            Reading::gap(gap)
+        }
+    }
+}
+
+fn kernel_config(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    match sight.config() {
+        Ok(config) => {
+            notes.add(config.path(), "a kernel configuration");
+            Reading::word(config.path())
+        }
+        Err(error) => {
+            notes.add("kernel configuration", error.to_string());
+            Reading::gap(config_gap(error))
+        }
+    }
+}
+
+/// The first `.resolution:` of /proc/timer_list: 1 ns with high-resolution timers, else the tick (4 000 000 ns at 250 Hz).
+fn timer_resolution(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    const PATH: &str = "/proc/timer_list";
+    let read = sight.machine.read(PATH);
+    if let Some(cause) = Cause::of(&read) {
+        notes.add(PATH, cause.describe());
+        return Reading::gap(Gap::new(PATH, cause));
+    }
+    let text = read.text().unwrap_or_default();
+    let line = text.lines().find_map(|line| line.trim().strip_prefix(".resolution:")).map(str::trim);
+    match line.and_then(|line| line.strip_suffix("nsecs")).and_then(|number| number.trim().parse().ok()) {
+        Some(number) => {
+            notes.add(PATH, format!(".resolution: {number} nsecs"));
+            Reading::One(Ok(Value::Number(number)))
+        }
+        None => {
+            notes.add(PATH, "no .resolution");
+            Reading::gap(Gap::new(PATH, Cause::Garbled("timer resolution")))
+        }
+    }
+}

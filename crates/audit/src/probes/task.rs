@@ -1,0 +1,59 @@
+//! Other real-time tasks.
+
+use super::{Probe, With};
+use crate::reading::{Many, Reading, Value};
+use crate::sight::{Notes, Sight};
+use crate::tasks::{READS, Task};
+use punctual_machine::field_values;
+use punctual_units::{CpuList, Policy, Scheduling};
+
+const STATUS: &[&str] = &["/proc/*/task/*/status"];
+
+pub(super) const PROBES: &[Probe] = &[
+    // User tasks the scheduler serves before or with the measuring task, on a measured CPU.
+    Probe { name: "user-rt-tasks", with: &[], reads: &[READS, STATUS], run: user_tasks },
+    // The same of kernel threads, without the stopper threads (migration/N, FIFO 99) that every kernel has.
+    Probe { name: "kernel-rt-tasks", with: &[], reads: &[READS, STATUS], run: kernel_tasks },
+];
+
+fn user_tasks(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    tasks(sight, notes, |task| !task.is_kernel)
+}
+
+fn kernel_tasks(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    tasks(sight, notes, |task| task.is_kernel && !task.name.starts_with("migration/"))
+}
+
+fn tasks(sight: &Sight, notes: &mut Notes, of_kind: fn(&Task) -> bool) -> Reading {
+    let tasks = sight.tasks();
+    let all: Vec<String> = tasks.real_time.iter().map(Task::show).collect();
+    notes.add("/proc/*/task/*/stat", format!("{} tasks; real-time: {}", tasks.seen, all.join(", ")));
+    if let Some(gap) = &tasks.missing {
+        notes.add(&gap.source, gap.cause.describe());
+    }
+    let mut many = Many { items: Vec::new(), missing: tasks.missing.clone() };
+    let disturbing = tasks.real_time.iter().filter(|task| of_kind(task) && comes_first(task, sight.context.scheduling));
+    for task in disturbing.filter(|task| may_run_there(sight, task)) {
+        many.push("", Ok(Value::Text(task.show())));
+    }
+    Reading::Many(many)
+}
+
+/// Is `task` served before the measured one, or is it as urgent? A FIFO task of the same priority that runs is not
+/// preempted. SCHED_DEADLINE comes before every priority (sched(7)).
+fn comes_first(task: &Task, measured: Scheduling) -> bool {
+    match (task.policy, measured) {
+        (Policy::Deadline, _) => true,
+        (_, Scheduling::Deadline { .. }) => false,
+        (_, Scheduling::Fifo { priority } | Scheduling::Rr { priority }) => task.priority >= i64::from(priority.get()),
+        (_, Scheduling::Other { .. } | Scheduling::Batch { .. } | Scheduling::Idle) => true,
+    }
+}
+
+/// Only what is known to stay on other CPUs is left out.
+fn may_run_there(sight: &Sight, task: &Task) -> bool {
+    let status = sight.machine.read(&format!("/proc/{}/task/{}/status", task.pid, task.tid));
+    let allowed =
+        status.text().and_then(|text| field_values(text, "Cpus_allowed_list").next()?.parse::<CpuList>().ok());
+    allowed.is_none_or(|allowed| allowed.is_empty() || !allowed.and(&sight.context.cpus).is_empty())
+}

@@ -1,0 +1,181 @@
+//! What a rule's read came to: values, and the gaps between them.
+
+use punctual_machine::Read;
+
+/// One value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Value {
+    Text(String),
+    Number(i64),
+}
+
+impl Value {
+    pub fn text(&self) -> String {
+        match self {
+            Value::Text(text) => text.clone(),
+            Value::Number(number) => number.to_string(),
+        }
+    }
+
+    pub fn number(&self) -> Option<i64> {
+        match self {
+            Value::Number(number) => Some(*number),
+            Value::Text(text) => text.parse().ok(),
+        }
+    }
+}
+
+/// Something that is not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Gap {
+    /// The path.
+    pub source: String,
+    pub cause: Cause,
+}
+
+/// Why it is not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// It is not there; for some rules that is an answer.
+    Absent,
+    /// The kernel refused.
+    Denied,
+    /// It is withheld without an error: a namespace, a mount option.
+    Hidden(String),
+    /// Reading failed with this errno.
+    Failed(i32),
+    /// It is not there where it must be, so nothing follows from that.
+    Missing,
+    /// It is not what it should be.
+    Garbled(&'static str),
+}
+
+impl Gap {
+    pub fn new(source: impl Into<String>, cause: Cause) -> Gap {
+        Gap { source: source.into(), cause }
+    }
+
+    /// The gap at a place that is always there on the machines in question: absence is then no answer.
+    pub fn expected(self) -> Gap {
+        let cause = if self.cause == Cause::Absent { Cause::Missing } else { self.cause };
+        Gap { cause, ..self }
+    }
+
+    /// Would more permission help?
+    pub fn is_blocked(&self) -> bool {
+        matches!(self.cause, Cause::Denied | Cause::Hidden(_))
+    }
+
+    /// `PATH is not there`.
+    pub fn describe(&self) -> String {
+        format!("{} {}", self.source, self.cause.describe())
+    }
+}
+
+impl Cause {
+    pub fn describe(&self) -> String {
+        match self {
+            Cause::Absent => "is not there".to_owned(),
+            Cause::Missing => "is not there, which tells nothing".to_owned(),
+            Cause::Denied => "is refused (permission or lockdown)".to_owned(),
+            Cause::Hidden(why) => format!("is hidden: {why}"),
+            Cause::Failed(errno) => format!("cannot be read: {}", std::io::Error::from_raw_os_error(*errno)),
+            Cause::Garbled(expected) => format!("holds no {expected}"),
+        }
+    }
+
+    /// The cause, where a file is not known.
+    pub fn of(read: &Read) -> Option<Cause> {
+        match read {
+            Read::Known(_) => None,
+            Read::Absent => Some(Cause::Absent),
+            Read::Denied => Some(Cause::Denied),
+            Read::Failed(errno) => Some(Cause::Failed(*errno)),
+        }
+    }
+}
+
+/// A value or the reason why there is none.
+pub(crate) type Known = Result<Value, Gap>;
+
+/// One element of [`Many`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Item {
+    /// What it belongs to, where that is worth showing: `policy0`.
+    pub label: String,
+    pub value: Known,
+}
+
+/// Several values.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Many {
+    pub items: Vec<Item>,
+    /// Set when there may be more than these.
+    pub missing: Option<Gap>,
+}
+
+impl Many {
+    pub fn unknown(gap: Gap) -> Many {
+        Many { items: Vec::new(), missing: Some(gap) }
+    }
+
+    pub fn push(&mut self, label: impl Into<String>, value: Known) {
+        self.items.push(Item { label: label.into(), value });
+    }
+}
+
+/// What one entry of a rule's `reads` came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    One(Known),
+    Many(Many),
+}
+
+impl Reading {
+    pub fn word(text: impl Into<String>) -> Reading {
+        Reading::One(Ok(Value::Text(text.into())))
+    }
+
+    pub fn gap(gap: Gap) -> Reading {
+        Reading::One(Err(gap))
+    }
+}
+
+/// Most elements shown of a list; the evidence has the rest.
+const SHOWN: usize = 6;
+
+impl Reading {
+    /// For a sentence: `performance`, `policy0 ondemand, policy4 schedutil`, `performance on each of 4`.
+    pub fn show(&self) -> String {
+        match self {
+            Reading::One(known) => show_one(known),
+            Reading::Many(many) => many.show(),
+        }
+    }
+}
+
+fn show_one(known: &Known) -> String {
+    known.as_ref().map_or_else(|_| "unknown".to_owned(), Value::text)
+}
+
+impl Many {
+    fn show(&self) -> String {
+        let texts: Vec<String> = self.items.iter().map(|item| show_one(&item.value)).collect();
+        if let [first, rest @ ..] = texts.as_slice()
+            && !rest.is_empty()
+            && rest.iter().all(|text| text == first)
+            && self.items.iter().all(|item| !item.label.is_empty())
+        {
+            return format!("{first} on each of {}", texts.len());
+        }
+        let labelled = |(item, text): (&Item, &String)| match item.label.as_str() {
+            "" => text.clone(),
+            label => format!("{label} {text}"),
+        };
+        let mut shown: Vec<String> = self.items.iter().zip(&texts).take(SHOWN).map(labelled).collect();
+        if self.items.len() > SHOWN {
+            shown.push(format!("and {} more", self.items.len() - SHOWN));
+        }
+        if shown.is_empty() { "none".to_owned() } else { shown.join(", ") }
+    }
+}

@@ -1,0 +1,105 @@
+//! What to do about a rule that fails.
+
+use serde::Deserialize;
+
+/// Now, for good, and back.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fix {
+    /// Why there is nothing to do, where that is so; then the rest is empty.
+    pub none: Option<String>,
+    /// Takes effect at once and is gone after a reboot.
+    #[serde(default)]
+    pub now: Vec<Action>,
+    /// Takes effect at the next boot.
+    #[serde(default)]
+    pub persist: Vec<Action>,
+    /// What undoing puts back.
+    pub undo: Option<String>,
+    /// What may go wrong.
+    pub risk: Option<String>,
+    /// Does it disturb what runs: a link reset, CPUs going away?
+    #[serde(default)]
+    pub disruptive: bool,
+}
+
+impl Fix {
+    /// What to type, in one line; what persists where nothing helps at once.
+    pub fn line(&self) -> Option<String> {
+        let actions = if self.now.is_empty() { &self.persist } else { &self.now };
+        let lines: Vec<String> = actions.iter().map(Action::line).collect();
+        (!lines.is_empty()).then(|| lines.join("; "))
+    }
+}
+
+/// One change.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Action {
+    /// Write a value to a file, or to every file that a path with `*` names.
+    Write {
+        /// The path.
+        file: String,
+        /// What to write.
+        value: String,
+    },
+    /// Set a kernel parameter of sysctl(8); persistent in /etc/sysctl.d.
+    Sysctl {
+        /// For example `vm.swappiness`.
+        key: String,
+        /// Its value.
+        value: String,
+    },
+    /// Change the kernel command line.
+    Boot {
+        /// Parameters to add, as they are written there.
+        #[serde(default)]
+        add: String,
+        /// Parameters to remove, by name.
+        #[serde(default)]
+        remove: String,
+    },
+    /// Put lines into a configuration file of their own.
+    File {
+        /// The path.
+        path: String,
+        /// Its whole content.
+        content: String,
+    },
+    /// Run a command as root.
+    Run(String),
+    /// What only a person can do.
+    Manual(String),
+}
+
+impl Action {
+    /// The change as a command to type, or as a sentence where there is no command.
+    pub fn line(&self) -> String {
+        match self {
+            Action::Write { file, value } => format!("echo {value} | sudo tee {file}"),
+            Action::Sysctl { key, value } => format!("sudo sysctl -w {key}={value}"),
+            Action::Boot { add, remove } => {
+                let parts = [("add", add), ("remove", remove)];
+                let parts = parts.iter().filter(|(_, what)| !what.is_empty());
+                let parts: Vec<String> = parts.map(|(verb, what)| format!("{verb} `{what}`")).collect();
+                format!("kernel command line: {}", parts.join(", "))
+            }
+            Action::File { path, content } => format!("in {path}: {}", content.trim().replace('\n', " / ")),
+            Action::Run(command) => format!("sudo {command}"),
+            Action::Manual(text) => text.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn actions_are_shown_as_commands() {
+        let write = Action::Write { file: "/sys/x*/y".into(), value: "1".into() };
+        assert_eq!(write.line(), "echo 1 | sudo tee /sys/x*/y");
+        let boot = Action::Boot { add: "a=1".into(), remove: "b".into() };
+        assert_eq!(boot.line(), "kernel command line: add `a=1`, remove `b`");
+    }
+}

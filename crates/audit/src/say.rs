@@ -1,0 +1,41 @@
+//! Sentences with names in braces.
+
+/// Names that every sentence may use besides the rule's reads.
+pub(crate) const CONTEXT: &[&str] = &["scheduling", "cpus", "profile"];
+
+/// The names in a sentence; `None` when a brace is not closed.
+pub(crate) fn names(sentence: &str) -> Option<Vec<&str>> {
+    let mut names = Vec::new();
+    let mut rest = sentence;
+    while let Some((_, after)) = rest.split_once('{') {
+        let (name, tail) = after.split_once('}')?;
+        names.push(name);
+        rest = tail;
+    }
+    Some(names)
+}
+
+/// The sentence with every name replaced by what `value` says of it. The values are not looked into again.
+pub(crate) fn fill(sentence: &str, mut value: impl FnMut(&str) -> String) -> String {
+    let mut filled = String::new();
+    let mut rest = sentence;
+    while let Some((before, after)) = rest.split_once('{') {
+        let (name, tail) = after.split_once('}').unwrap_or((after, ""));
+        filled.push_str(before);
+        filled.push_str(&value(name));
+        rest = tail;
+    }
+    filled + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_replaced_once() {
+        assert_eq!(fill("a {x} b {y}", |name| format!("<{name}{{z}}>")), "a <x{z}> b <y{z}>");
+        assert_eq!(names("a {x} b {y}"), Some(vec!["x", "y"]));
+        assert_eq!(names("a {x"), None);
+    }
+}

@@ -1,0 +1,210 @@
+//! The kernel command line: its parameters, and what of it may be shown.
+
+/// Splits a command line as the kernel does: at white space outside double quotes. What follows `--` goes to init and is
+/// left out.
+pub fn parameters(cmdline: &str) -> Vec<String> {
+    split(cmdline).into_iter().take_while(|word| word != "--").collect()
+}
+
+/// The value of the last `name=value`, `""` for a bare `name`. As in the kernel (kernel/params.c, parameq), `-` and `_`
+/// are the same in names.
+pub fn parameter(cmdline: &str, name: &str) -> Option<String> {
+    let same = |key: &str| key.replace('-', "_") == name.replace('-', "_");
+    parameters(cmdline).iter().rev().find_map(|word| {
+        let (key, value) = word.split_once('=').unwrap_or((word, ""));
+        same(key).then(|| value.to_owned())
+    })
+}
+
+fn split(cmdline: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quoted = false;
+    for c in cmdline.chars() {
+        match c {
+            '"' => quoted = !quoted,
+            c if c.is_whitespace() && !quoted => words.push(String::new()),
+            c => words.last_mut().into_iter().for_each(|w| w.push(c)),
+        }
+    }
+    words.retain(|w| !w.is_empty());
+    words
+}
+
+/// What stands in place of something private.
+const SCRUBBED: &str = "«scrubbed»";
+
+/// Parameters whose value names a disk, a key, a network or a host, whatever it looks like.
+const PRIVATE: &[&str] = &[
+    "ip",
+    "nfsroot",
+    "nfsaddrs",
+    "netroot",
+    "resume",
+    "cryptdevice",
+    "cryptkey",
+    "cryptopts",
+    "hostname",
+    "ifname",
+    "vlan",
+    "bond",
+    "bridge",
+    "nameserver",
+    "rd.lvm",
+    "rd.luks",
+    "luks",
+    "rd.iscsi",
+    "iscsi",
+    "rd.md",
+    "rd.dm",
+    "rd.znet",
+    "tang",
+    "systemd.hostname",
+    "systemd.set_credential",
+    "systemd.machine_id",
+    "systemd.wants",
+    "inst",
+    "url",
+    "seedfrom",
+    "ds",
+    "cloud-config-url",
+    "netconsole",
+];
+
+/// Parts of a parameter's name that make its value private.
+const PRIVATE_PARTS: &[&str] =
+    &["password", "passwd", "secret", "token", "serial", "macaddr", "uuid", "credential", "auth"];
+
+/// A command line without what identifies this machine or opens it: UUIDs and labels, MAC and IP addresses, host names,
+/// keys and serial numbers. Parameter names stay, so that an audit of the rest still holds.
+pub fn scrub(cmdline: &str) -> String {
+    let words = cmdline.split_whitespace().map(|word| match word.split_once('=') {
+        Some((key, _)) if is_private(key) => format!("{key}={SCRUBBED}"),
+        Some((key, value)) => format!("{key}={}", scrub_value(value)),
+        None => scrub_value(word),
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+fn is_private(key: &str) -> bool {
+    let key = key.to_ascii_lowercase();
+    let named = |p: &str| key.strip_prefix(p).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    PRIVATE.iter().any(|p| named(p)) || PRIVATE_PARTS.iter().any(|p| key.contains(p))
+}
+
+fn scrub_value(value: &str) -> String {
+    // Installers name volume groups after the host.
+    for tag in ["PARTUUID=", "UUID=", "PARTLABEL=", "LABEL=", "/dev/mapper/"] {
+        if let Some(at) = value.find(tag) {
+            return format!("{}{tag}{SCRUBBED}", &value[..at]);
+        }
+    }
+    let mut shown = String::new();
+    let mut piece = String::new();
+    for c in value.chars() {
+        // An address ends where neither hex digits nor its separators go on; a comma or slash parts two values.
+        if matches!(c, ',' | '/' | '@' | '[' | ']' | '=' | ';') {
+            push_piece(&mut shown, &piece);
+            piece.clear();
+            shown.push(c);
+        } else {
+            piece.push(c);
+        }
+    }
+    push_piece(&mut shown, &piece);
+    shown
+}
+
+fn push_piece(shown: &mut String, piece: &str) {
+    let private = is_uuid(piece) || is_mac(piece) || is_ipv6(piece) || has_ipv4(piece);
+    shown.push_str(if private { SCRUBBED } else { piece });
+}
+
+fn is_hex(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+/// 8-4-4-4-12 hexadecimal digits, also inside a longer name (`luks-…`, `machine-id-…`).
+fn is_uuid(text: &str) -> bool {
+    let groups: Vec<&str> = text.split('-').collect();
+    groups.windows(5).any(|g| {
+        let lengths = g.iter().map(|s| s.len());
+        lengths.eq([8, 4, 4, 4, 12]) && g.iter().all(|s| is_hex(s))
+    })
+}
+
+fn is_mac(text: &str) -> bool {
+    [':', '-'].iter().any(|&by| {
+        let groups: Vec<&str> = text.split(by).collect();
+        groups.windows(6).any(|g| g.iter().all(|s| s.len() == 2 && is_hex(s)))
+    })
+}
+
+fn is_ipv6(text: &str) -> bool {
+    let groups: Vec<&str> = text.split(':').collect();
+    let hex = |s: &&str| s.len() <= 4 && (s.is_empty() || is_hex(s));
+    (groups.len() == 8 || text.contains("::")) && groups.len() > 2 && groups.iter().all(hex)
+}
+
+/// Four numbers below 256 between dots, with or without a port behind.
+fn has_ipv4(text: &str) -> bool {
+    let words = text.split(|c: char| !c.is_ascii_digit() && c != '.');
+    words.into_iter().any(|word| {
+        let groups: Vec<&str> = word.split('.').collect();
+        groups.windows(4).any(|g| g.iter().all(|n| n.parse::<u8>().is_ok()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_last_value_counts_and_init_is_left_out() {
+        let line = "preempt=full a-b=1 \"x=1 2\" preempt=lazy -- preempt=none";
+        assert_eq!(parameter(line, "preempt").as_deref(), Some("lazy"));
+        assert_eq!(parameter(line, "a_b").as_deref(), Some("1"));
+        assert_eq!(parameter(line, "x").as_deref(), Some("1 2"));
+        assert_eq!(parameter(line, "y"), None);
+        assert_eq!(parameter("quiet", "quiet").as_deref(), Some(""));
+    }
+
+    #[test]
+    fn what_identifies_a_machine_is_scrubbed() {
+        for (line, shown) in [
+            ("root=UUID=0a3407de-014b-458b-b5c1-848e92a327a3 ro", "root=UUID=«scrubbed» ro"),
+            ("root=/dev/mapper/box--vg-root ro", "root=/dev/mapper/«scrubbed» ro"),
+            ("root=PARTUUID=738a4d67-02 rootwait", "root=PARTUUID=«scrubbed» rootwait"),
+            ("smsc95xx.macaddr=DC:A6:32:01:02:03", "smsc95xx.macaddr=«scrubbed»"),
+            ("xmac=DC:A6:32:01:02:03,5", "xmac=«scrubbed»,5"),
+            ("ip=192.168.1.4:::255.255.255.0:box:eth0:off", "ip=«scrubbed»"),
+            ("--addr 10.0.0.1:2024", "--addr «scrubbed»"),
+            ("peer=fe80::1 rd.luks.name=x=y", "peer=«scrubbed» rd.luks.name=«scrubbed»"),
+            ("cryptdevice=/dev/sda2:root systemd.hostname=box", "cryptdevice=«scrubbed» systemd.hostname=«scrubbed»"),
+            ("rd.luks.uuid=luks-0a3407de-014b-458b-b5c1-848e92a327a3", "rd.luks.uuid=«scrubbed»"),
+        ] {
+            assert_eq!(scrub(line), shown, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_tunes_it_stays() {
+        let line = "BOOT_IMAGE=/vmlinuz-6.12.9-rt-amd64 root=/dev/sda1 isolcpus=domain,managed_irq,2-3 nohz_full=2-3 \
+            console=ttyS0,115200 crashkernel=1G-4G:192M,4G-:512M pci=assign-busses@0000:00:1f.2 rcu_nocbs=2-3 idle=poll";
+        assert_eq!(scrub(line), line);
+    }
+
+    proptest! {
+        #[test]
+        fn an_address_never_survives(a in 0u8.., b in 0u8.., key in "[a-z]{1,8}", glue in "[,/@ =]?") {
+            let ip = format!("10.{a}.{b}.7");
+            let shown = scrub(&format!("{key}={glue}{ip}"));
+            prop_assert!(!shown.contains(&ip), "{}", shown);
+        }
+
+        #[test]
+        fn any_text_is_answered(text in ".*") {
+            let _ = (scrub(&text), parameters(&text), parameter(&text, "x"));
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! The board's name.
+
+use super::text;
+use crate::Machine;
+
+/// What firmware makers leave in DMI fields they were meant to fill.
+const PLACEHOLDERS: &[&str] = &[
+    "",
+    "to be filled by o.e.m.",
+    "default string",
+    "system product name",
+    "system manufacturer",
+    "not specified",
+    "none",
+];
+
+/// The device tree's model, else DMI vendor and product, else DMI board.
+pub(super) fn name(machine: &dyn Machine) -> Option<String> {
+    let dmi = |field: &str| {
+        text(machine, &format!("/sys/class/dmi/id/{field}"))
+            .filter(|value| !PLACEHOLDERS.contains(&value.to_ascii_lowercase().as_str()))
+    };
+    let pair = |vendor: &str, product: &str| match (dmi(vendor), dmi(product)) {
+        (Some(vendor), Some(product)) if product.starts_with(&vendor) => Some(product),
+        (Some(vendor), Some(product)) => Some(format!("{vendor} {product}")),
+        (None, product) => product,
+        (Some(_), None) => None,
+    };
+    text(machine, "/proc/device-tree/model")
+        .filter(|model| !model.is_empty())
+        .or_else(|| pair("sys_vendor", "product_name"))
+        .or_else(|| pair("board_vendor", "board_name"))
+}

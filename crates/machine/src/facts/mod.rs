@@ -1,0 +1,83 @@
+//! The machine in a few lines.
+
+mod board;
+mod cpu;
+mod preemption;
+mod virt;
+
+pub use preemption::is_preempt_rt;
+pub use virt::{Virtualisation, virtualisation};
+
+use crate::text::field_values;
+use crate::{KernelConfig, Machine, Read, scrub};
+use punctual_model::MachineFacts;
+use punctual_units::CpuList;
+
+/// The facts a report shows, from about 40 small files; what could not be read is `None`. The cost of a clock read is not
+/// a file: the caller fills it in. Takes under 5 ms on a small machine.
+pub fn facts(machine: &dyn Machine) -> MachineFacts {
+    facts_with(machine, None)
+}
+
+/// As [`facts`], with the kernel's configuration: it settles the preemption mode where the scheduler's debug file cannot
+/// be read and the command line does not choose one.
+pub fn facts_with(machine: &dyn Machine, config: Option<&KernelConfig>) -> MachineFacts {
+    let kernel = |name: &str| text(machine, &format!("/proc/sys/kernel/{name}"));
+    let cpus = |name: &str| -> Option<CpuList> {
+        text(machine, &format!("/sys/devices/system/cpu/{name}")).and_then(|list| list.parse().ok())
+    };
+    let version = kernel("version");
+    let cpuinfo = machine.read("/proc/cpuinfo");
+    let online = cpus("online");
+    MachineFacts {
+        preempt_rt: preemption::preempt_rt(machine, version.as_deref()),
+        preemption: preemption::mode(machine, version.as_deref(), config),
+        board: board::name(machine),
+        cpu_model: cpuinfo.text().and_then(cpu::model),
+        smt_active: cpu::smt_active(machine, online.as_ref()),
+        governors: cpu::governors(machine),
+        cpus_online: online,
+        cpus_isolated: cpus("isolated"),
+        clocksource: text(machine, "/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        virtualisation: virt::by_cpuinfo(machine, cpuinfo.text()).name(),
+        cmdline: text(machine, "/proc/cmdline").map(|line| scrub(&line)),
+        memory_bytes: memory(machine),
+        rt_throttling: rt_throttling(machine),
+        clock_read_ns: None,
+        os: distribution(machine),
+        kernel_release: kernel("osrelease"),
+        architecture: kernel("arch"),
+        kernel_version: version,
+    }
+}
+
+/// The content of a file, without surrounding white space; `None` where it is not text or could not be read.
+fn text(machine: &dyn Machine, path: &str) -> Option<String> {
+    machine.read(path).text().map(str::to_owned)
+}
+
+fn memory(machine: &dyn Machine) -> Option<u64> {
+    let meminfo = text(machine, "/proc/meminfo")?;
+    let kilobytes: u64 = field_values(&meminfo, "MemTotal").next()?.strip_suffix("kB")?.trim().parse().ok()?;
+    kilobytes.checked_mul(1024)
+}
+
+/// `950000/1000000 µs`, or `off` when the runtime is −1 (proc_sys_kernel: sched_rt_runtime_us).
+fn rt_throttling(machine: &dyn Machine) -> Option<String> {
+    let number = |name: &str| text(machine, &format!("/proc/sys/kernel/{name}"))?.parse::<i64>().ok();
+    match (number("sched_rt_runtime_us")?, number("sched_rt_period_us")) {
+        (-1, _) => Some("off".to_owned()),
+        (runtime, Some(period)) => Some(format!("{runtime}/{period} µs")),
+        (_, None) => None,
+    }
+}
+
+/// PRETTY_NAME of os-release(5); the second place counts only where the first is absent.
+fn distribution(machine: &dyn Machine) -> Option<String> {
+    let release = match machine.read("/etc/os-release") {
+        Read::Absent => machine.read("/usr/lib/os-release"),
+        other => other,
+    };
+    let line = release.text()?.lines().find_map(|l| l.strip_prefix("PRETTY_NAME="))?.trim();
+    Some(line.trim_matches(['"', '\'']).to_owned())
+}

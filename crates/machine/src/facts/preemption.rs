@@ -1,0 +1,67 @@
+//! How far the kernel may be preempted.
+
+use super::text;
+use crate::{KernelConfig, Machine, bracketed, parameter};
+
+/// Does the text of `uname -v` name a PREEMPT_RT kernel? The build writes the word from its configuration
+/// (init/Makefile, preempt-flag; `PREEMPT RT` in the real-time patches up to 5.x), so it cannot differ from the kernel
+/// that runs, as a release name ending in `-rt` can.
+pub fn is_preempt_rt(version: &str) -> bool {
+    let words: Vec<&str> = version.split_whitespace().collect();
+    words.contains(&"PREEMPT_RT") || words.windows(2).any(|w| w == ["PREEMPT", "RT"])
+}
+
+/// `/sys/kernel/realtime` is 1 on kernels that carry the patch queue; mainline has no such file, so its absence means
+/// nothing.
+pub(super) fn preempt_rt(machine: &dyn Machine, version: Option<&str>) -> Option<bool> {
+    if text(machine, "/sys/kernel/realtime").as_deref() == Some("1") {
+        return Some(true);
+    }
+    version.map(is_preempt_rt)
+}
+
+/// `rt`, `full`, `lazy`, `voluntary`, `none`, or `None` when it cannot be told.
+pub(super) fn mode(machine: &dyn Machine, version: Option<&str>, config: Option<&KernelConfig>) -> Option<String> {
+    if preempt_rt(machine, version)? {
+        return Some("rt".to_owned());
+    }
+    if let Some(active) = text(machine, "/sys/kernel/debug/sched/preempt").as_deref().and_then(bracketed) {
+        return known_mode(active);
+    }
+    let dynamic = version?.split_whitespace().any(|w| w == "PREEMPT_DYNAMIC");
+    let asked = text(machine, "/proc/cmdline")?;
+    match parameter(&asked, "preempt").as_deref().and_then(known_mode) {
+        Some(mode) if dynamic => Some(mode),
+        _ => built_in(version?, config),
+    }
+}
+
+fn known_mode(word: &str) -> Option<String> {
+    ["none", "voluntary", "full", "lazy"].contains(&word).then(|| word.to_owned())
+}
+
+/// The mode the kernel was built to start with. Without its configuration only the absence of preemption code in the
+/// version text says something, and not all: none and voluntary look alike, and since 6.13 full and lazy do.
+fn built_in(version: &str, config: Option<&KernelConfig>) -> Option<String> {
+    let config = config?;
+    let modes =
+        [("PREEMPT_NONE", "none"), ("PREEMPT_VOLUNTARY", "voluntary"), ("PREEMPT_LAZY", "lazy"), ("PREEMPT", "full")];
+    // In 5.16 (commit c597bfddc9e9) the mode of a dynamic kernel was named so, with PREEMPT=y beside it.
+    let behaviour = [("PREEMPT_NONE_BEHAVIOUR", "none"), ("PREEMPT_VOLUNTARY_BEHAVIOUR", "voluntary")];
+    let (_, mode) = behaviour.iter().chain(&modes).find(|(option, _)| config.is_on(option))?;
+    let preemptible = version.split_whitespace().any(|w| w.starts_with("PREEMPT"));
+    (preemptible || matches!(*mode, "none" | "voluntary")).then(|| (*mode).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_decides_and_not_the_name() {
+        assert!(is_preempt_rt("#1 SMP PREEMPT_RT Debian 6.12.9-1 (2025-01-10)"));
+        assert!(is_preempt_rt("#1 SMP PREEMPT RT Debian 4.19.67-2"));
+        assert!(!is_preempt_rt("#1 SMP PREEMPT Sat Jan 2 -rt45"));
+        assert!(!is_preempt_rt("#1 SMP PREEMPT_DYNAMIC Debian 6.12.9-1"));
+    }
+}

@@ -1,0 +1,164 @@
+//! Is this a guest, and of what?
+
+use super::text;
+use crate::text::field_values;
+use crate::{Machine, Read};
+
+/// What the files say about a hypervisor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Virtualisation {
+    /// Looked for and not there: the processor's flags were read (x86), or the device tree or DMI (others). A hypervisor
+    /// that hides all of these is not found.
+    None,
+    /// A guest of the hypervisor of that name; `unknown hypervisor` when only the processor's flag tells.
+    Guest(String),
+    /// Cannot be told: these files could not be read.
+    Unknown(Vec<String>),
+}
+
+impl Virtualisation {
+    /// `none`, the hypervisor's name, or nothing when it cannot be told.
+    pub fn name(&self) -> Option<String> {
+        match self {
+            Virtualisation::None => Some("none".to_owned()),
+            Virtualisation::Guest(name) => Some(name.clone()),
+            Virtualisation::Unknown(_) => None,
+        }
+    }
+}
+
+/// Beginnings of DMI vendor and product texts that only guests have.
+const DMI_GUESTS: &[(&str, &str)] = &[
+    ("QEMU", "qemu"),
+    ("KVM", "kvm"),
+    ("OpenStack", "kvm"),
+    ("Amazon EC2", "kvm (Amazon EC2)"),
+    ("Google Compute Engine", "kvm (Google)"),
+    ("VMware", "vmware"),
+    ("VMW", "vmware"),
+    ("innotek GmbH", "virtualbox"),
+    ("VirtualBox", "virtualbox"),
+    ("Xen", "xen"),
+    ("HVM domU", "xen"),
+    ("Virtual Machine", "hyper-v"),
+    ("Bochs", "bochs"),
+    ("Parallels", "parallels"),
+    ("BHYVE", "bhyve"),
+    ("Apple Virtualization", "apple virtualization"),
+    ("Apple Inc. Virtualization", "apple virtualization"),
+];
+
+const XEN: &str = "/sys/hypervisor/type";
+const CPUINFO: &str = "/proc/cpuinfo";
+const TREE: &str = "/proc/device-tree";
+const CLOCKS: &str = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
+
+/// Looks for a hypervisor in /sys/hypervisor, the processor's flags, DMI and the device tree.
+pub fn virtualisation(machine: &dyn Machine) -> Virtualisation {
+    by_cpuinfo(machine, text(machine, CPUINFO).as_deref())
+}
+
+/// As [`virtualisation`], with /proc/cpuinfo already read: from 4.15 to 5.17 x86 kernels sleep up to 10 ms in it.
+pub(super) fn by_cpuinfo(machine: &dyn Machine, cpuinfo: Option<&str>) -> Virtualisation {
+    let mut unread = Vec::new();
+    match machine.read(XEN) {
+        Read::Absent => {}
+        read => match read.text() {
+            Some(kind) if !kind.is_empty() => return Virtualisation::Guest(kind.to_owned()),
+            _ => unread.push(XEN.to_owned()),
+        },
+    }
+    let dmi = dmi_guest(machine, &mut unread);
+    if let Some(name) = dmi.guest.or_else(|| device_tree_guest(machine, &mut unread)) {
+        return Virtualisation::Guest(name);
+    }
+    match cpuinfo.and_then(hypervisor_flag) {
+        Some(true) => Virtualisation::Guest(paravirtual_clock(machine).unwrap_or("unknown hypervisor").to_owned()),
+        Some(false) if unread.is_empty() => Virtualisation::None,
+        None if unread.is_empty() && (dmi.looked_at || has_device_tree(machine)) && cpuinfo.is_some_and(is_not_x86) => {
+            Virtualisation::None
+        }
+        flag => {
+            unread.extend(flag.is_none().then(|| CPUINFO.to_owned()));
+            Virtualisation::Unknown(unread)
+        }
+    }
+}
+
+struct Dmi {
+    guest: Option<String>,
+    looked_at: bool,
+}
+
+fn dmi_guest(machine: &dyn Machine, unread: &mut Vec<String>) -> Dmi {
+    let mut dmi = Dmi { guest: None, looked_at: false };
+    for field in ["product_name", "sys_vendor", "board_vendor", "bios_vendor"] {
+        let path = format!("/sys/class/dmi/id/{field}");
+        match machine.read(&path) {
+            Read::Absent => {}
+            read => match read.text() {
+                Some(value) => {
+                    dmi.looked_at = true;
+                    let known = DMI_GUESTS.iter().find(|(start, _)| value.starts_with(start));
+                    dmi.guest = dmi.guest.or(known.map(|(_, name)| (*name).to_owned()));
+                }
+                None => unread.push(path),
+            },
+        }
+    }
+    dmi
+}
+
+/// `/hypervisor` names KVM or Xen; QEMU's own boards say so in the root's `compatible`.
+fn device_tree_guest(machine: &dyn Machine, unread: &mut Vec<String>) -> Option<String> {
+    let node = format!("{TREE}/hypervisor/compatible");
+    match machine.read(&node) {
+        Read::Absent => {}
+        read => match read.text() {
+            Some("linux,kvm") => return Some("kvm".to_owned()),
+            Some(other) if !other.is_empty() => {
+                return Some(other.split([',', '\0']).next().unwrap_or(other).to_owned());
+            }
+            _ => unread.push(node),
+        },
+    }
+    let compatible = text(machine, &format!("{TREE}/compatible"))?;
+    compatible.split('\0').any(|c| c == "linux,dummy-virt" || c.contains("qemu")).then(|| "qemu".to_owned())
+}
+
+fn has_device_tree(machine: &dyn Machine) -> bool {
+    text(machine, &format!("{TREE}/compatible")).or_else(|| text(machine, &format!("{TREE}/model"))).is_some()
+}
+
+/// CPUID leaf 1, ECX bit 31, which the kernel shows as `hypervisor`. `None` where /proc/cpuinfo has no x86 flags.
+fn hypervisor_flag(cpuinfo: &str) -> Option<bool> {
+    let flags = field_values(cpuinfo, "flags").next()?;
+    let is_x86 = flags.split_whitespace().any(|f| f == "fpu");
+    is_x86.then(|| flags.split_whitespace().any(|f| f == "hypervisor"))
+}
+
+/// An x86 machine whose flags are not to be read may be a guest, so only another architecture counts without them.
+fn is_not_x86(cpuinfo: &str) -> bool {
+    ["CPU implementer", "isa", "Features"].iter().any(|name| field_values(cpuinfo, name).next().is_some())
+}
+
+/// The clock a hypervisor offers its guests names it where there is no DMI (Firecracker).
+fn paravirtual_clock(machine: &dyn Machine) -> Option<&'static str> {
+    let clocks = text(machine, CLOCKS)?;
+    let kinds = [("kvm-clock", "kvm"), ("hyperv_clocksource", "hyper-v"), ("xen", "xen"), ("vmware", "vmware")];
+    let found = kinds.iter().find(|(clock, _)| clocks.split_whitespace().any(|c| c.starts_with(clock)));
+    found.map(|(_, name)| *name)
+}
+
+impl Virtualisation {
+    /// Every path that [`virtualisation`] may look at.
+    pub const READS: &[&str] = &[
+        XEN,
+        CPUINFO,
+        "/sys/class/dmi/id/*",
+        "/proc/device-tree/compatible",
+        "/proc/device-tree/model",
+        "/proc/device-tree/hypervisor/compatible",
+        CLOCKS,
+    ];
+}

@@ -1,0 +1,183 @@
+//! The configuration the running kernel was built with.
+
+use crate::text::contains;
+use crate::{Machine, READ_LIMIT, Read};
+use flate2::read::GzDecoder;
+use std::collections::HashMap;
+use std::io::Read as _;
+
+/// A kernel's `.config`, and where it was found.
+///
+/// Reading it takes some milliseconds (a 250 KB text is inflated and split), so it is read apart from
+/// [`crate::facts`], once, by whoever needs it.
+#[derive(Clone, Debug)]
+pub struct KernelConfig {
+    path: String,
+    values: HashMap<String, String>,
+    whole: bool,
+}
+
+/// What a configuration says of one option.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Setting {
+    /// `y`, `m`, a number, or a string without its quotes.
+    Is(String),
+    /// Off: said so, or not mentioned in a configuration that is whole.
+    Off,
+    /// Not mentioned, and the text may be cut short.
+    Unknown,
+}
+
+/// Why no configuration could be read: every place that was tried, with what happened there.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no kernel configuration could be read: {}", describe(.tried))]
+pub struct ConfigError {
+    /// Path and what reading it gave; content that is not a configuration counts as `Failed(EINVAL)`.
+    pub tried: Vec<(String, Read)>,
+}
+
+fn describe(tried: &[(String, Read)]) -> String {
+    let words = tried.iter().map(|(path, read)| match read {
+        Read::Absent => format!("{path} is not there"),
+        Read::Denied => format!("{path} is refused"),
+        Read::Failed(errno) => format!("{path} gives error {errno}"),
+        Read::Known(_) => format!("{path} is not a configuration"),
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// What an unusable content is reported as.
+const EINVAL: i32 = 22;
+
+impl KernelConfig {
+    /// Where the configuration of kernel `release` may lie, the surest first: only /proc/config.gz is of the running
+    /// kernel by necessity, the others by their name.
+    pub fn places(release: Option<&str>) -> Vec<String> {
+        let mut places = vec!["/proc/config.gz".to_owned()];
+        if let Some(release) = release.filter(|r| !r.is_empty() && !r.contains('/') && *r != "..") {
+            places.extend([
+                format!("/boot/config-{release}"),
+                format!("/lib/modules/{release}/config"),
+                format!("/usr/lib/modules/{release}/config"),
+                format!("/lib/modules/{release}/build/.config"),
+            ]);
+        }
+        places
+    }
+
+    /// Reads the first configuration found.
+    ///
+    /// # Errors
+    /// When there is none, or none that can be read; names every place tried.
+    pub fn read(machine: &dyn Machine) -> Result<KernelConfig, ConfigError> {
+        let release = machine.read("/proc/sys/kernel/osrelease");
+        let mut tried = Vec::new();
+        for path in KernelConfig::places(release.text()) {
+            let read = machine.read(&path);
+            let config = read.bytes().map(|bytes| KernelConfig::from_bytes(&path, bytes));
+            match config {
+                Some(Some(config)) => return Ok(config),
+                Some(None) => tried.push((path, Read::Failed(EINVAL))),
+                None => tried.push((path, read)),
+            }
+        }
+        Err(ConfigError { tried })
+    }
+
+    /// `None` when the bytes are no kernel configuration: not text, damaged gzip (its checksum is checked), too large,
+    /// or without any option.
+    fn from_bytes(path: &str, bytes: &[u8]) -> Option<KernelConfig> {
+        let text = if bytes.starts_with(&[0x1f, 0x8b]) { inflate(bytes)? } else { bytes.to_vec() };
+        let text = std::str::from_utf8(&text).ok()?;
+        let mut values = HashMap::new();
+        for line in text.lines() {
+            if let Some((name, value)) = line.strip_prefix("CONFIG_").and_then(|l| l.split_once('=')) {
+                values.insert(name.to_owned(), value.trim_matches('"').to_owned());
+            } else if let Some(name) = line.strip_prefix("# CONFIG_").and_then(|l| l.strip_suffix(" is not set")) {
+                values.insert(name.to_owned(), "n".to_owned());
+            }
+        }
+        (!values.is_empty()).then(|| KernelConfig { path: path.to_owned(), values, whole: is_whole(text) })
+    }
+
+    /// The file it was read from.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// What it says of an option, named without `CONFIG_`.
+    pub fn get(&self, option: &str) -> Setting {
+        match self.values.get(option).map(String::as_str) {
+            Some("n") => Setting::Off,
+            Some(value) => Setting::Is(value.to_owned()),
+            None if self.whole => Setting::Off,
+            None => Setting::Unknown,
+        }
+    }
+
+    /// Is the option built in?
+    pub fn is_on(&self, option: &str) -> bool {
+        self.values.get(option).is_some_and(|v| v == "y")
+    }
+}
+
+/// Kconfig leaves options out whose dependencies are off, so in a whole file "not mentioned" means off, and in a cut one
+/// nothing. It begins every file it writes with the same remark; since Linux 5.4 it closes each menu with one too, and
+/// "Kernel hacking" is the last menu of every architecture (a few options of io_uring may follow it).
+fn is_whole(text: &str) -> bool {
+    let head = text.lines().take(4).any(|l| l.contains("Automatically generated file; DO NOT EDIT."));
+    let closes_menus = contains(text.as_bytes(), b"\n# end of ");
+    let tail = contains(text.as_bytes(), b"\n# end of Kernel hacking\n");
+    head && text.ends_with('\n') && (tail || !closes_menus)
+}
+
+fn inflate(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut text = Vec::new();
+    GzDecoder::new(bytes).take(READ_LIMIT as u64 + 1).read_to_end(&mut text).ok()?;
+    (text.len() <= READ_LIMIT).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WHOLE: &str = "#\n# Automatically generated file; DO NOT EDIT.\n# Linux/x86 6.12.0 Kernel Configuration\n#\n\
+        CONFIG_HZ=250\n# CONFIG_PREEMPT_RT is not set\nCONFIG_LOCALVERSION=\"-x\"\n# end of Kernel hacking\n";
+
+    fn config(text: &str) -> KernelConfig {
+        KernelConfig::from_bytes("/boot/config", text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn options_are_read() {
+        let c = config(WHOLE);
+        assert_eq!(c.get("HZ"), Setting::Is("250".into()));
+        assert_eq!(c.get("LOCALVERSION"), Setting::Is("-x".into()));
+        assert_eq!(c.get("PREEMPT_RT"), Setting::Off);
+        assert_eq!(c.get("RT_GROUP_SCHED"), Setting::Off);
+    }
+
+    #[test]
+    fn a_cut_text_does_not_turn_options_off() {
+        let cut = WHOLE.replace("# end of Kernel hacking\n", "# end of Power management\nCONFIG_A=y\n");
+        assert_eq!(config(&cut).get("RT_GROUP_SCHED"), Setting::Unknown);
+        assert_eq!(config("CONFIG_A=y\n").get("B"), Setting::Unknown);
+    }
+
+    #[test]
+    fn rubbish_is_no_configuration() {
+        for bad in [&b"\x1f\x8bnonsense"[..], b"", b"hello\n", b"CONFIG_A=\xff\n"] {
+            assert!(KernelConfig::from_bytes("/x", bad).is_none());
+        }
+    }
+
+    #[test]
+    fn a_bomb_is_refused() {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        let line = "CONFIG_A=y\n".repeat(1 << 12);
+        for _ in 0..200 {
+            std::io::Write::write_all(&mut encoder, line.as_bytes()).unwrap();
+        }
+        assert!(KernelConfig::from_bytes("/x", &encoder.finish().unwrap()).is_none());
+    }
+}

@@ -1,0 +1,173 @@
+//! The running machine, or a folder that looks like one.
+
+use crate::{Listing, Machine, READ_LIMIT, Read};
+use rustix::fd::OwnedFd;
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
+use rustix::io::Errno;
+use std::path::PathBuf;
+
+/// Most entries one listing returns: twice the largest default of kernel.pid_max on small machines.
+const MOST_ENTRIES: usize = 1 << 16;
+
+/// A read of this device is known to be harmless: it tells the CPU latency limit now in force, µs as s32, and the
+/// request that opening it makes is "no limit" (kernel/power/qos.c, cpu_latency_qos_open).
+const READABLE_DEVICES: &[&str] = &["/dev/cpu_dma_latency"];
+
+/// `uname -m` as a file: since Linux 6.1 (commit bfca3dd3d068). On older kernels uname(2) tells the same.
+const ARCHITECTURE: &str = "/proc/sys/kernel/arch";
+
+/// The machine this program runs on.
+#[derive(Debug)]
+pub struct Live {
+    /// `None` is the real root.
+    root: Option<PathBuf>,
+}
+
+impl Default for Live {
+    fn default() -> Self {
+        Live::new()
+    }
+}
+
+impl Live {
+    /// The running machine.
+    pub fn new() -> Live {
+        Live { root: None }
+    }
+
+    /// A tree of files under a folder, as if that folder were `/`: links in it never lead out of it
+    /// (openat2(2), RESOLVE_IN_ROOT; before Linux 5.6 every read then fails with ENOSYS).
+    pub fn under(root: impl Into<PathBuf>) -> Live {
+        Live { root: Some(root.into()) }
+    }
+
+    fn open(&self, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+        if !path.starts_with('/') {
+            return Err(Errno::INVAL);
+        }
+        let flags = flags | OFlags::CLOEXEC;
+        match &self.root {
+            None => openat(CWD, path, flags, Mode::empty()),
+            Some(root) => {
+                let root = openat(CWD, root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+                openat2(root, path, flags, Mode::empty(), ResolveFlags::IN_ROOT)
+            }
+        }
+    }
+
+    /// Opens a file whose reading cannot block or act. Its type is looked at through an O_PATH descriptor first:
+    /// opening a watchdog or a tape for reading already does something.
+    fn open_harmless(&self, path: &str) -> Result<OwnedFd, Errno> {
+        let harmless = |fd: &OwnedFd| match FileType::from_raw_mode(fstat(fd)?.st_mode) {
+            FileType::RegularFile => Ok(()),
+            FileType::CharacterDevice if READABLE_DEVICES.contains(&path) => Ok(()),
+            FileType::Directory => Err(Errno::ISDIR),
+            _ => Err(Errno::NXIO),
+        };
+        harmless(&self.open(path, OFlags::PATH)?)?;
+        let fd = self.open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)?;
+        harmless(&fd)?;
+        Ok(fd)
+    }
+
+    fn whole_file(&self, path: &str) -> Result<Vec<u8>, Errno> {
+        let fd = self.open_harmless(path)?;
+        let mut content = vec![0; 4096];
+        let mut filled = 0;
+        loop {
+            match again(|| rustix::io::read(&fd, &mut content[filled..]))? {
+                0 => break,
+                n => filled += n,
+            }
+            if filled > READ_LIMIT {
+                return Err(Errno::FBIG);
+            }
+            if filled == content.len() {
+                content.resize(content.len() * 4, 0);
+            }
+        }
+        content.truncate(filled);
+        Ok(content)
+    }
+
+    fn names(&self, folder: &str) -> Result<Vec<String>, Errno> {
+        let fd = self.open(folder, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK)?;
+        let mut names = Vec::new();
+        for entry in rustix::fs::Dir::new(fd)? {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            if name != "." && name != ".." {
+                names.push(name);
+            }
+            if names.len() > MOST_ENTRIES {
+                return Err(Errno::FBIG);
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn part(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>, Errno> {
+        let fd = self.open_harmless(path)?;
+        let mut content = vec![0; length.min(READ_LIMIT)];
+        let mut filled = 0;
+        while filled < content.len() {
+            match again(|| rustix::io::pread(&fd, &mut content[filled..], offset + filled as u64))? {
+                0 => break,
+                n => filled += n,
+            }
+        }
+        content.truncate(filled);
+        Ok(content)
+    }
+}
+
+fn read_state(content: Result<Vec<u8>, Errno>) -> Read {
+    match content {
+        Ok(bytes) => Read::Known(bytes),
+        Err(e) if is_absent(e) => Read::Absent,
+        Err(e) if is_denied(e) => Read::Denied,
+        Err(e) => Read::Failed(e.raw_os_error()),
+    }
+}
+
+/// A call repeated when a signal interrupts it.
+fn again(mut call: impl FnMut() -> Result<usize, Errno>) -> Result<usize, Errno> {
+    loop {
+        match call() {
+            Err(Errno::INTR) => {}
+            other => return other,
+        }
+    }
+}
+
+fn is_absent(errno: Errno) -> bool {
+    matches!(errno, Errno::NOENT | Errno::NOTDIR)
+}
+
+fn is_denied(errno: Errno) -> bool {
+    matches!(errno, Errno::ACCESS | Errno::PERM)
+}
+
+impl Machine for Live {
+    fn read(&self, path: &str) -> Read {
+        match self.whole_file(path) {
+            Err(Errno::NOENT) if path == ARCHITECTURE && self.root.is_none() => {
+                Read::Known(rustix::system::uname().machine().to_bytes().to_vec())
+            }
+            content => read_state(content),
+        }
+    }
+
+    fn list(&self, folder: &str) -> Listing {
+        match self.names(folder) {
+            Ok(names) => Listing::Known(names),
+            Err(e) if is_absent(e) => Listing::Absent,
+            Err(e) if is_denied(e) => Listing::Denied,
+            Err(e) => Listing::Failed(e.raw_os_error()),
+        }
+    }
+
+    fn read_part(&self, path: &str, offset: u64, length: usize) -> Read {
+        read_state(self.part(path, offset, length))
+    }
+}

@@ -1,0 +1,266 @@
+//! A machine written down in one text file.
+
+use crate::kernel_types::{KERNEL_TYPES, encode};
+use crate::{Listing, Machine, READ_LIMIT, Read};
+use flate2::{Compression, write::GzEncoder};
+use rustix::io::Errno;
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// A recorded machine. Its folder holds `machine.toml`:
+///
+/// ```toml
+/// description = "what it is, in one line"
+/// origin = "recorded on it" # or from which public facts it was made
+/// folders = ["/sys/kernel/debug"] # those with nothing recorded in them
+/// denied = ["/root"] # refused, with everything below
+/// kernel_types = ["rq", "fair_server"] # names in the kernel's type information, as far as they matter
+/// [failed]
+/// "/proc/broken" = 5 # reading gives this errno
+/// [files]
+/// "/proc/sys/kernel/osrelease" = "6.12.0"
+/// [gzipped]
+/// "/proc/config.gz" = "CONFIG_PREEMPT_RT=y"
+/// [bytes]
+/// "/dev/cpu_dma_latency" = [0, 0, 0, 0]
+/// ```
+///
+/// A folder exists when something in it is recorded; what is not mentioned is absent.
+#[derive(Clone, Debug, Default)]
+pub struct Recorded {
+    description: String,
+    entries: BTreeMap<String, Read>,
+    folders: BTreeSet<String>,
+}
+
+/// Why a recording cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordedError {
+    /// Its file could not be read.
+    #[error("cannot read the recorded machine {}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Its file is not of the form [`Recorded`] describes; the text names line and column.
+    #[error("{}: {source}", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// Where and why.
+        source: toml::de::Error,
+    },
+    /// A path in it does not begin with `/`.
+    #[error("{}: `{name}` is not an absolute path", path.display())]
+    NotAbsolute {
+        /// The file.
+        path: PathBuf,
+        /// The path in it.
+        name: String,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    description: String,
+    /// For the reader of the file.
+    #[serde(rename = "origin")]
+    _origin: String,
+    #[serde(default)]
+    folders: Vec<String>,
+    #[serde(default)]
+    denied: Vec<String>,
+    kernel_types: Option<Vec<String>>,
+    #[serde(default)]
+    failed: BTreeMap<String, i32>,
+    #[serde(default)]
+    files: BTreeMap<String, String>,
+    #[serde(default)]
+    gzipped: BTreeMap<String, String>,
+    #[serde(default)]
+    bytes: BTreeMap<String, Vec<u8>>,
+}
+
+impl Recorded {
+    /// Reads `machine.toml` in a folder.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is not of the form above.
+    pub fn open(folder: &Path) -> Result<Recorded, RecordedError> {
+        let path = folder.join("machine.toml");
+        match std::fs::read_to_string(&path) {
+            Ok(text) => Recorded::parse(&path, &text),
+            Err(source) => Err(RecordedError::Unreadable { path, source }),
+        }
+    }
+
+    fn parse(path: &Path, text: &str) -> Result<Recorded, RecordedError> {
+        let written: Written =
+            toml::from_str(text).map_err(|source| RecordedError::Malformed { path: path.into(), source })?;
+        let mut machine = Recorded { description: written.description, ..Recorded::default() };
+        machine.folders.extend(written.folders);
+        machine.entries.extend(written.denied.into_iter().map(|p| (p, Read::Denied)));
+        machine.entries.extend(written.failed.into_iter().map(|(p, errno)| (p, Read::Failed(errno))));
+        machine.entries.extend(written.files.into_iter().map(|(p, text)| (p, Read::Known(text.into_bytes()))));
+        machine.entries.extend(written.bytes.into_iter().map(|(p, bytes)| (p, Read::Known(bytes))));
+        let types = written.kernel_types.map(|names| (KERNEL_TYPES.to_owned(), Read::Known(encode(&names))));
+        machine.entries.extend(types);
+        machine.entries.extend(written.gzipped.into_iter().map(|(p, text)| (p, Read::Known(gzip(&text)))));
+        match machine.entries.keys().chain(&machine.folders).find(|p| !p.starts_with('/')) {
+            Some(name) => Err(RecordedError::NotAbsolute { path: path.into(), name: name.clone() }),
+            None => Ok(machine),
+        }
+    }
+
+    /// What it is, in one line.
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// Every recorded file, with what reading it gives.
+    pub fn entries(&self) -> impl Iterator<Item = (&str, &Read)> {
+        self.entries.iter().map(|(path, read)| (path.as_str(), read))
+    }
+
+    /// Records what reading `path` gives from now on, and forgets what was recorded below it. For tests of what
+    /// happens when a file changes.
+    pub fn set(&mut self, path: &str, read: Read) {
+        self.entries.retain(|p, _| p != path && !is_below(p, path));
+        self.folders.retain(|f| f != path && !is_below(f, path));
+        match read {
+            Read::Absent => {}
+            other => {
+                self.entries.insert(path.to_owned(), other);
+            }
+        }
+    }
+
+    /// Is `path` refused, itself or by a folder above it?
+    fn is_denied(&self, path: &str) -> bool {
+        let mut above = Some(path);
+        while let Some(p) = above {
+            if self.entries.get(p) == Some(&Read::Denied) {
+                return true;
+            }
+            above = p.rfind('/').map(|at| &p[..at]).filter(|p| !p.is_empty());
+        }
+        false
+    }
+
+    /// Names directly in `folder`, of all that is recorded below it.
+    fn children(&self, folder: &str) -> BTreeSet<String> {
+        let below = if folder == "/" { "/".to_owned() } else { format!("{folder}/") };
+        let paths = self.entries.keys().chain(&self.folders);
+        paths
+            .filter_map(|p| p.strip_prefix(&below))
+            .filter_map(|rest| rest.split('/').next())
+            .filter(|name| !name.is_empty())
+            .map(str::to_owned)
+            .collect()
+    }
+}
+
+fn is_below(path: &str, folder: &str) -> bool {
+    path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// Writing into memory cannot fail; if it ever did, the recording would hold a file that does not inflate.
+fn gzip(text: &str) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    let _ = encoder.write_all(text.as_bytes());
+    encoder.finish().unwrap_or_default()
+}
+
+impl Machine for Recorded {
+    fn read(&self, path: &str) -> Read {
+        if !path.starts_with('/') {
+            return Read::Failed(Errno::INVAL.raw_os_error());
+        }
+        if self.is_denied(path) {
+            return Read::Denied;
+        }
+        match self.entries.get(path) {
+            Some(Read::Known(bytes)) if bytes.len() > READ_LIMIT => Read::Failed(Errno::FBIG.raw_os_error()),
+            Some(read) => read.clone(),
+            None if self.folders.contains(path) || !self.children(path).is_empty() => {
+                Read::Failed(Errno::ISDIR.raw_os_error())
+            }
+            None => Read::Absent,
+        }
+    }
+
+    fn list(&self, folder: &str) -> Listing {
+        if !folder.starts_with('/') {
+            return Listing::Failed(Errno::INVAL.raw_os_error());
+        }
+        if self.is_denied(folder) {
+            return Listing::Denied;
+        }
+        if let Some(Read::Failed(errno)) = self.entries.get(folder) {
+            return Listing::Failed(*errno);
+        }
+        let names = self.children(folder);
+        if names.is_empty() && !self.folders.contains(folder) {
+            return Listing::Absent;
+        }
+        Listing::Known(names.into_iter().collect())
+    }
+
+    fn read_part(&self, path: &str, offset: u64, length: usize) -> Read {
+        match self.read(path) {
+            Read::Known(bytes) => {
+                let rest = usize::try_from(offset).ok().and_then(|at| bytes.get(at..)).unwrap_or_default();
+                Read::Known(rest[..length.min(rest.len())].to_vec())
+            }
+            other => other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine(text: &str) -> Recorded {
+        let text = format!("description = \"a test\"\norigin = \"made up\"\n{text}");
+        Recorded::parse(Path::new("test.toml"), &text).unwrap()
+    }
+
+    #[test]
+    fn refusals_cover_what_lies_below() {
+        let m = machine("denied = [\"/sys/kernel/debug\"]\n[files]\n\"/sys/kernel/debug/x\" = \"1\"");
+        assert_eq!(m.read("/sys/kernel/debug/x"), Read::Denied);
+        assert_eq!(m.list("/sys/kernel/debug"), Listing::Denied);
+        assert_eq!(m.read("/sys/kernel/debugger"), Read::Absent);
+    }
+
+    #[test]
+    fn folders_follow_from_files() {
+        let m = machine("folders = [\"/e\"]\n[files]\n\"/a/b/c\" = \"1\"\n\"/a/d\" = \"2\"");
+        assert_eq!(m.list("/a"), Listing::Known(vec!["b".into(), "d".into()]));
+        assert_eq!(m.list("/"), Listing::Known(vec!["a".into(), "e".into()]));
+        assert_eq!(m.list("/e"), Listing::Known(vec![]));
+        assert_eq!(m.list("/a/d"), Listing::Absent);
+        assert_eq!(m.read("/a/b"), Read::Failed(Errno::ISDIR.raw_os_error()));
+    }
+
+    #[test]
+    fn a_mistake_is_named_with_its_line() {
+        let text = "description = \"x\"\norigin = \"y\"\nfils = 1\n";
+        let error = Recorded::parse(Path::new("test.toml"), text).unwrap_err().to_string();
+        assert!(error.contains("test.toml") && error.contains("line 3"), "{error}");
+    }
+
+    #[test]
+    fn forgetting_a_folder_forgets_what_is_in_it() {
+        let mut m = machine("[files]\n\"/a/b\" = \"1\"\n\"/ab\" = \"2\"");
+        m.set("/a", Read::Absent);
+        assert_eq!(m.list("/a"), Listing::Absent);
+        assert_eq!(m.read("/ab").text(), Some("2"));
+    }
+}
