@@ -2,16 +2,17 @@
 //! has been measured so far.
 
 use crate::cell::Cell;
+use crate::clocks::{clock_events, clocks};
+use crate::sources::Source;
 use crate::sources::interrupts::Table;
 use crate::sources::system::{Stat, vmstat};
 use crate::sources::tasks::{OwnCounters, OwnThread, RtTasks};
 use crate::sources::thermal::{Thermal, ThermalReadings};
-use crate::sources::{Source, read_trimmed};
 use punctual_model::{ContextSample, CpuContext, Event, Problem, ProblemKind, Reading, Stamp, WindowMax};
-use punctual_rt::monotonic;
 use punctual_uapi as uapi;
 use punctual_units::{CpuId, CpuList, Nanos};
 use rustix::time::{ClockId, clock_gettime};
+
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -92,32 +93,6 @@ impl Context {
         self.stop.1.notify_all();
         self.thread.join().unwrap_or_default()
     }
-}
-
-/// Three clocks at one instant.
-pub fn clocks() -> Stamp {
-    let read = |id| {
-        let t = clock_gettime(id);
-        t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
-    };
-    Stamp { mono_ns: monotonic().0, boot_ns: read(ClockId::Boottime), real_ns: read(ClockId::Realtime) }
-}
-
-/// What the clocks tell between two instants: a step of the wall clock, a suspend.
-pub fn clock_events(before: &Stamp, after: &Stamp) -> Vec<Event> {
-    // NTP slews by at most 500 ppm; the reads themselves are microseconds apart, more if preempted.
-    const TOLERANCE: i64 = 20_000_000;
-    let mono = after.mono_ns as i64 - before.mono_ns as i64;
-    let step = after.real_ns as i64 - before.real_ns as i64 - mono;
-    let asleep = after.boot_ns as i64 - before.boot_ns as i64 - mono;
-    let mut events = Vec::new();
-    if asleep > TOLERANCE {
-        events.push(Event::Suspend { mono_ns: after.mono_ns, asleep_ns: asleep as u64 });
-    }
-    if (step - asleep.max(0)).abs() > TOLERANCE + mono / 1000 {
-        events.push(Event::ClockStep { mono_ns: after.mono_ns, step_ns: step - asleep.max(0) });
-    }
-    events
 }
 
 /// Counters at one instant.
@@ -348,11 +323,6 @@ fn transition_counters() -> Vec<Source> {
     policies.filter_map(|policy| Source::open(policy.path().join("stats/total_trans"))).collect()
 }
 
-/// The machine's host name.
-pub fn host_name() -> Option<String> {
-    read_trimmed("/proc/sys/kernel/hostname")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -399,19 +369,5 @@ mod tests {
         };
         assert!(sample.context_switches.is_some() && sample.cpus[0].irqs.is_some());
         assert!(kept.events.iter().any(|e| matches!(e, Event::Load { beats: 7, .. })));
-    }
-
-    #[test]
-    fn clocks_that_step_or_sleep_are_told_apart() {
-        let before = Stamp { mono_ns: 1_000, boot_ns: 1_000, real_ns: 1_000 };
-        let second = 1_000_000_000;
-        let plain = Stamp { mono_ns: 1_000 + second, boot_ns: 1_000 + second, real_ns: 1_100 + second };
-        assert_eq!(clock_events(&before, &plain), []);
-        let stepped = Stamp { real_ns: 1_000 + 3_600 * second, ..plain };
-        assert!(matches!(clock_events(&before, &stepped)[..], [Event::ClockStep { .. }]));
-        let slept = Stamp { boot_ns: plain.boot_ns + 60 * second, real_ns: plain.real_ns + 60 * second, ..plain };
-        assert!(matches!(clock_events(&before, &slept)[..], [Event::Suspend { .. }]));
-        let back = Stamp { real_ns: 0, ..plain };
-        assert!(matches!(clock_events(&before, &back)[..], [Event::ClockStep { step_ns, .. }] if step_ns < 0));
     }
 }

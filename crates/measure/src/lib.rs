@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod cell;
+mod clocks;
 mod context;
 mod cpus;
 mod engine;
@@ -15,7 +16,8 @@ mod sources;
 mod thread;
 
 pub use cell::{Cell, Counts, Kept, WORST};
-pub use context::{Beats, Context, ContextCost, ContextPlan, Recorder, clock_events, clocks, host_name};
+pub use clocks::{clock_events, clocks, host_name};
+pub use context::{Beats, Context, ContextCost, ContextPlan, Recorder};
 pub use cpus::{CpuError, Topology};
 pub use engine::{EngineError, Outcome, Plan, Running, start};
 pub use sources::between::between_phases;

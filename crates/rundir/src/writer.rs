@@ -10,7 +10,7 @@ use punctual_units::CpuId;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// A run directory being written. Locked (flock(2)) as long as this lives, so that a reader knows it is not finished.
@@ -146,8 +146,8 @@ impl Writer {
     }
 
     fn try_flush(&mut self) -> Result<(), Error> {
-        let path = || self.root.join(layout::EVENTS);
-        self.events.write_all(&self.events_pending).map_err(Error::io("write", path()))?;
+        let path = self.root.join(layout::EVENTS);
+        append_whole(&mut self.events, self.events_bytes, &self.events_pending).map_err(Error::io("write", path))?;
         self.events_sum.update(&self.events_pending);
         self.events_bytes += self.events_pending.len() as u64;
         self.events_pending.clear();
@@ -170,6 +170,9 @@ impl Writer {
         distributions: &[(CpuId, Distribution)],
         worst: Vec<Worst>,
     ) -> Result<(), Error> {
+        if self.failed.is_some() {
+            self.free_reserve();
+        }
         let folder = self.root.join(layout::HIST).join(&phase.id);
         fs::create_dir_all(&folder).map_err(Error::io("create", folder))?;
         for (cpu, distribution) in distributions {
@@ -191,13 +194,12 @@ impl Writer {
         self.next_segment()
     }
 
-    /// Everything is measured: writes the rest, the checksums, and removes the segments.
+    /// Everything is measured: writes the rest, the checksums, and removes the segments. The last call.
     ///
     /// # Errors
     /// [`Error::Io`]; what was written before stays readable.
-    pub fn finish(mut self) -> Result<(), Error> {
-        // The space kept for this moment; on a disk that is not full it makes no difference whether it goes.
-        let _ = fs::remove_file(self.root.join(layout::RESERVE));
+    pub fn finish(&mut self) -> Result<(), Error> {
+        self.free_reserve();
         self.try_flush()?;
         self.write_worst()?;
         self.write_run()?;
@@ -209,10 +211,15 @@ impl Writer {
         if self.sync { files::sync_folder(&self.root) } else { Ok(()) }
     }
 
+    /// Gives up the space kept for the results of a run whose disk is full; on any other disk nobody misses it.
+    fn free_reserve(&self) {
+        let _ = fs::remove_file(self.root.join(layout::RESERVE));
+    }
+
     fn append(&mut self, record: &Record) -> Result<(), Error> {
         let path = segment_path(&self.root, self.segment_number);
         let line = segment::encode(record).map_err(|e| Error::io("write", &path)(e.into()))?;
-        self.segment.write_all(&line).map_err(Error::io("write", path))?;
+        append_whole(&mut self.segment, self.segment_bytes, &line).map_err(Error::io("write", path))?;
         self.segment_bytes += line.len() as u64;
         Ok(())
     }
@@ -256,6 +263,15 @@ impl Writer {
         self.sums.insert(name.to_owned(), sum);
         Ok(())
     }
+}
+
+/// Appends all of it, or nothing: what was written of a half is cut off again, so that what follows can be read.
+fn append_whole(file: &mut File, length: u64, bytes: &[u8]) -> std::io::Result<()> {
+    file.write_all(bytes).inspect_err(|_| {
+        // Cutting needs no space; where it fails too, the reader drops the torn half by its checksum.
+        let _ = file.set_len(length);
+        let _ = file.seek(SeekFrom::Start(length));
+    })
 }
 
 /// Of a segment that is being replaced, what a reader would still need: the running phase and its last results.

@@ -1,0 +1,142 @@
+//! One phase on one CPU: its samples, and whether they can be trusted.
+
+use crate::doubt::Doubt;
+use crate::late::Late;
+use punctual_model::{Distribution, Phase, Recording, Run, Worst};
+use punctual_units::{CpuId, Histogram};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// One phase on one CPU.
+pub(crate) struct Cell<'a> {
+    pub phase: &'a str,
+    pub cpu: CpuId,
+    /// It can never pass.
+    pub doubtful: bool,
+    /// `None` where nothing was recorded.
+    pub samples: Option<Samples<'a>>,
+}
+
+/// What was recorded.
+pub(crate) struct Samples<'a> {
+    /// Wakeups.
+    pub raw: &'a Histogram,
+    /// Skipped periods; its minimum and maximum are only those of their bins.
+    pub skipped: &'a Histogram,
+    /// Both; never empty.
+    pub corrected: Histogram,
+    /// Exact largest corrected latency, ns.
+    pub max: u64,
+    /// Skipped periods, by the histogram or the thread's own count, whichever is more.
+    pub missed: u64,
+    /// The worst wakeups.
+    pub late: Late,
+    /// Period, ns.
+    pub period: u64,
+    /// The deadline a wakeup must meet, ns.
+    pub deadline: Option<u64>,
+}
+
+/// Every cell that there is or should be, in the order of phases and CPUs.
+pub(crate) fn cells<'a>(recording: &'a Recording, doubts: &[Doubt]) -> Vec<Cell<'a>> {
+    let mut worst: BTreeMap<(&str, CpuId), Vec<&Worst>> = BTreeMap::new();
+    for w in &recording.worst {
+        worst.entry((&w.phase, w.cpu)).or_default().push(w);
+    }
+    let mut cells = Vec::new();
+    for phase in &recording.run.phases {
+        for cpu in cpus(recording, phase) {
+            let late = worst.get(&(phase.id.as_str(), cpu)).map_or(&[][..], Vec::as_slice);
+            cells.push(Cell {
+                phase: &phase.id,
+                cpu,
+                doubtful: doubts.iter().any(|d| d.touches(&phase.id, cpu)),
+                samples: recording
+                    .distribution(&phase.id, cpu)
+                    .and_then(|d| samples(&recording.run, phase, cpu, d, late)),
+            });
+        }
+    }
+    cells
+}
+
+/// The CPUs a phase measured, was to measure, or has samples of.
+pub(crate) fn cpus(recording: &Recording, phase: &Phase) -> BTreeSet<CpuId> {
+    let recorded = recording.distributions.keys().filter(|(id, _)| *id == phase.id).map(|&(_, cpu)| cpu);
+    phase.cpus.iter().map(|c| c.cpu).chain(recording.run.settings.cpus.iter()).chain(recorded).collect()
+}
+
+fn samples<'a>(
+    run: &Run,
+    phase: &Phase,
+    cpu: CpuId,
+    distribution: &'a Distribution,
+    worst: &[&Worst],
+) -> Option<Samples<'a>> {
+    let Distribution { raw, skipped } = distribution;
+    // Counts whose sum does not fit are no counts; doubt.rs says so.
+    raw.count().checked_add(skipped.count()).filter(|&n| n > 0)?;
+    let result = phase.cpus.iter().find(|c| c.cpu == cpu);
+    // A skipped period is less late than the wakeup that skipped it, so the largest wakeup is the largest of all,
+    // exactly. Where files disagree the larger figure counts: it was seen.
+    let raw_max = raw.max().unwrap_or(0);
+    let skipped_max = match skipped.bins().next_back() {
+        Some(bin) if bin.low > raw_max => bin.high.min(skipped.max().unwrap_or(bin.high)),
+        _ => 0,
+    };
+    let listed = worst.iter().map(|w| w.latency_ns).max().unwrap_or(0);
+    let told = result.and_then(|r| r.max_ns).unwrap_or(0);
+    let period = run.settings.period_ns.0;
+    Some(Samples {
+        raw,
+        skipped,
+        corrected: distribution.corrected(),
+        max: raw_max.max(skipped_max).max(listed).max(told),
+        missed: skipped.count().max(result.map_or(0, |r| r.skipped)),
+        late: Late::new(worst, run.settings.worst_kept, raw, period),
+        period,
+        deadline: run.settings.deadline_ns.map(|d| d.0),
+    })
+}
+
+impl Samples<'_> {
+    /// How many corrected samples are later than `limit`: at least, at most.
+    pub fn beyond(&self, limit: u64) -> (u64, u64) {
+        let (raw, skipped) = (self.raw_beyond(limit), self.skipped_beyond(limit));
+        // The largest latency may be known from elsewhere than the histogram.
+        let known = u64::from(self.max > limit);
+        ((raw.0 + skipped.0).max(known), (raw.1 + skipped.1).max(known))
+    }
+
+    /// The same of wakeups alone.
+    pub fn raw_beyond(&self, limit: u64) -> (u64, u64) {
+        let (least, most) = self.raw.above(limit);
+        match self.late.wakeups_above(limit) {
+            Some(exact) if (least..=most).contains(&exact) => (exact, exact),
+            _ => (least, most),
+        }
+    }
+
+    /// The same of skipped periods alone.
+    fn skipped_beyond(&self, limit: u64) -> (u64, u64) {
+        // Not Histogram::above: it takes the maximum for exact, and here it is only the edge of its bin.
+        let count = |edge: fn(&punctual_units::Bin) -> u64| {
+            self.skipped.bins().rev().take_while(|b| edge(b) > limit).map(|b| b.count).sum()
+        };
+        let (least, most): (u64, u64) = (count(|b| b.low), count(|b| b.high));
+        match self.late.skipped_above(limit) {
+            Some(exact) if (least..=most).contains(&exact) => (exact, exact),
+            _ => (least, most),
+        }
+    }
+
+    /// The bin of the sample with this rank (1 = smallest) of all corrected ones: its edges, ns.
+    pub fn edges_at(&self, rank: u64) -> Option<(u64, u64)> {
+        let mut seen = 0;
+        let bin = self.corrected.bins().find(|bin| {
+            seen += bin.count;
+            seen >= rank && rank > 0
+        })?;
+        let min = self.corrected.min().unwrap_or(0);
+        Some((bin.low.max(min).min(self.max), bin.high.min(self.max)))
+    }
+}

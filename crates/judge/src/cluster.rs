@@ -1,0 +1,28 @@
+//! How strongly a cell's late wakeups cluster. The reasons stand in the crate's documentation.
+
+use crate::late::Late;
+use punctual_model::ClusterNote;
+use punctual_stats::{intervals_estimator, runs_estimator};
+
+/// Fewer late samples than this say nothing about clustering; 1 (independent) is then assumed, and said.
+pub const LEAST_LATE: u64 = 10;
+
+/// How the clustering was found, and the extremal index to count with (above 0, at most 1). `limit` is the claim's.
+pub(crate) fn clustering(late: &Late, limit: u64) -> (ClusterNote, f64) {
+    let Some(threshold) = late.cluster_threshold() else { return (ClusterNote::TooFew { from: 0 }, 1.0) };
+    let (theta, from) = extremal_index(late, threshold);
+    if from < LEAST_LATE {
+        return (ClusterNote::TooFew { from }, 1.0);
+    }
+    let at_limit = Some(extremal_index(late, limit)).filter(|&(t, n)| limit > threshold && n > 0 && t < theta);
+    // A few samples beyond the limit that one stall made are known to be one event; the estimate is still that of all.
+    let (theta, from) = at_limit.map_or((theta, from), |(t, n)| (t, if n < LEAST_LATE { from } else { n }));
+    (ClusterNote::Estimated { theta, from }, theta)
+}
+
+fn extremal_index(late: &Late, threshold: u64) -> (f64, u64) {
+    let (gaps, from) = late.gaps_above(threshold);
+    let runs = runs_estimator(gaps.iter().copied(), 1);
+    let intervals = intervals_estimator(gaps).filter(|_| from >= LEAST_LATE);
+    (intervals.map_or(runs, |theta| theta.min(runs)), from)
+}

@@ -1,0 +1,157 @@
+//! What makes a run, a phase or a CPU unable to pass: what the run says itself, and what is found wrong with it here.
+
+use crate::cell;
+use crate::late::Late;
+use punctual_model::{CpuResult, EndedBy, Kind, Phase, Problem, ProblemKind, Recording, Run, Worst};
+use punctual_units::{CpuId, Histogram};
+
+/// A problem, and what it concerns.
+pub(crate) struct Doubt {
+    /// `None`: the whole run.
+    pub phase: Option<String>,
+    /// `None`: every CPU.
+    cpu: Option<CpuId>,
+    /// Does it say something about samples that were taken, or only that some are missing?
+    about_samples: bool,
+    pub problem: Problem,
+}
+
+impl Doubt {
+    /// May this cell not pass because of it?
+    pub fn touches(&self, phase: &str, cpu: CpuId) -> bool {
+        self.about_samples && self.phase.as_deref().is_none_or(|p| p == phase) && self.cpu.is_none_or(|c| c == cpu)
+    }
+}
+
+/// Everything that stands against a pass, the run's own problems first.
+pub(crate) fn doubts(recording: &Recording) -> Vec<Doubt> {
+    let run = &recording.run;
+    let mut doubts: Vec<Doubt> = run.problems.iter().map(|p| of_run(p.kind, p.text.clone())).collect();
+    doubts.extend(recording.damage.iter().map(|text| of_run(ProblemKind::Storage, text.clone())));
+    doubts.extend(incomplete(run).map(|(kind, text)| Doubt { about_samples: false, ..of_run(kind, text) }));
+    for phase in &run.phases {
+        doubts.extend(phase.problems.iter().map(|p| of_phase(phase, None, p.kind, p.text.clone())));
+        doubts.extend(phase_doubts(run, phase));
+        let cpus = cell::cpus(recording, phase);
+        if cpus.is_empty() {
+            doubts.push(of_phase(phase, None, ProblemKind::Storage, "no CPU was measured in this phase".into()));
+        }
+        doubts.extend(cpus.into_iter().flat_map(|cpu| cpu_doubts(recording, phase, cpu)));
+    }
+    let orphans = recording.distributions.keys().filter(|(id, _)| !run.phases.iter().any(|p| p.id == *id));
+    doubts.extend(orphans.map(|(id, cpu)| {
+        let text = format!("there are samples of CPU {cpu} in a phase `{id}` that the run does not know");
+        Doubt { about_samples: false, ..of_run(ProblemKind::Storage, text) }
+    }));
+    doubts
+}
+
+fn of_run(kind: ProblemKind, text: String) -> Doubt {
+    Doubt { phase: None, cpu: None, about_samples: true, problem: Problem { kind, text } }
+}
+
+fn of_phase(phase: &Phase, cpu: Option<CpuId>, kind: ProblemKind, text: String) -> Doubt {
+    Doubt { phase: Some(phase.id.clone()), cpu, ..of_run(kind, text) }
+}
+
+/// What was to be measured and was not.
+fn incomplete(run: &Run) -> impl Iterator<Item = (ProblemKind, String)> {
+    let how = match &run.ended_by {
+        Some(EndedBy::Signal { name, .. }) => format!("{name} ended the run early"),
+        Some(EndedBy::Error { text }) => format!("an error ended the run early: {text}"),
+        Some(EndedBy::Killed) => "the run was killed, or power was cut".into(),
+        Some(EndedBy::Duration) | None => "the run did not come to its planned end".into(),
+    };
+    let ended = matches!(run.ended_by, None | Some(EndedBy::Duration)) && run.complete;
+    let missing = run.settings.loads.get(run.phases.len()..).filter(|m| !m.is_empty() && run.kind == Kind::Latency);
+    let nothing = run.phases.is_empty().then(|| (ProblemKind::Interrupted, "nothing was recorded".into()));
+    let load =
+        missing.map(|m| (ProblemKind::LoadDidNotRun, format!("nothing was measured under load: {}", m.join(", "))));
+    (!ended).then_some((ProblemKind::Interrupted, how)).into_iter().chain(nothing).chain(load)
+}
+
+/// What a phase does not say itself: no end, no proof of its load.
+fn phase_doubts(run: &Run, phase: &Phase) -> Vec<Doubt> {
+    let said = |kind| phase.problems.iter().any(|p| p.kind == kind);
+    let mut doubts = Vec::new();
+    if phase.end_mono_ns.is_none() && !said(ProblemKind::Interrupted) {
+        doubts.push(of_phase(phase, None, ProblemKind::Interrupted, "this phase did not come to its end".into()));
+    }
+    let unproven = match &phase.load_report {
+        Some(report) if report.ran => None,
+        Some(report) => {
+            Some(report.why_not.clone().unwrap_or_else(|| format!("the load `{}` did not run", phase.load)))
+        }
+        None if run.kind == Kind::Latency && phase.load != "idle" => {
+            Some(format!("nothing shows that the load `{}` ran", phase.load))
+        }
+        None => None,
+    };
+    if let Some(text) = unproven.filter(|_| !said(ProblemKind::LoadDidNotRun)) {
+        doubts.push(of_phase(phase, None, ProblemKind::LoadDidNotRun, text));
+    }
+    doubts
+}
+
+/// What is wrong with one CPU's figures: missing, not adding up, or measured otherwise than asked.
+fn cpu_doubts(recording: &Recording, phase: &Phase, cpu: CpuId) -> Vec<Doubt> {
+    let mut texts = Vec::new();
+    let result = phase.cpus.iter().find(|c| c.cpu == cpu);
+    match (result, recording.distribution(&phase.id, cpu)) {
+        (None, None) => texts.push(format!("CPU {cpu} was to be measured and was not")),
+        (Some(_), None) => texts.push(format!("the samples of CPU {cpu} are missing")),
+        (None, Some(_)) => texts.push(format!("the totals of CPU {cpu} are missing")),
+        (Some(result), Some(distribution)) => {
+            let in_files = (distribution.raw.count(), distribution.skipped.count(), distribution.raw.max());
+            let worst: Vec<&Worst> = recording.worst_of(&phase.id, cpu).collect();
+            let listed = worst.iter().map(|w| w.latency_ns).max();
+            let unlisted = || torn_list(&recording.run, cpu, &worst, &distribution.raw);
+            texts.extend(mismatch(result, in_files, listed).or_else(unlisted));
+        }
+    }
+    if result.is_some_and(|r| r.released == 0) {
+        texts.push(format!("CPU {cpu} recorded no sample"));
+    }
+    let mut doubts: Vec<Doubt> =
+        texts.into_iter().map(|text| of_phase(phase, Some(cpu), ProblemKind::Storage, text)).collect();
+    doubts.extend(result.and_then(|r| otherwise_than_asked(&recording.run, phase, r)));
+    doubts
+}
+
+/// Every period accounted for, in the totals and in the histograms.
+fn mismatch(result: &CpuResult, in_files: (u64, u64, Option<u64>), listed: Option<u64>) -> Option<String> {
+    let CpuResult { cpu, released, ran, skipped, max_ns, .. } = result;
+    let (raw, late, max) = in_files;
+    if ran.checked_add(*skipped) != Some(*released) {
+        return Some(format!("CPU {cpu}: {released} periods were released, but {ran} ran and {skipped} were skipped"));
+    }
+    if (raw, late) != (*ran, *skipped) {
+        return Some(format!(
+            "CPU {cpu}: {ran} periods ran and {skipped} were skipped, but the histograms hold {raw} and {late}"
+        ));
+    }
+    let other = max_ns.filter(|told| Some(*told) != max).or(listed.filter(|&listed| Some(listed) > max))?;
+    let in_histogram = max.map_or("no latency at all".to_owned(), |ns| format!("at most {ns} ns"));
+    Some(format!("CPU {cpu}: a latency of {other} ns is told of, but the histogram holds {in_histogram}"))
+}
+
+/// Without the whole list of the worst nothing is known of clustering. Another tool's file has none, and that is said
+/// where it counts; ours lost it.
+fn torn_list(run: &Run, cpu: CpuId, worst: &[&Worst], raw: &Histogram) -> Option<String> {
+    let keep = run.settings.worst_kept;
+    let expected = run.kind == Kind::Latency && keep > 0 && raw.max().is_some_and(|max| max > 0);
+    let complete = Late::new(worst, keep, raw, run.settings.period_ns.0).cluster_threshold().is_some();
+    (expected && !complete).then(|| format!("CPU {cpu}: the list of its worst wakeups is not complete"))
+}
+
+/// Another policy or priority than asked for, where the run does not say so itself.
+fn otherwise_than_asked(run: &Run, phase: &Phase, result: &CpuResult) -> Option<Doubt> {
+    let (asked, got) = (run.settings.scheduling, result.got);
+    let same = asked.policy() == got.policy() && asked.priority() == got.priority();
+    let known = |p: &Problem| matches!(p.kind, ProblemKind::NotAsAsked | ProblemKind::NoRealTime);
+    let said = run.problems.iter().chain(&phase.problems).any(known);
+    (run.kind == Kind::Latency && !same && !said).then(|| {
+        let text = format!("CPU {} was measured with {got} instead of {asked}", result.cpu);
+        of_phase(phase, Some(result.cpu), ProblemKind::NotAsAsked, text)
+    })
+}

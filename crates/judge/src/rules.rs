@@ -1,0 +1,111 @@
+//! What each kind of claim asks of one cell's samples.
+
+use crate::cell::Samples;
+use punctual_model::{Claim, Outcome, Quantity};
+use punctual_stats::{exceedance_lower, exceedance_upper, quantile_rank_bounds_clustered};
+
+/// What the samples alone say, before doubts.
+pub(crate) struct Finding {
+    pub outcome: Outcome,
+    /// Samples beyond the limit, or missed: at least, at most.
+    pub beyond: (u64, u64),
+    /// A latency in ns or a probability, with its bounds.
+    pub estimate: Option<f64>,
+    pub lower: Option<f64>,
+    pub upper: Option<f64>,
+}
+
+/// Samples later than this are beyond the claim's limit.
+pub(crate) fn limit(quantity: Quantity, samples: &Samples) -> u64 {
+    match quantity {
+        // These claim `< limit`, so a sample at the limit is beyond it.
+        Quantity::Max(limit) | Quantity::Quantile { limit, .. } => limit.0.saturating_sub(1),
+        Quantity::Exceedance { limit, .. } => limit.0,
+        // A wakeup a whole period late skips the next release.
+        Quantity::NoneMissed | Quantity::MissedShare(_) => samples.deadline.unwrap_or(samples.period.saturating_sub(1)),
+    }
+}
+
+/// Judges one claim on one cell whose extremal index is `theta`.
+pub(crate) fn find(claim: &Claim, samples: &Samples, theta: f64) -> Finding {
+    let limit = limit(claim.quantity, samples);
+    let share = |beyond| probability(beyond, samples, theta, claim.confidence);
+    match claim.quantity {
+        Quantity::Max(_) => {
+            let beyond = samples.beyond(limit);
+            Finding { outcome: none_allowed(beyond), ..share(beyond) }
+        }
+        Quantity::NoneMissed => {
+            let missed = missed(samples);
+            Finding { outcome: none_allowed(missed), ..share(missed) }
+        }
+        Quantity::Exceedance { p, .. } => {
+            let found = share(samples.beyond(limit));
+            let passes = found.upper.is_some_and(|upper| upper < p);
+            Finding { outcome: decide(passes, found.lower.is_some_and(|lower| lower > p)), ..found }
+        }
+        // `at most this share`: a bound exactly at it will do.
+        Quantity::MissedShare(most) => {
+            let found = share(missed(samples));
+            let passes = found.upper.is_some_and(|upper| upper <= most);
+            Finding { outcome: decide(passes, found.lower.is_some_and(|lower| lower > most)), ..found }
+        }
+        Quantity::Quantile { q, limit: below } => {
+            let found = quantile(q, samples, theta, claim.confidence);
+            let (passes, fails) = (found.upper.map(|u| u < below.0 as f64), found.lower.map(|l| l > below.0 as f64));
+            let outcome = decide(passes == Some(true), fails == Some(true));
+            Finding { outcome, beyond: samples.beyond(limit), ..found }
+        }
+    }
+}
+
+/// Skipped periods, and wakeups later than the deadline where there is one.
+fn missed(samples: &Samples) -> (u64, u64) {
+    let late = samples.deadline.map_or((0, 0), |deadline| samples.raw_beyond(deadline));
+    (samples.missed.saturating_add(late.0), samples.missed.saturating_add(late.1))
+}
+
+fn none_allowed(beyond: (u64, u64)) -> Outcome {
+    decide(beyond.1 == 0, beyond.0 > 0)
+}
+
+fn decide(passes: bool, fails: bool) -> Outcome {
+    match (passes, fails) {
+        (_, true) => Outcome::Fail,
+        (true, false) => Outcome::Pass,
+        (false, false) => Outcome::Inconclusive,
+    }
+}
+
+/// The probability of being beyond. Clopper–Pearson for the samples and for the events they cluster into, whichever is
+/// wider. The outcome is the caller's.
+fn probability(beyond: (u64, u64), samples: &Samples, theta: f64, confidence: f64) -> Finding {
+    let n = samples.corrected.count() as f64;
+    let (least, most) = (beyond.0 as f64, beyond.1 as f64);
+    let events = n * theta;
+    let (few, many) = ((least * theta).floor().max(least.min(1.0)), (most * theta).ceil());
+    let upper = exceedance_upper(most, n, confidence).max(exceedance_upper(many, events, confidence));
+    let lower = exceedance_lower(least, n, confidence).min(exceedance_lower(few, events, confidence));
+    Finding {
+        outcome: Outcome::Inconclusive,
+        beyond,
+        estimate: Some((0.5 * (least + most) / n).min(1.0)),
+        lower: Some(lower),
+        upper: Some(upper),
+    }
+}
+
+/// A quantile with its bounds, ns: the lower edge of the bin of the lower rank, the upper edge of that of the upper.
+fn quantile(q: f64, samples: &Samples, theta: f64, confidence: f64) -> Finding {
+    let n = samples.corrected.count();
+    let ranks = quantile_rank_bounds_clustered(n, theta, q, confidence);
+    let nearest = ((q * n as f64).ceil() as u64).clamp(1, n);
+    let edges = |rank| samples.edges_at(rank);
+    Finding {
+        outcome: Outcome::Inconclusive,
+        beyond: (0, 0),
+        estimate: edges(nearest).map(|(_, high)| high as f64),
+        lower: ranks.lower.and_then(edges).map(|(low, _)| low as f64),
+        upper: ranks.upper.and_then(edges).map(|(_, high)| high as f64),
+    }
+}

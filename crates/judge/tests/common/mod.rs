@@ -1,0 +1,212 @@
+//! Small synthetic recordings, built wakeup by wakeup as the engine would have kept them.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use punctual_judge::judge;
+use punctual_model::*;
+use punctual_units::{CpuId, Histogram, Nanos, Scheduling};
+
+/// 1 ms.
+pub const PERIOD: u64 = 1_000_000;
+/// How many worst are kept.
+pub const KEEP: usize = 64;
+
+pub fn fifo() -> Scheduling {
+    Scheduling::Fifo { priority: 90.try_into().unwrap() }
+}
+
+/// `n` latencies of 2 µs and an exponential tail of 0.5 µs, the same every time for one seed.
+pub fn quiet(n: usize, seed: u64) -> Vec<u64> {
+    let mut state = seed;
+    (0..n)
+        .map(|_| {
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mut z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            let u = (((z ^ (z >> 31)) >> 11) as f64 + 0.5) / 2f64.powi(53);
+            2_000 + (-u.ln() * 500.0) as u64
+        })
+        .collect()
+}
+
+/// `quiet`, with some latencies put in at their places.
+pub fn quiet_but(n: usize, late: &[(usize, u64)]) -> Vec<u64> {
+    let mut latencies = quiet(n, 1);
+    for &(at, latency) in late {
+        latencies[at] = latency;
+    }
+    latencies
+}
+
+/// A complete run in which everything went well: one phase a load, one CPU a list of its wakeups' latencies.
+pub fn recording(phases: &[(&str, &[Vec<u64>])]) -> Recording {
+    let mut recording = empty();
+    for (load, cpus) in phases {
+        add_phase(&mut recording, load, cpus);
+    }
+    recording
+}
+
+/// One idle phase on one CPU.
+pub fn one(latencies: Vec<u64>) -> Recording {
+    recording(&[("idle", &[latencies])])
+}
+
+pub fn add_phase(recording: &mut Recording, load: &str, cpus: &[Vec<u64>]) {
+    let id = format!("{}-{load}", recording.run.phases.len() + 1);
+    let mut phase = Phase {
+        id: id.clone(),
+        load: load.into(),
+        start_mono_ns: 0,
+        end_mono_ns: Some(1),
+        planned_ns: Nanos(1),
+        cpus: vec![],
+        load_report: (load != "idle").then(|| load_report(load)),
+        problems: vec![],
+    };
+    for (cpu, latencies) in (0..).map(CpuId).zip(cpus) {
+        recording.run.settings.cpus.insert(cpu);
+        phase.cpus.push(add_cell(recording, &id, cpu, latencies));
+    }
+    recording.run.settings.loads.push(load.into());
+    recording.run.phases.push(phase);
+}
+
+fn add_cell(recording: &mut Recording, phase: &str, cpu: CpuId, latencies: &[u64]) -> CpuResult {
+    let (mut distribution, mut kept, mut cycle) = (Distribution::default(), vec![], 0);
+    for &latency in latencies {
+        let skipped = latency / PERIOD;
+        distribution.raw.record(latency);
+        (1..=skipped).for_each(|j| distribution.skipped.record(latency - j * PERIOD));
+        kept.push(Worst {
+            phase: phase.into(),
+            cpu,
+            release_mono_ns: cycle * PERIOD,
+            latency_ns: latency,
+            cycle,
+            skipped,
+            trace_offset: None,
+            suspicions: vec![],
+        });
+        cycle += 1 + skipped;
+    }
+    kept.sort_by_key(|w| std::cmp::Reverse(w.latency_ns));
+    kept.truncate(KEEP);
+    recording.worst.extend(kept);
+    recording.worst.sort_by_key(|w| std::cmp::Reverse(w.latency_ns));
+    let result = result(cpu, &distribution);
+    recording.distributions.insert((phase.into(), cpu), distribution);
+    result
+}
+
+fn result(cpu: CpuId, d: &Distribution) -> CpuResult {
+    CpuResult {
+        cpu,
+        tid: 1,
+        got: fifo(),
+        released: d.raw.count() + d.skipped.count(),
+        ran: d.raw.count(),
+        skipped: d.skipped.count(),
+        min_ns: d.raw.min(),
+        max_ns: d.raw.max(),
+        mean_ns: d.raw.mean(),
+        page_faults: None,
+        involuntary_switches: None,
+        run_delay_ns: None,
+    }
+}
+
+/// Replaces a cell by samples given in bulk, without a worst list: as an imported run has them.
+pub fn replace_in_bulk(recording: &mut Recording, samples: &[(u64, u64)]) {
+    let mut raw = Histogram::new();
+    samples.iter().for_each(|&(latency, n)| raw.record_n(latency, n));
+    let distribution = Distribution { raw, skipped: Histogram::new() };
+    recording.run.phases[0].cpus[0] = result(CpuId(0), &distribution);
+    recording.distributions.insert((recording.run.phases[0].id.clone(), CpuId(0)), distribution);
+    recording.worst.clear();
+    recording.run.kind = Kind::Imported;
+}
+
+pub fn load_report(load: &str) -> LoadReport {
+    LoadReport {
+        load: load.into(),
+        ran: true,
+        why_not: None,
+        workers: 1,
+        beats: 1,
+        longest_silence_ns: 0,
+        rates: vec![],
+        proofs: vec![],
+        written_bytes: 0,
+        notes: vec![],
+    }
+}
+
+pub fn empty() -> Recording {
+    let stamp = Stamp { mono_ns: 0, boot_ns: 0, real_ns: 0 };
+    let run = Run {
+        schema: "punctual.run/1".into(),
+        schema_version: "1.0".into(),
+        tool: Tool { name: "punctual".into(), version: "0".into() },
+        kind: Kind::Latency,
+        complete: true,
+        ended_by: Some(EndedBy::Duration),
+        started: stamp,
+        ended: Some(stamp),
+        host: "test".into(),
+        command: vec![],
+        settings: settings(),
+        machine: MachineFacts::default(),
+        phases: vec![],
+        problems: vec![],
+        notes: vec![],
+        cost: None,
+    };
+    Recording {
+        run,
+        distributions: Default::default(),
+        worst: vec![],
+        events: vec![],
+        findings: vec![],
+        damage: vec![],
+    }
+}
+
+fn settings() -> Settings {
+    Settings {
+        clock: "CLOCK_MONOTONIC".into(),
+        scheduling: fifo(),
+        scheduling_explicit: false,
+        period_ns: Nanos(PERIOD),
+        cpus: Default::default(),
+        alignment: Alignment::Aligned,
+        duration_ns: Nanos::from_secs(1),
+        warmup_ns: Nanos::ZERO,
+        loads: vec![],
+        cpu_dma_latency_us: None,
+        context: false,
+        worst_kept: KEEP,
+        deadline_ns: None,
+        claims: vec![],
+    }
+}
+
+pub fn problem(kind: ProblemKind) -> Problem {
+    Problem { kind, text: "planted".into() }
+}
+
+pub fn claims(texts: &[&str]) -> Vec<Claim> {
+    texts.iter().map(|t| t.parse().unwrap()).collect()
+}
+
+/// Judges one claim.
+pub fn judged(recording: &Recording, claim: &str) -> Judged {
+    let verdict = judge(recording, &claims(&[claim]));
+    assert_eq!(verdict.claims.len(), 1);
+    assert_eq!(verdict.outcome, verdict.claims[0].outcome);
+    verdict.claims.into_iter().next().unwrap()
+}
+
+/// How one claim comes out.
+pub fn outcome(recording: &Recording, claim: &str) -> Outcome {
+    judged(recording, claim).outcome
+}
