@@ -69,20 +69,23 @@ const LATE: u64 = 1_000_000;
 const INTERVAL: Duration = Duration::from_secs(1);
 
 impl Context {
-    /// Starts it.
+    /// Takes a first sample at once, in the calling thread, so that nothing of the phase is missed where the new
+    /// thread gets no CPU for a while; then starts it.
     ///
     /// # Errors
     /// No thread could be created.
     pub fn start(plan: ContextPlan, recorder: Arc<Mutex<dyn Recorder>>) -> std::io::Result<Context> {
         let stop = Arc::new((Mutex::new(false), Condvar::new()));
         let theirs = Arc::clone(&stop);
+        let mut sampler = Sampler::new(plan, recorder);
+        let first = sampler.counters();
         let builder = std::thread::Builder::new().name("context".into()).stack_size(256 * 1024);
         let thread = builder.spawn(move || {
-            if !plan.housekeeping.is_empty() {
+            if !sampler.plan.housekeeping.is_empty() {
                 // Staying where it is costs accuracy, not correctness; where it ran is in the result.
-                let _ = uapi::set_affinity(0, &plan.housekeeping);
+                let _ = uapi::set_affinity(0, &sampler.plan.housekeeping);
             }
-            Sampler::new(plan, recorder).run(&theirs)
+            sampler.run(first, &theirs)
         })?;
         Ok(Context { stop, thread })
     }
@@ -147,8 +150,8 @@ impl Sampler {
         }
     }
 
-    fn run(mut self, stop: &(Mutex<bool>, Condvar)) -> ContextCost {
-        let mut before = self.counters();
+    fn run(mut self, first: Counters, stop: &(Mutex<bool>, Condvar)) -> ContextCost {
+        let mut before = first;
         let (mut wakeups, mut next) = (0, Instant::now());
         loop {
             next += INTERVAL;

@@ -150,9 +150,10 @@ impl Running {
         }
     }
 
-    /// Have all threads ended?
+    /// Have all threads measured all they had to? They stay until [`Running::collect`], so that their counters in
+    /// /proc can be read to the end.
     pub fn finished(&self) -> bool {
-        self.threads.iter().all(JoinHandle::is_finished)
+        self.shared.done.load(Relaxed) == self.threads.len()
     }
 
     /// Collects the results. Threads that have not ended (starved by a higher priority after [`Running::stop`]) are
@@ -168,10 +169,12 @@ impl Running {
             cpu_ns: 0,
             notes: Vec::new(),
         };
-        let stopped = self.shared.stop.load(Relaxed);
+        let (stopped, finished) = (self.shared.stop.load(Relaxed), self.finished());
         let tids = self.tids();
+        self.shared.meeting.call_off();
         for (index, thread) in self.threads.into_iter().enumerate() {
-            let ended = thread.is_finished().then(|| thread.join().ok()).flatten().flatten();
+            // Once finished it only has to leave the rendezvous.
+            let ended = (finished || thread.is_finished()).then(|| thread.join().ok()).flatten().flatten();
             let (cpu, tid) = tids[index];
             outcome.add(&self.shared, index, cpu, tid, ended);
         }

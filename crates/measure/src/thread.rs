@@ -10,7 +10,7 @@ use punctual_units::{CpuId, CpuList, Nanos, Policy, Scheduling};
 use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What the threads of one phase share.
@@ -20,6 +20,8 @@ pub(crate) struct Shared {
     pub tids: Vec<AtomicI32>,
     pub stop: AtomicBool,
     pub meeting: Rendezvous,
+    /// Threads that have measured all they had to.
+    pub done: AtomicUsize,
     refused: Mutex<Option<Refused>>,
     start: AtomicU64,
 }
@@ -32,6 +34,7 @@ impl Shared {
             tids: (0..n).map(|_| AtomicI32::new(0)).collect(),
             stop: AtomicBool::new(false),
             meeting: Rendezvous::new(n + 1),
+            done: AtomicUsize::new(0),
             refused: Mutex::new(None),
             start: AtomicU64::new(0),
             plan,
@@ -96,7 +99,7 @@ pub(crate) fn measure(shared: &Shared, index: usize, cpu: CpuId) -> Option<Threa
     }
     let applied = applied?;
     // The threads are real-time by now, so none is far behind; the first release is after the last proposal.
-    let margin = Nanos(400_000 + 20_000 * plan.cpus.len() as u64);
+    let margin = Nanos(250_000 + 20_000 * plan.cpus.len() as u64);
     shared.start.fetch_max((monotonic() + margin).0, Relaxed);
     if !shared.meeting.meet() {
         return None;
@@ -115,7 +118,7 @@ pub(crate) fn measure(shared: &Shared, index: usize, cpu: CpuId) -> Option<Threa
     let used = |count: fn(&uapi::Usage) -> u64| Some(count(&after?) - count(&usage?));
     // The scheduling is read at the end: what counts is what it ran as.
     let scheduling = uapi::scheduling(0).map_or(applied.scheduling, |(s, _)| s);
-    Some(ThreadEnd {
+    let end = ThreadEnd {
         scheduling,
         affinity: uapi::affinity(0).unwrap_or_default(),
         affinity_at_start: applied.affinity,
@@ -125,7 +128,11 @@ pub(crate) fn measure(shared: &Shared, index: usize, cpu: CpuId) -> Option<Threa
         involuntary_switches: used(|u| u.involuntary_switches),
         run_delay_ns: run_delay(schedstat.as_ref()).zip(delay).map(|(after, before)| after.saturating_sub(before)),
         cpu_ns: cpu_time.tv_sec as u64 * 1_000_000_000 + cpu_time.tv_nsec as u64,
-    })
+    };
+    shared.done.fetch_add(1, Relaxed);
+    // Stays, so that its counters can be read to the end, until the results are collected.
+    shared.meeting.meet();
+    Some(end)
 }
 
 /// The sampling path: one system call a period, no allocation, no lock, no page fault.

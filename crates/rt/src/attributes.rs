@@ -72,6 +72,17 @@ impl Attributes {
     }
 }
 
+/// Would this policy be granted? Sets it for the calling thread and puts back at once what it had.
+///
+/// # Errors
+/// [`Refused::Scheduling`] where it is not; [`Refused::ReadBack`] where the old one cannot be read or put back.
+pub fn try_scheduling(wanted: Scheduling) -> Result<(), Refused> {
+    let (before, reset_on_fork) = uapi::scheduling(0).map_err(Refused::ReadBack)?;
+    // Not reset-on-fork: an unprivileged thread could not take that back (sched(7)).
+    uapi::set_scheduling(0, wanted, reset_on_fork).map_err(|source| Refused::Scheduling { wanted, source })?;
+    uapi::set_scheduling(0, before, reset_on_fork).map_err(Refused::ReadBack)
+}
+
 /// What to do about an errno of sched_setattr(2), in words; `None` where nothing special is known.
 pub fn refusal_advice(wanted: Scheduling, errno: Option<i32>) -> Option<&'static str> {
     let deadline = matches!(wanted, Scheduling::Deadline { .. });
@@ -101,6 +112,13 @@ mod tests {
         let got = std::thread::spawn(move || wanted.apply().unwrap()).join().unwrap();
         assert_eq!(got.scheduling, wanted.scheduling);
         assert_eq!(got.affinity, CpuList::from_iter([cpu]));
+    }
+
+    #[test]
+    fn a_trial_changes_nothing() {
+        let before = uapi::scheduling(0).unwrap();
+        try_scheduling(Scheduling::Batch { nice: 0 }).unwrap();
+        assert_eq!(uapi::scheduling(0).unwrap(), before);
     }
 
     #[test]

@@ -9,6 +9,6 @@ mod attributes;
 mod clock;
 mod periodic;
 
-pub use attributes::{Applied, Attributes, Refused, refusal_advice};
+pub use attributes::{Applied, Attributes, Refused, refusal_advice, try_scheduling};
 pub use clock::{clock_read_cost, monotonic, sleep_until};
 pub use periodic::{Periodic, Wakeup};

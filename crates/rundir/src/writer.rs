@@ -33,8 +33,9 @@ pub struct Writer {
 
 /// A segment is followed by a new one when it is this large; the old one, superseded, is removed.
 const SEGMENT_BYTES: u64 = 1 << 20;
-/// Disk space kept for the results of a run whose disk fills up meanwhile.
-const RESERVE_BYTES: u64 = 2 << 20;
+/// Disk space kept for the results of a run whose disk fills up meanwhile, for each CPU and load: two files of bins, the
+/// worst wakeups twice (old and new), and their share of the report.
+const RESERVE_BYTES: u64 = 96 << 10;
 
 impl Writer {
     /// Makes the folder (which must not exist, or be empty) and writes the run as it begins.
@@ -52,7 +53,8 @@ impl Writer {
             let path = root.join(folder);
             fs::create_dir(&path).map_err(Error::io("create", path))?;
         }
-        reserve(&root.join(layout::RESERVE))?;
+        let cells = (run.settings.cpus.len() * run.settings.loads.len()) as u64;
+        reserve(&root.join(layout::RESERVE), (cells + 1) * RESERVE_BYTES)?;
         let events = files::create_new(&root.join(layout::EVENTS))?;
         let segment = files::create_new(&segment_path(root, 1))?;
         let mut writer = Writer {
@@ -72,7 +74,10 @@ impl Writer {
             failed: None,
         };
         writer.append(&Record::Run(Box::new(writer.run.clone())))?;
+        // Nothing is measured yet, so nothing is lost: the first sync comes with the first checkpoint.
+        writer.sync = false;
         writer.write_run()?;
+        writer.sync = sync;
         Ok(writer)
     }
 
@@ -366,9 +371,9 @@ fn make_empty_folder(root: &Path) -> Result<(), Error> {
     }
 }
 
-fn reserve(path: &Path) -> Result<(), Error> {
+fn reserve(path: &Path, bytes: u64) -> Result<(), Error> {
     let file = files::create_new(path)?;
-    match rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, RESERVE_BYTES) {
+    match rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, bytes) {
         // A file system that cannot reserve: nothing is promised then.
         Ok(()) | Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(()),
         Err(errno) => Err(Error::io("reserve space at", path)(errno.into())),

@@ -1,0 +1,177 @@
+//! Finds the counters that cover one wakeup, and those it can be compared with.
+
+use crate::usual::Usual;
+use punctual_model::{ContextSample, CpuContext, Event, Phase, Reading, Recording, Worst};
+use punctual_units::{CpuId, Scheduling};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// One CPU in one interval.
+#[derive(Clone, Copy)]
+pub struct Part<'a> {
+    /// The whole sample.
+    pub sample: &'a ContextSample,
+    /// The CPU in it.
+    pub cpu: &'a CpuContext,
+}
+
+/// The counters of the interval or intervals that hold a wakeup.
+pub struct Window<'a> {
+    /// One or more; never none.
+    pub parts: Vec<Part<'a>>,
+    /// Length of them together.
+    pub length_ns: u64,
+    /// Do they hold the wakeup from its release to its end?
+    pub whole: bool,
+}
+
+impl<'a> Window<'a> {
+    /// The sum over the intervals; unknown in one is unknown in all.
+    pub fn sum<T: Into<u64>>(&self, figure: impl Fn(&Part<'a>) -> Option<T>) -> Option<u64> {
+        self.parts.iter().try_fold(0u64, |sum, p| figure(p).map(|f| sum.saturating_add(f.into())))
+    }
+
+    /// Named figures, added up by name, the largest first.
+    pub fn named(&self, list: impl Fn(&Part<'a>) -> &'a [Reading]) -> Vec<(&'a str, u64)> {
+        let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+        for reading in self.parts.iter().flat_map(list) {
+            let sum = sums.entry(&reading.name).or_default();
+            *sum = sum.saturating_add(u64::try_from(reading.value).unwrap_or(0));
+        }
+        let mut sums: Vec<_> = sums.into_iter().filter(|(_, n)| *n > 0).collect();
+        sums.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+        sums
+    }
+}
+
+/// The intervals a CPU's counters are compared with.
+pub struct Reference<'a> {
+    /// Those of the same phase: what a load does all the time is no burst.
+    in_phase: Vec<Part<'a>>,
+    /// Those of the whole run.
+    in_run: Vec<Part<'a>>,
+}
+
+impl<'a> Reference<'a> {
+    /// The usual rate under this load, per second; `None` where it was read too rarely to know.
+    pub fn usual(&self, figure: impl Fn(&Part<'a>) -> Option<f64>) -> Option<Usual> {
+        Reference::rates(&self.in_phase, figure)
+    }
+
+    /// The same, or that of the whole run where this phase is too short to know: for what other loads do not change
+    /// much.
+    pub fn usual_of_run(&self, figure: impl Fn(&Part<'a>) -> Option<f64>) -> Option<Usual> {
+        self.usual(&figure).or_else(|| Reference::rates(&self.in_run, figure))
+    }
+
+    fn rates(parts: &[Part<'a>], figure: impl Fn(&Part<'a>) -> Option<f64>) -> Option<Usual> {
+        let rate = |p: &Part<'a>| {
+            // A sliver of time, as the last one of a phase, has no rate.
+            let seconds = p.sample.interval_ns as f64 / 1e9;
+            figure(p).filter(|_| seconds >= 0.1).map(|f| f / seconds)
+        };
+        Usual::of(parts.iter().filter_map(rate).collect())
+    }
+}
+
+/// The recording's counters, sorted for finding them.
+pub struct Index<'a> {
+    recording: &'a Recording,
+    samples: Vec<&'a ContextSample>,
+    smi: Vec<(u64, &'a [(CpuId, u64)])>,
+    references: BTreeMap<(String, CpuId), Rc<Reference<'a>>>,
+}
+
+/// The sampler reads one counter after another, so an interval's end is no sharper than this.
+const EDGE_NS: u64 = 2_000_000;
+
+/// Medians over a week of seconds need not look at each of them.
+const MOST_COMPARED: usize = 1000;
+
+impl<'a> Index<'a> {
+    /// Of the whole recording.
+    pub fn new(recording: &'a Recording) -> Index<'a> {
+        let mut samples = Vec::new();
+        let mut smi = Vec::new();
+        for event in &recording.events {
+            match event {
+                Event::Context(sample) => samples.push(sample),
+                Event::Smi { mono_ns, counts } => smi.push((*mono_ns, counts.as_slice())),
+                _ => {}
+            }
+        }
+        samples.sort_by_key(|s| s.mono_ns);
+        smi.sort_by_key(|s| s.0);
+        Index { recording, samples, smi, references: BTreeMap::new() }
+    }
+
+    /// The counters that cover a wakeup; `None` where none do.
+    pub fn window(&self, worst: &Worst) -> Option<Window<'a>> {
+        let from = worst.release_mono_ns;
+        let to = from.saturating_add(worst.latency_ns);
+        let first = self.samples.partition_point(|s| s.mono_ns <= from);
+        let near = self.samples[first..].iter().take_while(|s| start(s) <= to.saturating_add(EDGE_NS));
+        let parts: Vec<_> = near.filter_map(|s| part(s, worst.cpu)).collect();
+        let (earliest, latest) = (start(parts.first()?.sample), parts.last()?.sample.mono_ns);
+        let length_ns = parts.iter().fold(0u64, |sum, p| sum.saturating_add(p.sample.interval_ns));
+        let whole = earliest <= from && to <= latest && length_ns >= latest - earliest;
+        Some(Window { parts, length_ns, whole })
+    }
+
+    /// What to compare a CPU's counters in `phase` with.
+    pub fn reference(&mut self, phase: &str, cpu: CpuId) -> Rc<Reference<'a>> {
+        let key = (phase.to_owned(), cpu);
+        if let Some(known) = self.references.get(&key) {
+            return Rc::clone(known);
+        }
+        let range = self.phase(phase).map(|p| p.start_mono_ns..p.end_mono_ns.unwrap_or(u64::MAX));
+        let in_phase = range.map(|range| self.parts_within(&range, cpu)).unwrap_or_default();
+        let made = Rc::new(Reference { in_phase, in_run: self.parts_within(&(0..u64::MAX), cpu) });
+        self.references.insert(key, Rc::clone(&made));
+        made
+    }
+
+    fn parts_within(&self, range: &std::ops::Range<u64>, cpu: CpuId) -> Vec<Part<'a>> {
+        // An interval belongs to the phase that its middle lies in.
+        let within = |s: &&&ContextSample| range.contains(&(s.mono_ns - (s.interval_ns / 2).min(s.mono_ns)));
+        let samples: Vec<_> = self.samples.iter().filter(within).collect();
+        let step = samples.len().div_ceil(MOST_COMPARED).max(1);
+        samples.into_iter().step_by(step).filter_map(|s| part(s, cpu)).collect()
+    }
+
+    /// A phase by its id.
+    pub fn phase(&self, id: &str) -> Option<&'a Phase> {
+        self.recording.run.phases.iter().find(|p| p.id == id)
+    }
+
+    /// Policy and priority the late thread ran with.
+    pub fn scheduling(&self, worst: &Worst) -> Option<Scheduling> {
+        self.phase(&worst.phase)?.cpus.iter().find(|c| c.cpu == worst.cpu).map(|c| c.got)
+    }
+
+    /// The SMI counts of the late CPU: the last before the phase, the first after it.
+    pub fn smi_around(&self, worst: &Worst) -> Option<(u64, u64)> {
+        let phase = self.phase(&worst.phase)?;
+        let end = phase.end_mono_ns?;
+        let count = |counts: &[(CpuId, u64)]| counts.iter().find(|(c, _)| *c == worst.cpu).map(|(_, n)| *n);
+        let before = self.smi.iter().rev().find(|(t, _)| *t <= phase.start_mono_ns).and_then(|(_, c)| count(c))?;
+        let after = self.smi.iter().find(|(t, _)| *t >= end).and_then(|(_, c)| count(c))?;
+        Some((before, after))
+    }
+
+    /// Other CPUs that have, among the kept worst wakeups, one at the same instant and at least half as late.
+    pub fn also_late(&self, worst: &Worst) -> punctual_units::CpuList {
+        let end = |w: &Worst| w.release_mono_ns.saturating_add(w.latency_ns);
+        let overlaps = |w: &&Worst| w.release_mono_ns < end(worst) && worst.release_mono_ns < end(w);
+        let comparable = |w: &&Worst| w.cpu != worst.cpu && w.latency_ns >= worst.latency_ns / 2;
+        self.recording.worst.iter().filter(comparable).filter(overlaps).map(|w| w.cpu).collect()
+    }
+}
+
+fn start(sample: &ContextSample) -> u64 {
+    sample.mono_ns.saturating_sub(sample.interval_ns)
+}
+
+fn part(sample: &ContextSample, cpu: CpuId) -> Option<Part<'_>> {
+    sample.cpus.iter().find(|c| c.cpu == cpu).map(|cpu| Part { sample, cpu })
+}

@@ -1,0 +1,38 @@
+//! Causes of late wakeups. For now the first cause only: what the machine's counters say about each of the worst
+//! wakeups of a recorded run, without a trace.
+//!
+//! The counters are sampled about once a second, so they know the second a wakeup fell in, not the instant. Every
+//! sentence made here says so, gives its figures, and claims no more than they show; a counter that could not be
+//! read is never taken for one that stood still.
+//!
+//! Architecture invariant: pure. Nothing here reads a file or a clock; the same recording gives the same sentences.
+
+#![forbid(unsafe_code)]
+
+mod causes;
+mod context;
+mod usual;
+
+use context::Index;
+use punctual_model::{Recording, Suspicion, Worst};
+
+/// Fills in what the counters say about every one of the recording's worst wakeups, the likeliest cause first.
+///
+/// What stood in [`Worst::suspicions`] before is replaced. Always at least one entry, of class `Unknown` where
+/// nothing can be said.
+pub fn suspect(recording: &mut Recording) {
+    let all: Vec<_> = {
+        let mut index = Index::new(recording);
+        recording.worst.iter().map(|worst| causes::of(&mut index, worst)).collect()
+    };
+    for (worst, suspicions) in recording.worst.iter_mut().zip(all) {
+        worst.suspicions = suspicions;
+    }
+}
+
+/// What the counters say about one late wakeup of `recording`, the likeliest cause first; never empty.
+///
+/// Reads all of the recording's events: for more than one wakeup, [`suspect`] does so once.
+pub fn suspicions(recording: &Recording, worst: &Worst) -> Vec<Suspicion> {
+    causes::of(&mut Index::new(recording), worst)
+}

@@ -1,0 +1,59 @@
+//! What a counter usually does.
+
+/// The usual rate of a counter, and how far it usually strays.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Usual {
+    /// Median rate, per second.
+    pub median: f64,
+    /// Median absolute deviation scaled to a normal distribution's standard deviation (× 1.4826), per second.
+    pub spread: f64,
+}
+
+/// With fewer intervals than this the odd one could be the usual one.
+const FEWEST: usize = 5;
+
+impl Usual {
+    /// From rates per second; `None` where there are too few to call anything usual.
+    pub fn of(mut rates: Vec<f64>) -> Option<Usual> {
+        if rates.len() < FEWEST {
+            return None;
+        }
+        let median = median(&mut rates);
+        let mut off: Vec<f64> = rates.iter().map(|r| (r - median).abs()).collect();
+        Some(Usual { median, spread: 1.4826 * self::median(&mut off) })
+    }
+
+    /// What is usual over `length_ns`.
+    pub fn over(self, length_ns: u64) -> f64 {
+        self.median * length_ns as f64 / 1e9
+    }
+
+    /// By how much more than usual over `length_ns` a counter must rise before chance is an unlikely reason.
+    pub fn noise_over(self, length_ns: u64) -> f64 {
+        4.0 * self.spread * (length_ns as f64 / 1e9).max(1.0)
+    }
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let mid = values.len() / 2;
+    if values.len() % 2 == 1 { values[mid] } else { (values[mid - 1] + values[mid]) / 2.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_odd_second_is_not_usual() {
+        let usual = Usual::of(vec![10.0, 11.0, 9.0, 5000.0, 10.0]).unwrap();
+        assert_eq!(usual.median, 10.0);
+        assert!((usual.spread - 1.4826).abs() < 1e-9);
+        assert_eq!(usual.over(2_000_000_000), 20.0);
+    }
+
+    #[test]
+    fn four_intervals_are_too_few() {
+        assert_eq!(Usual::of(vec![1.0; 4]), None);
+    }
+}

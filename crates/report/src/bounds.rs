@@ -1,0 +1,83 @@
+//! Quantiles with their bounds, by order statistics.
+
+use punctual_stats::{RankBounds, quantile_rank_bounds_clustered};
+use punctual_units::Histogram;
+use std::collections::BTreeMap;
+
+/// Confidence of the bounds shown, both sides together.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// A sample quantile with its bounds; `None` is what no sample of this run bounds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Quantile {
+    /// The sample quantile, ns.
+    pub ns: Option<u64>,
+    /// Lower bound, ns.
+    pub lower: Option<u64>,
+    /// Upper bound, ns.
+    pub upper: Option<u64>,
+}
+
+/// Finds bounds; keeps the ranks, since many CPUs have equally many samples.
+#[derive(Default)]
+pub struct Finder {
+    ranks: BTreeMap<(u64, u64, u64), RankBounds>,
+}
+
+impl Finder {
+    /// The `q` quantile of samples that come in clusters with extremal index `theta` (1: independent).
+    pub fn quantile(&mut self, histogram: &Histogram, theta: f64, q: f64) -> Quantile {
+        let n = histogram.count();
+        let key = (n, theta.to_bits(), q.to_bits());
+        let ranks = *self.ranks.entry(key).or_insert_with(|| quantile_rank_bounds_clustered(n, theta, q, CONFIDENCE));
+        Quantile {
+            ns: histogram.quantile(q),
+            lower: ranks.lower.and_then(|rank| low_at_rank(histogram, rank)),
+            upper: ranks.upper.and_then(|rank| histogram.value_at_rank(rank)),
+        }
+    }
+}
+
+/// The least that the sample with this rank can be: the lower edge of its bin, never below the exact minimum.
+fn low_at_rank(histogram: &Histogram, rank: u64) -> Option<u64> {
+    let mut seen = 0u64;
+    let bin = histogram.bins().find(|bin| {
+        seen += bin.count;
+        seen >= rank
+    })?;
+    Some(bin.low.max(histogram.min()?))
+}
+
+/// Independent samples that bounding the `q` quantile takes at least: qⁿ ≤ α/2, for not even the largest sample is
+/// an upper bound before.
+pub fn samples_needed(q: f64) -> f64 {
+    ((0.5 * (1.0 - CONFIDENCE)).ln() / q.ln()).ceil()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_samples_as_the_order_statistics_ask_for() {
+        assert_eq!(samples_needed(0.999), 3_688.0);
+        let mut histogram = Histogram::new();
+        histogram.record_n(5_000, 3_687);
+        let mut finder = Finder::default();
+        assert_eq!(finder.quantile(&histogram, 1.0, 0.999).upper, None);
+        histogram.record(9_000);
+        assert_eq!(finder.quantile(&histogram, 1.0, 0.999).upper, Some(9_000));
+    }
+
+    #[test]
+    fn bounds_enclose_the_quantile() {
+        let mut histogram = Histogram::new();
+        (1..=10_000).for_each(|n| histogram.record(n * 100));
+        let independent = Finder::default().quantile(&histogram, 1.0, 0.9);
+        let clustered = Finder::default().quantile(&histogram, 0.1, 0.9);
+        for q in [independent, clustered] {
+            assert!(q.lower < q.ns && q.ns < q.upper, "{q:?}");
+        }
+        assert!(clustered.lower < independent.lower && clustered.upper > independent.upper);
+    }
+}

@@ -1,0 +1,97 @@
+//! Makes text from outside harmless.
+
+use std::fmt::Write;
+
+/// Longer texts from outside are cut: a report is no place for a megabyte of command line.
+pub const LONGEST: usize = 2_000;
+
+/// One line without anything a terminal, a browser or a test harness could obey.
+///
+/// Control characters (C0, DEL, C1), line separators, and the marks that reverse or hide text (Unicode TR 36) become
+/// visible escapes. `<LAVA_` is what the LAVA dispatcher looks for in a console, at any place of a line; its `<` is
+/// escaped.
+pub fn line(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for (n, c) in text.chars().enumerate() {
+        if n >= LONGEST {
+            out.push('…');
+            break;
+        }
+        match c {
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push(' '),
+            c if is_obeyed(c) => escape(&mut out, c),
+            c => out.push(c),
+        }
+    }
+    if out.contains("<LAVA_") { out.replace("<LAVA_", "\\x3cLAVA_") } else { out }
+}
+
+fn escape(out: &mut String, c: char) {
+    // Writing to a String cannot fail.
+    let _ = match u32::from(c) {
+        n @ 0..=0xff => write!(out, "\\x{n:02x}"),
+        n => write!(out, "\\u{{{n:x}}}"),
+    };
+}
+
+/// Would a terminal or a browser obey this character instead of showing it?
+pub fn is_obeyed(c: char) -> bool {
+    c.is_control() || hides(c)
+}
+
+/// Line separators, direction marks and overrides, zero-width characters, byte order mark, tags.
+fn hides(c: char) -> bool {
+    matches!(u32::from(c), 0x061c | 0x200b..=0x200f | 0x2028..=0x202e | 0x2060..=0x206f | 0xfeff | 0xfff9..=0xfffb | 0xe0000..=0xe007f)
+}
+
+/// [`line`], and safe inside an HTML element or a quoted attribute.
+pub fn html(text: &str) -> String {
+    let clean = line(text);
+    let mut out = String::with_capacity(clean.len());
+    for c in clean.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// The first `most` characters, with `…` where some were cut.
+pub fn clip(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_can_be_obeyed() {
+        assert_eq!(line("a\x1b[31mb\nc\r\u{9b}2J"), "a\\x1b[31mb\\nc\\x0d\\x9b2J");
+        assert_eq!(line("x\u{202e}gnp"), "x\\u{202e}gnp");
+        assert_eq!(line("<LAVA_SIGNAL_TESTCASE RESULT=pass>"), "\\x3cLAVA_SIGNAL_TESTCASE RESULT=pass>");
+        assert_eq!(html("<b a='\"'>&"), "&lt;b a=&#39;&quot;&#39;&gt;&amp;");
+    }
+
+    #[test]
+    fn cleaning_twice_changes_nothing_more() {
+        for text in ["a\x1b[0m", "<LAVA_", "µs – 93", "\\x1b"] {
+            assert_eq!(line(&line(text)), line(text));
+        }
+    }
+
+    #[test]
+    fn long_texts_are_cut() {
+        assert_eq!(line(&"x".repeat(5_000)).chars().count(), LONGEST + 1);
+        assert_eq!(clip("µsµsµs", 4), "µsµ…");
+    }
+}

@@ -1,0 +1,39 @@
+//! Histograms for spreadsheets and data frames.
+
+use crate::clean;
+use punctual_model::Recording;
+use punctual_units::Histogram;
+use std::fmt::Write;
+
+/// All histograms, one row a bin that is not empty: `phase,load,cpu,kind,low_ns,width_ns,count`.
+///
+/// `kind` is `raw` (one sample a wakeup) or `skipped` (one a skipped period: how late the thread was for it); added
+/// up they are the corrected distribution. Lines end in a newline, as RFC 4180 allows; fields with commas or quotes
+/// are quoted.
+pub fn csv(recording: &Recording) -> String {
+    let mut out = String::from("phase,load,cpu,kind,low_ns,width_ns,count\n");
+    for phase in &recording.run.phases {
+        for result in &phase.cpus {
+            let Some(distribution) = recording.distribution(&phase.id, result.cpu) else { continue };
+            let place = format!("{},{},{}", field(&phase.id), field(&phase.load), result.cpu);
+            rows(&mut out, &format!("{place},raw"), &distribution.raw);
+            rows(&mut out, &format!("{place},skipped"), &distribution.skipped);
+        }
+    }
+    out
+}
+
+fn rows(out: &mut String, start: &str, histogram: &Histogram) {
+    for bin in histogram.bins() {
+        let width = (bin.high - bin.low).saturating_add(1);
+        // Writing to a String cannot fail.
+        let _ = writeln!(out, "{start},{},{width},{}", bin.low, bin.count);
+    }
+}
+
+/// Quoted where needed; a leading sign that a spreadsheet would take for a formula is quoted with an apostrophe.
+fn field(text: &str) -> String {
+    let clean = clean::line(text);
+    let clean = if clean.starts_with(['=', '+', '-', '@']) { format!("'{clean}") } else { clean };
+    if clean.contains([',', '"', '\'']) { format!("\"{}\"", clean.replace('"', "\"\"")) } else { clean }
+}

@@ -1,0 +1,197 @@
+//! The figures all formats show, one [`Cell`] a phase and CPU.
+
+use crate::bounds::{Finder, Quantile};
+use punctual_model::{CellJudgement, CpuResult, Phase, Recording, Verdict};
+use punctual_units::{CpuId, Histogram};
+use std::borrow::Cow;
+
+/// The quantiles shown, with their names.
+pub const QUANTILES: [(f64, &str); 6] =
+    [(0.5, "p50"), (0.9, "p90"), (0.99, "p99"), (0.999, "p99.9"), (0.9999, "p99.99"), (0.99999, "p99.999")];
+
+/// More CPUs than this are not told apart in charts and tables; those that matter are picked.
+pub const MOST_APART: usize = 8;
+
+/// The time that was recorded in a phase, ns: its periods, not the time it took to start and stop.
+pub fn recorded_ns(recording: &Recording, phase: &Phase) -> u64 {
+    let released = phase.cpus.iter().map(|c| c.released).max().unwrap_or(0);
+    released.saturating_mul(recording.run.settings.period_ns.0)
+}
+
+/// One CPU in one phase.
+pub struct Cell<'a> {
+    /// The phase.
+    pub phase: &'a Phase,
+    /// Its totals.
+    pub result: &'a CpuResult,
+    /// Wakeups; `None` where no histogram was kept.
+    pub raw: Option<&'a Histogram>,
+    /// Every released period scored.
+    pub corrected: Option<Cow<'a, Histogram>>,
+    /// What the verdict says about it, where it judged a claim on it.
+    pub judged: Option<&'a CellJudgement>,
+    /// Corrected quantiles in the order of [`QUANTILES`].
+    pub quantiles: Vec<Quantile>,
+    /// The same of the wakeups alone, where they differ.
+    pub raw_quantiles: Option<Vec<Quantile>>,
+}
+
+impl<'a> Cell<'a> {
+    fn new(finder: &mut Finder, from: (&'a Recording, &'a Verdict), phase: &'a Phase, result: &'a CpuResult) -> Self {
+        let (recording, verdict) = from;
+        // Counts whose sum does not fit are no counts.
+        let distribution = recording.distribution(&phase.id, result.cpu);
+        let distribution = distribution.filter(|d| d.raw.count().checked_add(d.skipped.count()).is_some());
+        let corrected = distribution.map(|d| match d.skipped.is_empty() {
+            true => Cow::Borrowed(&d.raw),
+            false => Cow::Owned(d.corrected()),
+        });
+        // Claims may find the clustering at different limits; the strongest counts.
+        let judged = verdict.claims.iter().flat_map(|claim| &claim.cells);
+        let judged = judged.filter(|c| c.phase == phase.id && c.cpu == result.cpu);
+        let judged = judged.min_by(|a, b| a.effective_samples.total_cmp(&b.effective_samples));
+        let raw = distribution.map(|d| &d.raw);
+        let mut cell = Cell { phase, result, raw, corrected, judged, quantiles: Vec::new(), raw_quantiles: None };
+        let theta = cell.theta();
+        let mut all = |h: &Histogram| QUANTILES.iter().map(|(q, _)| finder.quantile(h, theta, *q)).collect();
+        cell.quantiles = match &cell.corrected {
+            Some(corrected) => all(corrected),
+            None => vec![Quantile::default(); QUANTILES.len()],
+        };
+        cell.raw_quantiles = raw.filter(|_| cell.was_corrected()).map(all);
+        cell
+    }
+
+    /// The CPU.
+    pub fn cpu(&self) -> CpuId {
+        self.result.cpu
+    }
+
+    /// Largest latency, ns.
+    pub fn max(&self) -> Option<u64> {
+        self.corrected.as_ref().and_then(|h| h.max()).or(self.result.max_ns)
+    }
+
+    /// Do raw and corrected differ?
+    pub fn was_corrected(&self) -> bool {
+        self.raw.zip(self.corrected.as_ref()).is_some_and(|(raw, corrected)| raw.count() != corrected.count())
+    }
+
+    /// As many independent samples say as much: from the verdict, else all of them.
+    pub fn effective(&self) -> f64 {
+        self.judged.map_or(self.result.released as f64, |j| j.effective_samples)
+    }
+
+    /// The share of its samples that count as independent.
+    fn theta(&self) -> f64 {
+        match self.judged {
+            Some(j) if j.samples > 0 => (j.effective_samples / j.samples as f64).clamp(0.0, 1.0),
+            _ => 1.0,
+        }
+    }
+}
+
+/// All cells of a run, in the order measured.
+pub struct Figures<'a> {
+    /// The run.
+    pub recording: &'a Recording,
+    /// Its verdict.
+    pub verdict: &'a Verdict,
+    /// Phase by phase, CPU by CPU.
+    pub cells: Vec<Cell<'a>>,
+}
+
+/// One row of the summary table.
+pub struct Row<'a> {
+    /// The phase.
+    pub phase: &'a Phase,
+    /// `1`, or `64 CPUs` where each figure is the largest of them.
+    pub cpu: String,
+    /// Periods released.
+    pub released: u64,
+    /// Periods skipped.
+    pub skipped: u64,
+    /// Corrected quantiles in the order of [`QUANTILES`].
+    pub quantiles: Vec<Quantile>,
+    /// Largest latency.
+    pub max: Option<u64>,
+    /// Where the largest was, in a row of many CPUs.
+    pub max_cpu: Option<CpuId>,
+}
+
+impl<'a> Figures<'a> {
+    /// Of a run and its verdict.
+    pub fn new(recording: &'a Recording, verdict: &'a Verdict) -> Figures<'a> {
+        let mut finder = Finder::default();
+        let results = recording.run.phases.iter().flat_map(|p| p.cpus.iter().map(move |result| (p, result)));
+        let cells = results.map(|(p, result)| Cell::new(&mut finder, (recording, verdict), p, result)).collect();
+        Figures { recording, verdict, cells }
+    }
+
+    /// The cells of one phase.
+    pub fn of_phase(&self, phase: &Phase) -> Vec<&Cell<'a>> {
+        self.cells.iter().filter(|c| c.phase.id == phase.id).collect()
+    }
+
+    /// Are there too many CPUs to tell them apart?
+    pub fn is_crowded(&self) -> bool {
+        self.recording.run.phases.iter().any(|p| p.cpus.len() > MOST_APART)
+    }
+
+    /// The CPUs that charts draw one by one: all, or in a crowd the worst of each phase, then the worst of the rest.
+    pub fn picked(&self) -> Vec<CpuId> {
+        let mut by_max: Vec<&Cell> = self.cells.iter().collect();
+        by_max.sort_by_key(|c| (std::cmp::Reverse(c.max()), c.cpu()));
+        let mut picked: Vec<CpuId> = Vec::new();
+        let phases = self.recording.run.phases.iter();
+        let mut worst_of_each: Vec<_> = phases.filter_map(|p| by_max.iter().find(|c| c.phase.id == p.id)).collect();
+        worst_of_each.sort_by_key(|c| std::cmp::Reverse(c.max()));
+        for cell in worst_of_each.into_iter().chain(&by_max) {
+            if picked.len() < MOST_APART && !picked.contains(&cell.cpu()) {
+                picked.push(cell.cpu());
+            }
+        }
+        picked.sort_unstable();
+        picked
+    }
+
+    /// One row a phase and CPU.
+    pub fn rows(&self) -> Vec<Row<'a>> {
+        let row = |c: &Cell<'a>| Row {
+            phase: c.phase,
+            cpu: c.cpu().to_string(),
+            released: c.result.released,
+            skipped: c.result.skipped,
+            quantiles: c.quantiles.clone(),
+            max: c.max(),
+            max_cpu: None,
+        };
+        self.cells.iter().map(row).collect()
+    }
+
+    /// One row a phase: of each figure the largest of all CPUs, for the worst decides.
+    pub fn rows_by_phase(&self) -> Vec<Row<'a>> {
+        let phases = self.recording.run.phases.iter();
+        phases.map(|p| (p, self.of_phase(p))).filter(|(_, cells)| !cells.is_empty()).map(worst_of).collect()
+    }
+}
+
+fn worst_of<'a>((phase, cells): (&'a Phase, Vec<&Cell<'a>>)) -> Row<'a> {
+    let largest = |q: usize| {
+        let all = || cells.iter().map(|c| c.quantiles[q]);
+        // Where one CPU's quantile is not bounded, the largest of them is not.
+        let upper = all().map(|x| x.upper).collect::<Option<Vec<_>>>().and_then(|u| u.into_iter().max());
+        Quantile { ns: all().filter_map(|x| x.ns).max(), lower: all().filter_map(|x| x.lower).max(), upper }
+    };
+    let worst = cells.iter().max_by_key(|c| (c.max(), std::cmp::Reverse(c.cpu())));
+    let sum = |figure: fn(&CpuResult) -> u64| cells.iter().fold(0u64, |s, c| s.saturating_add(figure(c.result)));
+    Row {
+        phase,
+        cpu: format!("{} CPUs", cells.len()),
+        released: sum(|r| r.released),
+        skipped: sum(|r| r.skipped),
+        quantiles: (0..QUANTILES.len()).map(largest).collect(),
+        max: worst.and_then(|c| c.max()),
+        max_cpu: worst.map(|c| c.cpu()),
+    }
+}

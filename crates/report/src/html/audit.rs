@@ -1,0 +1,101 @@
+//! What the audit found.
+
+use super::write::{details, esc, prose};
+use crate::clean;
+use crate::number::plural;
+use crate::words;
+use punctual_model::{Evidence, Finding, Severity, State};
+
+/// What asks for attention in the open, the rest in a closed part.
+pub fn findings(all: &[Finding]) -> String {
+    if all.is_empty() {
+        return String::new();
+    }
+    let mut sorted: Vec<&Finding> = all.iter().collect();
+    sorted.sort_by_key(|f| (rank(f.state), std::cmp::Reverse(f.severity)));
+    let (open, quiet): (Vec<&Finding>, Vec<&Finding>) = sorted.into_iter().partition(|f| rank(f.state) < 4);
+    let mut out = format!("<p>{}", counts(all));
+    if !open.is_empty() {
+        out.push_str(&table(&open));
+    }
+    if !quiet.is_empty() {
+        let what = format!("{} that pass, inform or do not apply", plural(quiet.len() as u64, "rule", "rules"));
+        out.push_str(&details(&what, &table(&quiet)));
+    }
+    out
+}
+
+/// What is wrong first; what could not be read before what is fine.
+fn rank(state: State) -> u8 {
+    match state {
+        State::Fail => 0,
+        State::Warn => 1,
+        State::Blocked => 2,
+        State::Unknown => 3,
+        State::Info => 4,
+        State::Pass => 5,
+        State::Skip => 6,
+    }
+}
+
+fn counts(all: &[Finding]) -> String {
+    let states = [State::Fail, State::Warn, State::Blocked, State::Unknown, State::Info, State::Pass, State::Skip];
+    let one = |state: State| {
+        let n = all.iter().filter(|f| f.state == state).count();
+        (n > 0).then(|| format!("{} {n}", chip(state)))
+    };
+    states.into_iter().filter_map(one).collect::<Vec<_>>().join(" ")
+}
+
+fn chip(state: State) -> String {
+    let (class, mark, word) = match state {
+        State::Fail => ("fail", "✖", "FAIL"),
+        State::Warn => ("open", "!", "WARN"),
+        State::Blocked => ("open", "?", "BLOCKED"),
+        State::Unknown => ("open", "?", "UNKNOWN"),
+        State::Info => ("info", "i", "INFO"),
+        State::Pass => ("pass", "✔", "PASS"),
+        State::Skip => ("info", "–", "SKIP"),
+    };
+    format!("<span class=\"chip {class}\">{mark} {word}</span>")
+}
+
+fn severity(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Off => "off",
+        Severity::Info => "info",
+        Severity::Low => "low",
+        Severity::Medium => "medium",
+        Severity::High => "high",
+        Severity::Fatal => "fatal",
+    }
+}
+
+fn table(findings: &[&Finding]) -> String {
+    let rows: String = findings.iter().map(|f| row(f)).collect();
+    format!(
+        "<div class=\"scroll\"><table class=\"texts audit\"><thead><tr><th>state<th>severity<th>rule<th>found, why it \
+         matters, what to do<tbody>{rows}</table></div>"
+    )
+}
+
+fn row(finding: &Finding) -> String {
+    let fix = finding.fix.as_ref().map(|f| format!("<pre>{}</pre>", esc(f))).unwrap_or_default();
+    let why = match finding.why.is_empty() {
+        true => String::new(),
+        false => format!("<p class=\"quiet\">{}", prose(&words::stopped(&finding.why))),
+    };
+    format!(
+        "<tr><td>{}<td>{}<td><code>{}</code><small>{}</small><td><p>{}{why}{fix}{}",
+        chip(finding.state),
+        severity(finding.severity),
+        esc(&finding.id),
+        esc(&finding.group),
+        prose(&words::stopped(&finding.summary)),
+        finding.evidence.iter().map(evidence).collect::<String>()
+    )
+}
+
+fn evidence(evidence: &Evidence) -> String {
+    format!("<small>{}: {}</small>", esc(&evidence.source), esc(&clean::clip(&evidence.value, 300)))
+}

@@ -1,0 +1,144 @@
+//! The machine, the method, and what the words mean.
+
+use super::write::{esc, facts, list};
+use crate::number::{bytes, confidence, count, nanos, plural};
+use crate::{bounds, date, words};
+use punctual_model::{Alignment, EndedBy, OwnCost, Recording};
+use punctual_units::{CpuList, Nanos};
+
+/// What the words of this page mean.
+pub const WORDS: &str = "<dl class=\"words\"><dt>Wakeup latency<dd>From the instant a thread's timer was due to the \
+    thread's first instruction after it. <dt>Period<dd>One release of the thread. Each ran or was skipped.\
+    <dt>Missed, skipped<dd>A period that passed while the thread was still late for an earlier one.\
+    <dt>Corrected<dd>Every period scored, a skipped one by how late the thread was for it when it came back. Leaving \
+    them out would hide the tail (coordinated omission). Claims are judged on these figures.\
+    <dt>p99.9<dd>999 of 1,000 periods were not later. Its bounds come from order statistics; with * no sample of this \
+    run bounds it.<dt>θ̂<dd>Extremal index: 1 where late wakeups come independently, less where they come in groups. \
+    That many times fewer samples count as independent (effective n).</dl>";
+
+/// The machine in a few lines.
+pub fn machine(recording: &Recording) -> String {
+    let m = &recording.run.machine;
+    let yes = |b: Option<bool>| b.map(|b| if b { "yes" } else { "no" }.to_owned());
+    let cpus = |list: &Option<CpuList>| {
+        list.as_ref().map(|l| if l.is_empty() { "none".into() } else { format!("{l} ({})", l.len()) })
+    };
+    let rows = facts(&[
+        ("Host", Some(recording.run.host.clone())),
+        ("Board", m.board.clone()),
+        ("Processor", m.cpu_model.clone()),
+        ("Architecture", m.architecture.clone()),
+        ("Memory", m.memory_bytes.map(bytes)),
+        ("System", m.os.clone()),
+        ("Kernel", m.kernel_release.clone()),
+        ("Kernel build", m.kernel_version.clone()),
+        ("Fully preemptible (PREEMPT_RT)", yes(m.preempt_rt)),
+        ("Preemption", m.preemption.clone()),
+        ("CPUs online", cpus(&m.cpus_online)),
+        ("CPUs isolated", cpus(&m.cpus_isolated)),
+        ("SMT in use", yes(m.smt_active)),
+        ("Governors", m.governors.as_ref().map(|g| g.join(", "))),
+        ("Clocksource", m.clocksource.clone()),
+        ("Cost of a clock read", m.clock_read_ns.map(|ns| format!("{ns:.1} ns"))),
+        ("RT throttling", m.rt_throttling.clone()),
+        ("Virtualisation", m.virtualisation.clone()),
+        ("Kernel command line", m.cmdline.clone()),
+    ]);
+    format!("{rows}<p class=\"note\">What is missing here could not be read.")
+}
+
+/// What was asked for and got, and what measuring cost.
+pub fn method(recording: &Recording) -> String {
+    let settings = settings(recording);
+    let cost = recording.run.cost.as_ref().map(cost).unwrap_or_default();
+    let notes = match recording.run.notes.is_empty() {
+        true => String::new(),
+        false => format!("<h3>Notes</h3>{}", list("", &recording.run.notes)),
+    };
+    format!("{settings}{cost}{notes}")
+}
+
+fn settings(recording: &Recording) -> String {
+    let (run, s) = (&recording.run, &recording.run.settings);
+    let mut got: Vec<String> = run.phases.iter().flat_map(|p| &p.cpus).map(|c| c.got.to_string()).collect();
+    got.sort();
+    got.dedup();
+    let latency = match s.cpu_dma_latency_us {
+        Some(us) => format!("held at {us} µs: idle states that take longer to leave were off"),
+        None => "left alone: idle states as the machine uses them".into(),
+    };
+    let alignment = match s.alignment {
+        Alignment::Aligned => "all CPUs at the same instant",
+        Alignment::Staggered => "evenly spread over one period",
+    };
+    let context = if s.context { "about once a second" } else { "not read" };
+    facts(&[
+        ("Clock and sleep", Some(s.clock.clone())),
+        ("Scheduling asked for", Some(s.scheduling.to_string())),
+        ("Scheduling got", (!got.is_empty()).then(|| words::and(&got))),
+        ("Period", Some(s.period_ns.to_string())),
+        ("Deadline", s.deadline_ns.map(|d| d.to_string())),
+        ("CPUs measured", Some(format!("{} ({})", s.cpus, s.cpus.len()))),
+        ("Releases", Some(alignment.into())),
+        ("Measuring time", Some(format!("{} over all loads", s.duration_ns))),
+        ("Warm-up", Some(format!("{} before each load, not recorded", s.warmup_ns))),
+        ("/dev/cpu_dma_latency", Some(latency)),
+        ("Machine's counters", Some(context.into())),
+        ("Histogram", Some("bins at most 0.78 % wide from 1 ns to 584 years; minimum and maximum exact".into())),
+        (
+            "Bounds of quantiles",
+            Some(format!("order statistics, {} both sides together", confidence(bounds::CONFIDENCE))),
+        ),
+        ("Page faults while recording", page_faults(recording)),
+        ("Command", Some(run.command.join(" "))),
+        ("Began", Some(date::utc(run.started.real_ns))),
+        ("Ended", run.ended.map(|e| date::utc(e.real_ns))),
+        ("Ended by", Some(ended_by(recording))),
+    ])
+}
+
+fn page_faults(recording: &Recording) -> Option<String> {
+    let results = || recording.run.phases.iter().flat_map(|p| &p.cpus);
+    if results().count() == 0 {
+        return None;
+    }
+    let sum = results().try_fold(0u64, |sum, c| c.page_faults.map(|n| sum.saturating_add(n)));
+    Some(sum.map_or_else(|| "could not be read".into(), count))
+}
+
+fn ended_by(recording: &Recording) -> String {
+    match &recording.run.ended_by {
+        Some(EndedBy::Duration) => "its planned end".into(),
+        Some(EndedBy::Signal { name, .. }) => format!("{name}; results up to then are complete"),
+        Some(EndedBy::Error { text }) => format!("an error: {text}"),
+        Some(EndedBy::Killed) | None => "not known: killed, power cut, or still running".into(),
+    }
+}
+
+fn cost(cost: &OwnCost) -> String {
+    let wakeups = plural(cost.context_wakeups, "wakeup", "wakeups");
+    let rows = facts(&[
+        ("CPU time of the measuring threads", cost.measuring_cpu_ns.map(|n| nanos(Some(n)))),
+        ("Sampler of the counters", Some(format!("{wakeups}, {} of CPU time", nanos(cost.context_cpu_ns)))),
+        ("The sampler ran on", Some(cost.context_cpus.clone())),
+        ("Memory resident, locked", Some(format!("{}, {}", size(cost.rss_bytes), size(cost.locked_bytes)))),
+        ("From start to first sample", cost.start_to_first_sample_ns.map(|n| Nanos(n).to_string())),
+    ]);
+    format!("<h3>What measuring cost the machine</h3>{rows}")
+}
+
+fn size(n: Option<u64>) -> String {
+    n.map_or_else(|| "–".into(), bytes)
+}
+
+/// Who wrote the run.
+pub fn footer(recording: &Recording) -> String {
+    let run = &recording.run;
+    format!(
+        "<footer>Measured by {} {}. Run format {}, version {}.</footer>",
+        esc(&run.tool.name),
+        esc(&run.tool.version),
+        esc(&run.schema),
+        esc(&run.schema_version)
+    )
+}

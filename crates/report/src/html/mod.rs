@@ -1,0 +1,69 @@
+//! One self-contained page: no script, nothing loaded from elsewhere.
+
+mod audit;
+mod charts;
+mod facts;
+mod summary;
+mod verdict;
+mod work;
+mod write;
+
+use crate::figures::Figures;
+use crate::svg::series::Span;
+use punctual_model::{Claim, Recording, Verdict};
+use punctual_units::CpuId;
+use write::{esc, section};
+
+const STYLE: &str = include_str!("style.css");
+
+/// What all parts of the page draw from.
+struct Page<'a> {
+    figures: Figures<'a>,
+    /// CPUs drawn one by one, in the order of their colours.
+    picked: Vec<CpuId>,
+    /// The latencies all histograms span; `None` where there is none to draw.
+    span: Option<Span>,
+    claims: Vec<Claim>,
+}
+
+/// The report of a run as one HTML file: verdict first, then the figures, the charts and how they came about.
+///
+/// Needs no script and loads nothing; follows the reader's light or dark mode, prints in light colours.
+pub fn html(recording: &Recording, verdict: &Verdict) -> String {
+    let figures = Figures::new(recording, verdict);
+    let page = Page {
+        picked: figures.picked(),
+        span: Span::of(&figures),
+        claims: verdict.claims.iter().map(|c| c.claim).collect(),
+        figures,
+    };
+    let sections = [
+        ("figures", "Latencies", "Latencies", summary::table(&page)),
+        ("distributions", "Distributions", "Distributions", charts::distributions(&page)),
+        ("time", "Over time", "Over time", charts::over_time(&page)),
+        ("worst", "Worst", "The worst wakeups", work::worst(&page)),
+        ("loads", "Loads", "Loads, and the proof that they ran", work::loads(&page)),
+        ("audit", "Audit", "Audit of the machine", audit::findings(&recording.findings)),
+        ("machine", "Machine", "Machine", facts::machine(recording)),
+        ("method", "Method", "How it was measured", facts::method(recording)),
+        ("words", "Words", "Words", facts::WORDS.to_owned()),
+    ];
+    let shown: Vec<_> = sections.iter().filter(|(_, _, _, content)| !content.is_empty()).collect();
+    let links: String = shown.iter().map(|(id, short, _, _)| format!("<a href=\"#{id}\">{short}</a> ")).collect();
+    let body: String = shown.iter().map(|(id, _, title, content)| section(id, title, content)).collect();
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+         <meta name=\"color-scheme\" content=\"light dark\">\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"><title>{}</title>\n<style>{STYLE}</style></head>\n<body>\n\
+         {}{}<nav aria-label=\"Contents\">{links}</nav>\n{body}{}</body></html>\n",
+        esc(&title(recording, verdict)),
+        verdict::banner(&page),
+        verdict::evidence(&page),
+        facts::footer(recording)
+    )
+}
+
+fn title(recording: &Recording, verdict: &Verdict) -> String {
+    format!("{}: wakeup latency of {}", crate::words::word(verdict.outcome), recording.run.host)
+}

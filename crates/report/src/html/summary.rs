@@ -1,0 +1,121 @@
+//! The table of latencies, one row a load and CPU.
+
+use super::Page;
+use super::verdict::{class, mark};
+use super::write::{details, esc, figure};
+use crate::bounds::Quantile;
+use crate::figures::{QUANTILES, Row};
+use crate::number::{count, nanos};
+use crate::{svg, words};
+use punctual_model::Outcome;
+
+/// Numbers in [`QUANTILES`] of those shown here; the others are beneath the charts.
+const SHOWN: [usize; 3] = [0, 2, 3];
+
+/// All rows; where there are many CPUs one row a load, a field for every CPU, and all rows in a closed part.
+pub fn table(page: &Page) -> String {
+    let figures = &page.figures;
+    if figures.cells.is_empty() {
+        return String::new();
+    }
+    let rows = figures.rows();
+    if !figures.is_crowded() {
+        return rows_of(page, &rows) + &note(&rows, false);
+    }
+    let grouped = figures.rows_by_phase();
+    let heat = svg::heat::chart("heat", figures);
+    [
+        rows_of(page, &grouped),
+        note(&grouped, true),
+        figure(&heat, "The worst wakeup of every CPU under every load", ""),
+        details(&format!("All CPUs ({} rows)", rows.len()), &rows_of(page, &rows)),
+    ]
+    .concat()
+}
+
+fn note(rows: &[Row], grouped: bool) -> String {
+    let mut out = String::from("<p class=\"note\">Corrected: a period that was skipped is scored as late.");
+    if grouped {
+        out.push_str(" Latencies are the largest of the load's CPUs; periods and missed their sums.");
+    }
+    if rows.iter().any(|r| SHOWN.iter().any(|&q| is_open(&r.quantiles[q]))) {
+        out.push_str(" * What was seen; not bounded by this run.");
+    }
+    out
+}
+
+fn is_open(quantile: &Quantile) -> bool {
+    quantile.ns.is_some() && quantile.upper.is_none()
+}
+
+fn rows_of(page: &Page, rows: &[Row]) -> String {
+    let mut out = String::from("<div class=\"scroll\"><table class=\"figures\"><thead><tr>");
+    let quantiles = SHOWN.map(|q| QUANTILES[q].1);
+    out.push_str("<th scope=\"col\">load<th scope=\"col\">CPU<th scope=\"col\" class=\"o\">periods");
+    quantiles.iter().enumerate().for_each(|(n, h)| out.push_str(&format!("<th scope=\"col\"{}>{h}", optional(n))));
+    out.push_str("<th scope=\"col\">max<td class=\"bar\"><th scope=\"col\">missed");
+    let most = rows.iter().filter_map(|r| r.max).max().unwrap_or(1).max(1);
+    let mut last: Option<&str> = None;
+    for row in rows {
+        if last != Some(row.phase.id.as_str()) {
+            let span = rows.iter().filter(|r| r.phase.id == row.phase.id).count();
+            let name = esc(&words::phase_name(page.figures.recording, &row.phase.id));
+            out.push_str(&format!("<tbody><tr><th scope=\"rowgroup\" rowspan=\"{span}\">{name}"));
+        } else {
+            out.push_str("<tr>");
+        }
+        out.push_str(&cells(page, row, most));
+        last = Some(&row.phase.id);
+    }
+    out + "</table></div>"
+}
+
+fn cells(page: &Page, row: &Row, most: u64) -> String {
+    let mut out = format!("<td>{}<td class=\"o\">{}", row.cpu, count(row.released));
+    for (n, q) in SHOWN.into_iter().enumerate() {
+        let quantile = &row.quantiles[q];
+        let star = if is_open(quantile) { "*" } else { "" };
+        let (class, bounds) = (optional(n), bounds(quantile));
+        out.push_str(&format!("<td{class} title=\"{bounds}\">{}{star}", nanos(quantile.ns)));
+    }
+    let outcome = outcome(page, row);
+    let cpu = row.max_cpu.map(|c| format!("<small> CPU {c}</small>")).unwrap_or_default();
+    let share = 100.0 * row.max.unwrap_or(0) as f64 / most as f64;
+    out.push_str(&format!(
+        "<td class=\"strong {}\">{}{cpu}<td class=\"bar\"><i style=\"width:{share:.0}%\"></i><td class=\"{}\">{}",
+        outcome.map_or("", class),
+        nanos(row.max),
+        if row.skipped > 0 { "strong" } else { "" },
+        count(row.skipped)
+    ));
+    if let Some(outcome) = outcome {
+        out.push_str(&format!(
+            " <span class=\"{}\" title=\"{}\">{}</span>",
+            class(outcome),
+            words::word(outcome),
+            mark(outcome)
+        ));
+    }
+    out
+}
+
+/// All quantiles but the last give way where the page is narrow.
+fn optional(n: usize) -> &'static str {
+    if n + 1 < SHOWN.len() { " class=\"o\"" } else { "" }
+}
+
+fn bounds(quantile: &Quantile) -> String {
+    match (quantile.lower, quantile.upper) {
+        (_, None) => "not bounded by this run".into(),
+        (lower, upper) => format!("between {} and {} at 95 %", nanos(lower), nanos(upper)),
+    }
+}
+
+/// The worst that a claim came to on this row's CPUs; nothing where all hold.
+fn outcome(page: &Page, row: &Row) -> Option<Outcome> {
+    let cells = page.figures.verdict.claims.iter().flat_map(|c| &c.cells);
+    let mine = cells.filter(|c| c.phase == row.phase.id && (row.max_cpu.is_some() || c.cpu.to_string() == row.cpu));
+    let worst = mine.map(|c| c.outcome).max();
+    let problem = (!row.phase.problems.is_empty()).then_some(Outcome::Inconclusive);
+    worst.max(problem).filter(|o| *o != Outcome::Pass)
+}

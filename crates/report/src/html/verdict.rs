@@ -1,0 +1,147 @@
+//! The top of the page: verdict, key figures, claims, evidence, and what the run cannot say.
+
+use super::Page;
+use super::write::{details, esc, list, prose, table};
+use crate::number::{confidence, count, nanos, percent, plural, probability};
+use crate::svg::Table;
+use crate::words::evidence::worst_cell;
+use crate::{date, words};
+use punctual_model::{Outcome, Recording};
+use punctual_units::Nanos;
+
+/// Word, symbol and colour of an outcome; each alone is enough to tell.
+pub fn class(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Pass => "pass",
+        Outcome::Fail => "fail",
+        Outcome::Inconclusive => "open",
+    }
+}
+
+/// Circle with a tick, octagon with a cross, diamond with a question mark.
+fn symbol(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Pass => {
+            "<svg viewBox=\"0 0 48 48\" aria-hidden=\"true\"><circle cx=\"24\" cy=\"24\" r=\"22\"/>\
+             <path d=\"M13 25l8 8 15-17\"/></svg>"
+        }
+        Outcome::Fail => {
+            "<svg viewBox=\"0 0 48 48\" aria-hidden=\"true\"><polygon points=\"15,2 33,2 46,15 46,33 33,46 15,46 2,33 \
+             2,15\"/><path d=\"M16 16l16 16M32 16L16 32\"/></svg>"
+        }
+        Outcome::Inconclusive => {
+            "<svg viewBox=\"0 0 48 48\" aria-hidden=\"true\"><polygon points=\"24,1 47,24 24,47 1,24\"/>\
+             <path d=\"M18 19a6 6 0 1 1 8 6c-2 1-2 2-2 4M24 35v.1\"/></svg>"
+        }
+    }
+}
+
+/// The mark before a claim or a row.
+pub fn mark(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Pass => "✔",
+        Outcome::Fail => "✖",
+        Outcome::Inconclusive => "?",
+    }
+}
+
+/// Host, verdict, warnings, key figures.
+pub fn banner(page: &Page) -> String {
+    let (recording, verdict) = (page.figures.recording, page.figures.verdict);
+    let headline = words::headline(recording, verdict);
+    format!(
+        "<header><p class=\"what\">{}</p>\n<div class=\"verdict {}\" role=\"region\" aria-label=\"Verdict\">{}<div>\
+         <h1>{}</h1><p>{}</div></div>\n{}{}</header>\n",
+        what(recording),
+        class(verdict.outcome),
+        symbol(verdict.outcome),
+        headline.word,
+        prose(&words::stopped(&words::capital(&headline.sentence))),
+        list("warnings", &words::warnings(recording, verdict)),
+        tiles(page)
+    )
+}
+
+fn what(recording: &Recording) -> String {
+    let run = &recording.run;
+    let machine = [&run.machine.board, &run.machine.kernel_release];
+    let machine: String = machine.into_iter().flatten().map(|m| format!(" · {}", esc(m))).collect();
+    format!(
+        "Wakeup latency of <strong>{}</strong>{machine} · <time>{}</time>",
+        esc(&run.host),
+        date::utc(run.started.real_ns)
+    )
+}
+
+/// The four figures that are asked for first.
+fn tiles(page: &Page) -> String {
+    let (recording, verdict) = (page.figures.recording, page.figures.verdict);
+    let tile = |name: &str, figure: String, beside: String| {
+        format!("<div><dt>{name}<dd><b>{}</b>{}</div>", prose(&figure), prose(&beside))
+    };
+    let mut tiles = Vec::new();
+    if let Some(worst) = &verdict.worst {
+        let place = words::place(recording, &worst.phase, worst.cpu);
+        tiles.push(tile("Worst wakeup", Nanos(worst.max_ns).to_string(), place));
+    }
+    if verdict.released > 0 {
+        let of = format!("of {}", plural(verdict.released, "period", "periods"));
+        tiles.push(tile("Missed", count(verdict.skipped), of));
+    }
+    if let Some((sure, p, cell)) =
+        worst_cell(verdict).and_then(|(sure, c)| Some((sure, c.p_beyond_max_clustered.or(c.p_beyond_max)?, c)))
+    {
+        let beside = format!("of periods: P(> {}) at {} confidence", nanos(cell.max_ns), confidence(sure));
+        tiles.push(tile("A later one is rarer than", probability(p), beside));
+    }
+    if tiles.is_empty() {
+        return String::new();
+    }
+    let measured = words::measured(recording, verdict);
+    format!("<dl class=\"tiles\">{}</dl><p class=\"measured\">{}", tiles.concat(), prose(&measured))
+}
+
+/// Claims, what supports them, and what is not supported.
+pub fn evidence(page: &Page) -> String {
+    let mut out = claims(page);
+    let evidence = words::evidence::from_figures(&page.figures);
+    let limits = words::limits::from_figures(&page.figures);
+    out.push_str("<div class=\"columns\">");
+    if !evidence.is_empty() {
+        out.push_str(&format!("<section><h2>What this run shows</h2>{}", list("", &evidence)));
+        out.push_str(&format!("{}</section>", coverage(page)));
+    }
+    out.push_str(&format!("<section><h2>What this run cannot say</h2>{}</section></div>\n", list("", &limits)));
+    out
+}
+
+fn claims(page: &Page) -> String {
+    let (recording, verdict) = (page.figures.recording, page.figures.verdict);
+    if verdict.claims.is_empty() {
+        return String::new();
+    }
+    let row = |judged: &punctual_model::Judged| {
+        format!(
+            "<tr><td><span class=\"chip {}\">{} {}</span><td><code>{}</code><td>{}",
+            class(judged.outcome),
+            mark(judged.outcome),
+            words::word(judged.outcome),
+            esc(&judged.claim.to_string()),
+            prose(&words::stopped(&words::capital(&words::claim(recording, judged))))
+        )
+    };
+    let rows: String = verdict.claims.iter().map(row).collect();
+    format!(
+        "<section id=\"claims\"><h2>Claims</h2><div class=\"scroll\"><table class=\"texts claims\"><tbody>{rows}</table></div></section>\n"
+    )
+}
+
+fn coverage(page: &Page) -> String {
+    let coverage = &page.figures.verdict.coverage;
+    if coverage.is_empty() || page.figures.verdict.released == 0 {
+        return String::new();
+    }
+    let head = ["An event that comes every", "is seen by this run with", "on one CPU under one load"];
+    let rows = coverage.iter().map(|c| vec![c.every_ns.to_string(), percent(c.p_run), percent(c.p_one_phase)]);
+    details("Rare events", &table(&Table { head: head.map(String::from).to_vec(), rows: rows.collect() }))
+}

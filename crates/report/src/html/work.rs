@@ -1,0 +1,157 @@
+//! The worst wakeups with what the counters say, and what the loads did.
+
+use super::Page;
+use super::write::{esc, prose};
+use crate::figures::recorded_ns;
+use crate::number::{bytes, count, plural, rate};
+use crate::{date, words};
+use punctual_model::{LoadReport, Phase, Recording, Suspicion, SuspicionClass, Worst};
+use punctual_units::Nanos;
+
+const MOST_SHOWN: usize = 20;
+
+/// The latest wakeups, exact, the worst first.
+pub fn worst(page: &Page) -> String {
+    let all = &page.figures.recording.worst;
+    if all.is_empty() {
+        return String::new();
+    }
+    let rows: String = all.iter().take(MOST_SHOWN).enumerate().map(|(n, w)| worst_row(page, n, w)).collect();
+    let more = match all.len().saturating_sub(MOST_SHOWN) {
+        0 => String::new(),
+        n => format!(" {} in the run directory.", plural(n as u64, "more is", "more are")),
+    };
+    format!(
+        "<div class=\"scroll\"><table class=\"texts worst\"><thead><tr><th>#<th>late<th>where<th>when (UTC)<th>skipped\
+         <th>what the counters say<tbody>{rows}</table></div><p class=\"note\">Counters are read about once a second: \
+         they know the second, not the instant, and a suspicion is no proof.{more}"
+    )
+}
+
+fn worst_row(page: &Page, n: usize, worst: &Worst) -> String {
+    let recording = page.figures.recording;
+    let phases = &recording.run.phases;
+    let since = phases.iter().find(|p| p.id == worst.phase).map(|p| {
+        let since = Nanos(worst.release_mono_ns.saturating_sub(p.start_mono_ns));
+        format!("<small>{since} into the phase, period {}</small>", count(worst.cycle))
+    });
+    format!(
+        "<tr><td>{}<td class=\"figure\">{}<td>{}<td>{}{}<td class=\"figure\">{}<td>{}",
+        n + 1,
+        prose(&Nanos(worst.latency_ns).to_string()),
+        prose(&words::place(recording, &worst.phase, worst.cpu)),
+        date::utc_millis(date::real_of(recording, worst.release_mono_ns)),
+        since.unwrap_or_default(),
+        count(worst.skipped),
+        suspicions(&worst.suspicions)
+    )
+}
+
+fn suspicions(all: &[Suspicion]) -> String {
+    let one = |s: &Suspicion| {
+        let text = prose(&words::stopped(&words::capital(&s.text)));
+        match s.class {
+            SuspicionClass::Unknown => format!("<p class=\"quiet\">{text}"),
+            class => format!("<p><b>{}.</b> {text}", class_name(class)),
+        }
+    };
+    if all.is_empty() {
+        return "<p class=\"quiet\">Not looked into.".into();
+    }
+    all.iter().map(one).collect()
+}
+
+fn class_name(class: SuspicionClass) -> &'static str {
+    match class {
+        SuspicionClass::OtherTask => "Another task",
+        SuspicionClass::Steal => "Hypervisor",
+        SuspicionClass::Irq => "Interrupts",
+        SuspicionClass::Softirq => "Softirq",
+        SuspicionClass::Migration => "Migration",
+        SuspicionClass::PageFault => "Page fault",
+        SuspicionClass::Throttling => "Throttling",
+        SuspicionClass::FrequencyStep => "Frequency",
+        SuspicionClass::Smi => "Firmware (SMI)",
+        SuspicionClass::LateWakeup => "Late wakeup",
+        SuspicionClass::Unknown => "Unknown",
+    }
+}
+
+/// One row a load: did it run, how fast, and by what is that known.
+pub fn loads(page: &Page) -> String {
+    let phases = &page.figures.recording.run.phases;
+    if phases.is_empty() {
+        return String::new();
+    }
+    let rows: String = phases.iter().map(|p| load_row(page.figures.recording, p)).collect();
+    format!(
+        "<div class=\"scroll\"><table class=\"texts loads\"><thead><tr><th>load<th>ran<th>measured<th>heartbeats<th>rates\
+         <th>proof: a counter of the kernel rose<th>notes<tbody>{rows}</table></div>"
+    )
+}
+
+fn load_row(recording: &Recording, phase: &Phase) -> String {
+    let recorded = Nanos(recorded_ns(recording, phase));
+    let length = match phase.end_mono_ns {
+        Some(_) if recorded.to_string() == phase.planned_ns.to_string() => recorded.to_string(),
+        Some(_) => format!("{recorded} of {}", phase.planned_ns),
+        None => format!("{recorded} of {}, no end", phase.planned_ns),
+    };
+    let name = esc(&words::phase_name(recording, &phase.id));
+    let report = phase.load_report.as_ref().filter(|_| phase.load != "idle");
+    let Some(report) = report else {
+        let ran = if phase.load == "idle" { "no&nbsp;load" } else { "<span class=\"open\">? no report</span>" };
+        return format!("<tr><th scope=\"row\">{name}<td>{ran}<td>{length}<td><td><td><td>");
+    };
+    format!(
+        "<tr><th scope=\"row\">{name}<td>{}<td>{length}<td>{}<td>{}<td>{}<td>{}",
+        ran(report),
+        beats(report),
+        rates(report),
+        proofs(report),
+        notes(report)
+    )
+}
+
+fn ran(report: &LoadReport) -> String {
+    match (report.ran, &report.why_not) {
+        (true, _) => "<span class=\"pass\">✔ yes</span>".into(),
+        (false, Some(why)) => format!("<span class=\"open\">✖ no:</span> {}", prose(why)),
+        (false, None) => "<span class=\"open\">✖ no</span>".into(),
+    }
+}
+
+fn beats(report: &LoadReport) -> String {
+    let silence = prose(&Nanos(report.longest_silence_ns).to_string());
+    format!(
+        "{} from {}<small>longest silence {silence}</small>",
+        count(report.beats),
+        plural(report.workers.into(), "worker", "workers")
+    )
+}
+
+fn rates(report: &LoadReport) -> String {
+    let one = |r: &punctual_model::Rate| format!("<p>{} {} {}", esc(&r.what), rate(r.value), esc(&r.unit));
+    report.rates.iter().map(one).collect()
+}
+
+fn proofs(report: &LoadReport) -> String {
+    let one = |p: &punctual_model::Proof| {
+        let (class, mark) = if p.holds() { ("pass", "✔") } else { ("open", "✖") };
+        format!(
+            "<p><span class=\"{class}\">{mark}</span> {} +{} <small>{} → {}, at least +{} needed</small>",
+            esc(&p.what),
+            count(p.after.saturating_sub(p.before)),
+            count(p.before),
+            count(p.after),
+            count(p.needed)
+        )
+    };
+    report.proofs.iter().map(one).collect()
+}
+
+fn notes(report: &LoadReport) -> String {
+    let written = (report.written_bytes > 0).then(|| format!("<p>{} written to disk", bytes(report.written_bytes)));
+    let notes = report.notes.iter().map(|n| format!("<p>{}", prose(n)));
+    written.into_iter().chain(notes).collect()
+}

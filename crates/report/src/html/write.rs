@@ -1,0 +1,119 @@
+//! Pieces of HTML. End tags that HTML lets us leave out (`td`, `tr`, `li`, …) are left out: tables are most of a page.
+
+use crate::clean;
+use crate::number::tie;
+use crate::svg::{Chart, Table};
+use std::fmt::Write;
+
+/// Text made harmless.
+pub fn esc(text: &str) -> String {
+    clean::html(text)
+}
+
+/// A sentence of ours with words from outside in it: escaped, what stands between backticks as code, numbers kept with
+/// their units.
+pub fn prose(text: &str) -> String {
+    let safe = unbroken_exponents(&esc(&tie(text)));
+    let parts: Vec<&str> = safe.split('`').collect();
+    let mut out = String::with_capacity(safe.len());
+    for (n, part) in parts.iter().enumerate() {
+        let closes = n + 1 < parts.len();
+        match n % 2 {
+            1 if closes => out.push_str(&format!("<code>{part}</code>")),
+            // A backtick without a partner stands for itself.
+            1 => out.push_str(&format!("`{part}")),
+            _ => out.push_str(part),
+        }
+    }
+    out
+}
+
+/// Keeps `1e-6` in one line.
+fn unbroken_exponents(safe: &str) -> String {
+    let is_exponent = |w: &str| {
+        let mut parts = w.split("e-");
+        let (before, after) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        before.ends_with(|c: char| c.is_ascii_digit()) && after.starts_with(|c: char| c.is_ascii_digit())
+    };
+    let word = |w: &str| {
+        let (bare, space) = w.split_at(w.trim_end_matches([' ', '\u{a0}']).len());
+        if is_exponent(bare) { format!("<span class=\"nb\">{bare}</span>{space}") } else { w.to_owned() }
+    };
+    // Inside code a span would be torn apart by the backticks.
+    let part = |(n, p): (usize, &str)| match n % 2 {
+        0 => p.split_inclusive([' ', '\u{a0}']).map(word).collect::<String>(),
+        _ => p.to_owned(),
+    };
+    safe.split('`').enumerate().map(part).collect::<Vec<_>>().join("`")
+}
+
+/// A list of sentences; nothing where there are none.
+pub fn list(class: &str, sentences: &[String]) -> String {
+    if sentences.is_empty() {
+        return String::new();
+    }
+    let items: String = sentences.iter().map(|s| format!("<li>{}", prose(s))).collect();
+    format!("<ul class=\"{class}\">{items}</ul>")
+}
+
+/// Names and what stands beside them; rows without a value are left out.
+pub fn facts(rows: &[(&str, Option<String>)]) -> String {
+    let row = |(name, value): &(&str, Option<String>)| {
+        value.as_ref().map(|v| format!("<dt>{name}<dd>{}", prose(v))).unwrap_or_default()
+    };
+    format!("<dl>{}</dl>", rows.iter().map(row).collect::<String>())
+}
+
+/// A table of plain texts that scrolls sideways where it must.
+pub fn table(table: &Table) -> String {
+    let mut out = String::from("<div class=\"scroll\"><table class=\"figures plain\"><thead><tr>");
+    table.head.iter().for_each(|h| out.push_str(&format!("<th scope=\"col\">{}", esc(h))));
+    out.push_str("<tbody>");
+    for row in &table.rows {
+        out.push_str("<tr>");
+        row.iter().for_each(|cell| out.push_str(&format!("<td>{}", esc(cell))));
+    }
+    out + "</table></div>"
+}
+
+/// A part that is closed until it is opened.
+pub fn details(summary: &str, content: &str) -> String {
+    format!("<details><summary>{}</summary>{content}</details>", esc(summary))
+}
+
+/// A chart with its caption, legend and data.
+pub fn figure(chart: &Chart, caption: &str, data: &str) -> String {
+    let mut out = format!("<figure><figcaption>{}</figcaption>{}", prose(caption), chart.svg);
+    if !chart.legend.is_empty() {
+        out.push_str("<ul class=\"legend\">");
+        for key in &chart.legend {
+            let _ = write!(out, "<li><i class=\"{}\"></i>{}", key.class, esc(&tie(&key.text)));
+        }
+        out.push_str("</ul>");
+    }
+    if let Some(note) = &chart.note {
+        let _ = write!(out, "<p class=\"note\">{}", prose(note));
+    }
+    if !chart.table.rows.is_empty() {
+        out.push_str(&details(data, &table(&chart.table)));
+    }
+    out + "</figure>"
+}
+
+/// A section with a heading that can be linked to.
+pub fn section(id: &str, title: &str, content: &str) -> String {
+    format!("<section id=\"{id}\"><h2>{title}</h2>{content}</section>\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_is_marked_and_nothing_gets_through() {
+        assert_eq!(prose("under `io` & more"), "under <code>io</code> &amp; more");
+        assert_eq!(prose("a ` b"), "a ` b");
+        assert_eq!(prose("≤ 1e-4; `1e-4`"), "≤\u{a0}<span class=\"nb\">1e-4;</span> <code>1e-4</code>");
+        assert_eq!(prose("`<b>`"), "<code>&lt;b&gt;</code>");
+    }
+}

@@ -1,0 +1,32 @@
+//! A recorded run and its verdict as a report: [`html`] for people, [`text`] for a terminal, [`json`] for programs and
+//! [`csv`] for spreadsheets.
+//!
+//! All four show the same figures, and [`words`] makes the sentences that HTML and text share. What comes from
+//! outside (host and task names, command lines, kernel messages) is made harmless on the way out: control characters
+//! and direction marks are shown as escapes, HTML is escaped, and no line that a LAVA dispatcher would obey is printed.
+//!
+//! Architecture invariant: pure. No clock, no file, no randomness: the same run gives the same bytes. The only
+//! arithmetic here is for display; what a run proves is decided by the judge and stands in the verdict.
+
+#![forbid(unsafe_code)]
+
+mod bounds;
+mod clean;
+mod csv;
+mod date;
+mod figures;
+mod html;
+
+mod json;
+mod number;
+mod svg;
+
+mod text;
+pub mod words;
+
+pub use csv::csv;
+pub use date::utc;
+pub use html::html;
+
+pub use json::{json, json_text};
+pub use text::{TextStyle, text};

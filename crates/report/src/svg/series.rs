@@ -1,0 +1,216 @@
+//! Histograms and time series in as many points as a chart can show.
+
+use super::axis::{nice_above, nice_below};
+use crate::figures::{Cell, Figures};
+use crate::words::claims::limit;
+use punctual_units::{CpuId, Histogram};
+
+/// The span of latencies that all charts of a run share, so that loads can be compared by eye.
+pub struct Span {
+    /// Logarithmic? Else from zero in even steps.
+    pub log: bool,
+    /// Edges of the bins drawn, ns.
+    pub edges: Vec<f64>,
+    /// Smallest and largest latency of the run, ns.
+    pub seen: (f64, f64),
+    /// The claimed limits that are on or near the chart, ns.
+    pub limits: Vec<f64>,
+}
+
+/// Steps in one decade of a logarithmic histogram: each 12 % wide.
+pub const STEPS_A_DECADE: f64 = 20.0;
+
+impl Span {
+    /// Of all phases and CPUs; `None` where no histogram was kept.
+    pub fn of(figures: &Figures) -> Option<Span> {
+        let all = || figures.cells.iter().filter_map(|c| c.corrected.as_ref());
+        let least = all().filter_map(|h| h.min()).min()?.max(1) as f64;
+        let most = figures.cells.iter().filter_map(Cell::max).max()?.max(1) as f64;
+        let body = all().filter_map(|h| h.quantile(0.5)).min()?.max(1) as f64;
+        // Even steps show the shape of a body as users know it, as long as it is not squeezed into the first pixels.
+        let log = most / body > 60.0;
+        let mut limits: Vec<f64> =
+            figures.verdict.claims.iter().filter_map(|j| limit(&j.claim)).map(|l| l.0 as f64).collect();
+        limits.sort_by(f64::total_cmp);
+        limits.dedup();
+        let near = |l: &&f64| **l <= most * if log { 10.0 } else { 1.6 };
+        let upto = limits.iter().filter(near).fold(most, |a, b| a.max(*b)) * 1.02;
+        let edges = if log { log_edges(least, upto) } else { linear_edges(upto) };
+        Some(Span { log, edges, seen: (least, most), limits })
+    }
+}
+
+/// 128 steps at most: no finer than the histogram's own bins, which are up to 0.78 % wide.
+fn linear_edges(upto: f64) -> Vec<f64> {
+    let step = nice_above(upto / 128.0).max(1.0);
+    (0..=(upto / step).ceil() as u32).map(|n| f64::from(n) * step).collect()
+}
+
+fn log_edges(least: f64, upto: f64) -> Vec<f64> {
+    let (from, to) = (nice_below(least), nice_above(upto));
+    let first = (from.log10() * STEPS_A_DECADE).round() as i32;
+    let last = (to.log10() * STEPS_A_DECADE).round() as i32;
+    (first..=last.max(first + 1)).map(|n| 10f64.powf(f64::from(n) / STEPS_A_DECADE)).collect()
+}
+
+/// How many samples lie between each two edges.
+///
+/// A bin of the histogram that an edge cuts is shared out evenly, in whole samples, so that the sum stays right and no
+/// comb appears where both kinds of bins are about as wide.
+pub fn counts(histogram: &Histogram, edges: &[f64]) -> Vec<u64> {
+    let (min, max) = (histogram.min().unwrap_or(0) as f64, histogram.max().unwrap_or(0) as f64);
+    let mut bins = histogram.bins().map(|b| (b.low as f64, b.high as f64 + 1.0, b.count as f64)).peekable();
+    let mut before = 0.0;
+    let mut until = |edge: f64| {
+        while let Some((_, _, count)) = bins.next_if(|(_, high, _)| *high <= edge) {
+            before += count;
+        }
+        let within = bins.peek().map_or(0.0, |(low, high, count)| {
+            let (low, high) = (low.max(min), high.min(max + 1.0));
+            count * ((edge - low) / (high - low).max(1e-9)).clamp(0.0, 1.0)
+        });
+        (before + within).round() as u64
+    };
+    let sums: Vec<u64> = edges.iter().map(|e| until(*e)).collect();
+    sums.windows(2).map(|w| w[1].saturating_sub(w[0])).collect()
+}
+
+/// P(latency > x) as the corners of its falling steps, from the smallest latency on.
+pub fn exceedance(histogram: &Histogram) -> Vec<(f64, f64)> {
+    let n = histogram.count() as f64;
+    let max = histogram.max().unwrap_or(0);
+    let mut above = histogram.count();
+    let mut corners = Vec::new();
+    for bin in histogram.bins() {
+        above -= bin.count;
+        corners.push((bin.high.min(max) as f64, above as f64 / n));
+    }
+    corners
+}
+
+/// Most intervals that are drawn as they are; more are put together in as many slots.
+pub const MOST_POINTS: usize = 500;
+
+/// A figure over time: from, to (CLOCK_MONOTONIC, ns) and the figure.
+pub enum Series {
+    /// The intervals as recorded.
+    Exact(Vec<(u64, u64, f64)>),
+    /// Even slots, each with the largest figure in it.
+    Slots {
+        /// Start of the first.
+        from: u64,
+        /// Length of each.
+        width: u64,
+        /// `None` where a slot holds nothing.
+        values: Vec<Option<f64>>,
+    },
+}
+
+impl Series {
+    /// For `intervals` of them between `from` and `to`.
+    pub fn new(from: u64, to: u64, intervals: usize) -> Series {
+        if intervals <= MOST_POINTS { Series::Exact(Vec::new()) } else { Series::slots(from, to, MOST_POINTS) }
+    }
+
+    /// `n` even slots.
+    pub fn slots(from: u64, to: u64, n: usize) -> Series {
+        let width = (to.saturating_sub(from) / n.max(1) as u64 + 1).max(1);
+        Series::Slots { from, width, values: vec![None; n.max(1)] }
+    }
+
+    /// Adds a figure; of several for the same interval or slot the largest stays.
+    pub fn add(&mut self, start: u64, end: u64, figure: f64) {
+        match self {
+            Series::Exact(all) => match all.last_mut().filter(|last| (last.0, last.1) == (start, end)) {
+                Some(last) => last.2 = last.2.max(figure),
+                None => all.push((start, end, figure)),
+            },
+            Series::Slots { from, width, values } => {
+                // The middle, so that a figure falls in its own phase.
+                let slot = ((start / 2 + end / 2).saturating_sub(*from) / *width) as usize;
+                if let Some(kept) = values.get_mut(slot) {
+                    *kept = Some(kept.map_or(figure, |k: f64| k.max(figure)));
+                }
+            }
+        }
+    }
+
+    /// From, to and figure of all that is not empty, in order of time.
+    pub fn spans(&self) -> Vec<(u64, u64, f64)> {
+        match self {
+            Series::Exact(all) => all.clone(),
+            Series::Slots { from, width, values } => {
+                let start = |n: usize| from.saturating_add(width.saturating_mul(n as u64));
+                let span = |(n, v): (usize, &Option<f64>)| v.map(|v| (start(n), start(n + 1), v));
+                values.iter().enumerate().filter_map(span).collect()
+            }
+        }
+    }
+
+    /// The largest figure.
+    pub fn max(&self) -> Option<f64> {
+        self.spans().iter().map(|s| s.2).max_by(f64::total_cmp)
+    }
+
+    /// The smallest of those kept.
+    pub fn min(&self) -> Option<f64> {
+        self.spans().iter().map(|s| s.2).min_by(f64::total_cmp)
+    }
+}
+
+/// Which of the picked CPUs a CPU is: the number of its colour.
+pub fn colour_of(picked: &[CpuId], cpu: CpuId) -> Option<usize> {
+    picked.iter().position(|p| *p == cpu)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_sample_is_lost_in_drawing() {
+        let mut histogram = Histogram::new();
+        (0..5_000u64).for_each(|n| histogram.record(3_000 + n * n % 90_001));
+        for edges in [linear_edges(93_100.0), log_edges(3_000.0, 93_001.0)] {
+            let all: u64 = counts(&histogram, &edges).iter().sum();
+            assert_eq!(all, 5_000);
+        }
+    }
+
+    #[test]
+    fn one_sample_stays_in_its_place() {
+        let mut histogram = Histogram::new();
+        histogram.record(10_500);
+        let counts = counts(&histogram, &[0.0, 10_000.0, 11_000.0, 12_000.0]);
+        assert_eq!(counts, [0, 1, 0]);
+    }
+
+    #[test]
+    fn the_exceedance_ends_at_the_maximum_with_none_above() {
+        let mut histogram = Histogram::new();
+        histogram.record_n(5_000, 9);
+        histogram.record(77_777);
+        let corners = exceedance(&histogram);
+        assert_eq!(corners.last(), Some(&(77_777.0, 0.0)));
+        assert_eq!(corners[0].1, 0.1);
+    }
+
+    #[test]
+    fn slots_keep_the_largest() {
+        let mut series = Series::slots(1_000, 2_000, 10);
+        for (at, figure) in [(1_010, 5.0), (1_020, 9.0), (1_030, 7.0), (9_999, 99.0)] {
+            series.add(at, at, figure);
+        }
+        assert_eq!(series.spans(), [(1_000, 1_101, 9.0)]);
+    }
+
+    #[test]
+    fn few_intervals_stay_as_they_are() {
+        let mut series = Series::new(0, 1_000, 2);
+        series.add(0, 500, 3.0);
+        series.add(0, 500, 5.0);
+        series.add(500, 1_000, 4.0);
+        assert_eq!(series.spans(), [(0, 500, 5.0), (500, 1_000, 4.0)]);
+        assert!(matches!(Series::new(0, 1_000, 100_000), Series::Slots { .. }));
+    }
+}

@@ -1,0 +1,142 @@
+//! Events as series, in no more points than the chart can show.
+
+use crate::clean;
+use crate::figures::Figures;
+use crate::svg::series::{Series, colour_of};
+use punctual_model::{ContextSample, Event, WindowMax};
+use punctual_units::CpuId;
+use std::collections::BTreeMap;
+
+/// Most sensors drawn: the hottest.
+const MOST_SENSORS: usize = 4;
+
+/// What happened over time.
+pub struct History {
+    /// CLOCK_MONOTONIC of the left edge.
+    pub from: u64,
+    /// CLOCK_MONOTONIC of the right edge.
+    pub to: u64,
+    /// The worst latency of each CPU that has a line, ns.
+    pub latency: Vec<(CpuId, Series)>,
+    /// The worst of all other CPUs, ns.
+    pub rest: Series,
+    /// Sensors by name, °C; the hottest first.
+    pub temperature: Vec<(String, Series)>,
+    /// Number of the picked CPU's colour, and its frequency in GHz.
+    pub frequency: Vec<(usize, Series)>,
+    /// Steal of the CPU that had most, percent.
+    pub steal: Series,
+    /// Intervals in which something throttled: start and end.
+    pub throttled: Vec<(u64, u64)>,
+}
+
+impl History {
+    /// `None` where there is no time axis or nothing on it. `picked` CPUs have colours; in a crowd only the worst have
+    /// lines of their own.
+    pub fn of(figures: &Figures, picked: &[CpuId]) -> Option<History> {
+        let phases = &figures.recording.run.phases;
+        let events = &figures.recording.events;
+        let from = phases.iter().map(|p| p.start_mono_ns).min()?;
+        let last_event = events.iter().map(Event::mono_ns).max().unwrap_or(from);
+        let last_phase = phases.iter().filter_map(|p| p.end_mono_ns).max().unwrap_or(from);
+        let to = if phases.iter().all(|p| p.end_mono_ns.is_some()) { last_phase } else { last_event.max(last_phase) };
+        let windows = events.iter().filter(|e| matches!(e, Event::Window(_))).count();
+        if windows == 0 || to <= from {
+            return None;
+        }
+        let series = || Series::new(from, to, windows);
+        let mut history = History {
+            from,
+            to,
+            latency: with_lines(figures, picked).into_iter().map(|cpu| (cpu, series())).collect(),
+            rest: series(),
+            temperature: Vec::new(),
+            frequency: Vec::new(),
+            steal: series(),
+            throttled: Vec::new(),
+        };
+        history.read(events, picked, series);
+        Some(history)
+    }
+
+    fn read(&mut self, events: &[Event], picked: &[CpuId], series: impl Fn() -> Series) {
+        let mut sensors: BTreeMap<&str, Series> = BTreeMap::new();
+        let mut frequency: BTreeMap<usize, Series> = BTreeMap::new();
+        for event in events {
+            match event {
+                Event::Window(window) => self.window(window),
+                Event::Context(sample) if sample.mono_ns >= self.from => {
+                    for reading in &sample.temperatures {
+                        let celsius = reading.value as f64 / 1000.0;
+                        sensors.entry(&reading.name).or_insert_with(&series).add(
+                            start(sample),
+                            sample.mono_ns,
+                            celsius,
+                        );
+                    }
+                    self.context(sample);
+                }
+                Event::Frequency { mono_ns, khz } => {
+                    for (cpu, khz) in khz {
+                        let Some(n) = colour_of(picked, *cpu) else { continue };
+                        frequency.entry(n).or_insert_with(&series).add(*mono_ns, *mono_ns, *khz as f64 / 1e6);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let mut sensors: Vec<_> = sensors.into_iter().filter(|(_, s)| s.max().is_some()).collect();
+        sensors.sort_by(|a, b| b.1.max().unwrap_or(0.0).total_cmp(&a.1.max().unwrap_or(0.0)));
+        sensors.truncate(MOST_SENSORS);
+        self.temperature = sensors.into_iter().map(|(name, s)| (clean::clip(name, 40), s)).collect();
+        self.frequency = frequency.into_iter().filter(|(_, s)| s.max().is_some()).collect();
+    }
+
+    fn window(&mut self, window: &WindowMax) {
+        let start = window.mono_ns.saturating_sub(window.interval_ns);
+        for (cpu, max) in window.max_ns.iter().filter(|(_, max)| *max > 0) {
+            let series = match self.latency.iter_mut().find(|(c, _)| c == cpu) {
+                Some((_, series)) => series,
+                None => &mut self.rest,
+            };
+            series.add(start, window.mono_ns, *max as f64);
+        }
+    }
+
+    fn context(&mut self, sample: &ContextSample) {
+        let steal = sample.cpus.iter().filter_map(|c| c.steal_ns).max();
+        if let Some(steal) = steal.filter(|_| sample.interval_ns > 0) {
+            self.steal.add(start(sample), sample.mono_ns, 100.0 * steal as f64 / sample.interval_ns as f64);
+        }
+        let own = sample.cpus.iter().any(|c| c.throttle_events.is_some_and(|n| n > 0));
+        if own || sample.throttling.iter().any(|r| r.value > 0) {
+            self.throttled.push((start(sample), sample.mono_ns));
+        }
+    }
+
+    /// The lines of the uppermost panel.
+    pub fn latency_lines(&self, picked: &[CpuId]) -> Vec<(String, &Series)> {
+        let class = |cpu: &CpuId| crate::svg::colour(colour_of(picked, *cpu).unwrap_or(0));
+        let mine = self.latency.iter().map(|(cpu, s)| (format!("{} line", class(cpu)), s));
+        let rest = self.rest.max().map(|_| ("rest-line".to_owned(), &self.rest));
+        rest.into_iter().chain(mine).collect()
+    }
+}
+
+fn start(sample: &ContextSample) -> u64 {
+    sample.mono_ns.saturating_sub(sample.interval_ns)
+}
+
+/// The CPUs with a line of their own: all that are picked, or in a crowd the worst few of them.
+fn with_lines(figures: &Figures, picked: &[CpuId]) -> Vec<CpuId> {
+    const MOST_LINES: usize = 4;
+    if !figures.is_crowded() {
+        return picked.to_vec();
+    }
+    let max = |cpu: CpuId| figures.cells.iter().filter(|c| c.cpu() == cpu).filter_map(|c| c.max()).max();
+    let mut worst = picked.to_vec();
+    worst.sort_by_key(|cpu| (std::cmp::Reverse(max(*cpu)), *cpu));
+    worst.truncate(MOST_LINES);
+    worst.sort_unstable();
+    worst
+}

@@ -1,0 +1,92 @@
+//! What is marked along the time axis: phases, limits, the worst wakeups, events.
+
+use super::panel::Panel;
+use super::{LEFT, RIGHT};
+use crate::clean;
+use crate::figures::Figures;
+use crate::svg::axis::Scale;
+use crate::svg::canvas::{Anchor, Canvas};
+use crate::svg::colour;
+use crate::svg::series::colour_of;
+use crate::words;
+use punctual_model::Event;
+use punctual_units::{CpuId, Nanos};
+
+const WORST_MARKED: usize = 10;
+const EVENTS_MARKED: usize = 12;
+/// Width of a character of a tick label, about.
+const CHARACTER: f64 = 7.5;
+
+/// Every other phase shaded, its name on top where it fits.
+pub fn phases(canvas: &mut Canvas, figures: &Figures, x: &Scale, (top, bottom): (f64, f64)) {
+    for (n, phase) in figures.recording.run.phases.iter().enumerate() {
+        let from = x.at(phase.start_mono_ns as f64);
+        let to = phase.end_mono_ns.map_or(RIGHT, |end| x.at(end as f64));
+        if n % 2 == 0 {
+            canvas.rect("shade", (from, top), (to - from, bottom - top));
+        }
+        let name = clean::line(&words::phase_name(figures.recording, &phase.id));
+        let fits = ((to - from) / CHARACTER) as usize;
+        if fits >= 3 {
+            canvas.text("phase", ((from + to) / 2.0, top - 9.0), Anchor::Middle, &clean::clip(&name, fits));
+        }
+    }
+}
+
+/// The claimed limits that are on the chart.
+pub fn limits(canvas: &mut Canvas, panel: &Panel, limits: &[f64]) {
+    for limit in limits.iter().filter(|l| panel.scale.holds(**l)) {
+        let y = panel.scale.at(*limit);
+        canvas.line("limit", (LEFT, y), (RIGHT, y));
+        let text = format!("limit {}", Nanos(*limit as u64));
+        canvas.text("limit-label", (LEFT + 6.0, y - 5.0), Anchor::Start, &text);
+    }
+}
+
+/// The worst wakeups of the run at their exact times.
+pub fn worst(canvas: &mut Canvas, figures: &Figures, picked: &[CpuId], panel: &Panel, x: &Scale) {
+    for (n, worst) in figures.recording.worst.iter().take(WORST_MARKED).enumerate() {
+        let at = (x.at(worst.release_mono_ns as f64), panel.scale.at(worst.latency_ns as f64));
+        let class = colour_of(picked, worst.cpu).map_or_else(|| "rest-ring".into(), |n| format!("{} ring", colour(n)));
+        let place = words::place(figures.recording, &worst.phase, worst.cpu);
+        canvas.dot(&class, at, 4.5, &format!("{}. {} late, {place}", n + 1, Nanos(worst.latency_ns)));
+    }
+}
+
+/// What happened to the machine: lines from top to bottom, labelled in one row where there is room; and all of it as a
+/// sentence.
+pub fn events(
+    canvas: &mut Canvas,
+    figures: &Figures,
+    x: &Scale,
+    (top, bottom, row): (f64, f64, f64),
+) -> Option<String> {
+    let told = figures.recording.events.iter().filter_map(|e| Some((e.mono_ns(), label(e)?)));
+    let told: Vec<_> = told.take(EVENTS_MARKED).collect();
+    let mut free_from = LEFT;
+    for (mono_ns, label) in &told {
+        let at = x.at(*mono_ns as f64);
+        canvas.line("event", (at, top), (at, bottom));
+        let width = CHARACTER * label.chars().count() as f64;
+        if at >= free_from && at + width < RIGHT {
+            canvas.text("event-label", (at + 4.0, row), Anchor::Start, label);
+            free_from = at + width + 8.0;
+        }
+    }
+    let start = x.ends().0 as u64;
+    let one = |(t, label): &(u64, String)| format!("{label} at {}", Nanos(t.saturating_sub(start)));
+    (!told.is_empty()).then(|| words::stopped(&words::capital(&words::and(&told.iter().map(one).collect::<Vec<_>>()))))
+}
+
+fn label(event: &Event) -> Option<String> {
+    Some(match event {
+        Event::ClockStep { step_ns, .. } => {
+            let sign = if *step_ns < 0 { "−" } else { "+" };
+            format!("wall clock set {sign}{}", Nanos(step_ns.unsigned_abs()))
+        }
+        Event::Suspend { asleep_ns, .. } => format!("suspended for {}", Nanos(*asleep_ns)),
+        Event::CpuLost { cpu, .. } => format!("CPU {cpu} lost"),
+        Event::Signal { number, .. } => format!("signal {number}"),
+        _ => return None,
+    })
+}

@@ -1,0 +1,151 @@
+//! The run over time: the worst wakeup of every second, and below on the same axis the machine's temperature,
+//! frequency and steal.
+
+mod data;
+mod marks;
+mod panel;
+
+use super::axis::{Scale, Unit, nice_above, nice_below, plain, short_latency};
+use super::canvas::{Anchor, Canvas};
+use super::frame::Area;
+use super::series::{Series, colour_of};
+use super::{Chart, Key, Table, colour};
+use crate::figures::Figures;
+use crate::number::nanos;
+use data::History;
+use panel::Panel;
+use punctual_units::{CpuId, Nanos};
+
+const WIDTH: f64 = 1120.0;
+const LEFT: f64 = 78.0;
+const RIGHT: f64 = WIDTH - 12.0;
+const TOP: f64 = 26.0;
+const GAP: f64 = 16.0;
+const LATENCY_HEIGHT: f64 = 240.0;
+const SMALL_HEIGHT: f64 = 92.0;
+
+/// The chart; `None` where nothing was recorded over time. `limits` are the claimed ones, ns.
+pub fn chart(id: &str, figures: &Figures, picked: &[CpuId], limits: &[f64]) -> Option<Chart> {
+    let history = History::of(figures, picked)?;
+    let x = Scale::linear(history.from as f64, history.to as f64, (LEFT, RIGHT));
+    let panels = panels(&history, picked);
+    let bottom = panels.last().map_or(TOP, |p| p.area.bottom);
+    let description = "Top: the worst wakeup latency of every interval, one line per CPU, with the worst wakeups of the \
+                       run as circles. Below, on the same time axis: what is known of the machine.";
+    let mut canvas = Canvas::new(id, (WIDTH, bottom + 50.0), "Worst wakeups and the machine over time", description);
+    marks::phases(&mut canvas, figures, &x, (TOP, bottom));
+    for (n, panel) in panels.iter().enumerate() {
+        panel.draw(&mut canvas, &history, &x);
+        if n == 0 {
+            marks::limits(&mut canvas, panel, limits);
+            marks::worst(&mut canvas, figures, picked, panel, &x);
+        }
+    }
+    // Labels of events go between the uppermost panel and the next, where nothing is drawn.
+    let row = panels.first().filter(|_| panels.len() > 1).map_or(TOP + 14.0, |p| p.area.bottom + 12.5);
+    let told = marks::events(&mut canvas, figures, &x, (TOP, bottom, row));
+    time_axis(&mut canvas, &x, bottom);
+    let legend = legend(&history, picked);
+    let frequency = "Frequency is read between phases only: reading another CPU's disturbs it.".to_owned();
+    let notes: Vec<String> = told.into_iter().chain((!history.frequency.is_empty()).then_some(frequency)).collect();
+    let note = (!notes.is_empty()).then(|| notes.join(" "));
+    Some(Chart { svg: canvas.finish(), legend, table: table(&history), note })
+}
+
+/// One panel below the other, as many as there is something to show in.
+fn panels<'a>(history: &'a History, picked: &[CpuId]) -> Vec<Panel<'a>> {
+    let mut panels: Vec<Panel> = Vec::new();
+    let mut add = |height: f64, name: &str, lines: Vec<(String, &'a Series)>, log: bool, zero: bool| {
+        let top = panels.last().map_or(TOP, |p: &Panel| p.area.bottom + GAP);
+        let area = Area { left: LEFT, top, right: RIGHT, bottom: top + height };
+        let (least, most) = range(&lines);
+        let px = (area.bottom, area.top);
+        let scale = match log {
+            true => Scale::log(nice_below(least), nice_above(most * 1.05), px),
+            false if zero => Scale::linear(0.0, most * 1.1, px),
+            false => Scale::linear((least - 2.0).floor(), (most + 2.0).ceil(), px),
+        };
+        panels.push(Panel { name: name.to_owned(), area, scale, lines });
+    };
+    let (least, most) = range(&history.latency_lines(picked));
+    add(LATENCY_HEIGHT, "worst wakeup", history.latency_lines(picked), most / least.max(1.0) > 25.0, true);
+    let sensors = history.temperature.iter().enumerate().map(|(n, (_, s))| (format!("s{n}"), s)).collect::<Vec<_>>();
+    if !sensors.is_empty() {
+        add(SMALL_HEIGHT, "°C", sensors, false, false);
+    }
+    let frequency: Vec<_> = history.frequency.iter().map(|(n, s)| (format!("{} dots", colour(*n)), s)).collect();
+    if !frequency.is_empty() {
+        add(SMALL_HEIGHT, "GHz", frequency, false, true);
+    }
+    if history.steal.max().is_some_and(|m| m > 0.0) {
+        add(SMALL_HEIGHT, "steal, %", vec![("s0".to_owned(), &history.steal)], false, true);
+    }
+    panels
+}
+
+fn range(lines: &[(String, &Series)]) -> (f64, f64) {
+    let least = lines.iter().filter_map(|(_, s)| s.min()).fold(f64::MAX, f64::min);
+    let most = lines.iter().filter_map(|(_, s)| s.max()).fold(0.0, f64::max);
+    (if least == f64::MAX { 0.0 } else { least }, most)
+}
+
+fn time_axis(canvas: &mut Canvas, x: &Scale, bottom: f64) {
+    let (from, to) = x.ends();
+    let unit = Unit::for_run(to - from);
+    let length = Scale::linear(0.0, (to - from) / unit.ns, (LEFT, RIGHT));
+    for tick in length.ticks(12) {
+        let at = length.at(tick);
+        canvas.line("axis", (at, bottom), (at, bottom + 5.0));
+        canvas.text("tick", (at, bottom + 19.0), Anchor::Middle, &plain(tick));
+    }
+    let name = format!("since the first recorded release, {}", unit.name);
+    canvas.text("name", ((LEFT + RIGHT) / 2.0, bottom + 42.0), Anchor::Middle, &name);
+}
+
+fn legend(history: &History, picked: &[CpuId]) -> Vec<Key> {
+    let mut keys: Vec<Key> = Vec::new();
+    for (cpu, slots) in &history.latency {
+        if let Some(n) = colour_of(picked, *cpu) {
+            let max = slots.max().map(|m| m as u64);
+            keys.push(Key { class: colour(n), text: format!("CPU {cpu}: max {}", nanos(max)) });
+        }
+    }
+    if let Some(max) = history.rest.max() {
+        let text = format!("other CPUs, the worst of them: max {}", Nanos(max as u64));
+        keys.push(Key { class: "rest-line".into(), text });
+    }
+    let sensor = |(n, (name, slots)): (usize, &(String, Series))| {
+        let (least, most) = (slots.min().unwrap_or(0.0), slots.max().unwrap_or(0.0));
+        Key { class: format!("s{n}"), text: format!("{name}: {least:.1} – {most:.1} °C") }
+    };
+    keys.extend(history.temperature.iter().enumerate().map(sensor));
+    keys
+}
+
+/// The same over time, in as many rows as a reader can take.
+fn table(history: &History) -> Table {
+    let mut head = vec!["since start".to_owned(), "worst wakeup".to_owned()];
+    head.extend(history.temperature.first().map(|(name, _)| format!("{name}, °C")));
+    let coarse = |all: &mut dyn Iterator<Item = (u64, u64, f64)>| {
+        let mut slots = Series::slots(history.from, history.to, 60);
+        all.for_each(|(start, end, figure)| slots.add(start, end, figure));
+        slots.spans()
+    };
+    let lines = || history.latency.iter().map(|(_, s)| s).chain([&history.rest]);
+    let worst = coarse(&mut lines().flat_map(Series::spans));
+    let warm = history.temperature.first().map(|(_, s)| coarse(&mut s.spans().into_iter()));
+    let row = |(start, _, max): &(u64, u64, f64)| {
+        let mut row = vec![Nanos(start - history.from).to_string(), Nanos(*max as u64).to_string()];
+        if let Some(warm) = &warm {
+            let at = warm.iter().find(|(at, ..)| at == start);
+            row.push(at.map_or_else(|| "–".into(), |(.., v)| format!("{v:.1}")));
+        }
+        row
+    };
+    Table { head, rows: worst.iter().map(row).collect() }
+}
+
+/// A label for the latency axis.
+fn latency_label(ns: f64) -> String {
+    if ns == 0.0 { "0".into() } else { short_latency(ns) }
+}

@@ -1,0 +1,79 @@
+//! One strip of the chart.
+
+use super::data::History;
+use super::latency_label;
+use crate::svg::axis::{Scale, plain};
+use crate::svg::canvas::{Canvas, px};
+use crate::svg::frame::{Area, Frame};
+use crate::svg::series::Series;
+
+/// One strip: its scale and its lines with their classes.
+pub struct Panel<'a> {
+    /// What is shown, with its unit.
+    pub name: String,
+    /// Where.
+    pub area: Area,
+    /// Bottom to top.
+    pub scale: Scale,
+    /// Class and series; a class that ends in `dots` is drawn as single points.
+    pub lines: Vec<(String, &'a Series)>,
+}
+
+impl Panel<'_> {
+    /// Grid, axes and lines.
+    pub fn draw(&self, canvas: &mut Canvas, history: &History, x: &Scale) {
+        let frame = Frame { area: self.area, x: *x, y: self.scale };
+        let is_latency = self.name == "worst wakeup";
+        frame.y_grid(canvas, |v| if is_latency { latency_label(v) } else { plain(v) });
+        for (class, series) in &self.lines {
+            match class.strip_suffix(" dots") {
+                Some(colour) => self.dots(canvas, colour, series, x),
+                None => canvas.path(class, &self.path(series, x)),
+            }
+        }
+        if self.name == "°C" {
+            self.throttled(canvas, history, x);
+        }
+        let Area { left, top, right, bottom } = self.area;
+        canvas.line("axis", (left, top), (left, bottom));
+        canvas.line("axis", (left, bottom), (right, bottom));
+        canvas.upright("name", (13.0, (top + bottom) / 2.0), &self.name);
+    }
+
+    /// A step an interval, for its figure holds for all of it; broken where nothing was recorded between.
+    fn path(&self, series: &Series, x: &Scale) -> String {
+        let mut d = String::new();
+        let mut before: Option<(u64, u64)> = None;
+        for (start, end, figure) in series.spans() {
+            // A pause of a tenth of an interval is one: counters are not read to the nanosecond.
+            let joins = before.is_some_and(|(s, e)| start <= e.saturating_add((e - s) / 10));
+            let (y, to) = (px(self.scale.at(figure)), px(x.at(end as f64)));
+            d.push_str(&if joins { format!("V{y}H{to}") } else { format!("M{} {y}H{to}", px(x.at(start as f64))) });
+            before = Some((start, end.max(start)));
+        }
+        d
+    }
+
+    fn dots(&self, canvas: &mut Canvas, colour: &str, series: &Series, x: &Scale) {
+        for (t, _, value) in series.spans() {
+            canvas.dot(
+                &format!("{colour} end"),
+                (x.at(t as f64), self.scale.at(value)),
+                2.5,
+                &format!("{value:.2} GHz"),
+            );
+        }
+    }
+
+    fn throttled(&self, canvas: &mut Canvas, history: &History, x: &Scale) {
+        let mut drawn = f64::MIN;
+        for (from, to) in &history.throttled {
+            let (from, to) = (x.at(*from as f64).max(drawn), x.at(*to as f64));
+            if to - drawn < 1.0 {
+                continue;
+            }
+            canvas.told_rect("throttled", (from, self.area.bottom - 6.0), ((to - from).max(1.5), 6.0), "throttled");
+            drawn = to;
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The summary for a terminal.
+
+mod page;
+mod table;
+
+use crate::figures::Figures;
+use crate::number::count;
+use crate::{date, words};
+use page::{Page, Tint};
+use punctual_model::{Finding, Judged, Outcome, Recording, Severity, State, Verdict, Worst};
+use punctual_units::Nanos;
+
+/// How the summary is to look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextStyle {
+    /// With ANSI colours?
+    pub color: bool,
+    /// Columns of the terminal; fewer than 40 are taken as 40.
+    pub width: usize,
+}
+
+impl Default for TextStyle {
+    /// Without colour, 80 columns.
+    fn default() -> TextStyle {
+        TextStyle { color: false, width: 80 }
+    }
+}
+
+const WORST_SHOWN: usize = 3;
+const FINDINGS_SHOWN: usize = 5;
+
+/// The verdict and its evidence for a terminal: the verdict's line first. Ends in a newline.
+pub fn text(recording: &Recording, verdict: &Verdict, style: TextStyle) -> String {
+    let mut page = Page::new(style);
+    let headline = words::headline(recording, verdict);
+    page.tagged(&format!("{}  ", headline.word), tint(headline.outcome), &headline.sentence);
+    page.tagged("", Tint::Plain, &words::measured(recording, verdict));
+    let warnings = words::warnings(recording, verdict);
+    if !warnings.is_empty() {
+        page.gap();
+    }
+    warnings.iter().for_each(|w| page.tagged("! ", Tint::Warn, w));
+    claims(&mut page, recording, verdict);
+    let figures = Figures::new(recording, verdict);
+    table::summary(&mut page, &figures);
+    section(&mut page, "Evidence", &words::evidence::from_figures(&figures));
+    worst(&mut page, recording);
+    audit(&mut page, &recording.findings);
+    section(&mut page, "Notes", &recording.run.notes);
+    page.finish()
+}
+
+fn tint(outcome: Outcome) -> Tint {
+    match outcome {
+        Outcome::Pass => Tint::Good,
+        Outcome::Fail => Tint::Bad,
+        Outcome::Inconclusive => Tint::Warn,
+    }
+}
+
+fn section(page: &mut Page, title: &str, sentences: &[String]) {
+    if sentences.is_empty() {
+        return;
+    }
+    page.heading(title);
+    sentences.iter().for_each(|s| page.tagged("  - ", Tint::Plain, s));
+}
+
+fn claims(page: &mut Page, recording: &Recording, verdict: &Verdict) {
+    if verdict.claims.is_empty() {
+        return;
+    }
+    page.heading("Claims");
+    for judged in &verdict.claims {
+        let Judged { claim, outcome, .. } = judged;
+        page.tagged(
+            &format!("  {:<12}  ", words::word(*outcome)),
+            tint(*outcome),
+            &format!("{claim}: {}", words::claim(recording, judged)),
+        );
+    }
+}
+
+fn worst(page: &mut Page, recording: &Recording) {
+    if recording.worst.is_empty() {
+        return;
+    }
+    page.heading("Worst wakeups");
+    for (n, worst) in recording.worst.iter().take(WORST_SHOWN).enumerate() {
+        page.tagged(&format!("  {}. ", n + 1), Tint::Plain, &worst_line(recording, worst));
+        if let Some(first) = worst.suspicions.first() {
+            page.tagged("     ", Tint::Plain, &words::stopped(&words::capital(&first.text)));
+        }
+    }
+}
+
+fn worst_line(recording: &Recording, worst: &Worst) -> String {
+    let skipped = match worst.skipped {
+        0 => String::new(),
+        n => format!(", {} skipped", crate::number::plural(n, "period", "periods")),
+    };
+    format!(
+        "{} late {}{skipped}, at {}",
+        Nanos(worst.latency_ns),
+        words::at_place(recording, &worst.phase, worst.cpu),
+        date::utc_millis(date::real_of(recording, worst.release_mono_ns)),
+    )
+}
+
+/// The failures that cost most; the rest is counted.
+fn audit(page: &mut Page, findings: &[Finding]) {
+    if findings.is_empty() {
+        return;
+    }
+    let mut grave: Vec<_> =
+        findings.iter().filter(|f| f.state == State::Fail && f.severity >= Severity::High).collect();
+    grave.sort_by_key(|f| std::cmp::Reverse(f.severity));
+    let of = |state: State| findings.iter().filter(|f| f.state == state).count() as u64;
+    page.heading("Audit");
+    page.tagged(
+        "  ",
+        Tint::Plain,
+        &format!(
+            "{} rules: {} pass, {} fail, {} warn, {} not read.",
+            count(findings.len() as u64),
+            of(State::Pass),
+            of(State::Fail),
+            of(State::Warn),
+            of(State::Blocked) + of(State::Unknown)
+        ),
+    );
+    for finding in grave.iter().take(FINDINGS_SHOWN) {
+        let tag = if finding.severity == Severity::Fatal { "  FAIL fatal  " } else { "  FAIL high   " };
+        page.tagged(tag, Tint::Bad, &format!("{}: {}", finding.id, words::stopped(&finding.summary)));
+        if let Some(fix) = &finding.fix {
+            page.tagged("              ", Tint::Plain, &format!("fix: {fix}"));
+        }
+    }
+    if grave.len() > FINDINGS_SHOWN {
+        page.tagged("  ", Tint::Plain, &format!("{} more of these.", grave.len() - FINDINGS_SHOWN));
+    }
+}

@@ -1,0 +1,146 @@
+//! Lines for a terminal: cleaned, wrapped, tinted.
+
+use super::TextStyle;
+use crate::{clean, number};
+
+/// Colour of a tag.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Tint {
+    /// None.
+    Plain,
+    /// Green.
+    Good,
+    /// Red.
+    Bad,
+    /// Yellow.
+    Warn,
+    /// Bold.
+    Strong,
+}
+
+impl Tint {
+    /// SGR parameters of ECMA-48.
+    fn sgr(self) -> Option<&'static str> {
+        match self {
+            Tint::Plain => None,
+            Tint::Good => Some("1;32"),
+            Tint::Bad => Some("1;31"),
+            Tint::Warn => Some("1;33"),
+            Tint::Strong => Some("1"),
+        }
+    }
+}
+
+/// Text that grows line by line. Everything that goes in is cleaned here; only the page itself writes colours.
+pub struct Page {
+    out: String,
+    style: TextStyle,
+}
+
+impl Page {
+    /// An empty one.
+    pub fn new(style: TextStyle) -> Page {
+        Page { out: String::new(), style: TextStyle { width: style.width.max(40), ..style } }
+    }
+
+    /// An empty line.
+    pub fn gap(&mut self) {
+        self.out.push('\n');
+    }
+
+    /// An empty line and a title.
+    pub fn heading(&mut self, title: &str) {
+        self.gap();
+        self.tinted(Tint::Strong, title);
+        self.out.push('\n');
+    }
+
+    /// A tag and a text that is wrapped beside it.
+    pub fn tagged(&mut self, tag: &str, tint: Tint, text: &str) {
+        let indent = tag.chars().count().min(self.style.width / 2);
+        let lines = wrap(&clean::line(text), self.style.width - indent);
+        for (n, line) in lines.iter().enumerate() {
+            match n {
+                0 => self.tinted(tint, tag),
+                _ => self.out.push_str(&" ".repeat(indent)),
+            }
+            self.out.push_str(line);
+            self.end_line();
+        }
+    }
+
+    /// One line as it is, cut where the terminal ends.
+    pub fn row(&mut self, tint: Tint, text: &str) {
+        let text = clean::clip(&clean::line(text), self.style.width);
+        self.tinted(tint, text.trim_end());
+        self.end_line();
+    }
+
+    /// Columns of the terminal.
+    pub fn width(&self) -> usize {
+        self.style.width
+    }
+
+    /// The whole text.
+    pub fn finish(self) -> String {
+        self.out
+    }
+
+    fn tinted(&mut self, tint: Tint, text: &str) {
+        match tint.sgr().filter(|_| self.style.color) {
+            Some(sgr) => self.out.push_str(&format!("\x1b[{sgr}m{text}\x1b[0m")),
+            None => self.out.push_str(text),
+        }
+    }
+
+    fn end_line(&mut self) {
+        let kept = self.out.trim_end_matches(' ').len();
+        self.out.truncate(kept);
+        self.out.push('\n');
+    }
+}
+
+/// Breaks at spaces; a word longer than a line is broken where the line ends. A number and its unit stay together.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    let mut used = 0;
+    for word in number::tie(text).split(' ').filter(|w| !w.is_empty()) {
+        let mut word: Vec<char> = word.chars().map(|c| if c == '\u{a0}' { ' ' } else { c }).collect();
+        if used > 0 && used + 1 + word.len() > width {
+            lines.push(String::new());
+            used = 0;
+        }
+        while word.len() > width {
+            let rest = word.split_off(width);
+            push(&mut lines, &word);
+            lines.push(String::new());
+            word = rest;
+        }
+        if used > 0 {
+            push(&mut lines, &[' ']);
+            used += 1;
+        }
+        push(&mut lines, &word);
+        used += word.len();
+    }
+    lines
+}
+
+fn push(lines: &mut [String], chars: &[char]) {
+    if let Some(last) = lines.last_mut() {
+        last.extend(chars);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_end_before_the_margin() {
+        assert_eq!(wrap("late by 93.0 µs, so", 10), ["late by", "93.0 µs,", "so"]);
+        assert_eq!(wrap("abcdefghijkl mn", 5), ["abcde", "fghij", "kl mn"]);
+        assert_eq!(wrap("so P(> 9 µs) ≤ 4e-5 at", 18), ["so", "P(> 9 µs) ≤ 4e-5", "at"]);
+        assert_eq!(wrap("", 5), [""]);
+    }
+}

@@ -1,0 +1,110 @@
+//! What the number of samples supports.
+
+use super::{at_place, under};
+use crate::figures::{Figures, QUANTILES};
+use crate::number::{confidence, count, count_f, percent, plural, probability, round_probability};
+use punctual_model::{CellJudgement, ClusterNote, Coverage, Needed, Recording, Verdict};
+use punctual_units::Nanos;
+
+/// What this run's samples support, in sentences: the bound on exceeding the worst wakeup, clustering, what a
+/// stronger claim takes, and which rare events the run can have seen.
+pub fn evidence(recording: &Recording, verdict: &Verdict) -> Vec<String> {
+    from_figures(&Figures::new(recording, verdict))
+}
+
+/// The same, where the figures are at hand.
+pub(crate) fn from_figures(figures: &Figures) -> Vec<String> {
+    let Figures { recording, verdict, .. } = *figures;
+    let mut sentences = Vec::new();
+    if let Some((sure, cell)) = worst_cell(verdict) {
+        sentences.extend(bound(recording, sure, cell));
+        sentences.extend(clustering(cell));
+        sentences.extend(cell.needed.as_ref().map(further));
+    }
+    sentences.extend(corrected(figures));
+    if verdict.released == 0 {
+        return sentences;
+    }
+    sentences.extend(tellable(&verdict.coverage).map(|c| {
+        format!(
+            "An event that comes every {} is seen with {} by a run of this length ({} on one CPU under one load).",
+            c.every_ns,
+            percent(c.p_run),
+            percent(c.p_one_phase)
+        )
+    }));
+    sentences
+}
+
+/// The judgement of the CPU and phase with the worst wakeup, with the confidence of its claim.
+pub(crate) fn worst_cell(verdict: &Verdict) -> Option<(f64, &CellJudgement)> {
+    let all = || verdict.claims.iter().flat_map(|j| j.cells.iter().map(move |c| (j.claim.confidence, c)));
+    let of_worst = verdict.worst.as_ref().and_then(|w| all().find(|(_, c)| c.phase == w.phase && c.cpu == w.cpu));
+    of_worst.or_else(|| all().next())
+}
+
+fn bound(recording: &Recording, sure: f64, cell: &CellJudgement) -> Option<String> {
+    let (max, p) = (Nanos(cell.max_ns?), cell.p_beyond_max?);
+    Some(format!(
+        "The worst of {} wakeups {} was {max}: P(> {max}) ≤ {} at {}, if they are independent.",
+        count(cell.samples),
+        at_place(recording, &cell.phase, cell.cpu),
+        probability(p),
+        confidence(sure)
+    ))
+}
+
+fn clustering(cell: &CellJudgement) -> Option<String> {
+    let p = cell.p_beyond_max_clustered.map(|p| format!(", P ≤ {}", probability(p))).unwrap_or_default();
+    match cell.clustering {
+        // An index of 1 is what independent wakeups have.
+        ClusterNote::Estimated { theta, from } if theta >= 0.995 => {
+            Some(format!("The {} latest of them do not cluster (θ̂ 1.00).", count(from)))
+        }
+        ClusterNote::Estimated { theta, from } => Some(format!(
+            "They cluster (θ̂ {theta:.2}, from the {} latest): effective n {}{p}.",
+            count(from),
+            count_f(cell.effective_samples)
+        )),
+        ClusterNote::TooFew { from: 0 } => None,
+        ClusterNote::TooFew { from } => {
+            Some(format!("Too few late ones ({}) to tell whether they cluster.", count(from)))
+        }
+    }
+}
+
+fn further(needed: &Needed) -> String {
+    format!(
+        "To claim P < {} measure {} on each CPU under each load ({} independent wakeups, none beyond).",
+        round_probability(needed.p),
+        needed.duration_ns,
+        count_f(needed.samples)
+    )
+}
+
+/// Where periods were skipped, what scoring them changes most.
+fn corrected(figures: &Figures) -> Option<String> {
+    let cell = figures.cells.iter().filter(|c| c.was_corrected()).max_by_key(|c| c.result.skipped)?;
+    let raw = cell.raw_quantiles.as_ref()?;
+    let moved = |i: &usize| cell.quantiles[*i].ns.unwrap_or(0) as f64 / raw[*i].ns.unwrap_or(0).max(1) as f64;
+    let most = (0..QUANTILES.len()).max_by(|a, b| moved(a).total_cmp(&moved(b)))?;
+    let effect = match (raw[most].ns.map(Nanos), cell.quantiles[most].ns.map(Nanos)) {
+        (Some(from), Some(to)) if moved(&most) > 1.05 => {
+            format!("scored as late too, they move {} from {from} (wakeups only) to {to}", QUANTILES[most].1)
+        }
+        _ => "scoring them as late too moves no quantile shown by more than 5 %".into(),
+    };
+    Some(format!(
+        "CPU {} skipped {} {} because it woke too late for {}; {effect}.",
+        cell.cpu(),
+        plural(cell.result.skipped, "period", "periods"),
+        under(figures.recording, &cell.phase.id),
+        if cell.result.skipped == 1 { "it" } else { "them" },
+    ))
+}
+
+/// The rarest event that this run had an even chance to see, else the most frequent one it was told of.
+fn tellable(coverage: &[Coverage]) -> Option<&Coverage> {
+    let seen = coverage.iter().filter(|c| c.p_run >= 0.5).max_by_key(|c| c.every_ns);
+    seen.or_else(|| coverage.iter().min_by_key(|c| c.every_ns))
+}

@@ -1,0 +1,137 @@
+//! The verdict in one line.
+
+use super::{and, claims, phase_name, place};
+use crate::number::{count, plural};
+use punctual_model::{Judged, Outcome, Problem, ProblemKind, Quantity, Recording, Verdict};
+use punctual_units::Nanos;
+
+/// The verdict in one word and one sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Headline {
+    /// Pass, fail or inconclusive.
+    pub outcome: Outcome,
+    /// `PASS`, `FAIL`, `INCONCLUSIVE`; `MEASURED` where nothing was claimed.
+    pub word: &'static str,
+    /// Why, without a full stop.
+    pub sentence: String,
+}
+
+/// The verdict of a run in one line.
+pub fn headline(recording: &Recording, verdict: &Verdict) -> Headline {
+    if is_mere_measurement(verdict) {
+        return Headline { outcome: verdict.outcome, word: "MEASURED", sentence: passed(recording, verdict) };
+    }
+    let sentence = match verdict.outcome {
+        Outcome::Pass => passed(recording, verdict),
+        Outcome::Fail => failed(recording, verdict),
+        Outcome::Inconclusive => undecided(recording, verdict),
+    };
+    Headline { outcome: verdict.outcome, word: word(verdict.outcome), sentence }
+}
+
+/// Was nothing claimed, and nothing in the way of measuring? Then there is no verdict to give, and nothing is wrong.
+pub fn is_mere_measurement(verdict: &Verdict) -> bool {
+    verdict.claims.is_empty() && verdict.problems.is_empty() && verdict.released > 0
+}
+
+/// An outcome in capitals.
+pub fn word(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Pass => "PASS",
+        Outcome::Fail => "FAIL",
+        Outcome::Inconclusive => "INCONCLUSIVE",
+    }
+}
+
+fn passed(recording: &Recording, verdict: &Verdict) -> String {
+    let all = count(verdict.released);
+    let worst = match &verdict.worst {
+        Some(w) => format!("worst {} ({})", Nanos(w.max_ns), place(recording, &w.phase, w.cpu)),
+        None => "worst not known".into(),
+    };
+    let missed = format!("missed {}", count(verdict.skipped));
+    let only_missed = verdict.claims.iter().all(|c| c.claim.quantity == Quantity::NoneMissed);
+    if verdict.claims.is_empty() {
+        return format!("nothing was claimed; {all} wakeups, {worst}, {missed}");
+    }
+    if only_missed {
+        return format!("every wakeup in {all} was on time: {worst}, {missed}");
+    }
+    let claims: Vec<String> = verdict.claims.iter().map(|c| format!("`{}`", c.claim)).collect();
+    let hold = if claims.len() == 1 { "holds" } else { "hold" };
+    format!("{} {hold} for {all} wakeups: {worst}, {missed}", and(&claims))
+}
+
+fn failed(recording: &Recording, verdict: &Verdict) -> String {
+    let failing: Vec<&Judged> = verdict.claims.iter().filter(|c| c.outcome == Outcome::Fail).collect();
+    let Some(first) = failing.first() else { return "a claim does not hold".into() };
+    let why = first.cells.first().map(|cell| format!(": {}", claims::refuted(recording, &first.claim, cell)));
+    let more = match failing.len() - 1 {
+        0 => String::new(),
+        n => format!("; {} too", plural(n as u64, "other claim fails", "other claims fail")),
+    };
+    format!("`{}` does not hold{}{more}", first.claim, why.unwrap_or_default())
+}
+
+fn undecided(recording: &Recording, verdict: &Verdict) -> String {
+    if let Some((phase, problem)) = gravest(verdict) {
+        let more = match verdict.problems.len() - 1 {
+            0 => String::new(),
+            n => format!(" (and {})", plural(n as u64, "other problem", "other problems")),
+        };
+        return format!("{}{more}", problem_sentence(recording, phase.as_deref(), problem));
+    }
+    if verdict.released == 0 {
+        return "nothing was measured".into();
+    }
+    match verdict.claims.iter().find(|c| c.outcome == Outcome::Inconclusive) {
+        Some(judged) => {
+            let why =
+                judged.cells.first().map(|cell| format!(": {}", claims::undecided(recording, &judged.claim, cell)));
+            format!("`{}` is neither shown nor refuted{}", judged.claim, why.unwrap_or_default())
+        }
+        None => "nothing was claimed that could be judged".into(),
+    }
+}
+
+/// What a reader must know first: that the thread measured was not the one meant comes before anything it measured.
+pub(super) fn gravest(verdict: &Verdict) -> Option<&(Option<String>, Problem)> {
+    let rank = |kind: ProblemKind| match kind {
+        ProblemKind::NoRealTime => 0,
+        ProblemKind::NotAsAsked => 1,
+        ProblemKind::CpuLost => 2,
+        ProblemKind::LoadDidNotRun => 3,
+        ProblemKind::Storage => 4,
+        ProblemKind::Suspended => 5,
+        ProblemKind::Throttled => 6,
+        ProblemKind::PageFaults => 7,
+        ProblemKind::Interrupted => 8,
+    };
+    verdict.problems.iter().min_by_key(|(_, p)| rank(p.kind))
+}
+
+/// One problem, with the phase it concerns.
+pub(crate) fn problem_sentence(recording: &Recording, phase: Option<&str>, problem: &Problem) -> String {
+    let name = phase.map(|id| phase_name(recording, id));
+    let text = problem.text.trim_end_matches(['.', ' ']);
+    let what = match (problem.kind, name) {
+        (ProblemKind::LoadDidNotRun, Some(name)) => format!("the `{name}` load did not run"),
+        (kind, Some(name)) => format!("{} in phase `{name}`", problem_words(kind)),
+        (kind, None) => problem_words(kind).to_owned(),
+    };
+    if text.is_empty() { what } else { format!("{what}: {text}") }
+}
+
+fn problem_words(kind: ProblemKind) -> &'static str {
+    match kind {
+        ProblemKind::LoadDidNotRun => "a load did not run",
+        ProblemKind::NotAsAsked => "the kernel did not grant what was asked for",
+        ProblemKind::NoRealTime => "real-time scheduling was refused",
+        ProblemKind::CpuLost => "a measured CPU was lost",
+        ProblemKind::Throttled => "the machine was throttled",
+        ProblemKind::Suspended => "the machine was suspended",
+        ProblemKind::Interrupted => "the measurement was cut short",
+        ProblemKind::PageFaults => "the measuring thread took page faults",
+        ProblemKind::Storage => "the record is incomplete or damaged",
+    }
+}

@@ -1,0 +1,116 @@
+//! What a run cannot say.
+
+use super::evidence::worst_cell;
+use super::{and, load_name};
+use crate::bounds;
+use crate::figures::{Figures, QUANTILES};
+use crate::number::{count, count_f, percent, probability};
+use punctual_model::{Event, Recording, Verdict};
+
+/// What this run cannot say, in sentences.
+pub fn cannot_say(recording: &Recording, verdict: &Verdict) -> Vec<String> {
+    from_figures(&Figures::new(recording, verdict))
+}
+
+/// The same, where the figures are at hand.
+pub(crate) fn from_figures(figures: &Figures) -> Vec<String> {
+    let Figures { recording, verdict, .. } = *figures;
+    if verdict.released == 0 {
+        return vec!["Nothing was measured: nothing can be said.".into()];
+    }
+    let mut all = Vec::new();
+    all.extend(rarer(verdict));
+    all.extend(unbounded(figures));
+    all.extend(unseen(verdict));
+    all.extend(other_loads(recording));
+    all.extend(settings(recording));
+    all.extend(machine(recording));
+    all.push(
+        "A timer expires in hard interrupt context. A program woken by a threaded interrupt or by another task sees \
+         more than these figures."
+            .into(),
+    );
+    all
+}
+
+fn rarer(verdict: &Verdict) -> Option<String> {
+    let (_, cell) = worst_cell(verdict)?;
+    let p = cell.p_beyond_max_clustered.or(cell.p_beyond_max)?;
+    Some(format!(
+        "How often a wakeup later than the worst one comes, beyond that it is rarer than {}: the next one may be much \
+         later. No worst case follows from a measurement.",
+        probability(p)
+    ))
+}
+
+fn unbounded(figures: &Figures) -> Option<String> {
+    let fewest = figures.cells.iter().map(|c| c.effective()).min_by(f64::total_cmp)?;
+    let is_open =
+        |i: usize| figures.cells.iter().any(|c| c.quantiles[i].ns.is_some() && c.quantiles[i].upper.is_none());
+    let open: Vec<_> = (0..QUANTILES.len()).filter(|i| is_open(*i)).map(|i| QUANTILES[i]).collect();
+    let (first, first_name) = open.first()?;
+    let names: Vec<String> = open.iter().map(|(_, name)| (*name).to_owned()).collect();
+    let are = if names.len() == 1 { "is" } else { "are" };
+    Some(format!(
+        "{} {are} not bounded by this run, under at least one load: {first_name} takes {} independent wakeups on each \
+         CPU, and there are as few as {}. The figure shown is what was seen, no more.",
+        and(&names),
+        count_f(bounds::samples_needed(*first)),
+        count_f(fewest),
+    ))
+}
+
+fn unseen(verdict: &Verdict) -> Option<String> {
+    let missed = verdict.coverage.iter().filter(|c| c.p_run < 0.5).min_by_key(|c| c.every_ns)?;
+    Some(format!(
+        "Rare events: one that comes every {} on average would have been missed by this run with {}.",
+        missed.every_ns,
+        percent(1.0 - missed.p_run)
+    ))
+}
+
+fn other_loads(recording: &Recording) -> Option<String> {
+    let names: Vec<String> = recording.run.phases.iter().map(|p| load_name(&p.load)).collect();
+    if names.iter().all(|n| n == "idle") {
+        return Some("Only the idle machine was measured: nothing is said about it under load.".into());
+    }
+    let quoted: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
+    Some(format!(
+        "Only {} were measured. Other work, other devices and other drivers can delay wakeups in ways these do not.",
+        and(&quoted)
+    ))
+}
+
+fn settings(recording: &Recording) -> Vec<String> {
+    let settings = &recording.run.settings;
+    let mut all = Vec::new();
+    if let Some(us) = settings.cpu_dma_latency_us {
+        all.push(format!(
+            "The cost of leaving deep idle states is hidden: /dev/cpu_dma_latency was held at {us} µs while measuring. \
+             A program that does not hold it sees more."
+        ));
+    }
+    if !settings.context {
+        all.push("Causes: the machine's counters were not sampled (`--no-context`).".into());
+    }
+    all
+}
+
+fn machine(recording: &Recording) -> Vec<String> {
+    let machine = &recording.run.machine;
+    let mut all = Vec::new();
+    if let Some(hypervisor) = machine.virtualisation.as_deref().filter(|v| *v != "none") {
+        all.push(format!(
+            "This is a virtual machine ({hypervisor}): what the host does at other times decides too, and is not \
+             measured."
+        ));
+    }
+    let steps = recording.events.iter().filter(|e| matches!(e, Event::ClockStep { .. })).count();
+    if steps > 0 {
+        all.push(format!(
+            "Times of day are counted from the start: the wall clock was set {} during the run.",
+            if steps == 1 { "once".into() } else { format!("{} times", count(steps as u64)) }
+        ));
+    }
+    all
+}

@@ -1,0 +1,103 @@
+//! Sentences made from a run's figures, the same in HTML and text.
+//!
+//! Names, claims and numbers that a reader may want to type stand between backticks. Nothing is escaped here: what
+//! prints a sentence makes it harmless.
+
+pub(crate) mod claims;
+pub(crate) mod evidence;
+mod headline;
+pub(crate) mod limits;
+mod warnings;
+
+pub use claims::claim;
+pub use evidence::evidence;
+pub use headline::{Headline, headline, is_mere_measurement, word};
+pub use limits::cannot_say;
+pub use warnings::warnings;
+
+use crate::clean;
+use crate::figures::recorded_ns;
+use crate::number::plural;
+use punctual_model::{Recording, Verdict};
+use punctual_units::{CpuId, Nanos};
+
+/// What was measured, in one sentence: how many wakeups of what kind, for how long, under which loads.
+pub fn measured(recording: &Recording, verdict: &Verdict) -> String {
+    let run = &recording.run;
+    let mut got: Vec<String> = run.phases.iter().flat_map(|p| &p.cpus).map(|c| c.got.to_string()).collect();
+    got.sort();
+    got.dedup();
+    let length = run.phases.iter().fold(0u64, |sum, p| sum.saturating_add(recorded_ns(recording, p)));
+    let mut loads: Vec<String> = run.phases.iter().map(|p| format!("`{}`", load_name(&p.load))).collect();
+    loads.dedup();
+    if got.is_empty() {
+        return "Nothing was measured.".into();
+    }
+    format!(
+        "{} on {} ({}) at {}, one every {} on each, for {} under {}.",
+        plural(verdict.released, "wakeup", "wakeups"),
+        plural(run.settings.cpus.len() as u64, "CPU", "CPUs"),
+        run.settings.cpus,
+        and(&got),
+        run.settings.period_ns,
+        Nanos(length),
+        and(&loads)
+    )
+}
+
+/// A load's name as it is shown: an overlong command is cut.
+pub(crate) fn load_name(load: &str) -> String {
+    if load.trim().is_empty() { "unnamed".into() } else { clean::clip(load, 48) }
+}
+
+/// The phase as sentences name it: its load, or its id where two phases had the same load.
+pub(crate) fn phase_name(recording: &Recording, id: &str) -> String {
+    let phases = &recording.run.phases;
+    match phases.iter().find(|p| p.id == id) {
+        Some(phase) if phases.iter().filter(|p| p.load == phase.load).count() == 1 => load_name(&phase.load),
+        _ => load_name(id),
+    }
+}
+
+/// ``under `io` ``, or `while idle`.
+pub(crate) fn under(recording: &Recording, id: &str) -> String {
+    match phase_name(recording, id).as_str() {
+        "idle" => "while idle".into(),
+        name => format!("under `{name}`"),
+    }
+}
+
+/// ``CPU 1 under `io` ``.
+pub(crate) fn place(recording: &Recording, id: &str, cpu: CpuId) -> String {
+    format!("CPU {cpu} {}", under(recording, id))
+}
+
+/// ``on CPU 1 under `io` ``.
+pub(crate) fn at_place(recording: &Recording, id: &str, cpu: CpuId) -> String {
+    format!("on {}", place(recording, id, cpu))
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub(crate) fn and(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [one] => one.clone(),
+        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+    }
+}
+
+/// With a full stop, unless it ends in one.
+pub(crate) fn stopped(sentence: &str) -> String {
+    let sentence = sentence.trim_end();
+    if sentence.ends_with(['.', '!', '?', ':']) { sentence.to_owned() } else { format!("{sentence}.") }
+}
+
+/// With a capital letter in front, unless it begins with a name (`rogue99 …`, `/proc/…`).
+pub(crate) fn capital(sentence: &str) -> String {
+    let first = sentence.split(' ').next().unwrap_or_default();
+    if !first.trim_end_matches([',', ':', ';']).chars().all(|c| c.is_ascii_lowercase() || c == '-') {
+        return sentence.to_owned();
+    }
+    let mut chars = sentence.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}

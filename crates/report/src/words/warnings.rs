@@ -1,0 +1,90 @@
+//! What must be said before any figure.
+
+use super::headline::{gravest, problem_sentence};
+use super::{capital, stopped};
+use crate::figures::recorded_ns;
+use crate::number::plural;
+use punctual_model::{EndedBy, Kind, Outcome, Problem, ProblemKind, Recording, Verdict};
+use punctual_units::{Nanos, Policy};
+
+/// What makes the figures something else than they look, said up front: no real-time scheduling, an incomplete run,
+/// damaged files, problems of single phases.
+pub fn warnings(recording: &Recording, verdict: &Verdict) -> Vec<String> {
+    let mut all = Vec::new();
+    all.extend(imported(recording));
+    all.extend(ordinary_threads(recording));
+    all.extend(incomplete(recording));
+    // Told already: the gravest problem in an inconclusive verdict's headline, and that the run has no proper end.
+    let told = (verdict.outcome == Outcome::Inconclusive).then(|| gravest(verdict)).flatten();
+    let is_told = |(phase, p): &(Option<String>, Problem)| {
+        phase.is_none() && p.kind == ProblemKind::Interrupted && !recording.run.complete
+    };
+    let problems = verdict.problems.iter().filter(|p| !told.is_some_and(|t| std::ptr::eq(t, *p)) && !is_told(p));
+    all.extend(problems.map(|(phase, p)| stopped(&capital(&problem_sentence(recording, phase.as_deref(), p)))));
+    // The judge counts damage among the problems; a verdict made otherwise may not.
+    let known = |d: &&String| verdict.problems.iter().any(|(_, p)| p.text == **d);
+    let damage = recording.damage.iter().filter(|d| !known(d));
+    all.extend(damage.map(|d| stopped(&format!("The run's files are damaged: {d}"))));
+    shortened(all)
+}
+
+/// A run that lost every CPU has a problem for each: nobody reads them all before the verdict.
+fn shortened(mut all: Vec<String>) -> Vec<String> {
+    const MOST: usize = 10;
+    let more = all.len().saturating_sub(MOST) as u64;
+    if more > 1 {
+        all.truncate(MOST);
+        all.push(format!("And {}; the JSON result has them all.", plural(more, "more problem", "more problems")));
+    }
+    all
+}
+
+fn imported(recording: &Recording) -> Option<String> {
+    let tool = &recording.run.tool;
+    (recording.run.kind == Kind::Imported).then(|| {
+        format!(
+            "These figures were measured by {} {} and imported; what it did not record is not known.",
+            tool.name, tool.version
+        )
+    })
+}
+
+fn ordinary_threads(recording: &Recording) -> Option<String> {
+    let results = || recording.run.phases.iter().flat_map(|p| &p.cpus);
+    let ordinary = results().filter(|c| !c.got.policy().is_real_time()).count();
+    let policy: Policy = results().find(|c| !c.got.policy().is_real_time())?.got.policy();
+    let which = if ordinary == results().count() { "Every" } else { "At least one" };
+    Some(format!(
+        "{which} measured thread was an ordinary one ({policy}): it waits for other programs, and its latency says \
+         little about a real-time thread's."
+    ))
+}
+
+fn incomplete(recording: &Recording) -> Option<String> {
+    let run = &recording.run;
+    if run.complete {
+        return None;
+    }
+    let measured = run.phases.iter().fold(0u64, |sum, p| sum.saturating_add(recorded_ns(recording, p)));
+    let how_far = match measured {
+        0 => "before anything was measured".to_owned(),
+        ns => format!("after {} of {} of measuring", Nanos(ns), run.settings.duration_ns),
+    };
+    Some(match &run.ended_by {
+        Some(EndedBy::Signal { name, .. }) => {
+            format!("The run was ended by {name} {how_far}; results up to then are complete.")
+        }
+        Some(EndedBy::Error { text }) => stopped(&format!("The run was ended by an error {how_far}: {text}")),
+        Some(EndedBy::Killed) | None => {
+            let unfinished = run.phases.iter().filter(|p| p.end_mono_ns.is_none()).count() as u64;
+            let open = match unfinished {
+                0 => String::new(),
+                n => format!("; {} no end", plural(n, "phase has", "phases have")),
+            };
+            format!(
+                "The run has no end: it was killed, power was cut, or it is still running{open}. The last seconds may be missing."
+            )
+        }
+        Some(EndedBy::Duration) => format!("The run ended {how_far}, not as planned."),
+    })
+}

@@ -1,0 +1,76 @@
+//! Whatever the machine calls its tasks, hosts and loads, nothing of it is obeyed by a browser, a terminal or a harness.
+
+mod common;
+
+use proptest::prelude::*;
+use punctual_report::{TextStyle, csv, html, json, json_text, text};
+
+/// No markup but ours: what stands between `<` and `>` is never from outside.
+fn assert_harmless_html(page: &str) {
+    let lower = page.to_ascii_lowercase();
+    for forbidden in ["<script", "<img", "<iframe", "<a href=\"http", "javascript:alert", "src=", "url(", "@import"] {
+        assert!(!lower.contains(forbidden), "{forbidden}");
+    }
+    assert_plain(page);
+}
+
+/// No control characters but newline, and no line that a LAVA dispatcher obeys.
+fn assert_plain(text: &str) {
+    assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "a control character got through");
+    assert!(!text.contains("<LAVA_"), "a LAVA signal got through");
+    assert!(!text.contains('\u{202e}'), "a direction override got through");
+}
+
+fn assert_harmless(name: &str) {
+    let (recording, verdict) = common::hostile(name);
+    assert_harmless_html(&html(&recording, &verdict));
+    for width in [1, 40, 80, 200] {
+        let summary = text(&recording, &verdict, TextStyle { color: false, width });
+        assert_plain(&summary);
+        let widest = summary.lines().map(|l| l.chars().count()).max().unwrap();
+        assert!(widest <= width.max(40), "{widest} columns for {width}");
+    }
+    assert_plain(&csv(&recording));
+    let document = json_text(&json(&recording, &verdict));
+    assert!(!document.contains('<'));
+    assert_plain(&document);
+    let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+    assert!(read(&document) == read(&json(&recording, &verdict).to_string()), "escaping changed the meaning");
+}
+
+#[test]
+fn known_tricks() {
+    for name in
+        [common::HOSTILE, "", "`", "``", "' onload='x", "<LAVA_SIGNAL_ENDRUN>", "\n<LAVA_SIGNAL_ENDRUN>", "--><svg>"]
+    {
+        assert_harmless(name);
+    }
+}
+
+#[test]
+fn long_names_do_not_blow_up_the_page() {
+    let (recording, verdict) = common::hostile(&"x<".repeat(100_000));
+    assert!(html(&recording, &verdict).len() < 2_000_000);
+}
+
+#[test]
+fn colour_is_the_only_escape() {
+    let (recording, verdict) = common::hostile(common::HOSTILE);
+    let style = TextStyle { color: true, width: 80 };
+    let coloured = text(&recording, &verdict, style);
+    assert!(coloured.contains("\x1b[1;31mFAIL"));
+    let mut plain = coloured;
+    for sgr in ["\x1b[1;31m", "\x1b[1;32m", "\x1b[1;33m", "\x1b[1m", "\x1b[0m"] {
+        plain = plain.replace(sgr, "");
+    }
+    assert_eq!(plain, text(&recording, &verdict, TextStyle { color: false, ..style }));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_name(name in "(\\PC|\\p{Cc}|[<>\"'&`]|<script>|</style>|\x1b\\[|<LAVA_SIGNAL_| ){0,12}") {
+        assert_harmless(&name);
+    }
+}

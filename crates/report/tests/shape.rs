@@ -1,0 +1,157 @@
+//! What holds for every report: it is bounded, self-contained, deterministic, and says what it must.
+
+mod common;
+
+use proptest::prelude::*;
+use punctual_model::{Distribution, Event, Recording, WindowMax};
+use punctual_report::{TextStyle, html, text, words};
+use punctual_units::{CpuId, Histogram};
+
+#[test]
+fn eight_loads_on_64_cpus_fit_a_megabyte() {
+    let (recording, verdict) = common::crowd();
+    let page = html(&recording, &verdict);
+    assert!(page.len() < 1_000_000, "{} bytes", page.len());
+    assert_eq!(page, html(&recording, &verdict));
+}
+
+#[test]
+fn a_week_of_seconds_keeps_its_maximum_and_stays_small() {
+    let (mut recording, verdict) = common::good();
+    let phase = &mut recording.run.phases[0];
+    let (start, seconds) = (phase.start_mono_ns, 100_000u64);
+    phase.end_mono_ns = Some(start + seconds * 1_000_000_000);
+    recording.run.phases.truncate(1);
+    recording.events.clear();
+    for second in 1..=seconds {
+        let worst = if second == 77_777 { 987_654_321 } else { 5_000 + second % 700 };
+        recording.events.push(Event::Window(WindowMax {
+            mono_ns: start + second * 1_000_000_000,
+            interval_ns: 1_000_000_000,
+            phase: "1-idle".into(),
+            max_ns: (0..4).map(|cpu| (CpuId(cpu), worst)).collect(),
+        }));
+    }
+    let page = html(&recording, &verdict);
+    assert!(page.len() < 300_000, "{} bytes", page.len());
+    assert!(page.contains("CPU 0: max\u{a0}988\u{a0}ms") || page.contains("CPU 0: max 988\u{a0}ms"));
+}
+
+#[test]
+fn the_page_is_well_formed_where_it_matters() {
+    for (recording, verdict) in
+        [common::good(), common::failing(), common::inconclusive(), common::empty(), common::damaged(), common::crowd()]
+    {
+        let page = html(&recording, &verdict);
+        for tag in ["svg", "table", "details", "section", "figure", "div", "dl", "ul", "text", "title", "p1"] {
+            let (opened, closed) =
+                (page.matches(&format!("<{tag}")).count(), page.matches(&format!("</{tag}>")).count());
+            let opened = if tag == "text" { page.matches("<text ").count() } else { opened };
+            assert_eq!(opened, closed, "{tag}");
+        }
+        assert!(!page.contains("NaN") && !page.contains("inf\""));
+        let ids: Vec<&str> = page.split(" id=\"").skip(1).filter_map(|p| p.split('"').next()).collect();
+        let unique: std::collections::BTreeSet<&&str> = ids.iter().collect();
+        assert_eq!(ids.len(), unique.len(), "{ids:?}");
+        let charts = page.matches("<svg role=\"img\"").count();
+        assert_eq!(charts, page.matches("<desc ").count());
+    }
+}
+
+#[test]
+fn words_that_must_not_appear_do_not() {
+    for (recording, verdict) in [common::good(), common::failing(), common::inconclusive(), common::damaged()] {
+        let all = html(&recording, &verdict) + &text(&recording, &verdict, TextStyle::default());
+        assert!(!all.to_lowercase().contains("jitter") && !all.contains("WCET"));
+    }
+}
+
+#[test]
+fn the_verdict_comes_first_and_reads_the_same_everywhere() {
+    for (recording, verdict) in [common::good(), common::failing(), common::inconclusive()] {
+        let headline = words::headline(&recording, &verdict);
+        let summary = text(&recording, &verdict, TextStyle { color: false, width: 1_000 });
+        assert_eq!(summary.lines().next().unwrap(), format!("{}  {}", headline.word, headline.sentence));
+        let page = html(&recording, &verdict);
+        assert!(page.find(&format!("<h1>{}</h1>", headline.word)) < page.find("<table"));
+    }
+}
+
+#[test]
+fn only_the_claim_on_misses_needs_no_figures() {
+    let (recording, _) = common::good();
+    let verdict = common::verdict(&recording, &["missed = 0"]);
+    let headline = words::headline(&recording, &verdict);
+    assert_eq!(headline.sentence, "every wakeup in 480,000 was on time: worst 66.7 µs (CPU 3 under `all`), missed 0");
+}
+
+#[test]
+fn everything_fits_eighty_columns() {
+    for (recording, verdict) in [common::good(), common::failing(), common::damaged(), common::crowd()] {
+        for line in text(&recording, &verdict, TextStyle::default()).lines() {
+            assert!(line.chars().count() <= 80 && !line.ends_with('…'), "{line}");
+        }
+    }
+}
+
+/// A figure of any size, the odd ones often.
+fn figure() -> impl Strategy<Value = u64> {
+    prop_oneof![Just(0), Just(1), Just(u64::MAX), 0u64..1_000, 1_000u64..10_000_000, any::<u64>()]
+}
+
+fn disturb(recording: &mut Recording, take: &mut impl FnMut() -> u64) {
+    for phase in &mut recording.run.phases {
+        (phase.start_mono_ns, phase.end_mono_ns) = (take(), Some(take()));
+        let result = &mut phase.cpus[0];
+        (result.released, result.skipped, result.max_ns, result.page_faults) =
+            (take(), take(), Some(take()), Some(take()));
+    }
+    for worst in &mut recording.worst {
+        (worst.release_mono_ns, worst.latency_ns, worst.skipped, worst.cycle) = (take(), take(), take(), take());
+    }
+    for event in &mut recording.events {
+        match event {
+            Event::Window(w) => (w.mono_ns, w.interval_ns, w.max_ns[0].1) = (take(), take(), take()),
+            Event::Context(c) => (c.mono_ns, c.interval_ns, c.cpus[0].steal_ns) = (take(), take(), Some(take())),
+            Event::Suspend { asleep_ns, .. } => *asleep_ns = take(),
+            Event::ClockStep { step_ns, .. } => *step_ns = take() as i64,
+            Event::Frequency { khz, .. } => khz[0].1 = take(),
+            _ => {}
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_figures_are_answered(
+        figures in proptest::collection::vec(figure(), 24),
+        counts in proptest::collection::vec((figure(), 1u64..1_000_000), 0..6),
+    ) {
+        let (mut recording, mut verdict) = common::damaged();
+        let mut next = figures.iter().copied().cycle();
+        let mut take = || next.next().unwrap();
+        let of = |part: &[(u64, u64)]| {
+            let mut histogram = Histogram::new();
+            part.iter().for_each(|(ns, n)| histogram.record_n(*ns, *n));
+            histogram
+        };
+        for distribution in recording.distributions.values_mut() {
+            let (raw, skipped) = counts.split_at(counts.len() / 2);
+            *distribution = Distribution { raw: of(raw), skipped: of(skipped) };
+        }
+        disturb(&mut recording, &mut take);
+        recording.run.settings.period_ns.0 = take();
+        recording.run.started.real_ns = take();
+        for cell in verdict.claims.iter_mut().flat_map(|c| &mut c.cells) {
+            (cell.samples, cell.effective_samples, cell.max_ns) = (take(), take() as f64, Some(take()));
+            (cell.p_beyond_max, cell.upper) = (Some(f64::NAN), Some(f64::INFINITY));
+        }
+        let page = html(&recording, &verdict);
+        prop_assert!(page.len() < 1_000_000 && !page.contains("=\"NaN") && !page.contains("=\"inf"));
+        text(&recording, &verdict, TextStyle::default());
+        punctual_report::json_text(&punctual_report::json(&recording, &verdict));
+        punctual_report::csv(&recording);
+    }
+}
