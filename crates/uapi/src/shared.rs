@@ -27,7 +27,10 @@ impl SharedWords {
     /// memfd_create(2), ftruncate(2), fcntl(2), mmap(2).
     pub fn create(name: &str, count: usize) -> Result<(SharedWords, OwnedFd), Error> {
         use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
-        let fd = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        // Linux 6.3 wants to be told that it is not for code, and may insist (vm.memfd_noexec=2); older ones refuse the flag.
+        let fd = memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL)
+            .or_else(|_| memfd_create(name, flags))
             .map_err(|e| Error::from_errno("memfd_create", name, e))?;
         ftruncate(&fd, bytes(count) as u64).map_err(|e| Error::from_errno("ftruncate", name, e))?;
         fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW).map_err(|e| Error::from_errno("fcntl", name, e))?;

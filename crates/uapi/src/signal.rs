@@ -79,6 +79,20 @@ pub fn block(set: &SignalSet) -> Result<(), Error> {
     Err(Error { call: "pthread_sigmask", on: "SIG_BLOCK".into(), source: std::io::Error::from_raw_os_error(rc) })
 }
 
+/// Blocks no signal in the calling thread: for a program that is about to start one that expects the usual.
+///
+/// # Errors
+/// None that an empty set can meet; passed on for honesty.
+pub fn unblock_all() -> Result<(), Error> {
+    let none = SignalSet::new(&[]);
+    // SAFETY: a valid, initialised set; the old mask is not asked for.
+    let rc = unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const none.0, std::ptr::null_mut()) };
+    if rc == 0 {
+        return Ok(());
+    }
+    Err(Error { call: "pthread_sigmask", on: "SIG_SETMASK".into(), source: std::io::Error::from_raw_os_error(rc) })
+}
+
 /// What ended a [`wait`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waited {

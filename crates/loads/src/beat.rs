@@ -1,0 +1,97 @@
+//! A worker's side of the shared words.
+
+use crate::board::{Board, Slot, now};
+
+/// Through which a worker tells what it has done. A beat means: one unit of real work is done.
+pub(crate) struct Beat {
+    board: Board,
+    slot: usize,
+    told: Slot,
+}
+
+/// Workers that would never sleep do so together, the first [`REST`] ns of every [`EVERY`] ns of CLOCK_MONOTONIC.
+///
+/// On the machine as a whole, that leaves 1 % to everyone else, as real-time throttling does. It is not politeness:
+/// where fair scheduling is by group (autogroups, cgroups), Linux 6.18 can let kernel threads starve beside groups that
+/// never sleep, and with them disks and everything ("workqueue lockup - pool stuck for 49s", seen on 6.18.44).
+const EVERY: u64 = 100_000_000;
+const REST: u64 = 1_000_000;
+
+impl Beat {
+    pub fn new(board: Board, slot: usize) -> Beat {
+        let tid = rustix::thread::gettid().as_raw_nonzero().get();
+        Beat { told: Slot { last: now(), tid, ..Slot::default() }, board, slot }
+    }
+
+    /// Counts `amount` of unit `unit`; told with the next beat.
+    pub fn count(&mut self, unit: usize, amount: u64) {
+        self.told.done[unit] += amount;
+    }
+
+    /// So much of unit `unit` in all; told with the next beat.
+    pub fn total(&mut self, unit: usize, amount: u64) {
+        self.told.done[unit] = amount.max(self.told.done[unit]);
+    }
+
+    /// Tells the parent which process group to kill should this process die before it can.
+    pub fn set_group(&self, pgid: i32) {
+        self.board.set_group(pgid);
+    }
+
+    /// Tells that a unit of work is done.
+    pub fn beat(&mut self) {
+        self.beat_at(now());
+    }
+
+    /// As [`Beat::beat`], for work that fills the CPU: now and then all such workers rest together.
+    pub fn beat_and_rest(&mut self) {
+        self.beat();
+        let left = rest(self.told.last);
+        if left > 0 {
+            std::thread::sleep(std::time::Duration::from_nanos(left));
+        }
+    }
+
+    fn beat_at(&mut self, now: u64) {
+        let (epoch, since) = self.board.recording();
+        if epoch != self.told.epoch {
+            self.told.epoch = epoch;
+            self.told.longest = 0;
+            self.told.last = self.told.last.max(since);
+        }
+        self.told.longest = self.told.longest.max(now.saturating_sub(self.told.last));
+        self.told.last = now;
+        self.told.beats += 1;
+        self.board.write(self.slot, &self.told);
+    }
+}
+
+/// How long to rest at this time.
+fn rest(now: u64) -> u64 {
+    REST.saturating_sub(now % EVERY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_rest_at_the_same_time() {
+        assert_eq!([rest(7 * EVERY), rest(7 * EVERY + REST / 4), rest(7 * EVERY + REST)], [REST, REST / 4 * 3, 0]);
+    }
+
+    #[test]
+    fn only_silence_while_recording_counts() {
+        let (board, _fd) = Board::create(1).unwrap();
+        let mut beat = Beat::new(board.clone(), 0);
+        let t = now();
+        beat.beat_at(t + 1_000);
+        beat.beat_at(t + 900_000);
+        board.start_recording(t + 1_000_000);
+        beat.beat_at(t + 1_000_010);
+        assert_eq!((board.read(0).longest, board.read(0).beats), (10, 3));
+        beat.beat_at(t + 1_000_300);
+        beat.beat_at(t + 1_000_350);
+        assert_eq!(board.read(0).longest, 290);
+    }
+}

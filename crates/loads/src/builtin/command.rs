@@ -1,0 +1,264 @@
+//! `cmd:…`: any shell command as load. This process hosts it: starts it, watches that it works, and ends it with
+//! everything it has started, also where the one who measures is gone.
+
+use super::{Builtin, Plan, RunsAs, own_pid, printable};
+use crate::LoadError;
+use crate::beat::Beat;
+use crate::board::now;
+use crate::child::say;
+use crate::message::{Message, Unit};
+use crate::proc::{Stat, descendants, threads};
+use crate::settings::ChildConfig;
+use punctual_uapi as uapi;
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait};
+use std::collections::hash_map::DefaultHasher;
+use std::fs;
+use std::hash::{Hash, Hasher};
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+pub(super) const LOAD: Builtin = Builtin {
+    name: "cmd:COMMAND",
+    about: "any shell command, run as you; started again when it ends with exit code 0",
+    comm: "load-cmd",
+    runs_as: RunsAs::Caller,
+    in_all: false,
+    prepare,
+};
+
+const CPU_MS: usize = 0;
+const RUNS: usize = 1;
+
+/// How often the command is looked at. Each look reads a few files in /proc of each of its threads.
+const LOOK: Duration = Duration::from_millis(100);
+/// Threads looked at each time: a busy tree shows in any of them.
+const MOST_THREADS: usize = 64;
+/// Bytes kept of the end of what it writes to standard error.
+const TAIL: usize = 2 << 10;
+/// How long ending it may take.
+const END: Duration = Duration::from_millis(1_200);
+
+/// Held while a command is started, so that none is started after the end has begun.
+type Gate = Arc<Mutex<bool>>;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
+    let command = config.command.clone().ok_or(LoadError::NoCommand)?;
+    // What loses its parent becomes ours, so that it can be found and ended.
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+        .map_err(LoadError::on("prctl", "PR_SET_CHILD_SUBREAPER"))?;
+    let units = vec![
+        Unit { what: "CPU time".into(), unit: "CPUs".into(), scale: 1e-3, written: false },
+        Unit::each("runs ended"),
+    ];
+    let mut plan = Plan::new(units, Vec::new());
+    if rustix::process::geteuid().is_root() {
+        plan.notes.push("the command runs as root, as you do".into());
+    }
+    // The caller blocks the signals it waits for; inherited, `timeout` could not end a program.
+    uapi::unblock_all().map_err(|e| LoadError::Refused(e.to_string()))?;
+    let gate = Gate::default();
+    let closing = gate.clone();
+    plan.worker(None, move |beat| host(&command, beat, &gate));
+    plan.at_end = Some(Box::new(move || {
+        *lock(&closing) = true;
+        end_everything();
+    }));
+    Ok(plan)
+}
+
+struct Running {
+    pid: Pid,
+    /// The end of its standard error.
+    tail: Arc<Mutex<Vec<u8>>>,
+}
+
+fn host(command: &str, beat: &mut Beat, gate: &Gate) -> Result<(), LoadError> {
+    let mut again = 0u64;
+    loop {
+        let Some(running) = start(command, beat, gate)? else {
+            // The end has begun: it is the main thread's.
+            std::thread::sleep(Duration::from_secs(3600));
+            continue;
+        };
+        let status = watch(&running, beat);
+        if status.exit_status() != Some(0) {
+            return Err(LoadError::Refused(how_it_ended(status, &running)));
+        }
+        again += 1;
+        if again == 1 {
+            say(&Message::Note(
+                "the command ended with exit code 0 and was started again, as often as that took".into(),
+            ));
+        }
+        beat.count(RUNS, 1);
+        beat.beat();
+    }
+}
+
+fn start(command: &str, beat: &mut Beat, gate: &Gate) -> Result<Option<Running>, LoadError> {
+    let closed = lock(gate);
+    if *closed {
+        return Ok(None);
+    }
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", command]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
+    let mut child = shell.spawn().map_err(LoadError::on("execve", "/bin/sh"))?;
+    drop(closed);
+    beat.set_group(child.id() as i32);
+    let tail = Arc::new(Mutex::new(Vec::new()));
+    if let Some(errors) = child.stderr.take() {
+        let keep = tail.clone();
+        let reader = std::thread::Builder::new().name(LOAD.comm.into()).stack_size(64 << 10);
+        reader.spawn(move || keep_tail(errors, &keep)).map_err(LoadError::on("clone", "a reader of standard error"))?;
+    }
+    let pid = Pid::from_child(&child);
+    Ok(Some(Running { pid, tail }))
+}
+
+/// Reads all it writes, so that it never waits for us, and keeps the end.
+fn keep_tail(mut from: impl Read, tail: &Mutex<Vec<u8>>) {
+    let mut buffer = [0; 4096];
+    while let Ok(n) = from.read(&mut buffer)
+        && n > 0
+    {
+        let mut kept = lock(tail);
+        kept.extend(&buffer[..n]);
+        let much = kept.len().saturating_sub(TAIL);
+        kept.drain(..much);
+    }
+}
+
+/// Beats whenever the command has done something; returns when the shell has ended.
+fn watch(running: &Running, beat: &mut Beat) -> WaitStatus {
+    let pidfd = rustix::process::pidfd_open(running.pid, rustix::process::PidfdFlags::empty()).ok();
+    let mut before = Work::look();
+    loop {
+        sleep_or_end(pidfd.as_ref());
+        if let Some(status) = reap(running.pid) {
+            return status;
+        }
+        let after = Work::look();
+        beat.total(CPU_MS, after.cpu_ms);
+        if after.trace != before.trace {
+            beat.beat();
+        }
+        before = after;
+    }
+}
+
+/// For a moment, or until the shell has ended (Linux 5.3).
+fn sleep_or_end(pidfd: Option<&rustix::fd::OwnedFd>) {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let Some(pidfd) = pidfd else { return std::thread::sleep(LOOK) };
+    let timeout = Timespec { tv_sec: 0, tv_nsec: LOOK.subsec_nanos() as _ };
+    let _ = poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&timeout));
+}
+
+/// Reaps all that has ended, what was left to us too; the status of `shell` if it is among them.
+fn reap(shell: Pid) -> Option<WaitStatus> {
+    let mut found = None;
+    while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
+        if pid == shell {
+            found = Some(status);
+        }
+    }
+    found
+}
+
+fn how_it_ended(status: WaitStatus, running: &Running) -> String {
+    // What it wrote last may still be on its way.
+    std::thread::sleep(Duration::from_millis(20));
+    let words = String::from_utf8_lossy(&lock(&running.tail)).trim().to_string();
+    let words = if words.is_empty() { String::new() } else { format!(": {}", printable(&words)) };
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(127), _) => format!("the command was not found (exit code 127){words}"),
+        (Some(code), _) => format!("the command ended with exit code {code}{words}; try it in a shell first"),
+        (_, Some(signal)) => format!("the command was ended by signal {signal}{words}"),
+        _ => format!("the command ended{words}"),
+    }
+}
+
+/// What all that the command has started has done so far.
+struct Work {
+    /// CPU time, of what has ended too.
+    cpu_ms: u64,
+    /// Changes when anything has been done: processes come and gone, CPU time used, threads switched.
+    trace: u64,
+}
+
+impl Work {
+    fn look() -> Work {
+        let me = own_pid();
+        let mut trace = DefaultHasher::new();
+        let mut ticks = Stat::of(me).map_or(0, |s| s.childrens_ticks);
+        let mut left = MOST_THREADS;
+        for stat in descendants(me).into_iter().filter_map(Stat::of).filter(|s| !s.is_zombie()) {
+            ticks += stat.cpu_ticks + stat.childrens_ticks;
+            (stat.pid, stat.started, stat.cpu_ticks, stat.minor_faults).hash(&mut trace);
+            for tid in threads(stat.pid).into_iter().take(left) {
+                left -= 1;
+                switches(stat.pid, tid).hash(&mut trace);
+            }
+        }
+        Work { cpu_ms: ticks * 1000 / rustix::param::clock_ticks_per_second().max(1), trace: trace.finish() }
+    }
+}
+
+/// How often a thread has been switched.
+fn switches(pid: i32, tid: i32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/task/{tid}/status")).ok()?;
+    let counts = status.lines().filter(|l| l.contains("ctxt_switches:"));
+    counts.filter_map(|l| l.rsplit_once('\t')?.1.trim().parse::<u64>().ok()).reduce(|a, b| a + b)
+}
+
+/// Stops, then kills, then reaps, until nothing is left: what is stopped cannot fork away.
+fn end_everything() {
+    let give_up = now() + END.as_nanos() as u64;
+    let me = own_pid();
+    while now() < give_up {
+        let all: Vec<Pid> = descendants(me).into_iter().filter_map(Pid::from_raw).collect();
+        for signal in [Signal::STOP, Signal::KILL] {
+            for pid in &all {
+                let _ = kill_process(*pid, signal);
+            }
+        }
+        // ECHILD: nothing is left.
+        if let Err(rustix::io::Errno::CHILD) = reap_some() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn reap_some() -> rustix::io::Result<()> {
+    while wait(WaitOptions::NOHANG)?.is_some() {}
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_end_of_standard_error_is_kept() {
+        let tail = Mutex::new(Vec::new());
+        let text: Vec<u8> = (0..10_000u32).map(|i| (i % 251) as u8).collect();
+        keep_tail(&text[..], &tail);
+        assert_eq!(*lock(&tail), text[text.len() - TAIL..]);
+    }
+
+    #[test]
+    fn switches_of_this_thread_rise() {
+        let tid = rustix::thread::gettid().as_raw_nonzero().get();
+        let before = switches(own_pid(), tid).unwrap();
+        std::thread::sleep(Duration::from_millis(2));
+        assert!(switches(own_pid(), tid).unwrap() > before);
+    }
+}

@@ -1,0 +1,143 @@
+//! The loads, one file each, and the table of them.
+
+use crate::LoadError;
+use crate::beat::Beat;
+use crate::counter::Counter;
+use crate::message::Unit;
+use crate::settings::ChildConfig;
+use punctual_units::CpuId;
+
+mod command;
+mod cpu;
+mod io;
+mod loopback;
+mod memory;
+mod network;
+mod scheduler;
+mod timers;
+
+/// The table: a load that is not here does not exist.
+pub(crate) const LOADS: [Builtin; 8] =
+    [cpu::LOAD, memory::LOAD, io::LOAD, loopback::LOAD, network::LOAD, scheduler::LOAD, timers::LOAD, command::LOAD];
+
+/// Every name [`parse`](crate::parse) takes, with a line about each, for `--help`.
+pub const NAMES: [(&str, &str); LOADS.len() + 2] = names();
+
+const fn names() -> [(&'static str, &'static str); LOADS.len() + 2] {
+    let mut names = [("", ""); LOADS.len() + 2];
+    names[0] = ("idle", "nothing: the machine as it is");
+    let mut i = 0;
+    while i < LOADS.len() {
+        names[i + 1] = (LOADS[i].name, LOADS[i].about);
+        i += 1;
+    }
+    names[LOADS.len() + 1] = ("all", "all of them together, smaller (network only with --peer)");
+    names
+}
+
+/// One load.
+pub(crate) struct Builtin {
+    pub name: &'static str,
+    pub about: &'static str,
+    /// Its name in ps and traces; the kernel keeps 15 bytes.
+    pub comm: &'static str,
+    /// What it runs as.
+    pub runs_as: RunsAs,
+    /// Does it go into `all`?
+    pub in_all: bool,
+    /// Looks at the machine and says what to run, or why it cannot.
+    pub prepare: fn(&ChildConfig) -> Result<Plan, LoadError>,
+}
+
+/// Whose rights a load has where the caller is root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RunsAs {
+    /// Nobody, from the start.
+    Nobody,
+    /// Nobody; `prepare` still runs as the caller, to open what only the caller may.
+    NobodyOncePrepared,
+    /// The caller: it is the caller's own command.
+    Caller,
+}
+
+impl Builtin {
+    /// `cmd:…`: starts programs that are not ours, and must clean up after them.
+    pub fn is_command(&self) -> bool {
+        self.runs_as == RunsAs::Caller
+    }
+}
+
+/// The load of this name.
+pub(crate) fn named(name: &str) -> Option<&'static Builtin> {
+    const TABLE: &[Builtin] = &LOADS;
+    TABLE.iter().find(|load| load.name == name)
+}
+
+/// Runs until the process ends; returning is a failure.
+pub(crate) type Work = Box<dyn FnOnce(&mut Beat) -> Result<(), LoadError> + Send>;
+
+/// Runs beside the workers, without a heartbeat of its own.
+pub(crate) type Help = Box<dyn FnOnce() -> Result<(), LoadError> + Send>;
+
+/// What a load consists of.
+#[derive(Default)]
+pub(crate) struct Plan {
+    pub workers: Vec<(Option<CpuId>, Work)>,
+    pub helpers: Vec<(Option<CpuId>, Help)>,
+    /// What workers count: at most [`UNITS`](crate::board::UNITS).
+    pub units: Vec<Unit>,
+    /// What the kernel counts and must confirm.
+    pub counters: Vec<Counter>,
+    pub notes: Vec<String>,
+    /// Called before the process ends in good order.
+    pub at_end: Option<Box<dyn FnOnce() + Send>>,
+}
+
+impl Plan {
+    pub fn new(units: Vec<Unit>, counters: Vec<Counter>) -> Plan {
+        Plan { units, counters, ..Plan::default() }
+    }
+
+    pub fn worker(
+        &mut self,
+        cpu: Option<CpuId>,
+        work: impl FnOnce(&mut Beat) -> Result<(), LoadError> + Send + 'static,
+    ) {
+        self.workers.push((cpu, Box::new(work)));
+    }
+
+    pub fn helper(&mut self, cpu: Option<CpuId>, help: impl FnOnce() -> Result<(), LoadError> + Send + 'static) {
+        self.helpers.push((cpu, Box::new(help)));
+    }
+}
+
+/// Text from elsewhere, on one line and without control characters: it ends up on terminals and in reports.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// This process, for counters.
+pub(crate) fn own_pid() -> i32 {
+    rustix::process::getpid().as_raw_nonzero().get()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_file_here_is_listed() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/builtin");
+        let files = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path());
+        let files: BTreeSet<String> =
+            files.map(|p| p.file_stem().unwrap().to_str().unwrap().into()).filter(|n| n != "mod").collect();
+        let listed = LOADS.iter().map(|l| if l.is_command() { "command" } else { l.name }.to_string());
+        assert_eq!(files, listed.collect(), "a file in src/builtin is missing from the table LOADS");
+    }
+
+    #[test]
+    fn names_fit_the_kernel() {
+        assert!(LOADS.iter().all(|l| l.comm.len() <= 15));
+    }
+}

@@ -1,0 +1,127 @@
+//! `network`: TCP and UDP to a `punctual serve` on another machine, through a network card whose interrupts must rise.
+
+use super::{Builtin, Plan, RunsAs};
+use crate::LoadError;
+use crate::counter::{Counter, Source};
+use crate::nic;
+use crate::route;
+use crate::serve::DEFAULT_PORT;
+use crate::settings::ChildConfig;
+use crate::traffic::{DATAGRAMS, Pace, ROUND_TRIPS, Session, drive, units};
+use std::net::{SocketAddr, ToSocketAddrs};
+
+pub(super) const LOAD: Builtin = Builtin {
+    name: "network",
+    about: "TCP and UDP to another machine that runs `punctual serve` (--peer HOST)",
+    comm: "load-network",
+    runs_as: RunsAs::Nobody,
+    in_all: true,
+    prepare,
+};
+
+/// Connections: enough to keep a card busy, few enough for any server.
+const MOST_WORKERS: usize = 4;
+/// Bytes sent at once between the round trips.
+const BULK: usize = 64 << 10;
+
+fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
+    let peer = config.peer.as_deref().ok_or(LoadError::NoPeer)?;
+    let address = resolve(peer)?;
+    let interface = route::interface_to(address.ip())?;
+    if interface == "lo" {
+        return Err(LoadError::Refused(format!(
+            "traffic to {peer} does not pass a network card, it is this machine: use the load `loopback`, or name another \
+             machine with --peer"
+        )));
+    }
+    let workers = config.workers().min(MOST_WORKERS);
+    let mut plan = Plan::new(units(), Vec::new());
+    add_counters(&mut plan, &interface);
+    let sessions: Result<Vec<Session>, LoadError> = (0..workers).map(|_| Session::open(address, peer)).collect();
+    for (worker, session) in sessions?.into_iter().enumerate() {
+        let pace = Pace::new(config.network_cap_bytes_per_s / workers as u64);
+        plan.worker(config.cpu_of(worker), move |beat| drive(session, beat, BULK, pace));
+    }
+    Ok(plan)
+}
+
+/// Packets both ways, and the interrupts of the card, or where those cannot be told apart, the softirqs of all cards.
+fn add_counters(plan: &mut Plan, interface: &str) {
+    for file in ["tx_packets", "rx_packets"] {
+        let packets = Counter::new(format!("{interface} {file}"), Source::Interface(interface.into(), file.into()));
+        plan.counters.push(packets.clone().per_unit(ROUND_TRIPS, 0.5));
+        plan.counters.push(packets.per_unit(DATAGRAMS, 0.5));
+    }
+    let card = nic::of(interface);
+    let interrupts = Counter::new(
+        format!("/proc/interrupts {}", card.names.join(" ")),
+        Source::Interrupts(card.numbers.clone(), card.names.clone()),
+    );
+    // A busy card is polled and interrupts seldom; never is what must not be.
+    match !card.is_virtual && interrupts.read().is_ok() {
+        true => plan.counters.push(interrupts.per_second(1.0)),
+        false => {
+            let why = if card.is_virtual { "is not a network card itself" } else { "has no interrupt of its own name" };
+            plan.notes.push(format!("{interface} {why}: the network softirqs of all cards are counted instead"));
+            let softirqs = Counter::new("/proc/softirqs NET_RX", Source::Softirq("NET_RX".into()));
+            plan.counters.push(softirqs.per_unit(ROUND_TRIPS, 0.1));
+        }
+    }
+}
+
+/// `HOST`, `HOST:PORT`, `[IPv6]:PORT`, `IPv6`.
+fn resolve(peer: &str) -> Result<SocketAddr, LoadError> {
+    let bare = peer.trim_start_matches('[').trim_end_matches(']');
+    let found = match bare.parse() {
+        Ok(ip) => return Ok(SocketAddr::new(ip, DEFAULT_PORT)),
+        Err(_) if has_port(peer) => peer.to_socket_addrs(),
+        Err(_) => (peer, DEFAULT_PORT).to_socket_addrs(),
+    };
+    found.ok().and_then(|mut all| all.next()).ok_or_else(|| {
+        LoadError::Refused(format!("the name of the peer {} is not known: see `getent hosts`", peer.escape_debug()))
+    })
+}
+
+fn has_port(peer: &str) -> bool {
+    peer.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peers_as_people_write_them() {
+        let port = DEFAULT_PORT;
+        for (text, wanted) in [
+            ("192.0.2.7", format!("192.0.2.7:{port}")),
+            ("192.0.2.7:99", "192.0.2.7:99".into()),
+            ("fd00::7", format!("[fd00::7]:{port}")),
+            ("[fd00::7]", format!("[fd00::7]:{port}")),
+            ("[fd00::7]:99", "[fd00::7]:99".into()),
+        ] {
+            assert_eq!(resolve(text).unwrap().to_string(), wanted, "{text}");
+        }
+        for bad in ["", "192.0.2.7:99999", "no such host", ":"] {
+            let error = resolve(bad).unwrap_err().to_string();
+            assert!(error.contains("is not known"), "{error}");
+        }
+    }
+
+    fn prepared(peer: Option<&str>) -> Result<Plan, LoadError> {
+        let settings = crate::LoadSettings {
+            peer: peer.map(Into::into),
+            ..crate::LoadSettings::new("0".parse().unwrap(), "/tmp".into())
+        };
+        prepare(&ChildConfig::new("network", None, &settings, 1))
+    }
+
+    #[test]
+    fn this_machine_is_no_peer() {
+        for peer in ["127.0.0.1", "localhost:7375"] {
+            let error = prepared(Some(peer)).err().unwrap().to_string();
+            assert!(error.contains("does not pass a network card") && error.contains("loopback"), "{error}");
+        }
+        assert!(matches!(prepared(None), Err(LoadError::NoPeer)));
+    }
+}

@@ -1,0 +1,157 @@
+//! The load's own process.
+
+use crate::LoadError;
+use crate::beat::Beat;
+use crate::board::Board;
+use crate::builtin::{self, Builtin, Plan, RunsAs};
+use crate::message::{Hello, Message};
+use crate::settings::ChildConfig;
+use crate::setup;
+use punctual_units::CpuId;
+use std::ffi::OsString;
+use std::io::Write;
+use std::sync::mpsc;
+use std::thread;
+
+/// The first argument that makes the program a load: hand what follows to [`child_main`].
+pub const HIDDEN_ARG: &str = "__load";
+
+/// What the scheduler load starts and reaps, over and over.
+pub(crate) const EXIT_ARG: &str = "exit";
+
+/// Exit code of a load that has said why it failed.
+const FAILED: i32 = 3;
+
+/// Enough for the deepest worker in a debug build.
+const STACK: usize = 256 << 10;
+
+/// Is the load. `args` are those behind [`HIDDEN_ARG`]; returns the exit code. To be called first in `main`: it must be
+/// the only thread, because giving up root is done for one thread only.
+///
+/// Standard input must be the shared words and standard output a pipe to the parent, as
+/// [`Load::start`](crate::Load::start) makes them: it is not meant to be called by people.
+pub fn child_main(mut args: impl Iterator<Item = OsString>) -> i32 {
+    let config = match args.next() {
+        Some(word) if word == EXIT_ARG => return 0,
+        Some(json) => serde_json::from_str(&json.to_string_lossy()).map_err(|e| e.to_string()),
+        None => Err("no configuration".to_string()),
+    };
+    match config {
+        Ok(config) => {
+            die_loudly();
+            run(config).unwrap_or_else(|error| fail(&error.to_string()))
+        }
+        Err(error) => {
+            eprintln!("punctual: `{HIDDEN_ARG}` is used by punctual itself, not by people ({error})");
+            2
+        }
+    }
+}
+
+/// A panic ends the load and not only its thread.
+fn die_loudly() {
+    std::panic::set_hook(Box::new(|panic| {
+        say(&Message::Failed(format!("defect in punctual, please report it: {panic}")));
+        std::process::exit(101);
+    }));
+}
+
+/// Tells the parent; where there is none any more there is nobody to tell.
+pub(crate) fn say(message: &Message) {
+    if let Ok(line) = serde_json::to_string(message) {
+        let _ = writeln!(std::io::stdout(), "{line}");
+    }
+}
+
+fn fail(why: &str) -> i32 {
+    say(&Message::Failed(why.into()));
+    FAILED
+}
+
+fn run(config: ChildConfig) -> Result<i32, LoadError> {
+    let board = Board::from_fd(std::io::stdin(), config.slots)?;
+    let load = builtin::named(&config.load)
+        .ok_or_else(|| LoadError::Unknown { given: config.load.clone(), known: "a name of the table".into() })?;
+    let mut notes = Vec::new();
+    setup::ordinary(load.comm, &config, &mut notes)?;
+    let plan = prepare(load, &config, &mut notes)?;
+    let at_end = begin(load, plan, &board, notes)?;
+    wait_for_the_end();
+    if let Some(clean_up) = at_end {
+        clean_up();
+    }
+    Ok(0)
+}
+
+fn prepare(load: &Builtin, config: &ChildConfig, notes: &mut Vec<String>) -> Result<Plan, LoadError> {
+    let early = match load.runs_as {
+        RunsAs::NobodyOncePrepared => Some((load.prepare)(config)?),
+        RunsAs::Nobody | RunsAs::Caller => None,
+    };
+    // A command's host must end what it has started before it ends: it watches its lifeline instead.
+    if !load.is_command() {
+        // So that no filesystem is kept busy.
+        let _ = rustix::process::chdir("/");
+        setup::drop_privileges(notes);
+        setup::die_with_parent(config.parent)?;
+    }
+    match early {
+        Some(plan) => Ok(plan),
+        None => (load.prepare)(config),
+    }
+}
+
+type AtEnd = Option<Box<dyn FnOnce() + Send>>;
+
+/// Starts the threads and says hello.
+fn begin(load: &Builtin, plan: Plan, board: &Board, mut notes: Vec<String>) -> Result<AtEnd, LoadError> {
+    if plan.workers.len() > board.slots() {
+        return Err(LoadError::Refused(format!("{} workers do not fit", plan.workers.len())));
+    }
+    let workers = plan.workers.len();
+    // Those who could not be bound say so.
+    let (unbound, told) = mpsc::channel();
+    for (cpu, help) in plan.helpers {
+        spawn(load.comm, cpu, unbound.clone(), help)?;
+    }
+    for (slot, (cpu, work)) in plan.workers.into_iter().enumerate() {
+        let board = board.clone();
+        spawn(load.comm, cpu, unbound.clone(), move || work(&mut Beat::new(board, slot)))?;
+    }
+    drop(unbound);
+    notes.extend(plan.notes);
+    notes.extend(told.iter());
+    notes.dedup();
+    say(&Message::Hello(Hello { workers, units: plan.units, counters: plan.counters, notes }));
+    Ok(plan.at_end)
+}
+
+fn spawn(
+    comm: &str,
+    cpu: Option<CpuId>,
+    unbound: mpsc::Sender<String>,
+    work: impl FnOnce() -> Result<(), LoadError> + Send + 'static,
+) -> Result<(), LoadError> {
+    let body = move || {
+        if let Some(note) = setup::bind(cpu) {
+            let _ = unbound.send(note);
+        }
+        drop(unbound);
+        let why = match work() {
+            Ok(()) => "a worker ended by itself".into(),
+            Err(error) => error.to_string(),
+        };
+        std::process::exit(fail(&why));
+    };
+    let builder = thread::Builder::new().name(comm.into()).stack_size(STACK);
+    builder.spawn(body).map(drop).map_err(LoadError::on("clone", "a thread of the load"))
+}
+
+/// Sleeps until the parent closes its end of the pipe, or is gone and the kernel has closed it.
+fn wait_for_the_end() {
+    use rustix::event::{PollFd, PollFlags, poll};
+    let stdout = std::io::stdout();
+    let mut lifeline = [PollFd::new(&stdout, PollFlags::empty())];
+    // A pipe without readers reports an error, without being asked.
+    while !matches!(poll(&mut lifeline, None), Ok(n) if n > 0) {}
+}

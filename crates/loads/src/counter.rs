@@ -1,0 +1,242 @@
+//! The kernel's own counters that must rise where a load runs. The parent reads them; the load only says which.
+
+use crate::LoadError;
+use crate::proc::Stat;
+use serde::{Deserialize, Serialize};
+use std::fs;
+
+/// One counter, and how much it must rise.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Counter {
+    /// For people: where it is read.
+    pub what: String,
+    pub source: Source,
+    /// Required rise for each second of recording (1 in all at least).
+    pub per_second: f64,
+    /// Required rise for each counted thing of a unit: the kernel has to confirm what the load claims.
+    pub per_unit: Option<(usize, f64)>,
+}
+
+/// Where a counter is read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Source {
+    /// `processes`, `ctxt` of /proc/stat.
+    Stat(String),
+    /// Minor faults of /proc/PID/stat, all threads.
+    MinorFaults(i32),
+    /// User and system time of /proc/PID/stat.
+    CpuTicks(i32),
+    /// Sectors written, of one device of /proc/diskstats.
+    DiskSectors(u32, u32),
+    /// Sectors written, of all disks.
+    AllDiskSectors,
+    /// Protocol and field of /proc/net/snmp.
+    Snmp(String, String),
+    /// Interface and file of /sys/class/net/IF/statistics.
+    Interface(String, String),
+    /// Sum of the lines of /proc/interrupts with these numbers or names.
+    Interrupts(Vec<u32>, Vec<String>),
+    /// Timer interrupts and softirqs of all architectures.
+    Timers,
+    /// A line of /proc/softirqs, all CPUs.
+    Softirq(String),
+}
+
+impl Counter {
+    pub fn new(what: impl Into<String>, source: Source) -> Counter {
+        Counter { what: what.into(), source, per_second: 0.0, per_unit: None }
+    }
+
+    pub fn per_second(self, per_second: f64) -> Counter {
+        Counter { per_second, ..self }
+    }
+
+    pub fn per_unit(self, unit: usize, factor: f64) -> Counter {
+        Counter { per_unit: Some((unit, factor)), ..self }
+    }
+
+    /// By how much it must have risen.
+    pub fn needed(&self, seconds: f64, done: &[u64]) -> u64 {
+        let claimed = self.per_unit.map_or(0.0, |(unit, factor)| done.get(unit).map_or(0.0, |n| *n as f64 * factor));
+        (self.per_second * seconds).max(claimed).max(1.0) as u64
+    }
+
+    /// Reads it now.
+    pub fn read(&self) -> Result<u64, LoadError> {
+        let gone = |pid: &i32| LoadError::Refused(format!("/proc/{pid}/stat is gone: the load has ended"));
+        match &self.source {
+            Source::Stat(key) => parsed("/proc/stat", |text| first_behind(text, key)),
+            Source::MinorFaults(pid) => Stat::of(*pid).map(|s| s.minor_faults).ok_or_else(|| gone(pid)),
+            Source::CpuTicks(pid) => Stat::of(*pid).map(|s| s.cpu_ticks).ok_or_else(|| gone(pid)),
+            Source::DiskSectors(major, minor) => {
+                parsed("/proc/diskstats", |text| disk_sectors(text, Some((*major, *minor))))
+            }
+            Source::AllDiskSectors => parsed("/proc/diskstats", |text| disk_sectors(text, None)),
+            Source::Snmp(protocol, key) => parsed("/proc/net/snmp", |text| snmp(text, protocol, key)),
+            Source::Interface(name, file) => {
+                parsed(&format!("/sys/class/net/{name}/statistics/{file}"), |text| text.trim().parse().ok())
+            }
+            Source::Interrupts(numbers, names) => {
+                parsed("/proc/interrupts", |text| interrupts(text, |id, rest| device_line(id, rest, numbers, names)))
+            }
+            Source::Timers => timers(),
+            Source::Softirq(name) => parsed("/proc/softirqs", |text| interrupts(text, |id, _| id == name)),
+        }
+    }
+}
+
+fn parsed(path: &str, parse: impl FnOnce(&str) -> Option<u64>) -> Result<u64, LoadError> {
+    let text = fs::read_to_string(path).map_err(LoadError::on("read", path))?;
+    parse(&text).ok_or_else(|| LoadError::Refused(format!("{path} does not have the counter")))
+}
+
+/// Local timer interrupts (`LOC`, x86; `arch_timer` and others, Arm) and the softirqs that expire timers: which of
+/// them a timer shows up in depends on architecture, PREEMPT_RT and the kind of timer.
+fn timers() -> Result<u64, LoadError> {
+    let is_timer = |id: &str, rest: &str| id == "LOC" || rest.to_ascii_lowercase().contains("timer");
+    let hard = parsed("/proc/interrupts", |text| interrupts(text, is_timer));
+    let soft = parsed("/proc/softirqs", |text| interrupts(text, |id, _| id == "TIMER" || id == "HRTIMER"));
+    match (hard, soft) {
+        (Ok(hard), Ok(soft)) => Ok(hard + soft),
+        (Ok(one), Err(_)) | (Err(_), Ok(one)) => Ok(one),
+        (Err(e), Err(_)) => Err(e),
+    }
+}
+
+fn first_behind(text: &str, key: &str) -> Option<u64> {
+    let rest = text.lines().find_map(|l| l.strip_prefix(key)?.strip_prefix(' '))?;
+    rest.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// Field 10 of a device, or of all that are disks: no partitions (their writes are the disk's too), loop, RAM.
+fn disk_sectors(text: &str, device: Option<(u32, u32)>) -> Option<u64> {
+    let mut sum = None;
+    for line in text.lines() {
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+        let [major, minor, name, _, _, _, _, _, _, written, ..] = fields[..] else { continue };
+        let this = device.map_or_else(
+            || {
+                !["loop", "ram", "zram", "sr", "fd", "dm-", "md"].iter().any(|p| name.starts_with(p))
+                    && !partition(name)
+            },
+            |(a, b)| major.parse() == Ok(a) && minor.parse() == Ok(b),
+        );
+        if let (true, Ok(sectors)) = (this, written.parse::<u64>()) {
+            sum = Some(sum.unwrap_or(0) + sectors);
+        }
+    }
+    sum
+}
+
+fn partition(name: &str) -> bool {
+    fs::exists(format!("/sys/class/block/{name}/partition")).unwrap_or(false)
+}
+
+/// A line of names and a line of values for each protocol.
+fn snmp(text: &str, protocol: &str, key: &str) -> Option<u64> {
+    let mut lines = text.lines().filter_map(|l| l.strip_prefix(protocol)?.strip_prefix(": "));
+    let at = lines.next()?.split(' ').position(|k| k == key)?;
+    lines.next()?.split(' ').nth(at)?.parse().ok()
+}
+
+/// Sum over all CPUs and all lines that `wanted` picks by number or name, and description; `None` where it picks none.
+fn interrupts(text: &str, wanted: impl Fn(&str, &str) -> bool) -> Option<u64> {
+    let mut lines = text.lines();
+    let cpus = lines.next()?.split_ascii_whitespace().count();
+    let mut sum = None;
+    for line in lines {
+        let Some((id, rest)) = line.split_once(':') else { continue };
+        let counts: Vec<u64> = rest.split_ascii_whitespace().take(cpus).map_while(|n| n.parse().ok()).collect();
+        let words: Vec<&str> = rest.split_ascii_whitespace().skip(counts.len()).collect();
+        if wanted(id.trim(), &words.join(" ")) {
+            sum = Some(sum.unwrap_or(0) + counts.iter().sum::<u64>());
+        }
+    }
+    sum
+}
+
+/// Does a line of /proc/interrupts belong to a device: its number is listed, or it names the device or a queue of it
+/// (`eth0`, `eth0-rx-1`, `virtio3-tx`; not `eth01`)?
+fn device_line(id: &str, rest: &str, numbers: &[u32], names: &[String]) -> bool {
+    let ends = |tail: &str| !tail.starts_with(|c: char| c.is_alphanumeric());
+    let named = |word: &str| names.iter().any(|n| word.strip_prefix(n.as_str()).is_some_and(ends));
+    id.parse().is_ok_and(|n: u32| numbers.contains(&n)) || rest.split([' ', ',']).any(named)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const INTERRUPTS: &str = "           CPU0       CPU1       \n \
+        24:          1          0  IO-APIC   5-edge      ACPI:Ged\n \
+        40:          0          0 PCI-MSIX-0000:00:04.0   0-edge      virtio3-config\n \
+        41:       2129          1 PCI-MSIX-0000:00:04.0   1-edge      virtio3-rx\n \
+        42:          0       4486 PCI-MSIX-0000:00:04.0   2-edge      virtio3-tx\n \
+        43:          7          0 PCI-MSIX-0000:00:04.0   2-edge      virtio33-tx\n\
+        LOC:      34313      38609   Local timer interrupts\nERR:          5\n";
+
+    #[test]
+    fn interrupts_of_a_device() {
+        let names = ["virtio3".to_string()];
+        let sum = |numbers: &[u32]| interrupts(INTERRUPTS, |id, rest| device_line(id, rest, numbers, &names));
+        assert_eq!(sum(&[]), Some(6616));
+        assert_eq!(sum(&[24, 41]), Some(6617));
+        assert_eq!(interrupts(INTERRUPTS, |id, _| id == "LOC"), Some(72922));
+        assert_eq!(interrupts(INTERRUPTS, |id, _| id == "ERR"), Some(5));
+        assert_eq!(interrupts(INTERRUPTS, |id, _| id == "XYZ"), None);
+    }
+
+    #[test]
+    fn disks_by_number_or_all() {
+        let text = " 7 0 loop0 1 0 2 0 0 0 99 0 0 0 0\n 254 0 vda 92849 26375 6931250 28151 27199 22632 3421088 7562 0\n\
+                    8 16 sdb 1 1 1 1 1 1 50 1 0\n";
+        assert_eq!(disk_sectors(text, Some((254, 0))), Some(3_421_088));
+        assert_eq!(disk_sectors(text, Some((8, 0))), None);
+        assert_eq!(disk_sectors(text, None), Some(3_421_138));
+    }
+
+    #[test]
+    fn fields_of_snmp_and_stat() {
+        let text = "Tcp: RtoAlgorithm InSegs OutSegs\nTcp: 1 11 12\nUdp: InDatagrams OutDatagrams\nUdp: 5 6\n";
+        assert_eq!(snmp(text, "Tcp", "OutSegs"), Some(12));
+        assert_eq!(snmp(text, "Udp", "OutDatagrams"), Some(6));
+        assert_eq!(snmp(text, "Udp", "None"), None);
+        assert_eq!(first_behind("ctxt 12\nprocesses 34\n", "processes"), Some(34));
+    }
+
+    #[test]
+    fn this_machine_has_them() {
+        let me = std::process::id() as i32;
+        let sources = [
+            Source::Stat("ctxt".into()),
+            Source::MinorFaults(me),
+            Source::CpuTicks(me),
+            Source::AllDiskSectors,
+            Source::Timers,
+            Source::Softirq("NET_RX".into()),
+        ];
+        for source in sources {
+            Counter::new("x", source).read().unwrap();
+        }
+    }
+
+    #[test]
+    fn what_is_needed_follows_time_and_claims() {
+        let counter = Counter::new("x", Source::Timers).per_second(2.0).per_unit(1, 0.5);
+        assert_eq!(counter.needed(3.0, &[0, 4]), 6);
+        assert_eq!(counter.needed(3.0, &[0, 40]), 20);
+        assert_eq!(Counter::new("x", Source::Timers).needed(0.1, &[]), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_answered(text in "[0-9a-z: \\n\\PC]*") {
+            let _ = disk_sectors(&text, None);
+            let _ = snmp(&text, "Tcp", "a");
+            let _ = first_behind(&text, "a");
+            let _ = interrupts(&text, |id, rest| device_line(id, rest, &[1], &["a".into()]));
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Which disk a folder lies on, and how much may be written there.
+
+use crate::LoadError;
+use crate::counter::{Counter, Source};
+use crate::mounts::Mount;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+const MIB: u64 = 1 << 20;
+
+/// The most a scratch file takes, and the least that is worth it.
+const LARGEST: u64 = 64 * MIB;
+const SMALLEST: u64 = MIB;
+
+/// How large a scratch file may be where `free` of `total` bytes are free: 64 MiB and 5 % of what is free at most, and
+/// 64 MiB and 5 % of the filesystem stay free.
+pub(crate) fn scratch_size(folder: &Path, free: u64, total: u64) -> Result<u64, LoadError> {
+    let kept = (total / 20).max(64 * MIB);
+    let size = (free / 20).min(LARGEST).min(free.saturating_sub(kept));
+    if size >= SMALLEST {
+        return Ok(size / SMALLEST * SMALLEST);
+    }
+    Err(LoadError::Refused(format!(
+        "{} has only {} MiB free of {} MiB, and {} MiB of it are left alone: free space (`df -h`) or choose another \
+         folder with --scratch DIR",
+        folder.display(),
+        free / MIB,
+        total / MIB,
+        kept / MIB,
+    )))
+}
+
+/// What a folder lies on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Disk {
+    /// One block device.
+    Device(u32, u32),
+    /// Some block devices, nobody says which.
+    Unclear(String),
+    /// No block device of this machine: what it is instead.
+    Elsewhere(String),
+}
+
+/// The disk under a file with this st_dev. `device_of` gives the numbers of a path: those of the device where it is a
+/// device node, else those of the filesystem it is on.
+pub(crate) fn disk_of(
+    device: (u32, u32),
+    mounts: &[Mount],
+    known: impl Fn((u32, u32)) -> bool,
+    device_of: impl Fn(&str) -> Option<(u32, u32)>,
+) -> Disk {
+    if known(device) {
+        return Disk::Device(device.0, device.1);
+    }
+    let Some(mount) = mounts.iter().rfind(|m| m.device == device) else {
+        return Disk::Unclear("an unknown filesystem".into());
+    };
+    let kind = mount.kind.as_str();
+    if ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"].contains(&kind) {
+        return Disk::Elsewhere(format!("{kind}, which is memory"));
+    }
+    if kind.starts_with("nfs")
+        || kind.starts_with("fuse.")
+        || ["cifs", "smb3", "9p", "virtiofs", "ceph", "afs"].contains(&kind)
+    {
+        return Disk::Elsewhere(format!("{kind}, which is no disk of this machine"));
+    }
+    let upper = mount.options.split(',').find_map(|o| o.strip_prefix("upperdir="));
+    let below = upper.or(mount.source.starts_with("/dev/").then_some(mount.source.as_str()));
+    match below.and_then(device_of).filter(|d| known(*d)) {
+        Some((major, minor)) => Disk::Device(major, minor),
+        None => Disk::Unclear(kind.into()),
+    }
+}
+
+/// The numbers of a device node, or of the filesystem that a path is on.
+pub(crate) fn device_of(path: &str) -> Option<(u32, u32)> {
+    let meta = std::fs::metadata(path).ok()?;
+    let is_device = meta.mode() & 0o170_000 == 0o060_000;
+    Some(numbers(if is_device { meta.rdev() } else { meta.dev() }))
+}
+
+/// Major and minor number.
+pub(crate) fn numbers(device: u64) -> (u32, u32) {
+    (rustix::fs::major(device), rustix::fs::minor(device))
+}
+
+/// The name of a block device, where sysfs has it.
+fn name((major, minor): (u32, u32)) -> String {
+    let link = std::fs::read_link(format!("/sys/dev/block/{major}:{minor}")).ok();
+    let name = link.and_then(|l| Some(l.file_name()?.to_str()?.to_string()));
+    name.unwrap_or_else(|| format!("{major}:{minor}"))
+}
+
+/// Does /proc/diskstats count this device?
+pub(crate) fn is_counted((major, minor): (u32, u32)) -> bool {
+    major != 0 && Counter::new("", Source::DiskSectors(major, minor)).read().is_ok()
+}
+
+/// The counter that must rise by half of the bytes that unit `unit` counts, at least; and a note where it is vague.
+pub(crate) fn proof(disk: &Disk, folder: &Path, unit: usize) -> Result<(Counter, Option<String>), LoadError> {
+    let (counter, note) = match disk {
+        Disk::Device(major, minor) => {
+            let what = format!("/proc/diskstats {} sectors written", name((*major, *minor)));
+            (Counter::new(what, Source::DiskSectors(*major, *minor)), None)
+        }
+        Disk::Unclear(kind) => {
+            let note = format!("{} is on {kind}: the writes of all disks together are counted", folder.display());
+            (Counter::new("/proc/diskstats sectors written, all disks", Source::AllDiskSectors), Some(note))
+        }
+        Disk::Elsewhere(kind) => {
+            return Err(LoadError::Refused(format!(
+                "{} is on {kind}: writing there loads no disk; choose a folder on a disk with --scratch DIR (see \
+                 `df -hT`)",
+                folder.display()
+            )));
+        }
+    };
+    counter.read()?;
+    Ok((counter.per_unit(unit, 0.5 / 512.0), note))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_disk_is_never_filled() {
+        let size = |free, total| scratch_size(Path::new("/x"), free * MIB, total * MIB).map(|s| s / MIB);
+        assert_eq!(size(100_000, 200_000).unwrap(), 64);
+        assert_eq!(size(400, 1000).unwrap(), 20);
+        assert_eq!(size(66, 1000).unwrap(), 2);
+        assert!(size(64, 1000).unwrap_err().to_string().contains("--scratch"));
+        assert!(size(9_000, 200_000).is_err());
+    }
+
+    fn mounts(line: &str) -> Vec<Mount> {
+        crate::mounts::parse(line)
+    }
+
+    #[test]
+    fn filesystems_without_a_number_of_their_own() {
+        let known = |d| d == (8, 1);
+        let node = |path: &str| (path == "/dev/sda1" || path == "/var/upper").then_some((8, 1));
+        let on = |line: &str| disk_of((0, 40), &mounts(line), known, node);
+        assert_eq!(disk_of((8, 1), &[], known, node), Disk::Device(8, 1));
+        assert_eq!(on("1 1 0:40 / / rw - btrfs /dev/sda1 rw"), Disk::Device(8, 1));
+        assert_eq!(on("1 1 0:40 / / rw - overlay overlay rw,lowerdir=/a,upperdir=/var/upper"), Disk::Device(8, 1));
+        assert_eq!(on("1 1 0:40 / / rw - overlay overlay rw,upperdir=/hidden"), Disk::Unclear("overlay".into()));
+        assert_eq!(on("1 1 0:40 / / rw - zfs pool rw"), Disk::Unclear("zfs".into()));
+        assert!(matches!(on("1 1 0:40 / / rw - tmpfs tmpfs rw"), Disk::Elsewhere(_)));
+        assert!(matches!(on("1 1 0:40 / / rw - nfs4 host:/x rw"), Disk::Elsewhere(_)));
+        assert!(matches!(on(""), Disk::Unclear(_)));
+    }
+
+    #[test]
+    fn memory_is_no_disk() {
+        let refused = proof(&Disk::Elsewhere("tmpfs, which is memory".into()), Path::new("/x"), 0).unwrap_err();
+        assert!(refused.to_string().contains("--scratch DIR"));
+    }
+}

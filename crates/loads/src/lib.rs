@@ -1,0 +1,57 @@
+//! The loads that run while wakeup latency is measured.
+//!
+//! A load is a process of its own, so that measuring threads share neither address space nor priority with it:
+//! [`Load::start`] runs this very program again with the hidden first argument [`HIDDEN_ARG`], and the program's
+//! `main` must hand that over to [`child_main`] before it does anything else:
+//!
+//! ```no_run
+//! let mut args = std::env::args_os().skip(1);
+//! if args.next().is_some_and(|first| first == punctual_loads::HIDDEN_ARG) {
+//!     std::process::exit(punctual_loads::child_main(args));
+//! }
+//! // … only now threads, signal masks and other arguments
+//! ```
+//!
+//! Every worker of a load counts the units of real work it has done in memory shared with the parent, which reads them
+//! whenever it likes without waking anyone. A load that stood still, died, or did not make the kernel's own counters
+//! rise says so in its [`LoadReport`](punctual_model::LoadReport): `ran` is false and `why_not` tells what to do.
+//!
+//! Loads run SCHED_OTHER with nice 0, as nobody where the caller is root (`cmd:` excepted), as the first choice of the
+//! OOM killer, within bounds of memory and disk, and leave nothing: no process and no file, also when the caller is
+//! killed with SIGKILL.
+//!
+//! Architecture invariant: nothing here changes a setting of the machine, and nothing here knows what is measured.
+
+#![forbid(unsafe_code)]
+
+mod beat;
+mod board;
+mod budget;
+mod builtin;
+mod child;
+mod counter;
+mod disk;
+mod error;
+mod load;
+mod message;
+mod mounts;
+mod nic;
+mod part;
+mod proc;
+mod report;
+mod route;
+mod serve;
+mod settings;
+mod setup;
+mod spec;
+mod traffic;
+mod wire;
+
+pub use builtin::NAMES;
+pub use child::{HIDDEN_ARG, child_main};
+pub use error::LoadError;
+pub use load::{Load, LoadWatch, Progress};
+pub use report::not_run;
+pub use serve::{DEFAULT_PORT, ServeEvent, Served, Server, serve};
+pub use settings::LoadSettings;
+pub use spec::{LoadSpec, parse};

@@ -1,0 +1,211 @@
+//! A running load, as its caller has it.
+
+use crate::board::now;
+use crate::builtin::LOADS;
+use crate::part::Part;
+use crate::settings::ChildConfig;
+use crate::spec::Kind;
+use crate::{LoadError, LoadSettings, LoadSpec, report};
+use punctual_model::LoadReport;
+use std::marker::PhantomData;
+
+/// A load that runs. Dropping it stops it.
+///
+/// It stays in the thread that started it (it is not `Send`): the kernel kills a load when the *thread* that started it
+/// ends (prctl(2), PR_SET_PDEATHSIG), so that must be one that outlives it. For other threads there is [`LoadWatch`].
+pub struct Load {
+    name: String,
+    parts: Vec<Part>,
+    recording: Recording,
+    /// PR_SET_PDEATHSIG is about a thread.
+    not_send: PhantomData<*const ()>,
+}
+
+#[derive(Clone, Copy)]
+enum Recording {
+    Since(u64),
+    Ended { since: u64, until: u64 },
+}
+
+/// How a load is doing. Times are CLOCK_MONOTONIC, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Units of work done since it started, all workers.
+    pub beats: u64,
+    /// The last beat of the worker that has been silent for longest; 0 where there is no worker (idle).
+    pub stalest_mono_ns: u64,
+}
+
+/// Looks at a load from any thread, without a system call and without waking the load.
+#[derive(Clone)]
+pub struct LoadWatch {
+    boards: Vec<(crate::board::Board, usize)>,
+}
+
+impl LoadWatch {
+    /// How it is doing.
+    pub fn progress(&self) -> Progress {
+        let slots = self.boards.iter().flat_map(|(board, workers)| (0..*workers).map(|slot| board.read(slot)));
+        let mut progress = Progress { beats: 0, stalest_mono_ns: u64::MAX };
+        for slot in slots {
+            progress.beats += slot.beats;
+            progress.stalest_mono_ns = progress.stalest_mono_ns.min(slot.last);
+        }
+        if progress.stalest_mono_ns == u64::MAX { Progress::default() } else { progress }
+    }
+}
+
+impl Load {
+    /// Starts a load; returns when each of its workers has done its first unit of work. From then on it is recorded,
+    /// until told otherwise.
+    ///
+    /// # Errors
+    /// The load cannot be had here, or was not ready within `settings.ready_within`: why, and what to do. Nothing is
+    /// left of it. [`not_run`](crate::not_run) makes a report of that.
+    pub fn start(spec: &LoadSpec, settings: &LoadSettings) -> Result<Load, LoadError> {
+        if settings.cpus.is_empty() {
+            return Err(LoadError::NoCpu);
+        }
+        let mut parts = Vec::new();
+        let configs = configs(spec, settings)?;
+        for config in &configs {
+            let part = Part::spawn(config, &settings.self_exe);
+            parts.push(part.map_err(|e| not_started(config, spec, e))?);
+        }
+        let give_up = now() + settings.ready_within.0;
+        for (part, config) in parts.iter_mut().zip(&configs) {
+            part.wait_until_ready(give_up).map_err(|e| not_started(config, spec, e))?;
+        }
+        let mut load =
+            Load { name: spec.to_string(), parts, recording: Recording::Since(now()), not_send: PhantomData };
+        load.start_recording();
+        Ok(load)
+    }
+
+    /// Forgets everything so far: what the report says is from now on.
+    pub fn start_recording(&mut self) {
+        let since = now();
+        self.recording = Recording::Since(since);
+        for part in &mut self.parts {
+            part.start_recording(since);
+        }
+    }
+
+    /// What the report says is up to now.
+    pub fn stop_recording(&mut self) {
+        if let Recording::Since(since) = self.recording {
+            let until = now();
+            self.recording = Recording::Ended { since, until };
+            for part in &mut self.parts {
+                part.stop_recording();
+            }
+        }
+    }
+
+    /// How it is doing.
+    pub fn progress(&self) -> Progress {
+        self.watch().progress()
+    }
+
+    /// For looking at it from another thread.
+    pub fn watch(&self) -> LoadWatch {
+        LoadWatch { boards: self.parts.iter().map(|p| (p.board.clone(), p.hello.workers)).collect() }
+    }
+
+    /// Ends it with everything it started, and says what it did while recording.
+    pub fn stop(mut self) -> LoadReport {
+        self.stop_recording();
+        let Recording::Ended { since, until } = self.recording else { unreachable!("recording has just been stopped") };
+        // All at once, then one after the other.
+        self.parts.iter_mut().for_each(Part::ask_to_end);
+        let parts = self.parts.drain(..).map(|part| report::of_part(part.end(), since, until)).collect();
+        report::of_load(&self.name, parts)
+    }
+
+    /// The processes that are the load, for those who look after them (and for tests).
+    pub fn pids(&self) -> Vec<i32> {
+        self.parts.iter().map(Part::pid).collect()
+    }
+}
+
+fn not_started(config: &ChildConfig, spec: &LoadSpec, error: LoadError) -> LoadError {
+    match error {
+        usage if usage.is_usage() => usage,
+        other if *spec.kind() == Kind::All => {
+            LoadError::NotStarted { load: "all".into(), why: format!("{}: {other}", config.load) }
+        }
+        other => LoadError::NotStarted { load: spec.to_string(), why: other.to_string() },
+    }
+}
+
+/// What to start: one process a load, several for `all`.
+fn configs(spec: &LoadSpec, settings: &LoadSettings) -> Result<Vec<ChildConfig>, LoadError> {
+    let config = |name: &str, sharing| ChildConfig::new(name, None, settings, sharing);
+    match spec.kind() {
+        Kind::Idle => Ok(Vec::new()),
+        Kind::Builtin("network") if settings.peer.is_none() => Err(LoadError::NoPeer),
+        Kind::Builtin(name) => Ok(vec![config(name, 1)]),
+        Kind::Command(command) => Ok(vec![ChildConfig::new("cmd:COMMAND", Some(command), settings, 1)]),
+        Kind::All => {
+            let takes_part =
+                |l: &&crate::builtin::Builtin| l.in_all && (l.name != "network" || settings.peer.is_some());
+            let names: Vec<&str> = LOADS.iter().filter(takes_part).map(|l| l.name).collect();
+            Ok(names.iter().map(|name| config(name, names.len() as u32)).collect())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse;
+
+    fn settings() -> LoadSettings {
+        LoadSettings::new("0".parse().unwrap(), "/tmp".into())
+    }
+
+    #[test]
+    fn all_has_the_network_only_with_a_peer() {
+        let names = |settings: &LoadSettings| -> Vec<String> {
+            configs(&parse("all").unwrap(), settings).unwrap().into_iter().map(|c| c.load).collect()
+        };
+        assert_eq!(names(&settings()), ["cpu", "memory", "io", "loopback", "scheduler", "timers"]);
+        assert!(names(&LoadSettings { peer: Some("x".into()), ..settings() }).contains(&"network".to_string()));
+    }
+
+    #[test]
+    fn the_network_needs_a_peer() {
+        let error = Load::start(&parse("network").unwrap(), &settings()).err().unwrap();
+        assert!(error.is_usage() && error.to_string().contains("--peer HOST"));
+    }
+
+    #[test]
+    fn idle_is_no_process_and_always_runs() {
+        let load = Load::start(&parse("idle").unwrap(), &settings()).unwrap();
+        assert_eq!((load.pids(), load.progress()), (vec![], Progress::default()));
+        let report = load.stop();
+        assert!(report.ran && report.workers == 0 && report.why_not.is_none());
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_named() {
+        let settings = LoadSettings { self_exe: "/nonexistent".into(), ..settings() };
+        let error = Load::start(&parse("cpu").unwrap(), &settings).err().unwrap();
+        assert!(error.to_string().contains("/nonexistent"), "{error}");
+    }
+
+    #[test]
+    fn a_program_that_is_no_load_is_named() {
+        let settings = LoadSettings { self_exe: "/bin/false".into(), ..settings() };
+        let error = Load::start(&parse("cpu").unwrap(), &settings).err().unwrap().to_string();
+        assert!(error.contains("exit code 1"), "{error}");
+    }
+
+    #[test]
+    fn a_program_that_talks_and_is_no_load() {
+        let ready_within = punctual_units::Nanos::from_millis(200);
+        let settings = LoadSettings { self_exe: "/usr/bin/yes".into(), ready_within, ..settings() };
+        let error = Load::start(&parse("cpu").unwrap(), &settings).err().unwrap().to_string();
+        assert!(error.contains("did not answer in time"), "{error}");
+    }
+}

@@ -1,0 +1,74 @@
+//! What a load says to its parent: one JSON document a line, over the pipe that is also its lifeline.
+
+use crate::counter::Counter;
+use serde::{Deserialize, Serialize};
+
+/// One line.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Message {
+    /// It has begun.
+    Hello(Hello),
+    /// It cannot go on: why.
+    Failed(String),
+    /// Something the reader of the result should know.
+    Note(String),
+}
+
+/// What the load consists of.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Hello {
+    pub workers: usize,
+    pub units: Vec<Unit>,
+    pub counters: Vec<Counter>,
+    pub notes: Vec<String>,
+}
+
+/// What the workers count, and how it is shown.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Unit {
+    pub what: String,
+    pub unit: String,
+    /// Shown: count × scale per second.
+    pub scale: f64,
+    /// Is this what is written to a disk, in bytes?
+    pub written: bool,
+}
+
+impl Unit {
+    /// Things, per second.
+    pub fn each(what: &str) -> Unit {
+        Unit { what: what.into(), unit: "1/s".into(), scale: 1.0, written: false }
+    }
+
+    /// Bytes, shown as MiB per second.
+    pub fn bytes(what: &str) -> Unit {
+        Unit { what: what.into(), unit: "MiB/s".into(), scale: 1.0 / f64::from(1 << 20), written: false }
+    }
+}
+
+/// The messages in `text`, and the rest (what a panic prints).
+pub(crate) fn read(text: &str) -> (Vec<Message>, String) {
+    let mut messages = Vec::new();
+    let mut rest = String::new();
+    for line in text.lines() {
+        match serde_json::from_str(line) {
+            Ok(message) => messages.push(message),
+            Err(_) => rest = format!("{rest}{line}\n"),
+        }
+    }
+    (messages, rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_output_is_kept_apart() {
+        let text = format!("{}\nthread panicked\n", serde_json::to_string(&Message::Failed("x".into())).unwrap());
+        let (messages, rest) = read(&text);
+        assert!(matches!(&messages[..], [Message::Failed(why)] if why == "x"));
+        assert_eq!(rest, "thread panicked\n");
+    }
+}

@@ -1,0 +1,327 @@
+//! One process of a load, as its parent has it.
+
+use crate::board::{Board, Slot, now};
+use crate::builtin::named;
+use crate::child::HIDDEN_ARG;
+use crate::message::{self, Hello, Message};
+use crate::proc::{Stat, descendants};
+use crate::settings::ChildConfig;
+use crate::{LoadError, builtin};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+/// A load that says more than this is defective.
+const HEARD: usize = 64 << 10;
+
+/// How long a command's host may take to end what it has started.
+const GRACE: Duration = Duration::from_millis(1_500);
+/// How long a killed process may take to be gone: one that waits for a broken disk never is.
+const REAP: Duration = Duration::from_secs(2);
+
+/// A process that loads, and what is known of it. Dropping it ends it.
+pub(crate) struct Part {
+    pub board: Board,
+    pub hello: Hello,
+    name: String,
+    is_command: bool,
+    child: Child,
+    /// Closing it tells the process to end.
+    lifeline: Option<OwnedFd>,
+    heard: Vec<u8>,
+    status: Option<ExitStatus>,
+    before: Look,
+    after: Look,
+    /// Why it had failed when recording ended.
+    failed: Option<String>,
+}
+
+/// Everything it had told, and the kernel's counters, at one instant.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Look {
+    pub slots: Vec<Slot>,
+    pub counters: Vec<Result<u64, String>>,
+    /// State of each worker's thread, as in /proc/PID/stat; `?` where it is gone.
+    pub states: Vec<char>,
+}
+
+/// What remains of a process that has ended.
+pub(crate) struct Ended {
+    pub name: String,
+    pub pid: i32,
+    pub is_command: bool,
+    /// Is fair scheduling by session (sched(7), autogroup)?
+    pub autogroup: bool,
+    pub hello: Hello,
+    /// The number of the recording.
+    pub epoch: u64,
+    pub before: Look,
+    pub after: Look,
+    /// Why it ended by itself.
+    pub failed: Option<String>,
+    /// What could not be ended.
+    pub left: Option<String>,
+}
+
+impl Part {
+    pub fn spawn(config: &ChildConfig, exe: &Path) -> Result<Part, LoadError> {
+        let load = named(&config.load)
+            .ok_or_else(|| LoadError::Unknown { given: config.load.clone(), known: "a name of the table".into() })?;
+        let json = serde_json::to_string(config)
+            .map_err(|e| LoadError::Refused(format!("{} is not UTF-8: {e}", config.scratch_folder.display())))?;
+        let (board, words) = Board::create(config.slots)?;
+        let (lifeline, theirs) =
+            rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(LoadError::on("pipe2", "a load"))?;
+        rustix::io::ioctl_fionbio(&lifeline, true).map_err(LoadError::on("ioctl", "FIONBIO"))?;
+        let errors = theirs.try_clone().map_err(LoadError::on("dup", "a pipe"))?;
+        let child = Command::new(exe)
+            .arg0(format!("punctual-{}", load.comm))
+            .args([HIDDEN_ARG, &json])
+            .stdin(Stdio::from(words))
+            .stdout(Stdio::from(theirs))
+            .stderr(Stdio::from(errors))
+            // Not in a session of its own: with autogroups (sched(7)) that makes it a rival of every kernel thread, and
+            // parts of `all` were silent ten times as long (Linux 6.18).
+            .process_group(0)
+            .spawn()
+            .map_err(LoadError::on("execve", exe.display().to_string()))?;
+        Ok(Part {
+            board,
+            hello: Hello::default(),
+            name: config.load.clone(),
+            is_command: load.is_command(),
+            child,
+            lifeline: Some(lifeline),
+            heard: Vec::new(),
+            status: None,
+            before: Look::default(),
+            after: Look::default(),
+            failed: None,
+        })
+    }
+
+    pub fn pid(&self) -> i32 {
+        self.child.id() as i32
+    }
+
+    /// Waits for its hello and for the first beat of each worker.
+    pub fn wait_until_ready(&mut self, give_up: u64) -> Result<(), LoadError> {
+        loop {
+            // Looked at before the load is: where this process was starved itself, the load may be ready all the same.
+            let late = now() > give_up;
+            if self.is_ready() {
+                return Ok(());
+            }
+            if let Some(why) = self.failure() {
+                return Err(LoadError::Refused(why));
+            }
+            if late {
+                return Err(LoadError::Refused(self.not_ready()));
+            }
+            self.listen(Duration::from_millis(1));
+        }
+    }
+
+    fn is_ready(&mut self) -> bool {
+        if self.hello.workers == 0 {
+            let (messages, _) = message::read(&String::from_utf8_lossy(&self.heard));
+            let hello =
+                messages.into_iter().find_map(|m| if let Message::Hello(hello) = m { Some(hello) } else { None });
+            self.hello = hello.unwrap_or_default();
+        }
+        // A defective load must not make the parent read past the slots.
+        self.hello.workers = self.hello.workers.min(self.board.slots());
+        self.hello.workers > 0 && (0..self.hello.workers).all(|slot| self.board.read(slot).beats > 0)
+    }
+
+    fn not_ready(&self) -> String {
+        let silent = (0..self.hello.workers).filter(|slot| self.board.read(*slot).beats == 0).count();
+        match self.hello.workers {
+            0 => "it did not answer in time: the machine is too busy, or a real-time task keeps the CPUs: look with \
+                  `ps -eLo pid,cls,rtprio,psr,comm --sort=-rtprio | head`"
+                .into(),
+            workers => format!(
+                "{silent} of {workers} workers did nothing in time: the CPU, disk or network they need does not answer: \
+                 look with `top` and `dmesg | tail`"
+            ),
+        }
+    }
+
+    /// Takes in what it says, for `wait` at most.
+    fn listen(&mut self, wait: Duration) {
+        let Some(lifeline) = &self.lifeline else { return };
+        let timeout = Timespec { tv_sec: 0, tv_nsec: wait.subsec_nanos() as _ };
+        let mut fds = [PollFd::new(lifeline, PollFlags::IN)];
+        if !matches!(poll(&mut fds, Some(&timeout)), Ok(n) if n > 0) {
+            return;
+        }
+        let mut buffer = [0u8; 4096];
+        // Not for ever: something that is no load may write without end.
+        for _ in 0..HEARD / buffer.len() {
+            match rustix::io::read(lifeline, &mut buffer) {
+                Ok(n) if n > 0 && self.heard.len() < HEARD => self.heard.extend(&buffer[..n]),
+                Ok(n) if n > 0 => {}
+                // Everyone who could write is gone; the process is about to be.
+                Ok(_) => {
+                    std::thread::sleep(wait);
+                    return;
+                }
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Why it ended by itself, or is about to.
+    fn failure(&mut self) -> Option<String> {
+        let ended = self.has_ended();
+        self.listen(Duration::ZERO);
+        let (messages, rest) = message::read(&String::from_utf8_lossy(&self.heard));
+        let said = messages.into_iter().find_map(|m| if let Message::Failed(why) = m { Some(why) } else { None });
+        match (said, ended) {
+            (Some(why), _) => Some(why),
+            (None, Some(status)) => Some(format!("its process {}{}", how_ended(status), last_words(&rest))),
+            (None, None) => None,
+        }
+    }
+
+    fn has_ended(&mut self) -> Option<ExitStatus> {
+        if self.status.is_none() {
+            self.status = self.child.try_wait().ok().flatten();
+        }
+        self.status
+    }
+
+    pub fn start_recording(&mut self, since: u64) {
+        self.board.start_recording(since);
+        self.before = self.look();
+    }
+
+    pub fn stop_recording(&mut self) {
+        self.after = self.look();
+        self.failed = self.failure();
+    }
+
+    fn look(&self) -> Look {
+        let slots: Vec<Slot> = (0..self.hello.workers).map(|slot| self.board.read(slot)).collect();
+        let counters = self.hello.counters.iter().map(|c| c.read().map_err(|e| e.to_string())).collect();
+        let pid = self.pid();
+        let state = |slot: &Slot| Stat::of_thread(pid, slot.tid).map_or('?', |s| s.state);
+        Look { states: slots.iter().map(state).collect(), slots, counters }
+    }
+
+    /// Tells it to end, without waiting.
+    pub fn ask_to_end(&mut self) {
+        self.listen(Duration::ZERO);
+        if self.has_ended().is_some() {
+            return;
+        }
+        let Some(pid) = Pid::from_raw(self.pid()) else { return };
+        if self.is_command {
+            // It cleans up by itself, also when it was stopped.
+            self.lifeline = None;
+            let _ = kill_process(pid, Signal::CONT);
+        } else {
+            let _ = kill_process_group(pid, Signal::KILL);
+        }
+    }
+
+    /// Ends it and everything it started.
+    pub fn end(mut self) -> Ended {
+        let left = self.finish();
+        let (epoch, _) = self.board.recording();
+        Ended {
+            name: self.name.clone(),
+            pid: self.pid(),
+            is_command: self.is_command,
+            autogroup: std::fs::read("/proc/sys/kernel/sched_autogroup_enabled").is_ok_and(|t| t.starts_with(b"1")),
+            hello: self.with_later_notes(),
+            epoch,
+            before: std::mem::take(&mut self.before),
+            after: std::mem::take(&mut self.after),
+            failed: self.failed.take(),
+            left,
+        }
+    }
+
+    fn with_later_notes(&self) -> Hello {
+        let (messages, _) = message::read(&String::from_utf8_lossy(&self.heard));
+        let mut hello = self.hello.clone();
+        hello.notes.extend(messages.into_iter().filter_map(|m| if let Message::Note(n) = m { Some(n) } else { None }));
+        hello
+    }
+
+    /// Kills what is left and reaps. Says what would not die.
+    fn finish(&mut self) -> Option<String> {
+        self.ask_to_end();
+        let pid = Pid::from_raw(self.pid())?;
+        if self.is_command {
+            let in_order = self.reaped_within(GRACE).is_some_and(|status| status.success());
+            if !in_order {
+                self.end_commands(pid);
+            }
+        }
+        if self.has_ended().is_none() {
+            let _ = kill_process_group(pid, Signal::KILL);
+            if self.reaped_within(REAP).is_none() {
+                return Some(format!(
+                    "process {pid} does not end: it waits in the kernel; see `cat /proc/{pid}/stack`"
+                ));
+            }
+        }
+        None
+    }
+
+    /// The host of a command has not ended it: so the parent does, as far as it can see it.
+    fn end_commands(&mut self, host: Pid) {
+        if self.has_ended().is_none() {
+            for pid in descendants(self.pid()).into_iter().filter_map(Pid::from_raw) {
+                let _ = kill_process(pid, Signal::KILL);
+            }
+        }
+        let own = rustix::process::getpgrp();
+        if let Some(group) = self.board.group().filter(|g| *g != own && *g != host && !g.is_init()) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+
+    fn reaped_within(&mut self, most: Duration) -> Option<ExitStatus> {
+        let give_up = now() + most.as_nanos() as u64;
+        let mut pause = Duration::from_micros(200);
+        loop {
+            if let Some(status) = self.has_ended() {
+                return Some(status);
+            }
+            if now() > give_up {
+                return None;
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+fn how_ended(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (_, Some(9)) => "was killed (signal 9), by hand or because memory was short: see `dmesg | tail`".into(),
+        (_, Some(signal)) => format!("was ended by signal {signal}"),
+        (Some(code), None) => format!("ended with exit code {code}"),
+        (None, None) => "ended".into(),
+    }
+}
+
+fn last_words(text: &str) -> String {
+    match text.trim() {
+        "" => String::new(),
+        words => format!(": {}", builtin::printable(words)),
+    }
+}

@@ -1,0 +1,94 @@
+//! What a load does to itself before it works: an ordinary, unprivileged process that dies with its parent.
+
+use crate::LoadError;
+use crate::settings::ChildConfig;
+use punctual_units::{CpuId, CpuList, Scheduling};
+use rustix::process::{Gid, Uid};
+use std::ffi::CString;
+use std::fs;
+
+/// nobody, on every distribution (the kernel's overflow id, too).
+const NOBODY: u32 = 65534;
+
+const ORDINARY: Scheduling = Scheduling::Other { nice: 0 };
+
+/// Name, order of dying when memory is short, policy, CPUs. Notes what could not be had.
+pub(crate) fn ordinary(comm: &str, config: &ChildConfig, notes: &mut Vec<String>) -> Result<(), LoadError> {
+    if let Ok(name) = CString::new(comm) {
+        let _ = rustix::thread::set_name(&name);
+    }
+    if let Err(error) = fs::write("/proc/self/oom_score_adj", "1000") {
+        notes.push(format!("the OOM killer may not take this load first: oom_score_adj: {error}"));
+    }
+    ordinary_policy(notes)?;
+    if let Err(error) = punctual_uapi::set_affinity(0, &config.cpus) {
+        notes.push(format!("runs where the kernel puts it: {error}"));
+    }
+    Ok(())
+}
+
+/// SCHED_OTHER with nice 0, read back: a load that ran real-time would measure itself.
+fn ordinary_policy(notes: &mut Vec<String>) -> Result<(), LoadError> {
+    if punctual_uapi::scheduling(0)?.0 == ORDINARY {
+        return Ok(());
+    }
+    let refused = punctual_uapi::set_scheduling(0, ORDINARY, false).err();
+    match punctual_uapi::scheduling(0)?.0 {
+        ORDINARY => Ok(()),
+        kept @ (Scheduling::Other { .. } | Scheduling::Batch { .. }) => {
+            notes.push(format!("runs {kept} as its caller does, not with nice 0"));
+            Ok(())
+        }
+        kept => Err(LoadError::Refused(format!(
+            "it would run {kept}, not SCHED_OTHER{}: start punctual itself without chrt",
+            refused.map_or(String::new(), |e| format!(" ({e})")),
+        ))),
+    }
+}
+
+/// Binds the calling thread.
+pub(crate) fn bind(cpu: Option<CpuId>) -> Option<String> {
+    let cpu = cpu?;
+    let one: CpuList = [cpu].into_iter().collect();
+    let error = punctual_uapi::set_affinity(0, &one).err()?;
+    Some(format!("a worker meant for CPU {cpu} runs where the kernel puts it: {error}"))
+}
+
+/// From root to nobody, without groups and capabilities. Must run before a second thread exists: the kernel changes
+/// one thread only.
+pub(crate) fn drop_privileges(notes: &mut Vec<String>) {
+    if rustix::process::geteuid().is_root() {
+        let (uid, gid) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
+        let dropped = rustix::thread::set_thread_groups(&[])
+            .and_then(|()| rustix::thread::set_thread_res_gid(gid, gid, gid))
+            .and_then(|()| rustix::thread::set_thread_res_uid(uid, uid, uid));
+        if let Err(error) = dropped {
+            notes.push(format!("runs as root: changing to nobody ({NOBODY}) failed: {error}"));
+        }
+    }
+    drop_capabilities(notes);
+    // So that nothing it starts gets rights back from file capabilities or a setuid bit.
+    let _ = rustix::thread::set_no_new_privs(true);
+}
+
+/// A program with file capabilities (`setcap cap_sys_nice+ep punctual`) gets them again when it runs itself.
+fn drop_capabilities(notes: &mut Vec<String>) {
+    use rustix::thread::{CapabilitySet, CapabilitySets};
+    let _ = rustix::thread::clear_ambient_capability_set();
+    let none = CapabilitySet::empty();
+    let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+    if let Err(error) = rustix::thread::set_capabilities(None, sets) {
+        notes.push(format!("keeps its capabilities: capset: {error}"));
+    }
+}
+
+/// SIGKILL when the thread that started this process ends. After changes of credentials: they undo it.
+pub(crate) fn die_with_parent(parent: i32) -> Result<(), LoadError> {
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
+        .map_err(LoadError::on("prctl", "PR_SET_PDEATHSIG"))?;
+    // It may have died before that.
+    match rustix::process::getppid().map(|p| p.as_raw_nonzero().get()) == Some(parent) {
+        true => Ok(()),
+        false => Err(LoadError::Refused("the program that started it has ended".into())),
+    }
+}

@@ -1,0 +1,248 @@
+//! The near end of network traffic: round trips, bulk and datagrams to a [`Server`](crate::Server).
+
+use crate::LoadError;
+use crate::beat::Beat;
+use crate::board::now;
+use crate::message::Unit;
+use crate::wire::{self, CHUNK, ECHO, HEADER, SINK, TOKEN, Token};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::time::Duration;
+
+/// A peer that does not answer for this long is not there.
+const ANSWER: Duration = Duration::from_secs(3);
+/// A datagram that is not back by then is lost.
+const DATAGRAM: Duration = Duration::from_millis(100);
+
+/// Units that [`drive`] counts.
+pub(crate) const ROUND_TRIPS: usize = 0;
+pub(crate) const DATAGRAMS: usize = 1;
+
+/// What [`drive`] counts.
+pub(crate) fn units() -> Vec<Unit> {
+    vec![
+        Unit::each("TCP round trips"),
+        Unit::each("UDP round trips"),
+        Unit::bytes("sent and received"),
+        Unit::each("UDP lost"),
+    ]
+}
+
+/// An open connection and a socket for datagrams.
+pub(crate) struct Session {
+    tcp: TcpStream,
+    udp: UdpSocket,
+    token: Token,
+    peer: String,
+    sequence: u64,
+    buffer: Vec<u8>,
+}
+
+impl Session {
+    /// Connects and says hello; `peer` is how people call it.
+    pub fn open(address: SocketAddr, peer: &str) -> Result<Session, LoadError> {
+        let unreachable = |e: std::io::Error| {
+            LoadError::Refused(format!(
+                "{peer} does not answer ({address}: {e}): run `punctual serve` there, and let TCP and UDP port {} through \
+                 its firewall",
+                address.port()
+            ))
+        };
+        let failed = |call| LoadError::on(call, peer);
+        let mut tcp = TcpStream::connect_timeout(&address, ANSWER).map_err(unreachable)?;
+        tcp.set_nodelay(true).map_err(failed("setsockopt"))?;
+        tcp.set_read_timeout(Some(ANSWER)).map_err(failed("setsockopt"))?;
+        tcp.set_write_timeout(Some(ANSWER)).map_err(failed("setsockopt"))?;
+        // Whoever hangs up on our hello may have answered before: the answer says more than the error.
+        let greeted = tcp.write_all(wire::HELLO.as_bytes());
+        let answer = greeted.and_then(|()| wire::read_line(&mut tcp)).map_err(unreachable)?;
+        let token = wire::parse_answer(&answer, peer)?;
+        let local = tcp.local_addr().map_err(failed("getsockname"))?;
+        let udp = UdpSocket::bind(SocketAddr::new(local.ip(), 0)).map_err(failed("bind"))?;
+        udp.connect(address).map_err(failed("connect"))?;
+        udp.set_read_timeout(Some(DATAGRAM)).map_err(failed("setsockopt"))?;
+        Ok(Session { tcp, udp, token, peer: peer.into(), sequence: 0, buffer: vec![0; CHUNK] })
+    }
+
+    /// Sends bytes and waits until they are back. Only short ones: both ends write before they read.
+    pub fn echo(&mut self, bytes: &[u8]) -> Result<(), LoadError> {
+        if bytes.len() > CHUNK / 4 {
+            return Err(LoadError::Refused("too long for an echo".into()));
+        }
+        let mut frame = wire::header(ECHO, bytes.len()).to_vec();
+        frame.extend(bytes);
+        let back = &mut self.buffer[..frame.len()];
+        let done = self.tcp.write_all(&frame).and_then(|()| self.tcp.read_exact(back));
+        match done {
+            Ok(()) if *back == *frame => Ok(()),
+            Ok(()) => Err(LoadError::Refused(format!("{} sends back other bytes than it was sent", self.peer))),
+            Err(e) => Err(self.lost(e)),
+        }
+    }
+
+    /// Sends `length` bytes and waits for the word that they have arrived.
+    pub fn sink(&mut self, length: usize) -> Result<(), LoadError> {
+        let head = wire::header(SINK, length);
+        let mut back = [0; HEADER];
+        let mut send = || {
+            self.tcp.write_all(&head)?;
+            let mut left = length;
+            while left > 0 {
+                let part = left.min(CHUNK);
+                self.tcp.write_all(&self.buffer[..part])?;
+                left -= part;
+            }
+            self.tcp.read_exact(&mut back)
+        };
+        send().map_err(|e| self.lost(e))
+    }
+
+    /// Sends a datagram; is it back in time?
+    pub fn datagram(&mut self, length: usize) -> Result<bool, LoadError> {
+        let length = length.clamp(TOKEN + 8, CHUNK);
+        self.sequence += 1;
+        let sequence = self.sequence.to_be_bytes();
+        self.buffer[..TOKEN].copy_from_slice(&self.token);
+        self.buffer[TOKEN..TOKEN + 8].copy_from_slice(&sequence);
+        if let Err(error) = self.udp.send(&self.buffer[..length]) {
+            return lost_datagram(error).map_err(|e| LoadError::system("send", &self.peer, e));
+        }
+        let mut back = [0u8; 2048];
+        loop {
+            match self.udp.recv(&mut back) {
+                Ok(n) if n > TOKEN + 8 - 1 && back[TOKEN..TOKEN + 8] == sequence => return Ok(true),
+                // A late one.
+                Ok(_) => {}
+                Err(error) => return lost_datagram(error).map_err(|e| LoadError::system("recv", &self.peer, e)),
+            }
+        }
+    }
+
+    fn lost(&self, error: std::io::Error) -> LoadError {
+        LoadError::Refused(format!(
+            "{} has stopped answering ({error}): see whether `punctual serve` still runs there, and the cable",
+            self.peer
+        ))
+    }
+}
+
+/// Lost on the way, not on this machine?
+fn lost_datagram(error: std::io::Error) -> Result<bool, std::io::Error> {
+    use std::io::ErrorKind::{
+        ConnectionRefused, HostUnreachable, Interrupted, NetworkUnreachable, TimedOut, WouldBlock,
+    };
+    match error.kind() {
+        WouldBlock | TimedOut | ConnectionRefused | HostUnreachable | NetworkUnreachable | Interrupted => Ok(false),
+        _ if error.raw_os_error() == Some(rustix::io::Errno::NOBUFS.raw_os_error()) => Ok(false),
+        _ => Err(error),
+    }
+}
+
+/// Not more than so many bytes a second, no faster after a pause.
+pub(crate) struct Pace {
+    bytes_per_s: f64,
+    /// When what was sent so far is paid for.
+    until: u64,
+}
+
+impl Pace {
+    pub fn new(bytes_per_s: u64) -> Pace {
+        Pace { bytes_per_s: bytes_per_s.max(1) as f64, until: now() }
+    }
+
+    /// How long to wait after sending so many bytes at `now`.
+    fn pause(&mut self, bytes: u64, now: u64) -> Duration {
+        self.until = self.until.max(now) + (bytes as f64 / self.bytes_per_s * 1e9) as u64;
+        Duration::from_nanos(self.until - now)
+    }
+}
+
+const BYTES: usize = 2;
+const LOST: usize = 3;
+
+/// Bytes of a round trip, and of a datagram: small, and one that fills a frame of Ethernet over any tunnel.
+const SMALL: usize = 64;
+const DATAGRAM_SIZES: [usize; 2] = [64, 1200];
+
+/// Round trips, then bulk, then datagrams, for ever. A beat each.
+pub(crate) fn drive(mut session: Session, beat: &mut Beat, bulk: usize, mut pace: Pace) -> Result<(), LoadError> {
+    let mut done = |unit: usize, bytes: usize, beats: bool| {
+        beat.count(unit, u64::from(unit != BYTES));
+        beat.count(BYTES, bytes as u64);
+        if beats {
+            beat.beat_and_rest();
+        }
+        let pause = pace.pause(bytes as u64, now());
+        // A sleep costs 50 µs of its own.
+        if pause > Duration::from_micros(200) {
+            std::thread::sleep(pause);
+        }
+    };
+    // Where a firewall lets no datagrams through, they are tried seldom.
+    let (mut round, mut wait) = (0u64, 1u64);
+    loop {
+        for _ in 0..16 {
+            session.echo(&[0x55; SMALL])?;
+            done(ROUND_TRIPS, 2 * SMALL, true);
+        }
+        session.sink(bulk)?;
+        done(BYTES, bulk, true);
+        if round.is_multiple_of(wait) {
+            let mut arrived = true;
+            for size in (0..8).map(|i| DATAGRAM_SIZES[i % 2]) {
+                arrived = arrived && session.datagram(size)?;
+                done(if arrived { DATAGRAMS } else { LOST }, if arrived { 2 * size } else { size }, arrived);
+                if !arrived {
+                    break;
+                }
+            }
+            wait = if arrived { 1 } else { (wait * 2).min(64) };
+        }
+        round += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn the_pace_holds_and_does_not_catch_up() {
+        let mut pace = Pace::new(1_000_000);
+        let t = pace.until;
+        assert_eq!(pace.pause(1000, t), Duration::from_millis(1));
+        assert_eq!(pace.pause(1000, t), Duration::from_millis(2));
+        assert_eq!(pace.pause(1000, t + 1_000_000_000), Duration::from_millis(1));
+    }
+
+    #[test]
+    fn a_port_nobody_listens_on() {
+        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let error = Session::open(address, "thing:1").err().unwrap().to_string();
+        assert!(error.contains("thing:1 does not answer") && error.contains("punctual serve"), "{error}");
+    }
+
+    #[test]
+    fn a_server_of_something_else() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.write_all(b"220 mail ready\r\n").unwrap();
+            let _ = stream.read(&mut [0; 100]);
+        });
+        let error = Session::open(address, "mail:25").err().unwrap().to_string();
+        assert!(error.contains("not `punctual serve`"), "{error}");
+        server.join().unwrap();
+    }
+
+    #[test]
+    fn one_that_accepts_and_says_nothing() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let began = now();
+        let error = Session::open(listener.local_addr().unwrap(), "mute:1").err().unwrap().to_string();
+        assert!(error.contains("mute:1 does not answer"), "{error}");
+        assert!(now() - began < 4_000_000_000);
+    }
+}

@@ -1,0 +1,155 @@
+//! What the two ends of network traffic say to each other.
+//!
+//! Over TCP, the client sends the line `PUNCTUAL-LOAD/1 hello`, the server answers `PUNCTUAL-LOAD/1 ok TOKEN` or
+//! `PUNCTUAL-LOAD/1 busy`. Then the client sends frames, each a header of eight bytes (operation, three zeros, length as
+//! 32 bits big-endian) and so many bytes: [`ECHO`] frames come back as they are, of [`SINK`] frames only the header does.
+//!
+//! Over UDP (same port number), datagrams that begin with the token of an open session come back to its address as they
+//! are; all others are dropped, so that the server answers no stranger and amplifies nothing.
+
+use crate::LoadError;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+
+pub(crate) const HELLO: &str = "PUNCTUAL-LOAD/1 hello\n";
+pub(crate) const BUSY: &str = "PUNCTUAL-LOAD/1 busy\n";
+const OK: &str = "PUNCTUAL-LOAD/1 ok ";
+const PROTOCOL: &str = "PUNCTUAL-LOAD/";
+
+/// Longest line of the handshake.
+const LINE: usize = 128;
+
+/// The length of a token, in bytes.
+pub(crate) const TOKEN: usize = 16;
+pub(crate) type Token = [u8; TOKEN];
+
+/// A frame that comes back.
+pub(crate) const ECHO: u8 = b'E';
+/// A frame of which the header comes back.
+pub(crate) const SINK: u8 = b'S';
+/// The longest frame.
+pub(crate) const LONGEST: usize = 1 << 20;
+/// What is read and written at once.
+pub(crate) const CHUNK: usize = 64 << 10;
+
+pub(crate) const HEADER: usize = 8;
+
+pub(crate) fn header(operation: u8, length: usize) -> [u8; HEADER] {
+    let [a, b, c, d] = (length as u32).to_be_bytes();
+    [operation, 0, 0, 0, a, b, c, d]
+}
+
+/// Operation and length; `None` for what is no header.
+pub(crate) fn parse_header(header: [u8; HEADER]) -> Option<(u8, usize)> {
+    let [operation, 0, 0, 0, a, b, c, d] = header else { return None };
+    let length = u32::from_be_bytes([a, b, c, d]) as usize;
+    ((operation == ECHO || operation == SINK) && length <= LONGEST).then_some((operation, length))
+}
+
+/// A token no one guesses.
+pub(crate) fn new_token() -> io::Result<Token> {
+    let mut token = Token::default();
+    rustix::rand::getrandom(&mut token[..], rustix::rand::GetRandomFlags::empty())?;
+    Ok(token)
+}
+
+pub(crate) fn ok_line(token: &Token) -> String {
+    let hex: String = token.iter().map(|b| format!("{b:02x}")).collect();
+    format!("{OK}{hex}\n")
+}
+
+/// The token of an answer, or why there is none.
+pub(crate) fn parse_answer(line: &str, peer: &str) -> Result<Token, LoadError> {
+    let refuse = |why: String| Err(LoadError::Refused(why));
+    if line == BUSY {
+        return refuse(format!("{peer} serves as many peers as it can: wait, or use another one"));
+    }
+    let Some(hex) = line.strip_prefix(OK).and_then(|rest| rest.strip_suffix('\n')) else {
+        return match line.starts_with(PROTOCOL) {
+            true => refuse(format!("{peer} runs another version of punctual: use the same on both machines")),
+            false => refuse(format!("{peer} answers, but is not `punctual serve`: start that there, or name its port")),
+        };
+    };
+    let bytes = hex.as_bytes().chunks(2).map(|two| u8::from_str_radix(std::str::from_utf8(two).ok()?, 16).ok());
+    let bytes: Option<Vec<u8>> = bytes.collect();
+    match bytes.and_then(|b| b.try_into().ok()) {
+        Some(token) => Ok(token),
+        None => refuse(format!("{peer} answers with a defective token: use the same punctual on both machines")),
+    }
+}
+
+/// A line of the handshake, its newline included; what is too long is cut.
+pub(crate) fn read_line(stream: &mut impl Read) -> io::Result<String> {
+    let mut line = Vec::new();
+    let mut byte = [0];
+    while line.len() < LINE && line.last() != Some(&b'\n') {
+        if stream.read(&mut byte)? == 0 {
+            break;
+        }
+        line.push(byte[0]);
+    }
+    Ok(String::from_utf8_lossy(&line).into_owned())
+}
+
+/// Serves one client until it hangs up or is silent for too long (the stream's own time-outs).
+pub(crate) fn serve_frames(stream: &mut TcpStream, mut told: impl FnMut(u64)) -> io::Result<()> {
+    let mut buffer = vec![0u8; CHUNK];
+    loop {
+        let mut head = [0; HEADER];
+        stream.read_exact(&mut head)?;
+        let (operation, length) = parse_header(head).ok_or(io::ErrorKind::InvalidData)?;
+        if operation == ECHO {
+            stream.write_all(&head)?;
+        }
+        let mut left = length;
+        while left > 0 {
+            let part = &mut buffer[..left.min(CHUNK)];
+            stream.read_exact(part)?;
+            if operation == ECHO {
+                stream.write_all(part)?;
+            }
+            left -= part.len();
+        }
+        if operation == SINK {
+            stream.write_all(&head)?;
+        }
+        told((HEADER + length) as u64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn answers_are_told_apart() {
+        let token = new_token().unwrap();
+        assert_eq!(parse_answer(&ok_line(&token), "h:1").unwrap(), token);
+        for (line, word) in [
+            (BUSY, "as many"),
+            ("PUNCTUAL-LOAD/2 ok 00\n", "another version"),
+            ("SSH-2.0-OpenSSH\n", "not `punctual serve`"),
+            ("", "not `punctual serve`"),
+            ("PUNCTUAL-LOAD/1 ok 0011\n", "defective"),
+        ] {
+            let text = parse_answer(line, "h:1").unwrap_err().to_string();
+            assert!(text.contains(word) && text.contains("h:1"), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_answer_is_answered(text in "\\PC*", header: [u8; HEADER]) {
+            let _ = parse_answer(&text, "h:1");
+            let _ = parse_answer(&format!("{OK}{text}\n"), "h:1");
+            let _ = parse_header(header);
+        }
+
+        #[test]
+        fn headers_survive(length in 0usize..=LONGEST) {
+            prop_assert_eq!(parse_header(header(SINK, length)), Some((SINK, length)));
+            prop_assert_eq!(parse_header(header(ECHO, LONGEST + 1 + length)), None);
+        }
+    }
+}
