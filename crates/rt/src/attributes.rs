@@ -91,10 +91,13 @@ pub fn refusal_advice(wanted: Scheduling, errno: Option<i32>) -> Option<&'static
             "SCHED_DEADLINE needs CAP_SYS_NICE and an affinity that spans its whole root domain: run as root on all \
              CPUs, or give the CPUs an exclusive cpuset",
         ),
+        rustix::io::Errno::PERM if rustix::process::geteuid().is_root() => Some(
+            "root may, unless CAP_SYS_NICE was taken from it (a container: --cap-add SYS_NICE) or CONFIG_RT_GROUP_SCHED \
+             gives this cgroup no RT runtime (write 950000 to its cpu.rt_runtime_us, or move the shell to the root cgroup)",
+        ),
         rustix::io::Errno::PERM => Some(
             "run as root, or grant CAP_SYS_NICE (setcap cap_sys_nice,cap_ipc_lock+ep), or raise rtprio in \
-             /etc/security/limits.d; as root this means CONFIG_RT_GROUP_SCHED and a cgroup without RT runtime: \
-             write 950000 to its cpu.rt_runtime_us, or move the shell to the root cgroup",
+             /etc/security/limits.d and log in again",
         ),
         rustix::io::Errno::BUSY => Some("the deadline bandwidth is exhausted: another SCHED_DEADLINE task holds it"),
         _ => None,

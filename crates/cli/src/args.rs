@@ -1,0 +1,166 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use punctual_model::{Alignment, Claim};
+use punctual_units::{CpuList, Nanos, Policy, Priority};
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+/// Will it be on time, and if not, what is in the way?
+#[derive(Parser, Debug)]
+#[command(name = "punctual", version, about, max_term_width = 100)]
+#[command(after_help = "Exit codes: 0 pass, 1 a claim fails, 2 wrong usage, 3 inconclusive, 4 the environment \
+                        refused, 128+n ended by signal n.")]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Audit the machine, measure it idle and under each load, judge the claims, write a report
+    Prove(MeasureArgs),
+    /// Measure wakeup latency under named loads into a run directory
+    Measure(MeasureArgs),
+    /// Show a run directory again, as HTML, text, JSON or CSV
+    Report(ReportArgs),
+    /// Answer the network load of another machine
+    Serve(ServeArgs),
+}
+
+/// How the threads' releases lie to each other.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum AlignmentArg {
+    /// All at the same instant
+    Aligned,
+    /// Evenly spread over one period
+    Staggered,
+}
+
+impl From<AlignmentArg> for Alignment {
+    fn from(a: AlignmentArg) -> Alignment {
+        match a {
+            AlignmentArg::Aligned => Alignment::Aligned,
+            AlignmentArg::Staggered => Alignment::Staggered,
+        }
+    }
+}
+
+/// Options of `prove` and `measure`.
+#[derive(Args, Debug)]
+pub struct MeasureArgs {
+    /// Total measuring time, shared equally by the loads: 500ms, 30s, 15m, 24h [default: 60s]
+    #[arg(short = 'D', long, value_name = "TIME")]
+    pub duration: Option<Nanos>,
+    /// Time run but not recorded at the start of each phase [default: 200ms for prove, none for measure]
+    #[arg(long, value_name = "TIME")]
+    pub warmup: Option<Nanos>,
+    /// Loads, one phase each: idle, cpu, memory, io, loopback, network, scheduler, timers, all, or cmd:'ANY COMMAND'
+    /// (one --load for each command) [default: all of them but network for prove, idle for measure]
+    #[arg(short = 'l', long = "load", value_name = "LOADS")]
+    pub loads: Vec<String>,
+    /// What must hold: 'max < 100us', 'p99.99 < 50us', 'P(>100us) < 1e-6 @95%', 'missed = 0', hard, firm or soft; may be
+    /// repeated [default for prove: missed = 0]
+    #[arg(short = 'c', long = "claim", value_name = "CLAIM")]
+    pub claims: Vec<Claim>,
+    /// Claim 'max < TIME' and 'missed = 0'
+    #[arg(long, value_name = "TIME")]
+    pub deadline: Option<Nanos>,
+    /// CPUs to measure, as the kernel writes them: 0-3,8 [default: all allowed]
+    #[arg(short = 'a', long, visible_alias = "affinity", value_name = "CPUS")]
+    pub cpus: Option<CpuList>,
+    /// Period of the measuring threads
+    #[arg(short = 'i', long, visible_alias = "interval", value_name = "TIME", default_value = "1ms")]
+    pub period: Nanos,
+    /// Priority of the measuring threads, 1 to 99 [default: 90 where permitted]
+    #[arg(short = 'p', long, visible_alias = "prio", value_name = "N")]
+    pub priority: Option<Priority>,
+    /// Policy of the measuring threads: fifo, rr, other, batch, idle, deadline [default: fifo where permitted]
+    #[arg(long, value_name = "POLICY")]
+    pub policy: Option<Policy>,
+    /// How the releases of several CPUs lie to each other
+    #[arg(long, value_enum, default_value_t = AlignmentArg::Staggered)]
+    pub phase: AlignmentArg,
+    /// Hold /dev/cpu_dma_latency at this many µs (0: no C-states), as the application will
+    #[arg(long, value_name = "US", value_parser = clap::value_parser!(i32).range(0..))]
+    pub cpu_dma_latency: Option<i32>,
+    /// Worst wakeups kept for each phase and CPU, 1 to 128
+    #[arg(long, value_name = "K", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=128))]
+    pub worst: u16,
+    /// Do not sample the machine's context: no thread but the measuring ones, and a killed run keeps finished phases only
+    #[arg(long)]
+    pub no_context: bool,
+    /// The machine that answers the network load (running `punctual serve`)
+    #[arg(long, value_name = "HOST[:PORT]")]
+    pub peer: Option<String>,
+    /// Folder on a real disk where the io load may write [default: the run directory]
+    #[arg(long, value_name = "DIR")]
+    pub scratch: Option<PathBuf>,
+    /// Most MiB the io load may write in the whole run: SD cards wear
+    #[arg(long, value_name = "MIB", default_value_t = 1024)]
+    pub write_cap: u64,
+    /// Leave it to the kernel when checkpoints reach the disk: a power cut may cost more than 10 s of samples
+    #[arg(long)]
+    pub no_sync: bool,
+    /// The run directory to make [default: ./punctual-runs/<time>-<host>]
+    #[arg(short, long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// Options of every command.
+#[derive(Args, Debug, Clone, Copy)]
+pub struct OutputArgs {
+    /// One JSON document on standard output, nothing else
+    #[arg(long)]
+    pub json: bool,
+    /// Nothing on standard output: the exit code tells
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// What `report` writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// One self-contained page
+    Html,
+    /// For a terminal
+    Text,
+    /// One document with every figure
+    Json,
+    /// The histograms, one line a bin
+    Csv,
+}
+
+/// Options of `report`.
+#[derive(Args, Debug)]
+pub struct ReportArgs {
+    /// The run directory
+    pub run: PathBuf,
+    /// What to write
+    #[arg(short, long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// Judge these claims instead of the run's own
+    #[arg(short = 'c', long = "claim", value_name = "CLAIM")]
+    pub claims: Vec<Claim>,
+    /// Write to this new file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Same as --format json
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `serve`.
+#[derive(Args, Debug)]
+pub struct ServeArgs {
+    /// Address to answer on
+    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0")]
+    pub bind: IpAddr,
+    /// Port, TCP and UDP
+    #[arg(long, default_value_t = punctual_loads::DEFAULT_PORT)]
+    pub port: u16,
+}

@@ -1,0 +1,35 @@
+//! The JSON document every command prints with `--json`: `{schema, schema_version, tool, exit_code, result}`.
+
+use serde_json::Value;
+
+/// Wraps a result. `schema` and `schema_version` come first; the keys' order is part of the contract.
+pub fn document(command: &str, exit_code: u8, result: &Value) -> String {
+    let text = |s: &str| Value::from(s).to_string();
+    let result = punctual_report::json_text(result);
+    let result = result.trim_end();
+    format!(
+        "{{\"schema\":{},\"schema_version\":\"1.0\",\"tool\":{{\"name\":\"punctual\",\"version\":{}}},\
+         \"exit_code\":{exit_code},\"result\":{result}}}",
+        text(&format!("punctual.{command}/1")),
+        text(env!("CARGO_PKG_VERSION")),
+    )
+}
+
+/// The result of a command that failed before it had one.
+pub fn error(message: &str) -> Value {
+    serde_json::json!({ "error": message })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_head_comes_first_and_it_parses() {
+        let text = document("prove", 3, &error("a \"quoted\"\nline"));
+        assert!(text.starts_with(r#"{"schema":"punctual.prove/1","schema_version":"1.0","#));
+        let value: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(value["result"]["error"], "a \"quoted\"\nline");
+        assert_eq!(value["exit_code"], 3);
+    }
+}

@@ -1,0 +1,47 @@
+//! Exit codes: 0 pass, 1 fail, 2 usage, 3 inconclusive, 4 environment, 128+n signal n.
+
+use punctual_model::Outcome;
+use punctual_proof::{Done, ProofError};
+use punctual_report::words;
+use std::process::ExitCode;
+
+/// Wrong usage or unreadable input.
+pub const USAGE: u8 = 2;
+/// The environment refused.
+pub const ENVIRONMENT: u8 = 4;
+
+/// The code of a measured run: a signal first, then what could not be written, then the verdict.
+pub fn of_done(done: &Done) -> u8 {
+    match (&done.signal, &done.storage_error) {
+        (Some(signal), _) => 128 + signal.number() as u8,
+        (None, Some(_)) => ENVIRONMENT,
+        (None, None) if words::is_mere_measurement(&done.verdict) => 0,
+        (None, None) => of_outcome(done.verdict.outcome),
+    }
+}
+
+/// The code of a verdict.
+pub fn of_outcome(outcome: Outcome) -> u8 {
+    match outcome {
+        Outcome::Pass => 0,
+        Outcome::Fail => 1,
+        Outcome::Inconclusive => 3,
+    }
+}
+
+/// The code of a run that could not be made.
+pub fn of_error(error: &ProofError) -> u8 {
+    if error.is_usage() { USAGE } else { ENVIRONMENT }
+}
+
+/// From a child's code.
+pub fn from_number(code: i32) -> ExitCode {
+    ExitCode::from(u8::try_from(code).unwrap_or(ENVIRONMENT))
+}
+
+/// clap's own messages: help and version are no errors.
+pub fn of_clap(error: &clap::Error) -> ExitCode {
+    // Where even that cannot be printed, the code still tells.
+    let _ = error.print();
+    if error.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS }
+}

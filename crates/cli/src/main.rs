@@ -1,0 +1,32 @@
+//! `punctual`: arguments and exit codes, nothing else.
+
+#![forbid(unsafe_code)]
+
+mod args;
+mod document;
+mod exit;
+mod prove;
+mod report;
+mod serve;
+mod terminal;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let started = punctual_rt::monotonic();
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_some_and(|first| first == punctual_loads::HIDDEN_ARG) {
+        return exit::from_number(punctual_loads::child_main(words));
+    }
+    let arguments = match args::Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(e) => return exit::of_clap(&e),
+    };
+    match arguments.command {
+        args::Command::Prove(options) => prove::prove(&options, started),
+        args::Command::Measure(options) => prove::measure(&options, started),
+        args::Command::Report(options) => report::report(&options),
+        args::Command::Serve(options) => serve::serve(&options),
+    }
+}

@@ -1,0 +1,176 @@
+//! `prove` and `measure`.
+
+use crate::args::MeasureArgs;
+use crate::document;
+use crate::exit;
+use crate::terminal;
+use punctual_model::{Claim, Phase, Worst};
+use punctual_proof::{self as proof, Done, Observer, Options, ProofError, Quiet};
+use punctual_report as report;
+use punctual_units::Nanos;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const PROVE_LOADS: [&str; 8] = ["idle", "cpu", "memory", "io", "loopback", "scheduler", "timers", "all"];
+
+/// `punctual prove`.
+pub fn prove(args: &MeasureArgs, started: Nanos) -> ExitCode {
+    let mut options = options(args, started);
+    if args.warmup.is_none() {
+        options.warmup = Nanos::from_millis(200);
+    }
+    if options.loads.is_empty() {
+        options.loads = PROVE_LOADS.map(String::from).to_vec();
+        if options.peer.is_some() {
+            options.loads.insert(5, "network".into());
+        }
+    }
+    if options.claims.is_empty() {
+        options.claims.push(Claim::none_missed());
+    }
+    run("prove", args, &options, proof::prove)
+}
+
+/// `punctual measure`.
+pub fn measure(args: &MeasureArgs, started: Nanos) -> ExitCode {
+    let mut options = options(args, started);
+    if options.loads.is_empty() {
+        options.loads = vec!["idle".into()];
+    }
+    run("measure", args, &options, proof::measure)
+}
+
+type Job = fn(&Options, &mut dyn Observer) -> Result<Done, ProofError>;
+
+fn run(command: &str, args: &MeasureArgs, options: &Options, job: Job) -> ExitCode {
+    if let Err(e) = punctual_uapi::block(&proof::signals()) {
+        return failed(command, args, &ProofError::from(e));
+    }
+    let watched = terminal::has_watcher() && !args.output.quiet;
+    let done = if watched { job(options, &mut Progress) } else { job(options, &mut Quiet) };
+    let done = match done {
+        Ok(done) => done,
+        Err(e) => return failed(command, args, &e),
+    };
+    let code = exit::of_done(&done);
+    if let Some(what) = &done.storage_error {
+        eprintln!("punctual: not everything could be written while measuring: {what}");
+    }
+    if args.output.json {
+        let mut result = report::json(&done.recording, &done.verdict);
+        if let Some(map) = result.as_object_mut() {
+            map.insert("run_directory".into(), done.root.display().to_string().into());
+            map.insert("report".into(), done.report.as_ref().map(|p| p.display().to_string()).into());
+        }
+        terminal::print(&(document::document(command, code, &result) + "\n"));
+    } else if !args.output.quiet {
+        terminal::print(&summary(&done));
+    }
+    ExitCode::from(code)
+}
+
+fn summary(done: &Done) -> String {
+    let style = report::TextStyle { color: terminal::colour(), width: terminal::width() };
+    let mut text = report::text(&done.recording, &done.verdict, style);
+    text.push_str(&format!("\nRun directory: {}\n", done.root.display()));
+    if let Some(path) = &done.report {
+        text.push_str(&format!("Report:        {}\n", path.display()));
+    }
+    text
+}
+
+fn failed(command: &str, args: &MeasureArgs, error: &ProofError) -> ExitCode {
+    eprintln!("punctual: {error}");
+    let code = exit::of_error(error);
+    if args.output.json {
+        let result = document::error(&error.to_string());
+        terminal::print(&(document::document(command, code, &result) + "\n"));
+    }
+    ExitCode::from(code)
+}
+
+fn options(args: &MeasureArgs, started: Nanos) -> Options {
+    let mut claims = args.claims.clone();
+    if let Some(deadline) = args.deadline {
+        claims.extend([Claim::max(deadline), Claim::none_missed()]);
+    }
+    Options {
+        out: args.out.clone().unwrap_or_else(default_out),
+        command: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
+        policy: args.policy,
+        priority: args.priority,
+        period: args.period,
+        cpus: args.cpus.clone(),
+        alignment: args.phase.into(),
+        duration: args.duration.unwrap_or(Nanos::from_secs(60)),
+        warmup: args.warmup.unwrap_or(Nanos::ZERO),
+        loads: args.loads.iter().flat_map(|l| split_loads(l)).collect(),
+        context: !args.no_context,
+        cpu_dma_latency_us: args.cpu_dma_latency,
+        worst_kept: args.worst.into(),
+        deadline: args.deadline,
+        claims,
+        peer: args.peer.clone(),
+        scratch: args.scratch.clone(),
+        write_cap: args.write_cap.saturating_mul(1 << 20),
+        sync: !args.no_sync,
+        started_mono: started,
+    }
+}
+
+/// `idle,cpu` are two loads; a command may hold commas.
+fn split_loads(text: &str) -> Vec<String> {
+    let text = text.trim();
+    if text.starts_with("cmd:") {
+        return vec![text.to_owned()];
+    }
+    match text.find(",cmd:") {
+        Some(at) => split_loads(&text[..at]).into_iter().chain([text[at + 1..].to_owned()]).collect(),
+        None => text.split(',').map(|l| l.trim().to_owned()).filter(|l| !l.is_empty()).collect(),
+    }
+}
+
+/// `./punctual-runs/20261121T110905Z-hostname`, with a number behind it where that is taken.
+fn default_out() -> PathBuf {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let time: String = report::utc(now.as_nanos() as u64).chars().filter(|c| !matches!(c, '-' | ':')).collect();
+    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let host: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
+    let base = PathBuf::from("punctual-runs").join(format!("{time}-{host}"));
+    let taken = |path: &PathBuf| path.symlink_metadata().is_ok();
+    let numbered = (2..).map(|n| PathBuf::from(format!("{}-{n}", base.display())));
+    std::iter::once(base.clone()).chain(numbered).find(|path| !taken(path)).unwrap_or(base)
+}
+
+/// One line a phase on standard error.
+struct Progress;
+
+impl Observer for Progress {
+    fn phase_starts(&mut self, number: usize, of: usize, load: &str, lasts: Nanos) {
+        eprint!("[{number}/{of}] {load} for {lasts} … ");
+    }
+
+    fn phase_ended(&mut self, phase: &Phase, worst: Option<&Worst>) {
+        let skipped: u64 = phase.cpus.iter().map(|c| c.skipped).sum();
+        match worst {
+            Some(w) => eprintln!("worst {} on CPU {}, missed {skipped}", Nanos(w.latency_ns), w.cpu),
+            None => eprintln!("no wakeup"),
+        }
+        for problem in &phase.problems {
+            eprintln!("      {}", problem.text);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commas_part_loads_but_not_commands() {
+        assert_eq!(split_loads("idle, cpu"), ["idle", "cpu"]);
+        assert_eq!(split_loads("cmd:a,b"), ["cmd:a,b"]);
+        assert_eq!(split_loads("idle,cmd:make -j4, x"), ["idle", "cmd:make -j4, x"]);
+        assert!(split_loads(" , ").is_empty());
+    }
+}

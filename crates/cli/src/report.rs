@@ -1,0 +1,58 @@
+//! `report`: a run directory shown again.
+
+use crate::args::{Format, ReportArgs};
+use crate::document;
+use crate::exit;
+use crate::terminal;
+use punctual_model::Claim;
+use punctual_report as report;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// `punctual report`: exits 0 if it wrote, whatever the verdict.
+pub fn report(args: &ReportArgs) -> ExitCode {
+    let mut recording = match punctual_rundir::read(&args.run) {
+        Ok(recording) => recording,
+        Err(e) => {
+            eprintln!("punctual: {e}");
+            return ExitCode::from(exit::USAGE);
+        }
+    };
+    for damage in &recording.damage {
+        eprintln!("punctual: {}: {damage}", args.run.display());
+    }
+    punctual_explain::suspect(&mut recording);
+    let claims = match (&args.claims[..], &recording.run.settings.claims[..]) {
+        ([], []) => vec![Claim::none_missed()],
+        ([], own) => own.to_vec(),
+        (given, _) => given.to_vec(),
+    };
+    let verdict = punctual_judge::judge(&recording, &claims);
+    let format = if args.json { Format::Json } else { args.format };
+    let text = match format {
+        Format::Html => report::html(&recording, &verdict),
+        Format::Csv => report::csv(&recording),
+        Format::Json => document::document("report", 0, &report::json(&recording, &verdict)) + "\n",
+        Format::Text => {
+            let to_file = args.out.is_some();
+            let width = if to_file { 80 } else { terminal::width() };
+            report::text(&recording, &verdict, report::TextStyle { color: !to_file && terminal::colour(), width })
+        }
+    };
+    match &args.out {
+        None => match terminal::print(&text) {
+            true => ExitCode::SUCCESS,
+            false => ExitCode::from(exit::ENVIRONMENT),
+        },
+        Some(path) => {
+            let file = std::fs::File::options().write(true).create_new(true).open(path);
+            match file.and_then(|mut f| f.write_all(text.as_bytes())) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(e) => {
+                    eprintln!("punctual: cannot write {}: {e}; name a new file with --out", path.display());
+                    ExitCode::from(exit::ENVIRONMENT)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! `serve`: the other end of the network load.
+
+use crate::args::ServeArgs;
+use crate::exit;
+use punctual_loads::{ServeEvent, Server};
+use punctual_uapi::{self as uapi, Sig, SignalSet, Waited};
+use std::net::SocketAddr;
+use std::process::ExitCode;
+
+/// `punctual serve`: answers until a signal ends it; that is its ordinary end.
+pub fn serve(args: &ServeArgs) -> ExitCode {
+    let address = SocketAddr::new(args.bind, args.port);
+    match answer(address) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("punctual: {why}");
+            ExitCode::from(exit::ENVIRONMENT)
+        }
+    }
+}
+
+fn answer(address: SocketAddr) -> Result<(), String> {
+    let signals = SignalSet::new(&[Sig::Hup, Sig::Int, Sig::Quit, Sig::Term]);
+    uapi::block(&signals).map_err(|e| e.to_string())?;
+    let server = Server::bind(address).map_err(|e| e.to_string())?;
+    let (stop, keep) = std::io::pipe().map_err(|e| format!("cannot make a pipe: {e}"))?;
+    let served = std::thread::scope(|scope| {
+        let running = scope.spawn(|| server.run(&stop, &tell));
+        while let Waited::TimedOut = uapi::wait(&signals, None) {}
+        // Closing its other end is what tells the server to stop.
+        drop(keep);
+        running.join()
+    });
+    match served {
+        Ok(Ok(served)) => {
+            eprintln!("served {} clients, {} datagrams", served.clients, served.datagrams);
+            Ok(())
+        }
+        Ok(Err(e)) => Err(e.to_string()),
+        Err(_) => Err("the server's thread died".into()),
+    }
+}
+
+fn tell(event: ServeEvent) {
+    match event {
+        ServeEvent::Listening(address) => eprintln!("answering on {address} (TCP and UDP); Ctrl-C ends it"),
+        ServeEvent::Began(client) => eprintln!("{client} began"),
+        ServeEvent::Ended(client, bytes) => eprintln!("{client} ended after {bytes} bytes"),
+        ServeEvent::Refused(client, why) => eprintln!("{client} was refused: {}", why.escape_debug()),
+    }
+}

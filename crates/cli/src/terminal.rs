@@ -1,0 +1,27 @@
+//! Standard output and error: width, colour, and writing that minds a closed pipe.
+
+use std::io::{IsTerminal, Write};
+
+/// Columns of the terminal on standard output; 80 where it is none.
+pub fn width() -> usize {
+    match rustix::termios::tcgetwinsize(std::io::stdout()) {
+        Ok(size) if size.ws_col >= 40 => size.ws_col.into(),
+        _ => 80,
+    }
+}
+
+/// May standard output be coloured? (<https://no-color.org>)
+pub fn colour() -> bool {
+    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+}
+
+/// Is anybody watching standard error?
+pub fn has_watcher() -> bool {
+    std::io::stderr().is_terminal()
+}
+
+/// Writes to standard output; `false` where nobody reads it.
+pub fn print(text: &str) -> bool {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_ok()
+}

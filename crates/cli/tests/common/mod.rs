@@ -1,0 +1,40 @@
+//! Running the binary. Not every test uses all of it.
+
+#![allow(dead_code)]
+
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// The binary under test.
+pub fn punctual() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_punctual"))
+}
+
+/// Runs it and returns exit code, standard output and standard error.
+pub fn run(args: &[&str]) -> (i32, String, String) {
+    answer(punctual().args(args).output().unwrap())
+}
+
+/// Exit code and both outputs.
+pub fn answer(output: Output) -> (i32, String, String) {
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
+}
+
+/// `report --json` of a run.
+pub fn shown(run: &Path) -> Value {
+    let (code, out, err) = answer(punctual().arg("report").arg(run).arg("--json").output().unwrap());
+    assert_eq!(code, 0, "{err}");
+    serde_json::from_str(&out).unwrap()
+}
+
+/// May this process use real-time scheduling?
+pub fn may_be_real_time() -> bool {
+    let attributes = punctual_rt::Attributes {
+        scheduling: punctual_units::Scheduling::Fifo { priority: punctual_units::Priority::try_from(99).unwrap() },
+        cpu: None,
+        lock_stack: false,
+    };
+    std::thread::spawn(move || attributes.apply().is_ok()).join().unwrap()
+}

@@ -1,0 +1,56 @@
+//! Why nothing was proved.
+
+use punctual_loads::LoadError;
+use punctual_measure::{CpuError, EngineError};
+use punctual_rundir as rundir;
+
+/// Nothing was measured, or what was measured could not be kept.
+#[derive(Debug, thiserror::Error)]
+pub enum ProofError {
+    /// The options make no sense on this machine.
+    #[error("{0}")]
+    Usage(String),
+    /// The machine does not let us: privilege, disk, a missing device.
+    #[error("{0}")]
+    Environment(String),
+}
+
+impl ProofError {
+    /// Is it the user's input (exit code 2) rather than the environment (4)?
+    pub fn is_usage(&self) -> bool {
+        matches!(self, ProofError::Usage(_))
+    }
+}
+
+impl From<CpuError> for ProofError {
+    fn from(e: CpuError) -> Self {
+        match e {
+            CpuError::Forbidden { .. } => ProofError::Environment(e.to_string()),
+            _ => ProofError::Usage(e.to_string()),
+        }
+    }
+}
+
+impl From<EngineError> for ProofError {
+    fn from(e: EngineError) -> Self {
+        ProofError::Environment(e.to_string())
+    }
+}
+
+impl From<rundir::Error> for ProofError {
+    fn from(e: rundir::Error) -> Self {
+        if e.is_environment() { ProofError::Environment(e.to_string()) } else { ProofError::Usage(e.to_string()) }
+    }
+}
+
+impl From<LoadError> for ProofError {
+    fn from(e: LoadError) -> Self {
+        if e.is_usage() { ProofError::Usage(e.to_string()) } else { ProofError::Environment(e.to_string()) }
+    }
+}
+
+impl From<punctual_uapi::Error> for ProofError {
+    fn from(e: punctual_uapi::Error) -> Self {
+        ProofError::Environment(e.to_string())
+    }
+}

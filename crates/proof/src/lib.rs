@@ -1,0 +1,18 @@
+//! `prove` and `measure`: the rooms wired together. Audit the machine, measure it idle and under each load into a run
+//! directory, read that back, say what the counters know of the worst wakeups, judge the claims, write the report.
+//!
+//! Architecture invariant: prints nothing and knows no terminal; progress leaves through [`Observer`].
+
+#![forbid(unsafe_code)]
+
+mod error;
+mod measuring;
+mod options;
+mod phase;
+mod recorder;
+mod scheduling;
+mod setup;
+
+pub use error::ProofError;
+pub use measuring::{Done, measure, prove, signals};
+pub use options::{Observer, Options, Quiet};

@@ -1,0 +1,262 @@
+//! A whole run: set up, phase after phase, finish, read back, judge.
+
+use crate::error::ProofError;
+use crate::options::{Observer, Options};
+use crate::phase::{Measured, Surroundings, own_memory};
+use crate::recorder::ToDisk;
+use crate::scheduling;
+use crate::setup;
+use punctual_loads::{LoadSettings, LoadSpec};
+use punctual_measure::{self as measure, Plan, Topology};
+use punctual_model::{EndedBy, MachineFacts, OwnCost, Recording, Verdict};
+use punctual_rundir::{self as rundir, Writer};
+use punctual_uapi::{self as uapi, Sig, SignalSet};
+use punctual_units::CpuList;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A run that was measured and kept.
+pub struct Done {
+    /// The run directory.
+    pub root: PathBuf,
+    /// What it holds, read back.
+    pub recording: Recording,
+    /// What the claims came to.
+    pub verdict: Verdict,
+    /// The signal that ended it early.
+    pub signal: Option<Sig>,
+    /// What could not be written.
+    pub storage_error: Option<String>,
+    /// `report.html`, where one was made.
+    pub report: Option<PathBuf>,
+}
+
+/// The signals that end a run, and that of an ended child. Must be blocked (once, in the main thread, before any other
+/// thread is started) for a run to end well by them.
+pub fn signals() -> SignalSet {
+    SignalSet::new(&[Sig::Hup, Sig::Int, Sig::Quit, Sig::Term, Sig::Chld])
+}
+
+/// Measures wakeup latency under each load and judges the claims, if any.
+///
+/// # Errors
+/// [`ProofError`] where nothing was measured.
+pub fn measure(options: &Options, observer: &mut dyn Observer) -> Result<Done, ProofError> {
+    Measurement::prepare(options, false)?.run(observer)
+}
+
+/// The main job: audit, measure, say what the counters know, judge, report.
+///
+/// # Errors
+/// [`ProofError`] where nothing was measured.
+pub fn prove(options: &Options, observer: &mut dyn Observer) -> Result<Done, ProofError> {
+    Measurement::prepare(options, true)?.run(observer)
+}
+
+/// Everything set up, nothing measured yet.
+struct Measurement<'a> {
+    options: &'a Options,
+    proving: bool,
+    specs: Vec<(String, LoadSpec)>,
+    plan: Plan,
+    load_settings: LoadSettings,
+    housekeeping: CpuList,
+    recorder: Arc<Mutex<ToDisk>>,
+    dma_latency: Option<File>,
+    cost: OwnCost,
+    /// What goes to disk, kept in case the disk fails.
+    kept: Recording,
+}
+
+impl<'a> Measurement<'a> {
+    fn prepare(options: &'a Options, proving: bool) -> Result<Measurement<'a>, ProofError> {
+        uapi::install_wakeup()?;
+        let specs = setup::parse_loads(options)?;
+        let topology = Topology::read()?;
+        let cpus = topology.choose(options.cpus.as_ref())?;
+        let plan = setup::plan(options, &cpus, specs.len())?;
+        let choice = scheduling::choose(options)?;
+        let housekeeping = topology.housekeeping(&cpus);
+        if !housekeeping.is_empty() {
+            uapi::set_affinity(0, &housekeeping)?;
+        }
+        let plan = Plan { scheduling: choice.scheduling, ..plan };
+        let mut run = setup::new_run(options, &plan, choice.explicit);
+        run.problems.extend(choice.problem);
+        let dma_latency = setup::hold_dma_latency(options, &mut run)?;
+        if proving {
+            run.machine = setup::facts();
+        }
+        let mut writer = Writer::create(&options.out, run.clone(), options.sync)?;
+        let findings = if proving { setup::findings(choice.wanted, &plan.cpus) } else { Vec::new() };
+        if proving {
+            writer.findings(&findings)?;
+            writer.machine("before", &run.machine)?;
+        }
+        let load_settings = setup::load_settings(options, &topology, &specs);
+        let kept = Recording {
+            run,
+            distributions: BTreeMap::new(),
+            worst: Vec::new(),
+            events: Vec::new(),
+            findings,
+            damage: Vec::new(),
+        };
+        let recorder = Arc::new(Mutex::new(ToDisk(writer)));
+        let cost = OwnCost { context_cpus: setup::where_context_runs(options, &housekeeping), ..OwnCost::default() };
+        Ok(Measurement {
+            options,
+            proving,
+            specs,
+            plan,
+            load_settings,
+            housekeeping,
+            recorder,
+            dma_latency,
+            cost,
+            kept,
+        })
+    }
+
+    fn run(mut self, observer: &mut dyn Observer) -> Result<Done, ProofError> {
+        let signals = signals();
+        let mut signal = None;
+        let mut storage_error = None;
+        let specs = std::mem::take(&mut self.specs);
+        for (number, (name, spec)) in specs.iter().enumerate() {
+            observer.phase_starts(number + 1, specs.len(), name, self.plan.duration + self.plan.warmup);
+            let measured = self.phase(number, name, spec, &signals)?;
+            signal = measured.ended_by;
+            storage_error = storage_error.or(self.keep(measured, observer));
+            if signal.is_some() {
+                break;
+            }
+        }
+        drop(self.dma_latency.take());
+        self.finish(signal, specs.len(), storage_error)
+    }
+
+    fn phase(
+        &mut self,
+        number: usize,
+        name: &str,
+        spec: &LoadSpec,
+        signals: &SignalSet,
+    ) -> Result<Measured, ProofError> {
+        let plan = Plan { phase: setup::phase_id(number, name), ..self.plan.clone() };
+        let surroundings = Surroundings {
+            recorder: &self.recorder,
+            signals,
+            housekeeping: &self.housekeeping,
+            context: self.options.context,
+            settings: &self.load_settings,
+        };
+        if self.options.context && self.proving {
+            let events = measure::between_phases(&plan.cpus);
+            events.iter().for_each(|event| surroundings.recorder().0.event(event));
+        }
+        surroundings.measure(plan, spec, name)
+    }
+
+    /// Books a measured phase, on disk and in memory; returns what could not be written.
+    fn keep(&mut self, measured: Measured, observer: &mut dyn Observer) -> Option<String> {
+        let Measured { phase, outcome, context_wakeups, context_cpu_ns, locked_bytes, .. } = measured;
+        self.cost.locked_bytes = self.cost.locked_bytes.max(locked_bytes);
+        self.cost.context_wakeups += context_wakeups;
+        self.cost.context_cpu_ns = add(self.cost.context_cpu_ns, context_cpu_ns);
+        self.cost.measuring_cpu_ns = add(self.cost.measuring_cpu_ns, Some(outcome.cpu_ns));
+        if self.cost.start_to_first_sample_ns.is_none() {
+            let first = outcome.start.saturating_sub(self.plan.warmup);
+            self.cost.start_to_first_sample_ns = Some(first.saturating_sub(self.options.started_mono).0);
+        }
+        for note in outcome.notes {
+            if !self.kept.run.notes.contains(&note) {
+                self.kept.run.notes.push(note);
+            }
+        }
+        observer.phase_ended(&phase, outcome.worst.iter().max_by_key(|w| w.latency_ns));
+        let mut recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
+        let written = recorder.0.phase_done(phase.clone(), &outcome.distributions, outcome.worst.clone());
+        let failure = recorder.0.failure().map(str::to_owned).or(written.err().map(|e| e.to_string()));
+        drop(recorder);
+        for (cpu, distribution) in outcome.distributions {
+            self.kept.distributions.insert((phase.id.clone(), cpu), distribution);
+        }
+        self.kept.worst.extend(outcome.worst);
+        self.kept.run.phases.push(phase);
+        failure
+    }
+
+    fn finish(mut self, signal: Option<Sig>, planned: usize, storage: Option<String>) -> Result<Done, ProofError> {
+        let facts = setup::facts();
+        self.cost.rss_bytes = own_memory("VmHWM:");
+        let run = &mut self.kept.run;
+        if !self.proving {
+            run.machine = facts.clone();
+        }
+        run.complete = signal.is_none() && run.phases.len() == planned;
+        run.ended = Some(measure::clocks());
+        run.ended_by = Some(match signal {
+            Some(s) => EndedBy::Signal { number: s.number(), name: s.name().into() },
+            None => EndedBy::Duration,
+        });
+        run.cost = Some(self.cost.clone());
+        let closed = self.close(&facts);
+        let root = self.options.out.clone();
+        let recording = match rundir::read(&root) {
+            Ok(recording) if closed.is_ok() => recording,
+            // What could not be kept on disk is still told.
+            _ => self.kept,
+        };
+        let storage = storage.or(closed.err().map(|e| e.to_string()));
+        Ok(conclude(root, recording, self.options, self.proving, signal, storage))
+    }
+
+    /// Writes the end of the run.
+    fn close(&mut self, after: &MachineFacts) -> Result<(), rundir::Error> {
+        let mut recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
+        let writer = &mut recorder.0;
+        *writer.run_mut() = self.kept.run.clone();
+        if self.options.context && self.proving {
+            measure::between_phases(&self.plan.cpus).iter().for_each(|event| writer.event(event));
+        }
+        if self.proving {
+            writer.machine("after", after)?;
+        }
+        writer.finish()
+    }
+}
+
+/// Says what the counters know of the worst wakeups, judges, and writes the report.
+fn conclude(
+    root: PathBuf,
+    mut recording: Recording,
+    options: &Options,
+    proving: bool,
+    signal: Option<Sig>,
+    mut storage: Option<String>,
+) -> Done {
+    punctual_explain::suspect(&mut recording);
+    let verdict = punctual_judge::judge(&recording, &options.claims);
+    let written = rundir::replace_worst(&root, &recording.worst).and_then(|()| match proving {
+        true => {
+            let html = punctual_report::html(&recording, &verdict);
+            rundir::attach(&root, "report.html", html.as_bytes()).map(Some)
+        }
+        false => Ok(None),
+    });
+    let report = written.unwrap_or_else(|e| {
+        storage.get_or_insert(e.to_string());
+        None
+    });
+    Done { root, recording, verdict, signal, storage_error: storage, report }
+}
+
+fn add(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a + b),
+        (a, b) => a.or(b),
+    }
+}

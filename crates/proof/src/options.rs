@@ -1,0 +1,63 @@
+//! What the caller may choose.
+
+use punctual_model::{Alignment, Claim, Phase, Worst};
+use punctual_units::{CpuList, Nanos, Policy, Priority};
+use std::path::PathBuf;
+
+/// Everything about a run that can be chosen; `None` is the default of cli.md.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where the run directory is made.
+    pub out: PathBuf,
+    /// For the record.
+    pub command: Vec<String>,
+    /// Policy of the measuring threads; naming it makes a refusal an error.
+    pub policy: Option<Policy>,
+    /// Their priority; naming it makes a refusal an error.
+    pub priority: Option<Priority>,
+    /// Their period.
+    pub period: Nanos,
+    /// The measured CPUs; `None`: all allowed ones.
+    pub cpus: Option<CpuList>,
+    /// How the releases of several CPUs lie to each other.
+    pub alignment: Alignment,
+    /// Total measuring time, shared equally by the loads.
+    pub duration: Nanos,
+    /// Time before recording, in each phase.
+    pub warmup: Nanos,
+    /// One phase each.
+    pub loads: Vec<String>,
+    /// Sample the machine's context?
+    pub context: bool,
+    /// Hold /dev/cpu_dma_latency at this many µs while measuring.
+    pub cpu_dma_latency_us: Option<i32>,
+    /// Worst wakeups kept a phase and CPU.
+    pub worst_kept: usize,
+    /// The deadline, where one was given.
+    pub deadline: Option<Nanos>,
+    /// What is claimed.
+    pub claims: Vec<Claim>,
+    /// The machine that answers the network load.
+    pub peer: Option<String>,
+    /// Where the io load writes; `None`: the folder of the run.
+    pub scratch: Option<PathBuf>,
+    /// Bytes the io load may write in all.
+    pub write_cap: u64,
+    /// Make checkpoints survive a power cut?
+    pub sync: bool,
+    /// CLOCK_MONOTONIC when the program started.
+    pub started_mono: Nanos,
+}
+
+/// Told how it goes, between the phases only: nothing is reported while a CPU is measured.
+pub trait Observer {
+    /// A phase is about to start.
+    fn phase_starts(&mut self, _number: usize, _of: usize, _load: &str, _lasts: Nanos) {}
+    /// A phase has ended.
+    fn phase_ended(&mut self, _phase: &Phase, _worst: Option<&Worst>) {}
+}
+
+/// Observes nothing.
+pub struct Quiet;
+
+impl Observer for Quiet {}

@@ -1,0 +1,210 @@
+//! One phase: load, measuring threads, context, and waiting for the end or a signal.
+
+use crate::error::ProofError;
+use crate::recorder::ToDisk;
+use punctual_loads::{Load, LoadSettings, LoadSpec};
+use punctual_measure::{self as measure, Context, ContextPlan, Outcome, Plan, Running};
+use punctual_model::{CpuResult, Event, Phase, Problem, ProblemKind};
+use punctual_rt::monotonic;
+use punctual_uapi::{Sig, SignalSet, Waited, wait};
+use punctual_units::{CpuList, Nanos, Scheduling};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What a phase needs besides its plan.
+pub(crate) struct Surroundings<'a> {
+    pub recorder: &'a Arc<Mutex<ToDisk>>,
+    pub signals: &'a SignalSet,
+    pub housekeeping: &'a CpuList,
+    pub context: bool,
+    pub settings: &'a LoadSettings,
+}
+
+/// A measured phase.
+pub(crate) struct Measured {
+    pub phase: Phase,
+    pub outcome: Outcome,
+    pub context_wakeups: u64,
+    pub context_cpu_ns: Option<u64>,
+    pub locked_bytes: Option<u64>,
+    pub ended_by: Option<Sig>,
+}
+
+/// A thread that was asked to end may take this long; then its results are taken as they stand.
+const PATIENCE: Nanos = Nanos::from_millis(700);
+
+impl Surroundings<'_> {
+    pub fn recorder(&self) -> MutexGuard<'_, ToDisk> {
+        self.recorder.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Measures one phase under `spec`.
+    ///
+    /// # Errors
+    /// The measuring threads are refused what they need; a load that does not start is a problem of the phase.
+    pub fn measure(&self, plan: Plan, spec: &LoadSpec, name: &str) -> Result<Measured, ProofError> {
+        let mut problems = Vec::new();
+        let mut load = self.start_load(spec, name, &mut problems);
+        let before = measure::clocks();
+        let running = measure::start(plan.clone())?;
+        let locked_bytes = own_memory("VmLck:");
+        let mut phase = announced(&plan, name, &running);
+        {
+            let mut recorder = self.recorder();
+            recorder.0.event(&Event::PhaseStart { mono_ns: running.start.0, phase: plan.phase.clone() });
+            recorder.0.phase_started(&phase)?;
+        }
+        let context = self.start_context(&plan, &running, name, load.as_ref(), &mut problems);
+        if let Some(load) = &mut load {
+            load.start_recording();
+        }
+        let ended_by = self.wait_for_end(&running);
+        if let Some(load) = &mut load {
+            load.stop_recording();
+        }
+        // While the measuring threads are still there to be looked at.
+        let cost = context.map(Context::finish);
+        let outcome = running.collect();
+        let load_report = load.map(Load::stop);
+        phase.end_mono_ns = Some(outcome.end.0);
+        phase.cpus = outcome.cpus.clone();
+        phase.problems = problems;
+        phase.problems.extend(outcome.problems.iter().cloned());
+        phase.problems.extend(cost.iter().flat_map(|c| c.problems.clone()));
+        phase.problems.extend(asleep(&before));
+        if let Some(report) = load_report.as_ref().filter(|r| !r.ran) {
+            let text = report.why_not.clone().unwrap_or_else(|| "it gives no reason".into());
+            phase.problems.push(Problem { kind: ProblemKind::LoadDidNotRun, text });
+        }
+        phase.load_report = load_report;
+        self.recorder().0.event(&Event::PhaseEnd { mono_ns: outcome.end.0, phase: plan.phase });
+        Ok(Measured {
+            phase,
+            outcome,
+            context_wakeups: cost.as_ref().map_or(0, |c| c.wakeups),
+            context_cpu_ns: cost.map(|c| c.cpu_ns),
+            locked_bytes,
+            ended_by,
+        })
+    }
+
+    /// Idle is no load; one that does not start is a problem of the phase.
+    fn start_load(&self, spec: &LoadSpec, name: &str, problems: &mut Vec<Problem>) -> Option<Load> {
+        if name == "idle" {
+            return None;
+        }
+        Load::start(spec, self.settings)
+            .inspect_err(|e| {
+                problems.push(Problem { kind: ProblemKind::LoadDidNotRun, text: e.to_string() });
+            })
+            .ok()
+    }
+
+    fn start_context(
+        &self,
+        plan: &Plan,
+        running: &Running,
+        name: &str,
+        load: Option<&Load>,
+        problems: &mut Vec<Problem>,
+    ) -> Option<Context> {
+        if !self.context {
+            return None;
+        }
+        let beats = load.map(|load| {
+            let watch = load.watch();
+            (name.to_owned(), Box::new(move || watch.progress().beats) as measure::Beats)
+        });
+        let context = ContextPlan {
+            phase: plan.phase.clone(),
+            cells: running.cells(),
+            tids: running.tids(),
+            housekeeping: self.housekeeping.clone(),
+            load: beats,
+        };
+        match Context::start(context, self.recorder.clone()) {
+            Ok(context) => Some(context),
+            Err(e) => {
+                let text = format!("the machine's context was not sampled: {e}");
+                problems.push(Problem { kind: ProblemKind::NotAsAsked, text });
+                None
+            }
+        }
+    }
+
+    /// Sleeps until the phase is over; a signal ends it early. Nothing is woken in between.
+    fn wait_for_end(&self, running: &Running) -> Option<Sig> {
+        let mut signal = None;
+        while signal.is_none() && monotonic() < running.end {
+            match wait(self.signals, Some(running.end.saturating_sub(monotonic()))) {
+                // A load that dies tells so in its report.
+                Waited::Signal(Sig::Chld) | Waited::TimedOut => {}
+                Waited::Signal(other) => signal = Some(other),
+            }
+        }
+        let give_up = monotonic() + PATIENCE;
+        while !running.finished() && monotonic() < give_up {
+            if signal.is_some() {
+                running.stop();
+            }
+            match wait(self.signals, Some(Nanos::from_micros(500))) {
+                Waited::Signal(Sig::Chld) | Waited::TimedOut => {}
+                Waited::Signal(other) => signal = Some(other),
+            }
+        }
+        if !running.finished() {
+            running.stop();
+        }
+        signal
+    }
+}
+
+/// The phase as it stands when it begins.
+fn announced(plan: &Plan, load: &str, running: &Running) -> Phase {
+    let thread = |(cpu, tid)| CpuResult {
+        cpu,
+        tid,
+        got: plan.scheduling,
+        released: 0,
+        ran: 0,
+        skipped: 0,
+        min_ns: None,
+        max_ns: None,
+        mean_ns: None,
+        page_faults: None,
+        involuntary_switches: None,
+        run_delay_ns: None,
+    };
+    Phase {
+        id: plan.phase.clone(),
+        load: load.to_owned(),
+        start_mono_ns: running.start.0,
+        end_mono_ns: None,
+        planned_ns: plan.duration,
+        cpus: running.tids().into_iter().map(thread).collect(),
+        load_report: None,
+        problems: Vec::new(),
+    }
+}
+
+/// Was the machine suspended since? The context thread sees it too; without one this is all there is.
+fn asleep(before: &punctual_model::Stamp) -> Option<Problem> {
+    measure::clock_events(before, &measure::clocks()).into_iter().find_map(|event| match event {
+        Event::Suspend { asleep_ns, .. } => Some(Problem {
+            kind: ProblemKind::Suspended,
+            text: format!("the machine was suspended for {} in this phase", Nanos(asleep_ns)),
+        }),
+        _ => None,
+    })
+}
+
+/// A line of /proc/self/status that counts kB, in bytes (proc_pid_status(5)).
+pub(crate) fn own_memory(name: &str) -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|l| l.strip_prefix(name))?;
+    Some(line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()? * 1024)
+}
+
+/// Policy in words for the record.
+pub(crate) fn clock_and_sleep(scheduling: Scheduling) -> String {
+    format!("CLOCK_MONOTONIC, clock_nanosleep TIMER_ABSTIME, {scheduling}")
+}

@@ -1,0 +1,155 @@
+//! From options to a plan: what is checked and decided before anything is measured.
+
+use crate::error::ProofError;
+use crate::options::Options;
+use crate::phase::clock_and_sleep;
+use punctual_audit as audit;
+use punctual_loads::{self as loads, LoadSettings, LoadSpec};
+use punctual_machine::{self as machine, Live};
+use punctual_measure::{self as measure, Plan, Topology};
+use punctual_model::{Finding, Kind, MachineFacts, Run, Settings, Tool};
+use punctual_rt::clock_read_cost;
+use punctual_rundir as rundir;
+use punctual_units::{CpuList, Nanos, Scheduling};
+use std::fs::File;
+use std::io::Write;
+
+pub(crate) fn parse_loads(options: &Options) -> Result<Vec<(String, LoadSpec)>, ProofError> {
+    let mut specs = Vec::new();
+    for name in &options.loads {
+        let spec = loads::parse(name)?;
+        if name == "network" && options.peer.is_none() {
+            return Err(punctual_loads::LoadError::NoPeer.into());
+        }
+        specs.push((name.clone(), spec));
+    }
+    match specs.is_empty() {
+        true => Err(ProofError::Usage("no load: write for example --load idle,cpu".into())),
+        false => Ok(specs),
+    }
+}
+
+/// The plan that all phases share.
+pub(crate) fn plan(options: &Options, cpus: &CpuList, phases: usize) -> Result<Plan, ProofError> {
+    let usage = |text: String| Err(ProofError::Usage(text));
+    let duration = Nanos(options.duration.0 / phases.max(1) as u64);
+    if options.period < Nanos::from_micros(10) || options.period > Nanos::from_secs(3600) {
+        return usage(format!("a period of {} cannot be measured: choose 10us to 1h with --period", options.period));
+    }
+    if duration < options.period {
+        return usage(format!(
+            "--duration {} leaves {duration} for each of {phases} phases, less than one period of {}: measure longer",
+            options.duration, options.period
+        ));
+    }
+    if options.duration > Nanos(366 * 86_400_000_000_000) || options.warmup > Nanos::from_secs(86_400) {
+        return usage("more than a year of measuring or a day of warm-up is surely a typing error".into());
+    }
+    Ok(Plan {
+        phase: String::new(),
+        cpus: cpus.clone(),
+        scheduling: Scheduling::Other { nice: 0 },
+        period: options.period,
+        alignment: options.alignment,
+        warmup: options.warmup,
+        duration,
+        keep: options.worst_kept,
+    })
+}
+
+pub(crate) fn new_run(options: &Options, plan: &Plan, explicit: bool) -> Run {
+    Run {
+        schema: rundir::SCHEMA.into(),
+        schema_version: rundir::SCHEMA_VERSION.into(),
+        tool: Tool { name: "punctual".into(), version: env!("CARGO_PKG_VERSION").into() },
+        kind: Kind::Latency,
+        complete: false,
+        ended_by: None,
+        started: measure::clocks(),
+        ended: None,
+        host: measure::host_name().unwrap_or_else(|| "unknown".into()),
+        command: options.command.clone(),
+        settings: Settings {
+            clock: clock_and_sleep(plan.scheduling),
+            scheduling: plan.scheduling,
+            scheduling_explicit: explicit,
+            period_ns: plan.period,
+            cpus: plan.cpus.clone(),
+            alignment: plan.alignment,
+            duration_ns: options.duration,
+            warmup_ns: options.warmup,
+            loads: options.loads.clone(),
+            cpu_dma_latency_us: options.cpu_dma_latency_us,
+            context: options.context,
+            worst_kept: plan.keep,
+            deadline_ns: options.deadline,
+            claims: options.claims.clone(),
+        },
+        machine: MachineFacts::default(),
+        phases: Vec::new(),
+        problems: Vec::new(),
+        notes: Vec::new(),
+        cost: None,
+    }
+}
+
+/// Holds the C-state limit where asked; the kernel lets go of it when the descriptor closes, also after kill -9
+/// (Documentation/power/pm_qos_interface.rst).
+pub(crate) fn hold_dma_latency(options: &Options, run: &mut Run) -> Result<Option<File>, ProofError> {
+    let Some(us) = options.cpu_dma_latency_us else {
+        run.notes
+            .push("/dev/cpu_dma_latency was left alone: idle CPUs slept as deep as they do for an application".into());
+        return Ok(None);
+    };
+    let path = "/dev/cpu_dma_latency";
+    let held = File::options().write(true).open(path).and_then(|mut file| {
+        file.write_all(&us.to_ne_bytes())?;
+        Ok(file)
+    });
+    match held {
+        Ok(file) => {
+            run.notes.push(format!(
+                "/dev/cpu_dma_latency was held at {us} µs: an application that does not hold it sees later wakeups"
+            ));
+            Ok(Some(file))
+        }
+        Err(e) => Err(ProofError::Environment(format!(
+            "cannot hold {path} at {us} µs: {e}; run as root, or leave out --cpu-dma-latency"
+        ))),
+    }
+}
+
+pub(crate) fn facts() -> MachineFacts {
+    MachineFacts { clock_read_ns: Some(clock_read_cost()), ..machine::facts(&Live::new()) }
+}
+
+/// The audit of this machine for threads that should run as `wanted`, whatever they got.
+pub(crate) fn findings(wanted: Scheduling, cpus: &CpuList) -> Vec<Finding> {
+    let context = audit::Context { scheduling: wanted, cpus: cpus.clone(), profile: audit::Profile::ControlLoop };
+    audit::audit(&Live::new(), &context)
+}
+
+pub(crate) fn load_settings(options: &Options, topology: &Topology, specs: &[(String, LoadSpec)]) -> LoadSettings {
+    let writing = specs.iter().filter(|(name, _)| matches!(name.as_str(), "io" | "all")).count().max(1);
+    let scratch = options.scratch.clone().unwrap_or_else(|| options.out.clone());
+    LoadSettings {
+        write_cap_bytes: options.write_cap / writing as u64,
+        peer: options.peer.clone(),
+        phase: Nanos(options.duration.0 / specs.len().max(1) as u64) + options.warmup,
+        ..LoadSettings::new(topology.allowed.and(&topology.online), scratch)
+    }
+}
+
+pub(crate) fn where_context_runs(options: &Options, housekeeping: &CpuList) -> String {
+    match (options.context, housekeeping.is_empty()) {
+        (false, _) => "none".into(),
+        (true, false) => format!("housekeeping CPU {housekeeping}"),
+        (true, true) => "shared with the measured CPUs, at most one wakeup a second".into(),
+    }
+}
+
+/// `3-io`; a load's name may hold anything (`cmd:…`), a phase id may not.
+pub(crate) fn phase_id(number: usize, load: &str) -> String {
+    let clean: String = load.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
+    format!("{}-{}", number + 1, if clean.is_empty() { "load" } else { &clean })
+}

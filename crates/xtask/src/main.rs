@@ -1,0 +1,33 @@
+//! `cargo xtask bench` and `cargo xtask soak`: what takes too long, or too quiet a machine, for CI.
+
+#![forbid(unsafe_code)]
+
+mod bare;
+mod bench;
+mod kill;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+cargo xtask bench [PAIRS]     CPU time a cycle against cyclictest and a bare nanosleep + clock loop (default 20 pairs)
+cargo xtask soak [RUNS]       kill -9 at RUNS random instants; every run readable, at most 10 s lost (default 100)
+
+Build first: cargo build --release. Both need root.";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let number = |default: u32| words.get(1).map_or(Ok(default), |w| w.parse().map_err(|_| USAGE.to_owned()));
+    let result = match words.first().map(String::as_str) {
+        Some("bench") => number(20).and_then(bench::run),
+        Some("soak") => number(100).and_then(kill::run),
+        Some(bare::HIDDEN) => bare::run(&words[1..]),
+        _ => Err(USAGE.to_owned()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The house: which room may use which. An unlisted crate or edge fails this test; change the table together with
+//! ARCHITECTURE.md, and only downwards. Also: `unsafe` stays in its room.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Every crate and the crates of ours it may depend on.
+const ALLOWED: &[(&str, &[&str])] = &[
+    ("units", &[]),
+    ("uapi", &["units"]),
+    ("rt", &["units", "uapi"]),
+    ("model", &["units"]),
+    ("stats", &[]),
+    ("rundir", &["units", "model"]),
+    ("judge", &["units", "model", "stats"]),
+    ("machine", &["units", "model"]),
+    ("audit", &["units", "model", "machine"]),
+    ("loads", &["units", "uapi", "model"]),
+    ("measure", &["units", "uapi", "rt", "model"]),
+    ("explain", &["units", "model"]),
+    ("report", &["units", "model", "stats"]),
+    (
+        "proof",
+        &[
+            "units", "uapi", "rt", "model", "rundir", "judge", "machine", "audit", "loads", "measure", "explain",
+            "report",
+        ],
+    ),
+    ("cli", &["units", "uapi", "rt", "model", "rundir", "judge", "loads", "explain", "report", "proof"]),
+    ("xtask", &[]),
+];
+
+/// The only crates whose source may hold `unsafe`.
+const UNSAFE: &[&str] = &["uapi"];
+
+fn crates_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn manifests() -> BTreeMap<String, toml::Table> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(crates_folder()).unwrap().flatten() {
+        let manifest = fs::read_to_string(entry.path().join("Cargo.toml")).unwrap();
+        found.insert(entry.file_name().into_string().unwrap(), manifest.parse().unwrap());
+    }
+    found
+}
+
+#[test]
+fn every_crate_is_listed_and_every_listed_crate_exists() {
+    let found: Vec<String> = manifests().into_keys().collect();
+    let mut listed: Vec<&str> = ALLOWED.iter().map(|(name, _)| *name).collect();
+    listed.sort_unstable();
+    assert_eq!(found, listed);
+}
+
+#[test]
+fn dependencies_point_down_only() {
+    for (name, manifest) in manifests() {
+        let allowed = ALLOWED.iter().find(|(n, _)| *n == name).map(|(_, a)| *a).unwrap_or_default();
+        let empty = toml::Table::new();
+        let dependencies = manifest.get("dependencies").and_then(|d| d.as_table()).unwrap_or(&empty);
+        for dependency in dependencies.keys().filter_map(|d| d.strip_prefix("punctual-")) {
+            assert!(allowed.contains(&dependency), "{name} may not depend on {dependency}: see ARCHITECTURE.md");
+        }
+    }
+}
+
+#[test]
+fn unsafe_stays_in_its_room() {
+    for name in manifests().keys().filter(|name| !UNSAFE.contains(&name.as_str())) {
+        let root = [crates_folder().join(name).join("src/lib.rs"), crates_folder().join(name).join("src/main.rs")]
+            .into_iter()
+            .find(|path| path.exists())
+            .unwrap();
+        let text = fs::read_to_string(&root).unwrap();
+        assert!(text.contains("#![forbid(unsafe_code)]"), "{} must forbid unsafe code", root.display());
+    }
+}
