@@ -96,7 +96,11 @@ fn judge_claim(claim: &Claim, cells: &[Cell], doubts: &[Doubt]) -> Judged {
     judged.sort_by(|a, b| {
         let max = a.max_ns.unwrap_or(u64::MAX).cmp(&b.max_ns.unwrap_or(u64::MAX));
         let bound = a.upper.unwrap_or(f64::INFINITY).total_cmp(&b.upper.unwrap_or(f64::INFINITY));
-        let badness = if matches!(claim.quantity, Quantity::Max(_)) { max.then(bound) } else { bound.then(max) };
+        let badness = match claim.quantity {
+            Quantity::Max(_) => max.then(bound),
+            Quantity::NoneMissed => a.beyond.cmp(&b.beyond).then(max),
+            _ => bound.then(max),
+        };
         a.outcome.cmp(&b.outcome).then(badness).reverse()
     });
     let outcome = worst_outcome(judged.iter().map(|c| c.outcome), doubts);

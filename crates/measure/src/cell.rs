@@ -198,6 +198,14 @@ impl Cell {
     }
 }
 
+impl Drop for Cell {
+    fn drop(&mut self) {
+        // The allocator may use the memory again and should not find it locked. A cell that never was is an error here
+        // that says nothing.
+        let _ = punctual_uapi::unlock(self);
+    }
+}
+
 fn read_kept(words: &[AtomicU64; 4]) -> Kept {
     let [release, latency, cycle, skipped] = words.each_ref().map(|w| w.load(Relaxed));
     Kept { release, latency, cycle, skipped }

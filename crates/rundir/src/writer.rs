@@ -22,6 +22,9 @@ pub struct Writer {
     segment: File,
     segment_number: u32,
     segment_bytes: u64,
+    /// Lines of the running phase that a new segment must begin with: the phase, and each CPU's latest results.
+    phase_line: Vec<u8>,
+    latest: BTreeMap<CpuId, Vec<u8>>,
     events: File,
     events_pending: Vec<u8>,
     events_sum: crc32fast::Hasher,
@@ -65,6 +68,8 @@ impl Writer {
             segment,
             segment_number: 1,
             segment_bytes: 0,
+            phase_line: Vec::new(),
+            latest: BTreeMap::new(),
             events,
             events_pending: Vec::new(),
             events_sum: crc32fast::Hasher::new(),
@@ -119,7 +124,8 @@ impl Writer {
     /// # Errors
     /// [`Error::Io`].
     pub fn phase_started(&mut self, phase: &Phase) -> Result<(), Error> {
-        self.append(&Record::Phase(Box::new(phase.clone())))
+        self.phase_line = self.append(&Record::Phase(Box::new(phase.clone())))?;
+        Ok(())
     }
 
     /// Takes an event; written at the next [`Writer::flush`].
@@ -132,7 +138,8 @@ impl Writer {
 
     /// Takes results so far of one CPU. What cannot be written is remembered in [`Writer::failure`]; measuring goes on.
     pub fn progress(&mut self, progress: Progress) {
-        let result = self.append(&Record::Progress(progress));
+        let cpu = progress.cpu;
+        let result = self.append(&Record::Progress(progress)).map(|line| drop(self.latest.insert(cpu, line)));
         self.note(result);
     }
 
@@ -195,6 +202,8 @@ impl Writer {
         self.write_worst()?;
         self.run.phases.push(phase);
         self.write_run()?;
+        self.phase_line.clear();
+        self.latest.clear();
         self.try_flush()?;
         self.next_segment()
     }
@@ -221,10 +230,17 @@ impl Writer {
         let _ = fs::remove_file(self.root.join(layout::RESERVE));
     }
 
-    fn append(&mut self, record: &Record) -> Result<(), Error> {
+    /// Appends a record to the segment; returns its line.
+    fn append(&mut self, record: &Record) -> Result<Vec<u8>, Error> {
         let path = segment_path(&self.root, self.segment_number);
         let line = segment::encode(record).map_err(|e| Error::io("write", &path)(e.into()))?;
-        append_whole(&mut self.segment, self.segment_bytes, &line).map_err(Error::io("write", path))?;
+        self.append_line(&line)?;
+        Ok(line)
+    }
+
+    fn append_line(&mut self, line: &[u8]) -> Result<(), Error> {
+        let path = segment_path(&self.root, self.segment_number);
+        append_whole(&mut self.segment, self.segment_bytes, line).map_err(Error::io("write", path))?;
         self.segment_bytes += line.len() as u64;
         Ok(())
     }
@@ -232,14 +248,14 @@ impl Writer {
     /// Starts a segment that holds all there is to know so far, then removes the one before.
     fn next_segment(&mut self) -> Result<(), Error> {
         let old = segment_path(&self.root, self.segment_number);
-        let progress = last_progress(&old, &self.run)?;
         let path = segment_path(&self.root, self.segment_number + 1);
         self.segment = files::create_new(&path)?;
         self.segment_number += 1;
         self.segment_bytes = 0;
         self.append(&Record::Run(Box::new(self.run.clone())))?;
-        for record in progress {
-            self.append(&record)?;
+        let lines: Vec<Vec<u8>> = std::iter::once(&self.phase_line).chain(self.latest.values()).cloned().collect();
+        for line in lines {
+            self.append_line(&line)?;
         }
         let mark = FileSum { bytes: self.events_bytes, crc32: self.events_sum.clone().finalize() };
         self.append(&Record::Events(mark))?;
@@ -277,24 +293,6 @@ fn append_whole(file: &mut File, length: u64, bytes: &[u8]) -> std::io::Result<(
         let _ = file.set_len(length);
         let _ = file.seek(SeekFrom::Start(length));
     })
-}
-
-/// Of a segment that is being replaced, what a reader would still need: the running phase and its last results.
-fn last_progress(segment: &Path, run: &Run) -> Result<Vec<Record>, Error> {
-    let (records, _) = segment::decode(&files::read(segment, 64 << 20)?);
-    let done = |id: &str| run.phases.iter().any(|p| p.id == id);
-    let mut phase = None;
-    let mut progress = BTreeMap::new();
-    for record in records {
-        match record {
-            Record::Phase(p) if !done(&p.id) => phase = Some(Record::Phase(p)),
-            Record::Progress(p) if !done(&p.phase) => {
-                progress.insert(p.cpu, Record::Progress(p));
-            }
-            _ => {}
-        }
-    }
-    Ok(phase.into_iter().chain(progress.into_values()).collect())
 }
 
 /// Adds a file to a finished run, with its checksum: `report.html`.
