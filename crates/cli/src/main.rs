@@ -19,6 +19,7 @@ fn main() -> ExitCode {
     if words.next().is_some_and(|first| first == punctual_loads::HIDDEN_ARG) {
         return exit::from_number(punctual_loads::child_main(words));
     }
+    punctual_uapi::one_heap();
     let arguments = match args::Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(e) => return exit::of_clap(&e),

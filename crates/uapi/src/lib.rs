@@ -12,7 +12,7 @@ mod usage;
 
 pub use error::Error;
 pub use firmware::{gpu_temperature, parse_temperature, temperature_request};
-pub use memory::{lock, lock_addresses, lock_program_data, lock_stack, page_size, touch_stack, unlock};
+pub use memory::{lock, lock_addresses, lock_program_data, lock_stack, one_heap, page_size, touch_stack, unlock};
 pub use sched::{affinity, scheduling, set_affinity, set_scheduling};
 pub use shared::SharedWords;
 pub use signal::{Sig, SignalSet, Waited, block, install_wakeup, unblock_all, wait, wake};

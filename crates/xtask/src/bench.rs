@@ -19,6 +19,8 @@ enum Program {
     Ours,
     Cyclictest,
     Bare,
+    /// With a main thread that wakes every 10 ms, as cyclictest's does.
+    BareTicking,
 }
 
 pub fn run(pairs: u32) -> Result<(), String> {
@@ -28,6 +30,8 @@ pub fn run(pairs: u32) -> Result<(), String> {
         (Program::Bare, Program::Bare, "bare loop / bare loop (A/A)", None),
         (Program::Ours, Program::Bare, "punctual / bare loop", Some(1.05)),
         (Program::Ours, Program::Cyclictest, "punctual / cyclictest", Some(1.02)),
+        (Program::BareTicking, Program::Bare, "bare loop ticking / not", None),
+        (Program::BareTicking, Program::Cyclictest, "bare loop ticking / cyclictest", None),
     ] {
         let ratios = (0..pairs).map(|_| pair(a, b)).collect::<Result<Vec<_>, _>>()?;
         let (mid, low, high) = interval(&ratios);
@@ -82,11 +86,14 @@ fn start(program: Program, cpu: u32) -> Result<Child, String> {
             c.args(["-i", &PERIOD_US.to_string(), "-D", &SECONDS.to_string()]);
             c
         }
-        Program::Bare => {
+        Program::Bare | Program::BareTicking => {
             let me = std::env::current_exe().map_err(|e| e.to_string())?;
             let mut c = Command::new("chrt");
             c.args(["-f", "90", "taskset", "-c", &cpu]).arg(me).arg(crate::bare::HIDDEN);
             c.args([(PERIOD_US * 1000).to_string(), SECONDS.to_string()]);
+            if program == Program::BareTicking {
+                c.arg("ticking");
+            }
             c
         }
     };
