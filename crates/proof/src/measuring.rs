@@ -85,6 +85,7 @@ impl<'a> Measurement<'a> {
         let plan = Plan { scheduling: choice.scheduling, ..plan };
         let mut run = setup::new_run(options, &plan, choice.explicit);
         run.problems.extend(choice.problem);
+        run.notes.extend(setup::policy_note(choice.scheduling));
         let dma_latency = setup::hold_dma_latency(options, &mut run)?;
         if proving {
             run.machine = setup::facts();

@@ -10,7 +10,7 @@ use punctual_measure::{self as measure, Plan, Topology};
 use punctual_model::{Finding, Kind, MachineFacts, Run, Settings, Tool};
 use punctual_rt::clock_read_cost;
 use punctual_rundir as rundir;
-use punctual_units::{CpuList, Nanos, Scheduling};
+use punctual_units::{CpuList, Nanos, Policy, Scheduling};
 use std::fs::File;
 use std::io::Write;
 
@@ -90,6 +90,24 @@ pub(crate) fn new_run(options: &Options, plan: &Plan, explicit: bool) -> Run {
         problems: Vec::new(),
         notes: Vec::new(),
         cost: None,
+    }
+}
+
+/// What a reader must know about figures of this policy.
+pub(crate) fn policy_note(scheduling: Scheduling) -> Option<String> {
+    match scheduling.policy() {
+        Policy::Deadline => Some(
+            "SCHED_DEADLINE threads are not pinned: the CPU shown is the number of the thread, not where it woke"
+                .into(),
+        ),
+        Policy::Other | Policy::Batch | Policy::Idle => {
+            let slack = rustix::thread::current_timer_slack().ok()?;
+            Some(format!(
+                "the kernel may wake an ordinary thread up to {} late to save wakeups (its timer slack, PR_SET_TIMERSLACK)",
+                Nanos(slack)
+            ))
+        }
+        Policy::Fifo | Policy::Rr => None,
     }
 }
 
