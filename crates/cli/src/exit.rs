@@ -10,9 +10,9 @@ pub const USAGE: u8 = 2;
 /// The environment refused.
 pub const ENVIRONMENT: u8 = 4;
 
-/// The code of a measured run: a signal first, then what could not be written, then the verdict.
+/// The code of a measured run: a signal first, then what went wrong meanwhile, then the verdict.
 pub fn of_done(done: &Done) -> u8 {
-    match (&done.signal, &done.storage_error) {
+    match (&done.signal, &done.error) {
         (Some(signal), _) => 128 + signal.number() as u8,
         (None, Some(_)) => ENVIRONMENT,
         (None, None) if words::is_mere_measurement(&done.verdict) => 0,

@@ -53,8 +53,8 @@ fn run(command: &str, args: &MeasureArgs, options: &Options, job: Job) -> ExitCo
         Err(e) => return failed(command, args, &e),
     };
     let code = exit::of_done(&done);
-    if let Some(what) = &done.storage_error {
-        eprintln!("punctual: not everything could be written while measuring: {what}");
+    if let Some(what) = &done.error {
+        eprintln!("punctual: {what}");
     }
     if args.output.json {
         let mut result = report::json(&done.recording, &done.verdict);

@@ -27,8 +27,8 @@ pub struct Done {
     pub verdict: Verdict,
     /// The signal that ended it early.
     pub signal: Option<Sig>,
-    /// What could not be written.
-    pub storage_error: Option<String>,
+    /// What went wrong after measuring had begun: a result that could not be written, a phase that could not start.
+    pub error: Option<String>,
     /// `report.html`, where one was made.
     pub report: Option<PathBuf>,
 }
@@ -124,19 +124,33 @@ impl<'a> Measurement<'a> {
     fn run(mut self, observer: &mut dyn Observer) -> Result<Done, ProofError> {
         let signals = signals();
         let mut signal = None;
-        let mut storage_error = None;
+        let mut error = None;
+        let mut failed = None;
         let specs = std::mem::take(&mut self.specs);
         for (number, (name, spec)) in specs.iter().enumerate() {
             observer.phase_starts(number + 1, specs.len(), name, self.plan.duration + self.plan.warmup);
-            let measured = self.phase(number, name, spec, &signals)?;
+            let measured = match self.phase(number, name, spec, &signals) {
+                Ok(measured) => measured,
+                Err(e) if self.kept.run.phases.is_empty() => return Err(e),
+                // What was measured before is not given up for it.
+                Err(e) => {
+                    failed = Some(e.to_string());
+                    break;
+                }
+            };
             signal = measured.ended_by;
-            storage_error = storage_error.or(self.keep(measured, observer));
+            error = error.or(self.keep(measured, observer));
             if signal.is_some() {
                 break;
             }
         }
         drop(self.dma_latency.take());
-        self.finish(signal, specs.len(), storage_error)
+        let ended_by = match (signal, &failed) {
+            (Some(s), _) => EndedBy::Signal { number: s.number(), name: s.name().into() },
+            (None, Some(text)) => EndedBy::Error { text: text.clone() },
+            (None, None) => EndedBy::Duration,
+        };
+        Ok(self.finish(signal, ended_by, failed.or(error)))
     }
 
     fn phase(
@@ -190,19 +204,16 @@ impl<'a> Measurement<'a> {
         failure
     }
 
-    fn finish(mut self, signal: Option<Sig>, planned: usize, storage: Option<String>) -> Result<Done, ProofError> {
+    fn finish(mut self, signal: Option<Sig>, ended_by: EndedBy, error: Option<String>) -> Done {
         let facts = setup::facts();
         self.cost.rss_bytes = own_memory("VmHWM:");
         let run = &mut self.kept.run;
         if !self.proving {
             run.machine = facts.clone();
         }
-        run.complete = signal.is_none() && run.phases.len() == planned;
+        run.complete = ended_by == EndedBy::Duration;
         run.ended = Some(measure::clocks());
-        run.ended_by = Some(match signal {
-            Some(s) => EndedBy::Signal { number: s.number(), name: s.name().into() },
-            None => EndedBy::Duration,
-        });
+        run.ended_by = Some(ended_by);
         run.cost = Some(self.cost.clone());
         let closed = self.close(&facts);
         let root = self.options.out.clone();
@@ -211,8 +222,8 @@ impl<'a> Measurement<'a> {
             // What could not be kept on disk is still told.
             _ => self.kept,
         };
-        let storage = storage.or(closed.err().map(|e| e.to_string()));
-        Ok(conclude(root, recording, self.options, self.proving, signal, storage))
+        let error = error.or(closed.err().map(|e| e.to_string()));
+        conclude(root, recording, self.options, self.proving, signal, error)
     }
 
     /// Writes the end of the run.
@@ -237,7 +248,7 @@ fn conclude(
     options: &Options,
     proving: bool,
     signal: Option<Sig>,
-    mut storage: Option<String>,
+    mut error: Option<String>,
 ) -> Done {
     punctual_explain::suspect(&mut recording);
     let verdict = punctual_judge::judge(&recording, &options.claims);
@@ -249,10 +260,10 @@ fn conclude(
         false => Ok(None),
     });
     let report = written.unwrap_or_else(|e| {
-        storage.get_or_insert(e.to_string());
+        error.get_or_insert(e.to_string());
         None
     });
-    Done { root, recording, verdict, signal, storage_error: storage, report }
+    Done { root, recording, verdict, signal, error, report }
 }
 
 fn add(a: Option<u64>, b: Option<u64>) -> Option<u64> {

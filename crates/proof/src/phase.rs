@@ -51,7 +51,7 @@ impl Surroundings<'_> {
         {
             let mut recorder = self.recorder();
             recorder.0.event(&Event::PhaseStart { mono_ns: running.start.0, phase: plan.phase.clone() });
-            recorder.0.phase_started(&phase)?;
+            recorder.0.phase_started(&phase);
         }
         let context = self.start_context(&plan, &running, name, load.as_ref(), &mut problems);
         if let Some(load) = &mut load {

@@ -114,13 +114,13 @@ fn signal() -> Event {
 fn write_half(root: &Path) -> Writer {
     let mut writer = Writer::create(root, run(), false).unwrap();
     let mut first = phase("1-idle", 2);
-    writer.phase_started(&first).unwrap();
+    writer.phase_started(&first);
     writer.event(&signal());
     writer.progress(progress("1-idle", 50));
     writer.flush();
     let distributions = end(&mut first);
     writer.phase_done(first, &distributions, vec![worst("1-idle", 2_000)]).unwrap();
-    writer.phase_started(&phase("2-cpu", 2)).unwrap();
+    writer.phase_started(&phase("2-cpu", 2));
     for n in 1..4 {
         writer.event(&signal());
         writer.progress(progress("2-cpu", n * 10));
@@ -237,7 +237,7 @@ fn nothing_is_written_over() {
 fn segments_are_followed_by_new_ones() {
     let root = tempfile::tempdir().unwrap();
     let mut writer = Writer::create(root.path(), run(), false).unwrap();
-    writer.phase_started(&phase("1-idle", 2)).unwrap();
+    writer.phase_started(&phase("1-idle", 2));
     let mut spread = Histogram::new();
     (0..4_000u64).for_each(|i| spread.record(i * i));
     for n in 0..150 {

@@ -119,13 +119,10 @@ impl Writer {
         self.json(&format!("machine/{name}.json"), facts)
     }
 
-    /// A phase begins.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
-    pub fn phase_started(&mut self, phase: &Phase) -> Result<(), Error> {
-        self.phase_line = self.append(&Record::Phase(Box::new(phase.clone())))?;
-        Ok(())
+    /// A phase begins. What cannot be written is remembered in [`Writer::failure`]; measuring goes on.
+    pub fn phase_started(&mut self, phase: &Phase) {
+        let result = self.append(&Record::Phase(Box::new(phase.clone()))).map(|line| self.phase_line = line);
+        self.note(result);
     }
 
     /// Takes an event; written at the next [`Writer::flush`].

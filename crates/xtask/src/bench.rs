@@ -17,6 +17,8 @@ const SECONDS: u32 = 5;
 #[derive(Clone, Copy, PartialEq)]
 enum Program {
     Ours,
+    /// Beside a program that wakes every 10 ms on the same CPU, as cyclictest's main thread does.
+    OursTicking,
     Cyclictest,
     Bare,
     /// With a main thread that wakes every 10 ms, as cyclictest's does.
@@ -30,6 +32,7 @@ pub fn run(pairs: u32) -> Result<(), String> {
         (Program::Bare, Program::Bare, "bare loop / bare loop (A/A)", None),
         (Program::Ours, Program::Bare, "punctual / bare loop", Some(1.05)),
         (Program::Ours, Program::Cyclictest, "punctual / cyclictest", Some(1.02)),
+        (Program::OursTicking, Program::Cyclictest, "punctual beside a ticker / cyclictest", Some(1.02)),
         (Program::BareTicking, Program::Bare, "bare loop ticking / not", None),
         (Program::BareTicking, Program::Cyclictest, "bare loop ticking / cyclictest", None),
     ] {
@@ -41,7 +44,7 @@ pub fn run(pairs: u32) -> Result<(), String> {
             Some(bar) => format!("not resolved against {bar} here"),
             None => String::new(),
         };
-        println!("{name:34} {mid:.4} [{low:.4}, {high:.4}] {judged}");
+        println!("{name:38} {mid:.4} [{low:.4}, {high:.4}] {judged}");
     }
     Ok(())
 }
@@ -56,11 +59,17 @@ fn pair(a: Program, b: Program) -> Result<f64, String> {
 fn at_once(a: Program, b: Program, cpus: [u32; 2]) -> Result<f64, String> {
     let mut first = start(a, cpus[0])?;
     let mut second = start(b, cpus[1])?;
+    let mut tickers = Vec::new();
+    for (program, cpu) in [(a, cpus[0]), (b, cpus[1])] {
+        if program == Program::OursTicking {
+            tickers.push(ticker(cpu)?);
+        }
+    }
     sleep(SETTLE);
     let before = (cpu_ns(first.id())?, cpu_ns(second.id())?);
     sleep(WINDOW);
     let after = (cpu_ns(first.id())?, cpu_ns(second.id())?);
-    for child in [&mut first, &mut second] {
+    for child in [&mut first, &mut second].into_iter().chain(&mut tickers) {
         // Ended or not, it is not needed any more.
         let _ = child.kill();
         child.wait().map_err(|e| e.to_string())?;
@@ -71,7 +80,7 @@ fn at_once(a: Program, b: Program, cpus: [u32; 2]) -> Result<f64, String> {
 fn start(program: Program, cpu: u32) -> Result<Child, String> {
     let cpu = cpu.to_string();
     let mut command = match program {
-        Program::Ours => {
+        Program::Ours | Program::OursTicking => {
             let mut c = Command::new("target/release/punctual");
             let out = format!("/dev/shm/punctual-bench-{}-{cpu}", std::process::id());
             // A leftover of the pair before.
@@ -98,6 +107,14 @@ fn start(program: Program, cpu: u32) -> Result<Child, String> {
         }
     };
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().map_err(|e| format!("{command:?}: {e}"))
+}
+
+/// Wakes every 10 ms on `cpu`; its own time is not counted.
+fn ticker(cpu: u32) -> Result<Child, String> {
+    let me = std::env::current_exe().map_err(|e| e.to_string())?;
+    let mut command = Command::new("taskset");
+    command.args(["-c", &cpu.to_string()]).arg(me).arg(crate::bare::TICK).arg(SECONDS.to_string());
+    command.spawn().map_err(|e| format!("{command:?}: {e}"))
 }
 
 /// CPU time of all threads of a process, ns: first field of schedstat.
