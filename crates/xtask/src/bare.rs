@@ -6,16 +6,6 @@ use std::process::Command;
 use std::time::Duration;
 
 pub const HIDDEN: &str = "__bare";
-pub const TICK: &str = "__tick";
-
-/// `__tick SECONDS`: wakes every 10 ms.
-pub fn tick(words: &[String]) -> Result<(), String> {
-    let seconds: u64 = words.first().and_then(|w| w.parse().ok()).ok_or("SECONDS".to_owned())?;
-    for _ in 0..seconds * 100 {
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    Ok(())
-}
 
 /// `__bare PERIOD_NS SECONDS [ticking]`; policy and CPU come from chrt and taskset.
 ///

@@ -17,9 +17,10 @@ const SECONDS: u32 = 5;
 #[derive(Clone, Copy, PartialEq)]
 enum Program {
     Ours,
-    /// Beside a program that wakes every 10 ms on the same CPU, as cyclictest's main thread does.
-    OursTicking,
+    /// Its main thread wakes every 10 ms on the measured CPU.
     Cyclictest,
+    /// With `-M` its main thread sleeps until a new maximum: quiet, as ours is.
+    CyclictestQuiet,
     Bare,
     /// With a main thread that wakes every 10 ms, as cyclictest's does.
     BareTicking,
@@ -28,13 +29,13 @@ enum Program {
 pub fn run(pairs: u32) -> Result<(), String> {
     println!("CPU time at {PERIOD_US} µs, FIFO 90, ratio and 95 % interval over {pairs} exchanged pairs:");
     for (a, b, name, bar) in [
-        (Program::Cyclictest, Program::Cyclictest, "cyclictest / cyclictest (A/A)", None),
+        (Program::CyclictestQuiet, Program::CyclictestQuiet, "cyclictest -M / cyclictest -M (A/A)", None),
         (Program::Bare, Program::Bare, "bare loop / bare loop (A/A)", None),
         (Program::Ours, Program::Bare, "punctual / bare loop", Some(1.05)),
-        (Program::Ours, Program::Cyclictest, "punctual / cyclictest", Some(1.02)),
-        (Program::OursTicking, Program::Cyclictest, "punctual beside a ticker / cyclictest", Some(1.02)),
+        (Program::Ours, Program::CyclictestQuiet, "punctual / cyclictest -M", Some(1.02)),
+        (Program::Ours, Program::Cyclictest, "punctual / cyclictest", None),
+        (Program::Cyclictest, Program::CyclictestQuiet, "cyclictest / cyclictest -M", None),
         (Program::BareTicking, Program::Bare, "bare loop ticking / not", None),
-        (Program::BareTicking, Program::Cyclictest, "bare loop ticking / cyclictest", None),
     ] {
         let ratios = (0..pairs).map(|_| pair(a, b)).collect::<Result<Vec<_>, _>>()?;
         let (mid, low, high) = interval(&ratios);
@@ -59,17 +60,11 @@ fn pair(a: Program, b: Program) -> Result<f64, String> {
 fn at_once(a: Program, b: Program, cpus: [u32; 2]) -> Result<f64, String> {
     let mut first = start(a, cpus[0])?;
     let mut second = start(b, cpus[1])?;
-    let mut tickers = Vec::new();
-    for (program, cpu) in [(a, cpus[0]), (b, cpus[1])] {
-        if program == Program::OursTicking {
-            tickers.push(ticker(cpu)?);
-        }
-    }
     sleep(SETTLE);
     let before = (cpu_ns(first.id())?, cpu_ns(second.id())?);
     sleep(WINDOW);
     let after = (cpu_ns(first.id())?, cpu_ns(second.id())?);
-    for child in [&mut first, &mut second].into_iter().chain(&mut tickers) {
+    for child in [&mut first, &mut second] {
         // Ended or not, it is not needed any more.
         let _ = child.kill();
         child.wait().map_err(|e| e.to_string())?;
@@ -80,7 +75,7 @@ fn at_once(a: Program, b: Program, cpus: [u32; 2]) -> Result<f64, String> {
 fn start(program: Program, cpu: u32) -> Result<Child, String> {
     let cpu = cpu.to_string();
     let mut command = match program {
-        Program::Ours | Program::OursTicking => {
+        Program::Ours => {
             let mut c = Command::new("target/release/punctual");
             let out = format!("/dev/shm/punctual-bench-{}-{cpu}", std::process::id());
             // A leftover of the pair before.
@@ -89,8 +84,11 @@ fn start(program: Program, cpu: u32) -> Result<Child, String> {
             c.args(["-i", &format!("{PERIOD_US}us"), "-D", &format!("{SECONDS}s")]);
             c
         }
-        Program::Cyclictest => {
+        Program::Cyclictest | Program::CyclictestQuiet => {
             let mut c = Command::new("cyclictest");
+            if program == Program::CyclictestQuiet {
+                c.arg("-M");
+            }
             c.args(["-q", "-m", "--laptop", "-p90", "-t1", "-a", &cpu, "-h", "400"]);
             c.args(["-i", &PERIOD_US.to_string(), "-D", &SECONDS.to_string()]);
             c
@@ -107,14 +105,6 @@ fn start(program: Program, cpu: u32) -> Result<Child, String> {
         }
     };
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().map_err(|e| format!("{command:?}: {e}"))
-}
-
-/// Wakes every 10 ms on `cpu`; its own time is not counted.
-fn ticker(cpu: u32) -> Result<Child, String> {
-    let me = std::env::current_exe().map_err(|e| e.to_string())?;
-    let mut command = Command::new("taskset");
-    command.args(["-c", &cpu.to_string()]).arg(me).arg(crate::bare::TICK).arg(SECONDS.to_string());
-    command.spawn().map_err(|e| format!("{command:?}: {e}"))
 }
 
 /// CPU time of all threads of a process, ns: first field of schedstat.

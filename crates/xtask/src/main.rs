@@ -21,7 +21,6 @@ fn main() -> ExitCode {
         Some("bench") => number(20).and_then(bench::run),
         Some("soak") => number(100).and_then(kill::run),
         Some(bare::HIDDEN) => bare::run(&words[1..]),
-        Some(bare::TICK) => bare::tick(&words[1..]),
         _ => Err(USAGE.to_owned()),
     };
     match result {
