@@ -1,9 +1,10 @@
-//! `cargo xtask bench` and `cargo xtask soak`: what takes too long, or too quiet a machine, for CI.
+//! `cargo xtask bench`, `soak` and `cross`: what takes too long, too quiet a machine or other compilers, for CI.
 
 #![forbid(unsafe_code)]
 
 mod bare;
 mod bench;
+mod cross;
 mod kill;
 
 use std::process::ExitCode;
@@ -11,8 +12,10 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 cargo xtask bench [PAIRS]     CPU time a cycle against cyclictest and a bare nanosleep + clock loop (default 20 pairs)
 cargo xtask soak [RUNS]       kill -9 at RUNS random instants; every run readable, at most 10 s lost (default 100)
+cargo xtask cross [TARGET]    the static binary for arm64, armv7 or all of them (default all); docs/cross.md
+cargo xtask cross TARGET -- CARGO WORDS    another cargo command for that target: test --workspace, clippy
 
-Build first: cargo build --release. Both need root.";
+Before bench and soak: cargo build --release. Both need root.";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -20,6 +23,7 @@ fn main() -> ExitCode {
     let result = match words.first().map(String::as_str) {
         Some("bench") => number(20).and_then(bench::run),
         Some("soak") => number(100).and_then(kill::run),
+        Some("cross") => cross::run(words.get(1..).unwrap_or_default()),
         Some(bare::HIDDEN) => bare::run(&words[1..]),
         _ => Err(USAGE.to_owned()),
     };
