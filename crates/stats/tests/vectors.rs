@@ -1,22 +1,10 @@
 //! The published vectors (scipy) and our own at high precision (mpmath); how they were made stands in the files.
 
+mod common;
+
+use common::{near, read};
 use punctual_stats::*;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
-
-fn read<T: DeserializeOwned>(file: &str, group: &str) -> T {
-    let text = match file {
-        "stats-vectors" => include_str!("fixtures/stats-vectors.json"),
-        _ => include_str!("fixtures/beta-mpmath.json"),
-    };
-    let mut all: Value = serde_json::from_str(text).unwrap();
-    serde_json::from_value(all[group].take()).unwrap()
-}
-
-fn near(got: f64, want: f64, relative: f64) -> bool {
-    got == want || (got - want).abs() <= relative * want.abs()
-}
 
 #[derive(Deserialize)]
 struct Interval {
@@ -128,15 +116,6 @@ fn quantile_ranks_of_a_trillion_samples() {
     assert!(start.elapsed().as_secs_f64() < 2.0, "{:?}", start.elapsed());
 }
 
-/// Sebastiano Vigna's SplitMix64, as the vectors' description names it.
-fn split_mix(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
 #[derive(Deserialize)]
 struct Clustering {
     u: f64,
@@ -144,18 +123,21 @@ struct Clustering {
     n_exceed: usize,
     ferro_segers: f64,
     runs_r10: f64,
+    declustered_peaks: f64,
 }
 
 #[test]
 fn extremal_index() {
     let want: Clustering = read("stats-vectors", "extremal_index");
-    let mut state = 7;
-    let e: Vec<f64> =
-        (0..20_001).map(|_| -((((split_mix(&mut state) >> 11) as f64) + 0.5) / 2f64.powi(53)).ln()).collect();
-    let late: Vec<u64> = (0u64..).zip(e.windows(2)).filter(|(_, w)| w[0].max(w[1]) > want.u).map(|(t, _)| t).collect();
+    let y = common::moving_maxima();
+    let mut sorted = y.clone();
+    sorted.sort_unstable_by(f64::total_cmp);
+    assert!(near(quantile_of_sorted(&sorted, 0.98).unwrap(), want.u, 1e-12));
+    let late: Vec<u64> = (0u64..).zip(&y).filter(|(_, y)| **y > want.u).map(|(t, _)| t).collect();
     assert_eq!(late.len(), want.n_exceed);
     let theta = intervals_estimator(gaps(&late)).unwrap();
     assert!(near(theta, want.ferro_segers, 1e-9), "{theta}");
     let runs = runs_estimator(gaps(&late), 10);
     assert!(near(runs, want.runs_r10, 1e-9), "{runs}");
+    assert_eq!((runs * late.len() as f64).round(), want.declustered_peaks);
 }
