@@ -27,7 +27,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "report",
         ],
     ),
-    ("cli", &["units", "uapi", "rt", "model", "rundir", "judge", "loads", "explain", "report", "proof"]),
+    ("cli", &["units", "uapi", "rt", "model", "rundir", "judge", "loads", "explain", "report", "proof", "vm", "lab"]),
+    ("vm", &[]),
+    ("lab", &["units", "model", "rundir", "judge", "stats", "vm"]),
     ("xtask", &[]),
 ];
 

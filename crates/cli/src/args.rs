@@ -1,7 +1,8 @@
 //! The command line.
 
+use crate::lab::args::LabCommand;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use punctual_model::{Alignment, Claim};
+use punctual_model::{Alignment, Claim, VirtualTime};
 use punctual_units::{CpuList, Nanos, Policy, Priority};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -28,6 +29,9 @@ pub enum Command {
     Report(ReportArgs),
     /// Answer the network load of another machine
     Serve(ServeArgs),
+    /// Boot kernels in QEMU: run scripts in them, prove and compare them in virtual time, without a board
+    #[command(subcommand)]
+    Lab(LabCommand),
 }
 
 /// How the threads' releases lie to each other.
@@ -107,8 +111,15 @@ pub struct MeasureArgs {
     /// The run directory to make [default: ./punctual-runs/<time>-<host>]
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// This machine's clock model, told by `lab prove`
+    #[arg(long, hide = true, value_name = "JSON", value_parser = virtual_time)]
+    pub virtual_time: Option<VirtualTime>,
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+fn virtual_time(text: &str) -> Result<VirtualTime, serde_json::Error> {
+    serde_json::from_str(text)
 }
 
 /// Options of every command.

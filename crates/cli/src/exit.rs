@@ -5,6 +5,8 @@ use punctual_proof::{Done, ProofError};
 use punctual_report::words;
 use std::process::ExitCode;
 
+/// A claim or a check fails.
+pub const FAILED: u8 = 1;
 /// Wrong usage or unreadable input.
 pub const USAGE: u8 = 2;
 /// The environment refused.

@@ -5,6 +5,7 @@
 mod args;
 mod document;
 mod exit;
+mod lab;
 mod prove;
 mod report;
 mod serve;
@@ -29,5 +30,6 @@ fn main() -> ExitCode {
         args::Command::Measure(options) => prove::measure(&options, started),
         args::Command::Report(options) => report::report(&options),
         args::Command::Serve(options) => serve::serve(&options),
+        args::Command::Lab(command) => lab::run(&command),
     }
 }

@@ -114,12 +114,13 @@ fn options(args: &MeasureArgs, started: Nanos) -> Options {
         scratch: args.scratch.clone(),
         write_cap: args.write_cap.saturating_mul(1 << 20),
         sync: !args.no_sync,
+        virtual_time: args.virtual_time.clone(),
         started_mono: started,
     }
 }
 
 /// `idle,cpu` are two loads; a command may hold commas.
-fn split_loads(text: &str) -> Vec<String> {
+pub fn split_loads(text: &str) -> Vec<String> {
     let text = text.trim();
     if text.starts_with("cmd:") {
         return vec![text.to_owned()];
@@ -132,9 +133,13 @@ fn split_loads(text: &str) -> Vec<String> {
 
 /// `./punctual-runs/20261121T110905Z-hostname`, with a number behind it where that is taken.
 fn default_out() -> PathBuf {
+    numbered(&rustix::system::uname().nodename().to_string_lossy())
+}
+
+/// `./punctual-runs/<time>-<name>`, not taken yet.
+pub fn numbered(name: &str) -> PathBuf {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let time: String = report::utc(now.as_nanos() as u64).chars().filter(|c| !matches!(c, '-' | ':')).collect();
-    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let host: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
     let base = PathBuf::from("punctual-runs").join(format!("{time}-{host}"));
     let taken = |path: &PathBuf| path.symlink_metadata().is_ok();

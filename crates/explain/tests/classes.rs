@@ -125,6 +125,7 @@ fn run(phase: Phase) -> Run {
             deadline_ns: None,
             claims: vec![],
         },
+        virtual_time: None,
         machine: MachineFacts::default(),
         phases: vec![phase],
         problems: vec![],

@@ -2,6 +2,7 @@
 
 use crate::cell;
 use crate::late::Late;
+use crate::virtual_cpus;
 use punctual_model::{CpuResult, EndedBy, Kind, Phase, Problem, ProblemKind, Recording, Run, Worst};
 use punctual_units::{CpuId, Histogram};
 
@@ -29,6 +30,7 @@ pub(crate) fn doubts(recording: &Recording) -> Vec<Doubt> {
     let mut doubts: Vec<Doubt> = run.problems.iter().map(|p| of_run(p.kind, p.text.clone())).collect();
     doubts.extend(recording.damage.iter().map(|text| of_run(ProblemKind::Storage, text.clone())));
     doubts.extend(incomplete(run).map(|(kind, text)| Doubt { about_samples: false, ..of_run(kind, text) }));
+    doubts.extend(virtual_cpus::doubt(recording).map(|p| of_run(p.kind, p.text)));
     for phase in &run.phases {
         doubts.extend(phase.problems.iter().map(|p| of_phase(phase, None, p.kind, p.text.clone())));
         doubts.extend(phase_doubts(run, phase));

@@ -43,16 +43,18 @@ mod doubt;
 mod late;
 mod needed;
 mod rules;
+mod virtual_cpus;
 
 use cell::Cell;
 use doubt::Doubt;
 use punctual_model::{
-    CellId, CellJudgement, Claim, ClusterNote, CpuResult, Judged, Outcome, Quantity, Recording, Verdict,
+    CellId, CellJudgement, Claim, ClusterNote, CpuResult, Judged, Outcome, ProblemKind, Quantity, Recording, Verdict,
 };
 use punctual_stats::exceedance_upper;
 
 pub use cluster::LEAST_LATE;
 pub use coverage::RARE_EVENTS;
+pub use virtual_cpus::{LIMIT as VIRTUAL_CONTROL_LIMIT, VirtualControl, virtual_control};
 
 /// Judges every claim on every phase and CPU of a run.
 ///
@@ -68,7 +70,10 @@ pub use coverage::RARE_EVENTS;
 pub fn judge(recording: &Recording, claims: &[Claim]) -> Verdict {
     let doubts = doubt::doubts(recording);
     let cells = cell::cells(recording, &doubts);
-    let claims: Vec<Judged> = claims.iter().map(|claim| judge_claim(claim, &cells, &doubts)).collect();
+    let mut claims: Vec<Judged> = claims.iter().map(|claim| judge_claim(claim, &cells, &doubts)).collect();
+    if doubts.iter().any(|d| d.problem.kind == ProblemKind::VirtualCpus) {
+        claims.iter_mut().for_each(invalidate);
+    }
     let total = |count: fn(&CpuResult) -> u64| {
         recording.run.phases.iter().flat_map(|p| &p.cpus).map(count).fold(0, u64::saturating_add)
     };
@@ -82,6 +87,12 @@ pub fn judge(recording: &Recording, claims: &[Claim]) -> Verdict {
         skipped: total(|c| c.skipped),
         problems: doubts.into_iter().map(|d| (d.phase, d.problem)).collect(),
     }
+}
+
+/// What the emulator did is no failure of the kernel either.
+fn invalidate(judged: &mut Judged) {
+    judged.outcome = Outcome::Inconclusive;
+    judged.cells.iter_mut().for_each(|cell| cell.outcome = Outcome::Inconclusive);
 }
 
 /// The worst of them; nothing judged, or anything in doubt, is at best inconclusive.

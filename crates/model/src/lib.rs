@@ -22,6 +22,6 @@ pub use finding::{Evidence, Finding, Severity, State};
 pub use load::{LoadReport, Proof, Rate};
 pub use run::{
     Alignment, CpuResult, Distribution, EndedBy, Kind, MachineFacts, OwnCost, Phase, Problem, ProblemKind, Recording,
-    Run, Scratch, Settings, Stamp, Suspicion, SuspicionClass, Tool, Worst,
+    Run, Scratch, Settings, Stamp, Suspicion, SuspicionClass, Tool, VirtualTime, Worst,
 };
 pub use verdict::{CellId, CellJudgement, ClusterNote, Coverage, Judged, Needed, Outcome, Verdict};

@@ -30,6 +30,9 @@ pub struct Run {
     pub command: Vec<String>,
     /// What was asked for.
     pub settings: Settings,
+    /// The clock model, where the machine is an emulator whose clock counts instructions; `None`: real time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub virtual_time: Option<VirtualTime>,
     /// What it ran on.
     pub machine: MachineFacts,
     /// In the order they ran.
@@ -127,6 +130,24 @@ pub struct Settings {
     pub claims: Vec<Claim>,
 }
 
+/// A clock that counts instructions: QEMU's `-icount shift=N,sleep=off`. A model of the kernel's work, not of a board: every
+/// instruction takes the same time, there are no caches and no firmware, and several CPUs take turns.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VirtualTime {
+    /// The emulator and its version.
+    pub emulator: String,
+    /// The machine it emulates.
+    pub machine: String,
+    /// The kernel that was booted, as it was named.
+    pub kernel: String,
+    /// What one instruction takes.
+    pub instruction_ns: u32,
+    /// Virtual CPUs; with more than one the control must pass before anything is claimed.
+    pub cpus: u32,
+    /// What the phase, the order of the loads and the memory layout were varied by.
+    pub seed: u64,
+}
+
 /// How the releases of the threads on several CPUs lie to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -218,6 +239,8 @@ pub enum ProblemKind {
     PageFaults,
     /// Samples could not be written.
     Storage,
+    /// In virtual time: the CPUs disturb each other through the emulator, not the kernel.
+    VirtualCpus,
 }
 
 /// One of the worst wakeups, exact; a line of `worst.jsonl`.

@@ -1,6 +1,6 @@
 //! What the caller may choose.
 
-use punctual_model::{Alignment, Claim, Phase, Worst};
+use punctual_model::{Alignment, Claim, Phase, VirtualTime, Worst};
 use punctual_units::{CpuList, Nanos, Policy, Priority};
 use std::path::PathBuf;
 
@@ -45,6 +45,8 @@ pub struct Options {
     pub write_cap: u64,
     /// Make checkpoints survive a power cut?
     pub sync: bool,
+    /// The clock model, where this machine is emulated in virtual time.
+    pub virtual_time: Option<VirtualTime>,
     /// CLOCK_MONOTONIC when the program started.
     pub started_mono: Nanos,
 }

@@ -85,6 +85,7 @@ pub(crate) fn new_run(options: &Options, plan: &Plan, explicit: bool) -> Run {
             deadline_ns: options.deadline,
             claims: options.claims.clone(),
         },
+        virtual_time: options.virtual_time.clone(),
         machine: MachineFacts::default(),
         phases: Vec::new(),
         problems: Vec::new(),

@@ -5,17 +5,18 @@ use punctual_model::Recording;
 use punctual_units::Histogram;
 use std::fmt::Write;
 
-/// All histograms, one row a bin that is not empty: `phase,load,cpu,kind,low_ns,width_ns,count`.
+/// All histograms, one row a bin that is not empty: `clock,phase,load,cpu,kind,low_ns,width_ns,count`.
 ///
-/// `kind` is `raw` (one sample a wakeup) or `skipped` (one a skipped period: how late the thread was for it); added
+/// `clock` is `real`, or `virtual` where it counted an emulator's instructions. `kind` is `raw` (one sample a wakeup) or `skipped` (one a skipped period: how late the thread was for it); added
 /// up they are the corrected distribution. Lines end in a newline, as RFC 4180 allows; fields with commas or quotes
 /// are quoted.
 pub fn csv(recording: &Recording) -> String {
-    let mut out = String::from("phase,load,cpu,kind,low_ns,width_ns,count\n");
+    let mut out = String::from("clock,phase,load,cpu,kind,low_ns,width_ns,count\n");
+    let clock = if recording.run.virtual_time.is_some() { "virtual" } else { "real" };
     for phase in &recording.run.phases {
         for result in &phase.cpus {
             let Some(distribution) = recording.distribution(&phase.id, result.cpu) else { continue };
-            let place = format!("{},{},{}", field(&phase.id), field(&phase.load), result.cpu);
+            let place = format!("{clock},{},{},{}", field(&phase.id), field(&phase.load), result.cpu);
             rows(&mut out, &format!("{place},raw"), &distribution.raw);
             rows(&mut out, &format!("{place},skipped"), &distribution.skipped);
         }

@@ -28,6 +28,8 @@ pub fn json(recording: &Recording, verdict: &Verdict) -> Value {
             "host": run.host,
             "command": run.command,
             "settings": run.settings,
+            "clock": if run.virtual_time.is_some() { "virtual" } else { "real" },
+            "virtual_time": run.virtual_time,
         },
         "phases": run.phases.iter().map(|p| phase(&figures, p)).collect::<Vec<_>>(),
         "problems": run.problems,

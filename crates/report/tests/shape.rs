@@ -155,3 +155,32 @@ proptest! {
         punctual_report::csv(&recording);
     }
 }
+
+#[test]
+fn virtual_time_is_said_in_every_format() {
+    let (mut recording, verdict) = common::good();
+    assert!(punctual_report::csv(&recording).lines().nth(1).unwrap().starts_with("real,"));
+    recording.run.virtual_time = Some(punctual_model::VirtualTime {
+        emulator: "QEMU 7.2.22".into(),
+        machine: "raspi3b".into(),
+        kernel: "6.12.111-rt".into(),
+        instruction_ns: 2,
+        cpus: 1,
+        seed: 7,
+    });
+    let text = punctual_report::text(&recording, &verdict, punctual_report::TextStyle::default());
+    assert!(text.starts_with("PASS  in virtual time, "), "{text}");
+    let unwrapped = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(unwrapped.contains("! Virtual time: the machine `raspi3b` is emulated by QEMU 7.2.22"), "{text}");
+    let html = punctual_report::html(&recording, &verdict);
+    for said in
+        ["<title>PASS: wakeup latency in virtual time of", "Wakeup latency in virtual time of", "one instruction = "]
+    {
+        assert!(html.contains(said), "{said}");
+    }
+    let json = punctual_report::json(&recording, &verdict);
+    assert_eq!(json["run"]["clock"], "virtual");
+    assert_eq!(json["run"]["virtual_time"]["instruction_ns"], 2);
+    assert!(json["verdict"]["headline"].as_str().unwrap().contains("in virtual time"));
+    assert!(punctual_report::csv(&recording).lines().skip(1).all(|line| line.starts_with("virtual,")));
+}

@@ -35,6 +35,7 @@ fn run() -> Run {
             deadline_ns: None,
             claims: vec![Claim::none_missed()],
         },
+        virtual_time: None,
         machine: MachineFacts::default(),
         phases: Vec::new(),
         problems: Vec::new(),

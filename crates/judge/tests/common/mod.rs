@@ -155,6 +155,7 @@ pub fn empty() -> Recording {
         host: "test".into(),
         command: vec![],
         settings: settings(),
+        virtual_time: None,
         machine: MachineFacts::default(),
         phases: vec![],
         problems: vec![],

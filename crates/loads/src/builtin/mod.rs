@@ -8,6 +8,7 @@ use crate::settings::ChildConfig;
 use punctual_units::CpuId;
 
 mod command;
+mod control;
 mod cpu;
 mod io;
 mod loopback;
@@ -17,8 +18,17 @@ mod scheduler;
 mod timers;
 
 /// The table: a load that is not here does not exist.
-pub(crate) const LOADS: [Builtin; 8] =
-    [cpu::LOAD, memory::LOAD, io::LOAD, loopback::LOAD, network::LOAD, scheduler::LOAD, timers::LOAD, command::LOAD];
+pub(crate) const LOADS: [Builtin; 9] = [
+    cpu::LOAD,
+    memory::LOAD,
+    io::LOAD,
+    loopback::LOAD,
+    network::LOAD,
+    scheduler::LOAD,
+    timers::LOAD,
+    control::LOAD,
+    command::LOAD,
+];
 
 /// Every name [`parse`](crate::parse) takes, with a line about each, for `--help`.
 pub const NAMES: [(&str, &str); LOADS.len() + 2] = names();

@@ -3,7 +3,7 @@
 use super::write::{esc, facts, list};
 use crate::number::{bytes, confidence, count, nanos, plural};
 use crate::{bounds, date, words};
-use punctual_model::{Alignment, EndedBy, OwnCost, Recording};
+use punctual_model::{Alignment, EndedBy, OwnCost, Recording, VirtualTime};
 use punctual_units::{CpuList, Nanos};
 
 /// What the words of this page mean.
@@ -47,6 +47,14 @@ pub fn machine(recording: &Recording) -> String {
     format!("{rows}<p class=\"note\">What is missing here could not be read.")
 }
 
+fn virtual_time(model: &VirtualTime) -> String {
+    let VirtualTime { emulator, machine, kernel, instruction_ns, cpus, seed } = model;
+    format!(
+        "{emulator}, machine {machine}, kernel {kernel}, one instruction = {instruction_ns} ns on {}, seed {seed}",
+        plural(u64::from(*cpus), "CPU", "CPUs")
+    )
+}
+
 /// What was asked for and got, and what measuring cost.
 pub fn method(recording: &Recording) -> String {
     let settings = settings(recording);
@@ -74,6 +82,7 @@ fn settings(recording: &Recording) -> String {
     let context = if s.context { "about once a second" } else { "not read" };
     facts(&[
         ("Clock and sleep", Some(s.clock.clone())),
+        ("Virtual time", run.virtual_time.as_ref().map(virtual_time)),
         ("Scheduling asked for", Some(s.scheduling.to_string())),
         ("Scheduling got", (!got.is_empty()).then(|| words::and(&got))),
         ("Period", Some(s.period_ns.to_string())),

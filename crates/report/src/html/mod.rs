@@ -65,5 +65,6 @@ pub fn html(recording: &Recording, verdict: &Verdict) -> String {
 }
 
 fn title(recording: &Recording, verdict: &Verdict) -> String {
-    format!("{}: wakeup latency of {}", crate::words::word(verdict.outcome), recording.run.host)
+    let clock = if recording.run.virtual_time.is_some() { " in virtual time" } else { "" };
+    format!("{}: wakeup latency{clock} of {}", crate::words::word(verdict.outcome), recording.run.host)
 }

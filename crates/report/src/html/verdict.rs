@@ -66,8 +66,9 @@ fn what(recording: &Recording) -> String {
     let run = &recording.run;
     let machine = [&run.machine.board, &run.machine.kernel_release];
     let machine: String = machine.into_iter().flatten().map(|m| format!(" · {}", esc(m))).collect();
+    let clock = if run.virtual_time.is_some() { " in virtual time" } else { "" };
     format!(
-        "Wakeup latency of <strong>{}</strong>{machine} · <time>{}</time>",
+        "Wakeup latency{clock} of <strong>{}</strong>{machine} · <time>{}</time>",
         esc(&run.host),
         date::utc(run.started.real_ns)
     )

@@ -26,6 +26,10 @@ pub fn headline(recording: &Recording, verdict: &Verdict) -> Headline {
         Outcome::Fail => failed(recording, verdict),
         Outcome::Inconclusive => undecided(recording, verdict),
     };
+    let sentence = match recording.run.virtual_time {
+        Some(_) => format!("in virtual time, {sentence}"),
+        None => sentence,
+    };
     Headline { outcome: verdict.outcome, word: word(verdict.outcome), sentence }
 }
 
@@ -101,6 +105,7 @@ pub(super) fn gravest(verdict: &Verdict) -> Option<&(Option<String>, Problem)> {
         ProblemKind::NotAsAsked => 1,
         ProblemKind::CpuLost => 2,
         ProblemKind::LoadDidNotRun => 3,
+        ProblemKind::VirtualCpus => 4,
         ProblemKind::Storage => 4,
         ProblemKind::Suspended => 5,
         ProblemKind::Throttled => 6,
@@ -132,6 +137,7 @@ fn problem_words(kind: ProblemKind) -> &'static str {
         ProblemKind::Suspended => "the machine was suspended",
         ProblemKind::Interrupted => "the measurement was cut short",
         ProblemKind::PageFaults => "the measuring thread took page faults",
+        ProblemKind::VirtualCpus => "the emulator's CPUs disturb each other",
         ProblemKind::Storage => "the record is incomplete or damaged",
     }
 }

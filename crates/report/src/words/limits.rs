@@ -24,6 +24,7 @@ pub(crate) fn from_figures(figures: &Figures) -> Vec<String> {
     all.extend(unseen(verdict));
     all.extend(other_loads(recording));
     all.extend(settings(recording));
+    all.extend(virtual_time(recording));
     all.extend(machine(recording));
     all.push(
         "A timer expires in hard interrupt context. A program woken by a threaded interrupt or by another task sees \
@@ -67,6 +68,14 @@ fn unseen(verdict: &Verdict) -> Option<String> {
         missed.every_ns,
         percent(1.0 - missed.p_run)
     ))
+}
+
+fn virtual_time(recording: &Recording) -> Option<String> {
+    recording.run.virtual_time.as_ref().map(|_| {
+        "What a board does: caches, memory, buses, idle states, frequency, firmware and real devices are not in the model. \
+         A kernel that is late here is late anywhere; one that is not may still be late on a board."
+            .into()
+    })
 }
 
 fn other_loads(recording: &Recording) -> Option<String> {

@@ -11,6 +11,7 @@ use punctual_units::{Nanos, Policy};
 /// damaged files, problems of single phases.
 pub fn warnings(recording: &Recording, verdict: &Verdict) -> Vec<String> {
     let mut all = Vec::new();
+    all.extend(virtual_time(recording));
     all.extend(imported(recording));
     all.extend(ordinary_threads(recording));
     all.extend(incomplete(recording));
@@ -47,6 +48,19 @@ fn imported(recording: &Recording) -> Option<String> {
             tool.name, tool.version
         )
     })
+}
+
+fn virtual_time(recording: &Recording) -> Option<String> {
+    let model = recording.run.virtual_time.as_ref()?;
+    let speed = match model.instruction_ns {
+        1 => "every instruction takes 1 ns".to_owned(),
+        ns => format!("every instruction takes {ns} ns"),
+    };
+    Some(format!(
+        "Virtual time: the machine `{}` is emulated by {}, and {speed}, with no caches, no firmware and no other cost. The \
+         figures show what the kernel {} does; they are not those of a board.",
+        model.machine, model.emulator, model.kernel
+    ))
 }
 
 fn ordinary_threads(recording: &Recording) -> Option<String> {

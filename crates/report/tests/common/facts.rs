@@ -22,6 +22,7 @@ pub fn run(plan: &RunPlan) -> Run {
         host: "pi4-press-07".into(),
         command: ["punctual", "prove", "--duration", "2m"].map(String::from).to_vec(),
         settings: settings(plan, total),
+        virtual_time: None,
         machine: machine(plan),
         phases: vec![],
         problems: vec![],

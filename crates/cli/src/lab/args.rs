@@ -1,0 +1,144 @@
+//! Arguments of `punctual lab`.
+
+use crate::args::OutputArgs;
+use clap::{Args, Subcommand};
+use punctual_model::Claim;
+use punctual_units::{Nanos, Priority};
+use punctual_vm::{KernelSpec, Machine};
+use std::path::PathBuf;
+
+const KERNEL: &str = "Kernel: rt or stock (the distribution's newest; rt@6.12 of a series), a package's name, a .deb, an image, \
+                      or a folder in which one was built";
+
+/// What to do in the lab.
+#[derive(Subcommand, Debug)]
+pub enum LabCommand {
+    /// Boot a kernel and run a script in it: files in, files and exit code out
+    Boot(BootArgs),
+    /// Measure and judge a kernel in virtual time, with the same engine, loads, claims and report as on hardware
+    Prove(ProveArgs),
+}
+
+/// What every guest has.
+#[derive(Args, Debug)]
+pub struct GuestArgs {
+    /// Machine: pc, virt-arm64, raspi3b, raspi4b [default: pc or virt-arm64, as the kernel is]
+    #[arg(short, long, value_name = "MACHINE")]
+    pub machine: Option<Machine>,
+    /// Virtual CPUs
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub cpus: u32,
+    /// Memory in MiB, where the board does not decide
+    #[arg(long, value_name = "MIB", default_value_t = 512)]
+    pub memory: u32,
+    /// More for the kernel's command line; may be repeated
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub append: Vec<String>,
+    /// The most one boot may take
+    #[arg(long, value_name = "TIME", default_value = "300s")]
+    pub timeout: Nanos,
+}
+
+/// Options of `lab boot`.
+#[derive(Args, Debug)]
+pub struct BootArgs {
+    #[arg(short, long, value_name = "KERNEL", help = KERNEL, default_value = "rt")]
+    pub kernel: KernelSpec,
+    #[command(flatten)]
+    pub guest: GuestArgs,
+    /// Shell script to run as root in the guest; - reads standard input
+    #[arg(short, long, value_name = "FILE", conflicts_with = "command")]
+    pub script: Option<PathBuf>,
+    /// Command to run instead of a script
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+    /// Put a file of this machine into the guest; may be repeated. This program is there as /bin/punctual in any case
+    #[arg(long, value_name = "FILE:PATH")]
+    pub put: Vec<String>,
+    /// Bring a file or folder of the guest back into the folder --out; may be repeated
+    #[arg(long, value_name = "PATH")]
+    pub get: Vec<String>,
+    /// Folder for what comes back, and for console.log
+    #[arg(short, long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// punctual built for the guest's architecture [default: this one, or the one cross-built beside it]
+    #[arg(long, value_name = "FILE")]
+    pub guest_program: Option<PathBuf>,
+    /// Several such guests at once on one network; each finds its number in $VM_NUMBER and has the address 10.77.0.NUMBER
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub guests: u32,
+    /// A file system on a disk of the guest's own memory at /scratch, of this many MiB
+    #[arg(long, value_name = "MIB")]
+    pub disk: Option<u32>,
+    /// A kernel module to load; may be repeated
+    #[arg(long, value_name = "NAME")]
+    pub module: Vec<String>,
+    /// A port of this machine's loopback that leads into the guest: 2222:22; may be repeated
+    #[arg(long, value_name = "HOST:GUEST")]
+    pub forward: Vec<String>,
+    /// Run in virtual time: the guest's clock counts instructions
+    #[arg(long = "virtual")]
+    pub virtual_time: bool,
+    /// Million instructions a second of virtual time: 1000, 500, 250, …
+    #[arg(long, value_name = "N", default_value_t = 500.0, requires = "virtual_time")]
+    pub mips: f64,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// Options of a proof that `prove` and the comparisons share.
+#[derive(Args, Debug)]
+pub struct ProofArgs {
+    #[command(flatten)]
+    pub guest: GuestArgs,
+    /// Million instructions a second: 1000, 500, 250, … One instruction takes 1000/N ns
+    #[arg(long, value_name = "N", default_value_t = 500.0)]
+    pub mips: f64,
+    /// Total measuring time of the guest's clock, shared equally by the loads
+    #[arg(short = 'D', long, value_name = "TIME", default_value = "2s")]
+    pub duration: Nanos,
+    /// Time run but not recorded at the start of each phase
+    #[arg(long, value_name = "TIME", default_value = "20ms")]
+    pub warmup: Nanos,
+    /// Period of the measuring threads
+    #[arg(short = 'i', long, visible_alias = "interval", value_name = "TIME", default_value = "1ms")]
+    pub period: Nanos,
+    /// Priority of the measuring threads, 1 to 99
+    #[arg(short = 'p', long, visible_alias = "prio", value_name = "N")]
+    pub priority: Option<Priority>,
+    /// Loads, one phase each, as for prove [default: all of them but network]
+    #[arg(short = 'l', long = "load", value_name = "LOADS")]
+    pub loads: Vec<String>,
+    /// What must hold, as for prove; may be repeated [default: missed = 0]
+    #[arg(short = 'c', long = "claim", value_name = "CLAIM")]
+    pub claims: Vec<Claim>,
+    /// Claim 'max < TIME' and 'missed = 0'
+    #[arg(long, value_name = "TIME")]
+    pub deadline: Option<Nanos>,
+    /// The first boot's seed: varies phase, order of the loads and memory layout
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Boots at once [default: as many as this machine has CPUs]
+    #[arg(short, long, value_name = "N")]
+    pub jobs: Option<usize>,
+    /// punctual built for the guest's architecture [default: this one, or the one cross-built beside it]
+    #[arg(long, value_name = "FILE")]
+    pub guest_program: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// Options of `lab prove`.
+#[derive(Args, Debug)]
+pub struct ProveArgs {
+    #[arg(short, long, value_name = "KERNEL", help = KERNEL, default_value = "rt")]
+    pub kernel: KernelSpec,
+    #[command(flatten)]
+    pub proof: ProofArgs,
+    /// Boots, each with the next seed; several make a folder each below --out
+    #[arg(short, long, value_name = "N", default_value_t = 1)]
+    pub boots: usize,
+    /// The run directory to make [default: ./punctual-runs/<time>-lab-<kernel>]
+    #[arg(short, long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}

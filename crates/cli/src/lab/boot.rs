@@ -1,0 +1,140 @@
+//! `lab boot`.
+
+use super::args::BootArgs;
+use super::{failed, kernel, limit};
+use crate::document;
+use crate::terminal;
+use punctual_lab::{LabError, guest_program};
+use punctual_vm::{
+    Booted, Cache, Clock, Disk, FileIn, Forward, Guest, Network, VmError, boot, boot_all, shift_of_mips,
+};
+use serde_json::{Value, json};
+use std::fs;
+use std::io::{IsTerminal, Read};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// `punctual lab boot`: its exit code is the script's, the largest of several guests'.
+pub fn run(args: &BootArgs) -> ExitCode {
+    match booted(args) {
+        Ok(results) => {
+            let code = results.iter().map(|b| u8::try_from(b.exit_code).unwrap_or(u8::MAX)).max().unwrap_or(0);
+            show(args, &results, code);
+            ExitCode::from(code)
+        }
+        Err(e) => failed("lab boot", args.output.json, &e),
+    }
+}
+
+fn show(args: &BootArgs, results: &[Booted], code: u8) {
+    if args.output.json {
+        let guest =
+            |b: &Booted| json!({"exit_code": b.exit_code, "console": b.console, "lasted_s": b.lasted.as_secs_f64()});
+        let guests: Vec<Value> = results.iter().map(guest).collect();
+        let result = json!({"guests": guests, "out": args.out});
+        terminal::print(&(document::document("lab boot", code, &result) + "\n"));
+    } else if !args.output.quiet {
+        for (booted, number) in results.iter().zip(1..) {
+            let head = if results.len() > 1 { format!("== guest {number}\n") } else { String::new() };
+            terminal::print(&(head + &terminal::harmless(&booted.console)));
+        }
+    }
+}
+
+fn booted(args: &BootArgs) -> Result<Vec<Booted>, LabError> {
+    let cache = Cache::usual()?;
+    let script = script(args)?;
+    if !args.get.is_empty() && args.out.is_none() {
+        return Err(LabError::Usage("--get needs a folder to put the files into: add --out DIR".into()));
+    }
+    let (kernel, machine) = kernel(&args.kernel, &args.guest, &cache)?;
+    let arch = kernel.arch;
+    let mut guest = Guest::new(machine, kernel, script);
+    guest.cpus = args.guest.cpus;
+    guest.memory_mib = args.guest.memory;
+    guest.append = args.guest.append.clone();
+    guest.limit = limit(&args.guest)?;
+    guest.fetch = args.get.clone();
+    guest.modules = args.module.clone();
+    guest.disk = args.disk.map_or(Disk::None, |mib| Disk::Memory { mib });
+    guest.forwards = args.forward.iter().map(|text| forward(text)).collect::<Result<_, _>>()?;
+    if args.virtual_time {
+        guest.clock = Clock::Virtual { shift: shift_of_mips(args.mips)? };
+    }
+    let program = guest_program(args.guest_program.as_deref(), arch);
+    match program {
+        Ok(content) => guest.files.push(FileIn { path: "/bin/punctual".into(), mode: 0o755, content }),
+        Err(e) if args.guest_program.is_some() => return Err(e),
+        Err(e) => eprintln!("punctual: without punctual in the guest: {e}"),
+    }
+    for put in &args.put {
+        guest.files.push(put_in(put)?);
+    }
+    if let Some(out) = &args.out {
+        fs::create_dir_all(out).map_err(|source| LabError::File { what: "make", path: out.clone(), source })?;
+    }
+    start(args, &guest, &cache)
+}
+
+fn start(args: &BootArgs, guest: &Guest, cache: &Cache) -> Result<Vec<Booted>, LabError> {
+    if args.guests <= 1 {
+        let guest = with_log(guest, args.out.as_deref());
+        return Ok(vec![boot(&guest, cache, args.out.as_deref())?]);
+    }
+    let network = Network::new()?;
+    let mut guests = Vec::new();
+    for number in 1..=args.guests {
+        let folder: Option<PathBuf> = args.out.as_ref().map(|out| out.join(format!("guest-{number}")));
+        if let Some(folder) = &folder {
+            let made = fs::create_dir_all(folder);
+            made.map_err(|source| LabError::File { what: "make", path: folder.clone(), source })?;
+        }
+        let mut guest = with_log(guest, folder.as_deref());
+        guest.hostname = format!("lab-{number}");
+        guests.push((guest, folder));
+    }
+    let results = boot_all(&guests, Some(&network), cache);
+    Ok(results.into_iter().collect::<Result<Vec<_>, VmError>>()?)
+}
+
+fn with_log(guest: &Guest, folder: Option<&Path>) -> Guest {
+    Guest { log: folder.map(|folder| folder.join("console.log")), ..guest.clone() }
+}
+
+fn script(args: &BootArgs) -> Result<String, LabError> {
+    if !args.command.is_empty() {
+        return Ok(args.command.join(" "));
+    }
+    let read = match &args.script {
+        Some(path) if path.as_os_str() != "-" => fs::read_to_string(path),
+        None if std::io::stdin().is_terminal() => {
+            return Err(LabError::Usage("nothing to run: add --script FILE, or -- COMMAND".into()));
+        }
+        _ => {
+            let mut text = String::new();
+            std::io::stdin().read_to_string(&mut text).map(|_| text)
+        }
+    };
+    let path = args.script.clone().unwrap_or_else(|| "standard input".into());
+    read.map_err(|source| LabError::File { what: "read", path, source })
+}
+
+/// `FILE:PATH`; the file's permission bits go with it.
+fn put_in(text: &str) -> Result<FileIn, LabError> {
+    use std::os::unix::fs::PermissionsExt;
+    let Some((file, path)) = text.rsplit_once(':').filter(|(file, _)| !file.is_empty()) else {
+        return Err(LabError::Usage(format!("--put {text}: write FILE:PATH, for example test.sh:/root/test.sh")));
+    };
+    let error = |source| LabError::File { what: "read", path: file.into(), source };
+    let content = fs::read(file).map_err(error)?;
+    let mode = fs::metadata(file).map_err(error)?.permissions().mode() & 0o777;
+    Ok(FileIn { path: path.to_owned(), mode, content })
+}
+
+fn forward(text: &str) -> Result<Forward, LabError> {
+    let numbers = text.split_once(':').and_then(|(host, guest)| Some((host.parse().ok()?, guest.parse().ok()?)));
+    match numbers {
+        Some((host, guest)) => Ok(Forward { host, guest }),
+        None => Err(LabError::Usage(format!("--forward {text}: write HOST:GUEST, for example 2222:22"))),
+    }
+}

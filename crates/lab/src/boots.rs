@@ -1,0 +1,79 @@
+//! Several boots of one kernel, each with a seed of its own.
+
+use crate::error::LabError;
+use crate::options::LabOptions;
+use crate::prove::{LabRun, prove};
+use punctual_model::Outcome;
+use punctual_vm::Cache;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+/// Told how it goes.
+pub trait LabObserver: Sync {
+    /// A boot has ended.
+    fn booted(&self, _kernel: &str, _number: usize, _of: usize, _run: &Result<LabRun, LabError>) {}
+}
+
+impl LabObserver for () {}
+
+/// What several boots came to.
+#[derive(Debug)]
+pub struct Proven {
+    /// In the order of their seeds.
+    pub runs: Vec<LabRun>,
+}
+
+impl Proven {
+    /// The worst of them: one failing boot is a failure.
+    pub fn outcome(&self) -> Outcome {
+        self.runs.iter().map(|r| r.verdict.outcome).max().unwrap_or(Outcome::Inconclusive)
+    }
+}
+
+/// Boots `boots` times with the seeds from `seed` on, `jobs` at once: in virtual time they do not disturb each other. One boot
+/// makes `out` itself its run directory, several make `out/boot-1` and so on.
+///
+/// # Errors
+/// A boot that comes to no verdict; those that did stay on disk.
+pub fn prove_boots(
+    options: &LabOptions,
+    seed: u64,
+    boots: usize,
+    jobs: usize,
+    out: &Path,
+    cache: &Cache,
+    observer: &dyn LabObserver,
+) -> Result<Proven, LabError> {
+    if boots == 0 || boots > 10_000 {
+        return Err(LabError::Usage(format!("{boots} boots: choose 1 to 10000")));
+    }
+    let place = |i: usize| -> PathBuf { if boots == 1 { out.into() } else { out.join(format!("boot-{}", i + 1)) } };
+    let next = AtomicUsize::new(0);
+    let results: Mutex<Vec<(usize, Result<LabRun, LabError>)>> = Mutex::new(Vec::new());
+    let work = || {
+        loop {
+            let i = next.fetch_add(1, Ordering::Relaxed);
+            if i >= boots {
+                return;
+            }
+            let run = prove(options, seed.wrapping_add(i as u64), &place(i), cache);
+            observer.booted(&options.kernel.name, i + 1, boots, &run);
+            if run.is_err() {
+                // What is running goes on; nothing new is started.
+                next.store(boots, Ordering::Relaxed);
+            }
+            results.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((i, run));
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..jobs.clamp(1, boots) {
+            scope.spawn(work);
+        }
+    });
+    let mut results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    results.sort_by_key(|(i, _)| *i);
+    let runs = results.into_iter().map(|(_, run)| run).collect::<Result<Vec<_>, _>>()?;
+    Ok(Proven { runs })
+}

@@ -1,0 +1,19 @@
+//! Proves kernels without a board: `punctual prove` itself, run inside a guest whose clock counts instructions. The same
+//! engine, loads, claims and run directory as on hardware; the same kernel, seed and options give the same bytes.
+//!
+//! Architecture invariant: measures nothing and judges nothing itself; the guest's `punctual` and `punctual-judge` do.
+
+#![forbid(unsafe_code)]
+
+mod boots;
+mod error;
+mod guest_program;
+mod options;
+mod prove;
+mod script;
+
+pub use boots::{LabObserver, Proven, prove_boots};
+pub use error::LabError;
+pub use guest_program::guest_program;
+pub use options::{LAB_LOADS, LabOptions};
+pub use prove::{LabRun, prove};

@@ -1,0 +1,40 @@
+//! `control`: one spinner on the last CPU alone. What it does to the idle latency of another CPU is not the kernel's doing but
+//! that of what lies below it: an emulator whose CPUs take turns, or a hypervisor with too few.
+
+use super::{Builtin, Plan, RunsAs, own_pid};
+use crate::LoadError;
+use crate::beat::Beat;
+use crate::counter::{Counter, Source};
+use crate::message::Unit;
+use crate::settings::ChildConfig;
+use std::hint::black_box;
+
+pub(super) const LOAD: Builtin = Builtin {
+    name: "control",
+    about: "a spinner on the last CPU only: what it does to the others is not the kernel's doing",
+    comm: "load-control",
+    runs_as: RunsAs::Nobody,
+    in_all: false,
+    prepare,
+};
+
+/// Clock ticks of CPU time a second that prove it.
+const TICKS: f64 = 5.0;
+
+fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
+    let time = Counter::new("CPU time of the load, ticks", Source::CpuTicks(own_pid())).per_second(TICKS);
+    let mut plan = Plan::new(vec![Unit::each("loops")], vec![time]);
+    plan.worker(config.cpus.iter().last(), spin);
+    Ok(plan)
+}
+
+fn spin(beat: &mut Beat) -> Result<(), LoadError> {
+    let mut x = 1u64;
+    loop {
+        for _ in 0..100_000 {
+            x = black_box(x.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(7));
+        }
+        beat.count(0, 1);
+        beat.beat_and_rest();
+    }
+}

@@ -1,0 +1,125 @@
+//! Packages of the distribution, for any architecture, without installing anything: apt with state, cache and
+//! architecture of its own (apt.conf(5)), and the machine's own sources.
+
+use crate::arch::Arch;
+use crate::cache::Cache;
+use crate::error::VmError;
+use crate::tools;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// Package lists older than this are fetched anew.
+const FRESH: Duration = Duration::from_secs(86_400);
+const REMEDY: &str = "this is no Debian: name a kernel image and --modules, or a build folder, instead of a package";
+
+/// Files of /etc/apt that name the distribution itself, not third parties.
+const OWN_SOURCES: [&str; 5] = ["debian.sources", "ubuntu.sources", "raspi.sources", "raspi.list", "debian.list"];
+
+/// The distribution's packages for one architecture.
+pub(crate) struct Apt {
+    root: PathBuf,
+    arch: Arch,
+}
+
+impl Apt {
+    /// Makes the private state where it is not there yet and fetches the lists where they are old.
+    pub fn open(cache: &Cache, arch: Arch) -> Result<Apt, VmError> {
+        let apt = Apt { root: cache.root().join(format!("apt-{arch}")), arch };
+        let _lock = cache.lock(&format!("apt-{arch}"))?;
+        for folder in ["lists/partial", "archives/partial", "sources", "tmp"] {
+            let path = apt.root.join(folder);
+            fs::create_dir_all(&path).map_err(VmError::file("make", &path))?;
+        }
+        let status = apt.root.join("status");
+        fs::write(&status, "").map_err(VmError::file("write", &status))?;
+        let stamp = apt.root.join("updated");
+        let age = stamp.metadata().and_then(|m| m.modified()).ok().and_then(|t| t.elapsed().ok());
+        if age.is_none_or(|age| age > FRESH) {
+            apt.copy_sources()?;
+            tools::output(apt.command("apt-get").args(["update", "-q"]), REMEDY)?;
+            fs::write(&stamp, "").map_err(VmError::file("write", &stamp))?;
+        }
+        Ok(apt)
+    }
+
+    /// Names of all packages that begin with `prefix`.
+    pub fn names(&self, prefix: &str) -> Result<Vec<String>, VmError> {
+        let out = tools::output(self.command("apt-cache").args(["pkgnames", prefix]), REMEDY)?;
+        Ok(String::from_utf8_lossy(&out).lines().map(str::to_owned).collect())
+    }
+
+    /// The version that would be fetched; `None`: no such package.
+    pub fn version(&self, package: &str) -> Result<Option<String>, VmError> {
+        let out = tools::output(self.command("apt-cache").args(["policy", package]), REMEDY)?;
+        let text = String::from_utf8_lossy(&out).into_owned();
+        let candidate = text.lines().find_map(|l| l.trim().strip_prefix("Candidate: ").map(str::to_owned));
+        Ok(candidate.filter(|version| version != "(none)"))
+    }
+
+    /// Fetches a package into `folder`; apt checks its signature chain and checksum.
+    pub fn download(&self, package: &str, folder: &Path) -> Result<PathBuf, VmError> {
+        tools::output(self.command("apt-get").args(["download", "-q", package]).current_dir(folder), REMEDY)?;
+        let entries = fs::read_dir(folder).map_err(VmError::file("read", folder))?;
+        let deb = entries.flatten().map(|e| e.path()).find(|p| p.extension().is_some_and(|e| e == "deb"));
+        deb.ok_or_else(|| VmError::NoKernel(format!("apt-get download {package} left no file")))
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        let arch = self.arch.debian();
+        let dir = |name: &str| self.root.join(name).display().to_string();
+        for (key, value) in [
+            ("APT::Architecture", arch.to_owned()),
+            ("APT::Architectures", arch.to_owned()),
+            ("Dir::State", dir("")),
+            ("Dir::State::lists", dir("lists")),
+            ("Dir::State::status", dir("status")),
+            ("Dir::Cache", dir("")),
+            ("Dir::Cache::archives", dir("archives")),
+            ("Dir::Etc::sourcelist", dir("sources.list")),
+            ("Dir::Etc::sourceparts", dir("sources")),
+            ("Acquire::Languages", "none".to_owned()),
+            // The cache belongs to who runs this; apt's own user could not write there.
+            ("APT::Sandbox::User", "root".to_owned()),
+        ] {
+            command.args(["-o", &format!("{key}={value}")]);
+        }
+        command.env("LC_ALL", "C");
+        command
+    }
+
+    /// The machine's own distribution entries. A list of installed third parties would be asked for foreign
+    /// architectures they do not have.
+    fn copy_sources(&self) -> Result<(), VmError> {
+        let list = Path::new("/etc/apt/sources.list");
+        let own = fs::read_to_string(list).unwrap_or_default();
+        let path = self.root.join("sources.list");
+        fs::write(&path, own).map_err(VmError::file("write", &path))?;
+        for name in OWN_SOURCES {
+            let from = Path::new("/etc/apt/sources.list.d").join(name);
+            if let Ok(text) = fs::read_to_string(&from) {
+                let to = self.root.join("sources").join(name);
+                fs::write(&to, text).map_err(VmError::file("write", &to))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Unpacks a package's files into `folder` (dpkg-deb(1)); nothing is installed and no script of it runs.
+pub(crate) fn unpack(deb: &Path, folder: &Path) -> Result<(), VmError> {
+    let mut command = Command::new("dpkg-deb");
+    tools::output(
+        command.arg("-x").arg(deb).arg(folder),
+        "install dpkg, or unpack the package and name the kernel image",
+    )
+    .map(drop)
+}
+
+/// A field of a package's control file.
+pub(crate) fn field(deb: &Path, name: &str) -> Result<String, VmError> {
+    let out = tools::output(Command::new("dpkg-deb").arg("-f").arg(deb).arg(name), "install dpkg")?;
+    Ok(String::from_utf8_lossy(&out).trim().to_owned())
+}

@@ -1,0 +1,75 @@
+//! Processor architectures, as Debian names them.
+
+use std::fmt;
+
+/// The architecture of a kernel and its guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Arch {
+    /// x86-64.
+    Amd64,
+    /// 64-bit Arm.
+    Arm64,
+}
+
+impl Arch {
+    /// The architecture this program was built for, where it is one of these.
+    pub fn host() -> Option<Arch> {
+        match std::env::consts::ARCH {
+            "x86_64" => Some(Arch::Amd64),
+            "aarch64" => Some(Arch::Arm64),
+            _ => None,
+        }
+    }
+
+    /// Debian's name.
+    pub fn debian(self) -> &'static str {
+        match self {
+            Arch::Amd64 => "amd64",
+            Arch::Arm64 => "arm64",
+        }
+    }
+
+    /// Of a kernel image: the x86 boot protocol's `HdrS` at 0x202 (Documentation/arch/x86/boot.rst), arm64's `ARM\x64` at
+    /// 56 (Documentation/arch/arm64/booting.rst). `None` for anything else, compressed arm64 images included.
+    pub fn of_image(head: &[u8]) -> Option<Arch> {
+        if head.get(0x202..0x206) == Some(b"HdrS") {
+            Some(Arch::Amd64)
+        } else if head.get(56..60) == Some(b"ARM\x64") {
+            Some(Arch::Arm64)
+        } else {
+            None
+        }
+    }
+
+    /// Of an ELF program: e_machine (elf(5)).
+    pub fn of_elf(head: &[u8]) -> Option<Arch> {
+        match (head.get(..4)?, head.get(18..20)?) {
+            (b"\x7fELF", [62, 0]) => Some(Arch::Amd64),
+            (b"\x7fELF", [183, 0]) => Some(Arch::Arm64),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Arch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.debian())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn images_are_told_by_their_magic() {
+        let mut x86 = vec![0; 0x210];
+        x86[0x202..0x206].copy_from_slice(b"HdrS");
+        let mut arm = vec![0; 64];
+        arm[56..60].copy_from_slice(b"ARM\x64");
+        assert_eq!(Arch::of_image(&x86), Some(Arch::Amd64));
+        assert_eq!(Arch::of_image(&arm), Some(Arch::Arm64));
+        assert_eq!(Arch::of_image(b"\x1f\x8b"), None);
+        assert_eq!(Arch::of_elf(b"\x7fELF"), None);
+    }
+}

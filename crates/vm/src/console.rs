@@ -1,0 +1,107 @@
+//! The guest's console: what its kernel and its script print, and between that what our init says.
+
+use crate::error::VmError;
+use crate::tools::last_lines;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::read::GzDecoder;
+use std::io::Read;
+use std::path::Path;
+
+/// Lines of init begin with this (ASCII RS).
+const MARK: char = '\u{1e}';
+
+/// What the console has told so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Said {
+    /// The script was started.
+    pub started: bool,
+    /// Its exit code.
+    pub exit: Option<i32>,
+    /// Everything has been sent.
+    pub ended: bool,
+    /// The kernel's last words.
+    pub panic: Option<String>,
+}
+
+/// Reads the marks in a console's text.
+pub(crate) fn said(text: &str) -> Said {
+    let mut said = Said::default();
+    for line in text.lines() {
+        if let Some(word) = line.rsplit(MARK).next().filter(|_| line.contains(MARK)) {
+            match word.trim_end().split_once(' ') {
+                Some(("exit", code)) => said.exit = code.parse().ok(),
+                None if word.trim_end() == "started" => said.started = true,
+                None if word.trim_end() == "end" => said.ended = true,
+                _ => {}
+            }
+        } else if said.panic.is_none() && line.contains("Kernel panic - not syncing") {
+            said.panic = Some(line.trim().to_owned());
+        }
+    }
+    said
+}
+
+/// The text without what init said.
+pub(crate) fn plain(text: &str) -> String {
+    text.lines().filter(|line| !line.contains(MARK)).map(|line| line.trim_end_matches('\r').to_owned() + "\n").collect()
+}
+
+/// The last lines a person should see.
+pub(crate) fn tail(text: &str) -> String {
+    let lines = last_lines(&plain(text), 12);
+    let clean: String = lines.chars().filter(|c| *c == '\n' || !c.is_control()).collect();
+    if clean.is_empty() { "(nothing came from the console)".into() } else { clean }
+}
+
+/// Unpacks the files the guest sent into `folder`; returns how many bytes they were.
+///
+/// # Errors
+/// What came is not what was packed: gzip's own checksum and length tell.
+pub(crate) fn unpack_files(text: &str, folder: &Path) -> Result<usize, VmError> {
+    let lines = text.lines().filter_map(|line| line.split_once(MARK)?.1.strip_prefix('+'));
+    let encoded: String = lines.map(str::trim_end).collect();
+    if encoded.is_empty() {
+        return Ok(0);
+    }
+    let packed = STANDARD.decode(&encoded).map_err(|e| VmError::Damaged(e.to_string()))?;
+    let mut bytes = Vec::new();
+    // A guest's memory bounds what it can send; this bounds a bomb.
+    let mut decoder = GzDecoder::new(&packed[..]).take(1 << 30);
+    decoder.read_to_end(&mut bytes).map_err(|e| VmError::Damaged(e.to_string()))?;
+    let mut archive = tar::Archive::new(&bytes[..]);
+    archive.set_preserve_permissions(false);
+    archive.unpack(folder).map_err(VmError::file("unpack the guest's files into", folder))?;
+    Ok(bytes.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const TEXT: &str = "[ 1.0] Linux\r\n\u{1e}started\r\nhello\r\nno newline\u{1e}exit 3\r\n\u{1e}end\r\n";
+
+    #[test]
+    fn marks_are_told_from_text() {
+        let said = said(TEXT);
+        assert!(said.started && said.ended && said.exit == Some(3) && said.panic.is_none(), "{said:?}");
+        assert_eq!(plain(TEXT), "[ 1.0] Linux\nhello\n");
+    }
+
+    #[test]
+    fn a_panic_is_seen() {
+        let text = "[    1.2] Kernel panic - not syncing: VFS: Unable to mount root fs\r\n";
+        assert!(said(text).panic.unwrap().contains("VFS"));
+        assert_eq!(tail(""), "(nothing came from the console)");
+    }
+
+    proptest! {
+        #[test]
+        fn any_console_is_read(text in "(\\x1e|\\+|[a-zA-Z0-9+/= \\r\\n]|exit |end|started)*") {
+            let folder = tempfile::tempdir().unwrap();
+            said(&text);
+            let _ = unpack_files(&text, folder.path());
+        }
+    }
+}

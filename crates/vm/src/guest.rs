@@ -1,0 +1,181 @@
+//! What is booted, on what, with what inside.
+
+use crate::error::VmError;
+use crate::kernel::Kernel;
+use crate::machine::Machine;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The guest's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// The host's: what the guest measures depends on the host's load.
+    Real,
+    /// One instruction takes 2^shift ns, and idle time passes at once (QEMU's `-icount shift=N,sleep=off`): the same boot
+    /// gives the same bytes. A model: no caches, no firmware interrupts.
+    Virtual {
+        /// 0 to 10.
+        shift: u8,
+    },
+}
+
+/// The shift at which a guest runs `mips` million instructions a second.
+///
+/// # Errors
+/// QEMU knows 1000, 500, 250, 125, … only.
+pub fn shift_of_mips(mips: f64) -> Result<u8, VmError> {
+    let shift = (1000.0 / mips).log2().round();
+    let near = 1000.0 / shift.exp2();
+    if (0.0..=10.0).contains(&shift) && (near - mips).abs() < 0.01 * near {
+        return Ok(shift as u8);
+    }
+    let list = "1000, 500, 250, 125, 62.5, 31.25, … (one instruction takes 1, 2, 4, 8, … ns)";
+    Err(VmError::Usage(format!("{mips} million instructions a second cannot be emulated: choose {list}")))
+}
+
+/// A disk in the guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disk {
+    /// None.
+    None,
+    /// An ext4 file system at /scratch on a block device of the guest's own memory, which answers after 500 µs of the
+    /// guest's time (null_blk): host disks would bring the host's time into the guest.
+    Memory {
+        /// Its size; the memory is taken as it is written.
+        mib: u32,
+    },
+}
+
+/// A file put into the guest before it boots.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileIn {
+    /// Where, absolute.
+    pub path: String,
+    /// Permission bits.
+    pub mode: u32,
+    /// What is in it.
+    pub content: Vec<u8>,
+}
+
+/// A TCP port of the host's loopback that leads to a port of the guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Forward {
+    /// On 127.0.0.1.
+    pub host: u16,
+    /// In the guest.
+    pub guest: u16,
+}
+
+/// Everything about one boot.
+#[derive(Clone, Debug)]
+pub struct Guest {
+    /// The machine.
+    pub machine: Machine,
+    /// The kernel.
+    pub kernel: Kernel,
+    /// Virtual CPUs.
+    pub cpus: u32,
+    /// Memory, MiB, where the board does not decide.
+    pub memory_mib: u32,
+    /// Its clock.
+    pub clock: Clock,
+    /// Host name inside.
+    pub hostname: String,
+    /// Files put in.
+    pub files: Vec<FileIn>,
+    /// A shell script (BusyBox) that runs as root with /bin in its path; its exit code is the guest's.
+    pub script: String,
+    /// Paths brought back, where they exist.
+    pub fetch: Vec<String>,
+    /// Its disk.
+    pub disk: Disk,
+    /// Kernel modules to load besides those the disk and the network need.
+    pub modules: Vec<String>,
+    /// Added to the kernel's command line.
+    pub append: Vec<String>,
+    /// Host ports that lead into it.
+    pub forwards: Vec<Forward>,
+    /// From the start of QEMU to the end of the script.
+    pub limit: Duration,
+    /// Keep the console in this file as it comes, instead of in memory.
+    pub log: Option<PathBuf>,
+}
+
+impl Guest {
+    /// One CPU, 512 MiB, real time, nothing inside but `script`, two minutes.
+    pub fn new(machine: Machine, kernel: Kernel, script: impl Into<String>) -> Guest {
+        Guest {
+            machine,
+            kernel,
+            cpus: 1,
+            memory_mib: 512,
+            clock: Clock::Real,
+            hostname: "lab".into(),
+            files: Vec::new(),
+            script: script.into(),
+            fetch: Vec::new(),
+            disk: Disk::None,
+            modules: Vec::new(),
+            append: Vec::new(),
+            forwards: Vec::new(),
+            limit: Duration::from_secs(120),
+            log: None,
+        }
+    }
+
+    /// Can it be booted at all?
+    pub(crate) fn check(&self) -> Result<(), VmError> {
+        let facts = self.machine.facts();
+        let usage = |text: String| Err(VmError::Usage(text));
+        if self.kernel.arch != facts.arch {
+            let (name, arch) = (&self.kernel.name, self.kernel.arch);
+            return usage(format!("the kernel {name} is for {arch}, the machine {} is {}", self.machine, facts.arch));
+        }
+        if self.cpus == 0 || self.cpus > facts.most_cpus {
+            return usage(format!("{} CPUs: the machine {} has 1 to {}", self.cpus, self.machine, facts.most_cpus));
+        }
+        if !(64..=65_536).contains(&self.memory_mib) {
+            return usage(format!("{} MiB of memory: choose 64 to 65536", self.memory_mib));
+        }
+        if !self.forwards.is_empty() && !facts.pci {
+            return usage(format!("the machine {} has no network card here: use pc or virt-arm64", self.machine));
+        }
+        if let Some(path) = self.files.iter().map(|f| &f.path).chain(&self.fetch).find(|p| !is_plain(p)) {
+            return usage(format!("`{path}` is no absolute path without `..` and blanks"));
+        }
+        let safe = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        if self.hostname.is_empty() || !self.hostname.chars().all(safe) {
+            return usage(format!("`{}` is no host name", self.hostname));
+        }
+        Ok(())
+    }
+}
+
+/// Absolute, no `..`, nothing a shell would split or expand.
+fn is_plain(path: &str) -> bool {
+    let safe = |c: char| c.is_ascii_alphanumeric() || "/._-+@:,".contains(c);
+    path.starts_with('/') && path.len() > 1 && path.chars().all(safe) && !path.split('/').any(|part| part == "..")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn speeds_are_powers_of_two() {
+        assert_eq!(shift_of_mips(1000.0).unwrap(), 0);
+        assert_eq!(shift_of_mips(125.0).unwrap(), 3);
+        assert_eq!(shift_of_mips(62.5).unwrap(), 4);
+        for bad in [0.0, -1.0, 800.0, 2000.0, f64::NAN, f64::INFINITY] {
+            assert!(shift_of_mips(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn paths_are_plain() {
+        assert!(is_plain("/run/a-b_1.txt"));
+        for bad in ["", "/", "run", "/a/../b", "/a b", "/a$b", "/a;b"] {
+            assert!(!is_plain(bad), "{bad}");
+        }
+    }
+}

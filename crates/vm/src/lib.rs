@@ -1,0 +1,37 @@
+//! Boots real kernels in QEMU: fetches them from the distribution, packs an initramfs around any static program and a
+//! shell script, runs it, and brings back exit code, files and console.
+//!
+//! Under [`Clock::Virtual`] the guest's clock counts instructions (QEMU's `-icount`), so that what the guest measures
+//! does not depend on the host's load, and the same boot gives the same bytes.
+//!
+//! Architecture invariant: knows nothing of ours (no run directory, no claim, no latency). Nothing is installed; what is
+//! downloaded goes to a cache folder; a guest dies with the thread that started it and leaves no file.
+
+#![forbid(unsafe_code)]
+
+mod apt;
+mod arch;
+mod boot;
+mod cache;
+mod console;
+mod cpio;
+mod error;
+mod fleet;
+mod guest;
+mod initramfs;
+mod kernel;
+mod machine;
+mod modules;
+mod newest;
+mod qemu;
+mod tools;
+
+pub use arch::Arch;
+pub use boot::{Booted, boot};
+pub use cache::Cache;
+pub use error::VmError;
+pub use fleet::{Network, boot_all};
+pub use guest::{Clock, Disk, FileIn, Forward, Guest, shift_of_mips};
+pub use kernel::{Kernel, KernelSpec};
+pub use machine::Machine;
+pub use qemu::{Qemu, Version};

@@ -1,0 +1,159 @@
+//! The machines that can be emulated, one row each.
+
+use crate::arch::Arch;
+use crate::error::VmError;
+use std::fmt;
+use std::str::FromStr;
+
+/// A machine QEMU emulates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Machine {
+    /// A PC (q35).
+    Pc,
+    /// QEMU's own arm64 board.
+    VirtArm64,
+    /// Raspberry Pi 3 Model B.
+    Raspi3b,
+    /// Raspberry Pi 4 Model B.
+    Raspi4b,
+}
+
+/// What QEMU and the kernel must be told for one machine.
+pub(crate) struct Facts {
+    pub name: &'static str,
+    pub arch: Arch,
+    pub emulator: &'static str,
+    /// The Debian package that holds the emulator.
+    pub package: &'static str,
+    /// Least version (major, minor).
+    pub since: (u32, u32),
+    pub arguments: &'static [&'static str],
+    pub append: &'static [&'static str],
+    /// Serial ports before the one that is the console.
+    pub serial_before: usize,
+    /// Device tree, relative to the kernel package's folder of them.
+    pub dtb: Option<&'static str>,
+    /// Device-tree nodes QEMU does not emulate: the kernel waits for them for ever.
+    pub disabled_nodes: &'static [&'static str],
+    /// Memory is the board's own, MiB; `None`: any.
+    pub memory: Option<u32>,
+    pub most_cpus: u32,
+    /// The board has this many CPUs whatever is asked; fewer are a matter of `maxcpus=`.
+    pub fixed_cpus: bool,
+    /// Has PCI, and so a network card and a virtual one.
+    pub pci: bool,
+}
+
+const PC: Facts = Facts {
+    name: "pc",
+    arch: Arch::Amd64,
+    emulator: "qemu-system-x86_64",
+    package: "qemu-system-x86",
+    since: (6, 0),
+    // Without the HPET the kernel takes the TSC and the local timer, as on a machine of today.
+    arguments: &["-machine", "q35,hpet=off", "-cpu", "max,-rdrand,-rdseed", "-no-reboot"],
+    append: &["console=ttyS0,115200"],
+    serial_before: 0,
+    dtb: None,
+    disabled_nodes: &[],
+    memory: None,
+    most_cpus: 64,
+    fixed_cpus: false,
+    pci: true,
+};
+
+const VIRT_ARM64: Facts = Facts {
+    name: "virt-arm64",
+    arch: Arch::Arm64,
+    emulator: "qemu-system-aarch64",
+    package: "qemu-system-arm",
+    since: (7, 0),
+    arguments: &["-machine", "virt,gic-version=3,dtb-randomness=off", "-cpu", "cortex-a72", "-no-reboot"],
+    append: &["console=ttyAMA0,115200"],
+    serial_before: 0,
+    dtb: None,
+    disabled_nodes: &[],
+    memory: None,
+    most_cpus: 64,
+    fixed_cpus: false,
+    pci: true,
+};
+
+const RASPI3B: Facts = Facts {
+    name: "raspi3b",
+    arch: Arch::Arm64,
+    emulator: "qemu-system-aarch64",
+    package: "qemu-system-arm",
+    since: (6, 2),
+    arguments: &["-machine", "raspi3b", "-no-reboot"],
+    // The first serial port belongs to Bluetooth in the board's device tree; the mini UART is the console.
+    append: &["console=ttyS1,115200", "8250.nr_uarts=2"],
+    serial_before: 1,
+    dtb: Some("broadcom/bcm2837-rpi-3-b.dtb"),
+    disabled_nodes: &[],
+    memory: Some(1024),
+    most_cpus: 4,
+    fixed_cpus: true,
+    pci: false,
+};
+
+const RASPI4B: Facts = Facts {
+    name: "raspi4b",
+    since: (9, 0),
+    arguments: &["-machine", "raspi4b", "-no-reboot"],
+    dtb: Some("broadcom/bcm2711-rpi-4-b.dtb"),
+    disabled_nodes: &[
+        "/soc/interrupt-controller@7ef00100",
+        "/soc/hdmi@7ef00700",
+        "/soc/hdmi@7ef05700",
+        "/soc/i2c@7ef04500",
+        "/soc/i2c@7ef09500",
+        "/soc/clock@7ef00000",
+    ],
+    memory: Some(2048),
+    ..RASPI3B
+};
+
+impl Machine {
+    /// All of them.
+    pub const ALL: [Machine; 4] = [Machine::Pc, Machine::VirtArm64, Machine::Raspi3b, Machine::Raspi4b];
+
+    pub(crate) fn facts(self) -> &'static Facts {
+        match self {
+            Machine::Pc => &PC,
+            Machine::VirtArm64 => &VIRT_ARM64,
+            Machine::Raspi3b => &RASPI3B,
+            Machine::Raspi4b => &RASPI4B,
+        }
+    }
+
+    /// Its architecture.
+    pub fn arch(self) -> Arch {
+        self.facts().arch
+    }
+
+    /// The one that kernels of `arch` boot on where none is named.
+    pub fn usual(arch: Arch) -> Machine {
+        match arch {
+            Arch::Amd64 => Machine::Pc,
+            Arch::Arm64 => Machine::VirtArm64,
+        }
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.facts().name)
+    }
+}
+
+impl FromStr for Machine {
+    type Err = VmError;
+
+    fn from_str(text: &str) -> Result<Machine, VmError> {
+        Machine::ALL.into_iter().find(|m| m.facts().name == text).ok_or_else(|| {
+            let names: Vec<String> = Machine::ALL.iter().map(Machine::to_string).collect();
+            VmError::Usage(format!("no machine `{text}`: choose one of {}", names.join(", ")))
+        })
+    }
+}

@@ -1,0 +1,174 @@
+//! The emulator: is it there, is it new enough, and its command line.
+
+use crate::error::VmError;
+use crate::fleet::Network;
+use crate::guest::{Clock, Guest};
+use crate::machine::Machine;
+use crate::tools;
+use std::fmt;
+use std::path::Path;
+use std::process::Command;
+
+/// A version of QEMU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Version {
+    /// 7 of 7.2.22.
+    pub major: u32,
+    /// 2 of it.
+    pub minor: u32,
+    /// 22 of it.
+    pub micro: u32,
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.major, self.minor, self.micro)
+    }
+}
+
+/// An installed QEMU that can emulate one machine.
+#[derive(Clone, Debug)]
+pub struct Qemu {
+    program: &'static str,
+    machine: Machine,
+    /// Its version.
+    pub version: Version,
+}
+
+impl Qemu {
+    /// Finds the emulator for a machine.
+    ///
+    /// # Errors
+    /// It is not installed, or too old; the error says what to install.
+    pub fn find(machine: Machine) -> Result<Qemu, VmError> {
+        let facts = machine.facts();
+        let remedy = format!("apt-get install {}", facts.package);
+        let said = tools::output(Command::new(facts.emulator).arg("--version"), &format!("install it: {remedy}"))?;
+        let said = String::from_utf8_lossy(&said).into_owned();
+        let version = parse_version(&said).ok_or_else(|| VmError::Failed {
+            program: format!("{} --version", facts.emulator),
+            status: "no version in its answer".into(),
+            said: tools::last_lines(&said, 3),
+        })?;
+        if (version.major, version.minor) < facts.since {
+            return Err(VmError::TooOld {
+                program: facts.emulator.into(),
+                found: version.to_string(),
+                needed: format!("{}.{}", facts.since.0, facts.since.1),
+                machine: machine.to_string(),
+                remedy: format!("on Debian 12: enable bookworm-backports, then {remedy} -t bookworm-backports"),
+            });
+        }
+        Ok(Qemu { program: facts.emulator, machine, version })
+    }
+
+    /// The command for a guest; `console` and `initramfs` are paths as the child sees them.
+    pub(crate) fn command(
+        &self,
+        guest: &Guest,
+        network: Option<(&Network, u32)>,
+        device_tree: Option<&Path>,
+        initramfs: &str,
+        console: &str,
+    ) -> Command {
+        let facts = self.machine.facts();
+        let mut command = dying_with_us(self.program);
+        command.args(facts.arguments);
+        command.args(["-m", &facts.memory.unwrap_or(guest.memory_mib).to_string()]);
+        command.args(["-smp", &if facts.fixed_cpus { facts.most_cpus } else { guest.cpus }.to_string()]);
+        command.args(["-nodefaults", "-display", "none", "-monitor", "none"]);
+        match guest.clock {
+            Clock::Real => {
+                command.args(["-accel", "tcg"]);
+            }
+            Clock::Virtual { shift } => {
+                command.args(["-accel", "tcg,thread=single"]);
+                command.args(["-icount", &format!("shift={shift},sleep=off,align=off")]);
+                command.args(["-rtc", "base=2026-01-01T00:00:00,clock=vm"]);
+            }
+        }
+        add_network(&mut command, guest, network);
+        for _ in 0..facts.serial_before {
+            command.args(["-serial", "null"]);
+        }
+        command.args(["-serial", &format!("file:{console}")]);
+        command.arg("-kernel").arg(&guest.kernel.image).args(["-initrd", initramfs]);
+        if let Some(path) = device_tree {
+            command.arg("-dtb").arg(path);
+        }
+        command.args(["-append", &self.append(guest)]);
+        command
+    }
+
+    fn append(&self, guest: &Guest) -> String {
+        let facts = self.machine.facts();
+        let mut words: Vec<String> = facts.append.iter().map(|w| (*w).to_owned()).collect();
+        // A panic restarts at once, which `-no-reboot` turns into the emulator's end.
+        words.extend(["quiet", "panic=-1"].map(String::from));
+        if matches!(guest.clock, Clock::Virtual { .. }) {
+            // Addresses and the kernel's random numbers from the boot alone.
+            words.extend(["nokaslr", "random.trust_cpu=off", "random.trust_bootloader=off"].map(String::from));
+        }
+        if facts.fixed_cpus {
+            words.push(format!("maxcpus={}", guest.cpus));
+        }
+        words.extend(guest.append.iter().cloned());
+        words.join(" ")
+    }
+}
+
+fn add_network(command: &mut Command, guest: &Guest, network: Option<(&Network, u32)>) {
+    let mut back_end = None;
+    if let Some((network, _)) = network {
+        back_end = Some(format!("socket,id=net,mcast={}:{},localaddr=127.0.0.1", Network::GROUP, network.port()));
+    } else if !guest.forwards.is_empty() {
+        let forwards: String = guest
+            .forwards
+            .iter()
+            .map(|forward| format!(",hostfwd=tcp:127.0.0.1:{}-:{}", forward.host, forward.guest))
+            .collect();
+        back_end = Some(format!("user,id=net,restrict=on{forwards}"));
+    }
+    let Some(back_end) = back_end else {
+        command.args(["-nic", "none"]);
+        return;
+    };
+    let number = network.map_or(1, |(_, number)| number);
+    command.args(["-netdev", &back_end]);
+    // romfile: nobody boots from it.
+    command.args(["-device", &format!("virtio-net-pci,netdev=net,romfile=,mac=52:54:00:00:77:{number:02x}")]);
+}
+
+/// The emulator must not outlive us, also after SIGKILL: setpriv(1) asks for SIGKILL at our death (PR_SET_PDEATHSIG).
+fn dying_with_us(program: &str) -> Command {
+    if !tools::is_installed("setpriv") {
+        return Command::new(program);
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "--", program]);
+    command
+}
+
+fn parse_version(text: &str) -> Option<Version> {
+    let rest = text.split("version ").nth(1)?;
+    let word: String = rest.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
+    let mut numbers = word.split('.').map(|n| n.parse::<u32>());
+    Some(Version {
+        major: numbers.next()?.ok()?,
+        minor: numbers.next()?.ok()?,
+        micro: numbers.next().and_then(Result::ok).unwrap_or(0),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read() {
+        let debian = "QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7+deb12u18)\nCopyright";
+        assert_eq!(parse_version(debian).unwrap().to_string(), "7.2.22");
+        assert_eq!(parse_version("QEMU emulator version 10.0\n").unwrap(), Version { major: 10, minor: 0, micro: 0 });
+        assert_eq!(parse_version("hello"), None);
+    }
+}

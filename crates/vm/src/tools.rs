@@ -1,0 +1,48 @@
+//! Running the host's own programs.
+
+use crate::error::VmError;
+use std::ffi::OsStr;
+use std::io::ErrorKind;
+use std::process::{Command, Output, Stdio};
+
+/// Runs a program to its end and returns what it printed.
+///
+/// # Errors
+/// It is not installed (`remedy` says what to do) or ends with another code than 0.
+pub(crate) fn output(command: &mut Command, remedy: &str) -> Result<Vec<u8>, VmError> {
+    let done = finished(command, remedy)?;
+    match done.status.success() {
+        true => Ok(done.stdout),
+        false => Err(VmError::Failed {
+            program: shown(command),
+            status: done.status.to_string(),
+            said: last_lines(&String::from_utf8_lossy(&done.stderr), 5),
+        }),
+    }
+}
+
+/// The same, whatever its exit code.
+pub(crate) fn finished(command: &mut Command, remedy: &str) -> Result<Output, VmError> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    command.stdin(Stdio::null()).output().map_err(|source| match source.kind() {
+        ErrorKind::NotFound => VmError::Missing { program: name, remedy: remedy.to_owned() },
+        _ => VmError::File { what: "run", path: name.into(), source },
+    })
+}
+
+/// Is a program there?
+pub(crate) fn is_installed(program: &str) -> bool {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&paths).any(|folder| folder.join(program).is_file())
+}
+
+fn shown(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
+}
+
+/// The last `count` lines that say something.
+pub(crate) fn last_lines(text: &str, count: usize) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|l| !l.is_empty()).collect();
+    lines[lines.len().saturating_sub(count)..].join("\n")
+}
