@@ -5,14 +5,21 @@
 
 #![forbid(unsafe_code)]
 
+mod bisect;
 mod boots;
+mod build;
+mod compare;
 mod error;
+mod git;
 mod guest_program;
 mod options;
 mod prove;
 mod script;
 
+pub use bisect::{Bisect, BisectReport, Prove, Step, StepOutcome, bisect};
 pub use boots::{LabObserver, Proven, prove_boots};
+pub use build::Build;
+pub use compare::{Compared, compare};
 pub use error::LabError;
 pub use guest_program::guest_program;
 pub use options::{LAB_LOADS, LabOptions};

@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod claim;
+mod comparison;
 mod event;
 mod finding;
 mod load;
@@ -17,6 +18,7 @@ mod run;
 mod verdict;
 
 pub use claim::{Claim, ClaimError, Quantity};
+pub use comparison::{Comparison, ComparisonRow, Group, Ratio};
 pub use event::{ContextSample, CpuContext, Event, Reading, WindowMax};
 pub use finding::{Evidence, Finding, Severity, State};
 pub use load::{LoadReport, Proof, Rate};

@@ -12,6 +12,7 @@
 
 mod bounds;
 mod clean;
+mod comparison;
 mod csv;
 mod date;
 mod figures;
@@ -24,6 +25,7 @@ mod svg;
 mod text;
 pub mod words;
 
+pub use comparison::{comparison_html, comparison_json, comparison_text};
 pub use csv::csv;
 pub use date::utc;
 pub use html::html;

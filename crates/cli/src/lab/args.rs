@@ -17,6 +17,10 @@ pub enum LabCommand {
     Boot(BootArgs),
     /// Measure and judge a kernel in virtual time, with the same engine, loads, claims and report as on hardware
     Prove(ProveArgs),
+    /// Boot two kernels several times each and say how their latencies differ, and how sure that is
+    Compare(CompareArgs),
+    /// Find the commit that broke a claim: git bisect with a build and a proof for each step
+    Bisect(BisectArgs),
 }
 
 /// What every guest has.
@@ -141,4 +145,48 @@ pub struct ProveArgs {
     /// The run directory to make [default: ./punctual-runs/<time>-lab-<kernel>]
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+}
+
+/// Options of `lab compare`.
+#[derive(Args, Debug)]
+pub struct CompareArgs {
+    #[arg(value_name = "A", help = KERNEL)]
+    pub a: KernelSpec,
+    /// The kernel that is compared with it
+    #[arg(value_name = "B")]
+    pub b: KernelSpec,
+    #[command(flatten)]
+    pub proof: ProofArgs,
+    /// Boots of each, with the same seeds
+    #[arg(short, long, value_name = "N", default_value_t = 6)]
+    pub boots: usize,
+    /// Folder for the run directories and comparison.html [default: ./punctual-runs/<time>-lab-<a>-<b>]
+    #[arg(short, long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+/// Options of `lab bisect`.
+#[derive(Args, Debug)]
+pub struct BisectArgs {
+    /// A git tree of the kernel; it is not touched, all happens in a working tree of its own
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub tree: PathBuf,
+    /// A commit at which the claims hold
+    #[arg(long, value_name = "COMMIT")]
+    pub good: String,
+    /// A later commit at which one does not
+    #[arg(long, value_name = "COMMIT")]
+    pub bad: String,
+    /// The kernel's configuration; olddefconfig completes it for each commit
+    #[arg(long, value_name = "FILE")]
+    pub config: PathBuf,
+    /// More for make: LLVM=1, CROSS_COMPILE=…; may be repeated
+    #[arg(long = "make", value_name = "WORD")]
+    pub make: Vec<String>,
+    #[command(flatten)]
+    pub proof: ProofArgs,
+    /// Folder for working tree, objects, logs and runs; the same folder goes on after an interruption
+    /// [default: ./punctual-runs/bisect]
+    #[arg(short, long, value_name = "DIR", default_value = "punctual-runs/bisect")]
+    pub out: PathBuf,
 }

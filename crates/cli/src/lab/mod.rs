@@ -1,7 +1,9 @@
 //! `lab`: kernels in QEMU.
 
 pub mod args;
+mod bisect;
 mod boot;
+mod compare;
 mod prove;
 
 use crate::document;
@@ -20,6 +22,8 @@ pub fn run(command: &LabCommand) -> ExitCode {
     match command {
         LabCommand::Boot(args) => boot::run(args),
         LabCommand::Prove(args) => prove::run(args),
+        LabCommand::Bisect(args) => bisect::run(args),
+        LabCommand::Compare(args) => compare::run(args),
     }
 }
 
@@ -42,6 +46,10 @@ fn limit(guest: &GuestArgs) -> Result<Duration, LabError> {
 /// What `prove` and the comparisons do in each guest.
 fn options(spec: &KernelSpec, args: &ProofArgs, cache: &Cache) -> Result<LabOptions, LabError> {
     let (kernel, machine) = kernel(spec, &args.guest, cache)?;
+    with_kernel(kernel, machine, args)
+}
+
+fn with_kernel(kernel: Kernel, machine: Machine, args: &ProofArgs) -> Result<LabOptions, LabError> {
     let program = guest_program(args.guest_program.as_deref(), kernel.arch)?;
     let mut options = LabOptions::new(kernel, machine, program);
     options.shift = shift_of_mips(args.mips)?;

@@ -6,7 +6,7 @@ mod facts;
 mod summary;
 mod verdict;
 mod work;
-mod write;
+pub(crate) mod write;
 
 use crate::figures::Figures;
 use crate::svg::series::Span;
@@ -14,7 +14,7 @@ use punctual_model::{Claim, Recording, Verdict};
 use punctual_units::CpuId;
 use write::{esc, section};
 
-const STYLE: &str = include_str!("style.css");
+pub(crate) const STYLE: &str = include_str!("style.css");
 
 /// What all parts of the page draw from.
 struct Page<'a> {

@@ -1,8 +1,8 @@
 //! Charts, drawn by us as SVG. Colours come from the page's style sheet through classes, so that dark mode and print
 //! need no second drawing.
 
-mod axis;
-mod canvas;
+pub mod axis;
+pub mod canvas;
 pub mod ccdf;
 mod frame;
 pub mod heat;

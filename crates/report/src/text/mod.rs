@@ -1,6 +1,6 @@
 //! The summary for a terminal.
 
-mod page;
+pub(crate) mod page;
 mod table;
 
 use crate::figures::Figures;

@@ -1,0 +1,54 @@
+//! `lab compare`.
+
+use super::args::CompareArgs;
+use super::prove::Progress;
+use super::{default_out, failed, jobs, options};
+use crate::document;
+use crate::terminal;
+use punctual_lab::{Compared, LabError, LabObserver, compare};
+use punctual_report as report;
+use punctual_vm::Cache;
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// `punctual lab compare`: 0 where the comparison was made and nothing stands against it, 3 otherwise.
+pub fn run(args: &CompareArgs) -> ExitCode {
+    match compared(args) {
+        Ok((compared, out)) => {
+            let code = if compared.comparison.problems.is_empty() { 0 } else { 3 };
+            show(args, &compared, &out, code);
+            ExitCode::from(code)
+        }
+        Err(e) => failed("lab compare", args.proof.output.json, &e),
+    }
+}
+
+fn compared(args: &CompareArgs) -> Result<(Compared, PathBuf), LabError> {
+    let cache = Cache::usual()?;
+    let (a, b) = (options(&args.a, &args.proof, &cache)?, options(&args.b, &args.proof, &cache)?);
+    let out = args.out.clone().unwrap_or_else(|| default_out(&format!("{}-{}", args.a, args.b)));
+    let watched = terminal::has_watcher() && !args.proof.output.quiet;
+    let observer: &dyn LabObserver = if watched { &Progress } else { &() };
+    let compared = compare([&a, &b], args.proof.seed, args.boots, jobs(&args.proof), &out, &cache, observer)?;
+    let page = out.join("comparison.html");
+    let written = fs::write(&page, report::comparison_html(&compared.comparison));
+    written.map_err(|source| LabError::File { what: "write", path: page, source })?;
+    Ok((compared, out))
+}
+
+fn show(args: &CompareArgs, compared: &Compared, out: &std::path::Path, code: u8) {
+    if args.proof.output.json {
+        let mut result = report::comparison_json(&compared.comparison);
+        result["out"] = out.display().to_string().into();
+        terminal::print(&(document::document("lab compare", code, &result) + "\n"));
+    } else if !args.proof.output.quiet {
+        let style = report::TextStyle { color: terminal::colour(), width: terminal::width() };
+        let text = report::comparison_text(&compared.comparison, style);
+        terminal::print(&format!(
+            "{text}\nRuns:   {}\nReport: {}\n",
+            out.display(),
+            out.join("comparison.html").display()
+        ));
+    }
+}
