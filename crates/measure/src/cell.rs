@@ -12,8 +12,11 @@ use std::sync::atomic::fence;
 /// How many worst wakeups a cell can keep.
 pub const WORST: usize = 128;
 
-/// One thread's results. Page-aligned, so that locking it locks nothing else.
-#[repr(C, align(4096))]
+/// One thread's results. Page-aligned, so that locking it locks nothing else: pages of arm64 have up to 64 KiB
+/// (CONFIG_ARM64_64K_PAGES; 16 KiB in the Raspberry Pi 5's own kernel).
+#[repr(C)]
+#[cfg_attr(target_arch = "aarch64", repr(align(65536)))]
+#[cfg_attr(not(target_arch = "aarch64"), repr(align(4096)))]
 pub struct Cell {
     /// Latencies above this take the long way: the smaller of the least kept worst and the window's maximum.
     gate: AtomicU64,

@@ -115,7 +115,8 @@ pub(crate) fn measure(shared: &Shared, index: usize, cpu: CpuId) -> Option<Threa
 
     let cpu_time = clock_gettime(ClockId::ThreadCPUTime);
     let after = uapi::thread_usage().ok();
-    let used = |count: fn(&uapi::Usage) -> u64| Some(count(&after?) - count(&usage?));
+    // On 32 bits a counter may have begun again at 0 in a long run: then it is not known.
+    let used = |count: fn(&uapi::Usage) -> u64| count(&after?).checked_sub(count(&usage?));
     // The scheduling is read at the end: what counts is what it ran as.
     let scheduling = uapi::scheduling(0).map_or(applied.scheduling, |(s, _)| s);
     let end = ThreadEnd {

@@ -186,7 +186,7 @@ fn read_lists(
     match files::read(&root.join(layout::EVENTS), LARGEST) {
         Ok(mut content) => {
             if let Some(mark) = mark {
-                content.truncate(mark.bytes as usize);
+                content.truncate(usize::try_from(mark.bytes).unwrap_or(usize::MAX));
                 if files::sum(&content) != mark {
                     recording.damage.push("events.jsonl: its checksum does not hold".into());
                 }

@@ -108,7 +108,7 @@ pub fn wait(set: &SignalSet, timeout: Option<Nanos>) -> Waited {
     let give_up = timeout.map(|t| std::time::Instant::now() + t.into());
     loop {
         let left = give_up.map(|at| at.saturating_duration_since(std::time::Instant::now()));
-        let spec = left.map(|l| libc::timespec { tv_sec: l.as_secs() as libc::time_t, tv_nsec: l.subsec_nanos() as _ });
+        let spec = left.map(timespec);
         let spec = spec.as_ref().map_or(std::ptr::null(), |s| &raw const *s);
         // SAFETY: a valid set, no siginfo wanted, and a timespec (or null) that lives through the call.
         let number = unsafe { libc::sigtimedwait(&raw const set.0, std::ptr::null_mut(), spec) };
@@ -118,6 +118,13 @@ pub fn wait(set: &SignalSet, timeout: Option<Nanos>) -> Waited {
             None => {}
         }
     }
+}
+
+/// At most what a time_t holds, which on 32 bits is 68 years: cut off it would be negative, refused, and asked again at
+/// once. The wait is for what is left, so a shorter one only takes another turn.
+fn timespec(left: std::time::Duration) -> libc::timespec {
+    let tv_sec = libc::time_t::try_from(left.as_secs()).unwrap_or(libc::time_t::MAX);
+    libc::timespec { tv_sec, tv_nsec: left.subsec_nanos() as _ }
 }
 
 /// Makes SIGURG (ignored by default, and used by nothing here) interrupt system calls, for [`wake`].
@@ -157,6 +164,12 @@ mod tests {
         block(&set).unwrap();
         assert_eq!(wait(&set, Some(Nanos::from_millis(2))), Waited::TimedOut);
         assert_eq!(wait(&set, Some(Nanos::ZERO)), Waited::TimedOut);
+    }
+
+    #[test]
+    fn a_long_wait_is_never_negative() {
+        assert!(timespec(Nanos(u64::MAX).into()).tv_sec > 0);
+        assert_eq!(timespec(std::time::Duration::new(5, 7)).tv_sec, 5);
     }
 
     #[test]

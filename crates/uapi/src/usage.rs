@@ -27,15 +27,27 @@ pub fn thread_usage() -> Result<Usage, Error> {
     // SAFETY: zeroed before and filled by the call; every bit pattern is valid.
     let usage = unsafe { usage.assume_init() };
     Ok(Usage {
-        page_faults: (usage.ru_minflt + usage.ru_majflt) as u64,
-        voluntary_switches: usage.ru_nvcsw as u64,
-        involuntary_switches: usage.ru_nivcsw as u64,
+        page_faults: count(usage.ru_minflt) + count(usage.ru_majflt),
+        voluntary_switches: count(usage.ru_nvcsw),
+        involuntary_switches: count(usage.ru_nivcsw),
     })
+}
+
+/// The kernel counts in an unsigned long, the C library names it a long: on 32 bits the sign would spread from 2^31 on.
+fn count(field: libc::c_long) -> u64 {
+    // On Linux both are as wide as an address.
+    field as usize as u64
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_upper_half_of_a_long_is_a_count() {
+        assert_eq!(count(libc::c_long::MIN), 1 << (libc::c_long::BITS - 1));
+        assert_eq!(count(-1), usize::MAX as u64);
+    }
 
     #[test]
     fn touching_new_memory_counts() {
