@@ -102,7 +102,7 @@ fn cargo(target: &Target) -> Result<Command, String> {
     }
     let found = debian::toolchain(target)?;
     println!("{}: Debian's rustc in {}", target.name, found.root.display());
-    cargo.env("RUSTC", found.rustc()).env("LD_LIBRARY_PATH", found.libraries());
+    cargo.env("RUSTC", found.rustc()).env("RUSTDOC", found.rustdoc()).env("LD_LIBRARY_PATH", found.libraries());
     Ok(cargo)
 }
 

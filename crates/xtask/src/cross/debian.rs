@@ -26,7 +26,12 @@ impl Toolchain {
         self.root.join("usr/bin/rustc")
     }
 
-    /// LD_LIBRARY_PATH for it: Debian keeps the libraries of an architecture in a folder named after it.
+    /// Of the same version: it runs the examples in the documentation.
+    pub fn rustdoc(&self) -> PathBuf {
+        self.root.join("usr/bin/rustdoc")
+    }
+
+    /// LD_LIBRARY_PATH for them: Debian keeps the libraries of an architecture in a folder named after it.
     pub fn libraries(&self) -> String {
         let lib = self.root.join("usr/lib");
         let folders = fs::read_dir(&lib).into_iter().flatten().flatten().map(|f| f.path());
