@@ -15,31 +15,45 @@
 #![forbid(unsafe_code)]
 
 mod beta;
+mod bootstrap;
+mod change;
 mod estimate;
 mod exceedance;
 mod extremal;
+mod gamma;
 mod integral;
 mod kolmogorov;
 mod mann_whitney;
+mod multiple;
 mod normal;
 mod order;
 mod pairwise;
 mod random;
 mod rank;
 mod rare;
+mod series;
 mod signed_rank;
 mod special;
+mod stationarity;
 mod subset;
+mod trend;
 
 pub use beta::{Tail, Tails, beta_quantile, ln_beta_tails};
+pub use bootstrap::{BootstrapRatio, Resampling, block_length, bootstrap_ratio, bootstrap_ratios};
+pub use change::{ChangePoint, change_points, pettitt};
 pub use estimate::{Estimate, Interval};
 pub use exceedance::{exceedance_interval, exceedance_lower, exceedance_upper, samples_required};
 pub use extremal::{Gap, gaps, intervals_estimator, runs_estimator};
+pub use gamma::{chi_square_sf, student_two_sided};
 pub use kolmogorov::{KolmogorovSmirnov, kolmogorov_p, kolmogorov_smirnov};
 pub use mann_whitney::{MannWhitney, Method, mann_whitney, mann_whitney_normal, ratio, samples_for_interval, shift};
+pub use multiple::benjamini_hochberg;
 pub use normal::{normal_cdf, normal_quantile, normal_two_sided};
 pub use order::{median, quantile, quantile_of_sorted};
 pub use random::SplitMix64;
 pub use rank::{RankBounds, quantile_rank_bounds, quantile_rank_bounds_clustered, quantile_rank_upper};
 pub use rare::probability_seen;
+pub use series::{LjungBox, autocorrelation, effective_n, lag_one, ljung_box, pearson};
 pub use signed_rank::{SignedRank, paired_ratio, paired_shift, pairs_for_interval, signed_rank, signed_rank_least_p};
+pub use stationarity::{KPSS_CRITICAL_5, kpss, kpss_lags};
+pub use trend::{MannKendall, TheilSen, mann_kendall, theil_sen};
