@@ -17,6 +17,7 @@
 mod beta;
 mod bootstrap;
 mod change;
+mod covariate;
 mod estimate;
 mod exceedance;
 mod extremal;
@@ -41,6 +42,7 @@ mod trend;
 pub use beta::{Tail, Tails, beta_quantile, ln_beta_tails};
 pub use bootstrap::{BootstrapRatio, Resampling, block_length, bootstrap_ratio, bootstrap_ratios};
 pub use change::{ChangePoint, change_points, pettitt};
+pub use covariate::{AdjustedRatio, Point, Split, Threshold, adjusted_ratio, split_ratio, threshold};
 pub use estimate::{Estimate, Interval};
 pub use exceedance::{exceedance_interval, exceedance_lower, exceedance_upper, samples_required};
 pub use extremal::{Gap, gaps, intervals_estimator, runs_estimator};

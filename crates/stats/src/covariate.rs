@@ -1,0 +1,374 @@
+//! Is a difference between two samples really one of the temperature (frequency, load) they were taken at?
+
+use crate::estimate::{Estimate, Interval, logarithms, possible_confidence};
+use crate::gamma::student_two_sided;
+use crate::mann_whitney::ratio;
+use crate::random::SplitMix64;
+use crate::series::effective_n;
+
+/// Values each sample must have on either side of a threshold: as many as an interval at 95 % takes.
+const LEAST_SIDE: usize = 4;
+/// Shifted pairings drawn for the p of a threshold.
+const SHIFTS: u32 = 499;
+
+/// A value and what was measured beside it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// For example a run time; above 0.
+    pub value: f64,
+    /// For example the temperature at its end.
+    pub covariate: f64,
+}
+
+/// A covariate's value from which on the values of both samples are different.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Threshold {
+    /// Halfway between the two neighbouring values of the covariate it parts.
+    pub at: f64,
+    /// Values at and above it over values below it, the same in both samples (geometric means).
+    pub step: f64,
+    /// The share of the variance inside the samples that the step explains, 0–1.
+    pub explained: f64,
+    /// P(so good a step) if the covariate said nothing, however autocorrelated both are.
+    pub p: f64,
+}
+
+/// The threshold that explains most: least squares of ln value = sample + step·[covariate ≥ threshold].
+///
+/// p is the share of 499 pairings that explain as much, in which the covariates are shifted in a circle against the
+/// values: that keeps the autocorrelation of both, which an ordinary permutation would destroy. Both samples must be in
+/// the order of time.
+///
+/// `None` where no threshold leaves 4 values of both samples on both sides (a constant covariate has none), a value is
+/// not above 0, a number not finite, or the values do not vary.
+///
+/// The step is that of a regression tree (L. Breiman et al., Classification and Regression Trees, 1984).
+pub fn threshold(a: &[Point], b: &[Point], seed: u64) -> Option<Threshold> {
+    let samples = [Ordered::of(a)?, Ordered::of(b)?];
+    let candidates = candidates(&samples);
+    let variance: f64 = samples.iter().map(|s| s.centred.iter().map(|v| v * v).sum::<f64>()).sum();
+    let (gain, index, step) = best(&samples, &candidates, [0, 0])?;
+    let mut random = SplitMix64::new(seed);
+    let mut as_good = 1;
+    for _ in 0..SHIFTS {
+        let shifts = [random.below(a.len()), random.below(b.len())];
+        as_good += u32::from(best(&samples, &candidates, shifts).is_some_and(|(other, ..)| other >= gain));
+    }
+    let p = f64::from(as_good) / f64::from(SHIFTS + 1);
+    let explained = (gain / variance).min(1.0);
+    let found = Threshold { at: candidates.get(index)?.at, step: step.exp(), explained, p };
+    (variance > 1e-24 && explained.is_finite()).then_some(found)
+}
+
+/// The ratio of two samples as it is, and with only the values below a threshold of the covariate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Split {
+    /// b / a over all values.
+    pub all: Estimate,
+    /// b / a where the covariate is below the threshold. Its interval takes the values as independent.
+    pub below: Estimate,
+    /// How many values of a and of b are below.
+    pub n_below: (usize, usize),
+}
+
+impl Split {
+    /// The share of the difference (on logarithms) that is gone below the threshold: 0.87 where 12.5 % become 1.6 %.
+    /// Above 1 where the sign turns. `None` where there is no difference to begin with.
+    pub fn share_explained(&self) -> Option<f64> {
+        let share = 1.0 - self.below.value.ln() / self.all.value.ln();
+        share.is_finite().then_some(share)
+    }
+
+    /// Whether most of the difference is the covariate's: more than half of it is gone below the threshold, and the
+    /// interval there does not hold the ratio of all values. `false` where too few values are below for an interval.
+    pub fn mostly_covariate(&self) -> bool {
+        let excluded = self.below.interval.is_some_and(|i| !i.holds(self.all.value));
+        excluded && self.share_explained().is_some_and(|share| share > 0.5)
+    }
+}
+
+/// Hodges–Lehmann ratios (see [`ratio`]) of all values and of those below `threshold`, which may be known (a thermal
+/// limit) or found by [`threshold`](fn@threshold).
+///
+/// `None` as [`ratio`], and where a sample has no value below.
+pub fn split_ratio(a: &[Point], b: &[Point], threshold: f64, confidence: f64) -> Option<Split> {
+    let values = |points: &[Point]| points.iter().map(|p| p.value).collect::<Vec<f64>>();
+    let below =
+        |points: &[Point]| points.iter().filter(|p| p.covariate < threshold).map(|p| p.value).collect::<Vec<f64>>();
+    let (a_below, b_below) = (below(a), below(b));
+    Some(Split {
+        all: ratio(&values(a), &values(b), confidence)?,
+        below: ratio(&a_below, &b_below, confidence)?,
+        n_below: (a_below.len(), b_below.len()),
+    })
+}
+
+/// The ratio of two samples at equal covariate, by regression.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AdjustedRatio {
+    /// b / a at the same covariate.
+    pub ratio: f64,
+    /// Its interval, widened for the autocorrelation of the residuals; `None` where so few values are effective that
+    /// there is none.
+    pub interval: Option<Interval>,
+    /// The factor by which values grow per unit of the covariate.
+    pub per_unit: f64,
+    /// The partial correlation of ln value and covariate with the sample held fixed, −1 to 1.
+    pub partial: f64,
+}
+
+/// Analysis of covariance: least squares of ln value = sample + slope·covariate, the same slope in both. Its standard
+/// error is widened by √(n/n_eff) of the residuals, the worse sample's ([`effective_n`]), and Student's t taken for the
+/// effective number less 3.
+///
+/// Right where the values follow the covariate in a straight line; for a limit as of thermal throttling, where the
+/// covariate stays while the values go on, see [`threshold`](fn@threshold).
+///
+/// `None` where a sample has fewer than 3 values, a value is not above 0, a number not finite, the covariate the same
+/// throughout, or the confidence not strictly between 0 and 1.
+///
+/// Source: R. A. Fisher; G. W. Snedecor and W. G. Cochran, Statistical Methods, 18.
+pub fn adjusted_ratio(a: &[Point], b: &[Point], confidence: f64) -> Option<AdjustedRatio> {
+    if !possible_confidence(confidence) {
+        return None;
+    }
+    let (a, b) = (Moments::of(a)?, Moments::of(b)?);
+    let (xx, xy, yy) = (a.xx + b.xx, a.xy + b.xy, a.yy + b.yy);
+    let largest = a.largest.max(b.largest);
+    if xx <= (largest * f64::EPSILON * 8.0).powi(2) * (a.n + b.n) {
+        return None;
+    }
+    let slope = xy / xx;
+    let apart = b.x - a.x;
+    let difference = (b.y - a.y) - slope * apart;
+    let rest = (yy - slope * xy).max(0.0) / (a.n + b.n - 3.0);
+    let inflation = a.inflation(slope).max(b.inflation(slope));
+    let error = (rest * inflation * (1.0 / a.n + 1.0 / b.n + apart * apart / xx)).sqrt();
+    let half = student_two_sided(confidence, (a.n + b.n) / inflation - 3.0).map(|t| t * error);
+    let interval = half.filter(|h| h.is_finite()).map(|half| Interval {
+        low: (difference - half).exp(),
+        high: (difference + half).exp(),
+        confidence,
+    });
+    let partial = if yy > 0.0 { (xy / (xx * yy).sqrt()).clamp(-1.0, 1.0) } else { 0.0 };
+    let result = AdjustedRatio { ratio: difference.exp(), interval, per_unit: slope.exp(), partial };
+    (result.ratio.is_finite() && result.per_unit.is_finite()).then_some(result)
+}
+
+/// One sample with its means and sums of squares about them.
+struct Moments {
+    /// (covariate, ln value) about their means.
+    centred: Vec<(f64, f64)>,
+    n: f64,
+    x: f64,
+    y: f64,
+    xx: f64,
+    xy: f64,
+    yy: f64,
+    largest: f64,
+}
+
+impl Moments {
+    fn of(points: &[Point]) -> Option<Moments> {
+        let values: Vec<f64> = points.iter().map(|p| p.value).collect();
+        let logarithms = logarithms(&values)?;
+        if points.len() < 3 || points.iter().any(|p| !p.covariate.is_finite()) {
+            return None;
+        }
+        let n = points.len() as f64;
+        let (x, y) = (points.iter().map(|p| p.covariate).sum::<f64>() / n, logarithms.iter().sum::<f64>() / n);
+        let centred: Vec<(f64, f64)> = points.iter().zip(logarithms).map(|(p, l)| (p.covariate - x, l - y)).collect();
+        let sum = |of: fn(&(f64, f64)) -> f64| centred.iter().map(of).sum::<f64>();
+        let (xx, xy, yy) = (sum(|(x, _)| x * x), sum(|(x, y)| x * y), sum(|(_, y)| y * y));
+        let largest = points.iter().fold(0.0f64, |m, p| m.max(p.covariate.abs()));
+        Some(Moments { centred, n, x, y, xx, xy, yy, largest })
+    }
+
+    /// How many times fewer values the residuals are worth.
+    fn inflation(&self, slope: f64) -> f64 {
+        let residuals: Vec<f64> = self.centred.iter().map(|(x, y)| y - slope * x).collect();
+        effective_n(&residuals).map_or(1.0, |effective| (self.n / effective).max(1.0))
+    }
+}
+
+/// One sample for the search: ln values about their mean in the order of time, and the order of its covariates.
+struct Ordered {
+    centred: Vec<f64>,
+    by_covariate: Vec<usize>,
+    covariates: Vec<f64>,
+}
+
+impl Ordered {
+    fn of(points: &[Point]) -> Option<Ordered> {
+        let Moments { centred, .. } = Moments::of(points)?;
+        let mut by_covariate: Vec<(usize, f64)> = points.iter().map(|p| p.covariate).enumerate().collect();
+        by_covariate.sort_unstable_by(|a, b| a.1.total_cmp(&b.1));
+        Some(Ordered {
+            centred: centred.into_iter().map(|(_, y)| y).collect(),
+            covariates: by_covariate.iter().map(|&(_, c)| c).collect(),
+            by_covariate: by_covariate.into_iter().map(|(i, _)| i).collect(),
+        })
+    }
+
+    /// Sums of the values with the smallest 0, 1, 2 … covariates, these shifted against the values.
+    fn prefix_sums(&self, shift: usize) -> Vec<f64> {
+        let n = self.centred.len();
+        let mut sums = Vec::with_capacity(n + 1);
+        let mut sum = 0.0;
+        sums.push(sum);
+        for i in &self.by_covariate {
+            sum += self.centred.get((i + shift) % n).copied().unwrap_or(0.0);
+            sums.push(sum);
+        }
+        sums
+    }
+}
+
+/// A possible threshold, and how many values of each sample are below it.
+struct Candidate {
+    at: f64,
+    below: [usize; 2],
+}
+
+fn candidates(samples: &[Ordered; 2]) -> Vec<Candidate> {
+    let mut all: Vec<f64> = samples.iter().flat_map(|s| s.covariates.iter().copied()).collect();
+    all.sort_unstable_by(f64::total_cmp);
+    all.dedup();
+    let enough = |c: &Candidate| {
+        samples.iter().zip(c.below).all(|(s, below)| below >= LEAST_SIDE && s.centred.len() - below >= LEAST_SIDE)
+    };
+    let at = |pair: &[f64]| pair.iter().sum::<f64>() / 2.0;
+    let below = |at: f64| samples.each_ref().map(|s| s.covariates.partition_point(|&c| c < at));
+    all.windows(2).map(|pair| Candidate { at: at(pair), below: below(at(pair)) }).filter(enough).collect()
+}
+
+/// The largest sum of squares a step explains, at which candidate, and the step.
+fn best(samples: &[Ordered; 2], candidates: &[Candidate], shifts: [usize; 2]) -> Option<(f64, usize, f64)> {
+    let [a, b] = samples;
+    let sums = [a.prefix_sums(shifts[0]), b.prefix_sums(shifts[1])];
+    let explained = candidates.iter().enumerate().map(|(index, candidate)| {
+        let (mut xx, mut xy) = (0.0, 0.0);
+        for ((sample, sums), below) in samples.iter().zip(&sums).zip(candidate.below) {
+            let (n, above) = (sample.centred.len() as f64, (sample.centred.len() - below) as f64);
+            xx += below as f64 * above / n;
+            // Values are about their mean: those above sum up to minus those below.
+            xy -= sums.get(below).copied().unwrap_or(0.0);
+        }
+        (xy * xy / xx, index, xy / xx)
+    });
+    explained.max_by(|a, b| a.0.total_cmp(&b.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::normal::normal_quantile;
+    use proptest::prelude::*;
+
+    /// Warming up from 60 to 82 °C; above 78 °C everything takes 20 % longer; `true_ratio` on top; noise with ρ = .5.
+    fn run(random: &mut SplitMix64, n: usize, true_ratio: f64, warming: f64) -> Vec<Point> {
+        let mut noise = 0.0;
+        (0..n)
+            .map(|i| {
+                noise = 0.5 * noise + 0.01 * normal_quantile(random.uniform()).unwrap();
+                let covariate = (60.0 + warming * i as f64).min(82.0) + random.uniform();
+                let step = if covariate >= 78.0 { 1.2 } else { 1.0 };
+                Point { value: 18.0 * true_ratio * step * f64::exp(noise), covariate }
+            })
+            .collect()
+    }
+
+    #[test]
+    fn impossible_input_is_none() {
+        let point = |value, covariate| Point { value, covariate };
+        let good: Vec<Point> = (1..20).map(|i| point(f64::from(i), f64::from(i))).collect();
+        let flat = vec![point(1.0, 5.0); 20];
+        let constant: Vec<Point> = (1..20).map(|i| point(f64::from(i), 5.1)).collect();
+        for bad in [vec![], vec![point(0.0, 1.0); 9], vec![point(1.0, f64::NAN); 9], vec![point(f64::INFINITY, 1.0); 9]]
+        {
+            assert_eq!(threshold(&good, &bad, 1), None);
+            assert_eq!(adjusted_ratio(&bad, &good, 0.95), None);
+        }
+        assert_eq!(split_ratio(&good, &[], 5.0, 0.95), None);
+        assert_eq!(split_ratio(&good, &good, 0.0, 0.95), None);
+        assert_eq!(split_ratio(&good, &good, f64::NAN, 0.95), None);
+        assert_eq!(threshold(&constant, &constant, 1), None);
+        assert_eq!(threshold(&flat, &flat, 1), None);
+        assert_eq!(adjusted_ratio(&constant, &constant, 0.95), None);
+        assert_eq!(adjusted_ratio(&good, &good, 0.0), None);
+    }
+
+    /// Neither kernel is slower, b was only hotter for longer: the threshold is found and the difference is its.
+    #[test]
+    fn heat_is_called_heat() {
+        let mut random = SplitMix64::new(41);
+        let (a, b) = (run(&mut random, 80, 1.0, 0.3), run(&mut random, 80, 1.0, 1.0));
+        let found = threshold(&a, &b, 1).unwrap();
+        assert!((77.5..78.5).contains(&found.at) && (found.step - 1.2).abs() < 0.02 && found.p <= 0.05, "{found:?}");
+        let split = split_ratio(&a, &b, found.at, 0.95).unwrap();
+        assert!(split.mostly_covariate() && split.share_explained().unwrap() > 0.8, "{split:?}");
+    }
+
+    /// A true 11 % stays 11 %, warming up alike or at constant temperature.
+    #[test]
+    fn a_true_difference_is_not_called_heat() {
+        let mut random = SplitMix64::new(42);
+        for _ in 0..20 {
+            let (a, b) = (run(&mut random, 60, 1.0, 0.5), run(&mut random, 60, 1.11, 0.5));
+            let found = threshold(&a, &b, 1).unwrap();
+            let split = split_ratio(&a, &b, found.at, 0.95).unwrap();
+            assert!(!split.mostly_covariate(), "{split:?}");
+            let (a, b) = (run(&mut random, 60, 1.0, 0.0), run(&mut random, 60, 1.11, 0.0));
+            let thermal = threshold(&a, &b, 1)
+                .is_some_and(|found| split_ratio(&a, &b, found.at, 0.95).is_some_and(|s| s.mostly_covariate()));
+            assert!(!thermal);
+        }
+    }
+
+    #[test]
+    fn a_covariate_that_says_nothing_has_seldom_a_threshold() {
+        let (mut random, mut called) = (SplitMix64::new(43), 0);
+        for seed in 0..60 {
+            let (a, b) = (run(&mut random, 40, 1.0, 0.0), run(&mut random, 40, 1.0, 0.0));
+            called += u32::from(threshold(&a, &b, seed).unwrap().p <= 0.05);
+        }
+        assert!(called <= 7, "{called}");
+    }
+
+    /// Values that grow by 1 % a degree, b two degrees warmer and 5 % slower besides, autocorrelated.
+    #[test]
+    fn regression_takes_out_a_straight_line() {
+        let (mut random, mut held) = (SplitMix64::new(44), 0);
+        for _ in 0..300 {
+            let mut sample = |warmer: f64, factor: f64| -> Vec<Point> {
+                let mut noise = 0.0;
+                let mut point = |_| {
+                    noise = 0.4 * noise + 0.02 * normal_quantile(random.uniform()).unwrap();
+                    let covariate = 60.0 + warmer + 8.0 * random.uniform();
+                    Point { value: factor * f64::exp(0.01 * covariate + noise), covariate }
+                };
+                (0..60).map(&mut point).collect()
+            };
+            let (a, b) = (sample(0.0, 1.0), sample(2.0, 1.05));
+            let adjusted = adjusted_ratio(&a, &b, 0.95).unwrap();
+            held += u32::from(adjusted.interval.unwrap().holds(1.05));
+            assert!((adjusted.per_unit - 1.01).abs() < 0.01 && adjusted.partial > 0.0);
+        }
+        assert!(held >= 279, "{held}");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20))]
+        #[test]
+        fn any_points_are_answered(raw in proptest::collection::vec((0.1f64..9.0, 0u8..9), 1..40)) {
+            let points: Vec<Point> =
+                raw.iter().map(|&(value, c)| Point { value, covariate: f64::from(c) }).collect();
+            if let Some(found) = threshold(&points, &points, 3) {
+                prop_assert!(found.p > 0.0 && found.p <= 1.0 && (0.0..=1.0).contains(&found.explained));
+            }
+            if let Some(adjusted) = adjusted_ratio(&points, &points, 0.95) {
+                prop_assert!((adjusted.ratio - 1.0).abs() < 1e-9);
+            }
+        }
+    }
+}
