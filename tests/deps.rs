@@ -18,6 +18,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("audit", &["units", "model", "machine"]),
     ("loads", &["units", "uapi", "model"]),
     ("measure", &["units", "uapi", "rt", "model"]),
+    ("trace", &["units"]),
     ("explain", &["units", "model"]),
     ("report", &["units", "model", "stats"]),
     (

@@ -1,0 +1,34 @@
+//! Readers of scheduler traces into one event model: trace.dat, ring-buffer pages, kernel text in all its dialects,
+//! `trace-cmd report`, rtla, pasted pieces of them.
+//!
+//! Architecture invariant: pure. Input is bytes that somebody else opened; nothing here opens files, knows tracefs, or judges
+//! what it reads. Foreign input never panics, and memory does not grow with the size of a trace.
+
+#![forbid(unsafe_code)]
+
+mod event;
+#[allow(dead_code, reason = "the readers that use it follow")]
+mod flags;
+#[allow(dead_code, reason = "the readers that use it follow")]
+mod info;
+mod words;
+
+pub use event::{CpuMask, Delay, Event, Kind, NoiseSource, OsnoiseSample, TimerlatContext, Vector};
+pub use flags::{Context, Flags};
+pub use info::{Damage, Format, LatencyHeader, MAX_NOTES, Note, Place, RtlaAnalysis, TimeBase, TraceError, TraceInfo};
+pub use words::{Comm, Name, Symbol, Task, TaskState};
+
+/// A trace being read: its events in order of time, and what is known about it so far.
+///
+/// Between two [`Kind::Restart`] events `t_ns` never decreases. Memory is bounded whatever the size of the trace.
+pub trait Source: Iterator<Item = Event> {
+    /// What is known about the trace so far; complete once the iterator has ended.
+    fn info(&self) -> &TraceInfo;
+}
+
+/// What to read besides what attribution needs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Give [`Kind::Other`] its body (text formats: as printed; binary: `field=value` of plain fields). Slower.
+    pub bodies: bool,
+}
