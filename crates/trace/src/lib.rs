@@ -7,11 +7,12 @@
 #![forbid(unsafe_code)]
 
 mod event;
-#[allow(dead_code, reason = "the readers that use it follow")]
 mod flags;
-#[allow(dead_code, reason = "the readers that use it follow")]
 mod info;
+mod text;
 mod words;
+
+use std::io::Read;
 
 pub use event::{CpuMask, Delay, Event, Kind, NoiseSource, OsnoiseSample, TimerlatContext, Vector};
 pub use flags::{Context, Flags};
@@ -31,4 +32,13 @@ pub trait Source: Iterator<Item = Event> {
 pub struct Options {
     /// Give [`Kind::Other`] its body (text formats: as printed; binary: `field=value` of plain fields). Slower.
     pub bodies: bool,
+}
+
+/// Reads a text trace from a stream that cannot seek, such as a pipe; otherwise like [`open`].
+///
+/// # Errors
+///
+/// [`TraceError::Unrecognised`] if no line of a known trace is found in the first 16 MiB; [`TraceError::Io`].
+pub fn open_text<'a, R: Read + 'a>(input: R, options: Options) -> Result<Box<dyn Source + 'a>, TraceError> {
+    Ok(Box::new(text::TextSource::new(&[], input, options)?))
 }

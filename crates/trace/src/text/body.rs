@@ -1,0 +1,134 @@
+//! The body of an event line: which event it is, and who reads its fields.
+
+use super::names::Names;
+use super::scan::{find, skip_spaces, split, text, trim};
+use super::{irq, noise, sched, timer};
+use crate::event::{Event, Kind};
+use crate::words::Name;
+
+/// What a body turned out to be.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Body {
+    /// An event.
+    Kind(Kind),
+    /// A known event with fields missing: wrapped, or cut.
+    Incomplete(Name),
+    /// `<stack trace>`: its frames follow on lines of their own.
+    Stack,
+}
+
+/// Longest text kept of a print or an unknown event.
+const MOST: usize = 1024;
+
+/// Reads bodies. Holds the names seen so far.
+pub(crate) struct Bodies {
+    pub(crate) names: Names,
+    /// Keep the bodies of events without a kind of their own.
+    pub(crate) keep: bool,
+}
+
+/// The parts of the front that some bodies need.
+#[derive(Clone, Copy)]
+pub(crate) struct Line {
+    pub cpu: u32,
+    pub tid: i32,
+    pub comm: Option<crate::words::Comm>,
+}
+
+impl Bodies {
+    /// Reads one body.
+    pub(crate) fn read(&mut self, body: &[u8], line: Line) -> Body {
+        let body = trim(body);
+        if let Some((name, rest)) = event_name(body) {
+            return self.named(name, skip_spaces(rest));
+        }
+        match body.first() {
+            Some(b'#') => self.sample(body),
+            Some(b'<') if body == b"<stack trace>" || body == b"<user stack trace>" => Body::Stack,
+            Some(b'0'..=b'9' | b'<' | b'-') => match sched::tracer_line(body, line).or_else(|| noise::osnoise(body)) {
+                Some(kind) => Body::Kind(kind),
+                None => self.function(body),
+            },
+            _ => self.function(body),
+        }
+    }
+
+    fn named(&mut self, name: &[u8], rest: &[u8]) -> Body {
+        let name = match memchr::memchr(b':', name) {
+            Some(at) => name.get(at + 1..).unwrap_or(name),
+            None => name,
+        };
+        let names = &mut self.names;
+        let known = sched::read(name, rest)
+            .or_else(|| timer::read(name, rest, names))
+            .or_else(|| irq::read(name, rest, names))
+            .or_else(|| noise::read(name, rest, names));
+        match known {
+            Some(Some(kind)) => Body::Kind(kind),
+            Some(None) => Body::Incomplete(names.get(name)),
+            None if is_print(name) => Body::Kind(Kind::Print { text: text(print_text(rest), MOST).into() }),
+            None => self.other(name, rest),
+        }
+    }
+
+    fn other(&mut self, name: &[u8], rest: &[u8]) -> Body {
+        let body = self.keep.then(|| text(rest, MOST).into());
+        Body::Kind(Kind::Other { name: self.names.get(name), body })
+    }
+
+    fn sample(&mut self, body: &[u8]) -> Body {
+        match noise::timerlat(body).or_else(|| noise::hwlat(body)) {
+            Some(kind) => Body::Kind(kind),
+            None => Body::Incomplete(self.names.get(b"sample")),
+        }
+    }
+
+    fn function(&mut self, body: &[u8]) -> Body {
+        if let Some(kind) = irq::syscall(body, &mut self.names) {
+            return Body::Kind(kind);
+        }
+        if let Some((function, parent)) = split(body, b" <-") {
+            let (function, parent) = (self.names.symbol(trim(function)), self.names.symbol(trim(parent)));
+            return Body::Kind(Kind::Function { function, parent: Some(parent) });
+        }
+        if !body.is_empty() && body.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.')) {
+            return Body::Kind(Kind::Function { function: self.names.symbol(body), parent: None });
+        }
+        if body.is_empty() { Body::Incomplete(self.names.get(b"")) } else { self.other(b"", body) }
+    }
+}
+
+/// `name: rest`; perf's `system:name: rest` keeps its system.
+fn event_name(body: &[u8]) -> Option<(&[u8], &[u8])> {
+    if !body.first()?.is_ascii_alphabetic() && body.first() != Some(&b'_') {
+        return None;
+    }
+    let word = |s: &[u8]| s.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+    let mut end = word(body);
+    if body.get(end) != Some(&b':') {
+        return None;
+    }
+    let second = word(body.get(end + 1..)?);
+    if second > 0 && body.get(end + 1 + second) == Some(&b':') {
+        end += 1 + second;
+    }
+    Some((body.get(..end)?, body.get(end + 1..)?))
+}
+
+fn is_print(name: &[u8]) -> bool {
+    matches!(name, b"tracing_mark_write" | b"print" | b"bprint" | b"bputs" | b"tracing_mark_raw_write")
+}
+
+/// trace-cmd prints the function that wrote before the text.
+fn print_text(rest: &[u8]) -> &[u8] {
+    match find(rest, b"tracing_mark_write: ") {
+        Some(0) => rest.get(20..).unwrap_or(rest),
+        _ => rest,
+    }
+}
+
+impl From<&Event> for Line {
+    fn from(event: &Event) -> Line {
+        Line { cpu: event.cpu, tid: event.tid.unwrap_or(0), comm: event.comm }
+    }
+}

@@ -1,0 +1,135 @@
+//! Puts right what mails and web pages did to a line: quoting, escapes, tags, quoted-printable.
+
+/// Tags that are markup and never part of a trace. `<idle>` and `<...>` are not among them.
+const TAGS: &[&[u8]] = &[
+    b"<br>", b"<br/>", b"<br />", b"<pre>", b"</pre>", b"<code>", b"</code>", b"</span>", b"<p>", b"</p>", b"<tt>",
+    b"</tt>",
+];
+
+/// HTML escapes and what they stand for.
+const ESCAPES: &[(&[u8], &[u8])] = &[
+    (b"&lt;", b"<"),
+    (b"&gt;", b">"),
+    (b"&amp;", b"&"),
+    (b"&quot;", b"\""),
+    (b"&nbsp;", b" "),
+    (b"&#39;", b"'"),
+    (b"&#x27;", b"'"),
+    (b"&#43;", b"+"),
+    (b"&#61;", b"="),
+    (b"&#62;", b">"),
+    (b"&#60;", b"<"),
+    (b"\xc2\xa0", b" "),
+];
+
+/// Whether a line shows signs that [`clean`] should see it; cheap, for every line.
+pub(crate) fn suspicious(line: &[u8]) -> bool {
+    matches!(line.first(), Some(b'>' | b'|')) || memchr::memchr2(b'&', 0xc2, line).is_some() || line.ends_with(b"=")
+}
+
+/// Writes the cleaned line to `out` (cleared first); says what was done, if anything.
+pub(crate) fn clean(line: &[u8], out: &mut Vec<u8>) -> Option<&'static str> {
+    let (line, quoted) = unquote(line);
+    out.clear();
+    let printable = is_quoted_printable(line);
+    let mut escaped = false;
+    let mut rest = line;
+    while let Some((first, after)) = rest.split_first() {
+        let (bytes, skip) = match first {
+            b'&' | 0xc2 => ESCAPES.iter().find(|(e, _)| rest.starts_with(e)).map(|(e, to)| (*to, e.len())),
+            b'<' => TAGS.iter().find(|tag| rest.starts_with(tag)).map(|tag| (&b""[..], tag.len())),
+            _ => None,
+        }
+        .unwrap_or((rest.get(..1).unwrap_or_default(), 1));
+        if printable
+            && *first == b'='
+            && let Some(byte) = hex_pair(after)
+        {
+            out.push(byte);
+            rest = after.get(2..).unwrap_or_default();
+            continue;
+        }
+        escaped |= skip > 1;
+        out.extend_from_slice(bytes);
+        rest = rest.get(skip..).unwrap_or_default();
+    }
+    if printable {
+        return Some("quoted-printable");
+    }
+    if escaped {
+        return Some("HTML escapes");
+    }
+    quoted.then_some("quoting")
+}
+
+/// Without `> `, `>> ` and `| ` in front.
+fn unquote(line: &[u8]) -> (&[u8], bool) {
+    let mut rest = line;
+    let mut quoted = false;
+    loop {
+        let trimmed = rest.trim_ascii_start();
+        let after = match trimmed.split_first() {
+            Some((b'>', after)) => after,
+            Some((b'|', after)) if after.starts_with(b" ") => after,
+            _ if trimmed.starts_with(b"&gt;") => trimmed.get(4..).unwrap_or_default(),
+            _ => return (rest, quoted),
+        };
+        rest = after.strip_prefix(b" ").unwrap_or(after);
+        quoted = true;
+    }
+}
+
+/// Every `=` is followed by two hexadecimal digits (or ends the line), and `=3D`, which is `=` itself, occurs.
+fn is_quoted_printable(line: &[u8]) -> bool {
+    memchr::memmem::find(line, b"=3D").is_some()
+        && memchr::memchr_iter(b'=', line).all(|at| {
+            let after = line.get(at + 1..).unwrap_or_default();
+            after.is_empty() || hex_pair(after).is_some()
+        })
+}
+
+fn hex_pair(s: &[u8]) -> Option<u8> {
+    let digit = |b: u8| (b as char).to_digit(16).filter(|_| !b.is_ascii_lowercase());
+    Some((digit(*s.first()?)? << 4 | digit(*s.get(1)?)?) as u8)
+}
+
+/// Whether a line without an event tells that lines were left out.
+pub(crate) fn tells_of_omission(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    if line.is_empty() || line.len() > 200 {
+        return false;
+    }
+    if matches!(line, b"..." | b"[...]" | b"(...)" | b"[..]" | b"...." | b"\xe2\x80\xa6" | b"[\xe2\x80\xa6]") {
+        return true;
+    }
+    let lower = line.to_ascii_lowercase();
+    let has = |word: &[u8]| memchr::memmem::find(&lower, word).is_some();
+    has(b"omitted") || has(b"snip") || has(b"truncated") || has(b"cut here") || has(b"lines removed") || has(b"8<--")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cleaned(line: &[u8]) -> (Vec<u8>, Option<&'static str>) {
+        let mut out = Vec::new();
+        let how = clean(line, &mut out);
+        (out, how)
+    }
+
+    #[test]
+    fn quotes_escapes_and_quoted_printable() {
+        assert_eq!(cleaned(b"> >  <idle>-0 x"), (b" <idle>-0 x".to_vec(), Some("quoting")));
+        assert_eq!(cleaned(b"&lt;idle&gt;-0 ==&gt; y<br>"), (b"<idle>-0 ==> y".to_vec(), Some("HTML escapes")));
+        assert_eq!(cleaned(b"pid=3D20 prio=3D5"), (b"pid=20 prio=5".to_vec(), Some("quoted-printable")));
+        assert_eq!(cleaned(b"comm=x vec=3D"), (b"comm=x vec=3D".to_vec(), None));
+    }
+
+    #[test]
+    fn omissions() {
+        assert!(tells_of_omission(b"  [omitted for brevity]"));
+        assert!(tells_of_omission(b"[...]"));
+        assert!(!tells_of_omission(b" => schedule"));
+        assert!(!tells_of_omission(b""));
+    }
+}

@@ -1,0 +1,174 @@
+//! What stands before an event's body: task, CPU, flag columns, time.
+
+use super::scan::{number, seconds, skip_spaces, whole, whole_i32};
+use crate::flags::Flags;
+use crate::words::Comm;
+
+/// The front of an event line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Prefix {
+    pub comm: Option<Comm>,
+    pub tid: i32,
+    pub cpu: u32,
+    pub flags: Option<Flags>,
+    /// Nanoseconds, or ticks if `decimals` is `None`.
+    pub time: u64,
+    /// Decimals of the seconds; `None`: a plain number.
+    pub decimals: Option<u32>,
+    pub style: Style,
+}
+
+/// How the line is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// `comm-pid [cpu] flags time:`, also trace-cmd.
+    Normal,
+    /// `comm-pid cpuflags 12us+:`.
+    Latency,
+    /// `comm pid [cpu] time:`, perf script.
+    Perf,
+}
+
+/// What a line turned out to be.
+pub(crate) enum Front<'a> {
+    /// An event: its front and its body.
+    Event(Prefix, &'a [u8]),
+    /// The beginning of an event line that was wrapped or cut before its body.
+    Cut,
+    /// Something else.
+    Other,
+}
+
+/// Reads the front of a line in the normal layout, or else in latency format.
+pub(crate) fn front(line: &[u8], latency_first: bool) -> Front<'_> {
+    if latency_first && let Some((prefix, body)) = latency(line) {
+        return Front::Event(prefix, body);
+    }
+    match normal(line) {
+        Front::Other if !latency_first => match latency(line) {
+            Some((prefix, body)) => Front::Event(prefix, body),
+            None => Front::Other,
+        },
+        found => found,
+    }
+}
+
+fn normal(line: &[u8]) -> Front<'_> {
+    for at in memchr::memchr_iter(b'[', line).take(8) {
+        let Some((cpu, rest)) = line.get(at + 1..).and_then(number) else { continue };
+        let (Some(rest), Ok(cpu)) = (rest.strip_prefix(b"]"), u32::try_from(cpu)) else { continue };
+        let Some((comm, tid, perf)) = line.get(..at).and_then(task) else { continue };
+        let style = if perf { Style::Perf } else { Style::Normal };
+        let Some((flags, time, decimals, body)) = flags_and_time(rest) else { return Front::Cut };
+        return Front::Event(Prefix { comm, tid, cpu, flags, time, decimals, style }, body);
+    }
+    Front::Other
+}
+
+fn flags_and_time(rest: &[u8]) -> Option<(Option<Flags>, u64, Option<u32>, &[u8])> {
+    let rest = skip_spaces(rest);
+    if rest.first()?.is_ascii_digit() {
+        let (time, decimals, body) = time(rest)?;
+        return Some((None, time, decimals, body));
+    }
+    let end = rest.iter().position(|b| matches!(b, b' ' | b'\t'))?;
+    let flags = Flags::from_columns(rest.get(..end)?)?;
+    let (time, decimals, body) = time(skip_spaces(rest.get(end..)?))?;
+    Some((Some(flags), time, decimals, body))
+}
+
+fn time(s: &[u8]) -> Option<(u64, Option<u32>, &[u8])> {
+    let (time, decimals, rest) = seconds(s)?;
+    Some((time, decimals, rest.strip_prefix(b":")?))
+}
+
+/// `comm-pid`, `comm-pid (tgid)`, or perf's `comm pid` and `comm pid/tid`, at the end of `s`. `true`: perf's layout.
+fn task(s: &[u8]) -> Option<(Option<Comm>, i32, bool)> {
+    let mut s = s.trim_ascii_end();
+    if s.ends_with(b")") {
+        s = s.get(..memchr::memrchr(b'(', s)?)?.trim_ascii_end();
+    }
+    let digits = s.iter().rev().take_while(|b| b.is_ascii_digit()).count();
+    let (rest, tid) = s.split_at_checked(s.len() - digits)?;
+    let tid = i32::try_from(whole::<u64>(tid)?).ok()?;
+    match rest.split_last()? {
+        (b'-', comm) => Some((name(comm), tid, false)),
+        (b'/', pid) => {
+            let digits = pid.iter().rev().take_while(|b| b.is_ascii_digit()).count();
+            Some((name(pid.get(..pid.len() - digits)?.strip_suffix(b" ")?), tid, true))
+        }
+        (b' ' | b'\t', comm) => Some((Some(name(comm)?), tid, true)),
+        _ => None,
+    }
+}
+
+/// The task name at the end of what stands before the pid: without quoting, time stamps of a log, or file names in front.
+fn name(s: &[u8]) -> Option<Comm> {
+    let mut s = s.trim_ascii();
+    if s.first() == Some(&b'[') && s.len() > 15 {
+        s = s.get(memchr::memchr(b']', s)? + 1..)?.trim_ascii_start();
+    }
+    if s.len() > 15 {
+        let at = memchr::memmem::rfind(s, b"  ")?;
+        s = s.get(at + 2..)?;
+    }
+    (!s.is_empty() && s != b"<...>" && s.len() <= 16).then(|| Comm::new(s))
+}
+
+/// `comm-pid  1dNh5.  13us+: body`, or trace-cmd's form of it with absolute time.
+fn latency(line: &[u8]) -> Option<(Prefix, &[u8])> {
+    let mut from = 0;
+    for _ in 0..4 {
+        let colon = from + memchr::memchr(b':', line.get(from..)?)?;
+        let found = line.get(..colon).and_then(latency_front);
+        if let Some(prefix) = found {
+            return Some((prefix, line.get(colon + 1..)?));
+        }
+        from = colon + 1;
+    }
+    None
+}
+
+fn latency_front(s: &[u8]) -> Option<Prefix> {
+    let (s, time, decimals) = latency_time(s)?;
+    let s = s.trim_ascii_end();
+    let start = s.iter().rposition(|b| matches!(b, b' ' | b'\t'))? + 1;
+    let (cpu, columns) = number(s.get(start..)?)?;
+    let flags = Flags::from_columns(columns)?;
+    let (comm, tid, perf) = task(s.get(..start)?)?;
+    let cpu = u32::try_from(cpu).ok()?;
+    (!perf).then_some(Prefix { comm, tid, cpu, flags: Some(flags), time, decimals, style: Style::Latency })
+}
+
+/// `   13us+` or `   13us ` (the mark tells how long until the next event) or ` 53.488060` at the end.
+fn latency_time(s: &[u8]) -> Option<(&[u8], u64, Option<u32>)> {
+    let unmarked = match s.split_last()? {
+        (b' ' | b'+' | b'!' | b'#' | b'*' | b'@' | b'$', rest) => rest,
+        _ => s,
+    };
+    let (digits, relative) = match unmarked.strip_suffix(b"us") {
+        Some(digits) => (digits, true),
+        None => (s, false),
+    };
+    let length = digits.iter().rev().take_while(|b| b.is_ascii_digit() || **b == b'.').count();
+    let (rest, digits) = digits.split_at_checked(digits.len() - length)?;
+    if relative {
+        return Some((rest, whole::<u64>(digits)?.checked_mul(1000)?, Some(6)));
+    }
+    match seconds(digits)? {
+        (ns, Some(decimals), []) => Some((rest, ns, Some(decimals))),
+        _ => None,
+    }
+}
+
+/// A task as `comm:pid` (trace-cmd's reports); the last colon counts, since names hold colons (`kworker/0:1`).
+pub(crate) fn comm_pid(s: &[u8]) -> Option<(Option<Comm>, i32)> {
+    let at = memchr::memrchr(b':', s)?;
+    let comm = s.get(..at)?;
+    let tid = whole_i32(s.get(at + 1..)?)?;
+    Some(((!comm.is_empty() && comm != b"<...>").then(|| Comm::new(comm)), tid))
+}
+
+#[cfg(test)]
+#[path = "prefix_tests.rs"]
+mod tests;

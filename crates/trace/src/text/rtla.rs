@@ -1,0 +1,124 @@
+//! Auto-analysis of `rtla timerlat` (tools/tracing/rtla/src/timerlat_aa.c): its figures, as it printed them.
+
+use super::header::micros;
+use super::scan::{find, number, split, text, trim, whole_i32};
+use crate::info::RtlaAnalysis;
+use crate::words::Comm;
+
+/// Most sections, and most items of a list in a section, that are kept.
+const MOST: usize = 256;
+
+/// Where in a section the last line was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Under {
+    #[default]
+    Nothing,
+    Blocking,
+    Stack,
+    Interference,
+}
+
+/// Reads sections line by line.
+#[derive(Debug, Default)]
+pub(crate) struct Rtla {
+    open: bool,
+    under: Under,
+}
+
+impl Rtla {
+    /// Reads a line; `true`: it belonged to rtla.
+    pub(crate) fn line(&mut self, line: &[u8], sections: &mut Vec<RtlaAnalysis>) -> bool {
+        let line = trim(line);
+        if let Some(rest) = line.strip_prefix(b"## CPU ") {
+            return self.begin(rest, sections);
+        }
+        if !self.open {
+            return line.starts_with(b"rtla timerlat hit stop tracing");
+        }
+        let Some(section) = sections.last_mut() else { return false };
+        if line.is_empty() || line.starts_with(b"---") {
+            return true;
+        }
+        self.item(line, section)
+    }
+
+    fn begin(&mut self, rest: &[u8], sections: &mut Vec<RtlaAnalysis>) -> bool {
+        let Some((cpu, rest)) = number(rest) else { return false };
+        let (Ok(cpu), true) = (u32::try_from(cpu), find(rest, b"hit stop tracing").is_some()) else { return false };
+        self.open = sections.len() < MOST;
+        self.under = Under::Nothing;
+        if self.open {
+            sections.push(RtlaAnalysis { cpu, ..RtlaAnalysis::default() });
+        }
+        true
+    }
+
+    fn item(&mut self, line: &[u8], section: &mut RtlaAnalysis) -> bool {
+        if let Some(function) = line.strip_prefix(b"-> ") {
+            if section.stack.len() < MOST {
+                section.stack.push(text(function, 128));
+            }
+            return true;
+        }
+        if find(line, b"stack trace").is_some() {
+            self.under = Under::Stack;
+            return true;
+        }
+        if find(line, b"from idle").is_some() {
+            section.exit_from_idle = true;
+            return true;
+        }
+        let Some((label, us)) = labelled(line) else { return false };
+        self.figure(label, us, section)
+    }
+
+    fn figure(&mut self, label: &[u8], us: f64, section: &mut RtlaAnalysis) -> bool {
+        match label {
+            b"IRQ handler delay" => section.irq_handler_delay_us = Some(us),
+            b"IRQ latency" => section.irq_latency_us = Some(us),
+            b"Timerlat IRQ duration" => section.irq_duration_us = Some(us),
+            b"Blocking thread" => {
+                section.blocking_thread_us = Some(us);
+                self.under = Under::Blocking;
+            }
+            b"Thread latency" => {
+                section.total_us = Some(us);
+                self.open = false;
+            }
+            _ if label.ends_with(b"interference") || label.starts_with(b"Hardware") => {
+                self.under = Under::Interference;
+                keep(&mut section.interference, (text(label, 64), us));
+            }
+            _ => return self.source(label, us, section),
+        }
+        true
+    }
+
+    /// `multipathd:183` or `local_timer:236`.
+    fn source(&mut self, label: &[u8], us: f64, section: &mut RtlaAnalysis) -> bool {
+        let Some(at) = memchr::memrchr(b':', label) else { return false };
+        let (Some(name), Some(number)) = (label.get(..at), label.get(at + 1..).and_then(whole_i32)) else {
+            return false;
+        };
+        match self.under {
+            Under::Blocking => keep(&mut section.blocking, (Comm::new(name), number, us)),
+            _ => keep(&mut section.sources, (text(name, 64), number, us)),
+        }
+        true
+    }
+}
+
+fn keep<T>(list: &mut Vec<T>, item: T) {
+    if list.len() < MOST {
+        list.push(item);
+    }
+}
+
+/// `LABEL:   12.34 us (5.6 %)`; some labels lack the colon.
+fn labelled(line: &[u8]) -> Option<(&[u8], f64)> {
+    let (front, _) = split(line, b" us")?;
+    let start = front.iter().rposition(|b| matches!(b, b' ' | b'\t'))?;
+    let (us, []) = micros(front.get(start..)?)? else { return None };
+    let label = trim(front.get(..start)?);
+    Some((label.strip_suffix(b":").unwrap_or(label), us))
+}

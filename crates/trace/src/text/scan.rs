@@ -1,0 +1,161 @@
+//! Numbers, fields and words in a line: no allocation, no regular expression, no overflow.
+
+use crate::words::Comm;
+
+/// Without spaces and tabs in front.
+pub(crate) fn skip_spaces(s: &[u8]) -> &[u8] {
+    let n = s.iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
+    s.get(n..).unwrap_or_default()
+}
+
+/// Without white space at both ends.
+pub(crate) fn trim(s: &[u8]) -> &[u8] {
+    s.trim_ascii()
+}
+
+/// An unsigned number in front, and what follows it. More than 19 digits are no number.
+pub(crate) fn number(s: &[u8]) -> Option<(u64, &[u8])> {
+    let mut value = 0u64;
+    let mut digits = 0;
+    for b in s {
+        let d = b.wrapping_sub(b'0');
+        if d > 9 {
+            break;
+        }
+        value = value.wrapping_mul(10).wrapping_add(u64::from(d));
+        digits += 1;
+    }
+    if digits == 0 || digits > 19 {
+        return None;
+    }
+    Some((value, s.get(digits..)?))
+}
+
+/// A signed number in front, and what follows it.
+pub(crate) fn signed(s: &[u8]) -> Option<(i64, &[u8])> {
+    match s.split_first() {
+        Some((b'-', rest)) => number(rest).map(|(v, rest)| ((v as i64).wrapping_neg(), rest)),
+        _ => number(s).map(|(v, rest)| (v as i64, rest)),
+    }
+}
+
+/// A whole slice as an unsigned number that fits.
+pub(crate) fn whole<T: TryFrom<u64>>(s: &[u8]) -> Option<T> {
+    match number(s)? {
+        (value, []) => T::try_from(value).ok(),
+        _ => None,
+    }
+}
+
+/// A whole slice as a signed 32-bit number.
+pub(crate) fn whole_i32(s: &[u8]) -> Option<i32> {
+    match signed(s)? {
+        (value, []) => i32::try_from(value).ok(),
+        _ => None,
+    }
+}
+
+/// A hexadecimal number in front, with or without `0x`, and what follows it.
+pub(crate) fn hex(s: &[u8]) -> Option<(u64, &[u8])> {
+    let s = s.strip_prefix(b"0x").unwrap_or(s);
+    let mut value = 0u64;
+    let mut digits = 0;
+    for b in s {
+        let d = match b {
+            b'0'..=b'9' => b - b'0',
+            b'a'..=b'f' => b - b'a' + 10,
+            b'A'..=b'F' => b - b'A' + 10,
+            _ => break,
+        };
+        value = value << 4 | u64::from(d);
+        digits += 1;
+    }
+    if digits == 0 || digits > 16 {
+        return None;
+    }
+    Some((value, s.get(digits..)?))
+}
+
+/// `seconds.fraction` or a plain number in front: nanoseconds, decimals of the fraction (`None` for a plain number), rest.
+pub(crate) fn seconds(s: &[u8]) -> Option<(u64, Option<u32>, &[u8])> {
+    let (whole, rest) = number(s)?;
+    let Some(fraction) = rest.strip_prefix(b".") else { return Some((whole, None, rest)) };
+    let (value, after) = number(fraction)?;
+    let digits = u32::try_from(fraction.len() - after.len()).ok()?;
+    let scale = 10u64.checked_pow(9u32.checked_sub(digits)?)?;
+    let ns = whole.checked_mul(1_000_000_000)?.checked_add(value.checked_mul(scale)?)?;
+    Some((ns, Some(digits), after))
+}
+
+/// The first place of `needle`.
+pub(crate) fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
+    memchr::memmem::find(haystack, needle)
+}
+
+/// What stands before and after the first `needle`.
+pub(crate) fn split<'a>(s: &'a [u8], needle: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
+    let at = find(s, needle)?;
+    Some((s.get(..at)?, s.get(at + needle.len()..)?))
+}
+
+/// Up to the first space, and what follows that space.
+pub(crate) fn word(s: &[u8]) -> (&[u8], &[u8]) {
+    match memchr::memchr(b' ', s) {
+        Some(at) => (s.get(..at).unwrap_or_default(), s.get(at + 1..).unwrap_or_default()),
+        None => (s, &[]),
+    }
+}
+
+/// The value of `key=value` where `key` stands at the start or after a space; values end at a space.
+pub(crate) fn field<'a>(body: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
+    let mut rest = body;
+    while !rest.is_empty() {
+        let (item, after) = word(rest);
+        if let Some(value) = item.strip_prefix(key).and_then(|v| v.strip_prefix(b"=")) {
+            return Some(value);
+        }
+        rest = after;
+    }
+    None
+}
+
+/// A task name in front that ends where `next` (such as `" pid="`) begins; the last such place within the 16 bytes a name can
+/// have, since names may hold anything. Returns what follows `next`.
+pub(crate) fn comm_until<'a>(s: &'a [u8], next: &[u8]) -> Option<(Comm, &'a [u8])> {
+    let window = s.get(..s.len().min(16 + next.len()))?;
+    let at = window.windows(next.len()).rposition(|w| w == next)?;
+    Some((Comm::new(s.get(..at)?), s.get(at + next.len()..)?))
+}
+
+/// Text for a message or a field that is kept: valid UTF-8, at most `most` bytes.
+pub(crate) fn text(s: &[u8], most: usize) -> String {
+    String::from_utf8_lossy(s.get(..s.len().min(most)).unwrap_or_default()).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_do_not_fit_are_none() {
+        assert_eq!(number(b"12 x"), Some((12, &b" x"[..])));
+        assert_eq!(number(b"99999999999999999999"), None);
+        assert_eq!(whole::<u8>(b"256"), None);
+        assert_eq!(whole_i32(b"-5"), Some(-5));
+        assert_eq!(hex(b"0xff17:"), Some((0xff17, &b":"[..])));
+    }
+
+    #[test]
+    fn seconds_of_any_precision() {
+        assert_eq!(seconds(b"1.000002: x"), Some((1_000_002_000, Some(6), &b": x"[..])));
+        assert_eq!(seconds(b"1.000000002:"), Some((1_000_000_002, Some(9), &b":"[..])));
+        assert_eq!(seconds(b"1234:"), Some((1234, None, &b":"[..])));
+        assert_eq!(seconds(b"99999999999999.5"), None);
+    }
+
+    #[test]
+    fn a_comm_may_hold_the_key_that_follows_it() {
+        let (comm, rest) = comm_until(b"a pid=1 pid=22 prio=3", b" pid=").unwrap();
+        assert_eq!((comm.to_string().as_str(), rest), ("a pid=1", &b"22 prio=3"[..]));
+    }
+}

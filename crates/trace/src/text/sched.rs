@@ -1,0 +1,168 @@
+//! Scheduler events in text: the kernel's form, and trace-cmd's.
+
+use super::body::Line;
+use super::prefix::comm_pid;
+use super::scan::{comm_until, field, find, number, signed, skip_spaces, split, trim, whole, whole_i32, word};
+use crate::event::{Delay, Kind};
+use crate::words::{Comm, Task, TaskState};
+
+/// Reads a scheduler event. `None`: it is none of these; `Some(None)`: it is, but fields are missing.
+pub(crate) fn read(name: &[u8], s: &[u8]) -> Option<Option<Kind>> {
+    Some(match name {
+        b"sched_switch" => switch(s),
+        b"sched_waking" => wake(s).map(|(task, target_cpu)| Kind::SchedWaking { task, target_cpu }),
+        b"sched_wakeup" => wake(s).map(|(task, target_cpu)| Kind::SchedWakeup { task, target_cpu }),
+        b"sched_wakeup_new" => wake(s).map(|(task, target_cpu)| Kind::SchedWakeupNew { task, target_cpu }),
+        b"sched_migrate_task" => migrate(s),
+        b"sched_pi_setprio" => pi_setprio(s),
+        b"sched_stat_runtime" => {
+            delay(s, b"runtime").map(|(tid, comm, runtime_ns)| Kind::StatRuntime { tid, comm, runtime_ns })
+        }
+        b"sched_stat_wait" => stat(s, Delay::Wait),
+        b"sched_stat_sleep" => stat(s, Delay::Sleep),
+        b"sched_stat_blocked" => stat(s, Delay::Blocked),
+        b"sched_stat_iowait" => stat(s, Delay::Iowait),
+        b"sched_process_fork" => fork(s),
+        b"sched_process_exit" => task(s).map(|(task, _)| Kind::Exit { task }),
+        b"sched_process_exec" => tid_field(s, b"pid").map(|tid| Kind::Rename { tid, new: None }),
+        b"task_rename" => rename(s),
+        _ => return None,
+    })
+}
+
+fn switch(s: &[u8]) -> Option<Kind> {
+    let Some(s) = s.strip_prefix(b"prev_comm=") else { return switch_short(s) };
+    let (comm, s) = comm_until(s, b" prev_pid=")?;
+    let (tid, s) = signed(s)?;
+    let (prio, s) = signed(s.strip_prefix(b" prev_prio=")?)?;
+    let (state, s) = word(s.strip_prefix(b" prev_state=")?);
+    let prev = known(comm, tid, prio)?;
+    let s = skip_spaces(skip_spaces(s).strip_prefix(b"==>")?).strip_prefix(b"next_comm=")?;
+    let (comm, s) = comm_until(s, b" next_pid=")?;
+    let (tid, s) = signed(s)?;
+    let (prio, _) = signed(s.strip_prefix(b" next_prio=")?)?;
+    Some(Kind::SchedSwitch { prev, prev_state: state_of(state)?, next: known(comm, tid, prio)? })
+}
+
+/// trace-cmd: `cyclictest:248 [120] R ==> rcuc/0:23 [98]`.
+fn switch_short(s: &[u8]) -> Option<Kind> {
+    let (prev, next) = split(s, b" ==> ")?;
+    let (prev, state) = short(prev)?;
+    let (next, _) = short(next)?;
+    Some(Kind::SchedSwitch { prev, prev_state: state_of(trim(state))?, next })
+}
+
+/// `comm:pid [prio]`, and what follows.
+fn short(s: &[u8]) -> Option<(Task, &[u8])> {
+    let open = find(s, b" [")?;
+    let (comm, tid) = comm_pid(s.get(..open)?)?;
+    let (prio, rest) = signed(s.get(open + 2..)?)?;
+    let task = Task { tid, comm, prio: Some(i32::try_from(prio).ok()?) };
+    Some((task, rest.strip_prefix(b"]")?))
+}
+
+fn known(comm: Comm, tid: i64, prio: i64) -> Option<Task> {
+    let comm = (comm.as_bytes() != b"<...>" && !comm.as_bytes().is_empty()).then_some(comm);
+    Some(Task { tid: i32::try_from(tid).ok()?, comm, prio: Some(i32::try_from(prio).ok()?) })
+}
+
+/// A state as printed: `S`, `R+`, `D|K`; the first letter counts.
+pub(crate) fn state_of(s: &[u8]) -> Option<TaskState> {
+    let letter = *s.first()?;
+    let known =
+        matches!(letter, b'R' | b'S' | b'D' | b'T' | b't' | b'X' | b'Z' | b'P' | b'I' | b'x' | b'K' | b'W' | b'N');
+    Some(TaskState { letter: if known { letter } else { b'?' }, preempted: s.contains(&b'+') })
+}
+
+/// `comm=X pid=N prio=N`, and what follows.
+fn task(s: &[u8]) -> Option<(Task, &[u8])> {
+    let (comm, s) = comm_until(s.strip_prefix(b"comm=")?, b" pid=")?;
+    let (tid, s) = signed(s)?;
+    let (prio, s) = signed(s.strip_prefix(b" prio=")?)?;
+    Some((known(comm, tid, prio)?, s))
+}
+
+/// A wakeup; old kernels put `success=1` between, and the target CPU may be missing.
+fn wake(s: &[u8]) -> Option<(Task, Option<u32>)> {
+    let (task, rest, key) = match task(s) {
+        Some((task, rest)) => (task, rest, &b"target_cpu="[..]),
+        None => short(s).map(|(task, rest)| (task, rest, &b"CPU:"[..]))?,
+    };
+    let (_, cpu) = split(rest, key)?;
+    Some((task, Some(u32::try_from(number(cpu)?.0).ok()?)))
+}
+
+fn migrate(s: &[u8]) -> Option<Kind> {
+    let (task, rest) = task(s)?;
+    let (from_cpu, to_cpu) = (whole(field(rest, b"orig_cpu")?)?, whole(field(rest, b"dest_cpu")?)?);
+    Some(Kind::SchedMigrate { task, from_cpu, to_cpu })
+}
+
+fn pi_setprio(s: &[u8]) -> Option<Kind> {
+    let (comm, s) = comm_until(s.strip_prefix(b"comm=")?, b" pid=")?;
+    let (tid, s) = signed(s)?;
+    let old = whole_i32(field(s, b"oldprio")?)?;
+    let new_prio = whole_i32(field(s, b"newprio")?)?;
+    Some(Kind::PiSetprio { task: known(comm, tid, old.into())?, new_prio })
+}
+
+fn delay(s: &[u8], key: &[u8]) -> Option<(i32, Option<Comm>, u64)> {
+    let (comm, s) = comm_until(s.strip_prefix(b"comm=")?, b" pid=")?;
+    let (tid, rest) = signed(s)?;
+    Some((i32::try_from(tid).ok()?, Some(comm), whole(field(rest, key)?)?))
+}
+
+fn stat(s: &[u8], what: Delay) -> Option<Kind> {
+    delay(s, b"delay").map(|(tid, comm, delay_ns)| Kind::StatDelay { what, tid, comm, delay_ns })
+}
+
+fn tid_field(s: &[u8], key: &[u8]) -> Option<i32> {
+    whole_i32(field(s, key)?)
+}
+
+fn fork(s: &[u8]) -> Option<Kind> {
+    let (_, s) = comm_until(s.strip_prefix(b"comm=")?, b" pid=")?;
+    let (parent, s) = signed(s)?;
+    let (comm, s) = comm_until(s.strip_prefix(b" child_comm=")?, b" child_pid=")?;
+    let (child, _) = signed(s)?;
+    let (parent_tid, child_tid) = (i32::try_from(parent).ok()?, i32::try_from(child).ok()?);
+    Some(Kind::Fork { parent_tid, child_tid, child_comm: Some(comm) })
+}
+
+fn rename(s: &[u8]) -> Option<Kind> {
+    let tid = tid_field(s, b"pid")?;
+    let (_, s) = split(s, b" newcomm=")?;
+    let (new, _) = comm_until(s, b" oom_score_adj=")?;
+    Some(Kind::Rename { tid, new: Some(new) })
+}
+
+/// A line of the wakeup tracers (trace_output.c, `trace_ctxwake_print`): `0:120:R   + [001]  208: 19:R cyclictest` is a
+/// wakeup, `0:120:R ==> [001]  208: 19:R cyclictest` a switch.
+pub(crate) fn tracer_line(s: &[u8], line: Line) -> Option<Kind> {
+    let (prev_tid, prev_prio, s) = triple(s)?;
+    let (state, s) = word(s);
+    let s = skip_spaces(s);
+    let (wakeup, s) = match s.strip_prefix(b"+") {
+        Some(s) => (true, s),
+        None => (false, s.strip_prefix(b"==>")?),
+    };
+    let (cpu, s) = number(skip_spaces(s).strip_prefix(b"[")?)?;
+    let (tid, prio, s) = triple(skip_spaces(s.strip_prefix(b"]")?))?;
+    let (_, comm) = word(s);
+    let comm = trim(comm);
+    let comm = (!comm.is_empty() && comm != b"<...>").then(|| Comm::new(comm));
+    let next = Task { tid, comm, prio: Some(prio) };
+    if wakeup {
+        return Some(Kind::SchedWakeup { task: next, target_cpu: Some(u32::try_from(cpu).ok()?) });
+    }
+    let comm = if prev_tid == line.tid { line.comm } else { None };
+    let prev = Task { tid: prev_tid, comm, prio: Some(prev_prio) };
+    Some(Kind::SchedSwitch { prev, prev_state: state_of(state)?, next })
+}
+
+/// `pid:prio:`, padded with spaces; what follows begins with the state.
+fn triple(s: &[u8]) -> Option<(i32, i32, &[u8])> {
+    let (tid, s) = signed(s)?;
+    let (prio, s) = signed(skip_spaces(s.strip_prefix(b":")?))?;
+    Some((i32::try_from(tid).ok()?, i32::try_from(prio).ok()?, s.strip_prefix(b":")?))
+}
