@@ -1,6 +1,6 @@
 //! Counts the events of a trace by kind, and shows what is known about it: `events FILE`, `-v` prints every event.
 
-use punctual_trace::{Kind, Options, open_text as open};
+use punctual_trace::{Kind, Options, open};
 use std::collections::BTreeMap;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

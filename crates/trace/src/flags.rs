@@ -63,11 +63,26 @@ pub(crate) struct Dialect {
     pub lazy_is_0x80: bool,
     /// 0x02 is the lazy reschedule bit; else it says that the architecture cannot tell whether interrupts are off.
     pub lazy_is_0x02: bool,
+    /// The upper half of the preempt byte is the migrate-disable depth (from 5.15).
+    pub migrate_in_upper_half: bool,
+}
+
+impl Dialect {
+    /// From the kernel's release (`6.12.95+deb12-rt-amd64`) and whether its records have a migrate-disable field of their own.
+    pub(crate) fn of(release: Option<&str>, own_migrate: bool) -> Dialect {
+        let release = release.unwrap_or_default();
+        let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|n| n.parse::<u32>().ok());
+        let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+        Dialect {
+            lazy_is_0x80: own_migrate,
+            lazy_is_0x02: !own_migrate && (version >= (6, 13) || (version >= (5, 16) && release.contains("rt"))),
+            migrate_in_upper_half: !own_migrate && version >= (5, 15),
+        }
+    }
 }
 
 impl Flags {
-    /// From the bytes of a binary trace. `migrate` is the field of its own that RT kernels up to 5.10 have; without it the
-    /// upper half of `preempt` holds the depth.
+    /// From the bytes of a binary trace. `migrate` is the field of its own that RT kernels up to 5.10 have.
     pub(crate) fn from_bits(bits: u8, preempt: u8, migrate: Option<u8>, dialect: Dialect) -> Flags {
         let unsupported = bits & LAZY != 0 && !dialect.lazy_is_0x02;
         let lazy = match dialect {
@@ -90,8 +105,8 @@ impl Flags {
             need_resched_lazy: lazy,
             preempt_resched: Some(bits & PREEMPT_RESCHED != 0),
             context: Some(context),
-            preempt_depth: Some(if migrate.is_some() { preempt } else { preempt & 0xf }),
-            migrate_disable: Some(migrate.unwrap_or(preempt >> 4)),
+            preempt_depth: Some(if dialect.migrate_in_upper_half { preempt & 0xf } else { preempt }),
+            migrate_disable: migrate.or(dialect.migrate_in_upper_half.then_some(preempt >> 4)),
         }
     }
 
@@ -195,12 +210,12 @@ mod tests {
 
     #[test]
     fn bits_follow_the_dialect_of_the_kernel() {
-        let new = Dialect { lazy_is_0x02: true, ..Dialect::default() };
+        let new = Dialect::of(Some("6.18.0"), false);
         let flags = Flags::from_bits(0x01 | 0x02 | 0x08 | 0x10, 0x21, None, new);
         assert_eq!((flags.irqs_off, flags.need_resched_lazy), (Some(true), Some(true)));
         assert_eq!((flags.context, flags.preempt_depth), (Some(Context::HardirqInSoftirq), Some(1)));
         assert_eq!(flags.migrate_disable, Some(2));
-        let rt = Dialect { lazy_is_0x80: true, lazy_is_0x02: false };
+        let rt = Dialect::of(Some("5.10.0-30-rt-amd64"), true);
         let flags = Flags::from_bits(0x82, 17, Some(1), rt);
         assert_eq!((flags.irqs_off, flags.need_resched_lazy, flags.bh_off), (None, Some(true), None));
         assert_eq!((flags.preempt_depth, flags.migrate_disable), (Some(17), Some(1)));

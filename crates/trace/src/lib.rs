@@ -6,17 +6,20 @@
 
 #![forbid(unsafe_code)]
 
+mod dat;
 mod event;
 mod flags;
 mod info;
+mod raw;
 mod text;
 mod words;
 
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 
 pub use event::{CpuMask, Delay, Event, Kind, NoiseSource, OsnoiseSample, TimerlatContext, Vector};
 pub use flags::{Context, Flags};
 pub use info::{Damage, Format, LatencyHeader, MAX_NOTES, Note, Place, RtlaAnalysis, TimeBase, TraceError, TraceInfo};
+pub use raw::{Decoder, EventFormat, FieldFormat, Layout, PageDamage, Pages, Record, Slot, Walk};
 pub use words::{Comm, Name, Symbol, Task, TaskState};
 
 /// A trace being read: its events in order of time, and what is known about it so far.
@@ -32,6 +35,24 @@ pub trait Source: Iterator<Item = Event> {
 pub struct Options {
     /// Give [`Kind::Other`] its body (text formats: as printed; binary: `field=value` of plain fields). Slower.
     pub bodies: bool,
+}
+
+/// Reads any trace: what it is shows in its first bytes, or in its lines.
+///
+/// Damage inside the trace is no error: what can be read is read, and [`TraceInfo::notes`] says what is missing.
+///
+/// # Errors
+///
+/// [`TraceError::Unrecognised`] if it is no trace of a known format, [`TraceError::Damaged`] if its head cannot be read,
+/// [`TraceError::Unsupported`], [`TraceError::Io`].
+pub fn open<'a, R: Read + Seek + 'a>(mut input: R, options: Options) -> Result<Box<dyn Source + 'a>, TraceError> {
+    let mut head = Vec::new();
+    input.by_ref().take(dat::MAGIC.len() as u64).read_to_end(&mut head)?;
+    if head == dat::MAGIC {
+        input.seek(SeekFrom::Start(0))?;
+        return dat::open(input, options);
+    }
+    Ok(Box::new(text::TextSource::new(&head, input, options)?))
 }
 
 /// Reads a text trace from a stream that cannot seek, such as a pipe; otherwise like [`open`].

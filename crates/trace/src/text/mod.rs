@@ -394,7 +394,7 @@ impl Reader {
     }
 }
 
-fn restart(t_ns: u64) -> Event {
+pub(crate) fn restart(t_ns: u64) -> Event {
     Event { t_ns, cpu: 0, tid: None, comm: None, flags: None, kind: Kind::Restart }
 }
 

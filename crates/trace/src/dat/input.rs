@@ -1,0 +1,129 @@
+//! Reading pieces of a file of which nothing is believed: every length is checked against the file's own.
+
+use crate::info::TraceError;
+use std::io::{Read, Seek, SeekFrom};
+
+/// Format name in errors.
+const FORMAT: &str = "trace.dat";
+
+/// A file, its length, and its byte order.
+pub(super) struct Input<R> {
+    inner: R,
+    at: u64,
+    length: u64,
+    pub(super) big_endian: bool,
+}
+
+impl<R: Read + Seek> Input<R> {
+    pub(super) fn new(mut inner: R) -> Result<Input<R>, TraceError> {
+        let length = inner.seek(SeekFrom::End(0))?;
+        inner.seek(SeekFrom::Start(0))?;
+        Ok(Input { inner, at: 0, length, big_endian: false })
+    }
+
+    pub(super) fn at(&self) -> u64 {
+        self.at
+    }
+
+    pub(super) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Goes to `offset`, which must be inside the file or at its end.
+    pub(super) fn seek(&mut self, offset: u64) -> Result<(), TraceError> {
+        if offset > self.length {
+            return Err(self.damaged("offset beyond the end"));
+        }
+        if offset != self.at {
+            self.inner.seek(SeekFrom::Start(offset))?;
+            self.at = offset;
+        }
+        Ok(())
+    }
+
+    /// Passes over `n` bytes.
+    pub(super) fn skip(&mut self, n: u64) -> Result<(), TraceError> {
+        let to = self.at.saturating_add(n);
+        self.seek(to)
+    }
+
+    /// The next `n` bytes, if there are so many and they are no more than `most`.
+    pub(super) fn bytes(&mut self, n: u64, most: usize) -> Result<Vec<u8>, TraceError> {
+        if n > self.length.saturating_sub(self.at) {
+            return Err(self.damaged("length beyond the end"));
+        }
+        let n =
+            usize::try_from(n).ok().filter(|n| *n <= most).ok_or_else(|| self.damaged("length beyond all bounds"))?;
+        let mut bytes = vec![0; n];
+        self.inner.read_exact(&mut bytes)?;
+        self.at += n as u64;
+        Ok(bytes)
+    }
+
+    /// Fills `buffer` with as many bytes as the file still has.
+    pub(super) fn fill(&mut self, buffer: &mut Vec<u8>, most: usize) -> Result<(), TraceError> {
+        let most = u64::try_from(most).unwrap_or(u64::MAX).min(self.length.saturating_sub(self.at));
+        buffer.clear();
+        let read = self.inner.by_ref().take(most).read_to_end(buffer)?;
+        self.at += read as u64;
+        Ok(())
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], TraceError> {
+        let mut bytes = [0; N];
+        if N as u64 > self.length.saturating_sub(self.at) {
+            return Err(self.damaged("the file ends here"));
+        }
+        self.inner.read_exact(&mut bytes)?;
+        self.at += N as u64;
+        Ok(bytes)
+    }
+
+    pub(super) fn u8(&mut self) -> Result<u8, TraceError> {
+        self.array().map(|[byte]: [u8; 1]| byte)
+    }
+
+    pub(super) fn u16(&mut self) -> Result<u16, TraceError> {
+        let b = self.array()?;
+        Ok(if self.big_endian { u16::from_be_bytes(b) } else { u16::from_le_bytes(b) })
+    }
+
+    pub(super) fn u32(&mut self) -> Result<u32, TraceError> {
+        let b = self.array()?;
+        Ok(if self.big_endian { u32::from_be_bytes(b) } else { u32::from_le_bytes(b) })
+    }
+
+    pub(super) fn u64(&mut self) -> Result<u64, TraceError> {
+        let b = self.array()?;
+        Ok(if self.big_endian { u64::from_be_bytes(b) } else { u64::from_le_bytes(b) })
+    }
+
+    /// Bytes up to a NUL, which is passed over; at most `most`.
+    pub(super) fn string(&mut self, most: usize) -> Result<Vec<u8>, TraceError> {
+        let mut bytes = Vec::new();
+        loop {
+            match self.u8()? {
+                0 => return Ok(bytes),
+                _ if bytes.len() >= most => return Err(self.damaged("a string without an end")),
+                byte => bytes.push(byte),
+            }
+        }
+    }
+
+    pub(super) fn expect(&mut self, bytes: &[u8], what: &'static str) -> Result<(), TraceError> {
+        for byte in bytes {
+            if self.u8()? != *byte {
+                return Err(self.damaged(what));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn damaged(&self, what: &'static str) -> TraceError {
+        TraceError::Damaged { format: FORMAT, what, at: self.at }
+    }
+
+    pub(super) fn into_inner(self) -> R {
+        self.inner
+    }
+}

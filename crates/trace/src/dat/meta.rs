@@ -1,0 +1,208 @@
+//! What the sections of a trace.dat hold; the same in both versions (Documentation/trace-cmd/trace-cmd.dat.v7.5.txt).
+
+use super::input::Input;
+use crate::Options;
+use crate::info::{Damage, Format, Place, TimeBase, TraceError, TraceInfo};
+use crate::raw::{Decoder, Layout};
+use std::io::{Cursor, Read, Seek};
+
+/// Largest section read: format files of all events of a large kernel are about 4 MiB.
+pub(super) const MOST: usize = 16 << 20;
+/// Most event formats, and event systems.
+const FORMATS: u32 = 1 << 16;
+
+/// What the head of a file gives.
+pub(super) struct Meta {
+    pub(super) layout: Layout,
+    pub(super) info: TraceInfo,
+    /// Texts of event formats; they become plans once the byte order and options are known.
+    pub(super) formats: Vec<Vec<u8>>,
+    pub(super) comms: Vec<u8>,
+    pub(super) buffers: Vec<Buffer>,
+    pub(super) tsc: Option<Tsc>,
+    /// Lost events by the kernel's own statistics.
+    pub(super) overrun: Option<u64>,
+}
+
+/// A ring buffer of the file: the main one has no name.
+pub(super) struct Buffer {
+    pub(super) name: Vec<u8>,
+    pub(super) page: Option<usize>,
+    /// CPU, offset, size.
+    pub(super) cpus: Vec<(u32, u64, u64)>,
+    pub(super) packed: bool,
+}
+
+/// ns = ticks × mult >> shift − offset (`tsc2nsec` of trace-cmd).
+#[derive(Clone, Copy)]
+pub(super) struct Tsc {
+    pub(super) mult: u32,
+    pub(super) shift: u32,
+    pub(super) offset: u64,
+}
+
+impl Tsc {
+    pub(super) fn ns(self, ticks: u64) -> u64 {
+        let ns = u128::from(ticks) * u128::from(self.mult) >> self.shift.min(127);
+        u64::try_from(ns).unwrap_or(u64::MAX).saturating_sub(self.offset)
+    }
+}
+
+impl Meta {
+    pub(super) fn new(layout: Layout, format: Format) -> Meta {
+        let info = TraceInfo { format, resolution_ns: Some(1), ..TraceInfo::default() };
+        Meta { layout, info, formats: Vec::new(), comms: Vec::new(), buffers: Vec::new(), tsc: None, overrun: None }
+    }
+
+    /// `header_page` and `header_event`.
+    pub(super) fn headers<R: Read + Seek>(&mut self, input: &mut Input<R>) -> Result<(), TraceError> {
+        input.expect(b"header_page\0", "header_page")?;
+        let size = input.u64()?;
+        let page = input.bytes(size, MOST)?;
+        self.layout = self.layout.with_header_page(&page);
+        input.expect(b"header_event\0", "header_event")?;
+        let size = input.u64()?;
+        input.skip(size)
+    }
+
+    /// Formats of ftrace's own events.
+    pub(super) fn ftrace<R: Read + Seek>(&mut self, input: &mut Input<R>) -> Result<(), TraceError> {
+        let count = input.u32()?;
+        self.format_files(input, count)
+    }
+
+    /// Formats of all other events, by system.
+    pub(super) fn events<R: Read + Seek>(&mut self, input: &mut Input<R>) -> Result<(), TraceError> {
+        let systems = input.u32()?;
+        for _ in 0..systems.min(FORMATS) {
+            input.string(256)?;
+            let count = input.u32()?;
+            self.format_files(input, count)?;
+        }
+        Ok(())
+    }
+
+    fn format_files<R: Read + Seek>(&mut self, input: &mut Input<R>, count: u32) -> Result<(), TraceError> {
+        for _ in 0..count {
+            let size = input.u64()?;
+            let text = input.bytes(size, 1 << 20)?;
+            let room = self.formats.len() < FORMATS as usize && self.formats.iter().map(Vec::len).sum::<usize>() < MOST;
+            if !room {
+                return Err(input.damaged("number of event formats"));
+            }
+            self.formats.push(text);
+        }
+        Ok(())
+    }
+
+    /// Names of tasks.
+    pub(super) fn cmdlines<R: Read + Seek>(&mut self, input: &mut Input<R>) -> Result<(), TraceError> {
+        let size = input.u64()?;
+        self.comms = input.bytes(size, MOST)?;
+        Ok(())
+    }
+
+    /// An option whose value is in place; the same numbers in both versions. `false`: unknown here.
+    pub(super) fn option(&mut self, id: u16, value: &[u8]) -> bool {
+        let text = || String::from_utf8_lossy(value.split(|b| *b == 0).next().unwrap_or_default()).into_owned();
+        match id {
+            CPUSTAT => self.statistics(&text()),
+            TRACECLOCK => self.clock(&text()),
+            UNAME => self.uname(&text()),
+            CPUCOUNT => self.info.cpus = self.layout.u32(value, 0),
+            TSC2NSEC => {
+                let (mult, shift) = (self.layout.u32(value, 0), self.layout.u32(value, 4));
+                if let (Some(mult), Some(shift), Some(offset)) = (mult, shift, self.layout.u64(value, 8)) {
+                    self.tsc = (mult > 0).then_some(Tsc { mult, shift, offset });
+                }
+            }
+            // Date, hooks, version, maps of processes, identity, guests, strings: not about events.
+            1 | 6 | 9..=11 | 13 | 15 => {}
+            OFFSET | TIME_SHIFT => {
+                let what = "a time offset of trace-cmd, which is not applied".to_owned();
+                self.info.note(Damage::Unsupported { what }, Place::Whole);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// `local global [mono] boot`.
+    fn clock(&mut self, list: &str) {
+        let chosen = list.split_whitespace().find_map(|c| c.strip_prefix('[')?.strip_suffix(']'));
+        self.set_clock(chosen.unwrap_or_default());
+    }
+
+    pub(super) fn set_clock(&mut self, name: &str) {
+        if !name.is_empty() {
+            self.info.clock = Some(name.to_owned());
+        }
+    }
+
+    /// `Linux HOST RELEASE MACHINE`.
+    fn uname(&mut self, text: &str) {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        if let [.., release, machine] = words.as_slice() {
+            (self.info.kernel, self.info.machine) = (Some((*release).to_owned()), Some((*machine).to_owned()));
+        }
+    }
+
+    /// Statistics of one CPU's buffer as tracefs prints them.
+    fn statistics(&mut self, text: &str) {
+        let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)?.trim().parse::<u64>().ok());
+        let cpu = value("CPU:").and_then(|cpu| u32::try_from(cpu).ok());
+        let lost = [value("overrun:"), value("commit overrun:"), value("dropped events:")];
+        if lost.iter().all(Option::is_none) {
+            return;
+        }
+        let lost: u64 = lost.into_iter().flatten().fold(0, u64::saturating_add);
+        self.overrun = Some(self.overrun.unwrap_or(0).saturating_add(lost));
+        if let Some(cpu) = cpu.filter(|_| lost > 0) {
+            self.info.note(Damage::Lost { cpu, count: Some(lost) }, Place::Whole);
+        }
+    }
+
+    /// The decoder of this file's records.
+    pub(super) fn decoder(&mut self, options: Options) -> Decoder {
+        let mut decoder = Decoder::new(self.layout, options);
+        if let Some(release) = &self.info.kernel {
+            decoder.set_release(release);
+        }
+        for text in std::mem::take(&mut self.formats) {
+            if !decoder.add_format(&text) {
+                self.info.note(Damage::Corrupt { what: "an event's format" }, Place::Whole);
+            }
+        }
+        decoder.add_comms(&std::mem::take(&mut self.comms));
+        let ticks = matches!(self.info.clock.as_deref(), Some("x86-tsc" | "counter" | "ppc-tb"));
+        if self.tsc.is_none() && ticks {
+            self.info.time = TimeBase::Ticks;
+        }
+        decoder
+    }
+}
+
+/// A section that was decompressed, to be read like a file.
+pub(super) fn unpacked(bytes: Vec<u8>, big_endian: bool) -> Result<Input<Cursor<Vec<u8>>>, TraceError> {
+    let mut input = Input::new(Cursor::new(bytes))?;
+    input.big_endian = big_endian;
+    Ok(input)
+}
+
+/// Options (tracecmd-lib, `TRACECMD_OPTION_*`).
+pub(super) const DONE: u16 = 0;
+const CPUSTAT: u16 = 2;
+pub(super) const BUFFER: u16 = 3;
+const TRACECLOCK: u16 = 4;
+const UNAME: u16 = 5;
+const OFFSET: u16 = 7;
+const CPUCOUNT: u16 = 8;
+const TIME_SHIFT: u16 = 12;
+const TSC2NSEC: u16 = 14;
+pub(super) const HEADER_INFO: u16 = 16;
+pub(super) const FTRACE_EVENTS: u16 = 17;
+pub(super) const EVENT_FORMATS: u16 = 18;
+pub(super) const KALLSYMS: u16 = 19;
+pub(super) const PRINTK: u16 = 20;
+pub(super) const CMDLINES: u16 = 21;
+pub(super) const BUFFER_TEXT: u16 = 22;

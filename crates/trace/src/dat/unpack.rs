@@ -1,0 +1,91 @@
+//! Decompression with a bound on what comes out.
+
+use std::io::Read;
+
+/// How the sections and the data of a version 7 file are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Codec {
+    /// Not at all.
+    None,
+    /// zlib.
+    Zlib,
+    /// Zstandard.
+    Zstd,
+}
+
+impl Codec {
+    pub(super) fn of(name: &[u8]) -> Option<Codec> {
+        match name {
+            b"none" | b"" => Some(Codec::None),
+            b"zlib" => Some(Codec::Zlib),
+            b"zstd" => Some(Codec::Zstd),
+            _ => None,
+        }
+    }
+
+    /// Appends what `packed` holds to `out`, at most `most` bytes; `false` if it is damaged or holds more.
+    pub(super) fn unpack(self, packed: &[u8], most: usize, out: &mut Vec<u8>) -> bool {
+        match self {
+            Codec::None => {
+                out.extend_from_slice(packed.get(..packed.len().min(most)).unwrap_or_default());
+                packed.len() <= most
+            }
+            Codec::Zlib => match miniz_oxide::inflate::decompress_to_vec_zlib_with_limit(packed, most) {
+                Ok(bytes) => {
+                    out.extend_from_slice(&bytes);
+                    true
+                }
+                Err(error) => {
+                    out.extend_from_slice(&error.output);
+                    false
+                }
+            },
+            Codec::Zstd => zstd(packed, most, out),
+        }
+    }
+}
+
+fn zstd(packed: &[u8], most: usize, out: &mut Vec<u8>) -> bool {
+    let Ok(decoder) = ruzstd::decoding::StreamingDecoder::new(packed) else { return false };
+    let before = out.len();
+    let complete = decoder.take(most as u64 + 1).read_to_end(out).is_ok();
+    let fits = out.len() - before <= most;
+    out.truncate(before.saturating_add(most));
+    complete && fits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 64 MiB of zeros: 1 MiB blocks of one repeated byte.
+    fn bomb() -> Vec<u8> {
+        let mut packed = vec![0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x58];
+        for n in 0..512u32 {
+            let word: u32 = (128 << 10) << 3 | 1 << 1 | u32::from(n == 511);
+            packed.extend(word.to_le_bytes().get(..3).unwrap());
+            packed.push(0);
+        }
+        packed
+    }
+
+    #[test]
+    fn a_bomb_stops_at_the_limit() {
+        let mut out = Vec::new();
+        assert!(!Codec::Zstd.unpack(&bomb(), 100_000, &mut out));
+        assert_eq!(out.len(), 100_000);
+        out.clear();
+        assert!(Codec::Zstd.unpack(&bomb(), 64 << 20, &mut out));
+        assert_eq!(out.len(), 64 << 20);
+    }
+
+    #[test]
+    fn zlib_with_a_limit() {
+        let packed = miniz_oxide::deflate::compress_to_vec_zlib(&[7; 5000], 6);
+        let mut out = Vec::new();
+        assert!(Codec::Zlib.unpack(&packed, 5000, &mut out) && out == [7; 5000]);
+        out.clear();
+        assert!(!Codec::Zlib.unpack(&packed, 4999, &mut out));
+        assert!(!Codec::Zlib.unpack(b"nonsense", 10, &mut out) && !Codec::Zstd.unpack(b"nonsense", 10, &mut out));
+    }
+}

@@ -1,0 +1,13 @@
+//! Binary records: pages, formats, and the decoder from records to events.
+
+mod decode;
+mod format;
+mod kinds;
+mod page;
+mod pages;
+
+pub use decode::Decoder;
+pub use format::{EventFormat, FieldFormat, Slot};
+pub use page::{Layout, PageDamage, Record, Walk};
+pub use pages::Pages;
+pub(crate) use pages::undecoded;
