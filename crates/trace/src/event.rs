@@ -6,8 +6,8 @@ use crate::words::{Comm, Name, Symbol, Task, TaskState};
 /// One event of a trace, whatever format it came in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// Time on the trace's own clock in nanoseconds ([`crate::TraceInfo::clock`], [`crate::TraceInfo::time`]). Text rounds
-    /// down to microseconds ([`crate::TraceInfo::resolution_ns`]). It never decreases until a [`Kind::Restart`].
+    /// Time on the trace's own clock in nanoseconds ([`crate::TraceInfo::clock`], [`crate::TraceInfo::time`]). Text is in
+    /// microseconds ([`crate::TraceInfo::resolution_ns`]): cut by the kernel, rounded by trace-cmd. It never decreases until a [`Kind::Restart`].
     pub t_ns: u64,
     /// The CPU that recorded it.
     pub cpu: u32,

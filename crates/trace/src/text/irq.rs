@@ -49,12 +49,21 @@ fn others(name: &[u8], s: &[u8], names: &mut Names) -> Option<Option<Kind>> {
         let ret = signed_or_hex(s.strip_prefix(b"ret:").map(skip_spaces).unwrap_or(s));
         return Some(ret.map(|ret| Kind::SysExit { nr: None, name: Some(names.get(call)), ret }));
     }
-    let number = whole(s.strip_prefix(b"vector=")?);
-    match (name.strip_suffix(b"_entry"), name.strip_suffix(b"_exit")) {
-        (Some(vector), _) => Some(Some(Kind::VectorEntry { vector: vector_of(vector, names), number })),
-        (_, Some(vector)) => Some(Some(Kind::VectorExit { vector: vector_of(vector, names), number })),
-        _ => None,
-    }
+    let (vector, entry) = match (name.strip_suffix(b"_entry"), name.strip_suffix(b"_exit")) {
+        (Some(vector), _) => (vector, true),
+        (_, Some(vector)) => (vector, false),
+        _ => return None,
+    };
+    let known = vector_of(vector, names);
+    let Some(number) = s.strip_prefix(b"vector=").and_then(whole) else {
+        // Wrapped before its number; other events may end in `_entry` as well, and are not known here.
+        return (s.is_empty() && !matches!(known, Vector::Other(_))).then_some(None);
+    };
+    let number = Some(number);
+    Some(Some(match entry {
+        true => Kind::VectorEntry { vector: known, number },
+        false => Kind::VectorExit { vector: known, number },
+    }))
 }
 
 /// The vector of an event `X_entry` or `X_exit`.

@@ -24,7 +24,9 @@ const ESCAPES: &[(&[u8], &[u8])] = &[
 
 /// Whether a line shows signs that [`clean`] should see it; cheap, for every line.
 pub(crate) fn suspicious(line: &[u8]) -> bool {
-    matches!(line.first(), Some(b'>' | b'|')) || memchr::memchr2(b'&', 0xc2, line).is_some() || line.ends_with(b"=")
+    matches!(line.first(), Some(b'>' | b'|'))
+        || memchr::memchr2(b'&', 0xc2, line).is_some()
+        || matches!(line.last(), Some(b'=' | b'>'))
 }
 
 /// Writes the cleaned line to `out` (cleared first); says what was done, if anything.
@@ -63,7 +65,7 @@ pub(crate) fn clean(line: &[u8], out: &mut Vec<u8>) -> Option<&'static str> {
 }
 
 /// Without `> `, `>> ` and `| ` in front.
-fn unquote(line: &[u8]) -> (&[u8], bool) {
+pub(crate) fn unquote(line: &[u8]) -> (&[u8], bool) {
     let mut rest = line;
     let mut quoted = false;
     loop {

@@ -34,6 +34,8 @@ use std::io::Read;
 const SEARCH: u64 = 16 << 20;
 /// Lines a wrapped event may be spread over, besides the first.
 const WRAPS: usize = 3;
+/// The same for soft line breaks of quoted-printable mails, which are certain.
+const SOFT_WRAPS: usize = 64;
 /// Frames kept of a stack.
 const FRAMES: usize = 128;
 /// CPUs remembered for marking omissions.
@@ -61,6 +63,7 @@ struct Reader {
     cpus: BTreeSet<u32>,
     mended: BTreeSet<&'static str>,
     events: u64,
+    compared: bool,
 }
 
 /// What one line gave.
@@ -135,14 +138,17 @@ impl<R: Read> TextSource<R> {
 
     /// A line that needs mending, joining with the next ones, or a note.
     fn slow(&mut self, number: u64) {
+        let mut joins = 0;
+        while self.joined.ends_with(b"=") && joins < SOFT_WRAPS && self.join_next(true) {
+            joins += 1;
+        }
         let mut partial = None;
         for attempt in 0..=WRAPS {
-            let soft = self.joined.last() == Some(&b'=');
             let how = mend::clean(&self.joined, &mut self.scratch);
-            let outcome = self.reader.line(&self.scratch, &mut self.queue);
-            match outcome {
-                Read1::Event(event) if !soft => {
-                    self.reader.mended(how, attempt > 0, number);
+            let joined = joins + attempt > 0;
+            match self.reader.line(&self.scratch, &mut self.queue) {
+                Read1::Event(event) => {
+                    self.reader.mended(how, joined, number);
                     let event = self.reader.emit(event, number, &mut self.queue);
                     self.queue.extend(event);
                     return;
@@ -150,14 +156,10 @@ impl<R: Read> TextSource<R> {
                 Read1::Partial(event, name) => partial = Some((event, name)),
                 Read1::Lost(cpu, count) => return self.reader.lost(cpu, count, number, &mut self.queue),
                 Read1::Omitted => return self.reader.omitted(&self.scratch, number, &mut self.queue),
-                Read1::Known if !soft => return self.reader.mended(how, attempt > 0, number),
-                Read1::Nothing if !soft && partial.is_none() => {
-                    self.reader.info.skipped += 1;
-                    return;
-                }
-                _ => {}
+                Read1::Known => return self.reader.mended(how, joined, number),
+                Read1::Nothing => break,
             }
-            if attempt == WRAPS || !self.join_next(soft) {
+            if attempt == WRAPS || !self.join_next(false) {
                 break;
             }
         }
@@ -175,7 +177,8 @@ impl<R: Read> TextSource<R> {
         }
         if soft {
             self.joined.pop();
-            self.joined.extend_from_slice(self.scratch.trim_ascii_end());
+            let (raw, _) = mend::unquote(self.lines.get(span));
+            self.joined.extend_from_slice(raw.trim_ascii_end());
         } else {
             self.joined.push(b' ');
             self.joined.extend_from_slice(next);
@@ -207,6 +210,7 @@ impl<R: Read> TextSource<R> {
         if std::mem::take(&mut self.lines.unfinished) {
             self.reader.info.note(Damage::Truncated { inside: "the last line" }, Place::Line(self.lines.number));
         }
+        self.reader.compare_with_header();
         self.reader.take_stack()
     }
 }
@@ -237,6 +241,7 @@ impl Reader {
             cpus: BTreeSet::new(),
             mended: BTreeSet::new(),
             events: 0,
+            compared: false,
         }
     }
 
@@ -372,6 +377,15 @@ impl Reader {
         queue.pop_front()
     }
 
+    /// Fewer events than the only header says: somebody cut the trace.
+    fn compare_with_header(&mut self) {
+        let Some(expected) = self.info.entries_in_buffer.filter(|n| *n > self.events) else { return };
+        if !std::mem::replace(&mut self.compared, true) {
+            let text = format!("{} of {expected} entries are here", self.events);
+            self.info.note(Damage::Omitted { text }, Place::Whole);
+        }
+    }
+
     fn lost(&mut self, cpu: u32, count: Option<u64>, number: u64, queue: &mut VecDeque<Event>) {
         self.info.lose(cpu, count, Place::Line(number));
         queue.extend(self.take_stack());
@@ -401,7 +415,3 @@ pub(crate) fn restart(t_ns: u64) -> Event {
 pub(crate) fn loss(t_ns: u64, cpu: u32, count: Option<u64>) -> Event {
     Event { t_ns, cpu, tid: None, comm: None, flags: None, kind: Kind::LostEvents { count } }
 }
-
-#[cfg(test)]
-#[path = "tests.rs"]
-mod tests;

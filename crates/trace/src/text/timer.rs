@@ -30,7 +30,7 @@ fn nanos(s: &[u8], key: &[u8]) -> Option<i64> {
 
 fn start(s: &[u8], names: &mut Names) -> Option<Kind> {
     let function = field(s, b"function").map(|f| names.symbol(f));
-    let (expires_ns, softexpires_ns) = (nanos(s, b"expires")?, nanos(s, b"softexpires"));
+    let (expires_ns, softexpires_ns) = (nanos(s, b"expires")?, Some(nanos(s, b"softexpires")?));
     Some(Kind::HrtimerStart { timer: timer(s)?, function, expires_ns, softexpires_ns })
 }
 
