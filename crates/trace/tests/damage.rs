@@ -1,5 +1,6 @@
 //! Damaged files: cut at every byte, changed at random, with lengths that lie. No panic, no endless loop, no wrong order.
 
+#[allow(dead_code, reason = "every test uses its own part")]
 #[path = "common/build.rs"]
 mod build;
 mod common;

@@ -1,5 +1,6 @@
 //! Formats of four kernels, both byte orders, both word sizes, lost events, task names.
 
+#[allow(dead_code, reason = "every test uses its own part")]
 #[path = "common/build.rs"]
 mod build;
 mod common;

@@ -43,7 +43,7 @@ pub(super) struct Tsc {
 
 impl Tsc {
     pub(super) fn ns(self, ticks: u64) -> u64 {
-        let ns = u128::from(ticks) * u128::from(self.mult) >> self.shift.min(127);
+        let ns = (u128::from(ticks) * u128::from(self.mult)) >> self.shift.min(127);
         u64::try_from(ns).unwrap_or(u64::MAX).saturating_sub(self.offset)
     }
 }

@@ -3,7 +3,7 @@
 use super::names::Names;
 use super::scan::{find, skip_spaces, split, text, trim};
 use super::{irq, noise, sched, timer};
-use crate::event::{Event, Kind};
+use crate::event::Kind;
 use crate::words::Name;
 
 /// What a body turned out to be.
@@ -30,7 +30,6 @@ pub(crate) struct Bodies {
 /// The parts of the front that some bodies need.
 #[derive(Clone, Copy)]
 pub(crate) struct Line {
-    pub cpu: u32,
     pub tid: i32,
     pub comm: Option<crate::words::Comm>,
 }
@@ -124,11 +123,5 @@ fn print_text(rest: &[u8]) -> &[u8] {
     match find(rest, b"tracing_mark_write: ") {
         Some(0) => rest.get(20..).unwrap_or(rest),
         _ => rest,
-    }
-}
-
-impl From<&Event> for Line {
-    fn from(event: &Event) -> Line {
-        Line { cpu: event.cpu, tid: event.tid.unwrap_or(0), comm: event.comm }
     }
 }

@@ -114,9 +114,7 @@ fn value<'a>(s: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
 pub(crate) fn lost(line: &[u8]) -> Option<(u32, Option<u64>)> {
     let (cpu, rest) = number(trim(line).strip_prefix(b"CPU:")?)?;
     let rest = skip_spaces(rest).strip_prefix(b"[")?;
-    if find(rest, b"EVENTS").is_none() {
-        return None;
-    }
+    find(rest, b"EVENTS")?;
     let count = rest.strip_prefix(b"LOST ").unwrap_or(rest);
     Some((u32::try_from(cpu).ok()?, number(count).map(|(n, _)| n)))
 }

@@ -65,7 +65,10 @@ fn normal(line: &[u8]) -> Front<'_> {
     Front::Other
 }
 
-fn flags_and_time(rest: &[u8]) -> Option<(Option<Flags>, u64, Option<u32>, &[u8])> {
+/// Flag columns, time, decimals of it, and what follows.
+type FlagsAndTime<'a> = (Option<Flags>, u64, Option<u32>, &'a [u8]);
+
+fn flags_and_time(rest: &[u8]) -> Option<FlagsAndTime<'_>> {
     let rest = skip_spaces(rest);
     if rest.first()?.is_ascii_digit() {
         let (time, decimals, body) = time(rest)?;

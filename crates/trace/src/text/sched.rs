@@ -67,7 +67,7 @@ fn known(comm: Comm, tid: i64, prio: i64) -> Option<Task> {
 }
 
 /// A state as printed: `S`, `R+`, `D|K`; the first letter counts.
-pub(crate) fn state_of(s: &[u8]) -> Option<TaskState> {
+fn state_of(s: &[u8]) -> Option<TaskState> {
     let letter = *s.first()?;
     let known =
         matches!(letter, b'R' | b'S' | b'D' | b'T' | b't' | b'X' | b'Z' | b'P' | b'I' | b'x' | b'K' | b'W' | b'N');

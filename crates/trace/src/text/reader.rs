@@ -1,0 +1,225 @@
+//! What is known while reading lines: from one line to one event, in its place.
+
+use super::body::{Bodies, Body, Line};
+use super::header::{self, Header};
+use super::names::Names;
+use super::prefix::{Front, Prefix, Style, front};
+use super::{loss, mend, restart, rtla, scan};
+use crate::Options;
+use crate::event::{Event, Kind};
+use crate::info::{Damage, Format, Place, TimeBase, TraceInfo};
+use crate::words::{Name, Symbol};
+use std::collections::{BTreeSet, VecDeque};
+
+/// Frames kept of a stack.
+const FRAMES: usize = 128;
+/// CPUs remembered for marking omissions.
+const CPUS: usize = 8192;
+/// Steps back of time that are put down to clocks of different CPUs, ns; more means another trace.
+const BACKSTEP: u64 = 100_000;
+
+/// What is known while reading lines.
+pub(super) struct Reader {
+    pub(super) info: TraceInfo,
+    bodies: Bodies,
+    rtla: rtla::Rtla,
+    pub(super) latency: bool,
+    last: Option<u64>,
+    stack: Option<(Event, Vec<Symbol>)>,
+    cpus: BTreeSet<u32>,
+    mended: BTreeSet<&'static str>,
+    events: u64,
+    compared: bool,
+}
+
+/// What one line gave.
+pub(super) enum Read1 {
+    Event(Event),
+    /// Wrapped or cut: the event as far as it can be known, if its front was whole.
+    Partial(Option<Event>, Name),
+    Lost(u32, Option<u64>),
+    Omitted,
+    /// A line that belongs to a trace but is no event.
+    Known,
+    /// Anything else.
+    Nothing,
+}
+
+impl Reader {
+    pub(super) fn new(options: Options) -> Reader {
+        Reader {
+            info: TraceInfo::default(),
+            bodies: Bodies { names: Names::new(), keep: options.bodies },
+            rtla: rtla::Rtla::default(),
+            latency: false,
+            last: None,
+            stack: None,
+            cpus: BTreeSet::new(),
+            mended: BTreeSet::new(),
+            events: 0,
+            compared: false,
+        }
+    }
+
+    /// Reads one line as it is.
+    pub(super) fn line(&mut self, line: &[u8], queue: &mut VecDeque<Event>) -> Read1 {
+        match front(line, self.latency) {
+            Front::Event(prefix, body) => self.event(&prefix, body),
+            Front::Cut => Read1::Partial(None, self.bodies.names.get(b"line")),
+            Front::Other => self.no_event(line, queue),
+        }
+    }
+
+    fn event(&mut self, prefix: &Prefix, body: &[u8]) -> Read1 {
+        self.learn(prefix);
+        let Prefix { comm, tid, cpu, flags, .. } = *prefix;
+        let event = |kind| Event { t_ns: prefix.time, cpu, tid: Some(tid), comm, flags, kind };
+        match self.bodies.read(body, Line { tid, comm }) {
+            Body::Kind(kind) => Read1::Event(event(kind)),
+            Body::Stack => Read1::Event(event(Kind::Stack { frames: Box::default() })),
+            Body::Incomplete(name) => {
+                let known = event(Kind::Other { name: name.clone(), body: None });
+                Read1::Partial(Some(known), name)
+            }
+        }
+    }
+
+    /// Format, units and resolution show in the first event.
+    fn learn(&mut self, prefix: &Prefix) {
+        let unknown = matches!(self.info.format, Format::Unknown | Format::RtlaText);
+        if !unknown && self.info.resolution_ns.is_some() {
+            return;
+        }
+        if unknown {
+            self.info.format = match prefix.style {
+                Style::Normal => Format::KernelText,
+                Style::Latency => Format::LatencyText,
+                Style::Perf => Format::PerfScript,
+            };
+        }
+        self.info.resolution_ns = 10u64.checked_pow(9 - prefix.decimals.unwrap_or(9).min(9));
+        self.info.comms_cut = prefix.style == Style::Latency;
+        self.info.time = match (prefix.decimals, prefix.style) {
+            (None, _) => TimeBase::Ticks,
+            (_, Style::Latency) => TimeBase::Relative,
+            _ => TimeBase::Absolute,
+        };
+    }
+
+    fn no_event(&mut self, line: &[u8], queue: &mut VecDeque<Event>) -> Read1 {
+        let trimmed = line.trim_ascii();
+        if let Some(frame) = trimmed.strip_prefix(b"=> ")
+            && let Some((_, frames)) = self.stack.as_mut()
+        {
+            if frames.len() < FRAMES {
+                frames.push(self.bodies.names.symbol(frame));
+            }
+            return Read1::Known;
+        }
+        if self.rtla.line(line, &mut self.info.rtla) {
+            if self.info.format == Format::Unknown {
+                self.info.format = Format::RtlaText;
+            }
+            return Read1::Known;
+        }
+        match header::read(line, &mut self.info) {
+            Header::Begins => return self.begin(queue),
+            Header::Latency => {
+                self.latency = true;
+                self.info.format = Format::LatencyText;
+                return Read1::Known;
+            }
+            Header::Known => return Read1::Known,
+            Header::No => {}
+        }
+        if trimmed.is_empty() || trimmed.starts_with(b"#") || header::report(line, &mut self.info) {
+            return Read1::Known;
+        }
+        match header::lost(line) {
+            Some((cpu, count)) => Read1::Lost(cpu, count),
+            None if self.events > 0 && mend::tells_of_omission(line) => Read1::Omitted,
+            None => Read1::Nothing,
+        }
+    }
+
+    /// `# tracer:`: another trace begins, in its own layout.
+    fn begin(&mut self, queue: &mut VecDeque<Event>) -> Read1 {
+        self.latency = false;
+        if matches!(self.info.format, Format::Unknown | Format::RtlaText) {
+            self.info.format = Format::KernelText;
+        }
+        if let Some(t_ns) = self.last.take() {
+            queue.extend(self.take_stack());
+            queue.push_back(restart(t_ns));
+            self.cpus.clear();
+        }
+        Read1::Known
+    }
+
+    pub(super) fn take_stack(&mut self) -> Option<Event> {
+        let (mut event, frames) = self.stack.take()?;
+        event.kind = Kind::Stack { frames: frames.into() };
+        Some(event)
+    }
+
+    /// Puts an event in its place: after a stack that is complete now, after a restart if time went back. Returns it if
+    /// nothing is queued before it.
+    pub(super) fn emit(&mut self, mut event: Event, number: u64, queue: &mut VecDeque<Event>) -> Option<Event> {
+        self.events += 1;
+        queue.extend(self.take_stack());
+        if let Some(last) = self.last
+            && event.t_ns < last
+        {
+            self.info.note(Damage::TimeWentBack, Place::Line(number));
+            if last - event.t_ns <= BACKSTEP {
+                event.t_ns = last;
+            } else {
+                queue.push_back(restart(last));
+                self.cpus.clear();
+            }
+        }
+        self.last = Some(event.t_ns);
+        if self.cpus.len() < CPUS {
+            self.cpus.insert(event.cpu);
+        }
+        if matches!(event.kind, Kind::Stack { .. }) {
+            self.stack = Some((event, Vec::new()));
+            return queue.pop_front();
+        }
+        if queue.is_empty() {
+            return Some(event);
+        }
+        queue.push_back(event);
+        queue.pop_front()
+    }
+
+    /// Fewer events than the only header says: somebody cut the trace.
+    pub(super) fn compare_with_header(&mut self) {
+        let Some(expected) = self.info.entries_in_buffer.filter(|n| *n > self.events) else { return };
+        if !std::mem::replace(&mut self.compared, true) {
+            let text = format!("{} of {expected} entries are here", self.events);
+            self.info.note(Damage::Omitted { text }, Place::Whole);
+        }
+    }
+
+    pub(super) fn lost(&mut self, cpu: u32, count: Option<u64>, number: u64, queue: &mut VecDeque<Event>) {
+        self.info.lose(cpu, count, Place::Line(number));
+        queue.extend(self.take_stack());
+        queue.push_back(loss(self.last.unwrap_or(0), cpu, count));
+    }
+
+    /// Lines were left out: no CPU's state is known after this.
+    pub(super) fn omitted(&mut self, line: &[u8], number: u64, queue: &mut VecDeque<Event>) {
+        self.info.note(Damage::Omitted { text: scan::text(scan::trim(line), 80) }, Place::Line(number));
+        queue.extend(self.take_stack());
+        queue.extend(self.cpus.iter().map(|cpu| loss(self.last.unwrap_or(0), *cpu, None)));
+    }
+
+    pub(super) fn mended(&mut self, how: Option<&'static str>, joined: bool, number: u64) {
+        for how in how.into_iter().chain(joined.then_some("wrapped lines")) {
+            if self.mended.insert(how) {
+                self.info.note(Damage::Mended { how }, Place::Line(number));
+            }
+        }
+    }
+}
