@@ -37,6 +37,13 @@ pub struct Options {
     pub bodies: bool,
 }
 
+/// Files that are recognised only to say what to do with them.
+const OTHERS: &[(&[u8], &str, &str)] = &[
+    (b"PERFILE2", "perf.data", "the binary form (type `perf script -i FILE > FILE.txt` and read that)"),
+    (b"\x1f\x8b", "gzip", "a compressed file (type `gunzip FILE`)"),
+    (b"\x28\xb5\x2f\xfd", "zstd", "a compressed file (type `unzstd FILE`)"),
+];
+
 /// Reads any trace: what it is shows in its first bytes, or in its lines.
 ///
 /// Damage inside the trace is no error: what can be read is read, and [`TraceInfo::notes`] says what is missing.
@@ -51,6 +58,9 @@ pub fn open<'a, R: Read + Seek + 'a>(mut input: R, options: Options) -> Result<B
     if head == dat::MAGIC {
         input.seek(SeekFrom::Start(0))?;
         return dat::open(input, options);
+    }
+    if let Some((_, format, what)) = OTHERS.iter().find(|(magic, ..)| head.starts_with(magic)) {
+        return Err(TraceError::Unsupported { format, what: (*what).to_owned() });
     }
     Ok(Box::new(text::TextSource::new(&head, input, options)?))
 }

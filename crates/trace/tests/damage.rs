@@ -78,6 +78,12 @@ fn lengths_that_lie_are_errors_not_allocations() {
 }
 
 #[test]
+fn what_cannot_be_read_says_what_to_do() {
+    let error = open(Cursor::new(b"PERFILE2\x68\0\0\0"), Options::default()).err().unwrap().to_string();
+    assert!(error.contains("perf script -i"), "{error}");
+}
+
+#[test]
 fn option_sections_in_a_circle_end() {
     let mut whole = fixture("g612.small.dat");
     // The last option of the only section is DONE with the next section's offset: point it at its own section.

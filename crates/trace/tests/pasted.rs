@@ -4,7 +4,7 @@ mod common;
 
 use common::{fixture, read};
 use proptest::prelude::*;
-use punctual_trace::{Damage, Event, Kind, TimeBase};
+use punctual_trace::{Comm, Damage, Event, Format, Kind, TimeBase};
 
 fn sample(lines: usize) -> String {
     String::from_utf8(fixture("g612.trace.txt")).unwrap().lines().take(lines).map(|l| format!("{l}\n")).collect()
@@ -135,6 +135,58 @@ fn the_mail_that_wrapped_its_header() {
     let (events, info) = read(text.as_bytes());
     assert!(events.is_empty());
     assert_eq!((info.cpus, info.latency[0].latency_us, info.latency[0].tid), (Some(4), Some(400), Some(2065)));
+}
+
+#[test]
+fn a_stack_stays_before_a_mended_event_that_follows_it() {
+    let text =
+        "  a-1 [000] d..1 5.0: x: y\n  a-1 [000] d..1 5.1: <stack trace>\n => schedule\n> b-2 [000] d..1 1.0: x: y\n";
+    let (events, _) = read(text.as_bytes());
+    assert!(matches!(&events[1].kind, Kind::Stack { frames } if frames.len() == 1), "{events:?}");
+    assert_eq!((events[2].kind.clone(), events[3].t_ns), (Kind::Restart, 1_000_000_000));
+}
+
+#[test]
+fn an_article_about_a_latency() {
+    let text = "I looked at the trace, which said the following (abbreviated):\n\n# tracer: wakeup_rt\n\
+        # wakeup_rt latency trace v1.1.5 on 5.4.140-rt64\n\
+        # latency: 400 us, #345/345, CPU#1 | (M:preempt_rt VP:0, KP:0, SP:0 HP:0 #P:4)\n\
+        #    | task: cyclictest-12905 (uid:0 nice:0 policy:1 rt_prio:80)\n\
+        # cmd     pid      |||||||| time   |  caller\n\
+        stress-n-12898     1dN.h4..    1us :    12898:120:R   + [001]   12905: 19:R cyclictest\n[omitted for brevity]\n\
+        multipat-1456      1d...3..   58us : finish_task_switch <-__schedule\n[omitted for brevity]\n\
+        multipat-1456      1d...3..  389us :     1456:  0:S ==> [001]   12905: 19:R cyclictest\n\nSo it is multipathd.";
+    let (events, info) = read(text.as_bytes());
+    let switch = events.last().unwrap();
+    let Kind::SchedSwitch { prev, prev_state, next } = &switch.kind else { panic!("{switch:?}") };
+    assert_eq!((prev.tid, prev.prio, prev_state.letter, next.tid, next.prio), (1456, Some(0), b'S', 12905, Some(19)));
+    assert_eq!((switch.t_ns, switch.cpu, prev.comm), (389_000, 1, Some(Comm::new(b"multipat"))));
+    let omitted = info.notes.iter().filter(|n| matches!(n.what, Damage::Omitted { .. })).count();
+    assert_eq!((omitted, info.kernel.as_deref(), info.comms_cut), (3, Some("5.4.140-rt64"), true));
+    assert!(!info.notes.iter().any(|n| matches!(n.what, Damage::Truncated { .. })));
+}
+
+#[test]
+fn headers_of_irqsoff_and_lines_of_perf_script() {
+    let text = "# tracer: irqsoff\n#\n# irqsoff latency trace v1.1.5 on 3.8.0-test+\n# ---\n\
+        # latency: 16 us, #4/4, CPU#0 | (M:preempt VP:0, KP:0, SP:0 HP:0 #P:4)\n#    -----------------\n\
+        #    | task: swapper/0-0 (uid:0 nice:0 policy:0 rt_prio:0)\n#    -----------------\n\
+        #  => started at: run_timer_softirq\n#  => ended at:   run_timer_softirq\n#\n\
+        <idle>-0       0d.s2    0us+: _raw_spin_lock_irq <-run_timer_softirq\n\
+        <idle>-0       0dNs3   17us : _raw_spin_unlock_irq <-run_timer_softirq\n";
+    let (events, info) = read(text.as_bytes());
+    assert_eq!((events.len(), info.latency[0].started_at.as_deref()), (2, Some("run_timer_softirq")));
+    assert_eq!(
+        (info.latency[0].ended_at.as_deref(), info.latency[0].latency_us),
+        (Some("run_timer_softirq"), Some(16))
+    );
+    assert_eq!(events[1].flags.unwrap().preempt_depth, Some(3));
+    let text = "swapper     0 [001]  9.705463: sched:sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 \
+        prev_state=R ==> next_comm=x next_pid=5 next_prio=19\nx   4/5 [001] 9.705470: irq_vectors:local_timer_entry: vector=236\n";
+    let (events, info) = read(text.as_bytes());
+    assert_eq!((events.len(), info.format), (2, Format::PerfScript));
+    assert!(matches!(&events[0].kind, Kind::SchedSwitch { next, .. } if next.tid == 5));
+    assert_eq!((events[1].tid, events[1].t_ns), (Some(5), 9_705_470_000));
 }
 
 #[test]

@@ -115,8 +115,7 @@ impl<R: Read> TextSource<R> {
             match self.reader.line(&self.scratch, &mut self.queue) {
                 Read1::Event(event) => {
                     self.reader.mended(how, joined, number);
-                    let event = self.reader.emit(event, number, &mut self.queue);
-                    self.queue.extend(event);
+                    self.place(event, number);
                     return;
                 }
                 Read1::Partial(event, name) => partial = Some((event, name)),
@@ -130,6 +129,13 @@ impl<R: Read> TextSource<R> {
             }
         }
         self.incomplete(partial, number);
+    }
+
+    /// Queues an event behind what has to come before it.
+    fn place(&mut self, event: Event, number: u64) {
+        if let Some(first) = self.reader.emit(event, number, &mut self.queue) {
+            self.queue.push_front(first);
+        }
     }
 
     /// Appends the next line if it can be the rest of this one.
@@ -160,8 +166,7 @@ impl<R: Read> TextSource<R> {
         };
         self.reader.info.note(Damage::Incomplete { event: name }, Place::Line(number));
         if let Some(event) = event {
-            let event = self.reader.emit(event, number, &mut self.queue);
-            self.queue.extend(event);
+            self.place(event, number);
         }
     }
 
@@ -173,7 +178,7 @@ impl<R: Read> TextSource<R> {
         if std::mem::take(&mut self.lines.cut) {
             self.reader.info.note(Damage::LimitReached { what: "length of a line" }, Place::Whole);
         }
-        if std::mem::take(&mut self.lines.unfinished) {
+        if std::mem::take(&mut self.lines.unfinished) && self.reader.event_line == self.lines.number {
             self.reader.info.note(Damage::Truncated { inside: "the last line" }, Place::Line(self.lines.number));
         }
         self.reader.compare_with_header();

@@ -30,6 +30,8 @@ pub(super) struct Reader {
     mended: BTreeSet<&'static str>,
     events: u64,
     compared: bool,
+    /// Number of the last line that was an event.
+    pub(super) event_line: u64,
 }
 
 /// What one line gave.
@@ -58,6 +60,7 @@ impl Reader {
             mended: BTreeSet::new(),
             events: 0,
             compared: false,
+            event_line: 0,
         }
     }
 
@@ -166,6 +169,7 @@ impl Reader {
     /// nothing is queued before it.
     pub(super) fn emit(&mut self, mut event: Event, number: u64, queue: &mut VecDeque<Event>) -> Option<Event> {
         self.events += 1;
+        self.event_line = number;
         queue.extend(self.take_stack());
         if let Some(last) = self.last
             && event.t_ns < last
