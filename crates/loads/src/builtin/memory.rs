@@ -156,7 +156,7 @@ mod tests {
         fn the_budget_holds(workers in 1usize..600, cache in 1u64..(1 << 30), budget in 0u64..(1 << 40)) {
             let s = sizes(workers, cache, budget);
             prop_assert!(s.workers >= 1 && s.workers <= workers);
-            prop_assert!((s.workers * (s.buffer + s.fresh)) as u64 <= budget.max(M));
+            prop_assert!(s.workers as u64 * (s.buffer + s.fresh) as u64 <= budget.max(M));
             prop_assert!(s.buffer >= MIB / 2 && s.buffer + s.fresh <= 64 * MIB);
         }
     }
