@@ -38,8 +38,9 @@ pub struct BootstrapRatio {
     pub sd: f64,
 }
 
-/// The block length for these values: 1 where neighbours do not depend on each other, else three times the n/n_eff values
-/// that say as much as one independent value, at most n/4 so that there remain four blocks. `None` as [`effective_n`].
+/// The block length for these values: 1 where neighbours do not depend on each other, else three times the n/n_eff
+/// values that say as much as one independent value, at most n/4 so that there remain four blocks. `None` as
+/// [`effective_n`].
 ///
 /// A block much longer than the correlations keeps their effect; Künsch, see [`bootstrap_ratios`].
 pub fn block_length(x: &[f64]) -> Option<usize> {
@@ -54,8 +55,8 @@ pub fn block_length(x: &[f64]) -> Option<usize> {
 /// `None` where a value is not above 0, a sample is empty, a block is 0 or longer than its sample, the quantile no
 /// probability, or the replicates none or more than a million or more than 10⁹ values.
 ///
-/// Source: H. R. Künsch, "The jackknife and the bootstrap for general stationary observations", Ann. Statist. 17 (1989);
-/// circular blocks: D. N. Politis and J. P. Romano (1992).
+/// Source: H. R. Künsch, "The jackknife and the bootstrap for general stationary observations", Ann. Statist. 17
+/// (1989); circular blocks: D. N. Politis and J. P. Romano (1992).
 pub fn bootstrap_ratios(a: &[f64], b: &[f64], how: &Resampling) -> Option<Vec<f64>> {
     let positive = a.iter().chain(b).all(|&v| v > 0.0 && v.is_finite());
     let blocks_fit = (1..=a.len()).contains(&how.blocks.0) && (1..=b.len()).contains(&how.blocks.1);

@@ -25,9 +25,9 @@ pub struct ChangePoint {
     pub shift: Estimate,
 }
 
-/// The most likely single change of level. Whether there is one says Pettitt's test: K = max |Uₜ|, Uₜ = 2 Σᵢ≤ₜ rᵢ − t(n+1)
-/// over the ranks r. Where it is says the cut with the least sum of distances from the medians of the two parts: the t of
-/// K itself leans towards the middle of the series, by a run or two even where the parts do not overlap.
+/// The most likely single change of level. Whether there is one says Pettitt's test: K = max |Uₜ|, Uₜ = 2 Σᵢ≤ₜ rᵢ −
+/// t(n+1) over the ranks r. Where it is says the cut with the least sum of distances from the medians of the two parts:
+/// the t of K itself leans towards the middle of the series, by a run or two even where the parts do not overlap.
 ///
 /// p is found by drawing 1999 orders (with this seed) up to 200 values, and by 2·exp(−6K²/(n³+n²)) beyond. The values
 /// must be independent: one per run or boot.
@@ -48,9 +48,9 @@ pub fn pettitt(x: &[f64], confidence: f64, seed: u64) -> Option<ChangePoint> {
     Some(ChangePoint { at, p, shift: shift(before, after, confidence)? })
 }
 
-/// All changes of level, in order of time: the series is cut at the clearest change while that has p ≤ 1 − `confidence`,
-/// and then either part again (binary segmentation; L. J. Vostrikova, Soviet Math. Doklady 24 (1981)). The shift of each
-/// is that between its two neighbouring parts.
+/// All changes of level, in order of time: the series is cut at the clearest change while that has p ≤ 1 −
+/// `confidence`, and then either part again (binary segmentation; L. J. Vostrikova, Soviet Math. Doklady 24 (1981)).
+/// The shift of each is that between its two neighbouring parts.
 ///
 /// With k cuts tried the chance of one false is up to k times 1 − confidence: see [`crate::benjamini_hochberg`].
 /// `None` as for [`pettitt`]; empty where nothing changed.

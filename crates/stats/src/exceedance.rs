@@ -82,6 +82,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(100))]
+
         #[test]
         fn bounds_contain_the_estimate(k in 0u64..10_000, more in 0u64..1_000_000_000_000, c in 0.5f64..0.999_999) {
             let (k, n) = (k as f64, (k + more).max(1) as f64);

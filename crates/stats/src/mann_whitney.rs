@@ -113,7 +113,8 @@ impl Ranked {
 /// its rank interval [D₍c₎, D₍mn+1−c₎], where c is the largest with 2·P(U < c) ≤ 1 − confidence.
 ///
 /// Distribution-free for two samples of independent values of which one is the other shifted; exact for up to 60
-/// values together, normal (c = ⌊mn/2 − z·√(mn(m+n+1)/12)⌋, never a larger rank than the exact one) beyond. With ties it is at least as sure.
+/// values together, normal (c = ⌊mn/2 − z·√(mn(m+n+1)/12)⌋, never a larger rank than the exact one) beyond. With ties
+/// it is at least as sure.
 ///
 /// `None` where a sample is empty, a value not finite or the confidence not strictly between 0 and 1.
 ///

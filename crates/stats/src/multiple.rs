@@ -1,7 +1,8 @@
 //! Many comparisons at once (CPUs, quantiles, workloads): which of them still count.
 
 /// Adjusted p of each test: rejecting those ≤ q keeps the expected share of false ones among the rejected below q. The
-/// i-th smallest of m becomes the smallest m·p₍ⱼ₎/j for j ≥ i, at most 1. For independent or positively dependent tests.
+/// i-th smallest of m becomes the smallest m·p₍ⱼ₎/j for j ≥ i, at most 1. For independent or positively dependent
+/// tests.
 ///
 /// In the order given; `None` where one is no probability.
 ///

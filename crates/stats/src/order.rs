@@ -11,7 +11,8 @@ pub(crate) fn sorted(values: &[f64]) -> Option<Vec<f64>> {
 }
 
 /// The `q` quantile (0–1) of values sorted in ascending order, by linear interpolation between the two nearest: type 7
-/// of R. J. Hyndman and Y. Fan, "Sample Quantiles in Statistical Packages", Am. Stat. 50 (1996), the one of R and numpy.
+/// of R. J. Hyndman and Y. Fan, "Sample Quantiles in Statistical Packages", Am. Stat. 50 (1996), the one of R and
+/// numpy.
 ///
 /// `None` where there is no value or `q` is outside 0–1.
 pub fn quantile_of_sorted(sorted: &[f64], q: f64) -> Option<f64> {

@@ -2,8 +2,8 @@
 
 /// SplitMix64: 64 bits of state, every value once in a period of 2⁶⁴. Not for secrets.
 ///
-/// Source: G. L. Steele, D. Lea and C. H. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014, with the
-/// constants of Sebastiano Vigna's public-domain code.
+/// Source: G. L. Steele, D. Lea and C. H. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014, with
+/// the constants of Sebastiano Vigna's public-domain code.
 #[derive(Clone, Debug)]
 pub struct SplitMix64 {
     state: u64,

@@ -124,6 +124,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         #[test]
         fn agrees_with_the_definition(n in 1u64..400, q in 0.01f64..0.99, c in 0.5f64..0.99) {
             prop_assert_eq!(quantile_rank_bounds(n, q, c), slow(n, q, c));

@@ -62,8 +62,8 @@ pub fn pairs_for_interval(confidence: f64) -> Option<u64> {
 }
 
 /// By how much the second of each pair is larger: the Hodges–Lehmann estimate for pairs, which is the median of the
-/// Walsh averages (dᵢ + dⱼ)/2, i ≤ j, with its rank interval [A₍c₎, A₍M+1−c₎], M = n(n+1)/2, where c is the largest with
-/// 2·P(W⁺ < c) ≤ 1 − confidence.
+/// Walsh averages (dᵢ + dⱼ)/2, i ≤ j, with its rank interval [A₍c₎, A₍M+1−c₎], M = n(n+1)/2, where c is the largest
+/// with 2·P(W⁺ < c) ≤ 1 − confidence.
 ///
 /// For independent pairs whose differences are symmetric about the shift; exact up to about 250 pairs, normal beyond.
 ///

@@ -8,8 +8,8 @@ pub fn kpss_lags(n: usize) -> usize {
     (12.0 * (n as f64 / 100.0).powf(0.25)) as usize
 }
 
-/// The KPSS statistic of "stationary about one level": Σ Sₜ² / (n² s²), S the partial sums of the residuals and s² their
-/// long-run variance with Bartlett weights 1 − k/(lags+1).
+/// The KPSS statistic of "stationary about one level": Σ Sₜ² / (n² s²), S the partial sums of the residuals and s²
+/// their long-run variance with Bartlett weights 1 − k/(lags+1).
 ///
 /// `None` for fewer than 2 values or lags that do not fit, values that are not finite or all equal. O(n·lags).
 ///

@@ -1,8 +1,8 @@
 //! Null distributions of rank sums, exact also with ties: how many ways a sum of ranks can come about.
 //!
-//! The shift algorithm of B. Streitberg and J. Röhmel, "Exact distributions for permutation and rank tests", Statistical
-//! Software Newsletter 12 (1986). Ways are counted in `f64` by additions of positive numbers only, so that 14 digits
-//! are right however many ways there are.
+//! The shift algorithm of B. Streitberg and J. Röhmel, "Exact distributions for permutation and rank tests",
+//! Statistical Software Newsletter 12 (1986). Ways are counted in `f64` by additions of positive numbers only, so that
+//! 14 digits are right however many ways there are.
 
 /// Additions an exact distribution may take: about 20 ms; beyond, the normal approximation is good to three digits.
 const MOST_WORK: u64 = 20_000_000;

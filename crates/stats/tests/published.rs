@@ -9,6 +9,48 @@ use serde::Deserialize;
 const STD: &str = include_str!("fixtures/raspberry-pi-4b-2019/std_kernel_4B_multithread_output.csv");
 const RT: &str = include_str!("fixtures/raspberry-pi-4b-2019/rt_kernel_4B_multithread_output.csv");
 
+const STD_HISTOGRAM: &str = include_str!("fixtures/raspberry-pi-4b-2019/histogram_stdkernel_4.19.57-v7l+.csv");
+const RT_HISTOGRAM: &str = include_str!("fixtures/raspberry-pi-4b-2019/histogram_rtkernel_4.19.59-rt23-v7l+.csv");
+
+/// cyclictest's histogram of each core, bins of 1 µs.
+fn histograms(csv: &str) -> [Vec<Bin>; 4] {
+    let mut cores = [const { vec![] }; 4];
+    for line in csv.lines().skip(1).filter(|l| !l.trim().is_empty()) {
+        let cells: Vec<u64> = line.split(',').map(|cell| cell.trim().parse().unwrap()).collect();
+        let low = cells[0] as f64;
+        let bin = |&count: &u64| Bin { low, high: low + 1.0, count };
+        cores.iter_mut().zip(&cells[1..]).for_each(|(core, count)| core.push(bin(count)));
+    }
+    cores
+}
+
+#[derive(Deserialize)]
+struct Cyclictest {
+    n: u64,
+    max: [f64; 4],
+}
+
+#[test]
+fn cyclictest_on_every_core() {
+    let want: std::collections::BTreeMap<String, Cyclictest> = read("stats-vectors", "real_cyclictest_pi4");
+    for (name, csv) in [("rt", RT_HISTOGRAM), ("std", STD_HISTOGRAM)] {
+        let cores = histograms(csv);
+        assert_eq!(cores.iter().flatten().map(|b| b.count).sum::<u64>(), want[name].n, "{name}");
+        let max = cores.each_ref().map(|bins| bins.iter().rfind(|b| b.count > 0).unwrap().low);
+        assert_eq!(max, want[name].max, "{name}");
+    }
+}
+
+/// The tails are mixtures: even if all that a histogram cannot know were perfect, it is refused.
+#[test]
+fn no_extrapolation_from_a_mixture() {
+    for core in histograms(RT_HISTOGRAM).iter().chain(&histograms(STD_HISTOGRAM)) {
+        let evidence = Evidence { bins: core, kpss: Some(0.1), theta: Some(1.0) };
+        let refusals = extrapolate(&evidence, 1e-9, 0.95, 1).unwrap_err();
+        assert!(matches!(refusals[..], [Refusal::ShapeUnstable { .. }, Refusal::PoorFit(_)]), "{refusals:?}");
+    }
+}
+
 /// Seconds over the CPU's temperature: columns seconds, microseconds, cpu_temp.
 fn times(csv: &str) -> Vec<Point> {
     let point = |line: &str| {
@@ -74,7 +116,8 @@ fn the_limit_is_found() {
     assert!((78.0..79.0).contains(&found.at) && found.p <= 0.01 && found.step > 1.2, "{found:?}");
     let split = split_ratio(&std, &rt, found.at.floor(), 0.95).unwrap();
     assert!(split.mostly_covariate() && split.below.interval.unwrap().holds(1.016), "{split:?}");
-    // With the autocorrelation counted the interval of the whole is six times as wide as the one for independent values.
+    // With the autocorrelation counted the interval of the whole is seven times as wide as the one for independent
+    // values.
     let (a, b) = (values(&std), values(&rt));
     let blocks = (block_length(&a).unwrap(), block_length(&b).unwrap());
     let how = Resampling { quantile: 0.5, blocks, replicates: 500, seed: 1 };

@@ -23,6 +23,7 @@ struct TwoSample {
     hl_ci95: (f64, f64),
     hl_log_ratio: f64,
     hl_log_ratio_ci95: (f64, f64),
+    welch_t: (f64, f64),
     ratio_of_medians: f64,
 }
 
@@ -52,6 +53,9 @@ fn two_sample() {
     assert!(near(ratio.value, want.hl_log_ratio, 1e-9), "{ratio:?}");
     assert!(near(interval.low, hl.0, 1e-9) && near(interval.high, hl.1, 1e-9), "{interval:?}");
     assert!(near(median(&b).unwrap() / median(&a).unwrap(), want.ratio_of_medians, 1e-9));
+
+    let means = welch(&a, &b).unwrap();
+    assert!(near(means.t, want.welch_t.0, 1e-9) && near(means.p, want.welch_t.1, 1e-9), "{means:?}");
 
     let ks = kolmogorov_smirnov(&a, &b).unwrap();
     assert!(near(ks.distance, want.ks_distance, 1e-12) && near(ks.p, want.ks_p_exact, 1e-9), "{ks:?}");

@@ -1,0 +1,171 @@
+//! Do exceedances look like the distribution fitted to them?
+
+use crate::binned::{Bin, Binned, ln_probability};
+use crate::gamma::chi_square_sf;
+use crate::gpd::Gpd;
+use crate::gpd_fit::{Exceedances, Values};
+use crate::order::sorted;
+use crate::random::SplitMix64;
+
+/// Exceedances up to which a binned fit is tested by simulation, each costing a fit of as many draws.
+const SIMULATED: f64 = 20_000.0;
+
+/// Distances between a sample and a distribution.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Distances {
+    /// Anderson and Darling's A² = −n − Σ (2i−1)[ln Fᵢ + ln(1−Fₙ₊₁₋ᵢ)]/n, which looks at the tails.
+    pub anderson_darling: f64,
+    /// Cramér and von Mises' W² = 1/12n + Σ (Fᵢ − (2i−1)/2n)².
+    pub cramer_von_mises: f64,
+}
+
+/// The distances of exceedances from a distribution; A² is infinite where one is impossible.
+///
+/// `None` where there is none or one is not finite.
+///
+/// Source: V. Choulakian and M. A. Stephens, "Goodness-of-fit tests for the generalized Pareto distribution",
+/// Technometrics 43 (2001).
+pub fn distances(exceedances: &[f64], gpd: Gpd) -> Option<Distances> {
+    let x = sorted(exceedances)?;
+    let n = x.len() as f64;
+    let (mut a, mut w) = (0.0, 1.0 / (12.0 * n));
+    for (i, (low, high)) in x.iter().zip(x.iter().rev()).enumerate() {
+        let odd = 2.0 * i as f64 + 1.0;
+        let below = -gpd.ln_survival(*low).exp_m1();
+        a += odd * (below.ln() + gpd.ln_survival(*high));
+        w += (below - odd / (2.0 * n)).powi(2);
+    }
+    Some(Distances { anderson_darling: -n - a / n, cramer_von_mises: w })
+}
+
+/// p of "exceedances like these come from such a distribution": the share of `replicates` samples drawn from the fit,
+/// and fitted anew, that are as far away by A² or farther. The critical values for known parameters do not apply.
+///
+/// `None` where the fit fails or there are no or more than 100 000 replicates.
+///
+/// Source: W. Stute, W. González Manteiga and M. Presedo Quindimil, "Bootstrap based goodness-of-fit-tests", Metrika 40
+/// (1993).
+pub fn fit_p(exceedances: &[f64], replicates: u32, seed: u64) -> Option<f64> {
+    let fitted = |x: &[f64]| Values::new(x)?.fit();
+    let gpd = fitted(exceedances)?.gpd;
+    let seen = distances(exceedances, gpd)?.anderson_darling;
+    let mut random = SplitMix64::new(seed);
+    simulated(replicates, seen, || {
+        let drawn: Option<Vec<f64>> = exceedances.iter().map(|_| gpd.exceeded_with(random.uniform())).collect();
+        let drawn = drawn?;
+        Some(distances(&drawn, fitted(&drawn)?.gpd)?.anderson_darling)
+    })
+}
+
+/// The same for bins, by G² = 2 Σ O ln(O/E) over bins joined until 5 are expected in each: simulated up to 20 000
+/// exceedances, beyond against χ² with two degrees fewer than bins less one. `None` also where fewer than 4 bins are
+/// left.
+pub fn binned_fit_p(data: &Binned, replicates: u32, seed: u64) -> Option<f64> {
+    let gpd = data.fit()?.gpd;
+    let (seen, bins) = deviance(data.bins(), data.count(), gpd)?;
+    if data.count() > SIMULATED {
+        return Some(chi_square_sf(seen, bins as f64 - 3.0));
+    }
+    let grid = grid(data.bins());
+    let mut random = SplitMix64::new(seed);
+    simulated(replicates, seen, || {
+        let mut drawn = grid.clone();
+        for _ in 0..data.count() as u64 {
+            let x = gpd.exceeded_with(random.uniform())?;
+            let at = drawn.partition_point(|b| b.high <= x);
+            drawn.get_mut(at)?.count += 1;
+        }
+        let drawn = Binned::above(&drawn, 0.0)?;
+        Some(deviance(drawn.bins(), drawn.count(), drawn.fit()?.gpd)?.0)
+    })
+}
+
+/// (1 + those as large) / (1 + all); samples that cannot be fitted count as large.
+fn simulated(replicates: u32, seen: f64, mut draw: impl FnMut() -> Option<f64>) -> Option<f64> {
+    if replicates == 0 || replicates > 100_000 || seen.is_nan() {
+        return None;
+    }
+    let as_far = (0..replicates).filter(|_| draw().is_none_or(|far| far >= seen)).count();
+    Some((as_far as f64 + 1.0) / (f64::from(replicates) + 1.0))
+}
+
+/// Bins over 0 to ∞ without holes: the occupied ones and what is between them.
+fn grid(occupied: &[Bin]) -> Vec<Bin> {
+    let (mut bins, mut end) = (vec![], 0.0);
+    for bin in occupied {
+        if bin.low > end {
+            bins.push(Bin { low: end, high: bin.low, count: 0 });
+        }
+        bins.push(Bin { count: 0, ..*bin });
+        end = bin.high;
+    }
+    if end.is_finite() {
+        bins.push(Bin { low: end, high: f64::INFINITY, count: 0 });
+    }
+    bins
+}
+
+/// G² and the bins it was summed over.
+fn deviance(occupied: &[Bin], count: f64, gpd: Gpd) -> Option<(f64, usize)> {
+    let mut counts = occupied.iter().map(|b| (b.low, b.count as f64)).peekable();
+    // (seen, expected) of each joined bin.
+    let mut joined: Vec<(f64, f64)> = vec![(0.0, 0.0)];
+    for bin in grid(occupied) {
+        let seen = counts.next_if(|(low, _)| *low == bin.low).map_or(0.0, |(_, n)| n);
+        if joined.last().is_some_and(|(_, expected)| *expected >= 5.0) {
+            joined.push((0.0, 0.0));
+        }
+        let last = joined.last_mut()?;
+        last.0 += seen;
+        last.1 += count * ln_probability(gpd, &bin).exp();
+    }
+    if let Some(rest) = joined.pop_if(|(_, expected)| *expected < 5.0) {
+        let last = joined.last_mut()?;
+        *last = (last.0 + rest.0, last.1 + rest.1);
+    }
+    let term = |(seen, expected): &(f64, f64)| if *seen > 0.0 { seen * (seen / expected).ln() } else { 0.0 };
+    (joined.len() >= 4).then(|| (2.0 * joined.iter().map(term).sum::<f64>(), joined.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn draw(random: &mut SplitMix64, n: usize) -> Vec<f64> {
+        let gpd = Gpd { shape: 0.1, scale: 5.0 };
+        (0..n).map(|_| gpd.exceeded_with(random.uniform()).unwrap()).collect()
+    }
+
+    fn bins(values: &[f64]) -> Vec<Bin> {
+        let mut ticks: Vec<u64> = values.iter().map(|v| *v as u64).collect();
+        ticks.sort_unstable();
+        let bin = |t: &[u64]| Bin { low: t[0] as f64, high: t[0] as f64 + 1.0, count: t.len() as u64 };
+        ticks.chunk_by(|a, b| a == b).map(bin).collect()
+    }
+
+    #[test]
+    fn impossible_input_is_none() {
+        let gpd = Gpd { shape: 0.1, scale: 5.0 };
+        assert_eq!(distances(&[], gpd), None);
+        assert_eq!(distances(&[f64::NAN], gpd), None);
+        assert_eq!(fit_p(&[1.0, 2.0], 9, 1), None);
+        assert_eq!(fit_p(&draw(&mut SplitMix64::new(1), 30), 0, 1), None);
+        let few = Binned::above(&bins(&[0.1, 1.1, 2.1]), 0.0).unwrap();
+        assert_eq!(binned_fit_p(&few, 9, 1), None);
+    }
+
+    #[test]
+    fn what_fits_passes_and_a_mixture_does_not() {
+        let (mut random, mut refused, mut refused_binned, mut caught) = (SplitMix64::new(81), 0, 0, 0);
+        for seed in 0..8 {
+            let mut x = draw(&mut random, 80);
+            refused += u32::from(fit_p(&x, 19, seed).unwrap() <= 0.05);
+            refused_binned +=
+                u32::from(binned_fit_p(&Binned::above(&bins(&x), 0.0).unwrap(), 19, seed).unwrap() <= 0.05);
+            // A second population far out: a fifth of all around 60.
+            x.iter_mut().step_by(5).for_each(|v| *v = 60.0 + 0.5 * *v);
+            caught += u32::from(fit_p(&x, 19, seed).unwrap() <= 0.05);
+        }
+        assert!(refused <= 2 && refused_binned <= 2 && caught >= 7, "{refused} {refused_binned} {caught}");
+    }
+}

@@ -1,0 +1,295 @@
+//! Maximum likelihood for the generalised Pareto distribution, and intervals from its profile.
+
+use crate::estimate::{Interval, possible_confidence};
+use crate::gpd::Gpd;
+use crate::minimise::{FINE, ROUGH, golden};
+use crate::normal::normal_quantile;
+
+/// Below this the likelihood has no maximum: it grows without bound towards σ = −ξ·(largest value).
+const LEAST_SHAPE: f64 = -1.0;
+
+/// Exceedances of a threshold as a likelihood sees them: values, or counts in bins.
+pub trait Exceedances {
+    /// −ln of the likelihood; infinite where a value is not possible.
+    fn nll(&self, gpd: Gpd) -> f64;
+    /// The largest value that must be possible, that is below an upper end.
+    fn reach(&self) -> f64;
+    /// How many there are.
+    fn count(&self) -> f64;
+}
+
+/// A fit by maximum likelihood.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GpdFit {
+    /// The distribution.
+    pub gpd: Gpd,
+    /// −ln of the likelihood there.
+    pub nll: f64,
+    /// Exceedances it rests on.
+    pub n: f64,
+}
+
+impl GpdFit {
+    /// Asymptotic standard errors of shape and scale, and their covariance: (1+ξ)²/n, 2σ²(1+ξ)/n and −σ(1+ξ)/n.
+    /// `None` for ξ ≤ −½, where they do not hold (Smith, Biometrika 72 (1985)).
+    ///
+    /// For orientation only: intervals come from the profile, which is not symmetric.
+    pub fn standard_errors(&self) -> Option<(f64, f64, f64)> {
+        let Gpd { shape, scale } = self.gpd;
+        let one = 1.0 + shape;
+        (shape > -0.5).then(|| (one / self.n.sqrt(), scale * (2.0 * one / self.n).sqrt(), -scale * one / self.n))
+    }
+}
+
+/// Plain values, each with a weight (how often it came).
+#[derive(Clone, Debug)]
+pub struct Values {
+    weighted: Vec<(f64, f64)>,
+    count: f64,
+    reach: f64,
+    mean: f64,
+}
+
+impl Values {
+    /// Exceedances (values less their threshold) that came once each; `None` as [`Values::weighted`].
+    pub fn new(exceedances: &[f64]) -> Option<Values> {
+        Values::weighted(exceedances.iter().map(|&x| (x, 1.0)).collect())
+    }
+
+    /// Exceedances with how often each came. `None` where a value is below 0, a weight not above 0, one is not finite,
+    /// or there are not 3 different values above 0.
+    pub fn weighted(weighted: Vec<(f64, f64)>) -> Option<Values> {
+        let possible = |&(x, w): &(f64, f64)| x >= 0.0 && x.is_finite() && w > 0.0 && w.is_finite();
+        let count: f64 = weighted.iter().map(|(_, w)| w).sum();
+        let mean = weighted.iter().map(|(x, w)| x * w).sum::<f64>() / count;
+        let reach = weighted.iter().fold(0.0f64, |m, (x, _)| m.max(*x));
+        let mut different = [f64::NAN; 2];
+        let third = weighted.iter().any(|&(x, _)| {
+            let free = different.iter_mut().find(|d| d.is_nan() || **d == x);
+            x > 0.0 && free.map(|d| *d = x).is_none()
+        });
+        (weighted.iter().all(possible) && mean.is_finite() && third).then_some(Values { weighted, count, reach, mean })
+    }
+
+    /// The shape that is likeliest for a given θ = ξ/σ: the mean of ln(1 + θx). Below −1 or no number where impossible.
+    fn shape_of(&self, theta: f64) -> f64 {
+        self.weighted.iter().map(|(x, w)| w * (theta * x).ln_1p()).sum::<f64>() / self.count
+    }
+
+    /// −ln likelihood over n at the likeliest shape for this θ: ln(ξ/θ) + ξ + 1.
+    fn along(&self, theta: f64) -> f64 {
+        let shape = self.shape_of(theta);
+        let scale = if (theta * self.mean).abs() < 1e-10 { self.mean } else { shape / theta };
+        if shape > LEAST_SHAPE && scale > 0.0 { scale.ln() + shape + 1.0 } else { f64::INFINITY }
+    }
+
+    /// Maximum likelihood by S. D. Grimshaw, "Computing maximum likelihood estimates for the generalized Pareto
+    /// distribution", Technometrics 35 (1993): one search over θ = ξ/σ.
+    ///
+    /// `None` where the likelihood has no maximum with ξ > −1.
+    pub fn fit(&self) -> Option<GpdFit> {
+        // From just above −1/max over 0 to far above 1/mean, closer together near the ends.
+        let negative = (1..=40).rev().map(|i| ((-0.25 * f64::from(i)).exp_m1()) / self.reach);
+        let positive = (0..=40).map(|i| (-9.0 + 0.45 * f64::from(i)).exp() / self.mean);
+        let grid: Vec<f64> = negative.chain(positive).collect();
+        let heights: Vec<f64> = grid.iter().map(|&theta| self.along(theta)).collect();
+        let (lowest, _) = heights.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1))?;
+        let (before, after) = (grid.get(lowest.checked_sub(1)?)?, grid.get(lowest + 1)?);
+        let (theta, height) = golden(*before, *after, FINE, |theta| self.along(theta));
+        let shape = self.shape_of(theta);
+        let scale = if (theta * self.mean).abs() < 1e-10 { self.mean } else { shape / theta };
+        let sound = height.is_finite() && shape > LEAST_SHAPE + 0.01;
+        sound.then_some(GpdFit { gpd: Gpd { shape, scale }, nll: self.count * height, n: self.count })
+    }
+}
+
+impl Exceedances for Values {
+    fn nll(&self, gpd: Gpd) -> f64 {
+        let beyond = gpd.upper_end().is_some_and(|end| end <= self.reach);
+        if beyond || gpd.scale.is_nan() || gpd.scale <= 0.0 {
+            return f64::INFINITY;
+        }
+        let sum: f64 = self.weighted.iter().map(|(x, w)| w * gpd.ln_survival(*x)).sum();
+        self.count * gpd.scale.ln() - (1.0 + gpd.shape) * sum
+    }
+
+    fn reach(&self) -> f64 {
+        self.reach
+    }
+
+    fn count(&self) -> f64 {
+        self.count
+    }
+}
+
+/// The interval of the shape by profile likelihood: all ξ for which the best σ is at most z²/2 worse than the fit.
+///
+/// Simulated cover of 95 % intervals, for ξ from −.2 to .2: 93 to 95 % from 100 exceedances on, 89 to 93 % with 50.
+///
+/// `theta` is the extremal index: clustered exceedances say as much as θ times as many, so the bound is z²/(2θ).
+/// `None` where an end is beyond −1 or 5, or θ or the confidence is impossible.
+///
+/// Source: Coles (2001), 2.6.5 and 4.3.
+pub fn shape_interval(data: &impl Exceedances, fit: &GpdFit, theta: f64, confidence: f64) -> Option<Interval> {
+    let bound = bound(fit, theta, confidence)?;
+    let profile = |shape: f64| {
+        let floor = (-shape * data.reach() / fit.gpd.scale).max(1e-3).ln();
+        golden(floor, floor.max(0.0) + 4.0, ROUGH, |s| data.nll(Gpd { shape, scale: fit.gpd.scale * s.exp() })).1
+    };
+    let step = (0.5 / fit.n.sqrt()).max(1e-4);
+    let inside = |shape: f64| shape > LEAST_SHAPE && shape < 5.0;
+    let low = crossing(|d| profile(fit.gpd.shape - d), |d| inside(fit.gpd.shape - d), step, bound)?;
+    let high = crossing(|d| profile(fit.gpd.shape + d), |d| inside(fit.gpd.shape + d), step, bound)?;
+    Some(Interval { low: fit.gpd.shape - low, high: fit.gpd.shape + high, confidence })
+}
+
+/// The interval of the level that one in `m` exceedances is beyond, by profile likelihood (see [`shape_interval`]).
+///
+/// `None` where `m` is not above 1 or an end is more than e¹² times away.
+pub fn level_interval(data: &impl Exceedances, fit: &GpdFit, m: f64, theta: f64, confidence: f64) -> Option<Interval> {
+    let bound = bound(fit, theta, confidence)?;
+    let level = fit.gpd.return_level(m).filter(|&level| m > 1.0 && level > 0.0)?;
+    let shapes = shape_interval(data, fit, theta, 0.5 + 0.5 * confidence)?;
+    let width = shapes.high - shapes.low;
+    let profile = |z: f64| {
+        // Shapes below this end before the largest value.
+        let least = if z > data.reach() { LEAST_SHAPE } else { (-z / data.reach()).ln_1p() / m.ln() };
+        let (low, high) = ((shapes.low - width).max(least).max(LEAST_SHAPE), shapes.high + width);
+        let scale = |shape: f64| if shape.abs() < 1e-12 { z / m.ln() } else { z * shape / (shape * m.ln()).exp_m1() };
+        golden(low.min(high), high, ROUGH, |shape| data.nll(Gpd { shape, scale: scale(shape) })).1
+    };
+    let inside = |d: f64| d < 12.0;
+    let low = crossing(|d| profile(level * (-d).exp()), inside, 0.02, bound)?;
+    let high = crossing(|d| profile(level * d.exp()), inside, 0.02, bound)?;
+    Some(Interval { low: level * (-low).exp(), high: level * high.exp(), confidence })
+}
+
+fn bound(fit: &GpdFit, theta: f64, confidence: f64) -> Option<f64> {
+    if !(theta > 0.0 && theta <= 1.0 && possible_confidence(confidence)) {
+        return None;
+    }
+    let z = normal_quantile(0.5 + 0.5 * confidence)?;
+    Some(fit.nll + 0.5 * z * z / theta)
+}
+
+/// How far out `height` crosses `bound`, by doubling `step` and bisecting; `None` where it is not `inside` any more.
+fn crossing(height: impl Fn(f64) -> f64, inside: impl Fn(f64) -> bool, step: f64, bound: f64) -> Option<f64> {
+    let (mut near, mut far) = (0.0, step);
+    loop {
+        if !inside(far) {
+            return None;
+        }
+        if height(far) > bound {
+            break;
+        }
+        (near, far) = (far, 2.0 * far);
+    }
+    for _ in 0..18 {
+        let middle = 0.5 * (near + far);
+        if height(middle) > bound {
+            far = middle;
+        } else {
+            near = middle;
+        }
+    }
+    Some(0.5 * (near + far))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::SplitMix64;
+    use proptest::prelude::*;
+
+    #[test]
+    fn impossible_input_is_none() {
+        for x in [&[][..], &[1.0], &[1.0, 2.0, 1.0, 0.0], &[-1.0, 2.0, 3.0, 4.0], &[1.0, 2.0, f64::NAN]] {
+            assert!(Values::new(x).is_none(), "{x:?}");
+        }
+        assert!(Values::weighted(vec![(1.0, 1.0), (2.0, 0.0), (3.0, 1.0)]).is_none());
+        let data = Values::new(&[0.2, 0.5, 1.0, 1.6, 2.4, 3.6, 6.0]).unwrap();
+        let fit = data.fit().unwrap();
+        assert_eq!(shape_interval(&data, &fit, 0.0, 0.95), None);
+        assert_eq!(shape_interval(&data, &fit, 1.0, 1.0), None);
+        assert_eq!(level_interval(&data, &fit, 1.0, 1.0, 0.95), None);
+        assert_eq!(level_interval(&data, &fit, f64::NAN, 1.0, 0.95), None);
+    }
+
+    /// Evenly spread values have their end at the largest: no maximum of the likelihood with ξ > −1.
+    #[test]
+    fn a_box_is_refused_or_ends() {
+        let even: Vec<f64> = (1..=50).map(f64::from).collect();
+        assert!(Values::new(&even).unwrap().fit().is_none_or(|fit| fit.gpd.shape > -1.0));
+    }
+
+    fn draw(random: &mut SplitMix64, gpd: Gpd, n: usize) -> Values {
+        let x: Vec<f64> = (0..n).map(|_| gpd.exceeded_with(random.uniform()).unwrap()).collect();
+        Values::new(&x).unwrap()
+    }
+
+    /// How many of `times` intervals of the shape and of the level of one in 1000 hold the truth.
+    fn held(gpd: Gpd, n: usize, times: usize, seed: u64) -> [usize; 2] {
+        let (mut random, mut held) = (SplitMix64::new(seed), [0; 2]);
+        for _ in 0..times {
+            let data = draw(&mut random, gpd, n);
+            let fit = data.fit().unwrap();
+            let shape = shape_interval(&data, &fit, 1.0, 0.95).unwrap();
+            let level = level_interval(&data, &fit, 1e3, 1.0, 0.95).unwrap();
+            held[0] += usize::from(shape.holds(gpd.shape));
+            held[1] += usize::from(level.holds(gpd.return_level(1e3).unwrap()));
+        }
+        held
+    }
+
+    /// So few can only show that nothing is badly wrong; the next test has the figures.
+    #[test]
+    fn profile_intervals_cover_the_truth() {
+        for (shape, seed) in [(-0.2, 1), (0.0, 2), (0.2, 3)] {
+            let held = held(Gpd { shape, scale: 5.0 }, 100, 15, seed);
+            assert!(held.iter().all(|&h| h >= 12), "{shape} {held:?}");
+        }
+    }
+
+    /// 93.2 to 95.1 % over all of these; with 50 exceedances it is only 89 % where ξ = −0.2.
+    #[test]
+    #[ignore = "takes minutes: cargo test -p punctual-stats --release -- --ignored"]
+    fn profile_intervals_cover_the_truth_in_18000_samples() {
+        for n in [100, 200, 400] {
+            for (shape, seed) in [(-0.2, 53), (0.0, 54), (0.2, 55)] {
+                let held = held(Gpd { shape, scale: 5.0 }, n, 2_000, seed);
+                assert!(held.iter().all(|&h| h >= 1_840), "{n} {shape} {held:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn clustering_widens() {
+        let data = draw(&mut SplitMix64::new(52), Gpd { shape: 0.1, scale: 5.0 }, 200);
+        let fit = data.fit().unwrap();
+        let [one, half] = [1.0, 0.5].map(|theta| shape_interval(&data, &fit, theta, 0.95).unwrap());
+        assert!(half.low < one.low && half.high > one.high);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(30))]
+        #[test]
+        fn the_unit_does_not_matter(x in proptest::collection::vec(0.01f64..9.0, 5..40), unit in 1e-3f64..1e9) {
+            let scaled: Vec<f64> = x.iter().map(|v| v * unit).collect();
+            let (one, other) = (Values::new(&x).unwrap().fit(), Values::new(&scaled).unwrap().fit());
+            prop_assert_eq!(one.is_some(), other.is_some());
+            if let Some((one, other)) = one.zip(other) {
+                prop_assert!((one.gpd.shape - other.gpd.shape).abs() < 1e-4);
+            }
+        }
+
+        #[test]
+        fn no_place_is_likelier(x in proptest::collection::vec(0.01f64..9.0, 8..40), shape in -0.9f64..2.0, scale in 0.1f64..50.0) {
+            let data = Values::new(&x).unwrap();
+            if let Some(fit) = data.fit() {
+                prop_assert!((data.nll(fit.gpd) - fit.nll).abs() < 1e-6 * (1.0 + fit.nll.abs()));
+                let elsewhere = data.nll(Gpd { shape, scale });
+                prop_assert!(elsewhere >= fit.nll - 1e-6);
+            }
+        }
+    }
+}
