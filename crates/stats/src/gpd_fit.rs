@@ -227,16 +227,19 @@ mod tests {
         Values::new(&x).unwrap()
     }
 
-    /// How many of `times` intervals of the shape and of the level of one in 1000 hold the truth.
-    fn held(gpd: Gpd, n: usize, times: usize, seed: u64) -> [usize; 2] {
-        let (mut random, mut held) = (SplitMix64::new(seed), [0; 2]);
+    /// How many of `times` intervals of the shape and of the level of one in 1000 hold the truth; and how many there are
+    /// none of.
+    fn held(gpd: Gpd, n: usize, times: usize, seed: u64) -> [usize; 4] {
+        let (mut random, mut held) = (SplitMix64::new(seed), [0; 4]);
         for _ in 0..times {
             let data = draw(&mut random, gpd, n);
-            let fit = data.fit().unwrap();
-            let shape = shape_interval(&data, &fit, 1.0, 0.95).unwrap();
-            let level = level_interval(&data, &fit, 1e3, 1.0, 0.95).unwrap();
-            held[0] += usize::from(shape.holds(gpd.shape));
-            held[1] += usize::from(level.holds(gpd.return_level(1e3).unwrap()));
+            let fit = data.fit();
+            let shape = fit.and_then(|fit| shape_interval(&data, &fit, 1.0, 0.95));
+            let level = fit.and_then(|fit| level_interval(&data, &fit, 1e3, 1.0, 0.95));
+            held[0] += usize::from(shape.is_some_and(|shape| shape.holds(gpd.shape)));
+            held[1] += usize::from(level.is_some_and(|level| level.holds(gpd.return_level(1e3).unwrap())));
+            held[2] += usize::from(shape.is_none());
+            held[3] += usize::from(level.is_none());
         }
         held
     }
@@ -246,18 +249,21 @@ mod tests {
     fn profile_intervals_cover_the_truth() {
         for (shape, seed) in [(-0.2, 1), (0.0, 2), (0.2, 3)] {
             let held = held(Gpd { shape, scale: 5.0 }, 100, 15, seed);
-            assert!(held.iter().all(|&h| h >= 12), "{shape} {held:?}");
+            assert!(held.iter().take(2).all(|&h| h >= 12), "{shape} {held:?}");
         }
     }
 
-    /// 93.2 to 95.1 % over all of these; with 50 exceedances it is only 89 % where ξ = −0.2.
+    /// 93.2 to 95.1 % over all of these, and two levels have no interval; with 50 exceedances it is only 89 % where
+    /// ξ = −0.2.
     #[test]
     #[ignore = "takes minutes: cargo test -p punctual-stats --release -- --ignored"]
     fn profile_intervals_cover_the_truth_in_18000_samples() {
         for n in [100, 200, 400] {
             for (shape, seed) in [(-0.2, 53), (0.0, 54), (0.2, 55)] {
                 let held = held(Gpd { shape, scale: 5.0 }, n, 2_000, seed);
-                assert!(held.iter().all(|&h| h >= 1_840), "{n} {shape} {held:?}");
+                let [shapes, levels, without_shape, without_level] = held;
+                assert!(shapes >= 1_860 && levels >= 1_860, "{n} {shape} {held:?}");
+                assert!(without_shape == 0 && without_level <= 2, "{n} {shape} {held:?}");
             }
         }
     }
