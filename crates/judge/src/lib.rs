@@ -54,7 +54,7 @@ use punctual_stats::exceedance_upper;
 
 pub use cluster::LEAST_LATE;
 pub use coverage::RARE_EVENTS;
-pub use virtual_cpus::{LIMIT as VIRTUAL_CONTROL_LIMIT, VirtualControl, virtual_control};
+pub use virtual_cpus::{CONTROLS as VIRTUAL_CONTROLS, virtual_control};
 
 /// Judges every claim on every phase and CPU of a run.
 ///
@@ -85,6 +85,7 @@ pub fn judge(recording: &Recording, claims: &[Claim]) -> Verdict {
         released: total(|c| c.released),
         ran: total(|c| c.ran),
         skipped: total(|c| c.skipped),
+        virtual_control: virtual_cpus::of_virtual_time(recording),
         problems: doubts.into_iter().map(|d| (d.phase, d.problem)).collect(),
     }
 }

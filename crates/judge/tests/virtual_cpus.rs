@@ -21,7 +21,8 @@ fn in_virtual_time(mut recording: Recording, cpus: u32) -> Recording {
 fn two_cpus(control: Vec<u64>) -> Recording {
     recording(&[
         ("idle", &[quiet(1_000, 1), quiet(1_000, 2)]),
-        ("control", &[control, quiet(1_000, 3)]),
+        ("control", &[quiet(1_000, 6), quiet(1_000, 3)]),
+        ("control-all", &[control, quiet(1_000, 7)]),
         ("cpu", &[quiet(1_000, 4), quiet(1_000, 5)]),
     ])
 }

@@ -3,6 +3,7 @@
 use crate::error::LabError;
 use crate::options::LabOptions;
 use crate::script::{PROGRAM, RUN, script};
+use punctual_judge::VIRTUAL_CONTROLS;
 use punctual_model::{Recording, Verdict};
 use punctual_vm::{self as vm, Booted, Cache, Disk, FileIn, Guest};
 use std::fs;
@@ -73,12 +74,13 @@ fn guest(options: &LabOptions, script: String) -> Guest {
     guest
 }
 
-/// With several virtual CPUs the control is part of every run.
+/// With several virtual CPUs the controls are part of every run.
 fn with_control(options: &LabOptions) -> LabOptions {
     let mut options = options.clone();
     if options.cpus > 1 {
-        options.loads.retain(|l| l != "idle" && l != "control");
-        options.loads.splice(0..0, ["idle", "control"].map(String::from));
+        options.loads.retain(|l| l != "idle" && !VIRTUAL_CONTROLS.contains(&l.as_str()));
+        let front = ["idle"].into_iter().chain(VIRTUAL_CONTROLS).map(String::from);
+        options.loads.splice(0..0, front);
     }
     options
 }

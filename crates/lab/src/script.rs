@@ -1,6 +1,7 @@
 //! The script that runs in the guest: vary what the seed varies, then `punctual prove`.
 
 use crate::options::LabOptions;
+use punctual_judge::VIRTUAL_CONTROLS;
 use punctual_model::VirtualTime;
 use std::fmt::Write;
 
@@ -59,9 +60,9 @@ pub(crate) fn script(options: &LabOptions, seed: u64, model: &VirtualTime) -> St
     script
 }
 
-/// Fisher and Yates. Idle and the control stay in front: the control is judged against idle.
+/// Fisher and Yates. Idle and the controls stay in front: the controls are judged against idle.
 fn shuffled(loads: &[String], random: &mut Random) -> Vec<String> {
-    let first = |load: &&String| matches!(load.as_str(), "idle" | "control");
+    let first = |load: &&String| load.as_str() == "idle" || VIRTUAL_CONTROLS.contains(&load.as_str());
     let mut front: Vec<String> = loads.iter().filter(first).cloned().collect();
     let mut rest: Vec<String> = loads.iter().filter(|l| !first(l)).cloned().collect();
     for i in (1..rest.len()).rev() {

@@ -26,4 +26,4 @@ pub use run::{
     Alignment, CpuResult, Distribution, EndedBy, Kind, MachineFacts, OwnCost, Phase, Problem, ProblemKind, Recording,
     Run, Scratch, Settings, Stamp, Suspicion, SuspicionClass, Tool, VirtualTime, Worst,
 };
-pub use verdict::{CellId, CellJudgement, ClusterNote, Coverage, Judged, Needed, Outcome, Verdict};
+pub use verdict::{CellId, CellJudgement, ClusterNote, Coverage, Judged, Needed, Outcome, Verdict, VirtualControl};

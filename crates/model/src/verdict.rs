@@ -35,6 +35,37 @@ pub struct Verdict {
     pub ran: u64,
     /// Periods skipped.
     pub skipped: u64,
+    /// With several CPUs in virtual time: what the controls came to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub virtual_control: Option<VirtualControl>,
+}
+
+/// The worst wakeups of one virtual CPU while idle and beside a control's spinners, where they differ most.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct VirtualControl {
+    /// The CPU.
+    pub cpu: CpuId,
+    /// Which control.
+    pub control: String,
+    /// While idle.
+    pub idle_ns: u64,
+    /// With the spinners.
+    pub beside_spinner_ns: u64,
+}
+
+impl VirtualControl {
+    /// From this factor on the control fails.
+    pub const LIMIT: f64 = 2.0;
+
+    /// How many times later.
+    pub fn ratio(&self) -> f64 {
+        self.beside_spinner_ns as f64 / (self.idle_ns as f64).max(1.0)
+    }
+
+    /// Did the control pass?
+    pub fn passed(&self) -> bool {
+        self.ratio() < VirtualControl::LIMIT
+    }
 }
 
 /// One claim, judged.

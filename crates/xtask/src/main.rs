@@ -6,16 +6,18 @@ mod bare;
 mod bench;
 mod cross;
 mod kill;
+mod vm;
 
 use std::process::ExitCode;
 
 const USAGE: &str = "\
 cargo xtask bench [PAIRS]     CPU time a cycle against cyclictest and a bare nanosleep + clock loop (default 20 pairs)
 cargo xtask soak [RUNS]       kill -9 at RUNS random instants; every run readable, at most 10 s lost (default 100)
+cargo xtask vm [TEST…]        the lab against real kernels in QEMU: boot, panic, hang, silent, network, negative, repeatable, control
 cargo xtask cross [TARGET]    the static binary for arm64, armv7 or all of them (default all); docs/cross.md
 cargo xtask cross TARGET -- CARGO WORDS    another cargo command for that target: test --workspace, clippy
 
-Before bench and soak: cargo build --release. Both need root.";
+Before bench, soak and vm: cargo build --release. bench and soak need root.";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -23,6 +25,7 @@ fn main() -> ExitCode {
     let result = match words.first().map(String::as_str) {
         Some("bench") => number(20).and_then(bench::run),
         Some("soak") => number(100).and_then(kill::run),
+        Some("vm") => vm::run(words.get(1..).unwrap_or_default()),
         Some("cross") => cross::run(words.get(1..).unwrap_or_default()),
         Some(bare::HIDDEN) => bare::run(&words[1..]),
         _ => Err(USAGE.to_owned()),

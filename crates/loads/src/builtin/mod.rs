@@ -18,7 +18,7 @@ mod scheduler;
 mod timers;
 
 /// The table: a load that is not here does not exist.
-pub(crate) const LOADS: [Builtin; 9] = [
+pub(crate) const LOADS: [Builtin; 10] = [
     cpu::LOAD,
     memory::LOAD,
     io::LOAD,
@@ -27,6 +27,7 @@ pub(crate) const LOADS: [Builtin; 9] = [
     scheduler::LOAD,
     timers::LOAD,
     control::LOAD,
+    control::ALL,
     command::LOAD,
 ];
 

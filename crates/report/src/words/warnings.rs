@@ -4,7 +4,7 @@ use super::headline::{gravest, problem_sentence};
 use super::{capital, stopped};
 use crate::figures::recorded_ns;
 use crate::number::plural;
-use punctual_model::{EndedBy, Kind, Outcome, Problem, ProblemKind, Recording, Verdict};
+use punctual_model::{EndedBy, Kind, Outcome, Problem, ProblemKind, Recording, Verdict, VirtualControl};
 use punctual_units::{Nanos, Policy};
 
 /// What makes the figures something else than they look, said up front: no real-time scheduling, an incomplete run,
@@ -12,6 +12,7 @@ use punctual_units::{Nanos, Policy};
 pub fn warnings(recording: &Recording, verdict: &Verdict) -> Vec<String> {
     let mut all = Vec::new();
     all.extend(virtual_time(recording));
+    all.extend(control(verdict));
     all.extend(imported(recording));
     all.extend(ordinary_threads(recording));
     all.extend(incomplete(recording));
@@ -60,6 +61,21 @@ fn virtual_time(recording: &Recording) -> Option<String> {
         "Virtual time: the machine `{}` is emulated by {}, and {speed}, with no caches, no firmware and no other cost. The \
          figures show what the kernel {} does; they are not those of a board.",
         model.machine, model.emulator, model.kernel
+    ))
+}
+
+/// A control that failed is a problem and told as one.
+fn control(verdict: &Verdict) -> Option<String> {
+    let control = verdict.virtual_control.as_ref().filter(|c| c.passed())?;
+    Some(format!(
+        "The control passed: spinners (`{}`) made the worst idle wakeup of CPU {} {:.2} times later ({} instead of {}); from {} \
+         times on these figures would be invalid.",
+        control.control,
+        control.cpu,
+        control.ratio(),
+        Nanos(control.beside_spinner_ns),
+        Nanos(control.idle_ns),
+        VirtualControl::LIMIT
     ))
 }
 

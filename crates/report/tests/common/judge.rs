@@ -27,6 +27,7 @@ pub fn verdict(recording: &Recording, claims: &[&str]) -> Verdict {
         released: results().map(|(_, c)| c.released).sum(),
         ran: results().map(|(_, c)| c.ran).sum(),
         skipped: results().map(|(_, c)| c.skipped).sum(),
+        virtual_control: None,
     }
 }
 

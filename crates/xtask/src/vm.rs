@@ -1,0 +1,188 @@
+//! `cargo xtask vm`: the lab against real kernels in QEMU.
+
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Instant;
+
+const PUNCTUAL: &str = "target/release/punctual";
+
+type Test = fn(&Path) -> Result<String, String>;
+
+/// The table: name, what it shows, how.
+const TESTS: [(&str, &str, Test); 8] = [
+    ("boot", "a script runs in PREEMPT_RT, files go in and out, the exit code is the script's", boot),
+    ("panic", "a kernel that panics ends with a message", panics),
+    ("hang", "a guest that hangs ends with a message within its time-out", hangs),
+    ("silent", "a guest without a console ends with a message within its time-out", is_silent),
+    ("network", "two guests reach each other", network),
+    ("negative", "the stock kernel fails the claim that the RT kernel passes", negative_control),
+    ("repeatable", "the same seed gives the same bytes, another seed does not", repeatable),
+    ("control", "several virtual CPUs show their control", control),
+];
+
+/// Runs the named tests, all of them where none is named.
+pub fn run(names: &[String]) -> Result<(), String> {
+    if let Some(name) = names.iter().find(|n| !TESTS.iter().any(|(name, ..)| name == n)) {
+        let all: Vec<&str> = TESTS.iter().map(|(name, ..)| *name).collect();
+        return Err(format!("no VM test `{name}`: choose from {}", all.join(", ")));
+    }
+    let folder = std::env::temp_dir().join(format!("punctual-vm-{}", std::process::id()));
+    let mut failed = Vec::new();
+    for (name, what, test) in TESTS.iter().filter(|(name, ..)| names.is_empty() || names.iter().any(|n| n == name)) {
+        let begun = Instant::now();
+        let place = folder.join(name);
+        fs::create_dir_all(&place).map_err(|e| format!("{}: {e}", place.display()))?;
+        let result = test(&place);
+        let seconds = begun.elapsed().as_secs_f64();
+        match result {
+            Ok(figures) => println!("ok      {name:10} {seconds:5.1} s  {what}{figures}"),
+            Err(why) => {
+                println!("FAILED  {name:10} {seconds:5.1} s  {what}: {why}");
+                failed.push(*name);
+            }
+        }
+    }
+    match failed.is_empty() {
+        true => fs::remove_dir_all(&folder).map_err(|e| e.to_string()),
+        false => Err(format!("failed: {}; kept in {}", failed.join(", "), folder.display())),
+    }
+}
+
+fn lab(words: &[&str]) -> Result<Output, String> {
+    let output = Command::new(PUNCTUAL).arg("lab").args(words).stdin(std::process::Stdio::null()).output();
+    output.map_err(|e| format!("{PUNCTUAL}: {e}; build it first: cargo build --release"))
+}
+
+/// Runs it and checks exit code and what it says on either stream.
+fn expect(words: &[&str], code: i32, says: &str) -> Result<String, String> {
+    let output = lab(words)?;
+    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    match output.status.code() == Some(code) && said.contains(says) {
+        true => Ok(said),
+        false => Err(format!("{words:?} ended with {}, expected {code} and `{says}`:\n{said}", output.status)),
+    }
+}
+
+fn boot(place: &Path) -> Result<String, String> {
+    let file = place.join("in.txt");
+    fs::write(&file, "from outside\n").map_err(|e| e.to_string())?;
+    let out = place.join("out");
+    let put = format!("{}:/data/in.txt", file.display());
+    let script = "uname -v; mkdir /tmp/r; tr a-z A-Z < /data/in.txt > /tmp/r/out.txt; exit 7";
+    let out_text = out.display().to_string();
+    expect(&["boot", "-k", "rt", "--put", &put, "--get", "/tmp/r", "--out", &out_text, "--", script], 7, "PREEMPT_RT")?;
+    match fs::read_to_string(out.join("tmp/r/out.txt")) {
+        Ok(text) if text == "FROM OUTSIDE\n" => Ok(String::new()),
+        other => Err(format!("out.txt: {other:?}")),
+    }
+}
+
+fn panics(_: &Path) -> Result<String, String> {
+    expect(
+        &["boot", "-k", "rt", "--append", "rdinit=/nowhere root=/dev/nowhere", "--", "true"],
+        1,
+        "the kernel panicked",
+    )?;
+    Ok(String::new())
+}
+
+fn hangs(_: &Path) -> Result<String, String> {
+    expect(&["boot", "-k", "rt", "--timeout", "30s", "--", "sleep 10000"], 1, "the script did not end within 30s")?;
+    Ok(String::new())
+}
+
+fn is_silent(_: &Path) -> Result<String, String> {
+    let words = ["boot", "-k", "rt", "--timeout", "10s", "--append", "8250.nr_uarts=0", "--", "true"];
+    expect(&words, 1, "nothing came from the console")?;
+    Ok(String::new())
+}
+
+fn network(_: &Path) -> Result<String, String> {
+    // Each waits until the other is there.
+    let script = "for i in $(seq 60); do ping -c 1 -W 1 10.77.0.$((3 - VM_NUMBER)) && break; done; sleep 5; \
+                  ping -c 3 10.77.0.$((3 - VM_NUMBER))";
+    expect(&["boot", "-k", "rt", "--guests", "2", "--", script], 0, "3 packets received, 0% packet loss")?;
+    Ok(String::new())
+}
+
+/// What both kernels are measured under: where the stock kernel is late.
+const LOADS: &str = "idle,memory,loopback,scheduler";
+
+fn prove(kernel: &str, claim: &str, seed: &str, out: &Path) -> Result<(i32, Value), String> {
+    let out = out.display().to_string();
+    let words =
+        ["prove", "-k", kernel, "-l", LOADS, "-D", "1200ms", "-c", claim, "--seed", seed, "--json", "--out", &out];
+    let output = lab(&words)?;
+    let error = || format!("{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    let document = serde_json::from_slice(&output.stdout).map_err(|_| error())?;
+    Ok((output.status.code().unwrap_or(-1), document))
+}
+
+fn worst_ns(document: &Value) -> f64 {
+    document["result"]["boots"][0]["verdict"]["worst"]["max_ns"].as_f64().unwrap_or(f64::NAN)
+}
+
+fn negative_control(place: &Path) -> Result<String, String> {
+    let claim = "max < 40us";
+    let (rt_code, rt) = prove("rt@6.12", claim, "1", &place.join("rt"))?;
+    let (stock_code, stock) = prove("stock@6.12", claim, "1", &place.join("stock"))?;
+    let (a, b) = (worst_ns(&rt), worst_ns(&stock));
+    let figures = format!(": worst {:.1} µs (RT), {:.1} µs (stock), ratio {:.1}", a / 1e3, b / 1e3, b / a);
+    match (rt_code, stock_code) {
+        (0, 1) if b / a >= 5.0 => Ok(figures),
+        codes => Err(format!("exit codes {codes:?}, expected (0, 1) and a ratio of at least 5{figures}")),
+    }
+}
+
+fn repeatable(place: &Path) -> Result<String, String> {
+    for (name, seed) in [("a", "3"), ("b", "3"), ("c", "4")] {
+        prove("rt@6.12", "max < 1s", seed, &place.join(name))?;
+    }
+    let (a, b, c) = (tree(&place.join("a"))?, tree(&place.join("b"))?, tree(&place.join("c"))?);
+    if a != b {
+        let differing = a.iter().zip(&b).find(|(x, y)| x != y).map(|(x, _)| x.0.clone());
+        return Err(format!("two runs of one seed differ: {differing:?}"));
+    }
+    let histograms = |files: &[(PathBuf, Vec<u8>)]| -> Vec<Vec<u8>> {
+        files.iter().filter(|(path, _)| path.starts_with("hist")).map(|(_, bytes)| bytes.clone()).collect()
+    };
+    match histograms(&a) == histograms(&c) {
+        true => Err("another seed gave the same histograms".into()),
+        false => Ok(format!(": {} files", a.len())),
+    }
+}
+
+/// Every file below a folder, with its bytes.
+fn tree(folder: &Path) -> Result<Vec<(PathBuf, Vec<u8>)>, String> {
+    let mut files = Vec::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(next) = open.pop() {
+        for entry in fs::read_dir(&next).map_err(|e| format!("{}: {e}", next.display()))?.flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                let bytes = fs::read(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+                files.push((path.strip_prefix(folder).unwrap_or(&path).to_owned(), bytes));
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn control(place: &Path) -> Result<String, String> {
+    let out = place.join("run").display().to_string();
+    let output = lab(&["prove", "-k", "rt@6.12", "--cpus", "2", "-l", "cpu", "-D", "800ms", "--json", "--out", &out])?;
+    let document: Value = serde_json::from_slice(&output.stdout).map_err(|e| e.to_string())?;
+    let control = &document["result"]["boots"][0]["verdict"]["virtual_control"];
+    let ns = |name: &str| control[name].as_f64().unwrap_or(f64::NAN);
+    let ratio = ns("beside_spinner_ns") / ns("idle_ns");
+    let code = output.status.code();
+    match (ratio >= 2.0, code) {
+        (true, Some(3)) | (false, Some(0)) => Ok(format!(": {ratio:.1} times, exit code {code:?}")),
+        _ => Err(format!("control {control}, exit code {code:?}")),
+    }
+}
