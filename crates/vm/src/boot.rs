@@ -135,16 +135,17 @@ fn device_tree(guest: &Guest, cache: &Cache) -> Result<Option<PathBuf>, VmError>
     let bytes = std::fs::read(&source).map_err(VmError::file("read", &source))?;
     let mut sum = flate2::Crc::new();
     sum.update(&bytes);
-    let made = cache.folder(&format!("dtb-{}-{:08x}", guest.machine, sum.sum()), |folder| {
-        let path = folder.join("board.dtb");
-        std::fs::write(&path, &bytes).map_err(VmError::file("write", &path))?;
-        for node in facts.disabled_nodes {
-            let mut fdtput = Command::new("fdtput");
-            fdtput.args(["-t", "s"]).arg(&path).args([node, "status", "disabled"]);
-            tools::output(&mut fdtput, DTC)?;
-        }
-        Ok(())
-    })?;
+    let made =
+        cache.folder(&format!("dtb-{}-{:08x}-{}", guest.machine, sum.sum(), facts.disabled_nodes.len()), |folder| {
+            let path = folder.join("board.dtb");
+            std::fs::write(&path, &bytes).map_err(VmError::file("write", &path))?;
+            for node in facts.disabled_nodes {
+                let mut fdtput = Command::new("fdtput");
+                fdtput.args(["-t", "s"]).arg(&path).args([node, "status", "disabled"]);
+                tools::output(&mut fdtput, DTC)?;
+            }
+            Ok(())
+        })?;
     Ok(Some(made.join("board.dtb")))
 }
 

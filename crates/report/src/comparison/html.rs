@@ -38,9 +38,8 @@ pub fn comparison_html(comparison: &Comparison) -> String {
 }
 
 fn legend(comparison: &Comparison) -> String {
-    let key = |n: usize, letter: &str, name: &str| {
-        format!("<li><span class=\"swatch {}\"></span>{letter}: {}", colour(n), esc(name))
-    };
+    let key =
+        |n: usize, letter: &str, name: &str| format!("<li><i class=\"{}\"></i>{letter}: {}", colour(n), esc(name));
     format!(
         "<ul class=\"legend\">{}{}</ul>",
         key(0, "A (upper dots)", &comparison.a.name),

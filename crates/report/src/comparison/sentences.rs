@@ -57,7 +57,7 @@ fn sentence(comparison: &Comparison, row: &ComparisonRow) -> String {
     let (Some(a), Some(b), Some(ratio)) = (row.median_a_ns, row.median_b_ns, row.ratio) else {
         return format!("{what} was not measured in both.");
     };
-    let beside = format!("median {} against {}", nanos(a), nanos(b));
+    let beside = format!("median {} instead of {}", nanos(b), nanos(a));
     let (a, b) = (clean::clip(&comparison.a.name, 60), clean::clip(&comparison.b.name, 60));
     match verdict(&ratio) {
         Said::Later => format!("{what} is {} later with {b} than with {a}: {beside}.", times(&ratio, false)),
