@@ -11,7 +11,7 @@ const PUNCTUAL: &str = "target/release/punctual";
 type Test = fn(&Path) -> Result<String, String>;
 
 /// The table: name, what it shows, how.
-const TESTS: [(&str, &str, Test); 8] = [
+const TESTS: [(&str, &str, Test); 9] = [
     ("boot", "a script runs in PREEMPT_RT, files go in and out, the exit code is the script's", boot),
     ("panic", "a kernel that panics ends with a message", panics),
     ("hang", "a guest that hangs ends with a message within its time-out", hangs),
@@ -19,6 +19,7 @@ const TESTS: [(&str, &str, Test); 8] = [
     ("network", "two guests reach each other", network),
     ("negative", "the stock kernel fails the claim that the RT kernel passes", negative_control),
     ("repeatable", "the same seed gives the same bytes, another seed does not", repeatable),
+    ("bisect", "the commit that makes the kernel late is found", bisect),
     ("control", "several virtual CPUs show their control", control),
 ];
 
@@ -185,4 +186,56 @@ fn control(place: &Path) -> Result<String, String> {
         (true, Some(3)) | (false, Some(0)) => Ok(format!(": {ratio:.1} times, exit code {code:?}")),
         _ => Err(format!("control {control}, exit code {code:?}")),
     }
+}
+
+/// A tree whose "build" copies a kernel of the distribution: PREEMPT_RT up to the third commit, stock from the fourth on.
+fn bisect(place: &Path) -> Result<String, String> {
+    let tree = place.join("tree");
+    fs::create_dir_all(&tree).map_err(|e| e.to_string())?;
+    let git = |words: &[&str]| {
+        let mut command = Command::new("git");
+        command.arg("-C").arg(&tree).args(["-c", "user.name=vm", "-c", "user.email=vm@example.org"]).args(words);
+        let output = command.output().map_err(|e| format!("git: {e}"))?;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        if output.status.success() { Ok(()) } else { Err(format!("git {words:?}: {said}")) }
+    };
+    git(&["init", "-q"])?;
+    let make =
+        "olddefconfig:\n\nbzImage:\n\tmkdir -p $(O)/arch/x86/boot\n\tcp $$(cat kernel) $(O)/arch/x86/boot/bzImage\n";
+    fs::write(tree.join("Makefile"), make).map_err(|e| e.to_string())?;
+    let (rt, stock) = (cached_image("rt-amd64")?, cached_image("amd64")?);
+    for number in 1..=5 {
+        let image = if number < 4 { &rt } else { &stock };
+        fs::write(tree.join("kernel"), image.display().to_string()).map_err(|e| e.to_string())?;
+        fs::write(tree.join("number"), number.to_string()).map_err(|e| e.to_string())?;
+        git(&["add", "-A"])?;
+        git(&["commit", "-q", "-m", &format!("change {number}")])?;
+        git(&["tag", &format!("v{number}")])?;
+    }
+    let config = place.join("config");
+    fs::write(&config, "CONFIG_PREEMPT_RT=y\n").map_err(|e| e.to_string())?;
+    let (tree, config, out) =
+        (tree.display().to_string(), config.display().to_string(), place.join("out").display().to_string());
+    let words = ["bisect", "--tree", &tree, "--good", "v1", "--bad", "v5", "--config", &config, "--out", &out];
+    let proof = ["-l", "idle,memory,loopback", "-D", "900ms", "--claim", "max < 40us"];
+    expect(&[&words[..], &proof[..]].concat(), 0, "change 4\n\n kernel | 2 +-").map(|_| String::new())
+}
+
+/// The newest image of the 6.12 series that the tests before have fetched.
+fn cached_image(flavour: &str) -> Result<PathBuf, String> {
+    let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let cache = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|h| h.join(".cache"))).ok_or("HOME is not set")?;
+    let lab = cache.join("punctual/lab");
+    let entries = fs::read_dir(&lab).map_err(|e| format!("{}: {e}; run the test `negative` first", lab.display()))?;
+    let images = entries.flatten().filter_map(|entry| fs::read_dir(entry.path().join("boot")).ok());
+    let images = images.flat_map(|boot| boot.flatten()).map(|file| file.path());
+    let wanted = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let flavoured = name.strip_prefix("vmlinuz-6.12.").and_then(|n| n.split_once('-')).map(|(_, f)| f.to_owned());
+        flavoured.as_deref() == Some(flavour)
+    };
+    images
+        .filter(wanted)
+        .max()
+        .ok_or(format!("no 6.12 kernel `{flavour}` in {}: run the test `negative` first", lab.display()))
 }
