@@ -3,6 +3,7 @@
 use punctual_model::{Claim, VirtualTime};
 use punctual_units::{Nanos, Priority};
 use punctual_vm::{Clock, Kernel, Machine, Qemu, VmError};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The loads of a proof in the lab: those of `prove`.
@@ -39,6 +40,8 @@ pub struct LabOptions {
     pub deadline: Option<Nanos>,
     /// Added to the kernel's command line.
     pub append: Vec<String>,
+    /// A static BusyBox for the guest; `None`: the distribution's.
+    pub busybox: Option<PathBuf>,
     /// The most a boot may take on the host's clock.
     pub limit: Duration,
 }
@@ -61,6 +64,7 @@ impl LabOptions {
             claims: vec![Claim::none_missed()],
             deadline: None,
             append: Vec::new(),
+            busybox: None,
             limit: Duration::from_secs(300),
         }
     }

@@ -70,6 +70,7 @@ fn guest(options: &LabOptions, script: String) -> Guest {
     guest.fetch = vec![RUN.into()];
     guest.disk = Disk::Memory { mib: 192 };
     guest.append = options.append.clone();
+    guest.busybox = options.busybox.clone();
     guest.limit = options.limit;
     guest
 }

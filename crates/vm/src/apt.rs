@@ -12,7 +12,8 @@ use std::time::Duration;
 
 /// Package lists older than this are fetched anew.
 const FRESH: Duration = Duration::from_secs(86_400);
-const REMEDY: &str = "this is no Debian: name a kernel image and --modules, or a build folder, instead of a package";
+const REMEDY: &str = "where there is no apt, name a kernel image or build folder with --kernel, its modules with --modules, and a static \
+                      BusyBox with --busybox";
 
 /// Files of /etc/apt that name the distribution itself, not third parties.
 const OWN_SOURCES: [&str; 5] = ["debian.sources", "ubuntu.sources", "raspi.sources", "raspi.list", "debian.list"];

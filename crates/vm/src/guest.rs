@@ -89,6 +89,8 @@ pub struct Guest {
     pub fetch: Vec<String>,
     /// Its disk.
     pub disk: Disk,
+    /// A static BusyBox for the guest; `None`: the distribution's package.
+    pub busybox: Option<PathBuf>,
     /// Kernel modules to load besides those the disk and the network need.
     pub modules: Vec<String>,
     /// Added to the kernel's command line.
@@ -115,6 +117,7 @@ impl Guest {
             script: script.into(),
             fetch: Vec::new(),
             disk: Disk::None,
+            busybox: None,
             modules: Vec::new(),
             append: Vec::new(),
             forwards: Vec::new(),

@@ -27,7 +27,10 @@ const NETWORK_MODULES: [&str; 2] = ["virtio_pci", "virtio_net"];
 
 /// The archive for one guest; `network` where it is joined to one, with its number there.
 pub(crate) fn build(guest: &Guest, network: Option<(&Network, u32)>, cache: &Cache) -> Result<Vec<u8>, VmError> {
-    let busybox = package_file("busybox-static", guest.kernel.arch, "bin/busybox", cache)?;
+    let busybox = match &guest.busybox {
+        Some(path) => path.clone(),
+        None => package_file("busybox-static", guest.kernel.arch, "bin/busybox", cache)?,
+    };
     let busybox = fs::read(&busybox).map_err(VmError::file("read", &busybox))?;
     let modules = modules(guest, network.is_some())?;
     let mut archive = Archive::default();

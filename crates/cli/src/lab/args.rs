@@ -38,6 +38,12 @@ pub struct GuestArgs {
     /// More for the kernel's command line; may be repeated
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub append: Vec<String>,
+    /// The folder of the kernel's modules, where it is given as an image
+    #[arg(long, value_name = "DIR")]
+    pub modules: Option<PathBuf>,
+    /// A static BusyBox for the guest [default: the distribution's busybox-static]
+    #[arg(long, value_name = "FILE")]
+    pub busybox: Option<PathBuf>,
     /// The most one boot may take
     #[arg(long, value_name = "TIME", default_value = "300s")]
     pub timeout: Nanos,

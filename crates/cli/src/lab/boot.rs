@@ -53,6 +53,7 @@ fn booted(args: &BootArgs) -> Result<Vec<Booted>, LabError> {
     guest.cpus = args.guest.cpus;
     guest.memory_mib = args.guest.memory;
     guest.append = args.guest.append.clone();
+    guest.busybox = args.guest.busybox.clone();
     guest.limit = limit(&args.guest)?;
     guest.fetch = args.get.clone();
     guest.modules = args.module.clone();

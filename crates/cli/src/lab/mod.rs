@@ -12,7 +12,7 @@ use crate::lab::args::{GuestArgs, LabCommand, ProofArgs};
 use crate::terminal;
 use punctual_lab::{LabError, LabOptions, guest_program};
 use punctual_model::Claim;
-use punctual_vm::{Arch, Cache, Kernel, KernelSpec, Machine, VmError, shift_of_mips};
+use punctual_vm::{Arch, Cache, Kernel, KernelSpec, Machine, Qemu, VmError, shift_of_mips};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -30,7 +30,12 @@ pub fn run(command: &LabCommand) -> ExitCode {
 /// The kernel and the machine it boots on.
 fn kernel(spec: &KernelSpec, guest: &GuestArgs, cache: &Cache) -> Result<(Kernel, Machine), LabError> {
     let arch = guest.machine.map(Machine::arch).or(Arch::host()).unwrap_or(Arch::Amd64);
-    let kernel = Kernel::resolve(spec, arch, cache)?;
+    // Before anything large is fetched.
+    Qemu::find(guest.machine.unwrap_or(Machine::usual(arch)))?;
+    let mut kernel = Kernel::resolve(spec, arch, cache)?;
+    if let Some(folder) = &guest.modules {
+        kernel.modules = Some(folder.clone());
+    }
     let machine = guest.machine.unwrap_or(Machine::usual(kernel.arch));
     Ok((kernel, machine))
 }
@@ -61,6 +66,7 @@ fn with_kernel(kernel: Kernel, machine: Machine, args: &ProofArgs) -> Result<Lab
     options.priority = args.priority;
     options.deadline = args.deadline;
     options.append = args.guest.append.clone();
+    options.busybox = args.guest.busybox.clone();
     options.limit = limit(&args.guest)?;
     let loads: Vec<String> = args.loads.iter().flat_map(|l| crate::prove::split_loads(l)).collect();
     if !loads.is_empty() {
