@@ -19,7 +19,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("loads", &["units", "uapi", "model"]),
     ("measure", &["units", "uapi", "rt", "model"]),
     ("trace", &["units"]),
-    ("explain", &["units", "model"]),
+    ("explain", &["units", "model", "trace"]),
     ("report", &["units", "model", "stats"]),
     (
         "proof",

@@ -1,5 +1,5 @@
-//! Causes of late wakeups. For now the first cause only: what the machine's counters say about each of the worst
-//! wakeups of a recorded run, without a trace.
+//! Causes of late wakeups: from a trace ([`explain`]) every nanosecond of the delay, and without one what the machine's
+//! counters say about each of the worst wakeups of a recorded run ([`suspect`]).
 //!
 //! The counters are sampled about once a second, so they know the second a wakeup fell in, not the instant. Every
 //! sentence made here says so, gives its figures, and claims no more than they show; a counter that could not be
@@ -9,9 +9,15 @@
 
 #![forbid(unsafe_code)]
 
+mod attribution;
 mod causes;
 mod context;
 mod usual;
+
+pub use attribution::{
+    Attribution, Cause, Class, Confidence, Explanation, Facts, Group, Moments, Options, Scheduled, Victim, Victims,
+    explain,
+};
 
 use context::Index;
 use punctual_model::{Recording, Suspicion, Worst};

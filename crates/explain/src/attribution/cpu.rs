@@ -1,0 +1,259 @@
+//! What one CPU did: its current task, what interrupts it, and as much of the past as a late wakeup may need.
+
+use punctual_trace::{Comm, Context, Flags};
+use std::collections::VecDeque;
+
+/// The task that has a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Running {
+    pub tid: i32,
+    /// Raw kernel priority at that time.
+    pub prio: Option<i32>,
+    pub comm: Option<Comm>,
+    /// It has this priority from a waiter (priority inheritance).
+    pub boosted: bool,
+}
+
+/// What a CPU is busy with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Doing {
+    Unknown,
+    Idle,
+    Task(Running),
+    /// A hard interrupt; index of its name.
+    Hard(u16),
+    /// A softirq, and the task it runs in or on top of.
+    Soft(u32, Option<Running>),
+    Nmi,
+}
+
+/// From `t` on the CPU is `doing` this.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Segment {
+    pub t: u64,
+    pub doing: Doing,
+    /// A reschedule was wanted at `t`, as recorded there.
+    pub resched: Option<bool>,
+    /// It begins with sched_switch.
+    pub switched: bool,
+    /// Preemption and interrupts are off, by their own events.
+    pub preempt_off: bool,
+    pub irqs_off: bool,
+}
+
+/// Time without any event of this CPU.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gap {
+    pub from: u64,
+    pub to: u64,
+    /// A timer of this CPU was due in it, at least [`OVERDUE`] before its end.
+    pub overdue: bool,
+}
+
+/// CPU time charged to the current task, from one charge to the next.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Charge {
+    pub from: u64,
+    pub to: u64,
+    pub runtime: u64,
+}
+
+/// Shorter silences say nothing.
+pub(super) const SILENCE: u64 = 500_000;
+/// A timer this late was not merely handled slowly.
+pub(super) const OVERDUE: u64 = 1_000_000;
+/// Interrupts inside interrupts; more is nonsense in the trace.
+const NESTED: usize = 16;
+/// Gaps, charges and armed timers that are kept.
+const KEPT: usize = 512;
+
+/// One level of interruption.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Frame {
+    /// Its name's index; what its exit is matched by; when it began.
+    Hard {
+        name: u16,
+        key: u64,
+        since: u64,
+    },
+    Soft {
+        vec: u32,
+    },
+}
+
+/// A timer whose callback runs now.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Expiring {
+    /// When it was due, on the trace's clock, and when it was started.
+    pub due: Option<u64>,
+    /// When the interrupt began.
+    pub irq: u64,
+}
+
+/// One CPU.
+#[derive(Debug, Default)]
+pub(super) struct Cpu {
+    pub current: Option<Running>,
+    pub frames: Vec<Frame>,
+    pub last: Option<u64>,
+    pub history: VecDeque<Segment>,
+    /// Start of the oldest time that is not in `history` any more.
+    pub forgotten: bool,
+    pub gaps: VecDeque<Gap>,
+    pub charges: VecDeque<Charge>,
+    pub charged_until: Option<u64>,
+    /// Timers that expire here: identity and due time.
+    pub armed: Vec<(u64, u64)>,
+    pub expiring: Option<Expiring>,
+    /// Whom the last sched_switch took the CPU from, until an event confirms the next.
+    pub before: Option<i32>,
+    pub preempt_off: bool,
+    pub irqs_off: bool,
+    /// When events were last lost, or did not fit together.
+    pub doubtful: Option<u64>,
+    /// Reschedule interrupt on its way here since.
+    pub ipi: Option<u64>,
+    /// Last time a reschedule interrupt sent earlier arrived: sent, arrived.
+    pub ipis: VecDeque<(u64, u64)>,
+}
+
+impl Cpu {
+    /// What it does now.
+    pub fn doing(&self) -> Doing {
+        match (self.frames.last(), self.current) {
+            (Some(Frame::Hard { name, .. }), _) => Doing::Hard(*name),
+            (Some(Frame::Soft { vec }), task) => Doing::Soft(*vec, task),
+            (None, Some(task)) if task.tid == 0 => Doing::Idle,
+            (None, Some(task)) => Doing::Task(task),
+            (None, None) => Doing::Unknown,
+        }
+    }
+
+    /// Writes down that from `t` on something else is done.
+    pub fn turn(&mut self, t: u64, flags: Option<Flags>, switched: bool, most: usize) {
+        let doing = self.doing();
+        self.write(t, doing, flags, switched, most);
+    }
+
+    /// Writes down `doing` from `t` on.
+    pub fn write(&mut self, t: u64, doing: Doing, flags: Option<Flags>, switched: bool, most: usize) {
+        let resched = flags.and_then(|f| f.wants_resched());
+        let (preempt_off, irqs_off) = (self.preempt_off, self.irqs_off);
+        self.history.push_back(Segment { t, doing, resched, switched, preempt_off, irqs_off });
+        while self.history.len() > most.max(2) {
+            self.history.pop_front();
+            self.forgotten = true;
+        }
+    }
+
+    /// An event of this CPU at `t` ends a silence.
+    pub fn alive(&mut self, t: u64) {
+        if let Some(gap) = self.silence(t) {
+            push(&mut self.gaps, gap);
+        }
+        self.last = Some(t);
+    }
+
+    /// The silence that lasts until `t`, if long enough to matter.
+    pub fn silence(&self, t: u64) -> Option<Gap> {
+        let from = self.last.filter(|last| t.saturating_sub(*last) >= SILENCE)?;
+        let overdue = self.armed.iter().any(|(_, due)| due.saturating_add(OVERDUE) <= t);
+        Some(Gap { from, to: t, overdue })
+    }
+
+    /// Arms a timer that expires here.
+    pub fn arm(&mut self, timer: u64, due: u64) {
+        self.disarm(timer);
+        if self.armed.len() < KEPT {
+            self.armed.push((timer, due));
+        }
+    }
+
+    /// It expired or was cancelled.
+    pub fn disarm(&mut self, timer: u64) {
+        self.armed.retain(|(t, _)| *t != timer);
+    }
+
+    /// CPU time was charged.
+    pub fn charge(&mut self, t: u64, runtime: u64) {
+        if let Some(from) = self.charged_until.replace(t) {
+            push(&mut self.charges, Charge { from, to: t, runtime });
+        }
+    }
+
+    /// A reschedule interrupt arrives.
+    pub fn reschedule(&mut self, t: u64) {
+        if let Some(sent) = self.ipi.take() {
+            push(&mut self.ipis, (sent, t));
+        }
+    }
+
+    /// An interrupt begins.
+    pub fn enter(&mut self, frame: Frame, t: u64) {
+        if self.frames.len() < NESTED {
+            self.frames.push(frame);
+        } else {
+            self.frames.clear();
+            self.doubtful = Some(t);
+        }
+    }
+
+    /// An interrupt ends. If others inside it did not, the trace is doubtful from here; an end without a beginning is
+    /// usual where a trace begins.
+    pub fn leave(&mut self, matches: impl Fn(&Frame) -> bool, t: u64) {
+        match self.frames.iter().rposition(matches) {
+            Some(at) => {
+                if at + 1 != self.frames.len() {
+                    self.doubtful = Some(t);
+                }
+                self.frames.truncate(at);
+            }
+            None if self.history.len() > 1 => self.doubtful = Some(t),
+            None => {}
+        }
+    }
+
+    /// Removes hard interrupts that cannot be running any more.
+    pub fn no_hard(&mut self, t: u64) -> bool {
+        let before = self.frames.len();
+        self.frames.retain(|f| matches!(f, Frame::Soft { .. }));
+        let removed = self.frames.len() != before;
+        if removed {
+            self.doubtful = Some(t);
+        }
+        removed
+    }
+
+    /// When the outermost hard interrupt began.
+    pub fn interrupted_since(&self) -> Option<u64> {
+        self.frames.iter().find_map(|f| match f {
+            Frame::Hard { since, .. } => Some(*since),
+            Frame::Soft { .. } => None,
+        })
+    }
+
+    /// Events were lost: nothing is known until the next one.
+    pub fn lose(&mut self, t: u64, most: usize) {
+        self.frames.clear();
+        self.current = None;
+        self.armed.clear();
+        self.expiring = None;
+        self.charged_until = None;
+        self.ipi = None;
+        (self.preempt_off, self.irqs_off) = (false, false);
+        self.doubtful = Some(t);
+        self.turn(t, None, false, most);
+    }
+}
+
+/// The flags say that no hard interrupt runs.
+pub(super) fn in_task(flags: Option<Flags>) -> bool {
+    flags.and_then(|f| f.context).is_some_and(|c| c == Context::Task)
+}
+
+fn push<T>(list: &mut VecDeque<T>, item: T) {
+    if list.len() >= KEPT {
+        list.pop_front();
+    }
+    list.push_back(item);
+}

@@ -1,0 +1,450 @@
+//! The machine's state, event by event: what every CPU does, which timers are armed, who is on its way to run.
+
+use super::cpu::{Cpu, Doing, Expiring, Frame, Running, in_task};
+use super::tasks::{MOVES, Tasks, Timers, Waking};
+use punctual_trace::{Comm, CpuMask, Event, Kind, Symbol, Task, TaskState, Vector};
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// Higher CPU numbers are nonsense (the kernel's limit is 8192, CONFIG_NR_CPUS).
+const CPUS: usize = 8192;
+/// Segments of the past that are kept, all CPUs together.
+const HISTORY: usize = 1 << 18;
+/// Names of interrupts that are kept.
+const NAMES: usize = 4096;
+/// Clocks that differ by more are different clocks.
+const SAME_CLOCK: u64 = 1_000_000_000;
+
+/// A wakeup that is complete.
+#[derive(Clone, Debug)]
+pub(super) struct Window {
+    pub tid: i32,
+    pub comm: Option<Comm>,
+    pub prio: Option<i32>,
+    /// CPU it got.
+    pub cpu: u32,
+    pub waking: Waking,
+    /// sched_switch to it.
+    pub t3: u64,
+}
+
+/// What was seen that tells kernels apart, or spoils verdicts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Seen {
+    /// sched_waking or sched_wakeup.
+    pub wakings: u64,
+    /// Timer expiries, and those whose clock is the trace's.
+    pub expiries: u64,
+    pub same_clock: u64,
+    pub interrupts: u64,
+    pub switches: u64,
+    /// The period timer of RT throttling, gone in 6.12 (without RT groups).
+    pub rt_period_timer: bool,
+    /// The tick's callback: its name until 6.8, and from 6.9.
+    pub old_tick: bool,
+    pub new_tick: bool,
+    /// A timer of SCHED_DEADLINE entities, which the fair server is.
+    pub deadline_timer: bool,
+}
+
+/// The machine.
+#[derive(Debug, Default)]
+pub(super) struct Machine {
+    cpus: Vec<Option<Box<Cpu>>>,
+    known_cpus: usize,
+    pub tasks: Tasks,
+    timers: Timers,
+    names: Vec<String>,
+    name_of: HashMap<u64, u16>,
+    pub seen: Seen,
+    /// CPUs with numbers that cannot be.
+    pub strange_cpus: bool,
+    /// Time of the last event.
+    pub now: u64,
+}
+
+impl Machine {
+    /// A CPU that had an event.
+    pub fn cpu(&self, cpu: u32) -> Option<&Cpu> {
+        self.cpus.get(cpu as usize)?.as_deref()
+    }
+
+    /// All CPUs that had events.
+    pub fn cpus(&self) -> impl Iterator<Item = (u32, &Cpu)> {
+        self.cpus.iter().enumerate().filter_map(|(n, cpu)| Some((n as u32, cpu.as_deref()?)))
+    }
+
+    /// The name of an interrupt.
+    pub fn name(&self, index: u16) -> &str {
+        self.names.get(usize::from(index)).map_or("interrupt", String::as_str)
+    }
+
+    /// Takes the next event; a wakeup that it completes is the result.
+    pub fn apply(&mut self, event: &Event) -> Option<Window> {
+        if event.kind == Kind::Restart || event.t_ns < self.now {
+            self.restart();
+        }
+        match &event.kind {
+            Kind::Restart => return None,
+            Kind::LostEvents { .. } => {
+                let most = self.most();
+                self.cpu_mut(event.cpu)?.lose(event.t_ns, most);
+                return None;
+            }
+            _ => {}
+        }
+        self.now = event.t_ns;
+        self.present(event)?;
+        match &event.kind {
+            Kind::SchedSwitch { prev, prev_state, next } => return self.switch(event, prev, *prev_state, next),
+            Kind::SchedWaking { task, target_cpu } => self.waking(event, task, *target_cpu),
+            Kind::SchedWakeup { task, target_cpu } | Kind::SchedWakeupNew { task, target_cpu } => {
+                self.wakeup(event, task, *target_cpu);
+            }
+            Kind::SchedMigrate { task, to_cpu, .. } => self.migrate(event.t_ns, task, *to_cpu),
+            Kind::PiSetprio { task, new_prio } => self.boost(event, task, *new_prio),
+            Kind::Fork { child_tid, child_comm, .. } => {
+                self.tasks.forget(*child_tid);
+                self.tasks.get(*child_tid).comm = *child_comm;
+            }
+            Kind::Rename { tid, new: Some(new) } => self.tasks.get(*tid).comm = Some(*new),
+            Kind::IpiSend { target: Some(target), .. } => self.ipi(event.t_ns, *target),
+            _ => self.on_cpu(event),
+        }
+        None
+    }
+
+    /// Another trace begins.
+    fn restart(&mut self) {
+        (self.cpus, self.known_cpus, self.now) = (Vec::new(), 0, 0);
+        self.tasks.restart();
+        self.timers.restart();
+    }
+
+    fn most(&self) -> usize {
+        HISTORY / self.known_cpus.max(1)
+    }
+
+    fn cpu_mut(&mut self, cpu: u32) -> Option<&mut Cpu> {
+        let at = cpu as usize;
+        if at >= CPUS {
+            self.strange_cpus = true;
+            return None;
+        }
+        if at >= self.cpus.len() {
+            self.cpus.resize_with(at + 1, || None);
+        }
+        let slot = self.cpus.get_mut(at)?;
+        if slot.is_none() {
+            self.known_cpus += 1;
+        }
+        Some(slot.get_or_insert_default())
+    }
+
+    /// The CPU lives, and the event's head says which task it has. `None`: no such CPU.
+    fn present(&mut self, event: &Event) -> Option<()> {
+        let most = self.most();
+        let known = event.tid.and_then(|tid| self.tasks.find(tid)).map(|task| (task.prio, task.comm, task.base));
+        let cpu = self.cpu_mut(event.cpu)?;
+        cpu.alive(event.t_ns);
+        if in_task(event.flags) && cpu.no_hard(event.t_ns) {
+            cpu.turn(event.t_ns, event.flags, false, most);
+        }
+        let Some(tid) = event.tid else { return Some(()) };
+        let current = cpu.current.map(|c| c.tid);
+        if current == Some(tid) {
+            cpu.before = None;
+        } else if cpu.before != Some(tid) {
+            if current.is_some() {
+                cpu.doubtful = Some(event.t_ns);
+            }
+            let (prio, comm, base) = known.unwrap_or_default();
+            cpu.current = Some(Running { tid, prio, comm: comm.or(event.comm), boosted: base.is_some() });
+            cpu.turn(event.t_ns, event.flags, false, most);
+            self.tasks.get(tid).on_cpu = Some(event.cpu);
+        }
+        Some(())
+    }
+
+    fn switch(&mut self, event: &Event, prev: &Task, prev_state: TaskState, next: &Task) -> Option<Window> {
+        self.seen.switches += 1;
+        let (t, most) = (event.t_ns, self.most());
+        let cpu = self.cpu_mut(event.cpu)?;
+        cpu.no_hard(t);
+        if cpu.current.is_some_and(|c| c.tid != prev.tid) {
+            cpu.doubtful = Some(t);
+        }
+        let soft = match cpu.frames.pop() {
+            Some(Frame::Soft { vec }) => Some(vec),
+            _ => None,
+        };
+        cpu.frames.clear();
+        let out = self.tasks.see(prev);
+        (out.on_cpu, out.last_out, out.soft) = (None, Some(t), soft);
+        if matches!(prev_state.letter, b'X' | b'x' | b'Z') && prev.tid != 0 {
+            self.tasks.forget(prev.tid);
+        }
+        let known = self.tasks.see(next);
+        known.on_cpu = Some(event.cpu);
+        let soft = known.soft.take();
+        let boosted = known.base.is_some_and(|base| known.prio != Some(base));
+        let running = Running { tid: next.tid, prio: known.prio, comm: known.comm, boosted };
+        let (waking, comm, prio) = (known.waking.take(), known.comm, known.prio);
+        let cpu = self.cpu_mut(event.cpu)?;
+        (cpu.current, cpu.before, cpu.charged_until) = (Some(running), Some(prev.tid), Some(t));
+        cpu.frames.extend(soft.map(|vec| Frame::Soft { vec }));
+        cpu.turn(t, event.flags, true, most);
+        let waking = waking.filter(|_| next.tid != 0)?;
+        Some(Window { tid: next.tid, comm, prio, cpu: event.cpu, waking: *waking, t3: t })
+    }
+
+    /// It has a CPU already.
+    fn runs(&self, tid: i32) -> bool {
+        let cpu = self.tasks.find(tid).and_then(|task| task.on_cpu).and_then(|cpu| self.cpu(cpu));
+        cpu.and_then(|cpu| cpu.current).is_some_and(|current| current.tid == tid)
+    }
+
+    fn waking(&mut self, event: &Event, task: &Task, target: Option<u32>) {
+        self.seen.wakings += 1;
+        let t = event.t_ns;
+        let expiring = self.cpu(event.cpu).and_then(|cpu| cpu.expiring);
+        if self.runs(task.tid) {
+            return;
+        }
+        let known = self.tasks.see(task);
+        // Nobody is late before it went to sleep.
+        let due = expiring.and_then(|e| e.due).map(|due| due.max(known.last_out.unwrap_or(0)).min(t));
+        let path = vec![(t, target.unwrap_or(event.cpu))];
+        known.waking = Some(Box::new(Waking {
+            t0: due.unwrap_or(t),
+            t1: expiring.filter(|e| e.due.is_some()).map(|e| e.irq.max(due.unwrap_or(0)).min(t)),
+            t2: t,
+            queued: None,
+            from_cpu: event.cpu,
+            path,
+            moved: None,
+            due_unknown: expiring.is_some_and(|e| e.due.is_none()),
+        }));
+    }
+
+    fn wakeup(&mut self, event: &Event, task: &Task, target: Option<u32>) {
+        let t = event.t_ns;
+        if self.runs(task.tid) {
+            return;
+        }
+        let target = target.unwrap_or(event.cpu);
+        if self.tasks.see(task).waking.is_none() {
+            self.waking(event, task, Some(target));
+        }
+        let Some(waking) = self.tasks.get(task.tid).waking.as_mut() else { return };
+        waking.queued.get_or_insert(t);
+        if waking.path.last().is_some_and(|(_, cpu)| *cpu != target) && waking.path.len() < MOVES {
+            waking.path.push((t, target));
+        }
+    }
+
+    fn migrate(&mut self, t: u64, task: &Task, to: u32) {
+        let Some(waking) = self.tasks.see(task).waking.as_mut() else { return };
+        if waking.path.last().is_some_and(|(_, cpu)| *cpu != to) && waking.path.len() < MOVES {
+            waking.path.push((t, to));
+            // Where try_to_wake_up puts a thread is no move.
+            if waking.queued.is_some() {
+                waking.moved = Some(t);
+            }
+        }
+    }
+
+    fn boost(&mut self, event: &Event, task: &Task, new_prio: i32) {
+        let known = self.tasks.see(task);
+        let base = known.base.or(task.prio);
+        known.base = base.filter(|base| new_prio < *base);
+        known.prio = Some(new_prio);
+        let (boosted, on_cpu) = (known.base.is_some(), known.on_cpu);
+        let most = self.most();
+        let Some(cpu) = on_cpu.and_then(|cpu| self.cpu_mut(cpu)) else { return };
+        if let Some(current) = cpu.current.as_mut().filter(|c| c.tid == task.tid) {
+            (current.prio, current.boosted) = (Some(new_prio), boosted);
+            cpu.turn(event.t_ns, None, false, most);
+        }
+    }
+
+    fn ipi(&mut self, t: u64, target: CpuMask) {
+        let mut send = |cpu: u32| {
+            if let Some(cpu) = self.cpus.get_mut(cpu as usize).and_then(|c| c.as_deref_mut()) {
+                cpu.ipi.get_or_insert(t);
+            }
+        };
+        match target {
+            CpuMask::One(cpu) => send(cpu),
+            CpuMask::Low64(mask) => (0..64).filter(|bit| mask >> bit & 1 == 1).for_each(send),
+        }
+    }
+
+    /// Events that change only the CPU they come from.
+    fn on_cpu(&mut self, event: &Event) {
+        match &event.kind {
+            Kind::IrqEntry { irq, name } => {
+                let key = 1 << 32 | u64::from(*irq);
+                let text =
+                    || format!("irq {irq}{}{}", if name.is_some() { " " } else { "" }, name.as_deref().unwrap_or(""));
+                self.hard(event, key, text);
+            }
+            Kind::IrqExit { irq, .. } => self.hard_end(event, 1 << 32 | u64::from(*irq)),
+            Kind::VectorEntry { vector, .. } => {
+                self.hard(event, key_of(vector), || vector_name(vector));
+                if matches!(vector, Vector::Reschedule | Vector::CallFunctionSingle) {
+                    self.each(event, |cpu, t| cpu.reschedule(t));
+                }
+            }
+            Kind::VectorExit { vector, .. } => self.hard_end(event, key_of(vector)),
+            Kind::SoftirqEntry { vec } => self.turned(event, |cpu, t| cpu.enter(Frame::Soft { vec: *vec }, t)),
+            Kind::SoftirqExit { vec } => {
+                self.turned(event, |cpu, t| cpu.leave(|f| *f == Frame::Soft { vec: *vec }, t));
+            }
+            Kind::NmiHandler { delta_ns, .. } => self.nmi(event, u64::try_from(*delta_ns).unwrap_or(0)),
+            Kind::PreemptDisable { .. } => self.turned(event, |cpu, _| cpu.preempt_off = true),
+            Kind::PreemptEnable { .. } => self.turned(event, |cpu, _| cpu.preempt_off = false),
+            Kind::IrqDisable { .. } => self.turned(event, |cpu, _| cpu.irqs_off = true),
+            Kind::IrqEnable { .. } => self.turned(event, |cpu, _| cpu.irqs_off = false),
+            Kind::StatRuntime { tid, runtime_ns, .. } => self.each(event, |cpu, t| {
+                if cpu.current.is_some_and(|c| c.tid == *tid) {
+                    cpu.charge(t, *runtime_ns);
+                }
+            }),
+            _ => self.timer(event),
+        }
+    }
+
+    fn timer(&mut self, event: &Event) {
+        match &event.kind {
+            Kind::HrtimerStart { timer, function, expires_ns, softexpires_ns } => {
+                self.recognise(function.as_ref());
+                let due = softexpires_ns.unwrap_or(*expires_ns);
+                let home = self.timers.start(*timer, due, event.t_ns);
+                let comparable = self.seen.same_clock > 0;
+                if let (Some(home), Ok(due), true) = (home, u64::try_from(due), comparable)
+                    && let Some(cpu) = self.cpu_mut(home)
+                {
+                    cpu.arm(*timer, due);
+                }
+            }
+            Kind::HrtimerExpireEntry { timer, function, now_ns } => {
+                self.recognise(function.as_ref());
+                self.expire(event, *timer, *now_ns, is_tick(function.as_ref()));
+            }
+            Kind::HrtimerExpireExit { .. } => self.each(event, |cpu, _| cpu.expiring = None),
+            Kind::HrtimerCancel { timer } => {
+                if let Some(cpu) = self.timers.cancel(*timer).and_then(|home| self.cpu_mut(home)) {
+                    cpu.disarm(*timer);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn expire(&mut self, event: &Event, timer: u64, now: Option<i64>, tick: bool) {
+        let t = event.t_ns;
+        let armed = self.timers.expire(timer, event.cpu);
+        self.seen.expiries += 1;
+        let same = now.is_some_and(|now| u64::try_from(now).is_ok_and(|now| t.abs_diff(now) < SAME_CLOCK));
+        self.seen.same_clock += u64::from(same);
+        let Some(cpu) = self.cpu_mut(event.cpu) else { return };
+        cpu.disarm(timer);
+        let irq = cpu.interrupted_since().unwrap_or(t);
+        let due = armed.expires.and_then(|expires| match same {
+            true => u64::try_from(expires).ok(),
+            // How late it was is known on any clock.
+            false => now.and_then(|now| now.checked_sub(expires)).map(|late| irq.saturating_sub(late.max(0) as u64)),
+        });
+        let due = due.map(|due| due.max(armed.started).min(t));
+        // Whom the tick wakes, it does not wake at a time that anybody set.
+        cpu.expiring = (!tick).then_some(Expiring { due, irq });
+    }
+
+    fn recognise(&mut self, function: Option<&Symbol>) {
+        let Some(Symbol::Name(name)) = function else { return };
+        match name.as_ref() {
+            "sched_rt_period_timer" => self.seen.rt_period_timer = true,
+            "tick_sched_timer" => self.seen.old_tick = true,
+            "tick_nohz_handler" => self.seen.new_tick = true,
+            "dl_task_timer" | "dl_server_timer" => self.seen.deadline_timer = true,
+            _ => {}
+        }
+    }
+
+    fn hard(&mut self, event: &Event, key: u64, text: impl FnOnce() -> String) {
+        self.seen.interrupts += 1;
+        let next = self.names.len();
+        let name = match self.name_of.get(&key) {
+            Some(name) => *name,
+            None if next < NAMES => {
+                self.names.push(text());
+                self.name_of.insert(key, next as u16);
+                next as u16
+            }
+            None => u16::MAX,
+        };
+        self.turned(event, |cpu, t| cpu.enter(Frame::Hard { name, key, since: t }, t));
+    }
+
+    fn hard_end(&mut self, event: &Event, key: u64) {
+        self.turned(event, |cpu, t| {
+            cpu.leave(|f| matches!(f, Frame::Hard { key: k, .. } if *k == key), t);
+            cpu.expiring = None;
+        });
+    }
+
+    /// Recorded at its end.
+    fn nmi(&mut self, event: &Event, length: u64) {
+        let most = self.most();
+        let Some(cpu) = self.cpu_mut(event.cpu) else { return };
+        let last = cpu.history.back().map_or(0, |s| s.t);
+        cpu.write(event.t_ns.saturating_sub(length).max(last), Doing::Nmi, event.flags, false, most);
+        cpu.turn(event.t_ns, event.flags, false, most);
+    }
+
+    fn each(&mut self, event: &Event, change: impl FnOnce(&mut Cpu, u64)) {
+        if let Some(cpu) = self.cpu_mut(event.cpu) {
+            change(cpu, event.t_ns);
+        }
+    }
+
+    fn turned(&mut self, event: &Event, change: impl FnOnce(&mut Cpu, u64)) {
+        let most = self.most();
+        self.each(event, |cpu, t| {
+            change(cpu, t);
+            cpu.turn(t, event.flags, false, most);
+        });
+    }
+}
+
+fn is_tick(function: Option<&Symbol>) -> bool {
+    matches!(function, Some(Symbol::Name(name)) if matches!(name.as_ref(), "tick_sched_timer" | "tick_nohz_handler"))
+}
+
+fn key_of(vector: &Vector) -> u64 {
+    2 << 32
+        | match vector {
+            Vector::LocalTimer => 1,
+            Vector::Reschedule => 2,
+            Vector::CallFunction => 3,
+            Vector::CallFunctionSingle => 4,
+            Vector::IrqWork => 5,
+            Vector::Other(name) => {
+                let mut hasher = DefaultHasher::new();
+                name.hash(&mut hasher);
+                3 << 32 | hasher.finish() >> 32
+            }
+        }
+}
+
+fn vector_name(vector: &Vector) -> String {
+    match vector {
+        Vector::LocalTimer => "local_timer".into(),
+        Vector::Reschedule => "reschedule".into(),
+        Vector::CallFunction => "call_function".into(),
+        Vector::CallFunctionSingle => "call_function_single".into(),
+        Vector::IrqWork => "irq_work".into(),
+        Vector::Other(name) => name.to_string(),
+    }
+}

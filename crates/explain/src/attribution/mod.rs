@@ -1,0 +1,189 @@
+//! Why threads were late, from a trace: every nanosecond of a wakeup's delay gets a label.
+//!
+//! A wakeup begins at T0, when the timer was due that woke the thread (without one: at sched_waking, T2), and ends at T3,
+//! the sched_switch to it. In between, each CPU it depended on is walked with its current task and its stack of
+//! interrupts. The labels add up to T3 − T0 exactly; what the trace does not show is `unaccounted`.
+
+mod choose;
+mod collect;
+mod cpu;
+mod gap;
+mod machine;
+mod result;
+mod rtla;
+mod sentences;
+mod server;
+mod tasks;
+mod tracers;
+mod victim;
+mod walk;
+
+pub use result::{Cause, Class, Confidence, Explanation, Group, Moments, Scheduled, Victim};
+
+use collect::Latest;
+use machine::{Machine, Window};
+use punctual_trace::{Event, Source, TraceInfo};
+use punctual_units::Policy;
+use std::collections::HashMap;
+use tracers::Tracers;
+use walk::{Tally, Walk, What};
+
+/// Whose wakeups to explain.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Victims {
+    /// Threads of a known measuring tool with real-time priority; if the trace has none, all real-time threads.
+    #[default]
+    Measuring,
+    /// All real-time threads.
+    AllRealTime,
+    /// This thread.
+    Tid(i32),
+    /// All threads of this name.
+    Comm(String),
+}
+
+/// What is known besides the trace; the more, the surer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// Policies of threads when the trace was taken: a trace does not tell FIFO from RR.
+    pub policies: HashMap<i32, Policy>,
+    /// Kernel release; `None`: as the trace says, if it does.
+    pub kernel: Option<String>,
+    /// The fair server is on (debugfs sched/fair_server), or is known to have run.
+    pub fair_server: Option<bool>,
+    /// The kernel reported that real-time throttling struck.
+    pub throttled: Option<bool>,
+    /// Steal time in /proc/stat rose while the trace was taken.
+    pub steal_rose: Option<bool>,
+}
+
+/// What to explain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Whose wakeups.
+    pub victims: Victims,
+    /// How many of the latest wakeups.
+    pub most: usize,
+    /// Wakeups below this many nanoseconds are not late; `None`: the latest are shown whatever they are, and groups hold
+    /// those of at least a quarter of the worst.
+    pub threshold_ns: Option<u64>,
+    /// What is known besides the trace.
+    pub facts: Facts,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { victims: Victims::default(), most: 10, threshold_ns: None, facts: Facts::default() }
+    }
+}
+
+/// Pieces that may be looked at, at first and with every event: a made-up trace must not take for ever.
+const WORK: u64 = 50_000_000;
+const WORK_PER_EVENT: u64 = 64;
+
+/// Explains a trace event by event, in bounded memory.
+#[derive(Debug)]
+pub struct Attribution {
+    options: Options,
+    machine: Machine,
+    ranks: [Latest; 2],
+    tracers: Tracers,
+    work: u64,
+    /// Wakeups that were not walked for lack of work left.
+    unwalked: u64,
+}
+
+impl Attribution {
+    /// Nothing seen yet.
+    pub fn new(options: Options) -> Attribution {
+        Attribution {
+            options,
+            machine: Machine::default(),
+            ranks: Default::default(),
+            tracers: Tracers::default(),
+            work: WORK,
+            unwalked: 0,
+        }
+    }
+
+    /// Takes the next event of the trace; `info` as known so far (the kernel's release decides between fair server and
+    /// throttling).
+    pub fn event(&mut self, event: &Event, info: &TraceInfo) {
+        self.work = self.work.saturating_add(WORK_PER_EVENT);
+        self.tracers.event(event);
+        let Some(window) = self.machine.apply(event) else { return };
+        if self.options.facts.kernel.is_none() {
+            self.options.facts.kernel.clone_from(&info.kernel);
+        }
+        let rank = choose::rank(&self.options.victims, window.tid, window.comm, window.prio);
+        let Some(rank) = rank.filter(|rank| *rank == 0 || self.ranks[0].wakeups == 0) else { return };
+        self.woken(&window, rank);
+    }
+
+    fn woken(&mut self, window: &Window, rank: usize) {
+        let latency = window.t3 - window.waking.t0;
+        let tally = self.walk(window);
+        let Some(latest) = self.ranks.get_mut(rank) else { return };
+        latest.wakeups += 1;
+        if let Some(key) = collect::key(&tally) {
+            latest.count(latency, window.waking.t0, key);
+        }
+        if latest.wants(latency, self.options.most) {
+            let victim = victim::new(&self.machine, window, &self.options.facts, &tally);
+            latest.keep(victim, self.options.most);
+        }
+    }
+
+    fn walk(&mut self, window: &Window) -> Tally {
+        let mut walk =
+            Walk { machine: &self.machine, window, facts: &self.options.facts, tally: Tally::default(), steps: 0 };
+        if self.work == 0 {
+            walk.give_up();
+            self.unwalked += 1;
+        } else {
+            walk.run();
+        }
+        self.work = self.work.saturating_sub(walk.steps);
+        walk.tally
+    }
+
+    /// The result; `info` is the trace's, after its last event.
+    pub fn finish(self, info: &TraceInfo) -> Explanation {
+        let [first, second] = self.ranks;
+        let (latest, fallback) = if first.wakeups > 0 { (first, false) } else { (second, true) };
+        let wakeups = latest.wakeups;
+        let machine = &self.machine;
+        let (mut victims, groups) = latest.finish(self.options.threshold_ns, |what| name(machine, what));
+        let mut notes = tracers::notes(machine, info, wakeups);
+        if self.unwalked > 0 {
+            notes.push(format!("{} wakeups were not followed: too much work for a made-up trace", self.unwalked));
+        }
+        let (analysed, tracers) = self.tracers.finish(info, &self.options.facts);
+        victims.extend(analysed);
+        victims.sort_by_key(|v| std::cmp::Reverse(v.latency_ns));
+        victims.truncate(self.options.most);
+        let doubt = tracers::doubt(machine, info);
+        for victim in &mut victims {
+            victim::conclude(victim, doubt.as_deref());
+        }
+        let chosen = tracers::chosen(&self.options.victims, fallback);
+        Explanation { victims, groups, wakeups, chosen, notes, tracers }
+    }
+}
+
+/// Explains a whole trace.
+pub fn explain(source: &mut dyn Source, options: Options) -> Explanation {
+    let mut attribution = Attribution::new(options);
+    while let Some(event) = source.next() {
+        attribution.event(&event, source.info());
+    }
+    attribution.finish(source.info())
+}
+
+fn name(machine: &Machine, what: What) -> String {
+    match what {
+        What::Interrupt(index) => machine.name(index).to_owned(),
+        What::Softirq(vec) => sentences::softirq(vec),
+        What::Nmi => "NMI".to_owned(),
+    }
+}

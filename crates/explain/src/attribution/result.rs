@@ -1,0 +1,161 @@
+//! What an explanation consists of, in the form of `punctual explain --json`.
+
+use serde::Serialize;
+
+/// Why time passed between the moment a thread should have run and the moment it did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// A thread of higher priority ran.
+    HigherPriority,
+    /// A thread of the same priority ran (FIFO order, or its RR slice).
+    SamePriority,
+    /// The fair server (Linux 6.12 and later) ran an ordinary task although a real-time task wanted the CPU.
+    FairServer,
+    /// Real-time throttling (sched_rt_runtime_us) kept real-time tasks off the CPU.
+    RtThrottling,
+    /// An interrupt handler, or on RT its thread.
+    Irq,
+    /// A softirq, or on RT its thread.
+    Softirq,
+    /// The interrupt came late because interrupts were off on this CPU.
+    IrqsDisabled,
+    /// A thread of lower priority could not be preempted.
+    PreemptionDisabled,
+    /// The hypervisor ran something else on this CPU.
+    Steal,
+    /// Every CPU stood still: firmware (SMI) or the host of a guest.
+    MachineStall,
+    /// The CPU had to leave idle.
+    IdleExit,
+    /// The thread was moved to another CPU, or the interrupt that tells another CPU came late.
+    Migration,
+    /// A thread of lower priority ran with the priority of one that waits for its lock.
+    PriorityInversion,
+    /// Not known.
+    Unaccounted,
+}
+
+/// How sure a cause is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Confidence {
+    /// It fits, but something that would prove it is missing from the trace.
+    Suspected,
+    /// Inferred from what the trace shows.
+    Medium,
+    /// The trace shows it.
+    High,
+}
+
+/// A thread's policy and priority as people write them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Scheduled {
+    /// `FIFO`, `RR`, `DEADLINE`, `OTHER`…; `RT` if the trace does not tell FIFO from RR; `None` if unknown.
+    pub policy: Option<String>,
+    /// Real-time priority 1–99, or the nice value of ordinary threads; `None` if unknown or without one.
+    pub prio: Option<i32>,
+}
+
+/// One cause of one late wakeup.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Cause {
+    /// Its class.
+    pub class: Class,
+    /// The thread to blame, or whose code it was; `None` if no thread is.
+    pub tid: Option<i32>,
+    /// That thread's name, if known.
+    pub comm: Option<String>,
+    /// Its policy and priority.
+    #[serde(flatten)]
+    pub scheduled: Scheduled,
+    /// What it was if no thread: `local_timer`, `irq 24 eth0`, `NET_RX`.
+    pub what: Option<String>,
+    /// Nanoseconds of the delay.
+    pub ns: u64,
+    /// Its part of the delay, 0–1.
+    pub share: f64,
+    /// How sure.
+    pub confidence: Confidence,
+    /// What the trace shows for it.
+    pub evidence: String,
+}
+
+/// The moments of a wakeup, ns of the trace's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Moments {
+    /// When it was due: expiry of the timer, or the waking where no timer was seen.
+    pub t0_ns: u64,
+    /// When the timer's interrupt began.
+    pub t1_ns: Option<u64>,
+    /// sched_waking.
+    pub t2_ns: u64,
+    /// sched_switch to the thread.
+    pub t3_ns: u64,
+}
+
+/// One late wakeup.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Victim {
+    /// Thread id; `None` only where a summary does not tell it.
+    pub tid: Option<i32>,
+    /// Name, if known.
+    pub comm: Option<String>,
+    /// Policy and priority.
+    #[serde(flatten)]
+    pub scheduled: Scheduled,
+    /// CPU it began to run on.
+    pub cpu: u32,
+    /// From due to running, ns; the sum of all causes.
+    pub latency_ns: u64,
+    /// Its moments; `None` where only a summary tells of it.
+    pub moments: Option<Moments>,
+    /// All causes, the largest first; their `ns` add up to `latency_ns`. `unaccounted` is among them if not 0.
+    pub causes: Vec<Cause>,
+    /// Nanoseconds without a cause.
+    pub unaccounted_ns: u64,
+    /// The part of the delay that has a cause, 0–1.
+    pub coverage: f64,
+    /// The one sentence.
+    pub verdict: String,
+    /// What lowers the confidence, and what would raise it.
+    pub doubts: Vec<String>,
+}
+
+/// Late wakeups with the same main cause.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Group {
+    /// Class of the main cause.
+    pub class: Class,
+    /// Thread of the main cause.
+    pub tid: Option<i32>,
+    /// Its name.
+    pub comm: Option<String>,
+    /// What it was if no thread.
+    pub what: Option<String>,
+    /// Late wakeups.
+    pub wakeups: u64,
+    /// The latest, ns.
+    pub worst_ns: u64,
+    /// Usual distance from one to the next, ns, if there is a usual one.
+    pub every_ns: Option<u64>,
+    /// The same as a sentence.
+    pub sentence: String,
+}
+
+/// What a trace says about late wakeups.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Explanation {
+    /// The latest wakeups, the latest first.
+    pub victims: Vec<Victim>,
+    /// Late wakeups by culprit, the most delay first.
+    pub groups: Vec<Group>,
+    /// Wakeups of the chosen threads that were followed from waking to running.
+    pub wakeups: u64,
+    /// How the victims were chosen.
+    pub chosen: String,
+    /// What the trace cannot say, and why.
+    pub notes: Vec<String>,
+    /// What latency tracers and rtla found, where the trace holds their summaries.
+    pub tracers: Vec<String>,
+}

@@ -1,0 +1,124 @@
+//! rtla's auto-analysis as a victim: its figures, with our classes.
+//!
+//! timerlat's thread is the victim (tools/tracing/rtla/src/timerlat_aa.c). rtla tells no priorities; what the blocking
+//! thread's stack shows below the interrupt tells whether it could have been preempted.
+
+use super::result::{Cause, Class, Confidence, Scheduled, Victim};
+use super::{Facts, choose, victim};
+use punctual_trace::{Comm, RtlaAnalysis};
+use punctual_units::Policy;
+
+/// The victim of one section; `None` without a total.
+pub(super) fn victim(analysis: &RtlaAnalysis, facts: &Facts) -> Option<Victim> {
+    let latency_ns = ns(analysis.total_us?);
+    let mut left = latency_ns;
+    let mut causes = Vec::new();
+    for mut cause in raw_causes(analysis, facts) {
+        // rtla's figures may overlap; they never add up to more than the whole here.
+        cause.ns = cause.ns.min(left);
+        left -= cause.ns;
+        causes.push(cause);
+    }
+    causes.push(cause(Class::Unaccounted, left, Confidence::High, "not in rtla's analysis"));
+    causes.retain(|cause| cause.ns > 0);
+    causes.sort_by_key(|cause| std::cmp::Reverse(cause.ns));
+    causes.iter_mut().for_each(|cause| cause.share = victim::share(cause.ns, latency_ns));
+    let unaccounted_ns = victim::unaccounted(&causes);
+    Some(Victim {
+        tid: None,
+        comm: Some(format!("timerlat/{}", analysis.cpu)),
+        scheduled: Scheduled::default(),
+        cpu: analysis.cpu,
+        latency_ns,
+        moments: None,
+        causes,
+        unaccounted_ns,
+        coverage: 1.0 - victim::share(unaccounted_ns, latency_ns),
+        verdict: String::new(),
+        doubts: vec!["from rtla's summary: the victim's tid and all priorities are unknown".to_owned()],
+    })
+}
+
+fn raw_causes(analysis: &RtlaAnalysis, facts: &Facts) -> Vec<Cause> {
+    use Confidence::{High, Medium, Suspected};
+    let mut causes: Vec<Cause> =
+        analysis.blocking.iter().map(|(c, tid, us)| blocking(analysis, facts, *c, *tid, *us)).collect();
+    if let Some(us) = analysis.irq_handler_delay_us {
+        let late = "rtla: IRQ handler delay";
+        let (class, sure) =
+            if analysis.exit_from_idle { (Class::IdleExit, Suspected) } else { (Class::IrqsDisabled, Suspected) };
+        causes.push(cause(class, ns(us), sure, late));
+    }
+    if let Some(us) = analysis.irq_duration_us {
+        let what = Some("timerlat's own timer".to_owned());
+        causes.push(Cause { what, ..cause(Class::Irq, ns(us), High, "rtla: Timerlat IRQ duration") });
+    }
+    for (name, us) in &analysis.interference {
+        let (class, sure) = match name.split(' ').next() {
+            Some("IRQ" | "NMI") => (Class::Irq, High),
+            Some("Softirq") => (Class::Softirq, High),
+            Some("Thread") => (Class::HigherPriority, Medium),
+            Some("Hardware") => (Class::MachineStall, Suspected),
+            _ => (Class::Unaccounted, High),
+        };
+        causes.push(Cause { what: Some(name.clone()), ..cause(class, ns(*us), sure, "rtla: interference") });
+    }
+    causes
+}
+
+/// A thread that kept the CPU from timerlat's.
+fn blocking(analysis: &RtlaAnalysis, facts: &Facts, comm: Comm, tid: i32, us: f64) -> Cause {
+    use Confidence::{Medium, Suspected};
+    let policy = facts.policies.get(&tid).copied();
+    // The interrupt's frames end at its entry; frames after it are the thread's own, in the kernel.
+    let entry =
+        |f: &String| f.starts_with("asm_") || f.starts_with("el1") || f.starts_with("el0") || f.contains("irq_entry");
+    let in_kernel = analysis.stack.last().is_some_and(|last| !entry(last) && analysis.stack.iter().any(entry));
+    let in_user = analysis.stack.last().is_some_and(entry);
+    let real_time = policy.is_some_and(Policy::has_priority);
+    let (class, sure, evidence) = match (real_time, in_user, in_kernel) {
+        (true, ..) => (Class::HigherPriority, Medium, "rtla: Blocking thread; it is a real-time thread"),
+        (_, true, _) => (
+            Class::HigherPriority,
+            Suspected,
+            "rtla: Blocking thread; it was interrupted in user space, so it could be preempted and has the priority not to be",
+        ),
+        (_, _, true) => {
+            (Class::PreemptionDisabled, Suspected, "rtla: Blocking thread; it was interrupted inside the kernel")
+        }
+        _ => (Class::HigherPriority, Suspected, "rtla: Blocking thread; nothing tells its priority"),
+    };
+    let scheduled = match policy {
+        Some(_) => Scheduled { prio: None, ..choose::scheduled(facts, tid, Some(raw(policy))) },
+        None => Scheduled::default(),
+    };
+    Cause { tid: Some(tid), comm: Some(comm.to_string()), scheduled, ..cause(class, ns(us), sure, evidence) }
+}
+
+/// Any raw priority of a policy; only the policy's name is used.
+fn raw(policy: Option<Policy>) -> i32 {
+    match policy {
+        Some(Policy::Deadline) => -1,
+        Some(policy) if policy.has_priority() => 50,
+        _ => 120,
+    }
+}
+
+fn cause(class: Class, ns: u64, confidence: Confidence, evidence: &str) -> Cause {
+    Cause {
+        class,
+        tid: None,
+        comm: None,
+        scheduled: Scheduled::default(),
+        what: None,
+        ns,
+        share: 0.0,
+        confidence,
+        evidence: evidence.to_owned(),
+    }
+}
+
+/// From rtla's microseconds; nonsense is 0.
+fn ns(us: f64) -> u64 {
+    (us * 1000.0).round().max(0.0) as u64
+}

@@ -1,0 +1,158 @@
+//! Everything that is said in words.
+
+use super::result::{Cause, Class, Confidence, Group, Scheduled, Victim};
+use super::walk::Why;
+use punctual_units::Nanos;
+
+/// `multipathd (RR 99, pid 144)`.
+pub(super) fn who(comm: Option<&str>, scheduled: &Scheduled, tid: Option<i32>) -> String {
+    let name = comm.unwrap_or("a thread");
+    let prio = match (scheduled.policy.as_deref(), scheduled.prio) {
+        (Some("OTHER" | "BATCH"), Some(nice)) => format!("nice {nice}, "),
+        (Some(policy), Some(prio)) if policy != "IDLE" => format!("{policy} {prio}, "),
+        (Some(policy), _) => format!("{policy}, "),
+        (None, _) => String::new(),
+    };
+    match tid {
+        Some(tid) => format!("{name} ({prio}pid {tid})"),
+        None => name.to_owned(),
+    }
+}
+
+/// The verdict on one late wakeup: its main cause and what to do.
+pub(super) fn verdict(victim: &Victim) -> String {
+    let late = format!("CPU{} {} late", victim.cpu, Nanos(victim.latency_ns));
+    let main = victim.causes.iter().find(|c| c.class != Class::Unaccounted);
+    let Some(cause) = main.filter(|c| c.ns >= victim.unaccounted_ns) else {
+        let unknown = format!("{late}: for {} of it the trace shows no cause", Nanos(victim.unaccounted_ns));
+        return format!("{unknown} — record sched_switch, sched_waking, hrtimer and irq events of all CPUs");
+    };
+    let guess = if cause.confidence == Confidence::Suspected { "suspected: " } else { "" };
+    let part = format!("{} of it ({:.0} %)", Nanos(cause.ns), cause.share * 100.0);
+    format!("{late}: {guess}{} — {}", happened(cause, &part), advice(cause, victim.cpu))
+}
+
+fn happened(cause: &Cause, part: &str) -> String {
+    let who = who(cause.comm.as_deref(), &cause.scheduled, cause.tid);
+    let what = cause.what.as_deref().unwrap_or("interrupts");
+    match (cause.class, cause.tid) {
+        (Class::HigherPriority, _) => format!("{who} ran {part}"),
+        (Class::SamePriority, _) => format!("{who}, of the same priority, ran {part}"),
+        (Class::FairServer, Some(_)) => format!("the fair server ran {who} for {part}"),
+        (Class::FairServer, None) => format!("the fair server kept the CPU for {part}"),
+        (Class::RtThrottling, Some(_)) => format!("real-time throttling let {who} run {part}"),
+        (Class::RtThrottling, None) => format!("real-time throttling left the CPU idle for {part}"),
+        (Class::Irq | Class::Softirq, Some(_)) => format!("{who}, a thread of interrupts, ran {part}"),
+        (Class::Irq, None) => format!("interrupt {what} took {part}"),
+        (Class::Softirq, None) => format!("softirq {what} took {part}"),
+        (Class::IrqsDisabled, _) => format!("the timer interrupt came late by {part}, interrupts off while {who} ran"),
+        (Class::PreemptionDisabled, _) => format!("{who} could not be preempted for {part}"),
+        (Class::Steal, _) => format!("the hypervisor ran something else for {part}, no task is to blame"),
+        (Class::MachineStall, _) => format!("the whole machine stood still for {part}, no task is to blame"),
+        (Class::IdleExit, _) => format!("leaving idle took {part}"),
+        (Class::Migration, _) => format!("moving it to this CPU took {part}"),
+        (Class::PriorityInversion, _) => format!("{who} held a lock that a more urgent thread wants, and ran {part}"),
+        (Class::Unaccounted, _) => format!("no cause for {part}"),
+    }
+}
+
+fn advice(cause: &Cause, cpu: u32) -> String {
+    match cause.class {
+        Class::HigherPriority => "lower its priority or stop it".into(),
+        Class::SamePriority => "give one of the two another priority".into(),
+        Class::FairServer => format!(
+            "find the real-time thread that starves it, or `echo 0 > /sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime` (rule \
+             sched-fair-server)"
+        ),
+        Class::RtThrottling => {
+            "find the real-time thread that never sleeps, or `sysctl kernel.sched_rt_runtime_us=-1` (rule sched-rt-throttle)"
+                .into()
+        }
+        Class::Irq => "move that interrupt to another CPU (/proc/irq/*/smp_affinity_list)".into(),
+        Class::Softirq => "move the device or timers that raise it to another CPU".into(),
+        Class::IrqsDisabled => "record irqsoff or the preemptirq events to see where".into(),
+        Class::PreemptionDisabled => "record preemptoff or the preemptirq events to see where".into(),
+        Class::Steal => "give the guest CPUs of its own (rule virt-guest)".into(),
+        Class::MachineStall => "firmware (SMI) or the host of a guest: run the hwlat tracer, look at the host".into(),
+        Class::IdleExit => "hold /dev/cpu_dma_latency at 0, or limit idle states (rule cpu-idle-latency)".into(),
+        Class::Migration => "pin the thread to one CPU".into(),
+        Class::PriorityInversion => "shorten what it does with the lock held".into(),
+        Class::Unaccounted => "record more events".into(),
+    }
+}
+
+/// What the trace shows for a cause.
+pub(super) fn evidence(why: Why) -> &'static str {
+    match why {
+        Why::Ran => "it was current, with this priority",
+        Why::Boosted => "it was current, with a priority from sched_pi_setprio",
+        Why::Nested => "entry and exit events",
+        Why::Late => "the interrupt of a due timer did not come; nothing shows whether interrupts were off",
+        Why::LateOthersRan => {
+            "the interrupt of a due timer did not come, the task was charged for that time, other CPUs went on"
+        }
+        Why::OffEvents => "irq_disable or preempt_disable events",
+        Why::NeedResched => "a thread of lower priority stayed current with need-resched set",
+        Why::NoFlags => "a thread of lower priority stayed current; the trace has no need-resched flag for it",
+        Why::NotPicked => "the scheduler ran and chose a thread of lower priority",
+        Why::TicksOnly => "a thread of lower priority ran on through interrupts; the trace has no flags",
+        Why::AllSilent => "all CPUs were silent although timers were due on several",
+        Why::RuntimeShort => "sched_stat_runtime charged much less than the time that passed",
+        Why::Idle => "the idle task was current",
+        Why::Moved => "sched_migrate_task after the thread was queued",
+        Why::Ipi => "the reschedule interrupt was sent and had not arrived",
+        Why::Pending => "the timer's softirq was pending",
+        Why::Itself => "the thread itself was still running",
+        Why::NoPrio => "the current thread's priority is not in the trace",
+        Why::NotTraced => "the trace does not show what the CPU did",
+    }
+}
+
+/// A group of late wakeups.
+pub(super) fn group(group: &Group) -> String {
+    let name = match (&group.comm, &group.what, group.tid) {
+        (Some(comm), _, Some(tid)) => format!("{comm} (pid {tid})"),
+        (_, Some(what), _) => what.clone(),
+        (None, None, Some(tid)) => format!("pid {tid}"),
+        _ => plain(group.class).to_owned(),
+    };
+    let every = group.every_ns.map(|ns| format!(", every ~{}", rough(ns))).unwrap_or_default();
+    let times = if group.wakeups == 1 { "once" } else { &format!("{} times", group.wakeups) };
+    format!("{name}: {times}{every}, worst {}", Nanos(group.worst_ns))
+}
+
+/// Two digits are enough for a rhythm.
+fn rough(ns: u64) -> String {
+    match ns {
+        0..10_000_000 => Nanos(ns).to_string(),
+        10_000_000..950_000_000 => format!("{} ms", (ns as f64 / 1e7).round() * 10.0),
+        _ => format!("{} s", (ns as f64 / 1e8).round() / 10.0),
+    }
+}
+
+/// A class in words.
+pub(super) fn plain(class: Class) -> &'static str {
+    match class {
+        Class::HigherPriority => "a thread of higher priority",
+        Class::SamePriority => "a thread of the same priority",
+        Class::FairServer => "the fair server",
+        Class::RtThrottling => "real-time throttling",
+        Class::Irq => "interrupts",
+        Class::Softirq => "softirqs",
+        Class::IrqsDisabled => "interrupts off",
+        Class::PreemptionDisabled => "preemption off",
+        Class::Steal => "the hypervisor",
+        Class::MachineStall => "the whole machine stood still",
+        Class::IdleExit => "leaving idle",
+        Class::Migration => "migration",
+        Class::PriorityInversion => "priority inversion",
+        Class::Unaccounted => "no known cause",
+    }
+}
+
+/// Softirqs by number (include/linux/interrupt.h).
+pub(super) fn softirq(vec: u32) -> String {
+    const NAMES: [&str; 10] =
+        ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
+    NAMES.get(vec as usize).map_or_else(|| format!("softirq {vec}"), |name| (*name).to_owned())
+}

@@ -1,0 +1,67 @@
+//! Fair server and real-time throttling: the scheduler itself passes a real-time thread over.
+
+use super::Facts;
+use super::machine::Seen;
+use super::result::{Class, Confidence};
+use super::walk::{Label, Piece, Walk, Why};
+use Confidence::{High, Medium, Suspected};
+
+/// Shorter stretches happen on the way through the scheduler.
+const LEAST: u64 = 500_000;
+/// Without the flags of a trace, a lower-priority task must run this long, through an interrupt.
+const LEAST_WITHOUT_FLAGS: u64 = 3_000_000;
+
+/// The label of lower-priority pieces if the scheduler passed the victim over in this stay; the pieces are those of the
+/// CPU it waited on.
+///
+/// Proof is that it chose: need-resched is not set any more at a later interrupt, or it switched to another worse task.
+/// Where preemption was merely off, need-resched stays set (kernel/sched/core.c, `__schedule`).
+pub(super) fn passed_over(walk: &Walk, pieces: &[Piece]) -> Option<Label> {
+    let waking = &walk.window.waking;
+    let own = walk.window.prio.filter(|prio| *prio < 100)?;
+    // Before sched_wakeup the thread may not be in the queue yet.
+    let queued = waking.queued.unwrap_or(waking.t2);
+    let low = || pieces.iter().filter(|piece| piece.to > queued && walk.is_low(piece.doing));
+    let total: u64 = low().map(Piece::ns).sum();
+    if total < LEAST || own < 0 {
+        return None;
+    }
+    let chosen = low().any(|piece| {
+        let settled = piece.from >= queued && piece.ns() >= LEAST / 10;
+        settled && (piece.resched_after == Some(false) || piece.switched)
+    });
+    let flags = low().any(|piece| piece.resched.is_some() || piece.resched_after.is_some());
+    let ticking = low().count() >= 2 && total >= LEAST_WITHOUT_FLAGS;
+    let (class, known) = which(&walk.machine.seen, walk.facts);
+    match (chosen, flags) {
+        (true, _) if agrees(class, walk.facts) => Some(Label::new(class, High, Why::NotPicked)),
+        (true, _) => Some(Label::new(class, if known { Medium } else { Suspected }, Why::NotPicked)),
+        (false, false) if ticking => Some(Label::new(class, Suspected, Why::TicksOnly)),
+        _ => None,
+    }
+}
+
+fn agrees(class: Class, facts: &Facts) -> bool {
+    match class {
+        Class::FairServer => facts.fair_server == Some(true),
+        _ => facts.throttled == Some(true),
+    }
+}
+
+/// Which of the two this kernel has, and whether that is known.
+fn which(seen: &Seen, facts: &Facts) -> (Class, bool) {
+    let release = facts.kernel.as_deref().and_then(version);
+    match release {
+        Some(release) if release >= (6, 12) => (Class::FairServer, true),
+        Some(_) => (Class::RtThrottling, true),
+        None if facts.fair_server == Some(true) => (Class::FairServer, true),
+        None if seen.rt_period_timer || seen.old_tick || facts.throttled == Some(true) => (Class::RtThrottling, true),
+        None => (Class::FairServer, seen.new_tick || seen.deadline_timer),
+    }
+}
+
+/// `6.12.95+deb12-rt-amd64` is (6, 12).
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut parts = release.split(|c: char| !c.is_ascii_digit());
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}

@@ -1,0 +1,205 @@
+//! What else a trace says: summaries of latency tracers, and what is missing or doubtful about the whole of it.
+
+use super::machine::Machine;
+use super::result::Victim;
+use super::{Facts, Victims, rtla};
+use punctual_trace::{Damage, Event, Kind, LatencyHeader, TimeBase, TimerlatContext, TraceInfo};
+use punctual_units::Nanos;
+use std::collections::BTreeMap;
+
+/// CPUs whose worst timerlat is kept.
+const CPUS: usize = 8192;
+
+/// The worst thread latency of timerlat on one CPU.
+#[derive(Clone, Copy, Debug, Default)]
+struct Timerlat {
+    /// Number and latency of the last interrupt's line.
+    irq: Option<(u64, u64)>,
+    /// Number, latency, and the interrupt's part of it.
+    worst: Option<(u64, u64, Option<u64>)>,
+}
+
+/// Lines of the timerlat, osnoise and hwlat tracers, summed up.
+#[derive(Debug, Default)]
+pub(super) struct Tracers {
+    timerlat: BTreeMap<u32, Timerlat>,
+    /// Gaps, the longest in µs, its CPU, and non-maskable interrupts in them.
+    hwlat: Option<(u64, u64, u32, u64)>,
+    /// Periods, the longest single noise in µs, its CPU, noise by hardware.
+    osnoise: Option<(u64, u64, u32, u64)>,
+}
+
+impl Tracers {
+    /// Takes the next event.
+    pub fn event(&mut self, event: &Event) {
+        match &event.kind {
+            Kind::Timerlat { count, context, latency_ns } => self.timerlat(event.cpu, *count, *context, *latency_ns),
+            Kind::Hwlat { inner_us, outer_us, nmi_count, .. } => {
+                let (gaps, longest, cpu, nmis) = self.hwlat.unwrap_or_default();
+                let here = (*inner_us).max(*outer_us);
+                let cpu = if here > longest { event.cpu } else { cpu };
+                self.hwlat = Some((gaps + 1, longest.max(here), cpu, nmis + u64::from(nmi_count.unwrap_or(0))));
+            }
+            Kind::Osnoise(sample) => {
+                let (periods, longest, cpu, hardware) = self.osnoise.unwrap_or_default();
+                let cpu = if sample.max_sample_us > longest { event.cpu } else { cpu };
+                let hardware = hardware.saturating_add(sample.hw_count);
+                self.osnoise = Some((periods + 1, longest.max(sample.max_sample_us), cpu, hardware));
+            }
+            _ => {}
+        }
+    }
+
+    fn timerlat(&mut self, cpu: u32, count: u64, context: TimerlatContext, latency_ns: u64) {
+        if self.timerlat.len() >= CPUS && !self.timerlat.contains_key(&cpu) {
+            return;
+        }
+        let entry = self.timerlat.entry(cpu).or_default();
+        match context {
+            TimerlatContext::Irq => entry.irq = Some((count, latency_ns)),
+            _ if entry.worst.is_none_or(|(_, worst, _)| latency_ns > worst) => {
+                let irq = entry.irq.filter(|(n, irq)| *n == count && *irq <= latency_ns).map(|(_, irq)| irq);
+                entry.worst = Some((count, latency_ns, irq));
+            }
+            _ => {}
+        }
+    }
+
+    /// Victims that rtla analysed, and a sentence for each tracer.
+    pub fn finish(self, info: &TraceInfo, facts: &Facts) -> (Vec<Victim>, Vec<String>) {
+        let mut said: Vec<String> = info.latency.iter().filter_map(header).collect();
+        let worst = self.timerlat.iter().filter_map(|(cpu, t)| Some((cpu, t.worst?))).max_by_key(|(_, w)| w.1);
+        if let Some((cpu, (count, latency, irq))) = worst {
+            let irq = irq.map(|irq| format!(", of which its interrupt came {} late", Nanos(irq))).unwrap_or_default();
+            said.push(format!("timerlat: worst thread latency {} on CPU {cpu} (#{count}){irq}", Nanos(latency)));
+        }
+        if let Some((gaps, longest, cpu, nmis)) = self.hwlat {
+            let nmis = if nmis > 0 { format!(", with {nmis} NMIs in them") } else { String::new() };
+            let longest = Nanos(longest.saturating_mul(1000));
+            said.push(format!(
+                "hwlat: {gaps} gaps in which a CPU with interrupts off stood still, the longest {longest} on CPU {cpu}{nmis}: \
+                 firmware (SMI) or the host of a guest, no task"
+            ));
+        }
+        if let Some((periods, longest, cpu, hardware)) = self.osnoise {
+            let longest = Nanos(longest.saturating_mul(1000));
+            said.push(format!(
+                "osnoise: longest single noise {longest} on CPU {cpu} in {periods} periods; {hardware} noises came from hardware or \
+                 a hypervisor"
+            ));
+        }
+        let victims = info.rtla.iter().filter_map(|analysis| rtla::victim(analysis, facts)).collect();
+        (victims, said)
+    }
+}
+
+/// What a latency tracer's header says.
+fn header(header: &LatencyHeader) -> Option<String> {
+    let tracer = header.tracer.as_deref()?;
+    let latency = Nanos(header.latency_us?.saturating_mul(1000));
+    let cpu = header.cpu.map(|cpu| format!(" on CPU {cpu}")).unwrap_or_default();
+    let comm = header.task.map_or_else(|| "a task".to_owned(), |comm| comm.to_string());
+    let prio = header.rt_prio.filter(|prio| *prio > 0).map(|prio| match header.policy {
+        Some(1) => format!("FIFO {prio}, "),
+        Some(2) => format!("RR {prio}, "),
+        _ => format!("RT {prio}, "),
+    });
+    let tid = header.tid.map(|tid| format!(" ({}pid {tid})", prio.unwrap_or_default())).unwrap_or_default();
+    if tracer.starts_with("wakeup") {
+        return Some(format!(
+            "{tracer}: longest wakeup {latency}, of {comm}{tid}{cpu}. This tracer cannot see a hog that is already running: it \
+             ignores wakeups while the current thread has the same or a higher priority. Record sched_switch, sched_waking, \
+             hrtimer and irq events instead"
+        ));
+    }
+    if tracer.contains("irqsoff") || tracer.contains("preemptoff") {
+        let section = header.started_at.as_deref().zip(header.ended_at.as_deref());
+        let section = section.map(|(from, to)| format!(" from {from} to {to}")).unwrap_or_default();
+        return Some(format!(
+            "{tracer}: longest section {latency}{cpu}, {comm}{tid}{section}; whom it delayed is not recorded"
+        ));
+    }
+    None
+}
+
+/// How the victims were chosen.
+pub(super) fn chosen(victims: &Victims, fallback: bool) -> String {
+    match victims {
+        Victims::Measuring if fallback => "all real-time threads (no known measuring tool in the trace)".to_owned(),
+        Victims::Measuring => "threads of a measuring tool with real-time priority".to_owned(),
+        Victims::AllRealTime => "all real-time threads".to_owned(),
+        Victims::Tid(tid) => format!("thread {tid}"),
+        Victims::Comm(comm) => format!("threads named {comm}"),
+    }
+}
+
+/// What the trace as a whole cannot say.
+pub(super) fn notes(machine: &Machine, info: &TraceInfo, wakeups: u64) -> Vec<String> {
+    let seen = &machine.seen;
+    let mut notes = Vec::new();
+    if wakeups == 0 && info.rtla.is_empty() {
+        let missing = match (seen.switches, seen.wakings) {
+            (0, _) => "the trace has no sched_switch events: nobody's delay can be followed",
+            (_, 0) => "the trace has no sched_waking or sched_wakeup events: when threads were woken is not known",
+            _ => "no wakeup of the chosen threads is in the trace from waking to running",
+        };
+        notes.push(missing.to_owned());
+    }
+    if wakeups > 0 && seen.expiries == 0 {
+        notes.push(
+            "no hrtimer events: time before sched_waking is not seen (record hrtimer_start, hrtimer_expire_entry)"
+                .into(),
+        );
+    }
+    if wakeups > 0 && seen.interrupts == 0 {
+        notes.push("no interrupt events: their time counts for the task below (record irq_vectors, irq)".into());
+    }
+    if machine.strange_cpus {
+        notes.push("events of CPUs with impossible numbers were left out".into());
+    }
+    notes
+}
+
+/// Why nothing in this trace is more than suspected.
+pub(super) fn doubt(machine: &Machine, info: &TraceInfo) -> Option<String> {
+    if let Some(note) = info.notes.iter().find(|note| spoils(&note.what)) {
+        return Some(format!("the trace is not complete ({})", damage(&note.what)));
+    }
+    if info.notes_dropped > 0 {
+        return Some("the trace is damaged in many places".to_owned());
+    }
+    let clock = info.clock.as_deref();
+    if info.time == TimeBase::Ticks {
+        return Some("the trace's clock counts ticks of unknown length".to_owned());
+    }
+    if let Some(clock) = clock.filter(|clock| !matches!(*clock, "mono" | "boot")) {
+        return Some(format!("the trace's clock is {clock}, not mono: CPUs and timers do not compare exactly"));
+    }
+    let seen = &machine.seen;
+    (seen.expiries > 0 && seen.same_clock == 0)
+        .then(|| "the trace's clock is not that of the timers (record with trace_clock=mono)".to_owned())
+}
+
+fn spoils(damage: &Damage) -> bool {
+    // The last line's end is after everything, lost events have their place in time, mended lines were read.
+    !matches!(
+        damage,
+        Damage::Truncated { inside: "the last line" }
+            | Damage::Mended { .. }
+            | Damage::Unsupported { .. }
+            | Damage::TimeWentBack
+            | Damage::Lost { .. }
+    )
+}
+
+fn damage(damage: &Damage) -> String {
+    match damage {
+        Damage::Truncated { inside } => format!("it ends inside {inside}"),
+        Damage::Corrupt { what } => format!("damaged: {what}"),
+        Damage::LimitReached { what } => format!("a limit was reached: {what}"),
+        Damage::Incomplete { event } => format!("an incomplete {event}"),
+        Damage::MissingFormat { id } => format!("the format of event {id} is missing"),
+        Damage::Omitted { text } => text.clone(),
+        other => format!("{other:?}"),
+    }
+}

@@ -1,0 +1,92 @@
+//! From labels to a victim's causes.
+
+use super::machine::{Machine, Window};
+use super::result::{Cause, Class, Confidence, Moments, Victim};
+use super::walk::{Part, Tally};
+use super::{Facts, choose, sentences};
+
+/// The victim of a wakeup, without its verdict.
+pub(super) fn new(machine: &Machine, window: &Window, facts: &Facts, tally: &Tally) -> Victim {
+    let waking = &window.waking;
+    let latency_ns = window.t3 - waking.t0;
+    let doubts = doubts(machine, window);
+    let mut causes: Vec<Cause> = tally.parts.iter().map(|part| cause(machine, facts, part, latency_ns)).collect();
+    causes.sort_by_key(|cause| std::cmp::Reverse(cause.ns));
+    if doubts.iter().any(|(_, spoils)| *spoils) {
+        causes.iter_mut().for_each(|cause| cause.confidence = Confidence::Suspected);
+    }
+    let doubts = doubts.into_iter().map(|(text, _)| text.to_owned()).collect();
+    let moments = Moments { t0_ns: waking.t0, t1_ns: waking.t1, t2_ns: waking.t2, t3_ns: window.t3 };
+    Victim {
+        tid: Some(window.tid),
+        comm: window.comm.map(|comm| comm.to_string()),
+        scheduled: choose::scheduled(facts, window.tid, window.prio),
+        cpu: window.cpu,
+        latency_ns,
+        moments: Some(moments),
+        unaccounted_ns: unaccounted(&causes),
+        coverage: 1.0 - share(unaccounted(&causes), latency_ns),
+        causes,
+        verdict: String::new(),
+        doubts,
+    }
+}
+
+/// Nanoseconds without a cause.
+pub(super) fn unaccounted(causes: &[Cause]) -> u64 {
+    causes.iter().filter(|cause| cause.class == Class::Unaccounted).map(|cause| cause.ns).sum()
+}
+
+/// A part of the whole, 0–1.
+pub(super) fn share(ns: u64, of: u64) -> f64 {
+    if of == 0 { 0.0 } else { ns as f64 / of as f64 }
+}
+
+fn cause(machine: &Machine, facts: &Facts, part: &Part, latency_ns: u64) -> Cause {
+    let label = part.label;
+    let prio = |tid: i32| machine.tasks.find(tid).and_then(|known| known.prio);
+    Cause {
+        class: label.class,
+        tid: label.task.map(|task| task.tid),
+        comm: label.task.and_then(|task| task.comm).map(|comm| comm.to_string()),
+        scheduled: label
+            .task
+            .map(|task| choose::scheduled(facts, task.tid, task.prio.or_else(|| prio(task.tid))))
+            .unwrap_or_default(),
+        what: label.what.map(|what| super::name(machine, what)),
+        ns: part.ns,
+        share: share(part.ns, latency_ns),
+        confidence: part.confidence(),
+        evidence: sentences::evidence(label.why).to_owned(),
+    }
+}
+
+/// What speaks against this wakeup's labels, and whether it spoils them all.
+fn doubts(machine: &Machine, window: &Window) -> Vec<(&'static str, bool)> {
+    let waking = &window.waking;
+    let mut doubts = Vec::new();
+    let cpus = waking.path.iter().map(|(_, cpu)| *cpu).chain([waking.from_cpu, window.cpu]);
+    let spoilt = cpus.filter_map(|cpu| machine.cpu(cpu)?.doubtful).any(|at| at >= waking.t0);
+    if spoilt {
+        doubts.push(("events were lost or do not fit together on a CPU it depended on", true));
+    }
+    if waking.due_unknown {
+        doubts.push((
+            "the start of the timer that woke it is not in the trace: time before sched_waking is not counted",
+            false,
+        ));
+    }
+    if waking.path.last().is_some_and(|(_, cpu)| *cpu != window.cpu) {
+        doubts.push(("it ran on another CPU than it was woken for, and the trace does not show the move", true));
+    }
+    doubts
+}
+
+/// Applies what is doubtful about the whole trace, and passes judgement.
+pub(super) fn conclude(victim: &mut Victim, doubt: Option<&str>) {
+    if let Some(doubt) = doubt {
+        victim.doubts.push(doubt.to_owned());
+        victim.causes.iter_mut().for_each(|cause| cause.confidence = Confidence::Suspected);
+    }
+    victim.verdict = sentences::verdict(victim);
+}

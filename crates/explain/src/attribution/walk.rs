@@ -1,0 +1,319 @@
+//! From due to running: every nanosecond of a wakeup gets one label.
+
+use super::cpu::{Cpu, Doing, Running};
+use super::machine::{Machine, Window};
+use super::result::{Class, Confidence};
+use super::{Facts, gap, server};
+use punctual_trace::Comm;
+
+/// What a label rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Why {
+    Ran,
+    Boosted,
+    Nested,
+    Late,
+    LateOthersRan,
+    OffEvents,
+    NeedResched,
+    NoFlags,
+    NotPicked,
+    TicksOnly,
+    AllSilent,
+    RuntimeShort,
+    Idle,
+    Moved,
+    Ipi,
+    Pending,
+    Itself,
+    NoPrio,
+    NotTraced,
+}
+
+/// What was busy if no thread is to blame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum What {
+    Interrupt(u16),
+    Softirq(u32),
+    Nmi,
+}
+
+/// A label: class, whom or what it names, how sure, why.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Label {
+    pub class: Class,
+    pub task: Option<Running>,
+    pub what: Option<What>,
+    pub confidence: Confidence,
+    pub why: Why,
+}
+
+impl Label {
+    pub fn new(class: Class, confidence: Confidence, why: Why) -> Label {
+        Label { class, task: None, what: None, confidence, why }
+    }
+
+    pub fn of(self, task: Running) -> Label {
+        Label { task: Some(task), ..self }
+    }
+
+    fn doing(self, what: What) -> Label {
+        Label { what: Some(what), ..self }
+    }
+}
+
+/// All time with labels that name the same.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    pub label: Label,
+    pub ns: u64,
+    /// Of it, by confidence.
+    sure: [u64; 3],
+    /// Longest piece; its evidence is told.
+    longest: u64,
+}
+
+/// The labels of one wakeup.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tally {
+    pub parts: Vec<Part>,
+}
+
+impl Tally {
+    /// Adds time under a label.
+    pub fn add(&mut self, label: Label, ns: u64) {
+        if ns == 0 {
+            return;
+        }
+        let key = |l: &Label| (l.class, l.task.map(|t| t.tid), l.what);
+        let at = match self.parts.iter().position(|part| key(&part.label) == key(&label)) {
+            Some(at) => at,
+            None => {
+                self.parts.push(Part { label, ns: 0, sure: [0; 3], longest: 0 });
+                self.parts.len() - 1
+            }
+        };
+        let Some(part) = self.parts.get_mut(at) else { return };
+        part.ns += ns;
+        if let Some(sum) = part.sure.get_mut(label.confidence as usize) {
+            *sum += ns;
+        }
+        if ns > part.longest {
+            (part.longest, part.label) = (ns, label);
+        }
+    }
+}
+
+impl Part {
+    /// The confidence of at least 90 % of it.
+    pub fn confidence(&self) -> Confidence {
+        let [suspected, medium, _] = self.sure;
+        match self.ns / 10 {
+            tenth if suspected > tenth => Confidence::Suspected,
+            tenth if suspected + medium > tenth => Confidence::Medium,
+            _ => Confidence::High,
+        }
+    }
+}
+
+/// A stretch of time in which one CPU did one thing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece {
+    pub from: u64,
+    pub to: u64,
+    pub doing: Doing,
+    /// It began with a switch.
+    pub switched: bool,
+    /// A reschedule was wanted at its beginning; at its end, if an interrupt ended it.
+    pub resched: Option<bool>,
+    pub resched_after: Option<bool>,
+    pub preempt_off: bool,
+    pub irqs_off: bool,
+}
+
+impl Piece {
+    /// Its length, ns.
+    pub fn ns(&self) -> u64 {
+        self.to - self.from
+    }
+}
+
+/// What `cpu` did from `from` to `to`, without holes.
+pub(super) fn pieces(cpu: Option<&Cpu>, from: u64, to: u64) -> Vec<Piece> {
+    let nothing = |from, to| Piece {
+        from,
+        to,
+        doing: Doing::Unknown,
+        switched: false,
+        resched: None,
+        resched_after: None,
+        preempt_off: false,
+        irqs_off: false,
+    };
+    let mut all = Vec::new();
+    let mut at = from;
+    if let Some(cpu) = cpu {
+        let first = cpu.history.partition_point(|s| s.t <= from).saturating_sub(1);
+        for (n, segment) in cpu.history.iter().enumerate().skip(first).take_while(|(_, s)| s.t < to) {
+            let next = cpu.history.get(n + 1);
+            let (start, end) = (segment.t.max(at), next.map_or(to, |s| s.t).min(to));
+            if start > at {
+                all.push(nothing(at, start));
+            }
+            if end > start {
+                let resched_after = next.filter(|next| !next.switched && next.t <= to).and_then(|next| next.resched);
+                all.push(Piece {
+                    from: start,
+                    to: end,
+                    doing: segment.doing,
+                    switched: segment.switched && segment.t >= from,
+                    resched: segment.resched,
+                    resched_after,
+                    preempt_off: segment.preempt_off,
+                    irqs_off: segment.irqs_off,
+                });
+            }
+            at = at.max(end);
+        }
+    }
+    if at < to {
+        all.push(nothing(at, to));
+    }
+    all
+}
+
+/// The wakeup as the rules see it.
+pub(super) struct Walk<'a> {
+    pub machine: &'a Machine,
+    pub window: &'a Window,
+    pub facts: &'a Facts,
+    pub tally: Tally,
+    /// Pieces that were looked at.
+    pub steps: u64,
+}
+
+/// Where in the wakeup a piece lies.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub cpu: u32,
+    /// Before sched_waking.
+    pub early: bool,
+    /// On the CPU that the victim will want.
+    pub wanted: bool,
+    /// The scheduler passed the victim over (fair server, throttling).
+    pub passed_over: Option<Label>,
+}
+
+impl Walk<'_> {
+    /// Labels everything from T0 to T3.
+    pub fn run(&mut self) {
+        let waking = &self.window.waking;
+        let (t0, t2, t3) = (waking.t0, waking.t2, self.window.t3);
+        let first = waking.path.first().map_or(self.window.cpu, |(_, cpu)| *cpu);
+        let from_cpu = waking.from_cpu;
+        let early = pieces(self.machine.cpu(from_cpu), t0, t2);
+        let place = Place { cpu: from_cpu, early: true, wanted: first == from_cpu, passed_over: None };
+        for piece in &early {
+            self.label(piece, place);
+        }
+        for (from, to, cpu) in self.stays(t2, t3) {
+            let late = pieces(self.machine.cpu(cpu), from, to);
+            let passed_over = server::passed_over(self, &late);
+            for piece in &late {
+                self.label(piece, Place { cpu, early: false, wanted: true, passed_over });
+            }
+        }
+    }
+
+    /// Labels nothing.
+    pub fn give_up(&mut self) {
+        let label = Label::new(Class::Unaccounted, Confidence::Suspected, Why::NotTraced);
+        self.tally.add(label, self.window.t3 - self.window.waking.t0);
+    }
+
+    /// On which CPU the victim waited when.
+    fn stays(&self, t2: u64, t3: u64) -> Vec<(u64, u64, u32)> {
+        let path = &self.window.waking.path;
+        let mut stays = Vec::new();
+        for (n, (from, cpu)) in path.iter().enumerate() {
+            let to = path.get(n + 1).map_or(t3, |(next, _)| *next);
+            // The last one must be the CPU it got; if not, a move is missing in the trace.
+            let cpu = if n + 1 == path.len() { self.window.cpu } else { *cpu };
+            stays.push(((*from).clamp(t2, t3), to.clamp(t2, t3), cpu));
+        }
+        stays
+    }
+
+    fn label(&mut self, piece: &Piece, place: Place) {
+        use Confidence::High;
+        self.steps += 1;
+        let label = match piece.doing {
+            Doing::Unknown => Label::new(Class::Unaccounted, High, Why::NotTraced),
+            Doing::Hard(name) => Label::new(Class::Irq, High, Why::Nested).doing(What::Interrupt(name)),
+            Doing::Nmi => Label::new(Class::Irq, High, Why::Nested).doing(What::Nmi),
+            Doing::Soft(vec, task) => {
+                let label = Label::new(Class::Softirq, High, Why::Nested).doing(What::Softirq(vec));
+                match task.filter(|task| thread_class(task.comm).is_some()) {
+                    Some(task) => Label { what: None, ..label.of(task) },
+                    None => label,
+                }
+            }
+            Doing::Idle => return gap::low(self, piece, place, None),
+            Doing::Task(task) => match self.task(task, place.wanted) {
+                Some(label) => return self.tally.add(label, piece.ns()),
+                None => return gap::low(self, piece, place, Some(task)),
+            },
+        };
+        gap::without_stalls(self, piece, place, label);
+    }
+
+    /// The label of a task that runs by its priority; `None`: the victim should have run instead.
+    fn task(&self, task: Running, wanted: bool) -> Option<Label> {
+        use Confidence::High;
+        if task.tid == self.window.tid {
+            return Some(Label::new(Class::Unaccounted, High, Why::Itself));
+        }
+        if !wanted {
+            return None;
+        }
+        let Some((prio, own)) = self.prio(task).zip(self.window.prio) else {
+            return Some(Label::new(Class::Unaccounted, High, Why::NoPrio));
+        };
+        let ordinary = prio >= 100 && own >= 100;
+        let class = match prio {
+            _ if ordinary || prio == own => Class::SamePriority,
+            _ if prio < own => Class::HigherPriority,
+            _ => return None,
+        };
+        let (class, why) = match thread_class(task.comm) {
+            Some(class) => (class, Why::Ran),
+            None if task.boosted => (Class::PriorityInversion, Why::Boosted),
+            None => (class, Why::Ran),
+        };
+        Some(Label::new(class, High, why).of(Running { prio: Some(prio), ..task }))
+    }
+
+    fn prio(&self, task: Running) -> Option<i32> {
+        task.prio.or_else(|| self.machine.tasks.find(task.tid).and_then(|known| known.prio))
+    }
+
+    /// The task has a worse priority than the victim, or is idle.
+    pub fn is_low(&self, doing: Doing) -> bool {
+        match doing {
+            Doing::Idle => true,
+            Doing::Task(task) => self.task(task, true).is_none(),
+            _ => false,
+        }
+    }
+}
+
+/// Kernel threads that do the work of interrupts and softirqs: `irq/24-eth0`, `ksoftirqd/1`, `ktimers/1`.
+fn thread_class(comm: Option<Comm>) -> Option<Class> {
+    let comm = comm?;
+    let name = comm.as_bytes();
+    if name.starts_with(b"irq/") {
+        return Some(Class::Irq);
+    }
+    let softirq: [&[u8]; 4] = [b"ksoftirqd/", b"ktimers/", b"ktimersoftd/", b"sirq-"];
+    softirq.iter().any(|prefix| name.starts_with(prefix)).then_some(Class::Softirq)
+}
