@@ -52,7 +52,8 @@ fn early(walk: &Walk, piece: &Piece, place: Place, task: Option<Running>) -> Lab
     let ran = wall.is_some_and(|(wall, runtime)| runtime >= wall / 5 * 4);
     match ran && others_ran(walk.machine, place.cpu, piece) {
         true => Label::new(Class::IrqsDisabled, Medium, Why::LateOthersRan).of(task),
-        false => Label::new(Class::IrqsDisabled, Suspected, Why::Late).of(task),
+        // The host of a guest, or firmware, looks the same: whoever happened to be current is not named.
+        false => Label::new(Class::IrqsDisabled, Suspected, Why::Late),
     }
 }
 

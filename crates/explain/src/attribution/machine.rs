@@ -84,8 +84,12 @@ impl Machine {
         if event.kind == Kind::Restart || event.t_ns < self.now {
             self.restart();
         }
+        self.now = event.t_ns;
         match &event.kind {
-            Kind::Restart => return None,
+            Kind::Restart => {
+                self.now = 0;
+                return None;
+            }
             Kind::LostEvents { .. } => {
                 let most = self.most();
                 self.cpu_mut(event.cpu)?.lose(event.t_ns, most);
@@ -93,7 +97,6 @@ impl Machine {
             }
             _ => {}
         }
-        self.now = event.t_ns;
         self.present(event)?;
         match &event.kind {
             Kind::SchedSwitch { prev, prev_state, next } => return self.switch(event, prev, *prev_state, next),

@@ -45,7 +45,12 @@ fn happened(cause: &Cause, part: &str) -> String {
         (Class::Irq | Class::Softirq, Some(_)) => format!("{who}, a thread of interrupts, ran {part}"),
         (Class::Irq, None) => format!("interrupt {what} took {part}"),
         (Class::Softirq, None) => format!("softirq {what} took {part}"),
-        (Class::IrqsDisabled, _) => format!("the timer interrupt came late by {part}, interrupts off while {who} ran"),
+        (Class::IrqsDisabled, Some(_)) => {
+            format!("the timer interrupt came late by {part}, interrupts off while {who} ran")
+        }
+        (Class::IrqsDisabled, None) => {
+            format!("the timer interrupt came late by {part}: interrupts off, or the CPU stood still")
+        }
         (Class::PreemptionDisabled, _) => format!("{who} could not be preempted for {part}"),
         (Class::Steal, _) => format!("the hypervisor ran something else for {part}, no task is to blame"),
         (Class::MachineStall, _) => format!("the whole machine stood still for {part}, no task is to blame"),
@@ -70,10 +75,14 @@ fn advice(cause: &Cause, cpu: u32) -> String {
         }
         Class::Irq => "move that interrupt to another CPU (/proc/irq/*/smp_affinity_list)".into(),
         Class::Softirq => "move the device or timers that raise it to another CPU".into(),
+        Class::IrqsDisabled if cause.tid.is_none() => "record sched_stat_runtime on all CPUs, which tells the two apart".into(),
         Class::IrqsDisabled => "record irqsoff or the preemptirq events to see where".into(),
         Class::PreemptionDisabled => "record preemptoff or the preemptirq events to see where".into(),
         Class::Steal => "give the guest CPUs of its own (rule virt-guest)".into(),
         Class::MachineStall => "firmware (SMI) or the host of a guest: run the hwlat tracer, look at the host".into(),
+        Class::IdleExit if cause.confidence == Confidence::Suspected => {
+            "hold /dev/cpu_dma_latency at 0 (rule cpu-idle-latency); in a guest, the host may not have run it".into()
+        }
         Class::IdleExit => "hold /dev/cpu_dma_latency at 0, or limit idle states (rule cpu-idle-latency)".into(),
         Class::Migration => "pin the thread to one CPU".into(),
         Class::PriorityInversion => "shorten what it does with the lock held".into(),

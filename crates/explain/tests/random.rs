@@ -1,0 +1,105 @@
+//! Any stream of events: labels add up, nothing panics.
+
+use proptest::prelude::*;
+use punctual_explain::{Attribution, Options, Victims};
+use punctual_trace::{Comm, CpuMask, Event, Flags, Kind, Task, TaskState, TraceInfo, Vector};
+
+fn task() -> impl Strategy<Value = Task> {
+    (0..7i32, prop::sample::select(vec![-1, 0, 19, 19, 49, 98, 120, 139])).prop_map(|(tid, prio)| Task {
+        tid,
+        comm: Some(Comm::new(
+            ["swapper", "cyclictest", "rogue", "yes", "ktimers/1", "irq/9-x", "cyclictest"][tid as usize].as_bytes(),
+        )),
+        prio: (prio != 139).then_some(prio),
+    })
+}
+
+fn sched() -> impl Strategy<Value = Kind> {
+    let state = prop::sample::select(b"RSDXZ?".to_vec()).prop_map(|letter| TaskState { letter, preempted: false });
+    let target = || prop::option::of(0..4u32);
+    prop_oneof![
+        4 => (task(), state, task()).prop_map(|(prev, prev_state, next)| Kind::SchedSwitch { prev, prev_state, next }),
+        3 => (task(), target()).prop_map(|(task, target_cpu)| Kind::SchedWaking { task, target_cpu }),
+        2 => (task(), target()).prop_map(|(task, target_cpu)| Kind::SchedWakeup { task, target_cpu }),
+        1 => (task(), 0..4u32, 0..4u32).prop_map(|(task, from_cpu, to_cpu)| Kind::SchedMigrate { task, from_cpu, to_cpu }),
+        1 => (task(), -1..140i32).prop_map(|(task, new_prio)| Kind::PiSetprio { task, new_prio }),
+        1 => (0..7i32, any::<u64>()).prop_map(|(tid, runtime_ns)| Kind::StatRuntime { tid, comm: None, runtime_ns }),
+    ]
+}
+
+fn irq() -> impl Strategy<Value = Kind> {
+    prop_oneof![
+        (0..3u32).prop_map(|irq| Kind::IrqEntry { irq, name: None }),
+        (0..3u32).prop_map(|irq| Kind::IrqExit { irq, handled: None }),
+        Just(Kind::VectorEntry { vector: Vector::LocalTimer, number: None }),
+        Just(Kind::VectorExit { vector: Vector::LocalTimer, number: None }),
+        Just(Kind::VectorEntry { vector: Vector::Reschedule, number: None }),
+        Just(Kind::VectorExit { vector: Vector::Reschedule, number: None }),
+        (0..3u32).prop_map(|vec| Kind::SoftirqEntry { vec }),
+        (0..3u32).prop_map(|vec| Kind::SoftirqExit { vec }),
+        any::<i64>().prop_map(|delta_ns| Kind::NmiHandler { handler: None, delta_ns, handled: None }),
+        any::<u64>().prop_map(|mask| Kind::IpiSend { target: Some(CpuMask::Low64(mask)), what: None }),
+        Just(Kind::IrqDisable { caller: None, parent: None }),
+        Just(Kind::IrqEnable { caller: None, parent: None }),
+        Just(Kind::PreemptDisable { caller: None, parent: None }),
+        Just(Kind::PreemptEnable { caller: None, parent: None }),
+        Just(Kind::LostEvents { count: None }),
+        Just(Kind::Restart),
+    ]
+}
+
+fn timer() -> impl Strategy<Value = Kind> {
+    let time = || prop_oneof![0..40_000_000i64, any::<i64>()];
+    prop_oneof![
+        (0..3u64, time()).prop_map(|(timer, expires_ns)| Kind::HrtimerStart {
+            timer,
+            function: None,
+            expires_ns,
+            softexpires_ns: None
+        }),
+        (0..3u64, prop::option::of(time())).prop_map(|(timer, now_ns)| Kind::HrtimerExpireEntry {
+            timer,
+            function: None,
+            now_ns
+        }),
+        (0..3u64).prop_map(|timer| Kind::HrtimerExpireExit { timer }),
+        (0..3u64).prop_map(|timer| Kind::HrtimerCancel { timer }),
+    ]
+}
+
+fn event() -> impl Strategy<Value = (u64, u32, Option<i32>, Option<bool>, Kind)> {
+    let step = prop_oneof![6 => 0..200_000u64, 1 => 0..9_000_000u64, 1 => Just(0)];
+    let kind = prop_oneof![5 => sched(), 3 => irq(), 3 => timer()];
+    (step, prop_oneof![9 => 0..3u32, 1 => any::<u32>()], prop::option::of(0..7i32), any::<Option<bool>>(), kind)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn labels_add_up(stream in prop::collection::vec(event(), 0..300), which in 0..3u8, back in any::<bool>()) {
+        let victims = match which {
+            0 => Victims::Measuring,
+            1 => Victims::AllRealTime,
+            _ => Victims::Tid(1),
+        };
+        let info = TraceInfo::default();
+        let mut attribution = Attribution::new(Options { victims, most: 50, ..Options::default() });
+        let mut t_ns = 1_000_000u64;
+        for (step, cpu, tid, resched, kind) in stream {
+            t_ns = if back && step == 0 { t_ns / 2 } else { t_ns + step };
+            let flags = resched.map(|_| Flags { need_resched: resched, ..Flags::default() });
+            attribution.event(&Event { t_ns, cpu, tid, comm: None, flags, kind }, &info);
+        }
+        let found = attribution.finish(&info);
+        prop_assert!(found.victims.len() <= 50);
+        for victim in &found.victims {
+            let sum: u64 = victim.causes.iter().map(|c| c.ns).sum();
+            prop_assert_eq!(sum, victim.latency_ns);
+            let moments = victim.moments.unwrap();
+            prop_assert_eq!(moments.t3_ns - moments.t0_ns, victim.latency_ns);
+            prop_assert!(moments.t0_ns <= moments.t2_ns && moments.t2_ns <= moments.t3_ns);
+            prop_assert!((0.0..=1.0).contains(&victim.coverage));
+        }
+    }
+}
