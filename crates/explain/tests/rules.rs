@@ -1,0 +1,277 @@
+//! One small trace for each class, and for what takes confidence away. CPU 1 is the victim's; times in µs.
+
+use punctual_explain::{Cause, Class, Confidence, Explanation, Facts, Options, Victim, explain};
+use punctual_trace::open;
+use std::fmt::Write;
+use std::io::Cursor;
+
+/// Lines of a trace as the kernel prints them.
+#[derive(Default)]
+struct Trace(String);
+
+const VICTIM: &str = "cyclictest pid=50 prio=19";
+
+impl Trace {
+    fn line(mut self, who: &str, cpu: u32, flags: &str, us: u64, body: &str) -> Self {
+        let (s, us) = (us / 1_000_000, us % 1_000_000);
+        writeln!(self.0, "{who:>20}     [{cpu:03}] {flags}    {s}.{us:06}: {body}").unwrap();
+        self
+    }
+
+    fn switch(self, cpu: u32, us: u64, from: (&str, i32, i32), state: &str, to: (&str, i32, i32)) -> Self {
+        let (p, n) = (from, to);
+        let body = format!(
+            "sched_switch: prev_comm={} prev_pid={} prev_prio={} prev_state={state} ==> next_comm={} next_pid={} next_prio={}",
+            p.0, p.1, p.2, n.0, n.1, n.2
+        );
+        self.line(&format!("{}-{}", p.0, p.1), cpu, "d..2.", us, &body)
+    }
+
+    /// The victim starts its timer and sleeps at `us`; `to` runs.
+    fn sleep(self, us: u64, due: u64, to: (&str, i32, i32)) -> Self {
+        let body = format!(
+            "hrtimer_start: hrtimer=00000000000000aa function=hrtimer_wakeup expires={due}000 softexpires={due}000 mode=ABS|HARD was_armed=0"
+        );
+        self.line("cyclictest-50", 1, "d..1.", us - 10, &body).switch(1, us, CYCLIC, "S", to)
+    }
+
+    /// The victim's timer interrupt from `us` on, 30 µs, on top of `who`.
+    fn expire(self, who: &str, us: u64) -> Self {
+        self.line(who, 1, "d.h..", us, "local_timer_entry: vector=236")
+            .line(
+                who,
+                1,
+                "d.h..",
+                us + 5,
+                &format!("hrtimer_expire_entry: hrtimer=00000000000000aa function=hrtimer_wakeup now={us}000"),
+            )
+            .line(who, 1, "d.h2.", us + 10, &format!("sched_waking: comm={VICTIM} target_cpu=001"))
+            .line(who, 1, "dNh3.", us + 15, &format!("sched_wakeup: comm={VICTIM} target_cpu=001"))
+            .line(who, 1, "dNh..", us + 20, "hrtimer_expire_exit: hrtimer=00000000000000aa")
+            .line(who, 1, "dNh..", us + 30, "local_timer_exit: vector=236")
+    }
+
+    /// A tick on top of `who`, 20 µs.
+    fn tick(self, who: &str, cpu: u32, flags: &str, us: u64) -> Self {
+        self.line(who, cpu, flags, us, "local_timer_entry: vector=236").line(
+            who,
+            cpu,
+            flags,
+            us + 20,
+            "local_timer_exit: vector=236",
+        )
+    }
+
+    fn explained(&self, facts: Facts) -> Explanation {
+        let mut source = open(Cursor::new(self.0.as_bytes()), punctual_trace::Options::default()).unwrap();
+        explain(source.as_mut(), Options { facts, ..Options::default() })
+    }
+
+    fn worst(&self) -> Victim {
+        let victim = self.explained(Facts::default()).victims.remove(0);
+        assert_eq!(victim.causes.iter().map(|c| c.ns).sum::<u64>(), victim.latency_ns);
+        victim
+    }
+
+    fn cause(&self) -> Cause {
+        self.worst().causes.remove(0)
+    }
+}
+
+const CYCLIC: (&str, i32, i32) = ("cyclictest", 50, 19);
+const YES: (&str, i32, i32) = ("yes", 60, 120);
+const IDLE: (&str, i32, i32) = ("swapper/1", 0, 120);
+
+fn start() -> Trace {
+    Trace::default().switch(1, 1000, YES, "R", CYCLIC)
+}
+
+fn blames(cause: &Cause, class: Class, tid: Option<i32>, confidence: Confidence) {
+    assert_eq!((cause.class, cause.tid, cause.confidence), (class, tid, confidence), "{cause:?}");
+}
+
+#[test]
+fn same_priority() {
+    let peer = ("peer", 70, 19);
+    let trace = start().sleep(2000, 3000, peer).expire("peer-70", 3010).tick("peer-70", 1, "d.h..", 6000);
+    let cause = trace.switch(1, 8000, peer, "R", CYCLIC).cause();
+    blames(&cause, Class::SamePriority, Some(70), Confidence::High);
+    assert!((cause.share - 0.99).abs() < 0.01);
+}
+
+#[test]
+fn threads_of_interrupts_are_interrupts() {
+    for (name, class) in [("irq/24-eth0", Class::Irq), ("ksoftirqd/1", Class::Softirq), ("ktimers/1", Class::Softirq)] {
+        let thread = (name, 70, 9);
+        let trace = start().sleep(2000, 3000, thread).expire(&format!("{name}-70"), 3010);
+        blames(&trace.switch(1, 8000, thread, "S", CYCLIC).cause(), class, Some(70), Confidence::High);
+    }
+}
+
+#[test]
+fn softirqs_on_top_of_somebody_blame_nobody() {
+    let trace = start().sleep(2000, 3000, YES).expire("yes-60", 3010).line(
+        "yes-60",
+        1,
+        "dNs..",
+        3045,
+        "softirq_entry: vec=3 [action=NET_RX]",
+    );
+    let trace = trace.line("yes-60", 1, "dNs..", 7990, "softirq_exit: vec=3 [action=NET_RX]");
+    let cause = trace.switch(1, 8000, YES, "R", CYCLIC).cause();
+    blames(&cause, Class::Softirq, None, Confidence::High);
+    assert_eq!(cause.what.as_deref(), Some("NET_RX"));
+}
+
+#[test]
+fn a_long_interrupt() {
+    let trace = start().sleep(2000, 3000, YES).line("yes-60", 1, "d.h..", 2990, "irq_handler_entry: irq=24 name=eth0");
+    let trace = trace.line("yes-60", 1, "d.h..", 7000, "irq_handler_exit: irq=24 ret=handled");
+    let cause = trace.expire("yes-60", 7010).switch(1, 7100, YES, "R", CYCLIC).cause();
+    blames(&cause, Class::Irq, None, Confidence::High);
+    assert_eq!(cause.what.as_deref(), Some("irq 24 eth0"));
+}
+
+#[test]
+fn need_resched_that_stays_set_is_preemption_off() {
+    let trace = start().sleep(2000, 3000, YES).expire("yes-60", 3010).tick("yes-60", 1, "dNh1.", 5000);
+    let trace = trace.tick("yes-60", 1, "dNh1.", 9000).switch(1, 9500, YES, "R", CYCLIC);
+    blames(&trace.cause(), Class::PreemptionDisabled, Some(60), Confidence::Medium);
+}
+
+#[test]
+fn need_resched_that_goes_is_the_schedulers_own_choice() {
+    let trace = || {
+        let trace = start().sleep(2000, 3000, YES).expire("yes-60", 3010).tick("yes-60", 1, "d.h..", 5000);
+        trace.tick("yes-60", 1, "d.h..", 9000).switch(1, 9500, YES, "R", CYCLIC)
+    };
+    blames(&trace().cause(), Class::FairServer, Some(60), Confidence::Suspected);
+    let facts = Facts { kernel: Some("6.12.1".into()), fair_server: Some(true), ..Facts::default() };
+    blames(&trace().explained(facts).victims[0].causes[0], Class::FairServer, Some(60), Confidence::High);
+    let facts = Facts { kernel: Some("4.19.0-rt".into()), ..Facts::default() };
+    blames(&trace().explained(facts).victims[0].causes[0], Class::RtThrottling, Some(60), Confidence::Medium);
+}
+
+#[test]
+fn throttled_with_nobody_else_to_run() {
+    let hog = ("hog", 70, 9);
+    let trace = start().sleep(2000, 3000, hog).expire("hog-70", 3010).switch(1, 4000, hog, "R", IDLE);
+    let trace = trace.tick("<idle>-0", 1, "d.h..", 30_000).switch(1, 54_000, IDLE, "R", CYCLIC);
+    let facts = Facts { kernel: Some("6.1.0".into()), ..Facts::default() };
+    let victim = &trace.explained(facts).victims[0];
+    blames(&victim.causes[0], Class::RtThrottling, None, Confidence::Medium);
+    assert!(victim.verdict.contains("left the CPU idle"), "{}", victim.verdict);
+}
+
+/// The timer's interrupt comes 6 ms late while `yes` is current and CPU 0 goes on; the task is charged `runtime` µs.
+fn late_interrupt(runtime: u64) -> Trace {
+    let mut trace = start().sleep(2000, 3000, YES);
+    for us in (2500..9000).step_by(300) {
+        trace = trace.tick("busy-80", 0, "d.h..", us);
+    }
+    trace
+        .line("yes-60", 1, "d.h..", 9005, "local_timer_entry: vector=236")
+        .line("yes-60", 1, "d.h..", 9006, &format!("sched_stat_runtime: comm=yes pid=60 runtime={runtime}000 [ns]"))
+        .line(
+            "yes-60",
+            1,
+            "d.h..",
+            9010,
+            "hrtimer_expire_entry: hrtimer=00000000000000aa function=hrtimer_wakeup now=9006000",
+        )
+        .line("yes-60", 1, "d.h..", 9015, &format!("sched_waking: comm={VICTIM} target_cpu=001"))
+        .line("yes-60", 1, "dNh..", 9020, "local_timer_exit: vector=236")
+        .switch(1, 9050, YES, "R", CYCLIC)
+}
+
+#[test]
+fn interrupts_off_or_the_hypervisor_by_the_time_charged() {
+    blames(&late_interrupt(7000).cause(), Class::IrqsDisabled, Some(60), Confidence::Medium);
+    blames(&late_interrupt(900).cause(), Class::Steal, None, Confidence::Medium);
+    let facts = Facts { steal_rose: Some(true), ..Facts::default() };
+    blames(&late_interrupt(900).explained(facts).victims[0].causes[0], Class::Steal, None, Confidence::High);
+}
+
+#[test]
+fn a_late_interrupt_that_nothing_explains_names_nobody() {
+    let trace = start().sleep(2000, 3000, YES).expire("yes-60", 9000).switch(1, 9050, YES, "R", CYCLIC);
+    blames(&trace.cause(), Class::IrqsDisabled, None, Confidence::Suspected);
+}
+
+#[test]
+fn leaving_idle() {
+    let trace = start().sleep(2000, 3000, IDLE).expire("<idle>-0", 3400).switch(1, 3450, IDLE, "R", CYCLIC);
+    blames(&trace.cause(), Class::IdleExit, None, Confidence::Medium);
+}
+
+#[test]
+fn a_boosted_thread_is_an_inversion() {
+    let owner = ("owner", 70, 120);
+    let trace = start().sleep(2000, 3000, owner);
+    let trace = trace.line("waiter-71", 0, "d..2.", 2500, "sched_pi_setprio: comm=owner pid=70 oldprio=120 newprio=9");
+    let trace = trace.expire("owner-70", 3010).switch(1, 8000, ("owner", 70, 9), "R", CYCLIC);
+    let cause = trace.cause();
+    blames(&cause, Class::PriorityInversion, Some(70), Confidence::High);
+}
+
+#[test]
+fn moved_to_a_cpu_that_does_not_know_yet() {
+    let hog = ("hog", 70, 9);
+    let trace =
+        Trace::default().switch(0, 900, IDLE, "R", YES).switch(1, 1000, YES, "R", CYCLIC).sleep(2000, 3000, hog);
+    let trace = trace.expire("hog-70", 3010).line(
+        "hog-70",
+        1,
+        "d..2.",
+        3100,
+        &format!("sched_migrate_task: comm={VICTIM} orig_cpu=1 dest_cpu=0"),
+    );
+    let victim = trace.switch(0, 8000, YES, "R", CYCLIC).worst();
+    assert_eq!(victim.cpu, 0);
+    blames(&victim.causes[0], Class::Migration, None, Confidence::High);
+    assert!(victim.causes.iter().any(|c| c.class == Class::HigherPriority && c.tid == Some(70)));
+}
+
+/// A hog of higher priority, with something wrong in the middle.
+fn hog(middle: impl FnOnce(Trace) -> Trace) -> Victim {
+    let hog = ("hog", 70, 9);
+    let trace = middle(start().sleep(2000, 3000, hog).expire("hog-70", 3010));
+    trace.tick("hog-70", 1, "d.h..", 7000).switch(1, 8000, hog, "S", CYCLIC).worst()
+}
+
+#[test]
+fn lost_events_and_broken_pairs_leave_suspicion_only() {
+    blames(&hog(|t| t).causes[0], Class::HigherPriority, Some(70), Confidence::High);
+    let lost = hog(|mut t| {
+        t.0.push_str("CPU:1 [LOST 17 EVENTS]\n");
+        t
+    });
+    assert!(lost.causes.iter().all(|c| c.confidence == Confidence::Suspected), "{:?}", lost.causes);
+    assert!(lost.verdict.contains("suspected") || lost.verdict.contains("no cause"), "{}", lost.verdict);
+    let unpaired = hog(|t| {
+        t.line("hog-70", 1, "d.h..", 5000, "irq_handler_entry: irq=24 name=eth0").line(
+            "hog-70",
+            1,
+            ".....",
+            5100,
+            "sched_stat_runtime: comm=hog pid=70 runtime=1000 [ns]",
+        )
+    });
+    blames(&unpaired.causes[0], Class::HigherPriority, Some(70), Confidence::Suspected);
+    assert!(unpaired.verdict.contains("suspected"), "{}", unpaired.verdict);
+    let other = hog(|t| t.line("else-90", 1, ".....", 5000, "sched_stat_runtime: comm=else pid=90 runtime=1000 [ns]"));
+    assert!(other.causes.iter().all(|c| c.confidence == Confidence::Suspected), "{:?}", other.causes);
+}
+
+#[test]
+fn another_clock_leaves_suspicion_only_but_the_right_delay() {
+    let hog = ("hog", 70, 9);
+    let trace = start().sleep(2000, 3_600_000_000, hog);
+    // The timers' clock is an hour ahead.
+    let mut text = trace.expire("hog-70", 3010).switch(1, 8000, hog, "S", CYCLIC).0;
+    text = text.replace("now=3010000", "now=3600000012000");
+    let victim = Trace(text).worst();
+    assert_eq!(victim.latency_ns, 8_000_000 - (3_010_000 - 12_000));
+    blames(&victim.causes[0], Class::HigherPriority, Some(70), Confidence::Suspected);
+    assert!(victim.doubts.iter().any(|d| d.contains("clock")), "{:?}", victim.doubts);
+}
