@@ -176,6 +176,16 @@ fn rtla_names_the_rogue_and_no_priority() {
 }
 
 #[test]
+fn timerlat_and_noise_events_tell_what_rtla_tells() {
+    let found = explained("g612.rtla-trace.txt");
+    let victim = &found.victims[0];
+    assert_eq!((victim.cpu, victim.latency_ns / 10_000), (1, 2620));
+    let cause = &victim.causes[0];
+    assert_eq!((cause.class, cause.tid, cause.confidence), (Class::HigherPriority, Some(183), Confidence::Suspected));
+    assert!(near(cause.share, 78.6) && victim.unaccounted_ns * 20 <= victim.latency_ns);
+}
+
+#[test]
 fn summaries_of_the_other_tracers() {
     let said = |name: &str| explained(name).tracers.join("\n");
     assert!(said("g612.hwlat.txt").contains("3 gaps"), "{}", said("g612.hwlat.txt"));

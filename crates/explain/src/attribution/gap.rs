@@ -28,6 +28,20 @@ pub(super) fn without_stalls(walk: &mut Walk, piece: &Piece, place: Place, label
     walk.tally.add(label, rest);
 }
 
+/// Adds a piece of a task that ran by its priority. It keeps time in which the whole machine stood still, since it would
+/// have run then too, but is less sure of it.
+pub(super) fn ran(walk: &mut Walk, piece: &Piece, place: Place, label: Label) {
+    let mut rest = piece.ns();
+    if rest >= OVERDUE && label.confidence > Medium {
+        for (from, to) in stalls(walk.machine, place, piece.from, piece.to, &mut walk.steps) {
+            let ns = (to - from).min(rest);
+            rest -= ns;
+            walk.tally.add(Label { confidence: Medium, ..label }, ns);
+        }
+    }
+    walk.tally.add(label, rest);
+}
+
 /// Before sched_waking: where was the interrupt?
 fn early(walk: &Walk, piece: &Piece, place: Place, task: Option<Running>) -> Label {
     if walk.window.waking.t1.is_some_and(|t1| t1 <= piece.from) {

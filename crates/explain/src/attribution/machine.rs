@@ -1,8 +1,8 @@
 //! The machine's state, event by event: what every CPU does, which timers are armed, who is on its way to run.
 
-use super::cpu::{Cpu, Doing, Expiring, Frame, Running, in_task};
+use super::cpu::{Cpu, Doing, Frame, Running, in_task};
 use super::tasks::{MOVES, Tasks, Timers, Waking};
-use punctual_trace::{Comm, CpuMask, Event, Kind, Symbol, Task, TaskState, Vector};
+use punctual_trace::{Comm, CpuMask, Event, Kind, Task, TaskState, Vector};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -12,8 +12,6 @@ const CPUS: usize = 8192;
 const HISTORY: usize = 1 << 18;
 /// Names of interrupts that are kept.
 const NAMES: usize = 4096;
-/// Clocks that differ by more are different clocks.
-const SAME_CLOCK: u64 = 1_000_000_000;
 
 /// A wakeup that is complete.
 #[derive(Clone, Debug)]
@@ -53,7 +51,7 @@ pub(super) struct Machine {
     cpus: Vec<Option<Box<Cpu>>>,
     known_cpus: usize,
     pub tasks: Tasks,
-    timers: Timers,
+    pub(super) timers: Timers,
     names: Vec<String>,
     name_of: HashMap<u64, u16>,
     pub seen: Seen,
@@ -128,7 +126,7 @@ impl Machine {
         HISTORY / self.known_cpus.max(1)
     }
 
-    fn cpu_mut(&mut self, cpu: u32) -> Option<&mut Cpu> {
+    pub(super) fn cpu_mut(&mut self, cpu: u32) -> Option<&mut Cpu> {
         let at = cpu as usize;
         if at >= CPUS {
             self.strange_cpus = true;
@@ -318,63 +316,6 @@ impl Machine {
         }
     }
 
-    fn timer(&mut self, event: &Event) {
-        match &event.kind {
-            Kind::HrtimerStart { timer, function, expires_ns, softexpires_ns } => {
-                self.recognise(function.as_ref());
-                let due = softexpires_ns.unwrap_or(*expires_ns);
-                let home = self.timers.start(*timer, due, event.t_ns);
-                let comparable = self.seen.same_clock > 0;
-                if let (Some(home), Ok(due), true) = (home, u64::try_from(due), comparable)
-                    && let Some(cpu) = self.cpu_mut(home)
-                {
-                    cpu.arm(*timer, due);
-                }
-            }
-            Kind::HrtimerExpireEntry { timer, function, now_ns } => {
-                self.recognise(function.as_ref());
-                self.expire(event, *timer, *now_ns, is_tick(function.as_ref()));
-            }
-            Kind::HrtimerExpireExit { .. } => self.each(event, |cpu, _| cpu.expiring = None),
-            Kind::HrtimerCancel { timer } => {
-                if let Some(cpu) = self.timers.cancel(*timer).and_then(|home| self.cpu_mut(home)) {
-                    cpu.disarm(*timer);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn expire(&mut self, event: &Event, timer: u64, now: Option<i64>, tick: bool) {
-        let t = event.t_ns;
-        let armed = self.timers.expire(timer, event.cpu);
-        self.seen.expiries += 1;
-        let same = now.is_some_and(|now| u64::try_from(now).is_ok_and(|now| t.abs_diff(now) < SAME_CLOCK));
-        self.seen.same_clock += u64::from(same);
-        let Some(cpu) = self.cpu_mut(event.cpu) else { return };
-        cpu.disarm(timer);
-        let irq = cpu.interrupted_since().unwrap_or(t);
-        let due = armed.expires.and_then(|expires| match same {
-            true => u64::try_from(expires).ok(),
-            // How late it was is known on any clock.
-            false => now.and_then(|now| now.checked_sub(expires)).map(|late| irq.saturating_sub(late.max(0) as u64)),
-        });
-        let due = due.map(|due| due.max(armed.started).min(t));
-        // Whom the tick wakes, it does not wake at a time that anybody set.
-        cpu.expiring = (!tick).then_some(Expiring { due, irq });
-    }
-
-    fn recognise(&mut self, function: Option<&Symbol>) {
-        let Some(Symbol::Name(name)) = function else { return };
-        match name.as_ref() {
-            "sched_rt_period_timer" => self.seen.rt_period_timer = true,
-            "tick_sched_timer" => self.seen.old_tick = true,
-            "tick_nohz_handler" => self.seen.new_tick = true,
-            "dl_task_timer" | "dl_server_timer" => self.seen.deadline_timer = true,
-            _ => {}
-        }
-    }
-
     fn hard(&mut self, event: &Event, key: u64, text: impl FnOnce() -> String) {
         self.seen.interrupts += 1;
         let next = self.names.len();
@@ -406,7 +347,7 @@ impl Machine {
         cpu.turn(event.t_ns, event.flags, false, most);
     }
 
-    fn each(&mut self, event: &Event, change: impl FnOnce(&mut Cpu, u64)) {
+    pub(super) fn each(&mut self, event: &Event, change: impl FnOnce(&mut Cpu, u64)) {
         if let Some(cpu) = self.cpu_mut(event.cpu) {
             change(cpu, event.t_ns);
         }
@@ -419,10 +360,6 @@ impl Machine {
             cpu.turn(t, event.flags, false, most);
         });
     }
-}
-
-fn is_tick(function: Option<&Symbol>) -> bool {
-    matches!(function, Some(Symbol::Name(name)) if matches!(name.as_ref(), "tick_sched_timer" | "tick_nohz_handler"))
 }
 
 fn key_of(vector: &Vector) -> u64 {

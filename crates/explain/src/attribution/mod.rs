@@ -7,6 +7,7 @@
 mod choose;
 mod collect;
 mod cpu;
+mod expiry;
 mod gap;
 mod machine;
 mod result;
@@ -14,6 +15,7 @@ mod rtla;
 mod sentences;
 mod server;
 mod tasks;
+mod timerlat;
 mod tracers;
 mod victim;
 mod walk;
@@ -154,19 +156,24 @@ impl Attribution {
         let wakeups = latest.wakeups;
         let machine = &self.machine;
         let (mut victims, groups) = latest.finish(self.options.threshold_ns, |what| name(machine, what));
+        let (analysed, tracers) = self.tracers.finish(info, &self.options.facts);
         let mut notes = tracers::notes(machine, info, wakeups);
+        let mut chosen = tracers::chosen(&self.options.victims, fallback);
         if self.unwalked > 0 {
             notes.push(format!("{} wakeups were not followed: too much work for a made-up trace", self.unwalked));
         }
-        let (analysed, tracers) = self.tracers.finish(info, &self.options.facts);
-        victims.extend(analysed);
+        if self.options.victims == Victims::Measuring && !analysed.is_empty() {
+            if wakeups == 0 {
+                "timerlat's threads, from its own lines and rtla's".clone_into(&mut chosen);
+            }
+            victims.extend(analysed);
+        }
         victims.sort_by_key(|v| std::cmp::Reverse(v.latency_ns));
         victims.truncate(self.options.most);
         let doubt = tracers::doubt(machine, info);
         for victim in &mut victims {
             victim::conclude(victim, doubt.as_deref());
         }
-        let chosen = tracers::chosen(&self.options.victims, fallback);
         Explanation { victims, groups, wakeups, chosen, notes, tracers }
     }
 }

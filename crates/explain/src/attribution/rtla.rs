@@ -11,32 +11,38 @@ use punctual_units::Policy;
 /// The victim of one section; `None` without a total.
 pub(super) fn victim(analysis: &RtlaAnalysis, facts: &Facts) -> Option<Victim> {
     let latency_ns = ns(analysis.total_us?);
+    let doubt = "from rtla's summary: the victim's tid and all priorities are unknown";
+    Some(assemble(analysis.cpu, latency_ns, raw_causes(analysis, facts), doubt))
+}
+
+/// A victim of timerlat from causes that were measured one by one, in order of trust.
+pub(super) fn assemble(cpu: u32, latency_ns: u64, measured: Vec<Cause>, doubt: &str) -> Victim {
     let mut left = latency_ns;
     let mut causes = Vec::new();
-    for mut cause in raw_causes(analysis, facts) {
-        // rtla's figures may overlap; they never add up to more than the whole here.
+    for mut cause in measured {
+        // Such figures may overlap; they never add up to more than the whole here.
         cause.ns = cause.ns.min(left);
         left -= cause.ns;
         causes.push(cause);
     }
-    causes.push(cause(Class::Unaccounted, left, Confidence::High, "not in rtla's analysis"));
+    causes.push(cause(Class::Unaccounted, left, Confidence::High, "not measured by the tracer"));
     causes.retain(|cause| cause.ns > 0);
     causes.sort_by_key(|cause| std::cmp::Reverse(cause.ns));
     causes.iter_mut().for_each(|cause| cause.share = victim::share(cause.ns, latency_ns));
     let unaccounted_ns = victim::unaccounted(&causes);
-    Some(Victim {
+    Victim {
         tid: None,
-        comm: Some(format!("timerlat/{}", analysis.cpu)),
+        comm: Some(format!("timerlat/{cpu}")),
         scheduled: Scheduled::default(),
-        cpu: analysis.cpu,
+        cpu,
         latency_ns,
         moments: None,
         causes,
         unaccounted_ns,
         coverage: 1.0 - victim::share(unaccounted_ns, latency_ns),
         verdict: String::new(),
-        doubts: vec!["from rtla's summary: the victim's tid and all priorities are unknown".to_owned()],
-    })
+        doubts: vec![doubt.to_owned()],
+    }
 }
 
 fn raw_causes(analysis: &RtlaAnalysis, facts: &Facts) -> Vec<Cause> {
@@ -88,11 +94,16 @@ fn blocking(analysis: &RtlaAnalysis, facts: &Facts, comm: Comm, tid: i32, us: f6
         }
         _ => (Class::HigherPriority, Suspected, "rtla: Blocking thread; nothing tells its priority"),
     };
-    let scheduled = match policy {
-        Some(_) => Scheduled { prio: None, ..choose::scheduled(facts, tid, Some(raw(policy))) },
-        None => Scheduled::default(),
-    };
+    let scheduled = scheduled(facts, tid);
     Cause { tid: Some(tid), comm: Some(comm.to_string()), scheduled, ..cause(class, ns(us), sure, evidence) }
+}
+
+/// A thread's policy, if a snapshot tells it.
+pub(super) fn scheduled(facts: &Facts, tid: i32) -> Scheduled {
+    match facts.policies.get(&tid).copied() {
+        Some(policy) => Scheduled { prio: None, ..choose::scheduled(facts, tid, Some(raw(Some(policy)))) },
+        None => Scheduled::default(),
+    }
 }
 
 /// Any raw priority of a policy; only the policy's name is used.
@@ -104,7 +115,8 @@ fn raw(policy: Option<Policy>) -> i32 {
     }
 }
 
-fn cause(class: Class, ns: u64, confidence: Confidence, evidence: &str) -> Cause {
+/// A cause that names no thread.
+pub(super) fn cause(class: Class, ns: u64, confidence: Confidence, evidence: &str) -> Cause {
     Cause {
         class,
         tid: None,

@@ -2,27 +2,15 @@
 
 use super::machine::Machine;
 use super::result::Victim;
+use super::timerlat::Timerlats;
 use super::{Facts, Victims, rtla};
-use punctual_trace::{Damage, Event, Kind, LatencyHeader, TimeBase, TimerlatContext, TraceInfo};
+use punctual_trace::{Damage, Event, Kind, LatencyHeader, TimeBase, TraceInfo};
 use punctual_units::Nanos;
-use std::collections::BTreeMap;
-
-/// CPUs whose worst timerlat is kept.
-const CPUS: usize = 8192;
-
-/// The worst thread latency of timerlat on one CPU.
-#[derive(Clone, Copy, Debug, Default)]
-struct Timerlat {
-    /// Number and latency of the last interrupt's line.
-    irq: Option<(u64, u64)>,
-    /// Number, latency, and the interrupt's part of it.
-    worst: Option<(u64, u64, Option<u64>)>,
-}
 
 /// Lines of the timerlat, osnoise and hwlat tracers, summed up.
 #[derive(Debug, Default)]
 pub(super) struct Tracers {
-    timerlat: BTreeMap<u32, Timerlat>,
+    timerlat: Timerlats,
     /// Gaps, the longest in µs, its CPU, and non-maskable interrupts in them.
     hwlat: Option<(u64, u64, u32, u64)>,
     /// Periods, the longest single noise in µs, its CPU, noise by hardware.
@@ -33,7 +21,7 @@ impl Tracers {
     /// Takes the next event.
     pub fn event(&mut self, event: &Event) {
         match &event.kind {
-            Kind::Timerlat { count, context, latency_ns } => self.timerlat(event.cpu, *count, *context, *latency_ns),
+            Kind::Timerlat { .. } | Kind::Noise { .. } | Kind::Restart => self.timerlat.event(event),
             Kind::Hwlat { inner_us, outer_us, nmi_count, .. } => {
                 let (gaps, longest, cpu, nmis) = self.hwlat.unwrap_or_default();
                 let here = (*inner_us).max(*outer_us);
@@ -50,29 +38,10 @@ impl Tracers {
         }
     }
 
-    fn timerlat(&mut self, cpu: u32, count: u64, context: TimerlatContext, latency_ns: u64) {
-        if self.timerlat.len() >= CPUS && !self.timerlat.contains_key(&cpu) {
-            return;
-        }
-        let entry = self.timerlat.entry(cpu).or_default();
-        match context {
-            TimerlatContext::Irq => entry.irq = Some((count, latency_ns)),
-            _ if entry.worst.is_none_or(|(_, worst, _)| latency_ns > worst) => {
-                let irq = entry.irq.filter(|(n, irq)| *n == count && *irq <= latency_ns).map(|(_, irq)| irq);
-                entry.worst = Some((count, latency_ns, irq));
-            }
-            _ => {}
-        }
-    }
-
     /// Victims that rtla analysed, and a sentence for each tracer.
     pub fn finish(self, info: &TraceInfo, facts: &Facts) -> (Vec<Victim>, Vec<String>) {
         let mut said: Vec<String> = info.latency.iter().filter_map(header).collect();
-        let worst = self.timerlat.iter().filter_map(|(cpu, t)| Some((cpu, t.worst?))).max_by_key(|(_, w)| w.1);
-        if let Some((cpu, (count, latency, irq))) = worst {
-            let irq = irq.map(|irq| format!(", of which its interrupt came {} late", Nanos(irq))).unwrap_or_default();
-            said.push(format!("timerlat: worst thread latency {} on CPU {cpu} (#{count}){irq}", Nanos(latency)));
-        }
+        said.extend(self.timerlat.said());
         if let Some((gaps, longest, cpu, nmis)) = self.hwlat {
             let nmis = if nmis > 0 { format!(", with {nmis} NMIs in them") } else { String::new() };
             let longest = Nanos(longest.saturating_mul(1000));
@@ -88,7 +57,8 @@ impl Tracers {
                  a hypervisor"
             ));
         }
-        let victims = info.rtla.iter().filter_map(|analysis| rtla::victim(analysis, facts)).collect();
+        let mut victims: Vec<Victim> = info.rtla.iter().filter_map(|analysis| rtla::victim(analysis, facts)).collect();
+        victims.extend(self.timerlat.victim(facts));
         (victims, said)
     }
 }

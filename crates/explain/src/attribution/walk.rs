@@ -105,12 +105,12 @@ impl Tally {
 }
 
 impl Part {
-    /// The confidence of at least 90 % of it.
+    /// The confidence that at least half of it has.
     pub fn confidence(&self) -> Confidence {
         let [suspected, medium, _] = self.sure;
-        match self.ns / 10 {
-            tenth if suspected > tenth => Confidence::Suspected,
-            tenth if suspected + medium > tenth => Confidence::Medium,
+        match self.ns / 2 {
+            half if suspected > half => Confidence::Suspected,
+            half if suspected + medium > half => Confidence::Medium,
             _ => Confidence::High,
         }
     }
@@ -132,6 +132,20 @@ pub(super) struct Piece {
 }
 
 impl Piece {
+    /// Nothing is known about it.
+    fn unknown(from: u64, to: u64) -> Piece {
+        Piece {
+            from,
+            to,
+            doing: Doing::Unknown,
+            switched: false,
+            resched: None,
+            resched_after: None,
+            preempt_off: false,
+            irqs_off: false,
+        }
+    }
+
     /// Its length, ns.
     pub fn ns(&self) -> u64 {
         self.to - self.from
@@ -140,16 +154,6 @@ impl Piece {
 
 /// What `cpu` did from `from` to `to`, without holes.
 pub(super) fn pieces(cpu: Option<&Cpu>, from: u64, to: u64) -> Vec<Piece> {
-    let nothing = |from, to| Piece {
-        from,
-        to,
-        doing: Doing::Unknown,
-        switched: false,
-        resched: None,
-        resched_after: None,
-        preempt_off: false,
-        irqs_off: false,
-    };
     let mut all = Vec::new();
     let mut at = from;
     if let Some(cpu) = cpu {
@@ -158,7 +162,7 @@ pub(super) fn pieces(cpu: Option<&Cpu>, from: u64, to: u64) -> Vec<Piece> {
             let next = cpu.history.get(n + 1);
             let (start, end) = (segment.t.max(at), next.map_or(to, |s| s.t).min(to));
             if start > at {
-                all.push(nothing(at, start));
+                all.push(Piece::unknown(at, start));
             }
             if end > start {
                 let resched_after = next.filter(|next| !next.switched && next.t <= to).and_then(|next| next.resched);
@@ -177,7 +181,7 @@ pub(super) fn pieces(cpu: Option<&Cpu>, from: u64, to: u64) -> Vec<Piece> {
         }
     }
     if at < to {
-        all.push(nothing(at, to));
+        all.push(Piece::unknown(at, to));
     }
     all
 }
@@ -253,14 +257,16 @@ impl Walk<'_> {
             Doing::Nmi => Label::new(Class::Irq, High, Why::Nested).doing(What::Nmi),
             Doing::Soft(vec, task) => {
                 let label = Label::new(Class::Softirq, High, Why::Nested).doing(What::Softirq(vec));
-                match task.filter(|task| thread_class(task.comm).is_some()) {
-                    Some(task) => Label { what: None, ..label.of(task) },
-                    None => label,
+                let thread = task.filter(|task| thread_class(task.comm).is_some());
+                match (thread, place.passed_over) {
+                    (Some(task), Some(passed_over)) if self.is_low(Doing::Task(task)) => passed_over.of(task),
+                    (Some(task), _) => Label { what: None, ..label.of(task) },
+                    (None, _) => label,
                 }
             }
             Doing::Idle => return gap::low(self, piece, place, None),
             Doing::Task(task) => match self.task(task, place.wanted) {
-                Some(label) => return self.tally.add(label, piece.ns()),
+                Some(label) => return gap::ran(self, piece, place, label),
                 None => return gap::low(self, piece, place, Some(task)),
             },
         };

@@ -1,0 +1,72 @@
+//! Timers: when one was due, and on which CPU it is overdue.
+
+use super::cpu::Expiring;
+use super::machine::Machine;
+use punctual_trace::{Event, Kind, Symbol};
+
+/// Clocks that differ by more are different clocks.
+const SAME_CLOCK: u64 = 1_000_000_000;
+
+impl Machine {
+    /// An event of a timer; others are ignored.
+    pub(super) fn timer(&mut self, event: &Event) {
+        match &event.kind {
+            Kind::HrtimerStart { timer, function, expires_ns, softexpires_ns } => {
+                self.recognise(function.as_ref());
+                let due = softexpires_ns.unwrap_or(*expires_ns);
+                let home = self.timers.start(*timer, due, event.t_ns);
+                let comparable = self.seen.same_clock > 0;
+                if let (Some(home), Ok(due), true) = (home, u64::try_from(due), comparable)
+                    && let Some(cpu) = self.cpu_mut(home)
+                {
+                    cpu.arm(*timer, due);
+                }
+            }
+            Kind::HrtimerExpireEntry { timer, function, now_ns } => {
+                self.recognise(function.as_ref());
+                self.expire(event, *timer, *now_ns, is_tick(function.as_ref()));
+            }
+            Kind::HrtimerExpireExit { .. } => self.each(event, |cpu, _| cpu.expiring = None),
+            Kind::HrtimerCancel { timer } => {
+                if let Some(cpu) = self.timers.cancel(*timer).and_then(|home| self.cpu_mut(home)) {
+                    cpu.disarm(*timer);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn expire(&mut self, event: &Event, timer: u64, now: Option<i64>, tick: bool) {
+        let t = event.t_ns;
+        let armed = self.timers.expire(timer, event.cpu);
+        self.seen.expiries += 1;
+        let same = now.is_some_and(|now| u64::try_from(now).is_ok_and(|now| t.abs_diff(now) < SAME_CLOCK));
+        self.seen.same_clock += u64::from(same);
+        let Some(cpu) = self.cpu_mut(event.cpu) else { return };
+        cpu.disarm(timer);
+        let irq = cpu.interrupted_since().unwrap_or(t);
+        let due = armed.expires.and_then(|expires| match same {
+            true => u64::try_from(expires).ok(),
+            // How late it was is known on any clock.
+            false => now.and_then(|now| now.checked_sub(expires)).map(|late| irq.saturating_sub(late.max(0) as u64)),
+        });
+        let due = due.map(|due| due.max(armed.started).min(t));
+        // Whom the tick wakes, it does not wake at a time that anybody set.
+        cpu.expiring = (!tick).then_some(Expiring { due, irq });
+    }
+
+    fn recognise(&mut self, function: Option<&Symbol>) {
+        let Some(Symbol::Name(name)) = function else { return };
+        match name.as_ref() {
+            "sched_rt_period_timer" => self.seen.rt_period_timer = true,
+            "tick_sched_timer" => self.seen.old_tick = true,
+            "tick_nohz_handler" => self.seen.new_tick = true,
+            "dl_task_timer" | "dl_server_timer" => self.seen.deadline_timer = true,
+            _ => {}
+        }
+    }
+}
+
+fn is_tick(function: Option<&Symbol>) -> bool {
+    matches!(function, Some(Symbol::Name(name)) if matches!(name.as_ref(), "tick_sched_timer" | "tick_nohz_handler"))
+}

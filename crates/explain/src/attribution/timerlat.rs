@@ -1,0 +1,141 @@
+//! Lines of the timerlat tracer together with the noise events of osnoise: the worst wakeup of timerlat's thread.
+//!
+//! A noise event is recorded when it ends, with its length net of what interrupted it
+//! (kernel/trace/trace_osnoise.c). There are no priorities in it.
+
+use super::result::{Cause, Class, Confidence, Victim};
+use super::{Facts, rtla, sentences};
+use punctual_trace::{Event, Kind, NoiseSource, TimerlatContext};
+use punctual_units::Nanos;
+use std::collections::{BTreeMap, VecDeque};
+
+/// CPUs that are followed.
+const CPUS: usize = 1024;
+/// Noises of one CPU that are kept.
+const NOISES: usize = 1024;
+
+/// One noise: when it began and ended, its net length, whose.
+type Noise = (u64, u64, u64, NoiseSource);
+
+/// timerlat's thread on one CPU.
+#[derive(Debug, Default)]
+struct Timerlat {
+    /// Number and latency of the last interrupt's line, and whether it came out of idle.
+    irq: Option<(u64, u64, bool)>,
+    noises: VecDeque<Noise>,
+}
+
+/// The worst wakeup.
+#[derive(Debug)]
+struct Worst {
+    cpu: u32,
+    count: u64,
+    latency_ns: u64,
+    /// How late its interrupt was, and whether it came out of idle.
+    irq: Option<(u64, bool)>,
+    t0: u64,
+    t3: u64,
+    noises: Vec<Noise>,
+}
+
+/// timerlat on all CPUs.
+#[derive(Debug, Default)]
+pub(super) struct Timerlats {
+    cpus: BTreeMap<u32, Timerlat>,
+    worst: Option<Worst>,
+}
+
+impl Timerlats {
+    /// Takes a line of timerlat or a noise.
+    pub fn event(&mut self, event: &Event) {
+        if event.kind == Kind::Restart {
+            return self.cpus.clear();
+        }
+        if self.cpus.len() >= CPUS && !self.cpus.contains_key(&event.cpu) {
+            return;
+        }
+        let cpu = self.cpus.entry(event.cpu).or_default();
+        match &event.kind {
+            Kind::Noise { source, start_ns, duration_ns } => {
+                if cpu.noises.len() >= NOISES {
+                    cpu.noises.pop_front();
+                }
+                cpu.noises.push_back((*start_ns, event.t_ns, *duration_ns, source.clone()));
+            }
+            Kind::Timerlat { count, context: TimerlatContext::Irq, latency_ns } => {
+                cpu.irq = Some((*count, *latency_ns, event.tid == Some(0)));
+            }
+            Kind::Timerlat { count, latency_ns, .. } => self.thread(event, *count, *latency_ns),
+            _ => {}
+        }
+    }
+
+    /// The thread ran; keeps it if it was the latest so far.
+    fn thread(&mut self, event: &Event, count: u64, latency_ns: u64) {
+        let Some(cpu) = self.cpus.get(&event.cpu) else { return };
+        if self.worst.as_ref().is_some_and(|worst| worst.latency_ns >= latency_ns) {
+            return;
+        }
+        let irq = cpu.irq.filter(|(n, irq, _)| *n == count && *irq <= latency_ns).map(|(_, irq, idle)| (irq, idle));
+        let (t0, t3) = (event.t_ns.saturating_sub(latency_ns), event.t_ns);
+        let noises = cpu.noises.iter().filter(|noise| noise.1 > t0).cloned().collect();
+        self.worst = Some(Worst { cpu: event.cpu, count, latency_ns, irq, t0, t3, noises });
+    }
+
+    /// The worst in a sentence.
+    pub fn said(&self) -> Option<String> {
+        let Worst { cpu, count, latency_ns, irq, .. } = self.worst.as_ref()?;
+        let irq = irq.map(|(irq, _)| format!(", of which its interrupt came {} late", Nanos(irq))).unwrap_or_default();
+        Some(format!("timerlat: worst thread latency {} on CPU {cpu} (#{count}){irq}", Nanos(*latency_ns)))
+    }
+
+    /// The worst as a victim, if noise events tell something about it.
+    pub fn victim(&self, facts: &Facts) -> Option<Victim> {
+        let worst = self.worst.as_ref().filter(|worst| !worst.noises.is_empty())?;
+        let mut causes: Vec<Cause> = worst.noises.iter().map(|noise| of(noise, worst, facts)).collect();
+        // Threads first: their length is net; what is left before the interrupt was its delay.
+        causes.sort_by_key(|cause| (cause.tid.is_none(), std::cmp::Reverse(cause.ns)));
+        if let Some((late, idle)) = worst.irq {
+            let class = if idle { Class::IdleExit } else { Class::IrqsDisabled };
+            causes.push(rtla::cause(class, late, Confidence::Suspected, "timerlat: its interrupt came late"));
+        }
+        let doubt = "from timerlat's lines and noise events: the victim's tid and all priorities are unknown";
+        Some(rtla::assemble(worst.cpu, worst.latency_ns, merged(causes), doubt))
+    }
+}
+
+/// A noise's part of the wakeup.
+fn of((start, end, net, source): &Noise, worst: &Worst, facts: &Facts) -> Cause {
+    use Confidence::{Medium, Suspected};
+    let inside = (*end).min(worst.t3).saturating_sub((*start).max(worst.t0));
+    let ns = (*net).min(inside);
+    let plain =
+        |class, what: String| Cause { what: Some(what), ..rtla::cause(class, ns, Medium, "osnoise: noise event") };
+    match source {
+        NoiseSource::Irq { vector, name } => {
+            plain(Class::Irq, name.as_deref().map_or_else(|| format!("vector {vector}"), str::to_owned))
+        }
+        NoiseSource::Softirq { vec } => plain(Class::Softirq, sentences::softirq(*vec)),
+        NoiseSource::Nmi => plain(Class::Irq, "NMI".to_owned()),
+        NoiseSource::Thread { tid: 0, .. } => rtla::cause(Class::IdleExit, ns, Suspected, "osnoise: the idle task ran"),
+        NoiseSource::Thread { tid, comm } => Cause {
+            tid: Some(*tid),
+            comm: comm.map(|comm| comm.to_string()),
+            scheduled: rtla::scheduled(facts, *tid),
+            ..rtla::cause(Class::HigherPriority, ns, Suspected, "osnoise: it ran meanwhile; nothing tells its priority")
+        },
+    }
+}
+
+/// The same cause once, with all its time.
+fn merged(causes: Vec<Cause>) -> Vec<Cause> {
+    let mut all: Vec<Cause> = Vec::new();
+    for cause in causes {
+        let same = |c: &&mut Cause| (c.class, c.tid, &c.what) == (cause.class, cause.tid, &cause.what);
+        match all.iter_mut().find(same) {
+            Some(known) => known.ns = known.ns.saturating_add(cause.ns),
+            None => all.push(cause),
+        }
+    }
+    all
+}
