@@ -15,8 +15,8 @@ mod context;
 mod usual;
 
 pub use attribution::{
-    Attribution, Cause, Class, Confidence, Explanation, Facts, Group, Moments, Options, Scheduled, Victim, Victims,
-    explain,
+    Attribution, Blocked, Cause, Class, Confidence, Cycle, Explanation, Facts, Group, Moments, Options, Scheduled,
+    Victim, Victims, explain,
 };
 
 use context::Index;

@@ -84,7 +84,7 @@ proptest! {
             _ => Victims::Tid(1),
         };
         let info = TraceInfo::default();
-        let mut attribution = Attribution::new(Options { victims, most: 50, ..Options::default() });
+        let mut attribution = Attribution::new(Options { victims, most: 50, cycles: true, ..Options::default() });
         let mut t_ns = 1_000_000u64;
         for (step, cpu, tid, resched, kind) in stream {
             t_ns = if back && step == 0 { t_ns / 2 } else { t_ns + step };
@@ -93,6 +93,11 @@ proptest! {
         }
         let found = attribution.finish(&info);
         prop_assert!(found.victims.len() <= 50);
+        for cycle in &found.cycles {
+            let delays: u64 = cycle.delays.iter().map(|c| c.ns).sum();
+            let blocked: u64 = cycle.blocked.iter().map(|b| b.ns).sum();
+            prop_assert_eq!(cycle.ran_ns + delays + blocked, cycle.length_ns);
+        }
         for victim in &found.victims {
             let sum: u64 = victim.causes.iter().map(|c| c.ns).sum();
             prop_assert_eq!(sum, victim.latency_ns);

@@ -275,3 +275,32 @@ fn another_clock_leaves_suspicion_only_but_the_right_delay() {
     blames(&victim.causes[0], Class::HigherPriority, Some(70), Confidence::Suspected);
     assert!(victim.doubts.iter().any(|d| d.contains("clock")), "{:?}", victim.doubts);
 }
+
+/// Woken in time, then it waits for a lock whose owner is held up, and is preempted once.
+#[test]
+fn a_cycle_adds_up_and_names_the_owner_of_a_lock() {
+    let owner = ("owner", 70, 120);
+    let rogue = ("rogue", 71, 9);
+    let trace = start().sleep(2000, 3000, YES).expire("yes-60", 3010).switch(1, 3050, YES, "R", CYCLIC);
+    let trace = trace.switch(1, 4000, CYCLIC, "S", owner).tick("owner-70", 1, "d.h..", 7000);
+    let trace = trace.line("owner-70", 1, "d..2.", 9000, &format!("sched_waking: comm={VICTIM} target_cpu=001"));
+    let trace = trace.switch(1, 9010, owner, "R", CYCLIC).switch(1, 10_000, CYCLIC, "R", rogue);
+    let trace = trace
+        .switch(1, 12_000, rogue, "S", CYCLIC)
+        .tick("cyclictest-50", 1, "d.h..", 12_100)
+        .sleep(13_000, 14_000, YES);
+    let trace = trace.expire("yes-60", 14_010).switch(1, 14_050, YES, "R", CYCLIC);
+    let mut source = open(Cursor::new(trace.0.as_bytes()), punctual_trace::Options::default()).unwrap();
+    let found = explain(source.as_mut(), Options { cycles: true, ..Options::default() });
+    assert_eq!(found.cycles.len(), 1);
+    let cycle = &found.cycles[0];
+    assert_eq!((cycle.tid, cycle.release_ns, cycle.length_ns), (50, 3_000_000, 10_000_000));
+    assert_eq!(cycle.ran_ns, 950_000 + 990_000 + 1_000_000 - 20_000);
+    let delays: u64 = cycle.delays.iter().map(|c| c.ns).sum();
+    let blocked = &cycle.blocked[0];
+    assert_eq!(cycle.ran_ns + delays + blocked.ns, cycle.length_ns);
+    assert_eq!((blocked.ns, blocked.woken_by, blocked.inverted), (5_000_000, Some(70), Some(true)));
+    blames(&cycle.delays[0], Class::HigherPriority, Some(71), Confidence::High);
+    assert_eq!(cycle.delays[0].ns, 2_000_000);
+    assert!(cycle.verdict.contains("blocked 5.00 ms until owner (pid 70) woke it"), "{}", cycle.verdict);
+}

@@ -208,7 +208,10 @@ impl Machine {
     fn waking(&mut self, event: &Event, task: &Task, target: Option<u32>) {
         self.seen.wakings += 1;
         let t = event.t_ns;
-        let expiring = self.cpu(event.cpu).and_then(|cpu| cpu.expiring);
+        let cpu = self.cpu(event.cpu);
+        let expiring = cpu.and_then(|cpu| cpu.expiring);
+        let by = cpu.filter(|cpu| cpu.frames.is_empty()).and_then(|cpu| cpu.current).map(|task| task.tid);
+        let by = by.filter(|_| !event.flags.and_then(|f| f.context).is_some_and(|context| context.is_hard()));
         if self.runs(task.tid) {
             return;
         }
@@ -224,6 +227,7 @@ impl Machine {
             from_cpu: event.cpu,
             path,
             moved: None,
+            by: by.filter(|tid| *tid != 0),
             due_unknown: expiring.is_some_and(|e| e.due.is_none()),
         }));
     }

@@ -7,6 +7,7 @@
 mod choose;
 mod collect;
 mod cpu;
+mod cycle;
 mod expiry;
 mod gap;
 mod machine;
@@ -20,11 +21,12 @@ mod tracers;
 mod victim;
 mod walk;
 
-pub use result::{Cause, Class, Confidence, Explanation, Group, Moments, Scheduled, Victim};
+pub use result::{Blocked, Cause, Class, Confidence, Cycle, Explanation, Group, Moments, Scheduled, Victim};
 
 use collect::Latest;
+use cycle::Cycles;
 use machine::{Machine, Window};
-use punctual_trace::{Event, Source, TraceInfo};
+use punctual_trace::{Event, Kind, Source, TraceInfo};
 use punctual_units::Policy;
 use std::collections::HashMap;
 use tracers::Tracers;
@@ -69,13 +71,15 @@ pub struct Options {
     /// Wakeups below this many nanoseconds are not late; `None`: the latest are shown whatever they are, and groups hold
     /// those of at least a quarter of the worst.
     pub threshold_ns: Option<u64>,
+    /// Follow whole cycles too, from release to end of work.
+    pub cycles: bool,
     /// What is known besides the trace.
     pub facts: Facts,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { victims: Victims::default(), most: 10, threshold_ns: None, facts: Facts::default() }
+        Options { victims: Victims::default(), most: 10, threshold_ns: None, cycles: false, facts: Facts::default() }
     }
 }
 
@@ -90,6 +94,7 @@ pub struct Attribution {
     machine: Machine,
     ranks: [Latest; 2],
     tracers: Tracers,
+    cycles: Cycles,
     work: u64,
     /// Wakeups that were not walked for lack of work left.
     unwalked: u64,
@@ -103,6 +108,7 @@ impl Attribution {
             machine: Machine::default(),
             ranks: Default::default(),
             tracers: Tracers::default(),
+            cycles: Cycles::default(),
             work: WORK,
             unwalked: 0,
         }
@@ -113,7 +119,14 @@ impl Attribution {
     pub fn event(&mut self, event: &Event, info: &TraceInfo) {
         self.work = self.work.saturating_add(WORK_PER_EVENT);
         self.tracers.event(event);
-        let Some(window) = self.machine.apply(event) else { return };
+        if event.t_ns < self.machine.now {
+            self.cycles.forget();
+        }
+        let window = self.machine.apply(event);
+        if self.options.cycles {
+            self.cycle(event, window.is_some());
+        }
+        let Some(window) = window else { return };
         if self.options.facts.kernel.is_none() {
             self.options.facts.kernel.clone_from(&info.kernel);
         }
@@ -133,6 +146,25 @@ impl Attribution {
         if latest.wants(latency, self.options.most) {
             let victim = victim::new(&self.machine, window, &self.options.facts, &tally);
             latest.keep(victim, self.options.most);
+        }
+        if self.options.cycles {
+            self.cycles.woken(&self.machine, &self.options.facts, self.options.most, window, tally);
+        }
+    }
+
+    /// What a cycle consists of besides wakeups.
+    fn cycle(&mut self, event: &Event, woken: bool) {
+        match &event.kind {
+            Kind::Restart | Kind::LostEvents { .. } => self.cycles.forget(),
+            Kind::SchedSwitch { prev, prev_state, next } => {
+                self.cycles.out(&self.machine, prev.tid, event.t_ns, event.cpu, *prev_state);
+                if !woken {
+                    let facts = &self.options.facts;
+                    let steps = self.cycles.back(&self.machine, facts, next.tid, event.t_ns, event.cpu);
+                    self.work = self.work.saturating_sub(steps);
+                }
+            }
+            _ => {}
         }
     }
 
@@ -174,7 +206,8 @@ impl Attribution {
         for victim in &mut victims {
             victim::conclude(victim, doubt.as_deref());
         }
-        Explanation { victims, groups, wakeups, chosen, notes, tracers }
+        let cycles = self.cycles.finish();
+        Explanation { victims, groups, cycles, wakeups, chosen, notes, tracers }
     }
 }
 

@@ -143,6 +143,47 @@ pub struct Group {
     pub sentence: String,
 }
 
+/// A time in which a thread was blocked in the middle of its work.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Blocked {
+    /// Nanoseconds until it was woken.
+    pub ns: u64,
+    /// The kernel's letter for its state: `S` sleeping, `D` uninterruptible (device, page fault).
+    pub state: String,
+    /// Who woke it, for a lock its owner; `None` if an interrupt did.
+    pub woken_by: Option<i32>,
+    /// The waker's name.
+    pub comm: Option<String>,
+    /// The waker's own priority is worse: if it held a lock, this is an inversion. `None` if unknown.
+    pub inverted: Option<bool>,
+}
+
+/// One cycle of a thread, from its timer to the end of its work.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Cycle {
+    /// Thread id.
+    pub tid: i32,
+    /// Name, if known.
+    pub comm: Option<String>,
+    /// Policy and priority.
+    #[serde(flatten)]
+    pub scheduled: Scheduled,
+    /// CPU it began to run on.
+    pub cpu: u32,
+    /// When its timer was due, ns of the trace's clock.
+    pub release_ns: u64,
+    /// From there to the end of its work: `ran_ns`, `delays` and `blocked` add up to it.
+    pub length_ns: u64,
+    /// Nanoseconds it ran itself.
+    pub ran_ns: u64,
+    /// What kept it from running while it could have run.
+    pub delays: Vec<Cause>,
+    /// When it could not run.
+    pub blocked: Vec<Blocked>,
+    /// The one sentence.
+    pub verdict: String,
+}
+
 /// What a trace says about late wakeups.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Explanation {
@@ -150,6 +191,8 @@ pub struct Explanation {
     pub victims: Vec<Victim>,
     /// Late wakeups by culprit, the most delay first.
     pub groups: Vec<Group>,
+    /// The longest cycles, the longest first; empty unless asked for.
+    pub cycles: Vec<Cycle>,
     /// Wakeups of the chosen threads that were followed from waking to running.
     pub wakeups: u64,
     /// How the victims were chosen.

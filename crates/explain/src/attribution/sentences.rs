@@ -1,6 +1,6 @@
 //! Everything that is said in words.
 
-use super::result::{Cause, Class, Confidence, Group, Scheduled, Victim};
+use super::result::{Cause, Class, Confidence, Cycle, Group, Scheduled, Victim};
 use super::walk::Why;
 use punctual_units::Nanos;
 
@@ -88,6 +88,26 @@ fn advice(cause: &Cause, cpu: u32) -> String {
         Class::PriorityInversion => "shorten what it does with the lock held".into(),
         Class::Unaccounted => "record more events".into(),
     }
+}
+
+/// A cycle: what it spent its time on, and the largest of what kept it.
+pub(super) fn cycle(cycle: &Cycle) -> String {
+    let ran = cycle.ran_ns as f64 * 100.0 / cycle.length_ns.max(1) as f64;
+    let mut text =
+        format!("CPU{} cycle of {}: ran {} ({ran:.0} %)", cycle.cpu, Nanos(cycle.length_ns), Nanos(cycle.ran_ns));
+    if let Some(cause) = cycle.delays.first() {
+        let part = format!("{} ({:.0} %)", Nanos(cause.ns), cause.share * 100.0);
+        text += &format!("; {}", happened(cause, &part));
+    }
+    if let Some(blocked) = cycle.blocked.iter().max_by_key(|blocked| blocked.ns) {
+        let who = who(blocked.comm.as_deref(), &Scheduled::default(), blocked.woken_by);
+        let who = if blocked.woken_by.is_some() { who } else { "an interrupt".to_owned() };
+        text += &format!("; blocked {} until {who} woke it", Nanos(blocked.ns));
+        if blocked.inverted == Some(true) {
+            text += ", a thread of lower priority: if that held a lock, a priority inversion";
+        }
+    }
+    text
 }
 
 /// What the trace shows for a cause.

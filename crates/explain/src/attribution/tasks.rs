@@ -27,6 +27,8 @@ pub(super) struct Waking {
     pub moved: Option<u64>,
     /// A timer woke it, but when that was due is not known.
     pub due_unknown: bool,
+    /// The thread that woke it, if no interrupt did.
+    pub by: Option<i32>,
 }
 
 /// What is known about a task.

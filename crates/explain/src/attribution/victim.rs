@@ -10,8 +10,7 @@ pub(super) fn new(machine: &Machine, window: &Window, facts: &Facts, tally: &Tal
     let waking = &window.waking;
     let latency_ns = window.t3 - waking.t0;
     let doubts = doubts(machine, window);
-    let mut causes: Vec<Cause> = tally.parts.iter().map(|part| cause(machine, facts, part, latency_ns)).collect();
-    causes.sort_by_key(|cause| std::cmp::Reverse(cause.ns));
+    let mut causes = causes(machine, facts, tally, latency_ns);
     if doubts.iter().any(|(_, spoils)| *spoils) {
         causes.iter_mut().for_each(|cause| cause.confidence = Confidence::Suspected);
     }
@@ -40,6 +39,13 @@ pub(super) fn unaccounted(causes: &[Cause]) -> u64 {
 /// A part of the whole, 0–1.
 pub(super) fn share(ns: u64, of: u64) -> f64 {
     if of == 0 { 0.0 } else { ns as f64 / of as f64 }
+}
+
+/// All causes, the largest first.
+pub(super) fn causes(machine: &Machine, facts: &Facts, tally: &Tally, whole_ns: u64) -> Vec<Cause> {
+    let mut causes: Vec<Cause> = tally.parts.iter().map(|part| cause(machine, facts, part, whole_ns)).collect();
+    causes.sort_by_key(|cause| std::cmp::Reverse(cause.ns));
+    causes
 }
 
 fn cause(machine: &Machine, facts: &Facts, part: &Part, latency_ns: u64) -> Cause {

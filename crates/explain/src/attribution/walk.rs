@@ -57,7 +57,7 @@ impl Label {
         Label { task: Some(task), ..self }
     }
 
-    fn doing(self, what: What) -> Label {
+    pub fn doing(self, what: What) -> Label {
         Label { what: Some(what), ..self }
     }
 }
@@ -85,15 +85,7 @@ impl Tally {
         if ns == 0 {
             return;
         }
-        let key = |l: &Label| (l.class, l.task.map(|t| t.tid), l.what);
-        let at = match self.parts.iter().position(|part| key(&part.label) == key(&label)) {
-            Some(at) => at,
-            None => {
-                self.parts.push(Part { label, ns: 0, sure: [0; 3], longest: 0 });
-                self.parts.len() - 1
-            }
-        };
-        let Some(part) = self.parts.get_mut(at) else { return };
+        let part = self.part(label);
         part.ns += ns;
         if let Some(sum) = part.sure.get_mut(label.confidence as usize) {
             *sum += ns;
@@ -101,6 +93,28 @@ impl Tally {
         if ns > part.longest {
             (part.longest, part.label) = (ns, label);
         }
+    }
+
+    /// Adds all of another wakeup's labels.
+    pub fn absorb(&mut self, other: Tally) {
+        for theirs in other.parts {
+            let part = self.part(theirs.label);
+            part.ns += theirs.ns;
+            part.sure.iter_mut().zip(theirs.sure).for_each(|(sum, ns)| *sum += ns);
+            if theirs.longest > part.longest {
+                (part.longest, part.label) = (theirs.longest, theirs.label);
+            }
+        }
+    }
+
+    /// The part that names the same as `label`; a new one if there is none.
+    fn part(&mut self, label: Label) -> &mut Part {
+        let key = |l: &Label| (l.class, l.task.map(|t| t.tid), l.what);
+        let at = self.parts.iter().position(|part| key(&part.label) == key(&label)).unwrap_or(self.parts.len());
+        if at == self.parts.len() {
+            self.parts.push(Part { label, ns: 0, sure: [0; 3], longest: 0 });
+        }
+        &mut self.parts[at]
     }
 }
 

@@ -1,0 +1,171 @@
+//! Late although woken in time: a thread's cycles, from the release by its timer to the end of its work, added up.
+//!
+//! A cycle ends where the thread blocks and a timer wakes it next. In between it runs, waits for the CPU (labelled like
+//! a late wakeup), or is blocked until another thread wakes it.
+
+use super::cpu::Doing;
+use super::machine::{Machine, Window};
+use super::result::{Blocked, Cycle};
+use super::tasks::Waking;
+use super::walk::{Label, Tally, Walk, What, Why, pieces};
+use super::{Class, Confidence, Facts, choose, sentences, victim};
+use punctual_trace::{Comm, TaskState};
+use std::collections::HashMap;
+
+/// Threads whose cycles are followed, and stays in one cycle that are kept.
+const THREADS: usize = 1024;
+const BLOCKS: usize = 64;
+
+/// A cycle that has not ended.
+#[derive(Debug, Default)]
+struct Open {
+    release: u64,
+    cpu: u32,
+    prio: Option<i32>,
+    comm: Option<Comm>,
+    tally: Tally,
+    ran: u64,
+    blocked: Vec<Blocked>,
+    /// It runs since then, there.
+    since: Option<(u64, u32)>,
+    /// It lost the CPU then, there, in this state.
+    out: Option<(u64, u32, TaskState)>,
+}
+
+/// Cycles of the chosen threads.
+#[derive(Debug, Default)]
+pub(super) struct Cycles {
+    open: HashMap<i32, Open>,
+    longest: Vec<Cycle>,
+}
+
+impl Cycles {
+    /// Events were lost, or another trace begins: no open cycle can be trusted.
+    pub fn forget(&mut self) {
+        self.open.clear();
+    }
+
+    /// A chosen thread was woken and runs; `tally` labels T0 to T3.
+    pub fn woken(&mut self, machine: &Machine, facts: &Facts, most: usize, window: &Window, tally: Tally) {
+        let waking = &window.waking;
+        if waking.t1.is_some() {
+            let done = self.open.remove(&window.tid);
+            if let Some((open, (end, ..))) =
+                done.and_then(|open| open.out.filter(|o| !o.2.runnable()).map(|out| (open, out)))
+            {
+                self.keep(close(machine, facts, window.tid, open, end), most);
+            }
+            if self.open.len() < THREADS {
+                let since = Some((window.t3, window.cpu));
+                let (release, cpu, prio, comm) = (waking.t0, window.cpu, window.prio, window.comm);
+                self.open.insert(window.tid, Open { release, cpu, prio, comm, tally, since, ..Open::default() });
+            }
+            return;
+        }
+        let Some(mut open) = self.open.remove(&window.tid) else { return };
+        let Some((out, _, state)) = open.out.take().filter(|out| !out.2.runnable() && out.0 <= waking.t0) else {
+            return;
+        };
+        if open.blocked.len() < BLOCKS {
+            open.blocked.push(blocked(machine, window, waking.t0 - out, state));
+            open.tally.absorb(tally);
+            open.since = Some((window.t3, window.cpu));
+            self.open.insert(window.tid, open);
+        }
+    }
+
+    /// A thread loses the CPU.
+    pub fn out(&mut self, machine: &Machine, tid: i32, t: u64, cpu: u32, state: TaskState) {
+        let Some(open) = self.open.get_mut(&tid) else { return };
+        let Some((since, _)) = open.since.take().filter(|(_, on)| *on == cpu) else {
+            self.open.remove(&tid);
+            return;
+        };
+        for piece in pieces(machine.cpu(cpu), since, t) {
+            let label = |class| Label::new(class, Confidence::High, Why::Nested);
+            match piece.doing {
+                Doing::Task(task) if task.tid == tid => open.ran += piece.ns(),
+                Doing::Hard(name) => open.tally.add(label(Class::Irq).doing(What::Interrupt(name)), piece.ns()),
+                Doing::Nmi => open.tally.add(label(Class::Irq).doing(What::Nmi), piece.ns()),
+                Doing::Soft(vec, _) => open.tally.add(label(Class::Softirq).doing(What::Softirq(vec)), piece.ns()),
+                _ => open.tally.add(Label::new(Class::Unaccounted, Confidence::High, Why::NotTraced), piece.ns()),
+            }
+        }
+        open.out = Some((t, cpu, state));
+    }
+
+    /// A thread gets the CPU without having been woken: it was preempted.
+    pub fn back(&mut self, machine: &Machine, facts: &Facts, tid: i32, t: u64, cpu: u32) -> u64 {
+        let Some(open) = self.open.get_mut(&tid) else { return 0 };
+        let Some((out, on, _)) = open.out.take().filter(|out| out.2.runnable()) else {
+            self.open.remove(&tid);
+            return 0;
+        };
+        let mut path = vec![(out, on)];
+        if on != cpu {
+            path.push((out, cpu));
+        }
+        let waking = Waking {
+            t0: out,
+            t1: None,
+            t2: out,
+            queued: Some(out),
+            from_cpu: on,
+            path,
+            moved: None,
+            due_unknown: false,
+            by: None,
+        };
+        let window = Window { tid, comm: open.comm, prio: open.prio, cpu, waking, t3: t };
+        let mut walk = Walk { machine, window: &window, facts, tally: Tally::default(), steps: 0 };
+        walk.run();
+        let steps = walk.steps;
+        open.tally.absorb(walk.tally);
+        open.since = Some((t, cpu));
+        steps
+    }
+
+    fn keep(&mut self, cycle: Cycle, most: usize) {
+        let at = self.longest.partition_point(|c| c.length_ns >= cycle.length_ns);
+        if at < most {
+            self.longest.insert(at, cycle);
+            self.longest.truncate(most);
+        }
+    }
+
+    /// The longest, the longest first.
+    pub fn finish(self) -> Vec<Cycle> {
+        self.longest
+    }
+}
+
+fn blocked(machine: &Machine, window: &Window, ns: u64, state: TaskState) -> Blocked {
+    let by = window.waking.by;
+    let waker = by.and_then(|tid| machine.tasks.find(tid));
+    let prio = waker.and_then(|waker| waker.base.or(waker.prio));
+    Blocked {
+        ns,
+        state: char::from(state.letter).to_string(),
+        woken_by: by,
+        comm: waker.and_then(|waker| waker.comm).map(|comm| comm.to_string()),
+        inverted: prio.zip(window.prio).map(|(waker, own)| waker > own),
+    }
+}
+
+fn close(machine: &Machine, facts: &Facts, tid: i32, open: Open, end: u64) -> Cycle {
+    let length_ns = end.saturating_sub(open.release);
+    let mut cycle = Cycle {
+        tid,
+        comm: open.comm.map(|comm| comm.to_string()),
+        scheduled: choose::scheduled(facts, tid, open.prio),
+        cpu: open.cpu,
+        release_ns: open.release,
+        length_ns,
+        ran_ns: open.ran,
+        delays: victim::causes(machine, facts, &open.tally, length_ns),
+        blocked: open.blocked,
+        verdict: String::new(),
+    };
+    cycle.verdict = sentences::cycle(&cycle);
+    cycle
+}
