@@ -1,7 +1,7 @@
 //! Any stream of events: labels add up, nothing panics.
 
 use proptest::prelude::*;
-use punctual_explain::{Attribution, Options, Victims};
+use punctual_explain::{Attribution, Explanation, Options, Victims};
 use punctual_trace::{Comm, CpuMask, Event, Flags, Kind, Task, TaskState, TraceInfo, Vector};
 
 fn task() -> impl Strategy<Value = Task> {
@@ -91,20 +91,64 @@ proptest! {
             let flags = resched.map(|_| Flags { need_resched: resched, ..Flags::default() });
             attribution.event(&Event { t_ns, cpu, tid, comm: None, flags, kind }, &info);
         }
-        let found = attribution.finish(&info);
-        prop_assert!(found.victims.len() <= 50);
-        for cycle in &found.cycles {
-            let delays: u64 = cycle.delays.iter().map(|c| c.ns).sum();
-            let blocked: u64 = cycle.blocked.iter().map(|b| b.ns).sum();
-            prop_assert_eq!(cycle.ran_ns + delays + blocked, cycle.length_ns);
-        }
-        for victim in &found.victims {
-            let sum: u64 = victim.causes.iter().map(|c| c.ns).sum();
-            prop_assert_eq!(sum, victim.latency_ns);
-            let moments = victim.moments.unwrap();
-            prop_assert_eq!(moments.t3_ns - moments.t0_ns, victim.latency_ns);
-            prop_assert!(moments.t0_ns <= moments.t2_ns && moments.t2_ns <= moments.t3_ns);
-            prop_assert!((0.0..=1.0).contains(&victim.coverage));
-        }
+        check(&attribution.finish(&info))?;
     }
+
+    /// A thread's life as it is, with anything in between: such streams have cycles.
+    #[test]
+    fn labels_add_up_in_lives(steps in prop::collection::vec((0..8u8, event()), 20..300)) {
+        let info = TraceInfo::default();
+        let options = Options { victims: Victims::Tid(1), most: 50, cycles: true, ..Options::default() };
+        let mut attribution = Attribution::new(options);
+        let mut t_ns = 1_000_000u64;
+        for (step, (later, cpu, _, resched, any)) in steps {
+            let flags = resched.map(|_| Flags { need_resched: resched, ..Flags::default() });
+            for kind in life(step, t_ns, any) {
+                t_ns += later / 8;
+                let cpu = if step == 7 { cpu } else { 1 };
+                attribution.event(&Event { t_ns, cpu, tid: None, comm: None, flags, kind }, &info);
+            }
+        }
+        check(&attribution.finish(&info))?;
+    }
+}
+
+/// A piece of thread 1's life on CPU 1.
+fn life(step: u8, t_ns: u64, any: Kind) -> Vec<Kind> {
+    let task = |tid: i32, prio| Task { tid, comm: None, prio: Some(prio) };
+    let (own, low, high) = (task(1, 19), task(3, 120), task(2, 9));
+    let (timer, due) = (9, t_ns as i64 + 100_000);
+    let state = |letter| TaskState { letter, preempted: false };
+    let switch = |prev, letter, next| Kind::SchedSwitch { prev, prev_state: state(letter), next };
+    let woken = Kind::SchedWaking { task: own, target_cpu: Some(1) };
+    let start = Kind::HrtimerStart { timer, function: None, expires_ns: due, softexpires_ns: None };
+    let expire = Kind::HrtimerExpireEntry { timer, function: None, now_ns: Some(due) };
+    let entry = Kind::VectorEntry { vector: Vector::LocalTimer, number: None };
+    let exit = Kind::VectorExit { vector: Vector::LocalTimer, number: None };
+    match step {
+        0..3 => vec![start, switch(own, b'S', low), entry, expire, woken, exit, switch(low, b'R', own)],
+        3 => vec![start, switch(own, b'S', high), entry, expire, woken, exit, switch(high, b'S', own)],
+        4 => vec![switch(own, b'R', high), switch(high, b'S', own)],
+        5 => vec![switch(own, b'D', low), woken, switch(low, b'R', own)],
+        6 => vec![entry, exit],
+        _ => vec![any],
+    }
+}
+
+fn check(found: &Explanation) -> Result<(), TestCaseError> {
+    prop_assert!(found.victims.len() <= 50);
+    for cycle in &found.cycles {
+        let delays: u64 = cycle.delays.iter().map(|c| c.ns).sum();
+        let blocked: u64 = cycle.blocked.iter().map(|b| b.ns).sum();
+        prop_assert_eq!(cycle.ran_ns + delays + blocked, cycle.length_ns);
+    }
+    for victim in &found.victims {
+        let sum: u64 = victim.causes.iter().map(|c| c.ns).sum();
+        prop_assert_eq!(sum, victim.latency_ns);
+        let moments = victim.moments.unwrap();
+        prop_assert_eq!(moments.t3_ns - moments.t0_ns, victim.latency_ns);
+        prop_assert!(moments.t0_ns <= moments.t2_ns && moments.t2_ns <= moments.t3_ns);
+        prop_assert!((0.0..=1.0).contains(&victim.coverage));
+    }
+    Ok(())
 }

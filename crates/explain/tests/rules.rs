@@ -148,6 +148,10 @@ fn need_resched_that_goes_is_the_schedulers_own_choice() {
     blames(&trace().cause(), Class::FairServer, Some(60), Confidence::Suspected);
     let facts = Facts { kernel: Some("6.12.1".into()), fair_server: Some(true), ..Facts::default() };
     blames(&trace().explained(facts).victims[0].causes[0], Class::FairServer, Some(60), Confidence::High);
+    // The lazy kind is for ordinary tasks and says nothing about the victim.
+    let lazy = Trace(trace().0.replace("d.h..    0.005", "dlh..    0.005").replace("d.h..    0.009", "dlh..    0.009"));
+    assert!(lazy.0.matches("dlh..").count() == 4);
+    blames(&lazy.cause(), Class::FairServer, Some(60), Confidence::Suspected);
     let facts = Facts { kernel: Some("4.19.0-rt".into()), ..Facts::default() };
     blames(&trace().explained(facts).victims[0].causes[0], Class::RtThrottling, Some(60), Confidence::Medium);
 }

@@ -15,7 +15,11 @@ fn fixture(name: &str) -> Vec<u8> {
 
 fn with(name: &str, options: Options) -> Explanation {
     let mut source = open(Cursor::new(fixture(name)), punctual_trace::Options::default()).unwrap();
-    let explanation = explain(source.as_mut(), options);
+    let explanation = explain(source.as_mut(), Options { cycles: true, ..options });
+    for cycle in &explanation.cycles {
+        let rest = cycle.delays.iter().map(|c| c.ns).chain(cycle.blocked.iter().map(|b| b.ns));
+        assert_eq!(cycle.ran_ns + rest.sum::<u64>(), cycle.length_ns, "{}", cycle.verdict);
+    }
     for victim in &explanation.victims {
         sums(victim);
     }
@@ -79,6 +83,7 @@ fn the_rogue_in_trace_dat() {
     // cyclictest measured 49,845 µs.
     assert_eq!((found.victims[0].tid, found.victims[0].cpu), (Some(249), 1));
     assert!(found.victims[0].latency_ns.abs_diff(49_845_000) < 200_000);
+    assert!(found.cycles[0].length_ns > found.victims[0].latency_ns && found.cycles[0].ran_ns < 1_000_000);
     let bursts = bursts();
     let mut during = 0;
     for victim in &found.victims {

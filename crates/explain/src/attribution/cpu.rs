@@ -32,7 +32,7 @@ pub(super) enum Doing {
 pub(super) struct Segment {
     pub t: u64,
     pub doing: Doing,
-    /// A reschedule was wanted at `t`, as recorded there.
+    /// An urgent reschedule was wanted at `t`, as recorded there.
     pub resched: Option<bool>,
     /// It begins with sched_switch.
     pub switched: bool,
@@ -137,7 +137,7 @@ impl Cpu {
 
     /// Writes down `doing` from `t` on.
     pub fn write(&mut self, t: u64, doing: Doing, flags: Option<Flags>, switched: bool, most: usize) {
-        let resched = flags.and_then(|f| f.wants_resched());
+        let resched = flags.and_then(urgent);
         let (preempt_off, irqs_off) = (self.preempt_off, self.irqs_off);
         self.history.push_back(Segment { t, doing, resched, switched, preempt_off, irqs_off });
         while self.history.len() > most.max(2) {
@@ -244,6 +244,12 @@ impl Cpu {
         self.doubtful = Some(t);
         self.turn(t, None, false, most);
     }
+}
+
+/// A reschedule for a real-time thread is wanted: the lazy kind is set by ticks of ordinary tasks, and waits.
+fn urgent(flags: Flags) -> Option<bool> {
+    let known = [flags.need_resched, flags.preempt_resched];
+    if known.contains(&Some(true)) { Some(true) } else { known.into_iter().flatten().next() }
 }
 
 /// The flags say that no hard interrupt runs.
