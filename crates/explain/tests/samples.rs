@@ -236,3 +236,22 @@ fn the_json_form_is_the_contract() {
         assert!(!cause[field].is_null(), "{field}");
     }
 }
+
+/// Lines are missing and nothing says so: what remains may say less, but no other task is blamed with high confidence.
+#[test]
+fn a_trace_with_holes_never_names_another_culprit_for_sure() {
+    let text = String::from_utf8(fixture("g612.trace.txt")).unwrap();
+    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    for (every, first) in [(2, 0), (3, 1), (5, 0), (7, 3), (11, 5), (23, 0), (50, 17), (101, 60)] {
+        let kept: Vec<&str> = lines.iter().enumerate().filter(|(n, _)| n % every != first).map(|(_, l)| *l).collect();
+        let mut source = open(Cursor::new(kept.join("\n")), punctual_trace::Options::default()).unwrap();
+        let found = explain(source.as_mut(), Options { cycles: true, ..Options::default() });
+        for victim in found.victims.iter().filter(|v| v.latency_ns > 3_000_000) {
+            sums(victim);
+            let sure = victim.causes.iter().filter(|c| c.confidence == Confidence::High && c.share > 0.2);
+            for cause in sure.filter(|c| c.class != Class::Unaccounted) {
+                assert_eq!(cause.tid, Some(195), "every {every}: {}", victim.verdict);
+            }
+        }
+    }
+}
