@@ -28,7 +28,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "report",
         ],
     ),
-    ("cli", &["units", "uapi", "rt", "model", "rundir", "judge", "loads", "explain", "report", "proof", "vm", "lab"]),
+    (
+        "cli",
+        &[
+            "units", "uapi", "rt", "model", "rundir", "judge", "loads", "explain", "report", "proof", "vm", "lab",
+            "trace",
+        ],
+    ),
     ("vm", &[]),
     ("lab", &["units", "model", "rundir", "judge", "stats", "vm"]),
     ("xtask", &[]),

@@ -27,6 +27,8 @@ pub enum Command {
     Measure(MeasureArgs),
     /// Show a run directory again, as HTML, text, JSON or CSV
     Report(ReportArgs),
+    /// Say what delayed the latest wakeups of a trace (trace.dat, the kernel's own text, pasted lines)
+    Explain(ExplainArgs),
     /// Answer the network load of another machine
     Serve(ServeArgs),
     /// Boot kernels in QEMU: run scripts in them, prove and compare them in virtual time, without a board
@@ -174,4 +176,28 @@ pub struct ServeArgs {
     /// Port, TCP and UDP
     #[arg(long, default_value_t = punctual_loads::DEFAULT_PORT)]
     pub port: u16,
+}
+
+/// Options of `explain`.
+#[derive(Args, Debug)]
+pub struct ExplainArgs {
+    /// trace.dat, or the text of /sys/kernel/tracing/trace, `trace-cmd report` or a mail; - reads text from standard input
+    pub file: PathBuf,
+    /// Whose wakeups: a thread's id or name [default: known measuring tools' threads, else all real-time threads]
+    #[arg(long, value_name = "NAME|TID")]
+    pub task: Option<String>,
+    /// The wakeups of all real-time threads
+    #[arg(long, conflicts_with = "task")]
+    pub all_rt: bool,
+    /// How many of the latest wakeups
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub most: u16,
+    /// Wakeups below this are not late
+    #[arg(long, value_name = "TIME")]
+    pub threshold: Option<Nanos>,
+    /// Account for the cycle too: from the release to the end of the work
+    #[arg(long)]
+    pub cycle: bool,
+    #[command(flatten)]
+    pub output: OutputArgs,
 }

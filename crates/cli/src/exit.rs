@@ -9,6 +9,8 @@ use std::process::ExitCode;
 pub const FAILED: u8 = 1;
 /// Wrong usage or unreadable input.
 pub const USAGE: u8 = 2;
+/// Inconclusive.
+pub const INCONCLUSIVE: u8 = 3;
 /// The environment refused.
 pub const ENVIRONMENT: u8 = 4;
 

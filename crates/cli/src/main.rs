@@ -5,6 +5,7 @@
 mod args;
 mod document;
 mod exit;
+mod explain;
 mod lab;
 mod prove;
 mod report;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         args::Command::Prove(options) => prove::prove(&options, started),
         args::Command::Measure(options) => prove::measure(&options, started),
         args::Command::Report(options) => report::report(&options),
+        args::Command::Explain(options) => explain::explain(&options),
         args::Command::Serve(options) => serve::serve(&options),
         args::Command::Lab(command) => lab::run(&command),
     }

@@ -70,6 +70,24 @@ pub enum Format {
     Pages,
 }
 
+impl Format {
+    /// Its name for people and programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Unknown => "unknown",
+            Format::KernelText => "ftrace text",
+            Format::LatencyText => "ftrace text, latency format",
+            Format::TraceCmdReport => "trace-cmd report",
+            Format::PerfScript => "perf script",
+            Format::RtlaText => "rtla",
+            Format::TraceDat6 => "trace.dat 6",
+            Format::TraceDat7 => "trace.dat 7",
+            Format::PerfData => "perf.data",
+            Format::Pages => "ring-buffer pages",
+        }
+    }
+}
+
 /// What `t_ns` counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TimeBase {
