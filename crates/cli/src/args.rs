@@ -4,6 +4,7 @@ use crate::lab::args::LabCommand;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use punctual_model::{Alignment, Claim, VirtualTime};
 use punctual_units::{CpuList, Nanos, Policy, Priority};
+use std::ffi::OsStr;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
@@ -122,6 +123,34 @@ pub struct MeasureArgs {
 
 fn virtual_time(text: &str) -> Result<VirtualTime, serde_json::Error> {
     serde_json::from_str(text)
+}
+
+/// The measuring commands alone: building the whole tree of commands would delay the first sample.
+#[derive(Parser, Debug)]
+#[command(no_binary_name = true, disable_help_flag = true)]
+pub struct Measuring {
+    #[command(flatten)]
+    pub options: MeasureArgs,
+}
+
+impl Arguments {
+    /// The arguments of this process.
+    ///
+    /// # Errors
+    /// They are wrong, or ask for help.
+    pub fn of_process() -> Result<Arguments, clap::Error> {
+        let mut words = std::env::args_os().skip(1);
+        let command: Option<fn(MeasureArgs) -> Command> = match words.next().as_deref().and_then(OsStr::to_str) {
+            Some("prove") => Some(Command::Prove),
+            Some("measure") => Some(Command::Measure),
+            _ => None,
+        };
+        match command.map(|command| (command, Measuring::try_parse_from(words))) {
+            Some((command, Ok(measuring))) => Ok(Arguments { command: command(measuring.options) }),
+            // What is wrong is said by the whole parser.
+            _ => Arguments::try_parse(),
+        }
+    }
 }
 
 /// Options of every command.

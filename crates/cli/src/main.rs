@@ -12,7 +12,6 @@ mod report;
 mod serve;
 mod terminal;
 
-use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -22,7 +21,7 @@ fn main() -> ExitCode {
         return exit::from_number(punctual_loads::child_main(words));
     }
     punctual_uapi::one_heap();
-    let arguments = match args::Arguments::try_parse() {
+    let arguments = match args::Arguments::of_process() {
         Ok(arguments) => arguments,
         Err(e) => return exit::of_clap(&e),
     };

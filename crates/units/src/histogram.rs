@@ -74,6 +74,8 @@ impl Histogram {
     pub fn from_bins(bins: Vec<u64>, min: u64, max: u64, sum: u128) -> Histogram {
         let mut bins = bins;
         bins.truncate(bins.iter().rposition(|&c| c > 0).map_or(0, |last| last + 1).min(BINS));
+        // Kept for every load and CPU until the run ends: 59 KB each otherwise.
+        bins.shrink_to_fit();
         let count = bins.iter().sum();
         let first = bins.iter().position(|&c| c > 0);
         let last = bins.iter().rposition(|&c| c > 0);

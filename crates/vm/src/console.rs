@@ -42,9 +42,14 @@ pub(crate) fn said(text: &str) -> Said {
     said
 }
 
-/// The text without what init said.
+/// The text without what init said, up to its end: what the kernel says while it switches off is nobody's concern.
 pub(crate) fn plain(text: &str) -> String {
-    text.lines().filter(|line| !line.contains(MARK)).map(|line| line.trim_end_matches('\r').to_owned() + "\n").collect()
+    let is_end = |line: &str| line.trim_end().ends_with(&format!("{MARK}end"));
+    text.lines()
+        .take_while(|line| !is_end(line))
+        .filter(|line| !line.contains(MARK))
+        .map(|line| line.trim_end_matches('\r').to_owned() + "\n")
+        .collect()
 }
 
 /// The last lines a person should see.

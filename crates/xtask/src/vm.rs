@@ -90,7 +90,7 @@ fn panics(_: &Path) -> Result<String, String> {
 }
 
 fn hangs(_: &Path) -> Result<String, String> {
-    expect(&["boot", "-k", "rt", "--timeout", "30s", "--", "sleep 10000"], 1, "the script did not end within 30s")?;
+    expect(&["boot", "-k", "rt", "--timeout", "45s", "--", "sleep 10000"], 1, "the script did not end within 45s")?;
     Ok(String::new())
 }
 

@@ -108,7 +108,9 @@ fn settings(recording: &Recording) -> Vec<String> {
 fn machine(recording: &Recording) -> Vec<String> {
     let machine = &recording.run.machine;
     let mut all = Vec::new();
-    if let Some(hypervisor) = machine.virtualisation.as_deref().filter(|v| *v != "none") {
+    // In virtual time the host decides nothing.
+    let real_time = recording.run.virtual_time.is_none();
+    if let Some(hypervisor) = machine.virtualisation.as_deref().filter(|v| *v != "none" && real_time) {
         all.push(format!(
             "This is a virtual machine ({hypervisor}): what the host does at other times decides too, and is not \
              measured."
