@@ -1,6 +1,6 @@
-//! `control` and `control-all`: a spinner on the last CPU alone, or on every CPU. A thread that only computes can be preempted
-//! at once by any kernel, so what it does to an idle machine's wakeups is the doing of what lies below the kernel: an emulator
-//! whose CPUs take turns, or a hypervisor with too few.
+//! `control`: a spinner on the last CPU alone. A thread that only computes can be preempted at once by any kernel, so what it
+//! does to an idle machine's wakeups is the doing of what lies below the kernel: an emulator whose CPUs take turns, or a
+//! hypervisor with too few.
 
 use super::{Builtin, Plan, RunsAs, own_pid};
 use crate::LoadError;
@@ -16,33 +16,25 @@ pub(super) const LOAD: Builtin = Builtin {
     comm: "load-control",
     runs_as: RunsAs::Nobody,
     in_all: false,
-    prepare: on_last,
+    prepare,
 };
-
-pub(super) const ALL: Builtin =
-    Builtin { name: "control-all", about: "a spinner on every CPU", comm: "load-control-a", prepare: on_all, ..LOAD };
 
 /// Clock ticks of CPU time a second that prove it.
 const TICKS: f64 = 5.0;
 
-fn on_last(config: &ChildConfig) -> Result<Plan, LoadError> {
+fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     let mut plan = plan();
     plan.worker(config.cpus.iter().last(), spin);
     Ok(plan)
 }
 
-fn on_all(config: &ChildConfig) -> Result<Plan, LoadError> {
-    let mut plan = plan();
-    config.cpus.iter().for_each(|cpu| plan.worker(Some(cpu), spin));
-    Ok(plan)
-}
-
-fn plan() -> Plan {
+/// A plan without workers, proven by the CPU time of whoever is added.
+pub(super) fn plan() -> Plan {
     let time = Counter::new("CPU time of the load, ticks", Source::CpuTicks(own_pid())).per_second(TICKS);
     Plan::new(vec![Unit::each("loops")], vec![time])
 }
 
-fn spin(beat: &mut Beat) -> Result<(), LoadError> {
+pub(super) fn spin(beat: &mut Beat) -> Result<(), LoadError> {
     let mut x = 1u64;
     loop {
         for _ in 0..100_000 {

@@ -9,6 +9,7 @@ use punctual_units::CpuId;
 
 mod command;
 mod control;
+mod control_all;
 mod cpu;
 mod io;
 mod loopback;
@@ -27,7 +28,7 @@ pub(crate) const LOADS: [Builtin; 10] = [
     scheduler::LOAD,
     timers::LOAD,
     control::LOAD,
-    control::ALL,
+    control_all::LOAD,
     command::LOAD,
 ];
 
@@ -143,7 +144,7 @@ mod tests {
         let files = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path());
         let files: BTreeSet<String> =
             files.map(|p| p.file_stem().unwrap().to_str().unwrap().into()).filter(|n| n != "mod").collect();
-        let listed = LOADS.iter().map(|l| if l.is_command() { "command" } else { l.name }.to_string());
+        let listed = LOADS.iter().map(|l| if l.is_command() { "command".into() } else { l.name.replace('-', "_") });
         assert_eq!(files, listed.collect(), "a file in src/builtin is missing from the table LOADS");
     }
 
