@@ -19,6 +19,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("loads", &["units", "uapi", "model"]),
     ("measure", &["units", "uapi", "rt", "model"]),
     ("trace", &["units"]),
+    ("journal", &[]),
+    ("tracefs", &["journal", "trace"]),
     ("explain", &["units", "model", "trace"]),
     ("report", &["units", "model", "stats"]),
     (

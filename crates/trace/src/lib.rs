@@ -16,6 +16,7 @@ mod words;
 
 use std::io::{Read, Seek, SeekFrom};
 
+pub use dat::{DatFile, DatHead};
 pub use event::{CpuMask, Delay, Event, Kind, NoiseSource, OsnoiseSample, TimerlatContext, Vector};
 pub use flags::{Context, Flags};
 pub use info::{Damage, Format, LatencyHeader, MAX_NOTES, Note, Place, RtlaAnalysis, TimeBase, TraceError, TraceInfo};

@@ -193,8 +193,8 @@ pub(super) fn unpacked(bytes: Vec<u8>, big_endian: bool) -> Result<Input<Cursor<
 pub(super) const DONE: u16 = 0;
 const CPUSTAT: u16 = 2;
 pub(super) const BUFFER: u16 = 3;
-const TRACECLOCK: u16 = 4;
-const UNAME: u16 = 5;
+pub(super) const TRACECLOCK: u16 = 4;
+pub(super) const UNAME: u16 = 5;
 const OFFSET: u16 = 7;
 const CPUCOUNT: u16 = 8;
 const TIME_SHIFT: u16 = 12;

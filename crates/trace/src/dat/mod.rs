@@ -6,6 +6,7 @@ mod stream;
 mod unpack;
 mod v6;
 mod v7;
+mod write;
 
 use crate::event::Event;
 use crate::info::{Damage, Format, Place, TraceError, TraceInfo};
@@ -19,6 +20,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::io::{Cursor, Read, Seek};
 use stream::Stream;
 use unpack::Codec;
+pub use write::{DatFile, DatHead};
 
 /// The first bytes of every trace.dat.
 pub(crate) const MAGIC: &[u8] = b"\x17\x08\x44tracing";

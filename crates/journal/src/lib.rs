@@ -1,0 +1,306 @@
+//! What the tool changes in a system, written down before it is changed, and put back whatever happens.
+//!
+//! A [`Lease`] is a change that must not outlive the process that made it: a trace instance, a tracer. Its undoing is
+//! written to a file before the change is made, done when the lease is given back or dropped, and else, after kill -9, by
+//! [`Journal::recover`] at the next start of any process that uses the same journal.
+//!
+//! Leases are kept under /run: none of what they undo outlives a boot, and neither does that folder. Fixes, which do, will be
+//! kept elsewhere.
+//!
+//! Architecture invariant: nothing here decides what to change; an entry is undone only when its owner is known to be dead.
+
+#![forbid(unsafe_code)]
+
+mod owner;
+mod undo;
+
+pub use owner::Owner;
+pub use undo::Undo;
+
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Why a change could not be written down. It must not be made then.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write down how to undo a change in {path}: {source}")]
+pub struct JournalError {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// What failed.
+    pub source: io::Error,
+}
+
+/// A folder of leases.
+#[derive(Clone, Debug)]
+pub struct Journal {
+    folder: PathBuf,
+}
+
+/// One entry, as it is on disk.
+#[derive(Debug, Serialize, Deserialize)]
+struct Entry {
+    /// `punctual.lease/1`.
+    schema: String,
+    owner: Owner,
+    undo: Vec<Undo>,
+}
+
+const SCHEMA: &str = "punctual.lease/1";
+/// Larger files are not ours.
+const MOST: u64 = 1 << 20;
+
+/// What was found of a process that died without giving its lease back.
+#[derive(Debug)]
+pub struct Recovered {
+    /// Its process id.
+    pub pid: u32,
+    /// What was undone, in words.
+    pub undone: Vec<String>,
+    /// What could not be, and why. The entry stays for the next try.
+    pub failed: Vec<String>,
+}
+
+/// A change that is undone when this is given back, dropped, or, after kill -9, at the next start.
+#[derive(Debug)]
+pub struct Lease {
+    path: PathBuf,
+    undo: Vec<Undo>,
+    done: bool,
+}
+
+impl Journal {
+    /// The journal of this user: /run/punctual for root, else the user's own runtime folder ($XDG_RUNTIME_DIR).
+    pub fn of_user() -> Journal {
+        let root = rustix::process::geteuid().is_root();
+        let own = std::env::var_os("XDG_RUNTIME_DIR").filter(|_| !root).map(PathBuf::from);
+        let uid = rustix::process::geteuid().as_raw();
+        let folder = match (root, own) {
+            (true, _) => PathBuf::from("/run/punctual"),
+            (false, Some(own)) => own.join("punctual"),
+            (false, None) => std::env::temp_dir().join(format!("punctual-{uid}")),
+        };
+        Journal::at(folder)
+    }
+
+    /// A journal in this folder, which is made when it is needed.
+    pub fn at(folder: impl Into<PathBuf>) -> Journal {
+        Journal { folder: folder.into() }
+    }
+
+    /// Writes down how to undo a change that is about to be made. `undo` is carried out from the last to the first.
+    ///
+    /// # Errors
+    /// [`JournalError`]; then the change must not be made.
+    pub fn lease(&self, undo: Vec<Undo>) -> Result<Lease, JournalError> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |source| JournalError { path, source }
+        };
+        make_private(&self.folder).map_err(failed(&self.folder))?;
+        let owner = Owner::this_process().map_err(failed(Path::new("/proc/self/stat")))?;
+        let name = format!("{}-{}-{}.json", owner.pid, owner.start_ticks, COUNT.fetch_add(1, Relaxed));
+        let path = self.folder.join(name);
+        let entry = Entry { schema: SCHEMA.into(), owner, undo };
+        write_new(&path, &entry).map_err(failed(&path))?;
+        Ok(Lease { path, undo: entry.undo, done: false })
+    }
+
+    /// Undoes what processes left behind that are dead. Entries of living ones, of other PID namespaces, and files that are
+    /// no entries are left alone. Nothing is returned for a journal that is not there.
+    pub fn recover(&self) -> Vec<Recovered> {
+        let Ok(folder) = File::open(&self.folder) else { return Vec::new() };
+        // Two that start together: one of them does it. A file system without locks does it twice, which does no harm.
+        let _ = flock(&folder, FlockOperation::LockExclusive);
+        let mut found: Vec<PathBuf> =
+            fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|e| e.path()).collect();
+        found.sort();
+        found.iter().rev().filter_map(|path| recover_one(path)).collect()
+    }
+}
+
+impl Lease {
+    /// Undoes the change now. What failed is returned in words, and stays in the journal.
+    ///
+    /// # Errors
+    /// What could not be undone.
+    pub fn give_back(mut self) -> Result<(), Vec<String>> {
+        self.undo()
+    }
+
+    fn undo(&mut self) -> Result<(), Vec<String>> {
+        if std::mem::replace(&mut self.done, true) {
+            return Ok(());
+        }
+        let (_, failed) = undo_all(&self.undo);
+        if failed.is_empty() {
+            // Gone already: somebody else cleaned up.
+            let _ = fs::remove_file(&self.path);
+            return Ok(());
+        }
+        Err(failed)
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        // Nobody is left to tell; the entry stays, and the next start tries again and says so.
+        let _ = self.undo();
+    }
+}
+
+fn undo_all(undo: &[Undo]) -> (Vec<String>, Vec<String>) {
+    let (mut undone, mut failed) = (Vec::new(), Vec::new());
+    for one in undo.iter().rev() {
+        match one.carry_out() {
+            Ok(()) => undone.push(one.to_string()),
+            Err(e) => failed.push(format!("{one}: {e}")),
+        }
+    }
+    (undone, failed)
+}
+
+fn recover_one(path: &Path) -> Option<Recovered> {
+    let named = path.extension().is_some_and(|e| e == "json");
+    if !named || fs::symlink_metadata(path).ok().is_none_or(|m| !m.is_file() || m.len() > MOST) {
+        return None;
+    }
+    let entry: Entry = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+    if entry.schema != SCHEMA || !entry.owner.is_dead() {
+        return None;
+    }
+    let (undone, failed) = match entry.owner.is_of_this_boot() {
+        true => undo_all(&entry.undo),
+        false => (Vec::new(), Vec::new()),
+    };
+    if failed.is_empty() {
+        let _ = fs::remove_file(path);
+    }
+    (!undone.is_empty() || !failed.is_empty()).then_some(Recovered { pid: entry.owner.pid, undone, failed })
+}
+
+/// Makes the folder, for this user alone: what it holds is carried out. One that others may write to is refused.
+fn make_private(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let meta = fs::symlink_metadata(folder)?;
+    let mine = meta.uid() == rustix::process::geteuid().as_raw() && meta.mode() & 0o022 == 0;
+    match meta.is_dir() && mine {
+        true => Ok(()),
+        false => Err(io::Error::new(io::ErrorKind::PermissionDenied, "the folder is not this user's alone")),
+    }
+}
+
+fn write_new(path: &Path, entry: &Entry) -> io::Result<()> {
+    let aside = path.with_extension("new");
+    let mut file = File::create(&aside)?;
+    file.write_all(&serde_json::to_vec(entry)?)?;
+    file.sync_all()?;
+    fs::rename(&aside, path)?;
+    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry_of(journal: &Journal, owner: Owner, undo: Vec<Undo>) -> PathBuf {
+        make_private(&journal.folder).unwrap();
+        let path = journal.folder.join(format!("{}-0.json", owner.pid));
+        write_new(&path, &Entry { schema: SCHEMA.into(), owner, undo }).unwrap();
+        path
+    }
+
+    fn dead() -> Owner {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let owner = Owner { pid: child.id(), start_ticks: 1, ..Owner::this_process().unwrap() };
+        child.wait().unwrap();
+        owner
+    }
+
+    #[test]
+    fn given_back_in_reverse_order() {
+        let home = tempfile::tempdir().unwrap();
+        let (file, folder) = (home.path().join("f"), home.path().join("d"));
+        fs::write(&file, "new").unwrap();
+        fs::create_dir(&folder).unwrap();
+        let journal = Journal::at(home.path().join("j"));
+        let lease = journal
+            .lease(vec![
+                Undo::Write { path: file.clone(), text: "old".into() },
+                Undo::RemoveFolder { path: folder.clone() },
+            ])
+            .unwrap();
+        assert_eq!(fs::read_dir(home.path().join("j")).unwrap().count(), 1);
+        lease.give_back().unwrap();
+        assert_eq!(fs::read_to_string(file).unwrap(), "old");
+        assert!(!folder.exists());
+        assert_eq!(fs::read_dir(home.path().join("j")).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn the_living_keep_theirs_and_the_dead_are_cleaned_up_after() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("f");
+        fs::write(&file, "new").unwrap();
+        let undo = vec![Undo::Write { path: file.clone(), text: "old".into() }];
+        let journal = Journal::at(home.path().join("j"));
+        let held = journal.lease(undo.clone()).unwrap();
+        assert!(journal.recover().is_empty());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+        let path = entry_of(&journal, dead(), undo);
+        let recovered = journal.recover();
+        assert_eq!((recovered.len(), recovered[0].undone.len()), (1, 1));
+        assert!(!path.exists());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "old");
+        drop(held);
+    }
+
+    #[test]
+    fn a_recycled_pid_is_not_the_owner() {
+        let mine = Owner::this_process().unwrap();
+        assert!(!mine.is_dead());
+        assert!(Owner { start_ticks: mine.start_ticks + 1, ..mine.clone() }.is_dead());
+        assert!(Owner { boot_id: "another".into(), ..mine.clone() }.is_dead());
+        // Whether a process of another PID namespace lives cannot be seen from here.
+        assert!(!Owner { pid_namespace: "pid:[1]".into(), start_ticks: 1, ..mine }.is_dead());
+    }
+
+    #[test]
+    fn what_cannot_be_undone_stays_and_is_told() {
+        let home = tempfile::tempdir().unwrap();
+        let journal = Journal::at(home.path().join("j"));
+        let missing = home.path().join("no/such/file");
+        let path = entry_of(&journal, dead(), vec![Undo::Write { path: missing, text: "x".into() }]);
+        let recovered = journal.recover();
+        assert_eq!(recovered[0].failed.len(), 1);
+        assert!(path.exists());
+    }
+
+    #[test]
+    fn garbage_in_the_folder_is_left_alone() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("j");
+        make_private(&folder).unwrap();
+        for (name, text) in [("1-0.json", "{"), ("2-0.json", "[]"), ("x.txt", "hello"), ("3-0.json", "")] {
+            fs::write(folder.join(name), text).unwrap();
+        }
+        std::os::unix::fs::symlink("/etc/passwd", folder.join("4-0.json")).unwrap();
+        assert!(Journal::at(&folder).recover().is_empty());
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 5);
+    }
+
+    #[test]
+    fn a_folder_that_others_may_write_to_is_refused() {
+        use std::os::unix::fs::PermissionsExt;
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("j");
+        fs::create_dir(&folder).unwrap();
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(Journal::at(&folder).lease(Vec::new()).is_err());
+    }
+}

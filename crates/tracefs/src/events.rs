@@ -1,0 +1,76 @@
+//! Which events are recorded.
+
+/// Events as `(system, name)`.
+pub type EventSet = [(&'static str, &'static str)];
+
+/// What a wakeup's delay can be followed with: who ran, who was woken, by which timer, in which interrupts. Five of them lie
+/// between a timer and the thread it wakes.
+pub const MINIMAL: &EventSet = &[
+    ("sched", "sched_switch"),
+    ("sched", "sched_waking"),
+    ("sched", "sched_migrate_task"),
+    ("sched", "sched_pi_setprio"),
+    ("timer", "hrtimer_start"),
+    ("timer", "hrtimer_expire_entry"),
+    ("irq", "irq_handler_entry"),
+    ("irq", "irq_handler_exit"),
+    ("irq", "softirq_entry"),
+    ("irq", "softirq_exit"),
+    ("irq_vectors", "local_timer_entry"),
+    ("irq_vectors", "local_timer_exit"),
+    ("nmi", "nmi_handler"),
+];
+
+/// The same and what tells causes apart that look alike: processor idle states, interrupts between CPUs, CPU time charged.
+pub const FULL: &EventSet = &[
+    ("sched", "sched_switch"),
+    ("sched", "sched_waking"),
+    ("sched", "sched_wakeup_new"),
+    ("sched", "sched_migrate_task"),
+    ("sched", "sched_pi_setprio"),
+    ("sched", "sched_stat_runtime"),
+    ("sched", "sched_process_exit"),
+    ("timer", "hrtimer_start"),
+    ("timer", "hrtimer_cancel"),
+    ("timer", "hrtimer_expire_entry"),
+    ("timer", "hrtimer_expire_exit"),
+    ("irq", "irq_handler_entry"),
+    ("irq", "irq_handler_exit"),
+    ("irq", "softirq_entry"),
+    ("irq", "softirq_exit"),
+    ("irq_vectors", "local_timer_entry"),
+    ("irq_vectors", "local_timer_exit"),
+    ("irq_vectors", "reschedule_entry"),
+    ("irq_vectors", "reschedule_exit"),
+    ("irq_vectors", "call_function_entry"),
+    ("irq_vectors", "call_function_exit"),
+    ("irq_vectors", "call_function_single_entry"),
+    ("irq_vectors", "call_function_single_exit"),
+    ("irq_vectors", "irq_work_entry"),
+    ("irq_vectors", "irq_work_exit"),
+    ("ipi", "ipi_entry"),
+    ("ipi", "ipi_exit"),
+    ("ipi", "ipi_raise"),
+    ("ipi", "ipi_send_cpu"),
+    ("ipi", "ipi_send_cpumask"),
+    ("nmi", "nmi_handler"),
+    ("power", "cpu_idle"),
+    ("power", "cpu_frequency"),
+];
+
+/// Without these nothing can be said.
+pub(crate) const NEEDED: [&str; 2] = ["sched_switch", "sched_waking"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_full_set_holds_the_minimal_one_and_no_event_twice() {
+        assert!(MINIMAL.iter().all(|event| FULL.contains(event)));
+        for set in [MINIMAL, FULL] {
+            assert!(set.iter().enumerate().all(|(n, event)| !set[..n].contains(event)));
+            assert!(NEEDED.iter().all(|name| set.iter().any(|(_, event)| event == name)));
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! A flight recorder: the kernel overwrites its buffer until somebody wants a window of it.
+
+use crate::error::TracefsError;
+use crate::instance::{Instance, Statistics};
+use punctual_trace::{DatFile, DatHead};
+use std::fs::File;
+use std::io::{self, BufWriter, Read};
+use std::path::PathBuf;
+
+/// Pages kept in memory of the time just read, a CPU: the next window may begin in it.
+const TAIL_PAGES: usize = 24;
+
+/// A window to be kept, on the trace clock.
+#[derive(Clone, Debug)]
+pub struct Cut {
+    /// First moment wanted.
+    pub from_ns: u64,
+    /// Last moment wanted.
+    pub to_ns: u64,
+    /// The trace.dat to be written; what is there is replaced.
+    pub path: PathBuf,
+}
+
+/// A window that was kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// Pages, all CPUs.
+    pub pages: u64,
+    /// CPUs whose buffer had been overwritten past the window's beginning.
+    pub overwritten: Vec<u32>,
+}
+
+/// An instance whose buffer is read only to cut windows out of it.
+#[derive(Debug)]
+pub struct Flight {
+    // Closed before the instance is removed: fields are dropped in this order.
+    pipes: Vec<Pipe>,
+    instance: Instance,
+    head: DatHead,
+}
+
+#[derive(Debug)]
+struct Pipe {
+    cpu: u32,
+    file: File,
+    /// Pages that were read but may still be wanted, the oldest first.
+    tail: Vec<Page>,
+    /// Has something been read, or overwritten, before what comes next?
+    cut_off: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Page {
+    start_ns: u64,
+    bytes: Vec<u8>,
+}
+
+impl Flight {
+    /// Takes over an instance.
+    ///
+    /// # Errors
+    /// Its files cannot be opened; it is removed then.
+    pub fn new(instance: Instance) -> Result<Flight, TracefsError> {
+        let head = instance.head()?;
+        let open = |cpu| Ok(Pipe { cpu, file: instance.raw_pipe(cpu)?, tail: Vec::new(), cut_off: false });
+        let pipes = instance.cpus().into_iter().map(open).collect::<Result<_, TracefsError>>()?;
+        Ok(Flight { pipes, instance, head })
+    }
+
+    /// The instance.
+    pub fn instance(&self) -> &Instance {
+        &self.instance
+    }
+
+    /// Formats and facts for a trace.dat.
+    pub fn head(&self) -> &DatHead {
+        &self.head
+    }
+
+    /// Statistics of all CPUs together.
+    pub fn statistics(&self) -> Statistics {
+        let all = self.pipes.iter().filter_map(|pipe| self.instance.statistics(pipe.cpu));
+        all.fold(Statistics::default(), |a, b| Statistics {
+            entries: a.entries + b.entries,
+            overrun: a.overrun + b.overrun,
+            commit_overrun: a.commit_overrun + b.commit_overrun,
+            read: a.read + b.read,
+            dropped: a.dropped + b.dropped,
+        })
+    }
+
+    /// Keeps windows of what was recorded. What is read up to the end of the last window is used up, all but the last
+    /// pages: windows asked for later must lie behind it.
+    ///
+    /// # Errors
+    /// A file could not be written; the others are whole.
+    pub fn cut(&mut self, cuts: &[Cut]) -> io::Result<Vec<Kept>> {
+        let cpus = self.pipes.last().map_or(0, |pipe| pipe.cpu + 1);
+        let mut files = Vec::new();
+        for cut in cuts {
+            let out = BufWriter::with_capacity(16 << 10, File::create(&cut.path)?);
+            files.push((cut, DatFile::create(out, &self.head, cpus)?, Kept::default()));
+        }
+        let until = cuts.iter().map(|cut| cut.to_ns).max().unwrap_or(0);
+        for pipe in &mut self.pipes {
+            pipe.cut(&mut files, until)?;
+        }
+        let finish = |(_, file, kept): (&Cut, DatFile<BufWriter<File>>, Kept)| {
+            file.finish()?;
+            Ok(kept)
+        };
+        files.into_iter().map(finish).collect()
+    }
+
+    /// Gives every page recorded since it was last read, CPU after CPU, until `until_ns`; nothing is kept back.
+    ///
+    /// # Errors
+    /// Reading failed.
+    pub fn drain(&mut self, until_ns: u64, mut page: impl FnMut(u32, &[u8])) -> io::Result<()> {
+        let size = page_size(&self.head);
+        for pipe in &mut self.pipes {
+            pipe.tail.drain(..).for_each(|kept| page(pipe.cpu, &kept.bytes));
+            while let Some(next) = pipe.read(size)? {
+                let last = next.start_ns > until_ns;
+                page(pipe.cpu, &next.bytes);
+                if last {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the instance.
+    ///
+    /// # Errors
+    /// What could not be removed.
+    pub fn end(self) -> Result<(), Vec<String>> {
+        let Flight { pipes, instance, .. } = self;
+        drop(pipes);
+        instance.remove()
+    }
+}
+
+type Files<'a, W> = [(&'a Cut, DatFile<W>, Kept)];
+
+impl Pipe {
+    fn cut<W: io::Write + io::Seek>(&mut self, files: &mut Files<'_, W>, until: u64) -> io::Result<()> {
+        let size = files.first().map_or(4096, |(_, file, _)| file.page_size());
+        let mut waiting = std::mem::take(&mut self.tail).into_iter();
+        let mut page = match waiting.next() {
+            Some(page) => Some(page),
+            None => self.read(size)?,
+        };
+        for (cut, _, kept) in files.iter_mut() {
+            if self.cut_off && page.as_ref().is_none_or(|page| page.start_ns > cut.from_ns) {
+                kept.overwritten.push(self.cpu);
+            }
+        }
+        while let Some(this) = page {
+            let next = match waiting.next() {
+                Some(page) => Some(page),
+                None if this.start_ns > until => None,
+                None => self.read(size)?,
+            };
+            let end = next.as_ref().map_or(u64::MAX, |next| next.start_ns);
+            for (cut, file, kept) in files.iter_mut() {
+                if end >= cut.from_ns && this.start_ns <= cut.to_ns {
+                    file.page(self.cpu, &this.bytes)?;
+                    kept.pages += 1;
+                }
+            }
+            self.remember(this);
+            page = next;
+        }
+        Ok(())
+    }
+
+    fn remember(&mut self, page: Page) {
+        if self.tail.len() >= TAIL_PAGES {
+            self.tail.remove(0);
+            self.cut_off = true;
+        }
+        self.tail.push(page);
+    }
+
+    /// The next page; `None` if the buffer is empty.
+    fn read(&mut self, size: usize) -> io::Result<Option<Page>> {
+        let mut bytes = vec![0; size];
+        let n = match self.file.read(&mut bytes) {
+            Ok(n) => n,
+            Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => return Ok(None),
+            // A CPU that went offline.
+            Err(e) if e.raw_os_error() == Some(rustix::io::Errno::NODEV.raw_os_error()) => return Ok(None),
+            Err(e) => return Err(e),
+        };
+        bytes.truncate(n);
+        let Some(stamp) = bytes.first_chunk::<8>() else { return Ok(None) };
+        let start_ns = u64::from_ne_bytes(*stamp);
+        // The kernel marks a page before which it lost events (kernel/trace/ring_buffer.c, RB_MISSED_EVENTS).
+        let commit = bytes.get(8..).and_then(|b| b.first_chunk()).map_or(0, |b| usize::from_ne_bytes(*b));
+        self.cut_off |= commit & MISSED != 0;
+        trim(&mut bytes, commit);
+        Ok(Some(Page { start_ns, bytes }))
+    }
+}
+
+/// RB_MISSED_EVENTS, and with RB_MISSED_STORED; the length is below them.
+const MISSED: usize = 1 << 31;
+const MISSED_STORED: usize = 3 << 30;
+const LENGTH: usize = (1 << 27) - 1;
+
+/// Leaves away what stands behind a page's data: with a tail of pages in memory, rooms of 4 KiB for 50 bytes add up.
+fn trim(bytes: &mut Vec<u8>, commit: usize) {
+    let long = size_of::<usize>();
+    let counted = if commit & MISSED_STORED != 0 { 2 * long } else { 0 };
+    bytes.truncate(8 + long + (commit & LENGTH) + counted);
+    bytes.shrink_to_fit();
+}
+
+fn page_size(head: &DatHead) -> usize {
+    punctual_trace::Layout::new(cfg!(target_endian = "big"), size_of::<usize>(), 4096)
+        .with_header_page(&head.header_page)
+        .page
+}

@@ -1,0 +1,272 @@
+//! An instance: made, switched on, read, removed.
+
+use crate::error::TracefsError;
+use crate::events::{EventSet, NEEDED};
+use crate::mount::Tracefs;
+use punctual_journal::{Journal, Lease, Undo};
+use punctual_trace::DatHead;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// What to record.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The events; those that this kernel does not have are left out and told.
+    pub events: &'static EventSet,
+    /// Size of each CPU's buffer, KiB; `None`: by the machine's memory.
+    pub buffer_kb: Option<u64>,
+    /// A tracer to switch on as well, such as `timerlat`.
+    pub tracer: Option<String>,
+}
+
+/// A private instance with events on. It is removed when this is dropped.
+#[derive(Debug)]
+pub struct Instance {
+    folder: PathBuf,
+    /// Recorded events: system, name.
+    enabled: Vec<(&'static str, &'static str)>,
+    /// Events that this kernel does not have.
+    missing: Vec<String>,
+    buffer_kb: u64,
+    lease: Option<Lease>,
+}
+
+/// What a CPU's buffer says of itself (`per_cpu/cpuN/stats`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Events in the buffer.
+    pub entries: u64,
+    /// Events overwritten before they were read.
+    pub overrun: u64,
+    /// Events lost because they came in the middle of another one's page change.
+    pub commit_overrun: u64,
+    /// Events that were read.
+    pub read: u64,
+    /// Events dropped.
+    pub dropped: u64,
+}
+
+impl Statistics {
+    /// Events ever recorded.
+    pub fn recorded(&self) -> u64 {
+        self.entries + self.overrun + self.read
+    }
+}
+
+impl Instance {
+    /// Makes an instance on CLOCK_MONOTONIC and switches its events on. It records from here on.
+    ///
+    /// Each write to tracefs costs the machine some milliseconds and all CPUs an interrupt: not to be done while measuring.
+    ///
+    /// # Errors
+    /// [`TracefsError`]; nothing is left behind then.
+    pub fn create(tracefs: &Tracefs, journal: &Journal, config: &Config) -> Result<Instance, TracefsError> {
+        let instances = tracefs.root().join("instances");
+        let folder = unused(&instances);
+        let lease = journal.lease(vec![Undo::RemoveFolder { path: folder.clone() }])?;
+        // A failure from here on drops the lease, which removes the folder.
+        let on = |name: &str| TracefsError::on(folder.join(name));
+        fs::create_dir(&folder).map_err(TracefsError::on(&folder))?;
+        let write = |name: &str, text: &str| write(&folder.join(name), text).map_err(on(name));
+        write("trace_clock", "mono")?;
+        // Names are in the events; the list of names by thread would cost every switch.
+        let _ = write("options/record-cmd", "0");
+        let wanted = config.buffer_kb.unwrap_or_else(default_kb);
+        if let Err(e) = write("buffer_size_kb", &wanted.to_string())
+            && config.buffer_kb.is_some()
+        {
+            return Err(e);
+        }
+        let buffer_kb = number(&folder.join("per_cpu/cpu0/buffer_size_kb")).unwrap_or(wanted);
+        let mut instance = Instance {
+            folder: folder.clone(),
+            enabled: Vec::new(),
+            missing: Vec::new(),
+            buffer_kb,
+            lease: Some(lease),
+        };
+        for &(system, name) in config.events {
+            instance.enable(system, name)?;
+        }
+        if let Some(tracer) = &config.tracer {
+            write("current_tracer", tracer)?;
+        }
+        Ok(instance)
+    }
+
+    fn enable(&mut self, system: &'static str, name: &'static str) -> Result<(), TracefsError> {
+        let path = self.folder.join("events").join(system).join(name).join("enable");
+        match write(&path, "1") {
+            Ok(()) => self.enabled.push((system, name)),
+            Err(e) if e.kind() == io::ErrorKind::NotFound && !NEEDED.contains(&name) => {
+                self.missing.push(format!("{system}:{name}"));
+            }
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(TracefsError::NoEvent(name.into())),
+            Err(e) => return Err(TracefsError::on(path)(e)),
+        }
+        Ok(())
+    }
+
+    /// Its folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Events that this kernel does not have.
+    pub fn missing(&self) -> &[String] {
+        &self.missing
+    }
+
+    /// Recorded events, as `system:name`.
+    pub fn events(&self) -> Vec<String> {
+        self.enabled.iter().map(|(system, name)| format!("{system}:{name}")).collect()
+    }
+
+    /// Size of each CPU's buffer, KiB.
+    pub fn buffer_kb(&self) -> u64 {
+        self.buffer_kb
+    }
+
+    /// Records, or stops to.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn record(&self, on: bool) -> Result<(), TracefsError> {
+        let path = self.folder.join("tracing_on");
+        write(&path, if on { "1" } else { "0" }).map_err(TracefsError::on(path))
+    }
+
+    /// Switches all its events on or off again; used to find out what they cost.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn switch_events(&self, on: bool) -> Result<(), TracefsError> {
+        for (system, name) in &self.enabled {
+            let path = self.folder.join("events").join(system).join(name).join("enable");
+            write(&path, if on { "1" } else { "0" }).map_err(TracefsError::on(path))?;
+        }
+        Ok(())
+    }
+
+    /// CPUs that have a buffer, ascending.
+    pub fn cpus(&self) -> Vec<u32> {
+        let entries = fs::read_dir(self.folder.join("per_cpu")).into_iter().flatten().flatten();
+        let number = |name: &str| name.strip_prefix("cpu")?.parse().ok();
+        let mut cpus: Vec<u32> = entries.filter_map(|entry| number(entry.file_name().to_str()?)).collect();
+        cpus.sort_unstable();
+        cpus
+    }
+
+    /// What a CPU's buffer says of itself.
+    pub fn statistics(&self, cpu: u32) -> Option<Statistics> {
+        let text = fs::read_to_string(self.folder.join(format!("per_cpu/cpu{cpu}/stats"))).ok()?;
+        Some(statistics(&text))
+    }
+
+    /// A CPU's pages, read without waiting.
+    ///
+    /// # Errors
+    /// The file cannot be opened; EBUSY if another process reads it.
+    pub fn raw_pipe(&self, cpu: u32) -> Result<File, TracefsError> {
+        let path = self.folder.join(format!("per_cpu/cpu{cpu}/trace_pipe_raw"));
+        let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+        File::options().read(true).custom_flags(flags).open(&path).map_err(TracefsError::on(path))
+    }
+
+    /// What a trace.dat needs to be read without this kernel. Hardly 30 files: read once.
+    ///
+    /// # Errors
+    /// A format cannot be read.
+    pub fn head(&self) -> Result<DatHead, TracefsError> {
+        let read = |path: PathBuf| fs::read(&path).map_err(TracefsError::on(path));
+        let events = self.folder.join("events");
+        let mut systems: Vec<(String, Vec<Vec<u8>>)> = Vec::new();
+        for (system, name) in &self.enabled {
+            let format = read(events.join(system).join(name).join("format"))?;
+            match systems.iter_mut().find(|(known, _)| known == system) {
+                Some((_, formats)) => formats.push(format),
+                None => systems.push(((*system).to_owned(), vec![format])),
+            }
+        }
+        let print = fs::read(events.join("ftrace/print/format")).ok();
+        let uname = rustix::system::uname();
+        let (release, machine) = (uname.release().to_string_lossy(), uname.machine().to_string_lossy());
+        Ok(DatHead {
+            header_page: read(events.join("header_page"))?,
+            header_event: read(events.join("header_event"))?,
+            ftrace: print.into_iter().collect(),
+            systems,
+            // The host's name is nobody's business who gets the file.
+            uname: format!("Linux host {release} {machine}"),
+            clock: "[mono]".into(),
+        })
+    }
+
+    /// Removes it.
+    ///
+    /// # Errors
+    /// What could not be removed: somebody else holds one of its files open.
+    pub fn remove(mut self) -> Result<(), Vec<String>> {
+        self.lease.take().map_or(Ok(()), Lease::give_back)
+    }
+}
+
+/// A name that no instance has.
+fn unused(instances: &Path) -> PathBuf {
+    let pid = std::process::id();
+    let names = std::iter::once(format!("punctual-{pid}")).chain((2..).map(|n| format!("punctual-{pid}-{n}")));
+    names
+        .map(|name| instances.join(name))
+        .find(|path| path.symlink_metadata().is_err())
+        .unwrap_or_else(|| instances.into())
+}
+
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    use std::io::Write;
+    // tracefs wants the text in one write, and no file created.
+    File::options().write(true).open(path)?.write_all(text.as_bytes())
+}
+
+fn number(path: &Path) -> Option<u64> {
+    fs::read_to_string(path).ok()?.split_whitespace().next()?.parse().ok()
+}
+
+/// A 256th of the machine's memory shared by its CPUs, 512 KiB to 4 MiB each: half a second and more of a busy CPU's events.
+fn default_kb() -> u64 {
+    let info = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let total = info.lines().find_map(|l| l.strip_prefix("MemTotal:")?.split_whitespace().next()?.parse::<u64>().ok());
+    let cpus = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
+    (total.unwrap_or(0) / 256 / cpus).clamp(512, 4096)
+}
+
+fn statistics(text: &str) -> Statistics {
+    let value = |key: &str| text.lines().find_map(|l| l.strip_prefix(key)?.trim().parse().ok()).unwrap_or(0);
+    Statistics {
+        entries: value("entries:"),
+        overrun: value("overrun:"),
+        commit_overrun: value("commit overrun:"),
+        read: value("read events:"),
+        dropped: value("dropped events:"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statistics_as_the_kernel_prints_them() {
+        let text = "entries: 59\noverrun: 3\ncommit overrun: 1\nbytes: 3116\noldest event ts: 22784.505938\nnow ts: 22784.561858\n\
+                    dropped events: 2\nread events: 7\n";
+        let s = statistics(text);
+        assert_eq!((s.entries, s.overrun, s.commit_overrun, s.dropped, s.read, s.recorded()), (59, 3, 1, 2, 7, 69));
+        assert_eq!(statistics("nonsense"), Statistics::default());
+    }
+
+    #[test]
+    fn sizes_stay_within_bounds() {
+        assert!((512..=4096).contains(&default_kb()));
+    }
+}

@@ -1,0 +1,36 @@
+//! A private trace instance of the running kernel (Documentation/trace/ftrace.rst, "Instances"): the events that an
+//! explanation needs, on CLOCK_MONOTONIC, in a ring buffer that the kernel overwrites; windows of it are cut out into
+//! trace.dat files.
+//!
+//! Other tracers are not touched: the instance has its own buffer, events and tracer. It is written into the journal before it
+//! is made and goes with its owner; after kill -9 the next start removes it.
+//!
+//! Architecture invariant: does not know what a late wakeup is. Who asks names the times to keep.
+
+#![forbid(unsafe_code)]
+
+mod error;
+mod events;
+mod flight;
+mod instance;
+mod mount;
+
+pub use error::TracefsError;
+pub use events::{EventSet, FULL, MINIMAL};
+pub use flight::{Cut, Flight, Kept};
+pub use instance::{Config, Instance, Statistics};
+pub use mount::Tracefs;
+
+/// Undoes what earlier processes left behind in tracefs or elsewhere; sentences for the user.
+pub fn recover() -> Vec<String> {
+    let found = punctual_journal::Journal::of_user().recover();
+    let mut said = Vec::new();
+    for one in found {
+        let pid = one.pid;
+        said.extend(
+            one.undone.into_iter().map(|what| format!("put back what process {pid} left when it was killed: {what}")),
+        );
+        said.extend(one.failed.into_iter().map(|what| format!("could not put back what process {pid} left: {what}")));
+    }
+    said
+}
