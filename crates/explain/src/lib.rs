@@ -14,9 +14,9 @@ mod causes;
 mod context;
 mod usual;
 
-pub use attribution::{
-    Attribution, Blocked, Cause, Class, Confidence, Cycle, Explanation, Facts, Group, Moments, Options, Scheduled,
-    Victim, Victims, explain,
+pub use attribution::{Attribution, Facts, Options, Victims, explain};
+pub use punctual_model::{
+    Blocked, Cause, Class, Confidence, CulpritGroup as Group, Cycle, Explanation, Moments, Scheduled, Victim,
 };
 
 use context::Index;

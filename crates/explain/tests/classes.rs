@@ -74,6 +74,7 @@ fn recording(latency_ns: u64, change: impl Fn(&mut ContextSample)) -> Recording 
         run: run(phase),
         distributions: Default::default(),
         worst: vec![late(latency_ns)],
+        explained: vec![],
         events: samples.into_iter().map(Event::Context).collect(),
         findings: vec![],
         damage: vec![],

@@ -12,6 +12,7 @@
 mod claim;
 mod comparison;
 mod event;
+mod explained;
 mod finding;
 mod load;
 mod run;
@@ -20,6 +21,10 @@ mod verdict;
 pub use claim::{Claim, ClaimError, Quantity};
 pub use comparison::{Comparison, ComparisonRow, Group, Ratio};
 pub use event::{ContextSample, CpuContext, Event, Reading, WindowMax};
+pub use explained::{
+    Blocked, Cause, Class, Confidence, CulpritGroup, Cycle, Explained, Explanation, Lane, Moments, Scheduled, Span,
+    SpanKind, StateSpan, ThreadState, Timeline, Victim,
+};
 pub use finding::{Evidence, Finding, Severity, State};
 pub use load::{LoadReport, Proof, Rate};
 pub use run::{

@@ -399,6 +399,8 @@ pub struct Recording {
     pub distributions: BTreeMap<(String, CpuId), Distribution>,
     /// `worst.jsonl`, the worst first.
     pub worst: Vec<Worst>,
+    /// `causes.jsonl`, the worst first: those of them that a trace explains. Empty where none was recorded.
+    pub explained: Vec<crate::Explained>,
     /// `events.jsonl`, in order of time.
     pub events: Vec<Event>,
     /// The audit's findings, where one was made.

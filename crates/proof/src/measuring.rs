@@ -101,6 +101,7 @@ impl<'a> Measurement<'a> {
             run,
             distributions: BTreeMap::new(),
             worst: Vec::new(),
+            explained: Vec::new(),
             events: Vec::new(),
             findings,
             damage: Vec::new(),

@@ -32,6 +32,7 @@ pub fn read(root: &Path) -> Result<Recording, Error> {
         run,
         distributions: BTreeMap::new(),
         worst: Vec::new(),
+        explained: Vec::new(),
         events: Vec::new(),
         findings: Vec::new(),
         damage,

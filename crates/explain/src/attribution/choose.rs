@@ -1,7 +1,7 @@
 //! Whose wakeups are explained, and how priorities are written.
 
-use super::result::Scheduled;
 use super::{Facts, Victims};
+use punctual_model::Scheduled;
 use punctual_trace::Comm;
 use punctual_units::Policy;
 

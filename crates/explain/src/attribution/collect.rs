@@ -1,8 +1,8 @@
 //! The latest wakeups and their groups, in bounded memory.
 
-use super::result::{Class, Group, Victim};
 use super::sentences;
 use super::walk::{Tally, What};
+use punctual_model::{Class, CulpritGroup as Group, Victim};
 use punctual_trace::Comm;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};

@@ -5,10 +5,10 @@
 
 use super::cpu::Doing;
 use super::machine::{Machine, Window};
-use super::result::{Blocked, Cycle};
 use super::tasks::Waking;
 use super::walk::{Label, Tally, Walk, What, Why, pieces};
-use super::{Class, Confidence, Facts, choose, sentences, victim};
+use super::{Facts, choose, sentences, victim};
+use punctual_model::{Blocked, Class, Confidence, Cycle};
 use punctual_trace::{Comm, TaskState};
 use std::collections::HashMap;
 

@@ -2,9 +2,9 @@
 
 use super::cpu::{Gap, OVERDUE, Running};
 use super::machine::Machine;
-use super::result::{Class, Confidence};
 use super::walk::{Label, Piece, Place, Walk, Why};
 use Confidence::{High, Medium, Suspected};
+use punctual_model::{Class, Confidence};
 
 /// Leaving idle takes no longer on hardware; in a guest it may.
 const LONGEST_IDLE_EXIT: u64 = 2_000_000;

@@ -11,7 +11,6 @@ mod cycle;
 mod expiry;
 mod gap;
 mod machine;
-mod result;
 mod rtla;
 mod sentences;
 mod server;
@@ -21,11 +20,10 @@ mod tracers;
 mod victim;
 mod walk;
 
-pub use result::{Blocked, Cause, Class, Confidence, Cycle, Explanation, Group, Moments, Scheduled, Victim};
-
 use collect::Latest;
 use cycle::Cycles;
 use machine::{Machine, Window};
+use punctual_model::Explanation;
 use punctual_trace::{Event, Kind, Source, TraceInfo};
 use punctual_units::Policy;
 use std::collections::HashMap;

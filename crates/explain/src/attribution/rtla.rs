@@ -3,8 +3,8 @@
 //! timerlat's thread is the victim (tools/tracing/rtla/src/timerlat_aa.c). rtla tells no priorities; what the blocking
 //! thread's stack shows below the interrupt tells whether it could have been preempted.
 
-use super::result::{Cause, Class, Confidence, Scheduled, Victim};
 use super::{Facts, choose, victim};
+use punctual_model::{Cause, Class, Confidence, Scheduled, Victim};
 use punctual_trace::{Comm, RtlaAnalysis};
 use punctual_units::Policy;
 

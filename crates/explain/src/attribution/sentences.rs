@@ -1,7 +1,7 @@
 //! Everything that is said in words.
 
-use super::result::{Cause, Class, Confidence, Cycle, Group, Scheduled, Victim};
 use super::walk::Why;
+use punctual_model::{Cause, Class, Confidence, CulpritGroup as Group, Cycle, Scheduled, Victim};
 use punctual_units::Nanos;
 
 /// `multipathd (RR 99, pid 144)`.

@@ -2,9 +2,9 @@
 
 use super::Facts;
 use super::machine::Seen;
-use super::result::{Class, Confidence};
 use super::walk::{Label, Piece, Walk, Why};
 use Confidence::{High, Medium, Suspected};
+use punctual_model::{Class, Confidence};
 
 /// Shorter stretches happen on the way through the scheduler.
 const LEAST: u64 = 500_000;

@@ -3,8 +3,8 @@
 //! A noise event is recorded when it ends, with its length net of what interrupted it
 //! (kernel/trace/trace_osnoise.c). There are no priorities in it.
 
-use super::result::{Cause, Class, Confidence, Victim};
 use super::{Facts, rtla, sentences};
+use punctual_model::{Cause, Class, Confidence, Victim};
 use punctual_trace::{Event, Kind, NoiseSource, TimerlatContext};
 use punctual_units::Nanos;
 use std::collections::{BTreeMap, VecDeque};

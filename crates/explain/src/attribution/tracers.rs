@@ -1,9 +1,9 @@
 //! What else a trace says: summaries of latency tracers, and what is missing or doubtful about the whole of it.
 
 use super::machine::Machine;
-use super::result::Victim;
 use super::timerlat::Timerlats;
 use super::{Facts, Victims, rtla};
+use punctual_model::Victim;
 use punctual_trace::{Damage, Event, Kind, LatencyHeader, TimeBase, TraceInfo};
 use punctual_units::Nanos;
 

@@ -1,9 +1,9 @@
 //! From labels to a victim's causes.
 
 use super::machine::{Machine, Window};
-use super::result::{Cause, Class, Confidence, Moments, Victim};
 use super::walk::{Part, Tally};
 use super::{Facts, choose, sentences};
+use punctual_model::{Cause, Class, Confidence, Moments, Victim};
 
 /// The victim of a wakeup, without its verdict.
 pub(super) fn new(machine: &Machine, window: &Window, facts: &Facts, tally: &Tally) -> Victim {

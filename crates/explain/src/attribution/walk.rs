@@ -2,8 +2,8 @@
 
 use super::cpu::{Cpu, Doing, Running};
 use super::machine::{Machine, Window};
-use super::result::{Class, Confidence};
 use super::{Facts, gap, server};
+use punctual_model::{Class, Confidence};
 use punctual_trace::Comm;
 
 /// What a label rests on.

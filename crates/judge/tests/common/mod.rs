@@ -166,6 +166,7 @@ pub fn empty() -> Recording {
         run,
         distributions: Default::default(),
         worst: vec![],
+        explained: vec![],
         events: vec![],
         findings: vec![],
         damage: vec![],

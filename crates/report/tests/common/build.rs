@@ -68,6 +68,7 @@ pub fn recording(plan: RunPlan) -> Recording {
         run: facts::run(&plan),
         distributions: Default::default(),
         worst: vec![],
+        explained: vec![],
         events: vec![],
         findings: facts::findings(),
         damage: vec![],
