@@ -27,7 +27,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "proof",
         &[
             "units", "uapi", "rt", "model", "rundir", "judge", "machine", "audit", "loads", "measure", "explain",
-            "report",
+            "report", "journal", "trace", "tracefs",
         ],
     ),
     (

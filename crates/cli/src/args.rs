@@ -55,6 +55,26 @@ impl From<AlignmentArg> for Alignment {
     }
 }
 
+/// Whether late wakeups are traced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum WhenArg {
+    /// If this machine lets us; else the report says why not
+    Auto,
+    /// Refuse to measure without
+    Always,
+    /// Not at all
+    Never,
+}
+
+/// Which events are recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum EventsArg {
+    /// What a delay can be followed with
+    Minimal,
+    /// Idle states, interrupts between CPUs and CPU time as well
+    Full,
+}
+
 /// Options of `prove` and `measure`.
 #[derive(Args, Debug)]
 pub struct MeasureArgs {
@@ -108,6 +128,16 @@ pub struct MeasureArgs {
     /// Most MiB the io load may write in the whole run: SD cards wear
     #[arg(long, value_name = "MIB", default_value_t = 1024)]
     pub write_cap: u64,
+    /// Trace late wakeups, to say their causes by name: auto (if this machine lets us), always, never
+    /// [default: auto for prove, never for measure]
+    #[arg(long, value_enum, value_name = "WHEN")]
+    pub trace: Option<WhenArg>,
+    /// Which events are recorded: fewer disturb less, more tell apart what looks alike
+    #[arg(long, value_enum, value_name = "SET", default_value_t = EventsArg::Minimal)]
+    pub trace_events: EventsArg,
+    /// Trace buffer of each CPU, KiB [default: a 256th of the memory shared by all, 512 to 4096]
+    #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u64).range(64..=1048576))]
+    pub trace_buffer: Option<u64>,
     /// Leave it to the kernel when checkpoints reach the disk: a power cut may cost more than 10 s of samples
     #[arg(long)]
     pub no_sync: bool,

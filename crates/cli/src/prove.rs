@@ -1,11 +1,11 @@
 //! `prove` and `measure`.
 
-use crate::args::MeasureArgs;
+use crate::args::{EventsArg, MeasureArgs, WhenArg};
 use crate::document;
 use crate::exit;
 use crate::terminal;
 use punctual_model::{Claim, Phase, Worst};
-use punctual_proof::{self as proof, Done, Observer, Options, ProofError, Quiet};
+use punctual_proof::{self as proof, Done, Observer, Options, ProofError, Quiet, Trace, When};
 use punctual_report as report;
 use punctual_units::Nanos;
 use std::path::PathBuf;
@@ -27,6 +27,9 @@ pub fn prove(args: &MeasureArgs, started: Nanos) -> ExitCode {
     }
     if options.claims.is_empty() {
         options.claims.push(Claim::none_missed());
+    }
+    if args.trace.is_none() {
+        options.trace.when = When::Auto;
     }
     run("prove", args, &options, proof::prove)
 }
@@ -113,6 +116,15 @@ fn options(args: &MeasureArgs, started: Nanos) -> Options {
         peer: args.peer.clone(),
         scratch: args.scratch.clone(),
         write_cap: args.write_cap.saturating_mul(1 << 20),
+        trace: Trace {
+            when: match args.trace {
+                Some(WhenArg::Auto) => When::Auto,
+                Some(WhenArg::Always) => When::Always,
+                Some(WhenArg::Never) | None => When::Never,
+            },
+            full: args.trace_events == EventsArg::Full,
+            buffer_kb: args.trace_buffer,
+        },
         sync: !args.no_sync,
         virtual_time: args.virtual_time.clone(),
         started_mono: started,

@@ -14,9 +14,9 @@ mod causes;
 mod context;
 mod usual;
 
-pub use attribution::{Attribution, Facts, Options, Victims, explain};
+pub use attribution::{Attribution, Facts, Measured, Options, Timelines, Victims, explain, timelines};
 pub use punctual_model::{
-    Blocked, Cause, Class, Confidence, CulpritGroup as Group, Cycle, Explanation, Moments, Scheduled, Victim,
+    Blocked, Cause, Class, Confidence, CulpritGroup as Group, Cycle, Explanation, Moments, Scheduled, Timeline, Victim,
 };
 
 use context::Index;

@@ -68,9 +68,11 @@ fn recording(latency_ns: u64, change: impl Fn(&mut ContextSample)) -> Recording 
         planned_ns: Nanos::from_secs(10),
         cpus: vec![cpu_result(got)],
         load_report: None,
+        traced: None,
         problems: vec![],
     };
     Recording {
+        captures: Vec::new(),
         run: run(phase),
         distributions: Default::default(),
         worst: vec![late(latency_ns)],
@@ -127,6 +129,7 @@ fn run(phase: Phase) -> Run {
             claims: vec![],
         },
         virtual_time: None,
+        tracing: None,
         machine: MachineFacts::default(),
         phases: vec![phase],
         problems: vec![],

@@ -1,7 +1,9 @@
 //! Any stream of events: labels add up, nothing panics.
 
+mod common;
+
 use proptest::prelude::*;
-use punctual_explain::{Attribution, Explanation, Options, Victims};
+use punctual_explain::{Attribution, Explanation, Facts, Measured, Options, Timelines, Victims};
 use punctual_trace::{Comm, CpuMask, Event, Flags, Kind, Task, TaskState, TraceInfo, Vector};
 
 fn task() -> impl Strategy<Value = Task> {
@@ -85,13 +87,15 @@ proptest! {
         };
         let info = TraceInfo::default();
         let mut attribution = Attribution::new(Options { victims, most: 50, cycles: true, ..Options::default() });
-        let mut t_ns = 1_000_000u64;
+        let (mut t_ns, mut events) = (1_000_000u64, Vec::new());
         for (step, cpu, tid, resched, kind) in stream {
             t_ns = if back && step == 0 { t_ns / 2 } else { t_ns + step };
             let flags = resched.map(|_| Flags { need_resched: resched, ..Flags::default() });
-            attribution.event(&Event { t_ns, cpu, tid, comm: None, flags, kind }, &info);
+            let event = Event { t_ns, cpu, tid, comm: None, flags, kind };
+            attribution.event(&event, &info);
+            events.push(event);
         }
-        check(&attribution.finish(&info))?;
+        check(&attribution.finish(&info), &events)?;
     }
 
     /// A thread's life as it is, with anything in between: such streams have cycles.
@@ -100,17 +104,42 @@ proptest! {
         let info = TraceInfo::default();
         let options = Options { victims: Victims::Tid(1), most: 50, cycles: true, ..Options::default() };
         let mut attribution = Attribution::new(options);
-        let mut t_ns = 1_000_000u64;
+        let (mut t_ns, mut events) = (1_000_000u64, Vec::new());
         for (step, (later, cpu, _, resched, any)) in steps {
             let flags = resched.map(|_| Flags { need_resched: resched, ..Flags::default() });
             for kind in life(step, t_ns, any) {
                 t_ns += later / 8;
                 let cpu = if step == 7 { cpu } else { 1 };
-                attribution.event(&Event { t_ns, cpu, tid: None, comm: None, flags, kind }, &info);
+                let event = Event { t_ns, cpu, tid: None, comm: None, flags, kind };
+                attribution.event(&event, &info);
+                events.push(event);
             }
         }
-        check(&attribution.finish(&info))?;
+        let found = attribution.finish(&info);
+        check(&found, &events)?;
+        measured(&found, &events)?;
     }
+}
+
+/// The same wakeups, each with a clock reading some time after its switch: labels add up to that.
+fn measured(found: &Explanation, events: &[Event]) -> Result<(), TestCaseError> {
+    let info = TraceInfo::default();
+    for (n, victim) in found.victims.iter().take(8).enumerate() {
+        let moments = victim.moments.unwrap();
+        let one = Measured { tid: 1, due_ns: moments.t0_ns, woke_ns: moments.t3_ns + 40_000 * n as u64 };
+        let mut attribution = Attribution::new(Options { measured: vec![one], ..Options::default() });
+        events.iter().for_each(|event| attribution.event(event, &info));
+        let again = attribution.finish(&info);
+        // Another trace may begin before the clock reading; a wakeup that took no time was not late.
+        prop_assert!(again.victims.len() == 1 || n > 0 || victim.latency_ns == 0);
+        let Some(with) = again.victims.first() else { continue };
+        prop_assert_eq!(with.latency_ns, one.woke_ns - one.due_ns);
+        prop_assert_eq!(with.causes.iter().map(|c| c.ns).sum::<u64>(), with.latency_ns);
+        let mut timelines = Timelines::new(&again.victims, Facts::default());
+        events.iter().for_each(|event| timelines.event(event, &info));
+        common::check(&timelines.finish().remove(0).expect("drawn"), with);
+    }
+    Ok(())
 }
 
 /// A piece of thread 1's life on CPU 1.
@@ -135,7 +164,7 @@ fn life(step: u8, t_ns: u64, any: Kind) -> Vec<Kind> {
     }
 }
 
-fn check(found: &Explanation) -> Result<(), TestCaseError> {
+fn check(found: &Explanation, events: &[Event]) -> Result<(), TestCaseError> {
     prop_assert!(found.victims.len() <= 50);
     for cycle in &found.cycles {
         let delays: u64 = cycle.delays.iter().map(|c| c.ns).sum();
@@ -149,6 +178,11 @@ fn check(found: &Explanation) -> Result<(), TestCaseError> {
         prop_assert_eq!(moments.t3_ns - moments.t0_ns, victim.latency_ns);
         prop_assert!(moments.t0_ns <= moments.t2_ns && moments.t2_ns <= moments.t3_ns);
         prop_assert!((0.0..=1.0).contains(&victim.coverage));
+    }
+    let mut again = Timelines::new(&found.victims, Facts::default());
+    events.iter().for_each(|event| again.event(event, &TraceInfo::default()));
+    for (victim, timeline) in found.victims.iter().zip(again.finish()) {
+        common::check(&timeline.expect("the second pass finds what the first did"), victim);
     }
     Ok(())
 }

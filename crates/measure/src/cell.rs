@@ -3,6 +3,7 @@
 //! One writer, no lock, no allocation: plain relaxed stores. A reader that looks while the thread runs may see a
 //! sample in one counter and not yet in another; after the thread has ended everything agrees.
 
+use crate::bell::Bell;
 use punctual_rt::Wakeup;
 use punctual_units::{BINS, Histogram, bin_high, bin_index};
 use std::sync::atomic::AtomicU64;
@@ -31,6 +32,9 @@ pub struct Cell {
     raw: [AtomicU64; BINS],
     skipped: [AtomicU64; BINS],
     worst: [[AtomicU64; 4]; WORST],
+    /// A wakeup later than this rings, once; `u64::MAX`: none does.
+    breach: AtomicU64,
+    bell: Option<Bell>,
 }
 
 /// One kept wakeup.
@@ -70,7 +74,21 @@ impl Cell {
             raw: [const { AtomicU64::new(0) }; BINS],
             skipped: [const { AtomicU64::new(0) }; BINS],
             worst: [const { [const { AtomicU64::new(0) }; 4] }; WORST],
+            breach: AtomicU64::new(u64::MAX),
+            bell: None,
         }
+    }
+
+    /// The same cell, with a bell for [`Cell::watch`].
+    pub fn with_bell(mut self, bell: Option<Bell>) -> Cell {
+        self.bell = bell;
+        self
+    }
+
+    /// Rings at the next wakeup that is later than `ns` and later than the least of the worst kept; then no more until this is
+    /// called again. One system call for that wakeup, after it was recorded.
+    pub fn watch(&self, ns: u64) {
+        self.breach.store(ns, Relaxed);
     }
 
     /// Writes every page, so that a fresh allocation is resident even where memory may not be locked.
@@ -116,6 +134,12 @@ impl Cell {
         });
         // A wakeup that skips a release must always come here: it is at least a period late.
         self.gate.store(least.min(self.window_max.load(Relaxed)).min(period.saturating_sub(1)), Relaxed);
+        if latency > self.breach.load(Relaxed) {
+            self.breach.store(u64::MAX, Relaxed);
+            if let Some(bell) = &self.bell {
+                bell.ring();
+            }
+        }
     }
 
     /// Scores the releases that were skipped: the j-th after the late one is `latency − j·period` late.
@@ -242,6 +266,23 @@ mod tests {
         assert_eq!((raw.count(), skipped.count()), (1, 75));
         assert_eq!(skipped.max().map(bin_index), Some(bin_index(14_800_100)));
         assert_eq!(skipped.min().map(bin_index), Some(bin_index(100)));
+    }
+
+    #[test]
+    fn a_breach_rings_once_until_it_is_watched_for_again() {
+        let bell = Bell::new().unwrap();
+        let cell = Box::new(Cell::new(4).with_bell(Some(bell.clone())));
+        let rung = || bell.wait(Some(Nanos::ZERO));
+        cell.record(&wakeup(0, 500, 0), 10_000);
+        assert!(!rung());
+        cell.watch(400);
+        for (n, latency) in [300, 401, 600, 700].into_iter().enumerate() {
+            cell.record(&wakeup(n as u64, latency, 0), 10_000);
+            assert_eq!(rung(), latency == 401, "{latency}");
+        }
+        cell.watch(0);
+        cell.record(&wakeup(5, 800, 0), 10_000);
+        assert!(rung() && !rung());
     }
 
     proptest! {

@@ -1,5 +1,6 @@
 //! Starting, ending and collecting the measuring threads of one phase.
 
+use crate::bell::Bell;
 use crate::cell::Cell;
 use crate::thread::{self, Shared, ThreadEnd};
 use punctual_model::{Alignment, CpuResult, Distribution, Problem, ProblemKind, Worst};
@@ -29,6 +30,8 @@ pub struct Plan {
     pub duration: Nanos,
     /// How many worst wakeups are kept a CPU.
     pub keep: usize,
+    /// Rung by wakeups that [`Cell::watch`] is to tell of.
+    pub bell: Option<Bell>,
 }
 
 /// Why a phase could not start. Nothing was measured.
@@ -263,6 +266,7 @@ mod tests {
             warmup: Nanos::from_millis(5),
             duration: Nanos::from_millis(ms),
             keep: 16,
+            bell: None,
         }
     }
 

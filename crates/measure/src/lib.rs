@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bell;
 mod cell;
 mod clocks;
 mod context;
@@ -15,6 +16,7 @@ mod rendezvous;
 mod sources;
 mod thread;
 
+pub use bell::Bell;
 pub use cell::{Cell, Counts, Kept, WORST};
 pub use clocks::{clock_events, clocks, host_name};
 pub use context::{Beats, Context, ContextCost, ContextPlan, Recorder};

@@ -30,7 +30,7 @@ impl Shared {
     pub fn new(plan: Plan) -> Shared {
         let n = plan.cpus.len();
         Shared {
-            cells: (0..n).map(|_| Arc::new(Cell::new(plan.keep))).collect(),
+            cells: (0..n).map(|_| Arc::new(Cell::new(plan.keep).with_bell(plan.bell.clone()))).collect(),
             tids: (0..n).map(|_| AtomicI32::new(0)).collect(),
             stop: AtomicBool::new(false),
             meeting: Rendezvous::new(n + 1),

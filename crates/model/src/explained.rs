@@ -33,6 +33,8 @@ pub enum Class {
     Migration,
     /// A thread of lower priority ran with the priority of one that waits for its lock.
     PriorityInversion,
+    /// The thread had the CPU, and was not back in user space yet.
+    ReturnToUser,
     /// Not known.
     Unaccounted,
 }
@@ -83,7 +85,7 @@ pub struct Cause {
 }
 
 /// The moments of a wakeup, ns of the trace's clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Moments {
     /// When it was due: expiry of the timer, or the waking where no timer was seen.
     pub t0_ns: u64,
@@ -93,6 +95,9 @@ pub struct Moments {
     pub t2_ns: u64,
     /// sched_switch to the thread.
     pub t3_ns: u64,
+    /// When the thread read its clock, back in user space; `None`: not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub t4_ns: Option<u64>,
 }
 
 /// One late wakeup.
@@ -277,7 +282,7 @@ pub struct Span {
 }
 
 /// What a CPU can be busy with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SpanKind {
     /// The trace does not tell.

@@ -16,6 +16,7 @@ mod explained;
 mod finding;
 mod load;
 mod run;
+mod tracing;
 mod verdict;
 
 pub use claim::{Claim, ClaimError, Quantity};
@@ -31,4 +32,5 @@ pub use run::{
     Alignment, CpuResult, Distribution, EndedBy, Kind, MachineFacts, OwnCost, Phase, Problem, ProblemKind, Recording,
     Run, Scratch, Settings, Stamp, Suspicion, SuspicionClass, Tool, VirtualTime, Worst,
 };
+pub use tracing::{Capture, LateWakeup, PhaseTrace, Tracing};
 pub use verdict::{CellId, CellJudgement, ClusterNote, Coverage, Judged, Needed, Outcome, Verdict, VirtualControl};

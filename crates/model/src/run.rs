@@ -1,6 +1,6 @@
 //! A run, its phases and the machine it ran on.
 
-use crate::{Claim, Event, LoadReport};
+use crate::{Claim, Event, LoadReport, PhaseTrace, Tracing};
 use punctual_units::{CpuId, CpuList, Histogram, Nanos, Scheduling};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -35,6 +35,9 @@ pub struct Run {
     pub virtual_time: Option<VirtualTime>,
     /// What it ran on.
     pub machine: MachineFacts,
+    /// How late wakeups were traced; `None`: nobody asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tracing: Option<Tracing>,
     /// In the order they ran.
     pub phases: Vec<Phase>,
     /// What makes every phase inconclusive, however it came out (a phase's own are in the phase).
@@ -175,6 +178,9 @@ pub struct Phase {
     pub cpus: Vec<CpuResult>,
     /// What the load did; `None` for idle.
     pub load_report: Option<LoadReport>,
+    /// What was traced; `None`: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traced: Option<PhaseTrace>,
     /// What makes this phase inconclusive.
     pub problems: Vec<Problem>,
 }
@@ -399,6 +405,8 @@ pub struct Recording {
     pub distributions: BTreeMap<(String, CpuId), Distribution>,
     /// `worst.jsonl`, the worst first.
     pub worst: Vec<Worst>,
+    /// `traces/*.json`, by phase and time: windows of a trace around late wakeups.
+    pub captures: Vec<crate::Capture>,
     /// `causes.jsonl`, the worst first: those of them that a trace explains. Empty where none was recorded.
     pub explained: Vec<crate::Explained>,
     /// `events.jsonl`, in order of time.

@@ -5,7 +5,9 @@
 
 #![forbid(unsafe_code)]
 
+mod capture;
 mod error;
+mod explaining;
 mod measuring;
 mod options;
 mod phase;
@@ -15,4 +17,4 @@ mod setup;
 
 pub use error::ProofError;
 pub use measuring::{Done, measure, prove, signals};
-pub use options::{Observer, Options, Quiet};
+pub use options::{Observer, Options, Quiet, Trace, When};

@@ -1,6 +1,8 @@
 //! A whole run: set up, phase after phase, finish, read back, judge.
 
+use crate::capture::State;
 use crate::error::ProofError;
+use crate::explaining;
 use crate::options::{Observer, Options};
 use crate::phase::{Measured, Surroundings, own_memory};
 use crate::recorder::ToDisk;
@@ -66,6 +68,7 @@ struct Measurement<'a> {
     recorder: Arc<Mutex<ToDisk>>,
     dma_latency: Option<File>,
     cost: OwnCost,
+    trace: State,
     /// What goes to disk, kept in case the disk fails.
     kept: Recording,
 }
@@ -101,6 +104,7 @@ impl<'a> Measurement<'a> {
             run,
             distributions: BTreeMap::new(),
             worst: Vec::new(),
+            captures: Vec::new(),
             explained: Vec::new(),
             events: Vec::new(),
             findings,
@@ -118,6 +122,7 @@ impl<'a> Measurement<'a> {
             recorder,
             dma_latency,
             cost,
+            trace: State::new(options),
             kept,
         })
     }
@@ -146,6 +151,9 @@ impl<'a> Measurement<'a> {
             }
         }
         drop(self.dma_latency.take());
+        let (tracing, left) = self.trace.end();
+        self.kept.run.tracing = tracing;
+        self.kept.run.notes.extend(left);
         let ended_by = match (signal, &failed) {
             (Some(s), _) => EndedBy::Signal { number: s.number(), name: s.name().into() },
             (None, Some(text)) => EndedBy::Error { text: text.clone() },
@@ -168,23 +176,24 @@ impl<'a> Measurement<'a> {
             housekeeping: &self.housekeeping,
             context: self.options.context,
             settings: &self.load_settings,
+            options: self.options,
         };
         if self.options.context && self.proving {
             let events = measure::between_phases(&plan.cpus);
             events.iter().for_each(|event| surroundings.recorder().0.event(event));
         }
-        surroundings.measure(plan, spec, name)
+        surroundings.measure(plan, spec, name, &mut self.trace)
     }
 
     /// Books a measured phase, on disk and in memory; returns what could not be written.
     fn keep(&mut self, measured: Measured, observer: &mut dyn Observer) -> Option<String> {
-        let Measured { phase, outcome, context_wakeups, context_cpu_ns, locked_bytes, .. } = measured;
+        let Measured { phase, outcome, context_wakeups, context_cpu_ns, locked_bytes, warmup, .. } = measured;
         self.cost.locked_bytes = self.cost.locked_bytes.max(locked_bytes);
         self.cost.context_wakeups += context_wakeups;
         self.cost.context_cpu_ns = add(self.cost.context_cpu_ns, context_cpu_ns);
         self.cost.measuring_cpu_ns = add(self.cost.measuring_cpu_ns, Some(outcome.cpu_ns));
         if self.cost.start_to_first_sample_ns.is_none() {
-            let first = outcome.start.saturating_sub(self.plan.warmup);
+            let first = outcome.start.saturating_sub(warmup);
             self.cost.start_to_first_sample_ns = Some(first.saturating_sub(self.options.started_mono).0);
         }
         for note in outcome.notes {
@@ -252,8 +261,13 @@ fn conclude(
     mut error: Option<String>,
 ) -> Done {
     punctual_explain::suspect(&mut recording);
+    let explained = explaining::explain(&root, &mut recording);
     let verdict = punctual_judge::judge(&recording, &options.claims);
-    let written = rundir::replace_worst(&root, &recording.worst).and_then(|()| match proving {
+    let kept = rundir::replace_worst(&root, &recording.worst).and_then(|()| match explained {
+        true => rundir::attach_causes(&root, &recording.captures, &recording.explained),
+        false => Ok(()),
+    });
+    let written = kept.and_then(|()| match proving {
         true => {
             let html = punctual_report::html(&recording, &verdict);
             rundir::attach(&root, "report.html", html.as_bytes()).map(Some)

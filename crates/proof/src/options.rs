@@ -43,12 +43,36 @@ pub struct Options {
     pub scratch: Option<PathBuf>,
     /// Bytes the io load may write in all.
     pub write_cap: u64,
+    /// Tracing of late wakeups.
+    pub trace: Trace,
     /// Make checkpoints survive a power cut?
     pub sync: bool,
     /// The clock model, where this machine is emulated in virtual time.
     pub virtual_time: Option<VirtualTime>,
     /// CLOCK_MONOTONIC when the program started.
     pub started_mono: Nanos,
+}
+
+/// How late wakeups are traced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// Whether at all.
+    pub when: When,
+    /// More events than attribution needs at least: idle states, interrupts between CPUs, CPU time.
+    pub full: bool,
+    /// Each CPU's buffer, KiB; `None`: by the machine's memory.
+    pub buffer_kb: Option<u64>,
+}
+
+/// Whether to trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// No.
+    Never,
+    /// If this machine lets us; else the report says why not.
+    Auto,
+    /// Yes; refuse to measure without.
+    Always,
 }
 
 /// Told how it goes, between the phases only: nothing is reported while a CPU is measured.

@@ -1,6 +1,8 @@
 //! One phase: load, measuring threads, context, and waiting for the end or a signal.
 
+use crate::capture::{HIDING, State};
 use crate::error::ProofError;
+use crate::options::Options;
 use crate::recorder::ToDisk;
 use punctual_loads::{Load, LoadSettings, LoadSpec};
 use punctual_measure::{self as measure, Context, ContextPlan, Outcome, Plan, Running};
@@ -17,6 +19,7 @@ pub(crate) struct Surroundings<'a> {
     pub housekeeping: &'a CpuList,
     pub context: bool,
     pub settings: &'a LoadSettings,
+    pub options: &'a Options,
 }
 
 /// A measured phase.
@@ -27,6 +30,8 @@ pub(crate) struct Measured {
     pub context_cpu_ns: Option<u64>,
     pub locked_bytes: Option<u64>,
     pub ended_by: Option<Sig>,
+    /// Time run before recording.
+    pub warmup: Nanos,
 }
 
 /// A thread that was asked to end may take this long; then its results are taken as they stand.
@@ -41,11 +46,24 @@ impl Surroundings<'_> {
     ///
     /// # Errors
     /// The measuring threads are refused what they need; a load that does not start is a problem of the phase.
-    pub fn measure(&self, plan: Plan, spec: &LoadSpec, name: &str) -> Result<Measured, ProofError> {
+    pub fn measure(
+        &self,
+        mut plan: Plan,
+        spec: &LoadSpec,
+        name: &str,
+        trace: &mut State,
+    ) -> Result<Measured, ProofError> {
         let mut problems = Vec::new();
+        plan.bell = trace.bell();
+        if trace.wanted() && plan.warmup == Nanos::ZERO {
+            trace.start(self.options, None)?;
+        } else if trace.wanted() {
+            plan.warmup = plan.warmup.max(HIDING);
+        }
         let mut load = self.start_load(spec, name, &mut problems);
         let before = measure::clocks();
         let running = measure::start(plan.clone())?;
+        let disturbed = trace.start(self.options, Some(running.start));
         let locked_bytes = own_memory("VmLck:");
         let mut phase = announced(&plan, name, &running);
         {
@@ -57,13 +75,21 @@ impl Surroundings<'_> {
         if let Some(load) = &mut load {
             load.start_recording();
         }
+        let watched = running.cells().into_iter().zip(running.tids()).map(|((cpu, cell), (_, tid))| (cpu, tid, cell));
+        let watch = trace.watch(&plan.phase, watched.collect());
         let ended_by = self.wait_for_end(&running);
         if let Some(load) = &mut load {
             load.stop_recording();
         }
         // While the measuring threads are still there to be looked at.
         let cost = context.map(Context::finish);
+        let mut traced = trace.unwatch(watch);
+        if let (Some(traced), Ok(Some(text))) = (&mut traced, &disturbed) {
+            traced.problems.push(text.clone());
+        }
+        phase.traced = traced;
         let outcome = running.collect();
+        disturbed?;
         let load_report = load.map(Load::stop);
         phase.end_mono_ns = Some(outcome.end.0);
         phase.cpus = outcome.cpus.clone();
@@ -84,6 +110,7 @@ impl Surroundings<'_> {
             context_cpu_ns: cost.map(|c| c.cpu_ns),
             locked_bytes,
             ended_by,
+            warmup: plan.warmup,
         })
     }
 
@@ -182,6 +209,7 @@ fn announced(plan: &Plan, load: &str, running: &Running) -> Phase {
         planned_ns: plan.duration,
         cpus: running.tids().into_iter().map(thread).collect(),
         load_report: None,
+        traced: None,
         problems: Vec::new(),
     }
 }

@@ -54,6 +54,7 @@ pub(crate) fn plan(options: &Options, cpus: &CpuList, phases: usize) -> Result<P
         warmup: options.warmup,
         duration,
         keep: options.worst_kept,
+        bell: None,
     })
 }
 
@@ -86,6 +87,7 @@ pub(crate) fn new_run(options: &Options, plan: &Plan, explicit: bool) -> Run {
             claims: options.claims.clone(),
         },
         virtual_time: options.virtual_time.clone(),
+        tracing: None,
         machine: MachineFacts::default(),
         phases: Vec::new(),
         problems: Vec::new(),

@@ -8,15 +8,19 @@ use std::collections::BTreeMap;
 /// Format of `run.json`; the number after the slash is the major version.
 pub const SCHEMA: &str = "punctual.run/1";
 /// Major and minor version. A minor version adds fields only.
-pub const SCHEMA_VERSION: &str = "1.1";
+pub const SCHEMA_VERSION: &str = "1.2";
 
 pub(crate) const RUN: &str = "run.json";
 pub(crate) const FINDINGS: &str = "findings.json";
 pub(crate) const WORST: &str = "worst.jsonl";
+pub(crate) const CAUSES: &str = "causes.jsonl";
+pub(crate) const TRACES: &str = "traces";
 pub(crate) const EVENTS: &str = "events.jsonl";
 pub(crate) const MANIFEST: &str = "manifest.json";
 pub(crate) const SEGMENTS: &str = "segments";
 pub(crate) const RESERVE: &str = "segments/reserve";
+/// A window of a trace is a few MiB at most.
+pub(crate) const LARGEST_TRACE: u64 = 256 << 20;
 pub(crate) const HIST: &str = "hist";
 
 /// `hist/<phase>/<cpu>.json`: raw, skipped and corrected latencies of one phase on one CPU, ns.
@@ -37,6 +41,11 @@ pub struct HistogramFile {
 }
 
 pub(crate) const HIST_SCHEMA: &str = "punctual.hist/1";
+
+/// What stands beside `traces/NAME.dat`.
+pub(crate) fn capture_note(file: &str) -> String {
+    format!("{}.json", file.strip_suffix(".dat").unwrap_or(file))
+}
 
 pub(crate) fn hist_path(phase: &str, cpu: CpuId) -> String {
     format!("{HIST}/{phase}/{cpu}.json")

@@ -17,7 +17,7 @@ mod writer;
 pub use error::Error;
 pub use layout::{HistogramFile, SCHEMA, SCHEMA_VERSION};
 pub use reader::read;
-pub use writer::{Progress, Writer, attach, replace_worst};
+pub use writer::{Progress, Writer, attach, attach_causes, capture_text, replace_worst};
 
 #[cfg(test)]
 mod tests;

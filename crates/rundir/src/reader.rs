@@ -5,7 +5,8 @@ use crate::files;
 use crate::layout::{self, FileSum, HistogramFile, Manifest, Progress, Record, hist_path};
 use crate::segment;
 use punctual_model::{
-    CpuResult, Distribution, EndedBy, Event, Finding, Phase, Problem, ProblemKind, Recording, Run, Worst,
+    Capture, CpuResult, Distribution, EndedBy, Event, Explained, Finding, Phase, Problem, ProblemKind, Recording, Run,
+    Worst,
 };
 use punctual_units::CpuId;
 use serde::de::DeserializeOwned;
@@ -32,6 +33,7 @@ pub fn read(root: &Path) -> Result<Recording, Error> {
         run,
         distributions: BTreeMap::new(),
         worst: Vec::new(),
+        captures: Vec::new(),
         explained: Vec::new(),
         events: Vec::new(),
         findings: Vec::new(),
@@ -183,6 +185,7 @@ fn read_lists(
             Err(what) => recording.damage.push(what),
         }
     }
+    read_causes(recording, root, check);
     let mark = check(layout::EVENTS).or(events);
     match files::read(&root.join(layout::EVENTS), LARGEST) {
         Ok(mut content) => {
@@ -197,6 +200,29 @@ fn read_lists(
             recording.events = json_lines::<Event>(layout::EVENTS, &content, &mut recording.damage);
         }
         Err(e) => recording.damage.push(e.to_string()),
+    }
+}
+
+/// What was traced, and what that explains; neither need be there.
+fn read_causes(recording: &mut Recording, root: &Path, check: &dyn Fn(&str) -> Option<FileSum>) {
+    let names = std::fs::read_dir(root.join(layout::TRACES)).into_iter().flatten().flatten();
+    for name in names.filter_map(|entry| entry.file_name().into_string().ok()).filter(|name| name.ends_with(".json")) {
+        let name = format!("{}/{name}", layout::TRACES);
+        match checked(root, &name, check(&name)).and_then(|content| parse::<Capture>(&name, &content)) {
+            // A run directory may come from anywhere: its traces are in it.
+            Ok(capture) if layout::capture_note(&capture.file) == name => recording.captures.push(capture),
+            Ok(_) => recording.damage.push(format!("{name}: does not belong to the trace beside it; left out")),
+            Err(what) => recording.damage.push(what),
+        }
+    }
+    recording.captures.sort_by_key(|capture| capture.from_mono_ns);
+    if check(layout::CAUSES).is_some() {
+        match checked(root, layout::CAUSES, check(layout::CAUSES)) {
+            Ok(content) => {
+                recording.explained = json_lines::<Explained>(layout::CAUSES, &content, &mut recording.damage);
+            }
+            Err(what) => recording.damage.push(what),
+        }
     }
 }
 

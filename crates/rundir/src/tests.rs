@@ -36,6 +36,7 @@ fn run() -> Run {
             claims: vec![Claim::none_missed()],
         },
         virtual_time: None,
+        tracing: None,
         machine: MachineFacts::default(),
         phases: Vec::new(),
         problems: Vec::new(),
@@ -67,6 +68,7 @@ fn phase(id: &str, cpus: u32) -> Phase {
         planned_ns: Nanos::from_secs(1),
         cpus: (0..cpus).map(result).collect(),
         load_report: None,
+        traced: None,
         problems: Vec::new(),
     }
 }

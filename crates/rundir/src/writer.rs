@@ -5,7 +5,7 @@ use crate::files;
 pub use crate::layout::Progress;
 use crate::layout::{self, FileSum, HistogramFile, Manifest, Record, hist_path};
 use crate::segment;
-use punctual_model::{Distribution, Event, Finding, Phase, Run, Worst};
+use punctual_model::{Capture, Distribution, Event, Explained, Finding, Phase, Run, Worst};
 use punctual_units::CpuId;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -321,6 +321,41 @@ pub fn replace_worst(root: &Path, worst: &[Worst]) -> Result<(), Error> {
     })
 }
 
+/// Adds what was traced to a finished run: `causes.jsonl`, and checksums of the traces it was found in.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn attach_causes(root: &Path, captures: &[Capture], explained: &[Explained]) -> Result<(), Error> {
+    let mut sums = Vec::new();
+    for capture in captures {
+        for name in [capture.file.clone(), layout::capture_note(&capture.file)] {
+            let content = files::read(&root.join(&name), layout::LARGEST_TRACE)?;
+            sums.push((name, files::sum(&content)));
+        }
+    }
+    let causes = files::replace(&root.join(layout::CAUSES), &lines(explained), false)?;
+    change_manifest(root, |files| {
+        files.extend(sums);
+        files.insert(layout::CAUSES.into(), causes);
+    })
+}
+
+/// A capture as it stands beside its trace in `traces/`.
+pub fn capture_text(capture: &Capture) -> Vec<u8> {
+    lines(std::slice::from_ref(capture))
+}
+
+fn lines<T: Serialize>(all: &[T]) -> Vec<u8> {
+    let mut lines = Vec::new();
+    for one in all {
+        // Plain numbers and strings: writing them to memory cannot fail.
+        if serde_json::to_writer(&mut lines, one).is_ok() {
+            lines.push(b'\n');
+        }
+    }
+    lines
+}
+
 fn change_manifest(root: &Path, change: impl FnOnce(&mut BTreeMap<String, FileSum>)) -> Result<(), Error> {
     let path = root.join(layout::MANIFEST);
     let damaged = |e: serde_json::Error| Error::Damaged { path: path.clone(), why: e.to_string() };
@@ -338,14 +373,7 @@ fn write_manifest(root: &Path, files: BTreeMap<String, FileSum>, sync: bool) -> 
 
 fn worst_lines(worst: &mut [Worst]) -> Vec<u8> {
     worst.sort_by(|a, b| b.latency_ns.cmp(&a.latency_ns).then(a.release_mono_ns.cmp(&b.release_mono_ns)));
-    let mut lines = Vec::new();
-    for w in worst.iter() {
-        // Plain numbers and strings: writing them to memory cannot fail.
-        if serde_json::to_writer(&mut lines, w).is_ok() {
-            lines.push(b'\n');
-        }
-    }
-    lines
+    lines(worst)
 }
 
 fn pretty<T: Serialize>(value: &T) -> std::io::Result<Vec<u8>> {

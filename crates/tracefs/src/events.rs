@@ -10,6 +10,7 @@ pub const MINIMAL: &EventSet = &[
     ("sched", "sched_waking"),
     ("sched", "sched_migrate_task"),
     ("sched", "sched_pi_setprio"),
+    ("sched", "sched_stat_runtime"),
     ("timer", "hrtimer_start"),
     ("timer", "hrtimer_expire_entry"),
     ("irq", "irq_handler_entry"),

@@ -138,16 +138,13 @@ impl Instance {
         write(&path, if on { "1" } else { "0" }).map_err(TracefsError::on(path))
     }
 
-    /// Switches all its events on or off again; used to find out what they cost.
+    /// Switches one of its events off, or on again; used to find out what an event costs.
     ///
     /// # Errors
-    /// A file cannot be written.
-    pub fn switch_events(&self, on: bool) -> Result<(), TracefsError> {
-        for (system, name) in &self.enabled {
-            let path = self.folder.join("events").join(system).join(name).join("enable");
-            write(&path, if on { "1" } else { "0" }).map_err(TracefsError::on(path))?;
-        }
-        Ok(())
+    /// The file cannot be written.
+    pub fn switch_event(&self, system: &str, name: &str, on: bool) -> Result<(), TracefsError> {
+        let path = self.folder.join("events").join(system).join(name).join("enable");
+        write(&path, if on { "1" } else { "0" }).map_err(TracefsError::on(path))
     }
 
     /// CPUs that have a buffer, ascending.

@@ -18,10 +18,12 @@ pub(super) fn low(walk: &mut Walk, piece: &Piece, place: Place, task: Option<Run
 /// Adds a piece under `label`, but for the time in which the whole machine stood still.
 pub(super) fn without_stalls(walk: &mut Walk, piece: &Piece, place: Place, label: Label) {
     let mut rest = piece.ns();
+    walk.draw((place.cpu, piece.doing), (piece.from, piece.to), label.class);
     if rest >= OVERDUE {
         for (from, to) in stalls(walk.machine, place, piece.from, piece.to, &mut walk.steps) {
             let ns = (to - from).min(rest);
             rest -= ns;
+            walk.draw((place.cpu, piece.doing), (from, to), Class::MachineStall);
             walk.tally.add(Label::new(Class::MachineStall, Medium, Why::AllSilent), ns);
         }
     }
@@ -32,6 +34,7 @@ pub(super) fn without_stalls(walk: &mut Walk, piece: &Piece, place: Place, label
 /// have run then too, but is less sure of it.
 pub(super) fn ran(walk: &mut Walk, piece: &Piece, place: Place, label: Label) {
     let mut rest = piece.ns();
+    walk.draw((place.cpu, piece.doing), (piece.from, piece.to), label.class);
     if rest >= OVERDUE && label.confidence > Medium {
         for (from, to) in stalls(walk.machine, place, piece.from, piece.to, &mut walk.steps) {
             let ns = (to - from).min(rest);

@@ -11,14 +11,18 @@ mod cycle;
 mod expiry;
 mod gap;
 mod machine;
+mod measured;
 mod rtla;
 mod sentences;
 mod server;
 mod tasks;
+mod timeline;
 mod timerlat;
 mod tracers;
 mod victim;
 mod walk;
+
+pub use timeline::{Timelines, timelines};
 
 use collect::Latest;
 use cycle::Cycles;
@@ -69,15 +73,35 @@ pub struct Options {
     /// Wakeups below this many nanoseconds are not late; `None`: the latest are shown whatever they are, and groups hold
     /// those of at least a quarter of the worst.
     pub threshold_ns: Option<u64>,
+    /// Wakeups known from the threads themselves: if there are any, these are explained and no others.
+    pub measured: Vec<Measured>,
     /// Follow whole cycles too, from release to end of work.
     pub cycles: bool,
     /// What is known besides the trace.
     pub facts: Facts,
 }
 
+/// A wakeup as its thread measured it, on the trace's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Measured {
+    /// The thread.
+    pub tid: i32,
+    /// When it was to wake, ns.
+    pub due_ns: u64,
+    /// When it read its clock, ns.
+    pub woke_ns: u64,
+}
+
 impl Default for Options {
     fn default() -> Options {
-        Options { victims: Victims::default(), most: 10, threshold_ns: None, cycles: false, facts: Facts::default() }
+        Options {
+            victims: Victims::default(),
+            most: 10,
+            threshold_ns: None,
+            measured: Vec::new(),
+            cycles: false,
+            facts: Facts::default(),
+        }
     }
 }
 
@@ -93,6 +117,7 @@ pub struct Attribution {
     ranks: [Latest; 2],
     tracers: Tracers,
     cycles: Cycles,
+    pending: measured::Pending,
     work: u64,
     /// Wakeups that were not walked for lack of work left.
     unwalked: u64,
@@ -107,6 +132,7 @@ impl Attribution {
             ranks: Default::default(),
             tracers: Tracers::default(),
             cycles: Cycles::default(),
+            pending: measured::Pending::default(),
             work: WORK,
             unwalked: 0,
         }
@@ -123,6 +149,9 @@ impl Attribution {
         let window = self.machine.apply(event);
         if self.options.cycles {
             self.cycle(event, window.is_some());
+        }
+        if !self.options.measured.is_empty() {
+            return self.measured(event, window);
         }
         let Some(window) = window else { return };
         if self.options.facts.kernel.is_none() {
@@ -142,11 +171,39 @@ impl Attribution {
             latest.count(latency, window.waking.t0, key);
         }
         if latest.wants(latency, self.options.most) {
-            let victim = victim::new(&self.machine, window, &self.options.facts, &tally);
+            let victim = victim::new(&self.machine, window, &self.options.facts, &tally, None);
             latest.keep(victim, self.options.most);
         }
         if self.options.cycles {
             self.cycles.woken(&self.machine, &self.options.facts, self.options.most, window, tally);
+        }
+    }
+
+    /// Of the wakeups that were measured, one may begin to run, and others may have reached their ends.
+    fn measured(&mut self, event: &Event, window: Option<Window>) {
+        if event.kind == Kind::Restart {
+            self.pending.forget();
+        }
+        if let Some(window) = window {
+            self.pending.woken(&self.options.measured, window);
+        }
+        self.measured_until(event.t_ns);
+    }
+
+    fn measured_until(&mut self, now: u64) {
+        for (measured, window) in self.pending.ended(now) {
+            let facts = &self.options.facts;
+            let (tally, steps) = measured::walk(&self.machine, &window, facts, measured.woke_ns);
+            self.work = self.work.saturating_sub(steps);
+            let victim = victim::new(&self.machine, &window, facts, &tally, Some(measured.woke_ns));
+            let latest = &mut self.ranks[0];
+            latest.wakeups += 1;
+            if let Some(key) = collect::key(&tally) {
+                latest.count(victim.latency_ns, window.waking.t0, key);
+            }
+            if latest.wants(victim.latency_ns, self.options.most) {
+                latest.keep(victim, self.options.most);
+            }
         }
     }
 
@@ -167,8 +224,14 @@ impl Attribution {
     }
 
     fn walk(&mut self, window: &Window) -> Tally {
-        let mut walk =
-            Walk { machine: &self.machine, window, facts: &self.options.facts, tally: Tally::default(), steps: 0 };
+        let mut walk = Walk {
+            machine: &self.machine,
+            window,
+            facts: &self.options.facts,
+            tally: Tally::default(),
+            steps: 0,
+            drawn: None,
+        };
         if self.work == 0 {
             walk.give_up();
             self.unwalked += 1;
@@ -180,7 +243,8 @@ impl Attribution {
     }
 
     /// The result; `info` is the trace's, after its last event.
-    pub fn finish(self, info: &TraceInfo) -> Explanation {
+    pub fn finish(mut self, info: &TraceInfo) -> Explanation {
+        self.measured_until(u64::MAX);
         let [first, second] = self.ranks;
         let (latest, fallback) = if first.wakeups > 0 { (first, false) } else { (second, true) };
         let wakeups = latest.wakeups;

@@ -57,6 +57,7 @@ fn happened(cause: &Cause, part: &str) -> String {
         (Class::IdleExit, _) => format!("leaving idle took {part}"),
         (Class::Migration, _) => format!("moving it to this CPU took {part}"),
         (Class::PriorityInversion, _) => format!("{who} held a lock that a more urgent thread wants, and ran {part}"),
+        (Class::ReturnToUser, _) => format!("it had the CPU, but was not back in user space for {part}"),
         (Class::Unaccounted, _) => format!("no cause for {part}"),
     }
 }
@@ -73,6 +74,9 @@ fn advice(cause: &Cause, cpu: u32) -> String {
             "find the real-time thread that never sleeps, or `sysctl kernel.sched_rt_runtime_us=-1` (rule sched-rt-throttle)"
                 .into()
         }
+        Class::Irq if cause.what.as_deref() == Some("local_timer") => {
+            "the timer interrupt stays where it is: have fewer timers on this CPU (isolcpus, nohz_full); in a guest, look at steal".into()
+        }
         Class::Irq => "move that interrupt to another CPU (/proc/irq/*/smp_affinity_list)".into(),
         Class::Softirq => "move the device or timers that raise it to another CPU".into(),
         Class::IrqsDisabled if cause.tid.is_none() => "record sched_stat_runtime on all CPUs, which tells the two apart".into(),
@@ -86,6 +90,7 @@ fn advice(cause: &Cause, cpu: u32) -> String {
         Class::IdleExit => "hold /dev/cpu_dma_latency at 0, or limit idle states (rule cpu-idle-latency)".into(),
         Class::Migration => "pin the thread to one CPU".into(),
         Class::PriorityInversion => "shorten what it does with the lock held".into(),
+        Class::ReturnToUser => "look for page faults, signals and other work on the way out of the kernel".into(),
         Class::Unaccounted => "record more events".into(),
     }
 }
@@ -132,6 +137,7 @@ pub(super) fn evidence(why: Why) -> &'static str {
         Why::Ipi => "the reschedule interrupt was sent and had not arrived",
         Why::Pending => "the timer's softirq was pending",
         Why::Itself => "the thread itself was still running",
+        Why::Returning => "it was current between sched_switch and its own clock reading",
         Why::NoPrio => "the current thread's priority is not in the trace",
         Why::NotTraced => "the trace does not show what the CPU did",
     }
@@ -175,6 +181,7 @@ pub(super) fn plain(class: Class) -> &'static str {
         Class::IdleExit => "leaving idle",
         Class::Migration => "migration",
         Class::PriorityInversion => "priority inversion",
+        Class::ReturnToUser => "its own way back to user space",
         Class::Unaccounted => "no known cause",
     }
 }

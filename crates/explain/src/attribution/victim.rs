@@ -5,30 +5,42 @@ use super::walk::{Part, Tally};
 use super::{Facts, choose, sentences};
 use punctual_model::{Cause, Class, Confidence, Moments, Victim};
 
-/// The victim of a wakeup, without its verdict.
-pub(super) fn new(machine: &Machine, window: &Window, facts: &Facts, tally: &Tally) -> Victim {
-    let waking = &window.waking;
-    let latency_ns = window.t3 - waking.t0;
+/// The victim of a wakeup, without its verdict. It ends at T3, or where its thread read its clock, if that is known.
+pub(super) fn new(machine: &Machine, window: &Window, facts: &Facts, tally: &Tally, t4_ns: Option<u64>) -> Victim {
+    let latency_ns = t4_ns.unwrap_or(window.t3) - window.waking.t0;
     let doubts = doubts(machine, window);
     let mut causes = causes(machine, facts, tally, latency_ns);
+    if facts.steal_rose == Some(true) {
+        // The hypervisor may have taken the CPU in the middle of anything.
+        let doubtful = causes.iter_mut().filter(|cause| cause.class != Class::Steal);
+        doubtful.for_each(|cause| cause.confidence = cause.confidence.min(Confidence::Medium));
+    }
     if doubts.iter().any(|(_, spoils)| *spoils) {
         causes.iter_mut().for_each(|cause| cause.confidence = Confidence::Suspected);
     }
-    let doubts = doubts.into_iter().map(|(text, _)| text.to_owned()).collect();
-    let moments = Moments { t0_ns: waking.t0, t1_ns: waking.t1, t2_ns: waking.t2, t3_ns: window.t3 };
+    let mut doubts: Vec<String> = doubts.into_iter().map(|(text, _)| text.to_owned()).collect();
+    if facts.steal_rose == Some(true) {
+        doubts.push("the hypervisor took CPU time meanwhile: some of what is put down to others may be its".into());
+    }
     Victim {
         tid: Some(window.tid),
         comm: window.comm.map(|comm| comm.to_string()),
         scheduled: choose::scheduled(facts, window.tid, window.prio),
         cpu: window.cpu,
         latency_ns,
-        moments: Some(moments),
+        moments: Some(Moments { t4_ns, ..moments(window) }),
         unaccounted_ns: unaccounted(&causes),
         coverage: 1.0 - share(unaccounted(&causes), latency_ns),
         causes,
         verdict: String::new(),
         doubts,
     }
+}
+
+/// A wakeup's moments.
+pub(super) fn moments(window: &Window) -> Moments {
+    let waking = &window.waking;
+    Moments { t0_ns: waking.t0, t1_ns: waking.t1, t2_ns: waking.t2, t3_ns: window.t3, t4_ns: None }
 }
 
 /// Nanoseconds without a cause.

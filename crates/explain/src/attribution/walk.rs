@@ -26,6 +26,7 @@ pub(super) enum Why {
     Ipi,
     Pending,
     Itself,
+    Returning,
     NoPrio,
     NotTraced,
 }
@@ -208,6 +209,19 @@ pub(super) struct Walk<'a> {
     pub tally: Tally,
     /// Pieces that were looked at.
     pub steps: u64,
+    /// Every piece with its label's class, for a picture; `None`: not wanted. Later ones overrule earlier ones.
+    pub drawn: Option<Vec<Drawn>>,
+}
+
+/// A labelled piece of a CPU's time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Drawn {
+    pub cpu: u32,
+    pub from: u64,
+    pub to: u64,
+    pub class: Class,
+    /// It is an interrupt or softirq on top of what the CPU did, not the thread below.
+    pub nested: bool,
 }
 
 /// Where in the wakeup a piece lies.
@@ -287,6 +301,18 @@ impl Walk<'_> {
         gap::without_stalls(self, piece, place, label);
     }
 
+    /// Labels a piece after sched_switch to the victim.
+    pub fn after(&mut self, piece: &Piece, place: Place) {
+        match piece.doing {
+            Doing::Task(task) if task.tid == self.window.tid => {
+                self.steps += 1;
+                self.tally.add(Label::new(Class::ReturnToUser, Confidence::High, Why::Returning), piece.ns());
+                self.draw((place.cpu, piece.doing), (piece.from, piece.to), Class::ReturnToUser);
+            }
+            _ => self.label(piece, place),
+        }
+    }
+
     /// The label of a task that runs by its priority; `None`: the victim should have run instead.
     fn task(&self, task: Running, wanted: bool) -> Option<Label> {
         use Confidence::High;
@@ -311,6 +337,15 @@ impl Walk<'_> {
             None => (class, Why::Ran),
         };
         Some(Label::new(class, High, why).of(Running { prio: Some(prio), ..task }))
+    }
+
+    /// Keeps a label for the picture.
+    pub fn draw(&mut self, (cpu, doing): (u32, Doing), (from, to): (u64, u64), class: Class) {
+        if let Some(drawn) = &mut self.drawn {
+            // The softirq of a thread is that thread's span.
+            let nested = matches!(doing, Doing::Hard(_) | Doing::Nmi | Doing::Soft(_, None));
+            drawn.push(Drawn { cpu, from, to, class, nested });
+        }
     }
 
     fn prio(&self, task: Running) -> Option<i32> {

@@ -61,6 +61,7 @@ pub fn add_phase(recording: &mut Recording, load: &str, cpus: &[Vec<u64>]) {
         planned_ns: Nanos(1),
         cpus: vec![],
         load_report: (load != "idle").then(|| load_report(load)),
+        traced: None,
         problems: vec![],
     };
     for (cpu, latencies) in (0..).map(CpuId).zip(cpus) {
@@ -156,6 +157,7 @@ pub fn empty() -> Recording {
         command: vec![],
         settings: settings(),
         virtual_time: None,
+        tracing: None,
         machine: MachineFacts::default(),
         phases: vec![],
         problems: vec![],
@@ -163,6 +165,7 @@ pub fn empty() -> Recording {
         cost: None,
     };
     Recording {
+        captures: Vec::new(),
         run,
         distributions: Default::default(),
         worst: vec![],

@@ -65,6 +65,7 @@ pub struct RunPlan {
 pub fn recording(plan: RunPlan) -> Recording {
     let mut rng = Rng(42);
     let mut recording = Recording {
+        captures: Vec::new(),
         run: facts::run(&plan),
         distributions: Default::default(),
         worst: vec![],
@@ -118,6 +119,7 @@ fn add_phase(recording: &mut Recording, plan: &RunPlan, rng: &mut Rng, (n, phase
         planned_ns: Nanos(plan.seconds * SECOND),
         cpus,
         load_report: phase.report.clone(),
+        traced: None,
         problems: vec![],
     });
 }

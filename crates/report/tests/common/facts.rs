@@ -23,6 +23,7 @@ pub fn run(plan: &RunPlan) -> Run {
         command: ["punctual", "prove", "--duration", "2m"].map(String::from).to_vec(),
         settings: settings(plan, total),
         virtual_time: None,
+        tracing: None,
         machine: machine(plan),
         phases: vec![],
         problems: vec![],

@@ -1,0 +1,68 @@
+//! Wakeups whose beginning and end are known from the thread itself: when it was to wake, and when it read its clock.
+//!
+//! A thread that was switched to has not yet returned to user space: an interrupt may still come first, or another thread.
+//! That time counts here too, so that the labels add up to what was measured.
+
+use super::machine::{Machine, Window};
+use super::walk::{Place, Tally, Walk, pieces};
+use super::{Facts, Measured};
+
+/// Measured wakeups on their way.
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    open: Vec<(Measured, Window)>,
+    /// Those that were found; each is one wakeup.
+    found: Vec<Measured>,
+}
+
+impl Pending {
+    /// Another trace begins.
+    pub fn forget(&mut self) {
+        for (measured, _) in self.open.drain(..) {
+            self.found.retain(|found| *found != measured);
+        }
+    }
+
+    /// A wakeup is complete: if it is one of those `wanted`, it is followed to its end.
+    pub fn woken(&mut self, wanted: &[Measured], mut window: Window) {
+        let is = |m: &&Measured| {
+            let inside = window.t3 > m.due_ns && window.t3 <= m.woke_ns && window.waking.t2 >= m.due_ns;
+            m.tid == window.tid && inside
+        };
+        let Some(measured) = wanted.iter().find(is) else { return };
+        // A second wakeup within the same delay (a signal) is part of it.
+        if !self.found.contains(measured) {
+            self.found.push(*measured);
+            window.waking.t0 = measured.due_ns;
+            window.waking.t1 = window.waking.t1.map(|t1| t1.max(measured.due_ns));
+            window.waking.due_unknown = false;
+            self.open.push((*measured, window));
+        }
+    }
+
+    /// Those whose end has come by `now`.
+    pub fn ended(&mut self, now: u64) -> Vec<(Measured, Window)> {
+        if self.open.iter().all(|(measured, _)| measured.woke_ns > now) {
+            return Vec::new();
+        }
+        let (ended, open) = std::mem::take(&mut self.open).into_iter().partition(|(m, _)| m.woke_ns <= now);
+        self.open = open;
+        ended
+    }
+}
+
+/// Labels from T0 to the thread's own clock reading at `end`; the pieces that were looked at are the second result.
+pub(super) fn walk(machine: &Machine, window: &Window, facts: &Facts, end: u64) -> (Tally, u64) {
+    let mut walk = Walk { machine, window, facts, tally: Tally::default(), steps: 0, drawn: None };
+    walk.run();
+    after(&mut walk, end);
+    (walk.tally, walk.steps)
+}
+
+/// Labels what came between the switch to the thread and `end`.
+pub(super) fn after(walk: &mut Walk, end: u64) {
+    let place = Place { cpu: walk.window.cpu, early: false, wanted: true, passed_over: None };
+    for piece in pieces(walk.machine.cpu(place.cpu), walk.window.t3, end) {
+        walk.after(&piece, place);
+    }
+}

@@ -1,0 +1,224 @@
+//! What every CPU did around a late wakeup: a second pass over the same trace, for wakeups that are known to matter.
+//!
+//! The pass follows the same machine and the same rules as the first one, so that the picture and the verdict agree.
+
+mod join;
+mod lane;
+mod states;
+
+use super::machine::{Machine, Window};
+use super::victim::moments;
+use super::walk::{Drawn, Tally, Walk};
+use super::{Facts, measured};
+use punctual_model::{Moments, Timeline, Victim};
+use punctual_trace::{Event, Kind, Source, TraceInfo};
+use punctual_units::CpuId;
+use std::collections::HashMap;
+
+/// Time shown before T0 and after T3 at least and at most, and the part of the delay in between.
+const LEAST_MARGIN: u64 = 50_000;
+const MOST_MARGIN: u64 = 1_000_000;
+const MARGIN_PART: u64 = 10;
+/// CPUs of one timeline.
+const LANES: usize = 8;
+/// Spans that may be looked at: a made-up trace must not take for ever.
+const WORK: u64 = 20_000_000;
+
+/// The timelines of known wakeups, event by event, in bounded memory.
+#[derive(Debug)]
+pub struct Timelines {
+    machine: Machine,
+    facts: Facts,
+    /// Which victims a wakeup is: by thread, CPU and T3.
+    wanted: HashMap<(i32, u32, u64), Vec<(Moments, usize)>>,
+    /// Wakeups that are complete but for what came after.
+    pending: Vec<Pending>,
+    found: Vec<Option<Timeline>>,
+    /// First moment of the trace.
+    first: Option<u64>,
+    work: u64,
+}
+
+/// A wakeup whose thread runs, until its margin is over.
+#[derive(Debug)]
+struct Pending {
+    victims: Vec<usize>,
+    window: Window,
+    /// When the thread read its clock, if that is known.
+    t4: Option<u64>,
+    drawn: Vec<Drawn>,
+    /// When it left a CPU since then, and whether it still wanted one.
+    outs: Vec<(u64, bool)>,
+    end: u64,
+}
+
+impl Timelines {
+    /// Of these victims, as the first pass over the trace gave them; those without moments get none. `facts` as then.
+    pub fn new(victims: &[Victim], facts: Facts) -> Timelines {
+        let mut wanted: HashMap<_, Vec<(Moments, usize)>> = HashMap::new();
+        for (n, victim) in victims.iter().enumerate() {
+            if let (Some(tid), Some(moments)) = (victim.tid, victim.moments) {
+                wanted.entry((tid, victim.cpu, moments.t3_ns)).or_default().push((moments, n));
+            }
+        }
+        Timelines {
+            machine: Machine::default(),
+            facts,
+            wanted,
+            pending: Vec::new(),
+            found: vec![None; victims.len()],
+            first: None,
+            work: WORK,
+        }
+    }
+
+    /// Takes the next event of the trace; `info` as known so far.
+    pub fn event(&mut self, event: &Event, info: &TraceInfo) {
+        let begins = event.kind == Kind::Restart || event.t_ns < self.machine.now;
+        if begins {
+            self.conclude(u64::MAX);
+            self.first = None;
+        } else if self.pending.iter().any(|pending| pending.end < event.t_ns) {
+            self.conclude(event.t_ns);
+        }
+        let window = self.machine.apply(event);
+        if event.kind == Kind::Restart {
+            return;
+        }
+        self.first.get_or_insert(event.t_ns);
+        if let Kind::SchedSwitch { prev, prev_state, .. } = &event.kind {
+            for pending in self.pending.iter_mut().filter(|p| p.window.tid == prev.tid && p.outs.len() < states::OUTS) {
+                pending.outs.push((event.t_ns, prev_state.runnable()));
+            }
+        }
+        if let Some(window) = window {
+            if self.facts.kernel.is_none() {
+                self.facts.kernel.clone_from(&info.kernel);
+            }
+            self.woken(window);
+        }
+    }
+
+    /// The timelines, in the order of the victims; `None` where the wakeup did not come by.
+    pub fn finish(mut self) -> Vec<Option<Timeline>> {
+        self.conclude(u64::MAX);
+        self.found
+    }
+
+    fn woken(&mut self, mut window: Window) {
+        let Some((moments, victims)) = self.wanted_as(&window).filter(|_| self.work > 0) else { return };
+        // Where the thread itself knew better when it was due, the first pass went by that.
+        (window.waking.t0, window.waking.t1) = (moments.t0_ns.min(window.waking.t2), moments.t1_ns);
+        let (machine, facts) = (&self.machine, &self.facts);
+        let (tally, drawn) = (Tally::default(), Some(Vec::new()));
+        let mut walk = Walk { machine, window: &window, facts, tally, steps: 0, drawn };
+        walk.run();
+        self.work = self.work.saturating_sub(walk.steps);
+        let drawn = walk.drawn.unwrap_or_default();
+        let t4 = moments.t4_ns.filter(|t4| *t4 >= window.t3);
+        let end = t4.unwrap_or(window.t3).saturating_add(margin(&window));
+        self.pending.push(Pending { victims, window, t4, drawn, outs: Vec::new(), end });
+    }
+
+    /// Which victims this wakeup is, and their moments.
+    fn wanted_as(&mut self, window: &Window) -> Option<(Moments, Vec<usize>)> {
+        let wanted = self.wanted.get_mut(&(window.tid, window.cpu, window.t3))?;
+        let exact = moments(window);
+        let known = |m: &Moments| *m == exact || (m.t4_ns.is_some() && m.t2_ns == exact.t2_ns);
+        let found = wanted.iter().map(|(moments, _)| *moments).find(known)?;
+        let victims = wanted.iter().filter(|(moments, _)| *moments == found).map(|(_, n)| *n).collect();
+        wanted.retain(|(moments, _)| *moments != found);
+        Some((found, victims))
+    }
+
+    /// Draws the wakeups whose margin ends before `now`.
+    fn conclude(&mut self, now: u64) {
+        let (over, open) = std::mem::take(&mut self.pending).into_iter().partition(|pending| pending.end < now);
+        self.pending = open;
+        let over: Vec<Pending> = over;
+        for mut pending in over {
+            self.draw_after(&mut pending);
+            // Until this moment nothing more happened than what the machine knows.
+            let known = if now == u64::MAX { self.machine.now } else { now };
+            let timeline = self.draw(&pending, known.max(pending.window.t3));
+            for n in pending.victims {
+                if let Some(found) = self.found.get_mut(n) {
+                    *found = Some(timeline.clone());
+                }
+            }
+        }
+    }
+
+    /// What came between the switch to the thread and its clock reading.
+    fn draw_after(&mut self, pending: &mut Pending) {
+        let Some(t4) = pending.t4 else { return };
+        let (machine, facts) = (&self.machine, &self.facts);
+        let (tally, drawn) = (Tally::default(), Some(std::mem::take(&mut pending.drawn)));
+        let mut walk = Walk { machine, window: &pending.window, facts, tally, steps: 0, drawn };
+        measured::after(&mut walk, t4);
+        self.work = self.work.saturating_sub(walk.steps);
+        pending.drawn = walk.drawn.unwrap_or_default();
+    }
+
+    fn draw(&mut self, pending: &Pending, known: u64) -> Timeline {
+        let Pending { window, .. } = pending;
+        let waking = &window.waking;
+        let first = self.first.unwrap_or(waking.t0);
+        let start_ns = waking.t0.saturating_sub(margin(window)).max(first).min(waking.t0);
+        let end_ns = pending.end.min(known);
+        let cpus = self.cpus(window, (start_ns, end_ns));
+        let mut notes = Vec::new();
+        let mut lanes = Vec::new();
+        for cpu in cpus.iter().copied().take(LANES) {
+            let spans = lane::spans(&self.machine, &self.facts, pending, cpu, (start_ns, end_ns));
+            self.work = self.work.saturating_sub(spans.len() as u64);
+            lanes.push(join::lane(CpuId(cpu), spans, end_ns - start_ns, join::budget(lanes.len())));
+        }
+        if end_ns < pending.end {
+            notes.push("the trace ends soon after the thread ran".to_owned());
+        }
+        if start_ns == first && first > waking.t0.saturating_sub(margin(window)) {
+            notes.push("the trace begins shortly before the thread was due".to_owned());
+        }
+        Timeline {
+            start_ns,
+            end_ns,
+            moments: Moments { t4_ns: pending.t4, ..moments(window) },
+            states: states::of(&self.machine, pending, (start_ns, end_ns)),
+            lanes,
+            cpus_left_out: cpus.len().saturating_sub(LANES) as u32,
+            notes,
+        }
+    }
+
+    /// The CPUs by how much they matter: the victim's, those it depended on, then by how busy they were.
+    fn cpus(&self, window: &Window, (start, end): (u64, u64)) -> Vec<u32> {
+        let path = window.waking.path.iter().map(|(_, cpu)| *cpu);
+        let mut cpus = vec![window.cpu];
+        for cpu in [window.waking.from_cpu].into_iter().chain(path) {
+            if !cpus.contains(&cpu) && self.machine.cpu(cpu).is_some() {
+                cpus.push(cpu);
+            }
+        }
+        let others = self.machine.cpus().filter(|(cpu, _)| !cpus.contains(cpu));
+        let mut others: Vec<(u64, u32)> = others.map(|(cpu, state)| (lane::busy(state, start, end), cpu)).collect();
+        others.sort_by_key(|(busy, cpu)| (std::cmp::Reverse(*busy), *cpu));
+        cpus.extend(others.iter().map(|(_, cpu)| *cpu));
+        cpus
+    }
+}
+
+/// Time shown before and after: 50 µs to 1 ms, a tenth of the delay in between.
+fn margin(window: &Window) -> u64 {
+    (window.t3.saturating_sub(window.waking.t0) / MARGIN_PART).clamp(LEAST_MARGIN, MOST_MARGIN)
+}
+
+/// The timelines of `victims`, which [`super::explain`] found in the same trace, in their order; `source` is that trace
+/// opened once more.
+pub fn timelines(source: &mut dyn Source, victims: &[Victim], facts: Facts) -> Vec<Option<Timeline>> {
+    let mut timelines = Timelines::new(victims, facts);
+    while let Some(event) = source.next() {
+        timelines.event(&event, source.info());
+    }
+    timelines.finish()
+}

@@ -1,0 +1,78 @@
+//! What is known besides the events, at the moment a window is kept.
+
+use punctual_trace::Kind;
+use punctual_uapi as uapi;
+use punctual_units::Policy;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// Policies of the real-time threads in a trace, as far as they still live.
+pub(super) fn policies(trace: &Path) -> BTreeMap<i32, Policy> {
+    let mut policies = BTreeMap::new();
+    let Ok(file) = File::open(trace) else { return policies };
+    let Ok(source) = punctual_trace::open(file, punctual_trace::Options::default()) else { return policies };
+    for event in source {
+        let Kind::SchedSwitch { prev, next, .. } = event.kind else { continue };
+        for task in [prev, next] {
+            // Kernel priorities 0 to 99 are real-time; a boosted thread shows its own policy here, which is told too.
+            let wanted = task.prio.is_some_and(|prio| (0..100).contains(&prio)) && task.tid > 0;
+            if wanted
+                && !policies.contains_key(&task.tid)
+                && policies.len() < 256
+                && let Ok((scheduling, _)) = uapi::scheduling(task.tid)
+            {
+                policies.insert(task.tid, scheduling.policy());
+            }
+        }
+    }
+    policies
+}
+
+/// Does the fair server run ordinary tasks on CPU 0 (Linux 6.12 and later, debugfs)? `None` where nobody tells.
+pub(super) fn fair_server() -> Option<bool> {
+    let runtime = std::fs::read_to_string("/sys/kernel/debug/sched/fair_server/cpu0/runtime").ok()?;
+    runtime.trim().parse::<u64>().ok().map(|ns| ns > 0)
+}
+
+/// The kernel's log from now on.
+pub(super) struct Log(Option<File>);
+
+impl Log {
+    /// Opens it at its end.
+    pub fn open() -> Log {
+        let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+        let mut file = File::options().read(true).custom_flags(flags).open("/dev/kmsg").ok();
+        if let Some(log) = &mut file
+            && log.seek(SeekFrom::End(0)).is_err()
+        {
+            file = None;
+        }
+        Log(file)
+    }
+
+    /// Did the kernel say that real-time throttling struck? It says so once a boot: silence proves nothing.
+    pub fn throttled(&mut self) -> Option<bool> {
+        let file = self.0.as_mut()?;
+        let mut record = [0u8; 2048];
+        let mut found = None;
+        // A record a read (Documentation/ABI/testing/dev-kmsg); an overwritten one is an error, and the next one follows.
+        for _ in 0..4096 {
+            match file.read(&mut record) {
+                Ok(n) => {
+                    let said = record.get(..n).is_some_and(|r| contains(r, b"RT throttling activated"));
+                    found = found.or(said.then_some(true));
+                }
+                Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => {}
+                Err(_) => break,
+            }
+        }
+        found
+    }
+}
+
+fn contains(text: &[u8], what: &[u8]) -> bool {
+    text.windows(what.len()).any(|part| part == what)
+}

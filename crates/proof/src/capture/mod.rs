@@ -1,0 +1,252 @@
+//! Tracing while measuring: the kernel overwrites a private trace buffer, and windows around the latest wakeups are kept.
+//!
+//! A measuring thread rings a bell when it was late ([`Cell::watch`]); an ordinary thread that sleeps otherwise cuts the window
+//! out. What rings is chosen so that it happens ever more seldom: at once for a new worst, else at most once a second for
+//! one of the worst four of a CPU. Nothing is explained while it is measured.
+
+mod choose;
+mod cost;
+mod facts;
+mod state;
+
+use crate::options::Options;
+pub(crate) use state::{HIDING, State};
+
+use choose::{Late, MOST};
+use facts::Log;
+use punctual_journal::Journal;
+use punctual_measure::{Bell, Cell};
+use punctual_model::{Capture, LateWakeup, PhaseTrace, Tracing};
+use punctual_rt::monotonic;
+use punctual_tracefs::{Config, Cut, FULL, Flight, Instance, MINIMAL, Tracefs, TracefsError};
+use punctual_units::{CpuId, Nanos};
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread::JoinHandle;
+
+/// What has to be in the buffer behind a late wakeup before its window is cut.
+const AFTER: Nanos = Nanos::from_millis(1);
+/// Time between a new worst and looking again for less than that.
+const SECOND: Nanos = Nanos::from_secs(1);
+/// At the beginning of a phase every wakeup is the worst so far.
+const SETTLE: Nanos = Nanos::from_millis(50);
+
+/// The trace of a run.
+pub(crate) struct Tracer {
+    flight: Flight,
+    bell: Bell,
+    /// The run directory, and the folder of traces in it.
+    root: PathBuf,
+    before: Nanos,
+    pub tracing: Tracing,
+}
+
+/// One phase being watched.
+pub(crate) struct Watch {
+    bell: Bell,
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<(Tracer, PhaseTrace)>,
+}
+
+/// A measured CPU: its number, its thread, and where that writes.
+pub(crate) type Watched = (CpuId, i32, Arc<Cell>);
+
+impl Tracer {
+    /// Begins to trace. Takes about a tenth of a second, in which all CPUs are disturbed.
+    pub fn start(options: &Options, bell: &Bell) -> Result<Tracer, TracefsError> {
+        let config = Config {
+            events: if options.trace.full { FULL } else { MINIMAL },
+            buffer_kb: options.trace.buffer_kb,
+            tracer: None,
+        };
+        let instance = Instance::create(&Tracefs::find()?, &Journal::of_user(), &config)?;
+        let tracing = Tracing {
+            why_not: None,
+            events: instance.events(),
+            missing: instance.missing().to_vec(),
+            buffer_kb: instance.buffer_kb(),
+            event_cost_ns: None,
+        };
+        let flight = Flight::new(instance)?;
+        // Two periods hold the start of the timer; 5 ms what the CPU did before.
+        let before = Nanos((2 * options.period.0).clamp(5_000_000, 100_000_000));
+        Ok(Tracer { flight, bell: bell.clone(), root: options.out.clone(), before, tracing })
+    }
+
+    /// Watches one phase. Where no thread can be started, nothing is watched and the tracer comes back.
+    pub fn watch(self, phase: String, watched: Vec<Watched>) -> Watch {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (bell, theirs) = (self.bell.clone(), Arc::clone(&stop));
+        let watcher = Watcher {
+            tracer: self,
+            events_before: 0,
+            phase,
+            watched,
+            seen: Vec::new(),
+            kept: Vec::new(),
+            count: 0,
+            log: Log::open(),
+            result: PhaseTrace::default(),
+        };
+        let thread = std::thread::spawn(move || watcher.run(&theirs));
+        Watch { bell, stop, thread }
+    }
+
+    /// Finds out what an event costs, then removes the instance; what could not be removed is said.
+    pub fn end(self) -> (Tracing, Option<String>) {
+        let Tracer { flight, mut tracing, .. } = self;
+        tracing.event_cost_ns = cost::of_event(flight.instance());
+        let left =
+            flight.end().err().map(|left| format!("the trace instance could not be removed: {}", left.join("; ")));
+        (tracing, left)
+    }
+}
+
+impl Watch {
+    /// Ends it, after a last look. `None`: the thread died, and the trace with it.
+    pub fn finish(self) -> Option<(Tracer, PhaseTrace)> {
+        self.stop.store(true, Relaxed);
+        self.bell.ring();
+        self.thread.join().ok()
+    }
+}
+
+struct Watcher {
+    tracer: Tracer,
+    events_before: u64,
+    phase: String,
+    watched: Vec<Watched>,
+    /// Late wakeups that were looked at: CPU and release.
+    seen: Vec<(CpuId, u64)>,
+    /// What was kept: the latest wakeup in it, and where it is.
+    kept: Vec<(u64, Capture)>,
+    count: u32,
+    log: Log,
+    result: PhaseTrace,
+}
+
+impl Watcher {
+    fn run(mut self, stop: &AtomicBool) -> (Tracer, PhaseTrace) {
+        self.events_before = self.tracer.flight.statistics().recorded();
+        let bell = self.tracer.bell.clone();
+        self.pause(SETTLE, stop);
+        self.arm(true);
+        let mut high = true;
+        loop {
+            let rung = bell.wait(high.then_some(SECOND));
+            self.result.wakeups += 1;
+            if stop.load(Relaxed) {
+                break;
+            }
+            if rung {
+                self.pause(AFTER, stop);
+            }
+            self.look();
+            self.arm(rung);
+            high = rung;
+        }
+        self.watched.iter().for_each(|(.., cell)| cell.watch(u64::MAX));
+        self.look();
+        self.result.events = self.tracer.flight.statistics().recorded().saturating_sub(self.events_before);
+        self.result.captures = self.kept.len() as u64;
+        (self.tracer, self.result)
+    }
+
+    /// Sleeps; the end of the phase is noticed, a bell meanwhile is heard afterwards.
+    fn pause(&self, time: Nanos, stop: &AtomicBool) {
+        if !stop.load(Relaxed) {
+            std::thread::sleep(time.into());
+        }
+    }
+
+    /// Says which wakeups ring: such as are worse than all before, or one of a CPU's worst.
+    fn arm(&self, high: bool) {
+        let full = self.kept.len() >= MOST;
+        let least = self.kept.iter().map(|(latency, _)| *latency).min().filter(|_| full).unwrap_or(0);
+        for (.., cell) in &self.watched {
+            let worst = cell.worst();
+            let rank = if high { 0 } else { choose::RANKS - 1 };
+            cell.watch(worst.get(rank).map_or(0, |kept| kept.latency).max(least));
+        }
+    }
+
+    /// Cuts out the windows of wakeups that are among the worst by now and have not been looked at.
+    fn look(&mut self) {
+        let now = monotonic();
+        let mut late: Vec<Late> = Vec::new();
+        for (cpu, tid, cell) in &self.watched {
+            for kept in cell.worst().into_iter().take(choose::RANKS) {
+                let wakeup =
+                    LateWakeup { cpu: *cpu, tid: *tid, release_mono_ns: kept.release, latency_ns: kept.latency };
+                let known = self.seen.contains(&(*cpu, kept.release));
+                if !known && kept.release + kept.latency <= now.0 {
+                    self.seen.push((*cpu, kept.release));
+                    late.push(wakeup);
+                }
+            }
+        }
+        let kept: Vec<u64> = self.kept.iter().map(|(latency, _)| *latency).collect();
+        let windows = choose::windows(late, self.tracer.before, AFTER, &kept);
+        if !windows.is_empty()
+            && let Err(e) = self.keep(windows)
+        {
+            self.problem(format!("a window of the trace could not be kept: {e}"));
+        }
+    }
+
+    fn keep(&mut self, windows: Vec<choose::Window>) -> std::io::Result<()> {
+        fs::create_dir_all(self.tracer.root.join("traces"))?;
+        let mut cuts = Vec::new();
+        let mut captures = Vec::new();
+        for window in windows {
+            self.count += 1;
+            let file = format!("traces/{}-{}.dat", self.phase, self.count);
+            cuts.push(Cut { from_ns: window.from, to_ns: window.to, path: self.tracer.root.join(&file) });
+            captures.push(Capture {
+                phase: self.phase.clone(),
+                file,
+                from_mono_ns: window.from,
+                to_mono_ns: window.to,
+                late: window.late,
+                overwritten: Vec::new(),
+                policies: Default::default(),
+                fair_server: facts::fair_server(),
+                throttled: self.log.throttled(),
+            });
+        }
+        let kept = self.tracer.flight.cut(&cuts)?;
+        for (mut capture, kept) in captures.into_iter().zip(kept) {
+            capture.overwritten = kept.overwritten.into_iter().map(CpuId).collect();
+            capture.policies = facts::policies(&self.tracer.root.join(&capture.file));
+            let latest = capture.late.iter().map(|late| late.latency_ns).max().unwrap_or(0);
+            self.note(&capture)?;
+            self.kept.push((latest, capture));
+        }
+        self.forget_least();
+        Ok(())
+    }
+
+    /// Writes down what the trace is of, beside it.
+    fn note(&self, capture: &Capture) -> std::io::Result<()> {
+        let path = self.tracer.root.join(&capture.file).with_extension("json");
+        fs::write(path, punctual_rundir::capture_text(capture))
+    }
+
+    fn forget_least(&mut self) {
+        self.kept.sort_by_key(|(latency, _)| std::cmp::Reverse(*latency));
+        for (_, capture) in self.kept.drain(MOST.min(self.kept.len())..) {
+            let path = self.tracer.root.join(&capture.file);
+            // If it stays, a reader finds one capture more.
+            let _ = fs::remove_file(path.with_extension("json"));
+            let _ = fs::remove_file(path);
+        }
+    }
+
+    fn problem(&mut self, text: String) {
+        if self.result.problems.len() < 8 && !self.result.problems.contains(&text) {
+            self.result.problems.push(text);
+        }
+    }
+}

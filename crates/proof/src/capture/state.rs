@@ -1,0 +1,110 @@
+//! The trace of a run from "wanted" to "gone".
+
+use super::{Tracer, Watch, Watched};
+use crate::error::ProofError;
+use crate::options::{Options, When};
+use punctual_measure::Bell;
+use punctual_model::{PhaseTrace, Tracing};
+use punctual_rt::monotonic;
+use punctual_units::Nanos;
+
+/// A phase with this much warm-up hides the setting up; less is made more.
+pub(crate) const HIDING: Nanos = Nanos::from_millis(500);
+
+/// The trace of a run.
+pub(crate) enum State {
+    /// Nobody wants one.
+    Off,
+    /// To be started.
+    Wanted(Bell),
+    /// Recording.
+    On(Box<Tracer>),
+    /// It could not be had.
+    Refused(String),
+}
+
+impl State {
+    /// As the options say.
+    pub fn new(options: &Options) -> State {
+        match (options.trace.when, Bell::new()) {
+            (When::Never, _) => State::Off,
+            (_, Ok(bell)) => State::Wanted(bell),
+            (_, Err(e)) => State::Refused(format!("no eventfd: {e}")),
+        }
+    }
+
+    /// The bell that measuring threads ring.
+    pub fn bell(&self) -> Option<Bell> {
+        match self {
+            State::Wanted(bell) => Some(bell.clone()),
+            State::On(tracer) => Some(tracer.bell.clone()),
+            State::Off | State::Refused(_) => None,
+        }
+    }
+
+    /// Is it still to be started?
+    pub fn wanted(&self) -> bool {
+        matches!(self, State::Wanted(_))
+    }
+
+    /// Starts it if it is wanted and not on. `recording_from`: when it must be ready.
+    ///
+    /// # Errors
+    /// It cannot be had, and the user insists.
+    pub fn start(&mut self, options: &Options, recording_from: Option<Nanos>) -> Result<Option<String>, ProofError> {
+        let State::Wanted(bell) = self else { return Ok(None) };
+        match Tracer::start(options, bell) {
+            Ok(tracer) => *self = State::On(Box::new(tracer)),
+            Err(e) if options.trace.when == When::Always => {
+                return Err(ProofError::Environment(format!("late wakeups cannot be traced: {e}")));
+            }
+            Err(e) => *self = State::Refused(e.to_string()),
+        }
+        let late = recording_from.map(|from| monotonic().saturating_sub(from)).filter(|late| late.0 > 0);
+        Ok(late.map(|late| {
+            format!("switching the trace on disturbed the first {late} of this phase: give it a longer --warmup")
+        }))
+    }
+
+    /// Watches a phase, if it is on.
+    pub fn watch(&mut self, phase: &str, watched: Vec<Watched>) -> Option<Watch> {
+        match std::mem::replace(self, State::Off) {
+            State::On(tracer) => Some(tracer.watch(phase.to_owned(), watched)),
+            other => {
+                *self = other;
+                None
+            }
+        }
+    }
+
+    /// Takes the trace back when a phase is over.
+    pub fn unwatch(&mut self, watch: Option<Watch>) -> Option<PhaseTrace> {
+        match watch?.finish() {
+            Some((tracer, result)) => {
+                *self = State::On(Box::new(tracer));
+                Some(result)
+            }
+            None => {
+                *self = State::Refused("the thread that kept the traces died".into());
+                None
+            }
+        }
+    }
+
+    /// Ends it and says how it was; `None` if nobody wanted one.
+    pub fn end(&mut self) -> (Option<Tracing>, Option<String>) {
+        match std::mem::replace(self, State::Off) {
+            State::Off => (None, None),
+            State::Wanted(_) => (Some(refused("nothing was measured".into())), None),
+            State::Refused(why) => (Some(refused(why)), None),
+            State::On(tracer) => {
+                let (tracing, left) = tracer.end();
+                (Some(tracing), left)
+            }
+        }
+    }
+}
+
+fn refused(why: String) -> Tracing {
+    Tracing { why_not: Some(why), ..Tracing::default() }
+}

@@ -1,0 +1,67 @@
+//! From the windows that were kept to the causes of the wakeups in them.
+
+use punctual_explain::{Facts, Measured, Options};
+use punctual_model::{Capture, Event, Explained, LateWakeup, Recording};
+use std::fs::File;
+use std::path::Path;
+
+/// Explains the late wakeups of `recording` that a trace was kept of; `false` if there is none. What cannot be read is said in
+/// [`Recording::damage`].
+pub fn explain(root: &Path, recording: &mut Recording) -> bool {
+    let captures = std::mem::take(&mut recording.captures);
+    let mut explained = Vec::new();
+    for capture in &captures {
+        match explain_one(root, capture, recording) {
+            Ok(found) => explained.extend(found),
+            Err(why) => recording.damage.push(format!("{}: {why}", capture.file)),
+        }
+    }
+    explained.sort_by_key(|e: &Explained| (std::cmp::Reverse(e.latency_ns), e.release_mono_ns));
+    recording.explained = explained;
+    recording.captures = captures;
+    !recording.captures.is_empty()
+}
+
+fn explain_one(root: &Path, capture: &Capture, recording: &Recording) -> Result<Vec<Explained>, String> {
+    let open = || {
+        let file = File::open(root.join(&capture.file)).map_err(|e| e.to_string())?;
+        punctual_trace::open(file, Default::default()).map_err(|e| e.to_string())
+    };
+    let mut explained = Vec::new();
+    for late in &capture.late {
+        let (due_ns, woke_ns) = (late.release_mono_ns, late.release_mono_ns + late.latency_ns);
+        let measured = vec![Measured { tid: late.tid, due_ns, woke_ns }];
+        let facts = facts(capture, late, recording);
+        let options = Options { measured, facts: facts.clone(), ..Options::default() };
+        let found = punctual_explain::explain(open()?.as_mut(), options);
+        let timelines = punctual_explain::timelines(open()?.as_mut(), &found.victims, facts);
+        explained.extend(found.victims.into_iter().zip(timelines).map(|(victim, timeline)| Explained {
+            phase: capture.phase.clone(),
+            cpu: late.cpu,
+            release_mono_ns: late.release_mono_ns,
+            latency_ns: late.latency_ns,
+            trace: capture.file.clone(),
+            victim,
+            timeline,
+        }));
+    }
+    Ok(explained)
+}
+
+fn facts(capture: &Capture, late: &LateWakeup, recording: &Recording) -> Facts {
+    let end = late.release_mono_ns + late.latency_ns;
+    let steal = recording.events.iter().find_map(|event| match event {
+        Event::Context(sample) if sample.mono_ns >= end => {
+            let cpu = sample.cpus.iter().find(|c| c.cpu == late.cpu)?;
+            cpu.steal_ns.map(|ns| ns > 0)
+        }
+        _ => None,
+    });
+    Facts {
+        policies: capture.policies.iter().map(|(tid, policy)| (*tid, *policy)).collect(),
+        kernel: None,
+        fair_server: capture.fair_server,
+        throttled: capture.throttled,
+        steal_rose: steal,
+    }
+}
