@@ -21,7 +21,7 @@ fn start(out: &Path, loads: &str) -> Child {
         assert!(begun.elapsed() < Duration::from_secs(20), "it does not start");
         std::thread::sleep(Duration::from_millis(20));
     }
-    std::thread::sleep(Duration::from_millis(400));
+    std::thread::sleep(Duration::from_millis(1000));
     child
 }
 
