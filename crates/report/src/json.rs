@@ -36,6 +36,7 @@ pub fn json(recording: &Recording, verdict: &Verdict) -> Value {
         "notes": run.notes,
         "damage": recording.damage,
         "worst": worst(recording),
+        "explained": recording.explained,
         "findings": recording.findings,
         "machine": run.machine,
         "cost": run.cost,

@@ -23,6 +23,7 @@ mod number;
 mod svg;
 
 mod text;
+mod why;
 pub mod words;
 
 pub use comparison::{comparison_html, comparison_json, comparison_text};
@@ -32,3 +33,4 @@ pub use html::html;
 
 pub use json::{json, json_text};
 pub use text::{TextStyle, text};
+pub use why::{explanation_html, timeline_text};

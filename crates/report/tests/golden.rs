@@ -30,6 +30,7 @@ fn texts() {
     all_text("damaged", &common::damaged());
     all_text("hostile", &common::hostile(common::HOSTILE));
     all_text("crowd", &common::crowd());
+    all_text("explained", &common::explained());
 }
 
 #[test]
@@ -70,7 +71,11 @@ fn dump() {
         ("damaged", common::damaged()),
         ("hostile", common::hostile(common::HOSTILE)),
         ("crowd", common::crowd()),
+        ("explained", common::explained()),
+        ("hostile-explained", common::hostile_explained(common::HOSTILE)),
     ] {
         std::fs::write(folder.join(format!("{name}.html")), html(&recording, &verdict)).unwrap();
     }
+    std::fs::write(folder.join("explanation.html"), common::explanation_page()).unwrap();
+    std::fs::write(folder.join("timelines.txt"), common::timelines_text(100)).unwrap();
 }

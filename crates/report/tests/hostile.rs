@@ -3,7 +3,8 @@
 mod common;
 
 use proptest::prelude::*;
-use punctual_report::{TextStyle, csv, html, json, json_text, text};
+use punctual_model::{Explanation, Recording, Verdict};
+use punctual_report::{TextStyle, csv, explanation_html, html, json, json_text, text, timeline_text};
 
 /// No markup but ours: what stands between `<` and `>` is never from outside.
 fn assert_harmless_html(page: &str) {
@@ -22,20 +23,35 @@ fn assert_plain(text: &str) {
 }
 
 fn assert_harmless(name: &str) {
-    let (recording, verdict) = common::hostile(name);
-    assert_harmless_html(&html(&recording, &verdict));
+    for (recording, verdict) in [common::hostile(name), common::hostile_explained(name)] {
+        assert_run_harmless(&recording, &verdict);
+    }
+    let (recording, _) = common::hostile_explained(name);
+    let victims = recording.explained.iter().map(|line| line.victim.clone()).collect();
+    let explanation = Explanation { victims, chosen: name.into(), notes: vec![name.into()], ..Explanation::default() };
+    let timelines: Vec<_> = recording.explained.iter().map(|line| line.timeline.clone()).collect();
+    assert_harmless_html(&explanation_html(name, &explanation, &timelines));
+    for (line, width) in recording.explained.iter().zip([1, 40, 80, 133, 200].into_iter().cycle()) {
+        let picture = timeline_text(&line.victim, line.timeline.as_ref().unwrap(), TextStyle { color: false, width });
+        assert_plain(&picture);
+        assert!(picture.lines().all(|l| l.chars().count() <= width.max(40)), "{picture}");
+    }
+}
+
+fn assert_run_harmless(recording: &Recording, verdict: &Verdict) {
+    assert_harmless_html(&html(recording, verdict));
     for width in [1, 40, 80, 200] {
-        let summary = text(&recording, &verdict, TextStyle { color: false, width });
+        let summary = text(recording, verdict, TextStyle { color: false, width });
         assert_plain(&summary);
         let widest = summary.lines().map(|l| l.chars().count()).max().unwrap();
         assert!(widest <= width.max(40), "{widest} columns for {width}");
     }
-    assert_plain(&csv(&recording));
-    let document = json_text(&json(&recording, &verdict));
+    assert_plain(&csv(recording));
+    let document = json_text(&json(recording, verdict));
     assert!(!document.contains('<'));
     assert_plain(&document);
     let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
-    assert!(read(&document) == read(&json(&recording, &verdict).to_string()), "escaping changed the meaning");
+    assert!(read(&document) == read(&json(recording, verdict).to_string()), "escaping changed the meaning");
 }
 
 #[test]

@@ -39,9 +39,15 @@ fn a_week_of_seconds_keeps_its_maximum_and_stays_small() {
 
 #[test]
 fn the_page_is_well_formed_where_it_matters() {
-    for (recording, verdict) in
-        [common::good(), common::failing(), common::inconclusive(), common::empty(), common::damaged(), common::crowd()]
-    {
+    for (recording, verdict) in [
+        common::good(),
+        common::failing(),
+        common::inconclusive(),
+        common::empty(),
+        common::damaged(),
+        common::crowd(),
+        common::explained(),
+    ] {
         let page = html(&recording, &verdict);
         for tag in ["svg", "table", "details", "section", "figure", "div", "dl", "ul", "text", "title", "p1"] {
             let (opened, closed) =
@@ -60,7 +66,9 @@ fn the_page_is_well_formed_where_it_matters() {
 
 #[test]
 fn words_that_must_not_appear_do_not() {
-    for (recording, verdict) in [common::good(), common::failing(), common::inconclusive(), common::damaged()] {
+    for (recording, verdict) in
+        [common::good(), common::failing(), common::inconclusive(), common::damaged(), common::explained()]
+    {
         let all = html(&recording, &verdict) + &text(&recording, &verdict, TextStyle::default());
         assert!(!all.to_lowercase().contains("jitter") && !all.contains("WCET"));
     }
@@ -87,7 +95,9 @@ fn only_the_claim_on_misses_needs_no_figures() {
 
 #[test]
 fn everything_fits_eighty_columns() {
-    for (recording, verdict) in [common::good(), common::failing(), common::damaged(), common::crowd()] {
+    for (recording, verdict) in
+        [common::good(), common::failing(), common::damaged(), common::crowd(), common::explained()]
+    {
         for line in text(&recording, &verdict, TextStyle::default()).lines() {
             assert!(line.chars().count() <= 80 && !line.ends_with('…'), "{line}");
         }

@@ -38,6 +38,7 @@ pub fn html(recording: &Recording, verdict: &Verdict) -> String {
         figures,
     };
     let sections = [
+        ("why", "Why", "Why", crate::why::section(recording)),
         ("figures", "Latencies", "Latencies", summary::table(&page)),
         ("distributions", "Distributions", "Distributions", charts::distributions(&page)),
         ("time", "Over time", "Over time", charts::over_time(&page)),

@@ -34,6 +34,21 @@ impl Canvas {
         Canvas { out }
     }
 
+    /// Elements without a drawing of their own, for [`Canvas::add`].
+    pub fn part() -> Canvas {
+        Canvas { out: String::new() }
+    }
+
+    /// The elements of a part.
+    pub fn into_parts(self) -> String {
+        self.out
+    }
+
+    /// Adds the elements of a part.
+    pub fn add(&mut self, part: &str) {
+        self.out.push_str(part);
+    }
+
     /// A straight line.
     pub fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
         let (x1, y1, x2, y2) = (px(from.0), px(from.1), px(to.0), px(to.1));

@@ -9,6 +9,7 @@ pub mod heat;
 pub mod histogram;
 pub mod series;
 pub mod time;
+pub mod timeline;
 
 /// A chart with what belongs beside it.
 pub struct Chart {

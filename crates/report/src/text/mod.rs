@@ -44,6 +44,7 @@ pub fn text(recording: &Recording, verdict: &Verdict, style: TextStyle) -> Strin
     let figures = Figures::new(recording, verdict);
     table::summary(&mut page, &figures);
     section(&mut page, "Evidence", &words::evidence::from_figures(&figures));
+    crate::why::text_section(&mut page, recording);
     worst(&mut page, recording);
     audit(&mut page, &recording.findings);
     section(&mut page, "Notes", &recording.run.notes);

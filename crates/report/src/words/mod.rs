@@ -3,6 +3,7 @@
 //! Names, claims and numbers that a reader may want to type stand between backticks. Nothing is escaped here: what
 //! prints a sentence makes it harmless.
 
+pub(crate) mod causes;
 pub(crate) mod claims;
 pub(crate) mod evidence;
 mod headline;

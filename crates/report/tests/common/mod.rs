@@ -2,9 +2,11 @@
 #![allow(dead_code, unused_imports, reason = "every test file uses another part")]
 
 mod build;
+mod explained;
 mod facts;
 mod judge;
 mod runs;
 
+pub use explained::*;
 pub use judge::verdict;
 pub use runs::*;

@@ -1,0 +1,154 @@
+//! The lanes.
+
+use super::super::canvas::{Anchor, Canvas};
+use super::{CHARACTER, LEFT, SPANS, View, colour};
+use crate::clean;
+use crate::words::causes;
+use punctual_model::{Lane, Span, SpanKind, ThreadState};
+use punctual_units::Nanos;
+
+const BAR: f64 = 26.0;
+const THIN: f64 = 9.0;
+const GAP: f64 = 14.0;
+/// Narrower ones would vanish.
+const NARROWEST: f64 = 1.2;
+
+/// Lanes, one below the other.
+pub struct Bars<'a> {
+    view: &'a View<'a>,
+    canvas: Canvas,
+    top: f64,
+}
+
+impl<'a> Bars<'a> {
+    /// The first one begins at `top`.
+    pub fn new(view: &'a View<'a>, top: f64) -> Bars<'a> {
+        Bars { view, canvas: Canvas::part(), top }
+    }
+
+    /// The late thread's states.
+    pub fn states(&mut self) {
+        self.name("thread", self.top, true);
+        for state in self.view.timeline.states.iter().take(SPANS) {
+            let (class, name) = match state.state {
+                ThreadState::Sleeping => ("asleep", "sleeping"),
+                ThreadState::Due => ("due", "due, not woken"),
+                ThreadState::Runnable => ("wants", "runnable, waits for the CPU"),
+                ThreadState::Running => ("own", "running"),
+            };
+            let (from, to) = (self.view.at(state.start_ns), self.view.at(state.end_ns));
+            let tip = format!("{name}, {}", Nanos(state.end_ns.saturating_sub(state.start_ns)));
+            let (y, height) = if state.state == ThreadState::Sleeping { (BAR / 2.0, 1.5) } else { (0.0, BAR) };
+            let size = ((to - from).max(NARROWEST), height);
+            self.canvas.told_rect(class, (from, self.top + y), size, &tip);
+            let short = name.split(',').next().unwrap_or(name);
+            let label = if state.state == ThreadState::Running { "on" } else { "in" };
+            let fitting = [name, short].into_iter().find(|text| fits(text, to - from));
+            if let Some(text) = fitting.filter(|_| state.state != ThreadState::Sleeping) {
+                self.canvas.text(label, ((from + to) / 2.0, self.top + BAR / 2.0 + 5.0), Anchor::Middle, text);
+            }
+        }
+        self.top += BAR + GAP;
+    }
+
+    /// One CPU: thin rows of interrupts and softirqs, where there are any, and below them what they interrupt.
+    pub fn lane(&mut self, lane: &Lane) {
+        let rows: [&[SpanKind]; 2] = [&[SpanKind::Irq, SpanKind::Nmi], &[SpanKind::Softirq]];
+        for kinds in rows {
+            let spans: Vec<&Span> = lane.spans.iter().take(SPANS).filter(|span| kinds.contains(&span.kind)).collect();
+            if !spans.is_empty() {
+                self.on_top(&spans);
+                self.top += THIN + 2.0;
+            }
+        }
+        self.name(&format!("CPU {}", lane.cpu), self.top, lane.cpu.0 == self.view.victim.cpu);
+        let mut drawn = f64::MIN;
+        for span in lane.spans.iter().take(SPANS).filter(|s| !rows.concat().contains(&s.kind)) {
+            let (from, to) = (self.view.at(span.start_ns), self.view.at(span.end_ns));
+            // Of many within one pixel, the first is enough; what delays is always there.
+            if to - drawn >= 0.6 || span.cause.is_some() {
+                self.below(span, from, to);
+                drawn = to;
+            }
+        }
+        self.top += BAR + GAP;
+    }
+
+    fn on_top(&mut self, spans: &[&Span]) {
+        let mut drawn = f64::MIN;
+        for span in spans {
+            let (from, to) = (self.view.at(span.start_ns).max(drawn), self.view.at(span.end_ns));
+            if to - drawn < 0.6 {
+                continue;
+            }
+            let kind = if span.kind == SpanKind::Softirq { "k5" } else { "k0" };
+            let class = if span.cause.is_some() { format!("{kind} cause") } else { format!("{kind} cause pale") };
+            let to = to.max(from + NARROWEST);
+            self.canvas.told_rect(&class, (from, self.top), (to - from, THIN), &self.tip(span));
+            drawn = to;
+        }
+    }
+
+    fn below(&mut self, span: &Span, from: f64, to: f64) {
+        let own = span.tid.is_some() && span.tid == self.view.victim.tid;
+        let main = self.view.is_main(span);
+        let class = match (span.cause, span.kind) {
+            _ if own => "own".to_owned(),
+            (Some(class), _) => format!("{} cause{}", colour(class), if main { " main" } else { "" }),
+            (None, SpanKind::Idle) => "asleep".to_owned(),
+            (None, SpanKind::Unknown) => "none".to_owned(),
+            (None, _) => "other".to_owned(),
+        };
+        let idle = class == "asleep";
+        let (y, height) = if idle { (BAR / 2.0, 1.5) } else { (0.0, BAR) };
+        let size = ((to - from).max(NARROWEST), height);
+        self.canvas.told_rect(&class, (from, self.top + y), size, &self.tip(span));
+        let names = match span.cause.filter(|_| !self.view.blames(span)) {
+            Some(class) => [String::new(), causes::class(class).to_owned()],
+            None => [name(span), clean::line(&span.label)],
+        };
+        let fitting = names.into_iter().find(|text| !text.is_empty() && fits(text, to - from));
+        if let Some(text) = fitting.filter(|_| !idle) {
+            let dark = own || (span.cause.is_some() && !class.contains("faint") && !class.contains("none"));
+            let label = if dark { "on" } else { "in" };
+            self.canvas.text(label, ((from + to) / 2.0, self.top + BAR / 2.0 + 5.0), Anchor::Middle, &text);
+        }
+    }
+
+    fn tip(&self, span: &Span) -> String {
+        let length = Nanos(span.end_ns.saturating_sub(span.start_ns));
+        let since = self.view.since(span.start_ns);
+        let sign = if since < 0.0 { '−' } else { '+' };
+        let cause = span.cause.map(|class| format!(": {}", causes::class(class))).unwrap_or_default();
+        format!("{}, {length} from T0 {sign} {}{cause}", name(span), Nanos(since.abs() as u64))
+    }
+
+    fn name(&mut self, text: &str, top: f64, strong: bool) {
+        let class = if strong { "lane strong" } else { "lane" };
+        self.canvas.text(class, (LEFT - 8.0, top + BAR / 2.0 + 5.0), Anchor::End, text);
+    }
+
+    /// Where the last one ends, and all of them.
+    pub fn finish(self) -> (f64, String) {
+        (self.top - GAP / 2.0, self.canvas.into_parts())
+    }
+}
+
+/// A span's name in full.
+pub fn name(span: &Span) -> String {
+    match span.kind {
+        SpanKind::Task => causes::thread(Some(&span.label), &span.scheduled, span.tid),
+        SpanKind::Idle => "idle".to_owned(),
+        SpanKind::Unknown => "not traced".to_owned(),
+        SpanKind::Nmi => "NMI".to_owned(),
+        SpanKind::Softirq => format!("softirq {}", span.label),
+        SpanKind::Irq => match span.label.starts_with("irq ") {
+            true => span.label.clone(),
+            false => format!("interrupt {}", span.label),
+        },
+    }
+}
+
+fn fits(text: &str, width: f64) -> bool {
+    (text.chars().count() + 1) as f64 * CHARACTER <= width
+}

@@ -1,0 +1,69 @@
+//! One trace explained, as one self-contained page.
+
+use super::{Late, html, shares, stack};
+use crate::html::STYLE;
+use crate::html::write::{esc, list, prose, section};
+use crate::words;
+use punctual_model::{Explanation, Timeline, Victim};
+use punctual_units::Nanos;
+
+/// Wakeups that have a bar of their own.
+const BARS: usize = 10;
+
+/// What a trace says about late wakeups as one HTML file without script: the worst wakeup's verdict first, then all of
+/// them by culprit, how their delays split, the worst one's timeline, and what the trace cannot say.
+///
+/// `name` is the trace's, as the user named it; `timelines` are those of the victims, in their order.
+pub fn explanation_html(name: &str, explanation: &Explanation, timelines: &[Option<Timeline>]) -> String {
+    let pictures = timelines.iter().map(Option::as_ref).chain(std::iter::repeat(None));
+    let all: Vec<Late> =
+        explanation.victims.iter().zip(pictures).map(|(victim, picture)| late(victim, picture)).collect();
+    let worst: Vec<&Late> = all.iter().collect();
+    let groups: Vec<String> = explanation.groups.iter().map(|group| group.sentence.clone()).collect();
+    let doubts = all.first().map(|late| late.victim.doubts.clone()).unwrap_or_default();
+    let sections = [
+        ("timeline", "The worst wakeup", html::picture("tl0", "of the trace", &worst) + &list("quiet", &doubts)),
+        ("causes", "How the delays split", bars(&all)),
+        ("verdicts", "By culprit", html::culprits(&all)),
+        ("rhythm", "How often", list("", &groups)),
+        ("tracers", "What the tracer says", list("", &explanation.tracers)),
+        ("notes", "What the trace cannot say", list("", &explanation.notes)),
+    ];
+    let shown = sections.iter().filter(|(_, _, content)| !content.is_empty());
+    let body: String = shown.map(|(id, title, content)| section(id, title, content)).collect();
+    let verdict = all.first().map_or("No late wakeup can be explained from this trace", |late| &late.victim.verdict);
+    let (headline, advice) = verdict.split_once(" — ").unwrap_or((verdict, ""));
+    let followed = format!("{} wakeups; followed: {}", crate::number::count(explanation.wakeups), explanation.chosen);
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+         <meta name=\"color-scheme\" content=\"light dark\">\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\
+         <title>Late wakeups in {}</title>\n<style>{STYLE}</style></head>\n<body>\n\
+         <header><p class=\"what\">Late wakeups in <strong>{}</strong></p><h1 class=\"said\">{}</h1>{}<p class=\"measured\">{}</header>\n\
+         {body}</body></html>\n",
+        esc(name),
+        esc(name),
+        prose(&words::stopped(headline)),
+        if advice.is_empty() {
+            String::new()
+        } else {
+            format!("<p>{}", prose(&words::stopped(&words::capital(advice))))
+        },
+        prose(&words::stopped(&followed))
+    )
+}
+
+fn late<'a>(victim: &'a Victim, timeline: Option<&'a Timeline>) -> Late<'a> {
+    let sentence = words::stopped(&victim.verdict);
+    Late { phase: "", sentence, latency_ns: victim.latency_ns, victim, timeline }
+}
+
+fn bars(all: &[Late]) -> String {
+    let bar = |late: &Late| {
+        let (parts, _) = shares(std::iter::once(late.victim));
+        let title = format!("CPU {}, {} late", late.victim.cpu, Nanos(late.latency_ns));
+        stack::bar(&prose(&title), &parts)
+    };
+    all.iter().take(BARS).map(bar).collect()
+}

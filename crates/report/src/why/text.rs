@@ -1,0 +1,67 @@
+//! Causes and timelines for a terminal.
+
+mod grid;
+
+use super::{by_culprit, by_load, of_run, shares};
+use crate::number::{percent, plural};
+use crate::text::TextStyle;
+use crate::text::page::{Page, Tint};
+use crate::words::{self, causes};
+use punctual_model::{Recording, Timeline, Victim};
+use punctual_units::Nanos;
+
+/// Culprits and parts of a delay shown; the page has all.
+const MOST: usize = 5;
+
+/// The part "Why" of a run's summary: each culprit's worst sentence, and how each load's delay splits.
+pub fn section(page: &mut Page, recording: &Recording) {
+    let all = of_run(recording);
+    if all.is_empty() {
+        return;
+    }
+    page.heading("Why");
+    let groups = by_culprit(&all);
+    for group in groups.iter().take(MOST) {
+        if let Some(worst) = group.late.first() {
+            page.tagged("  - ", Tint::Plain, &worst.sentence);
+        }
+        if group.late.len() > 1 {
+            page.tagged("    ", Tint::Plain, &format!("{} of the explained wakeups.", group.late.len()));
+        }
+    }
+    if groups.len() > MOST {
+        page.tagged("  ", Tint::Plain, &format!("{} more culprits.", groups.len() - MOST));
+    }
+    for (name, late) in by_load(recording, &all) {
+        let (parts, whole) = shares(late.iter().map(|late| late.victim));
+        let parts = parts.iter().take(MOST).map(|s| format!("{} {} ({})", s.name, Nanos(s.ns), percent(s.share)));
+        let parts = words::and(&parts.collect::<Vec<_>>());
+        let many = plural(late.len() as u64, "wakeup", "wakeups");
+        page.tagged("  ", Tint::Plain, &format!("`{name}`, {many}, {} in all: {parts}.", Nanos(whole)));
+    }
+}
+
+/// The timeline of one late wakeup in fixed width: one column is a stretch of time, one row a CPU. Ends in a newline.
+pub fn timeline_text(victim: &Victim, timeline: &Timeline, style: TextStyle) -> String {
+    let mut page = Page::new(style);
+    let grid = grid::Grid::new(victim, timeline, page.width());
+    let title = format!("{} on CPU {}, {} late", causes::victim(victim), victim.cpu, Nanos(victim.latency_ns));
+    page.tagged("", Tint::Strong, &title);
+    page.row(Tint::Plain, grid.marks().trim_end());
+    for (tint, row) in grid.rows() {
+        page.row(tint, &row);
+    }
+    page.row(Tint::Plain, &grid.axis());
+    for (key, name) in grid.keys() {
+        page.tagged(&format!("  {key} "), Tint::Plain, &name);
+    }
+    for (name, at, what) in causes::moments(timeline) {
+        let after = Nanos(at.saturating_sub(timeline.moments.t0_ns));
+        let after = if name == "T0" { String::new() } else { format!(", {after} after T0") };
+        page.tagged(&format!("  {name} "), Tint::Plain, &format!("{what}{after}"));
+    }
+    for note in causes::picture_notes(timeline) {
+        page.tagged("  ", Tint::Plain, &note);
+    }
+    page.finish()
+}

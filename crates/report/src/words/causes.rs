@@ -1,0 +1,114 @@
+//! Causes of late wakeups, as a trace shows them, in words.
+
+use punctual_model::{Cause, Class, Explained, Recording, Scheduled, Timeline, Victim};
+use punctual_units::Nanos;
+
+/// A class as it stands in a legend.
+pub(crate) fn class(class: Class) -> &'static str {
+    match class {
+        Class::HigherPriority => "higher priority",
+        Class::SamePriority => "same priority",
+        Class::FairServer => "fair server",
+        Class::RtThrottling => "real-time throttling",
+        Class::Irq => "interrupt",
+        Class::Softirq => "softirq",
+        Class::IrqsDisabled => "interrupts off",
+        Class::PreemptionDisabled => "preemption off",
+        Class::Steal => "hypervisor",
+        Class::MachineStall => "whole machine stood still",
+        Class::IdleExit => "leaving idle",
+        Class::Migration => "migration",
+        Class::PriorityInversion => "priority inversion",
+        Class::Unaccounted => "no known cause",
+    }
+}
+
+/// `multipathd (RR 99, pid 195)`.
+pub(crate) fn thread(comm: Option<&str>, scheduled: &Scheduled, tid: Option<i32>) -> String {
+    let name = comm.filter(|name| !name.trim().is_empty()).unwrap_or("a thread");
+    let prio = match (scheduled.policy.as_deref(), scheduled.prio) {
+        (Some("OTHER" | "BATCH"), Some(nice)) => format!("nice {nice}, "),
+        (Some(policy), Some(prio)) if policy != "IDLE" => format!("{policy} {prio}, "),
+        (Some(policy), _) => format!("{policy}, "),
+        (None, _) => String::new(),
+    };
+    match tid {
+        Some(tid) => format!("{name} ({prio}pid {tid})"),
+        None => name.to_owned(),
+    }
+}
+
+/// Whom or what a cause names; its class where it names nothing.
+pub(crate) fn culprit(cause: &Cause) -> String {
+    match (cause.tid, &cause.comm, &cause.what) {
+        (None, None, Some(what)) => what.clone(),
+        (None, None, None) => class(cause.class).to_owned(),
+        (tid, comm, _) => thread(comm.as_deref(), &cause.scheduled, tid),
+    }
+}
+
+/// The victim, as its heading names it.
+pub(crate) fn victim(victim: &Victim) -> String {
+    thread(victim.comm.as_deref(), &victim.scheduled, victim.tid)
+}
+
+/// What belongs under a picture: what was joined or left out, and what the trace does not hold.
+pub(crate) fn picture_notes(timeline: &Timeline) -> Vec<String> {
+    let joined = timeline.lanes.iter().filter(|lane| lane.joined > 0);
+    let mut notes: Vec<String> = joined
+        .map(|lane| {
+            let many = crate::number::plural(lane.joined, "span", "spans");
+            format!("CPU {}: {many} too short to be seen joined with the next.", lane.cpu)
+        })
+        .collect();
+    match timeline.cpus_left_out {
+        0 => {}
+        1 => notes.push("One more CPU is not shown.".to_owned()),
+        n => notes.push(format!("{n} more CPUs are not shown.")),
+    }
+    notes.extend(timeline.notes.iter().map(|note| super::stopped(&super::capital(note))));
+    notes
+}
+
+/// The moments of a wakeup: name, time, what it is.
+pub(crate) fn moments(timeline: &Timeline) -> Vec<(&'static str, u64, &'static str)> {
+    let moments = &timeline.moments;
+    let t0 =
+        if moments.t0_ns == moments.t2_ns && moments.t1_ns.is_none() { "due: woken" } else { "due: its timer expires" };
+    let mut all = vec![("T0", moments.t0_ns, t0)];
+    all.extend(moments.t1_ns.map(|t1| ("T1", t1, "the timer's interrupt begins")));
+    all.push(("T2", moments.t2_ns, "it is woken (sched_waking)"));
+    all.push(("T3", moments.t3_ns, "it runs (sched_switch)"));
+    all
+}
+
+/// The picture in sentences, for who cannot see it.
+pub(crate) fn described(victim: &Victim, timeline: &Timeline) -> String {
+    let moments = &timeline.moments;
+    let after = |t: u64| Nanos(t.saturating_sub(moments.t0_ns));
+    let mut text = format!(
+        "{} was due on CPU {} at T0, was woken {} later (T2) and ran {} after T0 (T3).",
+        self::victim(victim),
+        victim.cpu,
+        after(moments.t2_ns),
+        after(moments.t3_ns)
+    );
+    let named: Vec<String> = victim.causes.iter().take(4).map(part).collect();
+    if !named.is_empty() {
+        text += &format!(" Of the delay: {}.", super::and(&named));
+    }
+    text
+}
+
+/// `multipathd (RR 99, pid 195) 33.2 ms (97 %, higher priority)`.
+fn part(cause: &Cause) -> String {
+    let (ns, share) = (Nanos(cause.ns), crate::number::percent(cause.share));
+    let (who, class) = (culprit(cause), class(cause.class));
+    if who == class { format!("{who} {ns} ({share})") } else { format!("{who} {ns} ({share}, {class})") }
+}
+
+/// The verdict of one of a run's wakeups, with its load.
+pub(crate) fn explained(recording: &Recording, explained: &Explained) -> String {
+    let under = super::capital(&super::under(recording, &explained.phase));
+    format!("{under}: {}", super::stopped(&explained.victim.verdict))
+}
