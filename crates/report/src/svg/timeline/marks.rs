@@ -34,8 +34,8 @@ impl Marks {
             marks.push((name, x, row));
         }
         let moments = &view.timeline.moments;
-        let delay = (view.at(moments.t0_ns), view.at(moments.t3_ns));
-        let late = Nanos(moments.t3_ns.saturating_sub(moments.t0_ns));
+        let delay = (view.at(moments.t0_ns), view.at(moments.t4_ns.unwrap_or(moments.t3_ns)));
+        let late = Nanos(moments.t4_ns.unwrap_or(moments.t3_ns).saturating_sub(moments.t0_ns));
         Marks { marks, rows: ends.len(), delay, right: view.right, late: format!("{late} late") }
     }
 

@@ -39,6 +39,7 @@ pub fn colour(class: Class) -> &'static str {
         Class::PreemptionDisabled => "k6 faint",
         Class::Steal => "k7",
         Class::MachineStall => "k7 faint",
+        Class::ReturnToUser => "k5 faint",
         Class::Unaccounted => "none",
     }
 }

@@ -11,7 +11,7 @@ const ROWS: usize = 40;
 
 /// What ran between T0 and T3, by start.
 pub fn of(view: &View) -> Table {
-    let (t0, t3) = (view.timeline.moments.t0_ns, view.timeline.moments.t3_ns);
+    let (t0, t3) = (view.timeline.moments.t0_ns, view.timeline.moments.t4_ns.unwrap_or(view.timeline.moments.t3_ns));
     let length = |span: &Span| span.end_ns.min(t3).saturating_sub(span.start_ns.max(t0));
     let mut all: Vec<(u32, &Span)> = Vec::new();
     for lane in view.timeline.lanes.iter().take(LANES) {
