@@ -423,6 +423,12 @@ impl Recording {
         self.distributions.get(&(phase.to_owned(), cpu))
     }
 
+    /// What a trace says of one of the worst wakeups.
+    pub fn explained_of(&self, worst: &Worst) -> Option<&crate::Explained> {
+        let same = |e: &&crate::Explained| e.cpu == worst.cpu && e.release_mono_ns == worst.release_mono_ns;
+        self.explained.iter().filter(|e| e.phase == worst.phase).find(same)
+    }
+
     /// The kept worst wakeups of one phase on one CPU, the worst first.
     pub fn worst_of<'a>(&'a self, phase: &'a str, cpu: CpuId) -> impl Iterator<Item = &'a Worst> {
         self.worst.iter().filter(move |w| w.phase == phase && w.cpu == cpu)

@@ -1,6 +1,6 @@
 //! Time in which the victim should have run, or its interrupt should have come, and neither did.
 
-use super::cpu::{Gap, OVERDUE, Running};
+use super::cpu::{Gap, OVERDUE, Running, SILENCE};
 use super::machine::Machine;
 use super::walk::{Label, Piece, Place, Walk, Why};
 use Confidence::{High, Medium, Suspected};
@@ -12,6 +12,21 @@ const LONGEST_IDLE_EXIT: u64 = 2_000_000;
 /// A worse task, or none, has the CPU.
 pub(super) fn low(walk: &mut Walk, piece: &Piece, place: Place, task: Option<Running>) {
     let label = if place.early { early(walk, piece, place, task) } else { late(walk, piece, place, task) };
+    without_stalls(walk, piece, place, label);
+}
+
+/// Something that ran to its end. If the CPU was silent for long in the middle of it, a hypervisor or firmware may have stopped
+/// it there: likely for what is `brief` otherwise, such as the timer's interrupt, and where steal is known.
+pub(super) fn whole(walk: &mut Walk, piece: &Piece, place: Place, label: Label, brief: bool) {
+    let cpu = walk.machine.cpu(place.cpu);
+    let silent = |gap: &Gap| gap.to.min(piece.to).saturating_sub(gap.from.max(piece.from)) >= piece.ns() / 5 * 4;
+    let stopped = piece.ns() >= SILENCE && cpu.is_some_and(|cpu| cpu.gaps.iter().rev().any(silent));
+    let label = match (stopped, walk.facts.steal_rose) {
+        (false, _) => label,
+        (true, Some(true)) => Label::new(Class::Steal, Medium, Why::SilentInside),
+        (true, _) if brief => Label { confidence: Medium, why: Why::SilentInside, ..label },
+        (true, _) => label,
+    };
     without_stalls(walk, piece, place, label);
 }
 
@@ -140,6 +155,6 @@ fn others_ran(machine: &Machine, cpu: u32, piece: &Piece) -> bool {
     let covers = |gap: &Gap| gap.from <= piece.from && gap.to >= piece.to;
     machine.cpus().filter(|(n, _)| *n != cpu).any(|(_, other)| {
         let silent = other.gaps.iter().rev().any(covers) || other.silence(machine.now).as_ref().is_some_and(covers);
-        !silent && piece.ns() >= super::cpu::SILENCE && other.last.is_some_and(|last| last >= piece.from)
+        !silent && piece.ns() >= SILENCE && other.last.is_some_and(|last| last >= piece.from)
     })
 }

@@ -79,7 +79,7 @@ fn advice(cause: &Cause, cpu: u32) -> String {
         }
         Class::Irq => "move that interrupt to another CPU (/proc/irq/*/smp_affinity_list)".into(),
         Class::Softirq => "move the device or timers that raise it to another CPU".into(),
-        Class::IrqsDisabled if cause.tid.is_none() => "record sched_stat_runtime on all CPUs, which tells the two apart".into(),
+        Class::IrqsDisabled if cause.tid.is_none() => "`punctual explain --hardware` tells the two apart, and so does sched_stat_runtime if it was not recorded".into(),
         Class::IrqsDisabled => "record irqsoff or the preemptirq events to see where".into(),
         Class::PreemptionDisabled => "record preemptoff or the preemptirq events to see where".into(),
         Class::Steal => "give the guest CPUs of its own (rule virt-guest)".into(),
@@ -121,6 +121,9 @@ pub(super) fn evidence(why: Why) -> &'static str {
         Why::Ran => "it was current, with this priority",
         Why::Boosted => "it was current, with a priority from sched_pi_setprio",
         Why::Nested => "entry and exit events",
+        Why::SilentInside => {
+            "nothing was recorded there for 0.5 ms and more: a hypervisor or firmware may have stopped the CPU"
+        }
         Why::Late => "the interrupt of a due timer did not come; nothing shows whether interrupts were off",
         Why::LateOthersRan => {
             "the interrupt of a due timer did not come, the task was charged for that time, other CPUs went on"

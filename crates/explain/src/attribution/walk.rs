@@ -12,6 +12,7 @@ pub(super) enum Why {
     Ran,
     Boosted,
     Nested,
+    SilentInside,
     Late,
     LateOthersRan,
     OffEvents,
@@ -281,7 +282,11 @@ impl Walk<'_> {
         self.steps += 1;
         let label = match piece.doing {
             Doing::Unknown => Label::new(Class::Unaccounted, High, Why::NotTraced),
-            Doing::Hard(name) => Label::new(Class::Irq, High, Why::Nested).doing(What::Interrupt(name)),
+            Doing::Hard(name) => {
+                let label = Label::new(Class::Irq, High, Why::Nested).doing(What::Interrupt(name));
+                let brief = self.machine.name(name) == "local_timer";
+                return gap::whole(self, piece, place, label, brief);
+            }
             Doing::Nmi => Label::new(Class::Irq, High, Why::Nested).doing(What::Nmi),
             Doing::Soft(vec, task) => {
                 let label = Label::new(Class::Softirq, High, Why::Nested).doing(What::Softirq(vec));
@@ -306,8 +311,8 @@ impl Walk<'_> {
         match piece.doing {
             Doing::Task(task) if task.tid == self.window.tid => {
                 self.steps += 1;
-                self.tally.add(Label::new(Class::ReturnToUser, Confidence::High, Why::Returning), piece.ns());
-                self.draw((place.cpu, piece.doing), (piece.from, piece.to), Class::ReturnToUser);
+                let label = Label::new(Class::ReturnToUser, Confidence::High, Why::Returning);
+                gap::whole(self, piece, place, label, true);
             }
             _ => self.label(piece, place),
         }

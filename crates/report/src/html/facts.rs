@@ -59,9 +59,10 @@ fn virtual_time(model: &VirtualTime) -> String {
 pub fn method(recording: &Recording) -> String {
     let settings = settings(recording);
     let cost = recording.run.cost.as_ref().map(cost).unwrap_or_default();
-    let notes = match recording.run.notes.is_empty() {
+    let said = words::notes(recording);
+    let notes = match said.is_empty() {
         true => String::new(),
-        false => format!("<h3>Notes</h3>{}", list("", &recording.run.notes)),
+        false => format!("<h3>Notes</h3>{}", list("", &said)),
     };
     format!("{settings}{cost}{notes}")
 }

@@ -23,7 +23,7 @@ pub fn worst(page: &Page) -> String {
     };
     format!(
         "<div class=\"scroll\"><table class=\"texts worst\"><thead><tr><th>#<th>late<th>where<th>when (UTC)<th>skipped\
-         <th>what the counters say<tbody>{rows}</table></div><p class=\"note\">Counters are read about once a second: \
+         <th>what the trace or the counters say<tbody>{rows}</table></div><p class=\"note\">Counters are read about once a second: \
          they know the second, not the instant, and a suspicion is no proof.{more}"
     )
 }
@@ -43,8 +43,16 @@ fn worst_row(page: &Page, n: usize, worst: &Worst) -> String {
         date::utc_millis(date::real_of(recording, worst.release_mono_ns)),
         since.unwrap_or_default(),
         count(worst.skipped),
-        suspicions(&worst.suspicions)
+        causes(recording, worst)
     )
+}
+
+/// What a trace shows; where there is none of it, what the counters say.
+fn causes(recording: &Recording, worst: &Worst) -> String {
+    match recording.explained_of(worst) {
+        Some(explained) => format!("<p><b>Traced.</b> {}", prose(&words::stopped(&explained.victim.verdict))),
+        None => suspicions(&worst.suspicions),
+    }
 }
 
 fn suspicions(all: &[Suspicion]) -> String {

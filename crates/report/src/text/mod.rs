@@ -47,7 +47,7 @@ pub fn text(recording: &Recording, verdict: &Verdict, style: TextStyle) -> Strin
     crate::why::text_section(&mut page, recording);
     worst(&mut page, recording);
     audit(&mut page, &recording.findings);
-    section(&mut page, "Notes", &recording.run.notes);
+    section(&mut page, "Notes", &words::notes(recording));
     page.finish()
 }
 
@@ -89,7 +89,9 @@ fn worst(page: &mut Page, recording: &Recording) {
     page.heading("Worst wakeups");
     for (n, worst) in recording.worst.iter().take(WORST_SHOWN).enumerate() {
         page.tagged(&format!("  {}. ", n + 1), Tint::Plain, &worst_line(recording, worst));
-        if let Some(first) = worst.suspicions.first() {
+        if let Some(explained) = recording.explained_of(worst) {
+            page.tagged("     ", Tint::Plain, &words::stopped(&explained.victim.verdict));
+        } else if let Some(first) = worst.suspicions.first() {
             page.tagged("     ", Tint::Plain, &words::stopped(&words::capital(&first.text)));
         }
     }

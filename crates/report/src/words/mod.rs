@@ -8,12 +8,14 @@ pub(crate) mod claims;
 pub(crate) mod evidence;
 mod headline;
 pub(crate) mod limits;
+mod tracing;
 mod warnings;
 
 pub use claims::claim;
 pub use evidence::evidence;
 pub use headline::{Headline, headline, is_mere_measurement, word};
 pub use limits::cannot_say;
+pub use tracing::notes;
 pub use warnings::warnings;
 
 use crate::clean;
