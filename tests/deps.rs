@@ -22,6 +22,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("journal", &[]),
     ("tracefs", &["journal", "trace"]),
     ("explain", &["units", "model", "trace"]),
+    ("formats", &["units", "model", "trace"]),
     ("report", &["units", "model", "stats"]),
     (
         "proof",
@@ -34,7 +35,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "cli",
         &[
             "units", "uapi", "rt", "model", "rundir", "judge", "loads", "explain", "report", "proof", "vm", "lab",
-            "trace",
+            "trace", "formats",
         ],
     ),
     ("vm", &[]),

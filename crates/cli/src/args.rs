@@ -257,6 +257,15 @@ pub struct ExplainArgs {
     /// Account for the cycle too: from the release to the end of the work
     #[arg(long)]
     pub cycle: bool,
+    /// Draw what every CPU did around the latest wakeup
+    #[arg(long)]
+    pub timeline: bool,
+    /// Write a page with verdicts, causes and the timeline to this new file
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Write the trace with its verdicts for ui.perfetto.dev to this new file
+    #[arg(long, value_name = "FILE")]
+    pub perfetto: Option<PathBuf>,
     #[command(flatten)]
     pub output: OutputArgs,
 }

@@ -1,11 +1,13 @@
 //! `explain`: the causes of the latest wakeups in a trace.
 
+mod export;
+
 use crate::args::ExplainArgs;
 use crate::document;
 use crate::exit;
 use crate::terminal;
-use punctual_explain::{Explanation, Options, Victim, Victims};
-use punctual_trace::{self as trace, TraceError};
+use punctual_explain::{Explanation, Options, Timeline, Victim, Victims};
+use punctual_trace::{self as trace, Source};
 use punctual_units::Nanos;
 use serde_json::json;
 use std::fs::File;
@@ -13,28 +15,51 @@ use std::process::ExitCode;
 
 /// `punctual explain FILE`: 0 where a late wakeup was explained, 3 where the trace shows none.
 pub fn explain(args: &ExplainArgs) -> ExitCode {
-    let (explanation, format) = match read(args) {
+    let Found { explanation, timelines, format } = match read(args) {
         Ok(found) => found,
-        Err(what) => {
-            eprintln!("punctual: {what}");
-            if args.output.json {
-                terminal::print(&(document::document("explain", exit::USAGE, &document::error(&what)) + "\n"));
-            }
-            return ExitCode::from(exit::USAGE);
-        }
+        Err(what) => return refuse(args, exit::USAGE, &what),
     };
+    if let Err(what) = export::files(args, &explanation, &timelines) {
+        return refuse(args, exit::ENVIRONMENT, &what);
+    }
     let code = if explanation.victims.is_empty() { exit::INCONCLUSIVE } else { 0 };
     if args.output.json {
         let mut result = json!(explanation);
         result["trace_format"] = format.into();
+        if args.timeline {
+            result["timelines"] = json!(timelines);
+        }
         terminal::print(&(document::document("explain", code, &result) + "\n"));
     } else if !args.output.quiet {
         terminal::print(&terminal::harmless(&text(&explanation, args)));
+        if args.timeline {
+            terminal::print(&export::picture(&explanation, &timelines));
+        }
     }
     ExitCode::from(code)
 }
 
-fn read(args: &ExplainArgs) -> Result<(Explanation, String), String> {
+fn refuse(args: &ExplainArgs, code: u8, what: &str) -> ExitCode {
+    eprintln!("punctual: {what}");
+    if args.output.json {
+        terminal::print(&(document::document("explain", code, &document::error(what)) + "\n"));
+    }
+    ExitCode::from(code)
+}
+
+/// What a trace told.
+struct Found {
+    explanation: Explanation,
+    /// Of the victims, in their order; empty where none is wanted.
+    timelines: Vec<Option<Timeline>>,
+    format: String,
+}
+
+fn read(args: &ExplainArgs) -> Result<Found, String> {
+    let stdin = args.file.as_os_str() == "-";
+    if stdin && (args.timeline || args.html.is_some() || args.perfetto.is_some()) {
+        return Err("a timeline takes a second look at the trace: name a file instead of -".to_owned());
+    }
     let victims = match (&args.task, args.all_rt) {
         (Some(task), _) => task.parse().map_or_else(|_| Victims::Comm(task.clone()), Victims::Tid),
         (None, true) => Victims::AllRealTime,
@@ -47,17 +72,25 @@ fn read(args: &ExplainArgs) -> Result<(Explanation, String), String> {
         cycles: args.cycle,
         ..Options::default()
     };
-    let shown = args.file.display();
-    let failed = |e: TraceError| format!("{shown}: {e}");
-    let mut source = match args.file.as_os_str() == "-" {
-        true => trace::open_text(std::io::stdin(), trace::Options::default()).map_err(failed)?,
-        false => {
-            let file = File::open(&args.file).map_err(|e| format!("cannot read {shown}: {e}"))?;
-            trace::open(file, trace::Options::default()).map_err(failed)?
-        }
+    let mut source = match stdin {
+        true => trace::open_text(std::io::stdin(), trace::Options::default()).map_err(|e| format!("-: {e}"))?,
+        false => open(args)?,
     };
+    let facts = options.facts.clone();
     let explanation = punctual_explain::explain(source.as_mut(), options);
-    Ok((explanation, source.info().format.name().to_owned()))
+    let format = source.info().format.name().to_owned();
+    let timelines = match args.timeline || args.html.is_some() {
+        true => punctual_explain::timelines(open(args)?.as_mut(), &explanation.victims, facts),
+        false => Vec::new(),
+    };
+    Ok(Found { explanation, timelines, format })
+}
+
+/// The trace from its start.
+fn open(args: &ExplainArgs) -> Result<Box<dyn Source>, String> {
+    let shown = args.file.display();
+    let file = File::open(&args.file).map_err(|e| format!("cannot read {shown}: {e}"))?;
+    trace::open(file, trace::Options::default()).map_err(|e| format!("{shown}: {e}"))
 }
 
 /// The verdicts first, then what each is made of.
@@ -94,8 +127,8 @@ fn causes(victim: &Victim) -> String {
             (_, _, Some(what)) => what.clone(),
             _ => String::new(),
         };
-        let class = json!(cause.class).as_str().unwrap_or_default().replace('_', " ");
-        let sure = json!(cause.confidence).as_str().unwrap_or_default().to_owned();
+        let class = cause.class.name().replace('_', " ");
+        let sure = cause.confidence.name();
         let (ns, share) = (Nanos(cause.ns).to_string(), cause.share * 100.0);
         format!("  {ns:>9} {share:5.1} %  {class:<20} {who:<24} {sure}: {}\n", cause.evidence)
     };

@@ -7,6 +7,7 @@ mod document;
 mod exit;
 mod explain;
 mod lab;
+mod new_file;
 mod prove;
 mod report;
 mod serve;

@@ -54,3 +54,38 @@ fn a_thread_that_is_not_there_has_no_late_wakeup() {
     let output = explain(&[&fixture("g612.dat"), "--task", "999999"]);
     assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stdout));
 }
+
+#[test]
+fn a_timeline_stands_below_the_verdicts() {
+    let output = explain(&[&fixture("g612.dat"), "-n", "1", "--timeline"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let row = text.lines().find(|line| line.starts_with("CPU 1 ")).unwrap();
+    assert!(row.contains("AAAAAAAAAA") && text.contains("A multipathd (RT 99, pid 244)"), "{text}");
+    let document = explain(&[&fixture("g612.dat"), "-n", "2", "--timeline", "--json"]);
+    let document: Value = serde_json::from_slice(&document.stdout).unwrap();
+    let timelines = document["result"]["timelines"].as_array().unwrap();
+    assert_eq!(timelines.len(), 2);
+    assert_eq!(timelines[0]["lanes"][0]["cpu"], 1);
+    assert_eq!(timelines[0]["moments"], document["result"]["victims"][0]["moments"]);
+    let none = explain(&["-", "--timeline"]);
+    assert_eq!(none.status.code(), Some(2));
+}
+
+#[test]
+fn files_are_new_and_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let (page, trace) = (folder.path().join("page.html"), folder.path().join("trace.pftrace"));
+    let words = [&fixture("g612.dat"), "--html", page.to_str().unwrap(), "--perfetto", trace.to_str().unwrap()];
+    let output = explain(&words);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let html = std::fs::read_to_string(&page).unwrap();
+    assert!(html.contains("CPU1 49.8\u{a0}ms late: multipathd") && html.contains("<svg role=\"img\""));
+    let binary = std::fs::read(&trace).unwrap();
+    // Field 1 of `Trace`: a packet.
+    assert!(binary.len() > 100_000 && binary[0] == 0x0a);
+    let again = explain(&words);
+    assert_eq!(again.status.code(), Some(4));
+    assert!(String::from_utf8_lossy(&again.stderr).contains("page.html exists; name a new file"));
+    assert_eq!(std::fs::read(&trace).unwrap(), binary);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+}

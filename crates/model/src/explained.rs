@@ -39,6 +39,40 @@ pub enum Class {
     Unaccounted,
 }
 
+impl Class {
+    /// Its name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::HigherPriority => "higher_priority",
+            Class::SamePriority => "same_priority",
+            Class::FairServer => "fair_server",
+            Class::RtThrottling => "rt_throttling",
+            Class::Irq => "irq",
+            Class::Softirq => "softirq",
+            Class::IrqsDisabled => "irqs_disabled",
+            Class::PreemptionDisabled => "preemption_disabled",
+            Class::Steal => "steal",
+            Class::MachineStall => "machine_stall",
+            Class::IdleExit => "idle_exit",
+            Class::Migration => "migration",
+            Class::PriorityInversion => "priority_inversion",
+            Class::ReturnToUser => "return_to_user",
+            Class::Unaccounted => "unaccounted",
+        }
+    }
+}
+
+impl Confidence {
+    /// Its name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Confidence::Suspected => "suspected",
+            Confidence::Medium => "medium",
+            Confidence::High => "high",
+        }
+    }
+}
+
 /// How sure a cause is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -329,6 +363,33 @@ mod tests {
     use super::*;
 
     const LINE: &str = r#"{"phase":"2-cpu","cpu":1,"release_mono_ns":5,"latency_ns":130,"trace":"traces/1.dat","victim":{"tid":7,"comm":null,"policy":"FIFO","prio":80,"cpu":1,"latency_ns":120,"moments":{"t0_ns":1,"t1_ns":null,"t2_ns":2,"t3_ns":121},"causes":[{"class":"higher_priority","tid":9,"comm":"x","policy":null,"prio":null,"what":null,"ns":120,"share":1.0,"confidence":"high","evidence":"e"}],"unaccounted_ns":0,"coverage":1.0,"verdict":"v","doubts":[]},"timeline":{"start_ns":0,"end_ns":200,"moments":{"t0_ns":1,"t1_ns":null,"t2_ns":2,"t3_ns":121},"lanes":[{"cpu":1,"spans":[{"start_ns":0,"end_ns":200,"kind":"task","label":"x","tid":9,"policy":"RT","prio":99,"cause":"higher_priority"}],"joined":0}],"states":[{"start_ns":0,"end_ns":1,"state":"sleeping"}],"cpus_left_out":2,"notes":[]}}"#;
+
+    #[test]
+    fn names_are_those_of_json() {
+        let name = |value: String| value.trim_matches('"').to_owned();
+        for class in [
+            Class::HigherPriority,
+            Class::SamePriority,
+            Class::FairServer,
+            Class::RtThrottling,
+            Class::Irq,
+            Class::Softirq,
+            Class::IrqsDisabled,
+            Class::PreemptionDisabled,
+            Class::Steal,
+            Class::MachineStall,
+            Class::IdleExit,
+            Class::Migration,
+            Class::PriorityInversion,
+            Class::ReturnToUser,
+            Class::Unaccounted,
+        ] {
+            assert_eq!(class.name(), name(serde_json::to_string(&class).unwrap()));
+        }
+        for sure in [Confidence::Suspected, Confidence::Medium, Confidence::High] {
+            assert_eq!(sure.name(), name(serde_json::to_string(&sure).unwrap()));
+        }
+    }
 
     /// The contract of `punctual explain --json` and `causes.jsonl`.
     #[test]

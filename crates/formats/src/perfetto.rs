@@ -1,0 +1,239 @@
+//! A Perfetto trace: a stream of `TracePacket`s (protos/perfetto/trace/trace_packet.proto).
+//!
+//! Scheduler events become ftrace bundles, as Perfetto's own recorder writes them, so that its viewer and
+//! trace_processor know threads, states and interrupts. What ftrace has no message for there (x86 system vectors but the
+//! timer's, NMIs) becomes slices of one track a CPU, and the verdicts slices of one track a thread.
+//!
+//! Times are those of the trace's own clock: packets name none, so Perfetto takes them for its trace clock. A file with
+//! several traces is written one after the other with a millisecond between, for Perfetto has one time line.
+
+mod ftrace;
+mod tracks;
+
+use crate::proto::Message;
+use punctual_model::{Explanation, Victim};
+use punctual_trace::{Event, Kind, Source};
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, Write};
+use tracks::Tracks;
+
+/// Fields of `Trace` and `TracePacket`.
+const TRACE_PACKET: u32 = 1;
+const PACKET_FTRACE_EVENTS: u32 = 1;
+const PACKET_TIMESTAMP: u32 = 8;
+const PACKET_SEQUENCE: u32 = 10;
+const PACKET_SEQUENCE_FLAGS: u32 = 13;
+/// Fields of `FtraceEventBundle`.
+const BUNDLE_CPU: u32 = 1;
+const BUNDLE_EVENT: u32 = 2;
+const BUNDLE_LOST_EVENTS: u32 = 3;
+
+/// trace_processor refuses the whole file if it names a higher CPU (ftrace_tokenizer.cc, kMaxCpuCount).
+const CPUS: u32 = 1024;
+/// A CPU's events are written when they take this much; all, when they take this much together.
+const BUNDLE: usize = 32 << 10;
+const BUNDLES: usize = 4 << 20;
+/// Sequence of the bundles; that of the tracks is another.
+const SEQUENCE: u64 = 2;
+/// Between two traces of one file, ns.
+const PAUSE: u64 = 1_000_000;
+
+/// What was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Events of the trace, as ftrace events or slices.
+    pub events: u64,
+    /// Events that Perfetto has no message for, of a kind that attribution does not need, or of CPUs above 1023.
+    pub left_out: u64,
+    /// Verdicts.
+    pub verdicts: u64,
+}
+
+/// Writes a trace and what was found in it. `source` is the trace opened once more; `explanation` is what
+/// `punctual explain` found in it.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn perfetto(source: &mut dyn Source, explanation: &Explanation, out: &mut dyn Write) -> io::Result<Written> {
+    let mut writer = Writer::new(explanation, out);
+    for event in source {
+        writer.event(&event)?;
+    }
+    writer.finish()
+}
+
+/// A verdict to come: the switch to this thread on this CPU at this time ends it.
+type Key = (i32, u32, u64);
+
+struct Writer<'a> {
+    out: &'a mut dyn Write,
+    bundles: BTreeMap<u32, Bundle>,
+    bytes: usize,
+    tracks: Tracks,
+    verdicts: HashMap<Key, Vec<&'a Victim>>,
+    /// What is added to this trace's times, its last time as written, and as read.
+    shift: i128,
+    end: u64,
+    now: u64,
+    /// The next event begins another trace.
+    begins: bool,
+    written: Written,
+}
+
+/// Events of one CPU that wait to be written.
+#[derive(Default)]
+struct Bundle {
+    events: Message,
+    /// Events were lost before these.
+    lost: bool,
+    /// The task that has the CPU, where the trace says so.
+    current: Option<i32>,
+}
+
+impl<'a> Writer<'a> {
+    fn new(explanation: &'a Explanation, out: &'a mut dyn Write) -> Writer<'a> {
+        let mut verdicts: HashMap<Key, Vec<&Victim>> = HashMap::new();
+        for victim in &explanation.victims {
+            if let (Some(tid), Some(moments)) = (victim.tid, victim.moments) {
+                verdicts.entry((tid, victim.cpu, moments.t3_ns)).or_default().push(victim);
+            }
+        }
+        Writer {
+            out,
+            bundles: BTreeMap::new(),
+            bytes: 0,
+            tracks: Tracks::default(),
+            verdicts,
+            shift: 0,
+            end: 0,
+            now: 0,
+            begins: false,
+            written: Written::default(),
+        }
+    }
+
+    fn event(&mut self, event: &Event) -> io::Result<()> {
+        if event.kind == Kind::Restart {
+            self.begins = true;
+            return Ok(());
+        }
+        if std::mem::take(&mut self.begins) || event.t_ns < self.now {
+            self.restart(event.t_ns)?;
+        }
+        self.now = event.t_ns;
+        let t = self.shifted(event.t_ns);
+        self.end = self.end.max(t);
+        match event.cpu < CPUS {
+            true => self.of_cpu(event, t)?,
+            false => self.written.left_out += 1,
+        }
+        if let Kind::SchedSwitch { next, .. } = &event.kind {
+            self.verdict((next.tid, event.cpu, event.t_ns))?;
+        }
+        Ok(())
+    }
+
+    /// Another trace begins at `t`: it is put behind the last one.
+    fn restart(&mut self, t: u64) -> io::Result<()> {
+        let open = self.tracks.close(self.end);
+        self.packets(&open)?;
+        self.flush()?;
+        self.bundles.clear();
+        if self.end > 0 {
+            self.shift = i128::from(self.end) + i128::from(PAUSE) - i128::from(t);
+        }
+        Ok(())
+    }
+
+    fn of_cpu(&mut self, event: &Event, t: u64) -> io::Result<()> {
+        let bundle = self.bundles.entry(event.cpu).or_default();
+        let before = bundle.events.len();
+        match &event.kind {
+            Kind::LostEvents { .. } => {
+                self.flush_cpu(event.cpu)?;
+                self.bundles.entry(event.cpu).or_default().lost = true;
+                return Ok(());
+            }
+            Kind::SchedSwitch { next, .. } => bundle.current = Some(next.tid),
+            _ => bundle.current = event.tid.or(bundle.current),
+        }
+        let by = match &event.kind {
+            Kind::SchedSwitch { prev, .. } => Some(prev.tid),
+            _ => bundle.current,
+        };
+        if let Some(message) = ftrace::event(event, t, by) {
+            bundle.events.message(BUNDLE_EVENT, &message);
+            self.bytes += bundle.events.len() - before;
+            self.written.events += 1;
+        } else if let Some(packets) = self.tracks.event(event, t) {
+            self.packets(&packets)?;
+            self.written.events += 1;
+        } else {
+            self.written.left_out += 1;
+        }
+        if self.bytes >= BUNDLES {
+            self.flush()?;
+        } else if self.bundles.get(&event.cpu).is_some_and(|bundle| bundle.events.len() >= BUNDLE) {
+            self.flush_cpu(event.cpu)?;
+        }
+        Ok(())
+    }
+
+    fn verdict(&mut self, key: Key) -> io::Result<()> {
+        for victim in self.verdicts.remove(&key).unwrap_or_default() {
+            let shift = self.shift;
+            let packets = self.tracks.verdict(victim, |t| shifted(t, shift));
+            self.packets(&packets)?;
+            self.written.verdicts += 1;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> io::Result<Written> {
+        let open = self.tracks.close(self.end);
+        self.packets(&open)?;
+        self.flush()?;
+        self.out.flush()?;
+        Ok(self.written)
+    }
+
+    fn shifted(&self, t: u64) -> u64 {
+        shifted(t, self.shift)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let cpus: Vec<u32> = self.bundles.keys().copied().collect();
+        cpus.into_iter().try_for_each(|cpu| self.flush_cpu(cpu))
+    }
+
+    fn flush_cpu(&mut self, cpu: u32) -> io::Result<()> {
+        let Some(bundle) = self.bundles.get_mut(&cpu).filter(|bundle| !bundle.events.is_empty()) else { return Ok(()) };
+        let mut message = Message::default();
+        message.uint(BUNDLE_CPU, cpu.into());
+        if std::mem::take(&mut bundle.lost) {
+            message.uint(BUNDLE_LOST_EVENTS, 1);
+        }
+        let events = std::mem::take(&mut bundle.events);
+        self.bytes = self.bytes.saturating_sub(events.len());
+        message.append(&events);
+        let mut packet = Message::default();
+        packet.uint(PACKET_SEQUENCE, SEQUENCE);
+        packet.message(PACKET_FTRACE_EVENTS, &message);
+        self.packets(&[packet])
+    }
+
+    fn packets(&mut self, packets: &[Message]) -> io::Result<()> {
+        for packet in packets {
+            let mut trace = Message::default();
+            trace.message(TRACE_PACKET, packet);
+            self.out.write_all(trace.encoded())?;
+        }
+        Ok(())
+    }
+}
+
+fn shifted(t: u64, shift: i128) -> u64 {
+    // Perfetto's times are signed.
+    (i128::from(t) + shift).clamp(0, i128::from(i64::MAX)) as u64
+}
