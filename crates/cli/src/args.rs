@@ -78,6 +78,15 @@ pub enum EventsArg {
 /// Options of `prove` and `measure`.
 #[derive(Args, Debug)]
 pub struct MeasureArgs {
+    #[command(flatten)]
+    pub run: RunArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// What is measured, and how.
+#[derive(Args, Debug)]
+pub struct RunArgs {
     /// Total measuring time, shared equally by the loads: 500ms, 30s, 15m, 24h [default: 60s]
     #[arg(short = 'D', long, value_name = "TIME")]
     pub duration: Option<Nanos>,
@@ -147,8 +156,6 @@ pub struct MeasureArgs {
     /// This machine's clock model, told by `lab prove`
     #[arg(long, hide = true, value_name = "JSON", value_parser = virtual_time)]
     pub virtual_time: Option<VirtualTime>,
-    #[command(flatten)]
-    pub output: OutputArgs,
 }
 
 fn virtual_time(text: &str) -> Result<VirtualTime, serde_json::Error> {
@@ -240,8 +247,16 @@ pub struct ServeArgs {
 /// Options of `explain`.
 #[derive(Args, Debug)]
 pub struct ExplainArgs {
-    /// trace.dat, or the text of /sys/kernel/tracing/trace, `trace-cmd report` or a mail; - reads text from standard input
-    pub file: PathBuf,
+    /// A run directory; or a trace: trace.dat, perf.data, the text of /sys/kernel/tracing/trace, `trace-cmd report` or a mail; -
+    /// reads text from standard input
+    #[arg(value_name = "RUN|FILE", required_unless_present = "live", conflicts_with = "live")]
+    pub file: Option<PathBuf>,
+    /// Trace this machine: measure as `measure` would and explain the worst; with --task or --all-rt, watch those threads
+    #[arg(long)]
+    pub live: bool,
+    /// With --live and --task or --all-rt: end at the first wakeup later than --threshold
+    #[arg(long, requires = "live", requires = "threshold")]
+    pub stop: bool,
     /// Whose wakeups: a thread's id or name [default: known measuring tools' threads, else all real-time threads]
     #[arg(long, value_name = "NAME|TID")]
     pub task: Option<String>,
@@ -266,6 +281,8 @@ pub struct ExplainArgs {
     /// Write the trace with its verdicts for ui.perfetto.dev to this new file
     #[arg(long, value_name = "FILE")]
     pub perfetto: Option<PathBuf>,
+    #[command(flatten, next_help_heading = "With --live")]
+    pub run: RunArgs,
     #[command(flatten)]
     pub output: OutputArgs,
 }

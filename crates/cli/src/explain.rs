@@ -1,6 +1,8 @@
-//! `explain`: the causes of the latest wakeups in a trace.
+//! `explain`: the causes of the latest wakeups, of a trace, of a run, or of this machine now.
 
 mod export;
+mod live;
+mod run;
 
 use crate::args::ExplainArgs;
 use crate::document;
@@ -11,29 +13,40 @@ use punctual_trace::{self as trace, Source};
 use punctual_units::Nanos;
 use serde_json::json;
 use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// `punctual explain FILE`: 0 where a late wakeup was explained, 3 where the trace shows none.
-pub fn explain(args: &ExplainArgs) -> ExitCode {
-    let Found { explanation, timelines, format } = match read(args) {
-        Ok(found) => found,
-        Err(what) => return refuse(args, exit::USAGE, &what),
+/// `punctual explain RUN|FILE`, `punctual explain --live`: 0 where a late wakeup was explained, 3 where there is none.
+pub fn explain(args: &ExplainArgs, started: Nanos) -> ExitCode {
+    let found = match &args.file {
+        None => live::found(args, started),
+        Some(path) if path.is_dir() => run::found(path).map_err(|e| (exit::USAGE, e)),
+        Some(path) => read(args, path).map_err(|e| (exit::USAGE, e)),
     };
-    if let Err(what) = export::files(args, &explanation, &timelines) {
+    match found {
+        Ok(found) => show(args, &found),
+        Err((code, what)) => refuse(args, code, &what),
+    }
+}
+
+fn show(args: &ExplainArgs, found: &Found) -> ExitCode {
+    let Found { explanation, timelines, .. } = found;
+    if let Err(what) = export::files(args, found) {
         return refuse(args, exit::ENVIRONMENT, &what);
     }
-    let code = if explanation.victims.is_empty() { exit::INCONCLUSIVE } else { 0 };
+    let none = if explanation.victims.is_empty() { exit::INCONCLUSIVE } else { 0 };
+    let code = found.code.unwrap_or(none);
     if args.output.json {
         let mut result = json!(explanation);
-        result["trace_format"] = format.into();
+        result["trace_format"] = found.format.clone().into();
         if args.timeline {
             result["timelines"] = json!(timelines);
         }
         terminal::print(&(document::document("explain", code, &result) + "\n"));
     } else if !args.output.quiet {
-        terminal::print(&terminal::harmless(&text(&explanation, args)));
+        terminal::print(&terminal::harmless(&text(found, args)));
         if args.timeline {
-            terminal::print(&export::picture(&explanation, &timelines));
+            terminal::print(&export::picture(explanation, timelines));
         }
     }
     ExitCode::from(code)
@@ -47,60 +60,80 @@ fn refuse(args: &ExplainArgs, code: u8, what: &str) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// What a trace told.
+/// What was found out.
 struct Found {
     explanation: Explanation,
     /// Of the victims, in their order; empty where none is wanted.
     timelines: Vec<Option<Timeline>>,
+    /// In front of each victim's sentence: the load it was measured under.
+    places: Vec<String>,
     format: String,
+    /// What it is of, for headings.
+    name: String,
+    /// The trace with the latest wakeup, where there is a file of it.
+    trace: Option<PathBuf>,
+    /// The exit code, where it says more than whether something was found.
+    code: Option<u8>,
 }
 
-fn read(args: &ExplainArgs) -> Result<Found, String> {
-    let stdin = args.file.as_os_str() == "-";
-    if stdin && (args.timeline || args.html.is_some() || args.perfetto.is_some()) {
-        return Err("a timeline takes a second look at the trace: name a file instead of -".to_owned());
-    }
-    let victims = match (&args.task, args.all_rt) {
+/// Whose wakeups.
+fn victims(args: &ExplainArgs) -> Victims {
+    match (&args.task, args.all_rt) {
         (Some(task), _) => task.parse().map_or_else(|_| Victims::Comm(task.clone()), Victims::Tid),
         (None, true) => Victims::AllRealTime,
         (None, false) => Victims::Measuring,
-    };
-    let options = Options {
-        victims,
+    }
+}
+
+fn options(args: &ExplainArgs) -> Options {
+    Options {
+        victims: victims(args),
         most: args.most.into(),
         threshold_ns: args.threshold.map(|t| t.0),
         cycles: args.cycle,
         ..Options::default()
-    };
+    }
+}
+
+fn read(args: &ExplainArgs, path: &Path) -> Result<Found, String> {
+    let stdin = path.as_os_str() == "-";
+    if stdin && (args.timeline || args.html.is_some() || args.perfetto.is_some()) {
+        return Err("a timeline takes a second look at the trace: name a file instead of -".to_owned());
+    }
+    let options = options(args);
     let mut source = match stdin {
         true => trace::open_text(std::io::stdin(), trace::Options::default()).map_err(|e| format!("-: {e}"))?,
-        false => open(args)?,
+        false => open(path)?,
     };
     let facts = options.facts.clone();
     let explanation = punctual_explain::explain(source.as_mut(), options);
     let format = source.info().format.name().to_owned();
     let timelines = match args.timeline || args.html.is_some() {
-        true => punctual_explain::timelines(open(args)?.as_mut(), &explanation.victims, facts),
+        true => punctual_explain::timelines(open(path)?.as_mut(), &explanation.victims, facts),
         false => Vec::new(),
     };
-    Ok(Found { explanation, timelines, format })
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    let trace = (!stdin).then(|| path.to_owned());
+    Ok(Found { explanation, timelines, places: Vec::new(), format, name, trace, code: None })
 }
 
-/// The trace from its start.
-fn open(args: &ExplainArgs) -> Result<Box<dyn Source>, String> {
-    let shown = args.file.display();
-    let file = File::open(&args.file).map_err(|e| format!("cannot read {shown}: {e}"))?;
+/// A trace from its start.
+fn open(path: &Path) -> Result<Box<dyn Source>, String> {
+    let shown = path.display();
+    let file = File::open(path).map_err(|e| format!("cannot read {shown}: {e}"))?;
     trace::open(file, trace::Options::default()).map_err(|e| format!("{shown}: {e}"))
 }
 
 /// The verdicts first, then what each is made of.
-fn text(explanation: &Explanation, args: &ExplainArgs) -> String {
+fn text(found: &Found, args: &ExplainArgs) -> String {
+    let explanation = &found.explanation;
     let mut out = String::new();
     if explanation.victims.is_empty() {
         out.push_str("No late wakeup can be explained from this trace.\n");
     }
-    for victim in &explanation.victims {
-        out.push_str(&format!("{}\n", victim.verdict));
+    for (n, victim) in explanation.victims.iter().enumerate() {
+        let place = found.places.get(n).map(|place| format!("{place}: ")).unwrap_or_default();
+        out.push_str(&format!("{place}{}\n", victim.verdict));
     }
     if let Some(worst) = explanation.victims.first() {
         out.push_str(&format!("\nThe worst, {} of which:\n{}", Nanos(worst.latency_ns), causes(worst)));
@@ -120,6 +153,7 @@ fn text(explanation: &Explanation, args: &ExplainArgs) -> String {
     out
 }
 
+/// What each cause took.
 fn causes(victim: &Victim) -> String {
     let line = |cause: &punctual_explain::Cause| {
         let who = match (&cause.comm, cause.tid, &cause.what) {

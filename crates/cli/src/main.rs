@@ -22,6 +22,7 @@ fn main() -> ExitCode {
         return exit::from_number(punctual_loads::child_main(words));
     }
     punctual_uapi::one_heap();
+    punctual_proof::recover().iter().for_each(|what| eprintln!("punctual: {what}"));
     let arguments = match args::Arguments::of_process() {
         Ok(arguments) => arguments,
         Err(e) => return exit::of_clap(&e),
@@ -30,7 +31,7 @@ fn main() -> ExitCode {
         args::Command::Prove(options) => prove::prove(&options, started),
         args::Command::Measure(options) => prove::measure(&options, started),
         args::Command::Report(options) => report::report(&options),
-        args::Command::Explain(options) => explain::explain(&options),
+        args::Command::Explain(options) => explain::explain(&options, started),
         args::Command::Serve(options) => serve::serve(&options),
         args::Command::Lab(command) => lab::run(&command),
     }

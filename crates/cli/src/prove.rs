@@ -1,6 +1,6 @@
 //! `prove` and `measure`.
 
-use crate::args::{EventsArg, MeasureArgs, WhenArg};
+use crate::args::{EventsArg, MeasureArgs, RunArgs, WhenArg};
 use crate::document;
 use crate::exit;
 use crate::terminal;
@@ -15,8 +15,8 @@ const PROVE_LOADS: [&str; 8] = ["idle", "cpu", "memory", "io", "loopback", "sche
 
 /// `punctual prove`.
 pub fn prove(args: &MeasureArgs, started: Nanos) -> ExitCode {
-    let mut options = options(args, started);
-    if args.warmup.is_none() {
+    let mut options = options(&args.run, started);
+    if args.run.warmup.is_none() {
         options.warmup = Nanos::from_millis(200);
     }
     if options.loads.is_empty() {
@@ -28,7 +28,7 @@ pub fn prove(args: &MeasureArgs, started: Nanos) -> ExitCode {
     if options.claims.is_empty() {
         options.claims.push(Claim::none_missed());
     }
-    if args.trace.is_none() {
+    if args.run.trace.is_none() {
         options.trace.when = When::Auto;
     }
     run("prove", args, &options, proof::prove)
@@ -36,7 +36,7 @@ pub fn prove(args: &MeasureArgs, started: Nanos) -> ExitCode {
 
 /// `punctual measure`.
 pub fn measure(args: &MeasureArgs, started: Nanos) -> ExitCode {
-    let mut options = options(args, started);
+    let mut options = options(&args.run, started);
     if options.loads.is_empty() {
         options.loads = vec!["idle".into()];
     }
@@ -92,7 +92,8 @@ fn failed(command: &str, args: &MeasureArgs, error: &ProofError) -> ExitCode {
     ExitCode::from(code)
 }
 
-fn options(args: &MeasureArgs, started: Nanos) -> Options {
+/// A run as these arguments ask for it.
+pub fn options(args: &RunArgs, started: Nanos) -> Options {
     let mut claims = args.claims.clone();
     if let Some(deadline) = args.deadline {
         claims.extend([Claim::max(deadline), Claim::none_missed()]);
@@ -160,7 +161,7 @@ pub fn numbered(name: &str) -> PathBuf {
 }
 
 /// One line a phase on standard error.
-struct Progress;
+pub struct Progress;
 
 impl Observer for Progress {
     fn phase_starts(&mut self, number: usize, of: usize, load: &str, lasts: Nanos) {

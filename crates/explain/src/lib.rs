@@ -14,7 +14,7 @@ mod causes;
 mod context;
 mod usual;
 
-pub use attribution::{Attribution, Facts, Measured, Options, Timelines, Victims, explain, timelines};
+pub use attribution::{Attribution, Facts, Measured, Options, Timelines, Victims, explain, groups, timelines};
 pub use punctual_model::{
     Blocked, Cause, Class, Confidence, CulpritGroup as Group, Cycle, Explanation, Moments, Scheduled, Timeline, Victim,
 };

@@ -114,6 +114,10 @@ impl Journal {
     /// no entries are left alone. Nothing is returned for a journal that is not there.
     pub fn recover(&self) -> Vec<Recovered> {
         let Ok(folder) = File::open(&self.folder) else { return Vec::new() };
+        // Another user's folder in /tmp could ask for anything.
+        if make_private(&self.folder).is_err() {
+            return Vec::new();
+        }
         // Two that start together: one of them does it. A file system without locks does it twice, which does no harm.
         let _ = flock(&folder, FlockOperation::LockExclusive);
         let mut found: Vec<PathBuf> =

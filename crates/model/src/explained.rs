@@ -386,9 +386,8 @@ mod tests {
         ] {
             assert_eq!(class.name(), name(serde_json::to_string(&class).unwrap()));
         }
-        for sure in [Confidence::Suspected, Confidence::Medium, Confidence::High] {
-            assert_eq!(sure.name(), name(serde_json::to_string(&sure).unwrap()));
-        }
+        let sure = [Confidence::Suspected, Confidence::Medium, Confidence::High];
+        assert!(sure.iter().all(|s| s.name() == name(serde_json::to_string(s).unwrap())));
     }
 
     /// The contract of `punctual explain --json` and `causes.jsonl`.

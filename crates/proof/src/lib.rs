@@ -8,6 +8,7 @@
 mod capture;
 mod error;
 mod explaining;
+mod live;
 mod measuring;
 mod options;
 mod phase;
@@ -16,5 +17,8 @@ mod scheduling;
 mod setup;
 
 pub use error::ProofError;
+pub use explaining::explain;
+pub use live::{LiveOptions, Watched, live};
 pub use measuring::{Done, measure, prove, signals};
 pub use options::{Observer, Options, Quiet, Trace, When};
+pub use punctual_tracefs::recover;

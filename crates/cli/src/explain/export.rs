@@ -1,19 +1,23 @@
 //! What an explanation can be written as besides sentences.
 
+use super::Found;
 use crate::args::ExplainArgs;
 use crate::{new_file, terminal};
 use punctual_explain::{Explanation, Timeline};
 use punctual_report::{TextStyle, explanation_html, timeline_text};
 
 /// Writes the files that were asked for.
-pub fn files(args: &ExplainArgs, explanation: &Explanation, timelines: &[Option<Timeline>]) -> Result<(), String> {
+pub fn files(args: &ExplainArgs, found: &Found) -> Result<(), String> {
+    let Found { explanation, timelines, .. } = found;
     if let Some(path) = &args.html {
-        let name = args.file.file_name().unwrap_or(args.file.as_os_str()).to_string_lossy();
-        let page = explanation_html(&name, explanation, timelines);
+        let page = explanation_html(&found.name, explanation, timelines);
         new_file::write(path, |out| out.write_all(page.as_bytes()))?;
     }
     if let Some(path) = &args.perfetto {
-        let mut source = super::open(args)?;
+        let Some(trace) = &found.trace else {
+            return Err("no trace was kept: leave out --task, or record with trace-cmd and explain that file".into());
+        };
+        let mut source = super::open(trace)?;
         let written = new_file::write(path, |out| punctual_formats::perfetto(source.as_mut(), explanation, out))?;
         if !args.output.quiet {
             eprintln!(

@@ -2,7 +2,7 @@
 
 use super::sentences;
 use super::walk::{Tally, What};
-use punctual_model::{Class, CulpritGroup as Group, Victim};
+use punctual_model::{Cause, Class, CulpritGroup as Group, Victim};
 use punctual_trace::Comm;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -55,6 +55,11 @@ impl Latest {
         self.top.truncate(most);
     }
 
+    /// The latest so far.
+    pub fn latest_ns(&self) -> Option<u64> {
+        self.top.first().map(|victim| victim.latency_ns)
+    }
+
     /// A late wakeup for its group.
     pub fn count(&mut self, latency_ns: u64, t0: u64, key: Key) {
         if self.late.len() < REMEMBERED {
@@ -81,22 +86,56 @@ impl Latest {
     }
 }
 
-fn group(key: Key, mut late: Vec<(u64, u64)>, name: impl Fn(What) -> String) -> (u64, Group) {
+/// Groups of wakeups that are known already, the most delay first.
+pub fn groups(victims: &[Victim]) -> Vec<Group> {
+    type Same<'a> = (Class, Option<i32>, Option<&'a str>, Option<&'a str>);
+    let mut groups: BTreeMap<Same, Vec<(u64, u64)>> = BTreeMap::new();
+    for victim in victims {
+        let known = |c: &&Cause| c.class != Class::Unaccounted;
+        let main = victim.causes.iter().max_by_key(|cause| (cause.ns, known(cause)));
+        let t0 = victim.moments.map_or(0, |moments| moments.t0_ns);
+        if let Some(main) = main {
+            let what = main.what.as_deref().filter(|_| main.tid.is_none());
+            groups.entry((main.class, main.tid, main.comm.as_deref(), what)).or_default().push((t0, victim.latency_ns));
+        }
+    }
+    let mut all: Vec<(u64, Group)> = groups
+        .into_iter()
+        .map(|((class, tid, comm, what), late)| {
+            summed(late, Group { class, tid, comm: comm.map(String::from), what: what.map(String::from), ..empty() })
+        })
+        .collect();
+    all.sort_by_key(|(total, _)| Reverse(*total));
+    all.into_iter().map(|(_, group)| group).collect()
+}
+
+fn empty() -> Group {
+    Group {
+        class: Class::Unaccounted,
+        tid: None,
+        comm: None,
+        what: None,
+        wakeups: 0,
+        worst_ns: 0,
+        every_ns: None,
+        sentence: String::new(),
+    }
+}
+
+fn group(key: Key, late: Vec<(u64, u64)>, name: impl Fn(What) -> String) -> (u64, Group) {
+    let (comm, what) = (key.comm.map(|c| c.to_string()), key.what.map(name));
+    summed(late, Group { class: key.class, tid: key.tid, comm, what, ..empty() })
+}
+
+/// Fills in what follows from the wakeups: their T0 and latency.
+fn summed(mut late: Vec<(u64, u64)>, mut group: Group) -> (u64, Group) {
     late.sort_unstable();
     let times: Vec<u64> = late.iter().map(|(t0, _)| *t0).collect();
-    let total = late.iter().fold(0u64, |sum, (_, latency)| sum.saturating_add(*latency));
-    let mut group = Group {
-        class: key.class,
-        tid: key.tid,
-        comm: key.comm.map(|c| c.to_string()),
-        what: key.what.map(name),
-        wakeups: late.len() as u64,
-        worst_ns: late.iter().map(|(_, latency)| *latency).max().unwrap_or(0),
-        every_ns: recurrence(&times),
-        sentence: String::new(),
-    };
+    group.wakeups = late.len() as u64;
+    group.worst_ns = late.iter().map(|(_, latency)| *latency).max().unwrap_or(0);
+    group.every_ns = recurrence(&times);
     group.sentence = sentences::group(&group);
-    (total, group)
+    (late.iter().fold(0u64, |sum, (_, latency)| sum.saturating_add(*latency)), group)
 }
 
 /// The usual distance, if three quarters of the distances are near it or a multiple of it.

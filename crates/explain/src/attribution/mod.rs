@@ -24,6 +24,8 @@ mod walk;
 
 pub use timeline::{Timelines, timelines};
 
+pub use collect::groups;
+
 use collect::Latest;
 use cycle::Cycles;
 use machine::{Machine, Window};
@@ -136,6 +138,16 @@ impl Attribution {
             work: WORK,
             unwalked: 0,
         }
+    }
+
+    /// What is known besides the trace, to be added to while it is recorded.
+    pub fn facts(&mut self) -> &mut Facts {
+        &mut self.options.facts
+    }
+
+    /// The latest wakeup so far of the chosen threads, ns.
+    pub fn latest_ns(&self) -> Option<u64> {
+        self.ranks.iter().find(|rank| rank.wakeups > 0)?.latest_ns()
     }
 
     /// Takes the next event of the trace; `info` as known so far (the kernel's release decides between fair server and

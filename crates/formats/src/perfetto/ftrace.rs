@@ -44,7 +44,7 @@ fn body(kind: &Kind) -> Option<(u32, Message)> {
             message.text(3, &new.to_string());
             (236, message)
         }
-        _ => return interrupt(kind).or_else(|| other(kind)),
+        _ => return interrupt(kind).or_else(|| timer(kind)).or_else(|| other(kind)),
     };
     Some(known)
 }
@@ -144,7 +144,7 @@ fn vector(message: &mut Message, number: Option<u32>) {
     }
 }
 
-fn other(kind: &Kind) -> Option<(u32, Message)> {
+fn timer(kind: &Kind) -> Option<(u32, Message)> {
     let mut message = Message::default();
     let field = match kind {
         Kind::HrtimerStart { timer, expires_ns, softexpires_ns, .. } => {
@@ -170,6 +170,14 @@ fn other(kind: &Kind) -> Option<(u32, Message)> {
             message.uint(1, *timer);
             554
         }
+        _ => return None,
+    };
+    Some((field, message))
+}
+
+fn other(kind: &Kind) -> Option<(u32, Message)> {
+    let mut message = Message::default();
+    let field = match kind {
         Kind::CpuIdle { state, cpu } => {
             // Leaving idle is PWR_EVENT_EXIT, -1 (include/trace/events/power.h).
             message.uint(1, state.unwrap_or(u32::MAX).into());

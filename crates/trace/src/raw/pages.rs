@@ -29,6 +29,12 @@ impl Pages {
         Pages { decoder, info }
     }
 
+    /// The clock that stamps the pages, and the kernel's release where it is known.
+    pub fn on_clock(&mut self, clock: &str, release: Option<&str>) {
+        self.info.clock = Some(clock.to_owned());
+        self.info.kernel = release.map(str::to_owned);
+    }
+
     /// The decoder, to add formats and names to.
     pub fn decoder(&mut self) -> &mut Decoder {
         &mut self.decoder

@@ -1,0 +1,78 @@
+//! This machine, now.
+
+use super::{Found, run};
+use crate::args::{ExplainArgs, WhenArg};
+use crate::exit;
+use crate::prove::{self, Progress};
+use crate::terminal;
+use punctual_explain::Victims;
+use punctual_proof::{self as proof, LiveOptions, ProofError, Quiet, When};
+use punctual_units::Nanos;
+
+/// How long is measured or watched without `--duration`.
+const DURATION: Nanos = Nanos::from_secs(10);
+
+/// Measures with a trace, or watches the threads that were named.
+pub fn found(args: &ExplainArgs, started: Nanos) -> Result<Found, (u8, String)> {
+    let failed = |e: ProofError| (exit::of_error(&e), e.to_string());
+    punctual_uapi::block(&proof::signals()).map_err(|e| failed(e.into()))?;
+    match super::victims(args) {
+        Victims::Measuring => measured(args, started),
+        _ => watched(args),
+    }
+}
+
+fn measured(args: &ExplainArgs, started: Nanos) -> Result<Found, (u8, String)> {
+    let failed = |e: ProofError| (exit::of_error(&e), e.to_string());
+    if args.run.trace == Some(WhenArg::Never) {
+        return Err((exit::USAGE, "nothing can be explained live without a trace: leave out --trace never".into()));
+    }
+    let mut options = prove::options(&args.run, started);
+    options.trace.when = When::Always;
+    options.duration = args.run.duration.unwrap_or(DURATION);
+    if options.loads.is_empty() {
+        options.loads = vec!["idle".into()];
+    }
+    let watched = terminal::has_watcher() && !args.output.quiet;
+    let done = match watched {
+        true => proof::measure(&options, &mut Progress),
+        false => proof::measure(&options, &mut Quiet),
+    };
+    let done = done.map_err(failed)?;
+    if let Some(what) = &done.error {
+        eprintln!("punctual: {what}");
+    }
+    let name = done.root.display().to_string();
+    if !args.output.quiet && !args.output.json {
+        terminal::print(&format!("Run directory: {name}\n"));
+    }
+    let code = done.signal.map(|signal| 128 + signal.number() as u8);
+    Ok(Found { code, ..run::of_recording(done.recording, &done.root, name) })
+}
+
+fn watched(args: &ExplainArgs) -> Result<Found, (u8, String)> {
+    let failed = |e: ProofError| (exit::of_error(&e), e.to_string());
+    if args.timeline || args.html.is_some() || args.perfetto.is_some() {
+        let what = "a picture takes a second look at the trace, and none is kept of threads that are watched: leave out --task, or \
+                    record with trace-cmd and explain that file";
+        return Err((exit::USAGE, what.into()));
+    }
+    let options = LiveOptions {
+        what: super::options(args),
+        duration: args.run.duration.unwrap_or(DURATION),
+        stop_at: args.threshold.filter(|_| args.stop),
+        trace: prove::options(&args.run, Nanos::ZERO).trace,
+    };
+    let seen = proof::live(&options).map_err(failed)?;
+    let mut explanation = seen.explanation;
+    explanation.notes.push(format!("{} events of this machine in {}", seen.events, seen.took));
+    Ok(Found {
+        explanation,
+        timelines: Vec::new(),
+        places: Vec::new(),
+        format: "ring-buffer pages".into(),
+        name: "this machine".into(),
+        trace: None,
+        code: seen.signal.map(|signal| 128 + signal.number() as u8),
+    })
+}
