@@ -243,6 +243,16 @@ fn hog(middle: impl FnOnce(Trace) -> Trace) -> Victim {
     trace.tick("hog-70", 1, "d.h..", 7000).switch(1, 8000, hog, "S", CYCLIC).worst()
 }
 
+/// sched_setscheduler(2) and prctl(PR_SET_NAME) have no event: only the switch away shows what became of a thread.
+#[test]
+fn a_thread_that_changed_its_priority_and_name_while_it_ran() {
+    let (came, left) = (("sh", 70, 120), ("rogue99", 70, 0));
+    let trace = start().sleep(2000, 3000, came).expire("sh-70", 3010).tick("sh-70", 1, "d.h..", 6000);
+    let cause = trace.switch(1, 8000, left, "S", CYCLIC).cause();
+    blames(&cause, Class::HigherPriority, Some(70), Confidence::Medium);
+    assert_eq!((cause.comm.as_deref(), cause.scheduled.prio), (Some("rogue99"), Some(99)));
+}
+
 #[test]
 fn lost_events_and_broken_pairs_leave_suspicion_only() {
     blames(&hog(|t| t).causes[0], Class::HigherPriority, Some(70), Confidence::High);

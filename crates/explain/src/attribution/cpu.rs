@@ -1,6 +1,6 @@
 //! What one CPU did: its current task, what interrupts it, and as much of the past as a late wakeup may need.
 
-use punctual_trace::{Comm, Context, Flags};
+use punctual_trace::{Comm, Context, Flags, Task};
 use std::collections::VecDeque;
 
 /// The task that has a CPU.
@@ -12,6 +12,8 @@ pub(super) struct Running {
     pub comm: Option<Comm>,
     /// It has this priority from a waiter (priority inheritance).
     pub boosted: bool,
+    /// It came with another priority and left with this one; when it changed is not known.
+    pub changed: bool,
 }
 
 /// What a CPU is busy with.
@@ -143,6 +145,30 @@ impl Cpu {
         while self.history.len() > most.max(2) {
             self.history.pop_front();
             self.forgotten = true;
+        }
+    }
+
+    /// The current task leaves as `left`: what no event told of is known now for all of its stay. sched_setscheduler(2) has no
+    /// event, and a name may be set while it runs.
+    pub fn leaves(&mut self, left: &Task) {
+        let Some(came) = self.current.filter(|task| task.tid == left.tid && !task.boosted) else { return };
+        let prio = left.prio.filter(|prio| came.prio.is_some_and(|known| known != *prio));
+        let comm = left.comm.filter(|comm| came.comm.is_some_and(|known| known != *comm));
+        if prio.is_none() && comm.is_none() {
+            return;
+        }
+        for segment in self.history.iter_mut().rev() {
+            match &mut segment.doing {
+                Doing::Task(task) | Doing::Soft(_, Some(task)) if task.tid == left.tid => {
+                    (task.prio, task.comm) = (prio.or(task.prio), comm.or(task.comm));
+                    task.changed |= prio.is_some();
+                }
+                Doing::Task(_) | Doing::Idle | Doing::Unknown => return,
+                Doing::Hard(_) | Doing::Nmi | Doing::Soft(..) => {}
+            }
+            if segment.switched {
+                return;
+            }
         }
     }
 

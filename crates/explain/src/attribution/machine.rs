@@ -160,7 +160,8 @@ impl Machine {
                 cpu.doubtful = Some(event.t_ns);
             }
             let (prio, comm, base) = known.unwrap_or_default();
-            cpu.current = Some(Running { tid, prio, comm: comm.or(event.comm), boosted: base.is_some() });
+            cpu.current =
+                Some(Running { tid, prio, comm: comm.or(event.comm), boosted: base.is_some(), changed: false });
             cpu.turn(event.t_ns, event.flags, false, most);
             self.tasks.get(tid).on_cpu = Some(event.cpu);
         }
@@ -175,6 +176,7 @@ impl Machine {
         if cpu.current.is_some_and(|c| c.tid != prev.tid) {
             cpu.doubtful = Some(t);
         }
+        cpu.leaves(prev);
         let soft = match cpu.frames.pop() {
             Some(Frame::Soft { vec }) => Some(vec),
             _ => None,
@@ -189,7 +191,7 @@ impl Machine {
         known.on_cpu = Some(event.cpu);
         let soft = known.soft.take();
         let boosted = known.base.is_some_and(|base| known.prio != Some(base));
-        let running = Running { tid: next.tid, prio: known.prio, comm: known.comm, boosted };
+        let running = Running { tid: next.tid, prio: known.prio, comm: known.comm, boosted, changed: false };
         let (waking, comm, prio) = (known.waking.take(), known.comm, known.prio);
         let cpu = self.cpu_mut(event.cpu)?;
         (cpu.current, cpu.before, cpu.charged_until) = (Some(running), Some(prev.tid), Some(t));

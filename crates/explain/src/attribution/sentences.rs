@@ -119,6 +119,7 @@ pub(super) fn cycle(cycle: &Cycle) -> String {
 pub(super) fn evidence(why: Why) -> &'static str {
     match why {
         Why::Ran => "it was current, with this priority",
+        Why::Changed => "it was current, and left with this priority; it had come with another",
         Why::Boosted => "it was current, with a priority from sched_pi_setprio",
         Why::Nested => "entry and exit events",
         Why::SilentInside => {

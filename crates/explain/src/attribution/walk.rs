@@ -26,6 +26,7 @@ pub(super) enum Why {
     Moved,
     Ipi,
     Pending,
+    Changed,
     Itself,
     Returning,
     NoPrio,
@@ -341,7 +342,8 @@ impl Walk<'_> {
             None if task.boosted => (Class::PriorityInversion, Why::Boosted),
             None => (class, Why::Ran),
         };
-        Some(Label::new(class, High, why).of(Running { prio: Some(prio), ..task }))
+        let (sure, why) = if task.changed { (Confidence::Medium, Why::Changed) } else { (High, why) };
+        Some(Label::new(class, sure, why).of(Running { prio: Some(prio), ..task }))
     }
 
     /// Keeps a label for the picture.
