@@ -142,6 +142,32 @@ fn without_the_release_the_callbacks_tell_the_kernel() {
     assert_eq!(older.victims[0].causes[0].class, Class::RtThrottling);
 }
 
+/// perf and ftrace recorded at once: the same wakeups, the same culprit.
+#[test]
+fn perf_data_tells_what_ftrace_tells() {
+    let perf = explained("h618.perf.data");
+    let text = explained("h618.trace.txt");
+    assert_eq!((perf.wakeups, text.wakeups), (50, 50));
+    for (perf, text) in perf.victims.iter().zip(&text.victims).take(2) {
+        let cause = &perf.causes[0];
+        assert_eq!(
+            (cause.class, cause.tid, cause.comm.as_deref()),
+            (Class::HigherPriority, Some(26229), Some("rogue"))
+        );
+        assert_eq!((cause.scheduled.prio, cause.confidence), (Some(95), Confidence::High));
+        assert!(near(cause.share, 99.0), "{}", cause.share);
+        assert_eq!((perf.tid, perf.cpu, perf.verdict.as_str()), (text.tid, text.cpu, text.verdict.as_str()));
+        let (perf, text) = (perf.moments.unwrap(), text.moments.unwrap());
+        assert_eq!(perf.t0_ns, text.t0_ns);
+        assert!(perf.t3_ns.abs_diff(text.t3_ns) < 2_000);
+    }
+    for name in ["h618.zstd.perf.data", "h618.pipe.perf.data"] {
+        let found = explained(name);
+        let cause = &found.victims[0].causes[0];
+        assert_eq!((found.wakeups, cause.tid, cause.confidence), (50, Some(26229), Confidence::High), "{name}");
+    }
+}
+
 #[test]
 fn a_stalled_machine_blames_no_task() {
     let found = explained("g61.steal.trace.txt");

@@ -1,5 +1,5 @@
-//! Readers of scheduler traces into one event model: trace.dat, ring-buffer pages, kernel text in all its dialects,
-//! `trace-cmd report`, rtla, pasted pieces of them.
+//! Readers of scheduler traces into one event model: trace.dat, perf.data, ring-buffer pages, kernel text in all its
+//! dialects, `trace-cmd report`, rtla, pasted pieces of them.
 //!
 //! Architecture invariant: pure. Input is bytes that somebody else opened; nothing here opens files, knows tracefs, or judges
 //! what it reads. Foreign input never panics, and memory does not grow with the size of a trace.
@@ -10,6 +10,8 @@ mod dat;
 mod event;
 mod flags;
 mod info;
+mod input;
+mod perf;
 mod raw;
 mod text;
 mod words;
@@ -40,7 +42,6 @@ pub struct Options {
 
 /// Files that are recognised only to say what to do with them.
 const OTHERS: &[(&[u8], &str, &str)] = &[
-    (b"PERFILE2", "perf.data", "the binary form (type `perf script -i FILE > FILE.txt` and read that)"),
     (b"\x1f\x8b", "gzip", "a compressed file (type `gunzip FILE`)"),
     (b"\x28\xb5\x2f\xfd", "zstd", "a compressed file (type `unzstd FILE`)"),
 ];
@@ -59,6 +60,10 @@ pub fn open<'a, R: Read + Seek + 'a>(mut input: R, options: Options) -> Result<B
     if head == dat::MAGIC {
         input.seek(SeekFrom::Start(0))?;
         return dat::open(input, options);
+    }
+    if perf::is_magic(&head) {
+        input.seek(SeekFrom::Start(0))?;
+        return perf::open(input, options);
     }
     if let Some((_, format, what)) = OTHERS.iter().find(|(magic, ..)| head.starts_with(magic)) {
         return Err(TraceError::Unsupported { format, what: (*what).to_owned() });

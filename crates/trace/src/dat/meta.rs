@@ -1,22 +1,22 @@
 //! What the sections of a trace.dat hold; the same in both versions (Documentation/trace-cmd/trace-cmd.dat.v7.5.txt).
 
-use super::input::Input;
 use crate::Options;
 use crate::info::{Damage, Format, Place, TimeBase, TraceError, TraceInfo};
+use crate::input::Input;
 use crate::raw::{Decoder, Layout};
 use std::io::{Cursor, Read, Seek};
 
 /// Largest section read: format files of all events of a large kernel are about 4 MiB.
-pub(super) const MOST: usize = 16 << 20;
+pub(crate) const MOST: usize = 16 << 20;
 /// Most event formats, and event systems.
 const FORMATS: u32 = 1 << 16;
 
 /// What the head of a file gives.
-pub(super) struct Meta {
-    pub(super) layout: Layout,
-    pub(super) info: TraceInfo,
+pub(crate) struct Meta {
+    pub(crate) layout: Layout,
+    pub(crate) info: TraceInfo,
     /// Texts of event formats; they become plans once the byte order and options are known.
-    pub(super) formats: Vec<Vec<u8>>,
+    pub(crate) formats: Vec<Vec<u8>>,
     pub(super) comms: Vec<u8>,
     pub(super) buffers: Vec<Buffer>,
     pub(super) tsc: Option<Tsc>,
@@ -49,13 +49,13 @@ impl Tsc {
 }
 
 impl Meta {
-    pub(super) fn new(layout: Layout, format: Format) -> Meta {
+    pub(crate) fn new(layout: Layout, format: Format) -> Meta {
         let info = TraceInfo { format, resolution_ns: Some(1), ..TraceInfo::default() };
         Meta { layout, info, formats: Vec::new(), comms: Vec::new(), buffers: Vec::new(), tsc: None, overrun: None }
     }
 
     /// `header_page` and `header_event`.
-    pub(super) fn headers<R: Read + Seek>(&mut self, input: &mut Input<R>) -> Result<(), TraceError> {
+    pub(crate) fn headers<R: Read + Seek>(&mut self, input: &mut Input<R>) -> Result<(), TraceError> {
         input.expect(b"header_page\0", "header_page")?;
         let size = input.u64()?;
         let page = input.bytes(size, MOST)?;
@@ -66,13 +66,13 @@ impl Meta {
     }
 
     /// Formats of ftrace's own events.
-    pub(super) fn ftrace<R: Read + Seek>(&mut self, input: &mut Input<R>) -> Result<(), TraceError> {
+    pub(crate) fn ftrace<R: Read + Seek>(&mut self, input: &mut Input<R>) -> Result<(), TraceError> {
         let count = input.u32()?;
         self.format_files(input, count)
     }
 
     /// Formats of all other events, by system.
-    pub(super) fn events<R: Read + Seek>(&mut self, input: &mut Input<R>) -> Result<(), TraceError> {
+    pub(crate) fn events<R: Read + Seek>(&mut self, input: &mut Input<R>) -> Result<(), TraceError> {
         let systems = input.u32()?;
         for _ in 0..systems.min(FORMATS) {
             input.string(256)?;
@@ -96,7 +96,7 @@ impl Meta {
     }
 
     /// Names of tasks.
-    pub(super) fn cmdlines<R: Read + Seek>(&mut self, input: &mut Input<R>) -> Result<(), TraceError> {
+    pub(crate) fn cmdlines<R: Read + Seek>(&mut self, input: &mut Input<R>) -> Result<(), TraceError> {
         let size = input.u64()?;
         self.comms = input.bytes(size, MOST)?;
         Ok(())
@@ -163,7 +163,7 @@ impl Meta {
     }
 
     /// The decoder of this file's records.
-    pub(super) fn decoder(&mut self, options: Options) -> Decoder {
+    pub(crate) fn decoder(&mut self, options: Options) -> Decoder {
         let mut decoder = Decoder::new(self.layout, options);
         if let Some(release) = &self.info.kernel {
             decoder.set_release(release);
@@ -183,8 +183,8 @@ impl Meta {
 }
 
 /// A section that was decompressed, to be read like a file.
-pub(super) fn unpacked(bytes: Vec<u8>, big_endian: bool) -> Result<Input<Cursor<Vec<u8>>>, TraceError> {
-    let mut input = Input::new(Cursor::new(bytes))?;
+pub(crate) fn unpacked(bytes: Vec<u8>, big_endian: bool) -> Result<Input<Cursor<Vec<u8>>>, TraceError> {
+    let mut input = Input::new(Cursor::new(bytes), super::FORMAT)?;
     input.big_endian = big_endian;
     Ok(input)
 }

@@ -1,7 +1,6 @@
 //! trace.dat of trace-cmd, versions 6 and 7: per-CPU streams merged by time.
 
-mod input;
-mod meta;
+pub(crate) mod meta;
 mod stream;
 mod unpack;
 mod v6;
@@ -10,10 +9,10 @@ mod write;
 
 use crate::event::Event;
 use crate::info::{Damage, Format, Place, TraceError, TraceInfo};
+use crate::input::Input;
 use crate::raw::{Decoder, Layout, undecoded};
 use crate::text::{TextSource, loss, restart};
 use crate::{Options, Source};
-use input::Input;
 use meta::{Buffer, Meta, Tsc};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -24,6 +23,8 @@ pub use write::{DatFile, DatHead};
 
 /// The first bytes of every trace.dat.
 pub(crate) const MAGIC: &[u8] = b"\x17\x08\x44tracing";
+/// Its name in errors.
+const FORMAT: &str = "trace.dat";
 /// Bytes of pages held for all CPUs together, and the most and least for one.
 const BUDGET: usize = 32 << 20;
 const STREAM: (usize, usize) = (64 << 10, 16 << 20);
@@ -50,7 +51,7 @@ struct DatSource<R> {
 
 /// Opens a trace.dat.
 pub(crate) fn open<'a, R: Read + Seek + 'a>(reader: R, options: Options) -> Result<Box<dyn Source + 'a>, TraceError> {
-    let mut input = Input::new(reader)?;
+    let mut input = Input::new(reader, FORMAT)?;
     input.expect(MAGIC, "magic number")?;
     let version = input.string(16)?;
     let big_endian = match input.u8()? {

@@ -1,8 +1,8 @@
 //! The records of one CPU, page after page.
 
-use super::input::Input;
 use super::unpack::Codec;
 use crate::info::{Damage, Place, TraceInfo};
+use crate::input::Input;
 use crate::raw::{Layout, Record, Walk};
 use std::io::{Read, Seek};
 

@@ -1,8 +1,8 @@
 //! trace.dat version 6: everything in one row (trace-cmd.dat.v6.5.txt).
 
-use super::input::Input;
 use super::meta::{BUFFER, Buffer, DONE, MOST, Meta};
 use crate::info::{Damage, Place, TraceError};
+use crate::input::Input;
 use std::io::{Read, Seek};
 
 /// Most CPUs of a file.

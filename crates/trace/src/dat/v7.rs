@@ -1,10 +1,10 @@
 //! trace.dat version 7: sections found through linked lists of options (trace-cmd.dat.v7.5.txt).
 
-use super::input::Input;
 use super::meta::{self, Buffer, MOST, Meta, unpacked};
 use super::unpack::Codec;
 use super::v6::CPUS;
 use crate::info::{Damage, Place, TraceError};
+use crate::input::Input;
 use std::io::{Cursor, Read, Seek};
 
 /// Most option sections: a chain that is longer runs in a circle.

@@ -127,6 +127,13 @@ impl Decoder {
         }
     }
 
+    /// Adds the name of one task, or its new one.
+    pub(crate) fn add_comm(&mut self, tid: i32, comm: Comm) {
+        if self.comms.len() < COMMS || self.comms.contains_key(&tid) {
+            self.comms.insert(tid, comm);
+        }
+    }
+
     /// Decodes one record.
     pub(crate) fn decode(&mut self, cpu: u32, t_ns: u64, record: &[u8]) -> Result<Event, Undecoded> {
         let Some(common) = self.common else { return Err(Undecoded::Empty) };

@@ -123,3 +123,38 @@ pub fn field(format: &str, name: &str) -> (usize, usize) {
     let value = |key: &str| line.split(key).nth(1).unwrap().split(';').next().unwrap().parse().unwrap();
     (value("offset:"), value("size:"))
 }
+
+/// The format of an event.
+pub fn format_of<'a>(formats: &'a [String], name: &str) -> &'a str {
+    formats.iter().find(|f| f.starts_with(&format!("name: {name}\n"))).unwrap()
+}
+
+/// Its number.
+pub fn id(format: &str) -> u16 {
+    format.lines().find_map(|l| l.strip_prefix("ID: ")).unwrap().parse().unwrap()
+}
+
+/// A record with these fields; strings of `__data_loc` go behind the fixed part.
+pub fn record(b: &Builder, format: &str, numbers: &[(&str, i64)], strings: &[(&str, &str)]) -> Vec<u8> {
+    let mut r = Builder::new(b.big, b.long);
+    r.bytes.resize(256, 0);
+    let mut end = 0;
+    for line in format.lines().filter(|l| l.contains("field:")) {
+        let value = |key: &str| line.split(key).nth(1).unwrap().split(';').next().unwrap().parse::<usize>().unwrap();
+        end = end.max(value("offset:") + value("size:"));
+    }
+    for (name, value) in numbers.iter().copied().chain([("common_type", i64::from(id(format)))]) {
+        let (at, size) = field(format, name);
+        r.put(at, size, value);
+    }
+    for (name, text) in strings {
+        let (mut at, size) = field(format, name);
+        if size == 4 {
+            r.put(at, 4, ((text.len() + 1) << 16 | end) as i64);
+            (at, end) = (end, end + text.len() + 1);
+        }
+        r.bytes[at..at + text.len()].copy_from_slice(text.as_bytes());
+    }
+    r.bytes.truncate(end);
+    r.bytes
+}

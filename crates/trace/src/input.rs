@@ -3,34 +3,33 @@
 use crate::info::TraceError;
 use std::io::{Read, Seek, SeekFrom};
 
-/// Format name in errors.
-const FORMAT: &str = "trace.dat";
-
 /// A file, its length, and its byte order.
-pub(super) struct Input<R> {
+pub(crate) struct Input<R> {
     inner: R,
+    /// Its name in errors.
+    format: &'static str,
     at: u64,
     length: u64,
-    pub(super) big_endian: bool,
+    pub(crate) big_endian: bool,
 }
 
 impl<R: Read + Seek> Input<R> {
-    pub(super) fn new(mut inner: R) -> Result<Input<R>, TraceError> {
+    pub(crate) fn new(mut inner: R, format: &'static str) -> Result<Input<R>, TraceError> {
         let length = inner.seek(SeekFrom::End(0))?;
         inner.seek(SeekFrom::Start(0))?;
-        Ok(Input { inner, at: 0, length, big_endian: false })
+        Ok(Input { inner, format, at: 0, length, big_endian: false })
     }
 
-    pub(super) fn at(&self) -> u64 {
+    pub(crate) fn at(&self) -> u64 {
         self.at
     }
 
-    pub(super) fn length(&self) -> u64 {
+    pub(crate) fn length(&self) -> u64 {
         self.length
     }
 
     /// Goes to `offset`, which must be inside the file or at its end.
-    pub(super) fn seek(&mut self, offset: u64) -> Result<(), TraceError> {
+    pub(crate) fn seek(&mut self, offset: u64) -> Result<(), TraceError> {
         if offset > self.length {
             return Err(self.damaged("offset beyond the end"));
         }
@@ -42,13 +41,13 @@ impl<R: Read + Seek> Input<R> {
     }
 
     /// Passes over `n` bytes.
-    pub(super) fn skip(&mut self, n: u64) -> Result<(), TraceError> {
+    pub(crate) fn skip(&mut self, n: u64) -> Result<(), TraceError> {
         let to = self.at.saturating_add(n);
         self.seek(to)
     }
 
     /// The next `n` bytes, if there are so many and they are no more than `most`.
-    pub(super) fn bytes(&mut self, n: u64, most: usize) -> Result<Vec<u8>, TraceError> {
+    pub(crate) fn bytes(&mut self, n: u64, most: usize) -> Result<Vec<u8>, TraceError> {
         if n > self.length.saturating_sub(self.at) {
             return Err(self.damaged("length beyond the end"));
         }
@@ -61,12 +60,20 @@ impl<R: Read + Seek> Input<R> {
     }
 
     /// Fills `buffer` with as many bytes as the file still has.
-    pub(super) fn fill(&mut self, buffer: &mut Vec<u8>, most: usize) -> Result<(), TraceError> {
+    pub(crate) fn fill(&mut self, buffer: &mut Vec<u8>, most: usize) -> Result<(), TraceError> {
         let most = u64::try_from(most).unwrap_or(u64::MAX).min(self.length.saturating_sub(self.at));
         buffer.clear();
         let read = self.inner.by_ref().take(most).read_to_end(buffer)?;
         self.at += read as u64;
         Ok(())
+    }
+
+    /// Appends up to `most` bytes to `buffer`; how many.
+    pub(crate) fn append(&mut self, buffer: &mut Vec<u8>, most: u64) -> Result<u64, TraceError> {
+        let most = most.min(self.length.saturating_sub(self.at));
+        let read = self.inner.by_ref().take(most).read_to_end(buffer)? as u64;
+        self.at += read;
+        Ok(read)
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], TraceError> {
@@ -79,27 +86,27 @@ impl<R: Read + Seek> Input<R> {
         Ok(bytes)
     }
 
-    pub(super) fn u8(&mut self) -> Result<u8, TraceError> {
+    pub(crate) fn u8(&mut self) -> Result<u8, TraceError> {
         self.array().map(|[byte]: [u8; 1]| byte)
     }
 
-    pub(super) fn u16(&mut self) -> Result<u16, TraceError> {
+    pub(crate) fn u16(&mut self) -> Result<u16, TraceError> {
         let b = self.array()?;
         Ok(if self.big_endian { u16::from_be_bytes(b) } else { u16::from_le_bytes(b) })
     }
 
-    pub(super) fn u32(&mut self) -> Result<u32, TraceError> {
+    pub(crate) fn u32(&mut self) -> Result<u32, TraceError> {
         let b = self.array()?;
         Ok(if self.big_endian { u32::from_be_bytes(b) } else { u32::from_le_bytes(b) })
     }
 
-    pub(super) fn u64(&mut self) -> Result<u64, TraceError> {
+    pub(crate) fn u64(&mut self) -> Result<u64, TraceError> {
         let b = self.array()?;
         Ok(if self.big_endian { u64::from_be_bytes(b) } else { u64::from_le_bytes(b) })
     }
 
     /// Bytes up to a NUL, which is passed over; at most `most`.
-    pub(super) fn string(&mut self, most: usize) -> Result<Vec<u8>, TraceError> {
+    pub(crate) fn string(&mut self, most: usize) -> Result<Vec<u8>, TraceError> {
         let mut bytes = Vec::new();
         loop {
             match self.u8()? {
@@ -110,7 +117,7 @@ impl<R: Read + Seek> Input<R> {
         }
     }
 
-    pub(super) fn expect(&mut self, bytes: &[u8], what: &'static str) -> Result<(), TraceError> {
+    pub(crate) fn expect(&mut self, bytes: &[u8], what: &'static str) -> Result<(), TraceError> {
         for byte in bytes {
             if self.u8()? != *byte {
                 return Err(self.damaged(what));
@@ -119,11 +126,11 @@ impl<R: Read + Seek> Input<R> {
         Ok(())
     }
 
-    pub(super) fn damaged(&self, what: &'static str) -> TraceError {
-        TraceError::Damaged { format: FORMAT, what, at: self.at }
+    pub(crate) fn damaged(&self, what: &'static str) -> TraceError {
+        TraceError::Damaged { format: self.format, what, at: self.at }
     }
 
-    pub(super) fn into_inner(self) -> R {
+    pub(crate) fn into_inner(self) -> R {
         self.inner
     }
 }

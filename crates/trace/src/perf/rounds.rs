@@ -1,0 +1,93 @@
+//! Order: perf writes what each CPU recorded one after the other, and says when all of them had their turn.
+
+use crate::event::Event;
+use std::collections::VecDeque;
+
+/// Most events held back to put them in order: 32 MiB.
+const HELD: usize = 1 << 18;
+
+/// Events of the last two rounds. What comes after the end of a round is not older than the newest event of the round
+/// before it (tools/perf/util/ordered-events.c).
+#[derive(Default)]
+pub(super) struct Rounds {
+    held: VecDeque<(u64, Event)>,
+    /// How many of them may go; they are in order then.
+    ready: usize,
+    arrived: u64,
+    newest: u64,
+    /// Newest event of the round before.
+    before: u64,
+}
+
+impl Rounds {
+    /// The next event in order, if it is known which.
+    pub(super) fn pop(&mut self) -> Option<Event> {
+        self.ready = self.ready.checked_sub(1)?;
+        self.held.pop_front().map(|(_, event)| event)
+    }
+
+    /// Adds an event; `false` if there are too many for one round, so that the older half goes before the round is over.
+    pub(super) fn push(&mut self, event: Event) -> bool {
+        self.newest = self.newest.max(event.t_ns);
+        self.held.push_back((self.arrived, event));
+        self.arrived += 1;
+        if self.held.len() < HELD {
+            return true;
+        }
+        self.sort();
+        self.ready = HELD / 2;
+        false
+    }
+
+    /// A round is over.
+    pub(super) fn round(&mut self) {
+        self.sort();
+        self.ready = self.held.partition_point(|(_, event)| event.t_ns <= self.before);
+        self.before = self.newest;
+    }
+
+    /// There is no more; `false` if nothing was held.
+    pub(super) fn end(&mut self) -> bool {
+        self.sort();
+        self.ready = self.held.len();
+        self.ready > 0
+    }
+
+    fn sort(&mut self) {
+        self.held.make_contiguous().sort_unstable_by_key(|(arrived, event)| (event.t_ns, *arrived));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::restart;
+
+    fn times(rounds: &mut Rounds) -> Vec<u64> {
+        std::iter::from_fn(|| rounds.pop()).map(|event| event.t_ns).collect()
+    }
+
+    #[test]
+    fn two_rounds_are_held() {
+        let mut rounds = Rounds::default();
+        [5, 9, 2, 7].map(restart).into_iter().for_each(|e| assert!(rounds.push(e)));
+        rounds.round();
+        assert!(times(&mut rounds).is_empty());
+        [12, 8, 15].map(restart).into_iter().for_each(|e| assert!(rounds.push(e)));
+        rounds.round();
+        assert_eq!(times(&mut rounds), [2, 5, 7, 8, 9]);
+        assert!(rounds.end());
+        assert_eq!(times(&mut rounds), [12, 15]);
+        assert!(!rounds.end());
+    }
+
+    #[test]
+    fn a_round_without_an_end_is_cut() {
+        let mut rounds = Rounds::default();
+        let most = HELD as u64;
+        assert!((1..most).all(|t| rounds.push(restart(most - t))));
+        assert!(!rounds.push(restart(most)));
+        assert_eq!(times(&mut rounds).len(), HELD / 2);
+        assert_eq!(rounds.held.len(), HELD / 2);
+    }
+}
