@@ -1,10 +1,11 @@
-//! `cargo xtask bench`, `soak` and `cross`: what takes too long, too quiet a machine or other compilers, for CI.
+//! `cargo xtask bench`, `fuzz`, `soak` and `cross`: what takes too long, too quiet a machine or other compilers, for CI.
 
 #![forbid(unsafe_code)]
 
 mod bare;
 mod bench;
 mod cross;
+mod fuzz;
 mod kill;
 mod vm;
 
@@ -12,6 +13,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 cargo xtask bench [PAIRS]     CPU time a cycle against cyclictest and a bare nanosleep + clock loop (default 20 pairs)
+cargo xtask fuzz [READER] [--executions N] [--seed S]   mutated traces through every reader and attribution (default 1,000,000 each)
 cargo xtask soak [RUNS]       kill -9 at RUNS random instants; every run readable, at most 10 s lost (default 100)
 cargo xtask vm [TEST…]        the lab against real kernels in QEMU: boot, panic, hang, silent, network, negative, repeatable, control
 cargo xtask cross [TARGET]    the static binary for arm64, armv7 or all of them (default all); docs/cross.md
@@ -24,6 +26,7 @@ fn main() -> ExitCode {
     let number = |default: u32| words.get(1).map_or(Ok(default), |w| w.parse().map_err(|_| USAGE.to_owned()));
     let result = match words.first().map(String::as_str) {
         Some("bench") => number(20).and_then(bench::run),
+        Some("fuzz") => fuzz::run(words.get(1..).unwrap_or_default()),
         Some("soak") => number(100).and_then(kill::run),
         Some("vm") => vm::run(words.get(1..).unwrap_or_default()),
         Some("cross") => cross::run(words.get(1..).unwrap_or_default()),

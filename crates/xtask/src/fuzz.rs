@@ -1,0 +1,247 @@
+//! Mutated traces through every reader and attribution: no panic, no hang, no memory beyond bounds, labels that add up.
+//!
+//! Deterministic: the same seed and number give the same input. Coverage-guided fuzzing with libFuzzer is in
+//! crates/trace/fuzz; this runs anywhere, and in the tests.
+
+mod execute;
+mod mutate;
+mod seeds;
+
+use execute::Executor;
+use mutate::{Random, mutate};
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// An input may take this long.
+const SLOW: Duration = Duration::from_millis(500);
+const HANG: Duration = Duration::from_secs(20);
+/// Address space of the whole run: no reader holds more than 64 MiB.
+const MEMORY: u64 = 512 << 20;
+/// Executions with one seed before it is mixed with another; findings before it is enough.
+const FINDINGS: usize = 10;
+
+/// What is fuzzed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reader {
+    Dat6,
+    Dat7,
+    Pages,
+    Kernel,
+    TraceCmd,
+    Perf,
+    Rtla,
+}
+
+const READERS: [(&str, Reader); 7] = [
+    ("dat6", Reader::Dat6),
+    ("dat7", Reader::Dat7),
+    ("pages", Reader::Pages),
+    ("kernel", Reader::Kernel),
+    ("trace-cmd", Reader::TraceCmd),
+    ("perf", Reader::Perf),
+    ("rtla", Reader::Rtla),
+];
+
+impl Reader {
+    fn text(self) -> bool {
+        matches!(self, Reader::Kernel | Reader::TraceCmd | Reader::Rtla)
+    }
+}
+
+/// Figures of one run.
+struct Run {
+    executions: u64,
+    events: u64,
+    slowest: Duration,
+    findings: Vec<String>,
+}
+
+/// `fuzz [READER] [--executions N] [--seed S] [--seeds DIR]`.
+pub fn run(words: &[String]) -> Result<(), String> {
+    let value = |key: &str| words.iter().position(|w| w == key).and_then(|at| words.get(at + 1));
+    let number = |key: &str, default: u64| match value(key) {
+        Some(word) => word.replace('_', "").parse().map_err(|_| format!("{key} {word}: not a number")),
+        None => Ok(default),
+    };
+    let (executions, seed) = (number("--executions", 1_000_000)?, number("--seed", 1)?);
+    let wanted = words.first().filter(|w| !w.starts_with("--"));
+    let readers: Vec<_> = READERS.iter().filter(|(name, _)| wanted.is_none_or(|w| w == name)).collect();
+    if readers.is_empty() {
+        return Err(format!("readers: {}", READERS.map(|(name, _)| name).join(", ")));
+    }
+    if let Some(folder) = value("--seeds") {
+        return readers.iter().try_for_each(|(name, reader)| write_seeds(folder, name, *reader));
+    }
+    if cfg!(panic = "abort") {
+        return again(words);
+    }
+    limit_memory()?;
+    let mut failed = false;
+    for (name, reader) in readers {
+        let start = Instant::now();
+        let run = fuzz(name, *reader, executions, seed);
+        let rate = run.executions as f64 / start.elapsed().as_secs_f64();
+        println!(
+            "{name:10} seed {seed}: {} executions, {} events, {rate:.0}/s, slowest {:.1} ms, {} findings",
+            run.executions,
+            run.events,
+            run.slowest.as_secs_f64() * 1e3,
+            run.findings.len()
+        );
+        run.findings.iter().for_each(|finding| println!("  {finding}"));
+        failed |= !run.findings.is_empty();
+    }
+    if failed { Err("findings: inputs are in target/fuzz".to_owned()) } else { Ok(()) }
+}
+
+/// The release profile aborts at a panic and lets numbers overflow: another profile does neither.
+fn again(words: &[String]) -> Result<(), String> {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let mut command = Command::new(cargo);
+    command.args(["run", "--quiet", "--profile", "fuzz", "--package", "xtask", "--", "fuzz"]).args(words);
+    let status = command.status().map_err(|e| format!("{command:?}: {e}"))?;
+    if status.success() { Ok(()) } else { Err(format!("fuzzing ended with {status}")) }
+}
+
+fn limit_memory() -> Result<(), String> {
+    use rustix::process::{Resource, Rlimit, setrlimit};
+    setrlimit(Resource::As, Rlimit { current: Some(MEMORY), maximum: Some(MEMORY) }).map_err(|e| e.to_string())
+}
+
+fn write_seeds(folder: &str, name: &str, reader: Reader) -> Result<(), String> {
+    let folder = format!("{folder}/{name}");
+    fs::create_dir_all(&folder).map_err(|e| format!("{folder}: {e}"))?;
+    for (n, seed) in seeds::of(reader).iter().enumerate() {
+        fs::write(format!("{folder}/{n}"), seed).map_err(|e| format!("{folder}: {e}"))?;
+    }
+    Ok(())
+}
+
+/// The input of an execution.
+fn input(seeds: &[Vec<u8>], text: bool, seed: u64, n: u64) -> Vec<u8> {
+    let mut random = Random::new(seed.wrapping_mul(0x1_0000_0001).wrapping_add(n.wrapping_mul(0x9e37_79b9)));
+    let mut input = seeds.get(random.below(seeds.len())).cloned().unwrap_or_default();
+    let other = seeds.get(random.below(seeds.len())).map(Vec::as_slice).unwrap_or_default();
+    mutate(&mut input, other, text, &mut random);
+    input
+}
+
+fn fuzz(name: &str, reader: Reader, executions: u64, seed: u64) -> Run {
+    let (seeds, executor) = (seeds::of(reader), Executor::new(reader));
+    let last: Arc<Mutex<String>> = Arc::default();
+    let seen = Arc::clone(&last);
+    std::panic::set_hook(Box::new(move |panic| {
+        if let Ok(mut last) = seen.lock() {
+            *last = panic.to_string();
+        }
+    }));
+    let current = watch(name, reader, seed);
+    let mut run = Run { executions: 0, events: 0, slowest: Duration::ZERO, findings: Vec::new() };
+    for n in 0..executions {
+        current.store(n, Relaxed);
+        let bytes = input(&seeds, reader.text(), seed, n);
+        let start = Instant::now();
+        let result = catch_unwind(AssertUnwindSafe(|| executor.run(&bytes)));
+        let took = start.elapsed();
+        run.executions += 1;
+        run.slowest = run.slowest.max(took);
+        let why = match result {
+            Ok(events) => {
+                run.events += events;
+                if took < SLOW {
+                    continue;
+                }
+                format!("took {took:?}")
+            }
+            Err(_) => last.lock().map(|last| last.clone()).unwrap_or_default(),
+        };
+        if run.findings.iter().any(|known| known.ends_with(&why)) {
+            continue;
+        }
+        run.findings.push(format!("{}: {why}", keep(name, n, &smaller(&executor, bytes))));
+        if run.findings.len() >= FINDINGS {
+            break;
+        }
+    }
+    current.store(u64::MAX, Relaxed);
+    drop(std::panic::take_hook());
+    run
+}
+
+/// A thread that keeps the input that hangs, and ends the run.
+fn watch(name: &str, reader: Reader, seed: u64) -> Arc<AtomicU64> {
+    let current = Arc::new(AtomicU64::new(0));
+    let (seen, name) = (Arc::clone(&current), name.to_owned());
+    thread::spawn(move || {
+        let mut before = u64::MAX - 1;
+        loop {
+            thread::sleep(HANG);
+            match seen.load(Relaxed) {
+                u64::MAX => return,
+                now if now == before => {
+                    let bytes = input(&seeds::of(reader), reader.text(), seed, now);
+                    println!("  {}: hangs", keep(&name, now, &bytes));
+                    std::process::exit(3);
+                }
+                now => before = now,
+            }
+        }
+    });
+    current
+}
+
+/// The input without the pieces that a panic does not need.
+fn smaller(executor: &Executor, mut input: Vec<u8>) -> Vec<u8> {
+    let fails = |bytes: &[u8]| catch_unwind(AssertUnwindSafe(|| executor.run(bytes))).is_err();
+    let mut size = input.len() / 2;
+    while size > 0 && fails(&input) {
+        let mut at = 0;
+        while at < input.len() {
+            let mut less = input.clone();
+            less.drain(at..(at + size).min(input.len()));
+            match fails(&less) {
+                true => input = less,
+                false => at += size,
+            }
+        }
+        size /= 2;
+    }
+    input
+}
+
+fn keep(name: &str, n: u64, bytes: &[u8]) -> String {
+    let path = format!("target/fuzz/{name}-{n}");
+    let written = fs::create_dir_all("target/fuzz").and_then(|()| fs::write(&path, bytes));
+    if written.is_ok() { path } else { format!("execution {n} (not written)") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 20,000 executions of each reader where code is fast; some of them in a debug build.
+    const EXECUTIONS: u64 = if cfg!(debug_assertions) { 2_000 } else { 20_000 };
+
+    #[test]
+    fn seeds_are_read_as_what_they_are() {
+        for (name, reader) in READERS {
+            let (executor, seeds) = (Executor::new(reader), seeds::of(reader));
+            let events: u64 = seeds.iter().map(|seed| executor.run(seed)).sum();
+            assert!(events >= 4 * seeds.len() as u64, "{name}: {events} events of {} seeds", seeds.len());
+        }
+    }
+
+    #[test]
+    fn a_short_run_finds_nothing() {
+        for (name, reader) in READERS {
+            let run = fuzz(name, reader, EXECUTIONS, 7);
+            assert!(run.findings.is_empty(), "{name}: {:?}", run.findings);
+            assert!(run.events > EXECUTIONS / 4, "{name}: mutations leave too little to read: {}", run.events);
+        }
+    }
+}

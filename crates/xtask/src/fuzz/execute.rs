@@ -1,0 +1,89 @@
+//! One execution: an input through its reader and through attribution, with what must hold.
+
+use super::{Reader, seeds};
+use punctual_explain::{Attribution, Explanation, Victims};
+use punctual_trace::{Decoder, Event, Kind, Layout, MAX_NOTES, Options, Pages, Source, TraceInfo, open, open_text};
+use std::io::Cursor;
+
+/// Executes inputs of one reader.
+pub struct Executor {
+    reader: Reader,
+    formats: Vec<String>,
+}
+
+impl Executor {
+    pub fn new(reader: Reader) -> Executor {
+        Executor { reader, formats: seeds::page_formats() }
+    }
+
+    /// Reads an input and attributes it; panics if anything that must hold does not. The result: events that came out.
+    pub fn run(&self, input: &[u8]) -> u64 {
+        let options = Options { bodies: input.len().is_multiple_of(2) };
+        match self.reader {
+            Reader::Pages => self.pages(input, options),
+            Reader::Kernel | Reader::TraceCmd | Reader::Rtla if input.len().is_multiple_of(3) => {
+                match open_text(input, options) {
+                    Ok(source) => whole(source, input),
+                    Err(_) => 0,
+                }
+            }
+            _ => match open(Cursor::new(input), options) {
+                Ok(source) => whole(source, input),
+                Err(_) => 0,
+            },
+        }
+    }
+
+    fn pages(&self, input: &[u8], options: Options) -> u64 {
+        let Some((first, page)) = input.split_first() else { return 0 };
+        let layout = Layout::new(first & 1 != 0, if first & 2 != 0 { 4 } else { 8 }, page.len());
+        let mut decoder = Decoder::new(layout, options);
+        for format in &self.formats {
+            decoder.add_format(format.as_bytes());
+        }
+        let (mut pages, mut attribution, mut events) = (Pages::new(decoder), attribution(page.len()), 0);
+        let info = TraceInfo::default();
+        pages.page(0, page, |event| {
+            events += 1;
+            attribution.event(&event, &info);
+        });
+        check(&attribution.finish(pages.info()), pages.info());
+        events
+    }
+}
+
+fn attribution(length: usize) -> Attribution {
+    let victims = match length % 3 {
+        0 => Victims::Measuring,
+        1 => Victims::AllRealTime,
+        _ => Victims::Tid(9),
+    };
+    Attribution::new(punctual_explain::Options { victims, cycles: true, ..punctual_explain::Options::default() })
+}
+
+fn whole(mut source: Box<dyn Source + '_>, input: &[u8]) -> u64 {
+    let mut attribution = attribution(input.len());
+    let (mut last, mut events) = (0, 0);
+    while let Some(event) = source.next() {
+        events += 1;
+        let Event { t_ns, ref kind, .. } = event;
+        assert!(t_ns >= last, "time goes back: {t_ns} after {last}");
+        last = if *kind == Kind::Restart { 0 } else { t_ns };
+        attribution.event(&event, source.info());
+    }
+    check(&attribution.finish(source.info()), source.info());
+    events
+}
+
+/// Labels add up exactly; nothing is longer than it may be.
+fn check(found: &Explanation, info: &TraceInfo) {
+    assert!(info.notes.len() <= MAX_NOTES);
+    for victim in &found.victims {
+        assert_eq!(victim.causes.iter().map(|c| c.ns).sum::<u64>(), victim.latency_ns, "{}", victim.verdict);
+        assert!((0.0..=1.0).contains(&victim.coverage));
+    }
+    for cycle in &found.cycles {
+        let parts = cycle.delays.iter().map(|c| c.ns).chain(cycle.blocked.iter().map(|b| b.ns));
+        assert_eq!(cycle.ran_ns + parts.sum::<u64>(), cycle.length_ns, "{}", cycle.verdict);
+    }
+}
