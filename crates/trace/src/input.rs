@@ -126,11 +126,32 @@ impl<R: Read + Seek> Input<R> {
         Ok(())
     }
 
+    /// The next `size` bytes, to be read bit by bit.
+    pub(crate) fn part(&mut self, size: u64) -> Part<'_, R> {
+        Part { left: size.min(self.length.saturating_sub(self.at)), input: self }
+    }
+
     pub(crate) fn damaged(&self, what: &'static str) -> TraceError {
         TraceError::Damaged { format: self.format, what, at: self.at }
     }
 
     pub(crate) fn into_inner(self) -> R {
         self.inner
+    }
+}
+
+/// A part of the file.
+pub(crate) struct Part<'a, R> {
+    input: &'a mut Input<R>,
+    left: u64,
+}
+
+impl<R: Read> Read for Part<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
+        let read = self.input.inner.read(buffer.get_mut(..most).unwrap_or_default())?;
+        self.left -= read as u64;
+        self.input.at += read as u64;
+        Ok(read)
     }
 }

@@ -49,7 +49,7 @@ pub type Name = Arc<str>;
 pub enum Symbol {
     /// By name, as in text traces.
     Name(Name),
-    /// By address, as in binary traces; it can be looked up in the trace's symbols, where it holds some.
+    /// By address: a binary trace that holds no symbols, or not this one.
     Address(u64),
 }
 

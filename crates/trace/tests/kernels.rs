@@ -7,7 +7,7 @@ mod common;
 
 use build::{Builder, format_of, formats, record};
 use common::{fixture, read};
-use punctual_trace::{Comm, Event, Kind, NoiseSource, TraceInfo, Vector};
+use punctual_trace::{Comm, Event, Kind, NoiseSource, Symbol, TraceInfo, Vector};
 
 fn dat(b: Builder, formats: &[String], uname: &str, records: &[(u32, Vec<u8>)]) -> (Vec<Event>, TraceInfo) {
     let page = b.page(1_000_000, 0, 4096, records);
@@ -151,4 +151,36 @@ fn lost_events_stand_before_the_page_they_precede() {
     assert_eq!(kinds, [(1000, false), (2000, true), (2000, false), (3000, true), (3000, false)]);
     assert_eq!(events[1].kind, Kind::LostEvents { count: Some(9) });
     assert_eq!((events[3].kind.clone(), info.lost_events), (Kind::LostEvents { count: None }, Some(10)));
+}
+
+/// Version 6: an instance is read where the main buffer holds nothing, and else named; callbacks by the file's symbols.
+#[test]
+fn instances_and_symbols_of_version_6() {
+    let formats = formats(&String::from_utf8(fixture("g612.formats.txt")).unwrap());
+    for (main, symbols) in [(false, true), (true, false)] {
+        let mut b = Builder::new(false, 8);
+        let fields = |function| [("common_pid", 9), ("function", function), ("expires", 5000)];
+        let start = |b: &Builder, function| record(b, format_of(&formats, "hrtimer_start"), &fields(function), &[]);
+        let records = [(0, start(&b, 0x8100_0100)), (5, start(&b, 0x8100_0000)), (5, start(&b, 0x10))];
+        let page = b.page(1_000_000, 0, 4096, &records);
+        if symbols {
+            b.symbols = "81000000 T hrtimer_wakeup\n81000100 t tick_nohz_handler\n".into();
+        }
+        b.instance.clone_from(&page);
+        let cpus = [if main { page[..].to_vec() } else { Vec::new() }, Vec::new()];
+        let (events, info) = read(&b.dat6(&formats, "", "", 4096, &cpus));
+        let functions = events.iter().map(|event| match &event.kind {
+            Kind::HrtimerStart { function: Some(function), .. } => function.clone(),
+            other => panic!("{other:?}"),
+        });
+        let name = |name: &str, address| match symbols {
+            true => Symbol::Name(name.into()),
+            false => Symbol::Address(address),
+        };
+        let expected =
+            [name("tick_nohz_handler", 0x8100_0100), name("hrtimer_wakeup", 0x8100_0000), Symbol::Address(0x10)];
+        assert_eq!(functions.collect::<Vec<_>>(), expected);
+        let noted = info.notes.iter().any(|n| format!("{n:?}").contains("instance \\\"room\\\""));
+        assert_eq!(noted, main, "{:?}", info.notes);
+    }
 }

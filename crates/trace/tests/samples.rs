@@ -93,6 +93,26 @@ fn text_and_binary_of_one_capture_agree() {
     }
 }
 
+/// What the raw events of a late wakeup say, added up without attribution: the log of the rogue cannot see interrupts, and
+/// counts 33.5 ms for a burst of 30 ms in which two ticks took 7.1 ms.
+#[test]
+fn interrupts_of_a_burst_by_their_own_events() {
+    let (events, _) = read_fixture("g612.dat");
+    let (from, to) = (56_063_346_629, 56_096_977_661);
+    let mut since = None;
+    let mut lengths: Vec<u64> = Vec::new();
+    for event in events.iter().filter(|e| e.cpu == 1 && (from..to).contains(&e.t_ns)) {
+        match event.kind {
+            Kind::VectorEntry { .. } => since = Some(event.t_ns),
+            Kind::VectorExit { .. } => lengths.extend(since.take().map(|since| event.t_ns - since)),
+            _ => {}
+        }
+    }
+    // 22 % of this wakeup's 33.6 ms, as attribution says.
+    assert_eq!((lengths.len(), lengths.iter().sum::<u64>()), (6, 7_412_940));
+    assert_eq!(lengths.iter().filter(|ns| **ns > 2_000_000).sum::<u64>(), 2_597_726 + 4_538_089);
+}
+
 #[test]
 fn version_6_gives_the_same_events_where_it_has_the_formats() {
     let (small, info) = read_fixture("g612.small.v6.dat");

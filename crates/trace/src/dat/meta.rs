@@ -1,5 +1,6 @@
 //! What the sections of a trace.dat hold; the same in both versions (Documentation/trace-cmd/trace-cmd.dat.v7.5.txt).
 
+use super::symbols::At;
 use crate::Options;
 use crate::info::{Damage, Format, Place, TimeBase, TraceError, TraceInfo};
 use crate::input::Input;
@@ -20,6 +21,7 @@ pub(crate) struct Meta {
     pub(super) comms: Vec<u8>,
     pub(super) buffers: Vec<Buffer>,
     pub(super) tsc: Option<Tsc>,
+    pub(super) symbols: Option<At>,
     /// Lost events by the kernel's own statistics.
     pub(super) overrun: Option<u64>,
 }
@@ -51,7 +53,16 @@ impl Tsc {
 impl Meta {
     pub(crate) fn new(layout: Layout, format: Format) -> Meta {
         let info = TraceInfo { format, resolution_ns: Some(1), ..TraceInfo::default() };
-        Meta { layout, info, formats: Vec::new(), comms: Vec::new(), buffers: Vec::new(), tsc: None, overrun: None }
+        Meta {
+            layout,
+            info,
+            formats: Vec::new(),
+            comms: Vec::new(),
+            buffers: Vec::new(),
+            tsc: None,
+            symbols: None,
+            overrun: None,
+        }
     }
 
     /// `header_page` and `header_event`.

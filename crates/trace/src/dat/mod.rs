@@ -2,6 +2,7 @@
 
 pub(crate) mod meta;
 mod stream;
+mod symbols;
 mod unpack;
 mod v6;
 mod v7;
@@ -44,6 +45,8 @@ struct DatSource<R> {
     /// Time of each stream's next record, and which stream.
     order: BinaryHeap<Reverse<(u64, usize)>>,
     tsc: Option<Tsc>,
+    /// Not read yet.
+    symbols: Option<symbols::At>,
     last: Option<u64>,
     pending: VecDeque<Event>,
     overrun: Option<u64>,
@@ -127,6 +130,7 @@ fn start<'a, R: Read + Seek + 'a>(
         streams: streams(&buffer, meta.layout, codec),
         order: BinaryHeap::new(),
         tsc: meta.tsc,
+        symbols: meta.symbols,
         last: None,
         pending: VecDeque::new(),
         overrun: meta.overrun,
@@ -188,7 +192,15 @@ impl<R: Read + Seek> DatSource<R> {
             let Some((record, missed)) = stream.head else { continue };
             let cpu = stream.cpu;
             let t_ns = self.tsc.map_or(t, |tsc| tsc.ns(t));
-            let decoded = self.decoder.decode(cpu, t_ns, stream.bytes(record));
+            let mut decoded = self.decoder.decode(cpu, t_ns, stream.bytes(record));
+            if self.symbols.is_some() && self.decoder.symbols().wanted() {
+                if let Some(at) = self.symbols.take()
+                    && symbols::load(at, &mut self.input, self.decoder.symbols()).is_err()
+                {
+                    self.info.note(Damage::Corrupt { what: "kernel symbols" }, Place::Whole);
+                }
+                decoded = self.decoder.decode(cpu, t_ns, stream.bytes(record));
+            }
             stream.advance(&mut self.input, &mut self.info);
             if let Some((record, _)) = stream.head {
                 self.order.push(Reverse((record.t, n)));

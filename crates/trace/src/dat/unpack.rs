@@ -1,10 +1,16 @@
 //! Decompression with a bound on what comes out.
 
-use std::io::Read;
+use super::meta::MOST;
+use crate::info::TraceError;
+use ruzstd::decoding::StreamingDecoder;
+use std::io::{Cursor, Read};
+
+/// Largest window, which the decoder fills before anything comes out: that of `zstd -19` is 8 MiB.
+const WINDOW: u64 = 16 << 20;
 
 /// How the sections and the data of a version 7 file are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Codec {
+pub(crate) enum Codec {
     /// Not at all.
     None,
     /// zlib.
@@ -20,6 +26,24 @@ impl Codec {
             b"zlib" => Some(Codec::Zlib),
             b"zstd" => Some(Codec::Zstd),
             _ => None,
+        }
+    }
+
+    /// What `packed` holds, as a stream.
+    pub(super) fn reader<'a>(self, packed: impl Read + 'a) -> Result<Box<dyn Read + 'a>, TraceError> {
+        let damaged = TraceError::Damaged { format: super::FORMAT, what: "compressed data", at: 0 };
+        match self {
+            Codec::None => Ok(Box::new(packed)),
+            Codec::Zlib => {
+                let (mut bytes, mut out) = (Vec::new(), Vec::new());
+                packed.take(MOST as u64).read_to_end(&mut bytes)?;
+                self.unpack(&bytes, MOST, &mut out);
+                Ok(Box::new(Cursor::new(out)))
+            }
+            Codec::Zstd => match StreamingDecoder::new_with_max_window_size(packed, WINDOW) {
+                Ok(decoder) => Ok(Box::new(decoder)),
+                Err(_) => Err(damaged),
+            },
         }
     }
 
@@ -46,7 +70,7 @@ impl Codec {
 }
 
 fn zstd(packed: &[u8], most: usize, out: &mut Vec<u8>) -> bool {
-    let Ok(decoder) = ruzstd::decoding::StreamingDecoder::new(packed) else { return false };
+    let Ok(decoder) = StreamingDecoder::new_with_max_window_size(packed, WINDOW) else { return false };
     let before = out.len();
     let complete = decoder.take(most as u64 + 1).read_to_end(out).is_ok();
     let fits = out.len() - before <= most;

@@ -1,22 +1,26 @@
 //! trace.dat version 6: everything in one row (trace-cmd.dat.v6.5.txt).
 
 use super::meta::{BUFFER, Buffer, DONE, MOST, Meta};
+use super::symbols::At;
 use crate::info::{Damage, Place, TraceError};
 use crate::input::Input;
 use std::io::{Read, Seek};
 
 /// Most CPUs of a file.
 pub(super) const CPUS: u32 = 8192;
+/// Most instances.
+const INSTANCES: usize = 64;
 
 /// Reads the head. `true`: the data is a text trace, and the input stands at its beginning.
 pub(super) fn read<R: Read + Seek>(input: &mut Input<R>, meta: &mut Meta) -> Result<bool, TraceError> {
     meta.headers(input)?;
     meta.ftrace(input)?;
     meta.events(input)?;
-    for _ in ["kallsyms", "printk"] {
-        let size = input.u32()?;
-        input.skip(size.into())?;
-    }
+    let size = input.u32()?;
+    meta.symbols = Some(At::Text { at: input.at(), size: size.into() });
+    input.skip(size.into())?;
+    let printk = input.u32()?;
+    input.skip(printk.into())?;
     meta.cmdlines(input)?;
     let cpus = input.u32()?;
     if cpus > CPUS {
@@ -24,29 +28,53 @@ pub(super) fn read<R: Read + Seek>(input: &mut Input<R>, meta: &mut Meta) -> Res
     }
     meta.info.cpus = Some(cpus);
     let mut kind = input.bytes(10, 10)?;
+    let mut instances = Vec::new();
     if kind == b"options  \0" {
-        options(input, meta)?;
+        instances = options(input, meta)?;
         kind = input.bytes(10, 10)?;
     }
     match kind.as_slice() {
-        b"flyrecord\0" => buffer(input, meta, Vec::new(), cpus).map(|()| false),
-        b"latency  \0" => Ok(true),
-        _ => Err(input.damaged("kind of the data")),
+        b"flyrecord\0" => buffer(input, meta, Vec::new(), cpus)?,
+        b"latency  \0" => return Ok(true),
+        _ => return Err(input.damaged("kind of the data")),
     }
+    for (at, name) in instances {
+        if instance(input, meta, at, &name, cpus).is_err() {
+            let what = format!("the trace instance \"{}\"", String::from_utf8_lossy(&name));
+            meta.info.note(Damage::Unsupported { what }, Place::Byte(at));
+        }
+    }
+    Ok(false)
 }
 
-fn options<R: Read + Seek>(input: &mut Input<R>, meta: &mut Meta) -> Result<(), TraceError> {
+/// The data of an instance, laid out as the main buffer's.
+fn instance<R: Read + Seek>(
+    input: &mut Input<R>,
+    meta: &mut Meta,
+    at: u64,
+    name: &[u8],
+    cpus: u32,
+) -> Result<(), TraceError> {
+    input.seek(at)?;
+    input.expect(b"flyrecord\0", "data of an instance")?;
+    buffer(input, meta, name.to_vec(), cpus)
+}
+
+/// Reads the options; the result are the instances: where, and their names.
+fn options<R: Read + Seek>(input: &mut Input<R>, meta: &mut Meta) -> Result<Vec<(u64, Vec<u8>)>, TraceError> {
+    let mut instances = Vec::new();
     loop {
         let id = input.u16()?;
         if id == DONE {
-            return Ok(());
+            return Ok(instances);
         }
         let size = input.u32()?;
         let value = input.bytes(size.into(), MOST)?;
         if id == BUFFER {
             let name = value.get(8..).and_then(|n| n.split(|b| *b == 0).next()).unwrap_or_default();
-            let what = format!("the trace instance \"{}\"", String::from_utf8_lossy(name));
-            meta.info.note(Damage::Unsupported { what }, Place::Byte(input.at()));
+            if let Some(at) = meta.layout.u64(&value, 0).filter(|_| instances.len() < INSTANCES) {
+                instances.push((at, name.to_vec()));
+            }
         } else if !meta.option(id, &value) {
             let what = format!("option {id}");
             meta.info.note(Damage::Unsupported { what }, Place::Byte(input.at()));

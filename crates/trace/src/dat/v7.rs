@@ -1,6 +1,7 @@
 //! trace.dat version 7: sections found through linked lists of options (trace-cmd.dat.v7.5.txt).
 
 use super::meta::{self, Buffer, MOST, Meta, unpacked};
+use super::symbols::At;
 use super::unpack::Codec;
 use super::v6::CPUS;
 use crate::info::{Damage, Place, TraceError};
@@ -13,9 +14,9 @@ const CHAIN: usize = 4096;
 const OPTIONS: usize = 1 << 16;
 
 /// The head of a section.
-struct Section {
+pub(super) struct Section {
     id: u16,
-    packed: bool,
+    pub(super) packed: bool,
     size: u64,
 }
 
@@ -28,7 +29,7 @@ pub(super) fn read<R: Read + Seek>(
     let mut next = input.u64()?;
     let mut places = Vec::new();
     for _ in 0..CHAIN {
-        match options(input, meta, next, &mut places) {
+        match options(input, meta, codec, next, &mut places) {
             Ok(0) => break,
             Ok(offset) => next = offset,
             Err(error) if places.is_empty() => return Err(error),
@@ -61,7 +62,7 @@ fn damage(meta: &mut Meta, error: TraceError) {
     meta.info.note(what, place);
 }
 
-fn head<R: Read + Seek>(input: &mut Input<R>, offset: u64) -> Result<Section, TraceError> {
+pub(super) fn head<R: Read + Seek>(input: &mut Input<R>, offset: u64) -> Result<Section, TraceError> {
     input.seek(offset)?;
     let (id, flags) = (input.u16()?, input.u16()?);
     input.u32()?;
@@ -73,6 +74,7 @@ fn head<R: Read + Seek>(input: &mut Input<R>, offset: u64) -> Result<Section, Tr
 fn options<R: Read + Seek>(
     input: &mut Input<R>,
     meta: &mut Meta,
+    codec: Codec,
     offset: u64,
     places: &mut Vec<(u16, u64)>,
 ) -> Result<u64, TraceError> {
@@ -88,8 +90,8 @@ fn options<R: Read + Seek>(
         match (id, offset) {
             (meta::DONE, next) => return Ok(next.unwrap_or(0)),
             (meta::BUFFER, Some(offset)) => buffer(input, meta, &value, offset)?,
-            // Kernel symbols are large and not needed for a verdict.
-            (meta::KALLSYMS | meta::PRINTK, _) => {}
+            (meta::KALLSYMS, Some(at)) => meta.symbols = Some(At::Section { at, codec }),
+            (meta::PRINTK, _) => {}
             (meta::HEADER_INFO..=meta::CMDLINES | meta::BUFFER_TEXT, Some(offset)) => places.push((id, offset)),
             _ if meta.option(id, &value) => {}
             _ => {

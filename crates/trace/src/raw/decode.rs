@@ -3,6 +3,7 @@
 use super::format::{EventFormat, Slot};
 use super::kinds::Plan;
 use super::page::Layout;
+use super::symbols::Symbols;
 use crate::Options;
 use crate::event::{Event, Kind};
 use crate::flags::{Dialect, Flags};
@@ -23,6 +24,7 @@ pub struct Decoder {
     release: Option<String>,
     dialect: Dialect,
     names: Names,
+    symbols: Symbols,
     comms: HashMap<i32, Comm>,
     /// Of each CPU: the task that sched_switch put there last.
     current: Vec<Option<(i32, Comm)>>,
@@ -66,6 +68,7 @@ impl Decoder {
             release: None,
             dialect: Dialect::default(),
             names: Names::new(),
+            symbols: Symbols::default(),
             comms: HashMap::new(),
             current: Vec::new(),
         }
@@ -134,6 +137,11 @@ impl Decoder {
         }
     }
 
+    /// The table of kernel functions.
+    pub(crate) fn symbols(&mut self) -> &mut Symbols {
+        &mut self.symbols
+    }
+
     /// Decodes one record.
     pub(crate) fn decode(&mut self, cpu: u32, t_ns: u64, record: &[u8]) -> Result<Event, Undecoded> {
         let Some(common) = self.common else { return Err(Undecoded::Empty) };
@@ -144,7 +152,8 @@ impl Decoder {
         let flags = self.flags(common, record);
         let kind = match &entry.plan {
             Some(plan) => {
-                plan.make(record, layout, &mut self.names).ok_or_else(|| Undecoded::Short(entry.name.clone()))?
+                let kind = plan.make(record, layout, &mut self.names, &mut self.symbols);
+                kind.ok_or_else(|| Undecoded::Short(entry.name.clone()))?
             }
             None => {
                 let body = entry.format.as_ref().map(|format| body(format, record, layout));

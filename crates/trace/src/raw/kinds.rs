@@ -2,6 +2,7 @@
 
 use super::format::{EventFormat, Slot};
 use super::page::Layout;
+use super::symbols::Symbols;
 use crate::event::{CpuMask, Delay, Kind, NoiseSource, OsnoiseSample, TimerlatContext, Vector};
 use crate::text::{Names, reason_of, vector_of};
 use crate::words::{Comm, Symbol, Task, TaskState};
@@ -28,6 +29,7 @@ pub(super) struct Fields<'a> {
     pub layout: &'a Layout,
     pub plan: &'a Plan,
     pub names: &'a mut Names,
+    pub symbols: &'a mut Symbols,
 }
 
 /// Event, the fields its maker reads, the maker.
@@ -129,12 +131,11 @@ const ROWS: &[(&str, &[&str], Make)] = &[
         let text = String::from_utf8_lossy(text.get(..text.len().min(1024))?);
         Some(Kind::Print { text: text.into() })
     }),
-    ("function", &["ip", "parent_ip"], |f| {
-        Some(Kind::Function { function: Symbol::Address(f.u64(0)?), parent: f.symbol(1) })
-    }),
+    ("function", &["ip", "parent_ip"], |f| Some(Kind::Function { function: f.symbol(0)?, parent: f.symbol(1) })),
     ("kernel_stack", &["caller", "size"], |f| {
         let most = f.u32(1).map_or(64, |n| n.min(128));
-        Some(Kind::Stack { frames: f.words(0, most as usize).iter().map(|a| Symbol::Address(*a)).collect() })
+        let frames = f.words(0, most as usize);
+        Some(Kind::Stack { frames: frames.iter().map(|address| f.symbols.get(*address)).collect() })
     }),
     ("wakeup", TRACER, |f| f.tracer().map(|(_, _, task, cpu)| Kind::SchedWakeup { task, target_cpu: Some(cpu) })),
     ("context_switch", TRACER, |f| {
@@ -181,8 +182,14 @@ impl Plan {
     }
 
     /// Makes the event of a record.
-    pub(super) fn make(&self, record: &[u8], layout: &Layout, names: &mut Names) -> Option<Kind> {
-        (self.make)(&mut Fields { record, layout, plan: self, names })
+    pub(super) fn make(
+        &self,
+        record: &[u8],
+        layout: &Layout,
+        names: &mut Names,
+        symbols: &mut Symbols,
+    ) -> Option<Kind> {
+        (self.make)(&mut Fields { record, layout, plan: self, names, symbols })
     }
 }
 
@@ -291,8 +298,8 @@ impl Fields<'_> {
         Some(self.names.get(bytes.get(..end)?))
     }
 
-    fn symbol(&self, n: usize) -> Option<Symbol> {
-        self.u64(n).map(Symbol::Address)
+    fn symbol(&mut self, n: usize) -> Option<Symbol> {
+        self.u64(n).map(|address| self.symbols.get(address))
     }
 
     fn subject(&self) -> Option<Vector> {

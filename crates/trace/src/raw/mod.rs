@@ -5,9 +5,11 @@ mod format;
 mod kinds;
 mod page;
 mod pages;
+mod symbols;
 
 pub use decode::Decoder;
 pub use format::{EventFormat, FieldFormat, Slot};
 pub use page::{Layout, PageDamage, Record, Walk};
 pub use pages::Pages;
 pub(crate) use pages::undecoded;
+pub(crate) use symbols::Symbols;

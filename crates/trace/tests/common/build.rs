@@ -4,11 +4,14 @@ pub struct Builder {
     pub big: bool,
     pub long: usize,
     pub bytes: Vec<u8>,
+    /// Of version 6: /proc/kallsyms, and the data of an instance.
+    pub symbols: String,
+    pub instance: Vec<u8>,
 }
 
 impl Builder {
     pub fn new(big: bool, long: usize) -> Builder {
-        Builder { big, long, bytes: Vec::new() }
+        Builder { big, long, bytes: Vec::new(), symbols: String::new(), instance: Vec::new() }
     }
 
     pub fn u16(&mut self, v: u16) {
@@ -85,7 +88,9 @@ impl Builder {
             self.u64(format.len() as u64);
             self.text(format);
         }
-        self.u32(0);
+        let symbols = std::mem::take(&mut self.symbols);
+        self.u32(symbols.len() as u32);
+        self.text(&symbols);
         self.u32(0);
         self.u64(comms.len() as u64);
         self.text(comms);
@@ -94,6 +99,11 @@ impl Builder {
         self.u16(5);
         self.u32(uname.len() as u32);
         self.text(uname);
+        self.u16(3);
+        self.u32(13);
+        let place = self.bytes.len();
+        self.u64(0);
+        self.text("room\0");
         self.u16(0);
         self.text("flyrecord\0");
         let mut at = (self.bytes.len() + 16 * cpus.len()).next_multiple_of(page);
@@ -105,6 +115,16 @@ impl Builder {
         }
         self.bytes.resize(first, 0);
         cpus.iter().for_each(|cpu| self.bytes.extend(cpu));
+        let instance = std::mem::take(&mut self.instance);
+        let end = self.bytes.len();
+        self.put(place, 8, end as i64);
+        self.text("flyrecord\0");
+        for (n, _) in cpus.iter().enumerate() {
+            let at = end + 10 + 16 * cpus.len();
+            self.u64(at as u64);
+            self.u64(if n == 0 { instance.len() as u64 } else { 0 });
+        }
+        self.bytes.extend(instance);
         self.bytes
     }
 }

@@ -1,0 +1,40 @@
+//! Where the kernel's symbols are, and reading them when the first address is met: they are most of a small file.
+
+use super::unpack::Codec;
+use super::v7;
+use crate::info::TraceError;
+use crate::input::Input;
+use crate::raw::Symbols;
+use std::io::{Read, Seek};
+
+/// Where the symbols are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum At {
+    /// Text of this size.
+    Text { at: u64, size: u64 },
+    /// A section of version 7: size and text.
+    Section { at: u64, codec: Codec },
+}
+
+/// Reads them; what is damaged is left out.
+pub(super) fn load<R: Read + Seek>(at: At, input: &mut Input<R>, symbols: &mut Symbols) -> Result<(), TraceError> {
+    match at {
+        At::Text { at, size } => {
+            input.seek(at)?;
+            symbols.load(input.part(size));
+        }
+        At::Section { at, codec } => {
+            let section = v7::head(input, at)?;
+            if !section.packed {
+                let size = input.u32()?;
+                symbols.load(input.part(size.into()));
+                return Ok(());
+            }
+            let (packed, _) = (input.u32()?, input.u32()?);
+            let mut text = codec.reader(input.part(packed.into()))?;
+            text.read_exact(&mut [0; 4])?;
+            symbols.load(text);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,165 @@
+//! Kernel symbols of a trace: which function an address is.
+
+use crate::words::{Name, Symbol};
+use std::collections::HashMap;
+use std::io::Read;
+
+/// Most symbols, and bytes of their names: a kernel with many modules has 250,000 and 6 MiB.
+const SYMBOLS: usize = 1 << 20;
+const NAMES: usize = 16 << 20;
+/// Most text read.
+const TEXT: u64 = 64 << 20;
+/// Longest line; longer ones are no symbols (KSYM_NAME_LEN is 512).
+const LINE: usize = 1024;
+/// An address this far behind its symbol belongs to another.
+const FUNCTION: u64 = 1 << 20;
+/// Names that are kept at hand.
+const KEPT: usize = 1 << 14;
+
+/// Functions by address, read when the first address is met.
+#[derive(Default)]
+pub(crate) struct Symbols {
+    /// Address, and where the name begins in `names`; in order.
+    table: Vec<(u64, u32)>,
+    /// Names, each with a newline behind it.
+    names: Vec<u8>,
+    known: HashMap<u64, Symbol>,
+    /// An address was met.
+    met: bool,
+}
+
+impl Symbols {
+    /// An address was met while there are no symbols.
+    pub(crate) fn wanted(&self) -> bool {
+        self.met && self.table.is_empty()
+    }
+
+    /// The function at an address, without its offset; the address itself if none is known.
+    pub(crate) fn get(&mut self, address: u64) -> Symbol {
+        self.met = true;
+        if self.table.is_empty() {
+            return Symbol::Address(address);
+        }
+        if let Some(known) = self.known.get(&address) {
+            return known.clone();
+        }
+        let symbol = self.find(address).map_or(Symbol::Address(address), Symbol::Name);
+        if self.known.len() < KEPT {
+            self.known.insert(address, symbol.clone());
+        }
+        symbol
+    }
+
+    fn find(&self, address: u64) -> Option<Name> {
+        let at = self.table.partition_point(|(start, _)| *start <= address).checked_sub(1)?;
+        let (start, _) = self.table.get(at).copied()?;
+        // Of several names of one address the first is the kernel's.
+        let (_, name) = self.table.get(..=at)?.iter().rev().take_while(|(other, _)| *other == start).last()?;
+        let name = self.names.get(*name as usize..)?;
+        let name = name.get(..memchr::memchr(b'\n', name)?)?;
+        (address - start < FUNCTION).then(|| Name::from(String::from_utf8_lossy(name)))
+    }
+
+    /// Reads /proc/kallsyms as it was; what cannot be read is left out.
+    pub(crate) fn load(&mut self, text: impl Read) {
+        let mut text = text.take(TEXT);
+        let (mut buffer, mut used) = (vec![0; 128 << 10], 0);
+        while let Some(room) = buffer.get_mut(used..) {
+            match text.read(room) {
+                Ok(0) | Err(_) => break,
+                Ok(n) => used += n,
+            }
+            let whole = self.lines(buffer.get(..used).unwrap_or_default());
+            buffer.copy_within(whole..used, 0);
+            used -= whole;
+            if used > LINE {
+                used = 0;
+            }
+        }
+        // A stable sort keeps the first of several names first; the kernel's own symbols are in order already.
+        if !self.table.is_sorted_by_key(|(address, _)| *address) {
+            self.table.sort_by_key(|(address, _)| *address);
+        }
+    }
+
+    /// Reads whole lines; how many bytes they were.
+    fn lines(&mut self, text: &[u8]) -> usize {
+        let mut at = 0;
+        for end in memchr::memchr_iter(b'\n', text) {
+            if let Some((address, name)) = text.get(at..end).and_then(function) {
+                self.add(address, name);
+            }
+            at = end + 1;
+        }
+        at
+    }
+
+    fn add(&mut self, address: u64, name: &[u8]) {
+        if self.table.len() < SYMBOLS && self.names.len() + name.len() < NAMES {
+            self.table.push((address, self.names.len() as u32));
+            self.names.extend_from_slice(name);
+            self.names.push(b'\n');
+        }
+    }
+}
+
+/// `ffffffff81000000 T _stext`, and a tab and the module if it is one's. Only functions; addresses may be hidden as zeros.
+fn function(line: &[u8]) -> Option<(u64, &[u8])> {
+    let space = memchr::memchr(b' ', line.get(..17.min(line.len()))?)?;
+    let mut address = 0;
+    for digit in line.get(..space)? {
+        address = address << 4 | u64::from((*digit as char).to_digit(16)?);
+    }
+    let [b't' | b'T' | b'w' | b'W', b' ', name @ ..] = line.get(space + 1..)? else { return None };
+    let end = name.iter().position(|b| b.is_ascii_whitespace()).unwrap_or(name.len());
+    let name = name.get(..end.min(256)).filter(|name| !name.is_empty())?;
+    (address != 0).then_some((address, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "0000000000000000 A hidden\nffffffff81000000 T _stext\nffffffff81000000 T _text\n\
+        ffffffff81000100 t tick_nohz_handler\nffffffff81000180 d no_function\nnonsense\n\
+        ffffffffc0000000 t of_module\t[mod]\nffffffff81000200 W weak\n";
+
+    fn name(symbols: &mut Symbols, address: u64) -> Option<String> {
+        match symbols.get(address) {
+            Symbol::Name(name) => Some(name.to_string()),
+            Symbol::Address(_) => None,
+        }
+    }
+
+    /// Gives a few bytes at a time.
+    struct Slow<'a>(&'a [u8]);
+
+    impl Read for Slow<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let most = buffer.len().min(7);
+            self.0.read(&mut buffer[..most])
+        }
+    }
+
+    #[test]
+    fn functions_by_address() {
+        let mut symbols = Symbols::default();
+        assert!(!symbols.wanted());
+        assert_eq!(symbols.get(5), Symbol::Address(5));
+        assert!(symbols.wanted());
+        symbols.load(Slow(TEXT.as_bytes()));
+        assert_eq!(name(&mut symbols, 0xffff_ffff_8100_0190).as_deref(), Some("tick_nohz_handler"));
+        assert_eq!(name(&mut symbols, 0xffff_ffff_8100_0005).as_deref(), Some("_stext"));
+        assert_eq!(name(&mut symbols, 0xffff_ffff_8100_0200).as_deref(), Some("weak"));
+        assert_eq!(name(&mut symbols, 0xffff_ffff_c000_0004).as_deref(), Some("of_module"));
+        assert_eq!(name(&mut symbols, 0xffff_ffff_9000_0000), None);
+        assert_eq!(name(&mut symbols, 77), None);
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_bounded() {
+        let mut symbols = Symbols::default();
+        symbols.load([&vec![b'a'; 1 << 20][..], b"\nffffffff81000100 t f\n"].concat().as_slice());
+        assert_eq!(name(&mut symbols, 0xffff_ffff_8100_0100).as_deref(), Some("f"));
+    }
+}
