@@ -5,6 +5,7 @@
 mod bare;
 mod bench;
 mod cross;
+mod explain;
 mod fuzz;
 mod kill;
 mod vm;
@@ -13,6 +14,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 cargo xtask bench [PAIRS]     CPU time a cycle against cyclictest and a bare nanosleep + clock loop (default 20 pairs)
+cargo xtask bench explain [PAIRS] [FILE…]     reading and attribution against trace-cmd report (default 20 pairs; records files)
 cargo xtask fuzz [READER] [--executions N] [--seed S]   mutated traces through every reader and attribution (default 1,000,000 each)
 cargo xtask soak [RUNS]       kill -9 at RUNS random instants; every run readable, at most 10 s lost (default 100)
 cargo xtask vm [TEST…]        the lab against real kernels in QEMU: boot, panic, hang, silent, network, negative, repeatable, control
@@ -25,6 +27,9 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let number = |default: u32| words.get(1).map_or(Ok(default), |w| w.parse().map_err(|_| USAGE.to_owned()));
     let result = match words.first().map(String::as_str) {
+        Some("bench") if words.get(1).is_some_and(|w| w == "explain") => {
+            explain::run(words.get(2..).unwrap_or_default())
+        }
         Some("bench") => number(20).and_then(bench::run),
         Some("fuzz") => fuzz::run(words.get(1..).unwrap_or_default()),
         Some("soak") => number(100).and_then(kill::run),

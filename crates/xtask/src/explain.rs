@@ -1,0 +1,119 @@
+//! `bench explain`: reading and attributing a trace against `trace-cmd report` of the same file.
+//!
+//! Both print to /dev/null. A pair is one run of each, right after another; who goes first changes. Files are in the page
+//! cache: each is read once before.
+
+use punctual_stats::paired_ratio;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+/// The upper bound of ours / theirs must not be above this: four times as fast.
+const BAR: f64 = 0.25;
+const CONFIDENCE: f64 = 0.95;
+/// What a trace for latencies holds.
+const EVENTS: [&str; 8] = [
+    "sched",
+    "irq",
+    "irq_vectors:local_timer_entry",
+    "irq_vectors:local_timer_exit",
+    "timer:hrtimer_start",
+    "timer:hrtimer_expire_entry",
+    "timer:hrtimer_expire_exit",
+    "timer:hrtimer_cancel",
+];
+
+/// `bench explain [PAIRS] [FILE…]`; without files it records one of each version.
+pub fn run(words: &[String]) -> Result<(), String> {
+    let pairs = words.first().and_then(|w| w.parse::<u32>().ok());
+    let files: Vec<PathBuf> = words.iter().skip(usize::from(pairs.is_some())).map(PathBuf::from).collect();
+    let (files, recorded) = if files.is_empty() { (record()?, true) } else { (files, false) };
+    println!("wall time of reading and attribution / trace-cmd report, and {:.0} % interval:", CONFIDENCE * 100.0);
+    let result = files.iter().try_for_each(|file| compare(file, pairs.unwrap_or(20)));
+    if recorded {
+        // In memory, and only of use here.
+        files.iter().for_each(|file| drop(fs::remove_file(file)));
+    }
+    result
+}
+
+fn compare(file: &PathBuf, pairs: u32) -> Result<(), String> {
+    let bytes = fs::read(file).map_err(|e| format!("{}: {e}", file.display()))?.len();
+    let mut measured = Vec::new();
+    for n in 0..pairs {
+        let pair = match n % 2 {
+            0 => {
+                let theirs = theirs(file)?;
+                (theirs, ours(file)?)
+            }
+            _ => {
+                let ours = ours(file)?;
+                (theirs(file)?, ours)
+            }
+        };
+        measured.push(pair);
+    }
+    let ratio = paired_ratio(&measured, CONFIDENCE).ok_or("no pairs")?;
+    let interval = ratio.interval.ok_or("too few pairs for an interval: 6 at least")?;
+    let middle = |of: fn(&(f64, f64)) -> f64| {
+        let values: Vec<f64> = measured.iter().map(of).collect();
+        punctual_stats::median(&values).unwrap_or(f64::NAN)
+    };
+    let judged = match (interval.low, interval.high) {
+        (_, high) if high <= BAR => format!("holds: upper bound ≤ {BAR}"),
+        (low, _) if low > BAR => format!("FAILS: above {BAR}"),
+        _ => format!("not resolved against {BAR} here"),
+    };
+    println!(
+        "{} ({:.1} MB): {:.4} [{:.4}, {:.4}] over {pairs} pairs, medians {:.0} ms and {:.0} ms: {judged}",
+        file.display(),
+        bytes as f64 / 1e6,
+        ratio.value,
+        interval.low,
+        interval.high,
+        middle(|pair| pair.1) * 1e3,
+        middle(|pair| pair.0) * 1e3,
+    );
+    Ok(())
+}
+
+fn ours(file: &PathBuf) -> Result<f64, String> {
+    let target = std::env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| "target".to_owned());
+    let mut command = Command::new(format!("{target}/release/punctual"));
+    command.arg("explain").arg(file);
+    // 3: no late wakeup in the trace.
+    seconds(command, &[0, 3])
+}
+
+fn theirs(file: &PathBuf) -> Result<f64, String> {
+    let mut command = Command::new("trace-cmd");
+    command.args(["report", "-i"]).arg(file);
+    seconds(command, &[0])
+}
+
+fn seconds(mut command: Command, codes: &[i32]) -> Result<f64, String> {
+    let start = Instant::now();
+    let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let took = start.elapsed().as_secs_f64();
+    match status {
+        Ok(status) if status.code().is_some_and(|code| codes.contains(&code)) => Ok(took),
+        Ok(status) => Err(format!("{command:?}: {status}")),
+        Err(error) => Err(format!("{command:?}: {error}")),
+    }
+}
+
+/// Records a busy cyclictest as version 6 and, compressed, as version 7.
+fn record() -> Result<Vec<PathBuf>, String> {
+    let mut files = Vec::new();
+    for (version, compression) in [("6", "none"), ("7", "zstd")] {
+        let file = PathBuf::from(format!("/dev/shm/punctual-bench-{}.v{version}.dat", std::process::id()));
+        let mut command = Command::new("trace-cmd");
+        command.args(["record", "-q", "-d", "-C", "mono", "--file-version", version, "--compression", compression]);
+        command.args(EVENTS.iter().flat_map(|event| ["-e", event]));
+        command.arg("-o").arg(&file).args(["cyclictest", "-q", "-m", "-p80", "-t4", "-i100", "-d0", "-D5"]);
+        seconds(command, &[0]).map_err(|e| format!("{e}; give files instead: bench explain [PAIRS] FILE…"))?;
+        files.push(file);
+    }
+    Ok(files)
+}
