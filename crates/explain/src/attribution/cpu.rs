@@ -131,6 +131,23 @@ impl Cpu {
         }
     }
 
+    /// Index of what it did at `t`. Looked for from the end, where late wakeups are.
+    pub fn since(&self, t: u64) -> usize {
+        let later = |at: usize| self.history.get(at).is_some_and(|segment| segment.t > t);
+        let (mut high, mut step) = (self.history.len(), 1);
+        let mut low = high.saturating_sub(step);
+        while low > 0 && later(low) {
+            (high, step) = (low, step * 2);
+            low = low.saturating_sub(step);
+        }
+        // `low` is not later, or the first; `high` is later, or the end.
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if later(middle) { high = middle } else { low = middle + 1 }
+        }
+        low.saturating_sub(1)
+    }
+
     /// Writes down that from `t` on something else is done.
     pub fn turn(&mut self, t: u64, flags: Option<Flags>, switched: bool, most: usize) {
         let doing = self.doing();
@@ -288,4 +305,23 @@ fn push<T>(list: &mut VecDeque<T>, item: T) {
         list.pop_front();
     }
     list.push_back(item);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_it_did_is_found_from_the_end_as_from_the_beginning() {
+        let mut cpu = Cpu::default();
+        for n in 0..100u64 {
+            for t in 0..120 {
+                let expected = cpu.history.partition_point(|s| s.t <= t).saturating_sub(1);
+                assert_eq!(cpu.since(t), expected, "{n} {t}");
+            }
+            cpu.write(n + n % 3, Doing::Idle, None, false, 1000);
+            cpu.write(n + n % 3, Doing::Nmi, None, false, 1000);
+            cpu.history.make_contiguous().sort_by_key(|s| s.t);
+        }
+    }
 }

@@ -4,13 +4,13 @@
 //! a late wakeup), or is blocked until another thread wakes it.
 
 use super::cpu::Doing;
+use super::ids::IdMap;
 use super::machine::{Machine, Window};
 use super::tasks::Waking;
 use super::walk::{Label, Tally, Walk, What, Why, pieces};
 use super::{Facts, choose, sentences, victim};
 use punctual_model::{Blocked, Class, Confidence, Cycle};
 use punctual_trace::{Comm, TaskState};
-use std::collections::HashMap;
 
 /// Threads whose cycles are followed, and stays in one cycle that are kept.
 const THREADS: usize = 1024;
@@ -35,7 +35,7 @@ struct Open {
 /// Cycles of the chosen threads.
 #[derive(Debug, Default)]
 pub(super) struct Cycles {
-    open: HashMap<i32, Open>,
+    open: IdMap<i32, Open>,
     longest: Vec<Cycle>,
 }
 

@@ -1,9 +1,9 @@
 //! The machine's state, event by event: what every CPU does, which timers are armed, who is on its way to run.
 
 use super::cpu::{Cpu, Doing, Frame, Running, in_task};
+use super::ids::IdMap;
 use super::tasks::{MOVES, Tasks, Timers, Waking};
 use punctual_trace::{Comm, CpuMask, Event, Kind, Task, TaskState, Vector};
-use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Higher CPU numbers are nonsense (the kernel's limit is 8192, CONFIG_NR_CPUS).
@@ -53,7 +53,7 @@ pub(super) struct Machine {
     pub tasks: Tasks,
     pub(super) timers: Timers,
     names: Vec<String>,
-    name_of: HashMap<u64, u16>,
+    name_of: IdMap<u64, u16>,
     pub seen: Seen,
     /// CPUs with numbers that cannot be.
     pub strange_cpus: bool,

@@ -10,6 +10,7 @@ mod cpu;
 mod cycle;
 mod expiry;
 mod gap;
+mod ids;
 mod machine;
 mod measured;
 mod rtla;

@@ -1,7 +1,7 @@
 //! Tasks and timers of a trace, in bounded memory.
 
+use super::ids::IdMap;
 use punctual_trace::{Comm, Task};
-use std::collections::HashMap;
 
 /// Tasks and timers that are kept; a table that fills up begins anew.
 const MOST: usize = 1 << 16;
@@ -47,7 +47,7 @@ pub(super) struct Known {
 
 /// All tasks.
 #[derive(Debug, Default)]
-pub(super) struct Tasks(HashMap<i32, Known>);
+pub(super) struct Tasks(IdMap<i32, Known>);
 
 impl Tasks {
     /// The task; a new one if it was not seen before.
@@ -100,7 +100,7 @@ pub(super) struct Timer {
 
 /// All timers.
 #[derive(Debug, Default)]
-pub(super) struct Timers(HashMap<u64, Timer>);
+pub(super) struct Timers(IdMap<u64, Timer>);
 
 impl Timers {
     /// Started or restarted; gives the CPU it is known to expire on.

@@ -174,7 +174,7 @@ pub(super) fn pieces(cpu: Option<&Cpu>, from: u64, to: u64) -> Vec<Piece> {
     let mut all = Vec::new();
     let mut at = from;
     if let Some(cpu) = cpu {
-        let first = cpu.history.partition_point(|s| s.t <= from).saturating_sub(1);
+        let first = cpu.since(from);
         for (n, segment) in cpu.history.iter().enumerate().skip(first).take_while(|(_, s)| s.t < to) {
             let next = cpu.history.get(n + 1);
             let (start, end) = (segment.t.max(at), next.map_or(to, |s| s.t).min(to));
