@@ -40,7 +40,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     ("vm", &[]),
     ("lab", &["units", "model", "rundir", "judge", "stats", "vm"]),
-    ("xtask", &["stats", "trace", "explain"]),
+    ("plant", &["units", "uapi", "rt"]),
+    ("xtask", &["units", "stats", "trace", "explain", "plant", "vm"]),
 ];
 
 /// The only crates whose source may hold `unsafe`.

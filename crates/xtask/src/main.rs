@@ -8,6 +8,7 @@ mod cross;
 mod explain;
 mod fuzz;
 mod kill;
+mod planted;
 mod vm;
 
 use std::process::ExitCode;
@@ -18,10 +19,14 @@ cargo xtask bench explain [PAIRS] [FILE…]     reading and attribution against 
 cargo xtask fuzz [READER] [--executions N] [--seed S]   mutated traces through every reader and attribution (default 1,000,000 each)
 cargo xtask soak [RUNS]       kill -9 at RUNS random instants; every run readable, at most 10 s lost (default 100)
 cargo xtask vm [TEST…]        the lab against real kernels in QEMU: boot, panic, hang, silent, network, negative, repeatable, control
+cargo xtask planted [--kernel K]… [--host] [--count N] [--plant P]… [--out DIR]
+                              delays planted in guests, or here, and whether `explain` names them
+cargo xtask planted --score DIR        what an earlier run recorded, explained again
 cargo xtask cross [TARGET]    the static binary for arm64, armv7 or all of them (default all); docs/cross.md
 cargo xtask cross TARGET -- CARGO WORDS    another cargo command for that target: test --workspace, clippy
 
-Before bench, soak and vm: cargo build --release. bench and soak need root.";
+Before bench, soak and vm: cargo build --release. Before planted: cargo build --release -p punctual-plant, and
+cargo xtask cross arm64 -- build --release -p punctual-plant for the arm64 guest. bench, soak and planted --host need root.";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -34,6 +39,7 @@ fn main() -> ExitCode {
         Some("fuzz") => fuzz::run(words.get(1..).unwrap_or_default()),
         Some("soak") => number(100).and_then(kill::run),
         Some("vm") => vm::run(words.get(1..).unwrap_or_default()),
+        Some("planted") => planted::run(words.get(1..).unwrap_or_default()),
         Some("cross") => cross::run(words.get(1..).unwrap_or_default()),
         Some(bare::HIDDEN) => bare::run(&words[1..]),
         _ => Err(USAGE.to_owned()),

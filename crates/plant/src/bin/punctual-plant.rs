@@ -1,0 +1,69 @@
+//! Plants delays and leaves what happened in a folder, for guests and for trying by hand:
+//!
+//! ```text
+//! punctual-plant FOLDER [cpu=1] [other=0] [bursts=8] [length_ms=16] [late_us=2000] [seed=1] [KIND…]
+//! punctual-plant kinds
+//! ```
+
+use punctual_plant::{HIDDEN_ARG, KINDS, PlantError, Recorder, Wanted, campaign, child_main};
+use std::path::Path;
+use std::process::exit;
+
+fn main() {
+    let mut args = std::env::args_os().skip(1).peekable();
+    if args.next_if(|first| first == HIDDEN_ARG).is_some() {
+        exit(child_main(args));
+    }
+    let words: Vec<String> = args.map(|a| a.to_string_lossy().into_owned()).collect();
+    let result = match words.split_first() {
+        Some((word, _)) if word == "kinds" => {
+            KINDS.iter().for_each(|kind| println!("{:22} {}", kind.name, kind.about));
+            Ok(())
+        }
+        Some((folder, rest)) => run(Path::new(folder), rest),
+        None => Err("usage: punctual-plant FOLDER [KEY=VALUE…] [KIND…] | kinds".into()),
+    };
+    if let Err(error) = result {
+        eprintln!("punctual-plant: {error}");
+        exit(1);
+    }
+}
+
+type Anything = Result<(), Box<dyn std::error::Error>>;
+
+fn run(folder: &Path, words: &[String]) -> Anything {
+    let mut wanted = Wanted { cpus: (1, 0), bursts: 8, length_ns: 16_000_000, late_ns: 2_000_000, seed: 1 };
+    let mut names = Vec::new();
+    for word in words {
+        match word.split_once('=') {
+            Some(("cpu", n)) => wanted.cpus.0 = n.parse()?,
+            Some(("other", n)) => wanted.cpus.1 = n.parse()?,
+            Some(("bursts", n)) => wanted.bursts = n.parse()?,
+            Some(("length_ms", n)) => wanted.length_ns = n.parse::<u64>()? * 1_000_000,
+            Some(("late_us", n)) => wanted.late_ns = n.parse::<u64>()? * 1_000,
+            Some(("seed", n)) => wanted.seed = n.parse()?,
+            Some((key, _)) => return Err(format!("no setting {key}").into()),
+            None => names.push(word.as_str()),
+        }
+    }
+    if let Some(unknown) = names.iter().find(|name| !KINDS.iter().any(|kind| kind.name == **name)) {
+        return Err(format!("no plant is called `{unknown}`: see punctual-plant kinds").into());
+    }
+    let recorder = Recorder::new()?;
+    for kind in KINDS.iter().filter(|kind| names.is_empty() || names.contains(&kind.name)) {
+        let place = folder.join(kind.name);
+        std::fs::create_dir_all(&place)?;
+        match campaign(kind, &wanted, &recorder, &place) {
+            Ok(planted) => println!("{:22} {} bursts, {} late wakeups", kind.name, planted.bursts, planted.late),
+            Err(error @ PlantError::Impossible(_)) => {
+                println!("{:22} {error}", kind.name);
+                std::fs::write(place.join("impossible.txt"), error.to_string())?;
+            }
+            Err(error) => {
+                println!("{:22} failed: {error}", kind.name);
+                std::fs::write(place.join("failed.txt"), error.to_string())?;
+            }
+        }
+    }
+    Ok(())
+}

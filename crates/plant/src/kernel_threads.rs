@@ -1,0 +1,38 @@
+//! Threads of the kernel that do softirq work.
+
+use crate::PlantError;
+use crate::thread::fifo;
+use crate::undo::Raised;
+use std::fs;
+
+/// Priority that puts them above the victim.
+pub(crate) const ABOVE: u8 = 90;
+
+/// A kernel thread.
+#[derive(Clone, Debug)]
+pub(crate) struct KernelThread {
+    pub tid: i32,
+    pub comm: String,
+}
+
+/// The threads of `cpu` whose name begins so: `ksoftirqd` means `ksoftirqd/1` on CPU 1.
+pub(crate) fn of_cpu(names: &[&str], cpu: u32) -> Vec<KernelThread> {
+    let wanted: Vec<String> = names.iter().map(|name| format!("{name}/{cpu}")).collect();
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let tids = entries.flatten().filter_map(|e| e.file_name().to_str()?.parse::<i32>().ok());
+    let named = tids.filter_map(|tid| {
+        let comm = fs::read_to_string(format!("/proc/{tid}/comm")).ok()?.trim().to_owned();
+        Some(KernelThread { tid, comm })
+    });
+    named.filter(|thread| wanted.contains(&thread.comm)).collect()
+}
+
+/// Raises them above the victim, as people do who follow advice for RT kernels; put back when dropped.
+pub(crate) fn raise(threads: &[KernelThread]) -> Result<Vec<Raised>, PlantError> {
+    threads.iter().map(|thread| Raised::thread(thread.tid, fifo(ABOVE)?)).collect()
+}
+
+/// PREEMPT_RT: softirqs are threads' work. Mainline has no /sys/kernel/realtime, the version names it.
+pub(crate) fn is_rt() -> bool {
+    fs::read_to_string("/proc/version").is_ok_and(|version| version.contains("PREEMPT_RT"))
+}

@@ -1,0 +1,58 @@
+//! The victim waits for a hog, is moved to another CPU (sched_setaffinity(2)), and waits there for another hog. What moving
+//! itself takes is short; the plant shows whether time is charged to the thread of the CPU on which the victim waited.
+
+use crate::PlantError;
+use crate::child::begin;
+use crate::config::{Config, Slot};
+use crate::thread::{become_thread, fifo, joined, now, own_burst, pin, sleep_until, spin_until};
+use crate::truth::Burst;
+
+pub(super) fn run(config: &Config) -> Result<Vec<Burst>, PlantError> {
+    let slots = config.slots(begin());
+    std::thread::scope(|scope| {
+        let hog = scope.spawn(|| hog(config, &slots));
+        let mover = scope.spawn(|| moves(config, &slots));
+        let (mut bursts, moves) = (joined(hog.join())?, joined(mover.join())?);
+        for (burst, (moved, _)) in bursts.iter_mut().zip(&moves) {
+            burst.end_ns = burst.end_ns.min(*moved);
+        }
+        bursts.extend(moves.into_iter().map(|(_, burst)| burst));
+        Ok(bursts)
+    })
+}
+
+/// On the victim's CPU, longer than the victim stays there.
+fn hog(config: &Config, slots: &[Slot]) -> Result<Vec<Burst>, PlantError> {
+    const NAME: &str = "hog";
+    become_thread(NAME, config.cpu, fifo(99)?)?;
+    let burst = own_burst("higher_priority", NAME, fifo(99)?, config.cpu);
+    let mut bursts = Vec::new();
+    for slot in slots {
+        sleep_until(slot.from);
+        let start_ns = now();
+        spin_until(slot.to);
+        bursts.push(Burst { start_ns, end_ns: now(), ..burst.clone() });
+    }
+    Ok(bursts)
+}
+
+/// Moves the victim, keeps it waiting on its new CPU, and sends it back.
+fn moves(config: &Config, slots: &[Slot]) -> Result<Vec<(u64, Burst)>, PlantError> {
+    const NAME: &str = "mover";
+    become_thread(NAME, config.other_cpu, fifo(95)?)?;
+    let burst = own_burst("higher_priority", NAME, fifo(95)?, config.other_cpu);
+    let mut moves = Vec::new();
+    for (n, slot) in slots.iter().enumerate() {
+        // Every other time hardly any wait on the new CPU.
+        let last = if n % 2 == 0 { slot.at(100) } else { 0 };
+        sleep_until(slot.at(60));
+        let before = now();
+        pin(config.victim_tid, config.other_cpu)?;
+        let start_ns = now();
+        spin_until(last);
+        moves.push((before, Burst { start_ns, end_ns: now(), ..burst.clone() }));
+        sleep_until(slot.to + config.every_ns / 4);
+        pin(config.victim_tid, config.cpu)?;
+    }
+    Ok(moves)
+}

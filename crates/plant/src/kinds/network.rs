@@ -1,0 +1,116 @@
+//! A softirq that takes long: one broadcast datagram on `lo`, steered to the victim's CPU (RPS), that NET_RX copies to
+//! thousands of sockets. On PREEMPT_RT it runs in a thread (ksoftirqd, from 6.10 on backlog_napi), which is raised above the
+//! victim, as people do.
+//!
+//! When it began and ended is seen from another CPU: the sockets that get the first and the last copy are polled there.
+
+use crate::PlantError;
+use crate::child::begin;
+use crate::config::Config;
+use crate::kernel_threads::{KernelThread, is_rt, of_cpu, raise};
+use crate::thread::{become_thread, calibrate, descriptors, fifo, now, sleep_until};
+use crate::truth::Burst;
+use crate::undo::{Changed, Raised};
+use rustix::net::{AddressFamily, RecvFlags, SocketType, bind, recv, socket, sockopt};
+use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::os::fd::OwnedFd;
+
+/// Sockets to begin with, and at most.
+const FEW: usize = 300;
+const MOST: usize = 40_000;
+/// A datagram that has not come by then is lost.
+const PATIENCE: u64 = 500_000_000;
+const STEERING: &str = "/sys/class/net/lo/queues/rx-0/rps_cpus";
+
+pub(super) fn run(config: &Config) -> Result<Vec<Burst>, PlantError> {
+    let threads = if is_rt() { of_cpu(&["ksoftirqd", "backlog_napi"], config.cpu) } else { Vec::new() };
+    become_thread("flood", config.other_cpu, fifo(50)?)?;
+    let most = descriptors(MOST);
+    let _steered = Changed::file(STEERING, &format!("{:x}", 1u64 << config.cpu.min(63)))?;
+    let _raised: Vec<Raised> = raise(&threads)?;
+    let mut flood = Flood::new()?;
+    let count = calibrate(config.length_ns, FEW, most, |count| {
+        flood.grow(count)?;
+        flood.send()
+    })?;
+    flood.grow(count)?;
+    let mut bursts = Vec::new();
+    for slot in config.slots(begin()) {
+        sleep_until(slot.from);
+        let (start_ns, end_ns) = flood.send()?;
+        bursts.push(burst(config, &threads, start_ns, end_ns));
+    }
+    Ok(bursts)
+}
+
+fn burst(config: &Config, threads: &[KernelThread], start_ns: u64, end_ns: u64) -> Burst {
+    // Which of the two does the work is the kernel's choice: backlog_napi where it exists.
+    let thread = threads.iter().min_by_key(|thread| thread.comm.clone());
+    Burst {
+        class: "softirq".into(),
+        tid: thread.map(|t| t.tid),
+        comm: thread.map(|t| t.comm.clone()),
+        scheduled: thread.map_or(String::new(), |_| format!("FIFO {}", crate::kernel_threads::ABOVE)),
+        cpu: config.cpu,
+        start_ns,
+        end_ns,
+        exact: true,
+    }
+}
+
+/// A sender and its receivers, which share one port.
+struct Flood {
+    sender: UdpSocket,
+    to: SocketAddrV4,
+    receivers: Vec<OwnedFd>,
+}
+
+impl Flood {
+    fn new() -> Result<Flood, PlantError> {
+        let sender = UdpSocket::bind("127.0.0.1:0").map_err(PlantError::at("bind a socket"))?;
+        sender.set_broadcast(true).map_err(PlantError::at("allow broadcast"))?;
+        let port = UdpSocket::bind("0.0.0.0:0").and_then(|s| s.local_addr()).map_err(PlantError::at("find a port"))?;
+        let to = SocketAddrV4::new(Ipv4Addr::new(127, 255, 255, 255), port.port());
+        Ok(Flood { sender, to, receivers: Vec::new() })
+    }
+
+    fn grow(&mut self, wanted: usize) -> Result<(), PlantError> {
+        let address = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, self.to.port());
+        while self.receivers.len() < wanted {
+            let receiver =
+                socket(AddressFamily::INET, SocketType::DGRAM, None).map_err(PlantError::at("make a socket"))?;
+            sockopt::set_socket_reuseaddr(&receiver, true).map_err(PlantError::at("share a port"))?;
+            bind(&receiver, &address).map_err(PlantError::at("bind a socket"))?;
+            self.receivers.push(receiver);
+        }
+        Ok(())
+    }
+
+    /// Sends a datagram; when its first and its last copy came.
+    ///
+    /// The kernel goes through the sockets from the newest to the oldest, and gives the newest its copy last
+    /// (net/ipv4/udp.c, `__udp4_lib_mcast_deliver`).
+    fn send(&mut self) -> Result<(u64, u64), PlantError> {
+        let [oldest, .., second, newest] = self.receivers.as_slice() else {
+            return Err(PlantError::Child("too few sockets".into()));
+        };
+        let ends = [oldest, second, newest];
+        let mut came = [None; 3];
+        let sent = now();
+        self.sender.send_to(&[1], self.to).map_err(PlantError::at("send a datagram"))?;
+        let begun = now();
+        while came.iter().any(Option::is_none) && now() < sent + PATIENCE {
+            for (receiver, came) in ends.iter().zip(&mut came) {
+                let mut byte = [0u8; 8];
+                if came.is_none() && recv(receiver, &mut byte, RecvFlags::DONTWAIT).is_ok() {
+                    *came = Some(now());
+                }
+            }
+        }
+        let all: Vec<u64> = came.iter().flatten().copied().collect();
+        match (all.iter().min(), all.iter().max()) {
+            (Some(first), Some(last)) if all.len() == 3 => Ok(((*first).max(begun.min(*first)), *last)),
+            _ => Err(PlantError::Impossible("a broadcast datagram on lo does not reach all its receivers".into())),
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! An ordinary thread in one long system call: poll(2) of one descriptor named many thousand times, which looks at all of
+//! them without a preemption point (fs/select.c, `do_poll`). Kernels with full preemption preempt it, the others do not.
+
+use crate::PlantError;
+use crate::child::begin;
+use crate::config::Config;
+use crate::thread::{ORDINARY, become_thread, calibrate, descriptors, now, own_burst, sleep_until};
+use crate::truth::Burst;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+
+const NAME: &str = "polls";
+const FEW: usize = 2_000;
+const MOST: usize = 1_000_000;
+
+pub(super) fn run(config: &Config) -> Result<Vec<Burst>, PlantError> {
+    become_thread(NAME, config.cpu, ORDINARY)?;
+    let most = descriptors(MOST);
+    let fd = eventfd(0, EventfdFlags::empty()).map_err(PlantError::at("make an eventfd"))?;
+    let mut fds: Vec<PollFd> = Vec::new();
+    let mut once = |count: usize| {
+        fds.resize_with(count.max(fds.len()), || PollFd::new(&fd, PollFlags::IN));
+        let start = now();
+        poll(fds.get_mut(..count).unwrap_or_default(), Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))
+            .map_err(PlantError::at("poll"))?;
+        Ok::<_, PlantError>((start, now()))
+    };
+    let count = calibrate(config.length_ns, FEW, most, &mut once)?;
+    let burst = own_burst("preemption_disabled", NAME, ORDINARY, config.cpu);
+    let mut bursts = Vec::new();
+    for slot in config.slots(begin()) {
+        sleep_until(slot.from);
+        let (start_ns, end_ns) = once(count)?;
+        bursts.push(Burst { start_ns, end_ns, ..burst.clone() });
+    }
+    Ok(bursts)
+}

@@ -1,0 +1,128 @@
+//! Thousands of timers (timerfd_create(2)) that expire at one instant on the victim's CPU: in the timer's interrupt; on
+//! PREEMPT_RT in the HRTIMER softirq, whose thread (ktimers, else ksoftirqd) is raised above the victim.
+//!
+//! When it began and ended is seen from another CPU, where the first and the last timer are polled.
+
+use crate::PlantError;
+use crate::child::begin;
+use crate::config::{Config, Slot};
+use crate::kernel_threads::{KernelThread, is_rt, of_cpu, raise};
+use crate::thread::{become_thread, calibrate, descriptors, fifo, joined, now, sleep_until};
+use crate::truth::Burst;
+use punctual_units::Scheduling;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
+};
+use std::os::fd::OwnedFd;
+use std::sync::mpsc;
+
+const FEW: usize = 200;
+const MOST: usize = 20_000;
+/// They are armed this long before they expire, which takes time too.
+const AHEAD: u64 = 400_000_000;
+
+pub(super) fn irq(config: &Config) -> Result<Vec<Burst>, PlantError> {
+    if is_rt() {
+        return Err(PlantError::Impossible("on PREEMPT_RT these timers are softirq work".into()));
+    }
+    let burst = blank(config, "irq", None);
+    plant(config, burst)
+}
+
+pub(super) fn softirq(config: &Config) -> Result<Vec<Burst>, PlantError> {
+    if !is_rt() {
+        return Err(PlantError::Impossible("without PREEMPT_RT these timers are interrupt work".into()));
+    }
+    let threads = of_cpu(&["ktimers", "ksoftirqd"], config.cpu);
+    let _raised = raise(&threads)?;
+    // ktimers where it exists: the greater name.
+    let thread = threads.iter().max_by_key(|thread| thread.comm.clone());
+    plant(config, blank(config, "softirq", thread))
+}
+
+fn blank(config: &Config, class: &str, thread: Option<&KernelThread>) -> Burst {
+    Burst {
+        class: class.into(),
+        tid: thread.map(|t| t.tid),
+        comm: thread.map(|t| t.comm.clone()),
+        scheduled: thread.map_or(String::new(), |_| format!("FIFO {}", crate::kernel_threads::ABOVE)),
+        cpu: config.cpu,
+        start_ns: 0,
+        end_ns: 0,
+        exact: true,
+    }
+}
+
+fn plant(config: &Config, burst: Burst) -> Result<Vec<Burst>, PlantError> {
+    let most = descriptors(MOST);
+    become_thread("timers", config.other_cpu, fifo(50)?)?;
+    let all = (0..most).map(|_| timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK));
+    let all: Vec<OwnedFd> = all.collect::<Result<_, _>>().map_err(PlantError::at("make timers"))?;
+    std::thread::scope(|scope| {
+        // The watcher asks for so many timers at that time.
+        let (ask, asked) = mpsc::channel::<(usize, u64)>();
+        let armer = scope.spawn(|| arm(config, &all, asked));
+        let watched = watch(config, &all, ask, burst);
+        joined(armer.join())?;
+        watched
+    })
+}
+
+/// On the victim's CPU, so that the timers expire there; below the victim.
+fn arm(config: &Config, all: &[OwnedFd], asked: mpsc::Receiver<(usize, u64)>) -> Result<(), PlantError> {
+    let scheduling: Scheduling = fifo(5)?;
+    become_thread("arms timers", config.cpu, scheduling)?;
+    const SECOND: u64 = 1_000_000_000;
+    for (count, at) in asked {
+        let value = Timespec { tv_sec: (at / SECOND) as i64, tv_nsec: (at % SECOND) as _ };
+        let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
+        for timer in all.iter().take(count) {
+            timerfd_settime(timer, TimerfdTimerFlags::ABSTIME, &once).map_err(PlantError::at("arm a timer"))?;
+        }
+        if now() >= at {
+            return Err(PlantError::Impossible("arming the timers takes too long".into()));
+        }
+    }
+    Ok(())
+}
+
+fn watch(
+    config: &Config,
+    all: &[OwnedFd],
+    ask: mpsc::Sender<(usize, u64)>,
+    burst: Burst,
+) -> Result<Vec<Burst>, PlantError> {
+    let gone = |_| PlantError::Child("the thread that arms timers has ended".into());
+    let count = calibrate(config.length_ns, FEW, all.len(), |count| {
+        let at = now() + AHEAD;
+        ask.send((count, at)).map_err(gone)?;
+        expired(all.get(..count).unwrap_or_default(), at)
+    })?;
+    let begun = begin();
+    let mut bursts = Vec::new();
+    for Slot { from, .. } in config.slots(begun) {
+        // Later with every burst: arming takes time between them.
+        let at = (now() + AHEAD).max(from) + from % config.period_ns;
+        ask.send((count, at)).map_err(gone)?;
+        let (start_ns, end_ns) = expired(all.get(..count).unwrap_or_default(), at)?;
+        bursts.push(Burst { start_ns, end_ns, ..burst.clone() });
+    }
+    Ok(bursts)
+}
+
+/// Timers that are due together expire in the order in which they were armed (lib/timerqueue.c).
+fn expired(timers: &[OwnedFd], at: u64) -> Result<(u64, u64), PlantError> {
+    let [first, .., last] = timers else { return Err(PlantError::Child("too few timers".into())) };
+    sleep_until(at.saturating_sub(500_000));
+    Ok((until_it_expires(first, at)?, until_it_expires(last, at)?))
+}
+
+fn until_it_expires(timer: &OwnedFd, at: u64) -> Result<u64, PlantError> {
+    let mut count = [0u8; 8];
+    while rustix::io::read(timer, &mut count).is_err() {
+        if now() > at + 1_000_000_000 {
+            return Err(PlantError::Child("a timer did not expire".into()));
+        }
+    }
+    Ok(now())
+}

@@ -1,0 +1,34 @@
+//! The function tracer runs in the top instance, as somebody leaves it: every function of the kernel takes longer, nobody in
+//! particular is to blame.
+
+use crate::PlantError;
+use crate::capture::TRACEFS;
+use crate::child::begin;
+use crate::config::Config;
+use crate::thread::{now, sleep_until, tid};
+use crate::truth::Burst;
+use crate::undo::Changed;
+use std::fs;
+
+pub(super) fn run(config: &Config) -> Result<Vec<Burst>, PlantError> {
+    let tracers =
+        fs::read_to_string(format!("{TRACEFS}/available_tracers")).map_err(PlantError::at("read available_tracers"))?;
+    if !tracers.split_whitespace().any(|tracer| tracer == "function") {
+        return Err(PlantError::Impossible("this kernel has no function tracer".into()));
+    }
+    let left_on = Changed::file(format!("{TRACEFS}/current_tracer"), "function")?;
+    let start_ns = begin();
+    sleep_until(start_ns + u64::from(config.bursts) * config.every_ns);
+    let burst = Burst {
+        class: "tracer_left_on".into(),
+        tid: None,
+        comm: None,
+        scheduled: format!("seen by {}", tid()),
+        cpu: config.cpu,
+        start_ns,
+        end_ns: now(),
+        exact: false,
+    };
+    drop(left_on);
+    Ok(vec![burst])
+}

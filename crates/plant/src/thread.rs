@@ -1,0 +1,116 @@
+//! What the threads of a plant do: take a policy, wait, burn time.
+
+use crate::PlantError;
+use crate::truth::Burst;
+use punctual_rt::monotonic;
+use punctual_units::{CpuId, CpuList, Nanos, Priority, Scheduling};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::ffi::CString;
+
+/// CLOCK_MONOTONIC, ns.
+pub(crate) fn now() -> u64 {
+    monotonic().0
+}
+
+/// Sleeps until then.
+pub(crate) fn sleep_until(at: u64) {
+    // A signal only makes it look again.
+    while now() < at {
+        let _ = punctual_rt::sleep_until(Nanos(at));
+    }
+}
+
+/// Burns time until then.
+pub(crate) fn spin_until(at: u64) {
+    while now() < at {
+        std::hint::spin_loop();
+    }
+}
+
+/// FIFO of this priority (1–99).
+pub(crate) fn fifo(priority: u8) -> Result<Scheduling, PlantError> {
+    let bad = |_| PlantError::Impossible(format!("{priority} is no real-time priority"));
+    Ok(Scheduling::Fifo { priority: Priority::try_from(priority).map_err(bad)? })
+}
+
+/// RR of this priority.
+pub(crate) fn rr(priority: u8) -> Result<Scheduling, PlantError> {
+    match fifo(priority)? {
+        Scheduling::Fifo { priority } => Ok(Scheduling::Rr { priority }),
+        other => Ok(other),
+    }
+}
+
+/// An ordinary thread.
+pub(crate) const ORDINARY: Scheduling = Scheduling::Other { nice: 0 };
+
+/// A name, a CPU and a policy for the calling thread.
+pub(crate) fn become_thread(name: &str, cpu: u32, scheduling: Scheduling) -> Result<(), PlantError> {
+    if let Ok(name) = CString::new(name) {
+        let _ = rustix::thread::set_name(&name);
+    }
+    pin(0, cpu)?;
+    Ok(punctual_uapi::set_scheduling(0, scheduling, false)?)
+}
+
+/// Binds a thread (0: the calling one).
+pub(crate) fn pin(tid: i32, cpu: u32) -> Result<(), PlantError> {
+    Ok(punctual_uapi::set_affinity(tid, &CpuList::from_iter([CpuId(cpu)]))?)
+}
+
+/// The calling thread's id.
+pub(crate) fn tid() -> i32 {
+    rustix::thread::gettid().as_raw_nonzero().get()
+}
+
+/// A burst of the calling thread, without its times.
+pub(crate) fn own_burst(class: &str, name: &str, scheduling: Scheduling, cpu: u32) -> Burst {
+    Burst {
+        class: class.into(),
+        tid: Some(tid()),
+        comm: Some(name.into()),
+        scheduled: scheduling.to_string(),
+        cpu,
+        start_ns: 0,
+        end_ns: 0,
+        exact: true,
+    }
+}
+
+/// The result of a thread; a panic is a defect.
+pub(crate) fn joined<T>(result: std::thread::Result<Result<T, PlantError>>) -> Result<T, PlantError> {
+    result.unwrap_or_else(|_| Err(PlantError::Child("a thread of the plant panicked".into())))
+}
+
+/// Descriptors this process may have, `wanted` at most: the hard limit is raised where that is allowed.
+pub(crate) fn descriptors(wanted: usize) -> usize {
+    let all = |n| Rlimit { current: Some(n), maximum: Some(n) };
+    // Some are open already.
+    const OPEN: u64 = 100;
+    if setrlimit(Resource::Nofile, all(wanted as u64 + OPEN)).is_ok() {
+        return wanted;
+    }
+    let hard = getrlimit(Resource::Nofile).maximum.unwrap_or(1024);
+    // Where not even that is allowed, the soft limit shows when descriptors run out.
+    let _ = setrlimit(Resource::Nofile, all(hard));
+    usize::try_from(hard.saturating_sub(OPEN)).unwrap_or(wanted).min(wanted)
+}
+
+/// How much work makes a burst of `length` ns: twice as much until it takes a good part of that, then in proportion.
+pub(crate) fn calibrate(
+    length: u64,
+    few: usize,
+    most: usize,
+    mut work: impl FnMut(usize) -> Result<(u64, u64), PlantError>,
+) -> Result<usize, PlantError> {
+    let mut count = few.min(most);
+    loop {
+        let (start, end) = work(count)?;
+        let took = end.saturating_sub(start).max(1);
+        if took >= length / 3 || count >= most {
+            let wanted = count as u64 * length / took;
+            return Ok(usize::try_from(wanted).unwrap_or(most).clamp(few.min(most), most));
+        }
+        count = (count * 2).min(most);
+    }
+}

@@ -1,0 +1,62 @@
+//! Files and kernel threads that are put back.
+
+use crate::PlantError;
+use punctual_units::Scheduling;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// A file of the kernel with another content, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Changed {
+    path: PathBuf,
+    before: String,
+}
+
+impl Changed {
+    /// Writes `value`.
+    pub fn file(path: impl AsRef<Path>, value: &str) -> Result<Changed, PlantError> {
+        let path = path.as_ref();
+        let shown = path.display().to_string();
+        let before = fs::read_to_string(path).map_err(PlantError::at(format!("read {shown}")))?;
+        match fs::write(path, value) {
+            Err(e) if e.kind() == ErrorKind::PermissionDenied => {
+                return Err(PlantError::Impossible(format!("{shown} may not be written")));
+            }
+            written => written.map_err(PlantError::at(format!("write {value} to {shown}")))?,
+        }
+        Ok(Changed { path: path.to_owned(), before: before.trim().to_owned() })
+    }
+}
+
+impl Drop for Changed {
+    fn drop(&mut self) {
+        if let Err(e) = fs::write(&self.path, &self.before) {
+            eprintln!("punctual-plant: {} keeps another value than {}: {e}", self.path.display(), self.before);
+        }
+    }
+}
+
+/// A thread with another policy, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Raised {
+    tid: i32,
+    before: Scheduling,
+}
+
+impl Raised {
+    /// Gives thread `tid` this policy.
+    pub fn thread(tid: i32, scheduling: Scheduling) -> Result<Raised, PlantError> {
+        let (before, _) = punctual_uapi::scheduling(tid)?;
+        punctual_uapi::set_scheduling(tid, scheduling, false)?;
+        Ok(Raised { tid, before })
+    }
+}
+
+impl Drop for Raised {
+    fn drop(&mut self) {
+        if let Err(e) = punctual_uapi::set_scheduling(self.tid, self.before, false) {
+            eprintln!("punctual-plant: thread {} keeps another policy than {}: {e}", self.tid, self.before);
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Holds what `explain` says of each late wakeup against what is known to have happened.
+//!
+//! A wakeup counts where planted bursts take at least a tenth of its delay, and at least 1 ms. It is right if every planted
+//! thread or class has its share within 5 points, and if what took more than 55 % of the delay stands first. The log of a
+//! spinning thread does not tell interrupts that took time from it: so much less than its log says it may have.
+
+use punctual_explain::{Cause, Confidence, Explanation, Facts, Options, Victim, Victims, explain};
+use punctual_plant::{Burst, Late, Surroundings, Watched};
+use punctual_units::Policy;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::Path;
+
+/// Shares may differ by this much.
+const POINTS: f64 = 0.05;
+/// What has more than this is to stand first.
+const MOST: f64 = 0.55;
+/// Bursts count from this part of a delay on, and this many ns.
+const LEAST_PART: f64 = 0.1;
+const LEAST_NS: u64 = 1_000_000;
+/// The release by the victim's clock and the due time in the trace are the same.
+const SAME_NS: u64 = 50_000;
+
+/// One kind of delay on one kernel.
+#[derive(Clone, Debug, Default)]
+pub struct Row {
+    pub kernel: String,
+    pub plant: String,
+    /// Why there is nothing to score.
+    pub impossible: Option<String>,
+    /// Late wakeups with a planted cause.
+    pub planted: u32,
+    pub right: u32,
+    /// By the confidence of what stands first: suspected, medium, high.
+    pub wrong: [u32; 3],
+    /// Late wakeups with a planted cause that `explain` does not have at all.
+    pub missing: u32,
+    /// Of the planted: more than 5 % without a cause.
+    pub uncovered: u32,
+    /// Late wakeups that nothing planted explains.
+    pub unplanned: u32,
+    /// What each wrong answer was.
+    pub notes: Vec<String>,
+}
+
+/// Everything below `out`: KERNEL/PLANT.
+pub fn folder(out: &Path, bare: bool) -> Result<Vec<Row>, String> {
+    let mut rows = Vec::new();
+    for kernel in folders(out)? {
+        for plant in folders(&kernel)? {
+            let row = Row { kernel: super::name_of(&kernel), plant: super::name_of(&plant), ..Row::default() };
+            rows.push(plant_row(&plant, row, bare)?);
+        }
+    }
+    Ok(rows)
+}
+
+fn folders(path: &Path) -> Result<Vec<std::path::PathBuf>, String> {
+    let entries = fs::read_dir(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let mut all: Vec<_> = entries.flatten().map(|e| e.path()).filter(|p| p.is_dir()).collect();
+    all.sort();
+    Ok(all)
+}
+
+fn plant_row(plant: &Path, mut row: Row, bare: bool) -> Result<Row, String> {
+    for note in ["impossible.txt", "failed.txt"] {
+        if let Ok(why) = fs::read_to_string(plant.join(note)) {
+            row.impossible = Some(why);
+            return Ok(row);
+        }
+    }
+    let bursts: Vec<Burst> = read(plant, "truth.json")?;
+    let watched: Watched = read(plant, "victim.json")?;
+    let surroundings: Surroundings = read(plant, "facts.json")?;
+    let facts = if bare { Facts::default() } else { facts(&surroundings) };
+    let path = plant.join("trace.txt");
+    let failed = |e: String| format!("{}: {e}", path.display());
+    let file = File::open(&path).map_err(|e| failed(e.to_string()))?;
+    let mut source =
+        punctual_trace::open(file, punctual_trace::Options::default()).map_err(|e| failed(e.to_string()))?;
+    let options =
+        Options { victims: Victims::Tid(watched.tid), most: 10_000, threshold_ns: Some(500_000), cycles: false, facts };
+    let explanation = explain(source.as_mut(), options);
+    for late in &watched.late {
+        wakeup(&mut row, late, &bursts, &explanation);
+    }
+    Ok(row)
+}
+
+fn read<T: DeserializeOwned>(folder: &Path, name: &str) -> Result<T, String> {
+    let path = folder.join(name);
+    let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    serde_json::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+/// What a live capture would know.
+fn facts(known: &Surroundings) -> Facts {
+    let policy = |text: &str| match text.trim_start_matches("SCHED_") {
+        "FIFO" => Some(Policy::Fifo),
+        "RR" => Some(Policy::Rr),
+        "OTHER" => Some(Policy::Other),
+        "BATCH" => Some(Policy::Batch),
+        "IDLE" => Some(Policy::Idle),
+        "DEADLINE" => Some(Policy::Deadline),
+        _ => None,
+    };
+    Facts {
+        policies: known.policies.iter().filter_map(|(tid, text)| Some((*tid, policy(text)?))).collect(),
+        kernel: known.release.clone(),
+        fair_server: known.fair_server,
+        throttled: known.throttled,
+        steal_rose: known.steal.map(|jiffies| jiffies > 0),
+    }
+}
+
+/// What took a part of a delay: class and thread.
+type Part = (String, Option<i32>);
+
+fn wakeup(row: &mut Row, late: &Late, bursts: &[Burst], explanation: &Explanation) {
+    let victim = explanation.victims.iter().find(|v| is_that(v, late));
+    let end = victim.and_then(|v| v.moments).map_or(late.woke_ns, |m| m.t3_ns.clamp(late.release_ns, late.woke_ns));
+    let mut expected: BTreeMap<Part, u64> = BTreeMap::new();
+    for burst in bursts {
+        let ns = burst.overlap(late.release_ns, end);
+        if ns > 0 {
+            *expected.entry((burst.class.clone(), burst.tid)).or_default() += ns;
+        }
+    }
+    let whole = end.saturating_sub(late.release_ns).max(1) as f64;
+    let planted: u64 = expected.values().sum();
+    if planted < LEAST_NS || (planted as f64) < LEAST_PART * whole {
+        row.unplanned += 1;
+        return;
+    }
+    row.planted += 1;
+    let Some(victim) = victim else {
+        row.missing += 1;
+        row.notes.push(format!("{} ns: not in the explanation", late.release_ns));
+        return;
+    };
+    row.uncovered += u32::from(1.0 - victim.coverage > POINTS);
+    let exact = bursts.iter().all(|burst| burst.exact);
+    let shares: Vec<(Part, f64)> = expected.into_iter().map(|(part, ns)| (part, ns as f64 / whole)).collect();
+    match complaint(&shares, exact, victim, explanation) {
+        None => row.right += 1,
+        Some(why) => {
+            let sure = victim.causes.first().map_or(Confidence::Suspected, |cause| cause.confidence);
+            if let Some(count) = row.wrong.get_mut(sure as usize) {
+                *count += 1;
+            }
+            row.notes.push(format!("{} ns, {:.1} ms: {why}", late.release_ns, whole / 1e6));
+        }
+    }
+}
+
+fn is_that(victim: &Victim, late: &Late) -> bool {
+    victim.moments.is_some_and(|m| m.t0_ns.abs_diff(late.release_ns) <= SAME_NS)
+}
+
+/// What is wrong with an explanation; `None`: nothing.
+fn complaint(expected: &[(Part, f64)], exact: bool, victim: &Victim, explanation: &Explanation) -> Option<String> {
+    let first = victim.causes.first();
+    let told = || first.map_or("nothing".to_owned(), |cause| shown(cause, victim));
+    for ((class, tid), share) in expected {
+        if class == "tracer_left_on" {
+            return tracer(victim, explanation);
+        }
+        let same = |cause: &&Cause| is_part(cause, class, *tid);
+        let has: f64 = victim.causes.iter().filter(same).map(|cause| cause.share).sum();
+        if (!exact || *share > MOST) && !first.is_some_and(|cause| same(&cause)) {
+            return Some(format!("{class} {tid:?} took {:.0} %, first is {}", share * 100.0, told()));
+        }
+        let nested = if tid.is_some() { interrupts(victim) } else { 0.0 };
+        if exact && (has > share + POINTS || has < share - POINTS - nested) {
+            let (share, has) = (share * 100.0, has * 100.0);
+            return Some(format!("{class} {tid:?} took {share:.0} %, explained are {has:.0} %; first is {}", told()));
+        }
+    }
+    None
+}
+
+/// Nobody in particular is to blame: the tracer must be named, and no thread with certainty.
+fn tracer(victim: &Victim, explanation: &Explanation) -> Option<String> {
+    let first = victim.causes.first()?;
+    if !explanation.notes.iter().any(|note| note.contains("tracer")) {
+        return Some(format!("no note on the tracer; first is {}", shown(first, victim)));
+    }
+    (first.tid.is_some() && first.confidence == Confidence::High)
+        .then(|| format!("a thread is blamed: {}", shown(first, victim)))
+}
+
+fn is_part(cause: &Cause, class: &str, tid: Option<i32>) -> bool {
+    class_name(cause) == class && (tid.is_none() || cause.tid == tid)
+}
+
+fn interrupts(victim: &Victim) -> f64 {
+    let nested = |cause: &&Cause| cause.tid.is_none() && matches!(class_name(cause).as_str(), "irq" | "softirq");
+    victim.causes.iter().filter(nested).map(|cause| cause.share).sum()
+}
+
+fn class_name(cause: &Cause) -> String {
+    serde_json::to_value(cause.class).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+fn shown(cause: &Cause, victim: &Victim) -> String {
+    let who = cause.comm.as_deref().or(cause.what.as_deref()).unwrap_or("-");
+    let doubts = if victim.doubts.is_empty() { String::new() } else { format!(" [{}]", victim.doubts.join("; ")) };
+    format!(
+        "{} {who} {:?} {:.0} % {:?} ({}){doubts}",
+        class_name(cause),
+        cause.tid,
+        cause.share * 100.0,
+        cause.confidence,
+        cause.evidence
+    )
+}

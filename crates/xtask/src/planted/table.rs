@@ -1,0 +1,47 @@
+//! The figures, for people.
+
+use super::score::Row;
+use std::fmt::Write;
+
+/// Rows, their sum, and every wrong answer.
+pub fn text(rows: &[Row]) -> String {
+    let mut out = String::new();
+    let head = "| kernel | plant | late, planted | right | wrong, high | wrong, medium | wrong, suspected | not found | > 5 % unaccounted | \
+                late, not planted |\n|---|---|---|---|---|---|---|---|---|---|\n";
+    out.push_str(head);
+    let mut sum = Row { kernel: "all".into(), ..Row::default() };
+    for row in rows.iter().filter(|row| row.impossible.is_none()) {
+        line(&mut out, row);
+        add(&mut sum, row);
+    }
+    line(&mut out, &sum);
+    let right = 100.0 * f64::from(sum.right) / f64::from(sum.planted.max(1));
+    let _ = writeln!(out, "\n{right:.1} % right of {}, {} wrong with \"high\"", sum.planted, sum.wrong[2]);
+    for row in rows {
+        if let Some(why) = &row.impossible {
+            let _ = writeln!(out, "  {} {}: {why}", row.kernel, row.plant);
+        }
+        for note in &row.notes {
+            let _ = writeln!(out, "  WRONG {} {}: {note}", row.kernel, row.plant);
+        }
+    }
+    out
+}
+
+fn line(out: &mut String, row: &Row) {
+    let Row { kernel, plant, planted, right, wrong: [suspected, medium, high], .. } = row;
+    let Row { missing, uncovered, unplanned, .. } = row;
+    let _ = writeln!(
+        out,
+        "| {kernel} | {plant} | {planted} | {right} | {high} | {medium} | {suspected} | {missing} | {uncovered} | {unplanned} |"
+    );
+}
+
+fn add(sum: &mut Row, row: &Row) {
+    sum.planted += row.planted;
+    sum.right += row.right;
+    sum.wrong.iter_mut().zip(row.wrong).for_each(|(sum, n)| *sum += n);
+    sum.missing += row.missing;
+    sum.uncovered += row.uncovered;
+    sum.unplanned += row.unplanned;
+}
