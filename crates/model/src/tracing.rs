@@ -51,6 +51,9 @@ pub struct Capture {
     pub policies: BTreeMap<i32, punctual_units::Policy>,
     /// The fair server is on; `None`: the kernel does not tell, or has none.
     pub fair_server: Option<bool>,
+    /// Tracer of the main trace, which another may have left on; `nop`: none.
+    #[serde(default)]
+    pub tracer: Option<String>,
     /// The kernel said in this phase that real-time throttling struck; `None`: its log could not be read.
     pub throttled: Option<bool>,
 }

@@ -73,6 +73,8 @@ pub(crate) fn own_burst(class: &str, name: &str, scheduling: Scheduling, cpu: u3
         cpu,
         start_ns: 0,
         end_ns: 0,
+        earliest_ns: 0,
+        latest_ns: None,
         exact: true,
     }
 }

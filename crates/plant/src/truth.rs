@@ -20,13 +20,38 @@ pub struct Burst {
     pub start_ns: u64,
     /// End.
     pub end_ns: u64,
-    /// Beginning and end are known well enough to tell the share of a delay; otherwise the delay is within them.
+    /// It cannot have begun before.
+    pub earliest_ns: u64,
+    /// It cannot have ended after; `None`: when the victim ran.
+    pub latest_ns: Option<u64>,
+    /// Beginning and end tell the share of a delay; otherwise only the class is known.
     pub exact: bool,
 }
 
+/// Something that another CPU looked for again and again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    /// It had not come yet.
+    pub not_yet: u64,
+    /// It had.
+    pub seen: u64,
+}
+
+/// A burst of which another CPU saw the first and the last effect; it began after `asked`.
+pub(crate) fn seen(burst: &Burst, asked: u64, first: Seen, last: Seen) -> Burst {
+    let end_ns = last.not_yet.max(first.seen);
+    Burst { start_ns: first.seen, end_ns, earliest_ns: asked, latest_ns: Some(last.seen), ..burst.clone() }
+}
+
 impl Burst {
-    /// Its part of the time from `from` to `to`, ns.
+    /// What it surely took of the time from `from` to `to`, ns.
     pub fn overlap(&self, from: u64, to: u64) -> u64 {
         self.end_ns.min(to).saturating_sub(self.start_ns.max(from))
+    }
+
+    /// The most that it can have taken of it. What is between a thread's clock readings and the switch to and from it
+    /// cannot be told: an interrupt, or the host of a guest, may have come in between.
+    pub fn most(&self, from: u64, to: u64) -> u64 {
+        self.latest_ns.unwrap_or(to).min(to).saturating_sub(self.earliest_ns.max(from))
     }
 }

@@ -63,5 +63,6 @@ fn facts(capture: &Capture, late: &LateWakeup, recording: &Recording) -> Facts {
         fair_server: capture.fair_server,
         throttled: capture.throttled,
         steal_rose: steal,
+        tracer: capture.tracer.clone(),
     }
 }

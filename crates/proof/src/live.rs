@@ -118,6 +118,7 @@ impl Stream {
         let steal = steal();
         self.attribution.facts().steal_rose = steal.zip(self.steal).map(|(now, before)| now > before);
         self.steal = steal;
+        self.attribution.facts().tracer = flight.main_tracer();
         self.follow(ready);
         Ok(())
     }

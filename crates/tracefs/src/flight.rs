@@ -72,6 +72,11 @@ impl Flight {
         &self.instance
     }
 
+    /// Tracer of the main trace; `nop` is none.
+    pub fn main_tracer(&self) -> Option<String> {
+        self.instance.main_tracer()
+    }
+
     /// Formats and facts for a trace.dat.
     pub fn head(&self) -> &DatHead {
         &self.head

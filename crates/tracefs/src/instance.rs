@@ -201,6 +201,12 @@ impl Instance {
         })
     }
 
+    /// Tracer of the main trace, which may have been left on; `nop` is none.
+    pub fn main_tracer(&self) -> Option<String> {
+        let main = self.folder.parent()?.parent()?;
+        Some(fs::read_to_string(main.join("current_tracer")).ok()?.trim().to_owned())
+    }
+
     /// Removes it.
     ///
     /// # Errors

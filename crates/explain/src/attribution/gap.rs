@@ -12,7 +12,11 @@ const LONGEST_IDLE_EXIT: u64 = 2_000_000;
 /// A worse task, or none, has the CPU.
 pub(super) fn low(walk: &mut Walk, piece: &Piece, place: Place, task: Option<Running>) {
     let label = if place.early { early(walk, piece, place, task) } else { late(walk, piece, place, task) };
-    without_stalls(walk, piece, place, label);
+    match label.class {
+        // It has the CPU by the scheduler's choice, and for a time by the clock: no stall made that longer.
+        Class::FairServer | Class::RtThrottling => ran(walk, piece, place, label),
+        _ => without_stalls(walk, piece, place, label),
+    }
 }
 
 /// Something that ran to its end. If the CPU was silent for long in the middle of it, a hypervisor or firmware may have stopped

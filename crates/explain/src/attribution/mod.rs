@@ -64,6 +64,8 @@ pub struct Facts {
     pub throttled: Option<bool>,
     /// Steal time in /proc/stat rose while the trace was taken.
     pub steal_rose: Option<bool>,
+    /// Tracer of the top instance (current_tracer) while the trace was taken; `nop` is none.
+    pub tracer: Option<String>,
 }
 
 /// What to explain.
@@ -265,6 +267,7 @@ impl Attribution {
         let (mut victims, groups) = latest.finish(self.options.threshold_ns, |what| name(machine, what));
         let (analysed, tracers) = self.tracers.finish(info, &self.options.facts);
         let mut notes = tracers::notes(machine, info, wakeups);
+        notes.extend(tracers::left_on(&self.options.facts));
         let mut chosen = tracers::chosen(&self.options.victims, fallback);
         if self.unwalked > 0 {
             notes.push(format!("{} wakeups were not followed: too much work for a made-up trace", self.unwalked));

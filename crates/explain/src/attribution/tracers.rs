@@ -130,6 +130,15 @@ pub(super) fn notes(machine: &Machine, info: &TraceInfo, wakeups: u64) -> Vec<St
     notes
 }
 
+/// A tracer besides this trace.
+pub(super) fn left_on(facts: &Facts) -> Option<String> {
+    let tracer = facts.tracer.as_deref().filter(|tracer| *tracer != "nop")?;
+    Some(format!(
+        "the tracer `{tracer}` was on: everything the kernel does took longer, interrupts and leaving idle above all \
+         (echo nop > /sys/kernel/tracing/current_tracer)"
+    ))
+}
+
 /// Why nothing in this trace is more than suspected.
 pub(super) fn doubt(machine: &Machine, info: &TraceInfo) -> Option<String> {
     if let Some(note) = info.notes.iter().find(|note| spoils(&note.what)) {

@@ -369,13 +369,15 @@ impl Walk<'_> {
     }
 }
 
-/// Kernel threads that do the work of interrupts and softirqs: `irq/24-eth0`, `ksoftirqd/1`, `ktimers/1`.
+/// Kernel threads that do the work of interrupts and softirqs: `irq/24-eth0`, `ksoftirqd/1`, `ktimers/1`,
+/// `napi/eth0-8193`.
 fn thread_class(comm: Option<Comm>) -> Option<Class> {
     let comm = comm?;
     let name = comm.as_bytes();
     if name.starts_with(b"irq/") {
         return Some(Class::Irq);
     }
-    let softirq: [&[u8]; 4] = [b"ksoftirqd/", b"ktimers/", b"ktimersoftd/", b"sirq-"];
+    // NAPI in threads (net/core/dev.c): of a device, and of the backlog (RPS, loopback; from 6.10 on RT).
+    let softirq: [&[u8]; 6] = [b"ksoftirqd/", b"ktimers/", b"ktimersoftd/", b"sirq-", b"napi/", b"backlog_napi/"];
     softirq.iter().any(|prefix| name.starts_with(prefix)).then_some(Class::Softirq)
 }

@@ -27,7 +27,7 @@ fn spin(config: &Config, class: &str, name: &str, scheduling: Scheduling) -> Res
         sleep_until(slot.from);
         let start_ns = now();
         spin_until(slot.to);
-        bursts.push(Burst { start_ns, end_ns: now(), ..burst.clone() });
+        bursts.push(Burst { start_ns, end_ns: now(), earliest_ns: slot.from, ..burst.clone() });
     }
     Ok(bursts)
 }

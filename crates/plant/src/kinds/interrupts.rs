@@ -1,17 +1,15 @@
 //! The timer's interrupt wakes hundreds of real-time threads at one instant, all below the victim. Their timers expire in
-//! the interrupt also on PREEMPT_RT (kernel/time/hrtimer.c, `__hrtimer_init_sleeper`). Its end is not seen from user space,
-//! only that the victim runs next.
+//! the interrupt also on PREEMPT_RT (kernel/time/hrtimer.c, `__hrtimer_init_sleeper`). Its end is seen from user space only
+//! by the first of them that runs: the interrupt has ended by then, and the victim has run.
 
 use crate::PlantError;
 use crate::child::begin;
-use crate::config::Config;
+use crate::config::{Config, Slot};
 use crate::thread::{become_thread, fifo, joined, now, sleep_until};
 use crate::truth::Burst;
 use std::sync::Barrier;
 
 const THREADS: usize = 400;
-/// What waking one takes on a fast machine: the burst must end some time.
-const MOST_NS: u64 = 100_000_000;
 
 pub(super) fn run(config: &Config) -> Result<Vec<Burst>, PlantError> {
     become_thread("sleepers", config.other_cpu, fifo(20)?)?;
@@ -25,7 +23,11 @@ pub(super) fn run(config: &Config) -> Result<Vec<Burst>, PlantError> {
                 ready.wait();
                 go.wait();
                 let slots = config.slots(start.get().copied().unwrap_or(0));
-                bound.map(|()| slots.iter().for_each(|slot| sleep_until(slot.from)))
+                let woke = |slot: &Slot| {
+                    sleep_until(slot.from);
+                    now()
+                };
+                bound.map(|()| slots.iter().map(woke).collect::<Vec<u64>>())
             };
             let builder = std::thread::Builder::new().stack_size(64 << 10);
             sleepers.push(builder.spawn_scoped(scope, sleeper).map_err(PlantError::at("start a thread"))?);
@@ -34,12 +36,13 @@ pub(super) fn run(config: &Config) -> Result<Vec<Burst>, PlantError> {
         let begun = *start.get_or_init(begin);
         go.wait();
         let results: Vec<_> = sleepers.into_iter().map(|sleeper| joined(sleeper.join())).collect();
-        results.into_iter().collect::<Result<Vec<()>, _>>()?;
-        Ok(config.slots(begun).iter().map(|slot| burst(config, slot.from)).collect())
+        let woke = results.into_iter().collect::<Result<Vec<Vec<u64>>, _>>()?;
+        let first = |n: usize| woke.iter().filter_map(|all| all.get(n)).min().copied().unwrap_or(0);
+        Ok(config.slots(begun).iter().enumerate().map(|(n, slot)| burst(config, slot.from, first(n))).collect())
     })
 }
 
-fn burst(config: &Config, start_ns: u64) -> Burst {
+fn burst(config: &Config, start_ns: u64, end_ns: u64) -> Burst {
     Burst {
         class: "irq".into(),
         tid: None,
@@ -47,7 +50,9 @@ fn burst(config: &Config, start_ns: u64) -> Burst {
         scheduled: String::new(),
         cpu: config.cpu,
         start_ns,
-        end_ns: (start_ns + MOST_NS).min(now()),
+        end_ns,
+        earliest_ns: start_ns,
+        latest_ns: None,
         exact: false,
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn run(config: &Config) -> Result<Vec<Burst>, PlantError> {
     for slot in config.slots(begin()) {
         sleep_until(slot.from);
         let (start_ns, end_ns) = print()?;
-        bursts.push(Burst { start_ns, end_ns, ..burst.clone() });
+        bursts.push(Burst { start_ns, end_ns, earliest_ns: start_ns, ..burst.clone() });
     }
     Ok(bursts)
 }

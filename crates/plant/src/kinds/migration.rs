@@ -14,7 +14,8 @@ pub(super) fn run(config: &Config) -> Result<Vec<Burst>, PlantError> {
         let mover = scope.spawn(|| moves(config, &slots));
         let (mut bursts, moves) = (joined(hog.join())?, joined(mover.join())?);
         for (burst, (moved, _)) in bursts.iter_mut().zip(&moves) {
-            burst.end_ns = burst.end_ns.min(*moved);
+            burst.end_ns = burst.end_ns.min(moved.0);
+            burst.latest_ns = Some(moved.1);
         }
         bursts.extend(moves.into_iter().map(|(_, burst)| burst));
         Ok(bursts)
@@ -31,13 +32,13 @@ fn hog(config: &Config, slots: &[Slot]) -> Result<Vec<Burst>, PlantError> {
         sleep_until(slot.from);
         let start_ns = now();
         spin_until(slot.to);
-        bursts.push(Burst { start_ns, end_ns: now(), ..burst.clone() });
+        bursts.push(Burst { start_ns, end_ns: now(), earliest_ns: slot.from, ..burst.clone() });
     }
     Ok(bursts)
 }
 
 /// Moves the victim, keeps it waiting on its new CPU, and sends it back.
-fn moves(config: &Config, slots: &[Slot]) -> Result<Vec<(u64, Burst)>, PlantError> {
+fn moves(config: &Config, slots: &[Slot]) -> Result<Vec<((u64, u64), Burst)>, PlantError> {
     const NAME: &str = "mover";
     become_thread(NAME, config.other_cpu, fifo(95)?)?;
     let burst = own_burst("higher_priority", NAME, fifo(95)?, config.other_cpu);
@@ -50,7 +51,7 @@ fn moves(config: &Config, slots: &[Slot]) -> Result<Vec<(u64, Burst)>, PlantErro
         pin(config.victim_tid, config.other_cpu)?;
         let start_ns = now();
         spin_until(last);
-        moves.push((before, Burst { start_ns, end_ns: now(), ..burst.clone() }));
+        moves.push(((before, start_ns), Burst { start_ns, end_ns: now(), earliest_ns: before, ..burst.clone() }));
         sleep_until(slot.to + config.every_ns / 4);
         pin(config.victim_tid, config.cpu)?;
     }

@@ -9,7 +9,7 @@ use crate::child::begin;
 use crate::config::Config;
 use crate::kernel_threads::{KernelThread, is_rt, of_cpu, raise};
 use crate::thread::{become_thread, calibrate, descriptors, fifo, now, sleep_until};
-use crate::truth::Burst;
+use crate::truth::{Burst, Seen, seen};
 use crate::undo::{Changed, Raised};
 use rustix::net::{AddressFamily, RecvFlags, SocketType, bind, recv, socket, sockopt};
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
@@ -31,19 +31,20 @@ pub(super) fn run(config: &Config) -> Result<Vec<Burst>, PlantError> {
     let mut flood = Flood::new()?;
     let count = calibrate(config.length_ns, FEW, most, |count| {
         flood.grow(count)?;
-        flood.send()
+        let (_, start, end) = flood.send()?;
+        Ok((start.seen, end.seen))
     })?;
     flood.grow(count)?;
-    let mut bursts = Vec::new();
+    let (burst, mut bursts) = (blank(config, &threads), Vec::new());
     for slot in config.slots(begin()) {
         sleep_until(slot.from);
-        let (start_ns, end_ns) = flood.send()?;
-        bursts.push(burst(config, &threads, start_ns, end_ns));
+        let (sent, start, end) = flood.send()?;
+        bursts.push(seen(&burst, sent, start, end));
     }
     Ok(bursts)
 }
 
-fn burst(config: &Config, threads: &[KernelThread], start_ns: u64, end_ns: u64) -> Burst {
+fn blank(config: &Config, threads: &[KernelThread]) -> Burst {
     // Which of the two does the work is the kernel's choice: backlog_napi where it exists.
     let thread = threads.iter().min_by_key(|thread| thread.comm.clone());
     Burst {
@@ -52,8 +53,10 @@ fn burst(config: &Config, threads: &[KernelThread], start_ns: u64, end_ns: u64) 
         comm: thread.map(|t| t.comm.clone()),
         scheduled: thread.map_or(String::new(), |_| format!("FIFO {}", crate::kernel_threads::ABOVE)),
         cpu: config.cpu,
-        start_ns,
-        end_ns,
+        start_ns: 0,
+        end_ns: 0,
+        earliest_ns: 0,
+        latest_ns: None,
         exact: true,
     }
 }
@@ -86,30 +89,31 @@ impl Flood {
         Ok(())
     }
 
-    /// Sends a datagram; when its first and its last copy came.
+    /// Sends a datagram; when it was sent, and when its first and its last copy came.
     ///
     /// The kernel goes through the sockets from the newest to the oldest, and gives the newest its copy last
     /// (net/ipv4/udp.c, `__udp4_lib_mcast_deliver`).
-    fn send(&mut self) -> Result<(u64, u64), PlantError> {
+    fn send(&mut self) -> Result<(u64, Seen, Seen), PlantError> {
         let [oldest, .., second, newest] = self.receivers.as_slice() else {
             return Err(PlantError::Child("too few sockets".into()));
         };
-        let ends = [oldest, second, newest];
-        let mut came = [None; 3];
         let sent = now();
         self.sender.send_to(&[1], self.to).map_err(PlantError::at("send a datagram"))?;
-        let begun = now();
-        while came.iter().any(Option::is_none) && now() < sent + PATIENCE {
-            for (receiver, came) in ends.iter().zip(&mut came) {
-                let mut byte = [0u8; 8];
-                if came.is_none() && recv(receiver, &mut byte, RecvFlags::DONTWAIT).is_ok() {
-                    *came = Some(now());
+        let mut came = [(oldest, sent, None), (second, sent, None), (newest, sent, None)];
+        while came.iter().any(|(.., seen)| seen.is_none()) && now() < sent + PATIENCE {
+            for (receiver, not_yet, seen) in came.iter_mut().filter(|(.., seen)| seen.is_none()) {
+                let (mut byte, before) = ([0u8; 8], now());
+                match recv(*receiver, &mut byte, RecvFlags::DONTWAIT) {
+                    Ok(_) => *seen = Some(now()),
+                    Err(_) => *not_yet = before,
                 }
             }
         }
-        let all: Vec<u64> = came.iter().flatten().copied().collect();
-        match (all.iter().min(), all.iter().max()) {
-            (Some(first), Some(last)) if all.len() == 3 => Ok(((*first).max(begun.min(*first)), *last)),
+        let all = came.iter().filter_map(|(_, not_yet, seen)| Some(Seen { not_yet: *not_yet, seen: (*seen)? }));
+        let mut all: Vec<Seen> = all.collect();
+        all.sort_by_key(|seen| seen.seen);
+        match all.as_slice() {
+            [first, _, last] => Ok((sent, *first, *last)),
             _ => Err(PlantError::Impossible("a broadcast datagram on lo does not reach all its receivers".into())),
         }
     }

@@ -4,15 +4,22 @@
 use crate::PlantError;
 use crate::child::begin;
 use crate::config::Config;
+use crate::kernel_threads::is_rt;
 use crate::thread::{ORDINARY, become_thread, calibrate, descriptors, now, own_burst, sleep_until};
 use crate::truth::Burst;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use std::fs;
 
 const NAME: &str = "polls";
 const FEW: usize = 2_000;
 const MOST: usize = 1_000_000;
 
 pub(super) fn run(config: &Config) -> Result<Vec<Burst>, PlantError> {
+    // Which of them it is stands in brackets: `none (voluntary) full lazy`.
+    let model = fs::read_to_string("/sys/kernel/debug/sched/preempt").unwrap_or_default();
+    if is_rt() || ["(full)", "(lazy)"].iter().any(|m| model.contains(m)) {
+        return Err(PlantError::Impossible("this kernel preempts system calls".into()));
+    }
     become_thread(NAME, config.cpu, ORDINARY)?;
     let most = descriptors(MOST);
     let fd = eventfd(0, EventfdFlags::empty()).map_err(PlantError::at("make an eventfd"))?;
@@ -30,7 +37,7 @@ pub(super) fn run(config: &Config) -> Result<Vec<Burst>, PlantError> {
     for slot in config.slots(begin()) {
         sleep_until(slot.from);
         let (start_ns, end_ns) = once(count)?;
-        bursts.push(Burst { start_ns, end_ns, ..burst.clone() });
+        bursts.push(Burst { start_ns, end_ns, earliest_ns: start_ns, ..burst.clone() });
     }
     Ok(bursts)
 }

@@ -45,7 +45,7 @@ fn hold(config: &Config, slots: &[Slot], shared: &Shared) -> Result<Vec<Burst>, 
         // Before the other asked, this was an ordinary thread that the victim preempts.
         let asked = shared.asked.load(SeqCst);
         if asked >= slot.from && asked < end_ns {
-            bursts.push(Burst { start_ns: held.max(asked), end_ns, ..burst });
+            bursts.push(Burst { start_ns: held.max(asked), end_ns, earliest_ns: slot.from, ..burst });
         }
     }
     Ok(bursts)

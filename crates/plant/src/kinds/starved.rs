@@ -81,7 +81,7 @@ fn starve(config: &Config, class: &str, begun: u64, end: u64, hogs: &AtomicBool)
 
 fn keep(bursts: &mut Vec<Burst>, burst: &Burst, start_ns: u64, end_ns: u64) {
     if end_ns - start_ns >= LEAST {
-        bursts.push(Burst { start_ns, end_ns, ..burst.clone() });
+        bursts.push(Burst { start_ns, end_ns, earliest_ns: start_ns, ..burst.clone() });
     }
 }
 

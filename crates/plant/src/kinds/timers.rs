@@ -8,7 +8,7 @@ use crate::child::begin;
 use crate::config::{Config, Slot};
 use crate::kernel_threads::{KernelThread, is_rt, of_cpu, raise};
 use crate::thread::{become_thread, calibrate, descriptors, fifo, joined, now, sleep_until};
-use crate::truth::Burst;
+use crate::truth::{Burst, Seen, seen};
 use punctual_units::Scheduling;
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
@@ -49,6 +49,8 @@ fn blank(config: &Config, class: &str, thread: Option<&KernelThread>) -> Burst {
         cpu: config.cpu,
         start_ns: 0,
         end_ns: 0,
+        earliest_ns: 0,
+        latest_ns: None,
         exact: true,
     }
 }
@@ -96,7 +98,8 @@ fn watch(
     let count = calibrate(config.length_ns, FEW, all.len(), |count| {
         let at = now() + AHEAD;
         ask.send((count, at)).map_err(gone)?;
-        expired(all.get(..count).unwrap_or_default(), at)
+        let (start, end) = expired(all.get(..count).unwrap_or_default(), at)?;
+        Ok((start.seen, end.seen))
     })?;
     let begun = begin();
     let mut bursts = Vec::new();
@@ -104,25 +107,27 @@ fn watch(
         // Later with every burst: arming takes time between them.
         let at = (now() + AHEAD).max(from) + from % config.period_ns;
         ask.send((count, at)).map_err(gone)?;
-        let (start_ns, end_ns) = expired(all.get(..count).unwrap_or_default(), at)?;
-        bursts.push(Burst { start_ns, end_ns, ..burst.clone() });
+        let (start, end) = expired(all.get(..count).unwrap_or_default(), at)?;
+        bursts.push(seen(&burst, at, start, end));
     }
     Ok(bursts)
 }
 
 /// Timers that are due together expire in the order in which they were armed (lib/timerqueue.c).
-fn expired(timers: &[OwnedFd], at: u64) -> Result<(u64, u64), PlantError> {
+fn expired(timers: &[OwnedFd], at: u64) -> Result<(Seen, Seen), PlantError> {
     let [first, .., last] = timers else { return Err(PlantError::Child("too few timers".into())) };
     sleep_until(at.saturating_sub(500_000));
     Ok((until_it_expires(first, at)?, until_it_expires(last, at)?))
 }
 
-fn until_it_expires(timer: &OwnedFd, at: u64) -> Result<u64, PlantError> {
+fn until_it_expires(timer: &OwnedFd, at: u64) -> Result<Seen, PlantError> {
+    let mut not_yet = at;
     let mut count = [0u8; 8];
     while rustix::io::read(timer, &mut count).is_err() {
         if now() > at + 1_000_000_000 {
             return Err(PlantError::Child("a timer did not expire".into()));
         }
+        not_yet = now().max(at);
     }
-    Ok(now())
+    Ok(Seen { not_yet, seen: now() })
 }

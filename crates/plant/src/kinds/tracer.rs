@@ -27,6 +27,8 @@ pub(super) fn run(config: &Config) -> Result<Vec<Burst>, PlantError> {
         cpu: config.cpu,
         start_ns,
         end_ns: now(),
+        earliest_ns: start_ns,
+        latest_ns: None,
         exact: false,
     };
     drop(left_on);

@@ -213,6 +213,7 @@ impl Watcher {
                 overwritten: Vec::new(),
                 policies: Default::default(),
                 fair_server: facts::fair_server(),
+                tracer: self.tracer.flight.main_tracer(),
                 throttled: self.log.throttled(),
             });
         }
