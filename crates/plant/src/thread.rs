@@ -20,11 +20,40 @@ pub(crate) fn sleep_until(at: u64) {
     }
 }
 
-/// Burns time until then.
-pub(crate) fn spin_until(at: u64) {
-    while now() < at {
+/// Longer times without looking at the clock are noted.
+const GAP: u64 = 300_000;
+
+/// Looks at the clock again and again.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    last: u64,
+    pub gaps: Vec<(u64, u64)>,
+}
+
+impl Watch {
+    /// From now on.
+    pub fn new() -> Watch {
+        Watch { last: now(), gaps: Vec::with_capacity(64) }
+    }
+
+    /// The time; a gap where the last look was long ago.
+    pub fn look(&mut self) -> u64 {
+        let t = now();
+        if t - self.last > GAP {
+            self.gaps.push((self.last, t));
+        }
+        self.last = t;
+        t
+    }
+}
+
+/// Burns time until then; gives the times in which it could not.
+pub(crate) fn spin_until(at: u64) -> Vec<(u64, u64)> {
+    let mut watch = Watch::new();
+    while watch.look() < at {
         std::hint::spin_loop();
     }
+    watch.gaps
 }
 
 /// FIFO of this priority (1–99).
@@ -75,6 +104,7 @@ pub(crate) fn own_burst(class: &str, name: &str, scheduling: Scheduling, cpu: u3
         end_ns: 0,
         earliest_ns: 0,
         latest_ns: None,
+        gaps: Vec::new(),
         exact: true,
     }
 }

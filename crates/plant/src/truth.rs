@@ -24,6 +24,10 @@ pub struct Burst {
     pub earliest_ns: u64,
     /// It cannot have ended after; `None`: when the victim ran.
     pub latest_ns: Option<u64>,
+    /// Times inside it in which the thread, or the CPU that watched, could not look at the clock: an interrupt, or the host of
+    /// a guest, had the CPU. Not known to be the burst's.
+    #[serde(default)]
+    pub gaps: Vec<(u64, u64)>,
     /// Beginning and end tell the share of a delay; otherwise only the class is known.
     pub exact: bool,
 }
@@ -38,15 +42,17 @@ pub(crate) struct Seen {
 }
 
 /// A burst of which another CPU saw the first and the last effect; it began after `asked`.
-pub(crate) fn seen(burst: &Burst, asked: u64, first: Seen, last: Seen) -> Burst {
+pub(crate) fn seen(burst: &Burst, asked: u64, first: Seen, last: Seen, gaps: Vec<(u64, u64)>) -> Burst {
     let end_ns = last.not_yet.max(first.seen);
-    Burst { start_ns: first.seen, end_ns, earliest_ns: asked, latest_ns: Some(last.seen), ..burst.clone() }
+    Burst { start_ns: first.seen, end_ns, earliest_ns: asked, latest_ns: Some(last.seen), gaps, ..burst.clone() }
 }
 
 impl Burst {
     /// What it surely took of the time from `from` to `to`, ns.
     pub fn overlap(&self, from: u64, to: u64) -> u64 {
-        self.end_ns.min(to).saturating_sub(self.start_ns.max(from))
+        let (from, to) = (self.start_ns.max(from), self.end_ns.min(to));
+        let gaps: u64 = self.gaps.iter().map(|gap| gap.1.min(to).saturating_sub(gap.0.max(from))).sum();
+        to.saturating_sub(from).saturating_sub(gaps)
     }
 
     /// The most that it can have taken of it. What is between a thread's clock readings and the switch to and from it

@@ -26,8 +26,8 @@ fn spin(config: &Config, class: &str, name: &str, scheduling: Scheduling) -> Res
     for slot in config.slots(begin()) {
         sleep_until(slot.from);
         let start_ns = now();
-        spin_until(slot.to);
-        bursts.push(Burst { start_ns, end_ns: now(), earliest_ns: slot.from, ..burst.clone() });
+        let gaps = spin_until(slot.to);
+        bursts.push(Burst { start_ns, end_ns: now(), earliest_ns: slot.from, gaps, ..burst.clone() });
     }
     Ok(bursts)
 }

@@ -53,6 +53,7 @@ fn burst(config: &Config, start_ns: u64, end_ns: u64) -> Burst {
         end_ns,
         earliest_ns: start_ns,
         latest_ns: None,
+        gaps: Vec::new(),
         exact: false,
     }
 }

@@ -14,7 +14,7 @@ const NAME: &str = "prints";
 /// Just under LOG_LINE_MAX; level 1 is printed also with `quiet`.
 const LENGTH: usize = 900;
 /// Shorter lines delay nobody worth speaking of.
-const LEAST_NS: u64 = 1_500_000;
+const LEAST_NS: u64 = 4_000_000;
 
 pub(super) fn run(config: &Config) -> Result<Vec<Burst>, PlantError> {
     let console = fs::read_to_string("/sys/class/tty/console/active").unwrap_or_default();

@@ -31,8 +31,8 @@ fn hog(config: &Config, slots: &[Slot]) -> Result<Vec<Burst>, PlantError> {
     for slot in slots {
         sleep_until(slot.from);
         let start_ns = now();
-        spin_until(slot.to);
-        bursts.push(Burst { start_ns, end_ns: now(), earliest_ns: slot.from, ..burst.clone() });
+        let gaps = spin_until(slot.to);
+        bursts.push(Burst { start_ns, end_ns: now(), earliest_ns: slot.from, gaps, ..burst.clone() });
     }
     Ok(bursts)
 }
@@ -50,8 +50,8 @@ fn moves(config: &Config, slots: &[Slot]) -> Result<Vec<((u64, u64), Burst)>, Pl
         let before = now();
         pin(config.victim_tid, config.other_cpu)?;
         let start_ns = now();
-        spin_until(last);
-        moves.push(((before, start_ns), Burst { start_ns, end_ns: now(), earliest_ns: before, ..burst.clone() }));
+        let gaps = spin_until(last);
+        moves.push(((before, start_ns), Burst { start_ns, end_ns: now(), earliest_ns: before, gaps, ..burst.clone() }));
         sleep_until(slot.to + config.every_ns / 4);
         pin(config.victim_tid, config.cpu)?;
     }

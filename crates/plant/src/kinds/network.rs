@@ -8,7 +8,7 @@ use crate::PlantError;
 use crate::child::begin;
 use crate::config::Config;
 use crate::kernel_threads::{KernelThread, is_rt, of_cpu, raise};
-use crate::thread::{become_thread, calibrate, descriptors, fifo, now, sleep_until};
+use crate::thread::{Watch, become_thread, calibrate, descriptors, fifo, now, sleep_until};
 use crate::truth::{Burst, Seen, seen};
 use crate::undo::{Changed, Raised};
 use rustix::net::{AddressFamily, RecvFlags, SocketType, bind, recv, socket, sockopt};
@@ -31,15 +31,15 @@ pub(super) fn run(config: &Config) -> Result<Vec<Burst>, PlantError> {
     let mut flood = Flood::new()?;
     let count = calibrate(config.length_ns, FEW, most, |count| {
         flood.grow(count)?;
-        let (_, start, end) = flood.send()?;
+        let (_, start, end, _) = flood.send()?;
         Ok((start.seen, end.seen))
     })?;
     flood.grow(count)?;
     let (burst, mut bursts) = (blank(config, &threads), Vec::new());
     for slot in config.slots(begin()) {
         sleep_until(slot.from);
-        let (sent, start, end) = flood.send()?;
-        bursts.push(seen(&burst, sent, start, end));
+        let (sent, start, end, gaps) = flood.send()?;
+        bursts.push(seen(&burst, sent, start, end, gaps));
     }
     Ok(bursts)
 }
@@ -57,6 +57,7 @@ fn blank(config: &Config, threads: &[KernelThread]) -> Burst {
         end_ns: 0,
         earliest_ns: 0,
         latest_ns: None,
+        gaps: Vec::new(),
         exact: true,
     }
 }
@@ -93,16 +94,16 @@ impl Flood {
     ///
     /// The kernel goes through the sockets from the newest to the oldest, and gives the newest its copy last
     /// (net/ipv4/udp.c, `__udp4_lib_mcast_deliver`).
-    fn send(&mut self) -> Result<(u64, Seen, Seen), PlantError> {
+    fn send(&mut self) -> Result<(u64, Seen, Seen, Vec<(u64, u64)>), PlantError> {
         let [oldest, .., second, newest] = self.receivers.as_slice() else {
             return Err(PlantError::Child("too few sockets".into()));
         };
-        let sent = now();
+        let (sent, mut watch) = (now(), Watch::new());
         self.sender.send_to(&[1], self.to).map_err(PlantError::at("send a datagram"))?;
         let mut came = [(oldest, sent, None), (second, sent, None), (newest, sent, None)];
         while came.iter().any(|(.., seen)| seen.is_none()) && now() < sent + PATIENCE {
             for (receiver, not_yet, seen) in came.iter_mut().filter(|(.., seen)| seen.is_none()) {
-                let (mut byte, before) = ([0u8; 8], now());
+                let (mut byte, before) = ([0u8; 8], watch.look());
                 match recv(*receiver, &mut byte, RecvFlags::DONTWAIT) {
                     Ok(_) => *seen = Some(now()),
                     Err(_) => *not_yet = before,
@@ -113,8 +114,12 @@ impl Flood {
         let mut all: Vec<Seen> = all.collect();
         all.sort_by_key(|seen| seen.seen);
         match all.as_slice() {
-            [first, _, last] => Ok((sent, *first, *last)),
-            _ => Err(PlantError::Impossible("a broadcast datagram on lo does not reach all its receivers".into())),
+            [first, _, last] => Ok((sent, *first, *last, watch.gaps)),
+            reached => Err(PlantError::Impossible(format!(
+                "of {} sockets not all get a broadcast datagram on lo ({} of 3 looked at)",
+                self.receivers.len(),
+                reached.len()
+            ))),
         }
     }
 }

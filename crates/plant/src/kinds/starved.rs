@@ -7,17 +7,19 @@ use crate::PlantError;
 use crate::child::begin;
 use crate::config::Config;
 use crate::surroundings;
-use crate::thread::{ORDINARY, become_thread, fifo, joined, now, own_burst, sleep_until, spin_until};
+use crate::thread::{ORDINARY, Watch, become_thread, fifo, joined, now, own_burst, sleep_until, spin_until};
 use crate::truth::Burst;
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Period of both mechanisms.
 const SECOND: u64 = 1_000_000_000;
-/// Shorter turns of the starving thread are not worth a line, and it looks at the clock more often than this.
-const LEAST: u64 = 1_000_000;
+/// Shorter turns of the starving thread are not worth a line.
+const LEAST: u64 = 50_000;
 /// The ordinary thread must run before the hog begins: on PREEMPT_RT a starved ktimers thread would never wake it.
 const HEAD_START: u64 = 20_000_000;
+/// Gaps in one turn.
+const MOST_GAPS: usize = 10_000;
 const STARVED: &str = "starved";
 
 pub(super) fn run(config: &Config) -> Result<Vec<Burst>, PlantError> {
@@ -59,30 +61,26 @@ fn hog(config: &Config, begun: u64, end: u64, hogs: &AtomicBool) -> Result<(), P
 fn starve(config: &Config, class: &str, begun: u64, end: u64, hogs: &AtomicBool) -> Result<Vec<Burst>, PlantError> {
     become_thread(STARVED, config.cpu, ORDINARY)?;
     let burst = own_burst(class, STARVED, ORDINARY, config.cpu);
-    let (mut bursts, mut start) = (Vec::new(), now());
-    let (mut last, mut switches) = (start, switches()?);
-    while hogs.load(Relaxed) && last < end + SECOND {
-        let t = now();
-        if t - last > LEAST {
-            let count = self::switches()?;
-            if count != switches {
-                // Before the hog began nobody starved.
-                if start > begun + HEAD_START {
-                    keep(&mut bursts, &burst, start, last);
-                }
-                // Reading the counter was part of this turn.
-                (start, switches) = (t, count);
+    let (mut bursts, mut watch, mut before) = (Vec::new(), Watch::new(), switches()?);
+    let (mut start, mut last) = (now(), now());
+    while hogs.load(Relaxed) && start < end {
+        let t = watch.look();
+        let count = switches()?;
+        if count != before {
+            // Switched out between the last two looks.
+            let mut gaps = std::mem::take(&mut watch.gaps);
+            gaps.retain(|gap| gap.1 <= last);
+            // Before the hog began nobody starved.
+            if start > begun + HEAD_START && last - start >= LEAST {
+                bursts.push(Burst { start_ns: start, end_ns: last, earliest_ns: start, gaps, ..burst.clone() });
             }
+            start = t;
+        } else if watch.gaps.len() > MOST_GAPS {
+            return Err(PlantError::Child("this machine is interrupted too often".into()));
         }
-        last = t;
+        (last, before) = (t, count);
     }
     Ok(bursts)
-}
-
-fn keep(bursts: &mut Vec<Burst>, burst: &Burst, start_ns: u64, end_ns: u64) {
-    if end_ns - start_ns >= LEAST {
-        bursts.push(Burst { start_ns, end_ns, earliest_ns: start_ns, ..burst.clone() });
-    }
 }
 
 fn switches() -> Result<u64, PlantError> {

@@ -7,7 +7,7 @@ use crate::PlantError;
 use crate::child::begin;
 use crate::config::{Config, Slot};
 use crate::kernel_threads::{KernelThread, is_rt, of_cpu, raise};
-use crate::thread::{become_thread, calibrate, descriptors, fifo, joined, now, sleep_until};
+use crate::thread::{Watch, become_thread, calibrate, descriptors, fifo, joined, now, sleep_until};
 use crate::truth::{Burst, Seen, seen};
 use punctual_units::Scheduling;
 use rustix::time::{
@@ -51,6 +51,7 @@ fn blank(config: &Config, class: &str, thread: Option<&KernelThread>) -> Burst {
         end_ns: 0,
         earliest_ns: 0,
         latest_ns: None,
+        gaps: Vec::new(),
         exact: true,
     }
 }
@@ -98,7 +99,7 @@ fn watch(
     let count = calibrate(config.length_ns, FEW, all.len(), |count| {
         let at = now() + AHEAD;
         ask.send((count, at)).map_err(gone)?;
-        let (start, end) = expired(all.get(..count).unwrap_or_default(), at)?;
+        let (start, end, _) = expired(all.get(..count).unwrap_or_default(), at)?;
         Ok((start.seen, end.seen))
     })?;
     let begun = begin();
@@ -107,27 +108,29 @@ fn watch(
         // Later with every burst: arming takes time between them.
         let at = (now() + AHEAD).max(from) + from % config.period_ns;
         ask.send((count, at)).map_err(gone)?;
-        let (start, end) = expired(all.get(..count).unwrap_or_default(), at)?;
-        bursts.push(seen(&burst, at, start, end));
+        let (start, end, gaps) = expired(all.get(..count).unwrap_or_default(), at)?;
+        bursts.push(seen(&burst, at, start, end, gaps));
     }
     Ok(bursts)
 }
 
 /// Timers that are due together expire in the order in which they were armed (lib/timerqueue.c).
-fn expired(timers: &[OwnedFd], at: u64) -> Result<(Seen, Seen), PlantError> {
+fn expired(timers: &[OwnedFd], at: u64) -> Result<(Seen, Seen, Vec<(u64, u64)>), PlantError> {
     let [first, .., last] = timers else { return Err(PlantError::Child("too few timers".into())) };
     sleep_until(at.saturating_sub(500_000));
-    Ok((until_it_expires(first, at)?, until_it_expires(last, at)?))
+    let mut watch = Watch::new();
+    let (first, last) = (until_it_expires(first, at, &mut watch)?, until_it_expires(last, at, &mut watch)?);
+    Ok((first, last, watch.gaps))
 }
 
-fn until_it_expires(timer: &OwnedFd, at: u64) -> Result<Seen, PlantError> {
+fn until_it_expires(timer: &OwnedFd, at: u64, watch: &mut Watch) -> Result<Seen, PlantError> {
     let mut not_yet = at;
     let mut count = [0u8; 8];
     while rustix::io::read(timer, &mut count).is_err() {
         if now() > at + 1_000_000_000 {
             return Err(PlantError::Child("a timer did not expire".into()));
         }
-        not_yet = now().max(at);
+        not_yet = watch.look().max(at);
     }
     Ok(Seen { not_yet, seen: now() })
 }

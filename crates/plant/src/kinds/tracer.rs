@@ -29,6 +29,7 @@ pub(super) fn run(config: &Config) -> Result<Vec<Burst>, PlantError> {
         end_ns: now(),
         earliest_ns: start_ns,
         latest_ns: None,
+        gaps: Vec::new(),
         exact: false,
     };
     drop(left_on);

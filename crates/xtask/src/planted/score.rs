@@ -41,6 +41,8 @@ pub struct Row {
     pub uncovered: u32,
     /// Of the planted: the plant's own log tells its share to more than 5 points only.
     pub vague: u32,
+    /// The victim had the CPU in time and was preempted before it could read the clock: no wakeup of `explain`'s.
+    pub later: u32,
     /// Late wakeups that nothing planted explains.
     pub unplanned: u32,
     /// What each wrong answer was.
@@ -83,7 +85,7 @@ fn plant_row(plant: &Path, mut row: Row, bare: bool) -> Result<Row, String> {
     let mut source =
         punctual_trace::open(file, punctual_trace::Options::default()).map_err(|e| failed(e.to_string()))?;
     let options =
-        Options { victims: Victims::Tid(watched.tid), most: 10_000, threshold_ns: Some(500_000), cycles: false, facts };
+        Options { victims: Victims::Tid(watched.tid), most: 100_000, threshold_ns: None, cycles: false, facts };
     let explanation = explain(source.as_mut(), options);
     for late in &watched.late {
         wakeup(&mut row, late, &bursts, &explanation);
@@ -124,6 +126,11 @@ type Part = (String, Option<i32>);
 fn wakeup(row: &mut Row, late: &Late, bursts: &[Burst], explanation: &Explanation) {
     let victim = explanation.victims.iter().find(|v| is_that(v, late));
     let end = victim.and_then(|v| v.moments).map_or(late.woke_ns, |m| m.t3_ns.clamp(late.release_ns, late.woke_ns));
+    // It had the CPU in time, and lost it again before it could read the clock: no late wakeup.
+    if (end - late.release_ns) * 2 < late.woke_ns - late.release_ns {
+        row.later += 1;
+        return;
+    }
     let mut expected: BTreeMap<Part, (u64, u64)> = BTreeMap::new();
     for burst in bursts {
         let ns = burst.overlap(late.release_ns, end);

@@ -7,7 +7,7 @@ use std::fmt::Write;
 pub fn text(rows: &[Row]) -> String {
     let mut out = String::new();
     let head = "| kernel | plant | late, planted | right | wrong, high | wrong, medium | wrong, suspected | not found | > 5 % unaccounted | \
-                log vague | late, not planted |\n|---|---|---|---|---|---|---|---|---|---|---|\n";
+                log vague | preempted later | late, not planted |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n";
     out.push_str(head);
     let mut sum = Row { kernel: "all".into(), ..Row::default() };
     for row in rows.iter().filter(|row| row.impossible.is_none()) {
@@ -30,10 +30,10 @@ pub fn text(rows: &[Row]) -> String {
 
 fn line(out: &mut String, row: &Row) {
     let Row { kernel, plant, planted, right, wrong: [suspected, medium, high], .. } = row;
-    let Row { missing, uncovered, vague, unplanned, .. } = row;
+    let Row { missing, uncovered, vague, later, unplanned, .. } = row;
     let _ = writeln!(
         out,
-        "| {kernel} | {plant} | {planted} | {right} | {high} | {medium} | {suspected} | {missing} | {uncovered} | {vague} | {unplanned} |"
+        "| {kernel} | {plant} | {planted} | {right} | {high} | {medium} | {suspected} | {missing} | {uncovered} | {vague} | {later} | {unplanned} |"
     );
 }
 
@@ -44,5 +44,6 @@ fn add(sum: &mut Row, row: &Row) {
     sum.missing += row.missing;
     sum.uncovered += row.uncovered;
     sum.vague += row.vague;
+    sum.later += row.later;
     sum.unplanned += row.unplanned;
 }
