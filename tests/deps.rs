@@ -41,7 +41,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("vm", &[]),
     ("lab", &["units", "model", "rundir", "judge", "stats", "vm"]),
     ("plant", &["units", "uapi", "rt"]),
-    ("xtask", &["units", "stats", "trace", "explain", "plant", "vm"]),
+    ("xtask", &["units", "uapi", "stats", "trace", "explain", "plant", "vm"]),
 ];
 
 /// The only crates whose source may hold `unsafe`.

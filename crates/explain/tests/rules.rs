@@ -101,7 +101,8 @@ fn same_priority() {
 
 #[test]
 fn threads_of_interrupts_are_interrupts() {
-    for (name, class) in [("irq/24-eth0", Class::Irq), ("ksoftirqd/1", Class::Softirq), ("ktimers/1", Class::Softirq)] {
+    let softirq = ["ksoftirqd/1", "ktimers/1", "backlog_napi/1", "napi/eth0-8193"].map(|name| (name, Class::Softirq));
+    for (name, class) in [("irq/24-eth0", Class::Irq)].into_iter().chain(softirq) {
         let thread = (name, 70, 9);
         let trace = start().sleep(2000, 3000, thread).expire(&format!("{name}-70"), 3010);
         blames(&trace.switch(1, 8000, thread, "S", CYCLIC).cause(), class, Some(70), Confidence::High);
@@ -154,6 +155,37 @@ fn need_resched_that_goes_is_the_schedulers_own_choice() {
     blames(&lazy.cause(), Class::FairServer, Some(60), Confidence::Suspected);
     let facts = Facts { kernel: Some("4.19.0-rt".into()), ..Facts::default() };
     blames(&trace().explained(facts).victims[0].causes[0], Class::RtThrottling, Some(60), Confidence::Medium);
+}
+
+/// Planted in a guest whose timers came late on both CPUs: `starved` had looked at the clock all the time.
+#[test]
+fn silence_does_not_take_from_a_turn_of_the_fair_server() {
+    let started = "hrtimer_start: hrtimer=00000000000000bb function=tick_nohz_handler expires=";
+    let expired = "hrtimer_expire_entry: hrtimer=00000000000000bb function=tick_nohz_handler now=";
+    let begun = start().line("<idle>-0", 0, "d.h1.", 500, &format!("{expired}500000")).line(
+        "<idle>-0",
+        0,
+        "d.h1.",
+        600,
+        &format!("{started}5000000 softexpires=5000000"),
+    );
+    let trace = begun.sleep(2000, 3000, YES).expire("yes-60", 3010).tick("yes-60", 1, "d.h..", 4000);
+    let trace = trace.line("<idle>-0", 0, "d.h1.", 14_000, &format!("{expired}14000000"));
+    let victim = trace.tick("yes-60", 1, "d.h..", 14_010).switch(1, 15_000, YES, "R", CYCLIC);
+    let facts = Facts { kernel: Some("6.12.1".into()), fair_server: Some(true), ..Facts::default() };
+    let causes = &victim.explained(facts).victims[0].causes;
+    assert_eq!((causes[0].class, causes[0].tid), (Class::FairServer, Some(60)), "{causes:?}");
+    assert!(causes[0].share > 0.98 && causes.iter().all(|c| c.class != Class::MachineStall), "{causes:?}");
+}
+
+#[test]
+fn a_tracer_that_was_left_on_is_named() {
+    let trace = start().sleep(2000, 3000, YES).expire("yes-60", 3010).switch(1, 3100, YES, "R", CYCLIC);
+    let named = |tracer: &str| {
+        let facts = Facts { tracer: Some(tracer.into()), ..Facts::default() };
+        trace.explained(facts).notes.iter().any(|note| note.contains("tracer `function`"))
+    };
+    assert!(named("function") && !named("nop"));
 }
 
 #[test]

@@ -61,26 +61,41 @@ fn hog(config: &Config, begun: u64, end: u64, hogs: &AtomicBool) -> Result<(), P
 fn starve(config: &Config, class: &str, begun: u64, end: u64, hogs: &AtomicBool) -> Result<Vec<Burst>, PlantError> {
     become_thread(STARVED, config.cpu, ORDINARY)?;
     let burst = own_burst(class, STARVED, ORDINARY, config.cpu);
-    let (mut bursts, mut watch, mut before) = (Vec::new(), Watch::new(), switches()?);
-    let (mut start, mut last) = (now(), now());
+    let mut bursts = Vec::new();
+    let (mut start, mut before) = turn()?;
+    let (mut last, mut watch) = (start, Watch::new());
     while hogs.load(Relaxed) && start < end {
         let t = watch.look();
         let count = switches()?;
-        if count != before {
-            // Switched out between the last two looks.
-            let mut gaps = std::mem::take(&mut watch.gaps);
+        if count == before {
+            // Not switched out until then, only held up.
+            last = t;
+        } else {
+            let mut gaps = std::mem::replace(&mut watch, Watch::new()).gaps;
             gaps.retain(|gap| gap.1 <= last);
             // Before the hog began nobody starved.
             if start > begun + HEAD_START && last - start >= LEAST {
                 bursts.push(Burst { start_ns: start, end_ns: last, earliest_ns: start, gaps, ..burst.clone() });
             }
-            start = t;
-        } else if watch.gaps.len() > MOST_GAPS {
+            (start, before) = turn()?;
+            last = start;
+        }
+        if watch.gaps.len() > MOST_GAPS {
             return Err(PlantError::Child("this machine is interrupted too often".into()));
         }
-        (last, before) = (t, count);
     }
     Ok(bursts)
+}
+
+/// A moment in a turn, and the count of switches that stands for the turn.
+fn turn() -> Result<(u64, u64), PlantError> {
+    loop {
+        let before = switches()?;
+        let t = now();
+        if switches()? == before {
+            return Ok((t, before));
+        }
+    }
 }
 
 fn switches() -> Result<u64, PlantError> {

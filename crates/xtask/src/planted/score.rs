@@ -33,7 +33,7 @@ pub struct Row {
     /// Late wakeups with a planted cause.
     pub planted: u32,
     pub right: u32,
-    /// By the confidence of what stands first: suspected, medium, high.
+    /// By the confidence of the false statement: suspected, medium, high.
     pub wrong: [u32; 3],
     /// Late wakeups with a planted cause that `explain` does not have at all.
     pub missing: u32,
@@ -159,8 +159,7 @@ fn wakeup(row: &mut Row, late: &Late, bursts: &[Burst], explanation: &Explanatio
     row.vague += u32::from(shares.iter().any(|(_, least, most)| most - least > POINTS));
     match complaint(&shares, exact, victim, explanation) {
         None => row.right += 1,
-        Some(why) => {
-            let sure = victim.causes.first().map_or(Confidence::Suspected, |cause| cause.confidence);
+        Some((why, sure)) => {
             if let Some(count) = row.wrong.get_mut(sure as usize) {
                 *count += 1;
             }
@@ -173,26 +172,39 @@ fn is_that(victim: &Victim, late: &Late) -> bool {
     victim.moments.is_some_and(|m| m.t0_ns.abs_diff(late.release_ns) <= SAME_NS)
 }
 
-/// What is wrong with an explanation; `None`: nothing.
-fn complaint(expected: &[(Part, f64, f64)], exact: bool, victim: &Victim, explanation: &Explanation) -> Option<String> {
+/// What is wrong with an explanation, and how sure the false statement is; `None`: nothing.
+fn complaint(
+    expected: &[(Part, f64, f64)],
+    exact: bool,
+    victim: &Victim,
+    explanation: &Explanation,
+) -> Option<(String, Confidence)> {
+    let sure = |cause: Option<&Cause>| cause.map_or(Confidence::Suspected, |cause| cause.confidence);
     let first = victim.causes.first();
     let told = || first.map_or("nothing".to_owned(), |cause| shown(cause, victim));
     for ((class, tid), share, most) in expected {
         if class == "tracer_left_on" {
-            return tracer(victim, explanation);
+            return tracer(victim, explanation).map(|why| (why, sure(first)));
         }
         let same = |cause: &&Cause| is_part(cause, class, *tid);
         let has: f64 = victim.causes.iter().filter(same).map(|cause| cause.share).sum();
-        if (!exact || *share > MOST) && !first.is_some_and(|cause| same(&cause)) {
-            return Some(format!("{class} {tid:?} took {:.0} %, first is {}", share * 100.0, told()));
-        }
         let nested = if tid.is_some() { interrupts(victim) } else { 0.0 };
+        if (!exact || *share - nested > MOST) && !first.is_some_and(|cause| same(&cause)) {
+            return Some((format!("{class} {tid:?} took {:.0} %, first is {}", share * 100.0, told()), sure(first)));
+        }
         if exact && (has > most + POINTS || has < share - POINTS - nested) {
             let (share, most, has) = (share * 100.0, most * 100.0, has * 100.0);
-            return Some(format!(
+            // The false statement: too much for this, or what has its place.
+            let other = victim
+                .causes
+                .iter()
+                .find(|cause| !expected.iter().any(|((class, tid), ..)| is_part(cause, class, *tid)));
+            let false_one = if has > most { victim.causes.iter().find(same) } else { other };
+            let text = format!(
                 "{class} {tid:?} took {share:.0} to {most:.0} %, explained are {has:.0} %; first is {}",
                 told()
-            ));
+            );
+            return Some((text, sure(false_one)));
         }
     }
     None
