@@ -160,18 +160,19 @@ fn need_resched_that_goes_is_the_schedulers_own_choice() {
 /// Planted in a guest whose timers came late on both CPUs: `starved` had looked at the clock all the time.
 #[test]
 fn silence_does_not_take_from_a_turn_of_the_fair_server() {
-    let started = "hrtimer_start: hrtimer=00000000000000bb function=tick_nohz_handler expires=";
-    let expired = "hrtimer_expire_entry: hrtimer=00000000000000bb function=tick_nohz_handler now=";
-    let begun = start().line("<idle>-0", 0, "d.h1.", 500, &format!("{expired}500000")).line(
-        "<idle>-0",
-        0,
-        "d.h1.",
-        600,
-        &format!("{started}5000000 softexpires=5000000"),
-    );
-    let trace = begun.sleep(2000, 3000, YES).expire("yes-60", 3010).tick("yes-60", 1, "d.h..", 4000);
-    let trace = trace.line("<idle>-0", 0, "d.h1.", 14_000, &format!("{expired}14000000"));
-    let victim = trace.tick("yes-60", 1, "d.h..", 14_010).switch(1, 15_000, YES, "R", CYCLIC);
+    let armed = |trace: Trace, cpu: u32| {
+        let timer = format!("hrtimer=00000000000000b{cpu} function=tick_nohz_handler");
+        trace.line("<idle>-0", cpu, "d.h1.", 500, &format!("hrtimer_expire_entry: {timer} now=500000")).line(
+            "<idle>-0",
+            cpu,
+            "d.h1.",
+            600,
+            &format!("hrtimer_start: {timer} expires=5000000 softexpires=5000000"),
+        )
+    };
+    let trace = armed(armed(start(), 0), 1).sleep(2000, 3000, YES).expire("yes-60", 3010);
+    let trace = trace.tick("yes-60", 1, "d.h..", 4000).tick("<idle>-0", 0, "d.h1.", 14_000);
+    let victim = trace.tick("yes-60", 1, "d.h..", 14_030).switch(1, 15_000, YES, "R", CYCLIC);
     let facts = Facts { kernel: Some("6.12.1".into()), fair_server: Some(true), ..Facts::default() };
     let causes = &victim.explained(facts).victims[0].causes;
     assert_eq!((causes[0].class, causes[0].tid), (Class::FairServer, Some(60)), "{causes:?}");

@@ -279,8 +279,9 @@ impl Walk<'_> {
     }
 
     fn label(&mut self, piece: &Piece, place: Place) {
-        use Confidence::High;
+        use Confidence::{High, Medium};
         self.steps += 1;
+        let early = place.early && self.window.waking.t1.is_none_or(|t1| piece.from < t1);
         let label = match piece.doing {
             Doing::Unknown => Label::new(Class::Unaccounted, High, Why::NotTraced),
             Doing::Hard(name) => {
@@ -289,8 +290,15 @@ impl Walk<'_> {
                 return gap::whole(self, piece, place, label, brief);
             }
             Doing::Nmi => Label::new(Class::Irq, High, Why::Nested).doing(What::Nmi),
+            // A softirq runs with interrupts on: the timer's would have come, and on top of its thread the victim.
+            Doing::Soft(_, Some(task))
+                if early && thread_class(task.comm).is_some() && self.task(task, true).is_none() =>
+            {
+                return gap::low(self, piece, place, Some(task));
+            }
             Doing::Soft(vec, task) => {
-                let label = Label::new(Class::Softirq, High, Why::Nested).doing(What::Softirq(vec));
+                let sure = if early { Medium } else { High };
+                let label = Label::new(Class::Softirq, sure, Why::Nested).doing(What::Softirq(vec));
                 let thread = task.filter(|task| thread_class(task.comm).is_some());
                 match (thread, place.passed_over) {
                     (Some(task), Some(passed_over)) if self.is_low(Doing::Task(task)) => passed_over.of(task),

@@ -39,6 +39,8 @@ pub struct Row {
     pub missing: u32,
     /// Of the planted: more than 5 % without a cause.
     pub uncovered: u32,
+    /// Of the planted: the share of each part is within 5 points of what the log says without any allowance.
+    pub close: u32,
     /// Of the planted: the plant's own log tells its share to more than 5 points only.
     pub vague: u32,
     /// The victim had the CPU in time and was preempted before it could read the clock: no wakeup of `explain`'s.
@@ -156,6 +158,7 @@ fn wakeup(row: &mut Row, late: &Late, bursts: &[Burst], explanation: &Explanatio
     let exact = bursts.iter().all(|burst| burst.exact);
     let share = |(part, (least, most)): (Part, (u64, u64))| (part, least as f64 / whole, most as f64 / whole);
     let shares: Vec<(Part, f64, f64)> = expected.into_iter().map(share).collect();
+    row.close += u32::from(plainly(late, end, bursts, victim));
     row.vague += u32::from(shares.iter().any(|(_, least, most)| most - least > POINTS));
     match complaint(&shares, exact, victim, explanation) {
         None => row.right += 1,
@@ -166,6 +169,20 @@ fn wakeup(row: &mut Row, late: &Late, bursts: &[Burst], explanation: &Explanatio
             row.notes.push(format!("{} ns, {:.1} ms: {why}", late.release_ns, whole / 1e6));
         }
     }
+}
+
+/// Nothing allowed for: interrupts, stalls of the host, and the way from the kernel to the clock.
+fn plainly(late: &Late, end: u64, bursts: &[Burst], victim: &Victim) -> bool {
+    let whole = end.saturating_sub(late.release_ns).max(1) as f64;
+    let mut shares: BTreeMap<Part, u64> = BTreeMap::new();
+    for burst in bursts {
+        let plain = Burst { gaps: Vec::new(), ..burst.clone() };
+        *shares.entry((burst.class.clone(), burst.tid)).or_default() += plain.overlap(late.release_ns, end);
+    }
+    shares.into_iter().filter(|(_, ns)| *ns > 0).all(|((class, tid), ns)| {
+        let has: f64 = victim.causes.iter().filter(|c| is_part(c, &class, tid)).map(|cause| cause.share).sum();
+        (has - ns as f64 / whole).abs() <= POINTS
+    })
 }
 
 fn is_that(victim: &Victim, late: &Late) -> bool {

@@ -6,8 +6,8 @@ use std::fmt::Write;
 /// Rows, their sum, and every wrong answer.
 pub fn text(rows: &[Row]) -> String {
     let mut out = String::new();
-    let head = "| kernel | plant | late, planted | right | wrong, high | wrong, medium | wrong, suspected | not found | > 5 % unaccounted | \
-                log vague | preempted later | late, not planted |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n";
+    let head = "| kernel | plant | late, planted | right | wrong, high | wrong, medium | wrong, suspected | not found | > 5 % unaccounted | plainly within 5 points | \
+                log vague | preempted later | late, not planted |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n";
     out.push_str(head);
     let mut sum = Row { kernel: "all".into(), ..Row::default() };
     for row in rows.iter().filter(|row| row.impossible.is_none()) {
@@ -30,10 +30,10 @@ pub fn text(rows: &[Row]) -> String {
 
 fn line(out: &mut String, row: &Row) {
     let Row { kernel, plant, planted, right, wrong: [suspected, medium, high], .. } = row;
-    let Row { missing, uncovered, vague, later, unplanned, .. } = row;
+    let Row { missing, uncovered, close, vague, later, unplanned, .. } = row;
     let _ = writeln!(
         out,
-        "| {kernel} | {plant} | {planted} | {right} | {high} | {medium} | {suspected} | {missing} | {uncovered} | {vague} | {later} | {unplanned} |"
+        "| {kernel} | {plant} | {planted} | {right} | {high} | {medium} | {suspected} | {missing} | {uncovered} | {close} | {vague} | {later} | {unplanned} |"
     );
 }
 
@@ -43,6 +43,7 @@ fn add(sum: &mut Row, row: &Row) {
     sum.wrong.iter_mut().zip(row.wrong).for_each(|(sum, n)| *sum += n);
     sum.missing += row.missing;
     sum.uncovered += row.uncovered;
+    sum.close += row.close;
     sum.vague += row.vague;
     sum.later += row.later;
     sum.unplanned += row.unplanned;
