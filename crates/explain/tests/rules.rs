@@ -109,6 +109,27 @@ fn threads_of_interrupts_are_interrupts() {
     }
 }
 
+/// Planted with the function tracer on: a softirq in a thread below the victim, on a kernel that preempts it.
+#[test]
+fn a_softirq_thread_below_the_victim_is_what_was_not_preempted() {
+    let thread = ("ktimers/1", 70, 98);
+    let trace = |due| {
+        let trace = start().sleep(2000, due, thread).line(
+            "ktimers/1-70",
+            1,
+            "..s.2",
+            2050,
+            "softirq_entry: vec=1 [action=TIMER]",
+        );
+        trace.expire("ktimers/1-70", 3010).switch(1, 8000, thread, "R+", CYCLIC)
+    };
+    let cause = trace(3000).cause();
+    assert_eq!((cause.class, cause.tid), (Class::PreemptionDisabled, Some(70)));
+    assert!(cause.confidence < Confidence::High);
+    let early = trace(2100).worst();
+    assert!(early.causes.iter().all(|cause| cause.class != Class::Softirq), "{:?}", early.causes);
+}
+
 #[test]
 fn softirqs_on_top_of_somebody_blame_nobody() {
     let trace = start().sleep(2000, 3000, YES).expire("yes-60", 3010).line(

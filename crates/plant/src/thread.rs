@@ -21,7 +21,7 @@ pub(crate) fn sleep_until(at: u64) {
 }
 
 /// Longer times without looking at the clock are noted.
-const GAP: u64 = 300_000;
+const GAP: u64 = 1_000_000;
 
 /// Looks at the clock again and again.
 #[derive(Debug)]
@@ -146,3 +146,7 @@ pub(crate) fn calibrate(
         count = (count * 2).min(most);
     }
 }
+
+/// Threads that are started when the recording goes on take their policy meanwhile, which a trace does not show before they
+/// have slept once, ns.
+pub(crate) const SETTLING: u64 = 200_000_000;

@@ -290,10 +290,7 @@ impl Walk<'_> {
                 return gap::whole(self, piece, place, label, brief);
             }
             Doing::Nmi => Label::new(Class::Irq, High, Why::Nested).doing(What::Nmi),
-            // A softirq runs with interrupts on: the timer's would have come, and on top of its thread the victim.
-            Doing::Soft(_, Some(task))
-                if early && thread_class(task.comm).is_some() && self.task(task, true).is_none() =>
-            {
+            Doing::Soft(_, Some(task)) if self.passes_softirq(task, early) => {
                 return gap::low(self, piece, place, Some(task));
             }
             Doing::Soft(vec, task) => {
@@ -361,6 +358,15 @@ impl Walk<'_> {
             let nested = matches!(doing, Doing::Hard(_) | Doing::Nmi | Doing::Soft(_, None));
             drawn.push(Drawn { cpu, from, to, class, nested });
         }
+    }
+
+    /// The victim would have run instead of this task and its softirq. A softirq runs with interrupts on: before sched_waking
+    /// the timer's would have come. After it only PREEMPT_RT preempts softirqs; ktimers is a thread of its kernels.
+    fn passes_softirq(&self, task: Running, early: bool) -> bool {
+        let name = |prefix: &[u8]| task.comm.is_some_and(|comm| comm.as_bytes().starts_with(prefix));
+        let rt_kernel = || self.facts.kernel.as_ref().is_some_and(|release| release.contains("-rt"));
+        let preempts = || name(b"ktimers") || name(b"sirq-") || rt_kernel();
+        thread_class(task.comm).is_some() && self.task(task, true).is_none() && (early || preempts())
     }
 
     fn prio(&self, task: Running) -> Option<i32> {

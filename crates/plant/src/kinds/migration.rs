@@ -4,11 +4,11 @@
 use crate::PlantError;
 use crate::child::begin;
 use crate::config::{Config, Slot};
-use crate::thread::{become_thread, fifo, joined, now, own_burst, pin, sleep_until, spin_until};
+use crate::thread::{SETTLING, become_thread, fifo, joined, now, own_burst, pin, sleep_until, spin_until};
 use crate::truth::Burst;
 
 pub(super) fn run(config: &Config) -> Result<Vec<Burst>, PlantError> {
-    let slots = config.slots(begin());
+    let slots = config.slots(begin() + SETTLING);
     std::thread::scope(|scope| {
         let hog = scope.spawn(|| hog(config, &slots));
         let mover = scope.spawn(|| moves(config, &slots));

@@ -4,7 +4,7 @@
 use crate::PlantError;
 use crate::child::begin;
 use crate::config::{Config, Slot};
-use crate::thread::{ORDINARY, become_thread, fifo, joined, now, own_burst, sleep_until, spin_until};
+use crate::thread::{ORDINARY, SETTLING, become_thread, fifo, joined, now, own_burst, sleep_until, spin_until};
 use crate::truth::Burst;
 use rustix::thread::futex::{Flags, lock_pi, unlock_pi};
 use std::sync::atomic::AtomicU32;
@@ -13,7 +13,7 @@ const OWNER: &str = "lock owner";
 
 pub(super) fn run(config: &Config) -> Result<Vec<Burst>, PlantError> {
     become_thread(OWNER, config.cpu, ORDINARY)?;
-    let slots = config.slots(begin());
+    let slots = config.slots(begin() + SETTLING);
     let lock = AtomicU32::new(0);
     std::thread::scope(|scope| {
         let waiter = scope.spawn(|| wait(config, &slots, &lock));

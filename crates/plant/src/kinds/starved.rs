@@ -7,7 +7,7 @@ use crate::PlantError;
 use crate::child::begin;
 use crate::config::Config;
 use crate::surroundings;
-use crate::thread::{ORDINARY, Watch, become_thread, fifo, joined, now, own_burst, sleep_until, spin_until};
+use crate::thread::{ORDINARY, SETTLING, Watch, become_thread, fifo, joined, now, own_burst, sleep_until, spin_until};
 use crate::truth::Burst;
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -24,7 +24,7 @@ const STARVED: &str = "starved";
 
 pub(super) fn run(config: &Config) -> Result<Vec<Burst>, PlantError> {
     let class = class()?;
-    let begun = begin();
+    let begun = begin() + SETTLING;
     let end = begun + u64::from(config.bursts) * SECOND + SECOND / 2;
     let hogs = AtomicBool::new(true);
     std::thread::scope(|scope| {
