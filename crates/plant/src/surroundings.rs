@@ -49,7 +49,9 @@ pub(crate) fn fair_server() -> Option<bool> {
     }
     let Ok(cpus) = fs::read_dir(FAIR_SERVER) else { return Some(false) };
     let runtime = |cpu: fs::DirEntry| fs::read_to_string(cpu.path().join("runtime")).ok()?.trim().parse::<u64>().ok();
-    Some(cpus.flatten().filter_map(runtime).any(|ns| ns > 0))
+    // There may be files that even root may not read: then it is not known.
+    let runtimes: Option<Vec<u64>> = cpus.flatten().map(runtime).collect();
+    Some(runtimes?.into_iter().any(|ns| ns > 0))
 }
 
 fn policies() -> BTreeMap<i32, String> {

@@ -23,11 +23,14 @@ pub(crate) fn sleep_until(at: u64) {
 /// Longer times without looking at the clock are noted.
 const GAP: u64 = 1_000_000;
 
+/// From one look at the clock to the next.
+pub(crate) type Gaps = Vec<(u64, u64)>;
+
 /// Looks at the clock again and again.
 #[derive(Debug)]
 pub(crate) struct Watch {
     last: u64,
-    pub gaps: Vec<(u64, u64)>,
+    pub gaps: Gaps,
 }
 
 impl Watch {
@@ -48,7 +51,7 @@ impl Watch {
 }
 
 /// Burns time until then; gives the times in which it could not.
-pub(crate) fn spin_until(at: u64) -> Vec<(u64, u64)> {
+pub(crate) fn spin_until(at: u64) -> Gaps {
     let mut watch = Watch::new();
     while watch.look() < at {
         std::hint::spin_loop();

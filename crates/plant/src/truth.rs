@@ -61,3 +61,30 @@ impl Burst {
         self.latest_ns.unwrap_or(to).min(to).saturating_sub(self.earliest_ns.max(from))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_are_not_surely_the_bursts() {
+        let burst = Burst {
+            class: "higher_priority".into(),
+            tid: Some(7),
+            comm: None,
+            scheduled: String::new(),
+            cpu: 1,
+            start_ns: 100,
+            end_ns: 200,
+            earliest_ns: 90,
+            latest_ns: None,
+            gaps: vec![(120, 140), (195, 300)],
+            exact: true,
+        };
+        assert_eq!(burst.overlap(0, 1000), 75);
+        assert_eq!(burst.overlap(130, 150), 10);
+        assert_eq!(burst.overlap(300, 400), 0);
+        assert_eq!(burst.most(0, 1000), 910);
+        assert_eq!(Burst { latest_ns: Some(210), ..burst }.most(95, 1000), 115);
+    }
+}

@@ -37,8 +37,11 @@ fn hog(config: &Config, slots: &[Slot]) -> Result<Vec<Burst>, PlantError> {
     Ok(bursts)
 }
 
+/// Before and after the system call, and the wait on the new CPU.
+type Move = ((u64, u64), Burst);
+
 /// Moves the victim, keeps it waiting on its new CPU, and sends it back.
-fn moves(config: &Config, slots: &[Slot]) -> Result<Vec<((u64, u64), Burst)>, PlantError> {
+fn moves(config: &Config, slots: &[Slot]) -> Result<Vec<Move>, PlantError> {
     const NAME: &str = "mover";
     become_thread(NAME, config.other_cpu, fifo(95)?)?;
     let burst = own_burst("higher_priority", NAME, fifo(95)?, config.other_cpu);

@@ -8,7 +8,7 @@ use crate::PlantError;
 use crate::child::begin;
 use crate::config::Config;
 use crate::kernel_threads::{KernelThread, is_rt, of_cpu, raise};
-use crate::thread::{Watch, become_thread, calibrate, descriptors, fifo, now, sleep_until};
+use crate::thread::{Gaps, Watch, become_thread, calibrate, descriptors, fifo, now, sleep_until};
 use crate::truth::{Burst, Seen, seen};
 use crate::undo::{Changed, Raised};
 use rustix::net::{AddressFamily, RecvFlags, SocketType, bind, recv, socket, sockopt};
@@ -94,7 +94,7 @@ impl Flood {
     ///
     /// The kernel goes through the sockets from the newest to the oldest, and gives the newest its copy last
     /// (net/ipv4/udp.c, `__udp4_lib_mcast_deliver`).
-    fn send(&mut self) -> Result<(u64, Seen, Seen, Vec<(u64, u64)>), PlantError> {
+    fn send(&mut self) -> Result<(u64, Seen, Seen, Gaps), PlantError> {
         let [oldest, .., second, newest] = self.receivers.as_slice() else {
             return Err(PlantError::Child("too few sockets".into()));
         };

@@ -7,7 +7,7 @@ use crate::PlantError;
 use crate::child::begin;
 use crate::config::{Config, Slot};
 use crate::kernel_threads::{KernelThread, is_rt, of_cpu, raise};
-use crate::thread::{Watch, become_thread, calibrate, descriptors, fifo, joined, now, sleep_until};
+use crate::thread::{Gaps, Watch, become_thread, calibrate, descriptors, fifo, joined, now, sleep_until};
 use crate::truth::{Burst, Seen, seen};
 use punctual_units::Scheduling;
 use rustix::time::{
@@ -115,7 +115,7 @@ fn watch(
 }
 
 /// Timers that are due together expire in the order in which they were armed (lib/timerqueue.c).
-fn expired(timers: &[OwnedFd], at: u64) -> Result<(Seen, Seen, Vec<(u64, u64)>), PlantError> {
+fn expired(timers: &[OwnedFd], at: u64) -> Result<(Seen, Seen, Gaps), PlantError> {
     let [first, .., last] = timers else { return Err(PlantError::Child("too few timers".into())) };
     sleep_until(at.saturating_sub(500_000));
     let mut watch = Watch::new();
