@@ -44,7 +44,8 @@ pub(crate) struct Seen {
 /// A burst of which another CPU saw the first and the last effect; it began after `asked`.
 pub(crate) fn seen(burst: &Burst, asked: u64, first: Seen, last: Seen, gaps: Vec<(u64, u64)>) -> Burst {
     let end_ns = last.not_yet.max(first.seen);
-    Burst { start_ns: first.seen, end_ns, earliest_ns: asked, latest_ns: Some(last.seen), gaps, ..burst.clone() }
+    // The softirq or interrupt goes on for a while after its last effect.
+    Burst { start_ns: first.seen, end_ns, earliest_ns: asked, latest_ns: None, gaps, ..burst.clone() }
 }
 
 impl Burst {
