@@ -87,7 +87,7 @@ fn plant_row(plant: &Path, mut row: Row, bare: bool) -> Result<Row, String> {
     let mut source =
         punctual_trace::open(file, punctual_trace::Options::default()).map_err(|e| failed(e.to_string()))?;
     let options =
-        Options { victims: Victims::Tid(watched.tid), most: 100_000, threshold_ns: None, cycles: false, facts };
+        Options { victims: Victims::Tid(watched.tid), most: 100_000, facts, ..Options::default() };
     let explanation = explain(source.as_mut(), options);
     for late in &watched.late {
         wakeup(&mut row, late, &bursts, &explanation);
@@ -221,7 +221,7 @@ fn complaint(
         // What has its place: not what is planted too, nor the interrupts inside its time.
         let is_other = |cause: &&Cause| {
             let planted = expected.iter().any(|((class, tid), ..)| is_part(cause, class, *tid));
-            !planted && !(tid.is_some() && is_nested(cause))
+            !(planted || tid.is_some() && is_nested(cause))
         };
         let other = victim.causes.iter().find(is_other);
         if (!exact || *share - nested > MOST) && !first.is_some_and(|cause| same(&cause)) {
