@@ -165,15 +165,26 @@ fn linear(out: Bytes) -> Bytes {
     out.u32(0).u64(COMMS.len() as u64).put(COMMS.as_bytes())
 }
 
-fn dat6() -> Vec<u8> {
+/// Version 6; the pages in the main buffer, or in an instance.
+fn dat6(instance: bool) -> Vec<u8> {
     let out = linear(start("6")).u32(2).put(b"options  \0");
     let (clock, uname) = (b"local [mono]\0", b"Linux host 6.12.0 x86_64\0");
-    let out = out.u16(4).u32(clock.len() as u32).put(clock).u16(5).u32(uname.len() as u32).put(uname).u16(0);
+    let out = out.u16(4).u32(clock.len() as u32).put(clock).u16(5).u32(uname.len() as u32).put(uname);
+    if instance {
+        let at = out.0.len() as u64 + 21 + 10 + 32;
+        let out = out.u16(3).u32(13).u64(at).put(b"room\0").u16(0);
+        return data(out.put(b"flyrecord\0").put(&[0; 32])).0;
+    }
+    data(out.u16(0)).0
+}
+
+/// Two CPUs with a page each.
+fn data(out: Bytes) -> Bytes {
     let out = out.put(b"flyrecord\0");
     let data = (out.0.len() + 32) as u64;
     let mut out = out.u64(data).u64(PAGE as u64).u64(data + PAGE as u64).u64(PAGE as u64);
     out = out.put(&page(1_000_000, 0, PAGE));
-    out.put(&page(3_000_000, 1 << 31, PAGE)).0
+    out.put(&page(3_000_000, 1 << 31, PAGE))
 }
 
 fn section(out: Bytes, id: u16, packed: bool, body: &[u8]) -> Bytes {
@@ -312,7 +323,7 @@ pub fn page_formats() -> Vec<String> {
 pub fn of(reader: Reader) -> Vec<Vec<u8>> {
     let many = |names: &[&str]| names.iter().flat_map(|name| pieces(name, 14)).collect();
     match reader {
-        Reader::Dat6 => vec![dat6()],
+        Reader::Dat6 => vec![dat6(false), dat6(true)],
         Reader::Dat7 => vec![dat7(false), dat7(true)],
         Reader::Pages => pages(),
         Reader::Perf => vec![perf_pipe(false), perf_pipe(true), perf_file()],
