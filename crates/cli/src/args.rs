@@ -254,6 +254,10 @@ pub struct ExplainArgs {
     /// Trace this machine: measure as `measure` would and explain the worst; with --task or --all-rt, watch those threads
     #[arg(long)]
     pub live: bool,
+    /// With --live: run this tracer of the kernel as well and watch (timerlat, osnoise, hwlat, wakeup_rt; see
+    /// /sys/kernel/tracing/available_tracers)
+    #[arg(long, value_name = "NAME", requires = "live")]
+    pub tracer: Option<String>,
     /// With --live and --task or --all-rt: end at the first wakeup later than --threshold
     #[arg(long, requires = "live", requires = "threshold")]
     pub stop: bool,

@@ -25,6 +25,8 @@ pub struct LiveOptions {
     pub stop_at: Option<Nanos>,
     /// Which events.
     pub trace: Trace,
+    /// A tracer of the kernel to run as well: timerlat, osnoise, hwlat, wakeup_rt.
+    pub tracer: Option<String>,
 }
 
 /// What was seen.
@@ -47,7 +49,7 @@ pub struct Watched {
 pub fn live(options: &LiveOptions) -> Result<Watched, ProofError> {
     let environment = |e: punctual_tracefs::TracefsError| ProofError::Environment(e.to_string());
     let events = if options.trace.full { FULL } else { MINIMAL };
-    let config = Config { events, buffer_kb: options.trace.buffer_kb, tracer: None };
+    let config = Config { events, buffer_kb: options.trace.buffer_kb, tracer: options.tracer.clone() };
     let instance = Instance::create(&Tracefs::find().map_err(environment)?, &Journal::of_user(), &config);
     let flight = Flight::new(instance.map_err(environment)?).map_err(environment)?;
     let mut stream = Stream::new(&flight, options);
@@ -67,6 +69,12 @@ pub fn live(options: &LiveOptions) -> Result<Watched, ProofError> {
     }
     let took = monotonic() - begun;
     let mut watched = stream.finish(took, signal);
+    if let Some(text) = flight.instance().longest()
+        && let Ok(mut source) = punctual_trace::open_text(text.as_slice(), Default::default())
+    {
+        let what = What { most: 0, ..options.what.clone() };
+        watched.explanation.tracers.extend(punctual_explain::explain(source.as_mut(), what).tracers);
+    }
     if let Err(left) = flight.end() {
         watched.explanation.notes.extend(left);
     }

@@ -20,6 +20,14 @@ pub enum TracefsError {
     /// The journal could not be written, so nothing was changed.
     #[error("{0}; nothing was changed")]
     Journal(#[from] punctual_journal::JournalError),
+    /// The kernel does not have the tracer.
+    #[error("this kernel has no tracer {tracer}; it has: {available}")]
+    NoTracer {
+        /// Which was wanted.
+        tracer: String,
+        /// What there is.
+        available: String,
+    },
     /// An event that nothing can be explained without is not there.
     #[error("this kernel has no event {0}: it needs CONFIG_EVENT_TRACING and CONFIG_FTRACE")]
     NoEvent(String),

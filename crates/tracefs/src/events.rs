@@ -59,6 +59,15 @@ pub const FULL: &EventSet = &[
     ("power", "cpu_frequency"),
 ];
 
+/// What the osnoise and timerlat tracers tell beside their own lines: who made the noise.
+pub(crate) const NOISE: &EventSet = &[
+    ("osnoise", "irq_noise"),
+    ("osnoise", "softirq_noise"),
+    ("osnoise", "nmi_noise"),
+    ("osnoise", "thread_noise"),
+    ("osnoise", "sample_threshold"),
+];
+
 /// Without these nothing can be said.
 pub(crate) const NEEDED: [&str; 2] = ["sched_switch", "sched_waking"];
 

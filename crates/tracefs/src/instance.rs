@@ -1,7 +1,7 @@
 //! An instance: made, switched on, read, removed.
 
 use crate::error::TracefsError;
-use crate::events::{EventSet, NEEDED};
+use crate::events::{EventSet, NEEDED, NOISE};
 use crate::mount::Tracefs;
 use punctual_journal::{Journal, Lease, Undo};
 use punctual_trace::DatHead;
@@ -30,6 +30,7 @@ pub struct Instance {
     /// Events that this kernel does not have.
     missing: Vec<String>,
     buffer_kb: u64,
+    tracer: Option<String>,
     lease: Option<Lease>,
 }
 
@@ -63,6 +64,10 @@ impl Instance {
     /// # Errors
     /// [`TracefsError`]; nothing is left behind then.
     pub fn create(tracefs: &Tracefs, journal: &Journal, config: &Config) -> Result<Instance, TracefsError> {
+        if let Some(tracer) = config.tracer.as_ref().filter(|tracer| !tracefs.tracers().contains(tracer)) {
+            let available = tracefs.tracers().join(" ");
+            return Err(TracefsError::NoTracer { tracer: tracer.clone(), available });
+        }
         let instances = tracefs.root().join("instances");
         let folder = unused(&instances);
         let lease = journal.lease(vec![Undo::RemoveFolder { path: folder.clone() }])?;
@@ -85,13 +90,16 @@ impl Instance {
             enabled: Vec::new(),
             missing: Vec::new(),
             buffer_kb,
+            tracer: None,
             lease: Some(lease),
         };
-        for &(system, name) in config.events {
+        let noise = config.tracer.iter().filter(|t| matches!(t.as_str(), "osnoise" | "timerlat")).flat_map(|_| NOISE);
+        for &(system, name) in config.events.iter().chain(noise) {
             instance.enable(system, name)?;
         }
         if let Some(tracer) = &config.tracer {
             write("current_tracer", tracer)?;
+            instance.tracer = Some(tracer.clone());
         }
         Ok(instance)
     }
@@ -187,13 +195,15 @@ impl Instance {
                 None => systems.push(((*system).to_owned(), vec![format])),
             }
         }
-        let print = fs::read(events.join("ftrace/print/format")).ok();
+        // A tracer's own lines are events of the system ftrace.
+        let own = fs::read_dir(events.join("ftrace")).into_iter().flatten().flatten().map(|entry| entry.path());
+        let own = own.filter(|path| self.tracer.is_some() || path.ends_with("print"));
         let uname = rustix::system::uname();
         let (release, machine) = (uname.release().to_string_lossy(), uname.machine().to_string_lossy());
         Ok(DatHead {
             header_page: read(events.join("header_page"))?,
             header_event: read(events.join("header_event"))?,
-            ftrace: print.into_iter().collect(),
+            ftrace: own.filter_map(|path| fs::read(path.join("format")).ok()).collect(),
             systems,
             // The host's name is nobody's business who gets the file.
             uname: format!("Linux host {release} {machine}"),
@@ -205,6 +215,13 @@ impl Instance {
     pub fn main_tracer(&self) -> Option<String> {
         let main = self.folder.parent()?.parent()?;
         Some(fs::read_to_string(main.join("current_tracer")).ok()?.trim().to_owned())
+    }
+
+    /// What a latency tracer keeps of the longest it saw, as text with its header; `None` without such a tracer.
+    pub fn longest(&self) -> Option<Vec<u8>> {
+        let tracer = self.tracer.as_deref()?;
+        let latency = tracer.starts_with("wakeup") || tracer.ends_with("off");
+        latency.then(|| fs::read(self.folder.join("trace")).ok())?
     }
 
     /// Removes it.

@@ -17,7 +17,7 @@ pub fn found(args: &ExplainArgs, started: Nanos) -> Result<Found, (u8, String)> 
     let failed = |e: ProofError| (exit::of_error(&e), e.to_string());
     punctual_uapi::block(&proof::signals()).map_err(|e| failed(e.into()))?;
     match super::victims(args) {
-        Victims::Measuring => measured(args, started),
+        Victims::Measuring if args.tracer.is_none() => measured(args, started),
         _ => watched(args),
     }
 }
@@ -61,6 +61,7 @@ fn watched(args: &ExplainArgs) -> Result<Found, (u8, String)> {
         what: super::options(args),
         duration: args.run.duration.unwrap_or(DURATION),
         stop_at: args.threshold.filter(|_| args.stop),
+        tracer: args.tracer.clone(),
         trace: prove::options(&args.run, Nanos::ZERO).trace,
     };
     let seen = proof::live(&options).map_err(failed)?;

@@ -86,8 +86,7 @@ fn plant_row(plant: &Path, mut row: Row, bare: bool) -> Result<Row, String> {
     let file = File::open(&path).map_err(|e| failed(e.to_string()))?;
     let mut source =
         punctual_trace::open(file, punctual_trace::Options::default()).map_err(|e| failed(e.to_string()))?;
-    let options =
-        Options { victims: Victims::Tid(watched.tid), most: 100_000, facts, ..Options::default() };
+    let options = Options { victims: Victims::Tid(watched.tid), most: 100_000, facts, ..Options::default() };
     let explanation = explain(source.as_mut(), options);
     for late in &watched.late {
         wakeup(&mut row, late, &bursts, &explanation);
