@@ -285,6 +285,10 @@ pub struct ExplainArgs {
     /// Write the trace with its verdicts for ui.perfetto.dev to this new file
     #[arg(long, value_name = "FILE")]
     pub perfetto: Option<PathBuf>,
+    /// Write the latest wakeup's piece of the trace to this new file, as text for a bug report: names of threads stay, kernel
+    /// addresses and texts of programs do not
+    #[arg(long, value_name = "FILE")]
+    pub bundle: Option<PathBuf>,
     #[command(flatten, next_help_heading = "With --live")]
     pub run: RunArgs,
     #[command(flatten)]

@@ -8,11 +8,13 @@ use crate::args::ExplainArgs;
 use crate::document;
 use crate::exit;
 use crate::terminal;
-use punctual_explain::{Explanation, Options, Timeline, Victim, Victims};
+use punctual_explain::{Explanation, Facts, Options, Timeline, Victim, Victims};
+use punctual_model::Capture;
 use punctual_trace::{self as trace, Source};
 use punctual_units::Nanos;
 use serde_json::json;
 use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -97,10 +99,10 @@ fn options(args: &ExplainArgs) -> Options {
 
 fn read(args: &ExplainArgs, path: &Path) -> Result<Found, String> {
     let stdin = path.as_os_str() == "-";
-    if stdin && (args.timeline || args.html.is_some() || args.perfetto.is_some()) {
+    if stdin && (args.timeline || args.html.is_some() || args.perfetto.is_some() || args.bundle.is_some()) {
         return Err("a timeline takes a second look at the trace: name a file instead of -".to_owned());
     }
-    let options = options(args);
+    let options = Options { facts: facts(path), ..options(args) };
     let mut source = match stdin {
         true => trace::open_text(std::io::stdin(), trace::Options::default()).map_err(|e| format!("-: {e}"))?,
         false => open(path)?,
@@ -115,6 +117,27 @@ fn read(args: &ExplainArgs, path: &Path) -> Result<Found, String> {
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     let trace = (!stdin).then(|| path.to_owned());
     Ok(Found { explanation, timelines, places: Vec::new(), format, name, trace, code: None })
+}
+
+/// What is known besides the events of a trace: in the comments of a bundle, or of a run's trace in the file beside it.
+fn facts(path: &Path) -> Facts {
+    let mut head = Vec::new();
+    if let Ok(file) = File::open(path)
+        && file.take(64 << 10).read_to_end(&mut head).is_ok()
+        && let Some(head) = punctual_formats::bundle_head(&String::from_utf8_lossy(&head))
+    {
+        return Facts { policies: head.policies.into_iter().collect(), kernel: head.kernel, ..Facts::default() };
+    }
+    let beside = std::fs::read(path.with_extension("json")).ok();
+    let capture = beside.and_then(|text| serde_json::from_slice::<Capture>(&text).ok());
+    let named = |capture: &Capture| Path::new(&capture.file).file_name() == path.file_name();
+    capture.filter(named).map_or_else(Facts::default, |capture| Facts {
+        policies: capture.policies.into_iter().collect(),
+        fair_server: capture.fair_server,
+        throttled: capture.throttled,
+        tracer: capture.tracer,
+        ..Facts::default()
+    })
 }
 
 /// A trace from its start.

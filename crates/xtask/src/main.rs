@@ -8,6 +8,7 @@ mod cross;
 mod explain;
 mod fuzz;
 mod kill;
+mod overhead;
 mod planted;
 mod vm;
 
@@ -16,6 +17,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 cargo xtask bench [PAIRS]     CPU time a cycle against cyclictest and a bare nanosleep + clock loop (default 20 pairs)
 cargo xtask bench explain [PAIRS] [FILE…]     reading and attribution against trace-cmd report (default 20 pairs; records files)
+cargo xtask bench tracing [ROUNDS]     median wakeup latency with and without a trace (default 15 rounds, 8 s each)
 cargo xtask fuzz [READER] [--executions N] [--seed S]   mutated traces through every reader and attribution (default 1,000,000 each)
 cargo xtask soak [RUNS]       kill -9 at RUNS random instants; every run readable, at most 10 s lost (default 100)
 cargo xtask vm [TEST…]        the lab against real kernels in QEMU: boot, panic, hang, silent, network, negative, repeatable, control
@@ -34,6 +36,9 @@ fn main() -> ExitCode {
     let result = match words.first().map(String::as_str) {
         Some("bench") if words.get(1).is_some_and(|w| w == "explain") => {
             explain::run(words.get(2..).unwrap_or_default())
+        }
+        Some("bench") if words.get(1).is_some_and(|w| w == "tracing") => {
+            words.get(2).map_or(Ok(15), |w| w.parse().map_err(|_| USAGE.to_owned())).and_then(overhead::run)
         }
         Some("bench") => number(20).and_then(bench::run),
         Some("fuzz") => fuzz::run(words.get(1..).unwrap_or_default()),

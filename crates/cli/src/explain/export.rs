@@ -4,7 +4,10 @@ use super::Found;
 use crate::args::ExplainArgs;
 use crate::{new_file, terminal};
 use punctual_explain::{Explanation, Timeline};
+use punctual_formats::{BundleHead, bundle};
 use punctual_report::{TextStyle, explanation_html, timeline_text};
+
+const NOT_KEPT: &str = "no trace was kept: leave out --task, or record with trace-cmd and explain that file";
 
 /// Writes the files that were asked for.
 pub fn files(args: &ExplainArgs, found: &Found) -> Result<(), String> {
@@ -13,10 +16,15 @@ pub fn files(args: &ExplainArgs, found: &Found) -> Result<(), String> {
         let page = explanation_html(&found.name, explanation, timelines);
         new_file::write(path, |out| out.write_all(page.as_bytes()))?;
     }
+    if let Some(path) = &args.bundle {
+        let trace = found.trace.as_ref().ok_or(NOT_KEPT)?;
+        let victim = explanation.victims.first().ok_or("no late wakeup to write a bundle of")?;
+        let head = BundleHead { kernel: None, policies: super::facts(trace).policies.into_iter().collect() };
+        let mut source = super::open(trace)?;
+        new_file::write(path, |out| bundle(source.as_mut(), victim, &head, out))?;
+    }
     if let Some(path) = &args.perfetto {
-        let Some(trace) = &found.trace else {
-            return Err("no trace was kept: leave out --task, or record with trace-cmd and explain that file".into());
-        };
+        let trace = found.trace.as_ref().ok_or(NOT_KEPT)?;
         let mut source = super::open(trace)?;
         let written = new_file::write(path, |out| punctual_formats::perfetto(source.as_mut(), explanation, out))?;
         if !args.output.quiet {
