@@ -34,8 +34,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "units", "uapi", "rt", "model", "rundir", "judge", "loads", "explain", "report", "proof", "vm", "lab",
-            "trace", "formats",
+            "units", "uapi", "rt", "model", "rundir", "judge", "machine", "audit", "loads", "explain", "report",
+            "proof", "vm", "lab", "trace", "formats",
         ],
     ),
     ("vm", &[]),

@@ -1,7 +1,7 @@
 //! One rule, judged on one machine.
 
 use crate::reading::{Gap, Reading};
-use crate::rule::{Case, Gate, Rule, When};
+use crate::rule::{Case, Gate, Need, Rule, When};
 use crate::say;
 use crate::sight::{Notes, Sight};
 use crate::truth::Truth;
@@ -19,13 +19,14 @@ struct Outcome {
     is_case: bool,
 }
 
-/// Judges a rule.
-pub(crate) fn judge(rule: &Rule, sight: &Sight) -> Finding {
+/// Judges a rule; switched off where the severity says so.
+pub(crate) fn judge(rule: &Rule, severity: Severity, sight: &Sight) -> Finding {
     let profile = sight.context.profile;
-    let severity = rule.severity_for(profile);
     let mut bench = Bench { rule, sight, readings: BTreeMap::new(), notes: Notes::default() };
-    let outcome = match severity {
-        Severity::Off => Outcome { state: State::Skip, summary: format!("switched off for {profile}"), is_case: false },
+    let skip = |summary: String| Outcome { state: State::Skip, summary, is_case: false };
+    let outcome = match (severity, rule.needs.iter().find(|need| !sight.offers(**need))) {
+        (Severity::Off, _) => skip(format!("switched off for {profile}")),
+        (_, Some(need)) => skip(Need::missing(*need).to_owned()),
         _ => bench.decide(),
     };
     let calls_for_fix = matches!(outcome.state, State::Fail | State::Warn | State::Unknown) && outcome.is_case;
@@ -36,7 +37,7 @@ pub(crate) fn judge(rule: &Rule, sight: &Sight) -> Finding {
         state: outcome.state,
         summary: outcome.summary,
         evidence: bench.notes.into_evidence(),
-        why: rule.reason(sight.sources),
+        why: rule.reason(sight.sources, profile),
         fix: calls_for_fix.then(|| rule.fix.line()).flatten(),
     }
 }
@@ -62,12 +63,13 @@ impl<'a> Bench<'a> {
         let mut gaps: Vec<Gap> = Vec::new();
         let mut open: Vec<State> = Vec::new();
         let rule = self.rule;
+        let commons = rule.only_if.iter().map(|name| (Step { state: State::Skip, say: "" }, Condition::Common(name)));
         let gates =
             rule.applies.iter().map(|gate| (Step { state: State::Skip, say: &gate.otherwise }, Condition::Not(gate)));
         let cases = rule.cases_for(self.sight.context.profile);
         let cases = cases.map(|case| (Step { state: case.state, say: &case.say }, Condition::Case(case)));
-        for (step, condition) in gates.chain(cases) {
-            match self.holds(&condition) {
+        for (mut step, condition) in commons.chain(gates).chain(cases) {
+            match self.holds(&condition, &mut step) {
                 Truth::No => {}
                 Truth::Open(more) => {
                     gaps.extend(more);
@@ -82,8 +84,13 @@ impl<'a> Bench<'a> {
         undecided(&gaps)
     }
 
-    fn holds(&mut self, condition: &Condition<'a>) -> Truth {
+    fn holds(&mut self, condition: &Condition<'a>, step: &mut Step<'a>) -> Truth {
         match condition {
+            Condition::Common(name) => {
+                let (truth, otherwise) = self.sight.common(name, &mut self.notes);
+                step.say = otherwise;
+                !truth
+            }
             Condition::Not(gate) => !self.all(&gate.when),
             Condition::Case(case) => self.all(&case.when),
         }
@@ -103,7 +110,7 @@ impl<'a> Bench<'a> {
     fn reading(&mut self, name: &'a str) -> &Reading {
         let (rule, sight, notes) = (self.rule, self.sight, &mut self.notes);
         self.readings.entry(name).or_insert_with(|| match rule.reads.get(name) {
-            Some(read) => sight.evaluate(&read.source, notes),
+            Some(read) => sight.reading(read, notes),
             None => Reading::gap(Gap::new(name, crate::reading::Cause::Absent)),
         })
     }
@@ -123,6 +130,7 @@ impl<'a> Bench<'a> {
 
 /// A gate decides when it does not hold, a case when it does.
 enum Condition<'a> {
+    Common(&'a str),
     Not(&'a Gate),
     Case(&'a Case),
 }

@@ -27,8 +27,13 @@
 #![forbid(unsafe_code)]
 
 mod context;
+mod explain;
+mod glob;
+mod interrupts;
 mod judge;
+mod offers;
 mod probes;
+mod profile;
 mod reading;
 mod rule;
 mod rules;
@@ -38,6 +43,8 @@ mod tasks;
 mod truth;
 
 pub use context::{Context, Profile, ProfileError};
+pub use offers::{Offers, Trial};
+pub use profile::{ProfileFileError, Today};
 pub use rule::{Action, Fix, Group, Rule, RuleError};
 pub use rules::Rules;
 

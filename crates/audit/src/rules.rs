@@ -1,60 +1,55 @@
-//! The table of rules. A rule is one file under `rules/` and one line here.
+//! The table of rules: one file each under `rules/`, one line each in `rules.txt`, whose order findings have.
 
-use crate::Context;
 use crate::judge::judge;
-use crate::rule::{Rule, RuleError, Sources, parse, parse_sources};
+use crate::profile::{Own, ProfileFileError, Today, Wishes};
+use crate::rule::{Commons, Rule, RuleError, Source, Sources, parse, parse_commons, parse_sources};
 use crate::sight::Sight;
+use crate::{Context, Offers, Profile};
 use punctual_machine::Machine;
-use punctual_model::Finding;
+use punctual_model::{Finding, Severity, State};
+use serde::Deserialize;
+use std::collections::BTreeMap;
 
-macro_rules! rules {
-    ($($id:literal)*) => {
-        &[$((concat!("rules/", $id, ".toml"), include_str!(concat!("../rules/", $id, ".toml")))),*]
-    };
-}
+/// Every rule, what sources' keys mean and what conditions they share: made by build.rs of the files beside this crate's
+/// manifest, as JSON, deflated.
+const EMBEDDED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/rules.json.deflate"));
 
-/// Every rule, in the order findings come.
-const FILES: &[(&str, &str)] = rules! {
-    "kernel-preempt-rt"
-    "kernel-config-readable"
-    "kconfig-high-res-timers"
-    "kconfig-rt-group-sched"
-    "cpu-smt"
-    "cpu-governor"
-    "cpu-idle-latency"
-    "sched-rt-throttle"
-    "sched-fair-server"
-    "rogue-rt-task"
-    "clk-source"
-    "virt-guest"
-    "perm-rtprio"
-    "perm-memlock"
-};
-
-const SOURCES: (&str, &str) = ("sources.toml", include_str!("../sources.toml"));
+/// More than the embedded rules ever inflate to, bytes.
+const MOST: usize = 8 << 20;
 
 /// A set of rules.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
 pub struct Rules {
-    rules: Vec<Rule>,
-    sources: Sources,
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) sources: Sources,
+    #[serde(rename = "gates")]
+    pub(crate) commons: Commons,
+    #[serde(default)]
+    pub(crate) profiles: BTreeMap<Profile, Wishes>,
+    /// A user's own.
+    #[serde(skip)]
+    pub(crate) own: Option<(Wishes, Today)>,
 }
 
 impl Rules {
-    /// The rules this program was built with.
+    /// The rules this program was built with. Takes some milliseconds.
     pub fn embedded() -> Rules {
-        // A test parses the same constants, so this cannot fail in a program that was tested.
-        Rules::parse(FILES, SOURCES).expect("the embedded rules are checked by tests")
+        // A test reads the same bytes, so this cannot fail in a program that was tested.
+        let json = miniz_oxide::inflate::decompress_to_vec_with_limit(EMBEDDED, MOST);
+        let json = json.expect("the embedded rules are checked by tests");
+        serde_json::from_slice(&json).expect("the embedded rules are checked by tests")
     }
 
-    /// Reads rules from name and text of each file, and of the file that says what their source keys mean.
+    /// Reads rules from name and text of each file, and of the files that say what their source keys mean and which
+    /// conditions they share.
     ///
     /// # Errors
     /// The first mistake, with its file and line.
-    pub fn parse(files: &[(&str, &str)], sources: (&str, &str)) -> Result<Rules, RuleError> {
+    pub fn parse(files: &[(&str, &str)], sources: (&str, &str), gates: (&str, &str)) -> Result<Rules, RuleError> {
         let sources = parse_sources(sources.0, sources.1)?;
-        let rules = files.iter().map(|(file, text)| parse(file, text, &sources)).collect::<Result<_, _>>()?;
-        Ok(Rules { rules, sources })
+        let commons = parse_commons(gates.0, gates.1)?;
+        let rules = files.iter().map(|(file, text)| parse(file, text, &sources, &commons)).collect::<Result<_, _>>()?;
+        Ok(Rules { rules, sources, commons, profiles: BTreeMap::new(), own: None })
     }
 
     /// In the order of the table.
@@ -72,28 +67,126 @@ impl Rules {
         self.sources.get(key).map(String::as_str)
     }
 
+    /// Every path a rule may read, also through its probes and the conditions it shares. `*` stands for one name or part
+    /// of one, `**` at the end for the folder and all below; control groups may be mounted elsewhere than where they
+    /// usually are.
+    pub fn paths(&self, rule: &Rule) -> Vec<String> {
+        let commons = rule.only_if.iter().filter_map(|name| self.commons.get(name));
+        let reads = rule.reads.values().chain(commons.flat_map(|common| common.reads.values()));
+        reads.flat_map(|read| read.source.paths()).collect()
+    }
+
+    /// The texts that rules look for in the kernel's log.
+    pub fn log_texts(&self) -> Vec<String> {
+        let of = |rule: &Rule| {
+            let texts = rule.reads.values().filter_map(|read| match &read.source {
+                Source::Log(texts) => Some(texts.clone()),
+                _ => None,
+            });
+            texts.flatten().collect::<Vec<_>>()
+        };
+        let unknown = "Unknown kernel command line parameters".to_owned();
+        self.rules.iter().flat_map(of).chain([unknown]).collect()
+    }
+
+    /// What is to be read at the beginning of a window: every path of a rule that asks how much something changed, and
+    /// what its probes need besides.
+    pub fn window_paths(&self) -> Vec<String> {
+        let changing = self.rules.iter().filter(|rule| rule.reads.values().any(|read| read.change));
+        changing.flat_map(|rule| self.paths(rule)).collect()
+    }
+
     /// Judges every rule on a machine; one finding a rule.
     pub fn audit(&self, machine: &dyn Machine, context: &Context) -> Vec<Finding> {
-        let sight = Sight::new(machine, context, &self.sources);
-        self.rules.iter().map(|rule| judge(rule, &sight)).collect()
+        self.audit_with(machine, context, Offers::default())
+    }
+
+    /// As [`Rules::audit`], with what else the caller offers.
+    pub fn audit_with(&self, machine: &dyn Machine, context: &Context, offers: Offers) -> Vec<Finding> {
+        let sight = Sight::new(machine, context, (&self.sources, &self.commons), offers);
+        self.rules.iter().map(|rule| self.judge(rule, &sight)).collect()
+    }
+
+    /// Takes over a user's profile: `name` is for messages. Returns the built-in profile it extends; the caller audits
+    /// for that one.
+    ///
+    /// # Errors
+    /// The first mistake, with line and column: unknown keys, rules or states, dates that are none, rules that make no
+    /// sense.
+    pub fn extend(&mut self, name: &str, text: &str, today: Today) -> Result<Profile, ProfileFileError> {
+        let Own { base, wishes, rules } = Own::parse(name, text, self)?;
+        for rule in rules {
+            match self.rules.iter_mut().find(|other| other.id == rule.id) {
+                Some(other) => *other = rule,
+                None => self.rules.push(rule),
+            }
+        }
+        self.own = Some((wishes, today));
+        Ok(base)
+    }
+
+    /// What a profile is for, in one line.
+    pub fn describe(&self, profile: Profile) -> &str {
+        self.profiles.get(&profile).map_or("", |wishes| wishes.description.as_str())
+    }
+
+    /// How bad a FAIL of a rule is: as a user's profile says, else the built-in one, else the rule.
+    pub fn severity(&self, rule: &Rule, profile: Profile) -> Severity {
+        let own = self.own.as_ref().map(|(wishes, _)| wishes);
+        let built_in = self.profiles.get(&profile);
+        let said = own.into_iter().chain(built_in).find_map(|wishes| wishes.severity.get(&rule.id).copied());
+        let severity = said.unwrap_or_else(|| rule.severity_for(profile));
+        let caps = own.into_iter().chain(built_in).filter_map(|wishes| wishes.at_most);
+        caps.fold(severity, |severity, cap| severity.min(cap))
+    }
+
+    fn judge(&self, rule: &Rule, sight: &Sight) -> Finding {
+        let mut finding = judge(rule, self.severity(rule, sight.context.profile), sight);
+        let suppression = self.own.as_ref().and_then(|(wishes, today)| wishes.suppression(&rule.id, *today));
+        if let Some(suppression) = suppression.filter(|_| matches!(finding.state, State::Fail | State::Warn)) {
+            finding.summary = suppression.sentence(&finding);
+            if suppression.is_in_force {
+                finding.state = State::Skip;
+                finding.fix = None;
+            }
+        }
+        finding
+    }
+
+    /// Judges one rule; `None` where there is none of that id.
+    pub fn audit_one(&self, id: &str, machine: &dyn Machine, context: &Context, offers: Offers) -> Option<Finding> {
+        let sight = Sight::new(machine, context, (&self.sources, &self.commons), offers);
+        self.get(id).map(|rule| self.judge(rule, &sight))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+
+    fn text(file: &str) -> String {
+        fs::read_to_string(format!("{}/{file}", env!("CARGO_MANIFEST_DIR"))).unwrap()
+    }
 
     #[test]
     fn every_file_is_listed_and_reads() {
-        let rules = Rules::parse(FILES, SOURCES).unwrap();
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/rules");
-        let mut files: Vec<String> = std::fs::read_dir(folder)
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
-            .collect();
-        files.sort();
-        let mut listed: Vec<String> = rules.iter().map(|rule| format!("{}.toml", rule.id)).collect();
+        let listed: Vec<String> = text("rules.txt").lines().map(str::to_owned).collect();
+        let files: Vec<(String, String)> =
+            listed.iter().map(|id| (format!("rules/{id}.toml"), text(&format!("rules/{id}.toml")))).collect();
+        let (sources, gates) = (text("sources.toml"), text("gates.toml"));
+        let read = |file: &[(&str, &str)]| Rules::parse(file, ("sources.toml", &sources), ("gates.toml", &gates));
+        let wrong: Vec<String> =
+            files.iter().filter_map(|(name, text)| read(&[(name, text)]).err()).map(|e| e.to_string()).collect();
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        let rules = Rules::embedded();
+        assert_eq!(rules.iter().count(), files.len());
+        let folder = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/rules")).unwrap();
+        let mut there: Vec<String> =
+            folder.map(|entry| entry.unwrap().file_name().to_string_lossy().replace(".toml", "")).collect();
+        let mut listed = listed;
+        there.sort();
         listed.sort();
-        assert_eq!(files, listed);
+        assert_eq!(there, listed);
     }
 }

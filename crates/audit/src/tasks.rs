@@ -14,6 +14,8 @@ pub(crate) struct Task {
     /// 1–99; 0 for SCHED_DEADLINE.
     pub priority: i64,
     pub is_kernel: bool,
+    /// Tied to its CPUs by the kernel (PF_NO_SETAFFINITY).
+    pub is_bound: bool,
 }
 
 impl Task {
@@ -22,6 +24,7 @@ impl Task {
         let policy = match self.policy {
             Policy::Deadline => "DEADLINE".to_owned(),
             Policy::Rr => format!("RR {}", self.priority),
+            Policy::Other | Policy::Batch | Policy::Idle => "ordinary".to_owned(),
             _ => format!("FIFO {}", self.priority),
         };
         let thread = if self.tid == self.pid { String::new() } else { format!(", thread {}", self.tid) };
@@ -32,8 +35,12 @@ impl Task {
 /// What a look through /proc found.
 #[derive(Debug, Default)]
 pub(crate) struct Tasks {
+    /// Every task of other processes than this program's own.
+    pub all: Vec<Task>,
     /// Real-time tasks of other processes than this program's own: user tasks first, the most urgent first.
     pub real_time: Vec<Task>,
+    /// Name and id of every process but this program's own.
+    pub processes: Vec<(String, u32)>,
     /// How many tasks were read.
     pub seen: usize,
     /// Why there may be more.
@@ -45,6 +52,9 @@ pub(crate) const READS: &[&str] = &["/proc", "/proc/self/stat", "/proc/*/task", 
 
 /// PF_KTHREAD of include/linux/sched.h.
 const IS_KERNEL: u64 = 0x0020_0000;
+
+/// PF_NO_SETAFFINITY of the same file.
+const IS_BOUND: u64 = 0x0400_0000;
 
 /// kthreadd, the parent of all kernel threads; seen only by who sees all processes.
 const KTHREADD: u32 = 2;
@@ -106,14 +116,23 @@ impl Tasks {
             return self.miss(Gap::new(path, Cause::Garbled("task status")));
         };
         self.seen += 1;
+        if tid == pid && !stat.is_kernel {
+            self.processes.push((stat.name.clone(), pid));
+        }
         let policy = match stat.policy {
             1 => Policy::Fifo,
             2 => Policy::Rr,
+            3 => Policy::Batch,
+            5 => Policy::Idle,
             6 => Policy::Deadline,
-            _ => return,
+            _ => Policy::Other,
         };
-        let Stat { name, priority, is_kernel, .. } = stat;
-        self.real_time.push(Task { name, pid, tid, policy, priority, is_kernel });
+        let Stat { name, priority, is_kernel, is_bound, .. } = stat;
+        let task = Task { name, pid, tid, policy, priority, is_kernel, is_bound };
+        if matches!(policy, Policy::Fifo | Policy::Rr | Policy::Deadline) {
+            self.real_time.push(task.clone());
+        }
+        self.all.push(task);
     }
 
     fn miss(&mut self, gap: Gap) {
@@ -126,6 +145,7 @@ struct Stat {
     id: u32,
     name: String,
     is_kernel: bool,
+    is_bound: bool,
     priority: i64,
     policy: i64,
 }
@@ -143,7 +163,8 @@ impl Stat {
         let priority = field(40)?;
         let fits = matches!((policy, priority), (1 | 2, 1..=99) | (0 | 3..=7, 0));
         let name = name.chars().filter(|c| !c.is_control()).collect();
-        fits.then_some(Stat { id: id.trim().parse().ok()?, name, is_kernel: flags & IS_KERNEL != 0, priority, policy })
+        let (is_kernel, is_bound) = (flags & IS_KERNEL != 0, flags & IS_BOUND != 0);
+        fits.then_some(Stat { id: id.trim().parse().ok()?, name, is_kernel, is_bound, priority, policy })
     }
 }
 

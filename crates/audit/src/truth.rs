@@ -69,7 +69,12 @@ impl Test {
             Ok(value) => self.of_value(value),
             Err(gap) => Truth::Open(vec![gap.clone()]),
         });
-        Truth::all(present.into_iter().chain(value))
+        // Of a single value there are no elements to ask about; and a list that could not be read may come as one gap.
+        let misused = (self.empty.is_some() || self.all.is_some() || self.any.is_some()).then(|| match known {
+            Ok(_) => Truth::Open(vec![Gap::new("a single value", Cause::Garbled("list"))]),
+            Err(gap) => Truth::Open(vec![gap.clone()]),
+        });
+        Truth::all(present.into_iter().chain(value).chain(misused))
     }
 
     fn of_value(&self, value: &Value) -> Truth {

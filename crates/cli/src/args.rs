@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::audit::args::{AuditArgs, SnapshotArgs};
 use crate::lab::args::LabCommand;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use punctual_model::{Alignment, Claim, VirtualTime};
@@ -24,6 +25,10 @@ pub struct Arguments {
 pub enum Command {
     /// Audit the machine, measure it idle and under each load, judge the claims, write a report
     Prove(MeasureArgs),
+    /// Check everything that keeps a machine from being on time: this one, a tree of files, or a snapshot
+    Audit(AuditArgs),
+    /// Put what an audit reads into a file, without what identifies the machine
+    Snapshot(SnapshotArgs),
     /// Measure wakeup latency under named loads into a run directory
     Measure(MeasureArgs),
     /// Show a run directory again, as HTML, text, JSON or CSV

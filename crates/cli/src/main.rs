@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod audit;
 mod document;
 mod exit;
 mod explain;
@@ -29,6 +30,8 @@ fn main() -> ExitCode {
     };
     match arguments.command {
         args::Command::Prove(options) => prove::prove(&options, started),
+        args::Command::Audit(options) => audit::audit(&options),
+        args::Command::Snapshot(options) => audit::snapshot(&options),
         args::Command::Measure(options) => prove::measure(&options, started),
         args::Command::Report(options) => report::report(&options),
         args::Command::Explain(options) => explain::explain(&options, started),

@@ -85,6 +85,20 @@ pub fn scrub(cmdline: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
+/// A line of a file without addresses, identifiers and serial numbers.
+pub(crate) fn scrub_line(line: &str) -> String {
+    if let Some((key, _)) = line.split_once(':').filter(|(key, _)| key.trim().eq_ignore_ascii_case("serial")) {
+        return format!("{key}: {SCRUBBED}");
+    }
+    let mut shown = String::new();
+    for piece in line.split_inclusive(char::is_whitespace) {
+        let word = piece.trim_end();
+        shown.push_str(&scrub_value(word));
+        shown.push_str(&piece[word.len()..]);
+    }
+    shown
+}
+
 fn is_private(key: &str) -> bool {
     let key = key.to_ascii_lowercase();
     let named = |p: &str| key.strip_prefix(p).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));

@@ -19,14 +19,16 @@ mod kconfig;
 mod kernel_types;
 mod live;
 mod recorded;
+mod snapshot;
 mod text;
 mod view;
 
 pub use cmdline::{parameter, parameters, scrub};
-pub use facts::{Virtualisation, facts, facts_with, is_preempt_rt, virtualisation};
+pub use facts::{Virtualisation, facts, facts_with, is_preempt_rt, preemption_mode, virtualisation};
 pub use kconfig::{ConfigError, KernelConfig, Setting};
 pub use kernel_types::{KERNEL_TYPES, TypeName, kernel_type_name};
 pub use live::Live;
 pub use recorded::{Recorded, RecordedError};
+pub use snapshot::{Snapshot, SnapshotError};
 pub use text::{bracketed, field_values, numbered_name};
 pub use view::{Listing, Machine, READ_LIMIT, Read};

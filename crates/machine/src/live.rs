@@ -13,6 +13,12 @@ const MOST_ENTRIES: usize = 1 << 16;
 /// request that opening it makes is "no limit" (kernel/power/qos.c, cpu_latency_qos_open).
 const READABLE_DEVICES: &[&str] = &["/dev/cpu_dma_latency"];
 
+/// The kernel's log: each read gives one record, and none is taken away by reading (Documentation/ABI/testing/dev-kmsg).
+const KERNEL_LOG: &str = "/dev/kmsg";
+
+/// The longest record (kernel/printk/printk.c, PRINTK_MESSAGE_MAX and what stands before it), bytes.
+const LONGEST_RECORD: usize = 8192;
+
 /// `uname -m` as a file: since Linux 6.1 (commit bfca3dd3d068). On older kernels uname(2) tells the same.
 const ARCHITECTURE: &str = "/proc/sys/kernel/arch";
 
@@ -90,6 +96,25 @@ impl Live {
         Ok(content)
     }
 
+    /// Every record of the kernel's log, up to the newest. One that is overwritten while it is read is passed over.
+    fn kernel_log(&self) -> Result<Vec<u8>, Errno> {
+        let fd = self.open(KERNEL_LOG, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)?;
+        if FileType::from_raw_mode(fstat(&fd)?.st_mode) != FileType::CharacterDevice {
+            return Err(Errno::NXIO);
+        }
+        let mut record = vec![0; LONGEST_RECORD];
+        let mut log = Vec::new();
+        while log.len() <= READ_LIMIT {
+            match again(|| rustix::io::read(&fd, &mut record)) {
+                Ok(0) | Err(Errno::AGAIN) => return Ok(log),
+                Ok(n) => log.extend_from_slice(&record[..n]),
+                Err(Errno::PIPE) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+        Err(Errno::FBIG)
+    }
+
     fn names(&self, folder: &str) -> Result<Vec<String>, Errno> {
         let fd = self.open(folder, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK)?;
         let mut names = Vec::new();
@@ -150,6 +175,9 @@ fn is_denied(errno: Errno) -> bool {
 
 impl Machine for Live {
     fn read(&self, path: &str) -> Read {
+        if path == KERNEL_LOG && self.root.is_none() {
+            return read_state(self.kernel_log());
+        }
         match self.whole_file(path) {
             Err(Errno::NOENT) if path == ARCHITECTURE && self.root.is_none() => {
                 Read::Known(rustix::system::uname().machine().to_bytes().to_vec())

@@ -33,7 +33,29 @@ pub struct Recorded {
     description: String,
     entries: BTreeMap<String, Read>,
     folders: BTreeSet<String>,
+    /// What was looked for, where not all that is absent here was absent there.
+    asked: Option<Asked>,
 }
+
+/// The patterns a snapshot was taken of.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked(pub Vec<String>);
+
+impl Asked {
+    /// Was this path looked for?
+    fn covers(&self, path: &str) -> bool {
+        self.0.iter().any(|pattern| match pattern.strip_suffix("/**") {
+            Some(folder) => path == folder || is_below(path, folder),
+            None => {
+                pattern.split('/').count() == path.split('/').count()
+                    && pattern.split('/').zip(path.split('/')).all(|(part, name)| crate::snapshot::fits(part, name))
+            }
+        })
+    }
+}
+
+/// ENODATA: the snapshot was not asked for it.
+const NOT_ASKED: i32 = 61;
 
 /// Why a recording cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -140,6 +162,40 @@ impl Recorded {
         }
     }
 
+    /// Every folder that is recorded for itself.
+    pub(crate) fn folders(&self) -> impl Iterator<Item = &str> {
+        self.folders.iter().map(String::as_str)
+    }
+
+    /// Records what reading a path gives, whatever is recorded below it.
+    pub(crate) fn add(&mut self, path: &str, read: Read) {
+        self.entries.insert(path.to_owned(), read);
+    }
+
+    /// What is neither recorded nor looked for is not known from now on.
+    pub(crate) fn ask(&mut self, asked: Asked) {
+        self.asked = Some(asked);
+    }
+
+    /// Changes every file that is text.
+    pub(crate) fn map_text(mut self, change: impl Fn(&str, &str) -> String) -> Recorded {
+        for (path, read) in &mut self.entries {
+            let Read::Known(bytes) = read else { continue };
+            if let Ok(text) = std::str::from_utf8(bytes)
+                && path != KERNEL_TYPES
+                && !text.contains('\0')
+            {
+                *bytes = change(path, text).into_bytes();
+            }
+        }
+        self
+    }
+
+    /// Records a folder with nothing in it.
+    pub fn add_folder(&mut self, path: &str) {
+        self.folders.insert(path.to_owned());
+    }
+
     /// Is `path` refused, itself or by a folder above it?
     fn is_denied(&self, path: &str) -> bool {
         let mut above = Some(path);
@@ -190,6 +246,7 @@ impl Machine for Recorded {
             None if self.folders.contains(path) || !self.children(path).is_empty() => {
                 Read::Failed(Errno::ISDIR.raw_os_error())
             }
+            None if self.asked.as_ref().is_some_and(|asked| !asked.covers(path)) => Read::Failed(NOT_ASKED),
             None => Read::Absent,
         }
     }
@@ -206,6 +263,9 @@ impl Machine for Recorded {
         }
         let names = self.children(folder);
         if names.is_empty() && !self.folders.contains(folder) {
+            if self.asked.as_ref().is_some_and(|asked| !asked.covers(folder)) {
+                return Listing::Failed(NOT_ASKED);
+            }
             return Listing::Absent;
         }
         Listing::Known(names.into_iter().collect())

@@ -20,7 +20,34 @@ pub(super) const PROBES: &[Probe] = &[
     Probe { name: "idle-states-above", with: &["us"], reads: &[STATES], run: states_above },
     // Those of them that no latency request forbids.
     Probe { name: "idle-states-entered", with: &["us"], reads: &[STATES, REQUESTS], run: states_entered },
+    // The limit that all holders of /dev/cpu_dma_latency together ask for, µs.
+    Probe { name: "latency-request", with: &[], reads: &[&[DMA_LATENCY]], run: request },
+    // `open` or `refused`, to this user.
+    Probe { name: "latency-device", with: &[], reads: &[&[DMA_LATENCY]], run: device },
 ];
+
+/// Reading asks for the same right as holding it: the device is opened for both (kernel/power/qos.c).
+fn device(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    match sight.machine.read(DMA_LATENCY) {
+        Read::Known(_) => {
+            notes.add(DMA_LATENCY, "opens");
+            Reading::word("open")
+        }
+        Read::Denied => {
+            notes.add(DMA_LATENCY, "is refused");
+            Reading::word("refused")
+        }
+        other => {
+            let gap = Gap::new(DMA_LATENCY, Cause::of(&other).unwrap_or(Cause::Absent)).expected();
+            notes.add(DMA_LATENCY, gap.cause.describe());
+            Reading::gap(gap)
+        }
+    }
+}
+
+fn request(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    Reading::One(global_limit(sight, notes).map(Value::Number))
+}
 
 /// One idle state, on the CPUs that may enter it.
 struct State {

@@ -26,7 +26,7 @@ pub(super) const PROBES: &[Probe] = &[
 ];
 
 /// The policies with a measured CPU. One whose CPUs cannot be told is included.
-fn policies(sight: &Sight) -> Result<Vec<u32>, Gap> {
+pub(super) fn policies(sight: &Sight) -> Result<Vec<u32>, Gap> {
     let all = sight.numbered(CPUFREQ, "policy")?;
     let is_measured = |n: &u32| {
         let path = format!("{CPUFREQ}/policy{n}/affected_cpus");

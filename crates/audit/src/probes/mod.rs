@@ -1,9 +1,20 @@
 //! What a rule file cannot express, one file a subject. A probe reads and finds; the rule judges.
 
+mod application;
+mod boot;
+mod cmdline;
 mod cpuidle;
+mod debug;
 mod fair_server;
 mod governor;
+mod irq;
+mod isolation;
+mod kernel;
 mod limits;
+mod memory;
+mod network;
+mod ranges;
+mod raspberry;
 mod rt_group;
 mod smt;
 mod system;
@@ -37,6 +48,23 @@ pub(crate) const CONFIG_READS: &[&str] = &[
     "/lib/modules/*/build/.config",
 ];
 
+/// What sets of CPUs are read from.
+pub(crate) const CPU_SET_READS: &[&str] = &[
+    "/sys/devices/system/cpu/online",
+    "/sys/devices/system/cpu/isolated",
+    "/sys/devices/system/cpu/nohz_full",
+    "/sys/fs/cgroup/cpuset.cpus.isolated",
+];
+
+/// What the state of systemd's units is read from.
+pub(crate) const UNIT_READS: &[&str] = &[
+    "/sys/fs/cgroup/system.slice",
+    "/sys/fs/cgroup/systemd/system.slice",
+    "/etc/systemd/system/*",
+    "/usr/lib/systemd/system/*",
+    "/lib/systemd/system/*",
+];
+
 /// The probe of that name.
 pub(crate) fn find(name: &str) -> Option<&'static Probe> {
     PROBES.iter().copied().flatten().find(|probe| probe.name == name)
@@ -44,10 +72,21 @@ pub(crate) fn find(name: &str) -> Option<&'static Probe> {
 
 /// Every probe, by file.
 const PROBES: &[&[Probe]] = &[
+    application::PROBES,
+    boot::PROBES,
+    cmdline::PROBES,
     cpuidle::PROBES,
+    debug::PROBES,
     fair_server::PROBES,
     governor::PROBES,
+    irq::PROBES,
+    isolation::PROBES,
+    kernel::PROBES,
     limits::PROBES,
+    memory::PROBES,
+    network::PROBES,
+    ranges::PROBES,
+    raspberry::PROBES,
     rt_group::PROBES,
     smt::PROBES,
     system::PROBES,

@@ -3,13 +3,17 @@
 use super::{CONFIG_READS, Probe, With};
 use crate::reading::{Cause, Gap, Reading, Value};
 use crate::sight::{Notes, Sight, config_gap};
-use punctual_machine::Virtualisation;
+use punctual_machine::{Virtualisation, is_preempt_rt};
 
 pub(super) const PROBES: &[Probe] = &[
     // `none` or the hypervisor's name.
     Probe { name: "virtualisation", with: &[], reads: &[Virtualisation::READS], run: virtualisation },
+    // Time the host took from all CPUs since boot, in hundredths of a second.
+    Probe { name: "steal-ticks", with: &[], reads: &[&[STAT]], run: steal },
     // The path of the kernel's configuration.
     Probe { name: "kernel-config", with: &[], reads: &[CONFIG_READS], run: kernel_config },
+    // `yes` or `no`.
+    Probe { name: "preempt-rt", with: &[], reads: &[&[VERSION, REALTIME]], run: preempt_rt },
     // What a timer is rounded to, ns.
     Probe { name: "timer-resolution", with: &[], reads: &[&["/proc/timer_list"]], run: timer_resolution },
 ];
@@ -33,6 +37,41 @@ fn virtualisation(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
             notes.add(path, gap.cause.describe());
             Reading::gap(gap)
         }
+    }
+}
+
+const STAT: &str = "/proc/stat";
+
+/// The eighth number of the first line (proc_stat(5)).
+fn steal(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let text = match sight.text(STAT, &mut Notes::default()).map_err(Gap::expected) {
+        Ok(text) => text,
+        Err(gap) => return Reading::gap(gap),
+    };
+    let line = text.lines().find_map(|line| line.strip_prefix("cpu "));
+    match line.and_then(|line| line.split_whitespace().nth(7)?.parse().ok()) {
+        Some(steal) => {
+            notes.add(STAT, format!("steal {steal}"));
+            Reading::One(Ok(Value::Number(steal)))
+        }
+        None => Reading::gap(Gap::new(STAT, Cause::Garbled("steal"))),
+    }
+}
+
+const VERSION: &str = "/proc/sys/kernel/version";
+const REALTIME: &str = "/sys/kernel/realtime";
+
+/// As rule kernel-preempt-rt: the version decides, and a file that only some such kernels have.
+fn preempt_rt(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let mut unnoted = Notes::default();
+    if sight.number(REALTIME, &mut unnoted) == Ok(1) {
+        notes.add(REALTIME, "1");
+        return Reading::word("yes");
+    }
+    match sight.text(VERSION, notes) {
+        Ok(version) if version.is_empty() => Reading::gap(Gap::new(VERSION, Cause::Garbled("version"))),
+        Ok(version) => Reading::word(if is_preempt_rt(&version) { "yes" } else { "no" }),
+        Err(gap) => Reading::gap(gap.expected()),
     }
 }
 

@@ -5,7 +5,7 @@ use crate::reading::{Many, Reading, Value};
 use crate::sight::{Notes, Sight};
 use crate::tasks::{READS, Task};
 use punctual_machine::field_values;
-use punctual_units::{CpuList, Policy, Scheduling};
+use punctual_units::{CpuId, CpuList, Policy, Scheduling};
 
 const STATUS: &[&str] = &["/proc/*/task/*/status"];
 
@@ -14,7 +14,44 @@ pub(super) const PROBES: &[Probe] = &[
     Probe { name: "user-rt-tasks", with: &[], reads: &[READS, STATUS], run: user_tasks },
     // The same of kernel threads, without the stopper threads (migration/N, FIFO 99) that every kernel has.
     Probe { name: "kernel-rt-tasks", with: &[], reads: &[READS, STATUS], run: kernel_tasks },
+    // User tasks at FIFO or RR 99.
+    Probe { name: "user-tasks-99", with: &[], reads: &[READS], run: at_99 },
+    // SCHED_DEADLINE tasks.
+    Probe { name: "deadline-tasks", with: &[], reads: &[READS], run: deadline },
+    // Kernel threads of the measured CPUs that a loop of the measuring task's priority starves.
+    Probe { name: "percpu-threads-below", with: &[], reads: &[READS], run: starved },
 ];
+
+/// Some of the tasks.
+fn chosen(sight: &Sight, notes: &mut Notes, what: &str, choose: impl Fn(&Task) -> bool) -> Reading {
+    let tasks = sight.tasks();
+    let mut many = Many { items: Vec::new(), missing: tasks.missing.clone() };
+    for task in tasks.all.iter().filter(|task| choose(task)) {
+        many.push("", Ok(Value::Text(task.show())));
+    }
+    let gap = many.missing.as_ref().map(|gap| format!("; {}", gap.describe())).unwrap_or_default();
+    notes.add(what, format!("{}{gap}", Reading::Many(many.clone()).show()));
+    Reading::Many(many)
+}
+
+fn at_99(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    chosen(sight, notes, "programs at priority 99", |task| !task.is_kernel && task.priority == 99)
+}
+
+fn deadline(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    chosen(sight, notes, "deadline tasks", |task| task.policy == Policy::Deadline)
+}
+
+fn starved(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let of_measured = |task: &Task| {
+        let (name, cpu) = task.name.split_once('/').unwrap_or_default();
+        let is_kind = matches!(name, "ksoftirqd" | "ktimers" | "rcuc" | "rcub");
+        is_kind && task.is_kernel && cpu.parse().is_ok_and(|cpu| sight.context.cpus.contains(CpuId(cpu)))
+    };
+    chosen(sight, notes, "kernel threads of the measured CPUs", |task| {
+        of_measured(task) && !comes_first(task, sight.context.scheduling)
+    })
+}
 
 fn user_tasks(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     tasks(sight, notes, |task| !task.is_kernel)

@@ -1,6 +1,6 @@
 //! Reading rule files, with the line of every mistake.
 
-use super::{Case, Rule};
+use super::{Case, Commons, Rule};
 use crate::{Profile, say};
 use punctual_model::{Severity, State};
 use std::collections::BTreeMap;
@@ -29,32 +29,46 @@ pub(crate) fn parse_sources(file: &str, text: &str) -> Result<Sources, RuleError
 }
 
 /// Reads one rule and checks that it makes sense.
-pub(crate) fn parse(file: &str, text: &str, sources: &Sources) -> Result<Rule, RuleError> {
+pub(crate) fn parse(file: &str, text: &str, sources: &Sources, commons: &Commons) -> Result<Rule, RuleError> {
     let rule: Rule = toml::from_str(text).map_err(|error| malformed(file, text, &error))?;
-    let checks = [
-        check_identity(&rule, file),
-        check_sources(&rule, sources),
-        check_conditions(&rule),
-        check_gates(&rule),
-        check_cases(&rule),
-        check_sentences(&rule),
-        check_fix(&rule),
-    ];
-    match checks.into_iter().find_map(Result::err) {
-        Some(Mistake { near, message }) => Err(RuleError { file: file.into(), line: line_with(text, &near), message }),
-        None => Ok(rule),
+    let stem = file.rsplit('/').next().unwrap_or(file).trim_end_matches(".toml");
+    let error = |near: &str, message| RuleError { file: file.into(), line: line_with(text, near), message };
+    if rule.id != stem {
+        return Err(error("id =", format!("the id `{}` is not the file's name", rule.id)));
+    }
+    match check(&rule, sources, commons) {
+        Err(Mistake { near, message }) => Err(error(&near, message)),
+        Ok(()) => Ok(rule),
     }
 }
 
-fn malformed(file: &str, text: &str, error: &toml::de::Error) -> RuleError {
+/// Does a rule make sense?
+pub(crate) fn check(rule: &Rule, sources: &Sources, commons: &Commons) -> Result<(), Mistake> {
+    check_identity(rule)?;
+    check_sources(rule, sources)?;
+    check_commons(rule, commons)?;
+    check_conditions(rule)?;
+    check_gates(rule)?;
+    check_cases(rule)?;
+    check_sentences(rule)?;
+    check_fix(rule)
+}
+
+/// Reads gates.toml.
+pub(crate) fn parse_commons(file: &str, text: &str) -> Result<Commons, RuleError> {
+    toml::from_str(text).map_err(|error| malformed(file, text, &error))
+}
+
+pub(crate) fn malformed(file: &str, text: &str, error: &toml::de::Error) -> RuleError {
     let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or("");
     RuleError { file: file.into(), line: before.matches('\n').count() + 1, message: error.message().to_owned() }
 }
 
 /// A mistake, and a word of the text that stands where it was made.
-struct Mistake {
-    near: String,
-    message: String,
+#[derive(Debug)]
+pub(crate) struct Mistake {
+    pub near: String,
+    pub message: String,
 }
 
 fn mistake(near: &str, message: impl Into<String>) -> Result<(), Mistake> {
@@ -65,15 +79,18 @@ fn line_with(text: &str, word: &str) -> usize {
     text.lines().position(|line| line.contains(word)).map_or(1, |at| at + 1)
 }
 
-fn check_identity(rule: &Rule, file: &str) -> Result<(), Mistake> {
-    let stem = file.rsplit('/').next().unwrap_or(file).trim_end_matches(".toml");
-    if rule.id != stem {
-        return mistake("id =", format!("the id `{}` is not the file's name", rule.id));
-    }
+fn check_identity(rule: &Rule) -> Result<(), Mistake> {
     if rule.why.trim().is_empty() || rule.title.trim().is_empty() {
         return mistake("id =", "a rule says why, and has a title");
     }
     Ok(())
+}
+
+fn check_commons(rule: &Rule, commons: &Commons) -> Result<(), Mistake> {
+    match rule.only_if.iter().find(|name| !commons.contains_key(*name)) {
+        Some(name) => mistake("only_if", format!("`{name}` is not in gates.toml")),
+        None => Ok(()),
+    }
 }
 
 fn check_sources(rule: &Rule, sources: &Sources) -> Result<(), Mistake> {

@@ -1,20 +1,25 @@
 //! The form of a rule.
 
 mod fix;
+mod gate;
+mod group;
 mod load;
 mod source;
 mod test;
 
 pub use fix::{Action, Fix};
+pub use group::Group;
 pub use load::RuleError;
 
-pub(crate) use load::{Sources, parse, parse_sources};
-pub(crate) use source::{As, Read, Source};
+pub(crate) use gate::Commons;
+pub(crate) use load::{Mistake, Sources, check, parse, parse_commons, parse_sources};
+pub(crate) use source::{As, Form, Part, Read, Set, Source};
 pub(crate) use test::Test;
 
 use crate::Profile;
 use punctual_model::{Severity, State};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
 
 /// One rule: the content of `rules/<id>.toml`.
@@ -61,10 +66,24 @@ use std::collections::BTreeMap;
 ///
 /// **Reads** (one of these keys each):
 /// `file` a file's content, `as` `word` (default: all of it, trimmed), `integer`, `words` (a list), `marked` (the word in
-/// brackets); `files` a list, the same of every file that a path with `*` names; `list` the names in a folder;
-/// `kconfig` an option of the running kernel's configuration without `CONFIG_` (`n` when off); `cmdline` the value of a
-/// kernel parameter; `probe` a probe of that name, with numbers in `with`. `optional = true`: where it cannot be read,
-/// conditions on it do not hold instead of staying open; for reads that only add certainty, and not in `applies`.
+/// brackets), `cpus` or `mask` (a CPU list or hexadecimal mask, `none` when empty; with `within` or `without` one of the
+/// sets below); of a part of it where `key` (`name: value`, `name=value`, `name value`), `field` (a word, from 1) or
+/// `lines` (those that have one of these texts) says so; `files` a list, the same of every file that a path with `*` (a
+/// number behind letters, any name alone; `@`: the measured CPUs' numbers) names, `sparse = true`: those that are not
+/// there do not matter; `list` the names in a folder, of those that fit `names`; `exists` `yes` or `no`; `kconfig` an
+/// option of the running kernel's configuration without `CONFIG_` (`n` when off); `kconfigs` those of several that are
+/// on; `cmdline` the value of a kernel parameter; `parameters` those of several that are given, as they are written;
+/// `cpus` one of the sets `measured`, `isolated`, `housekeeping`, `online`, `tickless`; `units` which of several systemd
+/// units run or are enabled; `processes` which of several programs run; `log` the kernel log's lines that have one of
+/// these texts; `probe` a probe of that name, with numbers in `with`. Modifiers: `only` leaves out the elements of a list
+/// that do not meet a test; `change = true` gives what a number rose by during the window; `optional = true`: where it
+/// cannot be read, conditions on it do not hold instead of staying open; for reads that only add certainty, and not in
+/// `applies`. `{pid}` in a path is the application's process, `{release}` the kernel's.
+///
+/// **Applicability**: `only_if` names conditions of `gates.toml`, `[[applies]]` gives own ones, `needs` what the caller
+/// must offer: `window`, `pid`, `trial` (behaviour tests). Without them the rule is SKIP.
+///
+/// **Tests**: `[[test]]` tables, which only tests read: `tests/cases.rs` documents them.
 ///
 /// **Conditions**: `when` names reads, each with a word it equals or a table of tests, all of which must hold. Of single
 /// values: `is`, `not`, `one_of`, `contains`, `lacks`, `min`, `max`, `present`. Of lists: `all` and `any` of a test (`all`
@@ -93,6 +112,11 @@ pub struct Rule {
     pub sources: Vec<String>,
     #[serde(default, rename = "opinion")]
     pub(crate) opinions: Vec<Opinion>,
+    #[serde(default)]
+    pub(crate) needs: Vec<Need>,
+    #[serde(default)]
+    pub(crate) only_if: Vec<String>,
+    #[serde(default)]
     pub(crate) reads: BTreeMap<String, Read>,
     #[serde(default)]
     pub(crate) applies: Vec<Gate>,
@@ -100,11 +124,37 @@ pub struct Rule {
     pub(crate) cases: Vec<Case>,
     /// What to do about it.
     pub fix: Fix,
+    /// Left to the tests.
+    #[serde(default, rename = "test")]
+    _tests: IgnoredAny,
+}
+
+/// What a rule cannot do without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Need {
+    /// Two looks at the machine.
+    Window,
+    /// The application's process.
+    Pid,
+    /// Leave to try things.
+    Trial,
+}
+
+impl Need {
+    /// What to say without it.
+    pub fn missing(self) -> &'static str {
+        match self {
+            Need::Window => "needs a window of time: --window 10s",
+            Need::Pid => "needs the application: --pid PID",
+            Need::Trial => "needs leave to try it: --probe",
+        }
+    }
 }
 
 impl Rule {
-    /// Why it matters; where authorities disagree, with what each says.
-    pub(crate) fn reason(&self, sources: &Sources) -> String {
+    /// Why it matters; where authorities disagree, with what each says and whom the profile follows.
+    pub(crate) fn reason(&self, sources: &Sources, profile: Profile) -> String {
         let mut reason = self.why.trim().to_owned();
         for (at, opinion) in self.opinions.iter().enumerate() {
             let who: Vec<&str> =
@@ -112,18 +162,15 @@ impl Rule {
             let start = if at == 0 { " Authorities differ: " } else { "; " };
             reason.push_str(&format!("{start}{} ({})", opinion.says, who.join(", ")));
         }
+        if let Some(opinion) = self.opinions.iter().find(|opinion| opinion.followed_by.contains(&profile)) {
+            reason.push_str(&format!(". {profile} follows: {}", opinion.says));
+        }
         reason
     }
 
     /// How bad a FAIL is for a profile.
     pub fn severity_for(&self, profile: Profile) -> Severity {
         self.severity_for.get(&profile).copied().unwrap_or(self.severity)
-    }
-
-    /// Every path the rule may read, also through its probes. `*` stands for one name or part of one, `**` at the end
-    /// for the folder and all below; control groups may be mounted elsewhere than where they usually are.
-    pub fn paths(&self) -> Vec<&str> {
-        self.reads.values().flat_map(|read| read.source.paths()).collect()
     }
 }
 
@@ -133,6 +180,9 @@ impl Rule {
 pub(crate) struct Opinion {
     pub says: String,
     pub sources: Vec<String>,
+    /// Profiles that decided for it.
+    #[serde(default)]
+    pub followed_by: Vec<Profile>,
 }
 
 /// A condition on reads: all of its tests must hold.
@@ -162,70 +212,5 @@ pub(crate) struct Case {
 impl Case {
     pub fn is_for(&self, profile: Profile) -> bool {
         self.profiles.is_empty() || self.profiles.contains(&profile)
-    }
-}
-
-/// Chapters of the rules.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Group {
-    /// How the kernel was built, and which it is.
-    Kernel,
-    /// Its parameters.
-    Cmdline,
-    /// Threads of a core, frequency, idle, heat.
-    Cpu,
-    /// Isolated CPUs, interrupts, the kernel's own work.
-    Isolation,
-    /// Scheduler and throttling.
-    Sched,
-    /// Other real-time tasks and daemons.
-    Rogue,
-    /// Memory.
-    Memory,
-    /// Timers and clocks.
-    Time,
-    /// Tracing and debugging left on.
-    Trace,
-    /// Watchdogs.
-    Watchdog,
-    /// Firmware.
-    Firmware,
-    /// Hypervisors and containers.
-    Virt,
-    /// What the user may do.
-    Permission,
-    /// Power saving of buses and devices.
-    Power,
-    /// Storage and network.
-    Io,
-    /// Raspberry Pi.
-    Rpi,
-    /// The application itself.
-    App,
-}
-
-impl Group {
-    /// The chapter's heading.
-    pub fn title(self) -> &'static str {
-        match self {
-            Group::Kernel => "Kernel build and identity",
-            Group::Cmdline => "Boot command line",
-            Group::Cpu => "CPU: SMT, frequency, idle, thermal",
-            Group::Isolation => "Isolation, IRQ affinity, kernel housekeeping",
-            Group::Sched => "Scheduler and throttling",
-            Group::Rogue => "Rogue real-time tasks and daemons",
-            Group::Memory => "Memory",
-            Group::Time => "Timers and clocksource",
-            Group::Trace => "Tracing and debug leftovers",
-            Group::Watchdog => "Watchdogs",
-            Group::Firmware => "Firmware, SMI, lockdown",
-            Group::Virt => "Virtualization and containers",
-            Group::Permission => "Permissions",
-            Group::Power => "Power management of buses and devices",
-            Group::Io => "Storage and network",
-            Group::Rpi => "Raspberry Pi",
-            Group::App => "The application (given PID or unit)",
-        }
     }
 }

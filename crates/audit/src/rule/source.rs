@@ -1,6 +1,7 @@
 //! Where a rule's reads come from.
 
-use crate::probes;
+use super::Test;
+use crate::{glob, probes};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -11,16 +12,48 @@ pub(crate) struct Read {
     pub source: Source,
     /// Conditions on it do not hold, instead of staying open, where it cannot be read.
     pub optional: bool,
+    /// How much the number changed over the window, instead of the number.
+    pub change: bool,
+    /// Elements of a list that do not meet this are left out.
+    pub only: Option<Test>,
 }
 
 #[derive(Debug)]
 pub(crate) enum Source {
-    File { path: String, form: As },
-    Files { pattern: String, form: As },
-    List { folder: String },
+    File { path: String, part: Part, form: Form },
+    Files { pattern: String, part: Part, form: Form, sparse: bool },
+    List { folder: String, names: Vec<String> },
+    Exists(String),
     Kconfig(String),
+    Kconfigs(Vec<String>),
     Cmdline(String),
+    Parameters(Vec<String>),
+    Cpus(Set),
+    Units(Vec<String>),
+    Processes(Vec<String>),
+    Log(Vec<String>),
     Probe { name: String, with: BTreeMap<String, i64> },
+}
+
+/// Which part of a file counts.
+#[derive(Debug, Default)]
+pub(crate) enum Part {
+    #[default]
+    All,
+    /// The value behind a name: `name: value`, `name=value`, `name value`.
+    Key(String),
+    /// A word, counting from 1.
+    Field(usize),
+    /// The lines that have one of these.
+    Lines(Vec<String>),
+}
+
+/// What a file's content is taken for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Form {
+    pub kind: As,
+    pub within: Option<Set>,
+    pub without: Option<Set>,
 }
 
 /// The form of a file's content.
@@ -32,94 +65,177 @@ pub(crate) enum As {
     Integer,
     Words,
     Marked,
+    /// A CPU list.
+    Cpus,
+    /// A hexadecimal CPU mask.
+    Mask,
 }
 
-/// An entry as it is written: exactly one of the first six keys.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// Some of the machine's CPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Set {
+    /// Those measured.
+    Measured,
+    /// Those the scheduler leaves alone: isolcpus=, or an isolated cpuset partition.
+    Isolated,
+    /// Those that are not isolated.
+    Housekeeping,
+    Online,
+    /// Those of nohz_full=.
+    Tickless,
+}
+
+/// An entry as it is written: exactly one of the sources.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 struct Written {
     file: Option<String>,
     files: Option<String>,
     list: Option<String>,
+    exists: Option<String>,
     kconfig: Option<String>,
+    kconfigs: Option<Vec<String>>,
     cmdline: Option<String>,
+    parameters: Option<Vec<String>>,
+    cpus: Option<Set>,
+    units: Option<Vec<String>>,
+    processes: Option<Vec<String>>,
+    log: Option<Vec<String>>,
     probe: Option<String>,
     #[serde(rename = "as")]
     form: Option<As>,
+    key: Option<String>,
+    field: Option<usize>,
+    lines: Option<Vec<String>>,
+    within: Option<Set>,
+    without: Option<Set>,
+    names: Option<Vec<String>>,
     with: Option<BTreeMap<String, i64>>,
-    #[serde(default)]
+    only: Option<Test>,
+    sparse: bool,
     optional: bool,
+    change: bool,
 }
 
 impl TryFrom<Written> for Read {
     type Error = String;
 
-    fn try_from(written: Written) -> Result<Read, String> {
-        let form = written.form.unwrap_or_default();
-        let has_form = written.form.is_some();
-        let has_with = written.with.is_some();
-        let is_file = written.file.is_some() || written.files.is_some();
-        let is_probe = written.probe.is_some();
-        let with = written.with.unwrap_or_default();
-        let mut sources = [
-            written.file.map(|path| Source::File { path, form }),
-            written.files.map(|pattern| Source::Files { pattern, form }),
-            written.list.map(|folder| Source::List { folder }),
-            written.kconfig.map(Source::Kconfig),
-            written.cmdline.map(Source::Cmdline),
-            written.probe.map(|name| Source::Probe { name, with }),
-        ]
-        .into_iter()
-        .flatten();
+    fn try_from(mut written: Written) -> Result<Read, String> {
+        written.check_modifiers()?;
+        let (optional, change, only) = (written.optional, written.change, written.only.take());
+        let mut sources = written.sources()?.into_iter().flatten();
         let source = match (sources.next(), sources.next()) {
             (Some(source), None) => source,
-            _ => return Err("a read has exactly one of file, files, list, kconfig, cmdline, probe".into()),
+            _ => {
+                return Err("a read has exactly one of file, files, list, exists, kconfig, kconfigs, cmdline, \
+                            parameters, cpus, units, processes, log, probe"
+                    .into());
+            }
         };
-        if has_form && !is_file {
-            return Err("`as` goes with file and files".into());
-        }
-        if has_with && !is_probe {
-            return Err("`with` goes with probe".into());
-        }
         source.check()?;
-        Ok(Read { source, optional: written.optional })
+        Ok(Read { source, optional, change, only })
+    }
+}
+
+impl Written {
+    fn check_modifiers(&self) -> Result<(), String> {
+        let is_file = self.file.is_some() || self.files.is_some();
+        let parts = [self.key.is_some(), self.field.is_some(), self.lines.is_some()];
+        let is_cpus = matches!(self.form, Some(As::Cpus | As::Mask));
+        let wrong = [
+            (self.form.is_some() && !is_file, "`as` goes with file and files"),
+            (parts.contains(&true) && !is_file, "`key`, `field` and `lines` go with file and files"),
+            (parts.iter().filter(|is| **is).count() > 1, "only one of `key`, `field` and `lines`"),
+            (self.field == Some(0), "fields count from 1"),
+            (
+                (self.within.is_some() || self.without.is_some()) && !is_cpus,
+                "`within` and `without` go with as = \"cpus\" or \"mask\"",
+            ),
+            (self.names.is_some() && self.list.is_none(), "`names` goes with list"),
+            (self.with.is_some() && self.probe.is_none(), "`with` goes with probe"),
+            (self.sparse && self.files.is_none(), "`sparse` goes with files"),
+        ];
+        match wrong.iter().find(|(is_wrong, _)| *is_wrong) {
+            Some((_, message)) => Err((*message).to_owned()),
+            None => Ok(()),
+        }
+    }
+
+    fn sources(self) -> Result<[Option<Source>; 13], String> {
+        let form = Form { kind: self.form.unwrap_or_default(), within: self.within, without: self.without };
+        let part = || match (&self.key, self.field, &self.lines) {
+            (Some(key), ..) => Part::Key(key.clone()),
+            (_, Some(field), _) => Part::Field(field),
+            (.., Some(lines)) => Part::Lines(lines.clone()),
+            _ => Part::All,
+        };
+        let (names, with, sparse) = (self.names.unwrap_or_default(), self.with.unwrap_or_default(), self.sparse);
+        Ok([
+            self.file.map(|path| Source::File { path, part: part(), form: form.clone() }),
+            self.files.map(|pattern| Source::Files { pattern, part: part(), form: form.clone(), sparse }),
+            self.list.map(|folder| Source::List { folder, names }),
+            self.exists.map(Source::Exists),
+            self.kconfig.map(Source::Kconfig),
+            self.kconfigs.map(Source::Kconfigs),
+            self.cmdline.map(Source::Cmdline),
+            self.parameters.map(Source::Parameters),
+            self.cpus.map(Source::Cpus),
+            self.units.map(Source::Units),
+            self.processes.map(Source::Processes),
+            self.log.map(Source::Log),
+            self.probe.map(|name| Source::Probe { name, with }),
+        ])
     }
 }
 
 impl Source {
     fn check(&self) -> Result<(), String> {
-        let absolute = |path: &str| {
-            let fine = path.starts_with('/') && !path.split('/').any(|part| part == "..");
-            fine.then_some(()).ok_or_else(|| format!("`{path}` is not an absolute path"))
-        };
         match self {
             Source::File { path, .. } if path.contains('*') => Err("a path with `*` goes with files".into()),
-            Source::Files { form: As::Words, .. } => Err("`as = \"words\"` goes with file".into()),
-            Source::File { path, .. } | Source::List { folder: path } | Source::Files { pattern: path, .. } => {
-                absolute(path)
-            }
-            Source::Kconfig(option) if option.starts_with("CONFIG_") => {
-                Err("an option is named without CONFIG_".into())
-            }
-            Source::Kconfig(_) | Source::Cmdline(_) => Ok(()),
+            Source::Files { form: Form { kind: As::Words, .. }, .. } => Err("`as = \"words\"` goes with file".into()),
+            Source::Files { part: Part::Lines(_), .. } => Err("`lines` goes with file".into()),
+            Source::File { path, .. } | Source::List { folder: path, .. } | Source::Exists(path) => absolute(path),
+            Source::Files { pattern, .. } => absolute(pattern),
+            Source::Kconfig(option) => bare_option(option),
+            Source::Kconfigs(options) => options.iter().try_for_each(|option| bare_option(option)),
             Source::Probe { name, with } => {
                 let probe = probes::find(name).ok_or_else(|| format!("there is no probe `{name}`"))?;
                 let names: Vec<&str> = with.keys().map(String::as_str).collect();
                 let fine = names == probe.with;
                 fine.then_some(()).ok_or_else(|| format!("probe `{name}` takes {:?} in `with`", probe.with))
             }
+            _ => Ok(()),
         }
     }
 
     /// Every path it may read.
-    pub fn paths(&self) -> Vec<&str> {
+    pub fn paths(&self) -> Vec<String> {
+        let many = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect();
         match self {
-            Source::File { path, .. } | Source::Files { pattern: path, .. } | Source::List { folder: path } => {
-                vec![path]
+            Source::File { path, .. } => vec![glob::any_process(path)],
+            Source::Files { pattern, .. } => glob::with_listed_folders(&glob::any_process(pattern)),
+            Source::List { folder: path, .. } => vec![glob::any_process(path)],
+            Source::Exists(path) => glob::folders_above(path),
+            Source::Kconfig(_) | Source::Kconfigs(_) => many(probes::CONFIG_READS),
+            Source::Cmdline(_) | Source::Parameters(_) => many(&["/proc/cmdline"]),
+            Source::Cpus(_) => many(probes::CPU_SET_READS),
+            Source::Units(_) => many(probes::UNIT_READS),
+            Source::Processes(_) => many(crate::tasks::READS),
+            Source::Log(_) => many(&["/dev/kmsg"]),
+            Source::Probe { name, .. } => {
+                probes::find(name).map(|probe| many(&probe.reads.concat())).unwrap_or_default()
             }
-            Source::Kconfig(_) => probes::CONFIG_READS.to_vec(),
-            Source::Cmdline(_) => vec!["/proc/cmdline"],
-            Source::Probe { name, .. } => probes::find(name).map(|probe| probe.reads.concat()).unwrap_or_default(),
         }
     }
+}
+
+fn absolute(path: &str) -> Result<(), String> {
+    let fine = path.starts_with('/') && !path.split('/').any(|part| part == "..");
+    fine.then_some(()).ok_or_else(|| format!("`{path}` is not an absolute path"))
+}
+
+fn bare_option(option: &str) -> Result<(), String> {
+    let fine = !option.starts_with("CONFIG_");
+    fine.then_some(()).ok_or_else(|| "an option is named without CONFIG_".to_owned())
 }

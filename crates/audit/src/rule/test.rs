@@ -89,6 +89,10 @@ impl Visitor<'_> for WordVisitor {
     fn visit_i64<E>(self, number: i64) -> Result<Word, E> {
         Ok(Word(number.to_string()))
     }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Word, E> {
+        Ok(Word(number.to_string()))
+    }
 }
 
 impl<'de> Deserialize<'de> for Test {
@@ -112,6 +116,10 @@ impl<'de> Visitor<'de> for TestVisitor {
     }
 
     fn visit_i64<E>(self, number: i64) -> Result<Test, E> {
+        Ok(Test { is: Some(Word(number.to_string())), ..Test::default() })
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Test, E> {
         Ok(Test { is: Some(Word(number.to_string())), ..Test::default() })
     }
 

@@ -5,7 +5,7 @@ mod cpu;
 mod preemption;
 mod virt;
 
-pub use preemption::is_preempt_rt;
+pub use preemption::{is_preempt_rt, preemption_mode};
 pub use virt::{Virtualisation, virtualisation};
 
 use crate::text::field_values;

@@ -20,6 +20,11 @@ pub(super) fn preempt_rt(machine: &dyn Machine, version: Option<&str>) -> Option
     version.map(is_preempt_rt)
 }
 
+/// How far the kernel may be preempted: `rt`, `full`, `lazy`, `voluntary`, `none`, or `None` when it cannot be told.
+pub fn preemption_mode(machine: &dyn Machine, config: Option<&KernelConfig>) -> Option<String> {
+    mode(machine, text(machine, "/proc/sys/kernel/version").as_deref(), config)
+}
+
 /// `rt`, `full`, `lazy`, `voluntary`, `none`, or `None` when it cannot be told.
 pub(super) fn mode(machine: &dyn Machine, version: Option<&str>, config: Option<&KernelConfig>) -> Option<String> {
     if preempt_rt(machine, version)? {

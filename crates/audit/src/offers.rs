@@ -1,0 +1,23 @@
+//! What the caller offers besides the machine.
+
+use punctual_machine::Machine;
+
+/// What some rules cannot do without; they are SKIP where it is not offered.
+#[derive(Clone, Copy, Default)]
+pub struct Offers<'m> {
+    /// The same machine a while earlier, for what rises over time.
+    pub before: Option<&'m dyn Machine>,
+    /// The application's process.
+    pub pid: Option<u32>,
+    /// What came of trying it.
+    pub trial: Option<Trial>,
+}
+
+/// What a behaviour test found: the caller tries, as the target user, because nothing here makes system calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trial {
+    /// Did the scheduler grant the policy and priority, and keep them when read back? Else the errno.
+    pub scheduling: Result<(), i32>,
+    /// Did mlock(2) of 1 MiB succeed? Else the errno.
+    pub locking: Result<(), i32>,
+}

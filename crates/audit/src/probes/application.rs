@@ -1,0 +1,205 @@
+//! The application: what it was granted and what it does.
+
+use super::{Probe, With};
+use crate::reading::{Cause, Gap, Many, Reading, Value};
+use crate::rule::Set;
+use crate::sight::{Notes, Sight};
+use crate::tasks::{READS as TASKS, Task};
+use punctual_machine::field_values;
+use punctual_units::CpuList;
+
+const STATUS: &[&str] = &["/proc/*/task/*/status"];
+
+pub(super) const PROBES: &[Probe] = &[
+    // `granted`, or why not.
+    Probe { name: "trial-scheduling", with: &[], reads: &[], run: scheduling },
+    Probe { name: "trial-locking", with: &[], reads: &[], run: locking },
+    // Its hard limit of real-time priority; 99 where it is unlimited.
+    Probe { name: "application-rtprio", with: &[], reads: &[&["/proc/*/limits"]], run: rtprio },
+    // Its real-time threads.
+    Probe { name: "application-rt-threads", with: &[], reads: &[TASKS], run: threads },
+    // Its real-time threads that may leave the measured and the isolated CPUs.
+    Probe { name: "application-strays", with: &[], reads: &[TASKS, STATUS, super::CPU_SET_READS], run: strays },
+    // Page faults of all its threads since they began.
+    Probe { name: "application-major-faults", with: &[], reads: &[&["/proc/*/stat"]], run: major },
+    Probe { name: "application-minor-faults", with: &[], reads: &[&["/proc/*/stat"]], run: minor },
+    // Involuntary context switches of its real-time threads.
+    Probe { name: "application-preemptions", with: &[], reads: &[TASKS, STATUS], run: preemptions },
+    // What its real-time threads sleep by: `CLOCK_MONOTONIC absolute (app 700)`.
+    Probe {
+        name: "application-sleeps",
+        with: &[],
+        reads: &[TASKS, &["/proc/*/task/*/syscall", "/proc/sys/kernel/arch"]],
+        run: sleeps,
+    },
+];
+
+fn granted(result: Option<Result<(), i32>>) -> Reading {
+    match result {
+        Some(Ok(())) => Reading::word("granted"),
+        Some(Err(errno)) => Reading::word(std::io::Error::from_raw_os_error(errno).to_string()),
+        None => Reading::gap(Gap::new("a trial", Cause::Garbled("result: --probe"))),
+    }
+}
+
+fn scheduling(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let reading = granted(sight.offers.trial.map(|trial| trial.scheduling));
+    notes.add("sched_setattr(2)", reading.show());
+    reading
+}
+
+fn locking(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let reading = granted(sight.offers.trial.map(|trial| trial.locking));
+    notes.add("mlock(2)", reading.show());
+    reading
+}
+
+fn pid(sight: &Sight) -> Result<u32, Gap> {
+    sight.offers.pid.ok_or_else(|| Gap::new("the application", Cause::Garbled("process: --pid")))
+}
+
+fn rtprio(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let found = pid(sight).and_then(|pid| {
+        let path = format!("/proc/{pid}/limits");
+        let text = sight.text(&path, &mut Notes::default()).map_err(Gap::expected)?;
+        let line = text.lines().find_map(|line| line.strip_prefix("Max realtime priority"));
+        let hard = line.and_then(|line| line.split_whitespace().nth(1)).map(str::to_owned);
+        notes.add(format!("{path} Max realtime priority"), hard.as_deref().unwrap_or("not there"));
+        match hard.as_deref() {
+            Some("unlimited") => Ok(99),
+            Some(number) => number.parse().map_err(|_| Gap::new(path, Cause::Garbled("limit"))),
+            None => Err(Gap::new(path, Cause::Garbled("limit"))),
+        }
+    });
+    Reading::One(found.map(Value::Number))
+}
+
+/// Its threads with a real-time policy, and why there may be more.
+fn rt_threads<'s>(sight: &'s Sight) -> Result<Vec<&'s Task>, Gap> {
+    let (pid, tasks) = (pid(sight)?, sight.tasks());
+    if !tasks.all.iter().any(|task| task.pid == pid) {
+        return Err(tasks.missing.clone().unwrap_or_else(|| Gap::new(format!("/proc/{pid}"), Cause::Missing)));
+    }
+    Ok(tasks.real_time.iter().filter(|task| task.pid == pid).collect())
+}
+
+fn listed(found: Result<Vec<String>, Gap>, what: &str, notes: &mut Notes) -> Reading {
+    let mut many = Many::default();
+    match found {
+        Ok(texts) => texts.into_iter().for_each(|text| many.push("", Ok(Value::Text(text)))),
+        Err(gap) => many.missing = Some(gap),
+    }
+    let gap = many.missing.as_ref().map(|gap| format!("; {}", gap.describe())).unwrap_or_default();
+    notes.add(what, format!("{}{gap}", Reading::Many(many.clone()).show()));
+    Reading::Many(many)
+}
+
+fn threads(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let found = rt_threads(sight).map(|tasks| tasks.into_iter().map(Task::show).collect());
+    listed(found, "real-time threads of the application", notes)
+}
+
+fn status(sight: &Sight, task: &Task, key: &str) -> Result<String, Gap> {
+    let path = format!("/proc/{}/task/{}/status", task.pid, task.tid);
+    let text = sight.text(&path, &mut Notes::default()).map_err(Gap::expected)?;
+    let value = field_values(&text, key).next().map(str::to_owned);
+    value.ok_or_else(|| Gap::new(path, Cause::Garbled("such field")))
+}
+
+fn strays(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let found = rt_threads(sight).and_then(|tasks| {
+        let isolated = sight.set(Set::Isolated, notes)?;
+        let home: CpuList = sight.context.cpus.iter().chain(isolated.iter()).collect();
+        let mut texts = Vec::new();
+        for task in tasks {
+            let list = status(sight, task, "Cpus_allowed_list")?;
+            let cpus: CpuList = list.parse().map_err(|_| Gap::new("Cpus_allowed_list", Cause::Garbled("CPU list")))?;
+            if !cpus.minus(&home).is_empty() {
+                texts.push(format!("{} on {cpus}", task.show()));
+            }
+        }
+        Ok(texts)
+    });
+    listed(found, "threads that may leave their CPUs", notes)
+}
+
+/// A field of proc_pid_stat(5), counting from 1.
+fn stat_field(sight: &Sight, number: usize, what: &str, notes: &mut Notes) -> Reading {
+    let found = pid(sight).and_then(|pid| {
+        let path = format!("/proc/{pid}/stat");
+        let text = sight.text(&path, &mut Notes::default()).map_err(Gap::expected)?;
+        let field = text.rsplit_once(") ").and_then(|(_, rest)| rest.split_whitespace().nth(number - 3));
+        field.and_then(|field| field.parse().ok()).ok_or_else(|| Gap::new(path, Cause::Garbled("task status")))
+    });
+    let reading = Reading::One(found.map(Value::Number));
+    notes.add(what, reading.show());
+    reading
+}
+
+fn minor(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    stat_field(sight, 10, "minor page faults", notes)
+}
+
+fn major(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    stat_field(sight, 12, "major page faults", notes)
+}
+
+fn preemptions(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let found = rt_threads(sight).and_then(|tasks| {
+        let mut sum = 0_i64;
+        for task in tasks {
+            let count = status(sight, task, "nonvoluntary_ctxt_switches")?;
+            let gap = || Gap::new("nonvoluntary_ctxt_switches", Cause::Garbled("number"));
+            sum = sum.saturating_add(count.parse::<i64>().map_err(|_| gap())?);
+        }
+        Ok(sum)
+    });
+    let reading = Reading::One(found.map(Value::Number));
+    notes.add("nonvoluntary_ctxt_switches of real-time threads", reading.show());
+    reading
+}
+
+/// The numbers of nanosleep(2) and clock_nanosleep(2).
+fn sleep_calls(arch: &str) -> Option<(i64, i64)> {
+    match arch {
+        "x86_64" => Some((35, 230)),
+        "aarch64" | "riscv64" | "loongarch64" => Some((101, 115)),
+        _ => None,
+    }
+}
+
+/// A line of proc_pid_syscall(5): the call's number, then its arguments in hexadecimal.
+fn sleep(line: &str, (relative, by_clock): (i64, i64)) -> Option<String> {
+    let mut words = line.split_whitespace();
+    let call: i64 = words.next()?.parse().ok()?;
+    if call == relative {
+        return Some("CLOCK_MONOTONIC relative".to_owned());
+    }
+    let mut argument = || u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok();
+    if call != by_clock {
+        return None;
+    }
+    let clock = match argument()? {
+        0 => "CLOCK_REALTIME".to_owned(),
+        1 => "CLOCK_MONOTONIC".to_owned(),
+        11 => "CLOCK_TAI".to_owned(),
+        other => format!("clock {other}"),
+    };
+    Some(format!("{clock} {}", if argument()? & 1 == 1 { "absolute" } else { "relative" }))
+}
+
+fn sleeps(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let found = rt_threads(sight).and_then(|tasks| {
+        let arch = sight.text("/proc/sys/kernel/arch", &mut Notes::default()).map_err(Gap::expected)?;
+        let gap = || Gap::new("/proc/sys/kernel/arch", Cause::Garbled("architecture whose calls are known"));
+        let calls = sleep_calls(&arch).ok_or_else(gap)?;
+        let mut texts = Vec::new();
+        for task in tasks {
+            let path = format!("/proc/{}/task/{}/syscall", task.pid, task.tid);
+            let line = sight.text(&path, &mut Notes::default()).map_err(Gap::expected)?;
+            texts.extend(sleep(&line, calls).map(|sleep| format!("{sleep} ({} {})", task.name, task.tid)));
+        }
+        Ok(texts)
+    });
+    listed(found, "what its threads sleep by", notes)
+}

@@ -1,0 +1,141 @@
+//! What the boot loader will tell the kernel next time, and whether that is what it told it this time.
+
+use super::cmdline::is_tuning;
+use super::{Probe, With};
+use crate::reading::{Cause, Gap, Many, Reading, Value};
+use crate::sight::{Notes, Sight};
+use punctual_machine::{parameters, scrub};
+use std::collections::BTreeSet;
+
+/// Files whose whole content is a command line: the Raspberry Pi's firmware, systemd's kernel-install.
+const LINES: &[&str] = &["/boot/firmware/cmdline.txt", "/boot/cmdline.txt", "/etc/kernel/cmdline"];
+const GRUB: &str = "/etc/default/grub";
+const GRUB_PARTS: &str = "/etc/default/grub.d";
+const ENTRIES: &str = "/boot/loader/entries";
+
+pub(super) const PROBES: &[Probe] = &[
+    // Sentences about tuning parameters that are given now and not next time, or the other way round.
+    Probe {
+        name: "boot-drift",
+        with: &[],
+        reads: &[
+            LINES,
+            &[
+                "/proc/cmdline",
+                GRUB,
+                GRUB_PARTS,
+                "/etc/default/grub.d/*",
+                ENTRIES,
+                "/boot/loader/entries/*",
+                "/proc/sys/kernel/osrelease",
+            ],
+        ],
+        run: drift,
+    },
+];
+
+/// A file and the parameters in it.
+type Persisted = (String, BTreeSet<String>);
+
+fn drift(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let found = persisted(sight, notes).and_then(|there| there.ok_or_else(|| Gap::new("boot loader", Cause::Absent)));
+    let (file, next) = match found {
+        Ok(found) => found,
+        Err(gap) => return Reading::Many(Many::unknown(gap)),
+    };
+    let running = match sight.cmdline() {
+        Ok(line) => parameters(&line).into_iter().collect::<BTreeSet<String>>(),
+        Err(gap) => {
+            notes.add(&gap.source, gap.cause.describe());
+            return Reading::Many(Many::unknown(gap));
+        }
+    };
+    let mut many = Many::default();
+    for word in next.difference(&running).filter(|word| is_tuning(word)) {
+        many.push("", Ok(Value::Text(format!("`{}` is in {file} and not running: reboot", scrub(word)))));
+    }
+    for word in running.difference(&next).filter(|word| is_tuning(word)) {
+        let word = scrub(word);
+        many.push("", Ok(Value::Text(format!("`{word}` is running and not in {file}: gone at the next boot"))));
+    }
+    notes.add(&file, format!("differs in: {}", Reading::Many(many.clone()).show()));
+    Reading::Many(many)
+}
+
+/// The first configuration that is there, the most particular first.
+fn persisted(sight: &Sight, notes: &mut Notes) -> Result<Option<Persisted>, Gap> {
+    let mut unnoted = Notes::default();
+    for path in LINES {
+        match sight.text(path, &mut unnoted) {
+            Ok(line) => return Ok(Some(((*path).to_owned(), parameters(&line).into_iter().collect()))),
+            Err(gap) if gap.cause == Cause::Absent => {}
+            Err(gap) => return Err(told(gap, notes)),
+        }
+    }
+    if let Some(found) = entries(sight)? {
+        return Ok(Some(found));
+    }
+    grub(sight).map_err(|gap| told(gap, notes))
+}
+
+fn told(gap: Gap, notes: &mut Notes) -> Gap {
+    notes.add(&gap.source, gap.cause.describe());
+    gap
+}
+
+/// The entry of the running kernel (Boot Loader Specification, type 1). Where its options are variables, GRUB fills them.
+fn entries(sight: &Sight) -> Result<Option<Persisted>, Gap> {
+    let names = match sight.names(ENTRIES) {
+        Ok(names) => names,
+        Err(gap) if gap.cause == Cause::Absent => return Ok(None),
+        Err(gap) => return Err(gap),
+    };
+    let release = sight.text("/proc/sys/kernel/osrelease", &mut Notes::default()).map_err(Gap::expected)?;
+    for name in names.iter().filter(|name| name.contains(&release) && name.ends_with(".conf")) {
+        let text = sight.text(&format!("{ENTRIES}/{name}"), &mut Notes::default())?;
+        let words: BTreeSet<String> =
+            text.lines().filter_map(|line| line.strip_prefix("options")).flat_map(parameters).collect();
+        if !words.iter().any(|word| word.starts_with('$')) {
+            return Ok(Some((ENTRIES.to_owned(), words)));
+        }
+    }
+    Ok(None)
+}
+
+/// GRUB_CMDLINE_LINUX and GRUB_CMDLINE_LINUX_DEFAULT of /etc/default/grub and the files beside it.
+fn grub(sight: &Sight) -> Result<Option<Persisted>, Gap> {
+    let mut unnoted = Notes::default();
+    let mut text = match sight.text(GRUB, &mut unnoted) {
+        Ok(text) => text,
+        Err(gap) if gap.cause == Cause::Absent => return Ok(None),
+        Err(gap) => return Err(gap),
+    };
+    let parts =
+        sight.names(GRUB_PARTS).or_else(|gap| if gap.cause == Cause::Absent { Ok(vec![]) } else { Err(gap) })?;
+    for part in parts.iter().filter(|name| name.ends_with(".cfg")) {
+        text.push('\n');
+        text.push_str(&sight.text(&format!("{GRUB_PARTS}/{part}"), &mut unnoted)?);
+    }
+    Ok(Some((GRUB.to_owned(), text.lines().filter_map(grub_value).flat_map(|value| parameters(&value)).collect())))
+}
+
+/// The value of an assignment to one of the two variables, without its quotes.
+fn grub_value(line: &str) -> Option<String> {
+    let (name, value) = line.trim().trim_start_matches("export ").split_once('=')?;
+    let name = name.trim_end_matches('+');
+    let is_one = matches!(name, "GRUB_CMDLINE_LINUX" | "GRUB_CMDLINE_LINUX_DEFAULT");
+    is_one.then(|| value.trim().trim_matches(['"', '\'']).replace('"', ""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grub_variables_are_read() {
+        assert_eq!(grub_value("GRUB_CMDLINE_LINUX_DEFAULT=\"quiet isolcpus=2\"").as_deref(), Some("quiet isolcpus=2"));
+        assert_eq!(grub_value("GRUB_CMDLINE_LINUX+=\" a\"").as_deref(), Some(" a"));
+        assert_eq!(grub_value("#GRUB_CMDLINE_LINUX=a"), None);
+        assert_eq!(grub_value("GRUB_TIMEOUT=5"), None);
+    }
+}

@@ -1,0 +1,68 @@
+//! What tracing and debugging left behind.
+
+use super::{Probe, With};
+use crate::reading::{Cause, Gap, Many, Reading, Value};
+use crate::sight::{Notes, Sight};
+use crate::tasks::READS as TASKS;
+
+/// Files that list probes, and are empty without any. Kernels before 5.6 have no dynamic_events of all kinds.
+const LISTS: &[&str] =
+    &["/sys/kernel/tracing/dynamic_events", "/sys/kernel/tracing/kprobe_events", "/sys/kernel/tracing/uprobe_events"];
+
+pub(super) const PROBES: &[Probe] = &[
+    // Threads of the hwlat, osnoise and timerlat tracers.
+    Probe { name: "tracer-threads", with: &[], reads: &[TASKS], run: threads },
+    // Probes in the kernel or in programs.
+    Probe { name: "dynamic-probes", with: &[], reads: &[LISTS], run: dynamic },
+    // How many lines the kernel's log ever had.
+    Probe { name: "log-lines", with: &[], reads: &[&["/dev/kmsg"]], run: log_lines },
+];
+
+fn threads(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let tasks = sight.tasks();
+    let mut many = Many { items: Vec::new(), missing: tasks.missing.clone() };
+    let is_tracer = |name: &str| ["hwlatd", "osnoise/", "timerlat/"].iter().any(|start| name.starts_with(start));
+    for task in tasks.all.iter().filter(|task| task.is_kernel && is_tracer(&task.name)) {
+        many.push("", Ok(Value::Text(task.name.clone())));
+    }
+    notes.add("threads of tracers", Reading::Many(many.clone()).show());
+    Reading::Many(many)
+}
+
+fn dynamic(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let mut many = Many::default();
+    let mut is_there = false;
+    for path in LISTS {
+        match sight.text(path, notes) {
+            Ok(text) => {
+                is_there = true;
+                for line in text.lines() {
+                    let line: String = line.chars().take(80).collect();
+                    if !many.items.iter().any(|item| item.value == Ok(Value::Text(line.clone()))) {
+                        many.push("", Ok(Value::Text(line)));
+                    }
+                }
+            }
+            Err(gap) if gap.cause == Cause::Absent => {}
+            Err(gap) => {
+                many.missing.get_or_insert(gap);
+            }
+        }
+    }
+    if !is_there && many.missing.is_none() {
+        many.missing = Some(Gap::new("/sys/kernel/tracing", Cause::Absent));
+    }
+    Reading::Many(many)
+}
+
+/// The number of the newest record: each has one, also those that were overwritten since.
+fn log_lines(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    match (sight.log().last, &sight.log().missing) {
+        (Some(last), _) => {
+            notes.add("/dev/kmsg", format!("newest record {last}"));
+            Reading::One(Ok(Value::Number(i64::try_from(last).unwrap_or(i64::MAX))))
+        }
+        (None, Some(gap)) => Reading::gap(gap.clone()),
+        (None, None) => Reading::gap(Gap::new("/dev/kmsg", Cause::Garbled("record"))),
+    }
+}

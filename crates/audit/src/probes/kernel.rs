@@ -1,0 +1,120 @@
+//! Which kernel it is, what it was given, and on what CPUs it runs.
+
+use super::{CONFIG_READS, Probe, With};
+use crate::reading::{Cause, Gap, Many, Reading, Value};
+use crate::sight::{Notes, Sight, config_gap};
+use punctual_machine::preemption_mode;
+
+const RELEASE: &str = "/proc/sys/kernel/osrelease";
+const VERSION: &str = "/proc/sys/kernel/version";
+const MODULES: &str = "/proc/modules";
+const CPUS: &str = "/sys/devices/system/cpu";
+const PREEMPT: &str = "/sys/kernel/debug/sched/preempt";
+
+pub(super) const PROBES: &[Probe] = &[
+    // `6.12` of 6.12.9-rt1.
+    Probe { name: "kernel-series", with: &[], reads: &[&[RELEASE]], run: series },
+    // `9` of 6.12.9-rt1, 0 where there is no third number.
+    Probe { name: "kernel-patch", with: &[], reads: &[&[RELEASE]], run: patch },
+    // `rt`, `full`, `lazy`, `voluntary` or `none`.
+    Probe {
+        name: "preemption",
+        with: &[],
+        reads: &[&[PREEMPT, VERSION, "/proc/cmdline", "/sys/kernel/realtime"], CONFIG_READS],
+        run: preemption,
+    },
+    // The CPUs' capacities, each once, `1024` where all have the same or none is told.
+    Probe {
+        name: "cpu-capacities",
+        with: &[],
+        reads: &[&[CPUS, "/sys/devices/system/cpu/cpu*/cpu_capacity"]],
+        run: capacities,
+    },
+    // Loaded modules that are not the kernel's own: `nvidia (POE)`.
+    Probe { name: "foreign-modules", with: &[], reads: &[&[MODULES]], run: foreign_modules },
+];
+
+/// The numbers at the beginning of the release.
+fn release(sight: &Sight, notes: &mut Notes) -> Result<(u32, u32, u32), Gap> {
+    let text = sight.text(RELEASE, notes).map_err(Gap::expected)?;
+    let head: &str = text.split(|c: char| !c.is_ascii_digit() && c != '.').next().unwrap_or_default();
+    let mut numbers = head.split('.').map(str::parse::<u32>);
+    match (numbers.next(), numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor)), patch) => Ok((major, minor, patch.and_then(Result::ok).unwrap_or(0))),
+        _ => Err(Gap::new(RELEASE, Cause::Garbled("version"))),
+    }
+}
+
+fn series(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    release(sight, notes).map_or_else(Reading::gap, |(major, minor, _)| Reading::word(format!("{major}.{minor}")))
+}
+
+fn patch(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    release(sight, notes).map_or_else(Reading::gap, |(_, _, patch)| Reading::One(Ok(Value::Number(patch.into()))))
+}
+
+fn preemption(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let shown = sight.text(PREEMPT, notes);
+    let version = sight.text(VERSION, notes).map_err(Gap::expected);
+    if let Err(gap) = version {
+        return Reading::gap(gap);
+    }
+    if let Some(mode) = preemption_mode(sight.machine, sight.config().as_ref().ok()) {
+        return Reading::word(mode);
+    }
+    let gap = match (shown, sight.config()) {
+        (Err(gap), _) if gap.is_blocked() => gap,
+        (_, Err(error)) => config_gap(error).expected(),
+        _ => Gap::new(PREEMPT, Cause::Missing),
+    };
+    Reading::gap(gap)
+}
+
+/// Only architectures that can mix CPUs have the file.
+fn capacities(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let cpus = match sight.numbered(CPUS, "cpu") {
+        Ok(cpus) if cpus.is_empty() => return Reading::gap(Gap::new(CPUS, Cause::Garbled("CPU"))),
+        Ok(cpus) => cpus,
+        Err(gap) => {
+            notes.add(CPUS, gap.cause.describe());
+            return Reading::gap(gap.expected());
+        }
+    };
+    let mut found = Vec::new();
+    for cpu in cpus {
+        let path = format!("{CPUS}/cpu{cpu}/cpu_capacity");
+        match sight.number(&path, &mut Notes::default()) {
+            Ok(capacity) => found.push(capacity),
+            Err(gap) if gap.cause == Cause::Absent => {}
+            Err(gap) => return Reading::gap(gap),
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    let text: Vec<String> = found.iter().map(i64::to_string).collect();
+    let shown = if text.is_empty() { "1024".to_owned() } else { text.join(",") };
+    notes.add("/sys/devices/system/cpu/cpu*/cpu_capacity", &shown);
+    Reading::word(shown)
+}
+
+/// The last word of a line may be the letters of what the module taints (fs/proc, kernel/module/procfs.c): P for a
+/// proprietary licence, O for out of the tree.
+fn foreign_modules(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let text = match sight.text(MODULES, &mut Notes::default()) {
+        Ok(text) => text,
+        Err(gap) => {
+            notes.add(MODULES, gap.cause.describe());
+            return Reading::Many(Many::unknown(gap));
+        }
+    };
+    let mut many = Many::default();
+    for line in text.lines() {
+        let mut words = line.split_whitespace();
+        let (Some(name), Some(last)) = (words.next(), words.next_back()) else { continue };
+        if last.starts_with('(') && last.contains(['P', 'O']) {
+            many.push("", Ok(Value::Text(format!("{name} {last}"))));
+        }
+    }
+    notes.add(MODULES, format!("{} modules; foreign: {}", text.lines().count(), Reading::Many(many.clone()).show()));
+    Reading::Many(many)
+}

@@ -1,0 +1,150 @@
+//! The Raspberry Pi's firmware and its boot files.
+
+use super::{Probe, With};
+use crate::reading::{Cause, Gap, Many, Reading, Value};
+use crate::sight::{Notes, Sight};
+
+const MODEL: &str = "/proc/device-tree/model";
+/// The firmware reads the first since Raspberry Pi OS 12 and on Ubuntu, the second before.
+const CONFIGS: &[&str] = &["/boot/firmware/config.txt", "/boot/config.txt"];
+const CMDLINES: &[&str] = &["/boot/firmware/cmdline.txt", "/boot/cmdline.txt"];
+/// Of the downstream kernel's firmware driver (drivers/firmware/raspberrypi.c).
+const THROTTLED: &str = "/sys/devices/platform/soc/soc:firmware/get_throttled";
+
+pub(super) const PROBES: &[Probe] = &[
+    // The lines of config.txt that hold for this board.
+    Probe { name: "pi-config", with: &[], reads: &[CONFIGS, &[MODEL]], run: config },
+    // Kernels that config.txt names and that are not beside it.
+    Probe {
+        name: "pi-kernel-missing",
+        with: &[],
+        reads: &[CONFIGS, &[MODEL, "/boot/firmware", "/boot"]],
+        run: missing,
+    },
+    // How many lines cmdline.txt has.
+    Probe { name: "pi-cmdline-lines", with: &[], reads: &[CMDLINES], run: cmdline_lines },
+    // `no`, `now` or `since boot`.
+    Probe { name: "pi-throttled", with: &[], reads: &[&[THROTTLED]], run: throttled },
+];
+
+/// The first of several files that is there.
+fn first(sight: &Sight, paths: &[&'static str]) -> Result<(&'static str, String), Gap> {
+    for path in paths {
+        match sight.text(path, &mut Notes::default()) {
+            Ok(text) => return Ok((path, text)),
+            Err(gap) if gap.cause == Cause::Absent => {}
+            Err(gap) => return Err(gap),
+        }
+    }
+    Err(Gap::new(paths.first().copied().unwrap_or_default(), Cause::Missing))
+}
+
+/// Does a filter hold for a board? `None` for those that ask for something else than the model.
+fn holds(filter: &str, model: &str) -> Option<bool> {
+    let is = |names: &[&str]| names.iter().any(|name| model.contains(name));
+    match filter {
+        "all" => Some(true),
+        "none" => Some(false),
+        "pi5" => Some(is(&["Raspberry Pi 5", "Compute Module 5"])),
+        "pi4" => Some(is(&["Raspberry Pi 4", "Compute Module 4"])),
+        "pi3" => Some(is(&["Raspberry Pi 3", "Compute Module 3", "Zero 2"])),
+        "pi2" => Some(is(&["Raspberry Pi 2"])),
+        "pi1" => Some(is(&["Raspberry Pi Model", "Raspberry Pi Compute Module Rev"])),
+        "pi0" | "pi0w" => Some(is(&["Zero"])),
+        _ => None,
+    }
+}
+
+/// The lines that hold. Filters of one kind replace each other; one that cannot be judged here counts as not met, as it
+/// asks for a display, a pin or a serial number.
+fn lines(text: &str, model: &str) -> Vec<String> {
+    let mut is_on = true;
+    let mut found = Vec::new();
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        match line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            Some(filter) => is_on = holds(filter, model).unwrap_or(false),
+            None if is_on => found.push(line.chars().take(100).collect()),
+            None => {}
+        }
+    }
+    found
+}
+
+fn read(sight: &Sight, notes: &mut Notes) -> Result<Vec<String>, Gap> {
+    let found = first(sight, CONFIGS).and_then(|(path, text)| {
+        let model = sight.text(MODEL, &mut Notes::default()).map_err(Gap::expected)?;
+        Ok((path, lines(&text, &model)))
+    });
+    match found {
+        Ok((path, lines)) => {
+            notes.add(path, lines.join("; "));
+            Ok(lines)
+        }
+        Err(gap) => {
+            notes.add(&gap.source, gap.cause.describe());
+            Err(gap)
+        }
+    }
+}
+
+fn listed(found: Result<Vec<String>, Gap>) -> Reading {
+    let mut many = Many::default();
+    match found {
+        Ok(texts) => texts.into_iter().for_each(|text| many.push("", Ok(Value::Text(text)))),
+        Err(gap) => many.missing = Some(gap),
+    }
+    Reading::Many(many)
+}
+
+fn config(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    listed(read(sight, notes))
+}
+
+fn missing(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let found = read(sight, notes).and_then(|lines| {
+        let (path, _) = first(sight, CONFIGS)?;
+        let folder = crate::glob::folder_of(path);
+        let there = sight.names(&folder)?;
+        let named = lines.iter().filter_map(|line| line.strip_prefix("kernel="));
+        let is_gone = |name: &&str| !name.contains('/') && !there.iter().any(|file| file == name);
+        Ok(named.filter(is_gone).map(|name| format!("{folder}/{name}")).collect())
+    });
+    listed(found)
+}
+
+fn cmdline_lines(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    match first(sight, CMDLINES) {
+        Ok((path, text)) => {
+            let count = text.lines().filter(|line| !line.trim().is_empty()).count();
+            notes.add(path, format!("{count} lines"));
+            Reading::One(Ok(Value::Number(i64::try_from(count).unwrap_or(i64::MAX))))
+        }
+        Err(Gap { source, cause: Cause::Missing }) => Reading::gap(Gap::new(source, Cause::Absent)),
+        Err(gap) => Reading::gap(gap),
+    }
+}
+
+fn throttled(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let text = match sight.text(THROTTLED, notes).map_err(Gap::expected) {
+        Ok(text) => text,
+        Err(gap) => return Reading::gap(gap),
+    };
+    match u32::from_str_radix(text.trim_start_matches("0x"), 16) {
+        Ok(bits) if bits & 0xf != 0 => Reading::word("now"),
+        Ok(bits) if bits & 0xf_0000 != 0 => Reading::word("since boot"),
+        Ok(_) => Reading::word("no"),
+        Err(_) => Reading::gap(Gap::new(THROTTLED, Cause::Garbled("hexadecimal number"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections_hold_for_their_board() {
+        let text = "a=1\n[pi4]\nb=1\n[pi5]\nc=1\n[all]\nd=1\n[gpio4=1]\ne=1\n";
+        assert_eq!(lines(text, "Raspberry Pi 4 Model B Rev 1.4"), ["a=1", "b=1", "d=1"]);
+        assert_eq!(lines(text, "Raspberry Pi 5 Model B Rev 1.0"), ["a=1", "c=1", "d=1"]);
+    }
+}

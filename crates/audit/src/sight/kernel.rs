@@ -1,0 +1,106 @@
+//! How the kernel was built, and what it was told.
+
+use super::{Notes, Sight, config_gap};
+use crate::reading::{Cause, Gap, Known, Many, Reading, Value};
+use punctual_machine::{Read, Setting, parameter, parameters, scrub};
+
+const CMDLINE: &str = "/proc/cmdline";
+
+impl Sight<'_> {
+    /// `y`, `m`, `n` or the option's value.
+    pub fn option(&self, option: &str, notes: &mut Notes) -> Known {
+        let config = self.config().as_ref().map_err(|error| {
+            notes.add("kernel configuration", error.to_string());
+            config_gap(error)
+        })?;
+        let source = format!("{} CONFIG_{option}", config.path());
+        match config.get(option) {
+            Setting::Is(value) => {
+                notes.add(source, &value);
+                Ok(Value::Text(value))
+            }
+            Setting::Off => {
+                notes.add(source, "not set");
+                Ok(Value::Text("n".to_owned()))
+            }
+            Setting::Unknown => {
+                let gap = Gap::new(source.clone(), Cause::Garbled("such option, and is not whole"));
+                notes.add(source, gap.cause.describe());
+                Err(gap)
+            }
+        }
+    }
+
+    /// Those of several options that are on, built in or as a module. The first one that is not known leaves it open
+    /// whether there are more.
+    pub(super) fn options(&self, options: &[String], notes: &mut Notes) -> Many {
+        let mut many = Many::default();
+        for option in options {
+            match self.option(option, &mut Notes::default()) {
+                Ok(Value::Text(value)) if value == "y" || value == "m" => {
+                    many.push("", Ok(Value::Text(option.clone())));
+                }
+                Ok(_) => {}
+                Err(gap) => {
+                    many.missing.get_or_insert(gap);
+                }
+            }
+        }
+        let source = self.config().as_ref().map_or("kernel configuration", |config| config.path());
+        let gap = many.missing.as_ref().map(|gap| format!("; {}", gap.describe())).unwrap_or_default();
+        notes.add(source, format!("on of {}: {}{gap}", options.join(" "), Reading::Many(many.clone()).show()));
+        many
+    }
+
+    pub(super) fn parameter(&self, name: &str, notes: &mut Notes) -> Known {
+        let source = format!("{CMDLINE} {name}");
+        let cmdline = self.cmdline().inspect_err(|gap| notes.add(&source, gap.cause.describe()))?;
+        match parameter(&cmdline, name) {
+            Some(value) => {
+                notes.add(source, scrub(&format!("{name}={value}")));
+                Ok(Value::Text(value))
+            }
+            None => {
+                notes.add(&source, "not given");
+                Err(Gap::new(source, Cause::Absent))
+            }
+        }
+    }
+
+    /// Those of several parameters that are given, as they are written. A name that ends in a dot stands for all that
+    /// begin with it.
+    pub(super) fn parameters(&self, names: &[String], notes: &mut Notes) -> Many {
+        let mut many = Many::default();
+        match self.cmdline() {
+            Ok(cmdline) => {
+                for word in parameters(&cmdline) {
+                    let key = word.split_once('=').map_or(word.as_str(), |(key, _)| key).replace('-', "_");
+                    let is_one = |name: &String| match name.ends_with('.') {
+                        true => key.starts_with(name.as_str()),
+                        false => key == name.replace('-', "_"),
+                    };
+                    if names.iter().any(is_one) {
+                        many.push("", Ok(Value::Text(scrub(&word))));
+                    }
+                }
+                notes.add(CMDLINE, format!("of {}: {}", names.join(" "), Reading::Many(many.clone()).show()));
+            }
+            Err(gap) => {
+                notes.add(CMDLINE, gap.cause.describe());
+                many.missing = Some(gap);
+            }
+        }
+        many
+    }
+
+    /// An absent command line is not an absent parameter.
+    pub fn cmdline(&self) -> Result<String, Gap> {
+        match self.machine.read(CMDLINE) {
+            Read::Known(bytes) => match String::from_utf8(bytes) {
+                Ok(line) if !line.contains('\0') && !line.trim().is_empty() => Ok(line),
+                _ => Err(Gap::new(CMDLINE, Cause::Garbled("parameter"))),
+            },
+            other => Err(Gap::new(CMDLINE, Cause::of(&other).unwrap_or(Cause::Absent)).expected()),
+        }
+    }
+}

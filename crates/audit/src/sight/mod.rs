@@ -1,0 +1,180 @@
+//! One look at a machine: reads with their evidence, and what several rules need read once.
+
+mod commons;
+mod evaluate;
+mod files;
+mod kernel;
+mod log;
+mod sets;
+mod systemd;
+
+pub(crate) use log::Log;
+
+use crate::Context;
+use crate::Offers;
+use crate::reading::{Cause, Gap};
+use crate::rule::{Commons, Need, Sources};
+use crate::tasks::{self, Tasks};
+use crate::truth::Truth;
+use punctual_machine::{ConfigError, KernelConfig, Listing, Machine, Virtualisation, numbered_name, virtualisation};
+use punctual_model::Evidence;
+use punctual_units::CpuList;
+use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeMap;
+
+/// A machine, and what it is looked at for.
+pub(crate) struct Sight<'m> {
+    pub machine: &'m dyn Machine,
+    pub context: &'m Context,
+    /// What the rules' source keys stand for.
+    pub sources: &'m Sources,
+    pub offers: Offers<'m>,
+    commons: &'m Commons,
+    /// The look at the window's beginning.
+    before: Option<Box<Sight<'m>>>,
+    config: OnceCell<Result<KernelConfig, ConfigError>>,
+    virtualisation: OnceCell<Virtualisation>,
+    tasks: OnceCell<Tasks>,
+    log: OnceCell<Log>,
+    isolated: OnceCell<Result<CpuList, Gap>>,
+    judged: RefCell<BTreeMap<String, (Truth, Vec<Evidence>)>>,
+}
+
+/// What one rule read, in the order it did.
+#[derive(Debug, Default)]
+pub(crate) struct Notes(Vec<Evidence>);
+
+/// Longest evidence, characters.
+const LONGEST: usize = 200;
+
+impl Notes {
+    /// Adds what was found at a source, once.
+    pub fn add(&mut self, source: impl Into<String>, value: impl AsRef<str>) {
+        let source = source.into();
+        if !self.0.iter().any(|evidence| evidence.source == source) {
+            self.0.push(Evidence { source, value: shorten(value.as_ref()) });
+        }
+    }
+
+    /// Adds what another look noted.
+    pub fn extend(&mut self, more: &[Evidence]) {
+        more.iter().for_each(|evidence| self.add(&evidence.source, &evidence.value));
+    }
+
+    pub fn into_evidence(self) -> Vec<Evidence> {
+        self.0
+    }
+}
+
+/// On one line, without control characters, cut where it gets long.
+fn shorten(text: &str) -> String {
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut shown: String = words.chars().filter(|c| !c.is_control()).take(LONGEST).collect();
+    if words.chars().count() > LONGEST {
+        shown.push('…');
+    }
+    shown
+}
+
+impl<'m> Sight<'m> {
+    pub fn new(
+        machine: &'m dyn Machine,
+        context: &'m Context,
+        (sources, commons): (&'m Sources, &'m Commons),
+        offers: Offers<'m>,
+    ) -> Sight<'m> {
+        let before = offers.before.map(|before| {
+            let offers = Offers { before: None, ..offers };
+            Box::new(Sight::new(before, context, (sources, commons), offers))
+        });
+        Sight {
+            machine,
+            context,
+            sources,
+            offers,
+            commons,
+            before,
+            config: OnceCell::new(),
+            virtualisation: OnceCell::new(),
+            tasks: OnceCell::new(),
+            log: OnceCell::new(),
+            isolated: OnceCell::new(),
+            judged: RefCell::default(),
+        }
+    }
+
+    /// Is there what a rule cannot do without?
+    pub fn offers(&self, need: Need) -> bool {
+        match need {
+            Need::Window => self.before.is_some(),
+            Need::Pid => self.offers.pid.is_some(),
+            Need::Trial => self.offers.trial.is_some(),
+        }
+    }
+
+    /// The kernel's configuration, read at the first question.
+    pub fn config(&self) -> &Result<KernelConfig, ConfigError> {
+        self.config.get_or_init(|| KernelConfig::read(self.machine))
+    }
+
+    pub fn virtualisation(&self) -> &Virtualisation {
+        self.virtualisation.get_or_init(|| virtualisation(self.machine))
+    }
+
+    /// Every real-time task, read at the first question.
+    pub fn tasks(&self) -> &Tasks {
+        self.tasks.get_or_init(|| tasks::read(self.machine))
+    }
+
+    /// The content of a file as text, noted.
+    pub fn text(&self, path: &str, notes: &mut Notes) -> Result<String, Gap> {
+        let read = self.machine.read(path);
+        let known = match Cause::of(&read) {
+            Some(cause) => Err(Gap::new(path, cause)),
+            None => read.text().map(str::to_owned).ok_or_else(|| Gap::new(path, Cause::Garbled("text"))),
+        };
+        match &known {
+            Ok(text) if text.is_empty() => notes.add(path, "(empty)"),
+            Ok(text) => notes.add(path, text),
+            Err(gap) => notes.add(path, gap.cause.describe()),
+        }
+        known
+    }
+
+    /// A file that holds one number, noted.
+    pub fn number(&self, path: &str, notes: &mut Notes) -> Result<i64, Gap> {
+        self.text(path, notes)?.parse().map_err(|_| Gap::new(path, Cause::Garbled("number")))
+    }
+
+    /// The names in a folder; not noted.
+    pub fn names(&self, folder: &str) -> Result<Vec<String>, Gap> {
+        match self.machine.list(folder) {
+            Listing::Known(names) => Ok(names),
+            Listing::Absent => Err(Gap::new(folder, Cause::Absent)),
+            Listing::Denied => Err(Gap::new(folder, Cause::Denied)),
+            Listing::Failed(errno) => Err(Gap::new(folder, Cause::Failed(errno))),
+        }
+    }
+
+    /// The numbers of the names `prefix0`, `prefix1`, … in a folder, rising; not noted.
+    pub fn numbered(&self, folder: &str, prefix: &str) -> Result<Vec<u32>, Gap> {
+        let names = self.names(folder)?;
+        let mut numbers: Vec<u32> = names.iter().filter_map(|name| numbered_name(name, prefix)).collect();
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+}
+
+/// The gap that an unreadable configuration leaves: refused where any of its places is.
+pub(crate) fn config_gap(error: &ConfigError) -> Gap {
+    let causes = error.tried.iter().filter_map(|(path, read)| Cause::of(read).map(|cause| (path, cause)));
+    let worst = causes.max_by_key(|(_, cause)| match cause {
+        Cause::Denied => 2,
+        Cause::Absent => 0,
+        _ => 1,
+    });
+    match worst {
+        Some((path, cause)) if cause != Cause::Absent => Gap::new(path.clone(), cause),
+        _ => Gap::new("kernel configuration", Cause::Absent),
+    }
+}

@@ -1,0 +1,78 @@
+//! Sets of CPUs that rules compare with.
+
+use super::{Notes, Sight};
+use crate::reading::{Cause, Gap, Known, Value};
+use crate::rule::Set;
+use punctual_units::CpuList;
+
+const ONLINE: &str = "/sys/devices/system/cpu/online";
+const ISOLATED: &str = "/sys/devices/system/cpu/isolated";
+const TICKLESS: &str = "/sys/devices/system/cpu/nohz_full";
+
+/// CPUs of isolated cpuset partitions (Documentation/admin-guide/cgroup-v2.rst), since Linux 6.7.
+const PARTITIONS: &str = "/sys/fs/cgroup/cpuset.cpus.isolated";
+
+impl Sight<'_> {
+    /// The CPUs of a set.
+    pub fn set(&self, set: Set, notes: &mut Notes) -> Result<CpuList, Gap> {
+        match set {
+            Set::Measured => Ok(self.context.cpus.clone()),
+            Set::Online => self.online(notes),
+            Set::Isolated => self.isolated(notes),
+            Set::Housekeeping => {
+                let isolated = self.isolated(notes)?;
+                Ok(self.online(notes)?.minus(&isolated))
+            }
+            // Without NO_HZ_FULL there is no such file, and no such CPU; but where no file about CPUs can be read, this one
+            // proves nothing by not being there.
+            Set::Tickless => {
+                self.online(&mut Notes::default())?;
+                self.cpu_list(TICKLESS, notes).or_else(|gap| gap.empty_if_absent())
+            }
+        }
+    }
+
+    /// Some CPU is always online.
+    fn online(&self, notes: &mut Notes) -> Result<CpuList, Gap> {
+        let online = self.cpu_list(ONLINE, notes).map_err(Gap::expected)?;
+        if online.is_empty() { Err(Gap::new(ONLINE, Cause::Garbled("CPU"))) } else { Ok(online) }
+    }
+
+    pub(super) fn set_text(&self, set: Set, notes: &mut Notes) -> Known {
+        let cpus = self.set(set, notes)?;
+        Ok(Value::Text(if cpus.is_empty() { "none".to_owned() } else { cpus.to_string() }))
+    }
+
+    /// CPUs without load balancing: what isolcpus= said at boot, and what isolated partitions say since.
+    fn isolated(&self, notes: &mut Notes) -> Result<CpuList, Gap> {
+        let known = self.isolated.get_or_init(|| {
+            let at_boot = self.cpu_list(ISOLATED, &mut Notes::default()).map_err(Gap::expected)?;
+            let since = self.cpu_list(PARTITIONS, &mut Notes::default()).or_else(|gap| gap.empty_if_absent())?;
+            Ok(at_boot.iter().chain(since.iter()).collect())
+        });
+        match known {
+            Ok(cpus) => notes.add(format!("{ISOLATED}, {PARTITIONS}"), or_none(cpus)),
+            Err(gap) => notes.add(&gap.source, gap.cause.describe()),
+        }
+        known.clone()
+    }
+
+    /// A file that holds a CPU list.
+    pub fn cpu_list(&self, path: &str, notes: &mut Notes) -> Result<CpuList, Gap> {
+        let text = self.text(path, notes)?;
+        // What the kernel prints for a mask it never made (%*pbl of NULL).
+        let text = if text == "(null)" { "" } else { &text };
+        text.parse().map_err(|_| Gap::new(path, Cause::Garbled("CPU list")))
+    }
+}
+
+fn or_none(cpus: &CpuList) -> String {
+    if cpus.is_empty() { "none".to_owned() } else { cpus.to_string() }
+}
+
+impl Gap {
+    /// No CPU, where the file's absence says so.
+    fn empty_if_absent(self) -> Result<CpuList, Gap> {
+        if self.cause == Cause::Absent { Ok(CpuList::new()) } else { Err(self) }
+    }
+}

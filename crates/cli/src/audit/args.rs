@@ -1,0 +1,70 @@
+//! Options of `audit` and `snapshot`.
+
+use clap::{Args, ValueEnum};
+use punctual_units::{CpuList, Nanos, Priority};
+use std::path::PathBuf;
+
+/// Options of `audit`.
+#[derive(Args, Debug)]
+pub struct AuditArgs {
+    /// Show every rule, not only what is wrong or unknown
+    #[arg(long)]
+    pub all: bool,
+    /// What the machine is for: control-loop, dedicated-core, busy-poll, audio-desktop, fieldbus-nic, kvm-host, kvm-guest,
+    /// pi-appliance, measure-only, or a file that extends one of them
+    #[arg(long = "for", value_name = "PROFILE|FILE", default_value = "control-loop")]
+    pub profile: String,
+    /// Look twice, this far apart, for what rises over time: 10s
+    #[arg(long, value_name = "TIME")]
+    pub window: Option<Nanos>,
+    /// Look at the tree of files under this folder instead of this machine
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["snapshot", "pid", "probe"])]
+    pub root: Option<PathBuf>,
+    /// Look at a snapshot of another machine
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["pid", "probe", "window"])]
+    pub snapshot: Option<PathBuf>,
+    /// The application's process
+    #[arg(long, value_name = "PID")]
+    pub pid: Option<u32>,
+    /// Try the policy and the locking of memory, too
+    #[arg(long)]
+    pub probe: bool,
+    /// Say what a rule reads, decides and proposes
+    #[arg(long, value_name = "ID")]
+    pub explain: Option<String>,
+    /// The application's CPUs [default: the isolated ones, else all that are online]
+    #[arg(short = 'a', long, value_name = "CPUS")]
+    pub cpus: Option<CpuList>,
+    /// The application's priority, 1 to 99 (SCHED_FIFO)
+    #[arg(short = 'p', long, value_name = "N", default_value = "90")]
+    pub priority: Priority,
+    /// What to write
+    #[arg(short, long, value_enum, default_value_t = AuditFormat::Text)]
+    pub format: AuditFormat,
+    #[command(flatten)]
+    pub output: crate::args::OutputArgs,
+}
+
+/// What `audit` writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AuditFormat {
+    /// For a terminal
+    Text,
+    /// One document with every finding, as --json
+    Json,
+    /// Static Analysis Results Interchange Format 2.1.0
+    Sarif,
+    /// For continuous integration: one test case a rule
+    Junit,
+    /// A table
+    Markdown,
+}
+
+/// Options of `snapshot`.
+#[derive(Args, Debug)]
+pub struct SnapshotArgs {
+    /// The new file (tar)
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub output: crate::args::OutputArgs,
+}

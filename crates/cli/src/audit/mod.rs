@@ -1,0 +1,194 @@
+//! `audit` and `snapshot`: every rule on this machine, a tree of files or a snapshot.
+
+pub mod args;
+mod formats;
+mod text;
+
+use crate::{document, exit, terminal};
+use args::{AuditArgs, AuditFormat, SnapshotArgs};
+use punctual_audit::{Context, Offers, Profile, Rules, Today, Trial};
+use punctual_machine::{Live, Machine, Recorded, Snapshot};
+use punctual_model::{Finding, Severity, State};
+use punctual_rt::Refused as NotGranted;
+use punctual_units::{CpuList, Scheduling};
+use serde_json::json;
+use std::process::ExitCode;
+
+/// Why there is no audit: the exit code and a sentence.
+type Refused = (u8, String);
+
+/// A finished audit.
+pub struct Audited {
+    /// One a rule.
+    pub findings: Vec<Finding>,
+    /// What it was judged for.
+    pub context: Context,
+    /// Where.
+    pub machine: String,
+}
+
+/// `punctual audit`: 0 where nothing fails, 1 where a rule fails, 3 where something could not be read.
+pub fn audit(args: &AuditArgs) -> ExitCode {
+    let done = match &args.explain {
+        Some(id) => explain(id).map(|text| (0, text)),
+        None => run(args).map(|audited| (code(&audited.findings), show(args, &audited))),
+    };
+    match done {
+        Ok((code, text)) => {
+            if !args.output.quiet {
+                terminal::print(&text);
+            }
+            ExitCode::from(code)
+        }
+        Err((code, what)) => {
+            eprintln!("punctual: {what}");
+            if args.output.json {
+                terminal::print(&(document::document("audit", code, &document::error(&what)) + "\n"));
+            }
+            ExitCode::from(code)
+        }
+    }
+}
+
+fn explain(id: &str) -> Result<String, Refused> {
+    Rules::embedded().explain(id).ok_or_else(|| (exit::USAGE, format!("there is no rule `{id}`")))
+}
+
+fn run(args: &AuditArgs) -> Result<Audited, Refused> {
+    let mut rules = Rules::embedded();
+    let profile = profile(&args.profile, &mut rules)?;
+    let (machine, name): (Box<dyn Machine>, String) = match (&args.root, &args.snapshot) {
+        (Some(root), _) if root.is_dir() => (Box::new(Live::under(root)), root.display().to_string()),
+        (Some(root), _) => return Err((exit::USAGE, format!("{} is no folder", root.display()))),
+        (_, Some(file)) => (Box::new(open(file)?), file.display().to_string()),
+        _ => (Box::new(Live::new()), "this machine".to_owned()),
+    };
+    let context = Context {
+        scheduling: Scheduling::Fifo { priority: args.priority },
+        cpus: args.cpus.clone().unwrap_or_else(|| cpus(machine.as_ref())),
+        profile,
+    };
+    let before = args.window.map(|window| {
+        let before = Snapshot::take(machine.as_ref(), &rules.window_paths());
+        std::thread::sleep(std::time::Duration::from_nanos(window.0));
+        before
+    });
+    let trial = args.probe.then(|| trial(context.scheduling));
+    let offers = Offers { before: before.as_ref().map(|before| before as &dyn Machine), pid: args.pid, trial };
+    let findings = rules.audit_with(machine.as_ref(), &context, offers);
+    Ok(Audited { findings, context, machine: name })
+}
+
+/// A built-in profile by its name, or a user's file.
+fn profile(wanted: &str, rules: &mut Rules) -> Result<Profile, Refused> {
+    let usage = |what: String| (exit::USAGE, what);
+    match wanted.parse::<Profile>() {
+        Ok(profile) => Ok(profile),
+        Err(unknown) if !std::path::Path::new(wanted).is_file() => Err(usage(format!("{unknown}, or a file"))),
+        Err(_) => {
+            let text = std::fs::read_to_string(wanted).map_err(|e| usage(format!("cannot read {wanted}: {e}")))?;
+            let today = today().ok_or((exit::ENVIRONMENT, "the clock shows no day".to_owned()))?;
+            rules.extend(wanted, &text, today).map_err(|e| usage(e.to_string()))
+        }
+    }
+}
+
+fn today() -> Option<Today> {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).ok()?;
+    let text = punctual_report::utc(u64::try_from(now.as_nanos()).ok()?);
+    Today::try_from(text.get(..10)?.to_owned()).ok()
+}
+
+fn open(file: &std::path::Path) -> Result<Recorded, Refused> {
+    let shown = file.display();
+    let opened = std::fs::File::open(file).map_err(|e| (exit::USAGE, format!("cannot read {shown}: {e}")))?;
+    Snapshot::read(opened).map_err(|e| (exit::USAGE, format!("{shown}: {e}")))
+}
+
+/// The isolated CPUs, else all that are online.
+fn cpus(machine: &dyn Machine) -> CpuList {
+    let list = |path: &str| machine.read(path).text().and_then(|text| text.parse::<CpuList>().ok()).unwrap_or_default();
+    let isolated = list("/sys/devices/system/cpu/isolated");
+    if isolated.is_empty() { list("/sys/devices/system/cpu/online") } else { isolated }
+}
+
+/// Asks for the policy in a thread of its own, which ends with it, and locks and unlocks one page.
+fn trial(wanted: Scheduling) -> Trial {
+    let errno = |error: punctual_uapi::Error| error.errno().unwrap_or(1);
+    let asked = std::thread::spawn(move || {
+        punctual_rt::try_scheduling(wanted).map_err(|refused| match refused {
+            NotGranted::Cpu { source, .. } | NotGranted::Scheduling { source, .. } | NotGranted::ReadBack(source) => {
+                errno(source)
+            }
+        })
+    });
+    let page = vec![0_u8; 1 << 20];
+    let locking = punctual_uapi::lock(page.as_slice()).map_err(errno);
+    Trial { scheduling: asked.join().unwrap_or(Err(1)), locking }
+}
+
+/// Fail wins over inconclusive; what is only informative decides nothing.
+fn code(findings: &[Finding]) -> u8 {
+    let counts = |finding: &&Finding| finding.severity > Severity::Info;
+    let has = |states: &[State]| findings.iter().filter(counts).any(|finding| states.contains(&finding.state));
+    if has(&[State::Fail]) {
+        exit::FAILED
+    } else if has(&[State::Blocked, State::Unknown]) {
+        exit::INCONCLUSIVE
+    } else {
+        0
+    }
+}
+
+fn show(args: &AuditArgs, audited: &Audited) -> String {
+    let format = if args.output.json { AuditFormat::Json } else { args.format };
+    match format {
+        AuditFormat::Text => text::text(audited, args.all),
+        AuditFormat::Json => {
+            let result = json!({
+                "machine": audited.machine,
+                "profile": audited.context.profile.to_string(),
+                "cpus": audited.context.cpus.to_string(),
+                "scheduling": audited.context.scheduling.to_string(),
+                "findings": audited.findings,
+            });
+            document::document("audit", code(&audited.findings), &result) + "\n"
+        }
+        AuditFormat::Sarif => formats::sarif(audited),
+        AuditFormat::Junit => formats::junit(audited),
+        AuditFormat::Markdown => formats::markdown(audited, args.all),
+    }
+}
+
+/// `punctual snapshot FILE`.
+pub fn snapshot(args: &SnapshotArgs) -> ExitCode {
+    match write(args) {
+        Ok(count) => {
+            if args.output.json {
+                let result = json!({ "file": args.file.display().to_string(), "files": count });
+                terminal::print(&(document::document("snapshot", 0, &result) + "\n"));
+            } else if !args.output.quiet {
+                terminal::print(&format!("{count} files in {}\n", args.file.display()));
+            }
+            ExitCode::SUCCESS
+        }
+        Err((code, what)) => {
+            eprintln!("punctual: {what}");
+            ExitCode::from(code)
+        }
+    }
+}
+
+fn write(args: &SnapshotArgs) -> Result<usize, Refused> {
+    let shown = args.file.display();
+    let rules = Rules::embedded();
+    let paths: Vec<String> = rules.iter().flat_map(|rule| rules.paths(rule)).collect();
+    let machine = Live::new();
+    let taken = Snapshot::take(&machine, &paths);
+    let scrubbed = Snapshot::scrubbed(taken, &machine, &rules.log_texts());
+    let file = std::fs::File::create_new(&args.file).map_err(|e| match e.kind() {
+        std::io::ErrorKind::AlreadyExists => (exit::USAGE, format!("{shown} is already there")),
+        _ => (exit::ENVIRONMENT, format!("cannot make {shown}: {e}")),
+    })?;
+    Snapshot::write(&scrubbed, &paths, file).map_err(|e| (exit::ENVIRONMENT, format!("cannot write {shown}: {e}")))
+}

@@ -1,0 +1,419 @@
+//! A machine in a file, to be looked at elsewhere: docs/snapshot.md describes the form.
+
+use crate::cmdline::{scrub, scrub_line};
+use crate::kernel_types::{KERNEL_TYPES, TypeName, encode, kernel_type_name};
+use crate::recorded::Asked;
+use crate::{Listing, Machine, READ_LIMIT, Read, Recorded};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+/// Making, writing and reading snapshots.
+pub struct Snapshot;
+
+/// Most files and bytes a snapshot holds: a server with 20 000 threads has 40 000 files of 30 MB.
+const MOST_FILES: usize = 100_000;
+const MOST_BYTES: u64 = 128 << 20;
+
+const SCHEMA: &str = "punctual.snapshot/1";
+const MANIFEST: &str = "snapshot.json";
+
+/// Names of types that rules look for: the kernel's type information itself has megabytes.
+const TYPES: &[&str] = &["fair_server", "sched_dl_entity", "rq"];
+
+/// Files of control groups that rules look for: there are hundreds of others.
+const OF_GROUPS: &[&str] = &["cgroup.controllers", "cgroup.events", "cpu.shares", "cpu.rt_runtime_us"];
+
+/// What the files alone do not tell.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Manifest {
+    schema: String,
+    tool_version: String,
+    /// The patterns that were read: other files may have been there.
+    asked: Vec<String>,
+    folders: Vec<String>,
+    denied: Vec<String>,
+    failed: BTreeMap<String, i32>,
+}
+
+/// Why a file is no snapshot.
+#[derive(Debug, thiserror::Error)]
+pub enum SnapshotError {
+    /// It cannot be read, or is no tar file.
+    #[error("cannot read the snapshot: {0}")]
+    Unreadable(#[from] io::Error),
+    /// It is a tar file, but not one of ours.
+    #[error("not a snapshot: {0}")]
+    Malformed(String),
+    /// An entry that no snapshot has, and that could do harm when unpacked.
+    #[error("refused: `{path}` is {what}")]
+    Hostile {
+        /// The entry.
+        path: String,
+        /// Why it is refused.
+        what: &'static str,
+    },
+}
+
+impl Snapshot {
+    /// Reads all that the patterns name. `*` stands for any text in a name, `**` at the end for all below.
+    pub fn take(machine: &dyn Machine, patterns: &[String]) -> Recorded {
+        let mut taking = Taking { machine, taken: Recorded::default(), files: 0, bytes: 0 };
+        let mut patterns = patterns.to_vec();
+        patterns.sort_unstable();
+        patterns.dedup();
+        for pattern in &patterns {
+            match pattern.strip_suffix("/**") {
+                Some(folder) => taking.below(folder, 0),
+                None if pattern == KERNEL_TYPES => taking.types(),
+                None => taking.matching("", pattern),
+            }
+        }
+        taking.taken
+    }
+
+    /// Without what identifies the machine: addresses, serial numbers, identifiers, keys, its host name; of the kernel's
+    /// log only the first record and the lines with one of the texts.
+    pub fn scrubbed(taken: Recorded, machine: &dyn Machine, log: &[String]) -> Recorded {
+        let host = machine.read("/proc/sys/kernel/hostname").text().map(str::to_owned).filter(|name| name.len() > 2);
+        taken.map_text(|path, text| {
+            let text = match path {
+                "/proc/cmdline" => scrub(text),
+                "/dev/kmsg" => kept(text, log),
+                _ => text.lines().map(scrub_line).collect::<Vec<_>>().join("\n"),
+            };
+            match &host {
+                Some(host) => text.replace(host.as_str(), "«host»"),
+                None => text,
+            }
+        })
+    }
+
+    /// Writes a tar file; returns how many files are in it.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn write(taken: &Recorded, patterns: &[String], writer: impl Write) -> io::Result<usize> {
+        let mut manifest = Manifest {
+            schema: SCHEMA.to_owned(),
+            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+            asked: patterns.to_vec(),
+            folders: taken.folders().map(str::to_owned).collect(),
+            denied: Vec::new(),
+            failed: BTreeMap::new(),
+        };
+        manifest.asked.sort_unstable();
+        manifest.asked.dedup();
+        let mut files: Vec<(&str, &[u8])> = Vec::new();
+        for (path, read) in taken.entries() {
+            match read {
+                Read::Known(bytes) => files.push((path, bytes)),
+                Read::Denied => manifest.denied.push(path.to_owned()),
+                Read::Failed(errno) => drop(manifest.failed.insert(path.to_owned(), *errno)),
+                Read::Absent => {}
+            }
+        }
+        let mut tar = tar::Builder::new(writer);
+        append(&mut tar, MANIFEST, serde_json::to_string_pretty(&manifest).map_err(io::Error::other)?.as_bytes())?;
+        for (path, bytes) in &files {
+            append(&mut tar, &format!("files{path}"), bytes)?;
+        }
+        tar.into_inner()?.flush()?;
+        Ok(files.len())
+    }
+
+    /// Reads a snapshot. Nothing is unpacked; files are kept in memory, at most 128 MiB.
+    ///
+    /// # Errors
+    /// It is no snapshot, or has entries that no snapshot has.
+    pub fn read(reader: impl io::Read) -> Result<Recorded, SnapshotError> {
+        let mut archive = tar::Archive::new(io::Read::take(reader, MOST_BYTES * 2));
+        let mut manifest: Option<Manifest> = None;
+        let mut taken = Recorded::default();
+        let (mut count, mut total) = (0_usize, 0_u64);
+        for entry in archive.entries()? {
+            let mut entry = entry?;
+            let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+            total = total.saturating_add(entry.size());
+            count += 1;
+            check(&path, entry.header().entry_type(), entry.size(), (count, total))?;
+            let mut bytes = Vec::new();
+            io::Read::read_to_end(&mut entry, &mut bytes)?;
+            match path.strip_prefix("files") {
+                Some(path) => taken.set(path, Read::Known(bytes)),
+                None => manifest = Some(parse_manifest(&bytes)?),
+            }
+        }
+        let manifest = manifest.ok_or_else(|| SnapshotError::Malformed(format!("it has no {MANIFEST}")))?;
+        let listed = manifest.denied.iter().chain(manifest.failed.keys()).chain(&manifest.folders);
+        if let Some(path) = listed.into_iter().find(|path| !is_plain(path)) {
+            return Err(SnapshotError::Malformed(format!("`{path}` in {MANIFEST} is no absolute path")));
+        }
+        manifest.folders.iter().for_each(|folder| taken.add_folder(folder));
+        manifest.denied.iter().for_each(|path| taken.add(path, Read::Denied));
+        manifest.failed.iter().for_each(|(path, errno)| taken.add(path, Read::Failed(*errno)));
+        taken.ask(Asked(manifest.asked));
+        Ok(taken)
+    }
+}
+
+fn parse_manifest(bytes: &[u8]) -> Result<Manifest, SnapshotError> {
+    let manifest: Manifest =
+        serde_json::from_slice(bytes).map_err(|error| SnapshotError::Malformed(format!("{MANIFEST}: {error}")))?;
+    if manifest.schema != SCHEMA {
+        return Err(SnapshotError::Malformed(format!("its schema is `{}`, not {SCHEMA}", manifest.schema)));
+    }
+    Ok(manifest)
+}
+
+/// An absolute path without `.`, `..` and empty parts.
+fn is_plain(path: &str) -> bool {
+    path == "/" || path.strip_prefix('/').is_some_and(|rest| rest.split('/').all(|p| !matches!(p, "" | "." | "..")))
+}
+
+fn check(path: &str, kind: tar::EntryType, size: u64, (count, total): (usize, u64)) -> Result<(), SnapshotError> {
+    let hostile = |what| Err(SnapshotError::Hostile { path: path.chars().take(200).collect(), what });
+    if !kind.is_file() {
+        return hostile("no regular file");
+    }
+    if path.starts_with('/') {
+        return hostile("an absolute path");
+    }
+    if path != MANIFEST && !path.strip_prefix("files").is_some_and(is_plain) {
+        return hostile("not below files/");
+    }
+    if size > READ_LIMIT as u64 {
+        return hostile("larger than any file a snapshot holds");
+    }
+    if count > MOST_FILES || total > MOST_BYTES {
+        return hostile("more than a snapshot holds");
+    }
+    Ok(())
+}
+
+fn append(tar: &mut tar::Builder<impl Write>, path: &str, bytes: &[u8]) -> io::Result<()> {
+    let mut header = tar::Header::new_gnu();
+    header.set_size(bytes.len() as u64);
+    header.set_mode(0o644);
+    header.set_mtime(0);
+    header.set_entry_type(tar::EntryType::Regular);
+    tar.append_data(&mut header, path, bytes)
+}
+
+/// The first record, which tells whether the log has run over, and the lines that rules ask for.
+fn kept(text: &str, wanted: &[String]) -> String {
+    let lines = text.lines().enumerate().filter(|(at, line)| {
+        *at == 0 || (!line.starts_with(' ') && wanted.iter().any(|part| line.contains(part.as_str())))
+    });
+    lines.map(|(_, line)| scrub_line(line) + "\n").collect()
+}
+
+struct Taking<'m> {
+    machine: &'m dyn Machine,
+    taken: Recorded,
+    files: usize,
+    bytes: u64,
+}
+
+impl Taking<'_> {
+    /// Goes down a pattern, part by part.
+    fn matching(&mut self, folder: &str, rest: &str) {
+        let Some((part, deeper)) = split(rest) else { return self.one(folder) };
+        if !part.contains('*') {
+            return self.matching(&format!("{folder}/{part}"), deeper);
+        }
+        let at = if folder.is_empty() { "/" } else { folder };
+        match self.machine.list(at) {
+            Listing::Known(names) => {
+                for name in names.iter().filter(|name| fits(part, name)) {
+                    self.matching(&format!("{folder}/{name}"), deeper);
+                }
+            }
+            Listing::Denied => self.add(at, Read::Denied),
+            Listing::Failed(errno) => self.add(at, Read::Failed(errno)),
+            Listing::Absent => {}
+        }
+    }
+
+    /// A file, or a folder with the names in it.
+    fn one(&mut self, path: &str) {
+        let path = if path.is_empty() { "/" } else { path };
+        match self.machine.list(path) {
+            Listing::Known(names) => {
+                self.taken.add_folder(path);
+                for name in names.iter().take(MOST_FILES) {
+                    let slash = if path == "/" { "" } else { path };
+                    self.taken.add_folder(&format!("{slash}/{name}"));
+                }
+            }
+            Listing::Denied => self.add(path, Read::Denied),
+            Listing::Failed(errno) => self.add(path, Read::Failed(errno)),
+            Listing::Absent => {
+                let read = self.machine.read(path);
+                self.add(path, read);
+            }
+        }
+    }
+
+    fn below(&mut self, folder: &str, depth: usize) {
+        self.one(folder);
+        let Listing::Known(names) = self.machine.list(folder) else { return };
+        for name in names {
+            let path = format!("{folder}/{name}");
+            if OF_GROUPS.contains(&name.as_str()) {
+                self.one(&path);
+                continue;
+            }
+            // Groups are folders; their files have a dot in the name, and so do units.
+            let may_be_group = !name.contains('.') || name.ends_with(".slice");
+            if depth < 3 && may_be_group && matches!(self.machine.list(&path), Listing::Known(_)) {
+                self.below(&path, depth + 1);
+            }
+        }
+    }
+
+    fn types(&mut self) {
+        let asked = TYPES.iter().map(|name| (*name, kernel_type_name(self.machine, name)));
+        let mut present = Vec::new();
+        for (name, known) in asked.collect::<Vec<_>>() {
+            match known {
+                TypeName::Present => present.push(name.to_owned()),
+                TypeName::Absent => {}
+                TypeName::Unknown(read) => return self.add(KERNEL_TYPES, read),
+            }
+        }
+        self.add(KERNEL_TYPES, Read::Known(encode(&present)));
+    }
+
+    fn add(&mut self, path: &str, read: Read) {
+        let bytes = read.bytes().map_or(0, <[u8]>::len) as u64;
+        if read == Read::Absent || self.files >= MOST_FILES || self.bytes + bytes > MOST_BYTES {
+            return;
+        }
+        self.files += 1;
+        self.bytes += bytes;
+        self.taken.add(path, read);
+    }
+}
+
+/// The next part of a pattern and what follows it.
+fn split(pattern: &str) -> Option<(&str, &str)> {
+    let pattern = pattern.strip_prefix('/')?;
+    match pattern.find('/') {
+        Some(at) => Some((&pattern[..at], &pattern[at..])),
+        None => (!pattern.is_empty()).then_some((pattern, "")),
+    }
+}
+
+/// Does a name fit a part with one `*`?
+pub(crate) fn fits(part: &str, name: &str) -> bool {
+    match part.split_once('*') {
+        Some((before, after)) => {
+            name.len() >= before.len() + after.len() && name.starts_with(before) && name.ends_with(after)
+        }
+        None => part == name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn tar_of(entries: &[(&str, tar::EntryType, &[u8])]) -> Vec<u8> {
+        let mut builder = tar::Builder::new(Vec::new());
+        for (path, kind, bytes) in entries {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(bytes.len() as u64);
+            header.set_entry_type(*kind);
+            let name = &mut header.as_old_mut().name;
+            name[..path.len()].copy_from_slice(path.as_bytes());
+            header.set_cksum();
+            builder.append(&header, *bytes).unwrap();
+        }
+        builder.into_inner().unwrap()
+    }
+
+    const HEAD: &str = r#"{"schema":"punctual.snapshot/1","tool_version":"0","asked":["/a"],"folders":[],"denied":[],
+        "failed":{}}"#;
+
+    #[test]
+    fn a_snapshot_reads_as_the_machine_did() {
+        let mut machine = Recorded::default();
+        machine.set("/proc/a", Read::Known(b"1\n".to_vec()));
+        machine.set("/proc/7/stat", Read::Known(b"x".to_vec()));
+        machine.set("/sys/x", Read::Denied);
+        machine.set("/sys/y", Read::Failed(5));
+        let patterns = ["/proc", "/proc/a", "/proc/*/stat", "/sys/x", "/sys/y", "/gone"].map(str::to_owned);
+        let taken = Snapshot::take(&machine, &patterns);
+        let mut bytes = Vec::new();
+        Snapshot::write(&taken, &patterns, &mut bytes).unwrap();
+        let back = Snapshot::read(bytes.as_slice()).unwrap();
+        for path in ["/proc/a", "/proc/7/stat", "/sys/x", "/sys/y", "/gone"] {
+            assert_eq!(back.read(path), machine.read(path), "{path}");
+        }
+        assert_eq!(back.list("/proc"), machine.list("/proc"));
+        // What was not asked for is not known.
+        assert_eq!(back.read("/etc/other"), Read::Failed(61));
+    }
+
+    #[test]
+    fn hostile_files_are_refused() {
+        use tar::EntryType;
+        let file = EntryType::Regular;
+        let big = vec![0; READ_LIMIT + 1];
+        for (path, kind, bytes) in [
+            ("/etc/passwd", file, &b"x"[..]),
+            ("files/../x", file, b"x"),
+            ("files/a/../../x", file, b"x"),
+            ("other/x", file, b"x"),
+            ("files/x", EntryType::Symlink, b""),
+            ("files/x", EntryType::Link, b""),
+            ("files/x", EntryType::Char, b""),
+            ("files/x", EntryType::Fifo, b""),
+            ("files/big", file, &big),
+        ] {
+            let bytes = tar_of(&[(MANIFEST, file, HEAD.as_bytes()), (path, kind, bytes)]);
+            assert!(matches!(Snapshot::read(bytes.as_slice()), Err(SnapshotError::Hostile { .. })), "{path}");
+        }
+        let good = tar_of(&[(MANIFEST, file, HEAD.as_bytes()), ("files/a", file, b"1")]);
+        assert_eq!(Snapshot::read(good.as_slice()).unwrap().read("/a").text(), Some("1"));
+        assert!(Snapshot::read(&b"rubbish"[..]).is_err());
+        let none = tar_of(&[("files/a", file, b"1")]);
+        assert!(matches!(Snapshot::read(none.as_slice()), Err(SnapshotError::Malformed(_))));
+    }
+
+    #[test]
+    fn what_identifies_the_machine_is_taken_out() {
+        let mut machine = Recorded::default();
+        machine.set("/proc/sys/kernel/hostname", Read::Known(b"robot7\n".to_vec()));
+        machine.set("/proc/cpuinfo", Read::Known(b"model name : X\nSerial\t\t: 10000000deadbeef\n".to_vec()));
+        machine.set(
+            "/dev/kmsg",
+            Read::Known(b"6,0,0,-;Linux\n6,1,1,-;usb SerialNumber: 77\n6,2,2,-;hrtimer: on robot7\n".to_vec()),
+        );
+        let taken = Snapshot::take(&machine, &["/proc/cpuinfo".into(), "/dev/kmsg".into()]);
+        let clean = Snapshot::scrubbed(taken, &machine, &["hrtimer:".to_owned()]);
+        let text = |path: &str| clean.read(path).text().unwrap().to_owned();
+        assert!(!text("/proc/cpuinfo").contains("deadbeef") && text("/proc/cpuinfo").contains("model name : X"));
+        assert_eq!(text("/dev/kmsg"), "6,0,0,-;Linux\n6,2,2,-;hrtimer: on «host»");
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_answered(bytes in proptest::collection::vec(any::<u8>(), 0..2000)) {
+            let _ = Snapshot::read(bytes.as_slice());
+        }
+
+        #[test]
+        fn a_damaged_snapshot_is_answered(at in 0usize..2048, byte: u8) {
+            let file = tar::EntryType::Regular;
+            let mut bytes = tar_of(&[(MANIFEST, file, HEAD.as_bytes()), ("files/a", file, b"1")]);
+            if let Some(old) = bytes.get_mut(at) {
+                *old = byte;
+            }
+            let _ = Snapshot::read(bytes.as_slice());
+        }
+    }
+}
