@@ -1,0 +1,150 @@
+//! `audit` and `snapshot` as scripts use them.
+
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn punctual(words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_punctual")).args(words).output().unwrap()
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// A tree with as little in it as an audit can say something about.
+fn tree() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (path, content) in [
+        ("proc/sys/kernel/version", "#1 SMP PREEMPT_RT\n"),
+        ("proc/sys/kernel/osrelease", "6.12.0\n"),
+        ("sys/devices/system/cpu/online", "0-1\n"),
+        ("sys/devices/system/cpu/isolated", "\n"),
+    ] {
+        let path = folder.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+    folder
+}
+
+fn findings(document: &Value) -> &Vec<Value> {
+    document["result"]["findings"].as_array().unwrap()
+}
+
+fn state<'v>(document: &'v Value, id: &str) -> &'v str {
+    let finding = findings(document).iter().find(|finding| finding["id"] == id).unwrap();
+    finding["state"].as_str().unwrap()
+}
+
+#[test]
+fn every_rule_has_one_finding_with_every_key() {
+    let folder = tree();
+    let output = punctual(&["audit", "--json", "--root", folder.path().to_str().unwrap()]);
+    let document = json(&output);
+    assert_eq!(document["schema"], "punctual.audit/1");
+    assert_eq!(Some(i64::from(output.status.code().unwrap())), document["exit_code"].as_i64());
+    assert_eq!(findings(&document).len(), 225);
+    for finding in findings(&document) {
+        for key in ["id", "group", "severity", "state", "summary", "evidence", "why", "fix"] {
+            assert!(finding.get(key).is_some(), "{key}: {finding}");
+        }
+    }
+    assert_eq!(state(&document, "kernel-preempt-rt"), "PASS");
+    assert_eq!(state(&document, "cmdline-debug-leftovers"), "UNKNOWN");
+    // Nothing fails, and much is not known.
+    assert_eq!(output.status.code(), Some(3));
+}
+
+#[test]
+fn a_failing_rule_decides_the_exit_code() {
+    let folder = tree();
+    std::fs::write(folder.path().join("proc/sys/kernel/version"), "#1 SMP PREEMPT_DYNAMIC\n").unwrap();
+    let output = punctual(&["audit", "--root", folder.path().to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output).starts_with("FAIL    fatal  kernel-preempt-rt"), "{}", text(&output));
+}
+
+#[test]
+fn other_formats_parse() {
+    let folder = tree();
+    let root = folder.path().to_str().unwrap();
+    let sarif: Value = serde_json::from_str(&text(&punctual(&["audit", "--root", root, "--format", "sarif"]))).unwrap();
+    assert_eq!(sarif["version"], "2.1.0");
+    assert_eq!(sarif["runs"][0]["results"].as_array().unwrap().len(), 225);
+    let junit = text(&punctual(&["audit", "--root", root, "--format", "junit"]));
+    assert_eq!(junit.matches("<testcase ").count(), 225);
+    assert!(junit.contains("tests=\"225\"") && junit.trim_end().ends_with("</testsuite>"));
+    let markdown = text(&punctual(&["audit", "--root", root, "--format", "markdown", "--all"]));
+    assert_eq!(markdown.lines().filter(|line| line.starts_with("| ")).count(), 226);
+}
+
+#[test]
+fn a_snapshot_is_judged_as_the_machine() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("box.tar");
+    let file = file.to_str().unwrap();
+    assert_eq!(punctual(&["snapshot", file]).status.code(), Some(0));
+    assert_eq!(punctual(&["snapshot", file]).status.code(), Some(2), "an existing file stays");
+    let (here, there) =
+        (json(&punctual(&["audit", "--json"])), json(&punctual(&["audit", "--json", "--snapshot", file])));
+    // Tasks come and go between the two, and counters rise.
+    let moving = ["rogue-", "daemon-", "iso-", "sched-", "virt-steal", "irq-", "fw-", "housekeeping-", "mem-pressure"];
+    for finding in findings(&here) {
+        let id = finding["id"].as_str().unwrap();
+        if !moving.iter().any(|start| id.starts_with(start)) {
+            assert_eq!(state(&there, id), finding["state"], "{id}");
+        }
+    }
+}
+
+#[test]
+fn wrong_input_is_usage() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, content: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let profile = write("my.toml", "extends = \"busy-poll\"\n[severity]\nno-such-rule = \"low\"\n");
+    let rubbish = write("rubbish.tar", "rubbish");
+    for words in [
+        vec!["audit", "--for", "no-such-profile"],
+        vec!["audit", "--for", &profile],
+        vec!["audit", "--snapshot", &rubbish],
+        vec!["audit", "--root", "/no/such/folder"],
+        vec!["audit", "--explain", "no-such-rule"],
+    ] {
+        let output = punctual(&words);
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        assert!(!output.stderr.is_empty() && output.stdout.is_empty(), "{words:?}");
+    }
+    let said = String::from_utf8(punctual(&["audit", "--for", &profile]).stderr).unwrap();
+    assert!(said.contains("my.toml:3:1"), "{said}");
+}
+
+#[test]
+fn a_profile_of_ones_own_switches_rules_off() {
+    let folder = tree();
+    let profile = folder.path().join("my.toml");
+    let text = "extends = \"control-loop\"\n[[suppress]]\nrule = \"kernel-preempt-rt\"\nreason = \"a test\"\nuntil = \"2999-01-01\"\n";
+    std::fs::write(&profile, text).unwrap();
+    std::fs::write(folder.path().join("proc/sys/kernel/version"), "#1 SMP PREEMPT_DYNAMIC\n").unwrap();
+    let root = folder.path().to_str().unwrap();
+    let document = json(&punctual(&["audit", "--json", "--for", profile.to_str().unwrap(), "--root", root]));
+    assert_eq!(state(&document, "kernel-preempt-rt"), "SKIP");
+}
+
+#[test]
+fn a_rule_explains_itself() {
+    let output = punctual(&["audit", "--explain", "cpu-smt"]);
+    assert_eq!(output.status.code(), Some(0));
+    for part in ["Threads of a core", "- reads:", "- FAIL:", "- fix now:", "- undo:", "- sources:"] {
+        assert!(text(&output).contains(part), "{part}");
+    }
+    assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/rules/cpu.md").exists());
+}
