@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod auditing;
 mod capture;
 mod error;
 mod explaining;
@@ -16,6 +17,7 @@ mod recorder;
 mod scheduling;
 mod setup;
 
+pub use auditing::{AUDIT_ARG, audit_main};
 pub use error::ProofError;
 pub use explaining::explain;
 pub use live::{LiveOptions, Watched, live};

@@ -1,6 +1,7 @@
 //! A whole run: set up, phase after phase, finish, read back, judge.
 
-use crate::capture::State;
+use crate::auditing::Auditing;
+use crate::capture::{HIDING, State};
 use crate::error::ProofError;
 use crate::explaining;
 use crate::options::{Observer, Options};
@@ -13,7 +14,7 @@ use punctual_measure::{self as measure, Plan, Topology};
 use punctual_model::{EndedBy, MachineFacts, OwnCost, Recording, Verdict};
 use punctual_rundir::{self as rundir, Writer};
 use punctual_uapi::{self as uapi, Sig, SignalSet};
-use punctual_units::CpuList;
+use punctual_units::{CpuList, Nanos};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::PathBuf;
@@ -69,6 +70,8 @@ struct Measurement<'a> {
     dma_latency: Option<File>,
     cost: OwnCost,
     trace: State,
+    /// The audit, until its findings are fetched.
+    audit: Option<Result<Auditing, String>>,
     /// What goes to disk, kept in case the disk fails.
     kept: Recording,
 }
@@ -94,9 +97,8 @@ impl<'a> Measurement<'a> {
             run.machine = setup::facts();
         }
         let mut writer = Writer::create(&options.out, run.clone(), options.sync)?;
-        let findings = if proving { setup::findings(choice.wanted, &plan.cpus) } else { Vec::new() };
+        let audit = if proving { Some(Auditing::start(choice.wanted, &plan.cpus)) } else { None };
         if proving {
-            writer.findings(&findings)?;
             writer.machine("before", &run.machine)?;
         }
         let load_settings = setup::load_settings(options, &topology, &specs);
@@ -107,7 +109,7 @@ impl<'a> Measurement<'a> {
             captures: Vec::new(),
             explained: Vec::new(),
             events: Vec::new(),
-            findings,
+            findings: Vec::new(),
             damage: Vec::new(),
         };
         let recorder = Arc::new(Mutex::new(ToDisk(writer)));
@@ -123,6 +125,7 @@ impl<'a> Measurement<'a> {
             dma_latency,
             cost,
             trace: State::new(options),
+            audit,
             kept,
         })
     }
@@ -169,7 +172,10 @@ impl<'a> Measurement<'a> {
         spec: &LoadSpec,
         signals: &SignalSet,
     ) -> Result<Measured, ProofError> {
-        let plan = Plan { phase: setup::phase_id(number, name), ..self.plan.clone() };
+        let mut plan = Plan { phase: setup::phase_id(number, name), ..self.plan.clone() };
+        if (self.audit.is_some() || self.trace.wanted()) && plan.warmup > Nanos::ZERO {
+            plan.warmup = plan.warmup.max(HIDING);
+        }
         let surroundings = Surroundings {
             recorder: &self.recorder,
             signals,
@@ -182,7 +188,9 @@ impl<'a> Measurement<'a> {
             let events = measure::between_phases(&plan.cpus);
             events.iter().for_each(|event| surroundings.recorder().0.event(event));
         }
-        surroundings.measure(plan, spec, name, &mut self.trace)
+        let (trace, audit, recorder, notes) =
+            (&mut self.trace, &mut self.audit, &self.recorder, &mut self.kept.run.notes);
+        surroundings.measure(plan, spec, name, trace, &mut || fetch(audit, recorder, notes))
     }
 
     /// Books a measured phase, on disk and in memory; returns what could not be written.
@@ -249,6 +257,15 @@ impl<'a> Measurement<'a> {
         }
         writer.finish()
     }
+}
+
+/// Fetches the audit's findings, if that has not been done.
+fn fetch(audit: &mut Option<Result<Auditing, String>>, recorder: &Mutex<ToDisk>, notes: &mut Vec<String>) {
+    let Some(audit) = audit.take() else { return };
+    let mut recorder = recorder.lock().unwrap_or_else(PoisonError::into_inner);
+    let written =
+        audit.and_then(Auditing::finish).and_then(|text| recorder.0.findings_text(&text).map_err(|e| e.to_string()));
+    notes.extend(written.err().map(|why| format!("the machine could not be audited: {why}")));
 }
 
 /// Says what the counters know of the worst wakeups, judges, and writes the report.

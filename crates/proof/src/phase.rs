@@ -1,6 +1,6 @@
 //! One phase: load, measuring threads, context, and waiting for the end or a signal.
 
-use crate::capture::{HIDING, State};
+use crate::capture::State;
 use crate::error::ProofError;
 use crate::options::Options;
 use crate::recorder::ToDisk;
@@ -52,17 +52,19 @@ impl Surroundings<'_> {
         spec: &LoadSpec,
         name: &str,
         trace: &mut State,
+        meanwhile: &mut dyn FnMut(),
     ) -> Result<Measured, ProofError> {
         let mut problems = Vec::new();
         plan.bell = trace.bell();
-        if trace.wanted() && plan.warmup == Nanos::ZERO {
+        if plan.warmup == Nanos::ZERO {
+            meanwhile();
             trace.start(self.options, None)?;
-        } else if trace.wanted() {
-            plan.warmup = plan.warmup.max(HIDING);
         }
         let mut load = self.start_load(spec, name, &mut problems);
         let before = measure::clocks();
         let running = measure::start(plan.clone())?;
+        // Both take a while and disturb; the warm-up is not recorded.
+        meanwhile();
         let disturbed = trace.start(self.options, Some(running.start));
         let locked_bytes = own_memory("VmLck:");
         let mut phase = announced(&plan, name, &running);

@@ -3,11 +3,10 @@
 use crate::error::ProofError;
 use crate::options::Options;
 use crate::phase::clock_and_sleep;
-use punctual_audit as audit;
 use punctual_loads::{self as loads, LoadSettings, LoadSpec};
 use punctual_machine::{self as machine, Live};
 use punctual_measure::{self as measure, Plan, Topology};
-use punctual_model::{Finding, Kind, MachineFacts, Run, Settings, Tool};
+use punctual_model::{Kind, MachineFacts, Run, Settings, Tool};
 use punctual_rt::clock_read_cost;
 use punctual_rundir as rundir;
 use punctual_units::{CpuList, Nanos, Policy, Scheduling};
@@ -142,12 +141,6 @@ pub(crate) fn hold_dma_latency(options: &Options, run: &mut Run) -> Result<Optio
 
 pub(crate) fn facts() -> MachineFacts {
     MachineFacts { clock_read_ns: Some(clock_read_cost()), ..machine::facts(&Live::new()) }
-}
-
-/// The audit of this machine for threads that should run as `wanted`, whatever they got.
-pub(crate) fn findings(wanted: Scheduling, cpus: &CpuList) -> Vec<Finding> {
-    let context = audit::Context { scheduling: wanted, cpus: cpus.clone(), profile: audit::Profile::ControlLoop };
-    audit::audit(&Live::new(), &context)
 }
 
 pub(crate) fn load_settings(options: &Options, topology: &Topology, specs: &[(String, LoadSpec)]) -> LoadSettings {

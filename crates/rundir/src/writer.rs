@@ -109,6 +109,16 @@ impl Writer {
         self.json(layout::FINDINGS, &findings)
     }
 
+    /// The audit's findings as another process wrote them: a JSON list of [`Finding`].
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn findings_text(&mut self, text: &[u8]) -> Result<(), Error> {
+        let sum = files::replace(&self.root.join(layout::FINDINGS), text, self.sync)?;
+        self.sums.insert(layout::FINDINGS.into(), sum);
+        Ok(())
+    }
+
     /// Facts of the machine: `machine/<name>.json`.
     ///
     /// # Errors
