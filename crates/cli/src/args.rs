@@ -254,7 +254,7 @@ pub struct ServeArgs {
 pub struct ExplainArgs {
     /// A run directory; or a trace: trace.dat, perf.data, the text of /sys/kernel/tracing/trace, `trace-cmd report` or a mail; -
     /// reads text from standard input
-    #[arg(value_name = "RUN|FILE", required_unless_present = "live", conflicts_with = "live")]
+    #[arg(value_name = "RUN|FILE", required_unless_present_any = ["live", "hardware"], conflicts_with_all = ["live", "hardware"])]
     pub file: Option<PathBuf>,
     /// Trace this machine: measure as `measure` would and explain the worst; with --task or --all-rt, watch those threads
     #[arg(long)]
@@ -263,6 +263,15 @@ pub struct ExplainArgs {
     /// /sys/kernel/tracing/available_tracers)
     #[arg(long, value_name = "NAME", requires = "live")]
     pub tracer: Option<String>,
+    /// Tell hardware, hypervisor and Linux apart on this machine: threads read the clock for half of the time, gaps of at
+    /// least --threshold [default: 10us] are compared with a trace. Takes --duration [default: 10s], --cpus, --priority,
+    /// --trace never and --trace-buffer too. Real-time threads below that priority wait up to half a second for a CPU
+    #[arg(long, conflicts_with_all = ["live", "task", "all_rt", "cycle", "timeline", "html", "perfetto", "bundle"])]
+    pub hardware: bool,
+    /// With --hardware: let the kernel's own detector run for half of the time too. It keeps interrupts off for half of
+    /// each second
+    #[arg(long, requires = "hardware", conflicts_with_all = ["live", "file"])]
+    pub hwlat: bool,
     /// With --live and --task or --all-rt: end at the first wakeup later than --threshold
     #[arg(long, requires = "live", requires = "threshold")]
     pub stop: bool,
@@ -275,7 +284,7 @@ pub struct ExplainArgs {
     /// How many of the latest wakeups
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub most: u16,
-    /// Wakeups below this are not late
+    /// Wakeups below this are not late, gaps below this none
     #[arg(long, value_name = "TIME")]
     pub threshold: Option<Nanos>,
     /// Account for the cycle too: from the release to the end of the work

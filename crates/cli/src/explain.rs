@@ -1,6 +1,8 @@
-//! `explain`: the causes of the latest wakeups, of a trace, of a run, or of this machine now.
+//! `explain`: the causes of the latest wakeups, of a trace, of a run, or of this machine now; and what takes
+//! its CPUs from threads that never sleep.
 
 mod export;
+mod hardware;
 mod live;
 mod run;
 
@@ -20,6 +22,9 @@ use std::process::ExitCode;
 
 /// `punctual explain RUN|FILE`, `punctual explain --live`: 0 where a late wakeup was explained, 3 where there is none.
 pub fn explain(args: &ExplainArgs, started: Nanos) -> ExitCode {
+    if args.hardware {
+        return hardware::explain(args);
+    }
     let found = match &args.file {
         None => live::found(args, started),
         Some(path) if path.is_dir() => run::found(path).map_err(|e| (exit::USAGE, e)),

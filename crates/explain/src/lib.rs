@@ -1,5 +1,6 @@
 //! Causes of late wakeups: from a trace ([`explain`]) every nanosecond of the delay, and without one what the machine's
-//! counters say about each of the worst wakeups of a recorded run ([`suspect`]).
+//! counters say about each of the worst wakeups of a recorded run ([`suspect`]). Also whose the gaps are that a reading
+//! thread saw ([`GapSorter`]): Linux's, a hypervisor's, firmware's.
 //!
 //! The counters are sampled about once a second, so they know the second a wakeup fell in, not the instant. Every
 //! sentence made here says so, gives its figures, and claims no more than they show; a counter that could not be
@@ -12,9 +13,13 @@
 mod attribution;
 mod causes;
 mod context;
+mod hardware;
 mod usual;
 
-pub use attribution::{Attribution, Facts, Measured, Options, Timelines, Victims, explain, groups, timelines};
+pub use attribution::{
+    Activity, Attribution, Facts, Measured, Options, Timelines, Victims, explain, groups, timelines,
+};
+pub use hardware::{GapEvidence, GapSorter, Surroundings};
 pub use punctual_model::{
     Blocked, Cause, Class, Confidence, CulpritGroup as Group, Cycle, Explanation, Moments, Scheduled, Timeline, Victim,
 };

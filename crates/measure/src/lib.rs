@@ -1,5 +1,6 @@
 //! The measuring engine: one thread a CPU sleeps until an absolute time and notes how late it woke; beside it, one
-//! ordinary thread samples what the machine did meanwhile.
+//! ordinary thread samples what the machine did meanwhile. Also the gap detector ([`gaps`]), whose threads
+//! do not sleep but read the clock.
 //!
 //! Architecture invariant: knows no tracefs, no load and no run directory. Results leave through [`Outcome`] and
 //! [`Recorder`]; the caller decides where they go.
@@ -10,9 +11,12 @@ mod bell;
 mod cell;
 mod clocks;
 mod context;
+mod counters;
 mod cpus;
 mod engine;
+mod gaps;
 mod rendezvous;
+mod ring;
 mod sources;
 mod thread;
 
@@ -20,6 +24,8 @@ pub use bell::Bell;
 pub use cell::{Cell, Counts, Kept, WORST};
 pub use clocks::{clock_events, clocks, host_name};
 pub use context::{Beats, Context, ContextCost, ContextPlan, Recorder};
+pub use counters::{Counters, steal_ticks};
 pub use cpus::{CpuError, Topology};
 pub use engine::{EngineError, Outcome, Plan, Running, start};
+pub use gaps::{GapPlan, GapResult, Gaps, gaps};
 pub use sources::between::between_phases;

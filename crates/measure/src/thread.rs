@@ -155,7 +155,7 @@ fn lock_memory(cell: &Cell) -> Result<(), uapi::Error> {
 }
 
 /// Time the thread was runnable but did not run, ns: second field of schedstat (CONFIG_SCHED_INFO).
-fn run_delay(schedstat: Option<&File>) -> Option<u64> {
+pub(crate) fn run_delay(schedstat: Option<&File>) -> Option<u64> {
     let mut text = [0u8; 96];
     let n = schedstat?.read_at(&mut text, 0).ok()?;
     std::str::from_utf8(&text[..n]).ok()?.split_whitespace().nth(1)?.parse().ok()

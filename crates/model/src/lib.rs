@@ -14,6 +14,7 @@ mod comparison;
 mod event;
 mod explained;
 mod finding;
+mod hardware;
 mod load;
 mod run;
 mod tracing;
@@ -27,6 +28,7 @@ pub use explained::{
     SpanKind, StateSpan, ThreadState, Timeline, Victim,
 };
 pub use finding::{Evidence, Finding, Severity, State};
+pub use hardware::{ExplainedGap, Gap, GapClass, GapCpu, GapFinding, GapPart, Hardware, Hwlat};
 pub use load::{LoadReport, Proof, Rate};
 pub use run::{
     Alignment, CpuResult, Distribution, EndedBy, Kind, MachineFacts, OwnCost, Phase, Problem, ProblemKind, Recording,

@@ -68,6 +68,41 @@ pub(crate) const NOISE: &EventSet = &[
     ("osnoise", "sample_threshold"),
 ];
 
+/// What can take a CPU from a thread that never sleeps: other threads, and interrupts of every kind. Of a wakeup nothing.
+pub const INTERRUPTIONS: &EventSet = &[
+    ("sched", "sched_switch"),
+    ("sched", "sched_stat_runtime"),
+    ("irq", "irq_handler_entry"),
+    ("irq", "irq_handler_exit"),
+    ("irq", "softirq_entry"),
+    ("irq", "softirq_exit"),
+    ("irq_vectors", "local_timer_entry"),
+    ("irq_vectors", "local_timer_exit"),
+    ("irq_vectors", "reschedule_entry"),
+    ("irq_vectors", "reschedule_exit"),
+    ("irq_vectors", "call_function_entry"),
+    ("irq_vectors", "call_function_exit"),
+    ("irq_vectors", "call_function_single_entry"),
+    ("irq_vectors", "call_function_single_exit"),
+    ("irq_vectors", "irq_work_entry"),
+    ("irq_vectors", "irq_work_exit"),
+    ("irq_vectors", "x86_platform_ipi_entry"),
+    ("irq_vectors", "x86_platform_ipi_exit"),
+    ("irq_vectors", "error_apic_entry"),
+    ("irq_vectors", "error_apic_exit"),
+    ("irq_vectors", "spurious_apic_entry"),
+    ("irq_vectors", "spurious_apic_exit"),
+    ("irq_vectors", "thermal_apic_entry"),
+    ("irq_vectors", "thermal_apic_exit"),
+    ("irq_vectors", "threshold_apic_entry"),
+    ("irq_vectors", "threshold_apic_exit"),
+    ("irq_vectors", "deferred_error_apic_entry"),
+    ("irq_vectors", "deferred_error_apic_exit"),
+    ("ipi", "ipi_entry"),
+    ("ipi", "ipi_exit"),
+    ("nmi", "nmi_handler"),
+];
+
 /// Without these nothing can be said.
 pub(crate) const NEEDED: [&str; 2] = ["sched_switch", "sched_waking"];
 
@@ -78,8 +113,10 @@ mod tests {
     #[test]
     fn the_full_set_holds_the_minimal_one_and_no_event_twice() {
         assert!(MINIMAL.iter().all(|event| FULL.contains(event)));
-        for set in [MINIMAL, FULL] {
+        for set in [MINIMAL, FULL, INTERRUPTIONS] {
             assert!(set.iter().enumerate().all(|(n, event)| !set[..n].contains(event)));
+        }
+        for set in [MINIMAL, FULL] {
             assert!(NEEDED.iter().all(|name| set.iter().any(|(_, event)| event == name)));
         }
     }

@@ -155,6 +155,33 @@ impl Instance {
         write(&path, if on { "1" } else { "0" }).map_err(TracefsError::on(path))
     }
 
+    /// Limits it to these CPUs: events elsewhere are not recorded, and tracers with threads of their own (hwlat) stay on them.
+    ///
+    /// # Errors
+    /// The file cannot be written: no such CPU.
+    pub fn limit(&self, cpus: impl IntoIterator<Item = u32>) -> Result<(), TracefsError> {
+        let path = self.folder.join("tracing_cpumask");
+        write(&path, &mask(cpus)).map_err(TracefsError::on(path))
+    }
+
+    /// Switches a tracer on (`hwlat`), or all off (`nop`). The kernel empties the buffer then.
+    ///
+    /// # Errors
+    /// The kernel does not have it, or another instance uses it (EBUSY).
+    pub fn tracer(&self, name: &str) -> Result<(), TracefsError> {
+        let path = self.folder.join("current_tracer");
+        write(&path, name).map_err(TracefsError::on(path))
+    }
+
+    /// What was recorded, as text; the buffer stays as it is.
+    ///
+    /// # Errors
+    /// The file cannot be opened.
+    pub fn text(&self) -> Result<File, TracefsError> {
+        let path = self.folder.join("trace");
+        File::open(&path).map_err(TracefsError::on(path))
+    }
+
     /// CPUs that have a buffer, ascending.
     pub fn cpus(&self) -> Vec<u32> {
         let entries = fs::read_dir(self.folder.join("per_cpu")).into_iter().flatten().flatten();
@@ -249,6 +276,18 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     File::options().write(true).open(path)?.write_all(text.as_bytes())
 }
 
+/// CPUs as tracing_cpumask wants them: hexadecimal words of 32, the highest first, divided by commas.
+fn mask(cpus: impl IntoIterator<Item = u32>) -> String {
+    let mut words = vec![0u32];
+    for cpu in cpus.into_iter().filter(|cpu| *cpu < 8192) {
+        let at = cpu as usize / 32;
+        words.resize(words.len().max(at + 1), 0);
+        words[at] |= 1 << (cpu % 32);
+    }
+    let words: Vec<String> = words.iter().rev().map(|word| format!("{word:08x}")).collect();
+    words.join(",")
+}
+
 fn number(path: &Path) -> Option<u64> {
     fs::read_to_string(path).ok()?.split_whitespace().next()?.parse().ok()
 }
@@ -283,6 +322,14 @@ mod tests {
         let s = statistics(text);
         assert_eq!((s.entries, s.overrun, s.commit_overrun, s.dropped, s.read, s.recorded()), (59, 3, 1, 2, 7, 69));
         assert_eq!(statistics("nonsense"), Statistics::default());
+    }
+
+    #[test]
+    fn masks_as_the_kernel_reads_them() {
+        assert_eq!(mask([]), "00000000");
+        assert_eq!(mask([0, 3]), "00000009");
+        assert_eq!(mask([33, 1]), "00000002,00000002");
+        assert_eq!(mask([u32::MAX]), "00000000");
     }
 
     #[test]

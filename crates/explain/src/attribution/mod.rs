@@ -4,6 +4,7 @@
 //! the sched_switch to it. In between, each CPU it depended on is walked with its current task and its stack of
 //! interrupts. The labels add up to T3 − T0 exactly; what the trace does not show is `unaccounted`.
 
+pub(crate) mod activity;
 mod choose;
 mod collect;
 mod cpu;
@@ -23,6 +24,7 @@ mod tracers;
 mod victim;
 mod walk;
 
+pub use activity::Activity;
 pub use timeline::{Timelines, timelines};
 
 pub use collect::groups;

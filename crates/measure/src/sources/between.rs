@@ -12,10 +12,7 @@ use std::os::unix::fs::FileExt;
 pub fn between_phases(cpus: &CpuList) -> Vec<Event> {
     let mono_ns = monotonic().0;
     let khz: Vec<(CpuId, u64)> = cpus.iter().filter_map(|cpu| Some((cpu, frequency(cpu)?))).collect();
-    let counts: Vec<(CpuId, u64)> = match is_intel() {
-        true => cpus.iter().filter_map(|cpu| Some((cpu, smi_count(cpu)?))).collect(),
-        false => Vec::new(),
-    };
+    let counts = smi_counts(cpus);
     let mut events = Vec::new();
     if !khz.is_empty() {
         events.push(Event::Frequency { mono_ns, khz });
@@ -24,6 +21,14 @@ pub fn between_phases(cpus: &CpuList) -> Vec<Event> {
         events.push(Event::Smi { mono_ns, counts });
     }
     events
+}
+
+/// System management interrupts of each CPU since boot, where they can be counted.
+pub(crate) fn smi_counts(cpus: &CpuList) -> Vec<(CpuId, u64)> {
+    match is_intel() {
+        true => cpus.iter().filter_map(|cpu| Some((cpu, smi_count(cpu)?))).collect(),
+        false => Vec::new(),
+    }
 }
 
 fn frequency(cpu: CpuId) -> Option<u64> {

@@ -139,13 +139,9 @@ impl Writer<'_> {
         let mut open = false;
         for piece in pieces {
             match piece.doing {
-                Doing::Soft(vec, _) => {
-                    let span = Span {
-                        kind: SpanKind::Softirq,
-                        label: sentences::softirq(vec),
-                        cause: self.labels.on_top(piece),
-                        ..blank(piece.from, piece.to)
-                    };
+                Doing::Soft(..) => {
+                    let cause = self.labels.on_top(piece);
+                    let span = Span { cause, ..span(self.machine, self.facts, piece.doing, (piece.from, piece.to)) };
                     match spans.last_mut().filter(|last| open && same(last, &span)) {
                         Some(last) => last.end_ns = piece.to,
                         None => spans.push(span),
@@ -161,16 +157,11 @@ impl Writer<'_> {
 
     /// Hard interrupts and NMIs.
     fn interrupts(&self, pieces: &[Piece]) -> Vec<Span> {
-        let span = |piece: &Piece| {
-            let (kind, label) = match piece.doing {
-                Doing::Hard(name) => (SpanKind::Irq, self.machine.name(name).to_owned()),
-                Doing::Nmi => (SpanKind::Nmi, String::new()),
-                _ => return None,
-            };
-            Some(Span { kind, label, cause: self.labels.on_top(piece), ..blank(piece.from, piece.to) })
-        };
+        let on_top = |piece: &&Piece| matches!(piece.doing, Doing::Hard(_) | Doing::Nmi);
         let mut spans: Vec<Span> = Vec::new();
-        for span in pieces.iter().filter_map(span) {
+        for piece in pieces.iter().filter(on_top) {
+            let cause = self.labels.on_top(piece);
+            let span = Span { cause, ..span(self.machine, self.facts, piece.doing, (piece.from, piece.to)) };
             match spans.last_mut().filter(|last| last.end_ns == span.start_ns && same(last, &span)) {
                 Some(last) => last.end_ns = span.end_ns,
                 None => spans.push(span),
@@ -179,29 +170,35 @@ impl Writer<'_> {
         spans
     }
 
-    fn span(&self, doing: Doing, (from, to): (u64, u64), cause: Option<Class>) -> Span {
-        match doing {
-            Doing::Task(task) => Span {
-                kind: SpanKind::Task,
-                label: self.comm(task),
-                tid: Some(task.tid),
-                scheduled: choose::scheduled(self.facts, task.tid, self.prio(task)),
-                cause,
-                ..blank(from, to)
-            },
-            Doing::Idle => Span { kind: SpanKind::Idle, cause, ..blank(from, to) },
-            _ => Span { cause, ..blank(from, to) },
-        }
+    fn span(&self, doing: Doing, times: (u64, u64), cause: Option<Class>) -> Span {
+        Span { cause, ..span(self.machine, self.facts, doing, times) }
     }
+}
 
-    fn comm(&self, task: Running) -> String {
-        let known = || self.machine.tasks.find(task.tid).and_then(|known| known.comm);
-        task.comm.or_else(known).map(|comm| comm.to_string()).unwrap_or_default()
+/// What a CPU is busy with, with its names.
+pub(in super::super) fn span(machine: &Machine, facts: &Facts, doing: Doing, (from, to): (u64, u64)) -> Span {
+    let named = |kind, label| Span { kind, label, ..blank(from, to) };
+    match doing {
+        Doing::Task(task) => Span {
+            tid: Some(task.tid),
+            scheduled: choose::scheduled(facts, task.tid, prio(machine, task)),
+            ..named(SpanKind::Task, comm(machine, task))
+        },
+        Doing::Hard(name) => named(SpanKind::Irq, machine.name(name).to_owned()),
+        Doing::Soft(vec, _) => named(SpanKind::Softirq, sentences::softirq(vec)),
+        Doing::Nmi => named(SpanKind::Nmi, String::new()),
+        Doing::Idle => named(SpanKind::Idle, String::new()),
+        Doing::Unknown => blank(from, to),
     }
+}
 
-    fn prio(&self, task: Running) -> Option<i32> {
-        task.prio.or_else(|| self.machine.tasks.find(task.tid).and_then(|known| known.prio))
-    }
+fn comm(machine: &Machine, task: Running) -> String {
+    let known = || machine.tasks.find(task.tid).and_then(|known| known.comm);
+    task.comm.or_else(known).map(|comm| comm.to_string()).unwrap_or_default()
+}
+
+fn prio(machine: &Machine, task: Running) -> Option<i32> {
+    task.prio.or_else(|| machine.tasks.find(task.tid).and_then(|known| known.prio))
 }
 
 fn blank(start_ns: u64, end_ns: u64) -> Span {

@@ -3,7 +3,7 @@
 //! The pass follows the same machine and the same rules as the first one, so that the picture and the verdict agree.
 
 mod join;
-mod lane;
+pub(super) mod lane;
 mod states;
 
 use super::machine::{Machine, Window};

@@ -1,0 +1,157 @@
+//! `explain --hardware`: hardware, hypervisor and Linux told apart.
+
+use crate::args::{ExplainArgs, WhenArg};
+use crate::{document, exit, terminal};
+use punctual_model::{ExplainedGap, GapCpu, GapFinding, Hardware, SpanKind};
+use punctual_proof::{self as proof, HardwareOptions, Looked, ProofError};
+use punctual_units::Nanos;
+use serde_json::json;
+use std::process::ExitCode;
+
+/// How long is looked without `--duration`, and what is a gap without `--threshold`.
+const DURATION: Nanos = Nanos::from_secs(10);
+const THRESHOLD: Nanos = Nanos::from_micros(10);
+
+/// 0 where it looked, whatever it found; 3 where it could look at too little; 4 where it was refused.
+pub fn explain(args: &ExplainArgs) -> ExitCode {
+    match looked(args) {
+        Ok(looked) => show(args, &looked),
+        Err((code, what)) => super::refuse(args, code, &what),
+    }
+}
+
+fn looked(args: &ExplainArgs) -> Result<Looked, (u8, String)> {
+    let failed = |e: ProofError| (exit::of_error(&e), e.to_string());
+    let threshold = args.threshold.unwrap_or(THRESHOLD);
+    if threshold < Nanos::from_micros(1) {
+        return Err((exit::USAGE, "a threshold below 1us would call the reading of the clock itself a gap".into()));
+    }
+    punctual_uapi::block(&proof::signals()).map_err(|e| failed(e.into()))?;
+    let options = HardwareOptions {
+        cpus: args.run.cpus.clone(),
+        duration: args.run.duration.unwrap_or(DURATION),
+        threshold,
+        priority: args.run.priority,
+        trace: args.run.trace != Some(WhenArg::Never),
+        buffer_kb: args.run.trace_buffer,
+        hwlat: args.hwlat,
+    };
+    proof::hardware(&options).map_err(failed)
+}
+
+fn show(args: &ExplainArgs, looked: &Looked) -> ExitCode {
+    let Looked { hardware, signal } = looked;
+    let enough = if hardware.narrowed.is_empty() { 0 } else { exit::INCONCLUSIVE };
+    let code = signal.map_or(enough, |signal| 128 + signal.number() as u8);
+    if args.output.json {
+        terminal::print(&(document::document("explain.hardware", code, &json!(hardware)) + "\n"));
+    } else if !args.output.quiet {
+        terminal::print(&terminal::harmless(&text(hardware, args.most.into())));
+    }
+    ExitCode::from(code)
+}
+
+/// Findings first, then what they rest on.
+fn text(hardware: &Hardware, most: usize) -> String {
+    let mut out = String::new();
+    for finding in &hardware.findings {
+        out.push_str(&finding_text(finding));
+    }
+    if hardware.findings.is_empty() {
+        let threshold = Nanos(hardware.threshold_ns);
+        let but = if hardware.narrowed.is_empty() { "" } else { ", but see what was narrowed" };
+        out.push_str(&format!("No gap of {threshold} or more{but}.\n"));
+    }
+    out.extend(hardware.hwlat.iter().map(|hwlat| format!("{}\n", hwlat.verdict)));
+    let worst: Vec<String> = hardware.worst.iter().take(most).map(gap_text).collect();
+    if hardware.events.is_some() {
+        section(&mut out, "The longest gaps", &worst);
+    }
+    section(
+        &mut out,
+        "By CPU",
+        &hardware.cpus.iter().map(|cpu| cpu_text(cpu, hardware.events.is_none())).collect::<Vec<_>>(),
+    );
+    section(&mut out, "Narrowed: this is less than a whole look", &hardware.narrowed);
+    section(&mut out, "Notes", &notes(hardware));
+    out.push_str(&format!("\n{}\n", how(hardware)));
+    out
+}
+
+fn finding_text(finding: &GapFinding) -> String {
+    let mut out = format!("{}\n", finding.verdict);
+    let parts = finding.parts.iter().filter(|part| part.kind != SpanKind::Unknown);
+    for part in parts.take(5) {
+        let (worst, total) = (Nanos(part.worst_ns).to_string(), Nanos(part.total_ns).to_string());
+        out.push_str(&format!("  {worst:>9} at most {total:>9} in all {:>6} times  {}\n", part.gaps, part.what));
+    }
+    out.extend(finding.advice.iter().map(|advice| format!("  -> {advice}\n")));
+    out
+}
+
+fn gap_text(gap: &ExplainedGap) -> String {
+    let mut did: Vec<String> = gap.did.iter().take(3).map(|(what, ns)| format!("{what} {}", Nanos(*ns))).collect();
+    let rest = [(gap.beyond_ns, "not Linux"), (gap.edge_ns, "entry and exit"), (gap.unknown_ns, "not traced")];
+    did.extend(rest.iter().filter(|(ns, _)| *ns > 0).map(|(ns, what)| format!("{what} {}", Nanos(*ns))));
+    let at_once = match gap.at_once {
+        Some(true) => "; every reading CPU stood still",
+        Some(false) => "; another CPU went on",
+        None => "",
+    };
+    let length = Nanos(gap.gap.length_ns).to_string();
+    format!("{length:>9} CPU {}: {}{at_once}", gap.gap.cpu, did.join(", "))
+}
+
+fn cpu_text(cpu: &GapCpu, untraced: bool) -> String {
+    let mut said = format!(
+        "CPU {} ({}): read {} times in {}, {} gaps",
+        cpu.cpu,
+        cpu.scheduling,
+        cpu.readings,
+        Nanos(cpu.looked_ns),
+        cpu.gaps
+    );
+    said.extend(cpu.worst_ns.map(|ns| format!(", worst {}", Nanos(ns))));
+    said.push_str(&match cpu.steal_ns {
+        Some(ns) => format!("; steal +{}", Nanos(ns)),
+        None => "; steal not counted".into(),
+    });
+    said.extend(cpu.smi.map(|n| format!("; SMIs +{n}")));
+    said.extend(cpu.run_delay_ns.map(|ns| format!("; other threads ran {} of its time", Nanos(ns))));
+    if untraced {
+        let top = cpu.interrupts.iter().flatten().take(3).map(|(name, n)| format!("{n} {name}"));
+        said.push_str(&format!("; interrupts: {}", top.collect::<Vec<_>>().join(", ")));
+    }
+    said
+}
+
+fn notes(hardware: &Hardware) -> Vec<String> {
+    let mut notes = hardware.notes.clone();
+    notes.extend(hardware.throttled.iter().map(|r| format!("throttling: {} {}", r.name, r.value)));
+    notes.extend(hardware.hottest.iter().map(|r| format!("hottest: {} {:.1} °C", r.name, r.value as f64 / 1e3)));
+    notes
+}
+
+fn how(hardware: &Hardware) -> String {
+    let machine = match hardware.virtualisation.as_deref() {
+        Some("none") => "bare metal".to_owned(),
+        Some(name) => format!("a guest of {name}"),
+        None => "guest or bare metal is not known".to_owned(),
+    };
+    let traced = hardware.events.map_or("no trace".to_owned(), |n| format!("{n} events traced"));
+    format!(
+        "{machine}; CPU {} read for {} of each {}, {} in all, gaps from {} on; {traced}",
+        hardware.on,
+        Nanos(hardware.window_ns),
+        Nanos(hardware.cycle_ns),
+        Nanos(hardware.took_ns),
+        Nanos(hardware.threshold_ns)
+    )
+}
+
+fn section(out: &mut String, title: &str, lines: &[String]) {
+    if !lines.is_empty() {
+        out.push_str(&format!("\n{title}\n"));
+        lines.iter().for_each(|line| out.push_str(&format!("  - {line}\n")));
+    }
+}

@@ -1,0 +1,90 @@
+//! What CPUs did at times that somebody else knows to matter.
+
+use super::cpu::Cpu;
+use super::machine::Machine;
+use super::timeline::lane;
+use super::walk::pieces;
+use super::{Facts, sentences};
+use punctual_model::{Span, SpanKind};
+use punctual_trace::Event;
+use punctual_units::CpuId;
+
+/// What every CPU did, event by event, in bounded memory: the last quarter million changes of all CPUs together.
+#[derive(Debug, Default)]
+pub struct Activity {
+    machine: Machine,
+    facts: Facts,
+}
+
+impl Activity {
+    /// Nothing seen yet.
+    pub fn new() -> Activity {
+        Activity::default()
+    }
+
+    /// What is known besides the trace.
+    pub fn facts(&mut self) -> &mut Facts {
+        &mut self.facts
+    }
+
+    /// Takes the next event of the trace.
+    pub fn event(&mut self, event: &Event) {
+        self.machine.apply(event);
+    }
+
+    /// What `cpu` did from `from` to `to` (ns of the trace's clock), what interrupts before what is interrupted: one span after
+    /// the other, without holes, by start. Times that the trace does not cover are of kind `Unknown`.
+    ///
+    /// Ask when the events up to `to` have come; what was lost or forgotten is `Unknown` too.
+    pub fn between(&self, cpu: CpuId, from: u64, to: u64) -> Vec<Span> {
+        let cpu = self.machine.cpu(cpu.0);
+        let mut spans: Vec<Span> = Vec::new();
+        for piece in pieces(cpu, from, to) {
+            let span = lane::span(&self.machine, &self.facts, piece.doing, (piece.from, piece.to));
+            match spans
+                .last_mut()
+                .filter(|last| (last.kind, last.tid, &last.label) == (span.kind, span.tid, &span.label))
+            {
+                Some(last) => last.end_ns = span.end_ns,
+                None => spans.push(span),
+            }
+        }
+        spans
+    }
+
+    /// Did `cpu` turn to something else between `from` and `to`? `false` may also mean that it went on with what it did.
+    pub fn turned(&self, cpu: CpuId, from: u64, to: u64) -> bool {
+        let after = |cpu: &Cpu| {
+            let first = cpu.history.partition_point(|segment| segment.t <= from);
+            cpu.history.get(first).is_some_and(|segment| segment.t < to)
+        };
+        self.machine.cpu(cpu.0).is_some_and(after)
+    }
+
+    /// By how much the CPU time that the scheduler charged to the threads of `cpu` (sched_stat_runtime) falls short of the time
+    /// that passed, in the charges that overlap `from` to `to`, ns. In a guest that accounts for steal this is what its
+    /// hypervisor took; with CONFIG_IRQ_TIME_ACCOUNTING interrupts are not charged either. `None`: nothing was charged.
+    pub fn uncharged(&self, cpu: CpuId, from: u64, to: u64) -> Option<u64> {
+        let charges = self.machine.cpu(cpu.0)?.charges.iter().rev();
+        let overlapping = charges.take_while(|charge| charge.to > from).filter(|charge| charge.from < to);
+        let short = |sum: Option<u64>, charge: &super::cpu::Charge| {
+            let short = (charge.to - charge.from).saturating_sub(charge.runtime);
+            Some(sum.unwrap_or(0).saturating_add(short))
+        };
+        overlapping.fold(None, short)
+    }
+}
+
+/// A span's name for people: `local_timer`, `NET_RX`, `NMI`, `stress-ng (FIFO 99, pid 712)`.
+pub(crate) fn name(span: &Span) -> String {
+    match span.kind {
+        SpanKind::Task => {
+            let comm = (!span.label.is_empty()).then_some(span.label.as_str());
+            sentences::who(comm, &span.scheduled, span.tid)
+        }
+        SpanKind::Nmi => "NMI".to_owned(),
+        SpanKind::Idle => "idle: the reading thread was stopped".to_owned(),
+        SpanKind::Unknown => "not covered by the trace".to_owned(),
+        SpanKind::Irq | SpanKind::Softirq => span.label.clone(),
+    }
+}

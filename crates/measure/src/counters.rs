@@ -1,0 +1,100 @@
+//! What counters say about a stretch of time, before and after: steal, system management interrupts, throttling, interrupts.
+
+use crate::sources::between::smi_counts;
+use crate::sources::interrupts::Table;
+use crate::sources::system::Stat;
+use crate::sources::thermal::{Thermal, ThermalReadings};
+use punctual_model::Reading;
+use punctual_units::{CpuId, CpuList};
+use std::path::Path;
+
+/// Counters at one moment. Reading the SMI count interrupts each CPU for a moment: not while measuring.
+#[derive(Debug)]
+pub struct Counters {
+    cpus: CpuList,
+    steal_ticks: Option<Vec<(CpuId, u64)>>,
+    smi: Vec<(CpuId, u64)>,
+    thermal: ThermalReadings,
+    interrupts: Option<Table>,
+}
+
+impl Counters {
+    /// Of these CPUs, now.
+    pub fn read(cpus: &CpuList) -> Counters {
+        let list: Vec<CpuId> = cpus.iter().collect();
+        let interrupts = std::fs::read_to_string("/proc/interrupts").ok();
+        Counters {
+            cpus: cpus.clone(),
+            steal_ticks: steal_ticks(),
+            smi: smi_counts(cpus),
+            thermal: Thermal::open(Path::new("/")).read(),
+            interrupts: interrupts.map(|text| Table::parse(&text, &list)),
+        }
+    }
+
+    /// System management interrupts of a CPU since `before`; `None` where they cannot be counted.
+    pub fn smi_since(&self, before: &Counters, cpu: CpuId) -> Option<u64> {
+        let of = |counters: &Counters| counters.smi.iter().find(|(c, _)| *c == cpu).map(|(_, n)| *n);
+        // The counter has 32 bits.
+        Some(of(self)?.wrapping_sub(of(before)?) & 0xffff_ffff)
+    }
+
+    /// Steal time of a CPU since `before`, ns, in steps of a tick of /proc/stat (10 ms); `None` where it is not counted.
+    pub fn steal_since(&self, before: &Counters, cpu: CpuId) -> Option<u64> {
+        let of = |c: &Counters| c.steal_ticks.as_ref()?.iter().find(|(id, _)| *id == cpu).map(|(_, ticks)| *ticks);
+        Some(of(self)?.saturating_sub(of(before)?).saturating_mul(TICK_NS))
+    }
+
+    /// Throttling since `before`: counters that rose, flags that are up.
+    pub fn throttled_since(&self, before: &Counters) -> Vec<Reading> {
+        self.thermal.throttled_since(&before.thermal).into_iter().filter(|reading| reading.value > 0).collect()
+    }
+
+    /// The hottest sensor, m°C.
+    pub fn hottest(&self) -> Option<Reading> {
+        self.thermal.temperatures.iter().max_by_key(|reading| reading.value).cloned()
+    }
+
+    /// Interrupts of a CPU since `before`, the most frequent first.
+    pub fn interrupts_since(&self, before: &Counters, cpu: CpuId) -> Option<Vec<(String, u64)>> {
+        self.interrupts.as_ref()?.risen(before.interrupts.as_ref()?, cpu)
+    }
+
+    /// Of which CPUs.
+    pub fn cpus(&self) -> &CpuList {
+        &self.cpus
+    }
+}
+
+/// USER_HZ, which is 100 on all architectures that are supported here (include/asm-generic/param.h).
+const TICK_NS: u64 = 10_000_000;
+
+/// Steal time by CPU since boot, in ticks of 10 ms (proc_stat(5)); `None` where /proc/stat cannot be read.
+pub fn steal_ticks() -> Option<Vec<(CpuId, u64)>> {
+    Some(Stat::parse(&std::fs::read_to_string("/proc/stat").ok()?).steal_ticks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_did_not_pass_did_not_rise_and_the_unknown_is_not_zero() {
+        let cpus: CpuList = "0".parse().unwrap();
+        let counters = Counters::read(&cpus);
+        assert!(matches!(counters.steal_since(&counters, CpuId(0)), Some(0) | None));
+        assert_eq!(counters.steal_since(&counters, CpuId(8000)), None);
+        assert_eq!(counters.smi_since(&counters, CpuId(8000)), None);
+        assert!(counters.interrupts_since(&counters, CpuId(0)).is_none_or(|risen| risen.is_empty()));
+        let of = |n| Counters {
+            smi: vec![(CpuId(0), n)],
+            cpus: cpus.clone(),
+            steal_ticks: Some(vec![(CpuId(0), n)]),
+            thermal: ThermalReadings::default(),
+            interrupts: None,
+        };
+        assert_eq!(of(2).smi_since(&of(0xffff_ffff), CpuId(0)), Some(3));
+        assert_eq!(of(7).steal_since(&of(4), CpuId(0)), Some(30_000_000));
+        assert_eq!(of(1).interrupts_since(&of(0), CpuId(0)), None);
+    }
+}

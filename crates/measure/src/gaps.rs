@@ -1,0 +1,396 @@
+//! The gap detector: a pinned thread a CPU reads CLOCK_MONOTONIC in a tight loop; where two readings lie far apart, something
+//! took the CPU: Linux, a hypervisor, firmware. As the hwlat tracer (kernel/trace/trace_hwlat.c) does, but in user space,
+//! with interrupts on, on any kernel.
+//!
+//! It reads in windows of half a cycle, as hwlat does, and the windows of the CPUs are staggered evenly: no more than half of
+//! them (rounded up) read at the same time, so with two or more CPUs one is always left for everything else.
+
+use crate::cell::Cell;
+use crate::engine::EngineError;
+use crate::rendezvous::Rendezvous;
+use crate::ring::Ring;
+use crate::thread::run_delay;
+use punctual_model::Gap;
+use punctual_rt::{Attributes, Refused, Wakeup, monotonic, sleep_until};
+use punctual_uapi as uapi;
+use punctual_units::{CpuId, CpuList, Histogram, Nanos, Scheduling};
+use std::fs::File;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+/// What to look for, and how.
+#[derive(Clone, Debug)]
+pub struct GapPlan {
+    /// One thread on each.
+    pub cpus: CpuList,
+    /// Its policy.
+    pub scheduling: Scheduling,
+    /// Time from one window of a CPU to its next.
+    pub cycle: Nanos,
+    /// Length of a window.
+    pub window: Nanos,
+    /// For how long in all.
+    pub duration: Nanos,
+    /// Readings at least this far apart are a gap.
+    pub threshold: Nanos,
+}
+
+/// What one CPU's thread saw.
+#[derive(Clone, Debug)]
+pub struct GapResult {
+    /// Where.
+    pub cpu: CpuId,
+    /// Its thread.
+    pub tid: i32,
+    /// What that ran as.
+    pub scheduling: Scheduling,
+    /// Time its windows should have taken until it ended.
+    pub due_ns: u64,
+    /// Time between the first and the last reading of its windows.
+    pub looked_ns: u64,
+    /// Readings.
+    pub readings: u64,
+    /// Gaps, by length; none is left out.
+    pub gaps: Histogram,
+    /// The longest, the longest first.
+    pub longest: Vec<Gap>,
+    /// Gaps that nobody took in time with [`Gaps::take`].
+    pub untaken: u64,
+    /// Time the thread was runnable and did not run (schedstat); `None`: not known.
+    pub run_delay_ns: Option<u64>,
+    /// Times another thread took its CPU.
+    pub preempted: Option<u64>,
+    /// Why its memory is not locked.
+    pub not_locked: Option<String>,
+    /// It did not end when it was asked to: it gets no CPU time.
+    pub stuck: bool,
+}
+
+/// What one thread writes and the others read. Page-aligned, since [`Cell`] is.
+#[repr(C)]
+struct Station {
+    cell: Cell,
+    ring: Ring,
+    looked: AtomicU64,
+    due: AtomicU64,
+    readings: AtomicU64,
+    tid: AtomicI32,
+}
+
+struct Shared {
+    plan: GapPlan,
+    stations: Vec<Arc<Station>>,
+    stop: AtomicBool,
+    done: AtomicUsize,
+    meeting: Rendezvous,
+    refused: Mutex<Option<Refused>>,
+    start: AtomicU64,
+}
+
+/// The longest gaps of a CPU that are kept.
+const KEPT: usize = 64;
+
+/// The threads, reading.
+pub struct Gaps {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<Option<End>>>,
+    /// CLOCK_MONOTONIC at which the first window begins.
+    pub start: Nanos,
+}
+
+/// What a thread says when it ends.
+struct End {
+    scheduling: Scheduling,
+    run_delay_ns: Option<u64>,
+    preempted: Option<u64>,
+    not_locked: Option<String>,
+}
+
+impl GapPlan {
+    /// When the windows of the `index`-th CPU begin, from the start of a cycle.
+    pub fn offset(&self, index: usize) -> Nanos {
+        Nanos(self.cycle.0 / self.cpus.len().max(1) as u64 * index as u64)
+    }
+
+    /// Is `cpu` to read at this time after the start?
+    pub fn reads(&self, cpu: CpuId, after_start: Nanos) -> bool {
+        let Some(index) = self.cpus.iter().position(|c| c == cpu) else { return false };
+        let own = after_start.0.checked_sub(self.offset(index).0);
+        after_start < self.duration && own.is_some_and(|own| own % self.cycle.0.max(1) < self.window.0)
+    }
+}
+
+/// Starts the threads. All apply their attributes first; if one is refused, none reads.
+///
+/// # Errors
+/// [`EngineError`].
+pub fn gaps(plan: GapPlan) -> Result<Gaps, EngineError> {
+    let n = plan.cpus.len();
+    let shared = Arc::new(Shared {
+        stations: (0..n).map(|_| Arc::new(Station::new())).collect(),
+        stop: AtomicBool::new(false),
+        done: AtomicUsize::new(0),
+        meeting: Rendezvous::new(n + 1),
+        refused: Mutex::new(None),
+        start: AtomicU64::new(0),
+        plan,
+    });
+    let mut threads = Vec::new();
+    for (index, cpu) in shared.plan.cpus.iter().enumerate() {
+        let mine = Arc::clone(&shared);
+        let builder = std::thread::Builder::new().name(format!("gaps/{cpu}")).stack_size(160 * 1024);
+        match builder.spawn(move || read(&mine, index, cpu)) {
+            Ok(handle) => threads.push(handle),
+            Err(source) => {
+                shared.meeting.call_off();
+                threads.into_iter().for_each(|t| drop(t.join()));
+                return Err(EngineError::Spawn { cpu, source });
+            }
+        }
+    }
+    shared.meeting.meet();
+    if let Some(source) = shared.refused.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        shared.meeting.call_off();
+        threads.into_iter().for_each(|t| drop(t.join()));
+        return Err(EngineError::Refused { source });
+    }
+    let start = monotonic() + Nanos::from_millis(1);
+    shared.start.store(start.0, Relaxed);
+    shared.meeting.meet();
+    Ok(Gaps { shared, threads, start })
+}
+
+impl Gaps {
+    /// The threads' ids, in the order of the CPUs.
+    pub fn tids(&self) -> Vec<(CpuId, i32)> {
+        let tids = self.shared.stations.iter().map(|s| s.tid.load(Relaxed));
+        self.shared.plan.cpus.iter().zip(tids).collect()
+    }
+
+    /// Gives the gaps since this was last called, CPU after CPU, each CPU's in order.
+    pub fn take(&self, mut each: impl FnMut(Gap)) {
+        for (cpu, station) in self.shared.plan.cpus.iter().zip(&self.shared.stations) {
+            station.ring.take(|start_ns, length_ns| each(Gap { cpu, start_ns, length_ns }));
+        }
+    }
+
+    /// Have all threads read all they had to?
+    pub fn finished(&self) -> bool {
+        self.shared.done.load(Relaxed) == self.threads.len()
+    }
+
+    /// Asks the threads to end now, and wakes those that sleep.
+    pub fn stop(&self) {
+        self.shared.stop.store(true, Relaxed);
+        for ((_, tid), thread) in self.tids().into_iter().zip(&self.threads) {
+            if !thread.is_finished() {
+                // A thread that ends meanwhile answers ESRCH: it needs no waking.
+                let _ = uapi::wake(tid);
+            }
+        }
+    }
+
+    /// The results. A thread that has not ended is left behind, its results taken as they stand.
+    pub fn collect(self) -> Vec<GapResult> {
+        let finished = self.finished();
+        let stations = self.shared.plan.cpus.iter().zip(self.shared.stations.iter().map(Arc::clone));
+        let of = |((cpu, station), thread): ((CpuId, Arc<Station>), JoinHandle<Option<End>>)| {
+            let ended = (finished || thread.is_finished()).then(|| thread.join().ok()).flatten().flatten();
+            station.result(cpu, self.shared.plan.scheduling, ended)
+        };
+        stations.zip(self.threads).map(of).collect()
+    }
+}
+
+impl Station {
+    fn new() -> Station {
+        Station {
+            cell: Cell::new(KEPT),
+            ring: Ring::new(),
+            looked: AtomicU64::new(0),
+            due: AtomicU64::new(0),
+            readings: AtomicU64::new(0),
+            tid: AtomicI32::new(0),
+        }
+    }
+
+    /// Books a gap. No allocation, no system call.
+    #[cold]
+    #[inline(never)]
+    fn record(&self, start: u64, now: u64) {
+        self.cell.record(&Wakeup { cycle: 0, release: Nanos(start), woke: Nanos(now), skipped: 0 }, u64::MAX);
+        self.ring.put(start, now - start);
+    }
+
+    fn result(&self, cpu: CpuId, wanted: Scheduling, ended: Option<End>) -> GapResult {
+        let longest =
+            self.cell.worst().into_iter().map(|kept| Gap { cpu, start_ns: kept.release, length_ns: kept.latency });
+        GapResult {
+            cpu,
+            tid: self.tid.load(Relaxed),
+            scheduling: ended.as_ref().map_or(wanted, |end| end.scheduling),
+            due_ns: self.due.load(Relaxed),
+            looked_ns: self.looked.load(Relaxed),
+            readings: self.readings.load(Relaxed),
+            gaps: self.cell.histograms().0,
+            longest: longest.collect(),
+            untaken: self.ring.lost(),
+            run_delay_ns: ended.as_ref().and_then(|end| end.run_delay_ns),
+            preempted: ended.as_ref().and_then(|end| end.preempted),
+            stuck: ended.is_none(),
+            not_locked: ended.and_then(|end| end.not_locked),
+        }
+    }
+}
+
+impl Drop for Station {
+    fn drop(&mut self) {
+        // The allocator may use the memory again. Where it never was locked this is an error that says nothing.
+        let _ = uapi::unlock(self);
+    }
+}
+
+/// Body of a reading thread. `None`: it was called off before it read.
+fn read(shared: &Shared, index: usize, cpu: CpuId) -> Option<End> {
+    let (plan, station) = (&shared.plan, &*shared.stations[index]);
+    station.tid.store(rustix::thread::gettid().as_raw_nonzero().get(), Relaxed);
+    let not_locked = lock_memory(station).err().map(|e| e.to_string());
+    let schedstat = File::open("/proc/thread-self/schedstat").ok();
+    let attributes = Attributes { scheduling: plan.scheduling, cpu: Some(cpu), lock_stack: not_locked.is_none() };
+    let applied = attributes.apply();
+    let fine = applied.is_ok();
+    let applied = applied.map_err(|refused| {
+        *shared.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(refused);
+    });
+    if !shared.meeting.meet() || !fine || !shared.meeting.meet() {
+        return None;
+    }
+    let applied = applied.ok()?;
+    let (delay, usage) = (run_delay(schedstat.as_ref()), uapi::thread_usage().ok());
+    windows(plan, station, &shared.stop, Nanos(shared.start.load(Relaxed)), index);
+    let preempted = uapi::thread_usage().ok().zip(usage);
+    let end = End {
+        scheduling: uapi::scheduling(0).map_or(applied.scheduling, |(s, _)| s),
+        run_delay_ns: run_delay(schedstat.as_ref()).zip(delay).map(|(after, before)| after.saturating_sub(before)),
+        preempted: preempted
+            .and_then(|(after, before)| after.involuntary_switches.checked_sub(before.involuntary_switches)),
+        not_locked: not_locked.or(applied.not_locked),
+    };
+    shared.done.fetch_add(1, Relaxed);
+    Some(end)
+}
+
+/// Reads in each of its windows until the time is over.
+fn windows(plan: &GapPlan, station: &Station, stop: &AtomicBool, start: Nanos, index: usize) {
+    let over = start + plan.duration;
+    let mut from = start + plan.offset(index);
+    while from < over && !stop.load(Relaxed) {
+        while !stop.load(Relaxed) && sleep_until(from).is_err() {}
+        let to = (from + plan.window).min(over);
+        if !stop.load(Relaxed) {
+            spin(station, stop, to, plan.threshold.0.max(1));
+        }
+        let due = to.min(monotonic()).saturating_sub(from);
+        station.due.store(station.due.load(Relaxed) + due.0, Relaxed);
+        from = from + plan.cycle;
+    }
+}
+
+/// The loop: two readings of the clock, a comparison, a look at `stop`. Interrupts and more urgent threads come through; that
+/// is what is looked for.
+#[inline(never)]
+fn spin(station: &Station, stop: &AtomicBool, end: Nanos, threshold: u64) {
+    let first = monotonic().0;
+    let (mut last, mut readings) = (first, 1u64);
+    while last < end.0 && !stop.load(Relaxed) {
+        let now = monotonic().0;
+        readings += 1;
+        if now.saturating_sub(last) >= threshold {
+            station.record(last, now);
+        }
+        last = now;
+    }
+    station.looked.store(station.looked.load(Relaxed) + (last - first), Relaxed);
+    station.readings.store(station.readings.load(Relaxed) + readings, Relaxed);
+}
+
+/// Locks what the loop touches: results, code, the program's data. The stack comes with the attributes.
+fn lock_memory(station: &Station) -> Result<(), uapi::Error> {
+    station.cell.touch();
+    station.ring.touch();
+    uapi::lock(station)?;
+    for code in [spin as *const () as usize, Station::record as *const () as usize, Cell::cold_path()] {
+        uapi::lock_addresses(code, 2 * uapi::page_size())?;
+    }
+    uapi::lock_program_data().map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(cpus: CpuList) -> GapPlan {
+        GapPlan {
+            cpus,
+            scheduling: Scheduling::Other { nice: 0 },
+            cycle: Nanos::from_millis(100),
+            window: Nanos::from_millis(50),
+            duration: Nanos::from_millis(300),
+            threshold: Nanos::from_micros(5),
+        }
+    }
+
+    #[test]
+    fn one_cpu_is_always_left() {
+        for n in 2..9 {
+            let plan = plan((0..n).map(CpuId).collect());
+            for t in (0..300).map(Nanos::from_millis) {
+                let reading = (0..n).filter(|cpu| plan.reads(CpuId(*cpu), t)).count();
+                assert!(reading <= n.div_ceil(2) as usize && reading < n as usize, "{n} {t} {reading}");
+            }
+        }
+        assert!(!plan("0".parse().unwrap()).reads(CpuId(1), Nanos::ZERO));
+    }
+
+    #[test]
+    fn gaps_are_counted_taken_and_kept() {
+        let cpus: CpuList = uapi::affinity(0).unwrap().iter().take(2).collect();
+        let running = gaps(plan(cpus.clone())).unwrap();
+        let mut taken = Vec::new();
+        while !running.finished() {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            running.take(|gap| taken.push(gap));
+        }
+        running.take(|gap| taken.push(gap));
+        let result = running.collect();
+        assert_eq!(result.iter().map(|r| r.cpu).collect::<CpuList>(), cpus);
+        for one in &result {
+            assert!(one.readings > 100 && one.looked_ns > 0 && one.looked_ns <= one.due_ns + 50_000_000, "{one:?}");
+            let mine: Vec<u64> = taken.iter().filter(|g| g.cpu == one.cpu).map(|g| g.length_ns).collect();
+            assert_eq!(one.gaps.count(), mine.len() as u64 + one.untaken);
+            assert_eq!(one.gaps.max(), one.longest.first().map(|g| g.length_ns));
+            assert!(mine.iter().all(|ns| *ns >= 5_000));
+        }
+    }
+
+    #[test]
+    fn a_stop_ends_it_at_once() {
+        uapi::install_wakeup().unwrap();
+        let cpus = uapi::affinity(0).unwrap();
+        let running = gaps(GapPlan { duration: Nanos::from_secs(3600), ..plan(cpus) }).unwrap();
+        let begun = std::time::Instant::now();
+        while !running.finished() {
+            running.stop();
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        assert!(begun.elapsed().as_secs() < 5);
+    }
+
+    #[test]
+    fn a_cpu_that_is_not_there_stops_all() {
+        let mut plan = plan(uapi::affinity(0).unwrap());
+        plan.cpus.insert(CpuId(8000));
+        assert!(gaps(plan).err().unwrap().to_string().contains("CPU 8000"));
+    }
+}

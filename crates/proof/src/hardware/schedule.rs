@@ -1,0 +1,96 @@
+//! Policy, windows, and what a kernel's trace cannot show.
+
+use super::Said;
+use crate::error::ProofError;
+use punctual_measure::GapPlan;
+use punctual_rt::{Refused, refusal_advice, try_scheduling};
+use punctual_units::{CpuList, Nanos, Priority, Scheduling};
+use std::fs::read_to_string;
+
+/// As the hwlat tracer: half of each second.
+const CYCLE: Nanos = Nanos::from_secs(1);
+
+/// FIFO 90, or as asked for; SCHED_OTHER where that is refused and was not asked for, which is said.
+pub(super) fn scheduling(priority: Option<Priority>, said: &mut Said) -> Result<Scheduling, ProofError> {
+    let usual = || Priority::try_from(90).map_err(|e| ProofError::Usage(e.to_string()));
+    let wanted = Scheduling::Fifo { priority: priority.map_or_else(usual, Ok)? };
+    let refused = match try_scheduling(wanted) {
+        Ok(()) => return Ok(wanted),
+        Err(Refused::Scheduling { wanted, source }) => {
+            let advice = refusal_advice(wanted, source.errno()).unwrap_or("see sched_setattr(2)");
+            format!("the reading threads cannot run as {wanted}: {source}; {advice}")
+        }
+        Err(other) => return Err(ProofError::Environment(other.to_string())),
+    };
+    if priority.is_some() {
+        return Err(ProofError::Environment(refused));
+    }
+    said.narrowed.push(format!("{refused}. They ran as SCHED_OTHER: other threads took their CPUs"));
+    Ok(Scheduling::Other { nice: 0 })
+}
+
+/// Windows that stay clear of real-time throttling.
+pub(super) fn plan(
+    cpus: CpuList,
+    scheduling: Scheduling,
+    duration: Nanos,
+    threshold: Nanos,
+    said: &mut Said,
+) -> GapPlan {
+    let number = |name| read_to_string(format!("/proc/sys/kernel/{name}")).ok()?.trim().parse().ok();
+    let throttling = number("sched_rt_runtime_us").zip(number("sched_rt_period_us"));
+    let usual = Nanos(CYCLE.0 / 2);
+    let window = match scheduling {
+        Scheduling::Fifo { .. } => throttling.map_or(usual, |(runtime, period)| window(runtime, period).min(usual)),
+        _ => usual,
+    };
+    if window < usual {
+        let why = "to stay clear of RT throttling (kernel.sched_rt_runtime_us)";
+        said.notes.push(format!("windows are {window} of each {CYCLE} only, {why}"));
+    }
+    GapPlan { cpus, scheduling, cycle: CYCLE, window, duration, threshold }
+}
+
+/// The longest window in each cycle that takes at most four fifths of what throttling allows. `runtime` and `period` in µs.
+fn window(runtime: i64, period: i64) -> Nanos {
+    let (Ok(runtime), Ok(period)) = (u64::try_from(runtime), u64::try_from(period)) else { return Nanos(CYCLE.0 / 2) };
+    if runtime >= period {
+        return Nanos(CYCLE.0 / 2);
+    }
+    let (runtime, period) = (u128::from(runtime) * 1_000, u128::from(period.max(1)) * 1_000);
+    // A period longer than a cycle holds more than one window.
+    let windows = period.div_ceil(u128::from(CYCLE.0));
+    let most = runtime * 4 / 5 / windows.max(1);
+    Nanos(u64::try_from(most).unwrap_or(u64::MAX).clamp(1_000_000, CYCLE.0 / 2))
+}
+
+/// Interrupts that this kernel does not trace look like hardware: what has to be said of that.
+pub(super) fn blind(missing: &[String]) -> Vec<String> {
+    let lacks = |event: &str| missing.iter().any(|name| name == event);
+    let mut said = Vec::new();
+    // x86 has the one, Arm the other.
+    if lacks("irq_vectors:call_function_entry") && lacks("ipi:ipi_entry") {
+        said.push("this kernel does not trace interrupts between CPUs: a short gap may be one".to_owned());
+    }
+    if lacks("nmi:nmi_handler") {
+        said.push("this kernel does not trace NMIs: a gap may be one".to_owned());
+    }
+    said
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_stay_clear_of_throttling() {
+        for (runtime, period, ms) in
+            [(950_000, 1_000_000, 500), (-1, 1_000_000, 500), (1_000_000, 1_000_000, 500), (200_000, 1_000_000, 160)]
+        {
+            assert_eq!(window(runtime, period), Nanos::from_millis(ms), "{runtime}");
+        }
+        assert_eq!(window(95_000, 100_000), Nanos::from_millis(76));
+        assert_eq!(window(4_750_000, 5_000_000), Nanos::from_millis(500));
+        assert!(window(0, 1_000_000).0 > 0 && window(i64::MAX - 1, i64::MAX).0 > 0);
+    }
+}

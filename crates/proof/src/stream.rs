@@ -1,0 +1,69 @@
+//! Events of all CPUs while they happen, in order of time.
+
+use punctual_rt::monotonic;
+use punctual_trace::{Decoder, Event, Kind, Layout, Pages, TraceInfo};
+use punctual_tracefs::Flight;
+use punctual_uapi as uapi;
+use punctual_units::Policy;
+use std::collections::HashSet;
+
+/// Pages of all CPUs on their way to whoever follows them.
+pub(crate) struct Stream {
+    pages: Pages,
+    /// Events that are later than the last moment up to which all CPUs were read.
+    held: Vec<Event>,
+    /// Up to when all events were given.
+    pub until_ns: u64,
+    pub events: u64,
+    asked: HashSet<i32>,
+}
+
+impl Stream {
+    pub fn new(flight: &Flight) -> Stream {
+        let head = flight.head();
+        let layout =
+            Layout::new(cfg!(target_endian = "big"), size_of::<usize>(), 4096).with_header_page(&head.header_page);
+        let mut decoder = Decoder::new(layout, punctual_trace::Options::default());
+        for format in head.systems.iter().flat_map(|(_, formats)| formats).chain(&head.ftrace) {
+            decoder.add_format(format);
+        }
+        let mut pages = Pages::new(decoder);
+        pages.on_clock("mono", head.uname.split(' ').nth(2));
+        Stream { pages, held: Vec::new(), until_ns: 0, events: 0, asked: HashSet::new() }
+    }
+
+    /// Reads all there is; the events up to the moment at which reading began.
+    pub fn take(&mut self, flight: &mut Flight) -> std::io::Result<Vec<Event>> {
+        let until = monotonic().0;
+        let (pages, held) = (&mut self.pages, &mut self.held);
+        flight.drain(until, |cpu, page| pages.page(cpu, page, |event| held.push(event)))?;
+        // Events of one CPU are in order; sorting keeps them so where times are equal.
+        held.sort_by_key(|event| event.t_ns);
+        let ready = held.partition_point(|event| event.t_ns <= until);
+        let rest = held.split_off(ready);
+        let ready = std::mem::replace(held, rest);
+        (self.until_ns, self.events) = (until, self.events + ready.len() as u64);
+        Ok(ready)
+    }
+
+    /// What was read beyond that.
+    pub fn rest(&mut self) -> Vec<Event> {
+        let rest = std::mem::take(&mut self.held);
+        self.events += rest.len() as u64;
+        rest
+    }
+
+    pub fn info(&self) -> &TraceInfo {
+        self.pages.info()
+    }
+
+    /// The policy of the real-time thread that an event switches to, once: a trace does not tell FIFO from RR; a thread that
+    /// still lives does.
+    pub fn policy(&mut self, event: &Event) -> Option<(i32, Policy)> {
+        let Kind::SchedSwitch { next, .. } = &event.kind else { return None };
+        let real_time = next.prio.is_some_and(|prio| (0..100).contains(&prio));
+        let new = real_time && next.tid > 0 && self.asked.len() < 4096 && self.asked.insert(next.tid);
+        let (scheduling, _) = new.then(|| uapi::scheduling(next.tid).ok()).flatten()?;
+        Some((next.tid, scheduling.policy()))
+    }
+}
