@@ -137,15 +137,7 @@ fn once(input: &mut Vec<u8>, other: &[u8], text: bool, random: &mut Random) {
             let piece = other.get(from..(from + random.below(300)).min(other.len())).unwrap_or_default().to_vec();
             put(input, at, &piece);
         }
-        10 => {
-            let to = random.below(input.len());
-            let end = (at + random.below(32)).min(input.len());
-            for (n, from) in (at..end).enumerate() {
-                if let (Some(byte), true) = (input.get(from).copied(), to + n < input.len()) {
-                    input[to + n] = byte;
-                }
-            }
-        }
+        10 => over(input, at, random),
         11 => {
             let byte = random.next() as u8;
             put(input, at, &vec![byte; 1 + random.below(40)]);
@@ -170,6 +162,13 @@ fn number(input: &mut [u8], at: usize, random: &mut Random) {
         _ => NUMBERS[random.below(NUMBERS.len())],
     };
     place.copy_from_slice(&value.to_le_bytes()[..size]);
+}
+
+/// Copies a piece over another.
+fn over(input: &mut [u8], at: usize, random: &mut Random) {
+    let to = random.below(input.len());
+    let length = random.below(32).min(input.len() - at.max(to));
+    input.copy_within(at..at + length, to);
 }
 
 fn put(input: &mut Vec<u8>, at: usize, piece: &[u8]) {
