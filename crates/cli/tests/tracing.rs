@@ -195,21 +195,26 @@ fn threads_are_watched_live_by_name() {
     if !may_trace() {
         return;
     }
-    let sleeper = std::thread::Builder::new().name("sleeper42".into()).spawn(|| {
+    let over = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let theirs = over.clone();
+    let sleeper = std::thread::Builder::new().name("sleeper42".into()).spawn(move || {
         let priority = Priority::try_from(42).unwrap();
         Attributes { scheduling: Scheduling::Rr { priority }, cpu: None, lock_stack: false }.apply().unwrap();
-        (0..60).for_each(|_| std::thread::sleep(Duration::from_millis(40)));
+        while !theirs.load(std::sync::atomic::Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(40));
+        }
     });
     let output = punctual()
         .args(["explain", "--live", "--task", "sleeper42", "--duration", "1500ms", "--json"])
         .output()
         .unwrap();
+    over.store(true, std::sync::atomic::Ordering::Relaxed);
+    sleeper.unwrap().join().unwrap();
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     let victims = document["result"]["victims"].as_array().unwrap();
     assert!(output.status.success() && victims.len() == 10, "{document}");
     assert!(victims.iter().all(|victim| victim["policy"] == "RR" && victim["prio"] == 42), "{document}");
     assert!(document["result"]["wakeups"].as_u64().unwrap() >= 20, "{document}");
-    sleeper.unwrap().join().unwrap();
 }
 
 #[test]

@@ -307,6 +307,16 @@ fn a_thread_that_changed_its_priority_and_name_while_it_ran() {
     assert_eq!((cause.comm.as_deref(), cause.scheduled.prio), (Some("rogue99"), Some(99)));
 }
 
+/// Some kernels leave out switches from the idle task: the thread's own first event shows that it runs.
+#[test]
+fn a_switch_that_the_kernel_did_not_record() {
+    let next = "hrtimer_start: hrtimer=00000000bb function=hrtimer_wakeup expires=9000000 softexpires=9000000 mode=ABS";
+    let trace = start().sleep(2000, 3000, IDLE).expire("<idle>-0", 3010).line("cyclictest-50", 1, "d..1.", 3100, next);
+    let victim = trace.worst();
+    assert_eq!((victim.tid, victim.latency_ns), (Some(50), 100_000));
+    assert!(victim.causes.iter().all(|cause| cause.confidence == Confidence::Suspected), "{:?}", victim.causes);
+}
+
 #[test]
 fn lost_events_and_broken_pairs_leave_suspicion_only() {
     blames(&hog(|t| t).causes[0], Class::HigherPriority, Some(70), Confidence::High);
