@@ -102,7 +102,7 @@ impl Watcher {
     }
 
     fn follow(&mut self, events: Vec<Event>) {
-        let policies = events.iter().filter_map(|event| self.stream.policy(event));
+        let policies: Vec<_> = events.iter().flat_map(|event| self.stream.policies(event)).collect();
         self.attribution.facts().policies.extend(policies);
         for event in &events {
             self.attribution.event(event, self.stream.info());

@@ -57,13 +57,25 @@ impl Stream {
         self.pages.info()
     }
 
-    /// The policy of the real-time thread that an event switches to, once: a trace does not tell FIFO from RR; a thread that
+    /// The policies of the real-time threads that an event names, once each: a trace does not tell FIFO from RR; a thread that
     /// still lives does.
-    pub fn policy(&mut self, event: &Event) -> Option<(i32, Policy)> {
-        let Kind::SchedSwitch { next, .. } = &event.kind else { return None };
-        let real_time = next.prio.is_some_and(|prio| (0..100).contains(&prio));
-        let new = real_time && next.tid > 0 && self.asked.len() < 4096 && self.asked.insert(next.tid);
-        let (scheduling, _) = new.then(|| uapi::scheduling(next.tid).ok()).flatten()?;
-        Some((next.tid, scheduling.policy()))
+    pub fn policies(&mut self, event: &Event) -> Vec<(i32, Policy)> {
+        let named = match &event.kind {
+            Kind::SchedSwitch { prev, next, .. } => [Some(*prev), Some(*next)],
+            Kind::SchedWaking { task, .. } => [Some(*task), None],
+            _ => [None, None],
+        };
+        let mut found = Vec::new();
+        for task in named.into_iter().flatten() {
+            let real_time = task.prio.is_some_and(|prio| (0..100).contains(&prio)) && task.tid > 0;
+            if real_time
+                && self.asked.len() < 4096
+                && self.asked.insert(task.tid)
+                && let Ok((scheduling, _)) = uapi::scheduling(task.tid)
+            {
+                found.push((task.tid, scheduling.policy()));
+            }
+        }
+        found
     }
 }

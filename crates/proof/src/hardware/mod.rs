@@ -198,7 +198,7 @@ impl Look {
                     if last {
                         events.extend(stream.rest());
                     }
-                    let policies: Vec<_> = events.iter().filter_map(|event| stream.policy(event)).collect();
+                    let policies: Vec<_> = events.iter().flat_map(|event| stream.policies(event)).collect();
                     let activity: &mut Activity = comparison.activity();
                     activity.facts().policies.extend(policies);
                     events.iter().for_each(|event| activity.event(event));
