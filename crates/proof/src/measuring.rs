@@ -14,7 +14,7 @@ use punctual_measure::{self as measure, Plan, Topology};
 use punctual_model::{EndedBy, MachineFacts, OwnCost, Recording, Verdict};
 use punctual_rundir::{self as rundir, Writer};
 use punctual_uapi::{self as uapi, Sig, SignalSet};
-use punctual_units::{CpuList, Nanos};
+use punctual_units::{CpuList, Nanos, Scheduling};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::PathBuf;
@@ -70,8 +70,8 @@ struct Measurement<'a> {
     dma_latency: Option<File>,
     cost: OwnCost,
     trace: State,
-    /// The audit, until its findings are fetched.
-    audit: Option<Result<Auditing, String>>,
+    /// For which threads to audit, until that is done.
+    audit: Option<(Scheduling, CpuList)>,
     /// What goes to disk, kept in case the disk fails.
     kept: Recording,
 }
@@ -97,7 +97,7 @@ impl<'a> Measurement<'a> {
             run.machine = setup::facts();
         }
         let mut writer = Writer::create(&options.out, run.clone(), options.sync)?;
-        let audit = if proving { Some(Auditing::start(choice.wanted, &plan.cpus)) } else { None };
+        let audit = proving.then(|| (choice.wanted, plan.cpus.clone()));
         if proving {
             writer.machine("before", &run.machine)?;
         }
@@ -259,9 +259,10 @@ impl<'a> Measurement<'a> {
     }
 }
 
-/// Fetches the audit's findings, if that has not been done.
-fn fetch(audit: &mut Option<Result<Auditing, String>>, recorder: &Mutex<ToDisk>, notes: &mut Vec<String>) {
-    let Some(audit) = audit.take() else { return };
+/// Audits, if that has not been done. Not before the first sample: starting a process would delay it.
+fn fetch(audit: &mut Option<(Scheduling, CpuList)>, recorder: &Mutex<ToDisk>, notes: &mut Vec<String>) {
+    let Some((wanted, cpus)) = audit.take() else { return };
+    let audit = Auditing::start(wanted, &cpus);
     let mut recorder = recorder.lock().unwrap_or_else(PoisonError::into_inner);
     let written =
         audit.and_then(Auditing::finish).and_then(|text| recorder.0.findings_text(&text).map_err(|e| e.to_string()));
