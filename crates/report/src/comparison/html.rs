@@ -2,7 +2,7 @@
 
 use super::chart::dots;
 use super::sentences::{cannot_say, figure_name, findings, headline, nanos, shown};
-use crate::html::STYLE;
+use crate::html::head;
 use crate::html::write::{details, esc, list, prose, section, table};
 use crate::svg::{Table, colour};
 use punctual_model::{Comparison, ComparisonRow};
@@ -23,12 +23,8 @@ pub fn comparison_html(comparison: &Comparison) -> String {
         section("method", "How it was compared", &method(comparison)),
     ];
     format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-         <meta name=\"color-scheme\" content=\"light dark\">\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"><title>{}</title>\n<style>{STYLE}</style></head>\n<body>\n\
-         <header><p class=\"what\">Wakeup latency{clock} of two groups of {}s</p><h1>{}</h1><p>{}</p>{}</header>\n{}</body></html>\n",
-        esc(&title),
+        "{}<header><p class=\"what\">Wakeup latency{clock} of two groups of {}s</p><h1>{}</h1><p>{}</p>{}</header>\n{}</body></html>\n",
+        head(&title),
         esc(&comparison.sample),
         esc(&title),
         prose(&crate::words::capital(&headline(comparison))),

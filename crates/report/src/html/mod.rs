@@ -14,7 +14,7 @@ use punctual_model::{Claim, Recording, Verdict};
 use punctual_units::CpuId;
 use write::{esc, section};
 
-pub(crate) const STYLE: &str = include_str!("style.css");
+const STYLE: &str = include_str!("style.css");
 
 /// What all parts of the page draw from.
 struct Page<'a> {
@@ -53,12 +53,8 @@ pub fn html(recording: &Recording, verdict: &Verdict) -> String {
     let links: String = shown.iter().map(|(id, short, _, _)| format!("<a href=\"#{id}\">{short}</a> ")).collect();
     let body: String = shown.iter().map(|(id, _, title, content)| section(id, title, content)).collect();
     format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-         <meta name=\"color-scheme\" content=\"light dark\">\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"><title>{}</title>\n<style>{STYLE}</style></head>\n<body>\n\
-         {}{}<nav aria-label=\"Contents\">{links}</nav>\n{body}{}</body></html>\n",
-        esc(&title(recording, verdict)),
+        "{}{}{}<nav aria-label=\"Contents\">{links}</nav>\n{body}{}</body></html>\n",
+        head(&title(recording, verdict)),
         verdict::banner(&page),
         verdict::evidence(&page),
         facts::footer(recording)
@@ -68,4 +64,16 @@ pub fn html(recording: &Recording, verdict: &Verdict) -> String {
 fn title(recording: &Recording, verdict: &Verdict) -> String {
     let clock = if recording.run.virtual_time.is_some() { " in virtual time" } else { "" };
     format!("{}: wakeup latency{clock} of {}", crate::words::word(verdict.outcome), recording.run.host)
+}
+
+/// The beginning of every page, up to its body; nothing outside the page is ever loaded.
+pub(crate) fn head(title: &str) -> String {
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+         <meta name=\"color-scheme\" content=\"light dark\">\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\
+         <title>{}</title>\n<style>{STYLE}</style></head>\n<body>\n",
+        esc(title)
+    )
 }

@@ -1,7 +1,7 @@
 //! One trace explained, as one self-contained page.
 
 use super::{Late, html, shares, stack};
-use crate::html::STYLE;
+use crate::html::head;
 use crate::html::write::{esc, list, prose, section};
 use crate::words;
 use punctual_model::{Explanation, Timeline, Victim};
@@ -35,14 +35,9 @@ pub fn explanation_html(name: &str, explanation: &Explanation, timelines: &[Opti
     let (headline, advice) = verdict.split_once(" — ").unwrap_or((verdict, ""));
     let followed = format!("{} wakeups; followed: {}", crate::number::count(explanation.wakeups), explanation.chosen);
     format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-         <meta name=\"color-scheme\" content=\"light dark\">\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\
-         <title>Late wakeups in {}</title>\n<style>{STYLE}</style></head>\n<body>\n\
-         <header><p class=\"what\">Late wakeups in <strong>{}</strong></p><h1 class=\"said\">{}</h1>{}<p class=\"measured\">{}</header>\n\
+        "{}<header><p class=\"what\">Late wakeups in <strong>{}</strong></p><h1 class=\"said\">{}</h1>{}<p class=\"measured\">{}</header>\n\
          {body}</body></html>\n",
-        esc(name),
+        head(&format!("Late wakeups in {name}")),
         esc(name),
         prose(&words::stopped(headline)),
         if advice.is_empty() {
