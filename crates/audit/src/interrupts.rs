@@ -1,6 +1,7 @@
 //! /proc/interrupts: proc_interrupts(5).
 
 use crate::reading::{Cause, Gap};
+use crate::sight::{Notes, Sight};
 use punctual_machine::Machine;
 use punctual_units::{CpuId, CpuList};
 
@@ -63,6 +64,17 @@ impl Interrupts {
 }
 
 impl Row {
+    /// Where it really goes; kernels without GENERIC_IRQ_EFFECTIVE_AFF_MASK only have what was asked for.
+    pub fn goes_to(&self, sight: &Sight) -> Result<CpuList, Gap> {
+        let mut unnoted = Notes::default();
+        let file = |name: &str| format!("/proc/irq/{}/{name}_affinity_list", self.id);
+        match sight.cpu_list(&file("effective"), &mut unnoted) {
+            Ok(cpus) if !cpus.is_empty() => Ok(cpus),
+            Err(gap) if gap.cause != Cause::Absent => Err(gap),
+            _ => sight.cpu_list(&file("smp"), &mut unnoted),
+        }
+    }
+
     /// Of a device, and not a CPU's own (its timer, its counters)?
     pub fn is_device(&self) -> bool {
         let own = ["timer", "arm-pmu", "rtc0", "IPI"];

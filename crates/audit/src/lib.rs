@@ -32,6 +32,7 @@ mod glob;
 mod interrupts;
 mod judge;
 mod offers;
+mod plan;
 mod probes;
 mod profile;
 mod reading;
@@ -44,6 +45,7 @@ mod truth;
 
 pub use context::{Context, Profile, ProfileError};
 pub use offers::{Offers, Trial};
+pub use plan::{BootParameter, CpuPlan, IrqPlan, Movable, PlanError, PlanWish};
 pub use profile::{ProfileFileError, Today};
 pub use rule::{Action, Fix, Group, Rule, RuleError};
 pub use rules::Rules;

@@ -18,6 +18,12 @@ pub struct Offers<'m> {
 pub struct Trial {
     /// Did the scheduler grant the policy and priority, and keep them when read back? Else the errno.
     pub scheduling: Result<(), i32>,
-    /// Did mlock(2) of 1 MiB succeed? Else the errno.
+    /// Did mlockall(2) of what is mapped and will be succeed? Else the errno.
     pub locking: Result<(), i32>,
+    /// Could /dev/cpu_dma_latency be opened for writing? Else the errno.
+    pub dma_latency: Result<(), i32>,
+    /// How much later the median wakeup from idle comes than with idle states forbidden, ns.
+    pub idle_exit_ns: Option<i64>,
+    /// What one read of CLOCK_MONOTONIC takes, ns.
+    pub clock_read_ns: Option<i64>,
 }

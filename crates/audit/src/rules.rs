@@ -103,8 +103,12 @@ impl Rules {
 
     /// As [`Rules::audit`], with what else the caller offers.
     pub fn audit_with(&self, machine: &dyn Machine, context: &Context, offers: Offers) -> Vec<Finding> {
-        let sight = Sight::new(machine, context, (&self.sources, &self.commons), offers);
+        let sight = self.sight(machine, context, offers);
         self.rules.iter().map(|rule| self.judge(rule, &sight)).collect()
+    }
+
+    pub(crate) fn sight<'m>(&'m self, machine: &'m dyn Machine, context: &'m Context, offers: Offers<'m>) -> Sight<'m> {
+        Sight::new(machine, context, (&self.sources, &self.commons), offers)
     }
 
     /// Takes over a user's profile: `name` is for messages. Returns the built-in profile it extends; the caller audits

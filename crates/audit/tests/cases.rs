@@ -13,7 +13,8 @@
 //! arch = "aarch64"            # optional
 //! log = ["text"]              # optional: lines of the kernel's log
 //! pid = 700                   # optional: the application
-//! trial = [0, 1]              # optional: errno of trying the policy, and of locking memory
+//! trial = [0, 1, 13]          # optional: errno of trying the policy, locking memory, and opening /dev/cpu_dma_latency
+//! tried = [12000, 40]         # optional, with trial: ns that leaving idle takes, and a read of the clock
 //! denied = ["/x"]             # optional: what is refused
 //! absent = ["/x"]             # optional: what is not there of `tests/base.toml`, the machine that is changed
 //! folders = ["/x"]            # optional: empty folders
@@ -55,7 +56,8 @@ struct Case {
     arch: Option<String>,
     log: Option<Vec<String>>,
     pid: Option<u32>,
-    trial: Option<[i32; 2]>,
+    trial: Option<[i32; 3]>,
+    tried: Option<[i64; 2]>,
     #[serde(default)]
     denied: Vec<String>,
     #[serde(default)]
@@ -140,7 +142,14 @@ fn judge(rules: &Rules, id: &str, case: &Case, machine: &Recorded) -> Finding {
         before
     });
     let trial = case.trial.map(|errno| errno.map(|errno| if errno == 0 { Ok(()) } else { Err(errno) }));
-    let trial = trial.map(|[scheduling, locking]| Trial { scheduling, locking });
+    let (idle_exit_ns, clock_read_ns) = (case.tried.map(|of| of[0]), case.tried.map(|of| of[1]));
+    let trial = trial.map(|[scheduling, locking, dma_latency]| Trial {
+        scheduling,
+        locking,
+        dma_latency,
+        idle_exit_ns,
+        clock_read_ns,
+    });
     let offers = Offers { before: before.as_ref().map(|m| m as &dyn punctual_machine::Machine), pid: case.pid, trial };
     let cpus = case.cpus.clone().unwrap_or_else(|| "2-3".parse().unwrap());
     let scheduling = Scheduling::Fifo { priority: Priority::try_from(80).unwrap() };
@@ -177,7 +186,7 @@ fn every_rule_is_tested_both_ways_and_unread() {
     for file in files().iter().filter(|file| !elsewhere.contains(&format!("let id = \"{}\";", file.id))) {
         let has = |states: &[State]| file.test.iter().any(|case| states.contains(&case.state));
         // A trial is no file: without leave to try the rule is SKIP.
-        let is_trial = file.test.iter().any(|case| case.trial.is_some());
+        let is_trial = file.test.iter().any(|case| case.trial.is_some() && case.tried.is_none());
         let unread: &[State] = if is_trial { &[State::Skip] } else { &[State::Blocked, State::Unknown] };
         let kinds: [(&str, &[State]); 3] = [
             ("passing", &[State::Pass, State::Info, State::Skip]),

@@ -1,6 +1,6 @@
 //! Every recorded machine, with the states its `audit.toml` expects for each of its audits.
 
-use punctual_audit::{Context, Profile, Rules, audit};
+use punctual_audit::{Context, PlanWish, Profile, Rules, audit};
 use punctual_machine::Recorded;
 use punctual_model::{Finding, State};
 use punctual_units::{CpuList, Scheduling};
@@ -79,6 +79,33 @@ fn every_machine_is_judged_for_every_profile_as_recorded() {
         wrong.extend(differing.map(|line| format!("{}: {line}", folder.display())));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// One line a machine: which CPUs a plan for one and for two takes. BLESS=1 writes it anew.
+#[test]
+fn cpus_are_planned_on_every_machine_as_recorded() {
+    let rules = Rules::embedded();
+    let mut found = String::new();
+    for folder in machines() {
+        let machine = Recorded::open(&folder).unwrap();
+        let Expected { scheduling, cpus, profile, .. } = expected(&folder).into_iter().next().unwrap();
+        let context = Context { scheduling, cpus, profile };
+        for count in 1..=2 {
+            let planned = match rules.plan_cpus(&machine, &context, &PlanWish { count, near: None }) {
+                Ok(plan) => {
+                    format!("isolate {}, off `{}`, keep {}", plan.isolated, plan.siblings_off, plan.housekeeping)
+                }
+                Err(error) => error.to_string(),
+            };
+            let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+            found.push_str(&format!("{name} for {count}: {planned}\n"));
+        }
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../machines/plans.txt");
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, &found).unwrap();
+    }
+    assert_eq!(found, std::fs::read_to_string(&path).unwrap_or_default());
 }
 
 fn as_table(findings: &[Finding]) -> String {

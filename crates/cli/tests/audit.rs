@@ -148,3 +148,44 @@ fn a_rule_explains_itself() {
     }
     assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/rules/cpu.md").exists());
 }
+
+#[test]
+fn cpus_are_planned_for_text_and_scripts() {
+    let tree = tree();
+    let root = tree.path().to_str().unwrap();
+    let plain = punctual(&["audit", "--plan-cpus", "--root", root]);
+    let said = text(&plain);
+    assert!(said.starts_with("isolate CPU 1 on ") && said.contains("isolcpus=managed_irq,domain,1"), "{said}");
+    assert_eq!(plain.status.code(), Some(0));
+    let document = json(&punctual(&["audit", "--plan-cpus=1", "--root", root, "--json"]));
+    assert_eq!(document["result"]["plan"]["isolated"], "1");
+    let too_many = punctual(&["audit", "--plan-cpus=2", "--root", root]);
+    assert_eq!(too_many.status.code(), Some(4));
+    assert!(String::from_utf8_lossy(&too_many.stderr).contains("ask for 1 at most"));
+    assert_eq!(punctual(&["audit", "--near", "eth0"]).status.code(), Some(2));
+}
+
+/// Whoever runs this may or may not be granted it; the finding says which.
+#[test]
+fn what_is_tried_is_said() {
+    let tried = json(&punctual(&["audit", "--probe", "--json"]));
+    assert!(["PASS", "FAIL"].contains(&state(&tried, "perm-test-real")));
+    let untried = json(&punctual(&["audit", "--json"]));
+    assert_eq!(state(&untried, "perm-test-real"), "SKIP");
+}
+
+#[test]
+fn another_users_rights_are_tried_with_a_login_of_theirs() {
+    let output = punctual(&["audit", "--user", "nobody", "--json"]);
+    let document = json(&output);
+    if output.status.code() == Some(4) {
+        // Not root, or no runuser(1).
+        assert!(document["result"]["error"].to_string().contains("runuser"), "{document}");
+        return;
+    }
+    // Unless an administrator gave it any, nobody has no right to real-time priority.
+    assert_eq!(state(&document, "perm-rtprio"), state(&document, "perm-test-real"));
+    let unknown = punctual(&["audit", "--user", "no-such-user"]);
+    assert_eq!(unknown.status.code(), Some(4));
+    assert!(String::from_utf8_lossy(&unknown.stderr).contains("no-such-user"));
+}

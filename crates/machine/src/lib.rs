@@ -18,6 +18,7 @@ mod facts;
 mod kconfig;
 mod kernel_types;
 mod live;
+mod overlay;
 mod recorded;
 mod snapshot;
 mod text;
@@ -28,6 +29,7 @@ pub use facts::{Virtualisation, facts, facts_with, is_preempt_rt, preemption_mod
 pub use kconfig::{ConfigError, KernelConfig, Setting};
 pub use kernel_types::{KERNEL_TYPES, TypeName, kernel_type_name};
 pub use live::Live;
+pub use overlay::Overlay;
 pub use recorded::{Recorded, RecordedError};
 pub use snapshot::{Snapshot, SnapshotError};
 pub use text::{bracketed, field_values, numbered_name};

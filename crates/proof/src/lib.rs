@@ -18,6 +18,7 @@ mod recorder;
 mod scheduling;
 mod setup;
 mod stream;
+mod trial;
 
 pub use auditing::{AUDIT_ARG, audit_main};
 pub use error::ProofError;
@@ -27,3 +28,4 @@ pub use live::{LiveOptions, Watched, live};
 pub use measuring::{Done, measure, prove, signals};
 pub use options::{Observer, Options, Quiet, Trace, When};
 pub use punctual_tracefs::recover;
+pub use trial::{TRIAL_ARG, trial_main, try_out};

@@ -14,6 +14,10 @@ pub(super) const PROBES: &[Probe] = &[
     // `granted`, or why not.
     Probe { name: "trial-scheduling", with: &[], reads: &[], run: scheduling },
     Probe { name: "trial-locking", with: &[], reads: &[], run: locking },
+    Probe { name: "trial-dma-latency", with: &[], reads: &[], run: dma_latency },
+    // What leaving idle takes, µs, and a read of the clock, ns.
+    Probe { name: "trial-idle-exit", with: &[], reads: &[], run: idle_exit },
+    Probe { name: "trial-clock-read", with: &[], reads: &[], run: clock_read },
     // Its hard limit of real-time priority; 99 where it is unlimited.
     Probe { name: "application-rtprio", with: &[], reads: &[&["/proc/*/limits"]], run: rtprio },
     // Its real-time threads.
@@ -38,8 +42,12 @@ fn granted(result: Option<Result<(), i32>>) -> Reading {
     match result {
         Some(Ok(())) => Reading::word("granted"),
         Some(Err(errno)) => Reading::word(std::io::Error::from_raw_os_error(errno).to_string()),
-        None => Reading::gap(Gap::new("a trial", Cause::Garbled("result: --probe"))),
+        None => untried(),
     }
+}
+
+fn untried() -> Reading {
+    Reading::gap(Gap::new("a trial", Cause::Garbled("result: --probe")))
 }
 
 fn scheduling(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
@@ -50,8 +58,32 @@ fn scheduling(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
 
 fn locking(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let reading = granted(sight.offers.trial.map(|trial| trial.locking));
-    notes.add("mlock(2)", reading.show());
+    notes.add("mlockall(2)", reading.show());
     reading
+}
+
+fn dma_latency(sight: &Sight, _: &With, _: &mut Notes) -> Reading {
+    granted(sight.offers.trial.map(|trial| trial.dma_latency))
+}
+
+fn tried(value: Option<i64>) -> Reading {
+    value.map_or_else(untried, |value| Reading::One(Ok(Value::Number(value))))
+}
+
+fn idle_exit(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let ns = sight.offers.trial.and_then(|trial| trial.idle_exit_ns);
+    if let Some(ns) = ns {
+        notes.add("wakeup from idle, tried", format!("{ns} ns more than with idle states forbidden"));
+    }
+    tried(ns.map(|ns| ns / 1000))
+}
+
+fn clock_read(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let ns = sight.offers.trial.and_then(|trial| trial.clock_read_ns);
+    if let Some(ns) = ns {
+        notes.add("clock_gettime(2), tried", format!("{ns} ns"));
+    }
+    tried(ns)
 }
 
 fn pid(sight: &Sight) -> Result<u32, Gap> {

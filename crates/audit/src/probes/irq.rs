@@ -53,7 +53,7 @@ fn irqs_isolated(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     };
     let mut many = Many::default();
     for row in table.rows.iter().filter(|row| row.is_device()) {
-        match effective(sight, row) {
+        match row.goes_to(sight) {
             Ok(cpus) if cpus.and(&isolated).is_empty() => {}
             Ok(cpus) => {
                 let text = format!("{} {} (CPU {})", row.id, row.device(), cpus.and(&isolated));
@@ -65,17 +65,6 @@ fn irqs_isolated(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     }
     notes.add("/proc/irq/*/effective_affinity_list", Reading::Many(many.clone()).show());
     Reading::Many(many)
-}
-
-/// Where it really goes; kernels without GENERIC_IRQ_EFFECTIVE_AFF_MASK only have what was asked for.
-fn effective(sight: &Sight, row: &Row) -> Result<CpuList, Gap> {
-    let mut unnoted = Notes::default();
-    let file = |name: &str| format!("/proc/irq/{}/{name}_affinity_list", row.id);
-    match sight.cpu_list(&file("effective"), &mut unnoted) {
-        Ok(cpus) if !cpus.is_empty() => Ok(cpus),
-        Err(gap) if gap.cause != Cause::Absent => Err(gap),
-        _ => sight.cpu_list(&file("smp"), &mut unnoted),
-    }
 }
 
 /// Counts of chosen rows on a set of CPUs.

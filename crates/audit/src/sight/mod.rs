@@ -8,6 +8,8 @@ mod log;
 mod sets;
 mod systemd;
 
+#[cfg(test)]
+pub(crate) use files::mask;
 pub(crate) use log::Log;
 
 use crate::Context;

@@ -26,9 +26,19 @@ pub struct AuditArgs {
     /// The application's process
     #[arg(long, value_name = "PID")]
     pub pid: Option<u32>,
-    /// Try the policy and the locking of memory, too
+    /// Also try the policy, the locking of memory, leaving idle and reading the clock (1 s)
     #[arg(long)]
     pub probe: bool,
+    /// As --probe, and try policy and memory as this user, with the limits of a login (as root)
+    #[arg(long, value_name = "USER", conflicts_with_all = ["root", "snapshot"])]
+    pub user: Option<String>,
+    /// Propose which CPUs to isolate for an application that needs so many, and how: writes only the plan
+    #[arg(long, value_name = "COUNT", num_args = 0..=1, default_missing_value = "1", require_equals = true,
+          conflicts_with_all = ["pid", "probe", "user", "window", "explain", "all", "cpus", "format"])]
+    pub plan_cpus: Option<usize>,
+    /// With --plan-cpus: on the memory node of this network interface
+    #[arg(long, value_name = "INTERFACE", requires = "plan_cpus")]
+    pub near: Option<String>,
     /// Say what a rule reads, decides and proposes
     #[arg(long, value_name = "ID")]
     pub explain: Option<String>,

@@ -2,14 +2,15 @@
 
 pub mod args;
 mod formats;
+mod plan;
 mod text;
 
 use crate::{document, exit, terminal};
 use args::{AuditArgs, AuditFormat, SnapshotArgs};
-use punctual_audit::{Context, Offers, Profile, Rules, Today, Trial};
-use punctual_machine::{Live, Machine, Recorded, Snapshot};
+use punctual_audit::{Context, Offers, PlanError, PlanWish, Profile, Rules, Today};
+use punctual_machine::{Live, Machine, Overlay, Recorded, Snapshot};
 use punctual_model::{Finding, Severity, State};
-use punctual_rt::Refused as NotGranted;
+use punctual_proof::try_out;
 use punctual_units::{CpuList, Scheduling};
 use serde_json::json;
 use std::process::ExitCode;
@@ -31,6 +32,7 @@ pub struct Audited {
 pub fn audit(args: &AuditArgs) -> ExitCode {
     let done = match &args.explain {
         Some(id) => explain(id).map(|text| (0, text)),
+        None if args.plan_cpus.is_some() => plan_cpus(args).map(|text| (0, text)),
         None => run(args).map(|audited| (code(&audited.findings), show(args, &audited))),
     };
     match done {
@@ -54,9 +56,9 @@ fn explain(id: &str) -> Result<String, Refused> {
     Rules::embedded().explain(id).ok_or_else(|| (exit::USAGE, format!("there is no rule `{id}`")))
 }
 
-fn run(args: &AuditArgs) -> Result<Audited, Refused> {
-    let mut rules = Rules::embedded();
-    let profile = profile(&args.profile, &mut rules)?;
+/// What is looked at, its name, and what for.
+fn look(args: &AuditArgs, rules: &mut Rules) -> Result<(Box<dyn Machine>, String, Context), Refused> {
+    let profile = profile(&args.profile, rules)?;
     let (machine, name): (Box<dyn Machine>, String) = match (&args.root, &args.snapshot) {
         (Some(root), _) if root.is_dir() => (Box::new(Live::under(root)), root.display().to_string()),
         (Some(root), _) => return Err((exit::USAGE, format!("{} is no folder", root.display()))),
@@ -68,14 +70,37 @@ fn run(args: &AuditArgs) -> Result<Audited, Refused> {
         cpus: args.cpus.clone().unwrap_or_else(|| cpus(machine.as_ref())),
         profile,
     };
+    Ok((machine, name, context))
+}
+
+fn plan_cpus(args: &AuditArgs) -> Result<String, Refused> {
+    let mut rules = Rules::embedded();
+    let (machine, name, context) = look(args, &mut rules)?;
+    let wish = PlanWish { count: args.plan_cpus.unwrap_or(1), near: args.near.clone() };
+    let plan = rules.plan_cpus(machine.as_ref(), &context, &wish).map_err(|error| match error {
+        PlanError::NoDevice { .. } => (exit::USAGE, error.to_string()),
+        _ => (exit::ENVIRONMENT, error.to_string()),
+    })?;
+    if args.output.json {
+        return Ok(document::document("audit", 0, &json!({ "machine": name, "plan": plan })) + "\n");
+    }
+    Ok(plan::text(&plan, &name))
+}
+
+fn run(args: &AuditArgs) -> Result<Audited, Refused> {
+    let mut rules = Rules::embedded();
+    let (machine, name, context) = look(args, &mut rules)?;
     let before = args.window.map(|window| {
         let before = Snapshot::take(machine.as_ref(), &rules.window_paths());
         std::thread::sleep(std::time::Duration::from_nanos(window.0));
         before
     });
-    let trial = args.probe.then(|| trial(context.scheduling));
+    let is_tried = args.probe || args.user.is_some();
+    let tried = is_tried.then(|| try_out(args.user.as_deref(), context.scheduling, &context.cpus)).transpose();
+    let tried = tried.map_err(|what| (exit::ENVIRONMENT, what))?;
+    let (trial, overlay) = tried.map_or((None, Overlay::default()), |(trial, overlay)| (Some(trial), overlay));
     let offers = Offers { before: before.as_ref().map(|before| before as &dyn Machine), pid: args.pid, trial };
-    let findings = rules.audit_with(machine.as_ref(), &context, offers);
+    let findings = rules.audit_with(&overlay.over(machine.as_ref()), &context, offers);
     Ok(Audited { findings, context, machine: name })
 }
 
@@ -110,21 +135,6 @@ fn cpus(machine: &dyn Machine) -> CpuList {
     let list = |path: &str| machine.read(path).text().and_then(|text| text.parse::<CpuList>().ok()).unwrap_or_default();
     let isolated = list("/sys/devices/system/cpu/isolated");
     if isolated.is_empty() { list("/sys/devices/system/cpu/online") } else { isolated }
-}
-
-/// Asks for the policy in a thread of its own, which ends with it, and locks and unlocks one page.
-fn trial(wanted: Scheduling) -> Trial {
-    let errno = |error: punctual_uapi::Error| error.errno().unwrap_or(1);
-    let asked = std::thread::spawn(move || {
-        punctual_rt::try_scheduling(wanted).map_err(|refused| match refused {
-            NotGranted::Cpu { source, .. } | NotGranted::Scheduling { source, .. } | NotGranted::ReadBack(source) => {
-                errno(source)
-            }
-        })
-    });
-    let page = vec![0_u8; 1 << 20];
-    let locking = punctual_uapi::lock(page.as_slice()).map_err(errno);
-    Trial { scheduling: asked.join().unwrap_or(Err(1)), locking }
 }
 
 /// Fail wins over inconclusive; what is only informative decides nothing.

@@ -1,0 +1,82 @@
+//! Device interrupts that go to the chosen CPUs today.
+
+use crate::interrupts::{Interrupts, Row};
+use crate::reading::Cause;
+use crate::sight::{Notes, Sight};
+use punctual_units::CpuList;
+use serde::Serialize;
+
+/// Can an interrupt be moved?
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Movable {
+    /// By writing its smp_affinity_list.
+    Yes,
+    /// Its affinity is the kernel's own (IRQD_AFFINITY_MANAGED): only `isolcpus=managed_irq` moves it.
+    Managed,
+    /// Most likely managed, by its device's kind; debugfs would tell.
+    LikelyManaged,
+}
+
+/// One interrupt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct IrqPlan {
+    /// Its number.
+    pub irq: String,
+    /// The device.
+    pub device: String,
+    /// Where it goes now.
+    pub cpus: CpuList,
+    /// How often the chosen CPUs served it since boot.
+    pub count: i64,
+    /// How to get rid of it.
+    pub movable: Movable,
+}
+
+/// Those whose effective affinity has one of these CPUs.
+pub(super) fn on(sight: &Sight, taken: &CpuList, housekeeping: &CpuList, doubts: &mut Vec<String>) -> Vec<IrqPlan> {
+    let table = match Interrupts::read(sight.machine) {
+        Ok(table) => table,
+        Err(gap) => {
+            doubts.push(format!("which interrupts go there is not known: {}", gap.describe()));
+            return Vec::new();
+        }
+    };
+    let mut plans = Vec::new();
+    let mut hidden = 0;
+    for row in table.rows.iter().filter(|row| row.is_device()) {
+        match row.goes_to(sight) {
+            Ok(cpus) if cpus.and(taken).is_empty() => {}
+            Ok(cpus) => plans.push(IrqPlan {
+                irq: row.id.clone(),
+                device: row.device().to_owned(),
+                count: table.on(row, taken),
+                movable: movable(sight, row, housekeeping),
+                cpus,
+            }),
+            Err(gap) if gap.cause == Cause::Absent => {}
+            Err(_) => hidden += 1,
+        }
+    }
+    if hidden > 0 {
+        doubts.push(format!("where {hidden} interrupts go could not be read: run it as root"));
+    }
+    plans
+}
+
+/// Kinds of devices whose drivers let the kernel spread their queues (irq_create_affinity_masks).
+const SPREAD: &[&str] = &["nvme", "megasas", "mpt3sas", "smartpqi", "hisi_sas", "aacraid", "virtio"];
+
+fn movable(sight: &Sight, row: &Row, housekeeping: &CpuList) -> Movable {
+    let mut unnoted = Notes::default();
+    match sight.text(&format!("/sys/kernel/debug/irq/irqs/{}", row.id), &mut unnoted) {
+        Ok(state) if state.contains("IRQD_AFFINITY_MANAGED") => return Movable::Managed,
+        Ok(_) => return Movable::Yes,
+        Err(_) => {}
+    }
+    // One that may already go to a CPU that is kept has an affinity that somebody else chose.
+    let asked = sight.cpu_list(&format!("/proc/irq/{}/smp_affinity_list", row.id), &mut unnoted);
+    let is_tied = asked.is_ok_and(|asked| asked.and(housekeeping).is_empty());
+    let is_spread = SPREAD.iter().any(|kind| row.device().contains(kind));
+    if is_spread && is_tied { Movable::LikelyManaged } else { Movable::Yes }
+}

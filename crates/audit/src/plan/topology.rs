@@ -1,0 +1,119 @@
+//! Cores, with what they share and how fast they are.
+
+use super::PlanError;
+use crate::reading::Cause;
+use crate::rule::Set;
+use crate::sight::{Notes, Sight};
+use punctual_units::{CpuId, CpuList};
+
+const CPU: &str = "/sys/devices/system/cpu";
+
+/// A core is called slow below this share of the fastest: big.LITTLE's small cores have 30 to 60 %, one core's turbo
+/// differs from the next one's by less than 10 %.
+const SLOW_PERCENT: i64 = 85;
+
+/// Most cache levels looked at: index0 to index4 are all there are.
+const CACHES: u32 = 5;
+
+/// What one core is.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Core {
+    /// Its online CPUs.
+    pub cpus: CpuList,
+    /// Memory node.
+    pub node: Option<u32>,
+    /// Clearly slower than the fastest of the machine.
+    pub is_slow: bool,
+    /// CPUs with the same second-level cache; empty where unknown.
+    pub l2: CpuList,
+    /// The same of the third level.
+    pub l3: CpuList,
+}
+
+/// The machine's cores, the one with the first CPU first.
+#[derive(Debug)]
+pub(super) struct Topology {
+    pub online: CpuList,
+    pub cores: Vec<Core>,
+    /// The wished device's CPUs.
+    pub near: Option<CpuList>,
+    /// What could not be read.
+    pub gaps: Vec<String>,
+}
+
+impl Topology {
+    pub fn read(sight: &Sight, near: Option<&str>) -> Result<Topology, PlanError> {
+        let unknown = |gap: crate::reading::Gap| PlanError::Unknown(gap.describe());
+        let online = sight.set(Set::Online, &mut Notes::default()).map_err(unknown)?;
+        let mut topology = Topology { near: None, cores: Vec::new(), gaps: Vec::new(), online };
+        topology.near = near.map(|device| near_device(sight, device)).transpose()?;
+        let nodes = nodes(sight);
+        let mut capacities = Vec::new();
+        for cpu in topology.online.clone().iter() {
+            if topology.cores.iter().any(|core| core.cpus.contains(cpu)) {
+                continue;
+            }
+            let core = topology.core(sight, cpu, &nodes);
+            capacities.push(capacity(sight, cpu));
+            topology.cores.push(core);
+        }
+        let fastest = capacities.iter().flatten().max().copied().unwrap_or(0);
+        for (core, capacity) in topology.cores.iter_mut().zip(capacities) {
+            core.is_slow = capacity.is_some_and(|capacity| capacity.saturating_mul(100) < fastest * SLOW_PERCENT);
+        }
+        Ok(topology)
+    }
+
+    fn core(&mut self, sight: &Sight, cpu: CpuId, nodes: &[(u32, CpuList)]) -> Core {
+        let path = format!("{CPU}/cpu{cpu}/topology/thread_siblings_list");
+        let siblings = match sight.cpu_list(&path, &mut Notes::default()) {
+            Ok(siblings) => siblings.and(&self.online),
+            // Kernels for single-threaded processors may have no topology.
+            Err(gap) if gap.cause == Cause::Absent => CpuList::new(),
+            Err(gap) => {
+                self.gaps.push(format!("whether CPU {cpu} shares its core is not known: {}", gap.describe()));
+                CpuList::new()
+            }
+        };
+        let cpus = if siblings.contains(cpu) { siblings } else { [cpu].into_iter().collect() };
+        let node = nodes.iter().find(|(_, cpus)| cpus.contains(cpu)).map(|(node, _)| *node);
+        Core { cpus, node, is_slow: false, l2: cache(sight, cpu, 2), l3: cache(sight, cpu, 3) }
+    }
+}
+
+/// The CPUs with the same cache of a level.
+fn cache(sight: &Sight, cpu: CpuId, level: i64) -> CpuList {
+    let mut unnoted = Notes::default();
+    for index in 0..CACHES {
+        let folder = format!("{CPU}/cpu{cpu}/cache/index{index}");
+        if sight.number(&format!("{folder}/level"), &mut unnoted) == Ok(level) {
+            return sight.cpu_list(&format!("{folder}/shared_cpu_list"), &mut unnoted).unwrap_or_default();
+        }
+    }
+    CpuList::new()
+}
+
+/// The scheduler's figure (arm64, hybrid x86), else firmware's, else the highest frequency. Units differ, so all CPUs of
+/// one machine have to have the same file; they do.
+fn capacity(sight: &Sight, cpu: CpuId) -> Option<i64> {
+    let files = ["cpu_capacity", "acpi_cppc/highest_perf", "cpufreq/cpuinfo_max_freq"];
+    let mut unnoted = Notes::default();
+    files.iter().find_map(|file| sight.number(&format!("{CPU}/cpu{cpu}/{file}"), &mut unnoted).ok())
+}
+
+fn nodes(sight: &Sight) -> Vec<(u32, CpuList)> {
+    const NODES: &str = "/sys/devices/system/node";
+    let numbers = sight.numbered(NODES, "node").unwrap_or_default();
+    let list = |node: u32| sight.cpu_list(&format!("{NODES}/node{node}/cpulist"), &mut Notes::default()).ok();
+    numbers.into_iter().filter_map(|node| Some((node, list(node)?))).collect()
+}
+
+fn near_device(sight: &Sight, device: &str) -> Result<CpuList, PlanError> {
+    let no_device = |why: String| PlanError::NoDevice { device: device.to_owned(), why };
+    if device.is_empty() || device.contains('/') || device.starts_with('.') {
+        return Err(no_device("that is no name of an interface".to_owned()));
+    }
+    let path = format!("/sys/class/net/{device}/device/local_cpulist");
+    let cpus = sight.cpu_list(&path, &mut Notes::default()).map_err(|gap| no_device(gap.describe()))?;
+    if cpus.is_empty() { Err(no_device(format!("{path} is empty"))) } else { Ok(cpus) }
+}

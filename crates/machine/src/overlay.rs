@@ -1,0 +1,68 @@
+//! A few files laid over a machine.
+
+use crate::{Listing, Machine, Read};
+use std::collections::BTreeMap;
+
+/// Files that stand in place of those of the machine below: what another process of the same machine sees under
+/// `/proc/self`.
+#[derive(Clone, Debug, Default)]
+pub struct Overlay {
+    files: BTreeMap<String, Read>,
+}
+
+impl Overlay {
+    /// These files, by absolute path.
+    pub fn new(files: BTreeMap<String, Read>) -> Overlay {
+        Overlay { files }
+    }
+
+    /// The machine below with these files over it.
+    pub fn over<'a>(&'a self, below: &'a dyn Machine) -> impl Machine + 'a {
+        Over { files: &self.files, below }
+    }
+}
+
+struct Over<'a> {
+    files: &'a BTreeMap<String, Read>,
+    below: &'a dyn Machine,
+}
+
+impl Machine for Over<'_> {
+    fn read(&self, path: &str) -> Read {
+        self.files.get(path).cloned().unwrap_or_else(|| self.below.read(path))
+    }
+
+    fn list(&self, folder: &str) -> Listing {
+        self.below.list(folder)
+    }
+
+    fn read_part(&self, path: &str, offset: u64, length: usize) -> Read {
+        let Some(read) = self.files.get(path) else { return self.below.read_part(path, offset, length) };
+        match read {
+            Read::Known(bytes) => {
+                let rest = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or_default();
+                Read::Known(rest.iter().take(length).copied().collect())
+            }
+            other => other.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Recorded;
+
+    #[test]
+    fn files_stand_over_those_below() {
+        let mut below = Recorded::default();
+        below.set("/proc/self/limits", Read::Known(b"below".to_vec()));
+        below.set("/proc/cmdline", Read::Known(b"quiet".to_vec()));
+        let overlay = Overlay::new([("/proc/self/limits".to_owned(), Read::Known(b"over".to_vec()))].into());
+        let machine = overlay.over(&below);
+        assert_eq!(machine.read("/proc/self/limits").text(), Some("over"));
+        assert_eq!(machine.read("/proc/cmdline").text(), Some("quiet"));
+        assert_eq!(machine.read_part("/proc/self/limits", 2, 9), Read::Known(b"er".to_vec()));
+        assert_eq!(machine.read_part("/proc/self/limits", 9, 9), Read::Known(Vec::new()));
+    }
+}

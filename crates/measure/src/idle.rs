@@ -1,0 +1,94 @@
+//! What leaving an idle state costs, by trying: the same sleeps with the CPU free to idle as deep as it does, and with every
+//! idle state that takes time to leave forbidden.
+
+use punctual_rt::{Attributes, Refused, monotonic, sleep_until};
+use punctual_units::{CpuId, Nanos, Scheduling};
+use std::fs::File;
+use std::io::{self, Write};
+
+/// Median lateness of a wakeup from idle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IdleExit {
+    /// As the machine is.
+    pub free: Nanos,
+    /// With /dev/cpu_dma_latency held at 0.
+    pub held: Nanos,
+}
+
+impl IdleExit {
+    /// What idle states add.
+    pub fn cost(&self) -> Nanos {
+        Nanos(self.free.0.saturating_sub(self.held.0))
+    }
+}
+
+/// Why it could not be tried.
+#[derive(Debug, thiserror::Error)]
+pub enum IdleError {
+    /// Policy or CPU.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// The latency request.
+    #[error("cannot hold /dev/cpu_dma_latency: {0}")]
+    Request(#[from] io::Error),
+}
+
+/// Sleeps in one block, and blocks of each kind in turn: 0.8 s in all.
+const SLEEPS: usize = 50;
+const BLOCKS: usize = 4;
+/// Long enough for the governor to choose the deepest state (its target residency is below 2 ms on all but tablets).
+const PAUSE: Nanos = Nanos::from_millis(4);
+
+/// Tries it on one CPU in a thread of its own; the latency request is let go of at the end, also after kill -9.
+///
+/// # Errors
+/// The policy, the CPU or the request is refused.
+pub fn idle_exit(cpu: CpuId, scheduling: Scheduling) -> Result<IdleExit, IdleError> {
+    let thread = std::thread::spawn(move || {
+        Attributes { scheduling, cpu: Some(cpu), lock_stack: false }.apply()?;
+        let (mut free, mut held) = (Vec::new(), Vec::new());
+        for block in 0..BLOCKS {
+            let request = if block % 2 == 1 { Some(hold()?) } else { None };
+            let into = if request.is_some() { &mut held } else { &mut free };
+            into.extend((0..SLEEPS).map(|_| lateness()));
+            drop(request);
+        }
+        Ok(IdleExit { free: median(&mut free), held: median(&mut held) })
+    });
+    thread.join().unwrap_or_else(|_| Err(io::Error::other("the trying thread ended").into()))
+}
+
+fn hold() -> io::Result<File> {
+    let mut file = File::options().write(true).open("/dev/cpu_dma_latency")?;
+    file.write_all(&0_i32.to_ne_bytes())?;
+    Ok(file)
+}
+
+fn lateness() -> Nanos {
+    let at = monotonic() + PAUSE;
+    while sleep_until(at).is_err() {}
+    monotonic() - at
+}
+
+fn median(all: &mut [Nanos]) -> Nanos {
+    all.sort_unstable();
+    all.get(all.len() / 2).copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cost_is_the_difference_and_never_negative() {
+        let exit = |free, held| IdleExit { free: Nanos(free), held: Nanos(held) };
+        assert_eq!((exit(50, 8).cost(), exit(8, 50).cost()), (Nanos(42), Nanos(0)));
+        assert_eq!(median(&mut [Nanos(5), Nanos(1), Nanos(3)]), Nanos(3));
+    }
+
+    #[test]
+    fn a_cpu_that_is_not_there_is_refused() {
+        let error = idle_exit(CpuId(8000), Scheduling::Other { nice: 0 }).unwrap_err();
+        assert!(matches!(error, IdleError::Refused(_)), "{error}");
+    }
+}

@@ -1,0 +1,101 @@
+//! What only trying tells: the policy and locked memory as the target user, leaving idle, reading the clock.
+
+use punctual_audit::Trial;
+use punctual_machine::{Machine, Overlay, Read};
+use punctual_measure::idle_exit;
+use punctual_rt::Refused as NotGranted;
+use punctual_units::{CpuList, Scheduling};
+use rustix::mm::{MlockAllFlags, mlockall};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+/// First argument of the program when it is to try for `audit --probe`; see [`trial_main`].
+pub const TRIAL_ARG: &str = "__trial";
+
+/// What tells which limits and capabilities a process has.
+const OWN: [&str; 4] = ["/proc/self/limits", "/proc/self/status", "/proc/self/uid_map", "/proc/self/cgroup"];
+
+/// What the trying process found, and its own files.
+#[derive(Serialize, Deserialize)]
+struct Tried {
+    /// 0 or the errno.
+    scheduling: i32,
+    locking: i32,
+    dma_latency: i32,
+    files: BTreeMap<String, Vec<u8>>,
+}
+
+/// Tries it in a process of its own, as `user` where one is named, whose files under `/proc/self` come back, too. Idle and the
+/// clock are tried in this process, in a second.
+///
+/// # Errors
+/// A sentence: the process could not be started, or ended before it answered.
+pub fn try_out(user: Option<&str>, wanted: Scheduling, cpus: &CpuList) -> Result<(Trial, Overlay), String> {
+    let tried = child(user, wanted)?;
+    let errno = |number| if number == 0 { Ok(()) } else { Err(number) };
+    let exit = cpus.iter().last().and_then(|cpu| idle_exit(cpu, wanted).ok());
+    let nanos = |nanos: u64| i64::try_from(nanos).ok();
+    let trial = Trial {
+        scheduling: errno(tried.scheduling),
+        locking: errno(tried.locking),
+        dma_latency: errno(tried.dma_latency),
+        idle_exit_ns: exit.and_then(|exit| nanos(exit.cost().0)),
+        clock_read_ns: Some(punctual_rt::clock_read_cost() as i64),
+    };
+    let files = tried.files.into_iter().filter(|(path, _)| OWN.contains(&path.as_str()));
+    Ok((trial, Overlay::new(files.map(|(path, bytes)| (path, Read::Known(bytes))).collect())))
+}
+
+fn child(user: Option<&str>, wanted: Scheduling) -> Result<Tried, String> {
+    let own = File::open("/proc/self/exe").map_err(|e| format!("cannot open this program: {e}"))?;
+    let words = [TRIAL_ARG.to_owned(), serde_json::to_string(&wanted).unwrap_or_default()];
+    // By its descriptor, because the user may not reach the folder the program is in.
+    let program = "/proc/self/fd/0";
+    let mut command = match user {
+        // It applies what a login of that user gets from PAM: limits.conf(5).
+        Some(user) => {
+            let mut command = Command::new("runuser");
+            command.args(["-u", user, "--", program]);
+            command
+        }
+        None => Command::new(program),
+    };
+    let output = command.args(words).stdin(own).stderr(Stdio::piped()).output().map_err(|e| match user {
+        Some(_) => format!("trying as another user needs runuser(1) of util-linux: {e}"),
+        None => format!("cannot start the trial: {e}"),
+    })?;
+    serde_json::from_slice(&output.stdout).map_err(|_| {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let who = user.map(|user| format!(" as {user}")).unwrap_or_default();
+        format!("the trial{who} ended with {}: {}", output.status, said.trim())
+    })
+}
+
+/// The trying process; `words` are what follows [`TRIAL_ARG`]. Nothing it is granted outlives it. The result is the exit code.
+pub fn trial_main(mut words: impl Iterator<Item = OsString>) -> i32 {
+    let wanted = words.next().and_then(|text| serde_json::from_str::<Scheduling>(text.to_str()?).ok());
+    let Some(wanted) = wanted else { return 2 };
+    let live = punctual_machine::Live::new();
+    let files = OWN.iter().filter_map(|path| Some(((*path).to_owned(), live.read(path).bytes()?.to_vec())));
+    let opened = File::options().write(true).open("/dev/cpu_dma_latency");
+    let tried = Tried {
+        files: files.collect(),
+        scheduling: punctual_rt::try_scheduling(wanted).err().map_or(0, |error| errno(&error)),
+        locking: mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE).err().map_or(0, |e| e.raw_os_error()),
+        dma_latency: opened.err().map_or(0, |e| e.raw_os_error().unwrap_or(1)),
+    };
+    let text = serde_json::to_vec(&tried).unwrap_or_default();
+    i32::from(std::io::stdout().write_all(&text).is_err())
+}
+
+fn errno(refused: &NotGranted) -> i32 {
+    match refused {
+        NotGranted::Cpu { source, .. } | NotGranted::Scheduling { source, .. } | NotGranted::ReadBack(source) => {
+            source.errno().unwrap_or(1)
+        }
+    }
+}
