@@ -32,6 +32,7 @@ mod glob;
 mod interrupts;
 mod judge;
 mod offers;
+mod owner;
 mod plan;
 mod probes;
 mod profile;

@@ -1,6 +1,7 @@
 //! The table of rules: one file each under `rules/`, one line each in `rules.txt`, whose order findings have.
 
 use crate::judge::judge;
+use crate::owner::READS as OVER_TIME;
 use crate::profile::{Own, ProfileFileError, Today, Wishes};
 use crate::rule::{Commons, Rule, RuleError, Source, Sources, parse, parse_commons, parse_sources};
 use crate::sight::Sight;
@@ -93,7 +94,7 @@ impl Rules {
     /// what its probes need besides.
     pub fn window_paths(&self) -> Vec<String> {
         let changing = self.rules.iter().filter(|rule| rule.reads.values().any(|read| read.change));
-        changing.flat_map(|rule| self.paths(rule)).collect()
+        changing.flat_map(|rule| self.paths(rule)).chain(OVER_TIME.iter().map(|path| (*path).to_owned())).collect()
     }
 
     /// Judges every rule on a machine; one finding a rule.

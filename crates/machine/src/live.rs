@@ -22,7 +22,13 @@ const LONGEST_RECORD: usize = 8192;
 /// `uname -m` as a file: since Linux 6.1 (commit bfca3dd3d068). On older kernels uname(2) tells the same.
 const ARCHITECTURE: &str = "/proc/sys/kernel/arch";
 
-/// The machine this program runs on.
+/// Is it a process's link to its program? Read as a file it would be the program itself.
+fn is_program(path: &str) -> bool {
+    let inner = path.strip_prefix("/proc/").and_then(|rest| rest.strip_suffix("/exe"));
+    inner.is_some_and(|pid| pid == "self" || pid.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// The machine this program runs on. `/proc/PID/exe` reads as the program's path.
 #[derive(Debug)]
 pub struct Live {
     /// `None` is the real root.
@@ -177,6 +183,9 @@ impl Machine for Live {
     fn read(&self, path: &str) -> Read {
         if path == KERNEL_LOG && self.root.is_none() {
             return read_state(self.kernel_log());
+        }
+        if is_program(path) && self.root.is_none() {
+            return read_state(rustix::fs::readlinkat(CWD, path, Vec::new()).map(|link| link.into_bytes()));
         }
         match self.whole_file(path) {
             Err(Errno::NOENT) if path == ARCHITECTURE && self.root.is_none() => {

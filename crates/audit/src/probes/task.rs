@@ -1,6 +1,7 @@
 //! Other real-time tasks.
 
 use super::{Probe, With};
+use crate::owner::{Owner, READS as OWNER};
 use crate::reading::{Many, Reading, Value};
 use crate::sight::{Notes, Sight};
 use crate::tasks::{READS, Task};
@@ -11,7 +12,7 @@ const STATUS: &[&str] = &["/proc/*/task/*/status"];
 
 pub(super) const PROBES: &[Probe] = &[
     // User tasks the scheduler serves before or with the measuring task, on a measured CPU.
-    Probe { name: "user-rt-tasks", with: &[], reads: &[READS, STATUS], run: user_tasks },
+    Probe { name: "user-rt-tasks", with: &[], reads: &[READS, STATUS, OWNER], run: user_tasks },
     // The same of kernel threads, without the stopper threads (migration/N, FIFO 99) that every kernel has.
     Probe { name: "kernel-rt-tasks", with: &[], reads: &[READS, STATUS], run: kernel_tasks },
     // User tasks at FIFO or RR 99.
@@ -71,7 +72,8 @@ fn tasks(sight: &Sight, notes: &mut Notes, of_kind: fn(&Task) -> bool) -> Readin
     let mut many = Many { items: Vec::new(), missing: tasks.missing.clone() };
     let disturbing = tasks.real_time.iter().filter(|task| of_kind(task) && comes_first(task, sight.context.scheduling));
     for task in disturbing.filter(|task| may_run_there(sight, task)) {
-        many.push("", Ok(Value::Text(task.show())));
+        let shown = if task.is_kernel { task.show() } else { Owner::of(sight, task).describe(task) };
+        many.push("", Ok(Value::Text(shown)));
     }
     Reading::Many(many)
 }

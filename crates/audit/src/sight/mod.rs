@@ -114,6 +114,11 @@ impl<'m> Sight<'m> {
         }
     }
 
+    /// The look at the window's beginning.
+    pub fn before(&self) -> Option<&Sight<'m>> {
+        self.before.as_deref()
+    }
+
     /// The kernel's configuration, read at the first question.
     pub fn config(&self) -> &Result<KernelConfig, ConfigError> {
         self.config.get_or_init(|| KernelConfig::read(self.machine))

@@ -1,0 +1,189 @@
+//! Whose task it is: its unit, its package, what is known of its kind, and how much of a CPU it took.
+
+use crate::sight::Sight;
+use crate::tasks::Task;
+use punctual_machine::{Machine, Read};
+
+/// What [`Owner::of`] reads. Package lists are read besides, of this machine only: they would make snapshots large.
+pub(crate) const READS: &[&str] = &["/proc/*/cgroup", "/proc/*/exe", "/proc/*/task/*/schedstat", "/proc/uptime"];
+
+/// Programs known to run at real-time priority: name (`*` at the end for any rest), package, what it does.
+const KNOWN: &[(&str, &str, &str)] = &[
+    ("multipathd", "multipath-tools", "checks the paths of multipath storage"),
+    ("pipewire*", "pipewire", "the desktop's sound and video"),
+    ("wireplumber", "wireplumber", "chooses PipeWire's devices"),
+    ("data-loop.*", "pipewire", "PipeWire's processing"),
+    ("pulseaudio", "pulseaudio", "the desktop's sound"),
+    ("alsa-sink-*", "pulseaudio", "a sound card's output"),
+    ("alsa-source-*", "pulseaudio", "a sound card's input"),
+    ("jackd", "jackd2", "the sound server"),
+    ("jackdbus", "jackd2", "the sound server"),
+    ("rtkit-daemon", "rtkit", "hands out real-time priority; its watchdog runs above those it serves"),
+    ("corosync", "corosync", "the cluster's membership: RR 99 so that a busy node is not thrown out"),
+    ("dlm_controld", "dlm-controld", "the cluster's locks"),
+    ("sanlock", "sanlock", "leases on shared storage"),
+    ("wdmd", "sanlock", "feeds the hardware watchdog"),
+    ("watchdog", "watchdog", "feeds the hardware watchdog"),
+    ("chronyd", "chrony", "sets the clock"),
+    ("ntpd", "ntpsec", "sets the clock"),
+    ("ptp4l", "linuxptp", "sets the network card's clock"),
+    ("phc2sys", "linuxptp", "sets the system clock by the network card's"),
+    ("ts2phc", "linuxptp", "sets the network card's clock by a pulse"),
+    ("stalld", "stalld", "boosts starving tasks"),
+    ("rasdaemon", "rasdaemon", "logs hardware errors"),
+    ("asterisk", "asterisk", "telephony; -p asks for real-time priority"),
+    ("lttng-consumerd", "lttng-tools", "writes traces"),
+    ("cyclictest", "rt-tests", "measures wakeup latency"),
+    ("oslat", "rt-tests", "measures interruptions, spinning"),
+    ("cyclicdeadline", "rt-tests", "measures deadline scheduling"),
+    ("signaltest", "rt-tests", "measures signals"),
+    ("hwlatdetect", "rt-tests", "looks for firmware interruptions"),
+    ("rtla", "rtla", "measures with the kernel's tracers"),
+    ("jitterdebugger", "jitterdebugger", "measures wakeup latency"),
+    ("timerlatu/*", "rtla", "measures with the timerlat tracer"),
+    ("stress-ng*", "stress-ng", "makes load"),
+    ("rtapi_app*", "linuxcnc-uspace", "LinuxCNC's real-time part"),
+    ("CPU */KVM", "qemu", "a guest's CPU"),
+    ("qemu-system-*", "qemu", "a guest"),
+    ("gamescope*", "gamescope", "a compositor"),
+    ("kwin_wayland", "kwin", "the desktop's compositor"),
+    ("gnome-shell", "gnome-shell", "the desktop"),
+];
+
+/// Longest list of a package's files looked through for a program: linux-doc's has 3 MB.
+const PACKAGES: &str = "/var/lib/dpkg/info";
+
+/// What was found, each where it was.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Owner {
+    unit: Option<String>,
+    package: Option<String>,
+    what: Option<&'static str>,
+    time: Option<String>,
+}
+
+impl Owner {
+    /// Looks it up.
+    pub fn of(sight: &Sight, task: &Task) -> Owner {
+        let machine = sight.machine;
+        let known = KNOWN.iter().find(|(name, ..)| fits(name, &task.name));
+        let program = machine.read(&format!("/proc/{}/exe", task.pid));
+        let package = program.text().and_then(|path| package(machine, path));
+        Owner {
+            unit: machine.read(&format!("/proc/{}/cgroup", task.pid)).text().and_then(unit),
+            package: package.or_else(|| known.map(|(_, package, _)| (*package).to_owned())),
+            what: known.map(|(.., what)| *what),
+            time: time(sight, task),
+        }
+    }
+
+    /// `multipathd (RR 99, pid 144; unit multipathd.service, package multipath-tools: checks …; 0.30 % of a CPU)`.
+    pub fn describe(&self, task: &Task) -> String {
+        let shown = task.show();
+        let mut parts: Vec<String> = Vec::new();
+        parts.extend(self.unit.as_ref().map(|unit| format!("unit {unit}")));
+        parts.extend(self.package.as_ref().map(|package| format!("package {package}")));
+        let mut about = parts.join(", ");
+        match self.what {
+            Some(what) => about = format!("{about}: {what}"),
+            None if self.package.is_none() => about = format!("{about} unknown program").trim_start().to_owned(),
+            None => {}
+        }
+        let all = [Some(about).filter(|about| !about.is_empty()), self.time.clone()];
+        let rest: String = all.into_iter().flatten().map(|part| format!("; {part}")).collect();
+        format!("{}{rest})", shown.trim_end_matches(')'))
+    }
+}
+
+fn fits(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        Some((before, after)) => {
+            name.len() >= before.len() + after.len() && name.starts_with(before) && name.ends_with(after)
+        }
+        // The kernel keeps 15 characters of a name.
+        None => name == pattern || (name.len() == 15 && pattern.starts_with(name)),
+    }
+}
+
+/// The innermost unit of a control group: cgroups(7), systemd.unit(5).
+fn unit(groups: &str) -> Option<String> {
+    let is_managed = |line: &&str| line.starts_with("0::") || line.contains(":name=systemd:");
+    let mut paths = groups.lines().filter(is_managed).filter_map(|line| line.splitn(3, ':').nth(2));
+    let is_unit = |part: &&str| part.ends_with(".service") || part.ends_with(".scope");
+    let unit = paths.find_map(|path| path.rsplit('/').find(is_unit))?;
+    Some(unit.chars().filter(|c| !c.is_control()).take(80).collect())
+}
+
+/// The Debian package a program came with (dpkg-query(1) reads the same lists). Since /usr was merged a list may name a
+/// program without it.
+fn package(machine: &dyn Machine, program: &str) -> Option<String> {
+    let lists = machine.list(PACKAGES);
+    let short = program.strip_prefix("/usr").unwrap_or(program);
+    let has = |bytes: &[u8]| {
+        let is_it = |line: &[u8]| line == program.as_bytes() || line == short.as_bytes();
+        bytes.split(|byte| *byte == b'\n').any(is_it)
+    };
+    for list in lists.names()?.iter().filter(|name| name.ends_with(".list")) {
+        if let Read::Known(bytes) = machine.read(&format!("{PACKAGES}/{list}"))
+            && has(&bytes)
+        {
+            return list.strip_suffix(".list")?.split(':').next().map(str::to_owned);
+        }
+    }
+    None
+}
+
+/// Time on a CPU: over the window where there is one, else since its start (Documentation/scheduler/sched-stats.rst).
+fn time(sight: &Sight, task: &Task) -> Option<String> {
+    let path = format!("/proc/{}/task/{}/schedstat", task.pid, task.tid);
+    let ran = |machine: &dyn Machine| machine.read(&path).text()?.split_whitespace().next()?.parse::<u64>().ok();
+    let uptime =
+        |machine: &dyn Machine| machine.read("/proc/uptime").text()?.split_whitespace().next()?.parse::<f64>().ok();
+    let now = ran(sight.machine)?;
+    let over = sight.before().and_then(|before| {
+        let seconds = uptime(sight.machine)? - uptime(before.machine)?;
+        let share = now.checked_sub(ran(before.machine)?)? as f64 / 1e7 / seconds;
+        (seconds > 0.0).then(|| format!("{share:.2} % of a CPU in {seconds:.0} s"))
+    });
+    over.or_else(|| Some(format!("{:.1} s on CPUs so far", now as f64 / 1e9)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use punctual_machine::Recorded;
+
+    #[test]
+    fn units_are_the_innermost() {
+        assert_eq!(unit("0::/system.slice/multipathd.service").as_deref(), Some("multipathd.service"));
+        let desktop = "0::/user.slice/user-1000.slice/user@1000.service/session.slice/pipewire.service";
+        assert_eq!(unit(desktop).as_deref(), Some("pipewire.service"));
+        let old = "4:cpu:/x.service\n1:name=systemd:/system.slice/jackd.service\n0::/";
+        assert_eq!(unit(old).as_deref(), Some("jackd.service"));
+        assert_eq!(unit("0::/user.slice/user-0.slice/session-2.scope/deeper").as_deref(), Some("session-2.scope"));
+        assert_eq!(unit("0::/"), None);
+    }
+
+    #[test]
+    fn packages_are_found_with_and_without_usr() {
+        let mut machine = Recorded::default();
+        let list = b"/.\n/sbin\n/sbin/multipathd\n".to_vec();
+        machine.set("/var/lib/dpkg/info/multipath-tools:amd64.list", Read::Known(list));
+        assert_eq!(package(&machine, "/usr/sbin/multipathd").as_deref(), Some("multipath-tools"));
+        assert_eq!(package(&machine, "/usr/sbin/multipath"), None);
+    }
+
+    #[test]
+    fn names_fit_their_pattern() {
+        assert!(fits("CPU */KVM", "CPU 3/KVM") && fits("multipathd", "multipathd") && !fits("watchdog", "watchdogd"));
+        assert!(fits("lttng-consumerd", "lttng-consumerd") && fits("qemu-system-*", "qemu-system-x86"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_group_is_answered(text in ".{0,80}") {
+            let _ = unit(&text);
+        }
+    }
+}
