@@ -232,7 +232,10 @@ fn rogue_rt_task() {
     let with = |stat: &str, state| expect(SERVER, &LOOP, &[(path, Ok(stat))], id, state);
     expect(SERVER, &LOOP, &[], id, State::Pass);
     let failed = with(&user(90, 1), State::Fail);
-    assert_eq!(failed.summary, "these run before or with FIFO 90: jackd (FIFO 90, pid 700; package jackd2: the sound server)");
+    assert_eq!(
+        failed.summary,
+        "these run before or with FIFO 90: jackd (FIFO 90, pid 700; package jackd2: the sound server)"
+    );
     with(&user(89, 2), State::Pass);
     with(&user(0, 6), State::Fail);
     with(&user(0, 0), State::Pass);

@@ -81,6 +81,10 @@ impl Snapshot {
             let text = match path {
                 "/proc/cmdline" => scrub(text),
                 "/dev/kmsg" => kept(text, log),
+                // A program's path: only its name, unless a package may have brought it.
+                _ if path.ends_with("/exe") && !text.starts_with("/usr/") => {
+                    text.rsplit('/').next().unwrap_or_default().to_owned()
+                }
                 _ => text.lines().map(scrub_line).collect::<Vec<_>>().join("\n"),
             };
             match &host {
