@@ -26,6 +26,7 @@
 
 #![forbid(unsafe_code)]
 
+mod calls;
 mod context;
 mod explain;
 mod glob;
@@ -44,6 +45,7 @@ mod sight;
 mod tasks;
 mod truth;
 
+pub use calls::Calls;
 pub use context::{Context, Profile, ProfileError};
 pub use offers::{Offers, Trial};
 pub use plan::{BootParameter, CpuPlan, IrqPlan, Movable, PlanError, PlanWish};

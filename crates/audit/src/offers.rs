@@ -1,5 +1,6 @@
 //! What the caller offers besides the machine.
 
+use crate::Calls;
 use punctual_machine::Machine;
 
 /// What some rules cannot do without; they are SKIP where it is not offered.
@@ -9,6 +10,8 @@ pub struct Offers<'m> {
     pub before: Option<&'m dyn Machine>,
     /// The application's process.
     pub pid: Option<u32>,
+    /// The system calls its threads made meanwhile.
+    pub calls: Option<&'m Calls>,
     /// What came of trying it.
     pub trial: Option<Trial>,
 }

@@ -14,6 +14,7 @@
 //! log = ["text"]              # optional: lines of the kernel's log
 //! pid = 700                   # optional: the application
 //! trial = [0, 1, 13]          # optional: errno of trying the policy, locking memory, and opening /dev/cpu_dma_latency
+//! calls = [[700, 230, [1, 1]]] # optional: system calls in 10 s: thread, number, arguments
 //! tried = [12000, 40]         # optional, with trial: ns that leaving idle takes, and a read of the clock
 //! denied = ["/x"]             # optional: what is refused
 //! absent = ["/x"]             # optional: what is not there of `tests/base.toml`, the machine that is changed
@@ -24,7 +25,7 @@
 //! tasks = ["700 name 90 fifo user 0-3"] # optional: id, name, priority, policy, kernel or user, allowed CPUs
 //! ```
 
-use punctual_audit::{Context, Offers, Profile, Rules, Trial};
+use punctual_audit::{Calls, Context, Offers, Profile, Rules, Trial};
 use punctual_machine::{Read, Recorded};
 use punctual_model::{Finding, State};
 use punctual_units::{CpuList, Priority, Scheduling};
@@ -58,6 +59,7 @@ struct Case {
     pid: Option<u32>,
     trial: Option<[i32; 3]>,
     tried: Option<[i64; 2]>,
+    calls: Option<Vec<(u32, i64, Vec<u64>)>>,
     #[serde(default)]
     denied: Vec<String>,
     #[serde(default)]
@@ -150,7 +152,18 @@ fn judge(rules: &Rules, id: &str, case: &Case, machine: &Recorded) -> Finding {
         idle_exit_ns,
         clock_read_ns,
     });
-    let offers = Offers { before: before.as_ref().map(|m| m as &dyn punctual_machine::Machine), pid: case.pid, trial };
+    let calls = case.calls.as_ref().map(|list| {
+        let mut calls = Calls::new("x86_64");
+        list.iter().for_each(|(tid, number, arguments)| calls.add(*tid, *number, arguments));
+        calls.end(10.0, 0);
+        calls
+    });
+    let offers = Offers {
+        before: before.as_ref().map(|m| m as &dyn punctual_machine::Machine),
+        pid: case.pid,
+        calls: calls.as_ref(),
+        trial,
+    };
     let cpus = case.cpus.clone().unwrap_or_else(|| "2-3".parse().unwrap());
     let scheduling = Scheduling::Fifo { priority: Priority::try_from(80).unwrap() };
     let context = Context { scheduling, cpus, profile: case.profile };

@@ -3,6 +3,7 @@
 use punctual_model::Outcome;
 use punctual_proof::{Done, ProofError};
 use punctual_report::words;
+use punctual_uapi::Sig;
 use std::process::ExitCode;
 
 /// A claim or a check fails.
@@ -17,11 +18,16 @@ pub const ENVIRONMENT: u8 = 4;
 /// The code of a measured run: a signal first, then what went wrong meanwhile, then the verdict.
 pub fn of_done(done: &Done) -> u8 {
     match (&done.signal, &done.error) {
-        (Some(signal), _) => 128 + signal.number() as u8,
+        (Some(signal), _) => of_signal(*signal),
         (None, Some(_)) => ENVIRONMENT,
         (None, None) if words::is_mere_measurement(&done.verdict) => 0,
         (None, None) => of_outcome(done.verdict.outcome),
     }
+}
+
+/// The code of a work that a signal ended.
+pub fn of_signal(signal: Sig) -> u8 {
+    128 + signal.number() as u8
 }
 
 /// The code of a verdict.

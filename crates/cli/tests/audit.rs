@@ -189,3 +189,26 @@ fn another_users_rights_are_tried_with_a_login_of_theirs() {
     assert_eq!(unknown.status.code(), Some(4));
     assert!(String::from_utf8_lossy(&unknown.stderr).contains("no-such-user"));
 }
+
+/// The measuring threads of this program are an application, too.
+#[test]
+fn an_applications_calls_are_traced_where_that_is_allowed() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("run");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
+    command.args(["measure", "--duration", "6s", "--load", "idle", "--quiet", "--trace", "never", "--out"]).arg(&out);
+    let mut application = command.stderr(std::process::Stdio::null()).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    let pid = application.id().to_string();
+    let output = punctual(&["audit", "--pid", &pid, "--window", "1s", "--json"]);
+    application.kill().unwrap();
+    application.wait().unwrap();
+    let document = json(&output);
+    let clock = findings(&document).iter().find(|finding| finding["id"] == "app-clock").unwrap();
+    let said = clock["summary"].as_str().unwrap();
+    let is_traced = output.stderr.is_empty();
+    if is_traced && state(&document, "app-policy") == "PASS" {
+        assert!(said.contains("CLOCK_MONOTONIC absolute") && said.contains("clock_nanosleep "), "{said}");
+    }
+    assert!(is_traced || String::from_utf8_lossy(&output.stderr).contains("not traced"));
+}

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod auditing;
+mod calls;
 mod capture;
 mod error;
 mod explaining;
@@ -21,6 +22,7 @@ mod stream;
 mod trial;
 
 pub use auditing::{AUDIT_ARG, audit_main};
+pub use calls::{CallsError, watch_calls};
 pub use error::ProofError;
 pub use explaining::explain;
 pub use hardware::{HardwareOptions, Looked, hardware};

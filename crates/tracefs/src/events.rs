@@ -103,6 +103,9 @@ pub const INTERRUPTIONS: &EventSet = &[
     ("nmi", "nmi_handler"),
 ];
 
+/// What programs ask the kernel for.
+pub const SYSTEM_CALLS: &EventSet = &[("raw_syscalls", "sys_enter")];
+
 /// Without these nothing can be said.
 pub(crate) const NEEDED: [&str; 2] = ["sched_switch", "sched_waking"];
 

@@ -146,6 +146,18 @@ impl Instance {
         write(&path, if on { "1" } else { "0" }).map_err(TracefsError::on(path))
     }
 
+    /// Records of one of its events only what a filter lets through (Documentation/trace/events.rst, "Event filtering"), and forgets
+    /// what was recorded before.
+    ///
+    /// # Errors
+    /// The filter is refused, or the file cannot be written.
+    pub fn filter(&self, system: &str, name: &str, filter: &str) -> Result<(), TracefsError> {
+        let path = self.folder.join("events").join(system).join(name).join("filter");
+        write(&path, filter).map_err(TracefsError::on(path))?;
+        let buffer = self.folder.join("trace");
+        File::options().write(true).truncate(true).open(&buffer).map(drop).map_err(TracefsError::on(buffer))
+    }
+
     /// Switches one of its events off, or on again; used to find out what an event costs.
     ///
     /// # Errors

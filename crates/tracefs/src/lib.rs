@@ -16,7 +16,7 @@ mod instance;
 mod mount;
 
 pub use error::TracefsError;
-pub use events::{EventSet, FULL, INTERRUPTIONS, MINIMAL};
+pub use events::{EventSet, FULL, INTERRUPTIONS, MINIMAL, SYSTEM_CALLS};
 pub use flight::{Cut, Flight, Kept};
 pub use instance::{Config, Instance, Statistics};
 pub use mount::Tracefs;

@@ -1,6 +1,7 @@
 //! The application: what it was granted and what it does.
 
 use super::{Probe, With};
+use crate::Calls;
 use crate::reading::{Cause, Gap, Many, Reading, Value};
 use crate::rule::Set;
 use crate::sight::{Notes, Sight};
@@ -29,6 +30,10 @@ pub(super) const PROBES: &[Probe] = &[
     Probe { name: "application-minor-faults", with: &[], reads: &[&["/proc/*/stat"]], run: minor },
     // Involuntary context switches of its real-time threads.
     Probe { name: "application-preemptions", with: &[], reads: &[TASKS, STATUS], run: preemptions },
+    // The system calls of its real-time threads while the window lasted: `app 700: clock_nanosleep 1000.0/s`.
+    Probe { name: "application-calls", with: &[], reads: &[TASKS], run: calls },
+    // Locks they had to wait for meanwhile, each `without` or `with priority inheritance`, and who holds it besides.
+    Probe { name: "application-locks", with: &[], reads: &[TASKS], run: locks },
     // What its real-time threads sleep by: `CLOCK_MONOTONIC absolute (app 700)`.
     Probe {
         name: "application-sleeps",
@@ -211,17 +216,16 @@ fn sleep(line: &str, (relative, by_clock): (i64, i64)) -> Option<String> {
     if call != by_clock {
         return None;
     }
-    let clock = match argument()? {
-        0 => "CLOCK_REALTIME".to_owned(),
-        1 => "CLOCK_MONOTONIC".to_owned(),
-        11 => "CLOCK_TAI".to_owned(),
-        other => format!("clock {other}"),
-    };
-    Some(format!("{clock} {}", if argument()? & 1 == 1 { "absolute" } else { "relative" }))
+    Some(crate::calls::sleep(argument()?, argument()?))
 }
 
 fn sleeps(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let found = rt_threads(sight).and_then(|tasks| {
+        if let Some(calls) = sight.offers.calls.filter(|calls| calls.is_known()) {
+            let of =
+                |task: &Task| calls.sleeps(task.tid).map(|s| format!("{s} ({} {})", task.name, task.tid)).collect();
+            return Ok(tasks.into_iter().flat_map(|task| -> Vec<String> { of(task) }).collect());
+        }
         let arch = sight.text("/proc/sys/kernel/arch", &mut Notes::default()).map_err(Gap::expected)?;
         let gap = || Gap::new("/proc/sys/kernel/arch", Cause::Garbled("architecture whose calls are known"));
         let calls = sleep_calls(&arch).ok_or_else(gap)?;
@@ -234,4 +238,55 @@ fn sleeps(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         Ok(texts)
     });
     listed(found, "what its threads sleep by", notes)
+}
+
+/// Most calls shown of one thread.
+const CALLS: usize = 6;
+
+/// What was recorded of its calls, and its real-time threads.
+fn recorded<'s>(sight: &'s Sight) -> Result<(&'s Calls, Vec<&'s Task>), Gap> {
+    let untraced =
+        || Gap::new("its system calls", Cause::Hidden("they were not traced: --pid with --window, as root".to_owned()));
+    let calls = sight.offers.calls.ok_or_else(untraced)?;
+    if !calls.is_known() {
+        return Err(Gap::new("/proc/sys/kernel/arch", Cause::Garbled("architecture whose calls are known")));
+    }
+    Ok((calls, rt_threads(sight)?))
+}
+
+fn calls(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let found = recorded(sight).map(|(calls, tasks)| {
+        let shown = |task: &Task| {
+            let rates = calls.rates(task.tid);
+            let more = if rates.len() > CALLS { ", …" } else { "" };
+            let first: Vec<String> = rates.into_iter().take(CALLS).collect();
+            (!first.is_empty()).then(|| format!("{} {}: {}{more}", task.name, task.tid, first.join(", ")))
+        };
+        let mut texts: Vec<String> = tasks.into_iter().filter_map(shown).collect();
+        texts.extend(Some(calls.lost()).filter(|lost| *lost > 0).map(|lost| format!("{lost} calls were not recorded")));
+        texts
+    });
+    listed(found, "system calls of its real-time threads", notes)
+}
+
+fn locks(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let found = recorded(sight).map(|(calls, tasks)| {
+        let mut texts = Vec::new();
+        for task in tasks {
+            for (inherits, count, wakes) in calls.waited(task.tid) {
+                let kind = if inherits { "with" } else { "without" };
+                let others =
+                    sight.tasks().all.iter().filter(|other| other.tid != task.tid && wakes.contains(&other.tid));
+                let others: Vec<String> = others.map(Task::show).collect();
+                let holders =
+                    if others.is_empty() { String::new() } else { format!(", held by {}", others.join(", ")) };
+                texts.push(format!(
+                    "{} waited {count} times for a lock {kind} priority inheritance{holders}",
+                    task.show()
+                ));
+            }
+        }
+        texts
+    });
+    listed(found, "locks its real-time threads waited for", notes)
 }

@@ -7,11 +7,11 @@ mod text;
 
 use crate::{document, exit, terminal};
 use args::{AuditArgs, AuditFormat, SnapshotArgs};
-use punctual_audit::{Context, Offers, PlanError, PlanWish, Profile, Rules, Today};
+use punctual_audit::{Calls, Context, Offers, PlanError, PlanWish, Profile, Rules, Today};
 use punctual_machine::{Live, Machine, Overlay, Recorded, Snapshot};
 use punctual_model::{Finding, Severity, State};
-use punctual_proof::try_out;
-use punctual_units::{CpuList, Scheduling};
+use punctual_proof::{CallsError, try_out, watch_calls};
+use punctual_units::{CpuList, Nanos, Scheduling};
 use serde_json::json;
 use std::process::ExitCode;
 
@@ -90,18 +90,39 @@ fn plan_cpus(args: &AuditArgs) -> Result<String, Refused> {
 fn run(args: &AuditArgs) -> Result<Audited, Refused> {
     let mut rules = Rules::embedded();
     let (machine, name, context) = look(args, &mut rules)?;
-    let before = args.window.map(|window| {
-        let before = Snapshot::take(machine.as_ref(), &rules.window_paths());
-        std::thread::sleep(std::time::Duration::from_nanos(window.0));
-        before
-    });
+    let before = args.window.map(|_| Snapshot::take(machine.as_ref(), &rules.window_paths()));
+    let calls = args.window.map_or(Ok(None), |window| pass(window, args.pid))?;
     let is_tried = args.probe || args.user.is_some();
     let tried = is_tried.then(|| try_out(args.user.as_deref(), context.scheduling, &context.cpus)).transpose();
     let tried = tried.map_err(|what| (exit::ENVIRONMENT, what))?;
     let (trial, overlay) = tried.map_or((None, Overlay::default()), |(trial, overlay)| (Some(trial), overlay));
-    let offers = Offers { before: before.as_ref().map(|before| before as &dyn Machine), pid: args.pid, trial };
+    let before = before.as_ref().map(|before| before as &dyn Machine);
+    let offers = Offers { before, pid: args.pid, calls: calls.as_ref(), trial };
     let findings = rules.audit_with(&overlay.over(machine.as_ref()), &context, offers);
     Ok(Audited { findings, context, machine: name })
+}
+
+/// Lets the window pass, and records meanwhile what the application asks the kernel for, where that can be traced.
+fn pass(window: Nanos, pid: Option<u32>) -> Result<Option<Calls>, Refused> {
+    let until = punctual_rt::monotonic() + window;
+    let calls = match pid {
+        Some(pid) => {
+            punctual_uapi::block(&punctual_proof::signals()).map_err(|e| (exit::ENVIRONMENT, e.to_string()))?;
+            match watch_calls(pid, window) {
+                Ok(calls) => Some(calls),
+                Err(CallsError::Signal(signal)) => {
+                    return Err((exit::of_signal(signal), CallsError::Signal(signal).to_string()));
+                }
+                Err(CallsError::Refused(why)) => {
+                    eprintln!("punctual: its system calls are not traced: {why}");
+                    None
+                }
+            }
+        }
+        None => None,
+    };
+    while punctual_rt::sleep_until(until).is_err() {}
+    Ok(calls)
 }
 
 /// A built-in profile by its name, or a user's file.
