@@ -1,6 +1,7 @@
 //! Where interrupts go, and who serves them.
 
 use super::{CPU_SET_READS, Probe, With};
+use crate::Profile;
 use crate::interrupts::{INTERRUPTS, Interrupts, Row};
 use crate::reading::{Cause, Gap, Item, Many, Reading, Value};
 use crate::rule::Set;
@@ -27,6 +28,8 @@ pub(super) const PROBES: &[Probe] = &[
     Probe { name: "shared-interrupts", with: &[], reads: &[TABLE], run: shared },
     // Interrupt threads the scheduler serves before or with the measuring task.
     Probe { name: "irq-threads-above", with: &[], reads: &[TASKS], run: threads_above },
+    // What their priorities should be, by device and profile: `irq/24-eth0 (FIFO 50, pid 90) to 91`.
+    Probe { name: "irq-thread-plan", with: &[], reads: &[TASKS, &["/sys/class/net"]], run: thread_plan },
     // How many interrupt threads there are.
     Probe { name: "irq-thread-count", with: &[], reads: &[TASKS], run: thread_count },
     // `covers`, `partly`, `nothing`, or `automatic` when irqbalance finds isolated CPUs by itself.
@@ -143,6 +146,45 @@ fn threads_above(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     }
     notes.add("interrupt threads", Reading::Many(many.clone()).show());
     Reading::Many(many)
+}
+
+/// What the kernel gives every interrupt thread: sched_set_fifo() in kernel/irq/manage.c.
+const USUAL: i64 = 50;
+
+/// What is in the names of sound devices' interrupts.
+const SOUND: &[&str] = &["snd", "hda", "sof", "audio", "i2s", "ac97", "firewire_ohci"];
+
+/// The thread of the device that the loop waits for comes right before the loop, every other one after it (rtirq(1) does the same by
+/// a list of names).
+fn thread_plan(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let (Scheduling::Fifo { priority } | Scheduling::Rr { priority }) = sight.context.scheduling else {
+        return Reading::Many(Many::default());
+    };
+    let of_loop = i64::from(priority.get());
+    let cards = sight.names("/sys/class/net").unwrap_or_default();
+    let tasks = sight.tasks();
+    let mut many = Many { items: Vec::new(), missing: tasks.missing.clone() };
+    for task in tasks.real_time.iter().filter(is_irq_thread) {
+        let device = task.name.split_once('-').map_or("", |(_, device)| device);
+        let is_awaited = match sight.context.profile {
+            Profile::FieldbusNic => cards.iter().any(|card| card != "lo" && belongs(device, card)),
+            Profile::AudioDesktop => SOUND.iter().any(|kind| device.contains(kind)),
+            _ => false,
+        };
+        let wanted = if is_awaited { (of_loop + 1).min(98) } else { USUAL.min(of_loop - 1).max(1) };
+        let is_right = if is_awaited { task.priority > of_loop } else { task.priority < of_loop };
+        if !is_right && task.priority != wanted {
+            many.push("", Ok(Value::Text(format!("{} to {wanted}", task.show()))));
+        }
+    }
+    notes.add("interrupt threads by device", Reading::Many(many.clone()).show());
+    Reading::Many(many)
+}
+
+/// `eth0`, `eth0-rx-1` and `eth0:3` are the card eth0's; `eth01` is not. The kernel keeps 15 characters of a thread's name.
+fn belongs(device: &str, card: &str) -> bool {
+    let rest = device.strip_prefix(card);
+    rest.is_some_and(|rest| rest.is_empty() || !rest.starts_with(|c: char| c.is_ascii_alphanumeric()))
 }
 
 fn thread_count(sight: &Sight, _: &With, _: &mut Notes) -> Reading {
