@@ -31,6 +31,13 @@ pub enum Command {
     Snapshot(SnapshotArgs),
     /// Measure wakeup latency under named loads into a run directory
     Measure(MeasureArgs),
+    /// As cyclictest: its options, its outputs; `punctual cyclictest --help` lists them
+    #[command(disable_help_flag = true)]
+    Cyclictest {
+        /// cyclictest's options
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
+        words: Vec<std::ffi::OsString>,
+    },
     /// Show a run directory again, as HTML, text, JSON or CSV
     Report(ReportArgs),
     /// Say what delayed the latest wakeups of a trace (trace.dat, the kernel's own text, pasted lines)

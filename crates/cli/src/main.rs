@@ -4,6 +4,7 @@
 
 mod args;
 mod audit;
+mod cyclictest;
 mod document;
 mod exit;
 mod explain;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         args::Command::Audit(options) => audit::audit(&options),
         args::Command::Snapshot(options) => audit::snapshot(&options),
         args::Command::Measure(options) => prove::measure(&options, started),
+        args::Command::Cyclictest { words } => cyclictest::cyclictest(&words),
         args::Command::Report(options) => report::report(&options),
         args::Command::Explain(options) => explain::explain(&options, started),
         args::Command::Serve(options) => serve::serve(&options),

@@ -8,6 +8,7 @@ mod memory;
 mod sched;
 mod shared;
 mod signal;
+mod timer;
 mod usage;
 
 pub use error::Error;
@@ -16,4 +17,5 @@ pub use memory::{lock, lock_addresses, lock_program_data, lock_stack, one_heap, 
 pub use sched::{affinity, scheduling, set_affinity, set_scheduling};
 pub use shared::SharedWords;
 pub use signal::{Sig, SignalSet, Waited, block, install_wakeup, unblock_all, wait, wake};
+pub use timer::{PosixTimer, set_interval_timer};
 pub use usage::{Usage, thread_usage};

@@ -17,6 +17,12 @@ pub enum Sig {
     Term,
     /// SIGCHLD: a child ended.
     Chld,
+    /// SIGUSR1: the user wants to see how it stands.
+    Usr1,
+    /// SIGUSR2: the same, into shared memory.
+    Usr2,
+    /// SIGALRM: a timer ran out.
+    Alrm,
 }
 
 impl Sig {
@@ -28,6 +34,9 @@ impl Sig {
             Sig::Quit => libc::SIGQUIT,
             Sig::Term => libc::SIGTERM,
             Sig::Chld => libc::SIGCHLD,
+            Sig::Usr1 => libc::SIGUSR1,
+            Sig::Usr2 => libc::SIGUSR2,
+            Sig::Alrm => libc::SIGALRM,
         }
     }
 
@@ -39,11 +48,16 @@ impl Sig {
             Sig::Quit => "SIGQUIT",
             Sig::Term => "SIGTERM",
             Sig::Chld => "SIGCHLD",
+            Sig::Usr1 => "SIGUSR1",
+            Sig::Usr2 => "SIGUSR2",
+            Sig::Alrm => "SIGALRM",
         }
     }
 
     fn from_number(n: i32) -> Option<Sig> {
-        [Sig::Hup, Sig::Int, Sig::Quit, Sig::Term, Sig::Chld].into_iter().find(|s| s.number() == n)
+        [Sig::Hup, Sig::Int, Sig::Quit, Sig::Term, Sig::Chld, Sig::Usr1, Sig::Usr2, Sig::Alrm]
+            .into_iter()
+            .find(|s| s.number() == n)
     }
 }
 

@@ -1,0 +1,22 @@
+//! `cyclictest`: in place of rt-tests' program, with its exit codes.
+
+use punctual_cyclictest::RunError;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// What cyclictest ends with where it cannot run.
+const REFUSED: u8 = 1;
+
+/// `punctual cyclictest WORDS`.
+pub fn cyclictest(words: &[OsString]) -> ExitCode {
+    match punctual_cyclictest::run(words) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            eprintln!("punctual cyclictest: {error}");
+            if matches!(error, RunError::Usage(_)) {
+                eprintln!("  punctual cyclictest --help lists the options");
+            }
+            ExitCode::from(REFUSED)
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! What keeps CPUs out of idle states while it runs: /dev/cpu_dma_latency, and single states of the measured CPUs.
+
+use punctual_journal::{Journal, Lease, Undo};
+use punctual_units::CpuList;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+/// Holds the request until it is dropped; the kernel forgets it when the process ends, however it ends
+/// (Documentation/power/pm_qos_interface.rst).
+pub(crate) fn hold(us: i32) -> io::Result<File> {
+    let mut file = File::options().write(true).open("/dev/cpu_dma_latency")?;
+    file.write_all(&us.to_ne_bytes())?;
+    Ok(file)
+}
+
+/// Forbids states deeper than `deepest` (-1: all) on these CPUs until the lease ends; journalled, so that they come back even
+/// after kill -9, at the next start.
+///
+/// # Errors
+/// There is no cpuidle driver, or a state cannot be written.
+pub(crate) fn limit(cpus: &CpuList, deepest: i32) -> io::Result<Lease> {
+    let mut undo = Vec::new();
+    let mut files = Vec::new();
+    for cpu in cpus.iter() {
+        let folder = PathBuf::from(format!("/sys/devices/system/cpu/cpu{cpu}/cpuidle"));
+        for entry in
+            fs::read_dir(&folder).map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", folder.display())))?
+        {
+            let path = entry?.path();
+            let number = path.file_name().and_then(|name| name.to_str()?.strip_prefix("state")?.parse::<i32>().ok());
+            if number.is_some_and(|number| number > deepest) {
+                let file = path.join("disable");
+                undo.push(Undo::Write { path: file.clone(), text: fs::read_to_string(&file)? });
+                files.push(file);
+            }
+        }
+    }
+    let lease = Journal::of_user().lease(undo).map_err(|e| io::Error::other(e.to_string()))?;
+    for file in files {
+        fs::write(&file, "1").map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", file.display())))?;
+    }
+    Ok(lease)
+}

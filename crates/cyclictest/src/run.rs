@@ -1,0 +1,375 @@
+//! A run from its options to its exit code.
+
+use crate::json::{self, Circumstances};
+use crate::options::{Asked, Options, UsageError, parse};
+use crate::plan::{Plan, plan};
+use crate::stat::{Keep, Stat};
+use crate::watch::Watch;
+use crate::ways::Way;
+use crate::worker::{self, Settings, Shared, Start, common_start};
+use crate::{idle, text};
+use punctual_journal::Lease;
+use punctual_machine::{Live, Machine};
+use punctual_uapi as uapi;
+use punctual_units::{CpuList, Nanos};
+use rustix::mm::{MlockAllFlags, mlockall};
+use rustix::time::ClockId;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Barrier, Mutex, PoisonError};
+use std::time::SystemTime;
+
+/// Why nothing was measured, or a result could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The command line.
+    #[error(transparent)]
+    Usage(#[from] UsageError),
+    /// What the system refused.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// `punctual cyclictest WORDS`: prints as cyclictest does. The result is cyclictest's exit code: 0 also when it was broken off.
+///
+/// # Errors
+/// [`RunError`]; cyclictest ends with 1 then.
+pub fn run(words: &[OsString]) -> Result<u8, RunError> {
+    let options = match parse(words)? {
+        Asked::Help => {
+            print(crate::HELP);
+            return Ok(0);
+        }
+        Asked::Run(options) => *options,
+    };
+    let live = Live::new();
+    let online = list(&live, "/sys/devices/system/cpu/online");
+    let plan = plan(&options, &online, &list(&live, "/sys/devices/system/cpu/isolated"))?;
+    options.warnings.iter().chain(&plan.warnings).for_each(|warning| warn(warning));
+    check(&options, &plan)?;
+    let held = prepare(&options, &plan)?;
+    let begun = SystemTime::now();
+    let interrupts = smi(&options, &plan)?;
+    let shared = measure(&options, &plan)?;
+    let interrupts: Vec<u64> =
+        smi(&options, &plan)?.iter().zip(interrupts).map(|(after, before)| after.saturating_sub(before)).collect();
+    drop(held);
+    let when = Circumstances {
+        start: date(begun),
+        end: date(SystemTime::now()),
+        return_code: 0,
+        is_realtime: live.read("/sys/kernel/realtime").text() == Some("1"),
+    };
+    report(&options, &plan, (&shared, &interrupts), &when)?;
+    Ok(0)
+}
+
+fn check(options: &Options, plan: &Plan) -> Result<(), RunError> {
+    if options.system && options.posix_timers && plan.threads.len() > 1 {
+        return Err(UsageError("-s -x use the one interval timer of the process: -t 1".into()).into());
+    }
+    let memory = options.histogram.unwrap_or_default().saturating_mul(16).saturating_mul(plan.threads.len());
+    if memory > 1 << 30 {
+        warn(&format!("the histograms take {} MiB", memory >> 20));
+    }
+    // What cannot be written is told before hours are measured.
+    for path in [&options.json, &options.histfile].into_iter().flatten() {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if !folder.is_dir() {
+            return Err(RunError::Refused(format!("{}: there is no folder {}", path.display(), folder.display())));
+        }
+    }
+    Ok(())
+}
+
+/// What holds while it measures.
+struct Held {
+    _latency: Option<File>,
+    _states: Option<Lease>,
+}
+
+fn prepare(options: &Options, plan: &Plan) -> Result<Held, RunError> {
+    if options.resolution {
+        resolution();
+    }
+    if options.mlockall {
+        mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE).map_err(|e| {
+            RunError::Refused(format!(
+                "mlockall: {e}: raise the memlock limit in /etc/security/limits.d, or run as root"
+            ))
+        })?;
+    }
+    let measured: CpuList = plan.threads.iter().filter_map(|thread| thread.cpu).collect();
+    let states = match options.deepest_idle_state {
+        Some(deepest) if measured.is_empty() => {
+            let _ = deepest;
+            return Err(UsageError("--deepest-idle-state needs CPUs: -a or -S".into()).into());
+        }
+        Some(deepest) => {
+            Some(idle::limit(&measured, deepest).map_err(|e| RunError::Refused(format!("--deepest-idle-state: {e}")))?)
+        }
+        None => None,
+    };
+    let wanted = options.dma_latency.filter(|_| states.is_none());
+    let latency = wanted.and_then(|us| match idle::hold(us) {
+        Ok(file) => {
+            print(&format!("# /dev/cpu_dma_latency set to {us}us\n"));
+            Some(file)
+        }
+        Err(e) => {
+            warn(&format!("/dev/cpu_dma_latency: {e}: CPUs idle as deep as they like"));
+            None
+        }
+    });
+    options.not_held.iter().for_each(|why| warn(why));
+    Ok(Held { _latency: latency, _states: states })
+}
+
+fn settings(options: &Options) -> Settings {
+    let unit = if options.nsecs { 1 } else { 1000 };
+    let way = match (options.posix_timers, options.system) {
+        (true, true) => Way::IntervalTimer,
+        (true, false) => Way::Timer { is_relative: options.relative },
+        (false, true) => Way::System,
+        (false, false) if options.relative => Way::Relative,
+        (false, false) => Way::Absolute,
+    };
+    let realtime = options.realtime_clock && !matches!(way, Way::System | Way::IntervalTimer);
+    let start = match (options.aligned, options.secaligned) {
+        (Some(offset), _) => Start::Aligned(offset.0),
+        (_, Some(offset)) => Start::Second(offset.0),
+        _ => Start::AtOnce,
+    };
+    Settings {
+        way,
+        clock: if realtime { ClockId::Realtime } else { ClockId::Monotonic },
+        unit,
+        limit: options.breaktrace.map(|limit| limit.0 / unit),
+        spike: options.spike.map(|spike| spike.0 / unit),
+        loops: options.loops,
+        start,
+    }
+}
+
+fn measure(options: &Options, plan: &Plan) -> Result<Arc<Shared>, RunError> {
+    let failed = |what: &str, e: &dyn std::fmt::Display| RunError::Refused(format!("{what}: {e}"));
+    let count = plan.threads.len();
+    let keep = Keep {
+        bins: options.histogram.unwrap_or(0),
+        values: options.verbose,
+        spikes: options.spike.map_or(0, |_| options.spike_nodes),
+    };
+    let mut watch = Watch::new(options, plan).map_err(|e| failed("signals", &e))?;
+    let shared = Arc::new(Shared {
+        settings: settings(options),
+        stats: plan.threads.iter().map(|_| Stat::new(keep)).collect(),
+        stop: AtomicBool::new(false),
+        finished: AtomicUsize::new(0),
+        ready: Barrier::new(count + 1),
+        go: Barrier::new(count + 1),
+        start: AtomicU64::new(0),
+        refused: Mutex::new(None),
+        broke: (AtomicI64::new(0), AtomicU64::new(0)),
+        trace: trace(options)?,
+    });
+    let mut threads = Vec::new();
+    for (index, line) in plan.threads.iter().enumerate() {
+        let (mine, line) = (Arc::clone(&shared), line.clone());
+        let builder = std::thread::Builder::new().name("cyclictest".into()).stack_size(128 * 1024);
+        match builder.spawn(move || worker::run(&mine, index, &line)) {
+            Ok(thread) => threads.push(thread),
+            // Those that wait at the barrier end with the process.
+            Err(e) => return Err(failed(&format!("thread {index}"), &e)),
+        }
+    }
+    keep_off(plan);
+    shared.ready.wait();
+    shared.start.store(common_start(&shared.settings, count), Relaxed);
+    let is_refused = || shared.refused.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    shared.stop.store(is_refused().is_some(), Relaxed);
+    shared.go.wait();
+    watch.until_the_end(&shared);
+    end(&shared, threads);
+    match is_refused() {
+        Some(what) => Err(RunError::Refused(what)),
+        None => Ok(shared),
+    }
+}
+
+/// Ends the threads, also those in a long sleep.
+fn end(shared: &Shared, threads: Vec<std::thread::JoinHandle<()>>) {
+    shared.stop.store(true, Relaxed);
+    while shared.finished.load(Relaxed) < threads.len() {
+        for tid in shared.stats.iter().filter_map(|stat| i32::try_from(stat.tid.load(Relaxed)).ok()) {
+            // One that has ended needs no waking.
+            let _ = uapi::wake(tid);
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    threads.into_iter().for_each(|thread| drop(thread.join()));
+}
+
+/// MSR_SMI_COUNT, Intel's since Nehalem.
+const SMI_COUNT: u64 = 0x34;
+
+/// System management interrupts of each thread's CPU so far; none where they are not to be counted. Read before and after only:
+/// each reading interrupts the CPU.
+fn smi(options: &Options, plan: &Plan) -> Result<Vec<u64>, RunError> {
+    if !options.smi {
+        return Ok(Vec::new());
+    }
+    let count = |thread: &crate::plan::ThreadPlan| {
+        let Some(cpu) = thread.cpu else { return Err(RunError::from(UsageError("--smi needs CPUs: -a or -S".into()))) };
+        let path = format!("/dev/cpu/{cpu}/msr");
+        let mut bytes = [0; 8];
+        let read = File::open(&path).and_then(|file| file.read_exact_at(&mut bytes, SMI_COUNT));
+        read.map_err(|e| {
+            RunError::Refused(format!("--smi: {path}: {e}: needs an Intel processor, root, and modprobe msr"))
+        })?;
+        Ok(u64::from_le_bytes(bytes) & u64::from(u32::MAX))
+    };
+    plan.threads.iter().map(count).collect()
+}
+
+/// Keeps this thread, which prints, off the measured CPUs.
+fn keep_off(plan: &Plan) {
+    if plan.main.is_empty() {
+        return;
+    }
+    if let Err(e) = uapi::set_affinity(0, &plan.main) {
+        warn(&format!("the main thread stays where it is: CPU {}: {e}", plan.main));
+    }
+}
+
+/// trace_marker and tracing_on, where they are to be written when a latency is above the limit.
+fn trace(options: &Options) -> Result<Option<(File, File)>, RunError> {
+    if !options.tracemark {
+        return Ok(None);
+    }
+    let root = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"]
+        .into_iter()
+        .find(|root| Path::new(root).join("tracing_on").exists());
+    let Some(root) = root else {
+        return Err(RunError::Refused("--tracemark: tracefs is not mounted, or only root sees it: run as root".into()));
+    };
+    let open = |name: &str| {
+        let path = format!("{root}/{name}");
+        File::options().write(true).open(&path).map_err(|e| RunError::Refused(format!("--tracemark: {path}: {e}")))
+    };
+    Ok(Some((open("trace_marker")?, open("tracing_on")?)))
+}
+
+fn resolution() {
+    let reported = rustix::time::clock_getres(ClockId::Monotonic);
+    warn(&format!(
+        "reported clock resolution: {} nsec",
+        reported.tv_sec as u64 * 1_000_000_000 + reported.tv_nsec as u64
+    ));
+    warn(&format!("measured clock resolution approximately: {:.0} nsec", punctual_rt::clock_read_cost()));
+}
+
+fn report(
+    options: &Options,
+    plan: &Plan,
+    (shared, interrupts): (&Shared, &[u64]),
+    when: &Circumstances,
+) -> Result<(), RunError> {
+    let stats = &shared.stats;
+    let mut out = String::new();
+    if options.quiet && options.histogram.is_none() {
+        for (index, (thread, stat)) in plan.threads.iter().zip(stats).enumerate() {
+            out.push_str(&text::line(options, index, thread, stat, interrupts.get(index).copied()));
+        }
+    }
+    if options.spike.is_some() {
+        out.push_str(&text::spikes(stats));
+    }
+    if options.histogram.is_some() {
+        let histogram = text::histogram(options, stats);
+        match &options.histfile {
+            Some(path) => write(path, &histogram)?,
+            None => out.push_str(&histogram),
+        }
+    }
+    if options.breaktrace.is_some() {
+        let tids: String = stats.iter().map(|stat| format!(" {:05}", stat.tid.load(Relaxed))).collect();
+        out.push_str(&format!("# Thread Ids:{tids}\n"));
+        let (tid, value) = (shared.broke.0.load(Relaxed), shared.broke.1.load(Relaxed));
+        if tid != 0 {
+            out.push_str(&format!("# Break thread: {tid}\n# Break value: {value}\n"));
+        }
+    }
+    print(&out);
+    if let Some(path) = &options.json {
+        write(path, &json::document(options, &plan.threads, stats, when))?;
+    }
+    admit(options, stats);
+    Ok(())
+}
+
+/// What the form has no place for.
+fn admit(options: &Options, stats: &[Stat]) {
+    let unit = if options.nsecs { "ns" } else { "us" };
+    for (index, stat) in stats.iter().enumerate() {
+        let (skipped, early, over) =
+            (stat.skipped.load(Relaxed), stat.early.load(Relaxed), stat.overflows.load(Relaxed));
+        if stat.cycles.load(Relaxed) == 0 {
+            warn(&format!("thread {index} had no cycle: its figures mean nothing"));
+        }
+        if skipped > 0 {
+            warn(&format!("thread {index} missed {skipped} intervals while it was late: no sample stands for them"));
+        }
+        if early > 0 {
+            warn(&format!("thread {index} woke {early} times before its time: the clock was set; counted as 0"));
+        }
+        if over > 0 {
+            let max = stat.max.load(Relaxed);
+            warn(&format!("thread {index}: {over} samples are beyond the histogram, up to {max} {unit}"));
+        }
+    }
+}
+
+/// Writes aside and renames: a file is whole or not there.
+fn write(path: &Path, text: &str) -> Result<(), RunError> {
+    let failed = |e: io::Error| RunError::Refused(format!("cannot write {}: {e}", path.display()));
+    // A pipe or /dev/stdout cannot be replaced.
+    if fs::metadata(path).is_ok_and(|meta| !meta.is_file()) {
+        return fs::write(path, text).map_err(failed);
+    }
+    let mut aside = path.as_os_str().to_owned();
+    aside.push(format!(".{}", std::process::id()));
+    let written = fs::write(&aside, text).and_then(|()| fs::rename(&aside, path));
+    written.inspect_err(|_| drop(fs::remove_file(&aside))).map_err(failed)
+}
+
+fn list(live: &Live, path: &str) -> CpuList {
+    live.read(path).text().and_then(|text| text.parse().ok()).unwrap_or_default()
+}
+
+/// `Fri, 20 Nov 2026 21:04:11 +0000`.
+fn date(time: SystemTime) -> String {
+    httpdate::fmt_http_date(time).replace("GMT", "+0000")
+}
+
+pub(crate) fn warn(what: &str) {
+    eprintln!("WARN: {what}");
+}
+
+/// A closed standard output ends nothing: the results may go into files.
+pub(crate) fn print(text: &str) {
+    let mut out = io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// As long as no thread can have got to its last cycle.
+pub(crate) fn earliest_end(loops: u64, plan: &Plan, stats: &[Stat]) -> Nanos {
+    let left = plan.threads.iter().zip(stats).map(|(thread, stat)| {
+        let cycles = loops.saturating_sub(stat.cycles.load(Relaxed));
+        thread.interval.0.saturating_mul(cycles)
+    });
+    Nanos(left.min().unwrap_or(0))
+}

@@ -1,0 +1,196 @@
+//! The main thread while the others measure: shows how it stands, and knows when it is over.
+
+use crate::options::Options;
+use crate::plan::Plan;
+use crate::run::{earliest_end, print};
+use crate::text;
+use crate::worker::Shared;
+use punctual_rt::monotonic;
+use punctual_uapi::{Error, Sig, SignalSet, Waited, block, wait};
+use punctual_units::{Nanos, Policy};
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Between two reports.
+const EVERY: Nanos = Nanos::from_millis(10);
+/// Between two looks whether a latency was above the limit: the thread itself has stopped the trace by then.
+const LOOK: Nanos = Nanos::from_millis(50);
+/// The shortest wait for a last cycle.
+const SOON: Nanos = Nanos::from_millis(1);
+
+/// What it looks at.
+pub(crate) struct Watch<'a> {
+    options: &'a Options,
+    plan: &'a Plan,
+    signals: SignalSet,
+    /// Where each thread's `-v` rows go on.
+    read: Vec<u64>,
+    /// The largest latency shown.
+    shown: u64,
+    lines: usize,
+    fifo: Option<Fifo>,
+    snapshot: Option<PathBuf>,
+}
+
+impl<'a> Watch<'a> {
+    /// Blocks the signals: before any thread is started.
+    pub fn new(options: &'a Options, plan: &'a Plan) -> Result<Watch<'a>, Error> {
+        let signals = SignalSet::new(&[Sig::Hup, Sig::Int, Sig::Quit, Sig::Term, Sig::Usr1, Sig::Usr2]);
+        block(&signals)?;
+        // The process's own timer may send it to any thread that lets it in.
+        block(&SignalSet::new(&[Sig::Alrm]))?;
+        punctual_uapi::install_wakeup()?;
+        let fifo = options.fifo.as_ref().map(|path| Fifo::new(path.clone()));
+        let read = vec![0; plan.threads.len()];
+        Ok(Watch { options, plan, signals, read, shown: 0, lines: 0, fifo, snapshot: None })
+    }
+
+    /// Until the time, the loops, a limit or a signal ends it.
+    pub fn until_the_end(&mut self, shared: &Shared) {
+        let end = self.options.duration.map(|duration| monotonic() + duration);
+        let is_silent = self.options.quiet && self.fifo.is_none();
+        if self.options.verbose && !self.options.quiet {
+            let intervals = self.plan.threads.iter().enumerate();
+            intervals.for_each(|(n, thread)| print(&format!("Thread {n} Interval: {}\n", thread.interval.0 / 1000)));
+        }
+        loop {
+            self.show(shared);
+            let now = monotonic();
+            if self.is_over(shared) || end.is_some_and(|end| now >= end) {
+                return;
+            }
+            let mut pause = if is_silent { self.silence(shared) } else { Some(EVERY) };
+            if let Some(end) = end {
+                let left = end.saturating_sub(now);
+                pause = Some(pause.map_or(left, |pause| pause.min(left)));
+            }
+            match wait(&self.signals, pause) {
+                Waited::Signal(Sig::Usr1) => eprint!("{}", self.status(shared)),
+                Waited::Signal(Sig::Usr2) => self.snapshot(shared),
+                Waited::Signal(_) => return,
+                Waited::TimedOut => {}
+            }
+        }
+    }
+
+    fn is_over(&self, shared: &Shared) -> bool {
+        shared.stop.load(Relaxed) || shared.finished.load(Relaxed) > 0
+    }
+
+    /// How long nothing can happen that this thread has to look at: a wakeup of it may be on a measured CPU.
+    fn silence(&self, shared: &Shared) -> Option<Nanos> {
+        let until_loops = self.options.loops.map(|loops| earliest_end(loops, self.plan, &shared.stats).max(SOON));
+        let until_look = self.options.breaktrace.map(|_| LOOK);
+        until_loops.into_iter().chain(until_look).min()
+    }
+
+    fn show(&mut self, shared: &Shared) {
+        if let Some(fifo) = &mut self.fifo {
+            fifo.write(&self_lines(self.options, self.plan, shared));
+        }
+        if self.options.verbose {
+            let mut out = String::new();
+            for (index, (stat, read)) in shared.stats.iter().zip(&mut self.read).enumerate() {
+                *read = text::values(&mut out, index, stat, *read, self.options.oscope);
+            }
+            print(&out);
+        } else if !self.options.quiet {
+            self.redraw(shared);
+        }
+    }
+
+    fn redraw(&mut self, shared: &Shared) {
+        let most = shared.stats.iter().map(|stat| stat.max.load(Relaxed)).max().unwrap_or(0);
+        let is_new = most > self.shown || self.lines == 0 || self.is_over(shared);
+        self.shown = self.shown.max(most);
+        if self.options.refresh_on_max && !is_new {
+            return;
+        }
+        let up = if self.lines > 0 { format!("\x1b[{}A", self.lines) } else { String::new() };
+        let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+        let policy = match self.plan.threads.first().map(|thread| thread.scheduling.policy()) {
+            Some(Policy::Fifo) => "fifo",
+            Some(Policy::Rr) => "rr",
+            Some(Policy::Batch) => "batch",
+            Some(Policy::Idle) => "idle",
+            _ => "other",
+        };
+        let lines = self_lines(self.options, self.plan, shared);
+        print(&format!("{up}policy: {policy}: loadavg: {}          \n\n{lines}", load.trim()));
+        self.lines = self.plan.threads.len() + 2;
+    }
+
+    fn status(&self, shared: &Shared) -> String {
+        let lines = self_lines(self.options, self.plan, shared);
+        format!("#---------------------------\n# cyclictest current status:\n{lines}#---------------------------\n")
+    }
+
+    /// Where get_cyclictest_snapshot(8) looks for it.
+    fn snapshot(&mut self, shared: &Shared) {
+        let path = PathBuf::from(format!("/dev/shm/cyclictest{}", std::process::id()));
+        match fs::write(&path, self_lines(self.options, self.plan, shared)) {
+            Ok(()) => self.snapshot = Some(path),
+            Err(e) => crate::run::warn(&format!("{}: {e}", path.display())),
+        }
+    }
+}
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        if let Some(path) = &self.snapshot {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+fn self_lines(options: &Options, plan: &Plan, shared: &Shared) -> String {
+    let lines = plan.threads.iter().zip(&shared.stats).enumerate();
+    lines.map(|(index, (thread, stat))| text::line(options, index, thread, stat, None)).collect()
+}
+
+/// A named pipe that whoever reads it gets the lines from; nobody has to.
+struct Fifo {
+    path: PathBuf,
+    made: bool,
+    open: Option<File>,
+}
+
+impl Fifo {
+    fn new(path: PathBuf) -> Fifo {
+        let made = rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o644.into(), 0);
+        if let Err(e) = made {
+            crate::run::warn(&format!("-F {}: {e}", path.display()));
+        }
+        Fifo { path, made: made.is_ok(), open: None }
+    }
+
+    fn write(&mut self, text: &str) {
+        if !self.made {
+            return;
+        }
+        if self.open.is_none() {
+            self.open = open(&self.path);
+        }
+        // Nobody reads any more, or the pipe is full.
+        if self.open.as_mut().is_some_and(|file| file.write_all(text.as_bytes()).is_err()) {
+            self.open = None;
+        }
+    }
+}
+
+/// ENXIO as long as nobody reads.
+fn open(path: &Path) -> Option<File> {
+    let nonblock = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    File::options().write(true).custom_flags(nonblock).open(path).ok()
+}
+
+impl Drop for Fifo {
+    fn drop(&mut self) {
+        if self.made {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}

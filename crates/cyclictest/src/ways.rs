@@ -1,0 +1,151 @@
+//! The ways to sleep until the next release.
+
+use punctual_uapi::{PosixTimer, Sig, SignalSet, Waited, block, set_interval_timer, wait};
+use punctual_units::Nanos;
+use rustix::thread::{NanosleepRelativeResult, clock_nanosleep_absolute, clock_nanosleep_relative, nanosleep};
+use rustix::time::{ClockId, Timespec, clock_gettime};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+const SECOND: u64 = 1_000_000_000;
+
+/// How long a wait for a signal lasts before it looks whether the run has ended.
+const LOOK: Nanos = Nanos::from_millis(100);
+
+/// How a thread sleeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// clock_nanosleep(2) with TIMER_ABSTIME.
+    Absolute,
+    /// The same without (`-r`): the release is an interval after the call.
+    Relative,
+    /// nanosleep(2) (`-s`), relative and on CLOCK_MONOTONIC.
+    System,
+    /// timer_settime(2) and a signal (`-x`).
+    Timer { is_relative: bool },
+    /// setitimer(2) and a signal (`-x -s`).
+    IntervalTimer,
+}
+
+/// Now on a clock, ns.
+#[inline(always)]
+pub(crate) fn now(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock);
+    now.tv_sec as u64 * SECOND + now.tv_nsec as u64
+}
+
+fn timespec(ns: u64) -> Timespec {
+    Timespec { tv_sec: (ns / SECOND) as i64, tv_nsec: (ns % SECOND) as _ }
+}
+
+/// A thread's way of sleeping, ready.
+pub(crate) struct Sleeper {
+    way: Way,
+    clock: ClockId,
+    interval: u64,
+    timer: Option<PosixTimer>,
+    signals: SignalSet,
+}
+
+impl Sleeper {
+    /// Makes timers where the way needs one, first due at `first`.
+    pub fn new(way: Way, clock: ClockId, first: u64, interval: u64) -> Result<Sleeper, String> {
+        let signals = SignalSet::new(&[Sig::Alrm]);
+        let mut sleeper = Sleeper { way, clock, interval, timer: None, signals };
+        let until = |at: u64| Nanos(at.saturating_sub(now(clock)).max(1));
+        match way {
+            Way::Timer { is_relative } => {
+                block(&signals).map_err(|e| e.to_string())?;
+                let timer = PosixTimer::new(clock == ClockId::Realtime, Sig::Alrm).map_err(|e| e.to_string())?;
+                let first = if is_relative { until(first) } else { Nanos(first) };
+                timer.set(!is_relative, first, Nanos(interval)).map_err(|e| e.to_string())?;
+                sleeper.timer = Some(timer);
+            }
+            Way::IntervalTimer => {
+                block(&signals).map_err(|e| e.to_string())?;
+                set_interval_timer(until(first), Nanos(interval)).map_err(|e| e.to_string())?;
+            }
+            _ => {}
+        }
+        Ok(sleeper)
+    }
+
+    /// Sleeps until `next`, which a relative way moves to an interval from now. False: the run has ended.
+    #[inline(always)]
+    pub fn sleep(&self, next: &mut u64, stop: &AtomicBool) -> bool {
+        loop {
+            if stop.load(Relaxed) {
+                return false;
+            }
+            let is_over = match self.way {
+                Way::Absolute => clock_nanosleep_absolute(self.clock, &timespec(*next)).is_ok(),
+                Way::Relative => {
+                    *next = now(self.clock) + self.interval;
+                    matches!(
+                        clock_nanosleep_relative(self.clock, &timespec(self.interval)),
+                        NanosleepRelativeResult::Ok
+                    )
+                }
+                Way::System => {
+                    *next = now(self.clock) + self.interval;
+                    matches!(nanosleep(&timespec(self.interval)), NanosleepRelativeResult::Ok)
+                }
+                Way::Timer { .. } | Way::IntervalTimer => wait(&self.signals, Some(LOOK)) == Waited::Signal(Sig::Alrm),
+            };
+            if is_over {
+                return true;
+            }
+        }
+    }
+
+    /// Expiries of the timer that came while the thread was late.
+    #[inline(always)]
+    pub fn overrun(&self) -> u64 {
+        self.timer.as_ref().map_or(0, PosixTimer::overrun)
+    }
+
+    /// Do its releases come by themselves, whatever the thread does?
+    pub fn is_absolute(&self) -> bool {
+        !matches!(self.way, Way::Relative | Way::System)
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        if self.way == Way::IntervalTimer {
+            // Nothing is left to be told: the process ends soon.
+            let _ = set_interval_timer(Nanos::ZERO, Nanos::ZERO);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_wakes_after_its_release() {
+        for way in [
+            Way::Absolute,
+            Way::Relative,
+            Way::System,
+            Way::Timer { is_relative: false },
+            Way::Timer { is_relative: true },
+        ] {
+            std::thread::spawn(move || {
+                let clock = ClockId::Monotonic;
+                let mut next = now(clock) + 2_000_000;
+                let sleeper = Sleeper::new(way, clock, next, 2_000_000).unwrap();
+                for _ in 0..3 {
+                    assert!(sleeper.sleep(&mut next, &AtomicBool::new(false)), "{way:?}");
+                    let woke = now(clock);
+                    // A relative timer is set a moment before its first expiry is noted.
+                    assert!(woke + 200_000 >= next, "{way:?}: {woke} {next}");
+                    next += 2_000_000 * (1 + sleeper.overrun());
+                }
+                assert!(!sleeper.sleep(&mut next, &AtomicBool::new(true)));
+            })
+            .join()
+            .unwrap();
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! The measuring thread.
+
+use crate::plan::ThreadPlan;
+use crate::stat::Stat;
+use crate::ways::{Sleeper, Way, now};
+use punctual_rt::Attributes;
+use rustix::time::ClockId;
+use std::fs::File;
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Barrier, Mutex, PoisonError};
+
+/// What all threads share.
+pub(crate) struct Shared {
+    pub settings: Settings,
+    pub stats: Vec<Stat>,
+    pub stop: AtomicBool,
+    pub finished: AtomicUsize,
+    /// All are set up, or one was refused.
+    pub ready: Barrier,
+    /// The start has been set.
+    pub go: Barrier,
+    pub start: AtomicU64,
+    pub refused: Mutex<Option<String>>,
+    /// The thread whose latency was above the limit, and that latency.
+    pub broke: (AtomicI64, AtomicU64),
+    /// trace_marker and tracing_on.
+    pub trace: Option<(File, File)>,
+}
+
+/// What holds for every thread.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    pub way: Way,
+    pub clock: ClockId,
+    /// ns of the unit that results are in.
+    pub unit: u64,
+    /// In that unit.
+    pub limit: Option<u64>,
+    pub spike: Option<u64>,
+    pub loops: Option<u64>,
+    pub start: Start,
+}
+
+/// When a thread begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// As soon as it is there.
+    AtOnce,
+    /// All at one instant, each so much after the one before.
+    Aligned(u64),
+    /// All at a full second and so much.
+    Second(u64),
+}
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Its body.
+pub(crate) fn run(shared: &Shared, index: usize, plan: &ThreadPlan) {
+    let Some(stat) = shared.stats.get(index) else { return };
+    stat.tid.store(i64::from(rustix::thread::gettid().as_raw_nonzero().get()), Relaxed);
+    let attributes = Attributes { scheduling: plan.scheduling, cpu: plan.cpu, lock_stack: false };
+    let applied = attributes.apply();
+    if let Err(refused) = &applied {
+        let mut first = shared.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        first.get_or_insert_with(|| advise(refused, plan));
+    }
+    shared.ready.wait();
+    shared.go.wait();
+    if applied.is_ok() && !shared.stop.load(Relaxed) {
+        measure(shared, stat, index, plan);
+    }
+    shared.finished.fetch_add(1, Relaxed);
+}
+
+fn advise(refused: &punctual_rt::Refused, plan: &ThreadPlan) -> String {
+    let advice = match refused {
+        punctual_rt::Refused::Scheduling { source, .. } => punctual_rt::refusal_advice(plan.scheduling, source.errno()),
+        punctual_rt::Refused::Cpu { .. } => {
+            Some("the CPU is offline or the cpuset forbids it: see Cpus_allowed_list in /proc/self/status")
+        }
+        punctual_rt::Refused::ReadBack(_) => None,
+    };
+    advice.map_or_else(|| refused.to_string(), |advice| format!("{refused}; {advice}"))
+}
+
+fn measure(shared: &Shared, stat: &Stat, index: usize, plan: &ThreadPlan) {
+    let Settings { way, clock, start, .. } = shared.settings;
+    let common = shared.start.load(Relaxed);
+    let base = match start {
+        Start::AtOnce => now(clock),
+        Start::Aligned(offset) => common + offset * index as u64,
+        Start::Second(offset) => common + offset,
+    };
+    let interval = plan.interval.0;
+    let first = base + interval;
+    match Sleeper::new(way, clock, first, interval) {
+        Ok(sleeper) => cycle(shared, stat, &sleeper, first, interval),
+        Err(what) => drop(shared.refused.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(what)),
+    }
+}
+
+/// The loop: no allocation, no lock, no output but the trace's mark when it ends.
+#[inline(never)]
+fn cycle(shared: &Shared, stat: &Stat, sleeper: &Sleeper, mut next: u64, interval: u64) {
+    let Settings { clock, unit, limit, spike, loops, .. } = shared.settings;
+    while sleeper.sleep(&mut next, &shared.stop) {
+        let woke = now(clock);
+        if woke < next {
+            stat.early.store(stat.early.load(Relaxed) + 1, Relaxed);
+        }
+        let latency = woke.saturating_sub(next) / unit;
+        stat.record(latency);
+        if spike.is_some_and(|spike| latency > spike) {
+            stat.spike(woke / 1000, latency);
+        }
+        if limit.is_some_and(|limit| latency > limit) {
+            break_off(shared, stat, latency);
+            return;
+        }
+        next += interval;
+        let overrun = sleeper.overrun();
+        next += overrun * interval;
+        let mut skipped = overrun;
+        if sleeper.is_absolute() && woke > next {
+            let more = (woke - next).div_ceil(interval);
+            next += more * interval;
+            skipped += more;
+        }
+        if skipped > 0 {
+            stat.skipped.store(stat.skipped.load(Relaxed) + skipped, Relaxed);
+        }
+        if loops.is_some_and(|loops| stat.cycles.load(Relaxed) >= loops) {
+            return;
+        }
+    }
+}
+
+#[cold]
+fn break_off(shared: &Shared, stat: &Stat, latency: u64) {
+    let tid = stat.tid.load(Relaxed);
+    if shared.broke.0.compare_exchange(0, tid, Relaxed, Relaxed).is_err() {
+        return;
+    }
+    if let Some((mut marker, mut on)) = shared.trace.as_ref().map(|(marker, on)| (marker, on)) {
+        let text = format!("hit latency threshold ({latency} > {})", shared.settings.limit.unwrap_or_default());
+        // What cannot be marked cannot be stopped either; both are told by the trace itself.
+        let _ = marker.write_all(text.as_bytes()).and_then(|()| on.write_all(b"0"));
+    }
+    shared.broke.1.store(latency, Relaxed);
+    shared.stop.store(true, Relaxed);
+}
+
+/// Where threads that start together begin: late enough for the last one.
+pub(crate) fn common_start(settings: &Settings, threads: usize) -> u64 {
+    let soon = now(settings.clock) + 1_000_000 + 20_000 * threads as u64;
+    match settings.start {
+        Start::Second(_) => soon.div_ceil(SECOND) * SECOND,
+        _ => soon,
+    }
+}
