@@ -75,7 +75,7 @@ impl<'a> Bench<'a> {
                     gaps.extend(more);
                     open.push(step.state);
                 }
-                Truth::Yes if open.iter().all(|state| *state == step.state) => {
+                Truth::Yes if open.iter().all(|state| *state == step.state) && !is_undecided(step.state, &gaps) => {
                     return Outcome { state: step.state, summary: self.sentence(step.say), is_case: true };
                 }
                 Truth::Yes => break,
@@ -135,20 +135,35 @@ enum Condition<'a> {
     Case(&'a Case),
 }
 
+/// A case that says UNKNOWN does so because of gaps; where one is of a file that was not given, that is no fault to tell.
+fn is_undecided(state: State, gaps: &[Gap]) -> bool {
+    state == State::Unknown && gaps.iter().any(Gap::is_not_given)
+}
+
 fn undecided(gaps: &[Gap]) -> Outcome {
+    let not_given: Vec<String> = gaps.iter().filter(|gap| gap.is_not_given()).map(|gap| gap.source.clone()).collect();
+    if !not_given.is_empty() {
+        let summary = format!("not in the files given: {}", first_of(not_given, ", "));
+        return Outcome { state: State::Skip, summary, is_case: false };
+    }
     let state = if gaps.iter().any(Gap::is_blocked) { State::Blocked } else { State::Unknown };
-    let mut reasons: Vec<String> = Vec::new();
-    for gap in gaps {
-        let reason = gap.describe();
-        if !reasons.contains(&reason) {
-            reasons.push(reason);
+    let reasons = first_of(gaps.iter().map(Gap::describe), "; ");
+    let reasons = if reasons.is_empty() { "no case of the rule fits".to_owned() } else { reasons };
+    Outcome { state, summary: format!("not judged: {reasons}"), is_case: false }
+}
+
+/// The first few, each once, and how many more there are.
+fn first_of(texts: impl IntoIterator<Item = String>, between: &str) -> String {
+    let mut shown: Vec<String> = Vec::new();
+    for text in texts {
+        if !shown.contains(&text) {
+            shown.push(text);
         }
     }
-    let more = reasons.len().saturating_sub(GAPS_SHOWN);
-    reasons.truncate(GAPS_SHOWN);
+    let more = shown.len().saturating_sub(GAPS_SHOWN);
+    shown.truncate(GAPS_SHOWN);
     if more > 0 {
-        reasons.push(format!("and {more} more"));
+        shown.push(format!("and {more} more"));
     }
-    let reasons = if reasons.is_empty() { "no case of the rule fits".to_owned() } else { reasons.join("; ") };
-    Outcome { state, summary: format!("not judged: {reasons}"), is_case: false }
+    shown.join(between)
 }

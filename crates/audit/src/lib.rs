@@ -30,6 +30,7 @@ mod calls;
 mod context;
 mod explain;
 mod glob;
+mod import;
 mod interrupts;
 mod judge;
 mod offers;
@@ -47,6 +48,7 @@ mod truth;
 
 pub use calls::Calls;
 pub use context::{Context, Profile, ProfileError};
+pub use import::{Lookup, Reference, Referred};
 pub use offers::{Offers, Trial};
 pub use plan::{BootParameter, CpuPlan, IrqPlan, Movable, PlanError, PlanWish};
 pub use profile::{ProfileFileError, Today};

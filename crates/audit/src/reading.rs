@@ -48,6 +48,8 @@ pub(crate) enum Cause {
     Missing,
     /// It is not what it should be.
     Garbled(&'static str),
+    /// Only some files of the machine were given, and it is none of them.
+    NotGiven,
 }
 
 impl Gap {
@@ -66,6 +68,11 @@ impl Gap {
         matches!(self.cause, Cause::Denied | Cause::Hidden(_))
     }
 
+    /// Did nobody look there?
+    pub fn is_not_given(&self) -> bool {
+        self.cause == Cause::NotGiven
+    }
+
     /// `PATH is not there`.
     pub fn describe(&self) -> String {
         format!("{} {}", self.source, self.cause.describe())
@@ -81,6 +88,7 @@ impl Cause {
             Cause::Hidden(why) => format!("is hidden: {why}"),
             Cause::Failed(errno) => format!("cannot be read: {}", std::io::Error::from_raw_os_error(*errno)),
             Cause::Garbled(expected) => format!("holds no {expected}"),
+            Cause::NotGiven => "is not given".to_owned(),
         }
     }
 
@@ -91,6 +99,7 @@ impl Cause {
             Read::Absent => Some(Cause::Absent),
             Read::Denied => Some(Cause::Denied),
             Read::Failed(errno) => Some(Cause::Failed(*errno)),
+            Read::NotGiven => Some(Cause::NotGiven),
         }
     }
 }

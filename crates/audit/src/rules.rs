@@ -130,6 +130,11 @@ impl Rules {
         Ok(base)
     }
 
+    /// A profile of another program, whose wishes are rules by now.
+    pub(crate) fn describe_own(&mut self, description: String, today: Today) {
+        self.own = Some((Wishes { description, ..Wishes::default() }, today));
+    }
+
     /// What a profile is for, in one line.
     pub fn describe(&self, profile: Profile) -> &str {
         self.profiles.get(&profile).map_or("", |wishes| wishes.description.as_str())

@@ -70,6 +70,7 @@ pub(crate) fn read(machine: &dyn Machine) -> Tasks {
         Listing::Absent => return Tasks { missing: Some(Gap::new("/proc", Cause::Absent)), ..tasks },
         Listing::Denied => return Tasks { missing: Some(Gap::new("/proc", Cause::Denied)), ..tasks },
         Listing::Failed(errno) => return Tasks { missing: Some(Gap::new("/proc", Cause::Failed(errno))), ..tasks },
+        Listing::NotGiven => return Tasks { missing: Some(Gap::new("/proc", Cause::NotGiven)), ..tasks },
     };
     let own = machine.read("/proc/self/stat").text().and_then(Stat::parse).map(|stat| stat.id);
     let mut processes: Vec<u32> = names.iter().filter_map(|name| name.parse().ok()).collect();
@@ -98,6 +99,7 @@ impl Tasks {
             Listing::Absent | Listing::Failed(ENDED) => return,
             Listing::Denied => return self.miss(Gap::new(folder, Cause::Denied)),
             Listing::Failed(errno) => return self.miss(Gap::new(folder, Cause::Failed(errno))),
+            Listing::NotGiven => return self.miss(Gap::new(folder, Cause::NotGiven)),
         };
         for tid in threads.iter().filter_map(|name| name.parse().ok()) {
             self.add_task(machine, pid, tid);

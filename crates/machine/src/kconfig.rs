@@ -15,6 +15,7 @@ pub struct KernelConfig {
     path: String,
     values: HashMap<String, String>,
     whole: bool,
+    version: Option<String>,
 }
 
 /// What a configuration says of one option.
@@ -41,6 +42,7 @@ fn describe(tried: &[(String, Read)]) -> String {
         Read::Absent => format!("{path} is not there"),
         Read::Denied => format!("{path} is refused"),
         Read::Failed(errno) => format!("{path} gives error {errno}"),
+        Read::NotGiven => format!("{path} is not given"),
         Read::Known(_) => format!("{path} is not a configuration"),
     });
     words.collect::<Vec<_>>().join(", ")
@@ -86,9 +88,9 @@ impl KernelConfig {
 
     /// `None` when the bytes are no kernel configuration: not text, damaged gzip (its checksum is checked), too large,
     /// or without any option.
-    fn from_bytes(path: &str, bytes: &[u8]) -> Option<KernelConfig> {
-        let text = if bytes.starts_with(&[0x1f, 0x8b]) { inflate(bytes)? } else { bytes.to_vec() };
-        let text = std::str::from_utf8(&text).ok()?;
+    pub(crate) fn from_bytes(path: &str, bytes: &[u8]) -> Option<KernelConfig> {
+        let text = text_of(bytes).ok()?;
+        let text = text.as_str();
         let mut values = HashMap::new();
         for line in text.lines() {
             if let Some((name, value)) = line.strip_prefix("CONFIG_").and_then(|l| l.split_once('=')) {
@@ -97,7 +99,13 @@ impl KernelConfig {
                 values.insert(name.to_owned(), "n".to_owned());
             }
         }
-        (!values.is_empty()).then(|| KernelConfig { path: path.to_owned(), values, whole: is_whole(text) })
+        let (path, whole, version) = (path.to_owned(), is_whole(text), version(text));
+        (!values.is_empty()).then_some(KernelConfig { path, values, whole, version })
+    }
+
+    /// The kernel's version as the heading tells it, `6.12.9`: the release without what builders append to it.
+    pub fn version(&self) -> Option<&str> {
+        self.version.as_deref()
     }
 
     /// The file it was read from.
@@ -131,10 +139,25 @@ fn is_whole(text: &str) -> bool {
     head && text.ends_with('\n') && (tail || !closes_menus)
 }
 
-fn inflate(bytes: &[u8]) -> Option<Vec<u8>> {
+/// Of `# Linux/x86 6.12.9 Kernel Configuration` (scripts/kconfig/confdata.c: the main menu's title; before 4.19 with `Linux
+/// Kernel Configuration` and other words around it, which are left alone).
+fn version(text: &str) -> Option<String> {
+    let title =
+        text.lines().take(4).find_map(|line| line.strip_prefix("# Linux/")?.strip_suffix(" Kernel Configuration"))?;
+    let version = title.split_whitespace().nth(1)?;
+    version.starts_with(|c: char| c.is_ascii_digit()).then(|| version.to_owned())
+}
+
+/// The text, also of a gzipped file; `Err(true)` where it is larger than [`READ_LIMIT`], `Err(false)` where it is none.
+pub(crate) fn text_of(bytes: &[u8]) -> Result<String, bool> {
+    let bytes = if bytes.starts_with(&[0x1f, 0x8b]) { inflate(bytes)? } else { bytes.to_vec() };
+    String::from_utf8(bytes).map_err(|_| false)
+}
+
+fn inflate(bytes: &[u8]) -> Result<Vec<u8>, bool> {
     let mut text = Vec::new();
-    GzDecoder::new(bytes).take(READ_LIMIT as u64 + 1).read_to_end(&mut text).ok()?;
-    (text.len() <= READ_LIMIT).then_some(text)
+    GzDecoder::new(bytes).take(READ_LIMIT as u64 + 1).read_to_end(&mut text).map_err(|_| false)?;
+    if text.len() <= READ_LIMIT { Ok(text) } else { Err(true) }
 }
 
 #[cfg(test)]
@@ -155,6 +178,8 @@ mod tests {
         assert_eq!(c.get("LOCALVERSION"), Setting::Is("-x".into()));
         assert_eq!(c.get("PREEMPT_RT"), Setting::Off);
         assert_eq!(c.get("RT_GROUP_SCHED"), Setting::Off);
+        assert_eq!(c.version(), Some("6.12.0"));
+        assert_eq!(config("CONFIG_A=y\n").version(), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A machine as its files show it, with what could not be read kept apart from what is not there.
 //!
-//! [`Machine`] is either [`Live`] (this computer, or a folder that looks like one) or [`Recorded`] (a small text file
-//! under `machines/`). Everything above reads through it, so an audit of a recording and of the running machine take
+//! [`Machine`] is either [`Live`] (this computer, or a folder that looks like one), [`Recorded`] (a small text file
+//! under `machines/`) or [`Given`] (a few bare files of one, such as its kernel's configuration). Everything above reads through it, so an audit of a recording and of the running machine take
 //! the same path. Almost all is a file; where Linux tells something only by system call, [`Live`] answers the path that
 //! newer kernels have for it.
 //!
@@ -15,6 +15,7 @@
 
 mod cmdline;
 mod facts;
+mod given;
 mod kconfig;
 mod kernel_types;
 mod live;
@@ -26,6 +27,7 @@ mod view;
 
 pub use cmdline::{parameter, parameters, scrub};
 pub use facts::{Virtualisation, facts, facts_with, is_preempt_rt, preemption_mode, virtualisation};
+pub use given::{Given, GivenError, Kind};
 pub use kconfig::{ConfigError, KernelConfig, Setting};
 pub use kernel_types::{KERNEL_TYPES, TypeName, kernel_type_name};
 pub use live::Live;

@@ -115,7 +115,7 @@ impl Snapshot {
                 Read::Known(bytes) => files.push((path, bytes)),
                 Read::Denied => manifest.denied.push(path.to_owned()),
                 Read::Failed(errno) => drop(manifest.failed.insert(path.to_owned(), *errno)),
-                Read::Absent => {}
+                Read::Absent | Read::NotGiven => {}
             }
         }
         let mut tar = tar::Builder::new(writer);
@@ -236,7 +236,7 @@ impl Taking<'_> {
             }
             Listing::Denied => self.add(at, Read::Denied),
             Listing::Failed(errno) => self.add(at, Read::Failed(errno)),
-            Listing::Absent => {}
+            Listing::Absent | Listing::NotGiven => {}
         }
     }
 
@@ -253,7 +253,7 @@ impl Taking<'_> {
             }
             Listing::Denied => self.add(path, Read::Denied),
             Listing::Failed(errno) => self.add(path, Read::Failed(errno)),
-            Listing::Absent => {
+            Listing::Absent | Listing::NotGiven => {
                 let read = self.machine.read(path);
                 self.add(path, read);
             }
@@ -292,7 +292,8 @@ impl Taking<'_> {
 
     fn add(&mut self, path: &str, read: Read) {
         let bytes = read.bytes().map_or(0, <[u8]>::len) as u64;
-        if read == Read::Absent || self.files >= MOST_FILES || self.bytes + bytes > MOST_BYTES {
+        if matches!(read, Read::Absent | Read::NotGiven) || self.files >= MOST_FILES || self.bytes + bytes > MOST_BYTES
+        {
             return;
         }
         self.files += 1;

@@ -15,6 +15,9 @@ pub enum Read {
     /// Reading failed otherwise, with this errno: EFBIG when larger than [`READ_LIMIT`], EISDIR for a directory,
     /// ENXIO for a device, fifo or socket (these are never opened).
     Failed(i32),
+    /// Nobody looked: only some of the machine's files were given, and this is none of them ([`crate::Given`]). Says
+    /// nothing about the machine.
+    NotGiven,
 }
 
 impl Read {
@@ -45,6 +48,8 @@ pub enum Listing {
     Denied,
     /// Listing failed otherwise, with this errno.
     Failed(i32),
+    /// Nobody looked: see [`Read::NotGiven`].
+    NotGiven,
 }
 
 impl Listing {

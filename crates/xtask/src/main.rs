@@ -4,6 +4,7 @@
 
 mod bare;
 mod bench;
+mod configs;
 mod cross;
 mod explain;
 mod fuzz;
@@ -20,6 +21,8 @@ cargo xtask bench explain [PAIRS] [FILE…]     reading and attribution against 
 cargo xtask bench tracing [ROUNDS]     median wakeup latency with and without a trace (default 15 rounds, 8 s each)
 cargo xtask fuzz [READER] [--executions N] [--seed S]   mutated traces through every reader and attribution (default 1,000,000 each)
 cargo xtask soak [RUNS]       kill -9 at RUNS random instants; every run readable, at most 10 s lost (default 100)
+cargo xtask configs DIR [--punctual FILE]   kernel configurations (plain .config files): what `audit --config` says of each against
+                              a plain search of its lines; fails on UNKNOWN, BLOCKED and contradictions
 cargo xtask vm [TEST…]        the lab against real kernels in QEMU: boot, panic, hang, silent, network, negative, repeatable, control
 cargo xtask planted [--kernel K]… [--host] [--count N] [--plant P]… [--out DIR]
                               delays planted in guests, or here, and whether `explain` names them
@@ -27,7 +30,7 @@ cargo xtask planted --score DIR        what an earlier run recorded, explained a
 cargo xtask cross [TARGET]    the static binary for arm64, armv7 or all of them (default all); docs/cross.md
 cargo xtask cross TARGET -- CARGO WORDS    another cargo command for that target: test --workspace, clippy
 
-Before bench, soak and vm: cargo build --release. Before planted: cargo build --release -p punctual-plant, and
+Before bench, configs, soak and vm: cargo build --release. Before planted: cargo build --release -p punctual-plant, and
 cargo xtask cross arm64 -- build --release -p punctual-plant for the arm64 guest. bench, soak and planted --host need root.";
 
 fn main() -> ExitCode {
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
         Some("bench") => number(20).and_then(bench::run),
         Some("fuzz") => fuzz::run(words.get(1..).unwrap_or_default()),
         Some("soak") => number(100).and_then(kill::run),
+        Some("configs") => configs::run(words.get(1..).unwrap_or_default()),
         Some("vm") => vm::run(words.get(1..).unwrap_or_default()),
         Some("planted") => planted::run(words.get(1..).unwrap_or_default()),
         Some("cross") => cross::run(words.get(1..).unwrap_or_default()),

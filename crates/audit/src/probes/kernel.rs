@@ -13,9 +13,9 @@ const PREEMPT: &str = "/sys/kernel/debug/sched/preempt";
 
 pub(super) const PROBES: &[Probe] = &[
     // `6.12` of 6.12.9-rt1.
-    Probe { name: "kernel-series", with: &[], reads: &[&[RELEASE]], run: series },
+    Probe { name: "kernel-series", with: &[], reads: &[&[RELEASE], CONFIG_READS], run: series },
     // `9` of 6.12.9-rt1, 0 where there is no third number.
-    Probe { name: "kernel-patch", with: &[], reads: &[&[RELEASE]], run: patch },
+    Probe { name: "kernel-patch", with: &[], reads: &[&[RELEASE], CONFIG_READS], run: patch },
     // `rt`, `full`, `lazy`, `voluntary` or `none`.
     Probe {
         name: "preemption",
@@ -36,13 +36,24 @@ pub(super) const PROBES: &[Probe] = &[
 
 /// The numbers at the beginning of the release.
 fn release(sight: &Sight, notes: &mut Notes) -> Result<(u32, u32, u32), Gap> {
-    let text = sight.text(RELEASE, notes).map_err(Gap::expected)?;
+    let text = match sight.text(RELEASE, notes) {
+        Err(gap) if gap.is_not_given() => heading(sight, notes).ok_or(gap)?,
+        read => read.map_err(Gap::expected)?,
+    };
     let head: &str = text.split(|c: char| !c.is_ascii_digit() && c != '.').next().unwrap_or_default();
     let mut numbers = head.split('.').map(str::parse::<u32>);
     match (numbers.next(), numbers.next(), numbers.next()) {
         (Some(Ok(major)), Some(Ok(minor)), patch) => Ok((major, minor, patch.and_then(Result::ok).unwrap_or(0))),
         _ => Err(Gap::new(RELEASE, Cause::Garbled("version"))),
     }
+}
+
+/// The version that the configuration's heading tells, where the release is not given.
+fn heading(sight: &Sight, notes: &mut Notes) -> Option<String> {
+    let config = sight.config().as_ref().ok()?;
+    let version = config.version()?.to_owned();
+    notes.add(format!("{} heading", config.path()), &version);
+    Some(version)
 }
 
 fn series(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
@@ -63,7 +74,7 @@ fn preemption(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         return Reading::word(mode);
     }
     let gap = match (shown, sight.config()) {
-        (Err(gap), _) if gap.is_blocked() => gap,
+        (Err(gap), _) if gap.is_blocked() || gap.is_not_given() => gap,
         (_, Err(error)) => config_gap(error).expected(),
         _ => Gap::new(PREEMPT, Cause::Missing),
     };

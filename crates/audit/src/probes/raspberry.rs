@@ -51,33 +51,64 @@ fn holds(filter: &str, model: &str) -> Option<bool> {
         "pi2" => Some(is(&["Raspberry Pi 2"])),
         "pi1" => Some(is(&["Raspberry Pi Model", "Raspberry Pi Compute Module Rev"])),
         "pi0" | "pi0w" => Some(is(&["Zero"])),
+        "pi02" => Some(is(&["Zero 2"])),
+        "pi3+" => Some(is(&["Raspberry Pi 3 Model A Plus", "Raspberry Pi 3 Model B Plus"])),
+        "pi400" => Some(is(&["Raspberry Pi 400"])),
+        "pi500" => Some(is(&["Raspberry Pi 500"])),
+        "cm1" => Some(is(&["Raspberry Pi Compute Module Rev"])),
+        "cm3" | "cm3+" => Some(is(&["Compute Module 3"])),
+        "cm4" | "cm4s" => Some(is(&["Compute Module 4"])),
+        "cm5" => Some(is(&["Compute Module 5"])),
         _ => None,
     }
 }
 
-/// The lines that hold. Filters of one kind replace each other; one that cannot be judged here counts as not met, as it
-/// asks for a display, a pin or a serial number.
-fn lines(text: &str, model: &str) -> Vec<String> {
-    let mut is_on = true;
-    let mut found = Vec::new();
+/// The model of a board of which only config.txt is given: see [`punctual_machine::Given`].
+fn is_known(model: &str) -> bool {
+    model != punctual_machine::Given::SOME_PI
+}
+
+/// Does a filter ask for the model?
+fn asks_model(filter: &str) -> bool {
+    !matches!(filter, "all" | "none") && holds(filter, "").is_some()
+}
+
+/// Lines of config.txt.
+#[derive(Default)]
+struct Lines {
+    /// Those that hold.
+    hold: Vec<String>,
+    /// Those that hold for some models, where the model is not known.
+    may: Vec<String>,
+}
+
+/// Filters of one kind replace each other; one that cannot be judged here counts as not met, as it asks for a display, a
+/// pin or a serial number.
+fn lines(text: &str, model: &str) -> Lines {
+    let (mut is_on, mut is_open) = (true, false);
+    let mut found = Lines::default();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
         match line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-            Some(filter) => is_on = holds(filter, model).unwrap_or(false),
-            None if is_on => found.push(line.chars().take(100).collect()),
+            Some(filter) => {
+                is_open = !is_known(model) && asks_model(filter);
+                is_on = holds(filter, model).unwrap_or(false);
+            }
+            None if is_open => found.may.push(line.chars().take(100).collect()),
+            None if is_on => found.hold.push(line.chars().take(100).collect()),
             None => {}
         }
     }
     found
 }
 
-fn read(sight: &Sight, notes: &mut Notes) -> Result<Vec<String>, Gap> {
+fn read(sight: &Sight, notes: &mut Notes) -> Result<Lines, Gap> {
     let found = first(sight, CONFIGS).and_then(|(path, text)| {
         let model = sight.text(MODEL, &mut Notes::default()).map_err(Gap::expected)?;
         Ok((path, lines(&text, &model)))
     });
     match found {
         Ok((path, lines)) => {
-            notes.add(path, lines.join("; "));
+            notes.add(path, lines.hold.join("; "));
             Ok(lines)
         }
         Err(gap) => {
@@ -87,10 +118,14 @@ fn read(sight: &Sight, notes: &mut Notes) -> Result<Vec<String>, Gap> {
     }
 }
 
-fn listed(found: Result<Vec<String>, Gap>) -> Reading {
+/// Of the lines that may hold, the label has the text and the value why it is not known whether they do.
+fn listed(found: Result<Lines, Gap>) -> Reading {
     let mut many = Many::default();
     match found {
-        Ok(texts) => texts.into_iter().for_each(|text| many.push("", Ok(Value::Text(text)))),
+        Ok(Lines { hold, may }) => {
+            hold.into_iter().for_each(|text| many.push("", Ok(Value::Text(text))));
+            may.into_iter().for_each(|text| many.push(text, Err(Gap::new(MODEL, Cause::NotGiven))));
+        }
         Err(gap) => many.missing = Some(gap),
     }
     Reading::Many(many)
@@ -101,13 +136,16 @@ fn config(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
 }
 
 fn missing(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
-    let found = read(sight, notes).and_then(|lines| {
+    let found = read(sight, notes).and_then(|Lines { hold, may }| {
         let (path, _) = first(sight, CONFIGS)?;
         let folder = crate::glob::folder_of(path);
         let there = sight.names(&folder)?;
-        let named = lines.iter().filter_map(|line| line.strip_prefix("kernel="));
-        let is_gone = |name: &&str| !name.contains('/') && !there.iter().any(|file| file == name);
-        Ok(named.filter(is_gone).map(|name| format!("{folder}/{name}")).collect())
+        let gone = |lines: Vec<String>| {
+            let named = lines.iter().filter_map(|line| line.strip_prefix("kernel="));
+            let is_gone = |name: &&str| !name.contains('/') && !there.iter().any(|file| file == name);
+            named.filter(is_gone).map(|name| format!("{folder}/{name}")).collect()
+        };
+        Ok(Lines { hold: gone(hold), may: gone(may) })
     });
     listed(found)
 }
@@ -144,7 +182,9 @@ mod tests {
     #[test]
     fn sections_hold_for_their_board() {
         let text = "a=1\n[pi4]\nb=1\n[pi5]\nc=1\n[all]\nd=1\n[gpio4=1]\ne=1\n";
-        assert_eq!(lines(text, "Raspberry Pi 4 Model B Rev 1.4"), ["a=1", "b=1", "d=1"]);
-        assert_eq!(lines(text, "Raspberry Pi 5 Model B Rev 1.0"), ["a=1", "c=1", "d=1"]);
+        assert_eq!(lines(text, "Raspberry Pi 4 Model B Rev 1.4").hold, ["a=1", "b=1", "d=1"]);
+        assert_eq!(lines(text, "Raspberry Pi 5 Model B Rev 1.0").hold, ["a=1", "c=1", "d=1"]);
+        let unknown = lines(text, punctual_machine::Given::SOME_PI);
+        assert_eq!((unknown.hold, unknown.may), (vec!["a=1".into(), "d=1".into()], vec!["b=1".into(), "c=1".into()]));
     }
 }

@@ -3,6 +3,7 @@
 mod fix;
 mod gate;
 mod group;
+mod irqs;
 mod load;
 mod source;
 mod test;
@@ -12,6 +13,7 @@ pub use group::Group;
 pub use load::RuleError;
 
 pub(crate) use gate::Commons;
+pub(crate) use irqs::{IrqFilter, expression};
 pub(crate) use load::{Mistake, Sources, check, parse, parse_commons, parse_sources};
 pub(crate) use source::{As, Form, Part, Read, Set, Source};
 pub(crate) use test::Test;
@@ -69,13 +71,15 @@ use std::collections::BTreeMap;
 /// brackets), `cpus` or `mask` (a CPU list or hexadecimal mask, `none` when empty; with `within` or `without` one of the
 /// sets below); of a part of it where `key` (`name: value`, `name=value`, `name value`), `field` (a word, from 1) or
 /// `lines` (those that have one of these texts) says so; `files` a list, the same of every file that a path with `*` (a
-/// number behind letters, any name alone; `@`: the measured CPUs' numbers) names, `sparse = true`: those that are not
+/// number behind letters, any name alone; `@`: the numbers of the measured CPUs, or of the list
+/// `on`) names, `sparse = true`: those that are not
 /// there do not matter; `list` the names in a folder, of those that fit `names`; `exists` `yes` or `no`; `kconfig` an
 /// option of the running kernel's configuration without `CONFIG_` (`n` when off); `kconfigs` those of several that are
 /// on; `cmdline` the value of a kernel parameter; `parameters` those of several that are given, as they are written;
 /// `cpus` one of the sets `measured`, `isolated`, `housekeeping`, `online`, `tickless`; `units` which of several systemd
 /// units run or are enabled; `processes` which of several programs run; `log` the kernel log's lines that have one of
-/// these texts; `probe` a probe of that name, with numbers in `with`. Modifiers: `only` leaves out the elements of a list
+/// these texts; `irqs` of interrupts that fit the regular expressions `actions`, `chip_name`, `name`, `type` those of their
+/// CPUs that are not in the list `outside`, `none` where there are none; `probe` a probe of that name, with numbers in `with`. Modifiers: `only` leaves out the elements of a list
 /// that do not meet a test; `change = true` gives what a number rose by during the window; `optional = true`: where it
 /// cannot be read, conditions on it do not hold instead of staying open; for reads that only add certainty, and not in
 /// `applies`. `{pid}` in a path is the application's process, `{release}` the kernel's.

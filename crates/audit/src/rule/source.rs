@@ -1,7 +1,8 @@
 //! Where a rule's reads come from.
 
-use super::Test;
+use super::{IrqFilter, Test};
 use crate::{glob, probes};
+use punctual_units::CpuList;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -20,9 +21,23 @@ pub(crate) struct Read {
 
 #[derive(Debug)]
 pub(crate) enum Source {
-    File { path: String, part: Part, form: Form },
-    Files { pattern: String, part: Part, form: Form, sparse: bool },
-    List { folder: String, names: Vec<String> },
+    File {
+        path: String,
+        part: Part,
+        form: Form,
+    },
+    /// `on`: the CPUs that `@` stands for in place of the measured ones.
+    Files {
+        pattern: String,
+        part: Part,
+        form: Form,
+        sparse: bool,
+        on: Option<CpuList>,
+    },
+    List {
+        folder: String,
+        names: Vec<String>,
+    },
     Exists(String),
     Kconfig(String),
     Kconfigs(Vec<String>),
@@ -32,7 +47,11 @@ pub(crate) enum Source {
     Units(Vec<String>),
     Processes(Vec<String>),
     Log(Vec<String>),
-    Probe { name: String, with: BTreeMap<String, i64> },
+    Irqs(IrqFilter),
+    Probe {
+        name: String,
+        with: BTreeMap<String, i64>,
+    },
 }
 
 /// Which part of a file counts.
@@ -102,6 +121,7 @@ struct Written {
     units: Option<Vec<String>>,
     processes: Option<Vec<String>>,
     log: Option<Vec<String>>,
+    irqs: Option<IrqFilter>,
     probe: Option<String>,
     #[serde(rename = "as")]
     form: Option<As>,
@@ -114,6 +134,7 @@ struct Written {
     with: Option<BTreeMap<String, i64>>,
     only: Option<Test>,
     sparse: bool,
+    on: Option<String>,
     optional: bool,
     change: bool,
 }
@@ -129,7 +150,7 @@ impl TryFrom<Written> for Read {
             (Some(source), None) => source,
             _ => {
                 return Err("a read has exactly one of file, files, list, exists, kconfig, kconfigs, cmdline, \
-                            parameters, cpus, units, processes, log, probe"
+                            parameters, cpus, units, processes, log, irqs, probe"
                     .into());
             }
         };
@@ -155,6 +176,10 @@ impl Written {
             (self.names.is_some() && self.list.is_none(), "`names` goes with list"),
             (self.with.is_some() && self.probe.is_none(), "`with` goes with probe"),
             (self.sparse && self.files.is_none(), "`sparse` goes with files"),
+            (
+                self.on.is_some() && !self.files.as_ref().is_some_and(|path| path.contains('@')),
+                "`on` goes with files and `@`",
+            ),
         ];
         match wrong.iter().find(|(is_wrong, _)| *is_wrong) {
             Some((_, message)) => Err((*message).to_owned()),
@@ -162,7 +187,7 @@ impl Written {
         }
     }
 
-    fn sources(self) -> Result<[Option<Source>; 13], String> {
+    fn sources(self) -> Result<[Option<Source>; 14], String> {
         let form = Form { kind: self.form.unwrap_or_default(), within: self.within, without: self.without };
         let part = || match (&self.key, self.field, &self.lines) {
             (Some(key), ..) => Part::Key(key.clone()),
@@ -170,10 +195,11 @@ impl Written {
             (.., Some(lines)) => Part::Lines(lines.clone()),
             _ => Part::All,
         };
+        let on = self.on.map(|list| list.parse().map_err(|_| format!("`{list}` is no CPU list"))).transpose()?;
         let (names, with, sparse) = (self.names.unwrap_or_default(), self.with.unwrap_or_default(), self.sparse);
         Ok([
             self.file.map(|path| Source::File { path, part: part(), form: form.clone() }),
-            self.files.map(|pattern| Source::Files { pattern, part: part(), form: form.clone(), sparse }),
+            self.files.map(|pattern| Source::Files { pattern, part: part(), form: form.clone(), sparse, on }),
             self.list.map(|folder| Source::List { folder, names }),
             self.exists.map(Source::Exists),
             self.kconfig.map(Source::Kconfig),
@@ -184,6 +210,7 @@ impl Written {
             self.units.map(Source::Units),
             self.processes.map(Source::Processes),
             self.log.map(Source::Log),
+            self.irqs.map(Source::Irqs),
             self.probe.map(|name| Source::Probe { name, with }),
         ])
     }
@@ -197,6 +224,7 @@ impl Source {
             Source::Files { part: Part::Lines(_), .. } => Err("`lines` goes with file".into()),
             Source::File { path, .. } | Source::List { folder: path, .. } | Source::Exists(path) => absolute(path),
             Source::Files { pattern, .. } => absolute(pattern),
+            Source::Irqs(filter) => filter.check(),
             Source::Kconfig(option) => bare_option(option),
             Source::Kconfigs(options) => options.iter().try_for_each(|option| bare_option(option)),
             Source::Probe { name, with } => {
@@ -223,6 +251,7 @@ impl Source {
             Source::Units(_) => many(probes::UNIT_READS),
             Source::Processes(_) => many(crate::tasks::READS),
             Source::Log(_) => many(&["/dev/kmsg"]),
+            Source::Irqs(_) => many(IrqFilter::READS),
             Source::Probe { name, .. } => {
                 probes::find(name).map(|probe| many(&probe.reads.concat())).unwrap_or_default()
             }

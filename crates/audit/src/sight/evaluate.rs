@@ -1,5 +1,6 @@
 //! What one of a rule's reads comes to.
 
+use super::files::Pattern;
 use super::{Notes, Sight};
 use crate::glob::{fits, folder_of};
 use crate::probes;
@@ -15,7 +16,7 @@ impl Sight<'_> {
             false => self.evaluate(&read.source, notes),
         };
         if let (Some(only), Reading::Many(many)) = (&read.only, &mut reading) {
-            many.items.retain(|item| only.of(&Reading::One(item.value.clone())) != Truth::No);
+            many.items.retain(|item| only.of(&Reading::One(would_be(item))) != Truth::No);
         }
         reading
     }
@@ -48,8 +49,11 @@ impl Sight<'_> {
                 Err(gap) if form.kind == As::Words => Reading::Many(Many::unknown(gap)),
                 Err(gap) => Reading::gap(gap),
             },
-            Source::Files { pattern, part, form, sparse } => match self.named(pattern) {
-                Ok(pattern) => Reading::Many(self.files(&pattern, part, form, *sparse, notes)),
+            Source::Files { pattern, part, form, sparse, on } => match self.named(pattern) {
+                Ok(pattern) => {
+                    let files = Pattern { pattern: &pattern, on: on.as_ref(), sparse: *sparse };
+                    Reading::Many(self.files(files, part, form, notes))
+                }
                 Err(gap) => Reading::Many(Many::unknown(gap)),
             },
             Source::List { folder, names } => match self.named(folder) {
@@ -64,6 +68,7 @@ impl Sight<'_> {
             Source::Cpus(set) => Reading::One(self.set_text(*set, notes)),
             Source::Units(units) => Reading::Many(self.units(units, notes)),
             Source::Processes(names) => Reading::Many(self.processes(names, notes)),
+            Source::Irqs(filter) => Reading::Many(self.irqs(filter, notes)),
             Source::Log(texts) => Reading::Many(self.log_lines(texts, notes)),
             Source::Probe { name, with } => match probes::find(name) {
                 Some(probe) => (probe.run)(self, with, notes),
@@ -139,6 +144,14 @@ impl Sight<'_> {
         let found = many.missing.as_ref().map(Gap::describe).unwrap_or_default();
         notes.add("processes", format!("{} {found}", Reading::Many(many.clone()).show()));
         many
+    }
+}
+
+/// An element's value; of one that may not be there, for want of a file that was not given, what it would be.
+fn would_be(item: &Item) -> Known {
+    match &item.value {
+        Err(gap) if gap.is_not_given() && !item.label.is_empty() => Ok(Value::Text(item.label.clone())),
+        value => value.clone(),
     }
 }
 

@@ -12,6 +12,16 @@ const LINE: usize = 120;
 /// Most files one pattern names: every interrupt of a large server has a folder.
 const MOST_FILES: usize = 1 << 14;
 
+/// Which files.
+#[derive(Clone, Copy)]
+pub(super) struct Pattern<'p> {
+    pub pattern: &'p str,
+    /// The CPUs that `@` stands for in place of the measured ones.
+    pub on: Option<&'p CpuList>,
+    /// Those that are not there do not matter.
+    pub sparse: bool,
+}
+
 impl Sight<'_> {
     /// One file.
     pub(super) fn file(&self, path: &str, part: &Part, form: &Form, notes: &mut Notes) -> Reading {
@@ -124,10 +134,11 @@ impl Sight<'_> {
     }
 
     /// Every file that a pattern names.
-    pub(super) fn files(&self, pattern: &str, part: &Part, form: &Form, sparse: bool, notes: &mut Notes) -> Many {
+    pub(super) fn files(&self, files: Pattern, part: &Part, form: &Form, notes: &mut Notes) -> Many {
+        let Pattern { pattern, sparse, .. } = files;
         let mut many = Many::default();
         let mut unnoted = Notes::default();
-        match self.expand(pattern) {
+        match self.expand(files) {
             Ok(paths) => {
                 for (label, path) in paths {
                     let value = self.value(&path, part, form, &mut unnoted);
@@ -149,7 +160,7 @@ impl Sight<'_> {
 
     /// The paths a pattern names, with what its stars stand for. A `*` behind letters (`cpu*`) stands for a number, alone
     /// for any name; `@` for the numbers of the measured CPUs. Of several folders those without what follows are left out.
-    fn expand(&self, pattern: &str) -> Result<Vec<(String, String)>, Gap> {
+    fn expand(&self, Pattern { pattern, on, .. }: Pattern) -> Result<Vec<(String, String)>, Gap> {
         let mut found = vec![(String::new(), String::new())];
         for part in pattern.split('/').skip(1) {
             let star = part.strip_suffix('*');
@@ -160,7 +171,7 @@ impl Sight<'_> {
             let is_first = found.len() == 1;
             let mut longer = Vec::new();
             for (label, path) in &found {
-                let names = match self.fitting(path, part) {
+                let names = match self.fitting(path, part, on) {
                     Err(gap) if gap.cause == Cause::Absent && !is_first => continue,
                     names => names?,
                 };
@@ -175,9 +186,10 @@ impl Sight<'_> {
         Ok(found)
     }
 
-    fn fitting(&self, folder: &str, part: &str) -> Result<Vec<String>, Gap> {
+    fn fitting(&self, folder: &str, part: &str, on: Option<&CpuList>) -> Result<Vec<String>, Gap> {
         if let Some(prefix) = part.strip_suffix('@') {
-            return Ok(self.context.cpus.iter().map(|cpu| format!("{prefix}{cpu}")).collect());
+            let cpus = on.cloned().map_or_else(|| self.measured(), Ok)?;
+            return Ok(cpus.iter().map(|cpu| format!("{prefix}{cpu}")).collect());
         }
         match part.strip_suffix('*').unwrap_or_default() {
             "" => self.names(folder),

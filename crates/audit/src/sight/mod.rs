@@ -3,12 +3,12 @@
 mod commons;
 mod evaluate;
 mod files;
+mod irqs;
 mod kernel;
 mod log;
 mod sets;
 mod systemd;
 
-#[cfg(test)]
 pub(crate) use files::mask;
 pub(crate) use log::Log;
 
@@ -160,6 +160,7 @@ impl<'m> Sight<'m> {
             Listing::Absent => Err(Gap::new(folder, Cause::Absent)),
             Listing::Denied => Err(Gap::new(folder, Cause::Denied)),
             Listing::Failed(errno) => Err(Gap::new(folder, Cause::Failed(errno))),
+            Listing::NotGiven => Err(Gap::new(folder, Cause::NotGiven)),
         }
     }
 

@@ -16,7 +16,7 @@ impl Sight<'_> {
     /// The CPUs of a set.
     pub fn set(&self, set: Set, notes: &mut Notes) -> Result<CpuList, Gap> {
         match set {
-            Set::Measured => Ok(self.context.cpus.clone()),
+            Set::Measured => self.measured(),
             Set::Online => self.online(notes),
             Set::Isolated => self.isolated(notes),
             Set::Housekeeping => {
@@ -29,6 +29,17 @@ impl Sight<'_> {
                 self.online(&mut Notes::default())?;
                 self.cpu_list(TICKLESS, notes).or_else(|gap| gap.empty_if_absent())
             }
+        }
+    }
+
+    /// The CPUs asked about. Where nobody said which, and no file given tells, nothing follows about "all of them".
+    pub(super) fn measured(&self) -> Result<CpuList, Gap> {
+        if !self.context.cpus.is_empty() {
+            return Ok(self.context.cpus.clone());
+        }
+        match self.cpu_list(ONLINE, &mut Notes::default()) {
+            Err(gap) if gap.is_not_given() => Err(gap),
+            _ => Ok(CpuList::new()),
         }
     }
 

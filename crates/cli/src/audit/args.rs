@@ -11,7 +11,7 @@ pub struct AuditArgs {
     #[arg(long)]
     pub all: bool,
     /// What the machine is for: control-loop, dedicated-core, busy-poll, audio-desktop, fieldbus-nic, kvm-host, kvm-guest,
-    /// pi-appliance, measure-only, or a file that extends one of them
+    /// pi-appliance, measure-only, or a file: one of your own that extends one of them, TuneD's tuned.conf, rt-conf's YAML
     #[arg(long = "for", value_name = "PROFILE|FILE", default_value = "control-loop")]
     pub profile: String,
     /// Look twice, this far apart, for what rises over time: 10s
@@ -23,6 +23,11 @@ pub struct AuditArgs {
     /// Look at a snapshot of another machine
     #[arg(long, value_name = "FILE", conflicts_with_all = ["pid", "probe", "window"])]
     pub snapshot: Option<PathBuf>,
+    /// Look at bare files of a machine, repeated for several: a kernel's .config, a saved /proc/cmdline or cmdline.txt, a
+    /// Raspberry Pi's config.txt; what needs more is SKIP. Where it is unclear which a file is: kconfig:FILE,
+    /// cmdline:FILE, config.txt:FILE, model:FILE
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["root", "snapshot", "pid", "probe", "user", "window", "plan_cpus"])]
+    pub config: Vec<String>,
     /// The application's process
     #[arg(long, value_name = "PID")]
     pub pid: Option<u32>,

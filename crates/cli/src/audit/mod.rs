@@ -1,14 +1,16 @@
 //! `audit` and `snapshot`: every rule on this machine, a tree of files or a snapshot.
 
 pub mod args;
+mod config;
 mod formats;
 mod plan;
+mod profile;
 mod text;
 
 use crate::{document, exit, terminal};
 use args::{AuditArgs, AuditFormat, SnapshotArgs};
-use punctual_audit::{Calls, Context, Offers, PlanError, PlanWish, Profile, Rules, Today};
-use punctual_machine::{Live, Machine, Overlay, Recorded, Snapshot};
+use punctual_audit::{Calls, Context, Offers, PlanError, PlanWish, Rules};
+use punctual_machine::{Given, Live, Machine, Overlay, Recorded, Snapshot};
 use punctual_model::{Finding, Severity, State};
 use punctual_proof::{CallsError, try_out, watch_calls};
 use punctual_units::{CpuList, Nanos, Scheduling};
@@ -57,9 +59,15 @@ fn explain(id: &str) -> Result<String, Refused> {
 }
 
 /// What is looked at, its name, and what for.
-fn look(args: &AuditArgs, rules: &mut Rules) -> Result<(Box<dyn Machine>, String, Context), Refused> {
-    let profile = profile(&args.profile, rules)?;
+fn look(
+    args: &AuditArgs,
+    rules: &mut Rules,
+    given: Option<&Given>,
+) -> Result<(Box<dyn Machine>, String, Context), Refused> {
+    let (profile, notes) = profile::profile(&args.profile, rules)?;
+    notes.iter().for_each(|note| eprintln!("punctual: not checked: {}", terminal::harmless(note)));
     let (machine, name): (Box<dyn Machine>, String) = match (&args.root, &args.snapshot) {
+        _ if let Some(given) = given => (Box::new(given.clone()), config::names(given)),
         (Some(root), _) if root.is_dir() => (Box::new(Live::under(root)), root.display().to_string()),
         (Some(root), _) => return Err((exit::USAGE, format!("{} is no folder", root.display()))),
         (_, Some(file)) => (Box::new(open(file)?), file.display().to_string()),
@@ -75,7 +83,7 @@ fn look(args: &AuditArgs, rules: &mut Rules) -> Result<(Box<dyn Machine>, String
 
 fn plan_cpus(args: &AuditArgs) -> Result<String, Refused> {
     let mut rules = Rules::embedded();
-    let (machine, name, context) = look(args, &mut rules)?;
+    let (machine, name, context) = look(args, &mut rules, None)?;
     let wish = PlanWish { count: args.plan_cpus.unwrap_or(1), near: args.near.clone() };
     let plan = rules.plan_cpus(machine.as_ref(), &context, &wish).map_err(|error| match error {
         PlanError::NoDevice { .. } => (exit::USAGE, error.to_string()),
@@ -89,7 +97,8 @@ fn plan_cpus(args: &AuditArgs) -> Result<String, Refused> {
 
 fn run(args: &AuditArgs) -> Result<Audited, Refused> {
     let mut rules = Rules::embedded();
-    let (machine, name, context) = look(args, &mut rules)?;
+    let given = config::given(&args.config)?;
+    let (machine, name, context) = look(args, &mut rules, given.as_ref())?;
     let before = args.window.map(|_| Snapshot::take(machine.as_ref(), &rules.window_paths()));
     let calls = args.window.map_or(Ok(None), |window| pass(window, args.pid))?;
     let is_tried = args.probe || args.user.is_some();
@@ -98,7 +107,10 @@ fn run(args: &AuditArgs) -> Result<Audited, Refused> {
     let (trial, overlay) = tried.map_or((None, Overlay::default()), |(trial, overlay)| (Some(trial), overlay));
     let before = before.as_ref().map(|before| before as &dyn Machine);
     let offers = Offers { before, pid: args.pid, calls: calls.as_ref(), trial };
-    let findings = rules.audit_with(&overlay.over(machine.as_ref()), &context, offers);
+    let mut findings = rules.audit_with(&overlay.over(machine.as_ref()), &context, offers);
+    if let Some(given) = &given {
+        config::name_sources(&mut findings, given);
+    }
     Ok(Audited { findings, context, machine: name })
 }
 
@@ -123,26 +135,6 @@ fn pass(window: Nanos, pid: Option<u32>) -> Result<Option<Calls>, Refused> {
     };
     while punctual_rt::sleep_until(until).is_err() {}
     Ok(calls)
-}
-
-/// A built-in profile by its name, or a user's file.
-fn profile(wanted: &str, rules: &mut Rules) -> Result<Profile, Refused> {
-    let usage = |what: String| (exit::USAGE, what);
-    match wanted.parse::<Profile>() {
-        Ok(profile) => Ok(profile),
-        Err(unknown) if !std::path::Path::new(wanted).is_file() => Err(usage(format!("{unknown}, or a file"))),
-        Err(_) => {
-            let text = std::fs::read_to_string(wanted).map_err(|e| usage(format!("cannot read {wanted}: {e}")))?;
-            let today = today().ok_or((exit::ENVIRONMENT, "the clock shows no day".to_owned()))?;
-            rules.extend(wanted, &text, today).map_err(|e| usage(e.to_string()))
-        }
-    }
-}
-
-fn today() -> Option<Today> {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).ok()?;
-    let text = punctual_report::utc(u64::try_from(now.as_nanos()).ok()?);
-    Today::try_from(text.get(..10)?.to_owned()).ok()
 }
 
 fn open(file: &std::path::Path) -> Result<Recorded, Refused> {

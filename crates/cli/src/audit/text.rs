@@ -53,13 +53,13 @@ pub fn summary(audited: &Audited) -> String {
     let counts: Vec<String> =
         ORDER.iter().map(|state| format!("{} {}", count(*state), format!("{state:?}").to_uppercase())).collect();
     let context = &audited.context;
+    let cpus = if context.cpus.is_empty() { String::new() } else { format!(" on CPU {}", context.cpus) };
     format!(
-        "{} rules on {} for {}, {} on CPU {}: {}",
+        "{} rules on {} for {}, {}{cpus}: {}",
         audited.findings.len(),
         audited.machine,
         context.profile,
         context.scheduling,
-        context.cpus,
         counts.join(", ")
     )
 }

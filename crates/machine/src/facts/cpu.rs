@@ -89,7 +89,7 @@ pub(super) fn governors(machine: &dyn Machine) -> Option<Vec<String>> {
     let names = match machine.list(CPUFREQ) {
         Listing::Known(names) => names,
         Listing::Absent => return machine.list("/sys/devices/system/cpu").names().map(|_| Vec::new()),
-        Listing::Denied | Listing::Failed(_) => return None,
+        Listing::Denied | Listing::Failed(_) | Listing::NotGiven => return None,
     };
     let mut policies: Vec<u32> = names.iter().filter_map(|name| numbered_name(name, "policy")).collect();
     policies.sort_unstable();

@@ -1,0 +1,141 @@
+//! Profiles of other programs, as profiles here: each of their wishes becomes a rule that checks it.
+//!
+//! TuneD's `tuned.conf` (https://tuned-project.org/docs/manual) and Canonical's rt-conf
+//! (https://documentation.ubuntu.com/real-time/en/rt-conf/reference/rt-conf-yaml). What cannot be checked is told in a
+//! note, never left out in silence.
+
+mod boot;
+mod rt_conf;
+mod tuned;
+mod wish;
+mod yaml;
+
+use crate::rule::{Mistake, check};
+use crate::{Profile, ProfileFileError, Rules, Today};
+use wish::Wish;
+
+/// What a profile refers to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reference<'a> {
+    /// Another TuneD profile, by its name.
+    Profile(&'a str),
+    /// A file of variables, by its path.
+    File(&'a str),
+}
+
+/// A file that was referred to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Referred {
+    /// For messages.
+    pub name: String,
+    /// Its content.
+    pub text: String,
+}
+
+/// Finds what a profile refers to; `None` where it is not to be had. This crate opens no files.
+pub type Lookup<'a> = dyn Fn(Reference) -> Option<Referred> + 'a;
+
+/// Largest profile, bytes.
+const LARGEST: usize = 1 << 20;
+
+/// Most wishes of a profile.
+const MOST: usize = 2000;
+
+/// What another program's profile came to.
+#[derive(Debug)]
+struct Imported {
+    /// The built-in profile that fits best.
+    base: Profile,
+    description: String,
+    wishes: Vec<Wish>,
+    /// What cannot be checked, and why.
+    notes: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Own,
+    Tuned,
+    RtConf,
+}
+
+/// By its sections or keys; this program's own says what it extends.
+fn format(name: &str, text: &str) -> Format {
+    let has = |is: &dyn Fn(&str) -> bool| text.lines().any(is);
+    let is_own = has(&|line| line.starts_with("extends") || line.starts_with("[["));
+    if is_own {
+        Format::Own
+    } else if name.ends_with(".yaml") || name.ends_with(".yml") || has(&|line| rt_conf::is_top(line)) {
+        Format::RtConf
+    } else if has(&|line| tuned::is_section(line)) {
+        Format::Tuned
+    } else {
+        Format::Own
+    }
+}
+
+impl Rules {
+    /// Takes over a user's profile of any known format: as [`Rules::extend`], or TuneD's tuned.conf or rt-conf's YAML,
+    /// whose wishes become rules `tuned-…` and `rt-conf-…`. Returns the built-in profile it extends, and notes on what of
+    /// it is not checked.
+    ///
+    /// # Errors
+    /// The first mistake, with line and column.
+    pub fn adopt(
+        &mut self,
+        name: &str,
+        text: &str,
+        today: Today,
+        lookup: &Lookup,
+    ) -> Result<(Profile, Vec<String>), ProfileFileError> {
+        if text.len() > LARGEST {
+            let message = "is larger than 1 MiB, and no profile is".to_owned();
+            return Err(ProfileFileError { file: name.to_owned(), line: 1, column: 1, message });
+        }
+        let (imported, prefix) = match format(name, text) {
+            Format::Own => return self.extend(name, text, today).map(|base| (base, Vec::new())),
+            Format::Tuned => (tuned::import(name, text, lookup)?, "tuned"),
+            Format::RtConf => (rt_conf::import(name, text)?, "rt-conf"),
+        };
+        let Imported { base, description, wishes, mut notes } = imported;
+        self.sources.insert(SOURCE.to_owned(), format!("the profile {name}"));
+        let dropped = wishes.len().saturating_sub(MOST);
+        if dropped > 0 {
+            notes.push(format!("{dropped} more wishes than the {MOST} that are looked at"));
+        }
+        for wish in wishes.into_iter().take(MOST) {
+            self.add_wish(wish, prefix, &mut notes);
+        }
+        if !notes.is_empty()
+            && let Some(rule) = wish::unchecked(prefix, name, &notes)
+        {
+            self.rules.push(rule);
+        }
+        self.describe_own(description, today);
+        Ok((base, notes))
+    }
+
+    fn add_wish(&mut self, wish: Wish, prefix: &str, notes: &mut Vec<String>) {
+        let mut id = wish.id(prefix);
+        let taken = |id: &str| self.get(id).is_some();
+        if taken(&id) {
+            let free = (2..).map(|n| format!("{id}-{n}")).find(|id| !taken(id));
+            id = free.unwrap_or(id);
+        }
+        let what = wish.what.clone();
+        let rule = wish.into_rule(id).and_then(|rule| {
+            let checked = check(&rule, &self.sources, &self.commons);
+            checked.map(|()| rule).map_err(|Mistake { message, .. }| message)
+        });
+        match rule {
+            Ok(rule) => self.rules.push(rule),
+            Err(why) => notes.push(format!("{what}: {why}")),
+        }
+    }
+}
+
+/// The source key that imported rules name.
+pub(crate) const SOURCE: &str = "PROFILE";
+
+#[cfg(test)]
+mod tests;

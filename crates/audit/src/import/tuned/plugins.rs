@@ -1,0 +1,236 @@
+//! What the options of TuneD's plugins wish (tuned/plugins/plugin_*.py).
+
+use super::ini::Entry;
+use super::variables::is_open;
+use super::{Found, Unit};
+use crate::import::wish::{Origin, Want, Wish, every, one};
+use crate::sight::mask;
+use serde_json::json;
+
+/// Options every plugin has that wish nothing.
+const COMMON: &[&str] =
+    &["type", "priority", "enabled", "replace", "devices", "devices_udev_regex", "uname_regex", "cpuinfo_regex"];
+
+/// Adds what a unit wishes.
+pub(super) fn wishes(unit: &Unit, found: &mut Found) {
+    for entry in unit.entries.iter().filter(|entry| !COMMON.contains(&entry.key.as_str())) {
+        let value = found.variables.expand(&entry.value);
+        let value = unquoted(&value).to_owned();
+        let context = Context { unit, entry, value };
+        if is_open(&context.value) {
+            context.note(found, &format!("only TuneD on that machine can work out {}", context.value));
+        } else if let Some(why) = context.limits() {
+            context.note(found, why);
+        } else {
+            match context.wish() {
+                Ok(wish) => found.wishes.push(wish),
+                Err(why) => context.note(found, why),
+            }
+        }
+    }
+}
+
+fn unquoted(value: &str) -> &str {
+    let inner = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
+    inner('"').or_else(|| inner('\'')).unwrap_or(value)
+}
+
+struct Context<'u> {
+    unit: &'u Unit,
+    entry: &'u Entry,
+    value: String,
+}
+
+impl Context<'_> {
+    fn note(&self, found: &mut Found, why: &str) {
+        let Entry { key, value, whence } = self.entry;
+        found.notes.push(format!("[{}] {key} = {value} ({whence}): {why}", self.unit.name));
+    }
+
+    /// Why an option that is known may still not be judged.
+    fn limits(&self) -> Option<&'static str> {
+        let is_limited = |key: &str| {
+            let entry = self.unit.entries.iter().find(|entry| entry.key == key);
+            entry.is_some_and(|entry| !matches!(entry.value.as_str(), "" | "*"))
+        };
+        let by_device = ["devices", "devices_udev_regex"].iter().any(|key| is_limited(key));
+        let by_machine = ["uname_regex", "cpuinfo_regex"].iter().any(|key| is_limited(key));
+        match (by_device, by_machine) {
+            (true, _) => Some("it is for some devices only"),
+            (_, true) => Some("it is for some machines only"),
+            _ => None,
+        }
+    }
+
+    fn wish(&self) -> Result<Wish, &'static str> {
+        match self.unit.plugin.as_str() {
+            "sysctl" => self.sysctl(&self.entry.key),
+            "sysfs" => self.sysfs(),
+            "cpu" => self.cpu(),
+            "vm" => self.vm(),
+            "video" | "disk" | "net" | "usb" | "audio" | "scsi_host" | "acpi" => Err("devices are not looked at"),
+            "script" => Err("a script is not run"),
+            "systemd" => Err("systemd's own CPU affinity is not looked at"),
+            "irqbalance" => Err("irqbalance's settings are not looked at"),
+            "scheduler" => Err("tasks are not looked at one by one: see the rules iso-foreign-tasks and rogue-rt-task"),
+            _ => Err("this plugin's options are not known here"),
+        }
+    }
+
+    fn origin(&self, id: String, group: &'static str) -> Origin {
+        let what = format!("{} = {}", self.entry.key, self.value);
+        Origin { id, group, what, whence: self.entry.whence.clone() }
+    }
+
+    /// TuneD's `>N` and `<N`: set only where that raises or lowers it.
+    fn want(&self) -> Result<Want, &'static str> {
+        let number = |text: &str| text.trim().parse::<i64>().map_err(|_| "the limit is no number");
+        let value = self.value.as_str();
+        match (value.strip_prefix('>'), value.strip_prefix('<')) {
+            (Some(least), _) => number(least).map(Want::AtLeast),
+            (_, Some(most)) => number(most).map(Want::AtMost),
+            _ if value.is_empty() => Err("it has no value"),
+            _ => Ok(Want::OneOf(spaced(value))),
+        }
+    }
+
+    /// sysctl.d(5): dots part, and slashes stand for dots, unless the first of them is a slash.
+    fn sysctl(&self, key: &str) -> Result<Wish, &'static str> {
+        let fine = |c: char| c.is_ascii_alphanumeric() || "._-/:".contains(c);
+        if !key.chars().all(fine) || key.contains("..") || key.is_empty() {
+            return Err("it is no sysctl that can be looked up");
+        }
+        let is_slashed = key.find(['.', '/']).is_some_and(|at| key.get(at..).is_some_and(|rest| rest.starts_with('/')));
+        let swap = |c: char| match c {
+            '.' => '/',
+            '/' => '.',
+            c => c,
+        };
+        let path: String = if is_slashed { key.to_owned() } else { key.chars().map(swap).collect() };
+        let origin = self.origin(format!("sysctl-{key}"), sysctl_group(key));
+        let absent = ("WARN", format!("the profile wishes {}, and this kernel has no {key}", origin.what));
+        let want = self.want()?;
+        let value = want.show();
+        let read = json!({ "file": format!("/proc/sys/{path}") });
+        let fix = json!({ "sysctl": { "key": key, "value": value } });
+        Ok(one(origin, read, &want, absent).fix(&value, "now", fix))
+    }
+
+    fn sysfs(&self) -> Result<Wish, &'static str> {
+        let path = self.entry.key.as_str();
+        let inside = ["/sys/", "/proc/sys/", "/proc/irq/"].iter().any(|start| path.starts_with(start));
+        if !inside || path.contains("..") || path.contains(['@', '{', '}']) {
+            return Err("only files under /sys and /proc/sys are looked at");
+        }
+        self.path(path, format!("sysfs{path}"), "power", self.want()?)
+    }
+
+    /// A file, or every file that a pattern names.
+    fn path(&self, path: &str, id: String, group: &'static str, want: Want) -> Result<Wish, &'static str> {
+        let stars_end_parts =
+            path.split('/').all(|part| !part.trim_end_matches('*').contains('*') && !part.ends_with("**"));
+        if path.contains(['?', '[']) || !stars_end_parts {
+            return Err("its pattern is of a kind that is not looked up here");
+        }
+        let (mut want, is_mask) = (want, path.ends_with("cpumask") || path.ends_with("affinity"));
+        let value = want.show();
+        if is_mask {
+            let cpus = mask(&value).ok_or("it is no mask of CPUs")?;
+            want = Want::is(if cpus.is_empty() { "none".to_owned() } else { cpus.to_string() });
+        }
+        let origin = self.origin(id, group);
+        let absent = ("WARN", format!("the profile wishes {}, and this machine has no {path}", origin.what));
+        let form = match want {
+            _ if is_mask => "mask",
+            Want::OneOf(_) => "word",
+            _ => "integer",
+        };
+        let fix = json!({ "write": { "file": path, "value": value } });
+        let wish = match path.contains('*') {
+            true => every(origin, json!({ "files": path, "as": form, "sparse": true }), &want, absent),
+            false => one(origin, json!({ "file": path, "as": form }), &want, absent),
+        };
+        Ok(wish.fix(&value, "now", fix))
+    }
+
+    fn cpu(&self) -> Result<Wish, &'static str> {
+        let choices = || Want::OneOf(self.value.split('|').map(|word| word.trim().to_owned()).collect());
+        const CPUS: &str = "/sys/devices/system/cpu";
+        let policy = |file: &str| format!("{CPUS}/cpufreq/policy*/{file}");
+        let key = self.entry.key.as_str();
+        let of = |path: String, want: Want| self.path(&path, format!("cpu-{key}"), "cpu", want);
+        match key {
+            "governor" => {
+                let wish = self.path(&policy("scaling_governor"), "governor".to_owned(), "cpu", choices())?;
+                Ok(wish.only_if("cpufreq"))
+            }
+            "energy_performance_preference" => of(policy("energy_performance_preference"), choices()),
+            "energy_perf_bias" => of(format!("{CPUS}/cpu*/power/energy_perf_bias"), bias(&self.value)),
+            "boost" => of(format!("{CPUS}/cpufreq/boost"), self.want()?),
+            "min_perf_pct" | "max_perf_pct" | "no_turbo" => of(format!("{CPUS}/intel_pstate/{key}"), self.want()?),
+            "pm_qos_resume_latency_us" => of(format!("{CPUS}/cpu*/power/pm_qos_resume_latency_us"), self.want()?),
+            "force_latency" => self.latency(),
+            _ => Err("it steers TuneD's own adapting, and leaves no setting to look at"),
+        }
+    }
+
+    /// What all holders of /dev/cpu_dma_latency together ask for, µs.
+    fn latency(&self) -> Result<Wish, &'static str> {
+        let most = self.value.parse::<i64>().map_err(|_| "it depends on the machine's idle states")?;
+        let origin = self.origin("cpu-force_latency".to_owned(), "cpu");
+        let absent = ("WARN", "this kernel has no /dev/cpu_dma_latency".to_owned());
+        let wish = one(origin, json!({ "probe": "latency-request" }), &Want::AtMost(most), absent);
+        Ok(wish
+            .by_hand(&format!("hold /dev/cpu_dma_latency open with {most} written to it, as TuneD does while it runs")))
+    }
+
+    fn vm(&self) -> Result<Wish, &'static str> {
+        const THP: &str = "/sys/kernel/mm/transparent_hugepage";
+        match self.entry.key.as_str() {
+            "transparent_hugepages" | "transparent_hugepage" => {
+                self.path(&format!("{THP}/enabled"), "thp".to_owned(), "memory", self.want()?)
+            }
+            "transparent_hugepage.defrag" => {
+                self.path(&format!("{THP}/defrag"), "thp-defrag".to_owned(), "memory", self.want()?)
+            }
+            key if key.starts_with("dirty_") && !self.value.contains('%') => self.sysctl(&format!("vm.{key}")),
+            _ => Err("this option is not known here"),
+        }
+    }
+}
+
+/// A value of several words: the kernel puts a tab or a blank between them.
+fn spaced(value: &str) -> Vec<String> {
+    let words: Vec<&str> = value.split_whitespace().collect();
+    if words.len() > 1 { vec![words.join("\t"), words.join(" ")] } else { vec![value.to_owned()] }
+}
+
+/// arch/x86/kernel/cpu/intel_epb.c names these numbers, and shows numbers.
+fn bias(value: &str) -> Want {
+    let names = [
+        ("performance", "0"),
+        ("balance-performance", "4"),
+        ("normal", "6"),
+        ("balance-power", "8"),
+        ("power", "15"),
+        ("powersave", "15"),
+    ];
+    let number =
+        |word: &str| names.iter().find(|(name, _)| *name == word).map_or(word, |(_, number)| number).to_owned();
+    Want::OneOf(value.split('|').map(|word| number(word.trim())).collect())
+}
+
+fn sysctl_group(key: &str) -> &'static str {
+    let has = |part: &str| key.contains(part);
+    if key.starts_with("vm") {
+        "memory"
+    } else if key.starts_with("net") || key.starts_with("fs") {
+        "io"
+    } else if has("watchdog") || has("hung_task") || has("panic") {
+        "watchdog"
+    } else if has("sched") {
+        "sched"
+    } else {
+        "kernel"
+    }
+}

@@ -1,0 +1,167 @@
+//! TuneD's variables and functions: `${name}`, `${f:function:argument}` (tuned/profiles/variables.py, functions/). What
+//! only TuneD on the machine itself can work out stays as it is written.
+
+use crate::rule::expression;
+use punctual_units::{CpuId, CpuList};
+use std::collections::BTreeMap;
+
+/// Longest value, bytes: variables that name others twice double at each step.
+const LONGEST: usize = 1 << 14;
+
+/// Deepest nesting of `${…}`.
+const DEEPEST: usize = 8;
+
+/// Values of variables.
+#[derive(Debug, Default)]
+pub(crate) struct Variables(BTreeMap<String, String>);
+
+impl Variables {
+    pub fn set(&mut self, name: &str, value: &str) {
+        let value = self.expand(value);
+        self.0.insert(name.to_owned(), value);
+    }
+
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// A text with every variable and function in it filled in that can be.
+    pub fn expand(&self, text: &str) -> String {
+        self.fill(text, 0)
+    }
+
+    fn fill(&self, text: &str, depth: usize) -> String {
+        let mut filled = String::new();
+        let mut rest = text;
+        while let Some(at) = rest.find("${") {
+            let (before, from) = rest.split_at(at);
+            filled.push_str(before);
+            // A backslash takes the meaning away.
+            let end = (depth < DEEPEST && !before.ends_with('\\')).then(|| closing(from)).flatten();
+            let Some(end) = end else {
+                filled.push_str("${");
+                rest = from.get(2..).unwrap_or_default();
+                continue;
+            };
+            let written = from.get(..end).unwrap_or_default();
+            let inside = written.get(2..end.saturating_sub(1)).unwrap_or_default();
+            filled.push_str(&self.value(inside, depth).unwrap_or_else(|| written.to_owned()));
+            rest = from.get(end..).unwrap_or_default();
+            if filled.len() > LONGEST {
+                return text.to_owned();
+            }
+        }
+        filled + rest
+    }
+
+    fn value(&self, inside: &str, depth: usize) -> Option<String> {
+        match inside.strip_prefix("f:") {
+            Some(call) => function(&self.fill(call, depth + 1)),
+            None => self.get(inside).map(str::to_owned),
+        }
+    }
+}
+
+/// Is anything left in it that was not filled in?
+pub(crate) fn is_open(text: &str) -> bool {
+    text.contains("${")
+}
+
+/// Where the brace closes that `${` at the beginning opens; braces inside count.
+fn closing(text: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (at, c) in text.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth <= 1 => return Some(at + 1),
+            '}' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Of a call `name:argument:argument`, with `\:` for a colon inside.
+fn function(call: &str) -> Option<String> {
+    let mut parts: Vec<String> = vec![String::new()];
+    let mut chars = call.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' if chars.peek() == Some(&':') => parts.last_mut()?.push(chars.next()?),
+            ':' => parts.push(String::new()),
+            c => parts.last_mut()?.push(c),
+        }
+    }
+    let (name, arguments) = parts.split_first()?;
+    if arguments.iter().any(|argument| is_open(argument)) && name != "regex_search_ternary" {
+        return None;
+    }
+    let list = || arguments.join(",").parse::<CpuList>().ok();
+    match (name.as_str(), arguments) {
+        ("strip", _) => Some(arguments.concat().trim().to_owned()),
+        ("cpulist_unpack", _) => Some(list()?.iter().map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(",")),
+        ("cpulist_pack", _) => Some(list()?.to_string()),
+        ("cpulist2hex", _) => Some(mask(&list()?)),
+        ("regex_search_ternary", [text, pattern, found, other]) => {
+            Some(if expression(pattern).ok()?.is_match(text) { found } else { other }.clone())
+        }
+        _ => None,
+    }
+}
+
+/// Groups of 32 bits, the highest first, as TuneD writes them.
+fn mask(cpus: &CpuList) -> String {
+    let highest = cpus.iter().last().map_or(0, |CpuId(cpu)| cpu / 32);
+    let group =
+        |at: u32| (0..32).filter(|bit| cpus.contains(CpuId(at * 32 + bit))).fold(0_u32, |word, bit| word | 1 << bit);
+    (0..=highest).rev().map(|at| format!("{:08x}", group(at))).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn with(pairs: &[(&str, &str)]) -> Variables {
+        let mut variables = Variables::default();
+        pairs.iter().for_each(|(name, value)| variables.set(name, value));
+        variables
+    }
+
+    #[test]
+    fn variables_and_functions_are_filled_in() {
+        let v = with(&[("cores", "2-4"), ("both", "${cores},6"), ("irq", "Y")]);
+        for (text, wanted) in [
+            ("isolcpus=${both}", "isolcpus=2-4,6"),
+            ("${f:cpulist_unpack:${cores}}", "2,3,4"),
+            ("${f:cpulist_pack:2,3,4}", "2-4"),
+            ("${f:cpulist2hex:${f:cpulist_unpack:${cores}}}", "0000001c"),
+            ("${f:cpulist2hex:33}", "00000002,00000000"),
+            ("${f:regex_search_ternary:${irq}:\\b[y,Y,1,t,T]\\b:managed_irq,domain,:}2", "managed_irq,domain,2"),
+            ("${f:regex_search_ternary:${none}:\\b[y,Y,1,t,T]\\b:managed_irq,domain,:}2", "2"),
+            ("${none} ${f:cpulist_invert:2}", "${none} ${f:cpulist_invert:2}"),
+            ("\\${cores} ${", "\\${cores} ${"),
+        ] {
+            assert_eq!(v.expand(text), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_doubles_stays_bounded() {
+        let mut v = with(&[("a", "0123456789")]);
+        for _ in 0..60 {
+            v.set("a", "${a}${a}");
+        }
+        assert!(v.get("a").unwrap().len() <= 2 * LONGEST);
+        assert!(v.expand(&"${f:strip:".repeat(1000)).len() < 20_000);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_answered(text in "[${}a:f\\\\0-9,-]{0,60}", other in ".{0,100}") {
+            let v = with(&[("a", "0-3"), ("f", "${a}")]);
+            let _ = v.expand(&text);
+            let _ = v.expand(&other);
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! One wish of another program's profile, and the rule that checks it.
+
+use super::SOURCE;
+use crate::rule::Rule;
+use serde_json::{Value, json};
+
+/// A wish.
+#[derive(Clone, Debug)]
+pub(super) struct Wish {
+    /// What the rule's id ends in: `sysctl-vm.swappiness`.
+    pub id: String,
+    pub group: &'static str,
+    /// As the profile says it: `vm.swappiness = 10`.
+    pub what: String,
+    /// Where it says so: `realtime/tuned.conf, line 12`.
+    pub whence: String,
+    pub reads: Value,
+    pub cases: Vec<Value>,
+    pub only_if: Vec<&'static str>,
+    pub fix: Value,
+}
+
+/// What a value ought to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Want {
+    /// One of these texts.
+    OneOf(Vec<String>),
+    AtLeast(i64),
+    AtMost(i64),
+}
+
+impl Want {
+    pub fn is(text: impl Into<String>) -> Want {
+        Want::OneOf(vec![text.into()])
+    }
+
+    fn test(&self) -> Value {
+        match self {
+            Want::OneOf(texts) => json!({ "present": true, "one_of": texts }),
+            Want::AtLeast(number) => json!({ "present": true, "min": number }),
+            Want::AtMost(number) => json!({ "present": true, "max": number }),
+        }
+    }
+
+    pub fn show(&self) -> String {
+        match self {
+            Want::OneOf(texts) => texts.first().cloned().unwrap_or_default(),
+            Want::AtLeast(number) => format!("at least {number}"),
+            Want::AtMost(number) => format!("at most {number}"),
+        }
+    }
+}
+
+/// Where a wish stands, and what it is.
+#[derive(Clone, Debug)]
+pub(super) struct Origin {
+    pub id: String,
+    pub group: &'static str,
+    pub what: String,
+    pub whence: String,
+}
+
+/// A single value: what is read, what it ought to be, and what to say where there is none.
+pub(super) fn one(origin: Origin, mut read: Value, want: &Want, absent: (&str, String)) -> Wish {
+    if !matches!(want, Want::OneOf(_))
+        && let Some(read) = read.as_object_mut().filter(|read| read.contains_key("file"))
+    {
+        read.insert("as".to_owned(), json!("integer"));
+    }
+    let said = sentence(&origin.what);
+    let mut cases = vec![case(json!({ "value": want.test() }), "PASS", format!("as the profile wishes: {said}"))];
+    if let (Want::OneOf(texts), true) = (want, read.get("file").is_some()) {
+        // A file of choices shows them all, with the current one in brackets.
+        let marked = texts.iter().map(|text| json!({ "value": { "present": true, "contains": format!("[{text}]") } }));
+        cases.extend(marked.map(|when| case(when, "PASS", format!("as the profile wishes: {said}"))));
+    }
+    cases.push(case(json!({ "value": { "present": false } }), absent.0, sentence(&absent.1)));
+    let wrong = format!("the profile wishes {said}, and it is {{value}}");
+    cases.push(case(json!({ "value": { "present": true } }), "FAIL", wrong));
+    cases.push(unknown(&said));
+    Wish::new(origin, json!({ "value": read }), cases)
+}
+
+/// Several values, each of which ought to be so; there may be none.
+pub(super) fn every(origin: Origin, read: Value, want: &Want, none: (&str, String)) -> Wish {
+    let said = sentence(&origin.what);
+    let pass = || format!("as the profile wishes: {said}");
+    let all = |test: Value| json!({ "values": { "present": true, "all": test } });
+    let mut cases = vec![case(all(want.test()), "PASS", pass())];
+    if let Want::OneOf(texts) = want {
+        let marked = texts.iter().map(|text| all(json!({ "contains": format!("[{text}]") })));
+        cases.extend(marked.map(|when| case(when, "PASS", pass())));
+    }
+    cases.push(case(json!({ "values": { "present": false } }), none.0, sentence(&none.1)));
+    cases.push(case(json!({ "values": { "empty": true } }), none.0, sentence(&none.1)));
+    let wrong = format!("the profile wishes {said}, and it is: {{values}}");
+    cases.push(case(json!({ "values": { "empty": false } }), "FAIL", wrong));
+    cases.push(unknown(&said));
+    Wish::new(origin, json!({ "values": read }), cases)
+}
+
+fn case(when: Value, state: &str, say: String) -> Value {
+    json!({ "when": when, "state": state, "say": say })
+}
+
+fn unknown(said: &str) -> Value {
+    json!({ "state": "UNKNOWN", "say": format!("whether this holds is not known: {said}") })
+}
+
+/// Text of a profile inside a sentence: braces name reads there.
+fn sentence(text: &str) -> String {
+    text.replace('{', "(").replace('}', ")")
+}
+
+impl Wish {
+    fn new(origin: Origin, reads: Value, cases: Vec<Value>) -> Wish {
+        let Origin { id, group, what, whence } = origin;
+        Wish { id, group, what, whence, reads, cases, only_if: Vec::new(), fix: manual("set it as the profile says") }
+    }
+
+    pub fn only_if(mut self, condition: &'static str) -> Wish {
+        self.only_if.push(condition);
+        self
+    }
+
+    /// `action` where the value holds nothing that a shell would take for its own, else a sentence.
+    pub fn fix(mut self, value: &str, when: &str, action: Value) -> Wish {
+        self.fix = if is_plain(value) {
+            json!({ when: [action], "undo": "the previous value" })
+        } else {
+            manual(&format!("set it as the profile says: {}", self.what))
+        };
+        self
+    }
+
+    /// What only a person can do.
+    pub fn by_hand(mut self, what: &str) -> Wish {
+        self.fix = manual(what);
+        self
+    }
+
+    /// The rule's id, of the characters that ids are made of.
+    pub fn id(&self, prefix: &str) -> String {
+        let fine = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '-' };
+        let id: String = self.id.trim_matches('/').chars().map(fine).take(LONGEST).collect();
+        format!("{prefix}-{id}")
+    }
+
+    pub fn into_rule(self, id: String) -> Result<Rule, String> {
+        let rule = json!({
+            "id": id,
+            "title": shorten(&self.what),
+            "group": self.group,
+            "severity": "medium",
+            "why": format!("The profile asks for it: {} ({})", shorten(&self.what), self.whence),
+            "sources": [SOURCE],
+            "only_if": self.only_if,
+            "reads": self.reads,
+            "case": self.cases,
+            "fix": self.fix,
+        });
+        serde_json::from_value(rule).map_err(|error| error.to_string())
+    }
+}
+
+/// The rule that lists what is not checked.
+pub(super) fn unchecked(prefix: &str, name: &str, notes: &[String]) -> Option<Rule> {
+    let count = notes.len();
+    let listed: String = sentence(&notes.join("; ")).chars().take(LONGEST_NOTE).collect();
+    let rule = json!({
+        "id": format!("{prefix}-not-checked"),
+        "title": "What of the profile is not checked",
+        "group": "kernel",
+        "severity": "info",
+        "why": format!("What cannot be checked is told, so that nobody takes it for checked ({})", sentence(name)),
+        "sources": [SOURCE],
+        "case": [{ "state": "INFO", "say": format!("{count} of the profile's wishes are not checked: {listed}") }],
+        "fix": { "none": "check it by hand" },
+    });
+    serde_json::from_value(rule).ok()
+}
+
+/// Longest end of an id, characters.
+const LONGEST: usize = 100;
+
+/// Longest text of a profile in a title.
+const LONGEST_TITLE: usize = 120;
+
+/// Longest list of notes in a sentence; the caller gets them all.
+const LONGEST_NOTE: usize = 2000;
+
+fn shorten(text: &str) -> String {
+    let shown: String = text.chars().filter(|c| !c.is_control()).take(LONGEST_TITLE).collect();
+    if shown.trim().is_empty() { "a wish without words".to_owned() } else { shown }
+}
+
+fn manual(what: &str) -> Value {
+    json!({ "now": [{ "manual": what }], "undo": "the previous value" })
+}
+
+/// Fixes are shown as commands to copy.
+fn is_plain(text: &str) -> bool {
+    let fine = |c: char| c.is_ascii_alphanumeric() || " _.,:=+-/*".contains(c);
+    !text.is_empty() && text.chars().all(fine)
+}

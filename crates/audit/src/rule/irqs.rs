@@ -1,0 +1,58 @@
+//! Interrupts chosen by what the kernel says of them.
+
+use punctual_units::CpuList;
+use regex_lite::Regex;
+use serde::Deserialize;
+
+/// Which interrupts, by regular expressions on the files of /sys/kernel/irq/N/ (Documentation/ABI/testing/sysfs-kernel-irq),
+/// all of which must fit; and the CPUs they may be on.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct IrqFilter {
+    actions: Option<String>,
+    chip_name: Option<String>,
+    name: Option<String>,
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    /// A CPU list; what is read of an interrupt is those of its CPUs that are not in it.
+    outside: String,
+}
+
+impl IrqFilter {
+    /// Every path it may read.
+    pub const READS: &[&str] = &[
+        "/proc/irq",
+        "/proc/irq/*/smp_affinity_list",
+        "/sys/kernel/irq/*/actions",
+        "/sys/kernel/irq/*/chip_name",
+        "/sys/kernel/irq/*/name",
+        "/sys/kernel/irq/*/type",
+    ];
+
+    pub fn check(&self) -> Result<(), String> {
+        self.cpus().map_err(|list| format!("`{list}` is no CPU list"))?;
+        self.expressions().map(drop)
+    }
+
+    /// The CPUs they may be on; what is written there where it is no list.
+    pub fn cpus(&self) -> Result<CpuList, &str> {
+        self.outside.parse().map_err(|_| self.outside.as_str())
+    }
+
+    /// The files' names, with what they must fit.
+    pub fn expressions(&self) -> Result<Vec<(&'static str, Regex)>, String> {
+        let all =
+            [("actions", &self.actions), ("chip_name", &self.chip_name), ("name", &self.name), ("type", &self.kind)];
+        let given = all.into_iter().filter_map(|(file, text)| Some((file, text.as_ref()?)));
+        given.map(|(file, text)| Ok((file, expression(text)?))).collect()
+    }
+}
+
+/// Largest compiled expression, bytes.
+const LARGEST: usize = 1 << 18;
+
+/// A regular expression that came from outside: of bounded size, and matched in linear time by how the crate is made.
+pub(crate) fn expression(text: &str) -> Result<Regex, String> {
+    let built = regex_lite::RegexBuilder::new(text).size_limit(LARGEST).build();
+    built.map_err(|error| format!("`{text}` is no regular expression: {error}"))
+}

@@ -1,0 +1,74 @@
+//! `audit --config FILE…`: a machine of which only bare files are at hand.
+
+use super::Refused;
+use crate::exit;
+use punctual_machine::{Given, Kind, READ_LIMIT};
+use punctual_model::Finding;
+use std::io::Read;
+
+/// The files as a machine; `None` where there are none.
+pub fn given(words: &[String]) -> Result<Option<Given>, Refused> {
+    let mut given = Given::new();
+    for word in words {
+        let (kind, file) = split(word);
+        let bytes = read(file)?;
+        given.add(file, &bytes, kind).map_err(|error| (exit::USAGE, error.to_string()))?;
+    }
+    Ok((!words.is_empty()).then_some(given))
+}
+
+/// The kind that stands before the colon, if one does.
+fn split(word: &str) -> (Option<Kind>, &str) {
+    let said = Kind::ALL.iter().find_map(|(kind, name)| {
+        let file = word.strip_prefix(name)?.strip_prefix(':')?;
+        Some((Some(*kind), file))
+    });
+    said.unwrap_or((None, word))
+}
+
+/// At most one byte more than is of use. Pipes are read, too: `--config <(ssh pi cat /proc/cmdline)`.
+fn read(file: &str) -> Result<Vec<u8>, Refused> {
+    let usage = |what: String| (exit::USAGE, what);
+    let failed = |error: std::io::Error| {
+        usage(format!(
+            "cannot read {file}: {error}; --config takes a kernel's .config, a saved /proc/cmdline or a config.txt"
+        ))
+    };
+    let opened = std::fs::File::open(file).map_err(failed)?;
+    if opened.metadata().map_err(failed)?.is_dir() {
+        return Err(usage(format!(
+            "{file} is a folder: name a file in it, or look at a whole tree with --root {file}"
+        )));
+    }
+    let mut bytes = Vec::new();
+    opened.take(READ_LIMIT as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
+    Ok(bytes)
+}
+
+/// What is looked at, in a few words.
+pub fn names(given: &Given) -> String {
+    let named = given.kinds().map(|(kind, name)| format!("{name} ({})", kind.describe()));
+    named.collect::<Vec<_>>().join(", ")
+}
+
+/// Findings name the files that were given, in place of where a machine has them.
+pub fn name_sources(findings: &mut [Finding], given: &Given) {
+    for finding in findings {
+        finding.summary = given.named(&finding.summary);
+        for evidence in &mut finding.evidence {
+            evidence.source = given.named(&evidence.source);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_may_stand_before_the_file() {
+        assert_eq!(split("cmdline:/tmp/x"), (Some(Kind::Cmdline), "/tmp/x"));
+        assert_eq!(split("config.txt:a:b"), (Some(Kind::ConfigTxt), "a:b"));
+        assert_eq!(split("/boot/config-6.12"), (None, "/boot/config-6.12"));
+    }
+}

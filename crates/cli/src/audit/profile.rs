@@ -1,0 +1,73 @@
+//! `--for`: a built-in profile, a user's own, TuneD's or rt-conf's.
+
+use super::Refused;
+use crate::exit;
+use punctual_audit::{Profile, Reference, Referred, Rules, Today};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Largest file that is read, bytes: one more than any profile may have.
+const LARGEST: u64 = (1 << 20) + 1;
+
+/// Where TuneD looks for profiles (its tuned-main.conf, profile_dirs).
+const FOLDERS: &[&str] = &["/etc/tuned/profiles", "/etc/tuned", "/usr/lib/tuned/profiles", "/usr/lib/tuned"];
+
+/// A built-in profile by its name, or a file; and what of a file is not checked.
+pub fn profile(wanted: &str, rules: &mut Rules) -> Result<(Profile, Vec<String>), Refused> {
+    let usage = |what: String| (exit::USAGE, what);
+    let path = Path::new(wanted);
+    match wanted.parse::<Profile>() {
+        Ok(profile) => Ok((profile, Vec::new())),
+        Err(_) if path.is_dir() && path.join("tuned.conf").is_file() => {
+            adopt(&path.join("tuned.conf").display().to_string(), rules)
+        }
+        Err(unknown) if !path.is_file() => {
+            Err(usage(format!("{unknown}, or a file: a profile of your own, TuneD's tuned.conf or rt-conf's YAML")))
+        }
+        Err(_) => adopt(wanted, rules),
+    }
+}
+
+fn adopt(file: &str, rules: &mut Rules) -> Result<(Profile, Vec<String>), Refused> {
+    let usage = |what: String| (exit::USAGE, what);
+    let text = read(Path::new(file)).map_err(|e| usage(format!("cannot read {file}: {e}")))?;
+    let today = today().ok_or((exit::ENVIRONMENT, "the clock shows no day".to_owned()))?;
+    let lookup = |reference: Reference| find(Path::new(file), reference);
+    rules.adopt(file, &text, today, &lookup).map_err(|e| usage(e.to_string()))
+}
+
+fn read(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    std::fs::File::open(path)?.take(LARGEST).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// Profiles beside this one before TuneD's own; files by their path, else beside this one.
+fn find(profile: &Path, reference: Reference) -> Option<Referred> {
+    let beside = profile.parent()?;
+    let candidates: Vec<PathBuf> = match reference {
+        Reference::Profile(name) if is_name(name) => {
+            let around = beside.join("..");
+            let folders = [beside, around.as_path()].into_iter().chain(FOLDERS.iter().map(Path::new));
+            folders.map(|folder| folder.join(name).join("tuned.conf")).collect()
+        }
+        Reference::Profile(_) => Vec::new(),
+        Reference::File(path) => {
+            let path = Path::new(path);
+            vec![path.to_owned(), beside.join(path.file_name()?)]
+        }
+    };
+    let path = candidates.into_iter().find(|path| path.is_file())?;
+    Some(Referred { name: path.display().to_string(), text: read(&path).ok()? })
+}
+
+fn is_name(name: &str) -> bool {
+    let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    !name.starts_with('.') && name.chars().all(fine)
+}
+
+fn today() -> Option<Today> {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).ok()?;
+    let text = punctual_report::utc(u64::try_from(now.as_nanos()).ok()?);
+    Today::try_from(text.get(..10)?.to_owned()).ok()
+}

@@ -1,0 +1,211 @@
+//! A machine of which only a few bare files are at hand: its kernel's configuration, its command line, a Raspberry Pi's
+//! config.txt.
+
+mod kind;
+
+pub use kind::Kind;
+
+use crate::kconfig::KernelConfig;
+use crate::{Listing, Machine, READ_LIMIT, Read, Setting};
+use rustix::io::Errno;
+use std::collections::BTreeMap;
+
+const CONFIG: &str = "/proc/config.gz";
+const CMDLINE: &str = "/proc/cmdline";
+const CONFIG_TXT: &str = "/boot/firmware/config.txt";
+const CMDLINE_TXT: &str = "/boot/firmware/cmdline.txt";
+const MODEL: &str = "/proc/device-tree/model";
+const ARCH: &str = "/proc/sys/kernel/arch";
+const VERSION: &str = "/proc/sys/kernel/version";
+const REALTIME: &str = "/sys/kernel/realtime";
+
+/// A machine's bare files, each at the path a machine has it at. Every other path reads as [`Read::NotGiven`], but for
+/// the few that follow from a kernel's configuration: the architecture, the words of `uname -v` about preemption, and
+/// that a kernel without PREEMPT_RT has no /sys/kernel/realtime.
+#[derive(Clone, Debug, Default)]
+pub struct Given {
+    files: BTreeMap<&'static str, Read>,
+    origins: Vec<(&'static str, String)>,
+    kinds: BTreeMap<Kind, String>,
+}
+
+/// Why a file is of no use.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GivenError {
+    /// The file is empty.
+    #[error("{0} is empty: give {EXPECTED}")]
+    Empty(String),
+    /// It has more than [`READ_LIMIT`] bytes, also after inflating.
+    #[error("{0} is larger than 4 MiB, and no such file is: give {EXPECTED}")]
+    Large(String),
+    /// It is packed in a way that is not read here; the second is the program that unpacks it.
+    #[error("{0} is packed: unpack it first, `{1} -dc {0} > config`, and give that")]
+    Packed(String, &'static str),
+    /// It is no text: not UTF-8, or with NUL bytes.
+    #[error("{0} is no text: give {EXPECTED}")]
+    Binary(String),
+    /// It is text of no kind known here, or of several.
+    #[error(
+        "{0} {1}: give {EXPECTED}; or say which it is, as in `--config cmdline:{0}` (kconfig:, cmdline:, config.txt:, model:)"
+    )]
+    Unclear(String, &'static str),
+    /// It is said to be of a kind that it is not.
+    #[error("{0} is no {1}: {2}")]
+    Unlike(String, &'static str, &'static str),
+    /// There are two of a kind.
+    #[error("{1} and {2} are both {0}: give the files of one machine")]
+    Twice(&'static str, String, String),
+}
+
+/// What can be given, for messages.
+const EXPECTED: &str =
+    "a kernel's .config (also gzipped), a saved /proc/cmdline or cmdline.txt, or a Raspberry Pi's config.txt";
+
+impl Given {
+    /// What the board's model reads as where config.txt is given and the model is not: some Raspberry Pi.
+    pub const SOME_PI: &str = "Raspberry Pi (which one is not given)";
+
+    /// A machine of which nothing is given yet.
+    pub fn new() -> Given {
+        Given::default()
+    }
+
+    /// Adds a file: its name, for messages and to tell what it is where its content does not, its content, and its kind
+    /// where the user said it. Returns its kind.
+    ///
+    /// # Errors
+    /// Where it is of no known kind, of two, or there is one of its kind already. Then nothing is added.
+    pub fn add(&mut self, name: &str, bytes: &[u8], kind: Option<Kind>) -> Result<Kind, GivenError> {
+        let (kind, text) = kind::tell(name, bytes, kind)?;
+        if let Some(other) = self.kinds.get(&kind) {
+            return Err(GivenError::Twice(kind.describe(), other.clone(), name.to_owned()));
+        }
+        self.kinds.insert(kind, name.to_owned());
+        match kind {
+            Kind::Kconfig => {
+                self.put(CONFIG, bytes, name.to_owned());
+                self.derive(name, bytes);
+            }
+            Kind::Cmdline => {
+                // The kernel gets only the first line that the firmware or a boot loader reads.
+                let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+                self.put(CMDLINE, first.as_bytes(), name.to_owned());
+                if kind::file_name(name) == "cmdline.txt" {
+                    self.put(CMDLINE_TXT, bytes, name.to_owned());
+                }
+            }
+            Kind::ConfigTxt => self.put(CONFIG_TXT, bytes, name.to_owned()),
+            Kind::Model => self.put(MODEL, bytes, name.to_owned()),
+        }
+        if self.kinds.contains_key(&Kind::ConfigTxt) && !self.kinds.contains_key(&Kind::Model) {
+            self.put(MODEL, Given::SOME_PI.as_bytes(), "config.txt (it is a Raspberry Pi's)".to_owned());
+        }
+        Ok(kind)
+    }
+
+    /// The kinds given, with their files' names.
+    pub fn kinds(&self) -> impl Iterator<Item = (Kind, &str)> {
+        self.kinds.iter().map(|(kind, name)| (*kind, name.as_str()))
+    }
+
+    /// Where what a path reads as comes from: the file's name, for every path that reads as something.
+    pub fn origins(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.origins.iter().map(|(path, origin)| (*path, origin.as_str()))
+    }
+
+    /// A text that names paths of a machine, with the files they stand for instead.
+    pub fn named(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for (path, origin) in &self.origins {
+            text = text.replace(path, origin);
+        }
+        text
+    }
+
+    fn put(&mut self, path: &'static str, bytes: &[u8], origin: String) {
+        self.set(path, Read::Known(bytes.to_vec()), origin);
+    }
+
+    fn set(&mut self, path: &'static str, read: Read, origin: String) {
+        self.files.insert(path, read);
+        self.origins.retain(|(other, _)| *other != path);
+        self.origins.push((path, origin));
+    }
+
+    /// What follows from a configuration.
+    fn derive(&mut self, name: &str, bytes: &[u8]) {
+        let Some(config) = KernelConfig::from_bytes(name, bytes) else { return };
+        if let Some(arch) = architecture(&config) {
+            self.put(ARCH, arch.as_bytes(), format!("{name} (architecture)"));
+        }
+        if let Some(version) = version_words(&config) {
+            if !crate::is_preempt_rt(version) {
+                self.set(REALTIME, Read::Absent, format!("{name} (no PREEMPT_RT)"));
+            }
+            self.put(VERSION, version.as_bytes(), format!("{name} (as uname -v says it)"));
+        }
+    }
+}
+
+/// As `uname -m` names it (UTS_MACHINE of arch/*/Makefile), of the architectures that rules ask for; others by Kconfig's
+/// name.
+fn architecture(config: &KernelConfig) -> Option<&'static str> {
+    let names = [
+        ("X86_64", "x86_64"),
+        ("X86_32", "i686"),
+        ("ARM64", "aarch64"),
+        ("CPU_32v7", "armv7l"),
+        ("ARM", "armv6l"),
+        ("RISCV", "riscv64"),
+        ("PPC64", "ppc64le"),
+        ("S390", "s390x"),
+        ("MIPS", "mips"),
+        ("LOONGARCH", "loongarch64"),
+    ];
+    names.into_iter().find(|(option, _)| config.is_on(option)).map(|(_, name)| name)
+}
+
+/// The words that the build makes of the configuration (init/Makefile, preempt-flag and smp-flag); the build's number and
+/// time, which stand around them, are not known. `None` where the text is cut and does not tell.
+fn version_words(config: &KernelConfig) -> Option<&'static str> {
+    if config.is_on("PREEMPT_RT") || config.is_on("PREEMPT_RT_FULL") {
+        return Some("PREEMPT_RT");
+    }
+    let off = |option: &str| config.get(option) == Setting::Off;
+    let is_told = off("PREEMPT_RT") || config.is_on("PREEMPT_NONE") || config.is_on("PREEMPT_VOLUNTARY");
+    let words = if config.is_on("PREEMPT_DYNAMIC") {
+        "PREEMPT_DYNAMIC"
+    } else if config.is_on("PREEMPT_BUILD") || config.is_on("PREEMPT") {
+        "PREEMPT"
+    } else {
+        "no preemption flag"
+    };
+    is_told.then_some(words)
+}
+
+impl Machine for Given {
+    fn read(&self, path: &str) -> Read {
+        if !path.starts_with('/') {
+            return Read::Failed(Errno::INVAL.raw_os_error());
+        }
+        self.files.get(path).cloned().unwrap_or(Read::NotGiven)
+    }
+
+    fn list(&self, folder: &str) -> Listing {
+        if folder.starts_with('/') { Listing::NotGiven } else { Listing::Failed(Errno::INVAL.raw_os_error()) }
+    }
+
+    fn read_part(&self, path: &str, offset: u64, length: usize) -> Read {
+        match self.read(path) {
+            Read::Known(bytes) => {
+                let from = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+                let to = from.saturating_add(length.min(READ_LIMIT)).min(bytes.len());
+                Read::Known(bytes.get(from..to).unwrap_or_default().to_vec())
+            }
+            other => other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,175 @@
+//! What a bare file is.
+
+use super::GivenError;
+use crate::READ_LIMIT;
+use crate::kconfig::{KernelConfig, text_of};
+
+/// What a bare file of a machine is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A kernel's `.config`, also gzipped.
+    Kconfig,
+    /// A kernel command line: a saved /proc/cmdline, or a Raspberry Pi's cmdline.txt.
+    Cmdline,
+    /// A Raspberry Pi's config.txt.
+    ConfigTxt,
+    /// A saved /proc/device-tree/model.
+    Model,
+}
+
+impl Kind {
+    /// All kinds, by the name a user gives before a colon.
+    pub const ALL: [(Kind, &'static str); 4] = [
+        (Kind::Kconfig, "kconfig"),
+        (Kind::Cmdline, "cmdline"),
+        (Kind::ConfigTxt, "config.txt"),
+        (Kind::Model, "model"),
+    ];
+
+    /// In words.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Kind::Kconfig => "kernel configuration",
+            Kind::Cmdline => "kernel command line",
+            Kind::ConfigTxt => "Raspberry Pi config.txt",
+            Kind::Model => "board model",
+        }
+    }
+
+    fn wanted(self) -> &'static str {
+        match self {
+            Kind::Kconfig => "it has no line such as CONFIG_HZ=250, or is damaged",
+            Kind::Cmdline => "a command line is one line of parameters",
+            Kind::ConfigTxt => "it has lines such as dtparam=audio=on and sections such as [pi4], and nothing else",
+            Kind::Model => "a model begins with the maker's name and is one line",
+        }
+    }
+}
+
+/// The name without its folders.
+pub(super) fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Formats that configurations are packed in besides gzip, with the program that unpacks them.
+const PACKED: &[(&[u8], &str)] =
+    &[(&[0xfd, b'7', b'z', b'X', b'Z'], "xz"), (&[0x28, 0xb5, 0x2f, 0xfd], "zstd"), (b"BZh", "bzip2")];
+
+/// The kind of a file, and its text.
+pub(super) fn tell(name: &str, bytes: &[u8], said: Option<Kind>) -> Result<(Kind, String), GivenError> {
+    let own = || name.to_owned();
+    if bytes.len() > READ_LIMIT {
+        return Err(GivenError::Large(own()));
+    }
+    if let Some((_, program)) = PACKED.iter().find(|(magic, _)| bytes.starts_with(magic)) {
+        return Err(GivenError::Packed(own(), program));
+    }
+    let is_gzip = bytes.starts_with(&[0x1f, 0x8b]);
+    let text = match text_of(bytes) {
+        Ok(text) => text,
+        Err(true) => return Err(GivenError::Large(own())),
+        Err(false) => return Err(GivenError::Binary(own())),
+    };
+    // A model as the kernel shows it ends in a NUL.
+    let text = text.trim_end_matches('\0');
+    if text.contains('\0') {
+        return Err(GivenError::Binary(own()));
+    }
+    if text.trim().is_empty() {
+        return Err(GivenError::Empty(own()));
+    }
+    let kind = match said {
+        Some(kind) if fits(kind, text, bytes) && (kind == Kind::Kconfig || !is_gzip) => kind,
+        Some(kind) => return Err(GivenError::Unlike(own(), kind.describe(), kind.wanted())),
+        None if is_gzip && fits(Kind::Kconfig, text, bytes) => Kind::Kconfig,
+        None if is_gzip => return Err(GivenError::Unclear(own(), "is gzipped, and no kernel configuration inside")),
+        None => guess(file_name(name), text, bytes).map_err(|why| GivenError::Unclear(own(), why))?,
+    };
+    Ok((kind, text.to_owned()))
+}
+
+/// Can a text be of a kind at all?
+fn fits(kind: Kind, text: &str, bytes: &[u8]) -> bool {
+    match kind {
+        Kind::Kconfig => KernelConfig::from_bytes("", bytes).is_some(),
+        Kind::Cmdline => !has_options(text) && !text.contains('[') && !lines(text).any(|line| line.starts_with('#')),
+        Kind::ConfigTxt => !has_options(text) && text.lines().all(is_config_txt_line),
+        Kind::Model => lines(text).count() == 1 && !text.contains('=') && text.trim().len() <= LONGEST_MODEL,
+    }
+}
+
+/// Longer than every board's name.
+const LONGEST_MODEL: usize = 128;
+
+fn has_options(text: &str) -> bool {
+    text.lines().any(|line| line.starts_with("CONFIG_") || line.starts_with("# CONFIG_"))
+}
+
+/// Lines that are not blank.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().map(str::trim).filter(|line| !line.is_empty())
+}
+
+/// A comment, a section, `name=value`, or one of the firmware's two commands
+/// (https://www.raspberrypi.com/documentation/computers/config_txt.html).
+fn is_config_txt_line(line: &str) -> bool {
+    let line = line.trim();
+    let is_name = |name: &str| {
+        let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ':' | '.');
+        !name.is_empty() && name.chars().all(fine)
+    };
+    line.is_empty()
+        || line.starts_with('#')
+        || (line.starts_with('[') && line.ends_with(']'))
+        || line.split_once('=').is_some_and(|(name, _)| is_name(name.trim()))
+        || ["include ", "initramfs "].iter().any(|command| line.starts_with(command))
+}
+
+/// Lines that only a config.txt has.
+fn is_firmware_line(line: &str) -> bool {
+    let names =
+        ["dtparam=", "dtoverlay=", "arm_64bit=", "gpu_mem", "kernel=", "hdmi_", "initramfs ", "arm_freq", "camera_"];
+    (line.starts_with('[') && line.ends_with(']')) || names.iter().any(|name| line.starts_with(name))
+}
+
+/// Parameters of which almost every command line has one.
+fn is_boot_parameter(word: &str) -> bool {
+    let (key, _) = word.split_once('=').unwrap_or((word, ""));
+    let names = [
+        "root",
+        "BOOT_IMAGE",
+        "console",
+        "ro",
+        "rw",
+        "quiet",
+        "splash",
+        "rootwait",
+        "isolcpus",
+        "nohz_full",
+        "init",
+        "panic",
+    ];
+    names.contains(&key)
+        || ["initrd", "rd.", "systemd.", "coherent_pool", "8250.", "rootfstype"].iter().any(|n| key.starts_with(n))
+}
+
+/// By content, and by name where content fits several.
+fn guess(name: &str, text: &str, bytes: &[u8]) -> Result<Kind, &'static str> {
+    if has_options(text) {
+        return fits(Kind::Kconfig, text, bytes).then_some(Kind::Kconfig).ok_or("has CONFIG_ lines that set nothing");
+    }
+    if text.starts_with("Raspberry Pi ") && fits(Kind::Model, text, bytes) {
+        return Ok(Kind::Model);
+    }
+    let named = [("cmdline", Kind::Cmdline), ("config.txt", Kind::ConfigTxt), ("usercfg.txt", Kind::ConfigTxt)];
+    let named = named.iter().find(|(part, _)| name.contains(part)).map(|(_, kind)| *kind);
+    let may_be = |kind: Kind| fits(kind, text, bytes);
+    match named.filter(|kind| may_be(*kind)) {
+        Some(kind) => Ok(kind),
+        None if may_be(Kind::ConfigTxt) && lines(text).any(is_firmware_line) => Ok(Kind::ConfigTxt),
+        None if may_be(Kind::Cmdline) && lines(text).count() == 1 && text.split_whitespace().any(is_boot_parameter) => {
+            Ok(Kind::Cmdline)
+        }
+        None => Err("is none of what is known here, as far as its content tells"),
+    }
+}

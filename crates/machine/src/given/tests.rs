@@ -1,0 +1,140 @@
+use super::*;
+use proptest::prelude::*;
+
+const CONFIG_TEXT: &str = "#\n# Automatically generated file; DO NOT EDIT.\n# Linux/x86 6.12.9 Kernel Configuration\n#\n\
+    CONFIG_X86_64=y\nCONFIG_HZ=250\nCONFIG_PREEMPT_BUILD=y\nCONFIG_PREEMPT_DYNAMIC=y\n# CONFIG_PREEMPT_RT is not set\n\
+    # end of Kernel hacking\n";
+
+fn kind(name: &str, text: &str) -> Result<Kind, GivenError> {
+    Given::new().add(name, text.as_bytes(), None)
+}
+
+fn error(name: &str, bytes: &[u8]) -> String {
+    Given::new().add(name, bytes, None).unwrap_err().to_string()
+}
+
+#[test]
+fn kinds_are_told_by_content() {
+    for (text, wanted) in [
+        (CONFIG_TEXT, Kind::Kconfig),
+        ("# CONFIG_PREEMPT_RT is not set\n", Kind::Kconfig),
+        ("BOOT_IMAGE=/vmlinuz root=/dev/sda1 ro quiet isolcpus=2-3\n", Kind::Cmdline),
+        ("console=serial0,115200 console=tty1 rootwait", Kind::Cmdline),
+        ("# about\ndtparam=audio=on\n[pi4]\narm_boost=1\n", Kind::ConfigTxt),
+        ("initramfs initrd.img followkernel\narm_64bit=1\n", Kind::ConfigTxt),
+        ("Raspberry Pi 4 Model B Rev 1.4\0", Kind::Model),
+    ] {
+        assert_eq!(kind("x", text), Ok(wanted), "{text}");
+    }
+}
+
+#[test]
+fn names_decide_where_content_fits_several() {
+    assert_eq!(kind("/tmp/cmdline", "isol=1\n"), Ok(Kind::Cmdline));
+    assert_eq!(kind("/boot/config.txt", "over=1\n"), Ok(Kind::ConfigTxt));
+    // What it holds is stronger than what it is called.
+    assert_eq!(kind("cmdline.txt", CONFIG_TEXT), Ok(Kind::Kconfig));
+    assert!(kind("x", "a=1\n").is_err());
+}
+
+#[test]
+fn a_said_kind_is_checked() {
+    let mut given = Given::new();
+    assert_eq!(given.add("x", b"a=1", Some(Kind::Cmdline)), Ok(Kind::Cmdline));
+    let said = given.add("y", b"a=1", Some(Kind::Kconfig)).unwrap_err().to_string();
+    assert!(said.contains("y is no kernel configuration") && said.contains("CONFIG_HZ"), "{said}");
+}
+
+#[test]
+fn useless_files_are_refused_with_what_to_type() {
+    for (bytes, part) in [
+        (&b""[..], "empty"),
+        (b" \n\n", "empty"),
+        (b"\xff\xfe\0", "no text"),
+        (b"a\0b=1", "no text"),
+        (b"\xfd7zXZ\0rest", "xz -dc"),
+        (b"\x1f\x8bnonsense", "no text"),
+        (b"hello world\n", "--config cmdline:x"),
+        (b"CONFIG_\n", "CONFIG_"),
+        (&vec![b'a'; READ_LIMIT + 1], "4 MiB"),
+    ] {
+        let said = error("x", bytes);
+        assert!(said.contains(part) && said.starts_with("x "), "{part}: {said}");
+    }
+}
+
+#[test]
+fn a_bomb_is_too_large() {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    for _ in 0..300 {
+        std::io::Write::write_all(&mut encoder, "CONFIG_A=y\n".repeat(1 << 12).as_bytes()).unwrap();
+    }
+    assert!(error("x", &encoder.finish().unwrap()).contains("4 MiB"));
+}
+
+#[test]
+fn two_of_a_kind_are_two_machines() {
+    let mut given = Given::new();
+    given.add("a", CONFIG_TEXT.as_bytes(), None).unwrap();
+    let said = given.add("b", CONFIG_TEXT.as_bytes(), None).unwrap_err().to_string();
+    assert!(said.contains("a and b are both kernel configuration"), "{said}");
+    assert_eq!(given.kinds().collect::<Vec<_>>(), [(Kind::Kconfig, "a")]);
+}
+
+#[test]
+fn only_what_was_given_or_follows_from_it_is_read() {
+    let mut given = Given::new();
+    assert_eq!(given.read("/proc/cmdline"), Read::NotGiven);
+    given.add("my.config", CONFIG_TEXT.as_bytes(), None).unwrap();
+    assert_eq!(given.read(ARCH).text(), Some("x86_64"));
+    assert_eq!(given.read(VERSION).text(), Some("PREEMPT_DYNAMIC"));
+    assert_eq!(given.read(REALTIME), Read::Absent);
+    assert_eq!(given.read("/proc/cmdline"), Read::NotGiven);
+    assert_eq!(given.list("/proc"), Listing::NotGiven);
+    assert_eq!(given.read("relative"), Read::Failed(22));
+    assert_eq!(KernelConfig::read(&given).unwrap().version(), Some("6.12.9"));
+    assert!(given.origins().any(|(path, origin)| path == CONFIG && origin == "my.config"));
+}
+
+#[test]
+fn a_cut_configuration_does_not_tell_what_it_leaves_out() {
+    let mut given = Given::new();
+    given.add("c", b"CONFIG_ARM64=y\nCONFIG_HZ=250\n", None).unwrap();
+    assert_eq!(given.read(ARCH).text(), Some("aarch64"));
+    assert_eq!(given.read(VERSION), Read::NotGiven);
+    assert_eq!(given.read(REALTIME), Read::NotGiven);
+}
+
+#[test]
+fn a_model_given_replaces_the_guess() {
+    let mut given = Given::new();
+    given.add("config.txt", b"[pi4]\narm_freq=2000\n", None).unwrap();
+    assert_eq!(given.read(MODEL).text(), Some(Given::SOME_PI));
+    given.add("model", b"Raspberry Pi 4 Model B Rev 1.4\0", None).unwrap();
+    assert_eq!(given.read(MODEL).text(), Some("Raspberry Pi 4 Model B Rev 1.4"));
+}
+
+#[test]
+fn parts_end_where_the_file_does() {
+    let mut given = Given::new();
+    given.add("cmdline", b"ro quiet", None).unwrap();
+    assert_eq!(given.read_part(CMDLINE, 3, 100), Read::Known(b"quiet".to_vec()));
+    assert_eq!(given.read_part(CMDLINE, u64::MAX, 1), Read::Known(Vec::new()));
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_answered(name in "[a-z.:/-]{0,12}", bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let _ = Given::new().add(&name, &bytes, None);
+    }
+
+    #[test]
+    fn any_text_is_answered(name in "(cmdline|config.txt|x)", text in "([a-z_#\\[\\]= .0-9]{0,20}\n){0,8}", at in 0_usize..4) {
+        let mut given = Given::new();
+        let _ = given.add(&name, text.as_bytes(), None);
+        let _ = given.add(&name, text.as_bytes(), Some(Kind::ALL[at].0));
+        for (path, _) in given.origins() {
+            prop_assert!(given.read(path) != Read::NotGiven);
+        }
+    }
+}
