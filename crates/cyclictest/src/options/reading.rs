@@ -1,0 +1,251 @@
+//! Letter by letter and name by name.
+
+use super::values::{bins, cpus, duration, format_version, micros, number, policy, priority};
+use super::{Affinity, Asked, Options, UsageError, defaults};
+use lexopt::{Arg, Parser};
+use std::ffi::OsString;
+
+const SHORT: &[(&str, char)] = &[
+    ("affinity", 'a'),
+    ("aligned", 'A'),
+    ("breaktrace", 'b'),
+    ("clock", 'c'),
+    ("distance", 'd'),
+    ("duration", 'D'),
+    ("fifo", 'F'),
+    ("histogram", 'h'),
+    ("histofall", 'H'),
+    ("interval", 'i'),
+    ("loops", 'l'),
+    ("mlockall", 'm'),
+    ("refresh_on_max", 'M'),
+    ("nsecs", 'N'),
+    ("oscope", 'o'),
+    ("priority", 'p'),
+    ("quiet", 'q'),
+    ("relative", 'r'),
+    ("resolution", 'R'),
+    ("system", 's'),
+    ("smp", 'S'),
+    ("threads", 't'),
+    ("unbuffered", 'u'),
+    ("verbose", 'v'),
+    ("posix_timers", 'x'),
+];
+
+/// Those without a letter.
+const LONG: &[&str] = &[
+    "dbg_cyclictest",
+    "deepest-idle-state",
+    "default-system",
+    "format-version",
+    "help",
+    "histfile",
+    "json",
+    "laptop",
+    "latency",
+    "mainaffinity",
+    "policy",
+    "priospread",
+    "secaligned",
+    "smi",
+    "spike",
+    "spike-nodes",
+    "tracemark",
+];
+
+/// Letters whose value may be left out.
+const OPTIONAL: [char; 2] = ['a', 't'];
+
+/// Reads the words behind the program's name.
+///
+/// # Errors
+/// [`UsageError`], with what to write instead.
+pub fn parse(words: &[OsString]) -> Result<Asked, UsageError> {
+    let mut reading = Reading { options: defaults(words), parser: Parser::from_args(words.iter().cloned()) };
+    loop {
+        let option = match reading.parser.next().map_err(|e| UsageError(e.to_string()))? {
+            None => break,
+            Some(Arg::Short(letter)) => Named::Letter(letter),
+            Some(Arg::Long(name)) => long(name)?,
+            Some(Arg::Value(word)) => return Err(stray(&word.to_string_lossy(), &reading.options)),
+        };
+        if option == Named::Long("help") || option == Named::Letter('?') {
+            return Ok(Asked::Help);
+        }
+        reading.option(option)?;
+    }
+    reading.options.check()?;
+    Ok(Asked::Run(Box::new(reading.options)))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Named {
+    Letter(char),
+    Long(&'static str),
+}
+
+/// A long name, or what it begins with where that is unmistakable.
+fn long(name: &str) -> Result<Named, UsageError> {
+    let all = SHORT.iter().map(|(name, _)| *name).chain(LONG.iter().copied());
+    let fitting: Vec<&'static str> = all.clone().filter(|known| known.starts_with(name)).collect();
+    let known = match fitting.as_slice() {
+        _ if fitting.contains(&name) => fitting.iter().find(|known| **known == name).copied(),
+        [one] => Some(*one),
+        [] => return Err(UsageError(format!("there is no option --{name}: see punctual cyclictest --help"))),
+        several => return Err(UsageError(format!("--{name} may be --{}", several.join(", --")))),
+    };
+    let known = known.unwrap_or_default();
+    let letter = SHORT.iter().find(|(name, _)| *name == known).map(|(_, letter)| *letter);
+    Ok(letter.map_or(Named::Long(known), Named::Letter))
+}
+
+/// cyclictest passes over words it does not know; then what was meant is not what is measured.
+fn stray(word: &str, options: &Options) -> UsageError {
+    let advice = match options.words.iter().find(|w| w.starts_with("-s") && w.contains('p') && !w.starts_with("--")) {
+        Some(bundle) => format!("{bundle} is read as single letters: did you mean --smp (-S), with -m -p N?"),
+        None => "options begin with - or --".to_owned(),
+    };
+    UsageError(format!("what is `{word}`? {advice}"))
+}
+
+struct Reading {
+    options: Options,
+    parser: Parser,
+}
+
+impl Reading {
+    fn option(&mut self, option: Named) -> Result<(), UsageError> {
+        match option {
+            Named::Letter(letter) => self.letter(letter),
+            Named::Long(name) => self.long(name),
+        }
+    }
+
+    fn letter(&mut self, letter: char) -> Result<(), UsageError> {
+        if self.flag(letter) {
+            return Ok(());
+        }
+        if !SHORT.iter().any(|(_, known)| *known == letter) {
+            return Err(UsageError(format!("there is no option -{letter}: see punctual cyclictest --help")));
+        }
+        let value = if OPTIONAL.contains(&letter) { self.optional()? } else { Some(self.value(letter)?) };
+        let bundle = self.options.bundle();
+        let options = &mut self.options;
+        match (letter, value) {
+            ('a', None) => options.affinity = Affinity::All,
+            ('a', Some(list)) => options.affinity = Affinity::These(cpus("-a", &list)?),
+            ('t', None) => options.threads = Some(0),
+            ('t', Some(n)) => options.threads = Some(number("-t", &n, 1, 10_000)?),
+            ('A', Some(n)) => options.aligned = Some(micros("-A", &n)?),
+            ('b', Some(n)) => options.breaktrace = Some(micros("-b", &n)?),
+            ('c', Some(n)) => options.realtime_clock = number::<u8>("-c", &n, 0, 1)? == 1,
+            ('d', Some(n)) => options.distance = micros("-d", &n)?,
+            ('D', Some(text)) => options.duration = Some(duration(&text)?),
+            ('F', Some(path)) => options.fifo = Some(path.into()),
+            ('h', Some(n)) => options.histogram = Some(bins("-h", &n)?),
+            ('H', Some(n)) => (options.histogram, options.hist_of_all) = (Some(bins("-H", &n)?), true),
+            ('i', Some(n)) => options.interval = micros("-i", &n)?,
+            ('l', Some(n)) => options.loops = Some(number("-l", &n, 0, u64::MAX)?).filter(|n| *n > 0),
+            ('o', Some(n)) => options.oscope = number("-o", &n, 1, u64::MAX)?,
+            ('p', Some(n)) => options.priority = Some(priority(&n, bundle)?),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Letters without a value; false where it has one.
+    fn flag(&mut self, letter: char) -> bool {
+        let options = &mut self.options;
+        match letter {
+            'm' => options.mlockall = true,
+            'M' => options.refresh_on_max = true,
+            'n' => options.warnings.push("-n does nothing since cyclictest 2.0: clock_nanosleep is the default".into()),
+            'N' => options.nsecs = true,
+            'q' => options.quiet = true,
+            'r' => options.relative = true,
+            'R' => options.resolution = true,
+            's' => options.system = true,
+            'S' => options.smp = true,
+            // Standard output is flushed after every report anyway.
+            'u' => {}
+            'v' => options.verbose = true,
+            'x' => options.posix_timers = true,
+            _ => return false,
+        }
+        true
+    }
+
+    fn long(&mut self, name: &'static str) -> Result<(), UsageError> {
+        let shown = format!("--{name}");
+        match name {
+            "dbg_cyclictest" => {}
+            "default-system" => self.leave("not setting cpu_dma_latency from cyclictest"),
+            "laptop" => self.leave("not setting cpu_dma_latency to save battery power"),
+            "priospread" => self.options.priospread = true,
+            "smi" => self.options.smi = true,
+            "tracemark" => self.options.tracemark = true,
+            "secaligned" => {
+                let offset = self.optional()?.map(|n| micros(&shown, &n)).transpose()?;
+                self.options.secaligned = Some(offset.unwrap_or_default());
+            }
+            _ => {
+                let value = self.parser.value().map_err(|e| UsageError(e.to_string()))?;
+                self.valued(name, &shown, &value.to_string_lossy())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn valued(&mut self, name: &str, shown: &str, value: &str) -> Result<(), UsageError> {
+        let options = &mut self.options;
+        match name {
+            "deepest-idle-state" => options.deepest_idle_state = Some(number(shown, value, -1, 1000)?),
+            "format-version" => options.format = format_version(value)?,
+            "histfile" => options.histfile = Some(value.into()),
+            "json" => options.json = Some(value.into()),
+            "latency" => options.dma_latency = Some(number(shown, value, 0, i32::MAX)?),
+            "mainaffinity" => options.main_affinity = Some(cpus(shown, value)?),
+            "policy" => options.policy = Some(policy(value)?),
+            "spike" => options.spike = Some(micros(shown, value)?),
+            "spike-nodes" => options.spike_nodes = number::<u32>(shown, value, 1, 1 << 24)? as usize,
+            _ => return Err(UsageError(format!("there is no option {shown}: see punctual cyclictest --help"))),
+        }
+        Ok(())
+    }
+
+    fn leave(&mut self, why: &'static str) {
+        (self.options.dma_latency, self.options.not_held) = (None, Some(why));
+    }
+
+    fn value(&mut self, letter: char) -> Result<String, UsageError> {
+        let missing = |e: lexopt::Error| UsageError(format!("{e}{}", self.options.bundle()));
+        let value = self.parser.value().map_err(missing)?.to_string_lossy().into_owned();
+        if value.starts_with('-') && value.parse::<i64>().is_err() {
+            return Err(UsageError(format!("-{letter} needs a value, and `{value}` is none{}", self.options.bundle())));
+        }
+        Ok(value)
+    }
+
+    /// A value glued to the option, or a next word that does not look like an option.
+    fn optional(&mut self) -> Result<Option<String>, UsageError> {
+        if let Some(value) = self.parser.optional_value() {
+            return Ok(Some(value.to_string_lossy().into_owned()));
+        }
+        let Some(mut rest) = self.parser.try_raw_args() else { return Ok(None) };
+        let next = rest.peek().map(|word| word.to_string_lossy().into_owned());
+        let is_value = next.as_ref().is_some_and(|word| {
+            !word.starts_with('-') && word.starts_with(|c: char| c.is_ascii_digit() || c == '!' || c == '+')
+        });
+        if is_value {
+            rest.next();
+        }
+        Ok(next.filter(|_| is_value))
+    }
+}
+
+/// Is there a long option of that name?
+#[cfg(test)]
+pub(super) fn is_known(name: &str) -> bool {
+    long(name).is_ok()
+}
