@@ -51,11 +51,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "trace",
             "formats",
             "cyclictest",
+            "selftest",
         ],
     ),
     ("vm", &[]),
     ("lab", &["units", "model", "rundir", "judge", "stats", "vm"]),
     ("cyclictest", &["units", "uapi", "rt", "machine", "journal"]),
+    ("selftest", &["units", "uapi", "rt", "model", "machine", "audit", "measure"]),
     ("plant", &["units", "uapi", "rt"]),
     ("xtask", &["units", "uapi", "stats", "trace", "explain", "plant", "vm"]),
 ];

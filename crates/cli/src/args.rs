@@ -38,6 +38,8 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
         words: Vec<std::ffi::OsString>,
     },
+    /// Plant known delays beside the measuring engine and require that it finds each (2 s, as root)
+    Selftest(SelftestArgs),
     /// Show a run directory again, as HTML, text, JSON or CSV
     Report(ReportArgs),
     /// Say what delayed the latest wakeups of a trace (trace.dat, the kernel's own text, pasted lines)
@@ -47,6 +49,16 @@ pub enum Command {
     /// Boot kernels in QEMU: run scripts in them, prove and compare them in virtual time, without a board
     #[command(subcommand)]
     Lab(LabCommand),
+}
+
+/// Options of `selftest`.
+#[derive(Args, Debug)]
+pub struct SelftestArgs {
+    /// The CPU to disturb and measure [default: the last one]
+    #[arg(long, value_name = "CPU")]
+    pub cpu: Option<u32>,
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 /// How the threads' releases lie to each other.

@@ -12,6 +12,7 @@ mod lab;
 mod new_file;
 mod prove;
 mod report;
+mod selftest;
 mod serve;
 mod terminal;
 
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         args::Command::Snapshot(options) => audit::snapshot(&options),
         args::Command::Measure(options) => prove::measure(&options, started),
         args::Command::Cyclictest { words } => cyclictest::cyclictest(&words),
+        args::Command::Selftest(options) => selftest::selftest(&options),
         args::Command::Report(options) => report::report(&options),
         args::Command::Explain(options) => explain::explain(&options, started),
         args::Command::Serve(options) => serve::serve(&options),

@@ -4,6 +4,7 @@
 
 mod error;
 mod firmware;
+mod fork;
 mod memory;
 mod sched;
 mod shared;
@@ -13,6 +14,7 @@ mod usage;
 
 pub use error::Error;
 pub use firmware::{gpu_temperature, parse_temperature, temperature_request};
+pub use fork::copy_process;
 pub use memory::{lock, lock_addresses, lock_program_data, lock_stack, one_heap, page_size, touch_stack, unlock};
 pub use sched::{affinity, scheduling, set_affinity, set_scheduling};
 pub use shared::SharedWords;

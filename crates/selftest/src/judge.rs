@@ -1,0 +1,84 @@
+//! What was planted against what was reported.
+
+use crate::plant::{Kind, Planted};
+use punctual_measure::Outcome;
+use punctual_model::{CpuResult, ProblemKind, Worst};
+use punctual_units::Nanos;
+use serde::Serialize;
+
+/// One thing that has to be so.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Check {
+    /// What was planted, or looked at.
+    pub name: String,
+    /// Is it so?
+    pub passed: bool,
+    /// With the figures.
+    pub said: String,
+}
+
+/// How much less than what was planted a report may be: the spinner reads its clock once more after it let go.
+const LESS: Nanos = Nanos::from_micros(50);
+
+/// How much more: the switch back to the measuring thread, and what else the machine did meanwhile. A shared host may add
+/// milliseconds, so this is generous; too little is what a blind detector reports.
+const MORE: Nanos = Nanos::from_millis(5);
+
+/// Compares them, one check a planted delay, and the accounts.
+pub fn judge(planted: &[Planted], outcome: &Outcome, period: Nanos) -> Vec<Check> {
+    let mut checks: Vec<Check> = planted.iter().map(|delay| one(delay, outcome, period)).collect();
+    checks.extend(outcome.cpus.iter().map(accounts));
+    checks
+}
+
+fn one(delay: &Planted, outcome: &Outcome, period: Nanos) -> Check {
+    let name = match delay.kind {
+        Kind::Spinner => format!("{} held by a higher priority", delay.wanted),
+        Kind::LateStart => format!("{} held at the first period", delay.wanted),
+        Kind::PageFault => "page fault".to_owned(),
+    };
+    if delay.kind == Kind::PageFault {
+        return faults(name, delay, outcome);
+    }
+    // The first period released while the CPU was held.
+    let victim = |worst: &&Worst| {
+        worst.cpu == delay.cpu && worst.release_mono_ns + period.0 >= delay.from.0 && worst.release_mono_ns < delay.to.0
+    };
+    let Some(found) = outcome.worst.iter().filter(victim).max_by_key(|worst| worst.latency_ns) else {
+        return Check { name, passed: false, said: format!("nothing is reported on CPU {} at that time", delay.cpu) };
+    };
+    let expected = Nanos(delay.to.0 - found.release_mono_ns.max(delay.from.0).min(delay.to.0));
+    let got = Nanos(found.latency_ns);
+    let fits = got + LESS >= expected && got <= expected + MORE;
+    // Every period released before the CPU was free again, but the first.
+    let skipped = (found.release_mono_ns + found.latency_ns).saturating_sub(found.release_mono_ns) / period.0.max(1);
+    let is_counted = found.skipped == skipped;
+    let is_first = delay.kind != Kind::LateStart || found.cycle == 0;
+    let said = format!(
+        "planted {expected} on CPU {}, reported {got}, {} periods skipped (expected {skipped}), cycle {}",
+        delay.cpu, found.skipped, found.cycle
+    );
+    Check { name, passed: fits && is_counted && is_first, said }
+}
+
+fn faults(name: String, delay: &Planted, outcome: &Outcome) -> Check {
+    let counted = outcome.cpus.iter().find(|cpu| cpu.cpu == delay.cpu).and_then(|cpu| cpu.page_faults);
+    let is_told = outcome.problems.iter().any(|problem| problem.kind == ProblemKind::PageFaults);
+    let said = match counted {
+        Some(n) => {
+            format!("{n} page faults counted on CPU {}, {}", delay.cpu, if is_told { "and told" } else { "not told" })
+        }
+        None => "page faults could not be read".to_owned(),
+    };
+    Check { name, passed: is_told && counted.is_some_and(|n| n > 0), said }
+}
+
+fn accounts(cpu: &CpuResult) -> Check {
+    let (released, ran, skipped) = (cpu.released, cpu.ran, cpu.skipped);
+    let said = format!("{released} released, {ran} ran, {skipped} skipped");
+    let passed = released == ran + skipped && ran > 0;
+    Check { name: format!("every period on CPU {} accounted for", cpu.cpu), passed, said }
+}
+
+#[cfg(test)]
+mod tests;

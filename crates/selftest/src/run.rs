@@ -1,0 +1,179 @@
+//! One self-test: a run of the engine for each group of planted delays.
+
+use crate::judge::{Check, judge};
+use crate::plant::{Delay, Kind, Planted, spin};
+use punctual_audit::{Context, Offers, Profile, Rules};
+use punctual_machine::Live;
+use punctual_measure::{Outcome, Plan, Topology, start};
+use punctual_model::{Alignment, State};
+use punctual_rt::monotonic;
+use punctual_uapi as uapi;
+use punctual_units::{CpuId, CpuList, Nanos, Priority, Scheduling};
+use serde::Serialize;
+
+/// What it came to.
+#[derive(Clone, Debug, Serialize)]
+pub struct Tested {
+    /// The CPU that was measured and disturbed.
+    pub cpu: CpuId,
+    /// Those that were left alone.
+    pub housekeeping: CpuList,
+    /// Policy of the measuring thread.
+    pub scheduling: Scheduling,
+    /// What was planted.
+    pub planted: Vec<Planted>,
+    /// What had to be so.
+    pub checks: Vec<Check>,
+}
+
+impl Tested {
+    /// Did it find everything?
+    pub fn passed(&self) -> bool {
+        !self.checks.is_empty() && self.checks.iter().all(|check| check.passed)
+    }
+}
+
+/// Why it was not made.
+#[derive(Debug, thiserror::Error)]
+pub enum SelfTestError {
+    /// All CPUs are needed by others, or there is only one.
+    #[error("{0}")]
+    NoCpu(String),
+    /// Others run at real-time priority there: what they do would be taken for what is planted.
+    #[error("{0}; stop them, or name another CPU with --cpu")]
+    Foreign(String),
+    /// The system refuses.
+    #[error("{0}")]
+    Refused(String),
+}
+
+const MEASURING: u8 = 80;
+const SPINNING: u8 = 90;
+const PERIOD: Nanos = Nanos::from_millis(1);
+const WARMUP: Nanos = Nanos::from_millis(100);
+/// Between two planted delays.
+const GAP: Nanos = Nanos::from_millis(100);
+/// The longest keeps the CPU for a fiftieth of what RT throttling leaves.
+const SIZES: [Nanos; 3] = [Nanos::from_millis(1), Nanos::from_millis(5), Nanos::from_millis(20)];
+/// Each size so often.
+const TIMES: usize = 3;
+
+/// Plants and measures on `cpu`, else on the last CPU that may be used. Takes about two seconds.
+///
+/// # Errors
+/// [`SelfTestError`]: nothing was planted.
+pub fn selftest(cpu: Option<CpuId>) -> Result<Tested, SelfTestError> {
+    let (cpu, housekeeping) = choose(cpu)?;
+    let fifo = |level: u8| Priority::try_from(level).map_err(|e| SelfTestError::Refused(e.to_string()));
+    let (measuring, spinning) = (fifo(MEASURING)?, fifo(SPINNING)?);
+    let scheduling = Scheduling::Fifo { priority: measuring };
+    alone(cpu, scheduling)?;
+    let mut tested = Tested { cpu, housekeeping, scheduling, planted: Vec::new(), checks: Vec::new() };
+    tested.holding(spinning)?;
+    tested.late_start(spinning)?;
+    tested.faulting()?;
+    Ok(tested)
+}
+
+fn choose(wanted: Option<CpuId>) -> Result<(CpuId, CpuList), SelfTestError> {
+    let topology = Topology::read().map_err(|e| SelfTestError::Refused(e.to_string()))?;
+    let usable = topology.online.and(&topology.allowed);
+    let cpu = match wanted {
+        Some(cpu) if !usable.contains(cpu) => {
+            return Err(SelfTestError::NoCpu(format!("CPU {cpu} cannot be used; these can: {usable}")));
+        }
+        Some(cpu) => Some(cpu),
+        None => usable.iter().last(),
+    };
+    let cpu = cpu.ok_or_else(|| SelfTestError::NoCpu("no CPU can be used".into()))?;
+    let housekeeping = topology.online.minus(&[cpu].into_iter().collect());
+    if housekeeping.is_empty() {
+        let why = "one CPU is held for up to 20 ms at a time and another has to be free: this machine has only one";
+        return Err(SelfTestError::NoCpu(why.into()));
+    }
+    Ok((cpu, housekeeping))
+}
+
+/// Refuses where programs of somebody else run at or above the measuring thread's priority.
+fn alone(cpu: CpuId, scheduling: Scheduling) -> Result<(), SelfTestError> {
+    let context = Context { scheduling, cpus: [cpu].into_iter().collect(), profile: Profile::ControlLoop };
+    let finding = Rules::embedded().audit_one("rogue-rt-task", &Live::new(), &context, Offers::default());
+    match finding {
+        Some(finding) if finding.state == State::Fail => Err(SelfTestError::Foreign(finding.summary)),
+        _ => Ok(()),
+    }
+}
+
+impl Tested {
+    fn plan(&self, phase: &str, duration: Nanos) -> Plan {
+        Plan {
+            phase: phase.to_owned(),
+            cpus: [self.cpu].into_iter().collect(),
+            scheduling: self.scheduling,
+            period: PERIOD,
+            alignment: Alignment::Aligned,
+            warmup: WARMUP,
+            duration,
+            keep: punctual_measure::WORST,
+            bell: None,
+        }
+    }
+
+    /// Spinners of each size.
+    fn holding(&mut self, priority: Priority) -> Result<(), SelfTestError> {
+        let mut offset = GAP;
+        let mut plan = Vec::new();
+        for (n, size) in SIZES.iter().cycle().take(SIZES.len() * TIMES).enumerate() {
+            // Not always at the same distance from a release.
+            let at = offset + Nanos(PERIOD.0 * (n as u64 % 5) / 5);
+            plan.push(Delay { kind: Kind::Spinner, offset_ns: at.0 as i64, size: *size });
+            offset = offset + GAP + *size;
+        }
+        self.run("spinner", offset + GAP, priority, plan)
+    }
+
+    /// One at the boundary between warm-up and recording: it begins 2 ms before.
+    fn late_start(&mut self, priority: Priority) -> Result<(), SelfTestError> {
+        let delay = Delay { kind: Kind::LateStart, offset_ns: -2_000_000, size: Nanos::from_millis(6) };
+        self.run("late-start", GAP, priority, vec![delay])
+    }
+
+    fn run(&mut self, phase: &str, duration: Nanos, priority: Priority, plan: Vec<Delay>) -> Result<(), SelfTestError> {
+        let running = start(self.plan(phase, duration)).map_err(|e| SelfTestError::Refused(e.to_string()))?;
+        let (cpu, begun) = (self.cpu, running.start);
+        let spun = std::thread::spawn(move || spin(cpu, priority, begun, &plan)).join();
+        let outcome = finish(running);
+        let planted = spun.map_err(|_| SelfTestError::Refused("the planting thread ended".into()))?;
+        let planted = planted.map_err(|e| SelfTestError::Refused(e.to_string()))?;
+        self.take(&planted, &outcome);
+        Ok(())
+    }
+
+    /// Forks while the engine runs: its thread's next write to each private page is a fault.
+    fn faulting(&mut self) -> Result<(), SelfTestError> {
+        let running = start(self.plan("page-fault", GAP)).map_err(|e| SelfTestError::Refused(e.to_string()))?;
+        while monotonic() < running.start + Nanos::from_millis(20) {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        let from = monotonic();
+        let forked = uapi::copy_process(Nanos::from_millis(20));
+        let to = monotonic();
+        let outcome = finish(running);
+        forked.map_err(|e| SelfTestError::Refused(e.to_string()))?;
+        let planted = Planted { kind: Kind::PageFault, cpu: self.cpu, wanted: Nanos::ZERO, from, to };
+        self.take(&[planted], &outcome);
+        Ok(())
+    }
+
+    fn take(&mut self, planted: &[Planted], outcome: &Outcome) {
+        self.checks.extend(judge(planted, outcome, PERIOD));
+        self.planted.extend(planted);
+    }
+}
+
+fn finish(running: punctual_measure::Running) -> Outcome {
+    while !running.finished() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    running.collect()
+}

@@ -1,0 +1,52 @@
+//! A copy of the process, for what it does to the original.
+
+use crate::Error;
+use punctual_units::Nanos;
+
+/// Copies this process for a while: fork(2), a child that only sleeps and ends, waitpid(2). Until then every private page is shared
+/// and written at the cost of a page fault (copy on write), also a locked one.
+///
+/// # Errors
+/// `EAGAIN` (RLIMIT_NPROC), `ENOMEM`.
+pub fn copy_process(for_so_long: Nanos) -> Result<(), Error> {
+    let time = libc::timespec {
+        tv_sec: libc::time_t::try_from(for_so_long.0 / 1_000_000_000).unwrap_or(libc::time_t::MAX),
+        tv_nsec: (for_so_long.0 % 1_000_000_000) as _,
+    };
+    // SAFETY: the child calls nothing but nanosleep and _exit, which are async-signal-safe, as the child of a process with
+    // several threads must (fork(2)); `time` lives in its copy of the stack.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // SAFETY: as above; the remaining time is not wanted.
+        unsafe {
+            libc::nanosleep(&raw const time, std::ptr::null_mut());
+            libc::_exit(0);
+        }
+    }
+    if child < 0 {
+        return Err(Error::last("fork", "this process"));
+    }
+    loop {
+        // SAFETY: a child of ours, and no status wanted.
+        let ended = unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+        if ended == child {
+            return Ok(());
+        }
+        let error = Error::last("waitpid", format!("child {child}"));
+        if error.errno() != Some(libc::EINTR) {
+            return Err(error);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_ends_after_its_time() {
+        let begun = std::time::Instant::now();
+        copy_process(Nanos::from_millis(5)).unwrap();
+        assert!(begun.elapsed().as_millis() >= 5);
+    }
+}
