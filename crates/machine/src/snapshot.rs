@@ -88,7 +88,7 @@ impl Snapshot {
                 _ => text.lines().map(scrub_line).collect::<Vec<_>>().join("\n"),
             };
             match &host {
-                Some(host) => text.replace(host.as_str(), "«host»"),
+                Some(host) => without_word(&text, host, "«host»"),
                 None => text,
             }
         })
@@ -160,6 +160,24 @@ impl Snapshot {
         taken.ask(Asked(manifest.asked));
         Ok(taken)
     }
+}
+
+/// `text` with another word in place of `word`, which counts only where it stands alone: a host called `lab` must not
+/// change `available`.
+fn without_word(text: &str, word: &str, instead: &str) -> String {
+    let is_part = |c: char| c.is_alphanumeric();
+    let mut out = String::with_capacity(text.len());
+    let mut done = 0;
+    for (at, _) in text.match_indices(word) {
+        let (before, after) = (text[..at].chars().next_back(), text[at + word.len()..].chars().next());
+        if !before.is_some_and(is_part) && !after.is_some_and(is_part) {
+            out.push_str(&text[done..at]);
+            out.push_str(instead);
+            done = at + word.len();
+        }
+    }
+    out.push_str(&text[done..]);
+    out
 }
 
 fn parse_manifest(bytes: &[u8]) -> Result<Manifest, SnapshotError> {

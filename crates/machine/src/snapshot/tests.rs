@@ -75,14 +75,16 @@ fn what_identifies_the_machine_is_taken_out() {
     machine.set("/proc/cpuinfo", Read::Known(b"model name : X\nSerial\t\t: 10000000deadbeef\n".to_vec()));
     machine.set(
         "/dev/kmsg",
-        Read::Known(b"6,0,0,-;Linux\n6,1,1,-;usb SerialNumber: 77\n6,2,2,-;hrtimer: on robot7\n".to_vec()),
+        Read::Known(
+            b"6,0,0,-;Linux\n6,1,1,-;usb SerialNumber: 77\n6,2,2,-;hrtimer: robot70 on robot7, robot7\n".to_vec(),
+        ),
     );
     let taken = Snapshot::take(&machine, &["/proc/cpuinfo".into(), "/dev/kmsg".into(), "/proc/*/exe".into()]);
     let clean = Snapshot::scrubbed(taken, &machine, &["hrtimer:".to_owned()]);
     let text = |path: &str| clean.read(path).text().unwrap().to_owned();
     assert!(!text("/proc/cpuinfo").contains("deadbeef") && text("/proc/cpuinfo").contains("model name : X"));
-    assert_eq!(text("/dev/kmsg"), "6,0,0,-;Linux\n6,2,2,-;hrtimer: on «host»");
     assert_eq!((text("/proc/7/exe"), text("/proc/8/exe")), ("arm".to_owned(), "/usr/sbin/multipathd".to_owned()));
+    assert_eq!(text("/dev/kmsg"), "6,0,0,-;Linux\n6,2,2,-;hrtimer: robot70 on «host», «host»");
 }
 
 proptest! {
