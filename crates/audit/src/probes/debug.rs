@@ -9,11 +9,22 @@ use crate::tasks::READS as TASKS;
 const LISTS: &[&str] =
     &["/sys/kernel/tracing/dynamic_events", "/sys/kernel/tracing/kprobe_events", "/sys/kernel/tracing/uprobe_events"];
 
+/// Most characters shown of a message.
+const LONGEST: usize = 120;
+
+const MESSAGES: &str = "/proc/dynamic_debug/control";
+
+/// Source files that define DEBUG themselves, so that their messages are on in every kernel (Debian 6.1 and 6.12: 17 and
+/// 18 messages of them, no others).
+const ALWAYS_ON: &[&str] = &["init/main.c:", "kernel/power/"];
+
 pub(super) const PROBES: &[Probe] = &[
     // Threads of the hwlat, osnoise and timerlat tracers.
     Probe { name: "tracer-threads", with: &[], reads: &[TASKS], run: threads },
     // Probes in the kernel or in programs.
     Probe { name: "dynamic-probes", with: &[], reads: &[LISTS], run: dynamic },
+    // Dynamic debug messages that are on and were not from the start.
+    Probe { name: "dynamic-messages", with: &[], reads: &[&[MESSAGES]], run: messages },
     // How many lines the kernel's log ever had.
     Probe { name: "log-lines", with: &[], reads: &[&["/dev/kmsg"]], run: log_lines },
 ];
@@ -52,6 +63,34 @@ fn dynamic(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     if !is_there && many.missing.is_none() {
         many.missing = Some(Gap::new("/sys/kernel/tracing", Cause::Absent));
     }
+    Reading::Many(many)
+}
+
+/// Lines `file:line [module]function =flags "format"`; flag `p` prints (Documentation/admin-guide/dynamic-debug-howto.rst).
+fn messages(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let text = match sight.text(MESSAGES, &mut Notes::default()) {
+        Ok(text) if text.is_empty() => Err(Gap::new(MESSAGES, Cause::Garbled("line"))),
+        read => read,
+    };
+    let text = match text {
+        Ok(text) => text,
+        Err(gap) => {
+            notes.add(MESSAGES, gap.cause.describe());
+            return Reading::Many(Many::unknown(gap));
+        }
+    };
+    let is_on = |line: &&str| {
+        let head = line.split('"').next().unwrap_or_default();
+        head.split_whitespace().next_back().is_some_and(|flags| flags.starts_with('=') && flags.contains('p'))
+    };
+    let (always, other): (Vec<&str>, Vec<&str>) =
+        text.lines().filter(is_on).partition(|line| ALWAYS_ON.iter().any(|start| line.starts_with(start)));
+    let mut many = Many::default();
+    for line in other {
+        many.push("", Ok(Value::Text(line.chars().take(LONGEST).collect())));
+    }
+    let shown = Reading::Many(many.clone()).show();
+    notes.add(MESSAGES, format!("{} on from the start; besides: {shown}", always.len()));
     Reading::Many(many)
 }
 
