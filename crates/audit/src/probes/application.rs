@@ -219,6 +219,21 @@ fn sleep(line: &str, (relative, by_clock): (i64, i64)) -> Option<String> {
     Some(crate::calls::sleep(argument()?, argument()?))
 }
 
+/// How often one looks at a thread that runs: a loop's work may take a while, but it has to sleep at last.
+const LOOKS: usize = 64;
+
+/// The line of proc_pid_syscall(5), which says `running` of a thread that does not wait.
+fn waiting_line(sight: &Sight, path: &str) -> Result<String, Gap> {
+    let mut line = sight.text(path, &mut Notes::default()).map_err(Gap::expected)?;
+    for _ in 1..LOOKS {
+        if line != "running" {
+            break;
+        }
+        line = sight.text(path, &mut Notes::default()).map_err(Gap::expected)?;
+    }
+    Ok(line)
+}
+
 fn sleeps(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let found = rt_threads(sight).and_then(|tasks| {
         if let Some(calls) = sight.offers.calls.filter(|calls| calls.is_known()) {
@@ -232,7 +247,7 @@ fn sleeps(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         let mut texts = Vec::new();
         for task in tasks {
             let path = format!("/proc/{}/task/{}/syscall", task.pid, task.tid);
-            let line = sight.text(&path, &mut Notes::default()).map_err(Gap::expected)?;
+            let line = waiting_line(sight, &path)?;
             texts.extend(sleep(&line, calls).map(|sleep| format!("{sleep} ({} {})", task.name, task.tid)));
         }
         Ok(texts)
