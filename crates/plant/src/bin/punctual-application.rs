@@ -1,0 +1,119 @@
+//! A small real-time application as it should be, or with one of the usual mistakes, for audits to look at:
+//!
+//! ```text
+//! punctual-application [policy=fifo:80] [cpus=0] [name=app] [sleep=absolute] [lock=yes] [slack=1] [faults=no]
+//! ```
+//!
+//! `policy` is `fifo:N`, `rr:N`, `deadline:RUNTIME_US/PERIOD_US` or `other`; `sleep` is `absolute`, `relative`, `realtime`
+//! (clock_nanosleep(2) on CLOCK_REALTIME) or `never`; `faults=yes` takes memory in every period; `lock=no` and `slack=0`
+//! leave memory and timer slack (PR_SET_TIMERSLACK, ns) as they are. It runs until it is killed.
+
+use punctual_units::{CpuList, Nanos, Scheduling};
+use rustix::mm::{MlockAllFlags, mlockall};
+use rustix::thread::{ClockId, clock_nanosleep_absolute, clock_nanosleep_relative};
+use rustix::time::{Timespec, clock_gettime};
+use std::fs;
+use std::hint::black_box;
+use std::process::exit;
+
+type Anything = Result<(), Box<dyn std::error::Error>>;
+
+const PERIOD_NS: i64 = 20_000_000;
+/// Four pages a period.
+const PIECE: usize = 1 << 14;
+
+struct Wanted {
+    policy: Option<Scheduling>,
+    cpus: Option<CpuList>,
+    name: String,
+    sleep: String,
+    lock: bool,
+    slack: u64,
+    faults: bool,
+}
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if let Err(error) = parse(&words).and_then(|wanted| run(&wanted)) {
+        eprintln!("punctual-application: {error}");
+        exit(1);
+    }
+}
+
+fn parse(words: &[String]) -> Result<Wanted, Box<dyn std::error::Error>> {
+    let mut wanted = Wanted {
+        policy: policy("fifo:80")?,
+        cpus: None,
+        name: "app".into(),
+        sleep: "absolute".into(),
+        lock: true,
+        slack: 1,
+        faults: false,
+    };
+    for word in words {
+        match word.split_once('=') {
+            Some(("policy", value)) => wanted.policy = policy(value)?,
+            Some(("cpus", value)) => wanted.cpus = Some(value.parse()?),
+            Some(("name", value)) => wanted.name = value.into(),
+            Some(("sleep", value)) => wanted.sleep = value.into(),
+            Some(("lock", value)) => wanted.lock = value == "yes",
+            Some(("slack", value)) => wanted.slack = value.parse()?,
+            Some(("faults", value)) => wanted.faults = value == "yes",
+            _ => return Err(format!("no setting {word}").into()),
+        }
+    }
+    Ok(wanted)
+}
+
+fn policy(text: &str) -> Result<Option<Scheduling>, Box<dyn std::error::Error>> {
+    let (kind, value) = text.split_once(':').unwrap_or((text, ""));
+    Ok(match kind {
+        "other" => None,
+        "fifo" => Some(Scheduling::Fifo { priority: value.parse()? }),
+        "rr" => Some(Scheduling::Rr { priority: value.parse()? }),
+        "deadline" => {
+            let (runtime, period) = value.split_once('/').ok_or("deadline:RUNTIME_US/PERIOD_US")?;
+            let period_ns = Nanos(period.parse::<u64>()? * 1_000);
+            let runtime_ns = Nanos(runtime.parse::<u64>()? * 1_000);
+            Some(Scheduling::Deadline { runtime_ns, deadline_ns: period_ns, period_ns })
+        }
+        _ => return Err(format!("no policy {text}").into()),
+    })
+}
+
+fn run(wanted: &Wanted) -> Anything {
+    fs::write("/proc/self/comm", &wanted.name)?;
+    if wanted.slack > 0 {
+        // A real-time thread's slack cannot be set any more since 6.12: before the policy.
+        fs::write("/proc/self/timerslack_ns", wanted.slack.to_string())?;
+    }
+    if wanted.lock {
+        mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE)?;
+    }
+    if let Some(cpus) = &wanted.cpus {
+        punctual_uapi::set_affinity(0, cpus)?;
+    }
+    if let Some(policy) = wanted.policy {
+        punctual_uapi::set_scheduling(0, policy, false)?;
+    }
+    let clock = if wanted.sleep == "realtime" { ClockId::Realtime } else { ClockId::Monotonic };
+    let mut next = clock_gettime(clock);
+    loop {
+        if wanted.faults {
+            // Never given back: what malloc(3) has once had it keeps, without a fault.
+            Box::leak(black_box(vec![1_u8; PIECE].into_boxed_slice()));
+        }
+        if wanted.sleep == "never" {
+            continue;
+        }
+        if wanted.sleep == "relative" {
+            let _ = clock_nanosleep_relative(clock, &Timespec { tv_sec: 0, tv_nsec: PERIOD_NS });
+            continue;
+        }
+        next.tv_nsec += PERIOD_NS;
+        next.tv_sec += next.tv_nsec / 1_000_000_000;
+        next.tv_nsec %= 1_000_000_000;
+        // Only a signal ends it early, and that does no harm here.
+        let _ = clock_nanosleep_absolute(clock, &next);
+    }
+}
