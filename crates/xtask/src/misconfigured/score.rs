@@ -168,6 +168,7 @@ pub fn markdown(table: &Table, kernels: &[&str], scores: &[Score]) -> String {
         let cell = |score: &Option<&Score>| match score {
             None => "–",
             Some(score) if score.is_right() => "right",
+            Some(score) if score.missing.is_some() => "not run",
             Some(_) => "**wrong**",
         };
         let cells: Vec<&str> = found.iter().map(cell).collect();
