@@ -8,8 +8,12 @@ const MODEL: &str = "/proc/device-tree/model";
 /// The firmware reads the first since Raspberry Pi OS 12 and on Ubuntu, the second before.
 const CONFIGS: &[&str] = &["/boot/firmware/config.txt", "/boot/config.txt"];
 const CMDLINES: &[&str] = &["/boot/firmware/cmdline.txt", "/boot/cmdline.txt"];
-/// Of the downstream kernel's firmware driver (drivers/firmware/raspberrypi.c).
-const THROTTLED: &str = "/sys/devices/platform/soc/soc:firmware/get_throttled";
+/// Of the downstream kernel's firmware driver (drivers/firmware/raspberrypi.c), below the device tree's `soc`: on the Pi 5
+/// (bcm2712) that has its address in its name.
+const THROTTLED: &[&str] = &[
+    "/sys/devices/platform/soc/soc:firmware/get_throttled",
+    "/sys/devices/platform/soc@107c000000/soc@107c000000:firmware/get_throttled",
+];
 
 pub(super) const PROBES: &[Probe] = &[
     // The lines of config.txt that hold for this board.
@@ -23,8 +27,8 @@ pub(super) const PROBES: &[Probe] = &[
     },
     // How many lines cmdline.txt has.
     Probe { name: "pi-cmdline-lines", with: &[], reads: &[CMDLINES], run: cmdline_lines },
-    // `no`, `now` or `since boot`.
-    Probe { name: "pi-throttled", with: &[], reads: &[&[THROTTLED]], run: throttled },
+    // `no`, `now` or `lately`.
+    Probe { name: "pi-throttled", with: &[], reads: &[THROTTLED], run: throttled },
 ];
 
 /// The first of several files that is there.
@@ -162,16 +166,22 @@ fn cmdline_lines(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     }
 }
 
+/// The driver shows what the firmware last answered. raspberrypi_hwmon asks every 2 s, and has the firmware forget bits 16
+/// to 19 each time: they tell what happened since it asked before, not since boot.
 fn throttled(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
-    let text = match sight.text(THROTTLED, notes).map_err(Gap::expected) {
-        Ok(text) => text,
-        Err(gap) => return Reading::gap(gap),
+    let (path, text) = match first(sight, THROTTLED) {
+        Ok(found) => found,
+        Err(gap) => {
+            notes.add(&gap.source, gap.cause.describe());
+            return Reading::gap(gap);
+        }
     };
+    notes.add(path, &text);
     match u32::from_str_radix(text.trim_start_matches("0x"), 16) {
         Ok(bits) if bits & 0xf != 0 => Reading::word("now"),
-        Ok(bits) if bits & 0xf_0000 != 0 => Reading::word("since boot"),
+        Ok(bits) if bits & 0xf_0000 != 0 => Reading::word("lately"),
         Ok(_) => Reading::word("no"),
-        Err(_) => Reading::gap(Gap::new(THROTTLED, Cause::Garbled("hexadecimal number"))),
+        Err(_) => Reading::gap(Gap::new(path, Cause::Garbled("hexadecimal number"))),
     }
 }
 
