@@ -78,8 +78,8 @@ const PRIVATE_PARTS: &[&str] =
 /// keys and serial numbers. Parameter names stay, so that an audit of the rest still holds.
 pub fn scrub(cmdline: &str) -> String {
     let words = cmdline.split_whitespace().map(|word| match word.split_once('=') {
-        Some((key, _)) if is_private(key) => format!("{key}={SCRUBBED}"),
-        Some((key, value)) => format!("{key}={}", scrub_value(value)),
+        Some((key, _)) if is_private(key) => format!("{}={SCRUBBED}", scrub_value(key)),
+        Some((key, value)) => format!("{}={}", scrub_value(key), scrub_value(value)),
         None => scrub_value(word),
     });
     words.collect::<Vec<_>>().join(" ")
@@ -109,7 +109,7 @@ fn scrub_value(value: &str) -> String {
     // Installers name volume groups after the host.
     for tag in ["PARTUUID=", "UUID=", "PARTLABEL=", "LABEL=", "/dev/mapper/"] {
         if let Some(at) = value.find(tag) {
-            return format!("{}{tag}{SCRUBBED}", &value[..at]);
+            return format!("{}{tag}{SCRUBBED}", scrub_value(&value[..at]));
         }
     }
     let mut shown = String::new();
@@ -146,10 +146,19 @@ fn is_uuid(text: &str) -> bool {
     })
 }
 
+/// Six pairs of hexadecimal digits, whatever stands before and behind them.
 fn is_mac(text: &str) -> bool {
     [':', '-'].iter().any(|&by| {
         let groups: Vec<&str> = text.split(by).collect();
-        groups.windows(6).any(|g| g.iter().all(|s| s.len() == 2 && is_hex(s)))
+        groups.windows(6).any(|g| match g {
+            [first, middle @ .., last] => {
+                let is_pair = |pair: Option<&[u8]>| pair.is_some_and(|pair| pair.iter().all(u8::is_ascii_hexdigit));
+                is_pair(first.as_bytes().last_chunk::<2>().map(<[u8; 2]>::as_slice))
+                    && is_pair(last.as_bytes().first_chunk::<2>().map(<[u8; 2]>::as_slice))
+                    && middle.iter().all(|s| s.len() == 2 && is_hex(s))
+            }
+            _ => false,
+        })
     })
 }
 
@@ -206,6 +215,18 @@ mod tests {
         let line = "BOOT_IMAGE=/vmlinuz-6.12.9-rt-amd64 root=/dev/sda1 isolcpus=domain,managed_irq,2-3 nohz_full=2-3 \
             console=ttyS0,115200 crashkernel=1G-4G:192M,4G-:512M pci=assign-busses@0000:00:1f.2 rcu_nocbs=2-3 idle=poll";
         assert_eq!(scrub(line), line);
+    }
+
+    #[test]
+    fn addresses_go_wherever_they_are() {
+        for line in [
+            "quiet52:54:00:12:34:56splash",
+            "52:54:00:12:34:56=1",
+            "root=52:54:00:12:34:56UUID=x",
+            "a52-54-00-12-34-56",
+        ] {
+            assert!(!scrub(line).contains("12"), "{line}: {}", scrub(line));
+        }
     }
 
     proptest! {

@@ -92,7 +92,9 @@ impl KernelConfig {
         let text = text_of(bytes).ok()?;
         let text = text.as_str();
         let mut values = HashMap::new();
-        for line in text.lines() {
+        // What is behind the last end of a line may be a part of one: `CONFIG_HZ=2` of 250.
+        for line in text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')) {
+            let line = line.strip_suffix('\r').unwrap_or(line);
             if let Some((name, value)) = line.strip_prefix("CONFIG_").and_then(|l| l.split_once('=')) {
                 values.insert(name.to_owned(), value.trim_matches('"').to_owned());
             } else if let Some(name) = line.strip_prefix("# CONFIG_").and_then(|l| l.strip_suffix(" is not set")) {
@@ -187,6 +189,12 @@ mod tests {
         let cut = WHOLE.replace("# end of Kernel hacking\n", "# end of Power management\nCONFIG_A=y\n");
         assert_eq!(config(&cut).get("RT_GROUP_SCHED"), Setting::Unknown);
         assert_eq!(config("CONFIG_A=y\n").get("B"), Setting::Unknown);
+    }
+
+    #[test]
+    fn a_line_that_is_cut_says_nothing() {
+        let cut = config("CONFIG_A=y\nCONFIG_HZ=2");
+        assert_eq!((cut.get("A"), cut.get("HZ")), (Setting::Is("y".to_owned()), Setting::Unknown));
     }
 
     #[test]

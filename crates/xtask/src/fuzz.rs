@@ -1,11 +1,15 @@
 //! Mutated traces through every reader and attribution: no panic, no hang, no memory beyond bounds, labels that add up.
+//! Mutated files of a machine through the audit: what cannot be read passes nowhere, no path leads out of a snapshot.
 //!
 //! Deterministic: the same seed and number give the same input. Coverage-guided fuzzing with libFuzzer is in
 //! crates/trace/fuzz; this runs anywhere, and in the tests.
 
 mod execute;
+mod foreign;
 mod mutate;
+mod parts;
 mod seeds;
+mod whole;
 
 use execute::Executor;
 use mutate::{Random, mutate};
@@ -17,8 +21,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// CPU time an input may take, and how long a machine that is busy with other things may let it wait.
+/// CPU time an input may take (a machine of files of 4 MiB each more), and how long a machine that is busy with other things may let it wait.
 const SLOW: Duration = Duration::from_millis(250);
+const SLOW_MACHINE: Duration = Duration::from_secs(2);
 const HANG: Duration = Duration::from_secs(120);
 /// Address space of the whole run: no reader holds more than 64 MiB.
 const MEMORY: u64 = 512 << 20;
@@ -37,9 +42,18 @@ pub enum Reader {
     TraceCmd,
     Perf,
     Rtla,
+    Cmdline,
+    Kconfig,
+    CpuList,
+    PiConfig,
+    Grub,
+    Interrupts,
+    Profile,
+    Snapshot,
+    Machine,
 }
 
-const READERS: [(&str, Reader); 7] = [
+const READERS: [(&str, Reader); 16] = [
     ("dat6", Reader::Dat6),
     ("dat7", Reader::Dat7),
     ("pages", Reader::Pages),
@@ -47,11 +61,34 @@ const READERS: [(&str, Reader); 7] = [
     ("trace-cmd", Reader::TraceCmd),
     ("perf", Reader::Perf),
     ("rtla", Reader::Rtla),
+    ("cmdline", Reader::Cmdline),
+    ("kconfig", Reader::Kconfig),
+    ("cpulist", Reader::CpuList),
+    ("config.txt", Reader::PiConfig),
+    ("grub", Reader::Grub),
+    ("interrupts", Reader::Interrupts),
+    ("profile", Reader::Profile),
+    ("snapshot", Reader::Snapshot),
+    ("machine", Reader::Machine),
 ];
 
 impl Reader {
-    fn text(self) -> bool {
-        matches!(self, Reader::Kernel | Reader::TraceCmd | Reader::Rtla)
+    /// Words that a reader of text looks for; none where it reads bytes.
+    fn words(self) -> &'static [&'static str] {
+        match self {
+            Reader::Kernel | Reader::TraceCmd | Reader::Rtla => mutate::TRACE_WORDS,
+            Reader::Dat6 | Reader::Dat7 | Reader::Pages | Reader::Perf | Reader::Snapshot | Reader::Machine => &[],
+            _ => foreign::WORDS,
+        }
+    }
+
+    /// How many executions take as long as a thousand of a trace's reader, about.
+    fn thousand(self) -> u64 {
+        match self {
+            Reader::Profile | Reader::Snapshot => 100,
+            Reader::Machine => 2,
+            _ => 1000,
+        }
     }
 }
 
@@ -70,7 +107,7 @@ pub fn run(words: &[String]) -> Result<(), String> {
         Some(word) => word.replace('_', "").parse().map_err(|_| format!("{key} {word}: not a number")),
         None => Ok(default),
     };
-    let (executions, seed) = (number("--executions", 1_000_000)?, number("--seed", 1)?);
+    let seed = number("--seed", 1)?;
     let wanted = words.first().filter(|w| !w.starts_with("--"));
     let readers: Vec<_> = READERS.iter().filter(|(name, _)| wanted.is_none_or(|w| w == name)).collect();
     if readers.is_empty() {
@@ -86,7 +123,7 @@ pub fn run(words: &[String]) -> Result<(), String> {
     let mut failed = false;
     for (name, reader) in readers {
         let start = Instant::now();
-        let run = fuzz(name, *reader, executions, seed);
+        let run = fuzz(name, *reader, number("--executions", 1000 * reader.thousand())?, seed);
         let rate = run.executions as f64 / start.elapsed().as_secs_f64();
         println!(
             "{name:10} seed {seed}: {} executions, {} events, {rate:.0}/s, slowest {:.1} ms, {} findings",
@@ -125,11 +162,11 @@ fn write_seeds(folder: &str, name: &str, reader: Reader) -> Result<(), String> {
 }
 
 /// The input of an execution.
-fn input(seeds: &[Vec<u8>], text: bool, seed: u64, n: u64) -> Vec<u8> {
+fn input(seeds: &[Vec<u8>], words: &[&str], seed: u64, n: u64) -> Vec<u8> {
     let mut random = Random::new(seed.wrapping_mul(0x1_0000_0001).wrapping_add(n.wrapping_mul(0x9e37_79b9)));
     let mut input = seeds.get(random.below(seeds.len())).cloned().unwrap_or_default();
     let other = seeds.get(random.below(seeds.len())).map(Vec::as_slice).unwrap_or_default();
-    mutate(&mut input, other, text, &mut random);
+    mutate(&mut input, other, words, &mut random);
     input
 }
 
@@ -149,7 +186,7 @@ fn fuzz(name: &str, reader: Reader, executions: u64, seed: u64) -> Run {
         if n > 0 && n.is_multiple_of(PROGRESS) {
             println!("{name:10} seed {seed}: {n} executions, {} findings", run.findings.len());
         }
-        let bytes = input(&seeds, reader.text(), seed, n);
+        let bytes = input(&seeds, reader.words(), seed, n);
         let (result, took) = timed(&executor, &bytes);
         run.executions += 1;
         run.slowest = run.slowest.max(took);
@@ -157,7 +194,8 @@ fn fuzz(name: &str, reader: Reader, executions: u64, seed: u64) -> Run {
             Ok(events) => {
                 run.events += events;
                 // A host that takes the CPU away shows as CPU time: what is slow is slow again.
-                if took < SLOW || timed(&executor, &bytes).1 < SLOW {
+                let slow = if reader == Reader::Machine { SLOW_MACHINE } else { SLOW };
+                if took < slow || timed(&executor, &bytes).1 < slow {
                     continue;
                 }
                 format!("took {took:?}")
@@ -200,7 +238,7 @@ fn watch(name: &str, reader: Reader, seed: u64) -> Arc<AtomicU64> {
             match seen.load(Relaxed) {
                 u64::MAX => return,
                 now if now == before => {
-                    let bytes = input(&seeds::of(reader), reader.text(), seed, now);
+                    let bytes = input(&seeds::of(reader), reader.words(), seed, now);
                     println!("  {}: hangs", keep(&name, now, &bytes));
                     std::process::exit(3);
                 }
@@ -255,9 +293,10 @@ mod tests {
     #[test]
     fn a_short_run_finds_nothing() {
         for (name, reader) in READERS {
-            let run = fuzz(name, reader, EXECUTIONS, 7);
+            let executions = EXECUTIONS * reader.thousand() / 1000;
+            let run = fuzz(name, reader, executions, 7);
             assert!(run.findings.is_empty(), "{name}: {:?}", run.findings);
-            assert!(run.events > EXECUTIONS / 4, "{name}: mutations leave too little to read: {}", run.events);
+            assert!(run.events > executions / 4, "{name}: mutations leave too little to read: {}", run.events);
         }
     }
 }

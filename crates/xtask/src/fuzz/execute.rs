@@ -1,5 +1,7 @@
 //! One execution: an input through its reader and through attribution, with what must hold.
 
+use super::parts::Parts;
+use super::whole::Whole;
 use super::{Reader, seeds};
 use punctual_explain::{Attribution, Explanation, Victims};
 use punctual_trace::{Decoder, Event, Kind, Layout, MAX_NOTES, Options, Pages, Source, TraceInfo, open, open_text};
@@ -9,15 +11,33 @@ use std::io::Cursor;
 pub struct Executor {
     reader: Reader,
     formats: Vec<String>,
+    audit: Option<Audit>,
+}
+
+/// What inputs of the audit are judged with: small files of a machine, or whole machines.
+enum Audit {
+    Parts(Box<Parts>),
+    Whole(Box<Whole>),
 }
 
 impl Executor {
     pub fn new(reader: Reader) -> Executor {
-        Executor { reader, formats: seeds::page_formats() }
+        let audit = match reader {
+            Reader::Profile | Reader::Snapshot | Reader::Machine => Some(Audit::Whole(Box::new(Whole::new()))),
+            _ if Parts::reads(reader) => Some(Audit::Parts(Box::new(Parts::new(reader)))),
+            _ => None,
+        };
+        Executor { reader, formats: seeds::page_formats(), audit }
     }
 
-    /// Reads an input and attributes it; panics if anything that must hold does not. The result: events that came out.
+    /// Reads an input and attributes or judges it; panics if anything that must hold does not. The result: events, or
+    /// what else it holds, that came out.
     pub fn run(&self, input: &[u8]) -> u64 {
+        match &self.audit {
+            Some(Audit::Parts(parts)) => return parts.run(input),
+            Some(Audit::Whole(whole)) => return whole.run(self.reader, input),
+            None => {}
+        }
         let options = Options { bodies: input.len().is_multiple_of(2) };
         match self.reader {
             Reader::Pages => self.pages(input, options),

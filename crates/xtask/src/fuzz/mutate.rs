@@ -59,8 +59,8 @@ const NUMBERS: &[u64] = &[
     u64::MAX,
 ];
 
-/// Words that text readers look for.
-const WORDS: &[&str] = &[
+/// Words that readers of traces look for.
+pub const TRACE_WORDS: &[&str] = &[
     " ==> ",
     ": ",
     "[000]",
@@ -101,16 +101,16 @@ const WORDS: &[&str] = &[
     "## CPU 1 hit stop tracing, analyzing it ##\n",
 ];
 
-/// Changes an input, `1..=6` times; `other` is what pieces come from.
-pub fn mutate(input: &mut Vec<u8>, other: &[u8], text: bool, random: &mut Random) {
+/// Changes an input, `1..=6` times; `other` is what pieces come from, `words` what a reader of text looks for.
+pub fn mutate(input: &mut Vec<u8>, other: &[u8], words: &[&str], random: &mut Random) {
     for _ in 0..=random.below(6) {
-        once(input, other, text, random);
+        once(input, other, words, random);
     }
 }
 
-fn once(input: &mut Vec<u8>, other: &[u8], text: bool, random: &mut Random) {
+fn once(input: &mut Vec<u8>, other: &[u8], words: &[&str], random: &mut Random) {
     let at = random.below(input.len());
-    match random.below(if text { 16 } else { 12 }) {
+    match random.below(if words.is_empty() { 12 } else { 16 }) {
         0 | 1 => {
             if let Some(byte) = input.get_mut(at) {
                 *byte ^= 1 << random.below(8);
@@ -142,7 +142,7 @@ fn once(input: &mut Vec<u8>, other: &[u8], text: bool, random: &mut Random) {
             let byte = random.next() as u8;
             put(input, at, &vec![byte; 1 + random.below(40)]);
         }
-        12 => put(input, at, WORDS[random.below(WORDS.len())].as_bytes()),
+        12 => put(input, at, words[random.below(words.len())].as_bytes()),
         13 => digits(input, at, random),
         _ => lines(input, random),
     }

@@ -349,5 +349,6 @@ pub fn of(reader: Reader) -> Vec<Vec<u8>> {
             }
             all
         }
+        _ => super::foreign::seeds(reader),
     }
 }
