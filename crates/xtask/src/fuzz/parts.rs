@@ -250,7 +250,7 @@ fn has_line(text: &str, option: &str, value: &str) -> bool {
 /// Compares with what grep would find; true where the option is known.
 fn said(config: &KernelConfig, text: &str, option: &str) -> bool {
     let (on, off) = (format!("CONFIG_{option}="), format!("# CONFIG_{option} is not set"));
-    let last = text.lines().filter(|line| line.starts_with(&on) || *line == off).next_back();
+    let last = text.lines().rfind(|line| line.starts_with(&on) || *line == off);
     let last = last.map(|line| line.strip_prefix(&on).unwrap_or("n").trim_matches('"'));
     match (config.get(option), last) {
         (Setting::Is(value), Some(last)) => assert_eq!(value, last, "{option}"),
