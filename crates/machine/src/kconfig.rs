@@ -48,6 +48,9 @@ fn describe(tried: &[(String, Read)]) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
+/// Of a file (NAME_MAX, limits.h); a release has 64 characters at most (__NEW_UTS_LEN).
+const LONGEST_NAME: usize = 255;
+
 /// What an unusable content is reported as.
 const EINVAL: i32 = 22;
 
@@ -56,7 +59,9 @@ impl KernelConfig {
     /// kernel by necessity, the others by their name.
     pub fn places(release: Option<&str>) -> Vec<String> {
         let mut places = vec!["/proc/config.gz".to_owned()];
-        if let Some(release) = release.filter(|r| !r.is_empty() && !r.contains('/') && *r != "..") {
+        if let Some(release) =
+            release.filter(|r| !r.is_empty() && r.len() <= LONGEST_NAME && !r.contains('/') && *r != "..")
+        {
             places.extend([
                 format!("/boot/config-{release}"),
                 format!("/lib/modules/{release}/config"),

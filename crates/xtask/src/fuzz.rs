@@ -100,14 +100,14 @@ struct Run {
     findings: Vec<String>,
 }
 
-/// `fuzz [READER] [--executions N] [--seed S] [--seeds DIR]`.
+/// `fuzz [READER] [--executions N] [--first N] [--seed S] [--seeds DIR]`: `--first` with one execution repeats a finding.
 pub fn run(words: &[String]) -> Result<(), String> {
     let value = |key: &str| words.iter().position(|w| w == key).and_then(|at| words.get(at + 1));
     let number = |key: &str, default: u64| match value(key) {
         Some(word) => word.replace('_', "").parse().map_err(|_| format!("{key} {word}: not a number")),
         None => Ok(default),
     };
-    let seed = number("--seed", 1)?;
+    let (seed, first) = (number("--seed", 1)?, number("--first", 0)?);
     let wanted = words.first().filter(|w| !w.starts_with("--"));
     let readers: Vec<_> = READERS.iter().filter(|(name, _)| wanted.is_none_or(|w| w == name)).collect();
     if readers.is_empty() {
@@ -123,7 +123,7 @@ pub fn run(words: &[String]) -> Result<(), String> {
     let mut failed = false;
     for (name, reader) in readers {
         let start = Instant::now();
-        let run = fuzz(name, *reader, number("--executions", 1000 * reader.thousand())?, seed);
+        let run = fuzz(name, *reader, (first, number("--executions", 1000 * reader.thousand())?), seed);
         let rate = run.executions as f64 / start.elapsed().as_secs_f64();
         println!(
             "{name:10} seed {seed}: {} executions, {} events, {rate:.0}/s, slowest {:.1} ms, {} findings",
@@ -170,7 +170,7 @@ fn input(seeds: &[Vec<u8>], words: &[&str], seed: u64, n: u64) -> Vec<u8> {
     input
 }
 
-fn fuzz(name: &str, reader: Reader, executions: u64, seed: u64) -> Run {
+fn fuzz(name: &str, reader: Reader, (first, executions): (u64, u64), seed: u64) -> Run {
     let (seeds, executor) = (seeds::of(reader), Executor::new(reader));
     let last: Arc<Mutex<String>> = Arc::default();
     let seen = Arc::clone(&last);
@@ -181,7 +181,7 @@ fn fuzz(name: &str, reader: Reader, executions: u64, seed: u64) -> Run {
     }));
     let current = watch(name, reader, seed);
     let mut run = Run { executions: 0, events: 0, slowest: Duration::ZERO, findings: Vec::new() };
-    for n in 0..executions {
+    for n in first..first.saturating_add(executions) {
         current.store(n, Relaxed);
         if n > 0 && n.is_multiple_of(PROGRESS) {
             println!("{name:10} seed {seed}: {n} executions, {} findings", run.findings.len());
@@ -294,7 +294,7 @@ mod tests {
     fn a_short_run_finds_nothing() {
         for (name, reader) in READERS {
             let executions = EXECUTIONS * reader.thousand() / 1000;
-            let run = fuzz(name, reader, executions, 7);
+            let run = fuzz(name, reader, (0, executions), 7);
             assert!(run.findings.is_empty(), "{name}: {:?}", run.findings);
             assert!(run.events > executions / 4, "{name}: mutations leave too little to read: {}", run.events);
         }
