@@ -157,6 +157,10 @@ impl Whole {
         let mut changed = Vec::new();
         for _ in 0..=random.below(4) {
             let Some(path) = subject.paths.get(random.below(subject.paths.len())) else { continue };
+            // What was not there would come into being, with the folders above it.
+            if only_lost && machine.read(path) == Read::Absent && machine.list(path) == Listing::Absent {
+                continue;
+            }
             let read = if only_lost { lost(&mut random) } else { other(&machine.read(path), &mut random) };
             machine.set(path, read);
             changed.push(path.as_str());
