@@ -22,6 +22,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("journal", &[]),
     ("tracefs", &["journal", "trace"]),
     ("explain", &["units", "model", "trace"]),
+    ("import", &["units", "model"]),
     ("formats", &["units", "model", "trace"]),
     ("report", &["units", "model", "stats"]),
     (
@@ -52,6 +53,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "formats",
             "cyclictest",
             "selftest",
+            "import",
         ],
     ),
     ("vm", &[]),
@@ -59,7 +61,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("cyclictest", &["units", "uapi", "rt", "machine", "journal"]),
     ("selftest", &["units", "uapi", "rt", "model", "machine", "audit", "measure"]),
     ("plant", &["units", "uapi", "rt"]),
-    ("xtask", &["units", "uapi", "model", "machine", "audit", "stats", "trace", "explain", "plant", "vm"]),
+    ("xtask", &["units", "uapi", "model", "machine", "audit", "import", "stats", "trace", "explain", "plant", "vm"]),
 ];
 
 /// The only crates whose source may hold `unsafe`.

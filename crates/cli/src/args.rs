@@ -40,7 +40,9 @@ pub enum Command {
     },
     /// Plant known delays beside the measuring engine and require that it finds each (2 s, as root)
     Selftest(SelftestArgs),
-    /// Show a run directory again, as HTML, text, JSON or CSV
+    /// Read other tools' results into a run directory: cyclictest, rtla, jitterdebugger, oslat, CSV
+    Import(ImportArgs),
+    /// Show a run directory again, or another tool's file, as HTML, text, JSON or CSV
     Report(ReportArgs),
     /// Say what delayed the latest wakeups of a trace (trace.dat, the kernel's own text, pasted lines)
     Explain(ExplainArgs),
@@ -241,11 +243,14 @@ pub enum Format {
 /// Options of `report`.
 #[derive(Args, Debug)]
 pub struct ReportArgs {
-    /// The run directory
-    pub run: PathBuf,
+    /// The run directory, or files that `import` understands (- reads standard input)
+    #[arg(required = true, value_name = "RUN|FILE")]
+    pub run: Vec<PathBuf>,
     /// What to write
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
+    #[command(flatten, next_help_heading = "With another tool's file")]
+    pub told: ToldArgs,
     /// Judge these claims instead of the run's own
     #[arg(short = 'c', long = "claim", value_name = "CLAIM")]
     pub claims: Vec<Claim>,
@@ -255,6 +260,64 @@ pub struct ReportArgs {
     /// Same as --format json
     #[arg(long)]
     pub json: bool,
+}
+
+/// What a file of another tool is read as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ImportFormat {
+    /// Text of cyclictest, or live rows of cyclicdeadline or jitterdebugger
+    Cyclictest,
+    /// JSON of cyclictest, cyclicdeadline, oslat or jitterdebugger
+    Json,
+    /// A histogram as CSV, a bin a row
+    Csv,
+    /// Text of rtla timerlat, osnoise or hwnoise
+    Rtla,
+    /// samples.raw
+    JitterdebuggerRaw,
+    /// The N-queens benchmark's CSV
+    Nqueens,
+}
+
+/// Units that a file may leave out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum UnitArg {
+    /// Microseconds
+    Us,
+    /// Nanoseconds
+    Ns,
+}
+
+/// What the user knows of a file that does not tell it.
+#[derive(Args, Debug, Clone, Copy)]
+pub struct ToldArgs {
+    /// Read it as this, whatever it looks like
+    #[arg(long = "input-format", visible_alias = "from", value_enum, value_name = "FORMAT")]
+    pub input_format: Option<ImportFormat>,
+    /// Unit of its values [default: as it tells, else us, and said]
+    #[arg(long, value_enum)]
+    pub unit: Option<UnitArg>,
+    /// Period of its threads, where it does not tell: then it is known how many periods can have been skipped
+    #[arg(long, value_name = "TIME")]
+    pub period: Option<Nanos>,
+}
+
+/// Options of `import`.
+#[derive(Args, Debug)]
+pub struct ImportArgs {
+    /// The files, each a phase or more of one run; - reads standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Read them as this, whatever they look like
+    #[arg(short, long, value_enum, value_name = "FORMAT")]
+    pub format: Option<ImportFormat>,
+    #[command(flatten)]
+    pub told: ToldArgs,
+    /// The run directory to make
+    #[arg(short, long, value_name = "DIR")]
+    pub out: PathBuf,
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 /// Options of `serve`.

@@ -8,6 +8,7 @@ mod cyclictest;
 mod document;
 mod exit;
 mod explain;
+mod import;
 mod lab;
 mod new_file;
 mod prove;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         args::Command::Cyclictest { words } => cyclictest::cyclictest(&words),
         args::Command::Selftest(options) => selftest::selftest(&options),
         args::Command::Report(options) => report::report(&options),
+        args::Command::Import(options) => import::import(&options),
         args::Command::Explain(options) => explain::explain(&options, started),
         args::Command::Serve(options) => serve::serve(&options),
         args::Command::Lab(command) => lab::run(&command),

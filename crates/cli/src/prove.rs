@@ -169,7 +169,7 @@ impl Observer for Progress {
     }
 
     fn phase_ended(&mut self, phase: &Phase, worst: Option<&Worst>) {
-        let skipped: u64 = phase.cpus.iter().map(|c| c.skipped).sum();
+        let skipped: u64 = phase.cpus.iter().map(|c| c.skipped.unwrap_or(0)).sum();
         match worst {
             Some(w) => eprintln!("worst {} on CPU {}, missed {skipped}", Nanos(w.latency_ns), w.cpu),
             None => eprintln!("no wakeup"),

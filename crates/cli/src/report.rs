@@ -3,24 +3,35 @@
 use crate::args::{Format, ReportArgs};
 use crate::document;
 use crate::exit;
+use crate::import;
 use crate::terminal;
-use punctual_model::Claim;
+use punctual_model::{Claim, Recording};
 use punctual_report as report;
 use std::io::Write;
 use std::process::ExitCode;
 
+/// A run directory, or a run of other tools' files. What is wrong is said.
+fn read(args: &ReportArgs) -> Result<Recording, u8> {
+    let [only] = args.run.as_slice() else { return import::recording(&args.run, None, args.told) };
+    if !only.is_dir() {
+        return import::recording(&args.run, None, args.told);
+    }
+    let recording = punctual_rundir::read(only).map_err(|e| {
+        eprintln!("punctual: {e}");
+        exit::USAGE
+    })?;
+    for damage in &recording.damage {
+        eprintln!("punctual: {}: {damage}", only.display());
+    }
+    Ok(recording)
+}
+
 /// `punctual report`: exits 0 if it wrote, whatever the verdict.
 pub fn report(args: &ReportArgs) -> ExitCode {
-    let mut recording = match punctual_rundir::read(&args.run) {
+    let mut recording = match read(args) {
         Ok(recording) => recording,
-        Err(e) => {
-            eprintln!("punctual: {e}");
-            return ExitCode::from(exit::USAGE);
-        }
+        Err(code) => return ExitCode::from(code),
     };
-    for damage in &recording.damage {
-        eprintln!("punctual: {}: {damage}", args.run.display());
-    }
     punctual_explain::suspect(&mut recording);
     let claims = match (&args.claims[..], &recording.run.settings.claims[..]) {
         ([], []) => vec![Claim::none_missed()],

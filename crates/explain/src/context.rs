@@ -124,7 +124,7 @@ impl<'a> Index<'a> {
         if let Some(known) = self.references.get(&key) {
             return Rc::clone(known);
         }
-        let range = self.phase(phase).map(|p| p.start_mono_ns..p.end_mono_ns.unwrap_or(u64::MAX));
+        let range = self.phase(phase).and_then(|p| Some(p.start_mono_ns?..p.end_mono_ns.unwrap_or(u64::MAX)));
         let in_phase = range.map(|range| self.parts_within(&range, cpu)).unwrap_or_default();
         let made = Rc::new(Reference { in_phase, in_run: self.parts_within(&(0..u64::MAX), cpu) });
         self.references.insert(key, Rc::clone(&made));
@@ -146,7 +146,7 @@ impl<'a> Index<'a> {
 
     /// Policy and priority the late thread ran with.
     pub fn scheduling(&self, worst: &Worst) -> Option<Scheduling> {
-        self.phase(&worst.phase)?.cpus.iter().find(|c| c.cpu == worst.cpu).map(|c| c.got)
+        self.phase(&worst.phase)?.cpus.iter().find(|c| c.cpu == worst.cpu).and_then(|c| c.got)
     }
 
     /// The SMI counts of the late CPU: the last before the phase, the first after it.
@@ -154,7 +154,8 @@ impl<'a> Index<'a> {
         let phase = self.phase(&worst.phase)?;
         let end = phase.end_mono_ns?;
         let count = |counts: &[(CpuId, u64)]| counts.iter().find(|(c, _)| *c == worst.cpu).map(|(_, n)| *n);
-        let before = self.smi.iter().rev().find(|(t, _)| *t <= phase.start_mono_ns).and_then(|(_, c)| count(c))?;
+        let start = phase.start_mono_ns?;
+        let before = self.smi.iter().rev().find(|(t, _)| *t <= start).and_then(|(_, c)| count(c))?;
         let after = self.smi.iter().find(|(t, _)| *t >= end).and_then(|(_, c)| count(c))?;
         Some((before, after))
     }

@@ -63,9 +63,10 @@ fn recording(latency_ns: u64, change: impl Fn(&mut ContextSample)) -> Recording 
     let phase = Phase {
         id: "1-idle".into(),
         load: "idle".into(),
-        start_mono_ns: START,
+        label: None,
+        start_mono_ns: Some(START),
         end_mono_ns: Some(START + 10 * SECOND),
-        planned_ns: Nanos::from_secs(10),
+        planned_ns: Some(Nanos::from_secs(10)),
         cpus: vec![cpu_result(got)],
         load_report: None,
         traced: None,
@@ -86,17 +87,18 @@ fn recording(latency_ns: u64, change: impl Fn(&mut ContextSample)) -> Recording 
 fn cpu_result(got: Scheduling) -> CpuResult {
     CpuResult {
         cpu: ONE,
-        tid: 77,
-        got,
-        released: 10_000,
+        tid: Some(77),
+        got: Some(got),
+        released: Some(10_000),
         ran: 10_000,
-        skipped: 0,
+        skipped: Some(0),
         min_ns: None,
         max_ns: None,
         mean_ns: None,
         page_faults: None,
         involuntary_switches: None,
         run_delay_ns: None,
+        blur: None,
     }
 }
 
@@ -104,23 +106,23 @@ fn run(phase: Phase) -> Run {
     Run {
         schema: "punctual.run/1".into(),
         schema_version: "1.0".into(),
-        tool: Tool { name: "punctual".into(), version: "0.0.0".into() },
+        tool: Tool { name: "punctual".into(), version: Some("0.0.0".into()) },
         kind: Kind::Latency,
         complete: true,
         ended_by: None,
-        started: Stamp { mono_ns: START, boot_ns: START, real_ns: 0 },
+        started: Some(Stamp { mono_ns: START, boot_ns: START, real_ns: 0 }),
         ended: None,
-        host: "host".into(),
+        host: Some("host".into()),
         command: vec![],
         settings: Settings {
-            clock: "CLOCK_MONOTONIC".into(),
+            clock: Some("CLOCK_MONOTONIC".into()),
             scheduling: phase.cpus[0].got,
             scheduling_explicit: false,
-            period_ns: Nanos::from_millis(1),
+            period_ns: Some(Nanos::from_millis(1)),
             cpus: "1".parse().unwrap(),
-            alignment: Alignment::Aligned,
-            duration_ns: Nanos::from_secs(10),
-            warmup_ns: Nanos::ZERO,
+            alignment: Some(Alignment::Aligned),
+            duration_ns: Some(Nanos::from_secs(10)),
+            warmup_ns: Some(Nanos::ZERO),
             loads: vec!["idle".into()],
             cpu_dma_latency_us: None,
             context: true,
@@ -128,6 +130,7 @@ fn run(phase: Phase) -> Run {
             deadline_ns: None,
             claims: vec![],
         },
+        import: None,
         virtual_time: None,
         tracing: None,
         machine: MachineFacts::default(),
@@ -224,7 +227,7 @@ fn what_a_load_does_all_the_time_is_no_burst() {
         s.cpus[0].top_irqs = vec![reading("virtio0-req.0", 9_140)];
     });
     let phase = &mut recording.run.phases[0];
-    (phase.start_mono_ns, phase.end_mono_ns) = (START + 3 * SECOND, Some(START + 6 * SECOND));
+    (phase.start_mono_ns, phase.end_mono_ns) = (Some(START + 3 * SECOND), Some(START + 6 * SECOND));
     assert_eq!(first(&recording).0, SuspicionClass::Unknown);
 }
 
@@ -235,7 +238,7 @@ fn a_rogue_task_is_found_in_a_short_phase_too() {
         s.cpus[0].rt_tasks = vec![reading("rogue99 (FIFO 99, pid 144)", 20_100_000)];
     });
     let phase = &mut recording.run.phases[0];
-    (phase.start_mono_ns, phase.end_mono_ns) = (START + 3 * SECOND, Some(START + 6 * SECOND));
+    (phase.start_mono_ns, phase.end_mono_ns) = (Some(START + 3 * SECOND), Some(START + 6 * SECOND));
     assert!(first(&recording).1.contains("rogue99 (FIFO 99, pid 144) ran 20.1 ms"));
 }
 

@@ -2,7 +2,7 @@
 
 use crate::doubt::Doubt;
 use crate::late::Late;
-use punctual_model::{Distribution, Phase, Recording, Run, Worst};
+use punctual_model::{Blur, Distribution, Phase, Recording, Run, Worst};
 use punctual_units::{CpuId, Histogram};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,8 +30,13 @@ pub(crate) struct Samples<'a> {
     pub missed: u64,
     /// The worst wakeups.
     pub late: Late,
-    /// Period, ns.
+    /// Period, ns; 0: not known.
     pub period: u64,
+    /// Periods that may have been skipped without a trace of it: 0 for a run of ours, [`u64::MAX`] where an imported
+    /// file bounds it by nothing.
+    pub uncounted: u64,
+    /// How far the samples may be from what they are recorded as.
+    pub blur: Blur,
     /// The deadline a wakeup must meet, ns.
     pub deadline: Option<u64>,
 }
@@ -85,15 +90,22 @@ fn samples<'a>(
     };
     let listed = worst.iter().map(|w| w.latency_ns).max().unwrap_or(0);
     let told = result.and_then(|r| r.max_ns).unwrap_or(0);
-    let period = run.settings.period_ns.0;
+    let period = run.settings.period_ns.map_or(0, |p| p.0);
+    let blur = result.and_then(|r| r.blur).unwrap_or_default();
+    let uncounted = match result {
+        Some(result) if result.skipped.is_none() => blur.skipped_at_most.unwrap_or(u64::MAX),
+        _ => 0,
+    };
     Some(Samples {
         raw,
         skipped,
         corrected: distribution.corrected(),
         max: raw_max.max(skipped_max).max(listed).max(told),
-        missed: skipped.count().max(result.map_or(0, |r| r.skipped)),
+        missed: skipped.count().max(result.and_then(|r| r.skipped).unwrap_or(0)),
         late: Late::new(worst, run.settings.worst_kept, raw, period),
         period,
+        uncounted,
+        blur,
         deadline: run.settings.deadline_ns.map(|d| d.0),
     })
 }
@@ -103,17 +115,30 @@ impl Samples<'_> {
     pub fn beyond(&self, limit: u64) -> (u64, u64) {
         let (raw, skipped) = (self.raw_beyond(limit), self.skipped_beyond(limit));
         // The largest latency may be known from elsewhere than the histogram.
-        let known = u64::from(self.max > limit);
-        ((raw.0 + skipped.0).max(known), (raw.1 + skipped.1).max(known))
+        let known = u64::from(self.max > limit.saturating_add(self.blur.below_ns));
+        // A skipped period is less late than the wakeup that skipped it: without one beyond there is none.
+        let uncounted = if raw.1 > 0 { self.uncounted } else { 0 };
+        ((raw.0 + skipped.0).max(known), (raw.1 + skipped.1).max(known).saturating_add(uncounted))
     }
 
     /// The same of wakeups alone.
     pub fn raw_beyond(&self, limit: u64) -> (u64, u64) {
-        let (least, most) = self.raw.above(limit);
+        let (least, most) = self.blurred_beyond(limit);
         match self.late.wakeups_above(limit) {
             Some(exact) if (least..=most).contains(&exact) => (exact, exact),
             _ => (least, most),
         }
+    }
+
+    /// The same as the histogram tells it, with what the samples can be besides.
+    fn blurred_beyond(&self, limit: u64) -> (u64, u64) {
+        let Blur { below_ns, above_ns, unplaced, .. } = self.blur;
+        let (least, _) = self.raw.above(limit.saturating_add(below_ns));
+        let Some(told) = limit.checked_sub(above_ns) else { return (least, self.raw.count()) };
+        let (_, most) = self.raw.above(told);
+        // Those held at or below the limit that can be beyond it.
+        let more = unplaced.filter(|u| u.from_ns <= told && u.to_ns.is_none_or(|to| to > told)).map_or(0, |u| u.count);
+        (least, most.saturating_add(more).min(self.raw.count()))
     }
 
     /// The same of skipped periods alone.
@@ -129,14 +154,21 @@ impl Samples<'_> {
         }
     }
 
-    /// The bin of the sample with this rank (1 = smallest) of all corrected ones: its edges, ns.
-    pub fn edges_at(&self, rank: u64) -> Option<(u64, u64)> {
+    /// Between what the sample with this rank (1 = smallest) of all corrected ones lies, ns: the edges of its bin, and
+    /// what it can be besides. Nothing bounds it above: `None`.
+    pub fn edges_at(&self, rank: u64) -> Option<(u64, Option<u64>)> {
         let mut seen = 0;
         let bin = self.corrected.bins().find(|bin| {
             seen += bin.count;
             seen >= rank && rank > 0
         })?;
         let min = self.corrected.min().unwrap_or(0);
-        Some((bin.low.max(min).min(self.max), bin.high.min(self.max)))
+        let low = bin.low.max(min).min(self.max).saturating_sub(self.blur.below_ns);
+        let high = match self.blur.unplaced {
+            // Beyond this one it is not known which sample has which rank.
+            Some(unplaced) if bin.high >= unplaced.from_ns => unplaced.to_ns,
+            _ => Some(bin.high.min(self.max)),
+        };
+        Some((low, high.map(|high| high.saturating_add(self.blur.above_ns))))
     }
 }

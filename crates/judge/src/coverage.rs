@@ -10,7 +10,12 @@ pub const RARE_EVENTS: [Nanos; 4] =
     [Nanos::from_secs(60), Nanos::from_secs(14 * 60), Nanos::from_secs(3_600), Nanos::from_secs(86_400)];
 
 /// Chances to have seen each of [`RARE_EVENTS`]: in the shortest phase, and in all phases together.
+///
+/// Empty where the time that was recorded is not known: an imported file without a period.
 pub(crate) fn coverage(run: &Run) -> Vec<Coverage> {
+    if run.settings.period_ns.is_none() {
+        return Vec::new();
+    }
     let recorded: Vec<f64> = run.phases.iter().map(|phase| recorded_ns(run, phase)).collect();
     let (shortest, all) = (recorded.iter().copied().reduce(f64::min).unwrap_or(0.0), recorded.iter().sum());
     RARE_EVENTS
@@ -24,6 +29,6 @@ pub(crate) fn coverage(run: &Run) -> Vec<Coverage> {
 
 /// What the CPU measured for the shortest time recorded: its periods, not the planned time. 0 where none was.
 fn recorded_ns(run: &Run, phase: &Phase) -> f64 {
-    let released = phase.cpus.iter().map(|c| c.released).min().unwrap_or(0);
-    released as f64 * run.settings.period_ns.0 as f64
+    let released = phase.cpus.iter().map(|c| c.scored()).min().unwrap_or(0);
+    released as f64 * run.settings.period_ns.map_or(0, |p| p.0) as f64
 }

@@ -4,7 +4,8 @@ use crate::cell;
 use crate::late::Late;
 use crate::virtual_cpus;
 use punctual_model::{CpuResult, EndedBy, Kind, Phase, Problem, ProblemKind, Recording, Run, Worst};
-use punctual_units::{CpuId, Histogram};
+use punctual_units::{CpuId, CpuList, Histogram, Nanos};
+use std::collections::BTreeMap;
 
 /// A problem, and what it concerns.
 pub(crate) struct Doubt {
@@ -39,6 +40,7 @@ pub(crate) fn doubts(recording: &Recording) -> Vec<Doubt> {
             doubts.push(of_phase(phase, None, ProblemKind::Storage, "no CPU was measured in this phase".into()));
         }
         doubts.extend(cpus.into_iter().flat_map(|cpu| cpu_doubts(recording, phase, cpu)));
+        doubts.extend(hidden(phase));
     }
     let orphans = recording.distributions.keys().filter(|(id, _)| !run.phases.iter().any(|p| p.id == *id));
     doubts.extend(orphans.map(|(id, cpu)| {
@@ -59,6 +61,7 @@ fn of_phase(phase: &Phase, cpu: Option<CpuId>, kind: ProblemKind, text: String) 
 /// What was to be measured and was not.
 fn incomplete(run: &Run) -> impl Iterator<Item = (ProblemKind, String)> {
     let how = match &run.ended_by {
+        None if run.kind == Kind::Imported => "the imported file does not hold the whole run".into(),
         Some(EndedBy::Signal { name, .. }) => format!("{name} ended the run early"),
         Some(EndedBy::Error { text }) => format!("an error ended the run early: {text}"),
         Some(EndedBy::Killed) => "the run was killed, or power was cut".into(),
@@ -76,7 +79,7 @@ fn incomplete(run: &Run) -> impl Iterator<Item = (ProblemKind, String)> {
 fn phase_doubts(run: &Run, phase: &Phase) -> Vec<Doubt> {
     let said = |kind| phase.problems.iter().any(|p| p.kind == kind);
     let mut doubts = Vec::new();
-    if phase.end_mono_ns.is_none() && !said(ProblemKind::Interrupted) {
+    if phase.end_mono_ns.is_none() && run.kind == Kind::Latency && !said(ProblemKind::Interrupted) {
         doubts.push(of_phase(phase, None, ProblemKind::Interrupted, "this phase did not come to its end".into()));
     }
     let unproven = match &phase.load_report {
@@ -111,7 +114,7 @@ fn cpu_doubts(recording: &Recording, phase: &Phase, cpu: CpuId) -> Vec<Doubt> {
             texts.extend(mismatch(result, in_files, listed).or_else(unlisted));
         }
     }
-    if result.is_some_and(|r| r.released == 0) {
+    if result.is_some_and(|r| r.scored() == 0) {
         texts.push(format!("CPU {cpu} recorded no sample"));
     }
     let mut doubts: Vec<Doubt> =
@@ -124,6 +127,8 @@ fn cpu_doubts(recording: &Recording, phase: &Phase, cpu: CpuId) -> Vec<Doubt> {
 fn mismatch(result: &CpuResult, in_files: (u64, u64, Option<u64>), listed: Option<u64>) -> Option<String> {
     let CpuResult { cpu, released, ran, skipped, max_ns, .. } = result;
     let (raw, late, max) = in_files;
+    // What is not told contradicts nothing.
+    let (skipped, released) = (&skipped.unwrap_or(0), &released.unwrap_or(ran.saturating_add(skipped.unwrap_or(0))));
     if ran.checked_add(*skipped) != Some(*released) {
         return Some(format!("CPU {cpu}: {released} periods were released, but {ran} ran and {skipped} were skipped"));
     }
@@ -142,13 +147,13 @@ fn mismatch(result: &CpuResult, in_files: (u64, u64, Option<u64>), listed: Optio
 fn torn_list(run: &Run, cpu: CpuId, worst: &[&Worst], raw: &Histogram) -> Option<String> {
     let keep = run.settings.worst_kept;
     let expected = run.kind == Kind::Latency && keep > 0 && raw.max().is_some_and(|max| max > 0);
-    let complete = Late::new(worst, keep, raw, run.settings.period_ns.0).cluster_threshold().is_some();
+    let complete = Late::new(worst, keep, raw, run.settings.period_ns.map_or(0, |p| p.0)).cluster_threshold().is_some();
     (expected && !complete).then(|| format!("CPU {cpu}: the list of its worst wakeups is not complete"))
 }
 
 /// Another policy or priority than asked for, where the run does not say so itself.
 fn otherwise_than_asked(run: &Run, phase: &Phase, result: &CpuResult) -> Option<Doubt> {
-    let (asked, got) = (run.settings.scheduling, result.got);
+    let (asked, got) = (run.settings.scheduling?, result.got?);
     let same = asked.policy() == got.policy() && asked.priority() == got.priority();
     let known = |p: &Problem| matches!(p.kind, ProblemKind::NotAsAsked | ProblemKind::NoRealTime);
     let said = run.problems.iter().chain(&phase.problems).any(known);
@@ -156,4 +161,25 @@ fn otherwise_than_asked(run: &Run, phase: &Phase, result: &CpuResult) -> Option<
         let text = format!("CPU {} was measured with {got} instead of {asked}", result.cpu);
         of_phase(phase, Some(result.cpu), ProblemKind::NotAsAsked, text)
     })
+}
+
+/// Samples beyond the last bin that the file does not even count could be of any size: one doubt for all CPUs with the
+/// same last bin.
+fn hidden(phase: &Phase) -> Vec<Doubt> {
+    let mut by_bin: BTreeMap<u64, CpuList> = BTreeMap::new();
+    for result in &phase.cpus {
+        if let Some(from) = result.blur.and_then(|b| b.hidden_from_ns) {
+            by_bin.entry(from).or_default().insert(result.cpu);
+        }
+    }
+    let doubt = |(from, cpus): (u64, CpuList)| {
+        let who = if cpus.len() == phase.cpus.len() { "there were any".into() } else { format!("CPU {cpus} had any") };
+        let text = match from {
+            0 => format!("samples are missing in the file, and could have been of any size (CPU {cpus})"),
+            ns => format!("the file does not count latencies of {} and more: whether {who} is not known", Nanos(ns)),
+        };
+        let one = cpus.iter().next().filter(|_| cpus.len() == 1);
+        of_phase(phase, one, ProblemKind::NotTold, text)
+    };
+    by_bin.into_iter().map(doubt).collect()
 }

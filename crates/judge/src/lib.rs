@@ -9,6 +9,9 @@
 //!   up, a load without proof, a damaged file: each is a [`Problem`](punctual_model::Problem) in the verdict, recorded
 //!   or found here, and what it touches is inconclusive at best. An observed failure stays one: a problem may make a
 //!   run worth less, but a wakeup that was seen late was late.
+//! - What an imported file does not tell ([`Blur`](punctual_model::Blur)) counts for whatever is worse: a value as its
+//!   interval, a sample without a value as anything it can be, a period that may have been skipped as late or not. A
+//!   claim that this could change is inconclusive.
 //! - Bounds are conservative: histogram bins count with their worse edge, what the exact worst list knows narrows
 //!   them, and samples that come in clusters count for less.
 //!
@@ -74,8 +77,10 @@ pub fn judge(recording: &Recording, claims: &[Claim]) -> Verdict {
     if doubts.iter().any(|d| d.problem.kind == ProblemKind::VirtualCpus) {
         claims.iter_mut().for_each(invalidate);
     }
-    let total = |count: fn(&CpuResult) -> u64| {
-        recording.run.phases.iter().flat_map(|p| &p.cpus).map(count).fold(0, u64::saturating_add)
+    // One thread of which it is not known makes the sum unknown.
+    let total = |count: fn(&CpuResult) -> Option<u64>| {
+        let mut results = recording.run.phases.iter().flat_map(|p| &p.cpus);
+        results.try_fold(0u64, |sum, result| Some(sum.saturating_add(count(result)?)))
     };
     Verdict {
         outcome: worst_outcome(claims.iter().map(|c| c.outcome), &doubts),
@@ -83,7 +88,7 @@ pub fn judge(recording: &Recording, claims: &[Claim]) -> Verdict {
         coverage: coverage::coverage(&recording.run),
         worst: worst_cell(&cells),
         released: total(|c| c.released),
-        ran: total(|c| c.ran),
+        ran: total(|c| Some(c.ran)).unwrap_or(0),
         skipped: total(|c| c.skipped),
         virtual_control: virtual_cpus::of_virtual_time(recording),
         problems: doubts.into_iter().map(|d| (d.phase, d.problem)).collect(),

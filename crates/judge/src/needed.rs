@@ -41,7 +41,8 @@ pub(crate) fn needed(
         Outcome::Fail => return None,
     };
     let needed = samples_required(p, confidence)?;
-    let time_helps = samples.period > 0 && needed > n * theta && (finding.beyond.0 as f64 / n) < p;
+    let time_helps =
+        samples.period > 0 && samples.uncounted == 0 && needed > n * theta && (finding.beyond.0 as f64 / n) < p;
     let duration_ns = Nanos((needed / theta * samples.period as f64).ceil() as u64);
     time_helps.then_some(Needed { p, samples: needed, duration_ns })
 }

@@ -62,7 +62,8 @@ pub(crate) fn find(claim: &Claim, samples: &Samples, theta: f64) -> Finding {
 /// Skipped periods, and wakeups later than the deadline where there is one.
 fn missed(samples: &Samples) -> (u64, u64) {
     let late = samples.deadline.map_or((0, 0), |deadline| samples.raw_beyond(deadline));
-    (samples.missed.saturating_add(late.0), samples.missed.saturating_add(late.1))
+    let most = samples.missed.saturating_add(samples.uncounted);
+    (samples.missed.saturating_add(late.0), most.saturating_add(late.1))
 }
 
 fn none_allowed(beyond: (u64, u64)) -> Outcome {
@@ -82,30 +83,41 @@ fn decide(passes: bool, fails: bool) -> Outcome {
 fn probability(beyond: (u64, u64), samples: &Samples, theta: f64, confidence: f64) -> Finding {
     let n = samples.corrected.count() as f64;
     let (least, most) = (beyond.0 as f64, beyond.1 as f64);
-    let events = n * theta;
+    // Periods that were skipped uncounted are either beyond, with which `most` counts, or not, and then there are more.
+    let all = n + samples.uncounted as f64;
+    let total = if beyond.1 == 0 { n } else { all };
     let (few, many) = ((least * theta).floor().max(least.min(1.0)), (most * theta).ceil());
-    let upper = exceedance_upper(most, n, confidence).max(exceedance_upper(many, events, confidence));
-    let lower = exceedance_lower(least, n, confidence).min(exceedance_lower(few, events, confidence));
+    let upper = exceedance_upper(most, total, confidence).max(exceedance_upper(many, total * theta, confidence));
+    let lower = exceedance_lower(least, all, confidence).min(exceedance_lower(few, all * theta, confidence));
+    let seen = samples.uncounted == 0;
     Finding {
         outcome: Outcome::Inconclusive,
         beyond,
-        estimate: Some((0.5 * (least + most) / n).min(1.0)),
+        estimate: seen.then(|| (0.5 * (least + most) / n).min(1.0)),
         lower: Some(lower),
         upper: Some(upper),
     }
 }
 
 /// A quantile with its bounds, ns: the lower edge of the bin of the lower rank, the upper edge of that of the upper.
+/// Where periods were skipped uncounted, they are all taken to be early for the lower bound and late for the upper.
 fn quantile(q: f64, samples: &Samples, theta: f64, confidence: f64) -> Finding {
     let n = samples.corrected.count();
-    let ranks = quantile_rank_bounds_clustered(n, theta, q, confidence);
     let nearest = ((q * n as f64).ceil() as u64).clamp(1, n);
-    let edges = |rank| samples.edges_at(rank);
+    let ranks = |n: u64| quantile_rank_bounds_clustered(n, theta, q, confidence);
+    let (lower, upper) = match n.checked_add(samples.uncounted) {
+        Some(all) => {
+            let ranks = ranks(all);
+            (ranks.lower.and_then(|rank| rank.checked_sub(samples.uncounted)), ranks.upper.map(|rank| rank.min(n)))
+        }
+        None => (None, ranks(n).upper.map(|_| n)),
+    };
+    let high = |rank| samples.edges_at(rank).and_then(|(_, high)| high);
     Finding {
         outcome: Outcome::Inconclusive,
         beyond: (0, 0),
-        estimate: edges(nearest).map(|(_, high)| high as f64),
-        lower: ranks.lower.and_then(edges).map(|(low, _)| low as f64),
-        upper: ranks.upper.and_then(edges).map(|(_, high)| high as f64),
+        estimate: high(nearest).map(|high| high as f64),
+        lower: lower.and_then(|rank| samples.edges_at(rank)).map(|(low, _)| low as f64),
+        upper: upper.and_then(high).map(|high| high as f64),
     }
 }

@@ -22,7 +22,7 @@ fn the_bars() {
     let all = judge(&run, &claims(&["max < 10s", "max < 1us", "P(>1s) < 1e-12"]));
     assert_eq!(all.outcome, Fail);
     assert_eq!(judge(&run, &claims(&["max < 10s", "P(>1s) < 1e-12"])).outcome, Inconclusive);
-    assert_eq!((all.released, all.ran, all.skipped), (40_000, 40_000, 0));
+    assert_eq!((all.released, all.ran, all.skipped), (Some(40_000), 40_000, Some(0)));
     assert!(all.problems.is_empty());
 }
 
@@ -204,7 +204,7 @@ fn a_stall_at_the_end_skips_only_what_was_released() {
     d.skipped.record(58_900_000);
     run.worst[0].skipped = 2;
     let result = &mut run.run.phases[0].cpus[0];
-    (result.skipped, result.released) = (2, 20_002);
+    (result.skipped, result.released) = (Some(2), Some(20_002));
     // The bin of 58.9 ms holds the limit.
     assert_eq!(judged(&run, "P(>58800us) < 1e-9").cells[0].beyond, (3, 3));
     let cell = judged(&run, "P(>1ms) < 1e-9").cells.remove(0);
@@ -233,7 +233,7 @@ fn a_skipped_period_is_a_miss() {
     assert_eq!((cell.outcome, cell.beyond, cell.samples), (Fail, (3, 3), 20_003));
     assert_eq!(outcome(&run, "max < 5ms"), Pass);
     let verdict = judge(&run, &claims(&["missed = 0"]));
-    assert_eq!((verdict.released, verdict.ran, verdict.skipped), (20_003, 20_000, 3));
+    assert_eq!((verdict.released, verdict.ran, verdict.skipped), (Some(20_003), 20_000, Some(3)));
 }
 
 #[test]
@@ -277,8 +277,8 @@ fn confidence_costs_samples() {
 fn rare_events_may_have_been_missed() {
     // Two phases of 600 and 1200 s.
     let mut run = recording(&[("idle", &[vec![2_000]]), ("cpu", &[vec![2_000]])]);
-    run.run.phases[0].cpus[0].released = 600_000;
-    run.run.phases[1].cpus[0].released = 1_200_000;
+    run.run.phases[0].cpus[0].released = Some(600_000);
+    run.run.phases[1].cpus[0].released = Some(1_200_000);
     let coverage = judge(&run, &[]).coverage;
     let every: Vec<String> = coverage.iter().map(|c| c.every_ns.to_string()).collect();
     assert_eq!(every, ["60.0 s", "14 min", "60 min", "24 h"]);

@@ -50,7 +50,7 @@ fn harm(run: &mut Recording, which: u8) {
         8 => drop(cell.and_then(|key| run.distributions.remove(&key))),
         9 => run.run.phases[0].cpus.clear(),
         10 => run.run.phases.truncate(1),
-        _ => run.run.phases.iter_mut().flat_map(|p| &mut p.cpus).for_each(|c| c.skipped += 1),
+        _ => run.run.phases.iter_mut().flat_map(|p| &mut p.cpus).for_each(|c| c.skipped = c.skipped.map(|n| n + 1)),
     }
 }
 

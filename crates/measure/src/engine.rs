@@ -215,17 +215,18 @@ impl Outcome {
         self.cpu_ns += ended.as_ref().map_or(0, |e| e.cpu_ns);
         self.cpus.push(CpuResult {
             cpu,
-            tid,
-            got: ended.as_ref().map_or(plan.scheduling, |e| e.scheduling),
-            released: ended.as_ref().map_or(raw.count() + skipped.count(), |e| e.released),
+            tid: Some(tid),
+            got: Some(ended.as_ref().map_or(plan.scheduling, |e| e.scheduling)),
+            released: Some(ended.as_ref().map_or(raw.count() + skipped.count(), |e| e.released)),
             ran: raw.count(),
-            skipped: skipped.count(),
+            skipped: Some(skipped.count()),
             min_ns: raw.min(),
             max_ns: raw.max(),
             mean_ns: raw.mean(),
             page_faults: ended.as_ref().and_then(|e| e.page_faults),
             involuntary_switches: ended.as_ref().and_then(|e| e.involuntary_switches),
             run_delay_ns: ended.as_ref().and_then(|e| e.run_delay_ns),
+            blur: None,
         });
         self.distributions.push((cpu, Distribution { raw, skipped }));
     }
@@ -279,7 +280,7 @@ mod tests {
         let outcome = running.collect();
         assert_eq!(outcome.cpus.len(), uapi::affinity(0).unwrap().len());
         for cpu in &outcome.cpus {
-            assert_eq!((cpu.released, cpu.ran + cpu.skipped), (100, 100));
+            assert_eq!((cpu.released, cpu.skipped.map(|skipped| cpu.ran + skipped)), (Some(100), Some(100)));
             assert_eq!(cpu.page_faults, Some(0));
         }
         assert!(outcome.problems.is_empty(), "{:?}", outcome.problems);

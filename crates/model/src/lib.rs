@@ -15,6 +15,7 @@ mod event;
 mod explained;
 mod finding;
 mod hardware;
+mod import;
 mod load;
 mod run;
 mod tracing;
@@ -29,6 +30,7 @@ pub use explained::{
 };
 pub use finding::{Evidence, Finding, Severity, State};
 pub use hardware::{ExplainedGap, Gap, GapClass, GapCpu, GapFinding, GapPart, Hardware, Hwlat};
+pub use import::{Blur, Import, ImportedFile, Lost, LostKind, Series, Unplaced};
 pub use load::{LoadReport, Proof, Rate};
 pub use run::{
     Alignment, CpuResult, Distribution, EndedBy, Kind, MachineFacts, OwnCost, Phase, Problem, ProblemKind, Recording,

@@ -1,6 +1,6 @@
 //! A run, its phases and the machine it ran on.
 
-use crate::{Claim, Event, LoadReport, PhaseTrace, Tracing};
+use crate::{Blur, Claim, Event, Import, LoadReport, PhaseTrace, Tracing};
 use punctual_units::{CpuId, CpuList, Histogram, Nanos, Scheduling};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -20,16 +20,21 @@ pub struct Run {
     pub complete: bool,
     /// How it ended; `None` while it runs (or where it was killed before it could say).
     pub ended_by: Option<EndedBy>,
-    /// When it began.
-    pub started: Stamp,
+    /// When it began; `None` where an imported file does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<Stamp>,
     /// When it ended.
     pub ended: Option<Stamp>,
-    /// The machine's name, as the user may show it.
-    pub host: String,
+    /// The machine's name, as the user may show it; `None` where an imported file does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// The command line.
     pub command: Vec<String>,
     /// What was asked for.
     pub settings: Settings,
+    /// Where it was imported from, and what was lost; `None`: measured by this program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub import: Option<Import>,
     /// The clock model, where the machine is an emulator whose clock counts instructions; `None`: real time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub virtual_time: Option<VirtualTime>,
@@ -53,8 +58,9 @@ pub struct Run {
 pub struct Tool {
     /// `punctual`, or the tool an imported file came from.
     pub name: String,
-    /// Its version.
-    pub version: String,
+    /// Its version; `None` where an imported file does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
 }
 
 /// What a run measured.
@@ -100,28 +106,34 @@ pub enum EndedBy {
     Killed,
 }
 
-/// What the user asked for, with every default filled in.
+/// What the user asked for, with every default filled in. `None`: an imported file does not tell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
     /// Measuring clock and way of sleeping: `CLOCK_MONOTONIC, clock_nanosleep absolute`.
-    pub clock: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<String>,
     /// Policy and priority asked for.
-    pub scheduling: Scheduling,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduling: Option<Scheduling>,
     /// Did the user name policy or priority (then a refusal is an error), or is it the default (then it falls back)?
     pub scheduling_explicit: bool,
     /// Period of every measuring thread.
-    pub period_ns: Nanos,
-    /// The CPUs measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub period_ns: Option<Nanos>,
+    /// The CPUs measured; empty for an imported run: it has those of its phases.
     pub cpus: CpuList,
     /// How the threads' releases lie to each other.
-    pub alignment: Alignment,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alignment: Option<Alignment>,
     /// Total measuring time over all phases, without warm-up.
-    pub duration_ns: Nanos,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ns: Option<Nanos>,
     /// Time run but not recorded at the start of each phase.
-    pub warmup_ns: Nanos,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warmup_ns: Option<Nanos>,
     /// One phase each, in this order.
     pub loads: Vec<String>,
-    /// Exit-latency limit held in /dev/cpu_dma_latency while measuring, µs; `None`: left alone.
+    /// Exit-latency limit held in /dev/cpu_dma_latency while measuring, µs; `None`: left alone, or not told.
     pub cpu_dma_latency_us: Option<i32>,
     /// Was the machine's context sampled?
     pub context: bool,
@@ -166,14 +178,19 @@ pub enum Alignment {
 pub struct Phase {
     /// Unique in the run and usable as a folder name: `1-idle`, `2-cpu`.
     pub id: String,
-    /// The load: `idle`, `cpu`, `cmd:make -j4`, …
+    /// The load: `idle`, `cpu`, `cmd:make -j4`, …; `unknown` where an imported file does not tell.
     pub load: String,
-    /// CLOCK_MONOTONIC of the first recorded release.
-    pub start_mono_ns: u64,
-    /// CLOCK_MONOTONIC after which nothing was recorded; `None` while it runs.
+    /// What an imported phase's figures are, and of which file: `IRQ latency`. `None`: wakeup latency under the load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// CLOCK_MONOTONIC of the first recorded release; `None` where an imported file does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_mono_ns: Option<u64>,
+    /// CLOCK_MONOTONIC after which nothing was recorded; `None` while it runs, or where an imported file does not tell.
     pub end_mono_ns: Option<u64>,
-    /// Planned recording time.
-    pub planned_ns: Nanos,
+    /// Planned recording time; `None` where an imported file does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned_ns: Option<Nanos>,
     /// One entry a measured CPU.
     pub cpus: Vec<CpuResult>,
     /// What the load did; `None` for idle.
@@ -188,18 +205,22 @@ pub struct Phase {
 /// The totals of one measuring thread in one phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CpuResult {
-    /// Where it ran.
+    /// Where it ran; in an imported run without affinities the number of the thread.
     pub cpu: CpuId,
-    /// Its thread id.
-    pub tid: i32,
-    /// Policy and priority read back from the kernel.
-    pub got: Scheduling,
-    /// Periods released; always `ran + skipped`.
-    pub released: u64,
+    /// Its thread id; `None` where an imported file does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tid: Option<i32>,
+    /// Policy and priority read back from the kernel; `None` where an imported file does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub got: Option<Scheduling>,
+    /// Periods released; always `ran + skipped`. `None` where an imported file does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub released: Option<u64>,
     /// Periods in which the thread woke.
     pub ran: u64,
-    /// Periods that passed while it was late for an earlier one.
-    pub skipped: u64,
+    /// Periods that passed while it was late for an earlier one; `None` where an imported file does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<u64>,
     /// Exact smallest wakeup latency of the periods that ran.
     pub min_ns: Option<u64>,
     /// Exact largest.
@@ -212,6 +233,16 @@ pub struct CpuResult {
     pub involuntary_switches: Option<u64>,
     /// Time it was runnable but not running (schedstat), ns.
     pub run_delay_ns: Option<u64>,
+    /// How much its samples can differ from what is told; `None`: not at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blur: Option<Blur>,
+}
+
+impl CpuResult {
+    /// Periods that have a latency: all released, or where those are not told the ones that ran.
+    pub fn scored(&self) -> u64 {
+        self.released.unwrap_or(self.ran)
+    }
 }
 
 /// Something that makes a result inconclusive: it can never pass.
@@ -247,6 +278,8 @@ pub enum ProblemKind {
     Storage,
     /// In virtual time: the CPUs disturb each other through the emulator, not the kernel.
     VirtualCpus,
+    /// An imported file does not tell what would decide.
+    NotTold,
 }
 
 /// One of the worst wakeups, exact; a line of `worst.jsonl`.

@@ -29,15 +29,22 @@ pub struct Verdict {
     pub coverage: Vec<Coverage>,
     /// The largest corrected latency of all, and where.
     pub worst: Option<CellId>,
-    /// Released, ran and skipped over everything.
-    pub released: u64,
+    /// Periods released, over everything; `None` where an imported file does not tell.
+    pub released: Option<u64>,
     /// Periods that ran.
     pub ran: u64,
-    /// Periods skipped.
-    pub skipped: u64,
+    /// Periods skipped; `None` where an imported file does not tell.
+    pub skipped: Option<u64>,
     /// With several CPUs in virtual time: what the controls came to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub virtual_control: Option<VirtualControl>,
+}
+
+impl Verdict {
+    /// Periods that have a latency: all released, or where those are not told the ones that ran.
+    pub fn scored(&self) -> u64 {
+        self.released.unwrap_or(self.ran)
+    }
 }
 
 /// The worst wakeups of one virtual CPU while idle and beside a control's spinners, where they differ most.

@@ -1,5 +1,6 @@
 //! Quantiles with their bounds, by order statistics.
 
+use punctual_model::Blur;
 use punctual_stats::{RankBounds, quantile_rank_bounds_clustered};
 use punctual_units::Histogram;
 use std::collections::BTreeMap;
@@ -35,6 +36,23 @@ impl Finder {
             lower: ranks.lower.and_then(|rank| low_at_rank(histogram, rank)),
             upper: ranks.upper.and_then(|rank| histogram.value_at_rank(rank)),
         }
+    }
+}
+
+/// The same where samples can be other than told. Among samples without a value only the bounds are known; periods
+/// skipped uncounted and samples beyond the last bin leave it open above.
+pub fn blurred(quantile: Quantile, blur: Option<&Blur>) -> Quantile {
+    let Some(blur) = blur else { return quantile };
+    let placed = |ns: u64| blur.unplaced.is_none_or(|u| ns < u.from_ns);
+    let high = |ns: u64| match blur.unplaced {
+        Some(unplaced) if !placed(ns) => unplaced.to_ns,
+        _ => Some(ns),
+    };
+    let closed = blur.hidden_from_ns.is_none() && blur.skipped_at_most == Some(0);
+    Quantile {
+        ns: quantile.ns.filter(|ns| placed(*ns)),
+        lower: quantile.lower.filter(|_| blur.skipped_at_most == Some(0)).map(|ns| ns.saturating_sub(blur.below_ns)),
+        upper: quantile.upper.filter(|_| closed).and_then(high).map(|ns| ns.saturating_add(blur.above_ns)),
     }
 }
 

@@ -41,7 +41,8 @@ fn civil(days: u64) -> (u64, u64, u64) {
 /// The time of day, in ns since 1970, of a point on CLOCK_MONOTONIC: counted from the run's start, plus the time
 /// the machine was suspended since. Steps of CLOCK_REALTIME during the run are not followed.
 pub fn real_of(recording: &Recording, mono_ns: u64) -> u64 {
-    let start = recording.run.started;
+    // Nothing of an imported run without a start has a time that could be asked for.
+    let Some(start) = recording.run.started else { return mono_ns };
     let asleep = recording.events.iter().fold(0u64, |sum, event| match event {
         Event::Suspend { mono_ns: at, asleep_ns } if *at <= mono_ns => sum.saturating_add(*asleep_ns),
         _ => sum,

@@ -1,6 +1,6 @@
 //! The figures all formats show, one [`Cell`] a phase and CPU.
 
-use crate::bounds::{Finder, Quantile};
+use crate::bounds::{self, Finder, Quantile};
 use punctual_model::{CellJudgement, CpuResult, Phase, Recording, Verdict};
 use punctual_units::{CpuId, Histogram};
 use std::borrow::Cow;
@@ -12,10 +12,11 @@ pub const QUANTILES: [(f64, &str); 6] =
 /// More CPUs than this are not told apart in charts and tables; those that matter are picked.
 pub const MOST_APART: usize = 8;
 
-/// The time that was recorded in a phase, ns: its periods, not the time it took to start and stop.
+/// The time that was recorded in a phase, ns: its periods, not the time it took to start and stop. 0 where an imported
+/// file does not tell the period.
 pub fn recorded_ns(recording: &Recording, phase: &Phase) -> u64 {
-    let released = phase.cpus.iter().map(|c| c.released).max().unwrap_or(0);
-    released.saturating_mul(recording.run.settings.period_ns.0)
+    let released = phase.cpus.iter().map(|c| c.scored()).max().unwrap_or(0);
+    released.saturating_mul(recording.run.settings.period_ns.map_or(0, |p| p.0))
 }
 
 /// One CPU in one phase.
@@ -53,7 +54,10 @@ impl<'a> Cell<'a> {
         let raw = distribution.map(|d| &d.raw);
         let mut cell = Cell { phase, result, raw, corrected, judged, quantiles: Vec::new(), raw_quantiles: None };
         let theta = cell.theta();
-        let mut all = |h: &Histogram| QUANTILES.iter().map(|(q, _)| finder.quantile(h, theta, *q)).collect();
+        let blur = result.blur.as_ref();
+        let mut all = |h: &Histogram| {
+            QUANTILES.iter().map(|(q, _)| bounds::blurred(finder.quantile(h, theta, *q), blur)).collect()
+        };
         cell.quantiles = match &cell.corrected {
             Some(corrected) => all(corrected),
             None => vec![Quantile::default(); QUANTILES.len()],
@@ -79,7 +83,7 @@ impl<'a> Cell<'a> {
 
     /// As many independent samples say as much: from the verdict, else all of them.
     pub fn effective(&self) -> f64 {
-        self.judged.map_or(self.result.released as f64, |j| j.effective_samples)
+        self.judged.map_or(self.result.scored() as f64, |j| j.effective_samples)
     }
 
     /// The share of its samples that count as independent.
@@ -107,10 +111,10 @@ pub struct Row<'a> {
     pub phase: &'a Phase,
     /// `1`, or `64 CPUs` where each figure is the largest of them.
     pub cpu: String,
-    /// Periods released.
+    /// Periods that have a latency.
     pub released: u64,
-    /// Periods skipped.
-    pub skipped: u64,
+    /// Periods skipped; `None` where an imported file does not tell.
+    pub skipped: Option<u64>,
     /// Corrected quantiles in the order of [`QUANTILES`].
     pub quantiles: Vec<Quantile>,
     /// Largest latency.
@@ -160,7 +164,7 @@ impl<'a> Figures<'a> {
         let row = |c: &Cell<'a>| Row {
             phase: c.phase,
             cpu: c.cpu().to_string(),
-            released: c.result.released,
+            released: c.result.scored(),
             skipped: c.result.skipped,
             quantiles: c.quantiles.clone(),
             max: c.max(),
@@ -184,12 +188,13 @@ fn worst_of<'a>((phase, cells): (&'a Phase, Vec<&Cell<'a>>)) -> Row<'a> {
         Quantile { ns: all().filter_map(|x| x.ns).max(), lower: all().filter_map(|x| x.lower).max(), upper }
     };
     let worst = cells.iter().max_by_key(|c| (c.max(), std::cmp::Reverse(c.cpu())));
-    let sum = |figure: fn(&CpuResult) -> u64| cells.iter().fold(0u64, |s, c| s.saturating_add(figure(c.result)));
+    let released = cells.iter().fold(0u64, |s, c| s.saturating_add(c.result.scored()));
+    let skipped = cells.iter().try_fold(0u64, |s, c| Some(s.saturating_add(c.result.skipped?)));
     Row {
         phase,
         cpu: format!("{} CPUs", cells.len()),
-        released: sum(|r| r.released),
-        skipped: sum(|r| r.skipped),
+        released,
+        skipped,
         quantiles: (0..QUANTILES.len()).map(largest).collect(),
         max: worst.and_then(|c| c.max()),
         max_cpu: worst.map(|c| c.cpu()),

@@ -5,7 +5,7 @@ mod common;
 use proptest::prelude::*;
 use punctual_model::{Distribution, Event, Recording, WindowMax};
 use punctual_report::{TextStyle, html, text, words};
-use punctual_units::{CpuId, Histogram};
+use punctual_units::{CpuId, Histogram, Nanos};
 
 #[test]
 fn eight_loads_on_64_cpus_fit_a_megabyte() {
@@ -19,7 +19,7 @@ fn eight_loads_on_64_cpus_fit_a_megabyte() {
 fn a_week_of_seconds_keeps_its_maximum_and_stays_small() {
     let (mut recording, verdict) = common::good();
     let phase = &mut recording.run.phases[0];
-    let (start, seconds) = (phase.start_mono_ns, 100_000u64);
+    let (start, seconds) = (phase.start_mono_ns.unwrap(), 100_000u64);
     phase.end_mono_ns = Some(start + seconds * 1_000_000_000);
     recording.run.phases.truncate(1);
     recording.events.clear();
@@ -111,10 +111,10 @@ fn figure() -> impl Strategy<Value = u64> {
 
 fn disturb(recording: &mut Recording, take: &mut impl FnMut() -> u64) {
     for phase in &mut recording.run.phases {
-        (phase.start_mono_ns, phase.end_mono_ns) = (take(), Some(take()));
+        (phase.start_mono_ns, phase.end_mono_ns) = (Some(take()), Some(take()));
         let result = &mut phase.cpus[0];
         (result.released, result.skipped, result.max_ns, result.page_faults) =
-            (take(), take(), Some(take()), Some(take()));
+            (Some(take()), Some(take()), Some(take()), Some(take()));
     }
     for worst in &mut recording.worst {
         (worst.release_mono_ns, worst.latency_ns, worst.skipped, worst.cycle) = (take(), take(), take(), take());
@@ -152,8 +152,8 @@ proptest! {
             *distribution = Distribution { raw: of(raw), skipped: of(skipped) };
         }
         disturb(&mut recording, &mut take);
-        recording.run.settings.period_ns.0 = take();
-        recording.run.started.real_ns = take();
+        recording.run.settings.period_ns = Some(Nanos(take()));
+        recording.run.started.iter_mut().for_each(|s| s.real_ns = take());
         for cell in verdict.claims.iter_mut().flat_map(|c| &mut c.cells) {
             (cell.samples, cell.effective_samples, cell.max_ns) = (take(), take() as f64, Some(take()));
             (cell.p_beyond_max, cell.upper) = (Some(f64::NAN), Some(f64::INFINITY));

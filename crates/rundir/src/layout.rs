@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// Format of `run.json`; the number after the slash is the major version.
 pub const SCHEMA: &str = "punctual.run/1";
 /// Major and minor version. A minor version adds fields only.
-pub const SCHEMA_VERSION: &str = "1.2";
+pub const SCHEMA_VERSION: &str = "1.3";
 
 pub(crate) const RUN: &str = "run.json";
 pub(crate) const FINDINGS: &str = "findings.json";

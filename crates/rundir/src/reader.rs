@@ -256,8 +256,8 @@ fn add_running(recording: &mut Recording, root: &Path, segments: Segments) {
 
 fn fill(result: &mut CpuResult, progress: &Progress) {
     result.ran = progress.raw.count();
-    result.skipped = progress.skipped.count();
-    result.released = result.ran + result.skipped;
+    result.skipped = Some(progress.skipped.count());
+    result.released = result.ran.checked_add(progress.skipped.count());
     result.min_ns = progress.raw.min();
     result.max_ns = progress.raw.max();
     result.mean_ns = progress.raw.mean();

@@ -11,23 +11,23 @@ fn run() -> Run {
     Run {
         schema: crate::SCHEMA.into(),
         schema_version: crate::SCHEMA_VERSION.into(),
-        tool: Tool { name: "punctual".into(), version: "0".into() },
+        tool: Tool { name: "punctual".into(), version: Some("0".into()) },
         kind: Kind::Latency,
         complete: false,
         ended_by: None,
-        started: stamp,
+        started: Some(stamp),
         ended: None,
-        host: "pi".into(),
+        host: Some("pi".into()),
         command: vec!["punctual".into()],
         settings: Settings {
-            clock: "CLOCK_MONOTONIC".into(),
-            scheduling: Scheduling::Other { nice: 0 },
+            clock: Some("CLOCK_MONOTONIC".into()),
+            scheduling: Some(Scheduling::Other { nice: 0 }),
             scheduling_explicit: false,
-            period_ns: Nanos::from_millis(1),
+            period_ns: Some(Nanos::from_millis(1)),
             cpus: "0-1".parse().unwrap(),
-            alignment: Alignment::Aligned,
-            duration_ns: Nanos::from_secs(2),
-            warmup_ns: Nanos::ZERO,
+            alignment: Some(Alignment::Aligned),
+            duration_ns: Some(Nanos::from_secs(2)),
+            warmup_ns: Some(Nanos::ZERO),
             loads: vec!["idle".into(), "cpu".into()],
             cpu_dma_latency_us: None,
             context: true,
@@ -35,6 +35,7 @@ fn run() -> Run {
             deadline_ns: None,
             claims: vec![Claim::none_missed()],
         },
+        import: None,
         virtual_time: None,
         tracing: None,
         machine: MachineFacts::default(),
@@ -48,24 +49,26 @@ fn run() -> Run {
 fn phase(id: &str, cpus: u32) -> Phase {
     let result = |cpu| CpuResult {
         cpu: CpuId(cpu),
-        tid: 1,
-        got: Scheduling::Other { nice: 0 },
-        released: 0,
+        tid: Some(1),
+        got: Some(Scheduling::Other { nice: 0 }),
+        released: Some(0),
         ran: 0,
-        skipped: 0,
+        skipped: Some(0),
         min_ns: None,
         max_ns: None,
         mean_ns: None,
         page_faults: None,
         involuntary_switches: None,
         run_delay_ns: None,
+        blur: None,
     };
     Phase {
         id: id.into(),
         load: "idle".into(),
-        start_mono_ns: 10,
+        label: None,
+        start_mono_ns: Some(10),
         end_mono_ns: None,
-        planned_ns: Nanos::from_secs(1),
+        planned_ns: Some(Nanos::from_secs(1)),
         cpus: (0..cpus).map(result).collect(),
         load_report: None,
         traced: None,
@@ -163,7 +166,7 @@ fn a_killed_run_keeps_its_last_checkpoint() {
     assert_eq!(recording.run.ended_by, Some(EndedBy::Killed));
     assert_eq!(recording.run.phases.len(), 2);
     let half = &recording.run.phases[1];
-    assert_eq!((half.cpus.len(), half.cpus[0].released), (1, 30));
+    assert_eq!((half.cpus.len(), half.cpus[0].released), (1, Some(30)));
     assert_eq!(half.problems[0].kind, ProblemKind::Interrupted);
     assert_eq!(recording.distribution("2-cpu", CpuId(0)).unwrap().raw, histogram(30));
     assert_eq!(recording.events.len(), 4);
@@ -191,7 +194,7 @@ fn a_segment_cut_anywhere_is_readable() {
     for cut in (0..whole.len()).rev().step_by(7) {
         fs::write(&segment, &whole[..cut]).unwrap();
         let recording = read(root.path()).unwrap();
-        let half = recording.run.phases.get(1).and_then(|p| p.cpus.first()).map_or(0, |c| c.released);
+        let half = recording.run.phases.get(1).and_then(|p| p.cpus.first()).map_or(0, |c| c.scored());
         assert!(half <= least && recording.run.phases[0].cpus.len() == 2);
         least = half;
     }
@@ -258,5 +261,5 @@ fn segments_are_followed_by_new_ones() {
         .map(|e| e.metadata().unwrap().len())
         .sum();
     assert!(size < 3 << 20, "{size}");
-    assert_eq!(read(root.path()).unwrap().run.phases[0].cpus[0].released, 4_000);
+    assert_eq!(read(root.path()).unwrap().run.phases[0].cpus[0].released, Some(4_000));
 }

@@ -1,7 +1,8 @@
 //! The machine, the method, and what the words mean.
 
-use super::write::{esc, facts, list};
+use super::write::{esc, facts, list, table};
 use crate::number::{bytes, confidence, count, nanos, plural};
+use crate::svg::Table;
 use crate::{bounds, date, words};
 use punctual_model::{Alignment, EndedBy, OwnCost, Recording, VirtualTime};
 use punctual_units::{CpuList, Nanos};
@@ -24,7 +25,7 @@ pub fn machine(recording: &Recording) -> String {
         list.as_ref().map(|l| if l.is_empty() { "none".into() } else { format!("{l} ({})", l.len()) })
     };
     let rows = facts(&[
-        ("Host", Some(recording.run.host.clone())),
+        ("Host", recording.run.host.clone()),
         ("Board", m.board.clone()),
         ("Processor", m.cpu_model.clone()),
         ("Architecture", m.architecture.clone()),
@@ -69,29 +70,31 @@ pub fn method(recording: &Recording) -> String {
 
 fn settings(recording: &Recording) -> String {
     let (run, s) = (&recording.run, &recording.run.settings);
-    let mut got: Vec<String> = run.phases.iter().flat_map(|p| &p.cpus).map(|c| c.got.to_string()).collect();
+    let mut got: Vec<String> =
+        run.phases.iter().flat_map(|p| &p.cpus).filter_map(|c| Some(c.got?.to_string())).collect();
     got.sort();
     got.dedup();
     let latency = match s.cpu_dma_latency_us {
         Some(us) => format!("held at {us} µs: idle states that take longer to leave were off"),
+        None if run.import.is_some() => "not told".into(),
         None => "left alone: idle states as the machine uses them".into(),
     };
-    let alignment = match s.alignment {
+    let alignment = s.alignment.map(|alignment| match alignment {
         Alignment::Aligned => "all CPUs at the same instant",
         Alignment::Staggered => "evenly spread over one period",
-    };
+    });
     let context = if s.context { "about once a second" } else { "not read" };
     facts(&[
-        ("Clock and sleep", Some(s.clock.clone())),
+        ("Clock and sleep", s.clock.clone()),
         ("Virtual time", run.virtual_time.as_ref().map(virtual_time)),
-        ("Scheduling asked for", Some(s.scheduling.to_string())),
+        ("Scheduling asked for", s.scheduling.map(|s| s.to_string())),
         ("Scheduling got", (!got.is_empty()).then(|| words::and(&got))),
-        ("Period", Some(s.period_ns.to_string())),
+        ("Period", s.period_ns.map(|p| p.to_string())),
         ("Deadline", s.deadline_ns.map(|d| d.to_string())),
-        ("CPUs measured", Some(format!("{} ({})", s.cpus, s.cpus.len()))),
-        ("Releases", Some(alignment.into())),
-        ("Measuring time", Some(format!("{} over all loads", s.duration_ns))),
-        ("Warm-up", Some(format!("{} before each load, not recorded", s.warmup_ns))),
+        ("CPUs measured", (!s.cpus.is_empty()).then(|| format!("{} ({})", s.cpus, s.cpus.len()))),
+        ("Releases", alignment.map(String::from)),
+        ("Measuring time", s.duration_ns.map(|d| format!("{d} over all loads"))),
+        ("Warm-up", s.warmup_ns.map(|w| format!("{w} before each load, not recorded"))),
         ("/dev/cpu_dma_latency", Some(latency)),
         ("Machine's counters", Some(context.into())),
         ("Histogram", Some("bins at most 0.78 % wide from 1 ns to 584 years; minimum and maximum exact".into())),
@@ -100,11 +103,17 @@ fn settings(recording: &Recording) -> String {
             Some(format!("order statistics, {} both sides together", confidence(bounds::CONFIDENCE))),
         ),
         ("Page faults while recording", page_faults(recording)),
-        ("Command", Some(run.command.join(" "))),
-        ("Began", Some(date::utc(run.started.real_ns))),
-        ("Ended", run.ended.map(|e| date::utc(e.real_ns))),
-        ("Ended by", Some(ended_by(recording))),
+        ("Command", (!run.command.is_empty()).then(|| run.command.join(" "))),
+        ("Began", began(recording)),
+        ("Ended", run.ended.map(|e| e.real_ns).or_else(|| run.import.as_ref()?.ended_real_ns).map(date::utc)),
+        ("Ended by", run.import.is_none().then(|| ended_by(recording))),
     ])
+}
+
+/// As measured, or as an imported file tells.
+pub fn began(recording: &Recording) -> Option<String> {
+    let run = &recording.run;
+    run.started.map(|s| s.real_ns).or_else(|| run.import.as_ref()?.started_real_ns).map(date::utc)
 }
 
 fn page_faults(recording: &Recording) -> Option<String> {
@@ -141,13 +150,33 @@ fn size(n: Option<u64>) -> String {
     n.map_or_else(|| "–".into(), bytes)
 }
 
+/// Figures of an imported file that are no latencies.
+pub fn series(recording: &Recording) -> String {
+    let all: Vec<_> = recording.run.import.iter().flat_map(|import| &import.series).collect();
+    if all.is_empty() {
+        return String::new();
+    }
+    let head = ["of"].iter().chain(&words::imported::SERIES_HEAD).map(ToString::to_string).collect();
+    let row = |s: &&punctual_model::Series| {
+        [crate::clean::line(&s.of)].into_iter().chain(words::imported::series_row(s)).collect::<Vec<_>>()
+    };
+    let rows = all.iter().map(row).collect();
+    format!("<div class=\"scroll\">{}</div>", table(&Table { head, rows }))
+}
+
+/// What an imported file does not tell.
+pub fn lost(recording: &Recording) -> String {
+    let lost = words::lost(recording);
+    if lost.is_empty() { String::new() } else { list("", &lost) }
+}
+
 /// Who wrote the run.
 pub fn footer(recording: &Recording) -> String {
     let run = &recording.run;
     format!(
         "<footer>Measured by {} {}. Run format {}, version {}.</footer>",
         esc(&run.tool.name),
-        esc(&run.tool.version),
+        esc(run.tool.version.as_deref().unwrap_or_default()),
         esc(&run.schema),
         esc(&run.schema_version)
     )

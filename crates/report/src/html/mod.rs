@@ -40,6 +40,8 @@ pub fn html(recording: &Recording, verdict: &Verdict) -> String {
     let sections = [
         ("why", "Why", "Why", crate::why::section(recording)),
         ("figures", "Latencies", "Latencies", summary::table(&page)),
+        ("series", "Series", "Other figures", facts::series(recording)),
+        ("lost", "Not told", "What the file does not tell", facts::lost(recording)),
         ("distributions", "Distributions", "Distributions", charts::distributions(&page)),
         ("time", "Over time", "Over time", charts::over_time(&page)),
         ("worst", "Worst", "The worst wakeups", work::worst(&page)),
@@ -63,7 +65,11 @@ pub fn html(recording: &Recording, verdict: &Verdict) -> String {
 
 fn title(recording: &Recording, verdict: &Verdict) -> String {
     let clock = if recording.run.virtual_time.is_some() { " in virtual time" } else { "" };
-    format!("{}: wakeup latency{clock} of {}", crate::words::word(verdict.outcome), recording.run.host)
+    format!(
+        "{}: wakeup latency{clock} of {}",
+        crate::words::word(verdict.outcome),
+        recording.run.host.as_deref().unwrap_or("a machine that is not named")
+    )
 }
 
 /// The beginning of every page, up to its body; nothing outside the page is ever loaded.

@@ -85,8 +85,8 @@ fn cells(page: &Page, row: &Row, most: u64) -> String {
         "<td class=\"strong {}\">{}{cpu}<td class=\"bar\"><i style=\"width:{share:.0}%\"></i><td class=\"{}\">{}",
         outcome.map_or("", class),
         nanos(row.max),
-        if row.skipped > 0 { "strong" } else { "" },
-        count(row.skipped)
+        if row.skipped.is_some_and(|n| n > 0) { "strong" } else { "" },
+        row.skipped.map_or_else(|| "?".into(), count)
     ));
     if let Some(outcome) = outcome {
         out.push_str(&format!(

@@ -1,11 +1,11 @@
 //! The top of the page: verdict, key figures, claims, evidence, and what the run cannot say.
 
-use super::Page;
 use super::write::{details, esc, list, prose, table};
+use super::{Page, facts};
 use crate::number::{confidence, count, nanos, percent, plural, probability};
 use crate::svg::Table;
+use crate::words;
 use crate::words::evidence::worst_cell;
-use crate::{date, words};
 use punctual_model::{Outcome, Recording};
 use punctual_units::Nanos;
 
@@ -69,8 +69,8 @@ fn what(recording: &Recording) -> String {
     let clock = if run.virtual_time.is_some() { " in virtual time" } else { "" };
     format!(
         "Wakeup latency{clock} of <strong>{}</strong>{machine} · <time>{}</time>",
-        esc(&run.host),
-        date::utc(run.started.real_ns)
+        esc(run.host.as_deref().unwrap_or("a machine that is not named")),
+        facts::began(recording).unwrap_or_else(|| "no date".into())
     )
 }
 
@@ -85,9 +85,10 @@ fn tiles(page: &Page) -> String {
         let place = words::place(recording, &worst.phase, worst.cpu);
         tiles.push(tile("Worst wakeup", Nanos(worst.max_ns).to_string(), place));
     }
-    if verdict.released > 0 {
-        let of = format!("of {}", plural(verdict.released, "period", "periods"));
-        tiles.push(tile("Missed", count(verdict.skipped), of));
+    if verdict.scored() > 0 {
+        let of = format!("of {}", plural(verdict.scored(), "period", "periods"));
+        let missed = verdict.skipped.map_or_else(|| "not known".into(), count);
+        tiles.push(tile("Missed", missed, of));
     }
     if let Some((sure, p, cell)) =
         worst_cell(verdict).and_then(|(sure, c)| Some((sure, c.p_beyond_max_clustered.or(c.p_beyond_max)?, c)))
@@ -139,7 +140,7 @@ fn claims(page: &Page) -> String {
 
 fn coverage(page: &Page) -> String {
     let coverage = &page.figures.verdict.coverage;
-    if coverage.is_empty() || page.figures.verdict.released == 0 {
+    if coverage.is_empty() || page.figures.verdict.scored() == 0 {
         return String::new();
     }
     let head = ["An event that comes every", "is seen by this run with", "on one CPU under one load"];

@@ -31,9 +31,9 @@ pub fn worst(page: &Page) -> String {
 fn worst_row(page: &Page, n: usize, worst: &Worst) -> String {
     let recording = page.figures.recording;
     let phases = &recording.run.phases;
-    let since = phases.iter().find(|p| p.id == worst.phase).map(|p| {
-        let since = Nanos(worst.release_mono_ns.saturating_sub(p.start_mono_ns));
-        format!("<small>{since} into the phase, period {}</small>", count(worst.cycle))
+    let since = phases.iter().find(|p| p.id == worst.phase).and_then(|p| {
+        let since = Nanos(worst.release_mono_ns.saturating_sub(p.start_mono_ns?));
+        Some(format!("<small>{since} into the phase, period {}</small>", count(worst.cycle)))
     });
     format!(
         "<tr><td>{}<td class=\"figure\">{}<td>{}<td>{}{}<td class=\"figure\">{}<td>{}",
@@ -88,7 +88,7 @@ fn class_name(class: SuspicionClass) -> &'static str {
 /// One row a load: did it run, how fast, and by what is that known.
 pub fn loads(page: &Page) -> String {
     let phases = &page.figures.recording.run.phases;
-    if phases.is_empty() {
+    if phases.is_empty() || page.figures.recording.run.import.is_some() {
         return String::new();
     }
     let rows: String = phases.iter().map(|p| load_row(page.figures.recording, p)).collect();
@@ -100,10 +100,11 @@ pub fn loads(page: &Page) -> String {
 
 fn load_row(recording: &Recording, phase: &Phase) -> String {
     let recorded = Nanos(recorded_ns(recording, phase));
+    let planned = phase.planned_ns.map_or_else(|| "–".into(), |planned| planned.to_string());
     let length = match phase.end_mono_ns {
-        Some(_) if recorded.to_string() == phase.planned_ns.to_string() => recorded.to_string(),
-        Some(_) => format!("{recorded} of {}", phase.planned_ns),
-        None => format!("{recorded} of {}, no end", phase.planned_ns),
+        Some(_) if recorded.to_string() == planned => recorded.to_string(),
+        Some(_) => format!("{recorded} of {planned}"),
+        None => format!("{recorded} of {planned}, no end"),
     };
     let name = esc(&words::phase_name(recording, &phase.id));
     let report = phase.load_report.as_ref().filter(|_| phase.load != "idle");

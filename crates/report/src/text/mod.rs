@@ -43,6 +43,8 @@ pub fn text(recording: &Recording, verdict: &Verdict, style: TextStyle) -> Strin
     claims(&mut page, recording, verdict);
     let figures = Figures::new(recording, verdict);
     table::summary(&mut page, &figures);
+    series(&mut page, recording);
+    section(&mut page, "Not in the file", &words::lost(recording));
     section(&mut page, "Evidence", &words::evidence::from_figures(&figures));
     crate::why::text_section(&mut page, recording);
     worst(&mut page, recording);
@@ -80,6 +82,24 @@ fn claims(page: &mut Page, recording: &Recording, verdict: &Verdict) {
             &format!("{claim}: {}", words::claim(recording, judged)),
         );
     }
+}
+
+/// Figures that are no latencies, with what they are of above each table.
+fn series(page: &mut Page, recording: &Recording) {
+    let all = recording.run.import.iter().flat_map(|import| &import.series);
+    let mut last = None;
+    for series in all {
+        if last != Some(&series.of) {
+            page.heading(&series.of);
+            page.row(Tint::Strong, &series_line(&words::imported::SERIES_HEAD.map(String::from)));
+            last = Some(&series.of);
+        }
+        page.row(Tint::Plain, &series_line(&words::imported::series_row(series)));
+    }
+}
+
+fn series_line([name, unit, count, mean, min, max]: &[String; 6]) -> String {
+    format!("  {name:<26} {unit:<4} {count:>7} {mean:>11} {min:>11} {max:>11}")
 }
 
 fn worst(page: &mut Page, recording: &Recording) {

@@ -53,7 +53,7 @@ fn line(name: &str, row: &Row, shown: &[usize]) -> String {
     let quantiles: String =
         shown.iter().map(|&q| format!("{:>10}", format!("{}{}", nanos(row.quantiles[q].ns), star(q)))).collect();
     let max = format!("{} ", nanos(row.max));
-    let (periods, missed) = (count(row.released), count(row.skipped));
+    let (periods, missed) = (count(row.released), row.skipped.map_or_else(|| "?".into(), count));
     format!("{name:<10} {:>7} {periods:>12}{quantiles}{max:>10} {missed:>8}", row.cpu)
 }
 

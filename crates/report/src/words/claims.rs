@@ -74,6 +74,14 @@ pub(super) fn undecided(recording: &Recording, claim: &Claim, cell: &CellJudgeme
     if cell.samples == 0 {
         return format!("nothing was measured {at}");
     }
+    let open_itself = match claim.quantity {
+        Quantity::Max(_) | Quantity::NoneMissed => cell.beyond.1 > cell.beyond.0,
+        _ => true,
+    };
+    let why = super::imported::open(recording, claim, &cell.phase, cell.cpu);
+    if let Some(why) = why.filter(|_| open_itself) {
+        return format!("the file leaves it open {at}: {why}{}", bounds_told(claim, cell));
+    }
     if cell.outcome == Outcome::Pass || matches!(claim.quantity, Quantity::Max(_) | Quantity::NoneMissed) {
         // The samples alone would have passed.
         return format!("{}; but the run is in doubt, for the reasons given above", shown(recording, claim, cell));
@@ -99,6 +107,18 @@ pub(super) fn undecided(recording: &Recording, claim: &Claim, cell: &CellJudgeme
     format!("{found}{}", needed(cell))
 }
 
+/// What the file bounds all the same.
+fn bounds_told(claim: &Claim, cell: &CellJudgement) -> String {
+    match (claim.quantity, cell.lower, cell.upper) {
+        (Quantity::Quantile { q, .. }, None, Some(_)) => format!("; {} is at most {}", name(q), ns(cell.upper)),
+        (Quantity::Quantile { q, .. }, Some(_), None) => format!("; {} is at least {}", name(q), ns(cell.lower)),
+        (Quantity::Quantile { q, .. }, Some(_), Some(_)) => {
+            format!("; {} lies between {} and {}", name(q), ns(cell.lower), ns(cell.upper))
+        }
+        _ => String::new(),
+    }
+}
+
 fn needed(cell: &CellJudgement) -> String {
     match cell.needed {
         Some(n) => format!(
@@ -114,6 +134,7 @@ fn needed(cell: &CellJudgement) -> String {
 fn beyond(cell: &CellJudgement) -> String {
     match cell.beyond {
         (least, most) if least == most => count(least),
+        (least, u64::MAX) => format!("at least {}", count(least)),
         (least, most) => format!("{} to {}", count(least), count(most)),
     }
 }

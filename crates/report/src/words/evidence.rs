@@ -22,7 +22,7 @@ pub(crate) fn from_figures(figures: &Figures) -> Vec<String> {
         sentences.extend(cell.needed.as_ref().map(further));
     }
     sentences.extend(corrected(figures));
-    if verdict.released == 0 {
+    if verdict.scored() == 0 {
         return sentences;
     }
     sentences.extend(tellable(&verdict.coverage).map(|c| {
@@ -85,6 +85,7 @@ fn further(needed: &Needed) -> String {
 /// Where periods were skipped, what scoring them changes most.
 fn corrected(figures: &Figures) -> Option<String> {
     let cell = figures.cells.iter().filter(|c| c.was_corrected()).max_by_key(|c| c.result.skipped)?;
+    let skipped = cell.result.skipped?;
     let raw = cell.raw_quantiles.as_ref()?;
     let moved = |i: &usize| cell.quantiles[*i].ns.unwrap_or(0) as f64 / raw[*i].ns.unwrap_or(0).max(1) as f64;
     let most = (0..QUANTILES.len()).max_by(|a, b| moved(a).total_cmp(&moved(b)))?;
@@ -97,9 +98,9 @@ fn corrected(figures: &Figures) -> Option<String> {
     Some(format!(
         "CPU {} skipped {} {} because it woke too late for {}; {effect}.",
         cell.cpu(),
-        plural(cell.result.skipped, "period", "periods"),
+        plural(skipped, "period", "periods"),
         under(figures.recording, &cell.phase.id),
-        if cell.result.skipped == 1 { "it" } else { "them" },
+        if skipped == 1 { "it" } else { "them" },
     ))
 }
 

@@ -35,7 +35,7 @@ pub fn headline(recording: &Recording, verdict: &Verdict) -> Headline {
 
 /// Was nothing claimed, and nothing in the way of measuring? Then there is no verdict to give, and nothing is wrong.
 pub fn is_mere_measurement(verdict: &Verdict) -> bool {
-    verdict.claims.is_empty() && verdict.problems.is_empty() && verdict.released > 0
+    verdict.claims.is_empty() && verdict.problems.is_empty() && verdict.scored() > 0
 }
 
 /// An outcome in capitals.
@@ -48,12 +48,12 @@ pub fn word(outcome: Outcome) -> &'static str {
 }
 
 fn passed(recording: &Recording, verdict: &Verdict) -> String {
-    let all = count(verdict.released);
+    let all = count(verdict.scored());
     let worst = match &verdict.worst {
         Some(w) => format!("worst {} ({})", Nanos(w.max_ns), place(recording, &w.phase, w.cpu)),
         None => "worst not known".into(),
     };
-    let missed = format!("missed {}", count(verdict.skipped));
+    let missed = format!("missed {}", verdict.skipped.map_or_else(|| "not known".into(), count));
     let only_missed = verdict.claims.iter().all(|c| c.claim.quantity == Quantity::NoneMissed);
     if verdict.claims.is_empty() {
         return format!("nothing was claimed; {all} wakeups, {worst}, {missed}");
@@ -85,7 +85,7 @@ fn undecided(recording: &Recording, verdict: &Verdict) -> String {
         };
         return format!("{}{more}", problem_sentence(recording, phase.as_deref(), problem));
     }
-    if verdict.released == 0 {
+    if verdict.scored() == 0 {
         return "nothing was measured".into();
     }
     match verdict.claims.iter().find(|c| c.outcome == Outcome::Inconclusive) {
@@ -107,6 +107,7 @@ pub(super) fn gravest(verdict: &Verdict) -> Option<&(Option<String>, Problem)> {
         ProblemKind::LoadDidNotRun => 3,
         ProblemKind::VirtualCpus => 4,
         ProblemKind::Storage => 4,
+        ProblemKind::NotTold => 5,
         ProblemKind::Suspended => 5,
         ProblemKind::Throttled => 6,
         ProblemKind::PageFaults => 7,
@@ -138,6 +139,7 @@ fn problem_words(kind: ProblemKind) -> &'static str {
         ProblemKind::Interrupted => "the measurement was cut short",
         ProblemKind::PageFaults => "the measuring thread took page faults",
         ProblemKind::VirtualCpus => "the emulator's CPUs disturb each other",
+        ProblemKind::NotTold => "the imported file does not tell enough",
         ProblemKind::Storage => "the record is incomplete or damaged",
     }
 }

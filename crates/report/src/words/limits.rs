@@ -15,7 +15,7 @@ pub fn cannot_say(recording: &Recording, verdict: &Verdict) -> Vec<String> {
 /// The same, where the figures are at hand.
 pub(crate) fn from_figures(figures: &Figures) -> Vec<String> {
     let Figures { recording, verdict, .. } = *figures;
-    if verdict.released == 0 {
+    if verdict.scored() == 0 {
         return vec!["Nothing was measured: nothing can be said.".into()];
     }
     let mut all = Vec::new();
@@ -79,6 +79,9 @@ fn virtual_time(recording: &Recording) -> Option<String> {
 }
 
 fn other_loads(recording: &Recording) -> Option<String> {
+    if recording.run.import.is_some() {
+        return Some("The load: an imported file does not tell what else the machine did.".into());
+    }
     let names: Vec<String> = recording.run.phases.iter().map(|p| load_name(&p.load)).collect();
     if names.iter().all(|n| n == "idle") {
         return Some("Only the idle machine was measured: nothing is said about it under load.".into());
@@ -99,7 +102,9 @@ fn settings(recording: &Recording) -> Vec<String> {
              A program that does not hold it sees more."
         ));
     }
-    if !settings.context {
+    if recording.run.import.is_some() {
+        all.push("Causes: an imported file has no counters of the machine.".into());
+    } else if !settings.context {
         all.push("Causes: the machine's counters were not sampled (`--no-context`).".into());
     }
     all

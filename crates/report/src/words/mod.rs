@@ -7,6 +7,7 @@ pub(crate) mod causes;
 pub(crate) mod claims;
 pub(crate) mod evidence;
 mod headline;
+pub(crate) mod imported;
 pub(crate) mod limits;
 mod tracing;
 mod warnings;
@@ -14,6 +15,7 @@ mod warnings;
 pub use claims::claim;
 pub use evidence::evidence;
 pub use headline::{Headline, headline, is_mere_measurement, word};
+pub use imported::lost;
 pub use limits::cannot_say;
 pub use tracing::notes;
 pub use warnings::warnings;
@@ -21,13 +23,17 @@ pub use warnings::warnings;
 use crate::clean;
 use crate::figures::recorded_ns;
 use crate::number::plural;
-use punctual_model::{Recording, Verdict};
+use punctual_model::{Phase, Recording, Verdict};
 use punctual_units::{CpuId, Nanos};
 
 /// What was measured, in one sentence: how many wakeups of what kind, for how long, under which loads.
 pub fn measured(recording: &Recording, verdict: &Verdict) -> String {
     let run = &recording.run;
-    let mut got: Vec<String> = run.phases.iter().flat_map(|p| &p.cpus).map(|c| c.got.to_string()).collect();
+    if let Some(import) = &run.import {
+        return imported::measured(recording, verdict, import);
+    }
+    let got = run.phases.iter().flat_map(|p| &p.cpus);
+    let mut got: Vec<String> = got.filter_map(|c| Some(c.got?.to_string())).collect();
     got.sort();
     got.dedup();
     let length = run.phases.iter().fold(0u64, |sum, p| sum.saturating_add(recorded_ns(recording, p)));
@@ -38,11 +44,11 @@ pub fn measured(recording: &Recording, verdict: &Verdict) -> String {
     }
     format!(
         "{} on {} ({}) at {}, one every {} on each, for {} under {}.",
-        plural(verdict.released, "wakeup", "wakeups"),
+        plural(verdict.scored(), "wakeup", "wakeups"),
         plural(run.settings.cpus.len() as u64, "CPU", "CPUs"),
         run.settings.cpus,
         and(&got),
-        run.settings.period_ns,
+        run.settings.period_ns.unwrap_or_default(),
         Nanos(length),
         and(&loads)
     )
@@ -57,6 +63,7 @@ pub(crate) fn load_name(load: &str) -> String {
 pub(crate) fn phase_name(recording: &Recording, id: &str) -> String {
     let phases = &recording.run.phases;
     match phases.iter().find(|p| p.id == id) {
+        Some(Phase { label: Some(label), .. }) => load_name(label),
         Some(phase) if phases.iter().filter(|p| p.load == phase.load).count() == 1 => load_name(&phase.load),
         _ => load_name(id),
     }
@@ -66,6 +73,7 @@ pub(crate) fn phase_name(recording: &Recording, id: &str) -> String {
 pub(crate) fn under(recording: &Recording, id: &str) -> String {
     match phase_name(recording, id).as_str() {
         "idle" => "while idle".into(),
+        name if recording.run.import.is_some() => format!("in `{name}`"),
         name => format!("under `{name}`"),
     }
 }

@@ -1,10 +1,10 @@
 //! What must be said before any figure.
 
 use super::headline::{gravest, problem_sentence};
-use super::{capital, stopped};
+use super::{capital, imported, stopped};
 use crate::figures::recorded_ns;
 use crate::number::plural;
-use punctual_model::{EndedBy, Kind, Outcome, Problem, ProblemKind, Recording, Verdict, VirtualControl};
+use punctual_model::{EndedBy, Outcome, Problem, ProblemKind, Recording, Verdict, VirtualControl};
 use punctual_units::{Nanos, Policy};
 
 /// What makes the figures something else than they look, said up front: no real-time scheduling, an incomplete run,
@@ -13,7 +13,8 @@ pub fn warnings(recording: &Recording, verdict: &Verdict) -> Vec<String> {
     let mut all = Vec::new();
     all.extend(virtual_time(recording));
     all.extend(control(verdict));
-    all.extend(imported(recording));
+    all.extend(imported::whence(recording));
+    all.extend(imported::grave(recording));
     all.extend(ordinary_threads(recording));
     all.extend(incomplete(recording));
     // Told already: the gravest problem in an inconclusive verdict's headline, and that the run has no proper end.
@@ -39,16 +40,6 @@ fn shortened(mut all: Vec<String>) -> Vec<String> {
         all.push(format!("And {}; the JSON result has them all.", plural(more, "more problem", "more problems")));
     }
     all
-}
-
-fn imported(recording: &Recording) -> Option<String> {
-    let tool = &recording.run.tool;
-    (recording.run.kind == Kind::Imported).then(|| {
-        format!(
-            "These figures were measured by {} {} and imported; what it did not record is not known.",
-            tool.name, tool.version
-        )
-    })
 }
 
 fn virtual_time(recording: &Recording) -> Option<String> {
@@ -81,8 +72,9 @@ fn control(verdict: &Verdict) -> Option<String> {
 
 fn ordinary_threads(recording: &Recording) -> Option<String> {
     let results = || recording.run.phases.iter().flat_map(|p| &p.cpus);
-    let ordinary = results().filter(|c| !c.got.policy().is_real_time()).count();
-    let policy: Policy = results().find(|c| !c.got.policy().is_real_time())?.got.policy();
+    let policies = || results().filter_map(|c| Some(c.got?.policy())).filter(|p| !p.is_real_time());
+    let ordinary = policies().count();
+    let policy: Policy = policies().next()?;
     let which = if ordinary == results().count() { "Every" } else { "At least one" };
     Some(format!(
         "{which} measured thread was an ordinary one ({policy}): it waits for other programs, and its latency says \
@@ -92,13 +84,17 @@ fn ordinary_threads(recording: &Recording) -> Option<String> {
 
 fn incomplete(recording: &Recording) -> Option<String> {
     let run = &recording.run;
-    if run.complete {
+    // What is missing of an imported file is told with what was lost.
+    if run.complete || run.import.is_some() {
         return None;
     }
     let measured = run.phases.iter().fold(0u64, |sum, p| sum.saturating_add(recorded_ns(recording, p)));
     let how_far = match measured {
         0 => "before anything was measured".to_owned(),
-        ns => format!("after {} of {} of measuring", Nanos(ns), run.settings.duration_ns),
+        ns => match run.settings.duration_ns {
+            Some(planned) => format!("after {} of {planned} of measuring", Nanos(ns)),
+            None => format!("after {} of measuring", Nanos(ns)),
+        },
     };
     Some(match &run.ended_by {
         Some(EndedBy::Signal { name, .. }) => {

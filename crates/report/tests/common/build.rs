@@ -114,9 +114,10 @@ fn add_phase(recording: &mut Recording, plan: &RunPlan, rng: &mut Rng, (n, phase
     recording.run.phases.push(Phase {
         id,
         load: phase.load.into(),
-        start_mono_ns: start,
+        label: None,
+        start_mono_ns: Some(start),
         end_mono_ns: Some(end),
-        planned_ns: Nanos(plan.seconds * SECOND),
+        planned_ns: Some(Nanos(plan.seconds * SECOND)),
         cpus,
         load_report: phase.report.clone(),
         traced: None,
@@ -175,17 +176,18 @@ fn track(plan: &RunPlan, phase: &Plan, cpu: CpuId, rng: &mut Rng) -> Track {
 fn result(plan: &RunPlan, cpu: CpuId, d: &Distribution) -> CpuResult {
     CpuResult {
         cpu,
-        tid: 1_000 + cpu.0 as i32,
-        got: plan.got,
-        released: d.raw.count() + d.skipped.count(),
+        tid: Some(1_000 + cpu.0 as i32),
+        got: Some(plan.got),
+        released: Some(d.raw.count() + d.skipped.count()),
         ran: d.raw.count(),
-        skipped: d.skipped.count(),
+        skipped: Some(d.skipped.count()),
         min_ns: d.raw.min(),
         max_ns: d.raw.max(),
         mean_ns: d.raw.mean(),
         page_faults: Some(0),
         involuntary_switches: Some(0),
         run_delay_ns: Some(1_000_000),
+        blur: None,
     }
 }
 

@@ -51,7 +51,7 @@ fn judge(recording: &Recording, claim: Claim) -> Judged {
 }
 
 fn cell(recording: &Recording, claim: Claim, phase: &Phase, result: &CpuResult) -> CellJudgement {
-    let samples = result.released;
+    let samples = result.scored();
     let effective = samples as f64 * 0.4;
     let max = result.max_ns.unwrap_or(0);
     let bound = |n: f64| (n > 0.0).then(|| THREE / n);
@@ -62,8 +62,8 @@ fn cell(recording: &Recording, claim: Claim, phase: &Phase, result: &CpuResult) 
             let above = recording.distribution(&phase.id, result.cpu).map_or(0, |d| d.corrected().above(limit.0).0);
             (Outcome::Fail, above)
         }
-        Quantity::NoneMissed if result.skipped == 0 => (Outcome::Pass, 0),
-        Quantity::NoneMissed => (Outcome::Fail, result.skipped),
+        Quantity::NoneMissed if result.skipped == Some(0) => (Outcome::Pass, 0),
+        Quantity::NoneMissed => (Outcome::Fail, result.skipped.unwrap_or(0)),
         _ => (Outcome::Inconclusive, 0),
     };
     let quantile = match claim.quantity {
@@ -97,5 +97,5 @@ fn needed(claim: Claim, effective: f64, phase: &Phase) -> Needed {
     };
     let samples = THREE / p;
     let times = if effective > 0.0 { samples / effective } else { 0.0 };
-    Needed { p, samples, duration_ns: Nanos((phase.planned_ns.0 as f64 * times) as u64) }
+    Needed { p, samples, duration_ns: Nanos((phase.planned_ns.map_or(0, |p| p.0) as f64 * times) as u64) }
 }

@@ -81,7 +81,7 @@ pub fn damaged() -> (Recording, Verdict) {
     let mut recording = recording(RunPlan { cpus: 2, period_ns: 1_000_000, seconds: 6, phases, got });
     let run = &mut recording.run;
     (run.complete, run.ended, run.ended_by, run.cost) = (false, None, Some(EndedBy::Killed), None);
-    run.settings.scheduling = fifo90();
+    run.settings.scheduling = Some(fifo90());
     let text = "SCHED_FIFO was refused (EPERM): run as root, or give the user rtprio in /etc/security/limits.d";
     run.problems.push(Problem { kind: ProblemKind::NoRealTime, text: text.into() });
     run.phases[1].end_mono_ns = None;
@@ -106,9 +106,9 @@ pub fn hostile(text: &str) -> (Recording, Verdict) {
     let (mut recording, _) = damaged();
     let s = || text.to_owned();
     let run = &mut recording.run;
-    (run.host, run.command, run.notes) = (s(), vec![s(), s()], vec![s()]);
-    (run.tool.name, run.tool.version) = (s(), s());
-    (run.settings.clock, run.settings.loads) = (s(), vec![s()]);
+    (run.host, run.command, run.notes) = (Some(s()), vec![s(), s()], vec![s()]);
+    (run.tool.name, run.tool.version) = (s(), Some(s()));
+    (run.settings.clock, run.settings.loads) = (Some(s()), vec![s()]);
     run.ended_by = Some(EndedBy::Error { text: s() });
     run.problems[0].text = s();
     if let Some(cost) = &mut run.cost {

@@ -98,6 +98,13 @@ pub const TRACE_WORDS: &[&str] = &[
     "\t",
     "[...]\n",
     "hrtimer_start: hrtimer=0000 function=f expires=1 softexpires=1",
+    "T: 0 (77) P:80 I:200 C: 5 Min: 1 Act: 2 Avg: 3 Max: 4\n",
+    "# Histogram\n",
+    "# Histogram Overflows: ",
+    "000011 000001\t000002\n",
+    "Index   IRQ-000   Thr-000\n",
+    "\u{1b}[2A",
+    ",",
     "## CPU 1 hit stop tracing, analyzing it ##\n",
 ];
 

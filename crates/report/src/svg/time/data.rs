@@ -36,7 +36,7 @@ impl History {
     pub fn of(figures: &Figures, picked: &[CpuId]) -> Option<History> {
         let phases = &figures.recording.run.phases;
         let events = &figures.recording.events;
-        let from = phases.iter().map(|p| p.start_mono_ns).min()?;
+        let from = phases.iter().filter_map(|p| p.start_mono_ns).min()?;
         let last_event = events.iter().map(Event::mono_ns).max().unwrap_or(from);
         let last_phase = phases.iter().filter_map(|p| p.end_mono_ns).max().unwrap_or(from);
         let to = if phases.iter().all(|p| p.end_mono_ns.is_some()) { last_phase } else { last_event.max(last_phase) };

@@ -1,0 +1,175 @@
+//! `import`: other tools' files into a run directory.
+
+use crate::args::{ImportArgs, ImportFormat, ToldArgs, UnitArg};
+use crate::{document, exit, terminal};
+use punctual_import::{Format, Options, Unit};
+use punctual_model::{Claim, Recording};
+use punctual_report::words;
+use serde_json::{Value, json};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+impl From<ImportFormat> for Format {
+    fn from(format: ImportFormat) -> Format {
+        match format {
+            ImportFormat::Cyclictest => Format::Cyclictest,
+            ImportFormat::Json => Format::Json,
+            ImportFormat::Csv => Format::Csv,
+            ImportFormat::Rtla => Format::Rtla,
+            ImportFormat::JitterdebuggerRaw => Format::JitterdebuggerRaw,
+            ImportFormat::Nqueens => Format::NQueens,
+        }
+    }
+}
+
+/// `punctual import`: exits 0 if it wrote the run directory.
+pub fn import(args: &ImportArgs) -> ExitCode {
+    let result = recording(&args.files, args.format, args.told).and_then(|recording| {
+        write(&args.out, &recording).map_err(|(code, message)| {
+            eprintln!("punctual: {message}");
+            code
+        })?;
+        Ok(recording)
+    });
+    let (code, value) = match &result {
+        Ok(recording) => (0, summary(&args.out, recording)),
+        Err(code) => (*code, document::error("nothing was imported: standard error says why")),
+    };
+    let text = match (&result, args.output.json) {
+        (_, true) => document::document("import", code, &value) + "\n",
+        (Ok(recording), false) if !args.output.quiet => said(&args.out, recording),
+        _ => String::new(),
+    };
+    if !text.is_empty() && !terminal::print(&text) {
+        return ExitCode::from(exit::ENVIRONMENT);
+    }
+    ExitCode::from(code)
+}
+
+/// Reads files into one run; what is wrong is said, and the result is the exit code.
+pub fn recording(files: &[PathBuf], format: Option<ImportFormat>, told: ToldArgs) -> Result<Recording, u8> {
+    let unit = told.unit.map(|unit| match unit {
+        UnitArg::Us => Unit::Micros,
+        UnitArg::Ns => Unit::Nanos,
+    });
+    let format = format.or(told.input_format).map(Format::from);
+    let options = Options { format, unit, period: told.period };
+    let all = files.iter().map(|path| one(path, &options)).collect::<Result<Vec<_>, _>>();
+    all.map(punctual_import::recording).map_err(|(code, message)| {
+        eprintln!("punctual: {message}");
+        code
+    })
+}
+
+fn one(path: &Path, options: &Options) -> Result<punctual_import::Imported, (u8, String)> {
+    let failed = |e: io::Error| (exit::USAGE, format!("cannot read {}: {e}{}", path.display(), advice(&e)));
+    if path.is_dir() {
+        let advice = "it is a folder; give files, or for a run directory `punctual report`";
+        return Err((exit::USAGE, format!("cannot import {}: {advice}", path.display())));
+    }
+    let input: Box<dyn Read> = match path == Path::new("-") {
+        true => Box::new(io::stdin().lock()),
+        false => Box::new(File::open(path).map_err(failed)?),
+    };
+    let name = if path == Path::new("-") { "standard input".into() } else { path.to_string_lossy() };
+    punctual_import::read(&name, input, options).map_err(|e| {
+        let code = if e.is_environment() { exit::ENVIRONMENT } else { exit::USAGE };
+        (code, e.to_string())
+    })
+}
+
+fn advice(e: &io::Error) -> &'static str {
+    match e.kind() {
+        io::ErrorKind::NotFound => "\n  see `ls`; - reads standard input",
+        io::ErrorKind::PermissionDenied => "\n  take a file that you may read",
+        _ => "",
+    }
+}
+
+/// Writes a folder beside the one asked for and renames it: it is there whole, or not at all.
+fn write(out: &Path, recording: &Recording) -> Result<(), (u8, String)> {
+    let taken = fs::read_dir(out).map(|mut entries| entries.next().is_some()).unwrap_or_else(|_| out.exists());
+    if taken {
+        let message = format!("{} exists and is not empty; name a new folder with --out", out.display());
+        return Err((exit::USAGE, message));
+    }
+    let name = out.file_name().map(|n| n.to_string_lossy().into_owned());
+    let Some(name) = name else { return Err((exit::USAGE, format!("{} is no name of a new folder", out.display()))) };
+    let parent = out.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let beside = parent.join(format!(".{name}.{}.tmp", std::process::id()));
+    let io_failed =
+        |e: io::Error| (exit::ENVIRONMENT, format!("cannot write {}: {e}; name another with --out", out.display()));
+    fs::create_dir_all(parent).map_err(io_failed)?;
+    let written = fill(&beside, recording).and_then(|()| fs::rename(&beside, out).map_err(io_failed));
+    if written.is_err() {
+        // What failed before is told; this could only fail for the same reason.
+        let _ = fs::remove_dir_all(&beside);
+    }
+    written
+}
+
+fn fill(folder: &Path, recording: &Recording) -> Result<(), (u8, String)> {
+    let failed = |e: punctual_rundir::Error| {
+        let code = if e.is_environment() { exit::ENVIRONMENT } else { exit::USAGE };
+        (code, e.to_string())
+    };
+    let mut run = recording.run.clone();
+    let phases = std::mem::take(&mut run.phases);
+    let mut writer = punctual_rundir::Writer::create(folder, run, true).map_err(failed)?;
+    for phase in phases {
+        let of_phase = recording.distributions.iter().filter(|((id, _), _)| *id == phase.id);
+        let distributions: Vec<_> = of_phase.map(|((_, cpu), d)| (*cpu, d.clone())).collect();
+        writer.phase_done(phase, &distributions, Vec::new()).map_err(failed)?;
+    }
+    writer.finish().map_err(failed)
+}
+
+/// For a terminal: what came in, and what was lost.
+fn said(out: &Path, recording: &Recording) -> String {
+    let run = &recording.run;
+    let mut text = String::new();
+    let files = run.import.as_ref().map(|i| i.files.as_slice()).unwrap_or_default();
+    for file in files {
+        text += &format!("{}: {}, {} bytes\n", file.name, file.format, file.bytes);
+    }
+    for phase in &run.phases {
+        let samples = phase.cpus.iter().fold(0u64, |sum, c| sum.saturating_add(c.ran));
+        let max = phase.cpus.iter().filter_map(|c| c.max_ns).max();
+        let max = max.map_or_else(|| "not known".into(), |ns| punctual_units::Nanos(ns).to_string());
+        text += &format!("  {}: {} threads, {samples} samples, max {max}\n", phase.id, phase.cpus.len());
+    }
+    if let Some(import) = run.import.as_ref().filter(|i| !i.series.is_empty()) {
+        text += &format!("  {} series of other figures\n", import.series.len());
+    }
+    words::lost(recording).iter().for_each(|lost| text += &format!("  - {lost}\n"));
+    text + &format!("Written to {}; `punctual report {}` shows it.\n", out.display(), out.display())
+}
+
+/// For programs: totals and extremes, every loss, and the verdict on no claim.
+fn summary(out: &Path, recording: &Recording) -> Value {
+    let run = &recording.run;
+    let cpu = |c: &punctual_model::CpuResult| json!({"cpu": c.cpu, "samples": c.ran, "skipped": c.skipped, "min_ns": c.min_ns, "max_ns": c.max_ns, "mean_ns": c.mean_ns, "blur": c.blur});
+    let phase = |p: &punctual_model::Phase| {
+        let samples = p.cpus.iter().fold(0u64, |sum, c| sum.saturating_add(c.ran));
+        json!({
+            "id": p.id,
+            "label": p.label,
+            "samples": samples,
+            "max_ns": p.cpus.iter().filter_map(|c| c.max_ns).max(),
+            "cpus": p.cpus.iter().map(cpu).collect::<Vec<_>>(),
+            "problems": p.problems,
+        })
+    };
+    let none: &[Claim] = &[];
+    let verdict = punctual_judge::judge(recording, none);
+    json!({
+        "run": out.to_string_lossy(),
+        "import": run.import,
+        "settings": run.settings,
+        "phases": run.phases.iter().map(phase).collect::<Vec<_>>(),
+        "problems": verdict.problems.iter().map(|(phase, p)| json!({"phase": phase, "kind": p.kind, "text": p.text})).collect::<Vec<_>>(),
+        "lost": words::lost(recording),
+    })
+}

@@ -1,0 +1,246 @@
+//! A run of one or more files.
+
+use crate::Imported;
+use crate::block::{Block, Found, Loss};
+use crate::settle::settle;
+use punctual_model::{
+    CpuResult, Import, Kind, Lost, LostKind, Phase, Problem, ProblemKind, Recording, Run, Series, Settings, Tool,
+};
+use punctual_units::{CpuId, CpuList, Nanos};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Schema of a run, and the version that knows imports: `rundir::SCHEMA_VERSION`.
+const SCHEMA: (&str, &str) = ("punctual.run/1", "1.3");
+
+/// A run of the files, in their order, one phase for each table of each. It can be written with `punctual-rundir`, judged
+/// and reported like any other.
+pub fn recording(files: Vec<Imported>) -> Recording {
+    let several = files.len() > 1;
+    let mut recording = empty();
+    let mut import = Import::default();
+    let mut facts = Facts::default();
+    for Imported { file, found } in files {
+        if import.format.is_empty() {
+            import.format.clone_from(&file.format);
+        }
+        let name = stem(&file.name);
+        import.files.push(file);
+        facts.add(&found);
+        for loss in &found.lost {
+            lose(&mut recording.run.problems, &mut import.lost, loss, None);
+        }
+        recording.run.notes.extend(found.notes);
+        import.series.extend(found.series.into_iter().map(|s| of_file(s, several.then_some(&name))));
+        for block in found.blocks {
+            let label = if several { format!("{name}: {}", block.label) } else { block.label.clone() };
+            add_phase(&mut recording, &mut import, block, label);
+        }
+    }
+    facts.into_run(&mut recording.run, &mut import);
+    usual_losses(&recording, &mut import);
+    recording.run.complete = !import.lost.iter().any(|l| l.kind == LostKind::Truncated);
+    recording.run.import = Some(import);
+    recording
+}
+
+fn stem(name: &str) -> String {
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    let short: String = stem.chars().take(40).collect();
+    if short.is_empty() { "file".into() } else { short }
+}
+
+fn of_file(mut series: Series, name: Option<&String>) -> Series {
+    if let Some(name) = name {
+        series.of = format!("{name}: {}", series.of);
+    }
+    series
+}
+
+fn empty() -> Recording {
+    let run = Run {
+        schema: SCHEMA.0.into(),
+        schema_version: SCHEMA.1.into(),
+        tool: Tool { name: "another tool".into(), version: None },
+        kind: Kind::Imported,
+        complete: true,
+        ended_by: None,
+        started: None,
+        ended: None,
+        host: None,
+        command: Vec::new(),
+        settings: Settings {
+            clock: None,
+            scheduling: None,
+            scheduling_explicit: false,
+            period_ns: None,
+            cpus: CpuList::new(),
+            alignment: None,
+            duration_ns: None,
+            warmup_ns: None,
+            loads: Vec::new(),
+            cpu_dma_latency_us: None,
+            context: false,
+            worst_kept: 0,
+            deadline_ns: None,
+            claims: Vec::new(),
+        },
+        import: None,
+        virtual_time: None,
+        machine: punctual_model::MachineFacts::default(),
+        tracing: None,
+        phases: Vec::new(),
+        problems: Vec::new(),
+        notes: Vec::new(),
+        cost: None,
+    };
+    Recording {
+        run,
+        distributions: BTreeMap::new(),
+        worst: Vec::new(),
+        captures: Vec::new(),
+        explained: Vec::new(),
+        events: Vec::new(),
+        findings: Vec::new(),
+        damage: Vec::new(),
+    }
+}
+
+/// What holds for the run only where all files tell the same, or one alone does.
+#[derive(Default)]
+struct Facts {
+    tools: Vec<(Option<String>, Option<String>)>,
+    hosts: BTreeSet<Option<String>>,
+    machines: Vec<punctual_model::MachineFacts>,
+    commands: Vec<Vec<String>>,
+    dma: BTreeSet<Option<i32>>,
+    started: Option<u64>,
+    ended: Option<u64>,
+    periods: BTreeSet<Option<u64>>,
+    resolution: Option<u64>,
+}
+
+impl Facts {
+    fn add(&mut self, found: &Found) {
+        self.tools.push((found.tool.clone(), found.version.clone()));
+        self.hosts.insert(found.host.clone());
+        self.machines.push(found.machine.clone());
+        self.commands.push(found.command.clone());
+        self.dma.insert(found.dma_latency_us);
+        self.started = self.started.into_iter().chain(found.started_real_ns).min();
+        self.ended = self.ended.into_iter().chain(found.ended_real_ns).max();
+        for thread in found.blocks.iter().flat_map(|b| &b.threads) {
+            self.periods.insert(thread.period_ns);
+            self.resolution = self.resolution.max(Some(thread.width_ns.max(1)));
+        }
+    }
+
+    fn into_run(self, run: &mut Run, import: &mut Import) {
+        let same = |set: &BTreeSet<Option<u64>>| if set.len() == 1 { set.first().copied().flatten() } else { None };
+        run.settings.period_ns = same(&self.periods).map(Nanos);
+        if self.hosts.len() == 1 {
+            run.host = self.hosts.into_iter().next().flatten();
+        }
+        if self.dma.len() == 1 {
+            run.settings.cpu_dma_latency_us = self.dma.into_iter().next().flatten();
+        }
+        if let [first, rest @ ..] = self.machines.as_slice()
+            && rest.iter().all(|m| m == first)
+        {
+            run.machine = first.clone();
+        }
+        if let [only] = self.commands.as_slice() {
+            run.command.clone_from(only);
+        }
+        let names: BTreeSet<&str> = self.tools.iter().filter_map(|(name, _)| name.as_deref()).collect();
+        if !names.is_empty() {
+            run.tool.name = names.into_iter().collect::<Vec<_>>().join(", ");
+        }
+        let versions: BTreeSet<&Option<String>> = self.tools.iter().map(|(_, version)| version).collect();
+        if versions.len() == 1 {
+            run.tool.version = versions.into_iter().next().cloned().flatten();
+        }
+        (import.started_real_ns, import.ended_real_ns, import.resolution_ns) =
+            (self.started, self.ended, self.resolution);
+    }
+}
+
+/// A loss, and the problem that it is.
+fn lose(problems: &mut Vec<Problem>, lost: &mut Vec<Lost>, loss: &Loss, place: Option<(&str, Option<CpuId>)>) {
+    let number = loss.count.map(|n| format!(" ({n})")).unwrap_or_default();
+    let cpu = place.and_then(|(_, cpu)| cpu);
+    if loss.problem {
+        let who = cpu.map(|cpu| format!("CPU {cpu}: ")).unwrap_or_default();
+        let kind = if loss.kind == LostKind::Truncated { ProblemKind::Interrupted } else { ProblemKind::Storage };
+        problems.push(Problem { kind, text: format!("{who}{}{number}", loss.text) });
+    }
+    let phase = place.map(|(phase, _)| phase.to_owned());
+    lost.push(Lost { kind: loss.kind, phase, cpu, count: loss.count, text: loss.text.clone() });
+}
+
+fn add_phase(recording: &mut Recording, import: &mut Import, block: Block, label: String) {
+    let id = format!("{}-{}", recording.run.phases.len() + 1, word(&block.label));
+    let (mut problems, mut cpus): (Vec<Problem>, Vec<CpuResult>) = Default::default();
+    for loss in &block.lost {
+        lose(&mut problems, &mut import.lost, loss, Some((&id, None)));
+    }
+    // All CPUs as told, or threads by their number: never mixed, never twice.
+    let told: BTreeSet<u32> = block.threads.iter().filter_map(|t| t.cpu).collect();
+    let by_cpu = told.len() == block.threads.len();
+    if !by_cpu {
+        let text = "on which CPU each thread ran is not told: the numbers are those of the threads";
+        lose(&mut problems, &mut import.lost, &Loss::told(LostKind::Affinity, None, text), Some((&id, None)));
+    }
+    for thread in block.threads {
+        let cpu = CpuId(thread.cpu.filter(|_| by_cpu).unwrap_or(thread.number));
+        let settled = settle(thread, cpu);
+        for loss in &settled.lost {
+            lose(&mut problems, &mut import.lost, loss, Some((&id, Some(cpu))));
+        }
+        cpus.push(settled.result);
+        recording.distributions.insert((id.clone(), cpu), settled.distribution);
+    }
+    cpus.sort_by_key(|c| c.cpu);
+    recording.run.phases.push(Phase {
+        id,
+        load: "unknown".into(),
+        label: Some(label),
+        start_mono_ns: None,
+        end_mono_ns: None,
+        planned_ns: None,
+        cpus,
+        load_report: None,
+        traced: None,
+        problems,
+    });
+}
+
+/// A label as part of a folder's name.
+fn word(label: &str) -> String {
+    let word: String =
+        label.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
+    word.trim_matches('-').chars().take(40).collect()
+}
+
+/// What every such file loses.
+fn usual_losses(recording: &Recording, import: &mut Import) {
+    if recording.run.phases.is_empty() {
+        return;
+    }
+    let mut add = |kind, text: String| import.lost.push(Lost { kind, phase: None, cpu: None, count: None, text });
+    if let Some(step) = import.resolution_ns.filter(|&ns| ns > 1) {
+        let text = format!(
+            "latencies are told in steps of {}: each stands at the least it can have been, and quantiles at most a step, or \
+             0.78 %, below what they were",
+            Nanos(step)
+        );
+        add(LostKind::Resolution, text);
+    }
+    let upper = recording.run.phases.iter().flat_map(|p| &p.cpus).any(|c| c.blur.is_some_and(|b| b.below_ns > 0));
+    if upper {
+        let text = "oslat names bins by their upper edge: there each gap stands at the most it can have been".into();
+        add(LostKind::Resolution, text);
+    }
+    let order =
+        "samples have no order in time: whether late ones cluster cannot be seen, and they count as independent";
+    add(LostKind::Order, order.into());
+}

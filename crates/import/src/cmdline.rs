@@ -1,0 +1,202 @@
+//! What cyclictest's command line tells: cyclictest(8).
+
+use crate::Unit;
+use punctual_units::{CpuList, Priority, Scheduling};
+
+/// Longest command that is kept.
+const LONGEST: usize = 200;
+
+/// A command line, as far as it bears on the figures.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Command {
+    pub words: Vec<String>,
+    /// `-i`, µs.
+    interval_us: Option<u64>,
+    /// `-d`, µs.
+    distance_us: Option<u64>,
+    pub priority: Option<Priority>,
+    policy: Option<String>,
+    /// `-N`.
+    nanos: bool,
+    /// `-h` or `-H`.
+    histogram: bool,
+    /// Its number of bins.
+    bins: Option<u64>,
+    /// `-a LIST`, `-S`: which CPU each thread has.
+    affinity: Option<Affinity>,
+    aligned: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Affinity {
+    /// Thread n on CPU n.
+    ByNumber,
+    /// Thread n on the n-th of them.
+    List(CpuList),
+}
+
+impl Command {
+    /// From words, the program first.
+    pub fn parse(words: Vec<String>) -> Command {
+        let mut command = Command::default();
+        let mut rest = words.iter().skip(1).map(String::as_str).peekable();
+        while let Some(word) = rest.next() {
+            if let Some(long) = word.strip_prefix("--") {
+                let (key, value) = long.split_once('=').map_or((long, None), |(k, v)| (k, Some(v)));
+                let takes = matches!(key, "interval" | "distance" | "priority" | "policy" | "histogram" | "histofall");
+                let value = match value {
+                    None if takes => rest.next(),
+                    other => other,
+                };
+                command.long(key, value);
+            } else if let Some(short) = word.strip_prefix('-') {
+                command.short(short, &mut rest);
+            }
+        }
+        command.words = words;
+        command
+    }
+
+    fn long(&mut self, key: &str, value: Option<&str>) {
+        let number = || value.and_then(|v| v.parse().ok());
+        match key {
+            "interval" => self.interval_us = number(),
+            "distance" => self.distance_us = number(),
+            "priority" => self.priority = value.and_then(|v| v.parse().ok()),
+            "policy" => self.policy = value.map(str::to_ascii_lowercase),
+            "histogram" | "histofall" => (self.histogram, self.bins) = (true, number().or(self.bins)),
+            "nsecs" => self.nanos = true,
+            "smp" => self.affinity = Some(Affinity::ByNumber),
+            "affinity" => self.affinity = affinity(value),
+            "aligned" | "secaligned" => self.aligned = true,
+            _ => {}
+        }
+    }
+
+    /// `-mSNq`, `-i200`, `-i 200`.
+    fn short<'a>(&mut self, letters: &'a str, rest: &mut std::iter::Peekable<impl Iterator<Item = &'a str>>) {
+        for (at, letter) in letters.char_indices() {
+            let after = letters.get(at + letter.len_utf8()..).unwrap_or_default();
+            let attached = Some(after).filter(|a| !a.is_empty());
+            match letter {
+                'b' | 'c' | 'd' | 'D' | 'F' | 'h' | 'H' | 'i' | 'l' | 'o' | 'p' => {
+                    let value = attached.or_else(|| rest.next());
+                    let key = match letter {
+                        'd' => "distance",
+                        'h' | 'H' => "histogram",
+                        'i' => "interval",
+                        'p' => "priority",
+                        _ => "",
+                    };
+                    return self.long(key, value);
+                }
+                'a' | 't' | 'A' => {
+                    let value = attached.or_else(|| rest.next_if(|next| !next.starts_with('-')));
+                    return self.long(if letter == 'a' { "affinity" } else { "" }, value);
+                }
+                'S' => self.affinity = Some(Affinity::ByNumber),
+                'N' => self.nanos = true,
+                _ => {}
+            }
+        }
+    }
+
+    /// Bins of the histogram, one a unit.
+    pub fn bins(&self) -> Option<u64> {
+        self.bins
+    }
+
+    /// Unit of the values.
+    pub fn unit(&self) -> Unit {
+        if self.nanos { Unit::Nanos } else { Unit::Micros }
+    }
+
+    /// Period of a thread, ns. cyclictest's default is 1000 µs; each thread's is `-d` (500 µs) longer than that of the one
+    /// before, but not with a histogram.
+    pub fn period_ns(&self, thread: u32) -> Option<u64> {
+        let apart = if self.histogram { 0 } else { self.distance_us.unwrap_or(if self.aligned { 0 } else { 500 }) };
+        let us = self.interval_us.unwrap_or(1_000).checked_add(apart.checked_mul(u64::from(thread))?)?;
+        us.checked_mul(1_000).filter(|&ns| ns > 0)
+    }
+
+    /// What was asked for, where that is plain: a priority without a policy is FIFO.
+    pub fn scheduling(&self) -> Option<Scheduling> {
+        let priority = self.priority;
+        match self.policy.as_deref() {
+            None | Some("fifo") => priority.map(|priority| Scheduling::Fifo { priority }),
+            Some("rr") => priority.map(|priority| Scheduling::Rr { priority }),
+            _ => None,
+        }
+    }
+
+    /// The CPU of a thread.
+    pub fn cpu(&self, thread: u32) -> Option<u32> {
+        match self.affinity.as_ref()? {
+            Affinity::ByNumber => Some(thread),
+            Affinity::List(list) if !list.is_empty() => list.iter().nth(thread as usize % list.len()).map(|cpu| cpu.0),
+            Affinity::List(_) => None,
+        }
+    }
+}
+
+fn affinity(value: Option<&str>) -> Option<Affinity> {
+    match value {
+        None => Some(Affinity::ByNumber),
+        // `!` and `+` are relative to what the machine allows.
+        Some(list) => list.parse().ok().map(Affinity::List),
+    }
+}
+
+/// The command in a line of a terminal: `$ sudo cyclictest -m -S -p 95`. `None`: the line has none.
+pub(crate) fn in_prompt(line: &str, program: &str) -> Option<Vec<String>> {
+    let at = line.find(program)?;
+    let before = line.get(..at)?.chars().next_back();
+    if !before.is_none_or(|c| c.is_whitespace() || "/$#>`".contains(c)) {
+        return None;
+    }
+    let words: Vec<String> = line.get(at..)?.split_ascii_whitespace().take(LONGEST).map(clean).collect();
+    let whole = words.first().is_some_and(|w| w == program);
+    (whole && words.get(1).is_some_and(|w| w.starts_with('-') && w.len() > 1)).then_some(words)
+}
+
+fn clean(word: &str) -> String {
+    word.chars().filter(|c| !c.is_control()).take(LONGEST).collect()
+}
+
+/// A command line as one text, in words.
+pub(crate) fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().take(LONGEST).map(clean).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(text: &str) -> Command {
+        Command::parse(words(text))
+    }
+
+    #[test]
+    fn options_are_read_as_getopt_does() {
+        let c = command("cyclictest -q -h 60 -H 60 -i 200 -p 95 -m -S -D 5 --json=x");
+        assert_eq!((c.period_ns(1), c.cpu(1), c.unit()), (Some(200_000), Some(1), Unit::Micros));
+        assert_eq!(c.scheduling().map(|s| s.to_string()).as_deref(), Some("FIFO 95"));
+        let c = command("cyclictest -mNi500 -t2 -a 2-3 -p80");
+        assert_eq!((c.period_ns(0), c.period_ns(1), c.cpu(1)), (Some(500_000), Some(1_000_000), Some(3)));
+        assert_eq!(c.unit(), Unit::Nanos);
+        // -s, -m, and -p with `-p` as its number.
+        assert_eq!(command("cyclictest -smp -p 80").scheduling(), None);
+        assert_eq!(
+            command("cyclictest --policy=rr --priority=3 --distance=0").scheduling().map(|s| s.to_string()).as_deref(),
+            Some("RR 3")
+        );
+    }
+
+    #[test]
+    fn a_prompt_is_found() {
+        assert!(in_prompt("root@pi:~# cyclictest -S -p90", "cyclictest").is_some());
+        assert!(in_prompt("$ sudo /usr/bin/cyclictest -S", "cyclictest").is_some());
+        assert!(in_prompt("I ran cyclictest all night", "cyclictest").is_none());
+        assert!(in_prompt("mycyclictest -S", "cyclictest").is_none());
+    }
+}

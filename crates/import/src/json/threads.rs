@@ -1,0 +1,149 @@
+//! One thread of a JSON file.
+
+use crate::bins::Bins;
+use crate::block::{Beyond, Loss, Samples, Skips, Thread};
+use crate::cmdline::Command;
+use crate::cyclictest::MOST_THREADS;
+use crate::number;
+use crate::{Options, Unit};
+use punctual_model::LostKind;
+use serde_json::Value;
+
+/// The threads under a key, by number.
+pub(super) fn of<'a>(value: &'a Value, key: &str) -> Vec<(u32, &'a Value)> {
+    let all = value.get(key).and_then(Value::as_object);
+    let mut found: Vec<(u32, &Value)> = all
+        .into_iter()
+        .flatten()
+        .filter_map(|(number, one)| Some((u32::try_from(number::whole(number)?).ok()?, one)))
+        .filter(|(number, one)| *number < MOST_THREADS && one.is_object())
+        .collect();
+    found.sort_by_key(|(number, _)| *number);
+    found
+}
+
+/// Key, samples: `None` for what is neither.
+fn bins_of(one: &Value) -> impl Iterator<Item = Option<(&str, u64)>> {
+    let all = one.get("histogram").and_then(Value::as_object).into_iter().flatten();
+    all.map(|(key, n)| Some((key.as_str(), n.as_u64().filter(|&n| n <= number::MOST_SAMPLES)?)))
+}
+
+/// Bins named by whole units.
+fn whole_bins(one: &Value, unit_ns: u64) -> (Bins, u64) {
+    let (mut bins, mut bad) = (Bins::default(), 0);
+    for bin in bins_of(one) {
+        let edge = bin.and_then(|(key, n)| Some((number::latency(key, unit_ns)?, n)));
+        bad += u64::from(!edge.is_some_and(|(edge, n)| bins.add(edge, n)));
+    }
+    bins.filled.sort_unstable();
+    (bins, bad)
+}
+
+fn unreadable(thread: &mut Thread, bad: u64) {
+    if bad > 0 {
+        let text = "bins could not be read";
+        thread.lost.push(Loss::problem(LostKind::Unreadable, Some(bad), text));
+    }
+}
+
+/// Number, extremes and mean, where there are samples.
+fn told(thread: &mut Thread, one: &Value, count: &str, unit_ns: u64) {
+    let whole = |key: &str| one.get(key).and_then(Value::as_u64);
+    thread.count = whole(count).filter(|&n| n <= number::MOST_SAMPLES);
+    if thread.count == Some(0) {
+        return;
+    }
+    let scaled = |key: &str| whole(key).and_then(|n| number::scaled(n, unit_ns));
+    (thread.min_ns, thread.max_ns) = (scaled("min"), scaled("max"));
+    let mean = one.get("avg").and_then(Value::as_f64).filter(|v| v.is_finite() && *v >= 0.0);
+    thread.mean_ns = mean.map(|v| v * unit_ns as f64);
+}
+
+/// cyclictest and cyclicdeadline. There is no overflow field: what the cycles leave is beyond the last bin.
+pub(super) fn cyclic(
+    number: u32,
+    one: &Value,
+    file: &Value,
+    command: &Command,
+    cyclictest: bool,
+    options: &Options,
+) -> Thread {
+    let nanos = file.get("resolution_in_ns").and_then(Value::as_u64) == Some(1);
+    let unit_ns = options.unit.unwrap_or(if nanos { Unit::Nanos } else { Unit::Micros }).ns();
+    let (bins, bad) = whole_bins(one, unit_ns);
+    let has_histogram = one.get("histogram").is_some_and(Value::is_object);
+    let end = bins.range().map_or(0, |(_, last)| last.saturating_add(unit_ns));
+    let samples = if has_histogram { Samples::Bins(bins) } else { Samples::Summary };
+    let mut thread = Thread::new(number, samples, unit_ns);
+    unreadable(&mut thread, bad);
+    told(&mut thread, one, "cycles", unit_ns);
+    // The bins go on to the number that -h gave, all empty: beyond the last one filled is all that is sure without it.
+    let bins_end = command.bins().filter(|_| has_histogram).and_then(|n| number::scaled(n, unit_ns));
+    thread.beyond = match thread.count {
+        Some(_) => Beyond::Rest { from_ns: bins_end.unwrap_or(end).max(end) },
+        None => Beyond::Unknown { from_ns: end },
+    };
+    let cpu = one.get("cpu").and_then(Value::as_u64).and_then(|cpu| u32::try_from(cpu).ok()).filter(|&cpu| cpu < 8_192);
+    let given = options.period.map(|p| p.0);
+    if cyclictest {
+        thread.cpu = cpu.or_else(|| command.cpu(number));
+        thread.period_ns = given.or_else(|| command.period_ns(number).filter(|_| !command.words.is_empty()));
+        thread.got = command.scheduling();
+    } else {
+        thread.period_ns = given;
+    }
+    thread
+}
+
+/// jitterdebugger: bins up to 1000, later samples dropped; every period runs.
+pub(super) fn jitterdebugger(number: u32, one: &Value, unit_ns: u64, options: &Options) -> Thread {
+    let (bins, bad) = whole_bins(one, unit_ns);
+    let end = bins.range().map_or(0, |(_, last)| last.saturating_add(unit_ns));
+    let mut thread = Thread::new(number, Samples::Bins(bins), unit_ns);
+    unreadable(&mut thread, bad);
+    told(&mut thread, one, "count", unit_ns);
+    thread.beyond = match thread.count {
+        Some(_) => Beyond::Rest { from_ns: end },
+        None => Beyond::Unknown { from_ns: end },
+    };
+    thread.skips = Skips::Never;
+    thread.period_ns = options.period.map(|p| p.0);
+    thread
+}
+
+/// oslat: bins named by their upper edge, the last with everything beyond it.
+pub(super) fn oslat(number: u32, one: &Value) -> Thread {
+    // Bins of parts of a microsecond: then the extremes are nanoseconds.
+    let fine = bins_of(one).flatten().any(|(key, _)| key.contains('.'));
+    let unit_ns = if fine { 1 } else { 1_000 };
+    let (mut all, mut bad) = (Vec::new(), 0);
+    for bin in bins_of(one) {
+        let edge = bin.and_then(|(key, n)| Some((number::decimal(key).filter(|us| *us < 1e12)?, n)));
+        match edge {
+            Some((us, n)) => all.push(((us * 1_000.0).round() as u64, n)),
+            None => bad += 1,
+        }
+    }
+    all.sort_unstable();
+    let apart = all.windows(2).filter_map(|w| w.get(1)?.0.checked_sub(w.first()?.0)).filter(|&d| d > 0).min();
+    let first = all.first().map(|b| b.0);
+    // The buckets begin at 0, so that the first edge bounds the width too.
+    let width = apart.into_iter().chain(first).min().unwrap_or(1_000).max(1);
+    let mut thread = Thread::new(number, Samples::Summary, width);
+    unreadable(&mut thread, bad);
+    told(&mut thread, one, "count", unit_ns);
+    // The mean is in microseconds whatever the bins are.
+    thread.mean_ns = one.get("avg").and_then(Value::as_f64).filter(|v| v.is_finite() && *v >= 0.0).map(|v| v * 1_000.0);
+    let last = all.last().copied();
+    if let Some((edge, n)) = last.filter(|&(edge, _)| thread.max_ns.is_some_and(|max| max > edge)) {
+        all.pop();
+        thread.beyond = Beyond::Counted { count: n, from_ns: edge.saturating_sub(width) };
+    }
+    let mut bins = Bins::default();
+    bad = all.iter().map(|&(edge, n)| u64::from(edge > number::LARGEST_NS || !bins.add(edge, n))).sum();
+    unreadable(&mut thread, bad);
+    thread.samples = Samples::Bins(bins);
+    (thread.upper_edges, thread.skips) = (true, Skips::NoPeriods);
+    thread.cpu = one.get("cpu").and_then(Value::as_u64).and_then(|c| u32::try_from(c).ok()).filter(|&c| c < 8_192);
+    thread
+}

@@ -1,0 +1,190 @@
+//! `rtla timerlat top`: number and extremes; `rtla osnoise top` and `rtla hwnoise`: shares and counts.
+
+use super::Kind;
+use crate::Options;
+use crate::block::{Beyond, Block, Loss, Samples, Thread};
+use crate::cyclictest::MOST_THREADS;
+use crate::number;
+use punctual_model::{LostKind, Series};
+
+/// One screen of `timerlat top`.
+#[derive(Default)]
+pub(super) struct Timerlat {
+    seconds: u64,
+    rows: Vec<Row>,
+    done: bool,
+    unit_ns: Option<u64>,
+}
+
+struct Row {
+    cpu: u32,
+    count: u64,
+    /// Smallest, mean, largest: of the IRQ, the thread, the return to user space.
+    parts: Vec<Option<[u64; 3]>>,
+}
+
+/// `0 00:00:04` in seconds.
+fn seconds(text: &str) -> Option<u64> {
+    let mut words = text.split_ascii_whitespace();
+    let days = number::whole(words.next()?)?;
+    let clock = words.next()?.split(':').map(number::whole).collect::<Option<Vec<u64>>>()?;
+    let [hours, minutes, seconds] = clock.as_slice() else { return None };
+    let add = |a: u64, b: u64| a.saturating_mul(60).saturating_add(b);
+    Some(add(add(days.saturating_mul(24).saturating_add(*hours), *minutes), *seconds))
+}
+
+impl Timerlat {
+    /// Is this the same run as `before`, later?
+    pub fn continues(&self, before: &Timerlat) -> bool {
+        let count = |cpu: u32| before.rows.iter().find(|r| r.cpu == cpu).map_or(0, |r| r.count);
+        self.seconds >= before.seconds && self.rows.iter().all(|r| r.count >= count(r.cpu))
+    }
+
+    /// A line of it. `None`: it looks like figures, but cannot be read.
+    pub fn line(&mut self, line: &str) -> Option<()> {
+        if line.starts_with("ALL")
+            || line.starts_with("timerlat hit")
+            || line.starts_with("---") && !self.rows.is_empty()
+        {
+            self.done = true;
+        }
+        if self.done {
+            return Some(());
+        }
+        if line.contains("IRQ Timer Latency") {
+            self.seconds = line.split_once('|').and_then(|(d, _)| seconds(d)).unwrap_or(0);
+            self.unit_ns = Some(if line.contains("(ns)") { 1 } else { 1_000 });
+            return Some(());
+        }
+        if !line.starts_with(|c: char| c.is_ascii_digit()) || !line.contains('|') {
+            return Some(());
+        }
+        let mut parts = line.split('|');
+        let mut head = parts.next()?.split(['#', ' ']).filter(|w| !w.is_empty());
+        let cpu = number::whole(head.next()?).filter(|&cpu| cpu < 8_192)? as u32;
+        let count = number::samples(head.next()?)?;
+        let row = Row { cpu, count, parts: parts.take(3).map(part).collect::<Option<_>>()? };
+        if self.rows.len() < MOST_THREADS as usize && !self.rows.iter().any(|r| r.cpu == cpu) {
+            self.rows.push(row);
+        }
+        Some(())
+    }
+
+    /// One phase a kind of latency.
+    pub fn blocks(&self, options: &Options) -> Vec<Block> {
+        let kinds = [Kind::Irq, Kind::Thread, Kind::User];
+        let block = |(at, kind): (usize, Kind)| {
+            let threads = self.rows.iter().filter_map(|row| self.thread(row, at, options)).collect();
+            Block { label: kind.label().into(), threads, lost: Vec::new() }
+        };
+        kinds.into_iter().enumerate().map(block).filter(|b| !b.threads.is_empty()).collect()
+    }
+
+    fn thread(&self, row: &Row, at: usize, options: &Options) -> Option<Thread> {
+        let unit_ns = self.unit_ns.unwrap_or(1_000);
+        let [min, avg, max] = (*row.parts.get(at)?)?;
+        let mut thread = Thread::new(row.cpu, Samples::Summary, unit_ns);
+        let scaled = |n: u64| number::scaled(n, unit_ns);
+        thread.cpu = Some(row.cpu);
+        thread.beyond = Beyond::Counted { count: row.count, from_ns: 0 };
+        (thread.count, thread.min_ns, thread.max_ns) = (Some(row.count), scaled(min), scaled(max));
+        thread.mean_ns = scaled(avg).map(|ns| ns as f64);
+        thread.period_ns = options.period.map(|p| p.0);
+        if at > 0 {
+            let text = "the number of samples is that of the timer's interrupts; the thread can have had fewer";
+            thread.lost.push(Loss::told(LostKind::Other, None, text));
+        }
+        Some(thread)
+    }
+}
+
+/// `cur min avg max`, or dashes where nothing was.
+fn part(text: &str) -> Option<Option<[u64; 3]>> {
+    let words: Vec<&str> = text.split_ascii_whitespace().collect();
+    let [_, rest @ ..] = words.as_slice() else { return None };
+    match rest {
+        [min, avg, max] if [*min, *avg, *max] == ["-", "-", "-"] => Some(None),
+        [min, avg, max] => Some(Some([number::whole(min)?, number::whole(avg)?, number::whole(max)?])),
+        _ => None,
+    }
+}
+
+/// One screen of `osnoise top` or `hwnoise`.
+pub(super) struct Noise {
+    of: &'static str,
+    seconds: u64,
+    columns: Vec<(&'static str, &'static str)>,
+    rows: Vec<(u32, Vec<f64>)>,
+    done: bool,
+}
+
+/// Columns as the header names them, what they are, and their unit.
+const COLUMNS: [(&str, &str, &str); 9] = [
+    ("Runtime", "time watched", "µs"),
+    ("Noise", "noise in it", "µs"),
+    ("% CPU Aval", "CPU time left", "%"),
+    ("Max Noise", "most noise in one period", "µs"),
+    ("Max Single", "longest single noise", "µs"),
+    ("HW", "hardware noises", ""),
+    ("NMI", "NMIs", ""),
+    ("IRQ", "interrupts", ""),
+    ("Softirq", "softirqs", ""),
+];
+
+impl Noise {
+    pub fn new(of: &'static str) -> Noise {
+        Noise { of, seconds: 0, columns: Vec::new(), rows: Vec::new(), done: false }
+    }
+
+    /// Is this the same run as `before`, later?
+    pub fn continues(&self, before: &Noise) -> bool {
+        self.of == before.of && self.seconds >= before.seconds && self.columns == before.columns
+    }
+
+    /// A line of it. `None`: it looks like figures, but cannot be read.
+    pub fn line(&mut self, line: &str) -> Option<()> {
+        if let Some(rest) = line.strip_prefix("duration:") {
+            self.seconds = rest.split_once('|').and_then(|(d, _)| seconds(d)).unwrap_or(0);
+            return Some(());
+        }
+        if line.starts_with("CPU Period") {
+            // As the header has them from left to right; threads come last.
+            self.columns =
+                COLUMNS.iter().filter(|(key, ..)| line.contains(key)).map(|(_, name, unit)| (*name, *unit)).collect();
+            if line.contains("Thread") {
+                self.columns.push(("threads", ""));
+            }
+            return Some(());
+        }
+        let is_row = line.starts_with(|c: char| c.is_ascii_digit()) && line.contains('#');
+        if self.columns.is_empty() || self.done || !is_row {
+            self.done |= !self.rows.is_empty();
+            return Some(());
+        }
+        let mut words = line.split_ascii_whitespace();
+        let cpu = number::whole(words.next()?).filter(|&cpu| cpu < 8_192)? as u32;
+        words.next().filter(|period| period.starts_with('#'))?;
+        let figures: Vec<f64> = words.map(number::decimal).collect::<Option<_>>()?;
+        if figures.len() != self.columns.len() || self.rows.len() >= MOST_THREADS as usize {
+            return None;
+        }
+        self.rows.push((cpu, figures));
+        Some(())
+    }
+
+    /// One series a column, one point a CPU.
+    pub fn series(&self) -> Vec<Series> {
+        let of = format!("{} over {} s", self.of, self.seconds);
+        let series = |(at, (name, unit)): (usize, &(&str, &str))| {
+            let mut series = Series::new(of.clone(), *name, *unit);
+            for (cpu, figures) in &self.rows {
+                if let Some(&figure) = figures.get(at) {
+                    series.push(figure);
+                    series.labels.push(format!("CPU {cpu}"));
+                }
+            }
+            series
+        };
+        self.columns.iter().enumerate().map(series).filter(|s| s.count > 0).collect()
+    }
+}

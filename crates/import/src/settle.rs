@@ -1,0 +1,215 @@
+//! One thread's figures brought together: where its samples stand in the histogram, what they can be besides, and which
+//! figures contradict each other.
+
+use crate::block::{Beyond, Loss, Samples, Skips, Thread};
+use crate::number::{LARGEST_NS, MOST_SAMPLES};
+use punctual_model::{Blur, CpuResult, Distribution, LostKind, Unplaced};
+use punctual_units::{CpuId, Histogram, Nanos};
+
+/// A thread as a run holds it.
+pub(crate) struct Settled {
+    pub result: CpuResult,
+    pub distribution: Distribution,
+    pub lost: Vec<Loss>,
+}
+
+/// Brings a thread's figures together. `cpu` is the number it gets in the run.
+pub(crate) fn settle(thread: Thread, cpu: CpuId) -> Settled {
+    let mut lost = thread.lost.clone();
+    let (mut raw, width) = placed(&thread);
+    let blur_width = width.saturating_sub(1);
+    let beyond = beyond(&thread, raw.count(), &mut lost);
+    lost.extend(contradictions(&thread, &raw, beyond.0));
+    let unplaced = add_beyond(&mut raw, &thread, beyond, &mut lost);
+    let (below_ns, above_ns) = if thread.upper_edges { (width, 0) } else { (0, blur_width) };
+    let hidden_from_ns = match thread.beyond {
+        Beyond::Unknown { from_ns } => Some(from_ns),
+        _ => None,
+    };
+    let mut blur = Blur { below_ns, above_ns, unplaced, hidden_from_ns, skipped_at_most: None };
+    blur.skipped_at_most = skipped_at_most(&thread, &raw, &blur);
+    let skipped = match (thread.skips, blur.skipped_at_most) {
+        (Skips::Never | Skips::Uncounted, Some(0)) => Some(0),
+        _ => None,
+    };
+    lost.extend(told_of_skips(&thread, &blur));
+    if let Some(from) = hidden_from_ns.filter(|&ns| ns > 0) {
+        let text = format!("samples of {} and more are neither counted nor shown: whether there were any is not told", Nanos(from));
+        lost.push(Loss::told(LostKind::OverflowUnknown, None, text));
+    }
+    let complete = unplaced.is_none() && hidden_from_ns.is_none();
+    let result = CpuResult {
+        cpu,
+        tid: thread.tid,
+        got: thread.got,
+        released: skipped.map(|_| raw.count()),
+        ran: raw.count(),
+        skipped,
+        min_ns: raw.min(),
+        max_ns: raw.max(),
+        // Of whole bins the file's own mean is the better one; of single values ours is exact.
+        mean_ns: thread.mean_ns.or_else(|| raw.mean().filter(|_| complete && width <= 1_000 && !thread.upper_edges)),
+        page_faults: None,
+        involuntary_switches: None,
+        run_delay_ns: None,
+        blur: Some(blur),
+    };
+    Settled { result, distribution: Distribution { raw, skipped: Histogram::new() }, lost }
+}
+
+/// The samples with a value, and the width of a bin. The smallest of a wide bin stand at the smallest told, not below it.
+fn placed(thread: &Thread) -> (Histogram, u64) {
+    match &thread.samples {
+        Samples::Each(histogram) => (histogram.clone(), thread.width_ns),
+        Samples::Summary => (Histogram::new(), thread.width_ns),
+        Samples::Bins(bins) => {
+            let mut histogram = Histogram::new();
+            let (lowest, highest) = bins.range().unwrap_or_default();
+            let width = thread.width_ns.max(1);
+            let in_bin = |value: u64, edge: u64| value >= edge && value - edge < width;
+            for &(edge, samples) in &bins.filled {
+                let floor = thread.min_ns.filter(|&min| !thread.upper_edges && edge == lowest && in_bin(min, edge));
+                let at = floor.unwrap_or(edge);
+                // The largest is known exactly: in the last bin it alone stands where it was.
+                let top = thread.max_ns.filter(|&max| {
+                    !thread.upper_edges && edge == highest && width > 1 && in_bin(max, edge) && max > at
+                });
+                histogram.record_n(at, samples - u64::from(top.is_some() && samples > 0));
+                if let Some(top) = top {
+                    histogram.record(top);
+                }
+            }
+            (histogram, width)
+        }
+    }
+}
+
+/// How many samples have no value, and from what on they lie.
+fn beyond(thread: &Thread, placed: u64, lost: &mut Vec<Loss>) -> (u64, u64) {
+    match thread.beyond {
+        Beyond::None | Beyond::Unknown { .. } => (0, 0),
+        Beyond::Counted { count, from_ns } if count.checked_add(placed).is_some_and(|n| n <= MOST_SAMPLES) => {
+            (count, from_ns)
+        }
+        Beyond::Counted { count, from_ns } => {
+            let text = "more samples lie beyond the last bin than can be".to_owned();
+            lost.push(Loss::problem(LostKind::Disagreement, Some(count), text));
+            (0, from_ns)
+        }
+        Beyond::Rest { from_ns } => (thread.count.unwrap_or(placed).saturating_sub(placed).min(MOST_SAMPLES), from_ns),
+    }
+}
+
+/// Adds the samples without a value: the largest where it is told, the smallest if it must be among them, the others at
+/// the least they can be.
+fn add_beyond(
+    raw: &mut Histogram,
+    thread: &Thread,
+    (count, from_ns): (u64, u64),
+    lost: &mut Vec<Loss>,
+) -> Option<Unplaced> {
+    if count == 0 {
+        return None;
+    }
+    let alone = raw.is_empty();
+    let from_ns = if alone { from_ns.max(thread.min_ns.unwrap_or(0)) } else { from_ns };
+    let to_ns = thread.max_ns.filter(|&max| max >= from_ns);
+    let mut left = count;
+    if let Some(max) = to_ns {
+        raw.record(max);
+        left -= 1;
+    }
+    if alone && left > 0 && thread.min_ns == Some(from_ns) {
+        raw.record(from_ns);
+        left -= 1;
+    }
+    raw.record_n(from_ns, left);
+    let to = to_ns.map_or("the largest is not told".into(), |to| format!("at most {}", Nanos(to)));
+    lost.push(match thread.samples {
+        Samples::Summary => Loss::told(
+            LostKind::Distribution,
+            Some(count),
+            format!(
+                "only number, smallest and largest latency are told ({} to {})",
+                Nanos(from_ns),
+                to.trim_start_matches("at most ")
+            ),
+        ),
+        _ => Loss::told(
+            LostKind::Overflow,
+            Some(count),
+            format!("samples of {} and more are counted without their values; {to}", Nanos(from_ns)),
+        ),
+    });
+    // A single one that is the largest is known.
+    (left > 0).then_some(Unplaced { count: left, from_ns, to_ns })
+}
+
+/// Figures that cannot all be true.
+fn contradictions(thread: &Thread, raw: &Histogram, beyond: u64) -> Vec<Loss> {
+    let mut texts = Vec::new();
+    let samples = raw.count().saturating_add(beyond);
+    let has_values = !matches!(thread.samples, Samples::Summary);
+    if let Some(told) = thread.count.filter(|&told| has_values && told != samples && !is_unknown(thread.beyond)) {
+        texts.push(format!("{told} samples are told, {samples} are in the bins and beyond them"));
+    }
+    let slack = if thread.upper_edges { thread.width_ns } else { 0 };
+    let far = |a: u64, b: u64| a.abs_diff(b) > slack;
+    if let (Some(told), Some(found)) = (thread.min_ns, raw.min())
+        && samples > 0
+        && far(told, found)
+    {
+        texts.push(format!("the smallest latency is told as {}, the lowest bin is {}", Nanos(told), Nanos(found)));
+    }
+    if let (Some(told), Some(found), 0) = (thread.max_ns, raw.max(), beyond)
+        && has_values
+        && far(told, found)
+        && !is_unknown(thread.beyond)
+    {
+        texts.push(format!("the largest latency is told as {}, the highest bin is {}", Nanos(told), Nanos(found)));
+    }
+    if let (Some(max), Beyond::Counted { from_ns, .. } | Beyond::Rest { from_ns }) = (thread.max_ns, thread.beyond)
+        && beyond > 0
+        && max < from_ns
+    {
+        texts.push(format!("samples lie beyond {}, but the largest is told as {}", Nanos(from_ns), Nanos(max)));
+    }
+    texts.into_iter().map(|text| Loss::problem(LostKind::Disagreement, None, text)).collect()
+}
+
+fn is_unknown(beyond: Beyond) -> bool {
+    matches!(beyond, Beyond::Unknown { .. })
+}
+
+/// A wakeup later than its period skips at most as many periods as fit in its latency; one that is not skips none.
+fn skipped_at_most(thread: &Thread, raw: &Histogram, blur: &Blur) -> Option<u64> {
+    if thread.skips != Skips::Uncounted {
+        return Some(0);
+    }
+    if blur.hidden_from_ns.is_some() {
+        return None;
+    }
+    let period = thread.period_ns.filter(|&p| p > 0)?;
+    let skips = |latency: u64| latency.saturating_add(blur.above_ns).min(LARGEST_NS) / period;
+    if let Some(unplaced) = blur.unplaced {
+        let each = skips(unplaced.to_ns?);
+        let placed = raw.bins().map(|b| skips(b.high.min(raw.max().unwrap_or(0))).saturating_mul(b.count));
+        // Those at `from_ns` are counted there too: more than enough.
+        return Some(placed.fold(each.saturating_mul(unplaced.count), u64::saturating_add));
+    }
+    let each = raw.bins().map(|b| skips(b.high.min(raw.max().unwrap_or(0))).saturating_mul(b.count));
+    Some(each.fold(0, u64::saturating_add))
+}
+
+fn told_of_skips(thread: &Thread, blur: &Blur) -> Option<Loss> {
+    let text = match blur.skipped_at_most {
+        Some(0) => return None,
+        Some(most) => format!("periods that passed while the thread was late were not counted; at most {most} can have"),
+        None if thread.period_ns.is_none() => {
+            "periods that passed while the thread was late were not counted, and the period is not told (give it with --period)"
+                .into()
+        }
+        None => "periods that passed while the thread was late were not counted".into(),
+    };
+    Some(Loss::told(LostKind::SkippedPeriods, None, text))
+}
