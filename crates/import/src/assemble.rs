@@ -186,12 +186,18 @@ fn add_phase(recording: &mut Recording, import: &mut Import, block: Block, label
     // All CPUs as told, or threads by their number: never mixed, never twice.
     let told: BTreeSet<u32> = block.threads.iter().filter_map(|t| t.cpu).collect();
     let by_cpu = told.len() == block.threads.len();
-    if !by_cpu {
+    let numbers: BTreeSet<u32> = block.threads.iter().map(|t| t.number).collect();
+    let by_number = numbers.len() == block.threads.len();
+    if !by_cpu && !by_number {
+        let text = "a thread or CPU is told twice: the numbers are those of the columns";
+        lose(&mut problems, &mut import.lost, &Loss::problem(LostKind::Disagreement, None, text), Some((&id, None)));
+    } else if !by_cpu {
         let text = "on which CPU each thread ran is not told: the numbers are those of the threads";
         lose(&mut problems, &mut import.lost, &Loss::told(LostKind::Affinity, None, text), Some((&id, None)));
     }
-    for thread in block.threads {
-        let cpu = CpuId(thread.cpu.filter(|_| by_cpu).unwrap_or(thread.number));
+    for (column, thread) in block.threads.into_iter().enumerate() {
+        let number = if by_number { thread.number } else { column as u32 };
+        let cpu = CpuId(thread.cpu.filter(|_| by_cpu).unwrap_or(number));
         let settled = settle(thread, cpu);
         for loss in &settled.lost {
             lose(&mut problems, &mut import.lost, loss, Some((&id, Some(cpu))));

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 
 /// A longer line is cut: no tool writes one.
 pub(crate) const LONGEST: usize = 256 << 10;
-const CHUNK: usize = 64 << 10;
+const CHUNK: usize = 16 << 10;
 
 /// A file's name as it may be shown: without folders and control characters.
 pub(crate) fn clean_name(name: &str) -> String {

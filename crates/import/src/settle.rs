@@ -34,7 +34,10 @@ pub(crate) fn settle(thread: Thread, cpu: CpuId) -> Settled {
     };
     lost.extend(told_of_skips(&thread, &blur));
     if let Some(from) = hidden_from_ns.filter(|&ns| ns > 0) {
-        let text = format!("samples of {} and more are neither counted nor shown: whether there were any is not told", Nanos(from));
+        let text = format!(
+            "samples of {} and more are neither counted nor shown: whether there were any is not told",
+            Nanos(from)
+        );
         lost.push(Loss::told(LostKind::OverflowUnknown, None, text));
     }
     let complete = unplaced.is_none() && hidden_from_ns.is_none();

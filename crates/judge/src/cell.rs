@@ -3,8 +3,19 @@
 use crate::doubt::Doubt;
 use crate::late::Late;
 use punctual_model::{Blur, Distribution, Phase, Recording, Run, Worst};
-use punctual_units::{CpuId, Histogram};
+use punctual_units::{CpuId, Histogram, bin_index, bin_low};
 use std::collections::{BTreeMap, BTreeSet};
+
+const MICRO: u64 = 1_000;
+
+/// A limit that parts whole microseconds as `limit` does, at the end of a bin where there is one: then the histogram
+/// knows exactly how many lie above.
+fn between_bins(limit: u64) -> u64 {
+    let last = limit / MICRO * MICRO;
+    let Some(next) = last.checked_add(MICRO) else { return limit };
+    let end = bin_low(bin_index(next)).saturating_sub(1);
+    if end >= last { end } else { limit }
+}
 
 /// One phase on one CPU.
 pub(crate) struct Cell<'a> {
@@ -133,12 +144,19 @@ impl Samples<'_> {
     /// The same as the histogram tells it, with what the samples can be besides.
     fn blurred_beyond(&self, limit: u64) -> (u64, u64) {
         let Blur { below_ns, above_ns, unplaced, .. } = self.blur;
-        let (least, _) = self.raw.above(limit.saturating_add(below_ns));
+        let whole = self.whole_micros();
+        let between = |limit: u64| if whole { between_bins(limit) } else { limit };
+        let (least, _) = self.raw.above(between(limit.saturating_add(below_ns)));
         let Some(told) = limit.checked_sub(above_ns) else { return (least, self.raw.count()) };
-        let (_, most) = self.raw.above(told);
+        let (_, most) = self.raw.above(between(told));
         // Those held at or below the limit that can be beyond it.
         let more = unplaced.filter(|u| u.from_ns <= told && u.to_ns.is_none_or(|to| to > told)).map_or(0, |u| u.count);
         (least, most.saturating_add(more).min(self.raw.count()))
+    }
+
+    /// Are all samples recorded at whole microseconds?
+    fn whole_micros(&self) -> bool {
+        (self.blur.below_ns, self.blur.above_ns) == (0, MICRO - 1)
     }
 
     /// The same of skipped periods alone.
@@ -167,6 +185,8 @@ impl Samples<'_> {
         let high = match self.blur.unplaced {
             // Beyond this one it is not known which sample has which rank.
             Some(unplaced) if bin.high >= unplaced.from_ns => unplaced.to_ns,
+            // Whole microseconds are told: the last one in the bin.
+            _ if self.whole_micros() => Some((bin.high / MICRO * MICRO).min(self.max)),
             _ => Some(bin.high.min(self.max)),
         };
         Some((low, high.map(|high| high.saturating_add(self.blur.above_ns))))

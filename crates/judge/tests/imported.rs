@@ -2,18 +2,14 @@
 
 mod common;
 
-use common::{judge, outcome_of};
 use punctual_model::{Blur, Kind, Outcome, Outcome::*, Recording, Unplaced};
 use punctual_units::{CpuId, Histogram};
 
 /// One thread's told samples: (µs, how many).
 fn told(samples: &[(u64, u64)], blur: Blur) -> Recording {
-    let mut run = common::good();
-    run.run.phases.truncate(1);
-    run.run.phases[0].cpus.truncate(1);
+    let mut run = common::one(vec![1; 10]);
     let (id, cpu) = (run.run.phases[0].id.clone(), run.run.phases[0].cpus[0].cpu);
     run.worst.clear();
-    run.distributions.retain(|(phase, c), _| *phase == id && *c == cpu);
     let mut raw = Histogram::new();
     samples.iter().for_each(|&(us, n)| raw.record_n(us * 1_000, n));
     let result = &mut run.run.phases[0].cpus[0];
@@ -27,10 +23,11 @@ fn told(samples: &[(u64, u64)], blur: Blur) -> Recording {
 }
 
 fn on(run: &Recording, claim: &str) -> Outcome {
-    outcome_of(&judge(run, &[claim]))
+    common::outcome(run, claim)
 }
 
-const MICROS: Blur = Blur { below_ns: 0, above_ns: 999, unplaced: None, hidden_from_ns: None, skipped_at_most: Some(0) };
+const MICROS: Blur =
+    Blur { below_ns: 0, above_ns: 999, unplaced: None, hidden_from_ns: None, skipped_at_most: Some(0) };
 
 #[test]
 fn a_value_is_an_interval() {
@@ -50,7 +47,10 @@ fn samples_without_a_value_can_be_anything_between() {
     assert_eq!((on(&run, "max < 5ms"), on(&run, "max < 6ms")), (Fail, Pass));
     // Two per cent are beyond 60 µs: how far is not told.
     assert_eq!((on(&run, "p90 < 30us"), on(&run, "p99.9 < 1ms"), on(&run, "p99.9 < 50us")), (Pass, Inconclusive, Fail));
-    assert_eq!((on(&run, "P(>50us) < 0.03"), on(&run, "P(>1ms) < 0.01"), on(&run, "P(>50us) < 0.01")), (Pass, Inconclusive, Fail));
+    assert_eq!(
+        (on(&run, "P(>50us) < 0.03"), on(&run, "P(>1ms) < 0.01"), on(&run, "P(>50us) < 0.01")),
+        (Pass, Inconclusive, Fail)
+    );
     // Not even the largest is told.
     let open = Unplaced { to_ns: None, ..unplaced };
     let run = told(&[(20, 50_000), (60, 1_000)], Blur { unplaced: Some(open), ..MICROS });
@@ -73,7 +73,10 @@ fn periods_that_may_have_been_skipped() {
     assert_eq!(on(&unknown, "p99 < 10us"), Inconclusive);
     // At most 25 of them: too few to matter to p99, enough for p99.99.
     let some = told(&samples, Blur { skipped_at_most: Some(25), ..MICROS });
-    assert_eq!((on(&some, "p99 < 1ms"), on(&some, "p99.99 < 1ms"), on(&some, "missed = 0")), (Pass, Inconclusive, Inconclusive));
+    assert_eq!(
+        (on(&some, "p99 < 1ms"), on(&some, "p99.99 < 1ms"), on(&some, "missed = 0")),
+        (Pass, Inconclusive, Inconclusive)
+    );
     assert_eq!((on(&some, "p99 < 10us"), on(&some, "missed <= 1 per 1000")), (Fail, Pass));
     let none = told(&samples, MICROS);
     assert_eq!(on(&none, "missed = 0"), Pass);
