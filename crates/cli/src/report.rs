@@ -34,6 +34,8 @@ pub fn report(args: &ReportArgs) -> ExitCode {
     };
     punctual_explain::suspect(&mut recording);
     let claims = match (&args.claims[..], &recording.run.settings.claims[..]) {
+        // Of another tool's file nothing is claimed but what is asked.
+        ([], []) if recording.run.import.is_some() => Vec::new(),
         ([], []) => vec![Claim::none_missed()],
         ([], own) => own.to_vec(),
         (given, _) => given.to_vec(),

@@ -103,6 +103,8 @@ pub(crate) struct Thread {
     pub tid: Option<i32>,
     pub got: Option<Scheduling>,
     pub period_ns: Option<u64>,
+    /// It measured for no longer than this.
+    pub longest_ns: Option<u64>,
     pub samples: Samples,
     /// Width of the bins, ns.
     pub width_ns: u64,
@@ -128,6 +130,7 @@ impl Thread {
             tid: None,
             got: None,
             period_ns: None,
+            longest_ns: None,
             samples,
             width_ns,
             upper_edges: false,

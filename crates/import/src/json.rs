@@ -101,6 +101,11 @@ fn rt_tests(value: &Value, options: &Options) -> Found {
             _ => threads::cyclic(number, one, value, &command, tool == "cyclictest", options),
         });
     }
+    // Times are told in whole seconds: the run may have been one longer.
+    let times = found.ended_real_ns.zip(found.started_real_ns).and_then(|(end, start)| end.checked_sub(start));
+    for thread in &mut block.threads {
+        thread.longest_ns = times.map(|ns| ns.saturating_add(1_000_000_000));
+    }
     if let Some(told) = told.filter(|&told| told != block.threads.len() as u64) {
         let text = format!("{told} threads are told, the file has figures of {}", block.threads.len());
         block.lost.push(Loss::problem(LostKind::Disagreement, None, text));

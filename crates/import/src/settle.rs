@@ -28,6 +28,9 @@ pub(crate) fn settle(thread: Thread, cpu: CpuId) -> Settled {
     };
     let mut blur = Blur { below_ns, above_ns, unplaced, hidden_from_ns, skipped_at_most: None };
     blur.skipped_at_most = skipped_at_most(&thread, &raw, &blur);
+    if thread.skips == Skips::Uncounted {
+        blur.skipped_at_most = blur.skipped_at_most.into_iter().chain(time_for(&thread, raw.count())).min();
+    }
     let skipped = match (thread.skips, blur.skipped_at_most) {
         (Skips::Never | Skips::Uncounted, Some(0)) => Some(0),
         _ => None,
@@ -202,6 +205,12 @@ fn skipped_at_most(thread: &Thread, raw: &Histogram, blur: &Blur) -> Option<u64>
     }
     let each = raw.bins().map(|b| skips(b.high.min(raw.max().unwrap_or(0))).saturating_mul(b.count));
     Some(each.fold(0, u64::saturating_add))
+}
+
+/// No more periods than the run had time for: those that did not run were skipped.
+fn time_for(thread: &Thread, ran: u64) -> Option<u64> {
+    let period = thread.period_ns.filter(|&p| p > 0)?;
+    Some((thread.longest_ns? / period).saturating_add(1).saturating_sub(ran))
 }
 
 fn told_of_skips(thread: &Thread, blur: &Blur) -> Option<Loss> {

@@ -76,6 +76,9 @@ fn json_of_both_versions() {
         assert!(cpus[0].blur.unwrap().skipped_at_most.unwrap() > 0);
         assert!(problems(&run).is_empty(), "{name}: {:?}", problems(&run));
     }
+    // 24,467 periods ran in 5 s, told as whole seconds, of 200 µs each.
+    let blur = import("ct-2.4.json").run.phases[0].cpus[0].blur.unwrap();
+    assert_eq!(blur.skipped_at_most, Some(6_000_000 / 200 + 1 - 24_467));
     assert!(close(import("ct-2.4.json").run.phases[0].cpus[0].mean_ns, 36_300.0));
 }
 

@@ -69,7 +69,9 @@ fn incomplete(run: &Run) -> impl Iterator<Item = (ProblemKind, String)> {
     };
     let ended = matches!(run.ended_by, None | Some(EndedBy::Duration)) && run.complete;
     let missing = run.settings.loads.get(run.phases.len()..).filter(|m| !m.is_empty() && run.kind == Kind::Latency);
-    let nothing = run.phases.is_empty().then(|| (ProblemKind::Interrupted, "nothing was recorded".into()));
+    // A table of a benchmark has no phases, and nothing is missing of it.
+    let series = run.import.as_ref().is_some_and(|import| !import.series.is_empty());
+    let nothing = (run.phases.is_empty() && !series).then(|| (ProblemKind::Interrupted, "nothing was recorded".into()));
     let load =
         missing.map(|m| (ProblemKind::LoadDidNotRun, format!("nothing was measured under load: {}", m.join(", "))));
     (!ended).then_some((ProblemKind::Interrupted, how)).into_iter().chain(nothing).chain(load)

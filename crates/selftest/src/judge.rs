@@ -74,10 +74,12 @@ fn faults(name: String, delay: &Planted, outcome: &Outcome) -> Check {
 }
 
 fn accounts(cpu: &CpuResult) -> Check {
-    let (released, ran, skipped) = (cpu.released, cpu.ran, cpu.skipped);
+    let name = format!("every period on CPU {} accounted for", cpu.cpu);
+    let (Some(released), ran, Some(skipped)) = (cpu.released, cpu.ran, cpu.skipped) else {
+        return Check { name, passed: false, said: "periods released and skipped are not told".into() };
+    };
     let said = format!("{released} released, {ran} ran, {skipped} skipped");
-    let passed = released == ran + skipped && ran > 0;
-    Check { name: format!("every period on CPU {} accounted for", cpu.cpu), passed, said }
+    Check { name, passed: released == ran + skipped && ran > 0, said }
 }
 
 #[cfg(test)]

@@ -310,7 +310,9 @@ mod tests {
             let executions = EXECUTIONS * reader.thousand() / 1000;
             let run = fuzz(name, reader, (0, executions), 7);
             assert!(run.findings.is_empty(), "{name}: {:?}", run.findings);
-            assert!(run.events > executions / 4, "{name}: mutations leave too little to read: {}", run.events);
+            // A JSON file or a record that is torn is refused as a whole.
+            let share = if matches!(reader, Reader::Import(_)) { 20 } else { 4 };
+            assert!(run.events > executions / share, "{name}: mutations leave too little to read: {}", run.events);
         }
     }
 }

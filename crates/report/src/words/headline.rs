@@ -21,6 +21,9 @@ pub fn headline(recording: &Recording, verdict: &Verdict) -> Headline {
     if is_mere_measurement(verdict) {
         return Headline { outcome: verdict.outcome, word: "MEASURED", sentence: passed(recording, verdict) };
     }
+    if let Some(sentence) = super::imported::only_series(recording, verdict) {
+        return Headline { outcome: verdict.outcome, word: "MEASURED", sentence };
+    }
     let sentence = match verdict.outcome {
         Outcome::Pass => passed(recording, verdict),
         Outcome::Fail => failed(recording, verdict),

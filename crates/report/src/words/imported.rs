@@ -86,6 +86,15 @@ fn sentence(recording: &Recording, lost: &Lost, cpus: &[CpuId], sum: Option<u64>
     stopped(&format!("{place}{text}{number}"))
 }
 
+/// The headline of a file that holds no latencies, if nothing was claimed of it.
+pub(super) fn only_series(recording: &Recording, verdict: &Verdict) -> Option<String> {
+    let series = recording.run.import.as_ref().map(|import| import.series.len() as u64).filter(|&n| n > 0)?;
+    let fine = recording.run.phases.is_empty() && verdict.claims.is_empty() && verdict.problems.is_empty();
+    fine.then(|| {
+        format!("{} of figures that are no latencies; nothing was claimed", plural(series, "series", "series"))
+    })
+}
+
 /// What was measured, in one sentence.
 pub(super) fn measured(recording: &Recording, verdict: &Verdict, import: &Import) -> String {
     let run = &recording.run;

@@ -22,11 +22,11 @@ fn outcome() -> Outcome {
     };
     let cpu = CpuResult {
         cpu: CpuId(1),
-        tid: 1,
-        got: Scheduling::Fifo { priority: Priority::try_from(80).unwrap() },
-        released: 100,
+        tid: Some(1),
+        got: Some(Scheduling::Fifo { priority: Priority::try_from(80).unwrap() }),
+        released: Some(100),
         ran: 96,
-        skipped: 4,
+        skipped: Some(4),
         min_ns: Some(1),
         max_ns: Some(4_220_000),
         mean_ns: Some(2.0),
@@ -66,7 +66,7 @@ fn every_way_to_miss_it_is_told() {
         ("too long", |o| o.worst[0].latency_ns = 40_000_000),
         ("periods not counted", |o| o.worst[0].skipped = 0),
         ("one period lost", |o| o.cpus[0].ran -= 1),
-        ("nothing ran", |o| (o.cpus[0].released, o.cpus[0].ran, o.cpus[0].skipped) = (0, 0, 0)),
+        ("nothing ran", |o| (o.cpus[0].released, o.cpus[0].ran, o.cpus[0].skipped) = (Some(0), 0, Some(0))),
     ];
     for (name, change) in changes {
         let mut changed = outcome();
