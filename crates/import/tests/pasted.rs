@@ -11,8 +11,10 @@ fn fixture(name: &str) -> String {
     String::from_utf8_lossy(&std::fs::read(path(name)).unwrap()).into_owned()
 }
 
+type Way = fn(&str) -> String;
+
 /// Ways to paste, all of which leave the figures as they are.
-fn ways() -> Vec<(&'static str, fn(&str) -> String)> {
+fn ways() -> Vec<(&'static str, Way)> {
     vec![
         ("quoted", |t| t.lines().map(|l| format!("> > {l}\n")).collect()),
         ("text around", |t| format!("Hello,\n\nI ran this:\n\nroot@pi:~# ./run.sh\n{t}\nIs that good?\n-- \nMe\n")),

@@ -17,9 +17,11 @@ mod finding;
 mod hardware;
 mod import;
 mod load;
+mod problem;
 mod run;
 mod tracing;
 mod verdict;
+mod worst;
 
 pub use claim::{Claim, ClaimError, Quantity};
 pub use comparison::{Comparison, ComparisonRow, Group, Ratio};
@@ -32,9 +34,11 @@ pub use finding::{Evidence, Finding, Severity, State};
 pub use hardware::{ExplainedGap, Gap, GapClass, GapCpu, GapFinding, GapPart, Hardware, Hwlat};
 pub use import::{Blur, Import, ImportedFile, Lost, LostKind, Series, Unplaced};
 pub use load::{LoadReport, Proof, Rate};
+pub use problem::{Problem, ProblemKind};
 pub use run::{
-    Alignment, CpuResult, Distribution, EndedBy, Kind, MachineFacts, OwnCost, Phase, Problem, ProblemKind, Recording,
-    Run, Scratch, Settings, Stamp, Suspicion, SuspicionClass, Tool, VirtualTime, Worst,
+    Alignment, CpuResult, Distribution, EndedBy, Kind, MachineFacts, OwnCost, Phase, Recording, Run, Scratch, Settings,
+    Stamp, Tool, VirtualTime,
 };
 pub use tracing::{Capture, LateWakeup, PhaseTrace, Tracing};
 pub use verdict::{CellId, CellJudgement, ClusterNote, Coverage, Judged, Needed, Outcome, Verdict, VirtualControl};
+pub use worst::{Suspicion, SuspicionClass, Worst};

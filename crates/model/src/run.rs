@@ -1,6 +1,6 @@
 //! A run, its phases and the machine it ran on.
 
-use crate::{Blur, Claim, Event, Import, LoadReport, PhaseTrace, Tracing};
+use crate::{Blur, Claim, Event, Import, LoadReport, PhaseTrace, Problem, Tracing, Worst};
 use punctual_units::{CpuId, CpuList, Histogram, Nanos, Scheduling};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -243,101 +243,6 @@ impl CpuResult {
     pub fn scored(&self) -> u64 {
         self.released.unwrap_or(self.ran)
     }
-}
-
-/// Something that makes a result inconclusive: it can never pass.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Problem {
-    /// For programs.
-    pub kind: ProblemKind,
-    /// For people: what happened, and what to do.
-    pub text: String,
-}
-
-/// Kinds of [`Problem`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ProblemKind {
-    /// The load did not run, or did not prove that it ran.
-    LoadDidNotRun,
-    /// Policy, priority, affinity or memory lock read back differ from what was asked.
-    NotAsAsked,
-    /// Real-time scheduling was refused; an ordinary thread was measured.
-    NoRealTime,
-    /// A measured CPU went offline, or the thread was moved off it.
-    CpuLost,
-    /// The machine throttled or ran under voltage.
-    Throttled,
-    /// The machine was suspended.
-    Suspended,
-    /// The phase ended early (signal, kill, error).
-    Interrupted,
-    /// The measuring thread took page faults while recording.
-    PageFaults,
-    /// Samples could not be written.
-    Storage,
-    /// In virtual time: the CPUs disturb each other through the emulator, not the kernel.
-    VirtualCpus,
-    /// An imported file does not tell what would decide.
-    NotTold,
-}
-
-/// One of the worst wakeups, exact; a line of `worst.jsonl`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Worst {
-    /// Phase id.
-    pub phase: String,
-    /// Where.
-    pub cpu: CpuId,
-    /// CLOCK_MONOTONIC at which it should have woken.
-    pub release_mono_ns: u64,
-    /// How much later it did.
-    pub latency_ns: u64,
-    /// Which period of the phase it was, counting from 0.
-    pub cycle: u64,
-    /// Periods skipped because of it.
-    pub skipped: u64,
-    /// Byte offset of the trace that covers it, where one was recorded.
-    pub trace_offset: Option<u64>,
-    /// What the counters say about its cause, the likeliest first.
-    pub suspicions: Vec<Suspicion>,
-}
-
-/// What the counters say about one late wakeup. A hint: the counters know the second, not the instant.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Suspicion {
-    /// For programs.
-    pub class: SuspicionClass,
-    /// For people, with the figures.
-    pub text: String,
-}
-
-/// What may have been the cause, as far as counters can tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SuspicionClass {
-    /// The thread was runnable and another held the CPU.
-    OtherTask,
-    /// The hypervisor ran something else.
-    Steal,
-    /// A burst of one interrupt.
-    Irq,
-    /// A burst of softirq work.
-    Softirq,
-    /// The thread was moved between CPUs.
-    Migration,
-    /// The thread took a page fault.
-    PageFault,
-    /// The processor throttled.
-    Throttling,
-    /// The frequency changed.
-    FrequencyStep,
-    /// The firmware took the CPU (System Management Interrupt).
-    Smi,
-    /// The wakeup itself came late although nothing ran instead: interrupts off, idle exit, firmware.
-    LateWakeup,
-    /// The counters show nothing unusual.
-    Unknown,
 }
 
 /// Raw wakeups and the skipped periods they caused, kept apart.
