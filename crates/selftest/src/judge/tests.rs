@@ -33,6 +33,7 @@ fn outcome() -> Outcome {
         page_faults: Some(0),
         involuntary_switches: Some(0),
         run_delay_ns: Some(0),
+        blur: None,
     };
     Outcome {
         start: Nanos(0),
