@@ -82,7 +82,9 @@ fn one(path: &Path, options: &Options) -> Result<punctual_import::Imported, (u8,
 
 fn advice(e: &io::Error) -> &'static str {
     match e.kind() {
-        io::ErrorKind::NotFound => "\n  see `ls`; - reads standard input",
+        io::ErrorKind::NotFound => {
+            "\n  name a file (for `report` a run directory or a file) that exists; - reads standard input"
+        }
         io::ErrorKind::PermissionDenied => "\n  take a file that you may read",
         _ => "",
     }
