@@ -176,16 +176,7 @@ fn measure(options: &Options, plan: &Plan) -> Result<Arc<Shared>, RunError> {
         broke: (AtomicI64::new(0), AtomicU64::new(0)),
         trace: trace(options)?,
     });
-    let mut threads = Vec::new();
-    for (index, line) in plan.threads.iter().enumerate() {
-        let (mine, line) = (Arc::clone(&shared), line.clone());
-        let builder = std::thread::Builder::new().name("cyclictest".into()).stack_size(128 * 1024);
-        match builder.spawn(move || worker::run(&mine, index, &line)) {
-            Ok(thread) => threads.push(thread),
-            // Those that wait at the barrier end with the process.
-            Err(e) => return Err(failed(&format!("thread {index}"), &e)),
-        }
-    }
+    let threads = spawn(&shared, plan)?;
     keep_off(plan);
     shared.ready.wait();
     shared.start.store(common_start(&shared.settings, count), Relaxed);
@@ -198,6 +189,21 @@ fn measure(options: &Options, plan: &Plan) -> Result<Arc<Shared>, RunError> {
         Some(what) => Err(RunError::Refused(what)),
         None => Ok(shared),
     }
+}
+
+/// One thread a line of the plan.
+fn spawn(shared: &Arc<Shared>, plan: &Plan) -> Result<Vec<std::thread::JoinHandle<()>>, RunError> {
+    let mut threads = Vec::new();
+    for (index, line) in plan.threads.iter().enumerate() {
+        let (mine, line) = (Arc::clone(shared), line.clone());
+        let builder = std::thread::Builder::new().name("cyclictest".into()).stack_size(128 * 1024);
+        match builder.spawn(move || worker::run(&mine, index, &line)) {
+            Ok(thread) => threads.push(thread),
+            // Those that wait at the barrier end with the process.
+            Err(e) => return Err(RunError::Refused(format!("thread {index}: {e}"))),
+        }
+    }
+    Ok(threads)
 }
 
 /// Ends the threads, also those in a long sleep.
