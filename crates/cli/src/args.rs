@@ -106,6 +106,10 @@ pub enum EventsArg {
 pub struct MeasureArgs {
     #[command(flatten)]
     pub run: RunArgs,
+    /// Watch it in the terminal while it runs: histograms and figures of each CPU, drawn twice a second; q ends, n begins the
+    /// next load, ? shows the keys
+    #[arg(long, conflicts_with = "quiet")]
+    pub live: bool,
     #[command(flatten)]
     pub output: OutputArgs,
 }

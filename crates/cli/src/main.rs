@@ -10,6 +10,7 @@ mod exit;
 mod explain;
 mod import;
 mod lab;
+mod live;
 mod new_file;
 mod prove;
 mod report;

@@ -3,7 +3,9 @@
 use crate::args::{EventsArg, MeasureArgs, RunArgs, WhenArg};
 use crate::document;
 use crate::exit;
+use crate::live::Live;
 use crate::terminal;
+use punctual_live::Unfit;
 use punctual_model::{Claim, Phase, Worst};
 use punctual_proof::{self as proof, Done, Observer, Options, ProofError, Quiet, Trace, When};
 use punctual_report as report;
@@ -49,8 +51,15 @@ fn run(command: &str, args: &MeasureArgs, options: &Options, job: Job) -> ExitCo
     if let Err(e) = punctual_uapi::block(&proof::signals()) {
         return failed(command, args, &ProofError::from(e));
     }
-    let watched = terminal::has_watcher() && !args.output.quiet;
-    let done = if watched { job(options, &mut Progress) } else { job(options, &mut Quiet) };
+    let done = match (args.live, terminal::has_watcher() && !args.output.quiet) {
+        // Returns with the terminal given back.
+        (true, _) => match Live::new(command, options) {
+            Ok(mut live) => job(options, &mut live),
+            Err(e) => return unfit(command, args, &e),
+        },
+        (false, true) => job(options, &mut Progress),
+        (false, false) => job(options, &mut Quiet),
+    };
     let done = match done {
         Ok(done) => done,
         Err(e) => return failed(command, args, &e),
@@ -80,6 +89,16 @@ fn summary(done: &Done) -> String {
         text.push_str(&format!("Report:        {}\n", path.display()));
     }
     text
+}
+
+/// `--live` where there is no terminal.
+fn unfit(command: &str, args: &MeasureArgs, error: &Unfit) -> ExitCode {
+    eprintln!("punctual: {error}");
+    if args.output.json {
+        let result = document::error(&error.to_string());
+        terminal::print(&(document::document(command, exit::USAGE, &result) + "\n"));
+    }
+    ExitCode::from(exit::USAGE)
 }
 
 fn failed(command: &str, args: &MeasureArgs, error: &ProofError) -> ExitCode {

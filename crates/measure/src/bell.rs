@@ -2,7 +2,7 @@
 
 use punctual_units::Nanos;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{read, write};
 use std::io;
 use std::sync::Arc;
@@ -10,6 +10,13 @@ use std::sync::Arc;
 /// An eventfd(2): rung by measuring threads, waited for by whoever cares.
 #[derive(Clone, Debug)]
 pub struct Bell(Arc<OwnedFd>);
+
+/// To be waited for beside other descriptors.
+impl AsFd for Bell {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
 
 impl Bell {
     /// A bell that nobody has rung.

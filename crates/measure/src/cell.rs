@@ -209,8 +209,27 @@ impl Cell {
 
     /// Counts by bin now.
     pub fn counts(&self) -> Counts {
-        let copy = |bins: &[AtomicU64; BINS]| bins.iter().map(|b| b.load(Relaxed)).collect();
-        Counts { raw: copy(&self.raw), skipped: copy(&self.skipped) }
+        let mut counts = Counts::default();
+        self.copy_counts(&mut counts);
+        counts
+    }
+
+    /// As [`Cell::counts`], into memory used before: looking again and again allocates nothing.
+    pub fn copy_counts(&self, counts: &mut Counts) {
+        let copy = |bins: &[AtomicU64; BINS], into: &mut Vec<u64>| {
+            into.clear();
+            into.extend(bins.iter().map(|b| b.load(Relaxed)));
+        };
+        copy(&self.raw, &mut counts.raw);
+        copy(&self.skipped, &mut counts.skipped);
+    }
+
+    /// Smallest and largest latency so far, ns, exact; `None` before the first wakeup. The two may be of different
+    /// instants while the thread runs.
+    pub fn extremes(&self) -> Option<(u64, u64)> {
+        let min = self.min.load(Relaxed);
+        let max = self.worst.iter().map(|kept| kept[1].load(Relaxed)).max().unwrap_or(0);
+        (min != u64::MAX).then_some((min, max.max(min)))
     }
 
     /// Raw and skipped histograms, with the exact extremes.
@@ -283,6 +302,19 @@ mod tests {
         cell.watch(0);
         cell.record(&wakeup(5, 800, 0), 10_000);
         assert!(rung() && !rung());
+    }
+
+    #[test]
+    fn a_look_agrees_with_the_histograms() {
+        let cell = boxed(4);
+        assert_eq!(cell.extremes(), None);
+        for (n, latency) in [700, 20, 90_000, 1_300].into_iter().enumerate() {
+            cell.record(&wakeup(n as u64, latency, 0), 10_000);
+        }
+        assert_eq!(cell.extremes(), Some((20, 90_000)));
+        let mut counts = Counts { raw: vec![9; 3], skipped: Vec::new() };
+        cell.copy_counts(&mut counts);
+        assert_eq!(counts, cell.counts());
     }
 
     proptest! {

@@ -153,6 +153,13 @@ impl Running {
         }
     }
 
+    /// As [`Running::stop`], because the user wants the next phase: what was recorded is whole, so it is noted and no
+    /// problem.
+    pub fn end_early(&self) {
+        self.shared.early.store(true, Relaxed);
+        self.stop();
+    }
+
     /// Have all threads measured all they had to? They stay until [`Running::collect`], so that their counters in
     /// /proc can be read to the end.
     pub fn finished(&self) -> bool {
@@ -181,11 +188,19 @@ impl Running {
             let (cpu, tid) = tids[index];
             outcome.add(&self.shared, index, cpu, tid, ended);
         }
-        if stopped {
+        if self.shared.early.load(Relaxed) {
+            outcome.notes.push(early(&self.shared.plan, outcome.end.saturating_sub(outcome.start)));
+        } else if stopped {
             outcome.problem(ProblemKind::Interrupted, "the phase was ended before its time");
         }
         outcome
     }
+}
+
+/// What to note of a phase that the user ended.
+fn early(plan: &Plan, recorded: Nanos) -> String {
+    let planned = plan.duration;
+    format!("phase {} was ended early by the user, who saw its results: {recorded} recorded of {planned}", plan.phase)
 }
 
 impl Outcome {
@@ -301,6 +316,23 @@ mod tests {
         assert!(begun.elapsed().as_secs() < 5);
         let outcome = running.collect();
         assert_eq!(outcome.problems[0].kind, ProblemKind::Interrupted);
+    }
+
+    #[test]
+    fn an_early_end_is_noted_and_no_problem() {
+        uapi::install_wakeup().unwrap();
+        let running = start(plan(3_600_000)).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        while !running.finished() {
+            running.end_early();
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        let outcome = running.collect();
+        assert!(outcome.problems.is_empty(), "{:?}", outcome.problems);
+        assert!(outcome.notes.iter().any(|n| n.starts_with("phase 1-idle was ended early by the user")));
+        for cpu in &outcome.cpus {
+            assert!(cpu.released > 0 && cpu.released == cpu.ran + cpu.skipped, "{cpu:?}");
+        }
     }
 
     #[test]

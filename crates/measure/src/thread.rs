@@ -19,6 +19,8 @@ pub(crate) struct Shared {
     pub cells: Vec<Arc<Cell>>,
     pub tids: Vec<AtomicI32>,
     pub stop: AtomicBool,
+    /// The stop is the user's wish for the next phase.
+    pub early: AtomicBool,
     pub meeting: Rendezvous,
     /// Threads that have measured all they had to.
     pub done: AtomicUsize,
@@ -33,6 +35,7 @@ impl Shared {
             cells: (0..n).map(|_| Arc::new(Cell::new(plan.keep).with_bell(plan.bell.clone()))).collect(),
             tids: (0..n).map(|_| AtomicI32::new(0)).collect(),
             stop: AtomicBool::new(false),
+            early: AtomicBool::new(false),
             meeting: Rendezvous::new(n + 1),
             done: AtomicUsize::new(0),
             refused: Mutex::new(None),

@@ -78,6 +78,21 @@ pub enum Event {
         /// Its number.
         number: i32,
     },
+    /// The user marked this instant in the live view.
+    Mark {
+        /// CLOCK_MONOTONIC.
+        mono_ns: u64,
+        /// Counts from 1 through the run.
+        number: u64,
+    },
+    /// The user ended a phase before its time, to go on with the next load. What it recorded is whole; its length was
+    /// chosen by somebody who saw the results.
+    EndedEarly {
+        /// CLOCK_MONOTONIC.
+        mono_ns: u64,
+        /// Phase id.
+        phase: String,
+    },
 }
 
 impl Event {
@@ -94,7 +109,9 @@ impl Event {
             | Event::CpuLost { mono_ns, .. }
             | Event::Frequency { mono_ns, .. }
             | Event::Smi { mono_ns, .. }
-            | Event::Signal { mono_ns, .. } => *mono_ns,
+            | Event::Signal { mono_ns, .. }
+            | Event::Mark { mono_ns, .. }
+            | Event::EndedEarly { mono_ns, .. } => *mono_ns,
         }
     }
 }

@@ -20,6 +20,7 @@ mod scheduling;
 mod setup;
 mod stream;
 mod trial;
+mod watching;
 
 pub use auditing::{AUDIT_ARG, audit_main};
 pub use calls::{CallsError, watch_calls};
@@ -31,3 +32,4 @@ pub use measuring::{Done, measure, prove, signals};
 pub use options::{Observer, Options, Quiet, Trace, When};
 pub use punctual_tracefs::recover;
 pub use trial::{TRIAL_ARG, trial_main, try_out};
+pub use watching::{Seen, Watching};

@@ -10,7 +10,7 @@ use crate::recorder::ToDisk;
 use crate::scheduling;
 use crate::setup;
 use punctual_loads::{LoadSettings, LoadSpec};
-use punctual_measure::{self as measure, Plan, Topology};
+use punctual_measure::{self as measure, Plan, Recorder, Topology};
 use punctual_model::{EndedBy, MachineFacts, OwnCost, Recording, Verdict};
 use punctual_rundir::{self as rundir, Writer};
 use punctual_uapi::{self as uapi, Sig, SignalSet};
@@ -112,7 +112,7 @@ impl<'a> Measurement<'a> {
             findings: Vec::new(),
             damage: Vec::new(),
         };
-        let recorder = Arc::new(Mutex::new(ToDisk(writer)));
+        let recorder = Arc::new(Mutex::new(ToDisk(writer, Arc::default())));
         let cost = OwnCost { context_cpus: setup::where_context_runs(options, &housekeeping), ..OwnCost::default() };
         Ok(Measurement {
             options,
@@ -138,7 +138,7 @@ impl<'a> Measurement<'a> {
         let specs = std::mem::take(&mut self.specs);
         for (number, (name, spec)) in specs.iter().enumerate() {
             observer.phase_starts(number + 1, specs.len(), name, self.plan.duration + self.plan.warmup);
-            let measured = match self.phase(number, name, spec, &signals) {
+            let measured = match self.phase(number, name, spec, &signals, observer) {
                 Ok(measured) => measured,
                 Err(e) if self.kept.run.phases.is_empty() => return Err(e),
                 // What was measured before is not given up for it.
@@ -153,6 +153,7 @@ impl<'a> Measurement<'a> {
                 break;
             }
         }
+        self.kept.run.notes.extend(observer.measured());
         drop(self.dma_latency.take());
         let (tracing, left) = self.trace.end();
         self.kept.run.tracing = tracing;
@@ -171,6 +172,7 @@ impl<'a> Measurement<'a> {
         name: &str,
         spec: &LoadSpec,
         signals: &SignalSet,
+        observer: &mut dyn Observer,
     ) -> Result<Measured, ProofError> {
         let mut plan = Plan { phase: setup::phase_id(number, name), ..self.plan.clone() };
         if (self.audit.is_some() || self.trace.wanted()) && plan.warmup > Nanos::ZERO {
@@ -186,11 +188,11 @@ impl<'a> Measurement<'a> {
         };
         if self.options.context && self.proving {
             let events = measure::between_phases(&plan.cpus);
-            events.iter().for_each(|event| surroundings.recorder().0.event(event));
+            events.iter().for_each(|event| surroundings.recorder().event(event));
         }
         let (trace, audit, recorder, notes) =
             (&mut self.trace, &mut self.audit, &self.recorder, &mut self.kept.run.notes);
-        surroundings.measure(plan, spec, name, trace, &mut || fetch(audit, recorder, notes))
+        surroundings.measure(plan, spec, name, trace, &mut || fetch(audit, recorder, notes), observer)
     }
 
     /// Books a measured phase, on disk and in memory; returns what could not be written.

@@ -1,5 +1,6 @@
 //! What the caller may choose.
 
+use crate::watching::Watching;
 use punctual_model::{Alignment, Claim, Phase, VirtualTime, Worst};
 use punctual_units::{CpuList, Nanos, Policy, Priority};
 use std::path::PathBuf;
@@ -75,12 +76,19 @@ pub enum When {
     Always,
 }
 
-/// Told how it goes, between the phases only: nothing is reported while a CPU is measured.
+/// Told how it goes, between the phases only: nothing is reported while a CPU is measured. Who wants to look meanwhile does so
+/// through [`Watching`].
 pub trait Observer {
     /// A phase is about to start.
     fn phase_starts(&mut self, _number: usize, _of: usize, _load: &str, _lasts: Nanos) {}
+    /// It runs, and may be looked at.
+    fn phase_runs(&mut self, _watching: Watching) {}
     /// A phase has ended.
     fn phase_ended(&mut self, _phase: &Phase, _worst: Option<&Worst>) {}
+    /// All is measured; what follows is judging and writing. Returns notes for the record.
+    fn measured(&mut self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Observes nothing.

@@ -2,8 +2,9 @@
 
 use crate::capture::State;
 use crate::error::ProofError;
-use crate::options::Options;
+use crate::options::{Observer, Options};
 use crate::recorder::ToDisk;
+use crate::watching::Watching;
 use punctual_loads::{Load, LoadSettings, LoadSpec};
 use punctual_measure::{self as measure, Context, ContextPlan, Outcome, Plan, Running};
 use punctual_model::{CpuResult, Event, Phase, Problem, ProblemKind};
@@ -53,6 +54,7 @@ impl Surroundings<'_> {
         name: &str,
         trace: &mut State,
         meanwhile: &mut dyn FnMut(),
+        observer: &mut dyn Observer,
     ) -> Result<Measured, ProofError> {
         let mut problems = Vec::new();
         plan.bell = trace.bell();
@@ -79,7 +81,9 @@ impl Surroundings<'_> {
         }
         let watched = running.cells().into_iter().zip(running.tids()).map(|((cpu, cell), (_, tid))| (cpu, tid, cell));
         let watch = trace.watch(&plan.phase, watched.collect());
-        let ended_by = self.wait_for_end(&running);
+        let watching = Watching::new(&plan, &running, self.recorder);
+        observer.phase_runs(watching.clone());
+        let (ended_by, early) = self.wait_for_end(&running, &watching);
         if let Some(load) = &mut load {
             load.stop_recording();
         }
@@ -104,6 +108,9 @@ impl Surroundings<'_> {
             phase.problems.push(Problem { kind: ProblemKind::LoadDidNotRun, text });
         }
         phase.load_report = load_report;
+        if early {
+            self.recorder().0.event(&Event::EndedEarly { mono_ns: outcome.end.0, phase: plan.phase.clone() });
+        }
         self.recorder().0.event(&Event::PhaseEnd { mono_ns: outcome.end.0, phase: plan.phase });
         Ok(Measured {
             phase,
@@ -160,20 +167,25 @@ impl Surroundings<'_> {
         }
     }
 
-    /// Sleeps until the phase is over; a signal ends it early. Nothing is woken in between.
-    fn wait_for_end(&self, running: &Running) -> Option<Sig> {
+    /// Sleeps until the phase is over; a signal or (then `true`) the user ends it early. Nothing is woken
+    /// in between.
+    fn wait_for_end(&self, running: &Running, watching: &Watching) -> (Option<Sig>, bool) {
         let mut signal = None;
-        while signal.is_none() && monotonic() < running.end {
+        while signal.is_none() && !watching.next_wanted() && monotonic() < running.end {
             match wait(self.signals, Some(running.end.saturating_sub(monotonic()))) {
-                // A load that dies tells so in its report.
+                // A load that dies tells so in its report; and so the user's wish is told.
                 Waited::Signal(Sig::Chld) | Waited::TimedOut => {}
                 Waited::Signal(other) => signal = Some(other),
             }
         }
+        // Too late a wish is none: the phase has had its time.
+        let early = signal.is_none() && monotonic() < running.end;
         let give_up = monotonic() + PATIENCE;
         while !running.finished() && monotonic() < give_up {
-            if signal.is_some() {
-                running.stop();
+            match (signal, early) {
+                (Some(_), _) => running.stop(),
+                (None, true) => running.end_early(),
+                (None, false) => {}
             }
             match wait(self.signals, Some(Nanos::from_micros(500))) {
                 Waited::Signal(Sig::Chld) | Waited::TimedOut => {}
@@ -183,7 +195,7 @@ impl Surroundings<'_> {
         if !running.finished() {
             running.stop();
         }
-        signal
+        (signal, early)
     }
 }
 

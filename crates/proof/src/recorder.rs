@@ -1,15 +1,18 @@
 //! Between the context thread and the run directory.
 
+use crate::watching::Seen;
 use punctual_measure::{Cell, Recorder, clocks};
 use punctual_model::{Event, Worst};
 use punctual_rundir::{Progress, Writer};
 use punctual_units::CpuId;
+use std::sync::{Arc, Mutex, PoisonError};
 
-/// Hands what the context thread gives to the run directory's writer.
-pub(crate) struct ToDisk(pub Writer);
+/// Hands what the context thread gives to the run directory's writer, and keeps the latest of it to be looked at.
+pub(crate) struct ToDisk(pub Writer, pub Arc<Mutex<Seen>>);
 
 impl Recorder for ToDisk {
     fn event(&mut self, event: &Event) {
+        self.1.lock().unwrap_or_else(PoisonError::into_inner).take(event);
         self.0.event(event);
     }
 

@@ -88,6 +88,8 @@ fn label(event: &Event) -> Option<String> {
         Event::Suspend { asleep_ns, .. } => format!("suspended for {}", Nanos(*asleep_ns)),
         Event::CpuLost { cpu, .. } => format!("CPU {cpu} lost"),
         Event::Signal { number, .. } => format!("signal {number}"),
+        Event::Mark { number, .. } => format!("mark {number}"),
+        Event::EndedEarly { .. } => "ended early by the user".into(),
         _ => return None,
     })
 }

@@ -1,0 +1,258 @@
+//! A snapshot on a screen of any size.
+
+mod canvas;
+mod histogram;
+mod scale;
+mod table;
+mod text;
+
+use crate::snapshot::{CpuView, Machine, Snapshot, Stage};
+use canvas::{BOLD, Canvas, DIM, PLAIN, REVERSED, WARN};
+use punctual_units::Nanos;
+use ratatui_core::buffer::Buffer;
+use std::cmp::Reverse;
+use text::{celsius, clean, hertz};
+
+/// How a terminal may be drawn on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Looks {
+    /// Does it show UTF-8? Else blocks become letters and µ becomes u.
+    pub unicode: bool,
+    /// May it be coloured?
+    pub colour: bool,
+}
+
+impl Looks {
+    /// As the environment says: LC_ALL, LC_CTYPE, LANG (locale(7)) and NO_COLOR (<https://no-color.org>).
+    pub fn of_environment() -> Looks {
+        let set = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
+        let locale = set("LC_ALL").or_else(|| set("LC_CTYPE")).or_else(|| set("LANG")).unwrap_or_default();
+        let locale = locale.to_ascii_lowercase();
+        Looks { unicode: locale.contains("utf-8") || locale.contains("utf8"), colour: set("NO_COLOR").is_none() }
+    }
+}
+
+/// Below this many columns or lines only the worst of each CPU is shown.
+const SMALL: (u16, u16) = (44, 11);
+
+/// Draws it; any snapshot fits any size, with what matters most shown longest.
+pub fn draw(snapshot: &Snapshot, looks: Looks, buffer: &mut Buffer) {
+    let mut canvas = Canvas::new(buffer, looks);
+    let (width, height) = canvas.size();
+    if snapshot.help {
+        help(snapshot, &mut canvas);
+    } else if width < SMALL.0 || height < SMALL.1 {
+        small(snapshot, &mut canvas);
+    } else {
+        full(snapshot, &mut canvas);
+    }
+}
+
+fn full(snapshot: &Snapshot, canvas: &mut Canvas) {
+    let (_, height) = canvas.size();
+    header(snapshot, canvas);
+    progress(snapshot, canvas, 1);
+    // Two lines above, a table, the machine, an axis of two lines, the keys, and three empty lines where there is room.
+    let room = usize::from(height).saturating_sub(8);
+    let cpus = shown(&snapshot.cpus, room / 2);
+    let airy = room >= 3 * cpus.len() + 3;
+    let gap = u16::from(airy);
+    let bottom = table::draw(snapshot, &cpus, canvas, 2 + gap);
+    machine(snapshot, cpus.len(), canvas, bottom);
+    let top = bottom + 1 + gap;
+    histogram::draw(snapshot, &cpus, canvas, top, height.saturating_sub(1 + gap));
+    footer(snapshot, canvas, height.saturating_sub(1));
+}
+
+/// The CPUs there is room for: all, or those with the latest wakeups; in order of their numbers.
+fn shown(cpus: &[CpuView], room: usize) -> Vec<&CpuView> {
+    let mut all: Vec<&CpuView> = cpus.iter().collect();
+    if all.len() > room {
+        all.sort_by_key(|view| (Reverse(view.skipped > 0), Reverse(view.worst), view.cpu));
+        all.truncate(room.max(1));
+    }
+    all.sort_by_key(|view| view.cpu);
+    all
+}
+
+fn header(snapshot: &Snapshot, canvas: &mut Canvas) {
+    let (width, _) = canvas.size();
+    let (word, style) = stage(snapshot);
+    let left = format!(" punctual {}", clean(&snapshot.command));
+    let at = canvas.put(0, 0, &left, BOLD);
+    if snapshot.of > 0 {
+        let load = format!("   load {} of {}: ", snapshot.number, snapshot.of);
+        let at = canvas.put(at, 0, &load, PLAIN);
+        let room = usize::from(width).saturating_sub(usize::from(at) + word.chars().count() + 2);
+        canvas.put(at, 0, &text::shortened(&clean(&snapshot.load), room, canvas.looks), BOLD);
+    }
+    canvas.right(0, &format!(" {word} "), style);
+}
+
+fn stage(snapshot: &Snapshot) -> (&'static str, canvas::Look) {
+    if snapshot.paused {
+        return ("DISPLAY PAUSED, still measuring", REVERSED);
+    }
+    match snapshot.stage {
+        Stage::Starting => ("starting", PLAIN),
+        Stage::WarmingUp => ("warming up, not recording", PLAIN),
+        Stage::Measuring => ("measuring", PLAIN),
+        Stage::Between => ("between loads", PLAIN),
+        Stage::Finishing => ("judging and writing", PLAIN),
+    }
+}
+
+/// What is done of this phase, 0 to 1.
+fn done(snapshot: &Snapshot) -> f64 {
+    (snapshot.elapsed.0 as f64 / snapshot.planned.0.max(1) as f64).clamp(0.0, 1.0)
+}
+
+fn left(snapshot: &Snapshot) -> (Nanos, Nanos) {
+    let phase = snapshot.planned.0.saturating_sub(snapshot.elapsed.0);
+    let later = snapshot.of.saturating_sub(snapshot.number) as u64;
+    (Nanos(phase), Nanos(snapshot.planned.0.saturating_mul(later).saturating_add(phase)))
+}
+
+fn progress(snapshot: &Snapshot, canvas: &mut Canvas, y: u16) {
+    let (width, _) = canvas.size();
+    let looks = canvas.looks;
+    let (phase, run) = left(snapshot);
+    let (gone, planned) = (text::seconds(snapshot.elapsed), text::seconds(snapshot.planned));
+    let mut said = format!("{:3.0} %  {gone} of {planned}, {} left", done(snapshot) * 100.0, text::rest(phase));
+    if snapshot.of > 1 {
+        said.push_str(&format!("; run {}", text::rest(run)));
+    }
+    let room = usize::from(width).saturating_sub(said.chars().count() + 4);
+    let bar = room.min(60);
+    let filled = (done(snapshot) * bar as f64).round() as usize;
+    let (full, empty) = if looks.unicode { ("█", "░") } else { ("#", ".") };
+    let at = canvas.put(1, y, &full.repeat(filled.min(bar)), canvas::BAR);
+    let at = canvas.put(at, y, &empty.repeat(bar.saturating_sub(filled)), DIM);
+    canvas.put(at + 1, y, &said, PLAIN);
+}
+
+/// Temperature, frequency, throttling: as far as they are known.
+fn machine(snapshot: &Snapshot, cpus: usize, canvas: &mut Canvas, y: u16) {
+    let said = match (&snapshot.machine, snapshot.context) {
+        (_, false) => "no context sampled: no temperature, frequency, steal".to_owned(),
+        (None, true) => "first counters after a second".to_owned(),
+        (Some(machine), true) => counters(machine, canvas.looks),
+    };
+    let at = match snapshot.cpus.len() {
+        all if all > cpus => canvas.put(1, y, &format!("the worst {cpus} of {all} CPUs; "), BOLD),
+        _ => 1,
+    };
+    let at = canvas.put(at, y, &said, DIM);
+    if let Some(events) = snapshot.machine.as_ref().and_then(|m| m.throttled).filter(|&n| n > 0) {
+        canvas.put(at, y, &format!("; THROTTLED {events} times"), WARN);
+    }
+}
+
+fn counters(machine: &Machine, looks: Looks) -> String {
+    let temperature = match &machine.hottest {
+        Some((name, value)) => format!("{} {}", celsius(*value, looks), sensor(name)),
+        None => "no sensor of temperature".into(),
+    };
+    let frequency = match machine.khz {
+        Some((low, high)) if low == high => format!("{} before this load", hertz(low)),
+        Some((low, high)) => format!("{} to {} before this load", hertz(low), hertz(high)),
+        None => "frequency not read".into(),
+    };
+    match machine.steps_per_s {
+        Some(steps) => format!("{temperature}; {frequency}, {steps:.0} steps/s"),
+        None => format!("{temperature}; {frequency}"),
+    }
+}
+
+/// `thermal_zone0 cpu-thermal` is shown as `cpu-thermal`.
+fn sensor(name: &str) -> String {
+    let name = clean(name);
+    name.split_once(' ')
+        .filter(|(zone, _)| zone.starts_with("thermal_zone"))
+        .map_or(name.clone(), |(_, kind)| kind.into())
+}
+
+fn footer(snapshot: &Snapshot, canvas: &mut Canvas, y: u16) {
+    let pause = if snapshot.paused { "go on" } else { "pause display" };
+    let mut at = 1;
+    for (key, what) in [("q", "end"), ("p", pause), ("m", "mark"), ("n", "next load"), ("?", "help")] {
+        at = canvas.put(at, y, key, BOLD);
+        at = canvas.put(at, y, &format!(" {what}   "), DIM);
+    }
+    if let Some(word) = &snapshot.word {
+        canvas.put(at, y, &clean(word), BOLD);
+    }
+}
+
+const HELP: [(&str, &str); 6] = [
+    ("q, Ctrl-C", "end the run: what was measured is kept and reported"),
+    ("p, space", "freeze the display; measuring and recording go on"),
+    ("m", "mark this instant: an event in events.jsonl"),
+    ("n", "end this load, begin the next: kept, and recorded as ended by you"),
+    ("Ctrl-L", "draw the screen anew"),
+    ("?", "this help, and back"),
+];
+
+fn help(snapshot: &Snapshot, canvas: &mut Canvas) {
+    let (_, height) = canvas.size();
+    canvas.put(1, 0, "Keys", BOLD);
+    for (y, (key, what)) in (1..).zip(HELP) {
+        canvas.put(1, y, key, BOLD);
+        canvas.put(12, y, what, PLAIN);
+    }
+    let mut lines = vec![
+        "skipped: periods that passed while a wakeup was late. steal: share of a".to_owned(),
+        "CPU's time that the hypervisor took. min and worst are exact, the others".into(),
+        "within 0.8 %. The heights of the histograms are logarithms of counts: one".into(),
+        "wakeup can be seen beside a million. Frequencies are read between loads".into(),
+        "only, because reading them disturbs.".into(),
+        String::new(),
+        "The view is drawn twice a second, by one ordinary thread without locks.".into(),
+    ];
+    if snapshot.shared {
+        lines.push("It shares CPUs with the measuring threads: --cpus can leave it one.".into());
+    }
+    for (y, line) in (HELP.len() as u16 + 2..).zip(&lines) {
+        if y < height {
+            canvas.put(1, y, line, DIM);
+        }
+    }
+}
+
+/// A few lines of a few columns.
+fn small(snapshot: &Snapshot, canvas: &mut Canvas) {
+    let (width, height) = canvas.size();
+    let (phase, _) = left(snapshot);
+    let mut first = format!("{:.0}% {} left", done(snapshot) * 100.0, text::rest(phase));
+    if snapshot.paused {
+        first = format!("PAUSED {first}");
+    }
+    let room = usize::from(width).saturating_sub(first.chars().count() + 1);
+    let load = text::shortened(&clean(&snapshot.load), room.min(24), canvas.looks);
+    let at = canvas.put(0, 0, &first, PLAIN);
+    canvas.put(at.saturating_add(1), 0, &load, BOLD);
+    let rows = usize::from(height.saturating_sub(if height > 3 { 2 } else { 1 }));
+    for (y, view) in (1..).zip(shown(&snapshot.cpus, rows).into_iter().take(rows)) {
+        small_row(snapshot, view, canvas, y);
+    }
+    if height > 3 {
+        canvas.put(0, height - 1, "q p m n ?", DIM);
+    }
+}
+
+fn small_row(snapshot: &Snapshot, view: &CpuView, canvas: &mut Canvas, y: u16) {
+    let (width, _) = canvas.size();
+    let at = canvas.put(0, y, &format!("{} ", view.cpu), DIM);
+    let late = view.worst.zip(snapshot.deadline).is_some_and(|(worst, deadline)| worst > deadline.0);
+    let at = canvas.put(at, y, &text::latency(view.worst, canvas.looks), if late { WARN } else { BOLD });
+    let (more, look) = match view.skipped {
+        0 => (format!("  p99 {}", text::latency(view.p99, canvas.looks)), DIM),
+        skipped => (format!("  skipped {}", text::count(skipped)), WARN),
+    };
+    // A figure cut short would be another figure.
+    if usize::from(at) + more.chars().count() <= usize::from(width) {
+        canvas.put(at, y, &more, look);
+    } else if view.skipped > 0 {
+        canvas.put(at, y, " !", look);
+    }
+}

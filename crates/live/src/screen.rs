@@ -1,0 +1,194 @@
+//! The terminal: whether there is one, taking it over, and giving it back however the program ends.
+
+use crossterm::cursor::{Hide, MoveTo, Show};
+use crossterm::style::{Attribute, Color as Ansi, Print, SetAttribute, SetForegroundColor};
+use crossterm::terminal::{self, Clear, EnterAlternateScreen, LeaveAlternateScreen};
+use crossterm::{execute, queue};
+use ratatui_core::backend::{Backend, ClearType, WindowSize};
+use ratatui_core::buffer::Cell;
+use ratatui_core::layout::{Position, Size};
+use ratatui_core::style::{Color, Modifier};
+use rustix::termios::{isatty, tcgetpgrp, tcgetwinsize};
+use std::io::{self, BufWriter, Stderr, Write};
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+
+/// Why there can be no view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoTerminal {
+    /// Nobody types.
+    #[error(
+        "--live needs a terminal to read keys from, and standard input is none: run it in a terminal (with ssh: ssh -t), or \
+         leave --live out"
+    )]
+    Input,
+    /// Nobody watches.
+    #[error(
+        "--live draws on standard error, which is no terminal: do not redirect it (standard output may be), or leave \
+         --live out"
+    )]
+    Output,
+    /// Another program has the terminal.
+    #[error(
+        "--live needs the terminal, and this runs in the background: bring it to the foreground (fg), or leave --live out"
+    )]
+    Background,
+    /// It cannot draw.
+    #[error(
+        "--live cannot draw on this terminal (TERM is `dumb` or not set): set TERM, for example to vt100 or xterm, or leave --live out"
+    )]
+    Dumb,
+}
+
+/// Can a view be shown? It is drawn on standard error, so that standard output may go elsewhere.
+///
+/// # Errors
+/// [`NoTerminal`].
+pub fn check() -> Result<(), NoTerminal> {
+    if !isatty(io::stdin()) {
+        return Err(NoTerminal::Input);
+    }
+    if !isatty(io::stderr()) {
+        return Err(NoTerminal::Output);
+    }
+    if tcgetpgrp(io::stdin()).is_ok_and(|foreground| foreground != rustix::process::getpgrp()) {
+        return Err(NoTerminal::Background);
+    }
+    match std::env::var("TERM") {
+        Ok(term) if !term.is_empty() && term != "dumb" => Ok(()),
+        _ => Err(NoTerminal::Dumb),
+    }
+}
+
+/// Is the terminal ours?
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// Takes the terminal: raw mode (Ctrl-C becomes a key), the other screen, no cursor. A panic gives it back before it is
+/// reported.
+pub(crate) fn take() -> io::Result<()> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            give_back();
+            usual(panic);
+        }));
+    });
+    terminal::enable_raw_mode()?;
+    TAKEN.store(true, SeqCst);
+    execute!(io::stderr(), EnterAlternateScreen, Hide)
+}
+
+/// Gives it back as it was; does nothing where it was not taken.
+pub(crate) fn give_back() {
+    if TAKEN.swap(false, SeqCst) {
+        // Where the terminal is gone there is nothing to give back.
+        let _ = terminal::disable_raw_mode();
+        let _ = execute!(io::stderr(), SetAttribute(Attribute::Reset), Show, LeaveAlternateScreen);
+    }
+}
+
+/// Where the view is drawn: standard error, one write(2) a picture.
+pub(crate) struct Screen(BufWriter<Stderr>);
+
+impl Screen {
+    pub fn new() -> Screen {
+        Screen(BufWriter::with_capacity(64 << 10, io::stderr()))
+    }
+}
+
+impl Backend for Screen {
+    type Error = io::Error;
+
+    fn draw<'a, I>(&mut self, content: I) -> io::Result<()>
+    where
+        I: Iterator<Item = (u16, u16, &'a Cell)>,
+    {
+        let (mut next, mut style) = (None, (Color::Reset, Modifier::empty()));
+        queue!(self.0, SetAttribute(Attribute::Reset))?;
+        for (x, y, cell) in content {
+            if next != Some((x, y)) {
+                queue!(self.0, MoveTo(x, y))?;
+            }
+            if style != (cell.fg, cell.modifier) {
+                style = (cell.fg, cell.modifier);
+                self.style(cell.fg, cell.modifier)?;
+            }
+            queue!(self.0, Print(cell.symbol()))?;
+            // What is wider than a column leaves the cursor elsewhere than a column further.
+            next = cell.symbol().chars().nth(1).is_none().then(|| (x.saturating_add(1), y));
+        }
+        queue!(self.0, SetAttribute(Attribute::Reset))
+    }
+
+    fn hide_cursor(&mut self) -> io::Result<()> {
+        queue!(self.0, Hide)
+    }
+
+    fn show_cursor(&mut self) -> io::Result<()> {
+        queue!(self.0, Show)
+    }
+
+    /// Asked for to put it back there after clearing. It is hidden, so any place is as good; the terminal is not asked, whose
+    /// answer would come among the keys.
+    fn get_cursor_position(&mut self) -> io::Result<Position> {
+        Ok(Position::ORIGIN)
+    }
+
+    fn set_cursor_position<P: Into<Position>>(&mut self, position: P) -> io::Result<()> {
+        let Position { x, y } = position.into();
+        queue!(self.0, MoveTo(x, y))
+    }
+
+    fn clear(&mut self) -> io::Result<()> {
+        queue!(self.0, SetAttribute(Attribute::Reset), Clear(terminal::ClearType::All))
+    }
+
+    fn clear_region(&mut self, _: ClearType) -> io::Result<()> {
+        self.clear()
+    }
+
+    /// A serial line knows no size: it says 0, and is taken for the usual 80 × 24.
+    fn size(&self) -> io::Result<Size> {
+        let size = tcgetwinsize(io::stderr())?;
+        Ok(match (size.ws_col, size.ws_row) {
+            (0, _) | (_, 0) => Size::new(80, 24),
+            // A picture of any more has no more to say, and its memory would be in proportion.
+            (columns, rows) => Size::new(columns.min(400), rows.min(200)),
+        })
+    }
+
+    fn window_size(&mut self) -> io::Result<WindowSize> {
+        Ok(WindowSize { columns_rows: self.size()?, pixels: Size::ZERO })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl Screen {
+    /// The few looks that are used: sixteen colours, bold, dim, reverse.
+    fn style(&mut self, colour: Color, modifier: Modifier) -> io::Result<()> {
+        queue!(self.0, SetAttribute(Attribute::Reset))?;
+        let colour = match colour {
+            Color::Red => Some(Ansi::DarkRed),
+            Color::Green => Some(Ansi::DarkGreen),
+            Color::Yellow => Some(Ansi::DarkYellow),
+            Color::Cyan => Some(Ansi::DarkCyan),
+            _ => None,
+        };
+        if let Some(colour) = colour {
+            queue!(self.0, SetForegroundColor(colour))?;
+        }
+        let attributes = [
+            (Modifier::BOLD, Attribute::Bold),
+            (Modifier::DIM, Attribute::Dim),
+            (Modifier::REVERSED, Attribute::Reverse),
+        ];
+        for (_, attribute) in attributes.into_iter().filter(|(m, _)| modifier.contains(*m)) {
+            queue!(self.0, SetAttribute(attribute))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,357 @@
+//! The thread that looks, draws and reads keys.
+
+use crate::draw::{Looks, draw};
+use crate::gather::{Looker, machine};
+use crate::keys::{Key, Keys};
+use crate::screen::{self, NoTerminal, Screen};
+use crate::snapshot::{CpuView, Snapshot, Stage};
+use punctual_measure::{Bell, Cell};
+use punctual_model::ContextSample;
+use punctual_units::{CpuId, Nanos};
+use ratatui_core::terminal::Terminal;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::time::{ClockId, clock_gettime};
+use std::io;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// What is drawn changes this often by itself.
+const EVERY: Duration = Duration::from_millis(500);
+/// No two pictures follow each other faster, whatever is typed.
+const APART: Duration = Duration::from_millis(250);
+/// A terminal that takes nothing (a stalled connection) holds the drawing thread; the run's end waits for it no longer.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What may be asked of the running phase. Called from the drawing thread.
+pub trait Controls: Send + Sync {
+    /// The latest context sample, and the measured frequencies in kHz.
+    fn counters(&self) -> (Option<ContextSample>, Vec<(CpuId, u64)>);
+    /// Marks this instant; returns the mark's number.
+    fn mark(&self) -> u64;
+    /// Ends this phase; the next begins.
+    fn next(&self);
+}
+
+/// A phase that runs.
+pub struct Phase {
+    /// The measured CPUs and what they have recorded.
+    pub cells: Vec<(CpuId, Arc<Cell>)>,
+    /// CLOCK_MONOTONIC of the first recorded release.
+    pub start: Nanos,
+    /// What may be asked of it.
+    pub controls: Box<dyn Controls>,
+}
+
+/// What is known before anything is measured.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// `measure` or `prove`.
+    pub command: String,
+    /// Is the machine's context sampled?
+    pub context: bool,
+    /// Latencies above this are late.
+    pub deadline: Option<Nanos>,
+    /// Recorded in each phase.
+    pub planned: Nanos,
+}
+
+/// What the view cost.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Pictures drawn.
+    pub pictures: u64,
+    /// CPU time of the drawing thread, ns.
+    pub cpu_ns: u64,
+    /// Did it share CPUs with the measuring threads?
+    pub shared: bool,
+    /// Why it ended before the run did, where it did.
+    pub trouble: Option<String>,
+}
+
+/// What the run's thread tells and the drawing thread reads; held for a moment only, never while anything is looked at,
+/// drawn or written.
+#[derive(Default)]
+struct State {
+    /// All but the figures of the CPUs and the machine, which are the drawing thread's own.
+    snapshot: Snapshot,
+    phase: Option<Arc<Phase>>,
+    cost: Cost,
+    quit: bool,
+}
+
+/// A view of a run. Ends, and gives the terminal back, when it is dropped.
+pub struct View {
+    state: Arc<Mutex<State>>,
+    bell: Bell,
+    ended: Option<Receiver<()>>,
+    looks: Looks,
+}
+
+impl View {
+    /// A view that has not taken the terminal yet: the first phase does.
+    ///
+    /// # Errors
+    /// [`NoTerminal`]; or no descriptor is left.
+    pub fn new(settings: &Settings) -> Result<View, Unfit> {
+        screen::check()?;
+        let snapshot = Snapshot {
+            command: settings.command.clone(),
+            context: settings.context,
+            deadline: settings.deadline,
+            planned: settings.planned,
+            ..Snapshot::default()
+        };
+        let state = Arc::new(Mutex::new(State { snapshot, ..State::default() }));
+        Ok(View { state, bell: Bell::new()?, ended: None, looks: Looks::of_environment() })
+    }
+
+    /// A phase is about to start. The first time, the terminal is taken and the drawing thread started: it inherits the
+    /// caller's affinity, which by now is the CPUs that are not measured, where there are any.
+    pub fn phase_starts(&mut self, number: usize, of: usize, load: &str) {
+        {
+            let mut state = lock(&self.state);
+            state.phase = None;
+            let old = std::mem::take(&mut state.snapshot);
+            state.snapshot = Snapshot { stage: Stage::Starting, load: load.to_owned(), number, of, word: None, ..old };
+        }
+        if self.ended.is_none() {
+            self.start();
+        }
+    }
+
+    /// It runs.
+    pub fn phase_runs(&self, phase: Phase) {
+        let shared = shares(&phase.cells);
+        let mut state = lock(&self.state);
+        state.snapshot.shared = shared;
+        state.cost.shared |= shared;
+        state.phase = Some(Arc::new(phase));
+    }
+
+    /// It has ended.
+    pub fn phase_ended(&self) {
+        let mut state = lock(&self.state);
+        state.snapshot.stage = Stage::Between;
+        state.phase = None;
+    }
+
+    /// All is measured; what it cost.
+    pub fn measured(&self) -> Cost {
+        let mut state = lock(&self.state);
+        state.snapshot.stage = Stage::Finishing;
+        state.snapshot.paused = false;
+        state.phase = None;
+        state.cost.clone()
+    }
+
+    fn start(&mut self) {
+        let (send, receive) = channel();
+        let drawer = Drawer { state: Arc::clone(&self.state), bell: self.bell.clone(), looks: self.looks };
+        self.ended = Some(receive);
+        let thread = std::thread::Builder::new().name("live".into()).stack_size(512 << 10).spawn(move || {
+            let state = Arc::clone(&drawer.state);
+            // Without a view the run goes on: its results are what matters.
+            if let Err(e) = drawer.run() {
+                lock(&state).cost.trouble = Some(e.to_string());
+            }
+            drop(send);
+        });
+        if let Err(e) = thread {
+            lock(&self.state).cost.trouble = Some(e.to_string());
+        }
+    }
+}
+
+/// Why there is no view.
+#[derive(Debug, thiserror::Error)]
+pub enum Unfit {
+    /// No terminal to show it on.
+    #[error(transparent)]
+    Terminal(#[from] NoTerminal),
+    /// No descriptor is left.
+    #[error("the live view cannot be set up: {0}")]
+    Io(#[from] io::Error),
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        lock(&self.state).quit = true;
+        self.bell.ring();
+        if let Some(ended) = self.ended.take() {
+            // Nothing is ever sent: it hears the thread's end.
+            let _ = ended.recv_timeout(PATIENCE);
+        }
+        screen::give_back();
+    }
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// May the caller, and so the drawing thread it started, run on a measured CPU?
+fn shares(cells: &[(CpuId, Arc<Cell>)]) -> bool {
+    let Ok(allowed) = rustix::thread::sched_getaffinity(None) else { return true };
+    cells.iter().any(|(cpu, _)| allowed.is_set(cpu.0 as usize))
+}
+
+struct Drawer {
+    state: Arc<Mutex<State>>,
+    bell: Bell,
+    looks: Looks,
+}
+
+impl Drawer {
+    fn run(self) -> io::Result<()> {
+        screen::take()?;
+        let mut terminal = Terminal::new(Screen::new())?;
+        let (mut keys, mut looking) = (Some(Keys::default()), Looking::default());
+        let mut due = Instant::now();
+        loop {
+            let now = Instant::now();
+            if now >= due {
+                looking.look(&self.state);
+                terminal.draw(|frame| draw(&looking.picture, self.looks, frame.buffer_mut()))?;
+                book(&mut lock(&self.state).cost);
+                due = now + EVERY;
+            }
+            let typed = self.wait(due, keys.is_some());
+            if lock(&self.state).quit {
+                return Ok(());
+            }
+            if typed && let Some(reader) = &mut keys {
+                match self.read(reader)? {
+                    Read::Nothing => {}
+                    Read::Key => due = due.min(now + APART),
+                    Read::Redraw => {
+                        terminal.clear()?;
+                        due = due.min(now + APART);
+                    }
+                    // Nobody can type any more; signals still end the run.
+                    Read::Closed => keys = None,
+                }
+            }
+        }
+    }
+
+    /// Sleeps until `due`, a key, or the end of the run; `true`: something can be read.
+    fn wait(&self, due: Instant, keys: bool) -> bool {
+        let left = due.saturating_duration_since(Instant::now());
+        let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos() as _ };
+        let input = io::stdin();
+        let mut both = [PollFd::new(&self.bell, PollFlags::IN), PollFd::new(&input, PollFlags::IN)];
+        let watched = if keys { 2 } else { 1 };
+        // A signal ends the wait early, like the time.
+        let ready = poll(&mut both[..watched], Some(&left)).unwrap_or(0);
+        ready > 0 && keys && !both[1].revents().is_empty()
+    }
+
+    fn read(&self, keys: &mut Keys) -> io::Result<Read> {
+        let mut bytes = [0u8; 64];
+        let n = match rustix::io::read(io::stdin(), &mut bytes) {
+            Ok(0) => return Ok(Read::Closed),
+            Ok(n) => n,
+            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => return Ok(Read::Nothing),
+            Err(_) => return Ok(Read::Closed),
+        };
+        let mut read = Read::Nothing;
+        for key in bytes.iter().take(n).filter_map(|&byte| keys.take(byte)) {
+            if read != Read::Redraw {
+                read = if key == Key::Redraw { Read::Redraw } else { Read::Key };
+            }
+            act(&self.state, key);
+        }
+        Ok(read)
+    }
+}
+
+/// What came of reading.
+#[derive(PartialEq, Eq)]
+enum Read {
+    Nothing,
+    Key,
+    Redraw,
+    Closed,
+}
+
+/// What was seen last, in memory that is used again.
+#[derive(Default)]
+struct Looking {
+    picture: Snapshot,
+    phase: Option<Arc<Phase>>,
+    looker: Looker,
+}
+
+impl Looking {
+    /// Takes a new look, unless the display stands still.
+    fn look(&mut self, state: &Mutex<State>) {
+        let phase = {
+            let state = lock(state);
+            if state.snapshot.paused && self.picture.paused {
+                self.picture.help = state.snapshot.help;
+                self.picture.word.clone_from(&state.snapshot.word);
+                return;
+            }
+            let old = std::mem::replace(&mut self.picture, state.snapshot.clone());
+            self.picture.cpus = old.cpus;
+            self.picture.machine = old.machine;
+            self.picture.elapsed = old.elapsed;
+            state.phase.clone()
+        };
+        if let Some(phase) = phase {
+            self.fill(&phase);
+            self.phase = Some(phase);
+        } else if self.picture.stage == Stage::Starting {
+            (self.picture.cpus, self.picture.machine, self.picture.elapsed) = (Vec::new(), None, Nanos::ZERO);
+        }
+    }
+
+    fn fill(&mut self, phase: &Arc<Phase>) {
+        let Looking { picture, looker, phase: before } = self;
+        if !before.as_ref().is_some_and(|before| Arc::ptr_eq(before, phase)) || picture.cpus.is_empty() {
+            let empty = |(cpu, _): &(CpuId, Arc<Cell>)| CpuView { cpu: *cpu, ..CpuView::default() };
+            picture.cpus = phase.cells.iter().map(empty).collect();
+        }
+        let now = clock_gettime(ClockId::Monotonic);
+        let now = Nanos(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64);
+        picture.elapsed = now.saturating_sub(phase.start).min(picture.planned);
+        picture.stage = if now < phase.start { Stage::WarmingUp } else { Stage::Measuring };
+        for ((_, cell), view) in phase.cells.iter().zip(&mut picture.cpus) {
+            looker.look(cell, view);
+        }
+        let (sample, khz) = phase.controls.counters();
+        picture.machine = sample.map(|sample| machine(&sample, &khz, &mut picture.cpus));
+    }
+}
+
+fn act(state: &Mutex<State>, key: Key) {
+    let phase = lock(state).phase.clone();
+    let word = match (key, phase) {
+        (Key::Mark, Some(phase)) => format!("mark {} set", phase.controls.mark()),
+        (Key::Next, Some(phase)) => {
+            phase.controls.next();
+            "ending this load".into()
+        }
+        (Key::Mark | Key::Next, None) => "not between loads".into(),
+        // The run ends as by Ctrl-C: where nobody waits for the signal just now it stays pending until somebody does.
+        (Key::End, _) => {
+            let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::INT);
+            "ending the run".into()
+        }
+        (Key::Help, _) => return toggle(&mut lock(state).snapshot.help),
+        (Key::Pause, _) => return toggle(&mut lock(state).snapshot.paused),
+        (Key::Redraw, _) => return,
+    };
+    lock(state).snapshot.word = Some(word);
+}
+
+fn toggle(flag: &mut bool) {
+    *flag = !*flag;
+}
+
+fn book(cost: &mut Cost) {
+    let used = clock_gettime(ClockId::ThreadCPUTime);
+    cost.pictures += 1;
+    cost.cpu_ns = used.tv_sec as u64 * 1_000_000_000 + used.tv_nsec as u64;
+}

@@ -1,0 +1,85 @@
+//! A phase while it is measured: what may be looked at, and what may be asked of it.
+
+use crate::recorder::ToDisk;
+use punctual_measure::{Cell, Plan, Recorder, Running};
+use punctual_model::{ContextSample, Event};
+use punctual_rt::monotonic;
+use punctual_units::{CpuId, Nanos};
+use rustix::process::{Signal, getpid, kill_process};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A phase while it is measured. Looking at the cells takes no lock and makes no system call; none of the rest reaches
+/// a measuring thread, but for ending it.
+#[derive(Clone)]
+pub struct Watching {
+    /// CLOCK_MONOTONIC of the first recorded release.
+    pub start: Nanos,
+    /// CLOCK_MONOTONIC at which it is to end.
+    pub end: Nanos,
+    /// The measured CPUs and what they have recorded so far.
+    pub cells: Vec<(CpuId, Arc<Cell>)>,
+    next: Arc<AtomicBool>,
+    recorder: Arc<Mutex<ToDisk>>,
+    seen: Arc<Mutex<Seen>>,
+}
+
+/// The latest of what the context thread saw. Empty without one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Seen {
+    /// Counters over the last interval.
+    pub context: Option<ContextSample>,
+    /// Frequencies in kHz as they were before the phase: reading them meanwhile would disturb.
+    pub khz: Vec<(CpuId, u64)>,
+    /// Marks set so far.
+    pub marks: u64,
+}
+
+impl Seen {
+    pub(crate) fn take(&mut self, event: &Event) {
+        match event {
+            Event::Context(sample) => self.context = Some(sample.clone()),
+            Event::Frequency { khz, .. } => self.khz.clone_from(khz),
+            _ => {}
+        }
+    }
+}
+
+impl Watching {
+    pub(crate) fn new(plan: &Plan, running: &Running, recorder: &Arc<Mutex<ToDisk>>) -> Watching {
+        let seen = Arc::clone(&recorder.lock().unwrap_or_else(PoisonError::into_inner).1);
+        // The last release of the last CPU is a part of a period later.
+        let end = running.end.max(running.start + plan.duration);
+        let (next, recorder) = (Arc::default(), Arc::clone(recorder));
+        Watching { start: running.start, end, cells: running.cells(), next, recorder, seen }
+    }
+
+    /// The latest counters. Takes a lock that is never held while anything is written.
+    pub fn seen(&self) -> Seen {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Marks this instant in `events.jsonl`; returns the mark's number. It reaches the disk with the next checkpoint.
+    pub fn mark(&self) -> u64 {
+        let mono_ns = monotonic().0;
+        let number = {
+            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            seen.marks += 1;
+            seen.marks
+        };
+        self.recorder.lock().unwrap_or_else(PoisonError::into_inner).event(&Event::Mark { mono_ns, number });
+        number
+    }
+
+    /// Ends this phase, to go on with the next load. It is recorded as ended early by the user. Nothing happens where
+    /// it has ended already.
+    pub fn next(&self) {
+        self.next.store(true, Relaxed);
+        // The waiting thread takes any SIGCHLD as a reason to look again (sigtimedwait(2)); it is blocked everywhere.
+        let _ = kill_process(getpid(), Signal::CHILD);
+    }
+
+    pub(crate) fn next_wanted(&self) -> bool {
+        self.next.load(Relaxed)
+    }
+}
