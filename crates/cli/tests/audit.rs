@@ -3,6 +3,13 @@
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Held by tests that change what an audit sees (a latency request, events switched on), and by those that look twice.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn punctual(words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_punctual")).args(words).output().unwrap()
@@ -85,6 +92,7 @@ fn other_formats_parse() {
 
 #[test]
 fn a_snapshot_is_judged_as_the_machine() {
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("box.tar");
     let file = file.to_str().unwrap();
@@ -168,6 +176,7 @@ fn cpus_are_planned_for_text_and_scripts() {
 /// Whoever runs this may or may not be granted it; the finding says which.
 #[test]
 fn what_is_tried_is_said() {
+    let _alone = alone();
     let tried = json(&punctual(&["audit", "--probe", "--json"]));
     assert!(["PASS", "FAIL"].contains(&state(&tried, "perm-test-real")));
     let untried = json(&punctual(&["audit", "--json"]));
@@ -176,6 +185,7 @@ fn what_is_tried_is_said() {
 
 #[test]
 fn another_users_rights_are_tried_with_a_login_of_theirs() {
+    let _alone = alone();
     let output = punctual(&["audit", "--user", "nobody", "--json"]);
     let document = json(&output);
     if output.status.code() == Some(4) {
@@ -193,6 +203,7 @@ fn another_users_rights_are_tried_with_a_login_of_theirs() {
 /// The measuring threads of this program are an application, too.
 #[test]
 fn an_applications_calls_are_traced_where_that_is_allowed() {
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("run");
     let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
