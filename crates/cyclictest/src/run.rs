@@ -47,8 +47,12 @@ pub fn run(words: &[OsString]) -> Result<u8, RunError> {
         Asked::Run(options) => *options,
     };
     let live = Live::new();
-    let online = list(&live, "/sys/devices/system/cpu/online");
-    let plan = plan(&options, &online, &list(&live, "/sys/devices/system/cpu/isolated"))?;
+    // Without /sys those that this process may use.
+    let allowed =
+        || uapi::affinity(0).map_err(|e| RunError::Refused(format!("which CPUs there are is not known: {e}")));
+    let online = list(&live, "/sys/devices/system/cpu/online").map_or_else(allowed, Ok)?;
+    let isolated = list(&live, "/sys/devices/system/cpu/isolated").unwrap_or_default();
+    let plan = plan(&options, &online, &isolated)?;
     options.warnings.iter().chain(&plan.warnings).for_each(|warning| warn(warning));
     check(&options, &plan)?;
     let held = prepare(&options, &plan)?;
@@ -105,8 +109,7 @@ fn prepare(options: &Options, plan: &Plan) -> Result<Held, RunError> {
     }
     let measured: CpuList = plan.threads.iter().filter_map(|thread| thread.cpu).collect();
     let states = match options.deepest_idle_state {
-        Some(deepest) if measured.is_empty() => {
-            let _ = deepest;
+        Some(_) if measured.is_empty() => {
             return Err(UsageError("--deepest-idle-state needs CPUs: -a or -S".into()).into());
         }
         Some(deepest) => {
@@ -352,8 +355,9 @@ fn write(path: &Path, text: &str) -> Result<(), RunError> {
     written.inspect_err(|_| drop(fs::remove_file(&aside))).map_err(failed)
 }
 
-fn list(live: &Live, path: &str) -> CpuList {
-    live.read(path).text().and_then(|text| text.parse().ok()).unwrap_or_default()
+/// `None` where it cannot be read.
+fn list(live: &Live, path: &str) -> Option<CpuList> {
+    live.read(path).text()?.parse().ok()
 }
 
 /// `Fri, 20 Nov 2026 21:04:11 +0000`.
