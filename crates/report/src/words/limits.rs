@@ -52,6 +52,14 @@ fn unbounded(figures: &Figures) -> Option<String> {
     let (first, first_name) = open.first()?;
     let names: Vec<String> = open.iter().map(|(_, name)| (*name).to_owned()).collect();
     let are = if names.len() == 1 { "is" } else { "are" };
+    // Enough samples, and yet no bound: an imported file that counts none beyond its last bin.
+    if fewest >= bounds::samples_needed(*first) {
+        let names = and(&names);
+        let why = "the file leaves open which samples there were beyond those it tells";
+        return Some(format!(
+            "{names} {are} not bounded by this run: {why}. The figure shown is what was seen, no more."
+        ));
+    }
     Some(format!(
         "{} {are} not bounded by this run, under at least one load: {first_name} takes {} independent wakeups on each \
          CPU, and there are as few as {}. The figure shown is what was seen, no more.",
