@@ -30,7 +30,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "proof",
         &[
             "units", "uapi", "rt", "model", "rundir", "judge", "machine", "audit", "loads", "measure", "explain",
-            "report", "journal", "trace", "tracefs",
+            "report", "journal", "trace", "tracefs", "stats",
         ],
     ),
     (

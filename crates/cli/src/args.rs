@@ -116,10 +116,18 @@ pub struct MeasureArgs {
 
 /// What is measured, and how.
 #[derive(Args, Debug)]
+#[command(group = clap::ArgGroup::new("claimed").args(["claims", "deadline"]).multiple(true))]
 pub struct RunArgs {
     /// Total measuring time, shared equally by the loads: 500ms, 30s, 15m, 24h [default: 60s]
     #[arg(short = 'D', long, value_name = "TIME")]
     pub duration: Option<Nanos>,
+    /// Measure on after --duration, in rounds over all loads, until every claim (there must be one) is decided; the claims are
+    /// looked at after each round, which is as long as all before it
+    #[arg(long, requires = "claimed")]
+    pub until_decided: bool,
+    /// With --until-decided: the most measuring time; what is open then stays inconclusive [default: 12h]
+    #[arg(long, value_name = "TIME", requires = "until_decided")]
+    pub max: Option<Nanos>,
     /// Time run but not recorded at the start of each phase [default: 200ms for prove, none for measure]
     #[arg(long, value_name = "TIME")]
     pub warmup: Option<Nanos>,
@@ -183,6 +191,9 @@ pub struct RunArgs {
     /// The run directory to make [default: ./punctual-runs/<time>-<host>]
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Length of the blocks of which the maxima are kept
+    #[arg(long, hide = true, value_name = "TIME")]
+    pub maxima_block: Option<Nanos>,
     /// This machine's clock model, told by `lab prove`
     #[arg(long, hide = true, value_name = "JSON", value_parser = virtual_time)]
     pub virtual_time: Option<VirtualTime>,
@@ -264,6 +275,9 @@ pub struct ReportArgs {
     /// Same as --format json
     #[arg(long)]
     pub json: bool,
+    /// Text as LinuxCNC's latency-test shows it: max interval and max jitter, with its documentation's words for them
+    #[arg(long, conflicts_with_all = ["format", "json"])]
+    pub linuxcnc: bool,
 }
 
 /// What a file of another tool is read as.

@@ -6,7 +6,7 @@ use crate::exit;
 use crate::live::Live;
 use crate::terminal;
 use punctual_live::Unfit;
-use punctual_model::{Claim, Phase, Worst};
+use punctual_model::{Claim, Look, Phase, Worst};
 use punctual_proof::{self as proof, Done, Observer, Options, ProofError, Quiet, Trace, When};
 use punctual_report as report;
 use punctual_units::Nanos;
@@ -14,6 +14,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 const PROVE_LOADS: [&str; 8] = ["idle", "cpu", "memory", "io", "loopback", "scheduler", "timers", "all"];
+
+/// How long is measured at most until the claims are decided.
+const UNTIL_AT_MOST: Nanos = Nanos::from_secs(12 * 3_600);
 
 /// `punctual prove`.
 pub fn prove(args: &MeasureArgs, started: Nanos) -> ExitCode {
@@ -51,7 +54,9 @@ fn run(command: &str, args: &MeasureArgs, options: &Options, job: Job) -> ExitCo
     if let Err(e) = punctual_uapi::block(&proof::signals()) {
         return failed(command, args, &ProofError::from(e));
     }
-    let done = match (args.live, terminal::has_watcher() && !args.output.quiet) {
+    // Looks are few and hours apart: they are told to a log file, too.
+    let watched = (terminal::has_watcher() || args.run.until_decided) && !args.output.quiet;
+    let done = match (args.live, watched) {
         // Returns with the terminal given back.
         (true, _) => match Live::new(command, options) {
             Ok(mut live) => job(options, &mut live),
@@ -126,6 +131,8 @@ pub fn options(args: &RunArgs, started: Nanos) -> Options {
         cpus: args.cpus.clone(),
         alignment: args.phase.into(),
         duration: args.duration.unwrap_or(Nanos::from_secs(60)),
+        until: args.until_decided.then(|| args.max.unwrap_or(UNTIL_AT_MOST)),
+        maxima_block: args.maxima_block.unwrap_or(proof::MAXIMA_BLOCK),
         warmup: args.warmup.unwrap_or(Nanos::ZERO),
         loads: args.loads.iter().flat_map(|l| split_loads(l)).collect(),
         context: !args.no_context,
@@ -195,6 +202,16 @@ impl Observer for Progress {
         }
         for problem in &phase.problems {
             eprintln!("      {}", problem.text);
+        }
+    }
+
+    fn looked(&mut self, number: usize, look: &Look, of: usize, left: Option<Nanos>) {
+        let open: Vec<String> = look.open.iter().map(ToString::to_string).collect();
+        eprint!("look {number} after {}: {} of {of} claims decided", look.measured_ns, of - open.len().min(of));
+        match (open.is_empty(), left) {
+            (true, _) => eprintln!(),
+            (false, Some(left)) => eprintln!(", open: {}; about {left} to go", open.join(", ")),
+            (false, None) => eprintln!(", open: {}; at this rate not within --max", open.join(", ")),
         }
     }
 }

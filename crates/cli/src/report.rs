@@ -49,7 +49,9 @@ pub fn report(args: &ReportArgs) -> ExitCode {
         Format::Text => {
             let to_file = args.out.is_some();
             let width = if to_file { 80 } else { terminal::width() };
-            report::text(&recording, &verdict, report::TextStyle { color: !to_file && terminal::colour(), width })
+            let style = report::TextStyle { color: !to_file && terminal::colour(), width };
+            let write = if args.linuxcnc { report::linuxcnc } else { report::text };
+            write(&recording, &verdict, style)
         }
     };
     match &args.out {

@@ -124,16 +124,19 @@ impl<'a> Index<'a> {
         if let Some(known) = self.references.get(&key) {
             return Rc::clone(known);
         }
-        let range = self.phase(phase).and_then(|p| Some(p.start_mono_ns?..p.end_mono_ns.unwrap_or(u64::MAX)));
-        let in_phase = range.map(|range| self.parts_within(&range, cpu)).unwrap_or_default();
-        let made = Rc::new(Reference { in_phase, in_run: self.parts_within(&(0..u64::MAX), cpu) });
+        let stretches = self.phase(phase).map(Phase::stretches).unwrap_or_default();
+        let ranges: Vec<_> = stretches.into_iter().map(|(from, to)| from..to.unwrap_or(u64::MAX)).collect();
+        let in_phase = self.parts_within(&ranges, cpu);
+        let made =
+            Rc::new(Reference { in_phase, in_run: self.parts_within(std::slice::from_ref(&(0..u64::MAX)), cpu) });
         self.references.insert(key, Rc::clone(&made));
         made
     }
 
-    fn parts_within(&self, range: &std::ops::Range<u64>, cpu: CpuId) -> Vec<Part<'a>> {
+    fn parts_within(&self, ranges: &[std::ops::Range<u64>], cpu: CpuId) -> Vec<Part<'a>> {
         // An interval belongs to the phase that its middle lies in.
-        let within = |s: &&&ContextSample| range.contains(&(s.mono_ns - (s.interval_ns / 2).min(s.mono_ns)));
+        let middle = |s: &ContextSample| s.mono_ns - (s.interval_ns / 2).min(s.mono_ns);
+        let within = |s: &&&ContextSample| ranges.iter().any(|range| range.contains(&middle(s)));
         let samples: Vec<_> = self.samples.iter().filter(within).collect();
         let step = samples.len().div_ceil(MOST_COMPARED).max(1);
         samples.into_iter().step_by(step).filter_map(|s| part(s, cpu)).collect()
@@ -152,10 +155,15 @@ impl<'a> Index<'a> {
     /// The SMI counts of the late CPU: the last before the phase, the first after it.
     pub fn smi_around(&self, worst: &Worst) -> Option<(u64, u64)> {
         let phase = self.phase(&worst.phase)?;
-        let end = phase.end_mono_ns?;
+        // Of the round it was in, where there are several.
+        let holds = |(from, _): &(u64, Option<u64>)| *from <= worst.release_mono_ns;
+        let (begin, end) = match phase.stretches().into_iter().rfind(holds) {
+            Some(stretch) => stretch,
+            None => (phase.start_mono_ns?, phase.end_mono_ns),
+        };
+        let end = end?;
         let count = |counts: &[(CpuId, u64)]| counts.iter().find(|(c, _)| *c == worst.cpu).map(|(_, n)| *n);
-        let start = phase.start_mono_ns?;
-        let before = self.smi.iter().rev().find(|(t, _)| *t <= start).and_then(|(_, c)| count(c))?;
+        let before = self.smi.iter().rev().find(|(t, _)| *t <= begin).and_then(|(_, c)| count(c))?;
         let after = self.smi.iter().find(|(t, _)| *t >= end).and_then(|(_, c)| count(c))?;
         Some((before, after))
     }

@@ -70,6 +70,7 @@ fn recording(latency_ns: u64, change: impl Fn(&mut ContextSample)) -> Recording 
         cpus: vec![cpu_result(got)],
         load_report: None,
         traced: None,
+        rounds: Vec::new(),
         problems: vec![],
     };
     Recording {
@@ -79,6 +80,7 @@ fn recording(latency_ns: u64, change: impl Fn(&mut ContextSample)) -> Recording 
         worst: vec![late(latency_ns)],
         explained: vec![],
         events: samples.into_iter().map(Event::Context).collect(),
+        maxima: Vec::new(),
         findings: vec![],
         damage: vec![],
     }
@@ -129,12 +131,15 @@ fn run(phase: Phase) -> Run {
             worst_kept: 10,
             deadline_ns: None,
             claims: vec![],
+            until_decided: None,
+            maxima_block_ns: None,
         },
         import: None,
         virtual_time: None,
         tracing: None,
         machine: MachineFacts::default(),
         phases: vec![phase],
+        looks: Vec::new(),
         problems: vec![],
         notes: vec![],
         cost: None,

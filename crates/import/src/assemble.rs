@@ -83,12 +83,15 @@ fn empty() -> Recording {
             worst_kept: 0,
             deadline_ns: None,
             claims: Vec::new(),
+            until_decided: None,
+            maxima_block_ns: None,
         },
         import: None,
         virtual_time: None,
         machine: punctual_model::MachineFacts::default(),
         tracing: None,
         phases: Vec::new(),
+        looks: Vec::new(),
         problems: Vec::new(),
         notes: Vec::new(),
         cost: None,
@@ -100,6 +103,7 @@ fn empty() -> Recording {
         captures: Vec::new(),
         explained: Vec::new(),
         events: Vec::new(),
+        maxima: Vec::new(),
         findings: Vec::new(),
         damage: Vec::new(),
     }
@@ -216,6 +220,7 @@ fn add_phase(recording: &mut Recording, import: &mut Import, block: Block, label
         cpus,
         load_report: None,
         traced: None,
+        rounds: Vec::new(),
         problems,
     });
 }

@@ -35,6 +35,10 @@
 //! A claim's confidence is that of each decision: a probability's upper and lower bound are each one-sided at it. A
 //! quantile's bounds are the two-sided ones at it (docs: l and u with α/2), so each of its decisions is surer still.
 //!
+//! A run that was looked at while it was measured, to end when its claims are decided, is judged with more: at look k with
+//! 1 − α·6/(π²k²) instead of 1 − α, so that all looks together err with at most α
+//! ([`confidence_at_look`](punctual_stats::confidence_at_look)). Its bounds hold at the claim's confidence whenever it ended.
+//!
 //! Architecture invariant: no input or output, no clock, no text for people except in problems found here.
 
 #![forbid(unsafe_code)]
@@ -46,6 +50,7 @@ mod doubt;
 mod late;
 mod needed;
 mod rules;
+mod sequential;
 mod virtual_cpus;
 
 use cell::Cell;
@@ -57,6 +62,7 @@ use punctual_stats::exceedance_upper;
 
 pub use cluster::LEAST_LATE;
 pub use coverage::RARE_EVENTS;
+pub use sequential::{expected_look, is_of_observed, is_refuted_by, looks};
 pub use virtual_cpus::{CONTROLS as VIRTUAL_CONTROLS, virtual_control};
 
 /// Judges every claim on every phase and CPU of a run.
@@ -73,7 +79,8 @@ pub use virtual_cpus::{CONTROLS as VIRTUAL_CONTROLS, virtual_control};
 pub fn judge(recording: &Recording, claims: &[Claim]) -> Verdict {
     let doubts = doubt::doubts(recording);
     let cells = cell::cells(recording, &doubts);
-    let mut claims: Vec<Judged> = claims.iter().map(|claim| judge_claim(claim, &cells, &doubts)).collect();
+    let look = sequential::looks(&recording.run);
+    let mut claims: Vec<Judged> = claims.iter().map(|claim| judge_claim(claim, look, &cells, &doubts)).collect();
     if doubts.iter().any(|d| d.problem.kind == ProblemKind::VirtualCpus) {
         claims.iter_mut().for_each(invalidate);
     }
@@ -107,8 +114,9 @@ fn worst_outcome(outcomes: impl Iterator<Item = Outcome>, doubts: &[Doubt]) -> O
     if doubts.is_empty() { worst } else { worst.max(Outcome::Inconclusive) }
 }
 
-fn judge_claim(claim: &Claim, cells: &[Cell], doubts: &[Doubt]) -> Judged {
-    let mut judged: Vec<CellJudgement> = cells.iter().map(|cell| judge_cell(claim, cell)).collect();
+fn judge_claim(claim: &Claim, look: u64, cells: &[Cell], doubts: &[Doubt]) -> Judged {
+    let asked = sequential::at_look(claim, look);
+    let mut judged: Vec<CellJudgement> = cells.iter().map(|cell| judge_cell(&asked, cell)).collect();
     // The one that decides first. A stable sort: equally bad cells stay in the order of phases and CPUs.
     judged.sort_by(|a, b| {
         let max = a.max_ns.unwrap_or(u64::MAX).cmp(&b.max_ns.unwrap_or(u64::MAX));

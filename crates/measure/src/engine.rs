@@ -160,6 +160,12 @@ impl Running {
         self.stop();
     }
 
+    /// Asks the threads to end now because enough was measured: unlike after [`Running::stop`], nothing is missing.
+    pub fn stop_with_enough(&self) {
+        self.shared.enough.store(true, Relaxed);
+        self.stop();
+    }
+
     /// Have all threads measured all they had to? They stay until [`Running::collect`], so that their counters in
     /// /proc can be read to the end.
     pub fn finished(&self) -> bool {
@@ -179,7 +185,8 @@ impl Running {
             cpu_ns: 0,
             notes: Vec::new(),
         };
-        let (stopped, finished) = (self.shared.stop.load(Relaxed), self.finished());
+        let (stopped, finished) =
+            (self.shared.stop.load(Relaxed) && !self.shared.enough.load(Relaxed), self.finished());
         let tids = self.tids();
         self.shared.meeting.call_off();
         for (index, thread) in self.threads.into_iter().enumerate() {
@@ -320,19 +327,31 @@ mod tests {
 
     #[test]
     fn an_early_end_is_noted_and_no_problem() {
+        let outcome = ended_by(Running::end_early);
+        assert!(outcome.problems.is_empty(), "{:?}", outcome.problems);
+        assert!(outcome.notes.iter().any(|n| n.starts_with("phase 1-idle was ended early by the user")));
+    }
+
+    #[test]
+    fn a_phase_with_enough_is_not_cut_short() {
+        let outcome = ended_by(Running::stop_with_enough);
+        assert!(outcome.problems.is_empty() && outcome.notes.is_empty(), "{outcome:?}");
+    }
+
+    /// What an hour comes to that is ended after 50 ms.
+    fn ended_by(end: fn(&Running)) -> Outcome {
         uapi::install_wakeup().unwrap();
         let running = start(plan(3_600_000)).unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(30));
+        std::thread::sleep(std::time::Duration::from_millis(50));
         while !running.finished() {
-            running.end_early();
+            end(&running);
             std::thread::sleep(std::time::Duration::from_millis(2));
         }
         let outcome = running.collect();
-        assert!(outcome.problems.is_empty(), "{:?}", outcome.problems);
-        assert!(outcome.notes.iter().any(|n| n.starts_with("phase 1-idle was ended early by the user")));
         for cpu in &outcome.cpus {
-            assert!(cpu.ran > 0 && cpu.released == cpu.skipped.map(|skipped| cpu.ran + skipped), "{cpu:?}");
+            assert!(cpu.ran > 10 && cpu.released == cpu.skipped.map(|skipped| cpu.ran + skipped), "{cpu:?}");
         }
+        outcome
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub(crate) struct Shared {
     pub stop: AtomicBool,
     /// The stop is the user's wish for the next phase.
     pub early: AtomicBool,
+    /// Stopped because enough was measured: nothing is missing.
+    pub enough: AtomicBool,
     pub meeting: Rendezvous,
     /// Threads that have measured all they had to.
     pub done: AtomicUsize,
@@ -36,6 +38,7 @@ impl Shared {
             tids: (0..n).map(|_| AtomicI32::new(0)).collect(),
             stop: AtomicBool::new(false),
             early: AtomicBool::new(false),
+            enough: AtomicBool::new(false),
             meeting: Rendezvous::new(n + 1),
             done: AtomicUsize::new(0),
             refused: Mutex::new(None),

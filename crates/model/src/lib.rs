@@ -20,6 +20,7 @@ mod load;
 mod problem;
 mod run;
 mod tracing;
+mod until;
 mod verdict;
 mod worst;
 
@@ -40,5 +41,6 @@ pub use run::{
     Stamp, Tool, VirtualTime,
 };
 pub use tracing::{Capture, LateWakeup, PhaseTrace, Tracing};
+pub use until::{BlockMaximum, Look, Round, UntilDecided};
 pub use verdict::{CellId, CellJudgement, ClusterNote, Coverage, Judged, Needed, Outcome, Verdict, VirtualControl};
 pub use worst::{Suspicion, SuspicionClass, Worst};

@@ -1,6 +1,9 @@
 //! A run, its phases and the machine it ran on.
 
-use crate::{Blur, Claim, Event, Import, LoadReport, PhaseTrace, Problem, Tracing, Worst};
+use crate::{
+    BlockMaximum, Blur, Claim, Event, Import, LoadReport, Look, PhaseTrace, Problem, Round, Tracing, UntilDecided,
+    Worst,
+};
 use punctual_units::{CpuId, CpuList, Histogram, Nanos, Scheduling};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -45,6 +48,9 @@ pub struct Run {
     pub tracing: Option<Tracing>,
     /// In the order they ran.
     pub phases: Vec<Phase>,
+    /// How often the claims were looked at to decide whether to measure on; empty where the length was fixed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub looks: Vec<Look>,
     /// What makes every phase inconclusive, however it came out (a phase's own are in the phase).
     pub problems: Vec<Problem>,
     /// What the reader should know but what decides nothing: a fallback taken, a setting left alone.
@@ -143,6 +149,13 @@ pub struct Settings {
     pub deadline_ns: Option<Nanos>,
     /// What was claimed.
     pub claims: Vec<Claim>,
+    /// Measured until the claims were decided; `None`: for `duration_ns`. Where it is told, `duration_ns` is that of the first
+    /// look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_decided: Option<UntilDecided>,
+    /// Length of the blocks of which the maxima were kept; `None`: none were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maxima_block_ns: Option<Nanos>,
 }
 
 /// A clock that counts instructions: QEMU's `-icount shift=N,sleep=off`. A model of the kernel's work, not of a board: every
@@ -198,8 +211,21 @@ pub struct Phase {
     /// What was traced; `None`: nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traced: Option<PhaseTrace>,
+    /// The stretches it was measured in, where it was measured in rounds: its figures are those of all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rounds: Vec<Round>,
     /// What makes this phase inconclusive.
     pub problems: Vec<Problem>,
+}
+
+impl Phase {
+    /// The stretches it was measured in: from, and to where that is known; none where an imported file does not tell.
+    pub fn stretches(&self) -> Vec<(u64, Option<u64>)> {
+        match self.rounds.as_slice() {
+            [] => self.start_mono_ns.map(|start| (start, self.end_mono_ns)).into_iter().collect(),
+            rounds => rounds.iter().map(|r| (r.start_mono_ns, r.end_mono_ns)).collect(),
+        }
+    }
 }
 
 /// The totals of one measuring thread in one phase.
@@ -349,6 +375,8 @@ pub struct Recording {
     pub explained: Vec<crate::Explained>,
     /// `events.jsonl`, in order of time.
     pub events: Vec<Event>,
+    /// `maxima.jsonl`, in order of time: the largest latency of each block; empty where none were kept.
+    pub maxima: Vec<BlockMaximum>,
     /// The audit's findings, where one was made.
     pub findings: Vec<crate::Finding>,
     /// What was wrong with the files themselves: a torn tail dropped, a checksum that fails.

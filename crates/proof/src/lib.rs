@@ -6,8 +6,10 @@
 #![forbid(unsafe_code)]
 
 mod auditing;
+mod blocks;
 mod calls;
 mod capture;
+mod concluding;
 mod error;
 mod explaining;
 mod hardware;
@@ -16,10 +18,12 @@ mod measuring;
 mod options;
 mod phase;
 mod recorder;
+mod rounds;
 mod scheduling;
 mod setup;
 mod stream;
 mod trial;
+mod until;
 mod watching;
 
 pub use auditing::{AUDIT_ARG, audit_main};
@@ -29,7 +33,7 @@ pub use explaining::explain;
 pub use hardware::{HardwareOptions, Looked, hardware};
 pub use live::{LiveOptions, Watched, live};
 pub use measuring::{Done, measure, prove, signals};
-pub use options::{Observer, Options, Quiet, Trace, When};
+pub use options::{MAXIMA_BLOCK, Observer, Options, Quiet, Trace, When};
 pub use punctual_tracefs::recover;
 pub use trial::{TRIAL_ARG, trial_main, try_out};
 pub use watching::{Seen, Watching};

@@ -2,15 +2,17 @@
 
 use crate::auditing::Auditing;
 use crate::capture::{HIDING, State};
+use crate::concluding::conclude;
 use crate::error::ProofError;
-use crate::explaining;
 use crate::options::{Observer, Options};
 use crate::phase::{Measured, Surroundings, own_memory};
 use crate::recorder::ToDisk;
+use crate::rounds;
 use crate::scheduling;
 use crate::setup;
+use crate::until::{self, Schedule, Why};
 use punctual_loads::{LoadSettings, LoadSpec};
-use punctual_measure::{self as measure, Plan, Recorder, Topology};
+use punctual_measure::{self as measure, Plan, Topology};
 use punctual_model::{EndedBy, MachineFacts, OwnCost, Recording, Verdict};
 use punctual_rundir::{self as rundir, Writer};
 use punctual_uapi::{self as uapi, Sig, SignalSet};
@@ -58,6 +60,24 @@ pub fn prove(options: &Options, observer: &mut dyn Observer) -> Result<Done, Pro
     Measurement::prepare(options, true)?.run(observer)
 }
 
+/// How a run comes to its end before its time.
+#[derive(Default)]
+struct End {
+    signal: Option<Sig>,
+    /// A phase that could not be measured.
+    failed: Option<String>,
+    /// A result that could not be written.
+    error: Option<String>,
+    /// Nothing is left to decide.
+    enough: bool,
+}
+
+impl End {
+    fn is_over(&self) -> bool {
+        self.signal.is_some() || self.failed.is_some() || self.enough
+    }
+}
+
 /// Everything set up, nothing measured yet.
 struct Measurement<'a> {
     options: &'a Options,
@@ -70,6 +90,9 @@ struct Measurement<'a> {
     dma_latency: Option<File>,
     cost: OwnCost,
     trace: State,
+    schedule: Schedule,
+    /// Why measuring on can decide nothing.
+    hopeless: Option<String>,
     /// For which threads to audit, until that is done.
     audit: Option<(Scheduling, CpuList)>,
     /// What goes to disk, kept in case the disk fails.
@@ -83,6 +106,7 @@ impl<'a> Measurement<'a> {
         let topology = Topology::read()?;
         let cpus = topology.choose(options.cpus.as_ref())?;
         let plan = setup::plan(options, &cpus, specs.len())?;
+        let (plan_period, load_count) = (plan.period, specs.len());
         let choice = scheduling::choose(options)?;
         let housekeeping = topology.housekeeping(&cpus);
         if !housekeeping.is_empty() {
@@ -109,10 +133,11 @@ impl<'a> Measurement<'a> {
             captures: Vec::new(),
             explained: Vec::new(),
             events: Vec::new(),
+            maxima: Vec::new(),
             findings: Vec::new(),
             damage: Vec::new(),
         };
-        let recorder = Arc::new(Mutex::new(ToDisk(writer, Arc::default())));
+        let recorder = Arc::new(Mutex::new(ToDisk::new(writer, options.worst_kept, options.maxima_block)));
         let cost = OwnCost { context_cpus: setup::where_context_runs(options, &housekeeping), ..OwnCost::default() };
         Ok(Measurement {
             options,
@@ -125,6 +150,8 @@ impl<'a> Measurement<'a> {
             dma_latency,
             cost,
             trace: State::new(options),
+            schedule: Schedule::new(options.duration, options.until, plan_period, load_count),
+            hopeless: None,
             audit,
             kept,
         })
@@ -132,24 +159,13 @@ impl<'a> Measurement<'a> {
 
     fn run(mut self, observer: &mut dyn Observer) -> Result<Done, ProofError> {
         let signals = signals();
-        let mut signal = None;
-        let mut error = None;
-        let mut failed = None;
         let specs = std::mem::take(&mut self.specs);
-        for (number, (name, spec)) in specs.iter().enumerate() {
-            observer.phase_starts(number + 1, specs.len(), name, self.plan.duration + self.plan.warmup);
-            let measured = match self.phase(number, name, spec, &signals, observer) {
-                Ok(measured) => measured,
-                Err(e) if self.kept.run.phases.is_empty() => return Err(e),
-                // What was measured before is not given up for it.
-                Err(e) => {
-                    failed = Some(e.to_string());
-                    break;
-                }
-            };
-            signal = measured.ended_by;
-            error = error.or(self.keep(measured, observer));
-            if signal.is_some() {
+        let mut end = End::default();
+        while let Some(slice) = self.schedule.slice() {
+            self.plan.duration = slice;
+            self.round(&specs, &signals, &mut end, observer)?;
+            self.schedule.done = self.schedule.done + slice;
+            if self.options.until.is_none() || end.is_over() || !self.look(specs.len(), observer) {
                 break;
             }
         }
@@ -158,12 +174,72 @@ impl<'a> Measurement<'a> {
         let (tracing, left) = self.trace.end();
         self.kept.run.tracing = tracing;
         self.kept.run.notes.extend(left);
-        let ended_by = match (signal, &failed) {
+        self.end_of_looks(&end);
+        let ended_by = match (end.signal, &end.failed) {
             (Some(s), _) => EndedBy::Signal { number: s.number(), name: s.name().into() },
             (None, Some(text)) => EndedBy::Error { text: text.clone() },
             (None, None) => EndedBy::Duration,
         };
-        Ok(self.finish(signal, ended_by, failed.or(error)))
+        Ok(self.finish(end.signal, ended_by, end.failed.or(end.error)))
+    }
+
+    /// Measures once under each load.
+    fn round(
+        &mut self,
+        specs: &[(String, LoadSpec)],
+        signals: &SignalSet,
+        end: &mut End,
+        observer: &mut dyn Observer,
+    ) -> Result<(), ProofError> {
+        for (number, (name, spec)) in specs.iter().enumerate() {
+            observer.phase_starts(number + 1, specs.len(), name, self.plan.duration + self.plan.warmup);
+            let measured = match self.phase(number, name, spec, signals, observer) {
+                Ok(measured) => measured,
+                Err(e) if self.kept.run.phases.is_empty() => return Err(e),
+                // What was measured before is not given up for it.
+                Err(e) => {
+                    end.failed = Some(e.to_string());
+                    break;
+                }
+            };
+            (end.signal, end.enough) = (measured.ended_by, measured.enough);
+            end.error = end.error.take().or(self.keep(measured, observer));
+            if end.is_over() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at the claims; `true`: there is something to measure on for.
+    fn look(&mut self, loads: usize, observer: &mut dyn Observer) -> bool {
+        let seen = until::look(&mut self.kept, &self.options.claims, measure::clocks().mono_ns);
+        let number = self.kept.run.looks.len();
+        let left = match seen.hopeless {
+            None => until::left(&seen, number as u64, &self.schedule, loads, self.plan.warmup),
+            Some(_) => None,
+        };
+        observer.looked(number, &seen.look, self.options.claims.len(), left);
+        let mut recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
+        recorder.writer.run_mut().looks.clone_from(&self.kept.run.looks);
+        drop(recorder);
+        self.hopeless = seen.hopeless.filter(|_| !seen.look.open.is_empty());
+        !seen.look.open.is_empty() && self.hopeless.is_none()
+    }
+
+    /// Notes how a run that was measured until decided came to its end. One that was cut short is looked at once more.
+    fn end_of_looks(&mut self, end: &End) {
+        let Some(max) = self.options.until else { return };
+        if end.is_over() {
+            until::look(&mut self.kept, &self.options.claims, measure::clocks().mono_ns);
+        }
+        let why = match &self.hopeless {
+            _ if end.enough => Why::Refuted,
+            Some(why) => Why::Hopeless(why),
+            None => Why::Other,
+        };
+        let notes = until::notes(&self.kept, &self.options.claims, max, why);
+        self.kept.run.notes.extend(notes);
     }
 
     fn phase(
@@ -178,17 +254,28 @@ impl<'a> Measurement<'a> {
         if (self.audit.is_some() || self.trace.wanted()) && plan.warmup > Nanos::ZERO {
             plan.warmup = plan.warmup.max(HIDING);
         }
+        let before = self.kept.run.phases.iter().find(|p| p.id == plan.phase);
+        let written = before.and_then(|p| p.load_report.as_ref()).map_or(0, |report| report.written_bytes);
+        let settings = LoadSettings {
+            write_cap_bytes: self.schedule.allowance(self.load_settings.write_cap_bytes.saturating_sub(written)),
+            phase: plan.duration + self.options.warmup,
+            ..self.load_settings.clone()
+        };
+        let until = self.options.until.is_some();
         let surroundings = Surroundings {
+            refutable: if until { until::refutable(&self.options.claims, &self.kept.run.looks) } else { Vec::new() },
+            rounds: until.then(|| before.map_or_else(Vec::new, |p| p.rounds.clone())),
             recorder: &self.recorder,
             signals,
             housekeeping: &self.housekeeping,
             context: self.options.context,
-            settings: &self.load_settings,
+            settings: &settings,
             options: self.options,
         };
+        surroundings.recorder().earlier = rounds::earlier(&self.kept, &plan.phase);
         if self.options.context && self.proving {
             let events = measure::between_phases(&plan.cpus);
-            events.iter().for_each(|event| surroundings.recorder().event(event));
+            events.iter().for_each(|event| surroundings.recorder().writer.event(event));
         }
         let (trace, audit, recorder, notes) =
             (&mut self.trace, &mut self.audit, &self.recorder, &mut self.kept.run.notes);
@@ -212,15 +299,28 @@ impl<'a> Measurement<'a> {
             }
         }
         observer.phase_ended(&phase, outcome.worst.iter().max_by_key(|w| w.latency_ns));
+        let earlier = rounds::earlier(&self.kept, &phase.id);
+        let (distributions, worst) = rounds::add_all(outcome.distributions, outcome.worst, &earlier, self.plan.keep);
+        let place = self.kept.run.phases.iter().position(|p| p.id == phase.id);
+        let all = |cpu| distributions.iter().find(|(c, _)| *c == cpu).map(|(_, d)| d.clone());
+        let phase = match place.and_then(|at| self.kept.run.phases.get(at)) {
+            Some(before) => rounds::merge(before, phase, &all),
+            None => phase,
+        };
         let mut recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
-        let written = recorder.0.phase_done(phase.clone(), &outcome.distributions, outcome.worst.clone());
-        let failure = recorder.0.failure().map(str::to_owned).or(written.err().map(|e| e.to_string()));
+        recorder.end_blocks();
+        let written = recorder.writer.phase_done(phase.clone(), &distributions, worst.clone());
+        let failure = recorder.writer.failure().map(str::to_owned).or(written.err().map(|e| e.to_string()));
         drop(recorder);
-        for (cpu, distribution) in outcome.distributions {
+        for (cpu, distribution) in distributions {
             self.kept.distributions.insert((phase.id.clone(), cpu), distribution);
         }
-        self.kept.worst.extend(outcome.worst);
-        self.kept.run.phases.push(phase);
+        self.kept.worst.retain(|w| w.phase != phase.id);
+        self.kept.worst.extend(worst);
+        match place.and_then(|at| self.kept.run.phases.get_mut(at)) {
+            Some(before) => *before = phase,
+            None => self.kept.run.phases.push(phase),
+        }
         failure
     }
 
@@ -249,7 +349,7 @@ impl<'a> Measurement<'a> {
     /// Writes the end of the run.
     fn close(&mut self, after: &MachineFacts) -> Result<(), rundir::Error> {
         let mut recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
-        let writer = &mut recorder.0;
+        let writer = &mut recorder.writer;
         *writer.run_mut() = self.kept.run.clone();
         if self.options.context && self.proving {
             measure::between_phases(&self.plan.cpus).iter().for_each(|event| writer.event(event));
@@ -266,39 +366,10 @@ fn fetch(audit: &mut Option<(Scheduling, CpuList)>, recorder: &Mutex<ToDisk>, no
     let Some((wanted, cpus)) = audit.take() else { return };
     let audit = Auditing::start(wanted, &cpus);
     let mut recorder = recorder.lock().unwrap_or_else(PoisonError::into_inner);
-    let written =
-        audit.and_then(Auditing::finish).and_then(|text| recorder.0.findings_text(&text).map_err(|e| e.to_string()));
+    let written = audit
+        .and_then(Auditing::finish)
+        .and_then(|text| recorder.writer.findings_text(&text).map_err(|e| e.to_string()));
     notes.extend(written.err().map(|why| format!("the machine could not be audited: {why}")));
-}
-
-/// Says what the counters know of the worst wakeups, judges, and writes the report.
-fn conclude(
-    root: PathBuf,
-    mut recording: Recording,
-    options: &Options,
-    proving: bool,
-    signal: Option<Sig>,
-    mut error: Option<String>,
-) -> Done {
-    punctual_explain::suspect(&mut recording);
-    let explained = explaining::explain(&root, &mut recording);
-    let verdict = punctual_judge::judge(&recording, &options.claims);
-    let kept = rundir::replace_worst(&root, &recording.worst).and_then(|()| match explained {
-        true => rundir::attach_causes(&root, &recording.captures, &recording.explained),
-        false => Ok(()),
-    });
-    let written = kept.and_then(|()| match proving {
-        true => {
-            let html = punctual_report::html(&recording, &verdict);
-            rundir::attach(&root, "report.html", html.as_bytes()).map(Some)
-        }
-        false => Ok(None),
-    });
-    let report = written.unwrap_or_else(|e| {
-        error.get_or_insert(e.to_string());
-        None
-    });
-    Done { root, recording, verdict, signal, error, report }
 }
 
 fn add(a: Option<u64>, b: Option<u64>) -> Option<u64> {

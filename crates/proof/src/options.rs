@@ -1,7 +1,7 @@
 //! What the caller may choose.
 
 use crate::watching::Watching;
-use punctual_model::{Alignment, Claim, Phase, VirtualTime, Worst};
+use punctual_model::{Alignment, Claim, Look, Phase, VirtualTime, Worst};
 use punctual_units::{CpuList, Nanos, Policy, Priority};
 use std::path::PathBuf;
 
@@ -24,6 +24,10 @@ pub struct Options {
     pub alignment: Alignment,
     /// Total measuring time, shared equally by the loads.
     pub duration: Nanos,
+    /// Measure on, after `duration`, until every claim is decided, but no longer than this in all.
+    pub until: Option<Nanos>,
+    /// Length of the blocks of which the maxima are kept.
+    pub maxima_block: Nanos,
     /// Time before recording, in each phase.
     pub warmup: Nanos,
     /// One phase each.
@@ -76,6 +80,9 @@ pub enum When {
     Always,
 }
 
+/// The usual block of which the maximum is kept.
+pub const MAXIMA_BLOCK: Nanos = Nanos::from_secs(300);
+
 /// Told how it goes, between the phases only: nothing is reported while a CPU is measured. Who wants to look meanwhile does so
 /// through [`Watching`].
 pub trait Observer {
@@ -89,6 +96,9 @@ pub trait Observer {
     fn measured(&mut self) -> Vec<String> {
         Vec::new()
     }
+    /// The claims, `of` in all, were looked at for the `number`th time; `left`: how much longer it takes to decide them at this
+    /// rate, `None`: longer than it may, or for ever.
+    fn looked(&mut self, _number: usize, _look: &Look, _of: usize, _left: Option<Nanos>) {}
 }
 
 /// Observes nothing.

@@ -4,10 +4,11 @@ use crate::capture::State;
 use crate::error::ProofError;
 use crate::options::{Observer, Options};
 use crate::recorder::ToDisk;
+use crate::until;
 use crate::watching::Watching;
 use punctual_loads::{Load, LoadSettings, LoadSpec};
 use punctual_measure::{self as measure, Context, ContextPlan, Outcome, Plan, Running};
-use punctual_model::{CpuResult, Event, Phase, Problem, ProblemKind};
+use punctual_model::{Claim, CpuResult, Event, Phase, Problem, ProblemKind, Round};
 use punctual_rt::monotonic;
 use punctual_uapi::{Sig, SignalSet, Waited, wait};
 use punctual_units::{CpuList, Nanos, Scheduling};
@@ -21,6 +22,10 @@ pub(crate) struct Surroundings<'a> {
     pub context: bool,
     pub settings: &'a LoadSettings,
     pub options: &'a Options,
+    /// Claims that one wakeup can refute, and end the run by it.
+    pub refutable: Vec<Claim>,
+    /// The earlier rounds, where the phase is measured in rounds.
+    pub rounds: Option<Vec<Round>>,
 }
 
 /// A measured phase.
@@ -31,12 +36,16 @@ pub(crate) struct Measured {
     pub context_cpu_ns: Option<u64>,
     pub locked_bytes: Option<u64>,
     pub ended_by: Option<Sig>,
+    /// Ended early because a wakeup had decided all there was to decide.
+    pub enough: bool,
     /// Time run before recording.
     pub warmup: Nanos,
 }
 
 /// A thread that was asked to end may take this long; then its results are taken as they stand.
 const PATIENCE: Nanos = Nanos::from_millis(700);
+/// How often is looked whether a wakeup has refuted a claim, where one can.
+const LOOK_EVERY: Nanos = Nanos::from_secs(1);
 
 impl Surroundings<'_> {
     pub fn recorder(&self) -> MutexGuard<'_, ToDisk> {
@@ -69,11 +78,11 @@ impl Surroundings<'_> {
         meanwhile();
         let disturbed = trace.start(self.options, Some(running.start));
         let locked_bytes = own_memory("VmLck:");
-        let mut phase = announced(&plan, name, &running);
+        let mut phase = announced(&plan, name, &running, self.rounds.as_deref());
         {
             let mut recorder = self.recorder();
-            recorder.0.event(&Event::PhaseStart { mono_ns: running.start.0, phase: plan.phase.clone() });
-            recorder.0.phase_started(&phase);
+            recorder.writer.event(&Event::PhaseStart { mono_ns: running.start.0, phase: plan.phase.clone() });
+            recorder.writer.phase_started(&phase);
         }
         let context = self.start_context(&plan, &running, name, load.as_ref(), &mut problems);
         if let Some(load) = &mut load {
@@ -83,7 +92,7 @@ impl Surroundings<'_> {
         let watch = trace.watch(&plan.phase, watched.collect());
         let watching = Watching::new(&plan, &running, self.recorder);
         observer.phase_runs(watching.clone());
-        let (ended_by, early) = self.wait_for_end(&running, &watching);
+        let (ended_by, end) = self.wait_for_end(&running, &watching);
         if let Some(load) = &mut load {
             load.stop_recording();
         }
@@ -98,6 +107,8 @@ impl Surroundings<'_> {
         disturbed?;
         let load_report = load.map(Load::stop);
         phase.end_mono_ns = Some(outcome.end.0);
+        phase.rounds =
+            phase.rounds.last().map(|r| Round { end_mono_ns: Some(outcome.end.0), ..*r }).into_iter().collect();
         phase.cpus = outcome.cpus.clone();
         phase.problems = problems;
         phase.problems.extend(outcome.problems.iter().cloned());
@@ -108,10 +119,10 @@ impl Surroundings<'_> {
             phase.problems.push(Problem { kind: ProblemKind::LoadDidNotRun, text });
         }
         phase.load_report = load_report;
-        if early {
-            self.recorder().0.event(&Event::EndedEarly { mono_ns: outcome.end.0, phase: plan.phase.clone() });
+        if end == End::User {
+            self.recorder().writer.event(&Event::EndedEarly { mono_ns: outcome.end.0, phase: plan.phase.clone() });
         }
-        self.recorder().0.event(&Event::PhaseEnd { mono_ns: outcome.end.0, phase: plan.phase });
+        self.recorder().writer.event(&Event::PhaseEnd { mono_ns: outcome.end.0, phase: plan.phase });
         Ok(Measured {
             phase,
             outcome,
@@ -119,6 +130,7 @@ impl Surroundings<'_> {
             context_cpu_ns: cost.map(|c| c.cpu_ns),
             locked_bytes,
             ended_by,
+            enough: end == End::Enough,
             warmup: plan.warmup,
         })
     }
@@ -167,40 +179,63 @@ impl Surroundings<'_> {
         }
     }
 
-    /// Sleeps until the phase is over; a signal or (then `true`) the user ends it early. Nothing is woken
-    /// in between.
-    fn wait_for_end(&self, running: &Running, watching: &Watching) -> (Option<Sig>, bool) {
-        let mut signal = None;
-        while signal.is_none() && !watching.next_wanted() && monotonic() < running.end {
-            match wait(self.signals, Some(running.end.saturating_sub(monotonic()))) {
+    /// Sleeps until the phase is over; a signal or the user ends it early, and so does a wakeup that decides the last claim,
+    /// within a second. Nothing is woken in between where no wakeup can.
+    fn wait_for_end(&self, running: &Running, watching: &Watching) -> (Option<Sig>, End) {
+        let (mut signal, mut enough) = (None, false);
+        let most = if self.refutable.is_empty() { Nanos(u64::MAX) } else { LOOK_EVERY };
+        while signal.is_none() && !enough && !watching.next_wanted() && monotonic() < running.end {
+            match wait(self.signals, Some(running.end.saturating_sub(monotonic()).min(most))) {
                 // A load that dies tells so in its report; and so the user's wish is told.
                 Waited::Signal(Sig::Chld) | Waited::TimedOut => {}
                 Waited::Signal(other) => signal = Some(other),
             }
+            let is_refuted = |cell| until::is_refuted(&self.refutable, self.options.deadline, cell);
+            enough = !self.refutable.is_empty() && running.cells().iter().any(|(_, cell)| is_refuted(cell));
         }
         // Too late a wish is none: the phase has had its time.
-        let early = signal.is_none() && monotonic() < running.end;
+        let mut end = match (signal, enough) {
+            (Some(_), _) => End::Signal,
+            _ if monotonic() >= running.end => End::Time,
+            (None, true) => End::Enough,
+            (None, false) => End::User,
+        };
         let give_up = monotonic() + PATIENCE;
         while !running.finished() && monotonic() < give_up {
-            match (signal, early) {
-                (Some(_), _) => running.stop(),
-                (None, true) => running.end_early(),
-                (None, false) => {}
+            match end {
+                End::Signal => running.stop(),
+                End::Enough => running.stop_with_enough(),
+                End::User => running.end_early(),
+                End::Time => {}
             }
             match wait(self.signals, Some(Nanos::from_micros(500))) {
                 Waited::Signal(Sig::Chld) | Waited::TimedOut => {}
-                Waited::Signal(other) => signal = Some(other),
+                Waited::Signal(other) => (signal, end) = (Some(other), End::Signal),
             }
         }
         if !running.finished() {
             running.stop();
         }
-        (signal, early)
+        (signal, end)
     }
 }
 
+/// Why a phase, or a round of it, came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// It has had its time.
+    Time,
+    /// The last claim was decided.
+    Enough,
+    /// The user wants the next one.
+    User,
+    /// A signal.
+    Signal,
+}
+
 /// The phase as it stands when it begins.
-fn announced(plan: &Plan, load: &str, running: &Running) -> Phase {
+fn announced(plan: &Plan, load: &str, running: &Running, rounds: Option<&[Round]>) -> Phase {
+    let this = Round { start_mono_ns: running.start.0, end_mono_ns: None };
     let thread = |(cpu, tid)| CpuResult {
         cpu,
         tid: Some(tid),
@@ -226,6 +261,7 @@ fn announced(plan: &Plan, load: &str, running: &Running) -> Phase {
         cpus: running.tids().into_iter().map(thread).collect(),
         load_report: None,
         traced: None,
+        rounds: rounds.map_or_else(Vec::new, |earlier| [earlier, &[this]].concat()),
         problems: Vec::new(),
     }
 }

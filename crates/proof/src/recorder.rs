@@ -1,19 +1,58 @@
 //! Between the context thread and the run directory.
 
+use crate::blocks::Blocks;
+use crate::rounds;
 use crate::watching::Seen;
 use punctual_measure::{Cell, Recorder, clocks};
-use punctual_model::{Event, Worst};
+use punctual_model::{Distribution, Event, Worst};
 use punctual_rundir::{Progress, Writer};
-use punctual_units::CpuId;
+use punctual_units::{CpuId, Nanos};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Hands what the context thread gives to the run directory's writer, and keeps the latest of it to be looked at.
-pub(crate) struct ToDisk(pub Writer, pub Arc<Mutex<Seen>>);
+pub(crate) struct ToDisk {
+    pub writer: Writer,
+    /// What the earlier rounds of the running phase came to, by CPU.
+    pub earlier: BTreeMap<CpuId, Earlier>,
+    /// The latest of it.
+    pub seen: Arc<Mutex<Seen>>,
+    /// Worst wakeups kept a phase and CPU.
+    keep: usize,
+    blocks: Blocks,
+}
+
+/// One CPU's results in the earlier rounds of a phase.
+#[derive(Clone, Debug)]
+pub(crate) struct Earlier {
+    pub distribution: Distribution,
+    pub worst: Vec<Worst>,
+    /// Periods released in them.
+    pub released: u64,
+}
+
+impl ToDisk {
+    /// Keeps the `keep` worst wakeups and the maxima of blocks of this length.
+    pub fn new(writer: Writer, keep: usize, block: Nanos) -> ToDisk {
+        let seen = Arc::default();
+        ToDisk { writer, earlier: BTreeMap::new(), seen, keep, blocks: Blocks::new(block) }
+    }
+
+    /// The phase, or this round of it, has ended: its last block is as long as it is.
+    pub fn end_blocks(&mut self) {
+        let rest = self.blocks.end();
+        self.writer.maxima(&rest);
+    }
+}
 
 impl Recorder for ToDisk {
     fn event(&mut self, event: &Event) {
-        self.1.lock().unwrap_or_else(PoisonError::into_inner).take(event);
-        self.0.event(event);
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).take(event);
+        self.writer.event(event);
+        if let Event::Window(window) = event {
+            let done = self.blocks.add(window);
+            self.writer.maxima(&done);
+        }
     }
 
     fn progress(&mut self, phase: &str, cpu: CpuId, cell: &Cell) {
@@ -28,12 +67,16 @@ impl Recorder for ToDisk {
             trace_offset: None,
             suspicions: Vec::new(),
         });
-        let progress =
-            Progress { phase: phase.to_owned(), cpu, mono_ns: clocks().mono_ns, raw, skipped, worst: worst.collect() };
-        self.0.progress(progress);
+        let (mut distribution, mut worst) = (Distribution { raw, skipped }, worst.collect());
+        if let Some(earlier) = self.earlier.get(&cpu) {
+            rounds::add(&mut distribution, &mut worst, earlier, self.keep);
+        }
+        let Distribution { raw, skipped } = distribution;
+        let progress = Progress { phase: phase.to_owned(), cpu, mono_ns: clocks().mono_ns, raw, skipped, worst };
+        self.writer.progress(progress);
     }
 
     fn flush(&mut self) {
-        self.0.flush();
+        self.writer.flush();
     }
 }

@@ -6,7 +6,7 @@ use crate::phase::clock_and_sleep;
 use punctual_loads::{self as loads, LoadSettings, LoadSpec};
 use punctual_machine::{self as machine, Live};
 use punctual_measure::{self as measure, Plan, Topology};
-use punctual_model::{Kind, MachineFacts, Run, Settings, Tool};
+use punctual_model::{Kind, MachineFacts, Run, Settings, Tool, UntilDecided};
 use punctual_rt::clock_read_cost;
 use punctual_rundir as rundir;
 use punctual_units::{CpuList, Nanos, Policy, Scheduling};
@@ -41,7 +41,21 @@ pub(crate) fn plan(options: &Options, cpus: &CpuList, phases: usize) -> Result<P
             options.duration, options.period
         ));
     }
-    if options.duration > Nanos(366 * 86_400_000_000_000) || options.warmup > Nanos::from_secs(86_400) {
+    if options.until.is_some_and(|max| max < options.duration) {
+        return usage(format!(
+            "--max is shorter than the {} after which the claims are first looked at (--duration)",
+            options.duration
+        ));
+    }
+    if options.maxima_block < Nanos::from_secs(1) {
+        return usage("blocks of which the maxima are kept last 1s at least".into());
+    }
+    if options.until.is_some() && options.claims.is_empty() {
+        return usage("--until-decided needs something to decide: claim for example --claim 'P(>100us) < 1e-6'".into());
+    }
+    if options.duration.max(options.until.unwrap_or(Nanos::ZERO)) > Nanos(366 * 86_400_000_000_000)
+        || options.warmup > Nanos::from_secs(86_400)
+    {
         return usage("more than a year of measuring or a day of warm-up is surely a typing error".into());
     }
     Ok(Plan {
@@ -84,12 +98,15 @@ pub(crate) fn new_run(options: &Options, plan: &Plan, explicit: bool) -> Run {
             worst_kept: plan.keep,
             deadline_ns: options.deadline,
             claims: options.claims.clone(),
+            until_decided: options.until.map(|max_ns| UntilDecided { max_ns }),
+            maxima_block_ns: options.context.then_some(options.maxima_block),
         },
         import: None,
         virtual_time: options.virtual_time.clone(),
         tracing: None,
         machine: MachineFacts::default(),
         phases: Vec::new(),
+        looks: Vec::new(),
         problems: Vec::new(),
         notes: Vec::new(),
         cost: None,

@@ -47,7 +47,7 @@ impl Seen {
 
 impl Watching {
     pub(crate) fn new(plan: &Plan, running: &Running, recorder: &Arc<Mutex<ToDisk>>) -> Watching {
-        let seen = Arc::clone(&recorder.lock().unwrap_or_else(PoisonError::into_inner).1);
+        let seen = Arc::clone(&recorder.lock().unwrap_or_else(PoisonError::into_inner).seen);
         // The last release of the last CPU is a part of a period later.
         let end = running.end.max(running.start + plan.duration);
         let (next, recorder) = (Arc::default(), Arc::clone(recorder));

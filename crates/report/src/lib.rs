@@ -19,6 +19,7 @@ mod figures;
 mod html;
 
 mod json;
+mod linuxcnc;
 mod number;
 mod svg;
 
@@ -32,5 +33,6 @@ pub use date::utc;
 pub use html::html;
 
 pub use json::{json, json_text};
+pub use linuxcnc::linuxcnc;
 pub use text::{TextStyle, text};
 pub use why::{explanation_html, timeline_text};

@@ -3,7 +3,7 @@
 mod common;
 
 use proptest::prelude::*;
-use punctual_model::{Distribution, Event, Recording, WindowMax};
+use punctual_model::{BlockMaximum, Distribution, Event, Recording, WindowMax};
 use punctual_report::{TextStyle, html, text, words};
 use punctual_units::{CpuId, Histogram, Nanos};
 
@@ -35,6 +35,48 @@ fn a_week_of_seconds_keeps_its_maximum_and_stays_small() {
     let page = html(&recording, &verdict);
     assert!(page.len() < 300_000, "{} bytes", page.len());
     assert!(page.contains("CPU 0: max\u{a0}988\u{a0}ms") || page.contains("CPU 0: max 988\u{a0}ms"));
+}
+
+/// A run with `n` blocks of 5 minutes on each of two CPUs, and the beginning of one more.
+fn with_blocks(n: u64) -> (Recording, punctual_model::Verdict) {
+    let (mut recording, verdict) = common::good();
+    let start = recording.run.phases[0].start_mono_ns.unwrap_or(0);
+    let length = Nanos::from_secs(300);
+    recording.run.settings.maxima_block_ns = Some(length);
+    for block in 0..=n {
+        let from = start + block * length.0;
+        let whole = if block == n { length.0 / 2 } else { length.0 };
+        recording.maxima.extend((0..2).map(|cpu| BlockMaximum {
+            phase: "1-idle".into(),
+            cpu: CpuId(cpu),
+            from_mono_ns: from,
+            to_mono_ns: from + whole,
+            max_ns: (block != 1 || cpu == 1).then_some(10_000 * (block + 1) + u64::from(cpu)),
+        }));
+    }
+    (recording, verdict)
+}
+
+#[test]
+fn maxima_of_three_blocks_are_drawn_and_of_fewer_are_not() {
+    for (n, shown) in [(0, false), (2, false), (3, true), (2_000, true)] {
+        let (recording, verdict) = with_blocks(n);
+        let (page, plain) = (html(&recording, &verdict), text(&recording, &verdict, TextStyle::default()));
+        assert_eq!(page.contains("maxima-chart"), shown, "{n}");
+        assert_eq!(plain.contains("blocks of 5 min"), shown, "{n}: {plain}");
+        assert_eq!(page.matches("<svg").count(), page.matches("</svg>").count());
+        assert!(page.len() < 400_000, "{}", page.len());
+    }
+    let sentence = words::maxima(&with_blocks(3).0).unwrap();
+    assert!(
+        sentence.starts_with("The largest latencies of 6 blocks of 5 min lie between 10.0 µs and 30.0 µs"),
+        "{sentence}"
+    );
+    assert!(sentence.ends_with("In 1 of them the thread never woke."), "{sentence}");
+    let document = punctual_report::json(&with_blocks(3).0, &with_blocks(3).1);
+    assert_eq!(document["maxima"]["block_ns"], 300_000_000_000u64);
+    assert_eq!(document["maxima"]["blocks"].as_array().unwrap().len(), 8);
+    assert!(document["maxima"]["blocks"][2]["max_ns"].is_null());
 }
 
 #[test]

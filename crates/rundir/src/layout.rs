@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// Format of `run.json`; the number after the slash is the major version.
 pub const SCHEMA: &str = "punctual.run/1";
 /// Major and minor version. A minor version adds fields only.
-pub const SCHEMA_VERSION: &str = "1.3";
+pub const SCHEMA_VERSION: &str = "1.4";
 
 pub(crate) const RUN: &str = "run.json";
 pub(crate) const FINDINGS: &str = "findings.json";
@@ -16,6 +16,7 @@ pub(crate) const WORST: &str = "worst.jsonl";
 pub(crate) const CAUSES: &str = "causes.jsonl";
 pub(crate) const TRACES: &str = "traces";
 pub(crate) const EVENTS: &str = "events.jsonl";
+pub(crate) const MAXIMA: &str = "maxima.jsonl";
 pub(crate) const MANIFEST: &str = "manifest.json";
 pub(crate) const SEGMENTS: &str = "segments";
 pub(crate) const RESERVE: &str = "segments/reserve";

@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod appended;
 mod error;
 mod files;
 mod layout;

@@ -5,8 +5,8 @@ use crate::files;
 use crate::layout::{self, FileSum, HistogramFile, Manifest, Progress, Record, hist_path};
 use crate::segment;
 use punctual_model::{
-    Capture, CpuResult, Distribution, EndedBy, Event, Explained, Finding, Phase, Problem, ProblemKind, Recording, Run,
-    Worst,
+    BlockMaximum, Capture, CpuResult, Distribution, EndedBy, Event, Explained, Finding, Phase, Problem, ProblemKind,
+    Recording, Run, Worst,
 };
 use punctual_units::CpuId;
 use serde::de::DeserializeOwned;
@@ -36,6 +36,7 @@ pub fn read(root: &Path) -> Result<Recording, Error> {
         captures: Vec::new(),
         explained: Vec::new(),
         events: Vec::new(),
+        maxima: Vec::new(),
         findings: Vec::new(),
         damage,
     };
@@ -186,6 +187,7 @@ fn read_lists(
         }
     }
     read_causes(recording, root, check);
+    read_maxima(recording, root, check);
     let mark = check(layout::EVENTS).or(events);
     match files::read(&root.join(layout::EVENTS), LARGEST) {
         Ok(mut content) => {
@@ -200,6 +202,21 @@ fn read_lists(
             recording.events = json_lines::<Event>(layout::EVENTS, &content, &mut recording.damage);
         }
         Err(e) => recording.damage.push(e.to_string()),
+    }
+}
+
+/// The maxima of blocks, which a short run or one without context need not have.
+fn read_maxima(recording: &mut Recording, root: &Path, check: &dyn Fn(&str) -> Option<FileSum>) {
+    let path = root.join(layout::MAXIMA);
+    if check(layout::MAXIMA).is_none() && path.symlink_metadata().is_err() {
+        return;
+    }
+    match checked(root, layout::MAXIMA, check(layout::MAXIMA)) {
+        Ok(content) => {
+            recording.maxima = json_lines::<BlockMaximum>(layout::MAXIMA, &content, &mut recording.damage);
+            recording.maxima.sort_by_key(|block| block.from_mono_ns);
+        }
+        Err(what) => recording.damage.push(what),
     }
 }
 
@@ -234,15 +251,22 @@ fn add_running(recording: &mut Recording, root: &Path, segments: Segments) {
     } else if recording.run.ended_by.is_none() {
         recording.run.ended_by = Some(EndedBy::Killed);
     }
-    let Some(mut phase) = segments.phase.filter(|p| !recording.run.phases.iter().any(|done| done.id == p.id)) else {
-        return;
-    };
+    let Some(mut phase) = segments.phase else { return };
+    let place = recording.run.phases.iter().position(|p| p.id == phase.id);
+    if let Some(earlier) = place.and_then(|at| recording.run.phases.get(at)) {
+        // A phase measured in rounds is known from the earlier ones; one that is complete is not running.
+        if earlier.rounds.len() >= phase.rounds.len() {
+            return;
+        }
+        continue_from(&mut phase, earlier);
+    }
     phase.problems.push(Problem {
         kind: ProblemKind::Interrupted,
         text: "the run ended in the middle of this phase: its results are those of the last checkpoint".into(),
     });
+    let in_segments = |cpu: CpuId| segments.progress.contains_key(&(phase.id.clone(), cpu));
     // A run killed while it wrote the phase's results has them here already.
-    recording.worst.retain(|w| w.phase != phase.id);
+    recording.worst.retain(|w| w.phase != phase.id || (place.is_some() && !in_segments(w.cpu)));
     for ((id, cpu), progress) in segments.progress.into_iter().filter(|((id, _), _)| *id == phase.id) {
         if let Some(result) = phase.cpus.iter_mut().find(|c| c.cpu == cpu) {
             fill(result, &progress);
@@ -251,7 +275,22 @@ fn add_running(recording: &mut Recording, root: &Path, segments: Segments) {
         recording.distributions.insert((id, cpu), Distribution { raw: progress.raw, skipped: progress.skipped });
     }
     phase.cpus.retain(|c| recording.distributions.contains_key(&(phase.id.clone(), c.cpu)));
-    recording.run.phases.push(phase);
+    match place.and_then(|at| recording.run.phases.get_mut(at)) {
+        Some(earlier) => *earlier = phase,
+        None => recording.run.phases.push(phase),
+    }
+}
+
+/// What the rounds before the running one say; what was handed on of the running one holds them, too.
+fn continue_from(phase: &mut Phase, earlier: &Phase) {
+    for result in &mut phase.cpus {
+        if let Some(before) = earlier.cpus.iter().find(|c| c.cpu == result.cpu) {
+            *result = before.clone();
+        }
+    }
+    phase.load_report = earlier.load_report.clone();
+    phase.traced = earlier.traced.clone();
+    phase.problems.extend(earlier.problems.iter().cloned());
 }
 
 fn fill(result: &mut CpuResult, progress: &Progress) {

@@ -34,12 +34,15 @@ fn run() -> Run {
             worst_kept: 8,
             deadline_ns: None,
             claims: vec![Claim::none_missed()],
+            until_decided: None,
+            maxima_block_ns: None,
         },
         import: None,
         virtual_time: None,
         tracing: None,
         machine: MachineFacts::default(),
         phases: Vec::new(),
+        looks: Vec::new(),
         problems: Vec::new(),
         notes: Vec::new(),
         cost: None,
@@ -72,6 +75,7 @@ fn phase(id: &str, cpus: u32) -> Phase {
         cpus: (0..cpus).map(result).collect(),
         load_report: None,
         traced: None,
+        rounds: Vec::new(),
         problems: Vec::new(),
     }
 }
@@ -171,6 +175,88 @@ fn a_killed_run_keeps_its_last_checkpoint() {
     assert_eq!(recording.distribution("2-cpu", CpuId(0)).unwrap().raw, histogram(30));
     assert_eq!(recording.events.len(), 4);
     assert_eq!(recording.damage, [""; 0]);
+}
+
+#[test]
+fn maxima_of_blocks_are_kept_also_after_a_kill() {
+    let block = |from: u64, max_ns| BlockMaximum {
+        phase: "1-idle".into(),
+        cpu: CpuId(0),
+        from_mono_ns: from,
+        to_mono_ns: from + 300,
+        max_ns,
+    };
+    for finished in [true, false] {
+        let root = tempfile::tempdir().unwrap();
+        let mut writer = write_half(root.path());
+        writer.maxima(&[]);
+        assert!(!root.path().join("maxima.jsonl").exists());
+        writer.maxima(&[block(0, Some(77))]);
+        writer.maxima(&[block(300, None), block(600, Some(5))]);
+        if finished {
+            writer.finish().unwrap();
+        }
+        drop(writer);
+        let recording = read(root.path()).unwrap();
+        assert_eq!(recording.maxima, [block(0, Some(77)), block(300, None), block(600, Some(5))]);
+        assert_eq!(recording.damage, [""; 0]);
+        fs::write(root.path().join("maxima.jsonl"), "{}\n").unwrap();
+        let damaged = read(root.path()).unwrap();
+        assert!(damaged.maxima.is_empty() && damaged.damage[0].contains("maxima.jsonl"));
+    }
+}
+
+/// A round of `1-idle` that ends with `n` wakeups on each of two CPUs.
+fn round(number: usize) -> Phase {
+    let mut phase = phase("1-idle", 2);
+    phase.rounds = vec![Round { start_mono_ns: 10, end_mono_ns: None }; number];
+    phase
+}
+
+#[test]
+fn rounds_of_a_phase_are_one_phase() {
+    let root = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(root.path(), run(), false).unwrap();
+    for number in 1..=3 {
+        let mut phase = round(number);
+        writer.phase_started(&phase);
+        let distributions = end(&mut phase);
+        writer.phase_done(phase, &distributions, vec![worst("1-idle", 2_000 + number as u64)]).unwrap();
+    }
+    drop(writer);
+    let recording = read(root.path()).unwrap();
+    assert_eq!((recording.run.phases.len(), recording.run.phases[0].rounds.len()), (1, 3));
+    assert_eq!(recording.worst.iter().map(|w| w.latency_ns).collect::<Vec<_>>(), [2_003]);
+    assert_eq!(recording.damage, [""; 0]);
+}
+
+#[test]
+fn a_run_killed_in_a_later_round_keeps_the_earlier_ones() {
+    for checkpointed in [false, true] {
+        let root = tempfile::tempdir().unwrap();
+        let mut writer = Writer::create(root.path(), run(), false).unwrap();
+        let mut first = round(1);
+        writer.phase_started(&first);
+        let distributions = end(&mut first);
+        let before = first.cpus.clone();
+        writer.phase_done(first, &distributions, vec![worst("1-idle", 2_000)]).unwrap();
+        writer.phase_started(&round(2));
+        if checkpointed {
+            writer.progress(progress("1-idle", 5_000));
+            writer.flush();
+        }
+        drop(writer);
+        let recording = read(root.path()).unwrap();
+        assert_eq!(recording.run.phases.len(), 1);
+        let phase = &recording.run.phases[0];
+        assert_eq!(phase.rounds.len(), 2);
+        assert_eq!(phase.cpus[1], before[1]);
+        assert_eq!(phase.cpus[0].scored(), if checkpointed { 5_000 } else { before[0].scored() });
+        assert_eq!(phase.problems.last().unwrap().kind, ProblemKind::Interrupted);
+        assert_eq!(recording.distributions.len(), 2);
+        assert!(!recording.worst.is_empty());
+        assert_eq!(recording.damage, [""; 0]);
+    }
 }
 
 #[test]

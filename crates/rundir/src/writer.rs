@@ -1,16 +1,16 @@
 //! Writing a run while it is measured.
 
 use crate::Error;
+use crate::appended::{Appended, append_whole};
 use crate::files;
 pub use crate::layout::Progress;
 use crate::layout::{self, FileSum, HistogramFile, Manifest, Record, hist_path};
 use crate::segment;
-use punctual_model::{Capture, Distribution, Event, Explained, Finding, Phase, Run, Worst};
+use punctual_model::{BlockMaximum, Capture, Distribution, Event, Explained, Finding, Phase, Run, Worst};
 use punctual_units::CpuId;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// A run directory being written. Locked (flock(2)) as long as this lives, so that a reader knows it is not finished.
@@ -29,6 +29,7 @@ pub struct Writer {
     events_pending: Vec<u8>,
     events_sum: crc32fast::Hasher,
     events_bytes: u64,
+    maxima: Appended,
     worst: Vec<Worst>,
     sums: BTreeMap<String, FileSum>,
     failed: Option<String>,
@@ -74,6 +75,7 @@ impl Writer {
             events_pending: Vec::new(),
             events_sum: crc32fast::Hasher::new(),
             events_bytes: 0,
+            maxima: Appended::new(root.join(layout::MAXIMA)),
             worst: Vec::new(),
             sums: BTreeMap::new(),
             failed: None,
@@ -143,6 +145,15 @@ impl Writer {
         }
     }
 
+    /// Appends the maxima of blocks that are over. What cannot be written is remembered in [`Writer::failure`]; measuring goes
+    /// on.
+    pub fn maxima(&mut self, maxima: &[BlockMaximum]) {
+        if !maxima.is_empty() {
+            let result = self.maxima.append(&lines(maxima), self.sync);
+            self.note(result);
+        }
+    }
+
     /// Takes results so far of one CPU. What cannot be written is remembered in [`Writer::failure`]; measuring goes on.
     pub fn progress(&mut self, progress: Progress) {
         let cpu = progress.cpu;
@@ -179,7 +190,7 @@ impl Writer {
         if self.segment_bytes > SEGMENT_BYTES { self.next_segment() } else { Ok(()) }
     }
 
-    /// A phase has ended: its results become files.
+    /// A phase, or a round of it, has ended: its results, those of all rounds so far, become files.
     ///
     /// # Errors
     /// [`Error::Io`]; what was checkpointed before stays readable.
@@ -205,9 +216,13 @@ impl Writer {
             };
             self.json(&hist_path(&phase.id, *cpu), &file)?;
         }
+        self.worst.retain(|w| w.phase != phase.id);
         self.worst.extend(worst);
         self.write_worst()?;
-        self.run.phases.push(phase);
+        match self.run.phases.iter_mut().find(|p| p.id == phase.id) {
+            Some(earlier) => *earlier = phase,
+            None => self.run.phases.push(phase),
+        }
         self.write_run()?;
         self.phase_line.clear();
         self.latest.clear();
@@ -226,6 +241,7 @@ impl Writer {
         self.write_run()?;
         let events = FileSum { bytes: self.events_bytes, crc32: self.events_sum.clone().finalize() };
         self.sums.insert(layout::EVENTS.into(), events);
+        self.sums.extend(self.maxima.sum().map(|sum| (layout::MAXIMA.to_owned(), sum)));
         write_manifest(&self.root, std::mem::take(&mut self.sums), self.sync)?;
         let segments = self.root.join(layout::SEGMENTS);
         fs::remove_dir_all(&segments).map_err(Error::io("remove", segments))?;
@@ -291,15 +307,6 @@ impl Writer {
         self.sums.insert(name.to_owned(), sum);
         Ok(())
     }
-}
-
-/// Appends all of it, or nothing: what was written of a half is cut off again, so that what follows can be read.
-fn append_whole(file: &mut File, length: u64, bytes: &[u8]) -> std::io::Result<()> {
-    file.write_all(bytes).inspect_err(|_| {
-        // Cutting needs no space; where it fails too, the reader drops the torn half by its checksum.
-        let _ = file.set_len(length);
-        let _ = file.seek(SeekFrom::Start(length));
-    })
 }
 
 /// Adds a file to a finished run, with its checksum: `report.html`.

@@ -267,7 +267,7 @@ mod tests {
             prop_assume!(a.len().min(b.len()) >= 8);
             let (exact, normal) = (mann_whitney(&a, &b).unwrap(), mann_whitney_normal(&a, &b).unwrap());
             prop_assert_eq!(exact.method, Method::Exact);
-            prop_assert!((exact.p - normal.p).abs() < 0.03, "{} {}", exact.p, normal.p);
+            prop_assert!((exact.p - normal.p).abs() < 0.08, "{} {}", exact.p, normal.p);
         }
     }
 }

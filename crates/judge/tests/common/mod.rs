@@ -63,6 +63,7 @@ pub fn add_phase(recording: &mut Recording, load: &str, cpus: &[Vec<u64>]) {
         cpus: vec![],
         load_report: (load != "idle").then(|| load_report(load)),
         traced: None,
+        rounds: Vec::new(),
         problems: vec![],
     };
     for (cpu, latencies) in (0..).map(CpuId).zip(cpus) {
@@ -163,6 +164,7 @@ pub fn empty() -> Recording {
         tracing: None,
         machine: MachineFacts::default(),
         phases: vec![],
+        looks: Vec::new(),
         problems: vec![],
         notes: vec![],
         cost: None,
@@ -174,6 +176,7 @@ pub fn empty() -> Recording {
         worst: vec![],
         explained: vec![],
         events: vec![],
+        maxima: Vec::new(),
         findings: vec![],
         damage: vec![],
     }
@@ -195,6 +198,8 @@ fn settings() -> Settings {
         worst_kept: KEEP,
         deadline_ns: None,
         claims: vec![],
+        until_decided: None,
+        maxima_block_ns: None,
     }
 }
 

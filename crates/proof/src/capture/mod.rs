@@ -20,6 +20,7 @@ use punctual_model::{Capture, LateWakeup, PhaseTrace, Tracing};
 use punctual_rt::monotonic;
 use punctual_tracefs::{Config, Cut, FULL, Flight, Instance, MINIMAL, Tracefs, TracefsError};
 use punctual_units::{CpuId, Nanos};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -41,6 +42,8 @@ pub(crate) struct Tracer {
     root: PathBuf,
     before: Nanos,
     pub tracing: Tracing,
+    /// What is kept of phases that go on in another round, and how many windows were cut.
+    kept: BTreeMap<String, (u32, Vec<(u64, Capture)>)>,
 }
 
 /// One phase being watched.
@@ -72,11 +75,13 @@ impl Tracer {
         let flight = Flight::new(instance)?;
         // Two periods hold the start of the timer; 5 ms what the CPU did before.
         let before = Nanos((2 * options.period.0).clamp(5_000_000, 100_000_000));
-        Ok(Tracer { flight, bell: bell.clone(), root: options.out.clone(), before, tracing })
+        let kept = BTreeMap::new();
+        Ok(Tracer { flight, bell: bell.clone(), root: options.out.clone(), before, tracing, kept })
     }
 
     /// Watches one phase. Where no thread can be started, nothing is watched and the tracer comes back.
-    pub fn watch(self, phase: String, watched: Vec<Watched>) -> Watch {
+    pub fn watch(mut self, phase: String, watched: Vec<Watched>) -> Watch {
+        let (count, kept) = self.kept.remove(&phase).unwrap_or_default();
         let stop = Arc::new(AtomicBool::new(false));
         let (bell, theirs) = (self.bell.clone(), Arc::clone(&stop));
         let watcher = Watcher {
@@ -85,8 +90,8 @@ impl Tracer {
             phase,
             watched,
             seen: Vec::new(),
-            kept: Vec::new(),
-            count: 0,
+            kept,
+            count,
             log: Log::open(),
             result: PhaseTrace::default(),
         };
@@ -151,6 +156,7 @@ impl Watcher {
         self.look();
         self.result.events = self.tracer.flight.statistics().recorded().saturating_sub(self.events_before);
         self.result.captures = self.kept.len() as u64;
+        self.tracer.kept.insert(self.phase, (self.count, self.kept));
         (self.tracer, self.result)
     }
 

@@ -45,14 +45,13 @@ fn of_phase(page: &Page, span: &crate::svg::series::Span, n: usize, phase: &Phas
     )
 }
 
-/// The worst wakeups and the machine over time.
+/// The worst wakeups and the machine over time, and of a long run the maxima of its blocks.
 pub fn over_time(page: &Page) -> String {
     let limits = page.span.as_ref().map_or(&[][..], |s| &s.limits);
-    match time::chart("time-chart", &page.figures, &page.picked, limits) {
-        Some(chart) => {
-            let figure = figure(&chart, "Worst wakeup of every interval, and the machine", "Over time as a table");
-            format!("<div class=\"wide\">{figure}</div>")
-        }
-        None => String::new(),
-    }
+    let wide = |figure: String| format!("<div class=\"wide\">{figure}</div>");
+    let all = time::chart("time-chart", &page.figures, &page.picked, limits);
+    let all = all.map(|c| figure(&c, "Worst wakeup of every interval, and the machine", "Over time as a table"));
+    let blocks = time::maxima("maxima-chart", &page.figures, &page.picked, limits);
+    let blocks = blocks.map(|c| figure(&c, "Worst wakeup of every block of minutes", "Maxima as a table"));
+    all.into_iter().chain(blocks).map(wide).collect()
 }

@@ -48,6 +48,7 @@ pub fn text(recording: &Recording, verdict: &Verdict, style: TextStyle) -> Strin
     section(&mut page, "Evidence", &words::evidence::from_figures(&figures));
     crate::why::text_section(&mut page, recording);
     worst(&mut page, recording);
+    section(&mut page, "Over time", &words::maxima(recording).into_iter().collect::<Vec<_>>());
     audit(&mut page, &recording.findings);
     section(&mut page, "Notes", &words::notes(recording));
     page.finish()

@@ -9,6 +9,7 @@ pub(crate) mod evidence;
 mod headline;
 pub(crate) mod imported;
 pub(crate) mod limits;
+pub(crate) mod maxima;
 mod tracing;
 mod warnings;
 
@@ -17,6 +18,7 @@ pub use evidence::evidence;
 pub use headline::{Headline, headline, is_mere_measurement, word};
 pub use imported::lost;
 pub use limits::cannot_say;
+pub use maxima::maxima;
 pub use tracing::notes;
 pub use warnings::warnings;
 

@@ -91,7 +91,7 @@ fn incomplete(recording: &Recording) -> Option<String> {
     let measured = run.phases.iter().fold(0u64, |sum, p| sum.saturating_add(recorded_ns(recording, p)));
     let how_far = match measured {
         0 => "before anything was measured".to_owned(),
-        ns => match run.settings.duration_ns {
+        ns => match run.settings.until_decided.map_or(run.settings.duration_ns, |until| Some(until.max_ns)) {
             Some(planned) => format!("after {} of {planned} of measuring", Nanos(ns)),
             None => format!("after {} of measuring", Nanos(ns)),
         },

@@ -71,6 +71,7 @@ pub fn recording(plan: RunPlan) -> Recording {
         worst: vec![],
         explained: vec![],
         events: vec![],
+        maxima: Vec::new(),
         findings: facts::findings(),
         damage: vec![],
     };
@@ -121,6 +122,7 @@ fn add_phase(recording: &mut Recording, plan: &RunPlan, rng: &mut Rng, (n, phase
         cpus,
         load_report: phase.report.clone(),
         traced: None,
+        rounds: Vec::new(),
         problems: vec![],
     });
 }

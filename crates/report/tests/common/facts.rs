@@ -27,6 +27,7 @@ pub fn run(plan: &RunPlan) -> Run {
         tracing: None,
         machine: machine(plan),
         phases: vec![],
+        looks: Vec::new(),
         problems: vec![],
         notes: vec!["CPUs 0-3 are measured and also run the sampler: no CPU was left for it.".into()],
         cost: Some(cost()),
@@ -49,6 +50,8 @@ fn settings(plan: &RunPlan, total: Nanos) -> Settings {
         worst_kept: 20,
         deadline_ns: None,
         claims: vec![],
+        until_decided: None,
+        maxima_block_ns: None,
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::clean;
 use crate::figures::Figures;
 use crate::svg::series::{Series, colour_of};
+use crate::words;
 use punctual_model::{ContextSample, Event, WindowMax};
 use punctual_units::CpuId;
 use std::collections::BTreeMap;
@@ -59,6 +60,31 @@ impl History {
         Some(history)
     }
 
+    /// The maxima of blocks instead of those of seconds, and nothing of the machine; `None` where there are too few.
+    pub fn of_blocks(figures: &Figures, picked: &[CpuId]) -> Option<History> {
+        let recording = figures.recording;
+        words::maxima(recording)?;
+        let from = recording.maxima.iter().map(|block| block.from_mono_ns).min()?;
+        let to = recording.maxima.iter().map(|block| block.to_mono_ns).max().filter(|to| *to > from)?;
+        let series = || Series::new(from, to, recording.maxima.len() / recording.run.settings.cpus.len().max(1));
+        let mut history = History {
+            from,
+            to,
+            latency: with_lines(figures, picked).into_iter().map(|cpu| (cpu, series())).collect(),
+            rest: series(),
+            temperature: Vec::new(),
+            frequency: Vec::new(),
+            steal: series(),
+            throttled: Vec::new(),
+        };
+        for block in &recording.maxima {
+            if let Some(max) = block.max_ns {
+                history.add(block.cpu, (block.from_mono_ns, block.to_mono_ns), max);
+            }
+        }
+        Some(history)
+    }
+
     fn read(&mut self, events: &[Event], picked: &[CpuId], series: impl Fn() -> Series) {
         let mut sensors: BTreeMap<&str, Series> = BTreeMap::new();
         let mut frequency: BTreeMap<usize, Series> = BTreeMap::new();
@@ -95,12 +121,16 @@ impl History {
     fn window(&mut self, window: &WindowMax) {
         let start = window.mono_ns.saturating_sub(window.interval_ns);
         for (cpu, max) in window.max_ns.iter().filter(|(_, max)| *max > 0) {
-            let series = match self.latency.iter_mut().find(|(c, _)| c == cpu) {
-                Some((_, series)) => series,
-                None => &mut self.rest,
-            };
-            series.add(start, window.mono_ns, *max as f64);
+            self.add(*cpu, (start, window.mono_ns), *max);
         }
+    }
+
+    fn add(&mut self, cpu: CpuId, (start, end): (u64, u64), max: u64) {
+        let series = match self.latency.iter_mut().find(|(c, _)| *c == cpu) {
+            Some((_, series)) => series,
+            None => &mut self.rest,
+        };
+        series.add(start, end, max as f64);
     }
 
     fn context(&mut self, sample: &ContextSample) {

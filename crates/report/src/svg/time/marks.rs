@@ -19,10 +19,12 @@ const CHARACTER: f64 = 7.5;
 
 /// Every other phase shaded, its name on top where it fits.
 pub fn phases(canvas: &mut Canvas, figures: &Figures, x: &Scale, (top, bottom): (f64, f64)) {
-    for (n, phase) in figures.recording.run.phases.iter().enumerate() {
-        let Some(start) = phase.start_mono_ns else { continue };
-        let from = x.at(start as f64);
-        let to = phase.end_mono_ns.map_or(RIGHT, |end| x.at(end as f64));
+    let stretches = figures.recording.run.phases.iter().flat_map(|p| p.stretches().into_iter().map(move |s| (p, s)));
+    let mut stretches: Vec<_> = stretches.collect();
+    stretches.sort_by_key(|(_, (from, _))| *from);
+    for (n, (phase, (from, to))) in stretches.into_iter().enumerate() {
+        let from = x.at(from as f64);
+        let to = to.map_or(RIGHT, |end| x.at(end as f64));
         if n % 2 == 0 {
             canvas.rect("shade", (from, top), (to - from, bottom - top));
         }

@@ -3,6 +3,7 @@
 
 mod data;
 mod marks;
+mod maxima;
 mod panel;
 
 use super::axis::{Scale, Unit, nice_above, nice_below, plain, short_latency};
@@ -13,6 +14,7 @@ use super::{Chart, Key, Table, colour};
 use crate::figures::Figures;
 use crate::number::nanos;
 use data::History;
+pub use maxima::chart as maxima;
 use panel::Panel;
 use punctual_units::{CpuId, Nanos};
 

@@ -1,0 +1,39 @@
+//! After the last phase: what the recording says.
+
+use crate::explaining;
+use crate::measuring::Done;
+use crate::options::Options;
+use punctual_model::Recording;
+use punctual_rundir as rundir;
+use punctual_uapi::Sig;
+use std::path::PathBuf;
+
+/// Says what the counters know of the worst wakeups, judges, and writes the report.
+pub(crate) fn conclude(
+    root: PathBuf,
+    mut recording: Recording,
+    options: &Options,
+    proving: bool,
+    signal: Option<Sig>,
+    mut error: Option<String>,
+) -> Done {
+    punctual_explain::suspect(&mut recording);
+    let explained = explaining::explain(&root, &mut recording);
+    let verdict = punctual_judge::judge(&recording, &options.claims);
+    let kept = rundir::replace_worst(&root, &recording.worst).and_then(|()| match explained {
+        true => rundir::attach_causes(&root, &recording.captures, &recording.explained),
+        false => Ok(()),
+    });
+    let written = kept.and_then(|()| match proving {
+        true => {
+            let html = punctual_report::html(&recording, &verdict);
+            rundir::attach(&root, "report.html", html.as_bytes()).map(Some)
+        }
+        false => Ok(None),
+    });
+    let report = written.unwrap_or_else(|e| {
+        error.get_or_insert(e.to_string());
+        None
+    });
+    Done { root, recording, verdict, signal, error, report }
+}

@@ -1,0 +1,185 @@
+//! A phase that is measured in rounds: what they come to together.
+
+use crate::recorder::Earlier;
+use punctual_model::{CpuResult, Distribution, LoadReport, Phase, PhaseTrace, Proof, Rate, Recording, Worst};
+use punctual_units::{CpuId, Nanos};
+use std::collections::BTreeMap;
+
+/// What is known of a phase before another round of it, by CPU; empty before the first.
+pub(crate) fn earlier(kept: &Recording, phase: &str) -> BTreeMap<CpuId, Earlier> {
+    let Some(known) = kept.run.phases.iter().find(|p| p.id == phase) else { return BTreeMap::new() };
+    let of = |result: &CpuResult| {
+        let distribution = kept.distribution(phase, result.cpu)?.clone();
+        let worst = kept.worst_of(phase, result.cpu).cloned().collect();
+        Some((result.cpu, Earlier { distribution, worst, released: result.scored() }))
+    };
+    known.cpus.iter().filter_map(of).collect()
+}
+
+/// Adds what the earlier rounds came to. Of the worst wakeups `keep` stay: each list has its own worst, so the worst of both
+/// lists are the worst of all.
+pub(crate) fn add(distribution: &mut Distribution, worst: &mut Vec<Worst>, earlier: &Earlier, keep: usize) {
+    distribution.raw.merge(&earlier.distribution.raw);
+    distribution.skipped.merge(&earlier.distribution.skipped);
+    worst.iter_mut().for_each(|w| w.cycle = w.cycle.saturating_add(earlier.released));
+    worst.extend(earlier.worst.iter().cloned());
+    worst.sort_by_key(|w| (std::cmp::Reverse(w.latency_ns), w.cycle));
+    worst.truncate(keep);
+}
+
+/// The same for all CPUs of a round.
+pub(crate) fn add_all(
+    mut distributions: Vec<(CpuId, Distribution)>,
+    worst: Vec<Worst>,
+    earlier: &BTreeMap<CpuId, Earlier>,
+    keep: usize,
+) -> (Vec<(CpuId, Distribution)>, Vec<Worst>) {
+    if earlier.is_empty() {
+        return (distributions, worst);
+    }
+    let mut all = Vec::new();
+    for (cpu, distribution) in &mut distributions {
+        let mut mine: Vec<Worst> = worst.iter().filter(|w| w.cpu == *cpu).cloned().collect();
+        if let Some(earlier) = earlier.get(cpu) {
+            add(distribution, &mut mine, earlier, keep);
+        }
+        all.extend(mine);
+    }
+    (distributions, all)
+}
+
+/// The phase of all rounds: `new` was measured last, `raw` are the wakeups of all by CPU.
+pub(crate) fn merge(old: &Phase, new: Phase, raw: &dyn Fn(CpuId) -> Option<Distribution>) -> Phase {
+    let mut problems = old.problems.clone();
+    problems.extend(new.problems.into_iter().filter(|p| !old.problems.contains(p)));
+    let cpus = new.cpus.into_iter().map(|result| match old.cpus.iter().find(|c| c.cpu == result.cpu) {
+        Some(before) => merge_cpu(before, result, raw),
+        None => result,
+    });
+    Phase {
+        id: new.id,
+        load: new.load,
+        label: new.label,
+        start_mono_ns: old.start_mono_ns,
+        end_mono_ns: new.end_mono_ns,
+        planned_ns: old.planned_ns.zip(new.planned_ns).map(|(before, longer)| before + longer),
+        cpus: cpus.collect(),
+        load_report: match (&old.load_report, new.load_report) {
+            (Some(old_report), Some(new_report)) => {
+                Some(merge_report(old_report, new_report, (old, planned(new.planned_ns))))
+            }
+            (old, new) => new.or_else(|| old.clone()),
+        },
+        traced: merge_trace(old.traced.clone(), new.traced),
+        rounds: old.rounds.iter().chain(&new.rounds).copied().collect(),
+        problems,
+    }
+}
+
+fn merge_cpu(old: &CpuResult, new: CpuResult, raw: &dyn Fn(CpuId) -> Option<Distribution>) -> CpuResult {
+    let sum = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
+    let all = raw(new.cpu).unwrap_or_default().raw;
+    CpuResult {
+        released: sum(old.released, new.released),
+        ran: old.ran.saturating_add(new.ran),
+        skipped: sum(old.skipped, new.skipped),
+        min_ns: all.min(),
+        max_ns: all.max(),
+        mean_ns: all.mean(),
+        page_faults: sum(old.page_faults, new.page_faults),
+        involuntary_switches: sum(old.involuntary_switches, new.involuntary_switches),
+        run_delay_ns: sum(old.run_delay_ns, new.run_delay_ns),
+        ..new
+    }
+}
+
+/// Nanoseconds planned.
+fn planned(ns: Option<Nanos>) -> u64 {
+    ns.map_or(0, |ns| ns.0)
+}
+
+/// The load ran if it ran in every round. Rates are weighted by the rounds' lengths.
+fn merge_report(old: &LoadReport, new: LoadReport, (phase, longer): (&Phase, u64)) -> LoadReport {
+    let (before, longer) = (planned(phase.planned_ns) as f64, longer as f64);
+    let rate = |new: Rate| match old.rates.iter().find(|r| r.what == new.what && r.unit == new.unit) {
+        Some(r) => Rate { value: (r.value * before + new.value * longer) / (before + longer).max(1.0), ..new },
+        None => new,
+    };
+    // What other loads did in between is no proof: the counter is told as if it had risen in one go.
+    let proof = |new: Proof| match old.proofs.iter().find(|p| p.what == new.what) {
+        Some(p) => Proof {
+            before: p.before,
+            after: p.after.saturating_add(new.after.saturating_sub(new.before)),
+            needed: p.needed.saturating_add(new.needed),
+            ..new
+        },
+        None => new,
+    };
+    let mut notes = old.notes.clone();
+    notes.extend(new.notes.into_iter().filter(|note| !old.notes.contains(note)));
+    LoadReport {
+        ran: old.ran && new.ran,
+        why_not: old.why_not.clone().or(new.why_not),
+        workers: old.workers.max(new.workers),
+        beats: old.beats.saturating_add(new.beats),
+        longest_silence_ns: old.longest_silence_ns.max(new.longest_silence_ns),
+        rates: new.rates.into_iter().map(rate).collect(),
+        proofs: new.proofs.into_iter().map(proof).collect(),
+        written_bytes: old.written_bytes.saturating_add(new.written_bytes),
+        notes,
+        load: new.load,
+    }
+}
+
+/// Windows are kept over all rounds, so the last count of them is that of all.
+fn merge_trace(old: Option<PhaseTrace>, new: Option<PhaseTrace>) -> Option<PhaseTrace> {
+    let (Some(mut all), Some(new)) = (old.clone(), new.clone()) else { return new.or(old) };
+    all.events = all.events.saturating_add(new.events);
+    all.wakeups = all.wakeups.saturating_add(new.wakeups);
+    all.captures = new.captures;
+    all.problems.extend(new.problems.into_iter().filter(|p| !old.iter().any(|o| o.problems.contains(p))));
+    Some(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use punctual_units::Histogram;
+
+    fn results(latencies: &[u64], from: u64, keep: usize) -> (Distribution, Vec<Worst>) {
+        let mut raw = Histogram::new();
+        latencies.iter().for_each(|&l| raw.record(l));
+        let mut worst: Vec<Worst> = (0..).zip(latencies).map(|(n, &l)| wakeup(from + n, l)).collect();
+        worst.sort_by_key(|w| (std::cmp::Reverse(w.latency_ns), w.cycle));
+        worst.truncate(keep);
+        (Distribution { raw, skipped: Histogram::new() }, worst)
+    }
+
+    fn wakeup(cycle: u64, latency_ns: u64) -> Worst {
+        Worst {
+            phase: "1-idle".into(),
+            cpu: CpuId(0),
+            release_mono_ns: 0,
+            latency_ns,
+            cycle,
+            skipped: 0,
+            trace_offset: None,
+            suspicions: vec![],
+        }
+    }
+
+    proptest! {
+        /// Two rounds come to what one of the same wakeups would have.
+        #[test]
+        fn rounds_add_up(first in proptest::collection::vec(0u64..2_000, 1..200), second in proptest::collection::vec(0u64..2_000, 1..200), keep in 1usize..12) {
+            let (distribution, worst) = results(&first, 0, keep);
+            let earlier = Earlier { distribution, worst, released: first.len() as u64 };
+            let (mut distribution, mut worst) = results(&second, 0, keep);
+            add(&mut distribution, &mut worst, &earlier, keep);
+            let whole = results(&[first, second].concat(), 0, keep);
+            prop_assert_eq!(distribution, whole.0);
+            prop_assert_eq!(worst, whole.1);
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Measuring until every claim is decided: in rounds over all loads, each as long as all before it, with a look at the
+//! claims after each.
+
+use punctual_judge as judge;
+use punctual_measure::Cell;
+use punctual_model::{Claim, CpuResult, EndedBy, Look, Outcome, Recording, Verdict};
+use punctual_stats::confidence_at_look;
+use punctual_units::Nanos;
+
+/// How long each load is measured in which round. The times do not depend on what is measured: the bounds need that.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Schedule {
+    /// Of one load in the first round.
+    first: Nanos,
+    /// Of one load in all rounds.
+    max: Nanos,
+    /// Not worth a round: one period.
+    least: Nanos,
+    /// Measured by now, of one load.
+    pub done: Nanos,
+}
+
+impl Schedule {
+    /// A run of `loads` loads; without `max` it has one round.
+    pub fn new(duration: Nanos, max: Option<Nanos>, period: Nanos, loads: usize) -> Schedule {
+        let share = |all: Nanos| Nanos(all.0 / loads.max(1) as u64);
+        Schedule { first: share(duration), max: share(max.unwrap_or(duration)), least: period, done: Nanos::ZERO }
+    }
+
+    /// Of one load in the next round: as long as all rounds before it; `None`: there is no next one.
+    pub fn slice(&self) -> Option<Nanos> {
+        let left = self.max.saturating_sub(self.done);
+        let wanted = if self.done == Nanos::ZERO { self.first } else { self.done };
+        // A rest that is short against what it would be added to is measured now: each look costs confidence.
+        let slice = if left.0 <= wanted.0.saturating_add(wanted.0 / 2) { left } else { wanted };
+        (slice >= self.least).then_some(slice)
+    }
+
+    /// The same after the next round.
+    fn after(mut self) -> Option<Schedule> {
+        self.done = self.done + self.slice()?;
+        Some(self)
+    }
+
+    /// Where a later round will have come to: `ahead` rounds from here.
+    fn ahead(&self, ahead: u64) -> Option<Nanos> {
+        (0..ahead).try_fold(*self, |schedule, _| schedule.after()).map(|schedule| schedule.done)
+    }
+
+    /// What a load may write in the next round: its share of what it may still write, by time; a little at least.
+    pub fn allowance(&self, left: u64) -> u64 {
+        const LITTLE: u64 = 16 << 20;
+        let time = self.max.saturating_sub(self.done).0.max(1);
+        let slice = self.slice().map_or(0, |slice| slice.0).min(time);
+        let share = (u128::from(left) * u128::from(slice) / u128::from(time)) as u64;
+        share.max(LITTLE).min(left)
+    }
+}
+
+/// What a look has shown.
+pub(crate) struct Seen {
+    pub look: Look,
+    pub verdict: Verdict,
+    /// Why measuring on can decide nothing more; `None`: it can.
+    pub hopeless: Option<String>,
+}
+
+/// Looks at the claims, as if the run ended here, and books the look.
+pub(crate) fn look(kept: &mut Recording, claims: &[Claim], mono_ns: u64) -> Seen {
+    let before = (kept.run.complete, kept.run.ended_by.take());
+    let mut look = Look { mono_ns, measured_ns: measured(kept), open: Vec::new() };
+    kept.run.looks.push(look.clone());
+    (kept.run.complete, kept.run.ended_by) = (true, Some(EndedBy::Duration));
+    let verdict = judge::judge(kept, claims);
+    (kept.run.complete, kept.run.ended_by) = before;
+    look.open = verdict.claims.iter().filter(|j| j.outcome == Outcome::Inconclusive).map(|j| j.claim).collect();
+    if let Some(last) = kept.run.looks.last_mut() {
+        last.open.clone_from(&look.open);
+    }
+    // Nothing in doubt can ever pass.
+    let hopeless = verdict.problems.first().map(|(_, problem)| problem.text.clone());
+    Seen { look, verdict, hopeless }
+}
+
+/// Measuring time over all loads, by the periods released.
+fn measured(kept: &Recording) -> Nanos {
+    let released = kept.run.phases.iter().map(|p| p.cpus.iter().map(CpuResult::scored).max().unwrap_or(0));
+    Nanos(released.fold(0, u64::saturating_add).saturating_mul(kept.run.settings.period_ns.unwrap_or_default().0))
+}
+
+/// How much more measuring time, over `loads` loads and with `warmup` before each, will decide all claims if the machine goes
+/// on as it did; `None`: more than there is.
+pub(crate) fn left(seen: &Seen, look: u64, schedule: &Schedule, loads: usize, warmup: Nanos) -> Option<Nanos> {
+    let done = schedule.done;
+    let growth = |at: u64| Some(schedule.ahead(at - look)?.0 as f64 / (done.0 as f64).max(1.0));
+    let at = judge::expected_look(&seen.verdict, look, growth)?;
+    let more = schedule.ahead(at - look)?.saturating_sub(done);
+    let of_one = more.0.saturating_add(warmup.0.saturating_mul(at - look));
+    Some(Nanos(of_one.saturating_mul(loads as u64)))
+}
+
+/// The claims that one wakeup can refute and, by that, end the run at once: none while others are open.
+pub(crate) fn refutable(claims: &[Claim], looks: &[Look]) -> Vec<Claim> {
+    let undecided = match looks.last() {
+        Some(look) => look.open.iter().any(|claim| !judge::is_of_observed(claim)),
+        None => claims.iter().any(|claim| !judge::is_of_observed(claim)),
+    };
+    if undecided { Vec::new() } else { claims.iter().filter(|claim| judge::is_of_observed(claim)).copied().collect() }
+}
+
+/// Has one of these claims been refuted by what was measured so far?
+pub(crate) fn is_refuted(claims: &[Claim], deadline: Option<Nanos>, cell: &Cell) -> bool {
+    let worst = cell.worst();
+    claims.iter().any(|claim| worst.iter().any(|w| judge::is_refuted_by(claim, deadline, Nanos(w.latency), w.skipped)))
+}
+
+/// Why a run was not measured on.
+#[derive(Clone, Copy)]
+pub(crate) enum Why<'a> {
+    /// A wakeup refuted a claim, and nothing else was open.
+    Refuted,
+    /// What is open can not be decided by measuring: the reason.
+    Hopeless(&'a str),
+    /// All is decided, time is up, or it was cut short.
+    Other,
+}
+
+/// How the run was ended, and what looking at it cost, for its notes.
+pub(crate) fn notes(kept: &Recording, claims: &[Claim], max: Nanos, why: Why) -> Vec<String> {
+    let looks = &kept.run.looks;
+    let Some(last) = looks.last() else { return Vec::new() };
+    let open: Vec<String> = last.open.iter().map(|claim| format!("`{claim}`")).collect();
+    let after = last.measured_ns;
+    let how = match why {
+        Why::Refuted => format!("ended at once, after {after}, by a wakeup that refutes a claim"),
+        Why::Hopeless(why) => {
+            format!("ended after {after} because measuring on could not have decided {}: {why}", open.join(", "))
+        }
+        Why::Other if open.is_empty() => format!("every claim was decided after {after} of measuring"),
+        Why::Other => format!("{} undecided after {after}", open.join(", ")),
+    };
+    let mut notes = vec![format!("measured until decided, for {max} at most: {how}")];
+    let k = looks.len() as u64;
+    // What speaks of the observed wakeups only has no error to spend.
+    let spending = claims.iter().filter(|claim| !judge::is_of_observed(claim)).map(|claim| claim.confidence);
+    if let Some(sure) = spending.reduce(f64::min) {
+        notes.push(format!(
+            "looks at the claims: {k}; looking repeatedly errs more often, so look k decides with 1 − α·6/(π²k²) instead of 1 − α \
+             (here {} instead of {}), which keeps the error of all looks together at α",
+            percent(confidence_at_look(sure, k)),
+            percent(sure)
+        ));
+    }
+    if claims.iter().all(judge::is_of_observed) {
+        notes.push(
+            "these claims speak of what was observed, so they hold until something refutes them: claim a probability, for example \
+             `P(>100us) < 1e-6`, to have the run made long enough for one"
+                .into(),
+        );
+    }
+    notes
+}
+
+fn percent(confidence: f64) -> String {
+    let text = format!("{:.5}", confidence * 100.0);
+    format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn slices(mut schedule: Schedule) -> Vec<u64> {
+        let mut all = Vec::new();
+        while let Some(slice) = schedule.slice() {
+            all.push(slice.0);
+            schedule.done = schedule.done + slice;
+        }
+        all
+    }
+
+    #[test]
+    fn each_round_is_as_long_as_all_before() {
+        let ms = Nanos::from_millis;
+        let schedule = Schedule::new(ms(200), Some(ms(2_000)), ms(1), 2);
+        assert_eq!(slices(schedule), [100, 100, 200, 600].map(|n| n * 1_000_000));
+        assert_eq!(slices(Schedule::new(ms(200), None, ms(1), 2)), [100_000_000]);
+    }
+
+    #[test]
+    fn looks_come_only_while_claims_of_observations_are_all() {
+        let claims: Vec<Claim> = ["max < 1ms", "P(>1ms) < 1e-3"].map(|t| t.parse().unwrap()).to_vec();
+        assert!(refutable(&claims, &[]).is_empty());
+        assert_eq!(refutable(&claims[..1], &[]).len(), 1);
+        let mut look = Look { mono_ns: 0, measured_ns: Nanos(1), open: vec![claims[1]] };
+        assert!(refutable(&claims, std::slice::from_ref(&look)).is_empty());
+        look.open.clear();
+        assert_eq!(refutable(&claims, &[look]), [claims[0]]);
+    }
+
+    proptest! {
+        /// All time is used, nothing twice, in few rounds.
+        #[test]
+        fn rounds_use_what_there_is(first in 1u64..1_000_000, more in 0u64..1_000_000_000, loads in 1usize..9) {
+            let (duration, max) = (Nanos(first * loads as u64), Nanos((first + more) * loads as u64));
+            let schedule = Schedule::new(duration, Some(max), Nanos(1), loads);
+            let slices = slices(schedule);
+            prop_assert_eq!(slices.iter().sum::<u64>(), first + more);
+            prop_assert!(slices.len() <= 34);
+            prop_assert_eq!(schedule.ahead(slices.len() as u64), Some(Nanos(first + more)));
+            prop_assert_eq!(schedule.ahead(slices.len() as u64 + 1), None);
+        }
+
+        /// A load never writes more than it may.
+        #[test]
+        fn the_cap_holds_over_all_rounds(cap in 0u64..1 << 34, first in 1u64..1_000_000, more in 0u64..1_000_000_000) {
+            let mut schedule = Schedule::new(Nanos(first), Some(Nanos(first + more)), Nanos(1), 1);
+            let mut left = cap;
+            while let Some(slice) = schedule.slice() {
+                let allowed = schedule.allowance(left);
+                prop_assert!(allowed <= left);
+                left -= allowed;
+                schedule.done = schedule.done + slice;
+            }
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! The maxima of blocks of a long run, in one sentence.
+
+use super::at_place;
+use crate::date;
+use crate::number::count;
+use punctual_model::{BlockMaximum, Recording};
+use punctual_units::{CpuId, Nanos};
+use std::collections::BTreeMap;
+
+/// Fewer whole blocks of one CPU than this show nothing over time.
+const LEAST: usize = 3;
+
+/// How the maxima of whole blocks lie: the smallest, the middle one and the largest, and where that was. `None` where no CPU
+/// has three.
+pub fn maxima(recording: &Recording) -> Option<String> {
+    let block = recording.run.settings.maxima_block_ns?;
+    let whole: Vec<&BlockMaximum> = recording.maxima.iter().filter(|b| b.is_whole(block)).collect();
+    let mut of_each: BTreeMap<CpuId, usize> = BTreeMap::new();
+    whole.iter().for_each(|block| *of_each.entry(block.cpu).or_default() += 1);
+    of_each.values().find(|n| **n >= LEAST)?;
+    let mut known: Vec<&&BlockMaximum> = whole.iter().filter(|b| b.max_ns.is_some()).collect();
+    known.sort_by_key(|b| (b.max_ns, std::cmp::Reverse(b.from_mono_ns)));
+    let (least, most) = (known.first()?, known.last()?);
+    let middle = known.get(known.len() / 2)?;
+    let ns = |b: &BlockMaximum| Nanos(b.max_ns.unwrap_or(0));
+    let dead = match whole.len() - known.len() {
+        0 => String::new(),
+        n => format!(" In {} of them the thread never woke.", count(n as u64)),
+    };
+    Some(format!(
+        "The largest latencies of {} blocks of {block} lie between {} and {}, half of them at or below {}; the largest came {}, in the block \
+         from {} on.{dead}",
+        count(whole.len() as u64),
+        ns(least),
+        ns(most),
+        ns(middle),
+        at_place(recording, &most.phase, most.cpu),
+        date::utc(date::real_of(recording, most.from_mono_ns)),
+    ))
+}

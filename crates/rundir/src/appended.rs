@@ -1,0 +1,48 @@
+//! A file of lines that grows while a run is measured, made when its first line comes.
+
+use crate::Error;
+use crate::files;
+use crate::layout::FileSum;
+use std::fs::File;
+use std::io::{Seek, SeekFrom, Write};
+use std::path::PathBuf;
+
+/// The file, its length and its checksum so far.
+pub(crate) struct Appended {
+    path: PathBuf,
+    file: Option<File>,
+    sum: crc32fast::Hasher,
+    bytes: u64,
+}
+
+impl Appended {
+    pub fn new(path: PathBuf) -> Appended {
+        Appended { path, file: None, sum: crc32fast::Hasher::new(), bytes: 0 }
+    }
+
+    /// Appends whole lines, all or nothing; synced where asked.
+    pub fn append(&mut self, lines: &[u8], sync: bool) -> Result<(), Error> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => self.file.insert(files::create_new(&self.path)?),
+        };
+        append_whole(file, self.bytes, lines).map_err(Error::io("write", &self.path))?;
+        self.sum.update(lines);
+        self.bytes += lines.len() as u64;
+        if sync { file.sync_data().map_err(Error::io("sync", &self.path)) } else { Ok(()) }
+    }
+
+    /// Size and checksum; `None` where there is no file.
+    pub fn sum(&self) -> Option<FileSum> {
+        self.file.as_ref().map(|_| FileSum { bytes: self.bytes, crc32: self.sum.clone().finalize() })
+    }
+}
+
+/// Appends all of it, or nothing: what was written of a half is cut off again, so that what follows can be read.
+pub(crate) fn append_whole(file: &mut File, length: u64, bytes: &[u8]) -> std::io::Result<()> {
+    file.write_all(bytes).inspect_err(|_| {
+        // Cutting needs no space; where it fails too, the reader drops the torn half by its checksum.
+        let _ = file.set_len(length);
+        let _ = file.seek(SeekFrom::Start(length));
+    })
+}
