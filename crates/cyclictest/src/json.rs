@@ -1,10 +1,12 @@
-//! rt-tests' JSON form: its two keys that end in a colon stay, because programs ask for them; quotes in the command line are
-//! escaped, which rt-tests forgets. What it leaves out is added: `skipped`, `overflows`, `early`.
+//! rt-tests' JSON form, byte for byte: its two keys that end in a colon stay, because programs ask for them; quotes in the
+//! command line are escaped, which rt-tests forgets. What it leaves out is added, each key on a line of its own: `tool`,
+//! `skipped`, `overflows`, `early`.
 
-use crate::options::Options;
+use crate::options::{FormatVersion, Options};
 use crate::plan::ThreadPlan;
 use crate::stat::Stat;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
+use std::fmt::Write;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// When and where it ran.
@@ -13,53 +15,92 @@ pub(crate) struct Circumstances {
     pub start: String,
     pub end: String,
     pub return_code: i32,
+    pub system: SysInfo,
+}
+
+/// uname(2), and whether the kernel says that it is PREEMPT_RT.
+pub(crate) struct SysInfo {
+    pub sysname: String,
+    pub nodename: String,
+    pub release: String,
+    pub version: String,
+    pub machine: String,
     pub is_realtime: bool,
+}
+
+impl SysInfo {
+    /// Where this runs.
+    pub fn of_this_machine(is_realtime: bool) -> SysInfo {
+        let uname = rustix::system::uname();
+        let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
+        SysInfo {
+            sysname: text(uname.sysname()),
+            nodename: text(uname.nodename()),
+            release: text(uname.release()),
+            version: text(uname.version()),
+            machine: text(uname.machine()),
+            is_realtime,
+        }
+    }
+}
+
+/// A JSON string, with its quotes.
+fn quoted(text: &str) -> Value {
+    Value::from(text)
 }
 
 /// The document.
 pub(crate) fn document(options: &Options, plans: &[ThreadPlan], stats: &[Stat], when: &Circumstances) -> String {
-    let uname = rustix::system::uname();
-    let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
-    let threads: Map<String, Value> =
-        plans.iter().zip(stats).enumerate().map(|(n, (plan, stat))| (n.to_string(), thread(plan, stat))).collect();
     let words: Vec<&str> = std::iter::once("cyclictest").chain(options.words.iter().map(String::as_str)).collect();
-    let document = json!({
-        "file_version": 1,
-        "cmdline:": words.join(" "),
-        "rt_test_version:": if options.format == crate::FormatVersion::V2_10 { "2.10" } else { "2.40" },
-        "tool": concat!("punctual ", env!("CARGO_PKG_VERSION")),
-        "start_time": when.start,
-        "end_time": when.end,
-        "return_code": when.return_code,
-        "sysinfo": {
-            "sysname": text(uname.sysname()),
-            "nodename": text(uname.nodename()),
-            "release": text(uname.release()),
-            "version": text(uname.version()),
-            "machine": text(uname.machine()),
-            "realtime": i32::from(when.is_realtime),
-        },
-        "num_threads": plans.len(),
-        "resolution_in_ns": i32::from(options.nsecs),
-        "thread": threads,
-    });
-    format!("{document:#}\n")
+    let version = if options.format == FormatVersion::V2_10 { "2.10" } else { "2.40" };
+    let tool = concat!("punctual ", env!("CARGO_PKG_VERSION"));
+    let mut out = String::from("{\n  \"file_version\": 1,\n");
+    for (key, value) in [
+        ("cmdline:", words.join(" ").as_str()),
+        ("rt_test_version:", version),
+        ("tool", tool),
+        ("start_time", &when.start),
+        ("end_time", &when.end),
+    ] {
+        let _ = writeln!(out, "  \"{key}\": {},", quoted(value));
+    }
+    let _ = writeln!(out, "  \"return_code\": {},\n  \"sysinfo\": {{", when.return_code);
+    let system = &when.system;
+    for (key, value) in [
+        ("sysname", &system.sysname),
+        ("nodename", &system.nodename),
+        ("release", &system.release),
+        ("version", &system.version),
+        ("machine", &system.machine),
+    ] {
+        let _ = writeln!(out, "    \"{key}\": {},", quoted(value));
+    }
+    let _ = writeln!(out, "    \"realtime\": {}\n  }},", i32::from(system.is_realtime));
+    let (threads, nsecs) = (plans.len(), i32::from(options.nsecs));
+    let _ = writeln!(out, "  \"num_threads\": {threads},\n  \"resolution_in_ns\": {nsecs},\n  \"thread\": {{");
+    for (index, (plan, stat)) in plans.iter().zip(stats).enumerate() {
+        thread(&mut out, index, plan, stat);
+        out.push_str(if index + 1 < threads { "    },\n" } else { "    }\n" });
+    }
+    out + "  }\n}\n"
 }
 
-fn thread(plan: &ThreadPlan, stat: &Stat) -> Value {
+/// One thread's lines, without its closing brace.
+fn thread(out: &mut String, index: usize, plan: &ThreadPlan, stat: &Stat) {
+    let _ = write!(out, "    \"{index}\": {{\n      \"histogram\": {{");
     let bins = stat.histogram.iter().enumerate().map(|(bin, count)| (bin, count.load(Relaxed)));
-    let histogram: Map<String, Value> =
-        bins.filter(|(_, count)| *count > 0).map(|(bin, count)| (bin.to_string(), count.into())).collect();
-    json!({
-        "histogram": histogram,
-        "cycles": stat.cycles.load(Relaxed),
-        "min": stat.min.load(Relaxed),
-        "max": stat.max.load(Relaxed),
-        "avg": (stat.average() * 100.0).round() / 100.0,
-        "cpu": plan.cpu.map_or(-1, |cpu| i64::from(cpu.0)),
-        "node": -1,
-        "skipped": stat.skipped.load(Relaxed),
-        "overflows": stat.overflows.load(Relaxed),
-        "early": stat.early.load(Relaxed),
-    })
+    let bins: Vec<String> =
+        bins.filter(|(_, count)| *count > 0).map(|(bin, count)| format!("\n        \"{bin}\": {count}")).collect();
+    // Without bins rt-tests leaves the line open.
+    out.push_str(&bins.join(","));
+    out.push_str(if bins.is_empty() { "      },\n" } else { "\n      },\n" });
+    let _ = writeln!(out, "      \"cycles\": {},", stat.cycles.load(Relaxed));
+    let _ = writeln!(out, "      \"min\": {},", stat.min.load(Relaxed));
+    let _ = writeln!(out, "      \"max\": {},", stat.max.load(Relaxed));
+    let _ = writeln!(out, "      \"avg\": {:.2},", stat.average());
+    for (key, count) in [("skipped", &stat.skipped), ("overflows", &stat.overflows), ("early", &stat.early)] {
+        let _ = writeln!(out, "      \"{key}\": {},", count.load(Relaxed));
+    }
+    let cpu = plan.cpu.map_or(-1, |cpu| i64::from(cpu.0));
+    let _ = writeln!(out, "      \"cpu\": {cpu},\n      \"node\": -1");
 }

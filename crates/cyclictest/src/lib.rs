@@ -10,10 +10,13 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+mod golden;
 mod idle;
 mod json;
 mod options;
 mod plan;
+mod report;
 mod run;
 mod stat;
 mod text;

@@ -3,6 +3,8 @@
 mod reading;
 mod values;
 
+#[cfg(test)]
+pub(crate) use reading::is_known;
 pub use reading::parse;
 
 use punctual_units::{CpuList, Nanos, Policy};

@@ -23,11 +23,17 @@ pub(crate) struct Plan {
     pub warnings: Vec<String>,
 }
 
-/// Makes it of the options and the CPUs that are online.
-pub(crate) fn plan(options: &Options, online: &CpuList, isolated: &CpuList) -> Result<Plan, UsageError> {
+/// Makes it of the options, the CPUs that are online, those this process may use, and the isolated ones.
+pub(crate) fn plan(
+    options: &Options,
+    online: &CpuList,
+    allowed: &CpuList,
+    isolated: &CpuList,
+) -> Result<Plan, UsageError> {
     let mut warnings = Vec::new();
-    let cpus = cpus(options, online, &mut warnings)?;
-    let all = online.len().max(1);
+    let usable = usable(online, allowed, isolated);
+    let cpus = cpus(options, online, &usable, &mut warnings)?;
+    let all = usable.len().max(1);
     let count = match options.threads {
         None if options.smp => all,
         None => 1,
@@ -38,6 +44,11 @@ pub(crate) fn plan(options: &Options, online: &CpuList, isolated: &CpuList) -> R
         .map(|index| thread(options, index, cpus.get(index % cpus.len().max(1)).copied()))
         .collect::<Result<_, _>>()?;
     let measured: CpuList = threads.iter().filter_map(|thread| thread.cpu).collect();
+    let left = online.minus(&usable);
+    let is_of_all = options.smp || options.affinity == Affinity::All || options.threads == Some(0);
+    if is_of_all && !left.is_empty() {
+        warnings.push(format!("CPU {left} is not measured: this process may not use it (taskset, cpuset)"));
+    }
     let taken = measured.and(isolated);
     if !taken.is_empty() && matches!(options.affinity, Affinity::All | Affinity::None) {
         warnings.push(format!("CPU {taken} is isolated and measured, too; name CPUs with -a to leave some out"));
@@ -46,12 +57,24 @@ pub(crate) fn plan(options: &Options, online: &CpuList, isolated: &CpuList) -> R
     Ok(Plan { threads, main, warnings })
 }
 
+/// The CPUs that "all" means. Processes are started on all CPUs but the isolated ones: where that is what this process has, the
+/// isolated ones are meant, too; else somebody chose (taskset(1), a cpuset), and that holds.
+fn usable(online: &CpuList, allowed: &CpuList, isolated: &CpuList) -> CpuList {
+    let allowed = online.and(allowed);
+    if allowed.is_empty() || online.minus(isolated) == allowed { online.clone() } else { allowed }
+}
+
 /// The CPUs to take in turn; none: unpinned.
-fn cpus(options: &Options, online: &CpuList, warnings: &mut Vec<String>) -> Result<Vec<CpuId>, UsageError> {
+fn cpus(
+    options: &Options,
+    online: &CpuList,
+    usable: &CpuList,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<CpuId>, UsageError> {
     match &options.affinity {
         Affinity::These(_) if options.smp => {
             warnings.push("-a is ignored because of -S".into());
-            Ok(online.iter().collect())
+            Ok(usable.iter().collect())
         }
         Affinity::These(list) => {
             let missing = list.minus(online);
@@ -60,8 +83,8 @@ fn cpus(options: &Options, online: &CpuList, warnings: &mut Vec<String>) -> Resu
             }
             Err(UsageError(format!("-a: CPU {missing} is not online; these are: {online}")))
         }
-        Affinity::All => Ok(online.iter().collect()),
-        Affinity::None if options.smp => Ok(online.iter().collect()),
+        Affinity::All => Ok(usable.iter().collect()),
+        Affinity::None if options.smp => Ok(usable.iter().collect()),
         Affinity::None => Ok(Vec::new()),
     }
 }
@@ -92,9 +115,14 @@ mod tests {
     fn planned(words: &str) -> Result<Plan, UsageError> {
         let words: Vec<_> = words.split_whitespace().map(Into::into).collect();
         match parse(&words)? {
-            Asked::Run(options) => plan(&options, &"0-3".parse().unwrap(), &"3".parse().unwrap()),
+            Asked::Run(options) => on(&options, "0-2"),
             Asked::Help => Err(UsageError("help".into())),
         }
+    }
+
+    /// Four CPUs, the last of them isolated; the process may use these.
+    fn on(options: &Options, allowed: &str) -> Result<Plan, UsageError> {
+        plan(options, &"0-3".parse().unwrap(), &allowed.parse().unwrap(), &"3".parse().unwrap())
     }
 
     fn cpus(plan: &Plan) -> Vec<Option<u32>> {
@@ -122,6 +150,23 @@ mod tests {
         assert_eq!(cpus(&planned("-a -t 2 -p 1").unwrap()), [Some(0), Some(1)]);
         assert_eq!(cpus(&planned("-t 2 -p 1").unwrap()), [None, None]);
         assert!(planned("-a 7 -p 1").unwrap_err().to_string().contains("CPU 7 is not online"));
+    }
+
+    #[test]
+    fn what_somebody_chose_holds_and_isolated_cpus_are_measured() {
+        let words: Vec<_> = ["-S", "-p", "80"].map(Into::into).into();
+        let Asked::Run(options) = parse(&words).unwrap() else { panic!("help") };
+        for (allowed, measured, warned) in [
+            ("0-2", vec![0, 1, 2, 3], "CPU 3 is isolated and measured, too"),
+            ("0-3", vec![0, 1, 2, 3], "CPU 3 is isolated and measured, too"),
+            ("0-1", vec![0, 1], "CPU 2-3 is not measured: this process may not use it"),
+            ("2-3", vec![2, 3], "CPU 0-1 is not measured"),
+            ("7", vec![0, 1, 2, 3], "CPU 3 is isolated and measured, too"),
+        ] {
+            let plan = on(&options, allowed).unwrap();
+            assert_eq!(cpus(&plan), measured.into_iter().map(Some).collect::<Vec<_>>(), "{allowed}");
+            assert!(plan.warnings[0].contains(warned), "{allowed}: {:?}", plan.warnings);
+        }
     }
 
     #[test]

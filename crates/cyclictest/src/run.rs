@@ -1,13 +1,13 @@
 //! A run from its options to its exit code.
 
-use crate::json::{self, Circumstances};
+use crate::json::{Circumstances, SysInfo};
 use crate::options::{Asked, Options, UsageError, parse};
 use crate::plan::{Plan, plan};
 use crate::stat::{Keep, Stat};
 use crate::watch::Watch;
 use crate::ways::Way;
 use crate::worker::{self, Settings, Shared, Start, common_start};
-use crate::{idle, text};
+use crate::{idle, report, text};
 use punctual_journal::Lease;
 use punctual_machine::{Live, Machine};
 use punctual_uapi as uapi;
@@ -15,7 +15,7 @@ use punctual_units::{CpuList, Nanos};
 use rustix::mm::{MlockAllFlags, mlockall};
 use rustix::time::ClockId;
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -47,14 +47,13 @@ pub fn run(words: &[OsString]) -> Result<u8, RunError> {
         Asked::Run(options) => *options,
     };
     let live = Live::new();
-    // Without /sys those that this process may use.
-    let allowed =
-        || uapi::affinity(0).map_err(|e| RunError::Refused(format!("which CPUs there are is not known: {e}")));
-    let online = list(&live, "/sys/devices/system/cpu/online").map_or_else(allowed, Ok)?;
-    let isolated = list(&live, "/sys/devices/system/cpu/isolated").unwrap_or_default();
-    let plan = plan(&options, &online, &isolated)?;
+    let cpus = Cpus::read(&live)?;
+    let plan = plan(&options, &cpus.online, &cpus.allowed, &cpus.isolated)?;
     options.warnings.iter().chain(&plan.warnings).for_each(|warning| warn(warning));
     check(&options, &plan)?;
+    if options.verbose {
+        print(&text::cpus(cpus.possible, cpus.online.len()));
+    }
     let held = prepare(&options, &plan)?;
     let begun = SystemTime::now();
     let interrupts = smi(&options, &plan)?;
@@ -66,10 +65,32 @@ pub fn run(words: &[OsString]) -> Result<u8, RunError> {
         start: date(begun),
         end: date(SystemTime::now()),
         return_code: 0,
-        is_realtime: live.read("/sys/kernel/realtime").text() == Some("1"),
+        system: SysInfo::of_this_machine(live.read("/sys/kernel/realtime").text() == Some("1")),
     };
-    report(&options, &plan, (&shared, &interrupts), &when)?;
+    report::report(&options, &plan, (&shared, &interrupts), &when)?;
     Ok(0)
+}
+
+/// The machine's CPUs.
+struct Cpus {
+    /// How many there can be.
+    possible: usize,
+    online: CpuList,
+    /// Those this process may use: sched_getaffinity(2).
+    allowed: CpuList,
+    isolated: CpuList,
+}
+
+impl Cpus {
+    fn read(live: &Live) -> Result<Cpus, RunError> {
+        let allowed =
+            uapi::affinity(0).map_err(|e| RunError::Refused(format!("which CPUs there are is not known: {e}")))?;
+        // Without /sys those that this process may use.
+        let online = list(live, "/sys/devices/system/cpu/online").unwrap_or_else(|| allowed.clone());
+        let possible = list(live, "/sys/devices/system/cpu/possible").map_or(online.len(), |list| list.len());
+        let isolated = list(live, "/sys/devices/system/cpu/isolated").unwrap_or_default();
+        Ok(Cpus { possible, online, allowed, isolated })
+    }
 }
 
 fn check(options: &Options, plan: &Plan) -> Result<(), RunError> {
@@ -120,7 +141,7 @@ fn prepare(options: &Options, plan: &Plan) -> Result<Held, RunError> {
     let wanted = options.dma_latency.filter(|_| states.is_none());
     let latency = wanted.and_then(|us| match idle::hold(us) {
         Ok(file) => {
-            print(&format!("# /dev/cpu_dma_latency set to {us}us\n"));
+            print(&text::latency_held(us));
             Some(file)
         }
         Err(e) => {
@@ -274,85 +295,8 @@ fn trace(options: &Options) -> Result<Option<(File, File)>, RunError> {
 
 fn resolution() {
     let reported = rustix::time::clock_getres(ClockId::Monotonic);
-    warn(&format!(
-        "reported clock resolution: {} nsec",
-        reported.tv_sec as u64 * 1_000_000_000 + reported.tv_nsec as u64
-    ));
-    warn(&format!("measured clock resolution approximately: {:.0} nsec", punctual_rt::clock_read_cost()));
-}
-
-fn report(
-    options: &Options,
-    plan: &Plan,
-    (shared, interrupts): (&Shared, &[u64]),
-    when: &Circumstances,
-) -> Result<(), RunError> {
-    let stats = &shared.stats;
-    let mut out = String::new();
-    if options.quiet && options.histogram.is_none() {
-        for (index, (thread, stat)) in plan.threads.iter().zip(stats).enumerate() {
-            out.push_str(&text::line(options, index, thread, stat, interrupts.get(index).copied()));
-        }
-    }
-    if options.spike.is_some() {
-        out.push_str(&text::spikes(stats));
-    }
-    if options.histogram.is_some() {
-        let histogram = text::histogram(options, stats);
-        match &options.histfile {
-            Some(path) => write(path, &histogram)?,
-            None => out.push_str(&histogram),
-        }
-    }
-    if options.breaktrace.is_some() {
-        let tids: String = stats.iter().map(|stat| format!(" {:05}", stat.tid.load(Relaxed))).collect();
-        out.push_str(&format!("# Thread Ids:{tids}\n"));
-        let (tid, value) = (shared.broke.0.load(Relaxed), shared.broke.1.load(Relaxed));
-        if tid != 0 {
-            out.push_str(&format!("# Break thread: {tid}\n# Break value: {value}\n"));
-        }
-    }
-    print(&out);
-    if let Some(path) = &options.json {
-        write(path, &json::document(options, &plan.threads, stats, when))?;
-    }
-    admit(options, stats);
-    Ok(())
-}
-
-/// What the form has no place for.
-fn admit(options: &Options, stats: &[Stat]) {
-    let unit = if options.nsecs { "ns" } else { "us" };
-    for (index, stat) in stats.iter().enumerate() {
-        let (skipped, early, over) =
-            (stat.skipped.load(Relaxed), stat.early.load(Relaxed), stat.overflows.load(Relaxed));
-        if stat.cycles.load(Relaxed) == 0 {
-            warn(&format!("thread {index} had no cycle: its figures mean nothing"));
-        }
-        if skipped > 0 {
-            warn(&format!("thread {index} missed {skipped} intervals while it was late: no sample stands for them"));
-        }
-        if early > 0 {
-            warn(&format!("thread {index} woke {early} times before its time: the clock was set; counted as 0"));
-        }
-        if over > 0 {
-            let max = stat.max.load(Relaxed);
-            warn(&format!("thread {index}: {over} samples are beyond the histogram, up to {max} {unit}"));
-        }
-    }
-}
-
-/// Writes aside and renames: a file is whole or not there.
-fn write(path: &Path, text: &str) -> Result<(), RunError> {
-    let failed = |e: io::Error| RunError::Refused(format!("cannot write {}: {e}", path.display()));
-    // A pipe or /dev/stdout cannot be replaced.
-    if fs::metadata(path).is_ok_and(|meta| !meta.is_file()) {
-        return fs::write(path, text).map_err(failed);
-    }
-    let mut aside = path.as_os_str().to_owned();
-    aside.push(format!(".{}", std::process::id()));
-    let written = fs::write(&aside, text).and_then(|()| fs::rename(&aside, path));
-    written.inspect_err(|_| drop(fs::remove_file(&aside))).map_err(failed)
+    let reported = reported.tv_sec as u64 * 1_000_000_000 + reported.tv_nsec as u64;
+    text::resolution(reported, punctual_rt::clock_read_cost()).iter().for_each(|line| warn(line));
 }
 
 /// `None` where it cannot be read.

@@ -33,6 +33,28 @@ pub(crate) fn values(out: &mut String, index: usize, stat: &Stat, mut read: u64,
     read
 }
 
+/// What tells that idle states are held off.
+pub(crate) fn latency_held(us: i32) -> String {
+    format!("# /dev/cpu_dma_latency set to {us}us\n")
+}
+
+/// What `-v` begins with: CPUs that can be there, and those that are.
+pub(crate) fn cpus(possible: usize, online: usize) -> String {
+    format!("Max CPUs = {possible}\nOnline CPUs = {online}\n")
+}
+
+/// What `-v` tells of each thread, µs. rt-tests 2.x says the interval that the thread after it would have.
+pub(crate) fn interval(index: usize, plan: &ThreadPlan) -> String {
+    format!("Thread {index} Interval: {}\n", plan.interval.0 / 1000)
+}
+
+/// What `-b` ends with.
+pub(crate) fn broken(stats: &[Stat], (tid, value): (i64, u64)) -> String {
+    let tids: String = stats.iter().map(|stat| format!(" {:05}", stat.tid.load(Relaxed))).collect();
+    let which = if tid != 0 { format!("# Break thread: {tid}\n# Break value: {value}\n") } else { String::new() };
+    format!("# Thread Ids:{tids}\n{which}")
+}
+
 /// The histogram with its comments.
 pub(crate) fn histogram(options: &Options, stats: &[Stat]) -> String {
     let is_summed = options.hist_of_all && stats.len() > 1;
@@ -81,17 +103,28 @@ fn row(out: &mut String, name: &str, values: impl IntoIterator<Item = u64>, widt
     let _ = writeln!(out, "# {name}{values}");
 }
 
-/// What `--spike` kept.
-pub(crate) fn spikes(stats: &[Stat]) -> String {
+/// What `--spike` kept: the first of all threads, in the order of time, `nodes` at most.
+pub(crate) fn spikes(stats: &[Stat], nodes: usize) -> String {
+    let of = |(index, stat): (usize, &Stat)| -> Vec<(u64, usize, u64)> {
+        stat.spikes().map(|(at, latency)| (at, index, latency)).collect()
+    };
+    let mut kept: Vec<(u64, usize, u64)> = stats.iter().enumerate().flat_map(of).collect();
+    kept.sort_unstable();
     let mut out = String::from("\n");
-    for (index, stat) in stats.iter().enumerate() {
-        for (at, latency) in stat.spikes() {
-            let _ = writeln!(out, "T:{index:2} Spike:{latency:8}: TS: {at:12}");
-        }
+    for (at, index, latency) in kept.into_iter().take(nodes) {
+        let _ = writeln!(out, "T:{index:2} Spike:{latency:8}: TS: {at:12}");
     }
     let all: u64 = stats.iter().map(|stat| stat.spike_count.load(Relaxed)).sum();
     let _ = writeln!(out, "spikes = {all}\n");
     out
+}
+
+/// What `-R` says of CLOCK_MONOTONIC: clock_getres(2), and the time between two reads, ns.
+pub(crate) fn resolution(reported: u64, measured: f64) -> [String; 2] {
+    [
+        format!("reported clock resolution: {reported} nsec"),
+        format!("measured clock resolution approximately: {measured:.0} nsec"),
+    ]
 }
 
 #[cfg(test)]

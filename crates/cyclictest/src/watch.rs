@@ -54,7 +54,7 @@ impl<'a> Watch<'a> {
         let is_silent = self.options.quiet && self.fifo.is_none();
         if self.options.verbose && !self.options.quiet {
             let intervals = self.plan.threads.iter().enumerate();
-            intervals.for_each(|(n, thread)| print(&format!("Thread {n} Interval: {}\n", thread.interval.0 / 1000)));
+            intervals.for_each(|(n, thread)| print(&text::interval(n, thread)));
         }
         loop {
             self.show(shared);

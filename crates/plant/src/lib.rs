@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+mod beside;
 mod campaign;
 mod capture;
 mod child;
@@ -24,6 +25,7 @@ mod truth;
 mod undo;
 mod victim;
 
+pub use beside::{Beside, Held, Seen, beside};
 pub use campaign::{Planted, Wanted, campaign};
 pub use capture::Recorder;
 pub use child::{HIDDEN_ARG, child_main};

@@ -246,6 +246,6 @@ impl Reading {
 
 /// Is there a long option of that name?
 #[cfg(test)]
-pub(super) fn is_known(name: &str) -> bool {
+pub(crate) fn is_known(name: &str) -> bool {
     long(name).is_ok()
 }

@@ -21,7 +21,7 @@ fn stat(bins: usize, tid: i64, latencies: &[u64]) -> Stat {
 #[test]
 fn lines_are_cyclictests() {
     let options = options("-q -S -p 95 -i 200");
-    let plan = plan(&options, &"0-1".parse().unwrap(), &"".parse().unwrap()).unwrap();
+    let plan = plan(&options, &"0-1".parse().unwrap(), &"0-1".parse().unwrap(), &"".parse().unwrap()).unwrap();
     let stat = stat(0, 22445, &[10, 4952, 52]);
     let wanted = "T: 0 (22445) P:95 I:200 C:      3 Min:     10 Act:   52 Avg: 1671 Max:    4952\n";
     assert_eq!(line(&options, 0, &plan.threads[0], &stat, None), wanted);
@@ -52,5 +52,18 @@ fn values_and_spikes_are_cyclictests() {
     assert_eq!(values(&mut out, 0, &stat, 0, 2), 2);
     assert_eq!(out, "       0:       0:      49\n");
     stat.spike(1_249_672_310, 32);
-    assert_eq!(spikes(&[stat]), "\nT: 0 Spike:      32: TS:   1249672310\nspikes = 1\n\n");
+    assert_eq!(spikes(&[stat], 4), "\nT: 0 Spike:      32: TS:   1249672310\nspikes = 1\n\n");
+}
+
+#[test]
+fn spikes_come_in_the_order_of_time() {
+    let stats = [stat(0, 1, &[50, 60]), stat(0, 2, &[70])];
+    stats[0].spike(10, 50);
+    stats[1].spike(20, 70);
+    stats[0].spike(30, 60);
+    let lines =
+        |nodes| spikes(&stats, nodes).lines().filter(|l| l.contains("Spike")).map(|l| l[..4].to_owned()).collect();
+    let (all, first): (Vec<String>, Vec<String>) = (lines(9), lines(2));
+    assert_eq!((all, first), (vec!["T: 0".into(), "T: 1".into(), "T: 0".into()], vec!["T: 0".into(), "T: 1".into()]));
+    assert!(spikes(&stats, 2).ends_with("\nspikes = 3\n\n"));
 }

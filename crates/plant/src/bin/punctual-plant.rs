@@ -3,9 +3,13 @@
 //! ```text
 //! punctual-plant FOLDER [cpu=1] [other=0] [bursts=8] [length_ms=16] [late_us=2000] [seed=1] [KIND…]
 //! punctual-plant kinds
+//! punctual-plant beside FILE [cpu=1] [times=3] [after_ms=1500] -- PROGRAM WORDS…
 //! ```
+//!
+//! The last runs a program that measures while a thread of FIFO 95 makes releases 1, 5 and 20 ms late, and writes into FILE
+//! (JSON) what the program said and what was planted.
 
-use punctual_plant::{HIDDEN_ARG, KINDS, PlantError, Recorder, Wanted, campaign, child_main};
+use punctual_plant::{Beside, HIDDEN_ARG, KINDS, PlantError, Recorder, Wanted, beside, campaign, child_main};
 use std::path::Path;
 use std::process::exit;
 
@@ -20,8 +24,12 @@ fn main() {
             KINDS.iter().for_each(|kind| println!("{:22} {}", kind.name, kind.about));
             Ok(())
         }
+        Some((word, rest)) if word == "beside" => run_beside(rest),
         Some((folder, rest)) => run(Path::new(folder), rest),
-        None => Err("usage: punctual-plant FOLDER [KEY=VALUE…] [KIND…] | kinds".into()),
+        None => {
+            Err("usage: punctual-plant FOLDER [KEY=VALUE…] [KIND…] | kinds | beside FILE [KEY=VALUE…] -- PROGRAM"
+                .into())
+        }
     };
     if let Err(error) = result {
         eprintln!("punctual-plant: {error}");
@@ -65,5 +73,29 @@ fn run(folder: &Path, words: &[String]) -> Anything {
             }
         }
     }
+    Ok(())
+}
+
+fn run_beside(words: &[String]) -> Anything {
+    let mut wanted = Beside {
+        cpu: 1,
+        priority: 95,
+        sizes_ns: vec![1_000_000, 5_000_000, 20_000_000],
+        times: 3,
+        after_ns: 1_500_000_000,
+    };
+    let at = words.iter().position(|word| word == "--").ok_or("beside needs -- and a program")?;
+    let (settings, program) = words.split_at(at);
+    let (file, settings) = settings.split_first().ok_or("beside needs a file for its result")?;
+    for word in settings {
+        match word.split_once('=') {
+            Some(("cpu", n)) => wanted.cpu = n.parse()?,
+            Some(("times", n)) => wanted.times = n.parse()?,
+            Some(("after_ms", n)) => wanted.after_ns = n.parse::<u64>()? * 1_000_000,
+            _ => return Err(format!("no setting {word}").into()),
+        }
+    }
+    let seen = beside(program.get(1..).unwrap_or_default(), &wanted)?;
+    std::fs::write(file, serde_json::to_vec(&seen)?)?;
     Ok(())
 }

@@ -1,0 +1,100 @@
+//! What is told when the threads have ended: the rest of standard output, the files, and what the form has no place for.
+
+use crate::json::{self, Circumstances};
+use crate::options::Options;
+use crate::plan::Plan;
+use crate::run::{RunError, print, warn};
+use crate::stat::Stat;
+use crate::text;
+use crate::worker::Shared;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Prints and writes it.
+pub(crate) fn report(
+    options: &Options,
+    plan: &Plan,
+    (shared, interrupts): (&Shared, &[u64]),
+    when: &Circumstances,
+) -> Result<(), RunError> {
+    let stats = &shared.stats;
+    let broke = (shared.broke.0.load(Relaxed), shared.broke.1.load(Relaxed));
+    let (out, histogram) = texts(options, plan, stats, interrupts, broke);
+    if let (Some(path), Some(histogram)) = (&options.histfile, histogram) {
+        write(path, &histogram)?;
+    }
+    print(&out);
+    if let Some(path) = &options.json {
+        write(path, &json::document(options, &plan.threads, stats, when))?;
+    }
+    admit(options, stats);
+    Ok(())
+}
+
+/// The end of standard output, and the file of `--histfile`. `broke`: the thread above the limit of `-b`, 0 for none, and its
+/// latency.
+pub(crate) fn texts(
+    options: &Options,
+    plan: &Plan,
+    stats: &[Stat],
+    interrupts: &[u64],
+    broke: (i64, u64),
+) -> (String, Option<String>) {
+    let (mut out, mut file) = (String::new(), None);
+    if options.quiet && options.histogram.is_none() {
+        for (index, (thread, stat)) in plan.threads.iter().zip(stats).enumerate() {
+            out.push_str(&text::line(options, index, thread, stat, interrupts.get(index).copied()));
+        }
+    }
+    if options.spike.is_some() {
+        out.push_str(&text::spikes(stats, options.spike_nodes));
+    }
+    if options.histogram.is_some() {
+        let histogram = text::histogram(options, stats);
+        match &options.histfile {
+            Some(_) => file = Some(histogram),
+            None => out.push_str(&histogram),
+        }
+    }
+    if options.breaktrace.is_some() {
+        out.push_str(&text::broken(stats, broke));
+    }
+    (out, file)
+}
+
+/// What the form has no place for.
+fn admit(options: &Options, stats: &[Stat]) {
+    let unit = if options.nsecs { "ns" } else { "us" };
+    for (index, stat) in stats.iter().enumerate() {
+        let (skipped, early, over) =
+            (stat.skipped.load(Relaxed), stat.early.load(Relaxed), stat.overflows.load(Relaxed));
+        if stat.cycles.load(Relaxed) == 0 {
+            warn(&format!("thread {index} had no cycle: its figures mean nothing"));
+        }
+        if skipped > 0 {
+            warn(&format!("thread {index} missed {skipped} intervals while it was late: no sample stands for them"));
+        }
+        if early > 0 {
+            warn(&format!("thread {index} woke {early} times before its time: the clock was set; counted as 0"));
+        }
+        if over > 0 {
+            let max = stat.max.load(Relaxed);
+            warn(&format!("thread {index}: {over} samples are beyond the histogram, up to {max} {unit}"));
+        }
+    }
+}
+
+/// Writes aside and renames: a file is whole or not there.
+fn write(path: &Path, text: &str) -> Result<(), RunError> {
+    let failed = |e: io::Error| RunError::Refused(format!("cannot write {}: {e}", path.display()));
+    // A pipe or /dev/stdout cannot be replaced.
+    if fs::metadata(path).is_ok_and(|meta| !meta.is_file()) {
+        return fs::write(path, text).map_err(failed);
+    }
+    let mut aside = path.as_os_str().to_owned();
+    aside.push(format!(".{}", std::process::id()));
+    let written = fs::write(&aside, text).and_then(|()| fs::rename(&aside, path));
+    written.inspect_err(|_| drop(fs::remove_file(&aside))).map_err(failed)
+}

@@ -1,0 +1,98 @@
+//! A program that measures wakeups, run with known delays beside it: a thread of higher priority takes the CPU shortly before a
+//! release and gives it back a known time after it. The releases are on full milliseconds of CLOCK_MONOTONIC, where
+//! `cyclictest -i 1000 --secaligned` puts them.
+
+use crate::PlantError;
+use crate::thread::{Gaps, ORDINARY, become_thread, fifo, now, sleep_until, spin_until};
+use serde::{Deserialize, Serialize};
+use std::process::{Command, Stdio};
+
+/// What to plant.
+#[derive(Clone, Debug)]
+pub struct Beside {
+    /// The CPU that is measured.
+    pub cpu: u32,
+    /// Priority of the thread that takes it; above that of the measuring one.
+    pub priority: u8,
+    /// How long after the release the CPU is given back, ns, in turn.
+    pub sizes_ns: Vec<u64>,
+    /// How often each.
+    pub times: u32,
+    /// From the start of the program to the first delay, ns: it has to be measuring by then.
+    pub after_ns: u64,
+}
+
+/// One delay, as it really was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    /// The release that is late by it, CLOCK_MONOTONIC.
+    pub release_ns: u64,
+    /// How late that was to be.
+    pub size_ns: u64,
+    /// When the CPU was taken.
+    pub from_ns: u64,
+    /// When it was given back.
+    pub to_ns: u64,
+    /// When the taking thread itself did not run, by somebody's else doing.
+    pub gaps: Gaps,
+}
+
+/// What became of the program.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Seen {
+    /// Its words.
+    pub command: Vec<String>,
+    /// Its exit code; none where a signal ended it.
+    pub code: Option<i32>,
+    /// What it said.
+    pub stdout: String,
+    /// What it said besides.
+    pub stderr: String,
+    /// The delays.
+    pub planted: Vec<Held>,
+}
+
+/// Before the release; below the period, and enough for a wakeup of an emulated machine.
+const LEAD: u64 = 400_000;
+/// From the end of one to the next.
+const REST: u64 = 80_000_000;
+const MS: u64 = 1_000_000;
+
+/// Runs it until it ends by itself.
+///
+/// # Errors
+/// [`PlantError`]: it cannot be started, or this process gets no such priority.
+pub fn beside(words: &[String], wanted: &Beside) -> Result<Seen, PlantError> {
+    let (program, rest) = words.split_first().ok_or_else(|| PlantError::Child("no program to run".into()))?;
+    let mut command = Command::new(program);
+    command.args(rest).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().map_err(PlantError::at(format!("start {program}")))?;
+    let begun = now();
+    let wanted = wanted.clone();
+    let planting = std::thread::spawn(move || hold(&wanted, begun));
+    let output = child.wait_with_output().map_err(PlantError::at(format!("wait for {program}")))?;
+    let planted = crate::thread::joined(planting.join())?;
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    let (stdout, stderr) = (text(output.stdout), text(output.stderr));
+    Ok(Seen { command: words.to_vec(), code: output.status.code(), stdout, stderr, planted })
+}
+
+fn hold(wanted: &Beside, begun: u64) -> Result<Vec<Held>, PlantError> {
+    become_thread("hold", wanted.cpu, fifo(wanted.priority)?)?;
+    let count = wanted.sizes_ns.len() * wanted.times as usize;
+    let mut planted = Vec::with_capacity(count);
+    let mut at = begun + wanted.after_ns;
+    for size_ns in wanted.sizes_ns.iter().cycle().take(count) {
+        let release_ns = at.div_ceil(MS) * MS;
+        sleep_until(release_ns - LEAD);
+        let from_ns = now();
+        let gaps = spin_until(release_ns + size_ns);
+        let to_ns = now();
+        planted.push(Held { release_ns, size_ns: *size_ns, from_ns, to_ns, gaps });
+        at = to_ns + REST;
+    }
+    // Ending a thread takes time, too: as an ordinary one.
+    sleep_until(now() + 5 * MS);
+    become_thread("hold", wanted.cpu, ORDINARY)?;
+    Ok(planted)
+}
