@@ -4,7 +4,8 @@ use crate::options::Options;
 use crate::plan::Plan;
 use crate::run::{earliest_end, print};
 use crate::text;
-use crate::worker::Shared;
+use crate::ways::now;
+use crate::worker::{Shared, Start};
 use punctual_rt::monotonic;
 use punctual_uapi::{Error, Sig, SignalSet, Waited, block, wait};
 use punctual_units::{Nanos, Policy};
@@ -50,7 +51,13 @@ impl<'a> Watch<'a> {
 
     /// Until the time, the loops, a limit or a signal ends it.
     pub fn until_the_end(&mut self, shared: &Shared) {
-        let end = self.options.duration.map(|duration| monotonic() + duration);
+        // As in rt-tests, from the instant on at which threads that start together do.
+        let settings = &shared.settings;
+        let lead = match settings.start {
+            Start::AtOnce => 0,
+            _ => shared.start.load(Relaxed).saturating_sub(now(settings.clock)),
+        };
+        let end = self.options.duration.map(|duration| monotonic() + Nanos(lead) + duration);
         let is_silent = self.options.quiet && self.fifo.is_none();
         if self.options.verbose && !self.options.quiet {
             let intervals = self.plan.threads.iter().enumerate();

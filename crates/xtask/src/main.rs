@@ -12,6 +12,7 @@ mod kill;
 mod misconfigured;
 mod overhead;
 mod planted;
+mod side;
 mod vm;
 
 use std::process::ExitCode;
@@ -28,14 +29,17 @@ cargo xtask vm [TEST…]        the lab against real kernels in QEMU: boot, pani
 cargo xtask planted [--kernel K]… [--host] [--count N] [--plant P]… [--out DIR]
                               delays planted in guests, or here, and whether `explain` names them
 cargo xtask planted --score DIR        what an earlier run recorded, explained again
+cargo xtask side-by-side [GROUPS] [--kernel K]… [--host] [--cpu N] [--out DIR]
+                              cyclictest and `punctual cyclictest` in turn (ABBA, default 10 groups) with planted delays of 1, 5
+                              and 20 ms: does each find and count them; --score DIR: what an earlier run left, once more
 cargo xtask misconfigured [--kernel K]… [--only NAME]… [--out DIR] [--markdown]
                               misconfigurations planted in guests, and whether each flips its rules and no other
 cargo xtask misconfigured --score DIR  what an earlier run recorded, judged again
 cargo xtask cross [TARGET]    the static binary for arm64, armv7 or all of them (default all); docs/cross.md
 cargo xtask cross TARGET -- CARGO WORDS    another cargo command for that target: test --workspace, clippy
 
-Before bench, configs, soak and vm: cargo build --release. Before planted and misconfigured: cargo build --release -p
-punctual-plant, and cargo xtask cross arm64 -- build --release -p punctual-plant for the arm64 guest. bench, soak and planted
+Before bench, configs, soak and vm: cargo build --release. Before planted, side-by-side and misconfigured: cargo build --release -p
+punctual-plant (side-by-side: cargo build --release, too), and cargo xtask cross arm64 -- build --release -p punctual-plant for the arm64 guest. bench, soak and planted
 --host need root.";
 
 fn main() -> ExitCode {
@@ -54,6 +58,7 @@ fn main() -> ExitCode {
         Some("configs") => configs::run(words.get(1..).unwrap_or_default()),
         Some("vm") => vm::run(words.get(1..).unwrap_or_default()),
         Some("planted") => planted::run(words.get(1..).unwrap_or_default()),
+        Some("side-by-side") => side::run(words.get(1..).unwrap_or_default()),
         Some("misconfigured") => misconfigured::run(words.get(1..).unwrap_or_default()),
         Some("cross") => cross::run(words.get(1..).unwrap_or_default()),
         Some(bare::HIDDEN) => bare::run(&words[1..]),

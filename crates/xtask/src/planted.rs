@@ -4,6 +4,8 @@ mod guests;
 mod score;
 mod table;
 
+pub use guests::{program, try_boot};
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -28,13 +28,19 @@ pub fn record(kernel: &str, wanted: &Wanted, folder: &Path) -> Result<(), String
     let named = |plant: &str| wanted.plants.is_empty() || wanted.plants.iter().any(|p| p == plant);
     if wanted.plants.iter().any(|p| p != TRACER) || wanted.plants.is_empty() {
         let guest = guest(&kernel, arch, wanted, &content, false);
-        try_boot(&guest, &cache, folder)?;
+        record_one(&guest, &cache, folder)?;
     }
     if named(TRACER) {
         let guest = guest(&kernel, arch, wanted, &content, true);
-        try_boot(&guest, &cache, folder)?;
+        record_one(&guest, &cache, folder)?;
     }
     Ok(())
+}
+
+fn record_one(guest: &Guest, cache: &Cache, folder: &Path) -> Result<(), String> {
+    let place = folder.with_extension("boot");
+    try_boot(guest, cache, &place)?;
+    keep(&place.join("planted"), folder).map_err(|e| format!("{}: {e}", folder.display()))
 }
 
 fn guest(kernel: &Kernel, arch: Arch, wanted: &Wanted, content: &[u8], tracer: bool) -> Guest {
@@ -60,20 +66,20 @@ fn guest(kernel: &Kernel, arch: Arch, wanted: &Wanted, content: &[u8], tracer: b
     guest
 }
 
-fn try_boot(guest: &Guest, cache: &Cache, folder: &Path) -> Result<(), String> {
+/// Boots until it succeeds, a few times; what came back is in `place`.
+pub fn try_boot(guest: &Guest, cache: &Cache, place: &Path) -> Result<(), String> {
     let mut last = String::new();
     for _ in 0..BOOTS {
-        let place = folder.with_extension("boot");
-        let _ = fs::remove_dir_all(&place);
-        match attended(|| boot(guest, cache, Some(&place))) {
+        let _ = fs::remove_dir_all(place);
+        match attended(|| boot(guest, cache, Some(place))) {
             Ok(booted) => {
                 print!("{}", booted.console);
-                println!("{}: {:.0} s", super::name_of(folder), booted.lasted.as_secs_f64());
-                return keep(&place.join("planted"), folder).map_err(|e| format!("{}: {e}", folder.display()));
+                println!("{}: {:.0} s", super::name_of(place), booted.lasted.as_secs_f64());
+                return Ok(());
             }
             Err(e) => {
                 last = e.to_string();
-                println!("{}: {}", super::name_of(folder), last.lines().next().unwrap_or_default());
+                println!("{}: {}", super::name_of(place), last.lines().next().unwrap_or_default());
             }
         }
     }

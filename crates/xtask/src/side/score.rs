@@ -1,0 +1,223 @@
+//! What each program found of what was planted.
+
+use punctual_plant::{Held, Seen};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+/// A run's latencies as it told them, µs.
+struct Told {
+    rows: Vec<(u64, u64)>,
+    overflows: u64,
+    max: u64,
+    /// Latency and when the thread woke.
+    spikes: Vec<(u64, u64)>,
+}
+
+/// What one delay of one size came to.
+#[derive(Default)]
+struct Size {
+    planted: u32,
+    found: u32,
+    /// Found, but larger than the planted one and the run's own wakeups explain.
+    larger: u32,
+    missed: u32,
+    /// Told minus planted, µs.
+    errors: Vec<i64>,
+}
+
+/// One program's runs.
+#[derive(Default)]
+struct Program {
+    runs: u32,
+    failed: u32,
+    sizes: BTreeMap<u64, Size>,
+    /// Samples above [`TAIL`], and how many delays were planted.
+    tail: u64,
+    planted: u64,
+    /// Runs whose largest latency is that of the largest delay found.
+    max_is_planted: u32,
+    /// Median and 99th percentile of wakeups that were not late by a plant, µs.
+    medians: Vec<u64>,
+    p99s: Vec<u64>,
+}
+
+/// A latency above it is in the tail, µs: the smallest planted is 1 ms.
+const TAIL: u64 = 800;
+/// What a wakeup may take beyond the planted delay and the run's own 99th percentile, µs.
+const SLACK: i64 = 100;
+
+/// Both programs' figures of a folder of results.
+pub fn table(folder: &Path) -> Result<String, String> {
+    let (mut ours, mut theirs) = (Program::default(), Program::default());
+    let entries = fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    for path in entries.flatten().map(|e| e.path()).filter(|path| path.extension().is_some_and(|e| e == "json")) {
+        let bytes = fs::read(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        let seen: Seen = serde_json::from_slice(&bytes).map_err(|e| format!("{}: {e}", path.display()))?;
+        let is_ours = path.to_string_lossy().ends_with("-ours.json");
+        if is_ours { &mut ours } else { &mut theirs }.add(&seen);
+    }
+    let mut out = format!("{}\n\n", folder.file_name().unwrap_or_default().to_string_lossy());
+    out += "| program | planted | times | found | larger | missed | error, median | error, from … to |\n|---|---|---|---|---|---|---|---|\n";
+    for (name, program) in [("cyclictest 2.4", &mut theirs), ("punctual cyclictest", &mut ours)] {
+        program.sizes(&mut out, name);
+    }
+    out += "\n| program | runs | failed | planted | samples > 0.8 ms | of those not planted | largest is a planted one | median | 99 % |\n\
+            |---|---|---|---|---|---|---|---|---|\n";
+    for (name, program) in [("cyclictest 2.4", &mut theirs), ("punctual cyclictest", &mut ours)] {
+        program.sums(&mut out, name);
+    }
+    Ok(out + "\n")
+}
+
+impl Program {
+    fn add(&mut self, seen: &Seen) {
+        self.runs += 1;
+        let Some(told) = told(&seen.stdout).filter(|_| seen.code == Some(0)) else {
+            self.failed += 1;
+            return;
+        };
+        let (p50, p99) = (told.quantile(0.5), told.quantile(0.99));
+        self.medians.push(p50);
+        self.p99s.push(p99);
+        self.planted += seen.planted.len() as u64;
+        self.tail += told.tail();
+        let mut largest = None;
+        for held in &seen.planted {
+            let latency = told.latency_of(held);
+            largest = largest.max(latency);
+            self.sizes.entry(held.size_ns / 1000).or_default().add(held, latency, SLACK + p99 as i64);
+        }
+        self.max_is_planted += u32::from(largest == Some(told.max));
+    }
+
+    fn sizes(&mut self, out: &mut String, name: &str) {
+        for (us, size) in &mut self.sizes {
+            size.errors.sort_unstable();
+            let errors = &size.errors;
+            let at = |n: usize| errors.get(n).map_or("–".to_owned(), |error| format!("{error} µs"));
+            let (mid, first, last) = (at(errors.len() / 2), at(0), at(errors.len().saturating_sub(1)));
+            let Size { planted, found, larger, missed, .. } = size;
+            let ms = *us as f64 / 1000.0;
+            let _ = writeln!(
+                out,
+                "| {name} | {ms} ms | {planted} | {found} | {larger} | {missed} | {mid} | {first} … {last} |"
+            );
+        }
+    }
+
+    fn sums(&mut self, out: &mut String, name: &str) {
+        let middle = |all: &mut Vec<u64>| -> String {
+            all.sort_unstable();
+            all.get(all.len() / 2).map_or("–".into(), |us| format!("{us} µs"))
+        };
+        let (median, p99) = (middle(&mut self.medians), middle(&mut self.p99s));
+        let found: u64 = self.sizes.values().map(|size| u64::from(size.found + size.larger)).sum();
+        let (runs, failed, planted, tail, max) = (self.runs, self.failed, self.planted, self.tail, self.max_is_planted);
+        let others = tail as i64 - found as i64;
+        let _ = writeln!(
+            out,
+            "| {name} | {runs} | {failed} | {planted} | {tail} | {others} | {max} of {runs} | {median} | {p99} |"
+        );
+    }
+}
+
+impl Size {
+    fn add(&mut self, held: &Held, latency: Option<u64>, most: i64) {
+        self.planted += 1;
+        let Some(latency) = latency else {
+            self.missed += 1;
+            return;
+        };
+        // As they count: what is less than a microsecond is cut off.
+        let planted = held.to_ns.saturating_sub(held.release_ns) / 1000;
+        let error = latency as i64 - planted as i64;
+        self.errors.push(error);
+        match error {
+            ..-1 => self.missed += 1,
+            error if error > most => self.larger += 1,
+            _ => self.found += 1,
+        }
+    }
+}
+
+impl Told {
+    /// The latency of the wakeup whose release it was.
+    fn latency_of(&self, held: &Held) -> Option<u64> {
+        let release = held.release_ns / 1000;
+        let spike = self.spikes.iter().find(|(latency, at)| at.saturating_sub(*latency).abs_diff(release) <= 2);
+        spike.map(|(latency, _)| *latency)
+    }
+
+    fn tail(&self) -> u64 {
+        self.overflows + self.rows.iter().filter(|(bin, _)| *bin > TAIL).map(|(_, count)| count).sum::<u64>()
+    }
+
+    /// Of the wakeups below [`TAIL`].
+    fn quantile(&self, part: f64) -> u64 {
+        let rows: Vec<(u64, u64)> = self.rows.iter().copied().filter(|(bin, _)| *bin <= TAIL).collect();
+        let all: u64 = rows.iter().map(|(_, count)| count).sum();
+        let mut left = (all as f64 * part) as u64;
+        for (bin, count) in rows {
+            if left < count {
+                return bin;
+            }
+            left -= count;
+        }
+        TAIL
+    }
+}
+
+/// Reads what a run printed; `None` where that is no result.
+fn told(text: &str) -> Option<Told> {
+    let comment = |name: &str| -> Option<u64> {
+        text.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()
+    };
+    let row = |line: &str| -> Option<(u64, u64)> {
+        let (bin, count) = line.split_once(' ')?;
+        Some((bin.parse().ok()?, count.parse().ok()?))
+    };
+    let spike = |line: &str| -> Option<(u64, u64)> {
+        let (_, rest) = line.split_once("Spike:")?;
+        let (latency, at) = rest.split_once(": TS:")?;
+        Some((latency.trim().parse().ok()?, at.trim().parse().ok()?))
+    };
+    Some(Told {
+        rows: text.lines().filter_map(row).collect(),
+        overflows: comment("# Histogram Overflows:")?,
+        max: comment("# Max Latencies:")?,
+        spikes: text.lines().filter_map(spike).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(stdout: &str) -> Seen {
+        let held = |release_ms: u64, size_ms: u64| Held {
+            release_ns: release_ms * 1_000_000,
+            size_ns: size_ms * 1_000_000,
+            from_ns: release_ms * 1_000_000 - 400_000,
+            to_ns: (release_ms + size_ms) * 1_000_000 + 100,
+            gaps: Vec::new(),
+        };
+        let planted = vec![held(100, 1), held(200, 5), held(300, 20)];
+        Seen { command: Vec::new(), code: Some(0), stdout: stdout.into(), stderr: String::new(), planted }
+    }
+
+    #[test]
+    fn found_larger_and_missed_are_told_apart() {
+        let text = "T: 0 Spike:    1005: TS:       101005\nT: 0 Spike:    9000: TS:       209000\n\
+                    000020 000090\n000040 000010\n001005 000001\n# Max Latencies: 09000\n# Histogram Overflows: 00001\n";
+        let mut program = Program::default();
+        program.add(&seen(text));
+        let of = |us: u64| program.sizes.get(&us).map(|size| (size.found, size.larger, size.missed)).unwrap();
+        assert_eq!((of(1000), of(5000), of(20_000)), ((1, 0, 0), (0, 1, 0), (0, 0, 1)));
+        assert_eq!((program.tail, program.max_is_planted, program.medians[0], program.p99s[0]), (2, 1, 20, 40));
+        assert_eq!(program.sizes[&1000].errors, [5]);
+        program.add(&seen("nothing"));
+        assert_eq!((program.runs, program.failed), (2, 1));
+    }
+}
