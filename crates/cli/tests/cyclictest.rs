@@ -100,6 +100,35 @@ fn wrong_words_end_with_1_and_say_what_to_write() {
     );
 }
 
+/// get_cyclictest_snapshot(8) reads /dev/shm/cyclictestPID after SIGUSR2.
+#[test]
+fn a_snapshot_does_not_outlive_a_killed_run() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
+    let mut child =
+        command.args(["cyclictest", "-q", "-D", "60"]).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+    let shown = std::path::PathBuf::from(format!("/dev/shm/cyclictest{}", child.id()));
+    let pause = || std::thread::sleep(std::time::Duration::from_millis(50));
+    pause();
+    for _ in 0..200 {
+        pause();
+        if child.try_wait().unwrap().is_some() || shown.exists() {
+            break;
+        }
+        // Before it has its measuring thread the signal would end it.
+        let threads = std::fs::read_dir(format!("/proc/{}/task", child.id())).map_or(0, Iterator::count);
+        if threads > 1 {
+            Command::new("kill").args(["-USR2", &child.id().to_string()]).status().unwrap();
+        }
+    }
+    assert!(std::fs::read_to_string(&shown).is_ok_and(|text| text.starts_with("T: 0 (")), "{}", shown.display());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(shown.exists());
+    // Any command puts back what killed ones have left.
+    Command::new(env!("CARGO_BIN_EXE_punctual")).args(["cyclictest", "--help"]).output().unwrap();
+    assert!(!shown.exists());
+}
+
 #[test]
 fn a_limit_and_signals_are_answered() {
     let broken = text(&cyclictest(&["-q", "-b", "0", "-D", "20"]));

@@ -6,6 +6,7 @@ use crate::run::{earliest_end, print};
 use crate::text;
 use crate::ways::now;
 use crate::worker::{Shared, Start};
+use punctual_journal::{Journal, Lease, Undo};
 use punctual_rt::monotonic;
 use punctual_uapi::{Error, Sig, SignalSet, Waited, block, wait};
 use punctual_units::{Nanos, Policy};
@@ -33,7 +34,7 @@ pub(crate) struct Watch<'a> {
     shown: u64,
     lines: usize,
     fifo: Option<Fifo>,
-    snapshot: Option<PathBuf>,
+    snapshot: Option<Lease>,
 }
 
 impl<'a> Watch<'a> {
@@ -138,18 +139,23 @@ impl<'a> Watch<'a> {
     /// Where get_cyclictest_snapshot(8) looks for it.
     fn snapshot(&mut self, shared: &Shared) {
         let path = PathBuf::from(format!("/dev/shm/cyclictest{}", std::process::id()));
-        match fs::write(&path, self_lines(self.options, self.plan, shared)) {
-            Ok(()) => self.snapshot = Some(path),
-            Err(e) => crate::run::warn(&format!("{}: {e}", path.display())),
+        if let Err(e) = self.write_snapshot(&path, shared) {
+            crate::run::warn(&format!("{}: {e}", path.display()));
         }
     }
-}
 
-impl Drop for Watch<'_> {
-    fn drop(&mut self) {
-        if let Some(path) = &self.snapshot {
-            let _ = fs::remove_file(path);
+    /// Journalled first: it is removed when this ends, after kill -9 at the next start.
+    fn write_snapshot(&mut self, path: &Path, shared: &Shared) -> std::io::Result<()> {
+        if self.snapshot.is_none() {
+            let undo = vec![Undo::RemoveFile { path: path.to_owned() }];
+            let lease = Journal::of_user().lease(undo).map_err(|e| std::io::Error::other(e.to_string()))?;
+            self.snapshot = Some(lease);
         }
+        // Anybody may put a link there.
+        let not_followed = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
+        let mut options = File::options();
+        let file = options.write(true).create(true).truncate(true).mode(0o644).custom_flags(not_followed).open(path);
+        file?.write_all(self_lines(self.options, self.plan, shared).as_bytes())
     }
 }
 

@@ -265,6 +265,24 @@ mod tests {
     }
 
     #[test]
+    fn a_file_is_removed_and_one_that_is_gone_is_no_failure() {
+        let home = tempfile::tempdir().unwrap();
+        let (file, gone) = (home.path().join("f"), home.path().join("gone"));
+        fs::write(&file, "x").unwrap();
+        let journal = Journal::at(home.path().join("j"));
+        entry_of(
+            &journal,
+            dead(),
+            vec![Undo::RemoveFile { path: file.clone() }, Undo::RemoveFile { path: gone.clone() }],
+        );
+        let recovered = journal.recover();
+        assert_eq!((recovered[0].undone.len(), recovered[0].failed.len(), file.exists()), (2, 0, false));
+        // A folder is not what was made.
+        fs::create_dir(&gone).unwrap();
+        assert_eq!(journal.lease(vec![Undo::RemoveFile { path: gone }]).unwrap().give_back().unwrap_err().len(), 1);
+    }
+
+    #[test]
     fn a_recycled_pid_is_not_the_owner() {
         let mine = Owner::this_process().unwrap();
         assert!(!mine.is_dead());

@@ -15,6 +15,11 @@ pub enum Undo {
         /// Which.
         path: PathBuf,
     },
+    /// Removes a file, or the link of that name. That it is gone already is fine.
+    RemoveFile {
+        /// Which.
+        path: PathBuf,
+    },
     /// Writes the old content back to a file that is still there.
     Write {
         /// Which.
@@ -35,6 +40,10 @@ impl Undo {
                 Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
                 _ => Ok(()),
             },
+            Undo::RemoveFile { path } => match fs::remove_file(path) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+                _ => Ok(()),
+            },
             // Not created: a file that is gone had its meaning with it.
             Undo::Write { path, text } => {
                 File::options().write(true).truncate(true).open(path)?.write_all(text.as_bytes())
@@ -46,7 +55,7 @@ impl Undo {
 impl fmt::Display for Undo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Undo::RemoveFolder { path } => write!(f, "remove {}", path.display()),
+            Undo::RemoveFolder { path } | Undo::RemoveFile { path } => write!(f, "remove {}", path.display()),
             Undo::Write { path, text } => write!(f, "write {:?} back to {}", text.trim_end(), path.display()),
         }
     }
