@@ -13,11 +13,11 @@ pub struct Offers<'m> {
     /// The system calls its threads made meanwhile.
     pub calls: Option<&'m Calls>,
     /// What came of trying it.
-    pub trial: Option<Trial>,
+    pub trial: Option<&'m Trial>,
 }
 
 /// What a behaviour test found: the caller tries, as the target user, because nothing here makes system calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trial {
     /// Did the scheduler grant the policy and priority, and keep them when read back? Else the errno.
     pub scheduling: Result<(), i32>,
@@ -25,8 +25,8 @@ pub struct Trial {
     pub locking: Result<(), i32>,
     /// Could /dev/cpu_dma_latency be opened for writing? Else the errno.
     pub dma_latency: Result<(), i32>,
-    /// How much later the median wakeup from idle comes than with idle states forbidden, ns.
-    pub idle_exit_ns: Option<i64>,
+    /// How much later the median wakeup from idle comes than with idle states forbidden, ns. Else why that could not be tried.
+    pub idle_exit_ns: Result<i64, String>,
     /// What one read of CLOCK_MONOTONIC takes, ns.
     pub clock_read_ns: Option<i64>,
 }

@@ -16,6 +16,7 @@
 //! trial = [0, 1, 13]          # optional: errno of trying the policy, locking memory, and opening /dev/cpu_dma_latency
 //! calls = [[700, 230, [1, 1]]] # optional: system calls in 10 s: thread, number, arguments
 //! tried = [12000, 40]         # optional, with trial: ns that leaving idle takes, and a read of the clock
+//! untried = "why"            # optional, with trial: leaving idle could not be tried
 //! denied = ["/x"]             # optional: what is refused
 //! absent = ["/x"]             # optional: what is not there of `tests/base.toml`, the machine that is changed
 //! folders = ["/x"]            # optional: empty folders
@@ -59,6 +60,7 @@ struct Case {
     pid: Option<u32>,
     trial: Option<[i32; 3]>,
     tried: Option<[i64; 2]>,
+    untried: Option<String>,
     calls: Option<Vec<(u32, i64, Vec<u64>)>>,
     #[serde(default)]
     denied: Vec<String>,
@@ -144,7 +146,8 @@ fn judge(rules: &Rules, id: &str, case: &Case, machine: &Recorded) -> Finding {
         before
     });
     let trial = case.trial.map(|errno| errno.map(|errno| if errno == 0 { Ok(()) } else { Err(errno) }));
-    let (idle_exit_ns, clock_read_ns) = (case.tried.map(|of| of[0]), case.tried.map(|of| of[1]));
+    let untried = case.untried.clone().unwrap_or_else(|| "not in this test".into());
+    let (idle_exit_ns, clock_read_ns) = (case.tried.map(|of| of[0]).ok_or(untried), case.tried.map(|of| of[1]));
     let trial = trial.map(|[scheduling, locking, dma_latency]| Trial {
         scheduling,
         locking,
@@ -162,7 +165,7 @@ fn judge(rules: &Rules, id: &str, case: &Case, machine: &Recorded) -> Finding {
         before: before.as_ref().map(|m| m as &dyn punctual_machine::Machine),
         pid: case.pid,
         calls: calls.as_ref(),
-        trial,
+        trial: trial.as_ref(),
     };
     let cpus = case.cpus.clone().unwrap_or_else(|| "2-3".parse().unwrap());
     let scheduling = Scheduling::Fifo { priority: Priority::try_from(80).unwrap() };
@@ -188,6 +191,16 @@ fn rules_come_out_as_their_tests_say() {
         }
     }
     assert!(wrong.is_empty(), "{} wrong\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn why_idle_could_not_be_tried_is_told() {
+    let rules = Rules::embedded();
+    let file = files().into_iter().find(|file| file.id == "cpu-idle-latency").unwrap();
+    let case = file.test.iter().find(|case| case.untried.is_some()).unwrap();
+    let finding = judge(&rules, &file.id, case, &machine(case));
+    let told = finding.evidence.iter().find(|e| e.source == "wakeup from idle, tried").map(|e| e.value.as_str());
+    assert_eq!(told, Some(format!("could not be tried: {}", case.untried.as_deref().unwrap()).as_str()));
 }
 
 /// Every rule is tested on a machine where it passes, one where it does not, and one where it cannot be told; the last

@@ -37,17 +37,22 @@ struct Tried {
 pub fn try_out(user: Option<&str>, wanted: Scheduling, cpus: &CpuList) -> Result<(Trial, Overlay), String> {
     let tried = child(user, wanted)?;
     let errno = |number| if number == 0 { Ok(()) } else { Err(number) };
-    let exit = cpus.iter().last().and_then(|cpu| idle_exit(cpu, wanted).ok());
-    let nanos = |nanos: u64| i64::try_from(nanos).ok();
     let trial = Trial {
         scheduling: errno(tried.scheduling),
         locking: errno(tried.locking),
         dma_latency: errno(tried.dma_latency),
-        idle_exit_ns: exit.and_then(|exit| nanos(exit.cost().0)),
+        idle_exit_ns: try_idle(cpus, wanted),
         clock_read_ns: Some(punctual_rt::clock_read_cost() as i64),
     };
     let files = tried.files.into_iter().filter(|(path, _)| OWN.contains(&path.as_str()));
     Ok((trial, Overlay::new(files.map(|(path, bytes)| (path, Read::Known(bytes))).collect())))
+}
+
+/// What leaving idle costs on the last of the CPUs, ns.
+fn try_idle(cpus: &CpuList, wanted: Scheduling) -> Result<i64, String> {
+    let cpu = cpus.iter().last().ok_or("no CPU was named to try it on")?;
+    let exit = idle_exit(cpu, wanted).map_err(|e| format!("on CPU {cpu}: {e}"))?;
+    i64::try_from(exit.cost().0).map_err(|_| "the clock jumped".into())
 }
 
 fn child(user: Option<&str>, wanted: Scheduling) -> Result<Tried, String> {

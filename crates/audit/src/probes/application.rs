@@ -76,11 +76,16 @@ fn tried(value: Option<i64>) -> Reading {
 }
 
 fn idle_exit(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
-    let ns = sight.offers.trial.and_then(|trial| trial.idle_exit_ns);
-    if let Some(ns) = ns {
-        notes.add("wakeup from idle, tried", format!("{ns} ns more than with idle states forbidden"));
-    }
-    tried(ns.map(|ns| ns / 1000))
+    let Some(trial) = sight.offers.trial else { return untried() };
+    let (said, reading) = match &trial.idle_exit_ns {
+        Ok(ns) => (format!("{ns} ns more than with idle states forbidden"), tried(Some(ns / 1000))),
+        Err(why) => {
+            let gap = Gap::new("the wakeup from idle", Cause::Hidden(format!("it could not be tried: {why}")));
+            (format!("could not be tried: {why}"), Reading::gap(gap))
+        }
+    };
+    notes.add("wakeup from idle, tried", said);
+    reading
 }
 
 fn clock_read(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {

@@ -105,8 +105,11 @@ fn run(args: &AuditArgs) -> Result<Audited, Refused> {
     let tried = is_tried.then(|| try_out(args.user.as_deref(), context.scheduling, &context.cpus)).transpose();
     let tried = tried.map_err(|what| (exit::ENVIRONMENT, what))?;
     let (trial, overlay) = tried.map_or((None, Overlay::default()), |(trial, overlay)| (Some(trial), overlay));
+    if let Some(Err(why)) = trial.as_ref().map(|trial| &trial.idle_exit_ns) {
+        eprintln!("punctual: what leaving idle costs could not be tried: {why}");
+    }
     let before = before.as_ref().map(|before| before as &dyn Machine);
-    let offers = Offers { before, pid: args.pid, calls: calls.as_ref(), trial };
+    let offers = Offers { before, pid: args.pid, calls: calls.as_ref(), trial: trial.as_ref() };
     let mut findings = rules.audit_with(&overlay.over(machine.as_ref()), &context, offers);
     if let Some(given) = &given {
         config::name_sources(&mut findings, given);
