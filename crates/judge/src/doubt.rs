@@ -3,7 +3,7 @@
 use crate::cell;
 use crate::late::Late;
 use crate::virtual_cpus;
-use punctual_model::{CpuResult, EndedBy, Kind, Phase, Problem, ProblemKind, Recording, Run, Worst};
+use punctual_model::{CpuResult, EndedBy, Event, Kind, Phase, Problem, ProblemKind, Recording, Run, Worst};
 use punctual_units::{CpuId, CpuList, Histogram, Nanos};
 use std::collections::BTreeMap;
 
@@ -35,6 +35,7 @@ pub(crate) fn doubts(recording: &Recording) -> Vec<Doubt> {
     for phase in &run.phases {
         doubts.extend(phase.problems.iter().map(|p| of_phase(phase, None, p.kind, p.text.clone())));
         doubts.extend(phase_doubts(run, phase));
+        doubts.extend(ended_by_user(recording, phase));
         let cpus = cell::cpus(recording, phase);
         if cpus.is_empty() {
             doubts.push(of_phase(phase, None, ProblemKind::Storage, "no CPU was measured in this phase".into()));
@@ -98,6 +99,15 @@ fn phase_doubts(run: &Run, phase: &Phase) -> Vec<Doubt> {
         doubts.push(of_phase(phase, None, ProblemKind::LoadDidNotRun, text));
     }
     doubts
+}
+
+/// The user ended it after having seen its results, and the phase does not say so itself: a record of an earlier version, or
+/// one that was killed afterwards. Ending when the figures look well makes any bound hold less often than it says.
+fn ended_by_user(recording: &Recording, phase: &Phase) -> Option<Doubt> {
+    let is_this = |event: &Event| matches!(event, Event::EndedEarly { phase: id, .. } if *id == phase.id);
+    let said = phase.problems.iter().any(|p| p.kind == ProblemKind::EndedEarly);
+    let text = "when to end was not fixed beforehand, so what was seen can refute a claim and not prove it";
+    (!said && recording.events.iter().any(is_this)).then(|| of_phase(phase, None, ProblemKind::EndedEarly, text.into()))
 }
 
 /// What is wrong with one CPU's figures: missing, not adding up, or measured otherwise than asked.

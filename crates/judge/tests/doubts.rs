@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use punctual_judge::judge;
 use punctual_model::Outcome::{Fail, Inconclusive, Pass};
-use punctual_model::{CpuResult, EndedBy, Kind, Outcome, ProblemKind, Recording};
+use punctual_model::{CpuResult, EndedBy, Event, Kind, Outcome, Problem, ProblemKind, Recording};
 use punctual_units::{CpuId, Histogram, Scheduling};
 
 /// Two phases, two CPUs, with one wakeup of 500 µs in the second phase on CPU 1.
@@ -36,6 +36,31 @@ fn second() -> Option<String> {
 fn nothing_stands_against_a_good_run() {
     assert_eq!(cells(&good()), (vec![Pass; 4], Pass));
     assert_eq!(said(&good()), []);
+}
+
+/// Whoever ends a phase when its figures look well has chosen them: a pass is none, a failure stays one.
+#[test]
+fn a_phase_that_its_user_ended_can_fail_and_not_pass() {
+    let ended = |mut run: Recording, by_event: bool| {
+        let (kind, phase) = (ProblemKind::EndedEarly, second().unwrap());
+        match by_event {
+            true => run.events.push(Event::EndedEarly { mono_ns: 1, phase }),
+            false => run.run.phases[1].problems.push(Problem { kind, text: "3s recorded of 60s".into() }),
+        }
+        run
+    };
+    for by_event in [true, false] {
+        let run = ended(good(), by_event);
+        assert_eq!(cells(&run), (vec![Pass, Pass, Inconclusive, Inconclusive], Inconclusive));
+        assert_eq!(said(&run), [(second(), ProblemKind::EndedEarly)]);
+        for claim in ["p99 < 1ms", "P(>1ms) < 0.5", "missed = 0", "missed <= 1 per 2"] {
+            assert_eq!(judged(&run, claim).outcome, Inconclusive, "{claim}");
+        }
+        assert_eq!(judged(&run, "max < 400us").outcome, Fail);
+        assert_eq!(judged(&run, "p50 < 1ns").outcome, Fail);
+        // Said once where both say it.
+        assert_eq!(said(&ended(run, !by_event)).len(), 1);
+    }
 }
 
 #[test]

@@ -153,8 +153,8 @@ impl Running {
         }
     }
 
-    /// As [`Running::stop`], because the user wants the next phase: what was recorded is whole, so it is noted and no
-    /// problem.
+    /// As [`Running::stop`], because the user wants the next phase. What was recorded is whole, but whoever ends it has seen its
+    /// results: it can fail and not pass ([`ProblemKind::EndedEarly`]).
     pub fn end_early(&self) {
         self.shared.early.store(true, Relaxed);
         self.stop();
@@ -196,7 +196,8 @@ impl Running {
             outcome.add(&self.shared, index, cpu, tid, ended);
         }
         if self.shared.early.load(Relaxed) {
-            outcome.notes.push(early(&self.shared.plan, outcome.end.saturating_sub(outcome.start)));
+            let text = early(&self.shared.plan, outcome.end.saturating_sub(outcome.start));
+            outcome.problem(ProblemKind::EndedEarly, text);
         } else if stopped {
             outcome.problem(ProblemKind::Interrupted, "the phase was ended before its time");
         }
@@ -204,10 +205,13 @@ impl Running {
     }
 }
 
-/// What to note of a phase that the user ended.
+/// What to say of a phase that the user ended.
 fn early(plan: &Plan, recorded: Nanos) -> String {
     let planned = plan.duration;
-    format!("phase {} was ended early by the user, who saw its results: {recorded} recorded of {planned}", plan.phase)
+    format!(
+        "{recorded} recorded of {planned}; when to end was not fixed beforehand, so what was seen can refute a claim and not \
+         prove it"
+    )
 }
 
 impl Outcome {
@@ -326,10 +330,12 @@ mod tests {
     }
 
     #[test]
-    fn an_early_end_is_noted_and_no_problem() {
+    fn an_early_end_is_a_problem_of_its_own() {
         let outcome = ended_by(Running::end_early);
-        assert!(outcome.problems.is_empty(), "{:?}", outcome.problems);
-        assert!(outcome.notes.iter().any(|n| n.starts_with("phase 1-idle was ended early by the user")));
+        let kinds: Vec<ProblemKind> = outcome.problems.iter().map(|problem| problem.kind).collect();
+        assert_eq!(kinds, [ProblemKind::EndedEarly], "{:?}", outcome.problems);
+        let text = &outcome.problems[0].text;
+        assert!(text.contains(" recorded of ") && text.contains("not fixed beforehand"), "{text}");
     }
 
     #[test]

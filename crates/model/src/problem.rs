@@ -29,6 +29,9 @@ pub enum ProblemKind {
     Suspended,
     /// The phase ended early (signal, kill, error).
     Interrupted,
+    /// The user ended the phase early after having seen its results: when to end was not fixed beforehand, so bounds that hold
+    /// for a fixed number of samples do not hold.
+    EndedEarly,
     /// The measuring thread took page faults while recording.
     PageFaults,
     /// Samples could not be written.

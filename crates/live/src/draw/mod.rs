@@ -188,7 +188,7 @@ const HELP: [(&str, &str); 6] = [
     ("q, Ctrl-C", "end the run: what was measured is kept and reported"),
     ("p, space", "freeze the display; measuring and recording go on"),
     ("m", "mark this instant: an event in events.jsonl"),
-    ("n", "end this load, begin the next: kept, and recorded as ended by you"),
+    ("n", "end this load, begin the next: it can fail then, but not pass"),
     ("Ctrl-L", "draw the screen anew"),
     ("?", "this help, and back"),
 ];

@@ -36,9 +36,11 @@ pub fn headline(recording: &Recording, verdict: &Verdict) -> Headline {
     Headline { outcome: verdict.outcome, word: word(verdict.outcome), sentence }
 }
 
-/// Was nothing claimed, and nothing in the way of measuring? Then there is no verdict to give, and nothing is wrong.
+/// Was nothing claimed, and nothing in the way of measuring? Then there is no verdict to give, and nothing is wrong. That its
+/// user ended it early only stands in the way of claims.
 pub fn is_mere_measurement(verdict: &Verdict) -> bool {
-    verdict.claims.is_empty() && verdict.problems.is_empty() && verdict.scored() > 0
+    let fine = verdict.problems.iter().all(|(_, problem)| problem.kind == ProblemKind::EndedEarly);
+    verdict.claims.is_empty() && fine && verdict.scored() > 0
 }
 
 /// An outcome in capitals.
@@ -115,6 +117,7 @@ pub(super) fn gravest(verdict: &Verdict) -> Option<&(Option<String>, Problem)> {
         ProblemKind::Throttled => 6,
         ProblemKind::PageFaults => 7,
         ProblemKind::Interrupted => 8,
+        ProblemKind::EndedEarly => 9,
     };
     verdict.problems.iter().min_by_key(|(_, p)| rank(p.kind))
 }
@@ -140,6 +143,7 @@ fn problem_words(kind: ProblemKind) -> &'static str {
         ProblemKind::Throttled => "the machine was throttled",
         ProblemKind::Suspended => "the machine was suspended",
         ProblemKind::Interrupted => "the measurement was cut short",
+        ProblemKind::EndedEarly => "ended early by the user after its results were seen",
         ProblemKind::PageFaults => "the measuring thread took page faults",
         ProblemKind::VirtualCpus => "the emulator's CPUs disturb each other",
         ProblemKind::NotTold => "the imported file does not tell enough",
