@@ -1,5 +1,7 @@
 //! `cargo xtask vm`: the lab against real kernels in QEMU.
 
+mod isolated;
+
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +13,7 @@ const PUNCTUAL: &str = "target/release/punctual";
 type Test = fn(&Path) -> Result<String, String>;
 
 /// The table: name, what it shows, how.
-const TESTS: [(&str, &str, Test); 9] = [
+const TESTS: [(&str, &str, Test); 10] = [
     ("boot", "a script runs in PREEMPT_RT, files go in and out, the exit code is the script's", boot),
     ("panic", "a kernel that panics ends with a message", panics),
     ("hang", "a guest that hangs ends with a message within its time-out", hangs),
@@ -20,6 +22,7 @@ const TESTS: [(&str, &str, Test); 9] = [
     ("negative", "the stock kernel fails the claim that the RT kernel passes", negative_control),
     ("repeatable", "the same seed gives the same bytes, another seed does not", repeatable),
     ("bisect", "the commit that makes the kernel late is found", bisect),
+    ("isolated", "cyclictest -S measures isolated CPUs, too; a taskset holds", isolated::isolated),
     ("control", "several virtual CPUs show their control", control),
 ];
 
@@ -51,7 +54,7 @@ pub fn run(names: &[String]) -> Result<(), String> {
     }
 }
 
-fn lab(words: &[&str]) -> Result<Output, String> {
+pub fn lab(words: &[&str]) -> Result<Output, String> {
     let output = Command::new(PUNCTUAL).arg("lab").args(words).stdin(std::process::Stdio::null()).output();
     output.map_err(|e| format!("{PUNCTUAL}: {e}; build it first: cargo build --release"))
 }

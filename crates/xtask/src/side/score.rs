@@ -19,10 +19,14 @@ struct Told {
 #[derive(Default)]
 struct Size {
     planted: u32,
+    /// Planted too late: the taking thread itself got the CPU after the release.
+    late: u32,
     found: u32,
     /// Found, but larger than the planted one and the run's own wakeups explain.
     larger: u32,
     missed: u32,
+    /// Passed over: the thread was late already from an earlier release on, and that wakeup is told, longer by this delay.
+    within: u32,
     /// Told minus planted, µs.
     errors: Vec<i64>,
 }
@@ -59,7 +63,8 @@ pub fn table(folder: &Path) -> Result<String, String> {
         if is_ours { &mut ours } else { &mut theirs }.add(&seen);
     }
     let mut out = format!("{}\n\n", folder.file_name().unwrap_or_default().to_string_lossy());
-    out += "| program | planted | times | found | larger | missed | error, median | error, from … to |\n|---|---|---|---|---|---|---|---|\n";
+    out += "| program | planted | times | too late | found | larger | within a longer one | missed | error, median | error, from … to |\n\
+            |---|---|---|---|---|---|---|---|---|---|\n";
     for (name, program) in [("cyclictest 2.4", &mut theirs), ("punctual cyclictest", &mut ours)] {
         program.sizes(&mut out, name);
     }
@@ -87,7 +92,11 @@ impl Program {
         for held in &seen.planted {
             let latency = told.latency_of(held);
             largest = largest.max(latency);
-            self.sizes.entry(held.size_ns / 1000).or_default().add(held, latency, SLACK + p99 as i64);
+            let size = self.sizes.entry(held.size_ns / 1000).or_default();
+            match latency {
+                None if told.is_within_another(held) => size.within(held),
+                latency => size.add(held, latency, SLACK + p99 as i64),
+            }
         }
         self.max_is_planted += u32::from(largest == Some(told.max));
     }
@@ -98,11 +107,11 @@ impl Program {
             let errors = &size.errors;
             let at = |n: usize| errors.get(n).map_or("–".to_owned(), |error| format!("{error} µs"));
             let (mid, first, last) = (at(errors.len() / 2), at(0), at(errors.len().saturating_sub(1)));
-            let Size { planted, found, larger, missed, .. } = size;
+            let Size { planted, late, found, larger, within, missed, .. } = size;
             let ms = *us as f64 / 1000.0;
             let _ = writeln!(
                 out,
-                "| {name} | {ms} ms | {planted} | {found} | {larger} | {missed} | {mid} | {first} … {last} |"
+                "| {name} | {ms} ms | {planted} | {late} | {found} | {larger} | {within} | {missed} | {mid} | {first} … {last} |"
             );
         }
     }
@@ -124,8 +133,22 @@ impl Program {
 }
 
 impl Size {
-    fn add(&mut self, held: &Held, latency: Option<u64>, most: i64) {
+    /// Counts it; `true` where it was not planted in time.
+    fn is_late(&mut self, held: &Held) -> bool {
         self.planted += 1;
+        let is_late = held.from_ns > held.release_ns;
+        self.late += u32::from(is_late);
+        is_late
+    }
+
+    fn within(&mut self, held: &Held) {
+        self.within += u32::from(!self.is_late(held));
+    }
+
+    fn add(&mut self, held: &Held, latency: Option<u64>, most: i64) {
+        if self.is_late(held) {
+            return;
+        }
         let Some(latency) = latency else {
             self.missed += 1;
             return;
@@ -148,6 +171,12 @@ impl Told {
         let release = held.release_ns / 1000;
         let spike = self.spikes.iter().find(|(latency, at)| at.saturating_sub(*latency).abs_diff(release) <= 2);
         spike.map(|(latency, _)| *latency)
+    }
+
+    /// Is there a wakeup that was late from before this release on until after it was to be late no more?
+    fn is_within_another(&self, held: &Held) -> bool {
+        let (release, to) = (held.release_ns / 1000, held.to_ns / 1000);
+        self.spikes.iter().any(|(latency, at)| at.saturating_sub(*latency) + 2 < release && *at >= to)
     }
 
     fn tail(&self) -> u64 {
@@ -217,7 +246,13 @@ mod tests {
         assert_eq!((of(1000), of(5000), of(20_000)), ((1, 0, 0), (0, 1, 0), (0, 0, 1)));
         assert_eq!((program.tail, program.max_is_planted, program.medians[0], program.p99s[0]), (2, 1, 20, 40));
         assert_eq!(program.sizes[&1000].errors, [5]);
+        program.add(&seen(&text.replace("   9000: TS:       209000", "  15000: TS:       205000")));
+        assert_eq!((program.sizes[&5000].within, program.sizes[&5000].missed), (1, 0));
+        let mut late = seen(text);
+        late.planted[2].from_ns = late.planted[2].release_ns + 1;
+        program.add(&late);
+        assert_eq!((program.sizes[&20_000].late, program.sizes[&20_000].missed), (1, 2));
         program.add(&seen("nothing"));
-        assert_eq!((program.runs, program.failed), (2, 1));
+        assert_eq!((program.runs, program.failed), (4, 1));
     }
 }

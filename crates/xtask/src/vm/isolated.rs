@@ -1,0 +1,53 @@
+//! Which CPUs get a thread where some are isolated: ours, and rt-tests' for comparison.
+
+use super::lab;
+use std::path::Path;
+use std::process::Command;
+
+/// Each line of the script says what was asked and on which CPUs it put threads, as the JSON tells it.
+const SCRIPT: &str = r#"
+cpus() { grep '"cpu"' /tmp/o.json | tr -dc '0-9\n' | tr '\n' ' '; }
+try() { name=$1; shift; rm -f /tmp/o.json
+  "$@" -q -p 80 -D 1 --json=/tmp/o.json >/tmp/out 2>&1 || cat /tmp/out
+  echo "$name: CPU $(cpus)"; }
+cat /sys/devices/system/cpu/isolated
+for option in -S -a -t; do
+  [ $option = -t ] && more="-a 0-1" || more=""
+  [ $option = -a ] && more="-t 2"
+  try "ours $option $more" /bin/punctual cyclictest $option $more
+  try "ours taskset $option $more" taskset 4 /bin/punctual cyclictest $option $more
+  [ -x /bin/cyclictest ] && try "theirs $option $more" /bin/cyclictest $option $more
+  [ -x /bin/cyclictest ] && try "theirs taskset $option $more" taskset 4 /bin/cyclictest $option $more
+done; exit 0"#;
+
+/// Three CPUs, the second of them isolated.
+pub fn isolated(_: &Path) -> Result<String, String> {
+    let mut words: Vec<String> =
+        ["boot", "-k", "rt", "--cpus", "3", "--append", "isolcpus=1"].map(String::from).to_vec();
+    for path in theirs() {
+        words.extend(["--put".to_owned(), path]);
+    }
+    words.extend(["--".to_owned(), SCRIPT.to_owned()]);
+    let output = lab(&words.iter().map(String::as_str).collect::<Vec<_>>())?;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    for line in
+        ["ours -S : CPU 0 1 2", "ours taskset -S : CPU 2 ", "ours -a -t 2: CPU 0 1", "ours -t -a 0-1: CPU 0 1 0"]
+    {
+        if !said.contains(line) {
+            let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+            return Err(format!("`{line}` was expected:\n{said}{errors}"));
+        }
+    }
+    let theirs: Vec<&str> = said.lines().filter(|line| line.contains("theirs ")).map(str::trim).collect();
+    Ok(format!("; rt-tests' {}", theirs.join("; ")))
+}
+
+/// What to put into the guest for rt-tests' own program, where this machine has it.
+fn theirs() -> Vec<String> {
+    let path = "/usr/bin/cyclictest";
+    let Ok(output) = Command::new("ldd").arg(path).output() else { return Vec::new() };
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let libraries = text.split_whitespace().filter(|word| output.status.success() && word.starts_with('/'));
+    let program = output.status.success().then(|| format!("{path}:/bin/cyclictest"));
+    program.into_iter().chain(libraries.map(|library| format!("{library}:{library}"))).collect()
+}
