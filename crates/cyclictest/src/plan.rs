@@ -33,7 +33,8 @@ pub(crate) fn plan(
     let mut warnings = Vec::new();
     let usable = usable(online, allowed, isolated);
     let cpus = cpus(options, online, &usable, &mut warnings)?;
-    let all = usable.len().max(1);
+    // With -a LIST that list is all, as in rt-tests.
+    let all = if cpus.is_empty() { usable.len() } else { cpus.len() }.max(1);
     let count = match options.threads {
         None if options.smp => all,
         None => 1,
@@ -149,6 +150,7 @@ mod tests {
         assert_eq!(plan.main.to_string(), "0,3");
         assert_eq!(cpus(&planned("-a -t 2 -p 1").unwrap()), [Some(0), Some(1)]);
         assert_eq!(cpus(&planned("-t 2 -p 1").unwrap()), [None, None]);
+        assert_eq!(cpus(&planned("-t -a 0-1 -p 1").unwrap()), [Some(0), Some(1)]);
         assert!(planned("-a 7 -p 1").unwrap_err().to_string().contains("CPU 7 is not online"));
     }
 
