@@ -1,6 +1,7 @@
 //! An absolute periodic loop in which every period is accounted for.
 
 use crate::clock::{monotonic, timespec};
+use crate::wait::Wait;
 use punctual_units::Nanos;
 use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::{ClockId, Timespec};
@@ -116,6 +117,21 @@ impl Periodic {
     /// The next release: where a following loop would start.
     pub fn next_release(&self) -> Nanos {
         Nanos(self.next)
+    }
+}
+
+impl Wait for Periodic {
+    #[inline(always)]
+    fn wait(&mut self, stop: &AtomicBool) -> Option<Wakeup> {
+        Periodic::wait(self, stop)
+    }
+
+    fn go_on(&mut self, duration: Nanos) {
+        (self.end, self.cycle) = (self.next.saturating_add(duration.0), 0);
+    }
+
+    fn released(&self) -> u64 {
+        self.cycle
     }
 }
 

@@ -23,6 +23,8 @@ pub enum Sig {
     Usr2,
     /// SIGALRM: a timer ran out.
     Alrm,
+    /// SIGRTMIN: the first real-time signal that the C library leaves to programs; queued, with a value.
+    RtMin,
 }
 
 impl Sig {
@@ -37,6 +39,7 @@ impl Sig {
             Sig::Usr1 => libc::SIGUSR1,
             Sig::Usr2 => libc::SIGUSR2,
             Sig::Alrm => libc::SIGALRM,
+            Sig::RtMin => libc::SIGRTMIN(),
         }
     }
 
@@ -51,11 +54,12 @@ impl Sig {
             Sig::Usr1 => "SIGUSR1",
             Sig::Usr2 => "SIGUSR2",
             Sig::Alrm => "SIGALRM",
+            Sig::RtMin => "SIGRTMIN",
         }
     }
 
     fn from_number(n: i32) -> Option<Sig> {
-        [Sig::Hup, Sig::Int, Sig::Quit, Sig::Term, Sig::Chld, Sig::Usr1, Sig::Usr2, Sig::Alrm]
+        [Sig::Hup, Sig::Int, Sig::Quit, Sig::Term, Sig::Chld, Sig::Usr1, Sig::Usr2, Sig::Alrm, Sig::RtMin]
             .into_iter()
             .find(|s| s.number() == n)
     }
@@ -63,7 +67,7 @@ impl Sig {
 
 /// A set of signals, blocked in every thread started after [`block`].
 #[derive(Clone, Copy)]
-pub struct SignalSet(libc::sigset_t);
+pub struct SignalSet(pub(crate) libc::sigset_t);
 
 impl SignalSet {
     /// These signals.

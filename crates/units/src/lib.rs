@@ -9,8 +9,10 @@ mod cpu;
 mod histogram;
 mod nanos;
 mod sched;
+mod way;
 
 pub use cpu::{CpuId, CpuList, CpuListError};
 pub use histogram::{BINS, Bin, Histogram, bin_high, bin_index, bin_low};
 pub use nanos::{DurationError, Nanos};
 pub use sched::{Policy, PolicyError, Priority, PriorityError, Scheduling};
+pub use way::{Way, WayError};

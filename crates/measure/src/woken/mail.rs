@@ -1,0 +1,252 @@
+//! What sender and receiver share, and how the receiver books what comes.
+
+use punctual_rt::{Remarks, Wakeup};
+use punctual_units::Nanos;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+
+/// Messages whose sending time is kept until they are taken. Those beyond are counted and have no time of their own: the oldest one
+/// decides how late the receiver is.
+const SLOTS: usize = 1024;
+
+/// On a cache line of its own, so that who writes one does not slow who reads the other.
+#[repr(align(128))]
+struct Own<T>(T);
+
+struct Slot {
+    sequence: AtomicU64,
+    sent: AtomicU64,
+}
+
+/// One receiver's messages: how many were sent, when, and how many were taken. Page-aligned as a [`crate::Cell`] is.
+#[repr(C)]
+#[cfg_attr(target_arch = "aarch64", repr(align(65536)))]
+#[cfg_attr(not(target_arch = "aarch64"), repr(align(4096)))]
+pub(crate) struct Mailbox {
+    /// Messages published: the next one's number.
+    head: Own<AtomicU64>,
+    /// The low half of `head`, for futex(2).
+    pub word: Own<AtomicU32>,
+    /// Messages the receiver has booked.
+    taken: Own<AtomicU64>,
+    /// The first message that is recorded; `u64::MAX`: none yet.
+    recorded: Own<AtomicU64>,
+    closed: AtomicBool,
+    /// The receiver looks no longer.
+    left: AtomicBool,
+    slots: [Slot; SLOTS],
+}
+
+impl Mailbox {
+    pub fn new() -> Mailbox {
+        Mailbox {
+            head: Own(AtomicU64::new(0)),
+            word: Own(AtomicU32::new(0)),
+            taken: Own(AtomicU64::new(0)),
+            recorded: Own(AtomicU64::new(u64::MAX)),
+            closed: AtomicBool::new(false),
+            left: AtomicBool::new(false),
+            slots: [const { Slot { sequence: AtomicU64::new(u64::MAX), sent: AtomicU64::new(0) } }; SLOTS],
+        }
+    }
+
+    /// Makes every page resident, and locks it where that is allowed.
+    pub fn lock(&self) {
+        for slot in &self.slots {
+            slot.sent.store(slot.sent.load(Relaxed), Relaxed);
+        }
+        // The receiver tells whether memory can be locked, and its page faults are counted.
+        let _ = punctual_uapi::lock(self);
+    }
+
+    /// The number of messages published. Read it before the clock: then all of them were sent before that reading.
+    #[inline(always)]
+    pub fn head(&self) -> u64 {
+        self.head.0.load(Acquire)
+    }
+
+    /// The sender publishes the next message at `now`, just before it sends it; returns its number.
+    #[inline(always)]
+    pub fn publish(&self, now: Nanos) -> u64 {
+        let sequence = self.head.0.load(Relaxed);
+        if sequence.wrapping_sub(self.taken.0.load(Acquire)) < SLOTS as u64 {
+            let slot = &self.slots[sequence as usize % SLOTS];
+            slot.sent.store(now.0, Relaxed);
+            slot.sequence.store(sequence, Relaxed);
+        }
+        self.head.0.store(sequence + 1, Release);
+        self.word.0.store((sequence + 1) as u32, Release);
+        sequence
+    }
+
+    /// When a message was published, while it is kept.
+    #[inline(always)]
+    fn sent(&self, sequence: u64) -> Option<Nanos> {
+        let slot = &self.slots[sequence as usize % SLOTS];
+        (slot.sequence.load(Relaxed) == sequence).then(|| Nanos(slot.sent.load(Relaxed)))
+    }
+
+    /// The sender records from the next message on.
+    pub fn record(&self) {
+        self.recorded.0.store(self.head.0.load(Relaxed), Release);
+    }
+
+    /// Has the receiver booked all?
+    pub fn is_empty(&self) -> bool {
+        self.taken.0.load(Relaxed) == self.head()
+    }
+
+    /// The sender sends no more.
+    pub fn close(&self) {
+        self.closed.store(true, Release);
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Acquire)
+    }
+
+    /// The receiver looks no longer.
+    pub fn leave(&self) {
+        self.left.store(true, Release);
+    }
+
+    pub fn has_left(&self) -> bool {
+        self.left.load(Acquire)
+    }
+}
+
+impl Drop for Mailbox {
+    fn drop(&mut self) {
+        // As a cell does: the allocator should not find it locked.
+        let _ = punctual_uapi::unlock(self);
+    }
+}
+
+/// What a receiver learns from the call it slept in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// That something was published: nothing can be lost, several are one.
+    State,
+    /// How many messages were sent since the last time; several are one.
+    Count(u64),
+    /// A queue's next `messages` (at least one), of which the last has a number that ends in these `bits` bits.
+    Queue { messages: u64, last: u64, bits: u32 },
+}
+
+/// The receiver's books. `released == ran + skipped`, whatever comes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Inbox {
+    period: u64,
+    /// Messages before this are booked.
+    taken: u64,
+    /// Messages before this came out of the queue, or were counted.
+    delivered: u64,
+    recording: bool,
+    /// Ran and skipped.
+    cycle: u64,
+    remarks: Remarks,
+}
+
+impl Inbox {
+    pub fn new(period: Nanos) -> Inbox {
+        Inbox { period: period.0.max(1), ..Inbox::default() }
+    }
+
+    /// Books what has come: `head` was read before the clock said `woke`. `None`: nothing that is not booked already.
+    ///
+    /// The release is when the oldest message was sent that was neither booked nor lost. Later ones that were published meanwhile are
+    /// skipped as far as the receiver is periods late; the others were sent too close together and are none of its business.
+    #[inline(always)]
+    pub fn book(&mut self, mail: &Mailbox, arrival: Arrival, head: u64, woke: Nanos) -> Option<Wakeup> {
+        let oldest = self.oldest(arrival, head)?;
+        let oldest = self.cross(mail, oldest, head);
+        if oldest >= head {
+            return None;
+        }
+        let waiting = head - oldest;
+        let release = mail.sent(oldest);
+        self.taken = head;
+        mail.taken.0.store(head, Release);
+        let Some(release) = release else {
+            self.remarks.lost += waiting;
+            return None;
+        };
+        let latency = woke.0.saturating_sub(release.0);
+        let skipped = if waiting == 1 { 0 } else { (waiting - 1).min(latency / self.period) };
+        self.remarks.crowded += waiting - 1 - skipped;
+        let wakeup = Wakeup { cycle: self.cycle, release, woke, skipped };
+        self.cycle += 1 + skipped;
+        Some(wakeup)
+    }
+
+    /// The oldest message that is neither booked nor lost.
+    #[inline(always)]
+    fn oldest(&mut self, arrival: Arrival, head: u64) -> Option<u64> {
+        match arrival {
+            Arrival::State => {}
+            Arrival::Count(count) => {
+                self.delivered = self.delivered.saturating_add(count);
+                if self.delivered > head {
+                    (self.remarks.strays, self.delivered) = (self.remarks.strays + self.delivered - head, head);
+                }
+            }
+            Arrival::Queue { messages, last, bits } => {
+                let expected = self.delivered + messages.max(1) - 1;
+                let lost = last.wrapping_sub(expected) & (u64::MAX >> (64 - bits.clamp(1, 64)));
+                let last = expected.saturating_add(lost);
+                if last >= head {
+                    self.remarks.strays += messages;
+                    return None;
+                }
+                self.delivered = last + 1;
+                if lost > 0 {
+                    self.lose(lost, last + 1 - messages.max(1));
+                }
+                if last < self.taken {
+                    // It was booked with an earlier one, when it was on its way.
+                    return None;
+                }
+            }
+        }
+        (head > self.taken).then_some(self.taken)
+    }
+
+    /// A queue left out `lost` messages, the last of them just before `next`; those already booked stay so.
+    #[cold]
+    fn lose(&mut self, lost: u64, next: u64) {
+        self.remarks.lost += lost;
+        self.taken = self.taken.max(next);
+    }
+
+    /// Where the recorded messages begin, what came before is forgotten.
+    #[inline(always)]
+    fn cross(&mut self, mail: &Mailbox, oldest: u64, head: u64) -> u64 {
+        if self.recording {
+            return oldest;
+        }
+        let first = mail.recorded.0.load(Acquire);
+        if head <= first {
+            return oldest;
+        }
+        (self.recording, self.cycle, self.remarks) = (true, 0, Remarks::default());
+        oldest.max(first)
+    }
+
+    /// Was a message booked that is recorded?
+    #[inline(always)]
+    pub fn is_recording(&self) -> bool {
+        self.recording
+    }
+
+    pub fn released(&self) -> u64 {
+        if self.recording { self.cycle } else { 0 }
+    }
+
+    /// With what was sent and did not come.
+    pub fn remarks(&self, mail: &Mailbox) -> Remarks {
+        let left = mail.head().saturating_sub(self.taken);
+        // A stop cuts a message off that was on its way: nobody lost it.
+        let left = if mail.is_closed() { left } else { 0 };
+        Remarks { lost: self.remarks.lost + left, ..self.remarks.clone() }
+    }
+}

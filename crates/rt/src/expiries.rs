@@ -1,0 +1,163 @@
+//! Accounting for periodic timers of the kernel, which count their expiries themselves.
+
+use crate::Wakeup;
+use punctual_units::Nanos;
+
+/// The releases of a periodic absolute timer. The kernel tells how many passed; the clock says how many can have.
+#[derive(Clone, Debug)]
+pub(crate) struct Expiries {
+    next: u64,
+    period: u64,
+    end: u64,
+    cycle: u64,
+    /// When the thread last read its clock: what was due then, the kernel must have counted by its next answer.
+    known: u64,
+    disagreements: u64,
+}
+
+impl Expiries {
+    pub fn new(start: Nanos, period: Nanos, end: Nanos) -> Expiries {
+        Expiries { next: start.0, period: period.0.max(1), end: end.0, cycle: 0, known: 0, disagreements: 0 }
+    }
+
+    /// Is no release left?
+    #[inline(always)]
+    pub fn is_over(&self) -> bool {
+        self.next >= self.end
+    }
+
+    /// Releases not yet booked that were due at or before `at`.
+    #[inline(always)]
+    fn due(&self, at: u64) -> u64 {
+        if at >= self.next { (at - self.next) / self.period + 1 } else { 0 }
+    }
+
+    /// Books an answer of the kernel: `count` expiries since the one before, of which the clock was read at `woke` just after.
+    ///
+    /// The kernel's count decides, within what the clock allows: it forwards the timer before the clock is read, so a release
+    /// between the two is the next answer's.
+    #[inline(always)]
+    pub fn book(&mut self, count: u64, woke: Nanos) -> Wakeup {
+        let (least, most) = (self.due(self.known), self.due(woke.0));
+        if count < least.max(1) || count > most {
+            self.disagreements += 1;
+        }
+        let count = count.clamp(least.max(1), most.max(least).max(1));
+        let left = (self.end - 1 - self.next) / self.period;
+        let skipped = (count - 1).min(left);
+        let wakeup = Wakeup { cycle: self.cycle, release: Nanos(self.next), woke, skipped };
+        self.cycle += 1 + skipped;
+        self.next += count * self.period;
+        self.known = woke.0;
+        wakeup
+    }
+
+    pub fn go_on(&mut self, duration: Nanos) {
+        (self.end, self.cycle, self.disagreements) = (self.next.saturating_add(duration.0), 0, 0);
+    }
+
+    pub fn released(&self) -> u64 {
+        self.cycle
+    }
+
+    pub fn disagreements(&self) -> u64 {
+        self.disagreements
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const START: u64 = 1_000_000_000;
+
+    /// A kernel whose timer forwards as hrtimer_forward does.
+    struct Kernel {
+        next: u64,
+        period: u64,
+    }
+
+    impl Kernel {
+        fn answer(&mut self, at: u64) -> u64 {
+            let count = (at - self.next) / self.period + 1;
+            self.next += count * self.period;
+            count
+        }
+    }
+
+    proptest! {
+        /// However late, and whatever lies between the kernel's count and the clock reading: each release before the end is
+        /// counted once, the kernel is believed, and no disagreement is found.
+        #[test]
+        fn released_is_ran_plus_skipped(
+            period in 10u64..5_000_000,
+            periods in 1u64..2_000,
+            warmup in 0u64..20,
+            delays in proptest::collection::vec((0u64..50_000_000, 0u64..6_000_000), 1..300),
+        ) {
+            let mut kernel = Kernel { next: START, period };
+            let mut e = Expiries::new(Nanos(START), Nanos(period), Nanos(START + warmup * period));
+            let (mut now, mut recording, mut first) = (START - 1, false, START);
+            let (mut ran, mut skipped) = (0u64, 0u64);
+            for (late, race) in delays {
+                if e.is_over() && !recording {
+                    recording = true;
+                    first = e.next;
+                    e.go_on(Nanos(period * periods));
+                    (ran, skipped) = (0, 0);
+                }
+                if e.is_over() {
+                    break;
+                }
+                let answered = now.max(kernel.next) + late;
+                let count = kernel.answer(answered);
+                now = answered + race;
+                let wakeup = e.book(count, Nanos(now));
+                prop_assert_eq!(wakeup.cycle, ran + skipped);
+                prop_assert!(wakeup.release.0 <= answered);
+                prop_assert!(wakeup.skipped == 0 || wakeup.latency() >= wakeup.skipped * period);
+                ran += 1;
+                skipped += wakeup.skipped;
+                prop_assert_eq!(e.released(), ran + skipped);
+                prop_assert_eq!(e.disagreements(), 0);
+                prop_assert_eq!(e.next, kernel.next);
+                if recording {
+                    prop_assert!(e.released() <= periods);
+                    prop_assert_eq!(wakeup.release.0, first + wakeup.cycle * period);
+                }
+            }
+        }
+
+        /// A kernel that counts what it likes: told, never believed beyond the clock, and still exact.
+        #[test]
+        fn a_wrong_count_is_a_disagreement(counts in proptest::collection::vec(0u64..u64::MAX, 1..100), step in 0u64..5_000) {
+            let mut e = Expiries::new(Nanos(START), Nanos(1_000), Nanos(START + 1_000_000));
+            let (mut now, mut accounted) = (START, 0);
+            for count in counts {
+                if e.is_over() {
+                    break;
+                }
+                let most = e.due(now);
+                let before = e.disagreements();
+                let wakeup = e.book(count, Nanos(now));
+                prop_assert!(e.disagreements() > before || (count >= 1 && count <= most));
+                accounted += 1 + wakeup.skipped;
+                prop_assert_eq!(e.released(), accounted);
+                now += step;
+            }
+        }
+    }
+
+    #[test]
+    fn an_expiry_that_the_kernel_forgets_is_told() {
+        let mut e = Expiries::new(Nanos(START), Nanos(1_000), Nanos(u64::MAX));
+        e.book(1, Nanos(START + 10));
+        // Two were due when the clock was last read, and the kernel says one.
+        e.book(1, Nanos(START + 3_500));
+        assert_eq!(e.disagreements(), 0);
+        e.book(1, Nanos(START + 4_100));
+        assert_eq!(e.disagreements(), 1);
+        assert_eq!(e.released(), 4);
+    }
+}
