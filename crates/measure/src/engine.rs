@@ -2,11 +2,12 @@
 
 use crate::bell::Bell;
 use crate::cell::Cell;
-use crate::thread::{self, Shared, ThreadEnd};
+use crate::thread::{self, Refusal, Shared, ThreadEnd};
+use crate::woken::{self, Sent, WayRefused};
 use punctual_model::{Alignment, CpuResult, Distribution, Problem, ProblemKind, Worst};
 use punctual_rt::{Refused, monotonic, refusal_advice};
 use punctual_uapi as uapi;
-use punctual_units::{CpuId, CpuList, Nanos, Scheduling};
+use punctual_units::{CpuId, CpuList, Nanos, Scheduling, Way};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
@@ -20,6 +21,10 @@ pub struct Plan {
     pub cpus: CpuList,
     /// Policy of the measuring threads.
     pub scheduling: Scheduling,
+    /// By what they are woken.
+    pub via: Way,
+    /// CPUs for the threads that wake them, where the way has such; empty: each shares its receiver's CPU.
+    pub senders: CpuList,
     /// Their period.
     pub period: Nanos,
     /// How their releases lie to each other.
@@ -43,6 +48,9 @@ pub enum EngineError {
         /// What was refused.
         source: Refused,
     },
+    /// The way cannot be measured here.
+    #[error(transparent)]
+    Way(#[from] WayRefused),
     /// A thread could not be created.
     #[error("cannot start the measuring thread for CPU {cpu}: {source}; raise RLIMIT_NPROC (ulimit -u) or memory")]
     Spawn {
@@ -70,6 +78,7 @@ fn advice(refused: &Refused) -> String {
 pub struct Running {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<Option<ThreadEnd>>>,
+    senders: Vec<JoinHandle<Option<Sent>>>,
     /// CLOCK_MONOTONIC of the first recorded release.
     pub start: Nanos,
     /// CLOCK_MONOTONIC at which the last thread will have been released for the last time.
@@ -91,6 +100,8 @@ pub struct Outcome {
     pub worst: Vec<Worst>,
     /// What makes it inconclusive.
     pub problems: Vec<Problem>,
+    /// Of each measured CPU, what its partner did, where a partner woke it.
+    pub senders: Vec<(CpuId, Sent)>,
     /// CPU time of the measuring threads, ns.
     pub cpu_ns: u64,
     /// What is worth saying but decides nothing.
@@ -103,31 +114,50 @@ pub struct Outcome {
 /// # Errors
 /// [`EngineError`].
 pub fn start(plan: Plan) -> Result<Running, EngineError> {
-    let shared = Arc::new(Shared::new(plan));
-    let mut threads = Vec::new();
-    for (index, cpu) in shared.plan.cpus.iter().enumerate() {
-        let mine = Arc::clone(&shared);
-        // 160 KiB: the 32 KiB locked for the loop, and what starting and ending it needs.
-        let builder = std::thread::Builder::new().name(format!("measure/{cpu}")).stack_size(160 * 1024);
-        match builder.spawn(move || thread::measure(&mine, index, cpu)) {
-            Ok(handle) => threads.push(handle),
-            Err(source) => {
-                shared.meeting.call_off();
-                threads.into_iter().for_each(|t| drop(t.join()));
-                return Err(EngineError::Spawn { cpu, source });
-            }
-        }
-    }
+    let partners = woken::partners(&plan.via, plan.cpus.len(), plan.period)?;
+    let shared = Arc::new(Shared::new(plan, partners));
+    let spawned = spawn(&shared, "measure", shared.plan.cpus.len(), thread::measure)
+        .and_then(|threads| Ok((threads, spawn(&shared, "send", shared.partners.len(), thread::send)?)));
+    // Those that were created are called off; they end by themselves.
+    let (threads, senders) = spawned?;
     let start = match shared.begin() {
         Ok(start) => start,
-        Err(source) => {
+        Err(refusal) => {
             threads.into_iter().for_each(|t| drop(t.join()));
-            return Err(EngineError::Refused { source });
+            senders.into_iter().for_each(|t| drop(t.join()));
+            return Err(match refusal {
+                Refusal::Attributes(source) => EngineError::Refused { source },
+                Refusal::Way(way) => EngineError::Way(way),
+            });
         }
     };
     let lead = shared.plan.warmup + thread::offset(&shared.plan, shared.plan.cpus.len().saturating_sub(1));
     let end = start + lead + shared.plan.duration;
-    Ok(Running { start: start + shared.plan.warmup, end, shared, threads })
+    Ok(Running { start: start + shared.plan.warmup, end, shared, threads, senders })
+}
+
+/// A thread for each of the first `many` CPUs; where one cannot be created, the meeting is called off.
+fn spawn<T: Send + 'static>(
+    shared: &Arc<Shared>,
+    name: &str,
+    many: usize,
+    body: fn(&Shared, usize, CpuId) -> Option<T>,
+) -> Result<Vec<JoinHandle<Option<T>>>, EngineError> {
+    let mut threads = Vec::new();
+    for (index, cpu) in shared.plan.cpus.iter().enumerate().take(many) {
+        let mine = Arc::clone(shared);
+        // 160 KiB: the 32 KiB locked for the loop, and what starting and ending it needs.
+        let builder = std::thread::Builder::new().name(format!("{name}/{cpu}")).stack_size(160 * 1024);
+        match builder.spawn(move || body(&mine, index, cpu)) {
+            Ok(handle) => threads.push(handle),
+            Err(source) => {
+                shared.meeting.call_off();
+                threads.into_iter().for_each(|t: JoinHandle<Option<T>>| drop(t.join()));
+                return Err(EngineError::Spawn { cpu, source });
+            }
+        }
+    }
+    Ok(threads)
 }
 
 impl Running {
@@ -149,6 +179,11 @@ impl Running {
             if !thread.is_finished() {
                 // A thread that ends meanwhile answers ESRCH: it needs no waking.
                 let _ = uapi::wake(tid);
+            }
+        }
+        for (tid, sender) in self.shared.sender_tids.iter().zip(&self.senders) {
+            if !sender.is_finished() {
+                let _ = uapi::wake(tid.load(Relaxed));
             }
         }
     }
@@ -182,6 +217,7 @@ impl Running {
             distributions: Vec::new(),
             worst: Vec::new(),
             problems: Vec::new(),
+            senders: Vec::new(),
             cpu_ns: 0,
             notes: Vec::new(),
         };
@@ -189,12 +225,20 @@ impl Running {
             (self.shared.stop.load(Relaxed) && !self.shared.enough.load(Relaxed), self.finished());
         let tids = self.tids();
         self.shared.meeting.call_off();
+        let mut senders = self.senders.into_iter();
         for (index, thread) in self.threads.into_iter().enumerate() {
             // Once finished it only has to leave the rendezvous.
             let ended = (finished || thread.is_finished()).then(|| thread.join().ok()).flatten().flatten();
             let (cpu, tid) = tids[index];
+            let crowded = ended.as_ref().map_or(0, |end| end.remarks.crowded);
             outcome.add(&self.shared, index, cpu, tid, ended);
+            // A sender ends when it sees that its receiver has.
+            let sender = senders.next().filter(|sender| finished || sender.is_finished());
+            if let Some(sent) = sender.and_then(|sender| sender.join().ok()).flatten() {
+                outcome.add_sender(&self.shared.plan, cpu, sent, crowded);
+            }
         }
+        self.shared.partners.iter().for_each(|partner| outcome.add_link(partner));
         if self.shared.early.load(Relaxed) {
             let text = early(&self.shared.plan, outcome.end.saturating_sub(outcome.start));
             outcome.problem(ProblemKind::EndedEarly, text);
@@ -215,7 +259,7 @@ fn early(plan: &Plan, recorded: Nanos) -> String {
 }
 
 impl Outcome {
-    fn problem(&mut self, kind: ProblemKind, text: impl Into<String>) {
+    pub(crate) fn problem(&mut self, kind: ProblemKind, text: impl Into<String>) {
         self.problems.push(Problem { kind, text: text.into() });
     }
 
@@ -225,6 +269,7 @@ impl Outcome {
         let (raw, skipped) = cell.histograms();
         if let Some(end) = &ended {
             self.judge_thread(plan, cpu, end);
+            self.add_remarks(plan, cpu, &end.remarks);
         } else {
             self.problem(ProblemKind::Interrupted, format!("the thread on CPU {cpu} did not end: it gets no CPU time"));
         }
@@ -288,6 +333,8 @@ mod tests {
             phase: "1-idle".into(),
             cpus: uapi::affinity(0).unwrap(),
             scheduling: Scheduling::Other { nice: 0 },
+            via: Way::default(),
+            senders: CpuList::new(),
             period: Nanos::from_millis(1),
             alignment: Alignment::Staggered,
             warmup: Nanos::from_millis(5),

@@ -16,10 +16,12 @@ mod cpus;
 mod engine;
 mod gaps;
 mod idle;
+mod remarks;
 mod rendezvous;
 mod ring;
 mod sources;
 mod thread;
+mod woken;
 
 pub use bell::Bell;
 pub use cell::{Cell, Counts, Kept, WORST};
@@ -31,3 +33,4 @@ pub use engine::{EngineError, Outcome, Plan, Running, start};
 pub use gaps::{GapPlan, GapResult, Gaps, gaps};
 pub use idle::{IdleError, IdleExit, idle_exit};
 pub use sources::between::between_phases;
+pub use woken::{SenderPlace, Sent, SerialError, WayRefused};

@@ -3,10 +3,11 @@
 use crate::cell::Cell;
 use crate::engine::Plan;
 use crate::rendezvous::Rendezvous;
+use crate::woken::{AnyLink, Link, Partner, Sender, Sent, WayRefused, Woken, place};
 use punctual_model::Alignment;
-use punctual_rt::{Attributes, Periodic, Refused, monotonic};
+use punctual_rt::{Applied, Attributes, Periodic, Refused, Relative, Remarks, Signalled, Timerfd, Wait, monotonic};
 use punctual_uapi as uapi;
-use punctual_units::{CpuId, CpuList, Nanos, Policy, Scheduling};
+use punctual_units::{CpuId, CpuList, Nanos, Policy, Scheduling, Way};
 use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -18,6 +19,7 @@ pub(crate) struct Shared {
     pub plan: Plan,
     pub cells: Vec<Arc<Cell>>,
     pub tids: Vec<AtomicI32>,
+    pub sender_tids: Vec<AtomicI32>,
     pub stop: AtomicBool,
     /// The stop is the user's wish for the next phase.
     pub early: AtomicBool,
@@ -26,30 +28,40 @@ pub(crate) struct Shared {
     pub meeting: Rendezvous,
     /// Threads that have measured all they had to.
     pub done: AtomicUsize,
-    refused: Mutex<Option<Refused>>,
+    /// One for each thread, where partners wake them.
+    pub partners: Vec<Box<Partner>>,
+    refused: Mutex<Option<Refusal>>,
     start: AtomicU64,
 }
 
+/// What a thread was refused.
+pub(crate) enum Refusal {
+    Attributes(Refused),
+    Way(WayRefused),
+}
+
 impl Shared {
-    pub fn new(plan: Plan) -> Shared {
+    pub fn new(plan: Plan, partners: Vec<Box<Partner>>) -> Shared {
         let n = plan.cpus.len();
         Shared {
             cells: (0..n).map(|_| Arc::new(Cell::new(plan.keep).with_bell(plan.bell.clone()))).collect(),
             tids: (0..n).map(|_| AtomicI32::new(0)).collect(),
+            sender_tids: partners.iter().map(|_| AtomicI32::new(0)).collect(),
             stop: AtomicBool::new(false),
             early: AtomicBool::new(false),
             enough: AtomicBool::new(false),
-            meeting: Rendezvous::new(n + 1),
+            meeting: Rendezvous::new(n + partners.len() + 1),
             done: AtomicUsize::new(0),
             refused: Mutex::new(None),
             start: AtomicU64::new(0),
+            partners,
             plan,
         }
     }
 
     /// Meets the threads when they have applied their attributes and again when they have agreed on the first
     /// release, which it returns; or what one of them was refused.
-    pub fn begin(&self) -> Result<Nanos, Refused> {
+    pub fn begin(&self) -> Result<Nanos, Refusal> {
         let ready = self.meeting.meet();
         if let Some(refused) = self.refused.lock().unwrap_or_else(PoisonError::into_inner).take() {
             self.meeting.call_off();
@@ -59,6 +71,25 @@ impl Shared {
         self.meeting.meet();
         self.meeting.meet();
         Ok(Nanos(self.start.load(Relaxed)))
+    }
+
+    /// In a thread: says what it was refused, and meets the others until the first release is agreed on. `None`: called off.
+    fn agree<T>(&self, ready: Result<T, Refusal>) -> Option<(Nanos, T)> {
+        let ready = match ready {
+            Ok(ready) => Some(ready),
+            Err(refusal) => {
+                self.refused.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(refusal);
+                None
+            }
+        };
+        if !self.meeting.meet() || !self.meeting.meet() {
+            return None;
+        }
+        let ready = ready?;
+        // The threads are real-time by now, so none is far behind; the first release is after the last proposal.
+        let margin = Nanos(250_000 + 20_000 * self.plan.cpus.len() as u64);
+        self.start.fetch_max((monotonic() + margin).0, Relaxed);
+        self.meeting.meet().then(|| (Nanos(self.start.load(Relaxed)), ready))
     }
 }
 
@@ -73,6 +104,7 @@ pub(crate) struct ThreadEnd {
     pub involuntary_switches: Option<u64>,
     pub run_delay_ns: Option<u64>,
     pub cpu_ns: u64,
+    pub remarks: Remarks,
 }
 
 /// How much later than CPU 0's the releases of the `index`-th CPU are.
@@ -86,66 +118,147 @@ pub(crate) fn offset(plan: &Plan, index: usize) -> Nanos {
 /// Body of a measuring thread. `None`: it was called off before it measured.
 pub(crate) fn measure(shared: &Shared, index: usize, cpu: CpuId) -> Option<ThreadEnd> {
     let plan = &shared.plan;
-    let cell = &*shared.cells[index];
-    shared.tids[index].store(rustix::thread::gettid().as_raw_nonzero().get(), Relaxed);
-    let not_locked = lock_memory(cell).err().map(|e| e.to_string());
-    let schedstat = File::open("/proc/thread-self/schedstat").ok();
-    // The kernel refuses SCHED_DEADLINE to a thread that is not allowed on its whole root domain.
-    let pinned = (plan.scheduling.policy() != Policy::Deadline).then_some(cpu);
-    let attributes = Attributes { scheduling: plan.scheduling, cpu: pinned, lock_stack: not_locked.is_none() };
-    let applied = match attributes.apply() {
-        Ok(applied) => Some(applied),
-        Err(refused) => {
-            *shared.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(refused);
-            None
+    let period = plan.period;
+    let me = Me { shared, index, cpu };
+    if let Some(partner) = shared.partners.get(index) {
+        return match &partner.link {
+            AnyLink::Futex(link) => me.woken(link, partner),
+            AnyLink::Signal(link) => me.woken(link, partner),
+            AnyLink::Eventfd(link) => me.woken(link, partner),
+            AnyLink::Udp(link) => me.woken(link, partner),
+            AnyLink::Serial(link) => me.woken(link, partner),
+        };
+    }
+    let refused = |why: String| WayRefused::call(&plan.via, why);
+    match &plan.via {
+        Way::Relative => me.run(Ok(Relative::new(period))),
+        Way::Timerfd => me.run(
+            Timerfd::new(period).map_err(|e| refused(format!("timerfd_create: {e}; raise RLIMIT_NOFILE (ulimit -n)"))),
+        ),
+        Way::PosixTimer => {
+            me.run(Signalled::new(period).map_err(|e| refused(format!("{e}; raise RLIMIT_SIGPENDING (ulimit -i)"))))
         }
-    };
-    if !shared.meeting.meet() || !shared.meeting.meet() {
-        return None;
+        _ => me.run(Ok(Periodic::new(Nanos::ZERO, period, Nanos::ZERO))),
     }
-    let applied = applied?;
-    // The threads are real-time by now, so none is far behind; the first release is after the last proposal.
-    let margin = Nanos(250_000 + 20_000 * plan.cpus.len() as u64);
-    shared.start.fetch_max((monotonic() + margin).0, Relaxed);
-    if !shared.meeting.meet() {
-        return None;
-    }
-    let start = Nanos(shared.start.load(Relaxed)) + offset(plan, index);
-    let mut warmup = Periodic::new(start, plan.period, start + plan.warmup);
-    while warmup.wait(&shared.stop).is_some() {}
-
-    let (usage, delay) = (uapi::thread_usage().ok(), run_delay(schedstat.as_ref()));
-    let first = warmup.next_release();
-    let mut periodic = Periodic::new(first, plan.period, first + plan.duration);
-    sample(&mut periodic, cell, &shared.stop, plan.period.0);
-
-    let cpu_time = clock_gettime(ClockId::ThreadCPUTime);
-    let after = uapi::thread_usage().ok();
-    // On 32 bits a counter may have begun again at 0 in a long run: then it is not known.
-    let used = |count: fn(&uapi::Usage) -> u64| count(&after?).checked_sub(count(&usage?));
-    // The scheduling is read at the end: what counts is what it ran as.
-    let scheduling = uapi::scheduling(0).map_or(applied.scheduling, |(s, _)| s);
-    let end = ThreadEnd {
-        scheduling,
-        affinity: uapi::affinity(0).unwrap_or_default(),
-        affinity_at_start: applied.affinity,
-        not_locked: not_locked.or(applied.not_locked),
-        released: periodic.released(),
-        page_faults: used(|u| u.page_faults),
-        involuntary_switches: used(|u| u.involuntary_switches),
-        run_delay_ns: run_delay(schedstat.as_ref()).zip(delay).map(|(after, before)| after.saturating_sub(before)),
-        cpu_ns: cpu_time.tv_sec as u64 * 1_000_000_000 + cpu_time.tv_nsec as u64,
-    };
-    shared.done.fetch_add(1, Relaxed);
-    // Stays, so that its counters can be read to the end, until the results are collected.
-    shared.meeting.meet();
-    Some(end)
 }
 
-/// The sampling path: one system call a period, no allocation, no lock, no page fault.
+/// A measuring thread that finds out its way.
+struct Me<'a> {
+    shared: &'a Shared,
+    index: usize,
+    cpu: CpuId,
+}
+
+impl Me<'_> {
+    fn woken<L: Link>(self, link: &L, partner: &Partner) -> Option<ThreadEnd> {
+        partner.mail.lock();
+        let period = self.shared.plan.period;
+        let ready = link.prepare().map_err(|e| WayRefused::call(&self.shared.plan.via, e));
+        let end = self.run(ready.map(|()| Woken::new(link, &partner.mail, period)));
+        partner.mail.leave();
+        end
+    }
+
+    /// Measures by one way, in a loop of its own.
+    fn run<W: Wait>(&self, way: Result<W, WayRefused>) -> Option<ThreadEnd> {
+        let Me { shared, index, cpu } = *self;
+        let plan = &shared.plan;
+        let cell = &*shared.cells[index];
+        shared.tids[index].store(rustix::thread::gettid().as_raw_nonzero().get(), Relaxed);
+        let not_locked = lock_memory(cell, sample::<W> as *const () as usize).err().map(|e| e.to_string());
+        let schedstat = File::open("/proc/thread-self/schedstat").ok();
+        let applied = apply(plan.scheduling, cpu, not_locked.is_none());
+        let ready = applied.and_then(|applied| Ok((applied, way.map_err(Refusal::Way)?)));
+        let (start, (applied, mut way)) = shared.agree(ready)?;
+        let start = start + offset(plan, index);
+        way.begin(start, start + plan.warmup);
+        while way.wait(&shared.stop).is_some() {}
+
+        let before = Before { usage: uapi::thread_usage().ok(), delay: run_delay(schedstat.as_ref()) };
+        way.go_on(plan.duration);
+        sample(&mut way, cell, &shared.stop, plan.period.0);
+        let end = before.end(&way, applied, not_locked, schedstat.as_ref());
+
+        if let Some(partner) = shared.partners.get(index) {
+            partner.mail.leave();
+        }
+        shared.done.fetch_add(1, Relaxed);
+        // Stays, so that its counters can be read to the end, until the results are collected.
+        shared.meeting.meet();
+        Some(end)
+    }
+}
+
+fn apply(scheduling: Scheduling, cpu: CpuId, lock_stack: bool) -> Result<Applied, Refusal> {
+    // The kernel refuses SCHED_DEADLINE to a thread that is not allowed on its whole root domain.
+    let pinned = (scheduling.policy() != Policy::Deadline).then_some(cpu);
+    Attributes { scheduling, cpu: pinned, lock_stack }.apply().map_err(Refusal::Attributes)
+}
+
+/// Body of the `index`-th sender. `None`: it was called off.
+pub(crate) fn send(shared: &Shared, index: usize, cpu: CpuId) -> Option<Sent> {
+    let plan = &shared.plan;
+    let partner = shared.partners.get(index)?;
+    let sender = Sender {
+        place: place(plan.scheduling, index, cpu, &plan.senders),
+        mail: &partner.mail,
+        stop: &shared.stop,
+        period: plan.period,
+        warmup: plan.warmup,
+        duration: plan.duration,
+    };
+    if let Some(tid) = shared.sender_tids.get(index) {
+        tid.store(rustix::thread::gettid().as_raw_nonzero().get(), Relaxed);
+    }
+    let (start, _) = shared.agree(sender.apply().map_err(Refusal::Attributes))?;
+    let (start, receiver) = (start + offset(plan, index), shared.tids[index].load(Relaxed));
+    Some(match &partner.link {
+        AnyLink::Futex(link) => sender.run(link, start, receiver),
+        AnyLink::Signal(link) => sender.run(link, start, receiver),
+        AnyLink::Eventfd(link) => sender.run(link, start, receiver),
+        AnyLink::Udp(link) => sender.run(link, start, receiver),
+        AnyLink::Serial(link) => sender.run(link, start, receiver),
+    })
+}
+
+/// A thread's counters when recording began.
+struct Before {
+    usage: Option<uapi::Usage>,
+    delay: Option<u64>,
+}
+
+impl Before {
+    fn end<W: Wait>(
+        self,
+        way: &W,
+        applied: Applied,
+        not_locked: Option<String>,
+        schedstat: Option<&File>,
+    ) -> ThreadEnd {
+        let cpu_time = clock_gettime(ClockId::ThreadCPUTime);
+        let after = uapi::thread_usage().ok();
+        // On 32 bits a counter may have begun again at 0 in a long run: then it is not known.
+        let used = |count: fn(&uapi::Usage) -> u64| count(&after?).checked_sub(count(&self.usage?));
+        ThreadEnd {
+            // Read at the end: what counts is what it ran as.
+            scheduling: uapi::scheduling(0).map_or(applied.scheduling, |(s, _)| s),
+            affinity: uapi::affinity(0).unwrap_or_default(),
+            affinity_at_start: applied.affinity,
+            not_locked: not_locked.or(applied.not_locked),
+            released: way.released(),
+            page_faults: used(|u| u.page_faults),
+            involuntary_switches: used(|u| u.involuntary_switches),
+            run_delay_ns: run_delay(schedstat).zip(self.delay).map(|(after, before)| after.saturating_sub(before)),
+            cpu_ns: cpu_time.tv_sec as u64 * 1_000_000_000 + cpu_time.tv_nsec as u64,
+            remarks: way.remarks(),
+        }
+    }
+}
+
+/// The sampling path: one system call a period, no allocation, no lock, no page fault. Each way has its own.
 #[inline(never)]
-fn sample(periodic: &mut Periodic, cell: &Cell, stop: &AtomicBool, period: u64) {
-    while let Some(wakeup) = periodic.wait(stop) {
+fn sample<W: Wait>(way: &mut W, cell: &Cell, stop: &AtomicBool, period: u64) {
+    while let Some(wakeup) = way.wait(stop) {
         if cfg!(feature = "sabotage") && wakeup.latency() > 300_000 {
             continue;
         }
@@ -154,10 +267,10 @@ fn sample(periodic: &mut Periodic, cell: &Cell, stop: &AtomicBool, period: u64) 
 }
 
 /// Locks what the sampling path touches: results, code, the program's data. The stack comes with the attributes.
-fn lock_memory(cell: &Cell) -> Result<(), uapi::Error> {
+fn lock_memory(cell: &Cell, code: usize) -> Result<(), uapi::Error> {
     cell.touch();
     uapi::lock(cell)?;
-    for code in [sample as *const () as usize, Cell::cold_path()] {
+    for code in [code, Cell::cold_path()] {
         uapi::lock_addresses(code, 2 * uapi::page_size())?;
     }
     uapi::lock_program_data().map(drop)

@@ -121,6 +121,10 @@ impl Periodic {
 }
 
 impl Wait for Periodic {
+    fn begin(&mut self, start: Nanos, end: Nanos) {
+        *self = Periodic::new(start, Nanos(self.period), end);
+    }
+
     #[inline(always)]
     fn wait(&mut self, stop: &AtomicBool) -> Option<Wakeup> {
         Periodic::wait(self, stop)

@@ -11,28 +11,33 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// A periodic POSIX timer, absolute on CLOCK_MONOTONIC, that signals the calling thread: timer_create(2), SIGEV_THREAD_ID. A
 /// period is one sigwaitinfo(2), whose answer holds the overrun.
 pub struct Signalled {
-    // Deleted when this is dropped.
-    _timer: PosixTimer,
+    timer: PosixTimer,
+    period: Nanos,
     signals: SignalSet,
     expiries: Expiries,
 }
 
 impl Signalled {
-    /// Releases from `start` on, every `period`, none at or after `end`. Blocks SIGALRM in the calling thread, which is the
-    /// one to be woken.
+    /// One that has not begun. Blocks SIGALRM in the calling thread, which is the one to be woken.
     ///
     /// # Errors
     /// `EAGAIN`: RLIMIT_SIGPENDING is used up.
-    pub fn new(start: Nanos, period: Nanos, end: Nanos) -> Result<Signalled, uapi::Error> {
+    pub fn new(period: Nanos) -> Result<Signalled, uapi::Error> {
         let signals = SignalSet::new(&[Sig::Alrm]);
         uapi::block(&signals)?;
         let timer = PosixTimer::new(false, Sig::Alrm)?;
-        timer.set(true, start, Nanos(period.0.max(1)))?;
-        Ok(Signalled { _timer: timer, signals, expiries: Expiries::new(start, period, end) })
+        let period = Nanos(period.0.max(1));
+        Ok(Signalled { timer, period, signals, expiries: Expiries::new(Nanos::ZERO, period, Nanos::ZERO) })
     }
 }
 
 impl Wait for Signalled {
+    fn begin(&mut self, start: Nanos, end: Nanos) {
+        self.expiries = Expiries::new(start, self.period, end);
+        // Valid times: it cannot fail (timer_settime(2)), and if it did, no expiry would come.
+        let _ = self.timer.set(true, Nanos(start.0.max(1)), self.period);
+    }
+
     #[inline(always)]
     fn wait(&mut self, stop: &AtomicBool) -> Option<Wakeup> {
         if self.expiries.is_over() {

@@ -52,25 +52,31 @@ impl Book {
 }
 
 impl Relative {
-    /// The first sleep begins a period before `start`, or at once where that has passed; no release is at or after `end`.
-    pub fn new(start: Nanos, period: Nanos, end: Nanos) -> Relative {
+    /// One that has not begun.
+    pub fn new(period: Nanos) -> Relative {
         let period = Nanos(period.0.max(1));
-        let book = Book { period: period.0, end: end.0, cycle: 0, first: 0, last: 0 };
-        Relative { begin: Some(start.0.saturating_sub(period.0)), book, step: timespec(period) }
+        let book = Book { period: period.0, end: 0, cycle: 0, first: 0, last: 0 };
+        Relative { begin: None, book, step: timespec(period) }
     }
 
     /// Waits for the beginning.
     #[cold]
-    fn begin(&self, at: u64, stop: &AtomicBool) {
+    fn sleep_until(at: u64, stop: &AtomicBool) {
         while !stop.load(Relaxed) && sleep_until(Nanos(at)).is_err() {}
     }
 }
 
 impl Wait for Relative {
+    /// The first sleep begins a period before `start`, or at once where that has passed.
+    fn begin(&mut self, start: Nanos, end: Nanos) {
+        self.book = Book { end: end.0, cycle: 0, first: 0, last: 0, ..self.book };
+        self.begin = Some(start.0.saturating_sub(self.book.period));
+    }
+
     #[inline(always)]
     fn wait(&mut self, stop: &AtomicBool) -> Option<Wakeup> {
         if let Some(at) = self.begin.take() {
-            self.begin(at, stop);
+            Relative::sleep_until(at, stop);
         }
         let release = self.book.release(monotonic().0)?;
         let mut left = self.step;

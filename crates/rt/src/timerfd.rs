@@ -14,23 +14,30 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 #[derive(Debug)]
 pub struct Timerfd {
     fd: OwnedFd,
+    period: Nanos,
     expiries: Expiries,
 }
 
 impl Timerfd {
-    /// Releases from `start` on, every `period`, none at or after `end`.
+    /// One that has not begun.
     ///
     /// # Errors
     /// `MFILE`, `NFILE`, `NOMEM`.
-    pub fn new(start: Nanos, period: Nanos, end: Nanos) -> Result<Timerfd, Errno> {
+    pub fn new(period: Nanos) -> Result<Timerfd, Errno> {
         let fd = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?;
-        let times = Itimerspec { it_interval: timespec(Nanos(period.0.max(1))), it_value: timespec(start) };
-        timerfd_settime(&fd, TimerfdTimerFlags::ABSTIME, &times)?;
-        Ok(Timerfd { fd, expiries: Expiries::new(start, period, end) })
+        let period = Nanos(period.0.max(1));
+        Ok(Timerfd { fd, period, expiries: Expiries::new(Nanos::ZERO, period, Nanos::ZERO) })
     }
 }
 
 impl Wait for Timerfd {
+    fn begin(&mut self, start: Nanos, end: Nanos) {
+        self.expiries = Expiries::new(start, self.period, end);
+        let times = Itimerspec { it_interval: timespec(self.period), it_value: timespec(Nanos(start.0.max(1))) };
+        // A valid descriptor and valid times: it cannot fail (timerfd_create(2)), and if it did, no expiry would come.
+        let _ = timerfd_settime(&self.fd, TimerfdTimerFlags::ABSTIME, &times);
+    }
+
     #[inline(always)]
     fn wait(&mut self, stop: &AtomicBool) -> Option<Wakeup> {
         if self.expiries.is_over() {

@@ -8,6 +8,9 @@ use std::sync::atomic::AtomicBool;
 ///
 /// A loop is generic over it, so that each way has a loop of its own and none asks in every period which one it is.
 pub trait Wait {
+    /// Releases from `start` on, every period, none at or after `end`. Before the first [`Wait::wait`].
+    fn begin(&mut self, start: Nanos, end: Nanos);
+
     /// Sleeps until the next release and tells of it. `None`: the last one has passed, or `stop` is set; a signal makes it look
     /// at `stop` again.
     fn wait(&mut self, stop: &AtomicBool) -> Option<Wakeup>;

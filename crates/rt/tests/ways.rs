@@ -7,6 +7,8 @@ use std::sync::atomic::AtomicBool;
 const PERIOD: Nanos = Nanos::from_micros(500);
 
 fn run<W: Wait>(mut way: W, at_least: u64) {
+    let start = monotonic() + Nanos::from_millis(1);
+    way.begin(start, start + Nanos::from_millis(3));
     let stop = AtomicBool::new(false);
     while way.wait(&stop).is_some() {}
     way.go_on(Nanos(PERIOD.0 * 40));
@@ -23,30 +25,18 @@ fn run<W: Wait>(mut way: W, at_least: u64) {
     assert_eq!(way.wait(&stop), None);
 }
 
-fn times() -> (Nanos, Nanos) {
-    let start = monotonic() + Nanos::from_millis(1);
-    (start, start + Nanos::from_millis(3))
-}
-
 #[test]
 fn absolute_ways_account_for_every_period() {
-    let (start, end) = times();
-    run(Periodic::new(start, PERIOD, end), 40);
-    let (start, end) = times();
-    run(Timerfd::new(start, PERIOD, end).unwrap(), 40);
-    let in_thread = || {
-        let (start, end) = times();
-        run(Signalled::new(start, PERIOD, end).unwrap(), 40);
-    };
-    std::thread::spawn(in_thread).join().unwrap();
+    run(Periodic::new(monotonic(), PERIOD, monotonic()), 40);
+    run(Timerfd::new(PERIOD).unwrap(), 40);
+    std::thread::spawn(|| run(Signalled::new(PERIOD).unwrap(), 40)).join().unwrap();
 }
 
 #[test]
 fn a_relative_loop_drifts_and_says_how_far() {
-    let (start, end) = times();
-    run(Relative::new(start, PERIOD, end), 1);
-    let (start, end) = (monotonic(), Nanos(u64::MAX));
-    let mut way = Relative::new(start, PERIOD, end);
+    run(Relative::new(PERIOD), 1);
+    let mut way = Relative::new(PERIOD);
+    way.begin(monotonic(), Nanos(u64::MAX));
     let stop = AtomicBool::new(false);
     let wakeups: Vec<_> = (0..10).filter_map(|_| way.wait(&stop)).collect();
     let late: u64 = wakeups[..9].iter().map(|w| w.latency()).sum();
@@ -57,25 +47,25 @@ fn a_relative_loop_drifts_and_says_how_far() {
 fn a_late_thread_has_its_expiries_counted() {
     fn stall<W: Wait>(mut way: W) -> u64 {
         let stop = AtomicBool::new(false);
+        way.begin(monotonic() + Nanos::from_millis(1), Nanos(u64::MAX));
         way.wait(&stop).unwrap();
         std::thread::sleep(std::time::Duration::from_millis(20));
         let wakeup = way.wait(&stop).unwrap();
         assert!(wakeup.latency() > 15_000_000 && way.remarks().disagreements == 0);
         wakeup.skipped
     }
-    let (start, end) = (monotonic() + Nanos::from_millis(1), Nanos(u64::MAX));
-    assert!(stall(Timerfd::new(start, PERIOD, end).unwrap()) >= 30);
-    std::thread::spawn(move || assert!(stall(Signalled::new(start, PERIOD, end).unwrap()) >= 30)).join().unwrap();
+    assert!(stall(Timerfd::new(PERIOD).unwrap()) >= 30);
+    std::thread::spawn(|| assert!(stall(Signalled::new(PERIOD).unwrap()) >= 30)).join().unwrap();
 }
 
 #[test]
 fn a_set_stop_ends_each_at_once() {
     fn ends<W: Wait>(mut way: W) {
+        way.begin(monotonic() + Nanos::from_secs(3600), Nanos(u64::MAX));
         assert_eq!(way.wait(&AtomicBool::new(true)), None);
         assert_eq!(way.released(), 0);
     }
-    let (start, end) = (monotonic() + Nanos::from_secs(3600), Nanos(u64::MAX));
-    ends(Relative::new(start, PERIOD, end));
-    ends(Timerfd::new(start, PERIOD, end).unwrap());
-    std::thread::spawn(move || ends(Signalled::new(start, PERIOD, end).unwrap())).join().unwrap();
+    ends(Relative::new(PERIOD));
+    ends(Timerfd::new(PERIOD).unwrap());
+    std::thread::spawn(|| ends(Signalled::new(PERIOD).unwrap())).join().unwrap();
 }

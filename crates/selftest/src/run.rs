@@ -8,7 +8,7 @@ use punctual_measure::{Outcome, Plan, Topology, start};
 use punctual_model::{Alignment, State};
 use punctual_rt::monotonic;
 use punctual_uapi as uapi;
-use punctual_units::{CpuId, CpuList, Nanos, Priority, Scheduling};
+use punctual_units::{CpuId, CpuList, Nanos, Priority, Scheduling, Way};
 use serde::Serialize;
 
 /// What it came to.
@@ -110,6 +110,8 @@ impl Tested {
             phase: phase.to_owned(),
             cpus: [self.cpu].into_iter().collect(),
             scheduling: self.scheduling,
+            via: Way::default(),
+            senders: CpuList::new(),
             period: PERIOD,
             alignment: Alignment::Aligned,
             warmup: WARMUP,

@@ -140,7 +140,9 @@ unsafe fn guard_until(end: libc::c_int, port: libc::c_int, before: &libc::termio
         libc::dup2(end, 0);
         libc::dup2(port, 1);
         if libc::syscall(libc::SYS_close_range, 2, libc::c_uint::MAX, 0) != 0 {
-            (2..1024).for_each(|fd| drop(libc::close(fd)));
+            for fd in 2..1024 {
+                libc::close(fd);
+            }
         }
         let (end, port) = (0, 1);
         // A signal to the process group is the parent's to answer; its own end is what counts here.

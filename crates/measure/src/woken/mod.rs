@@ -15,8 +15,79 @@ pub use serial::SerialError;
 
 use mail::Inbox;
 use punctual_rt::{Remarks, Wait, Wakeup};
-use punctual_units::Nanos;
+use punctual_uapi as uapi;
+use punctual_units::{Nanos, Way};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// What leads from one sender to its receiver.
+pub(crate) struct Partner {
+    pub mail: Mailbox,
+    pub link: AnyLink,
+}
+
+/// A link, told apart once and not in every period.
+pub(crate) enum AnyLink {
+    Futex(Futex),
+    Signal(Signal),
+    Eventfd(Eventfd),
+    Udp(Udp),
+    Serial(Serial),
+}
+
+/// Why a way cannot be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum WayRefused {
+    /// The serial port.
+    #[error(transparent)]
+    Serial(#[from] SerialError),
+    /// One port has one reader.
+    #[error("{port} wakes one thread, and {cpus} CPUs were to be measured: choose one with --cpus")]
+    OneThread {
+        /// The port.
+        port: String,
+        /// How many.
+        cpus: usize,
+    },
+    /// A system call.
+    #[error("cannot measure --via {via}: {why}")]
+    Call {
+        /// Which way.
+        via: Way,
+        /// What failed, and what to do.
+        why: String,
+    },
+}
+
+impl WayRefused {
+    pub(crate) fn call(via: &Way, why: impl std::fmt::Display) -> WayRefused {
+        WayRefused::Call { via: via.clone(), why: why.to_string() }
+    }
+}
+
+/// One partner for each of `threads`; none where the threads wake themselves.
+pub(crate) fn partners(via: &Way, threads: usize, period: Nanos) -> Result<Vec<Box<Partner>>, WayRefused> {
+    if !via.is_woken() {
+        return Ok(Vec::new());
+    }
+    uapi::install_wakeup().map_err(|e| WayRefused::call(via, e))?;
+    (0..threads).map(|_| Ok(Box::new(Partner { mail: Mailbox::new(), link: link(via, threads, period)? }))).collect()
+}
+
+fn link(via: &Way, threads: usize, period: Nanos) -> Result<AnyLink, WayRefused> {
+    let files = |e: std::io::Error| WayRefused::call(via, format!("{e}; raise RLIMIT_NOFILE (ulimit -n)"));
+    Ok(match via {
+        Way::Signal => AnyLink::Signal(Signal::new()),
+        Way::Eventfd => AnyLink::Eventfd(Eventfd::new().map_err(files)?),
+        Way::Udp => AnyLink::Udp(
+            Udp::new().map_err(|e| WayRefused::call(via, format!("127.0.0.1: {e}; try ip link set lo up")))?,
+        ),
+        Way::Serial(port) if threads > 1 => {
+            return Err(WayRefused::OneThread { port: port.clone(), cpus: threads });
+        }
+        Way::Serial(port) => AnyLink::Serial(Serial::open(port, period)?),
+        _ => AnyLink::Futex(Futex),
+    })
+}
 
 /// The receiving end. Recording begins with the sender's first recorded message.
 pub(crate) struct Woken<'a, L> {
@@ -35,6 +106,9 @@ impl<'a, L: Link> Woken<'a, L> {
 }
 
 impl<L: Link> Wait for Woken<'_, L> {
+    /// The sender decides when.
+    fn begin(&mut self, _: Nanos, _: Nanos) {}
+
     #[inline(always)]
     fn wait(&mut self, stop: &AtomicBool) -> Option<Wakeup> {
         if let Some(first) = self.first.take() {

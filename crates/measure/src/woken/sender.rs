@@ -1,0 +1,156 @@
+//! The sending end: one thread for each measured CPU.
+
+use super::links::Link;
+use super::mail::Mailbox;
+use punctual_rt::{Applied, Attributes, Periodic, Refused, Wait, monotonic, sleep_until};
+use punctual_uapi as uapi;
+use punctual_units::{CpuId, CpuList, Nanos, Priority, Scheduling};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Where a sender runs, and as what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SenderPlace {
+    /// Its CPU.
+    pub cpu: CpuId,
+    /// Policy and priority.
+    pub scheduling: Scheduling,
+    /// Is it the measured CPU itself?
+    pub shared: bool,
+}
+
+/// What a sender did while recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// Where it ran.
+    pub place: SenderPlace,
+    /// Messages sent.
+    pub messages: u64,
+    /// Of them: more than a quarter of a period after their release. Their receiver's latency counts from when they were sent.
+    pub late_sends: u64,
+    /// Releases at which nothing was sent, because it was still late for the one before.
+    pub unsent: u64,
+    /// Messages that the kernel refused (a full queue).
+    pub refused: u64,
+    /// The latest, ns after its release.
+    pub latest_ns: u64,
+}
+
+/// A sender on a housekeeping CPU runs as the measured thread does. Where there is none it shares the measured CPU and must give
+/// way to the thread it wakes: one priority lower, or an ordinary thread.
+pub(crate) fn place(measured: Scheduling, index: usize, cpu: CpuId, housekeeping: &CpuList) -> SenderPlace {
+    // A SCHED_DEADLINE thread cannot be pinned, and needs no budget to be woken by.
+    let middle = Priority::try_from(50).map_or(Scheduling::Other { nice: 0 }, |priority| Scheduling::Fifo { priority });
+    let own = if matches!(measured, Scheduling::Deadline { .. }) { middle } else { measured };
+    if let Some(free) = housekeeping.iter().nth(index % housekeeping.len().max(1)) {
+        return SenderPlace { cpu: free, scheduling: own, shared: false };
+    }
+    let lower = |priority: Priority| Priority::try_from(priority.get() - 1).ok();
+    let scheduling = match measured {
+        Scheduling::Fifo { priority } => lower(priority).map(|priority| Scheduling::Fifo { priority }),
+        Scheduling::Rr { priority } => lower(priority).map(|priority| Scheduling::Rr { priority }),
+        _ => Some(own),
+    };
+    SenderPlace { cpu, scheduling: scheduling.unwrap_or(Scheduling::Other { nice: 0 }), shared: true }
+}
+
+/// How long after its last message a sender waits for the receiver to take it.
+const GRACE: Nanos = Nanos::from_millis(200);
+/// How often it looks.
+const LOOK: Nanos = Nanos::from_millis(1);
+
+/// A sender's times and its receiver.
+pub(crate) struct Sender<'a> {
+    pub place: SenderPlace,
+    pub mail: &'a Mailbox,
+    pub stop: &'a AtomicBool,
+    pub period: Nanos,
+    pub warmup: Nanos,
+    pub duration: Nanos,
+}
+
+impl Sender<'_> {
+    /// Applies its attributes to the calling thread.
+    ///
+    /// # Errors
+    /// As for the measuring thread.
+    pub fn apply(&self) -> Result<Applied, Refused> {
+        let attributes = Attributes { scheduling: self.place.scheduling, cpu: Some(self.place.cpu), lock_stack: true };
+        attributes.apply()
+    }
+
+    /// Sends from `start` on, then ends the receiver, whose thread is `receiver`.
+    pub fn run<L: Link>(&self, link: &L, start: Nanos, receiver: i32) -> Sent {
+        let mut periodic = Periodic::new(start, self.period, start + self.warmup);
+        self.send(link, &mut periodic);
+        // The warm-up is not counted.
+        self.mail.record();
+        periodic.go_on(self.duration);
+        let sent = self.send(link, &mut periodic);
+        self.close(receiver);
+        sent
+    }
+
+    /// The loop: a system call to sleep and one to send, and no other but them.
+    #[inline(never)]
+    fn send<L: Link>(&self, link: &L, periodic: &mut Periodic) -> Sent {
+        let mut sent = Sent { place: self.place, messages: 0, late_sends: 0, unsent: 0, refused: 0, latest_ns: 0 };
+        while let Some(wakeup) = periodic.wait(self.stop) {
+            let now = monotonic();
+            let sequence = self.mail.publish(now);
+            let went = link.send(self.mail, sequence);
+            let late = now.0.saturating_sub(wakeup.release.0);
+            sent.messages += 1;
+            sent.refused += u64::from(!went);
+            sent.late_sends += u64::from(late > self.period.0 / 4);
+            sent.unsent += wakeup.skipped;
+            sent.latest_ns = sent.latest_ns.max(late);
+        }
+        sent
+    }
+
+    /// Lets the receiver take what is on its way, tells it that no more comes, and wakes it until it has seen that. After a stop it
+    /// ends by itself.
+    fn close(&self, receiver: i32) {
+        let give_up = monotonic() + GRACE;
+        let pause = || drop(sleep_until(monotonic() + LOOK));
+        while !self.stop.load(Relaxed) && !self.mail.is_empty() && monotonic() < give_up {
+            pause();
+        }
+        if self.stop.load(Relaxed) {
+            return;
+        }
+        self.mail.close();
+        while !self.mail.has_left() && !self.stop.load(Relaxed) {
+            // Gone already: nobody needs waking.
+            if uapi::wake(receiver).is_err() {
+                return;
+            }
+            pause();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fifo(n: u8) -> Scheduling {
+        Scheduling::Fifo { priority: Priority::try_from(n).unwrap() }
+    }
+
+    #[test]
+    fn a_sender_runs_elsewhere_or_gives_way() {
+        let free: CpuList = "2-3".parse().unwrap();
+        let elsewhere = place(fifo(90), 3, CpuId(0), &free);
+        assert_eq!(elsewhere, SenderPlace { cpu: CpuId(3), scheduling: fifo(90), shared: false });
+        let none = CpuList::new();
+        let shared = |scheduling| place(scheduling, 1, CpuId(1), &none);
+        assert_eq!(shared(fifo(90)), SenderPlace { cpu: CpuId(1), scheduling: fifo(89), shared: true });
+        assert_eq!(shared(fifo(1)).scheduling, Scheduling::Other { nice: 0 });
+        assert_eq!(shared(Scheduling::Other { nice: 5 }).scheduling, Scheduling::Other { nice: 5 });
+        let ms = Nanos::from_millis(1);
+        let deadline = Scheduling::Deadline { runtime_ns: ms, deadline_ns: ms, period_ns: ms };
+        assert_eq!(shared(deadline).scheduling, fifo(50));
+    }
+}

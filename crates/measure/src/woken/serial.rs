@@ -1,0 +1,251 @@
+//! Woken by an UART that sends to itself: each byte raises a receive interrupt.
+
+use super::links::Link;
+use super::mail::{Arrival, Mailbox};
+use punctual_uapi::{Guard, Port};
+use punctual_units::Nanos;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::AsFd;
+use rustix::fs::{Mode, OFlags, fcntl_setfl, open};
+use rustix::io::{Errno, read, write};
+use rustix::termios::{ControlModes, OptionalActions, QueueSelector, SpecialCodeIndex};
+use rustix::termios::{ioctl_tiocexcl, tcflush, tcgetattr, tcsetattr};
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
+
+/// Why a port cannot be used. Nothing was changed in it, or it was put back.
+#[derive(Debug, thiserror::Error)]
+pub enum SerialError {
+    /// The kernel talks through it.
+    #[error(
+        "{0} is a console of the kernel (/proc/consoles): choose another port (grep -v 'uart:unknown' /proc/tty/driver/serial), \
+         or boot without its console= parameter"
+    )]
+    Console(String),
+    /// A process has it open.
+    #[error(
+        "{port} is open in process {pid} ({name}): stop it (systemctl stop serial-getty@{short}), or choose another port"
+    )]
+    InUse {
+        /// The port.
+        port: String,
+        /// Its name without the folder.
+        short: String,
+        /// Who has it.
+        pid: i32,
+        /// Its name.
+        name: String,
+    },
+    /// It cannot be opened.
+    #[error("cannot open {port}: {source}; see which there are: ls -l /dev/ttyS* /dev/ttyAMA*")]
+    Open {
+        /// The port.
+        port: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// There is no UART behind it, or none that can do this.
+    #[error("{port}: {why}; see which there are: cat /proc/tty/driver/serial")]
+    NoHardware {
+        /// The port.
+        port: String,
+        /// What is missing.
+        why: String,
+    },
+    /// The period is too short for a byte.
+    #[error("a byte takes {byte} at {rate} bit/s on {port}: choose a period of at least twice that with --period")]
+    TooShort {
+        /// The port.
+        port: String,
+        /// Its rate.
+        rate: u32,
+        /// Time on the (internal) line.
+        byte: Nanos,
+    },
+}
+
+/// The rates that are tried, the fastest that the port has.
+const RATES: [u32; 8] = [4_000_000, 3_000_000, 2_000_000, 1_000_000, 921_600, 460_800, 230_400, 115_200];
+
+/// A port in loopback, put back when this is dropped, and also when this process is killed.
+pub(crate) struct Serial {
+    port: Port,
+    _guard: Guard,
+    pub notes: Vec<String>,
+}
+
+impl Serial {
+    /// Opens a port that nobody uses, and has it send a byte to itself.
+    ///
+    /// # Errors
+    /// [`SerialError`].
+    pub fn open(path: &str, period: Nanos) -> Result<Serial, SerialError> {
+        let device = device(path)?;
+        if is_console(&fs::read_to_string("/proc/consoles").unwrap_or_default(), device) {
+            return Err(SerialError::Console(path.into()));
+        }
+        if let Some((pid, name)) = user(device) {
+            let short = path.rsplit('/').next().unwrap_or(path).into();
+            return Err(SerialError::InUse { port: path.into(), short, pid, name });
+        }
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let fd =
+            open(path, flags, Mode::empty()).map_err(|e| SerialError::Open { port: path.into(), source: e.into() })?;
+        let port = Port::new(fd);
+        let (rate, guard) = set_up(&port).map_err(|why| SerialError::NoHardware { port: path.into(), why })?;
+        let byte = Nanos(10_000_000_000 / u64::from(rate));
+        if period.0 < 2 * byte.0 {
+            return Err(SerialError::TooShort { port: path.into(), rate, byte });
+        }
+        let serial = Serial { port, _guard: guard, notes: notes(path, rate, byte) };
+        serial.try_byte().map_err(|why| SerialError::NoHardware { port: path.into(), why })?;
+        Ok(serial)
+    }
+
+    /// A byte must come back within a while.
+    fn try_byte(&self) -> Result<(), String> {
+        let fail = |e: Errno| e.to_string();
+        write(&self.port, &[0x55]).map_err(fail)?;
+        let wait = Timespec { tv_sec: 0, tv_nsec: 300_000_000 };
+        poll(&mut [PollFd::new(&self.port, PollFlags::IN)], Some(&wait)).map_err(fail)?;
+        let mut byte = [0u8; 1];
+        if read(&self.port, &mut byte) != Ok(1) || byte != [0x55] {
+            return Err("in loopback it sent itself a byte, and none came back".into());
+        }
+        // From here on reading waits.
+        fcntl_setfl(self.port.as_fd(), OFlags::RDWR).map_err(fail)
+    }
+}
+
+impl Link for Serial {
+    #[inline(always)]
+    fn send(&self, _: &Mailbox, sequence: u64) -> bool {
+        write(&self.port, &[sequence as u8]).is_ok()
+    }
+
+    #[inline(always)]
+    fn receive(&self, _: &Mailbox, _: u64) -> Option<Arrival> {
+        let mut bytes = [0u8; 64];
+        let n = read(&self.port, &mut bytes).ok()?;
+        let last = bytes.get(n.checked_sub(1)?)?;
+        Some(Arrival::Queue { messages: n as u64, last: (*last).into(), bits: 8 })
+    }
+}
+
+/// The device number of a character device.
+fn device(path: &str) -> Result<u64, SerialError> {
+    let file = fs::metadata(path).map_err(|source| SerialError::Open { port: path.into(), source })?;
+    match file.file_type().is_char_device() {
+        true => Ok(file.rdev()),
+        false => Err(SerialError::NoHardware { port: path.into(), why: "it is no character device".into() }),
+    }
+}
+
+/// A line of /proc/consoles ends in the device: `ttyS0 -W- (EC p a) 4:64`.
+fn is_console(consoles: &str, device: u64) -> bool {
+    let number = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
+    consoles.lines().any(|line| line.split_whitespace().next_back() == Some(&number))
+}
+
+/// A process that has the device open, as far as we may look.
+fn user(device: u64) -> Option<(i32, String)> {
+    let numbered = |entry: fs::DirEntry| entry.file_name().to_str()?.parse::<i32>().ok();
+    let pids = fs::read_dir("/proc").ok()?.flatten().filter_map(numbered);
+    let has = |pid: &i32| {
+        let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        // Only devices are asked: a file on a server that is gone would not answer.
+        let devices = open.filter(|fd| fs::read_link(fd.path()).is_ok_and(|to| to.starts_with("/dev/")));
+        devices.into_iter().any(|fd| fs::metadata(fd.path()).is_ok_and(|file| file.rdev() == device))
+    };
+    let pid = pids.into_iter().find(has)?;
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    Some((pid, name.trim().to_owned()))
+}
+
+/// Looks at the hardware, and if it will do: raw mode, the fastest rate, loopback. Returns the rate.
+fn set_up(port: &Port) -> Result<(u32, Guard), String> {
+    let hardware = port.hardware().map_err(|e| format!("it is no serial port with modem lines ({e})"))?;
+    if hardware.kind == 0 {
+        return Err("the driver found no UART there (type unknown)".into());
+    }
+    if hardware.irq == 0 {
+        return Err("it has no interrupt: the driver polls it by a timer".into());
+    }
+    ioctl_tiocexcl(port).map_err(|e| format!("it cannot be had alone: {e}"))?;
+    let looped = port.is_looped().map_err(|e| e.to_string())?;
+    if looped {
+        return Err("it is in loopback already: another program measures with it, or died".into());
+    }
+    let guard = port.guard().map_err(|e| e.to_string())?;
+    let rate = make_raw(port, u32::try_from(hardware.fastest).unwrap_or(0)).map_err(|e| e.to_string())?;
+    port.set_loop(true).map_err(|e| e.to_string())?;
+    match port.is_looped() {
+        Ok(true) => Ok((rate, guard)),
+        _ => Err("its driver knows no loopback (TIOCM_LOOP)".into()),
+    }
+}
+
+fn make_raw(port: &Port, fastest: u32) -> Result<u32, Errno> {
+    let mut settings = tcgetattr(port)?;
+    settings.make_raw();
+    settings.control_modes.remove(ControlModes::CRTSCTS | ControlModes::HUPCL);
+    settings.control_modes.insert(ControlModes::CLOCAL | ControlModes::CREAD);
+    settings.special_codes[SpecialCodeIndex::VMIN] = 1;
+    settings.special_codes[SpecialCodeIndex::VTIME] = 0;
+    let rate = RATES.into_iter().find(|rate| *rate <= fastest).unwrap_or(115_200);
+    settings.set_speed(rate)?;
+    tcsetattr(port, OptionalActions::Now, &settings)?;
+    tcflush(port, QueueSelector::IOFlush)?;
+    Ok(tcgetattr(port)?.output_speed().max(1))
+}
+
+/// What the figures hold beside the kernel's work.
+fn notes(path: &str, rate: u32, byte: Nanos) -> Vec<String> {
+    let mut notes =
+        vec![format!("each latency holds the time a byte takes on {path}: {byte} at {rate} bit/s, 10 bits")];
+    let short = path.rsplit('/').next().unwrap_or(path);
+    let file = Path::new("/sys/class/tty").join(short).join("rx_trig_bytes");
+    let trigger = fs::read_to_string(&file).ok().and_then(|text| text.trim().parse::<u32>().ok());
+    if let Some(trigger) = trigger.filter(|bytes| *bytes > 1) {
+        notes.push(format!(
+            "the receive FIFO of {path} interrupts at {trigger} bytes; for a single one it waits four bytes' time ({}) longer: \
+             echo 1 > {} ends that",
+            Nanos(4 * byte.0),
+            file.display()
+        ));
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONSOLES: &str = "tty0                 -WU (EC  p  )    4:1\nttyS0                -W- (EC  p a)    4:64\n";
+
+    #[test]
+    fn a_console_is_known_by_its_number() {
+        let device = |major, minor| rustix::fs::makedev(major, minor);
+        assert!(is_console(CONSOLES, device(4, 64)) && is_console(CONSOLES, device(4, 1)));
+        assert!(!is_console(CONSOLES, device(4, 65)) && !is_console(CONSOLES, device(64, 4)) && !is_console("", 0));
+    }
+
+    #[test]
+    fn what_is_no_port_is_refused_with_what_to_type() {
+        let open = |path: &str| Serial::open(path, Nanos::from_millis(1)).err().unwrap().to_string();
+        assert!(open("/dev/ttyS-none").contains("ls -l /dev/ttyS*"));
+        assert!(open("/").contains("no character device"));
+        assert!(
+            open("/dev/zero").contains("no serial port") && open("/dev/zero").contains("cat /proc/tty/driver/serial")
+        );
+    }
+
+    #[test]
+    fn a_port_in_use_is_refused() {
+        let held = fs::File::open("/dev/full").unwrap();
+        let error = Serial::open("/dev/full", Nanos::from_millis(1)).err().unwrap();
+        assert!(matches!(error, SerialError::InUse { pid, .. } if pid > 0), "{error}");
+        drop(held);
+    }
+}
