@@ -4,7 +4,7 @@ use crate::audit::args::{AuditArgs, SnapshotArgs};
 use crate::lab::args::LabCommand;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use punctual_model::{Alignment, Claim, VirtualTime};
-use punctual_units::{CpuList, Nanos, Policy, Priority};
+use punctual_units::{CpuList, Nanos, Policy, Priority, Way};
 use std::ffi::OsStr;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -145,6 +145,10 @@ pub struct RunArgs {
     /// CPUs to measure, as the kernel writes them: 0-3,8 [default: all allowed]
     #[arg(short = 'a', long, visible_alias = "affinity", value_name = "CPUS")]
     pub cpus: Option<CpuList>,
+    /// By what the measuring threads are woken: nanosleep, relative, timerfd, posix-timer; or by another thread through futex,
+    /// signal, eventfd, udp (loopback) or serial:/dev/ttyS1 (an UART that sends to itself)
+    #[arg(long, value_name = "WAY", default_value_t)]
+    pub via: Way,
     /// Period of the measuring threads
     #[arg(short = 'i', long, visible_alias = "interval", value_name = "TIME", default_value = "1ms")]
     pub period: Nanos,

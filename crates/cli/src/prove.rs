@@ -127,6 +127,7 @@ pub fn options(args: &RunArgs, started: Nanos) -> Options {
         command: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
         policy: args.policy,
         priority: args.priority,
+        via: args.via.clone(),
         period: args.period,
         cpus: args.cpus.clone(),
         alignment: args.phase.into(),

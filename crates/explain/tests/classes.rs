@@ -118,6 +118,7 @@ fn run(phase: Phase) -> Run {
         command: vec![],
         settings: Settings {
             clock: Some("CLOCK_MONOTONIC".into()),
+            via: None,
             scheduling: phase.cpus[0].got,
             scheduling_explicit: false,
             period_ns: Some(Nanos::from_millis(1)),

@@ -70,6 +70,7 @@ fn empty() -> Recording {
         command: Vec::new(),
         settings: Settings {
             clock: None,
+            via: None,
             scheduling: None,
             scheduling_explicit: false,
             period_ns: None,

@@ -4,7 +4,7 @@ use crate::{
     BlockMaximum, Blur, Claim, Event, Import, LoadReport, Look, PhaseTrace, Problem, Round, Tracing, UntilDecided,
     Worst,
 };
-use punctual_units::{CpuId, CpuList, Histogram, Nanos, Scheduling};
+use punctual_units::{CpuId, CpuList, Histogram, Nanos, Scheduling, Way};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -118,6 +118,9 @@ pub struct Settings {
     /// Measuring clock and way of sleeping: `CLOCK_MONOTONIC, clock_nanosleep absolute`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<String>,
+    /// By what the measuring threads were woken; `None`: [`Settings::clock`] says it as far as it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<Way>,
     /// Policy and priority asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduling: Option<Scheduling>,

@@ -112,7 +112,7 @@ impl<'a> Measurement<'a> {
         if !housekeeping.is_empty() {
             uapi::set_affinity(0, &housekeeping)?;
         }
-        let plan = Plan { scheduling: choice.scheduling, ..plan };
+        let plan = Plan { scheduling: choice.scheduling, senders: housekeeping.clone(), ..plan };
         let mut run = setup::new_run(options, &plan, choice.explicit);
         run.problems.extend(choice.problem);
         run.notes.extend(setup::policy_note(choice.scheduling));

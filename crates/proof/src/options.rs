@@ -2,7 +2,7 @@
 
 use crate::watching::Watching;
 use punctual_model::{Alignment, Claim, Look, Phase, VirtualTime, Worst};
-use punctual_units::{CpuList, Nanos, Policy, Priority};
+use punctual_units::{CpuList, Nanos, Policy, Priority, Way};
 use std::path::PathBuf;
 
 /// Everything about a run that can be chosen; `None` is the default of cli.md.
@@ -16,6 +16,8 @@ pub struct Options {
     pub policy: Option<Policy>,
     /// Their priority; naming it makes a refusal an error.
     pub priority: Option<Priority>,
+    /// By what they are woken.
+    pub via: Way,
     /// Their period.
     pub period: Nanos,
     /// The measured CPUs; `None`: all allowed ones.

@@ -11,7 +11,7 @@ use punctual_measure::{self as measure, Context, ContextPlan, Outcome, Plan, Run
 use punctual_model::{Claim, CpuResult, Event, Phase, Problem, ProblemKind, Round};
 use punctual_rt::monotonic;
 use punctual_uapi::{Sig, SignalSet, Waited, wait};
-use punctual_units::{CpuList, Nanos, Scheduling};
+use punctual_units::{CpuList, Nanos, Scheduling, Way};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a phase needs besides its plan.
@@ -285,6 +285,6 @@ pub(crate) fn own_memory(name: &str) -> Option<u64> {
 }
 
 /// Policy in words for the record.
-pub(crate) fn clock_and_sleep(scheduling: Scheduling) -> String {
-    format!("CLOCK_MONOTONIC, clock_nanosleep TIMER_ABSTIME, {scheduling}")
+pub(crate) fn clock_and_sleep(via: &Way, scheduling: Scheduling) -> String {
+    format!("{}, {scheduling}", via.clock_and_call())
 }

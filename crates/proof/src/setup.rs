@@ -62,6 +62,8 @@ pub(crate) fn plan(options: &Options, cpus: &CpuList, phases: usize) -> Result<P
         phase: String::new(),
         cpus: cpus.clone(),
         scheduling: Scheduling::Other { nice: 0 },
+        via: options.via.clone(),
+        senders: CpuList::new(),
         period: options.period,
         alignment: options.alignment,
         warmup: options.warmup,
@@ -84,7 +86,8 @@ pub(crate) fn new_run(options: &Options, plan: &Plan, explicit: bool) -> Run {
         host: Some(measure::host_name().unwrap_or_else(|| "unknown".into())),
         command: options.command.clone(),
         settings: Settings {
-            clock: Some(clock_and_sleep(plan.scheduling)),
+            clock: Some(clock_and_sleep(&plan.via, plan.scheduling)),
+            via: Some(plan.via.clone()),
             scheduling: Some(plan.scheduling),
             scheduling_explicit: explicit,
             period_ns: Some(plan.period),

@@ -21,6 +21,7 @@ fn run() -> Run {
         command: vec!["punctual".into()],
         settings: Settings {
             clock: Some("CLOCK_MONOTONIC".into()),
+            via: None,
             scheduling: Some(Scheduling::Other { nice: 0 }),
             scheduling_explicit: false,
             period_ns: Some(Nanos::from_millis(1)),

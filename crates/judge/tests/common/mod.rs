@@ -185,6 +185,7 @@ pub fn empty() -> Recording {
 fn settings() -> Settings {
     Settings {
         clock: Some("CLOCK_MONOTONIC".into()),
+        via: None,
         scheduling: Some(fifo()),
         scheduling_explicit: false,
         period_ns: Some(Nanos(PERIOD)),

@@ -37,6 +37,7 @@ pub fn run(plan: &RunPlan) -> Run {
 fn settings(plan: &RunPlan, total: Nanos) -> Settings {
     Settings {
         clock: Some("CLOCK_MONOTONIC, clock_nanosleep absolute".into()),
+        via: None,
         scheduling: Some(plan.got),
         scheduling_explicit: false,
         period_ns: Some(Nanos(plan.period_ns)),
