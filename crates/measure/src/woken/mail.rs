@@ -396,10 +396,9 @@ mod tests {
                 prop_assert_eq!(world.ran + world.skipped + remarks.crowded, sent);
                 prop_assert_eq!(remarks.lost, 0);
             } else {
-                // One that was booked as skipped before it was found to be lost is both.
+                // One that was booked as skipped before it was found to be lost is both; one after which none came is the former.
                 let booked = world.ran + world.skipped + remarks.crowded;
                 prop_assert!(booked <= sent && sent <= booked + remarks.lost, "{booked} {remarks:?} {sent}");
-                prop_assert!(remarks.lost >= dropped);
             }
         }
 

@@ -6,6 +6,7 @@ use crate::bounds;
 use crate::figures::{Figures, QUANTILES};
 use crate::number::{count, count_f, percent, probability};
 use punctual_model::{Event, Recording, Verdict};
+use punctual_units::Way;
 
 /// What this run cannot say, in sentences.
 pub fn cannot_say(recording: &Recording, verdict: &Verdict) -> Vec<String> {
@@ -26,12 +27,23 @@ pub(crate) fn from_figures(figures: &Figures) -> Vec<String> {
     all.extend(settings(recording));
     all.extend(virtual_time(recording));
     all.extend(machine(recording));
-    all.push(
-        "A timer expires in hard interrupt context. A program woken by a threaded interrupt or by another task sees \
-         more than these figures."
-            .into(),
-    );
+    all.push(other_ways(recording.run.settings.via.as_ref()));
     all
+}
+
+/// What is not said of other ways to be woken.
+fn other_ways(via: Option<&Way>) -> String {
+    match via {
+        None | Some(Way::Nanosleep) => {
+            "A timer expires in hard interrupt context. A program woken by a threaded interrupt or by \
+                                        another task sees more than these figures."
+                .into()
+        }
+        Some(via) => format!(
+            "The threads were woken `--via {via}`: nothing is said of a program that is woken in another way, nor may the figures be \
+             compared with those of one."
+        ),
+    }
 }
 
 fn rarer(verdict: &Verdict) -> Option<String> {
