@@ -374,7 +374,8 @@ mod tests {
                 }
                 if what < 6 {
                     let drop = drop && can_lose;
-                    dropped += u64::from(drop && world.recorded.is_some());
+                    // One lost in the warm-up may be found later, and is told too.
+                    dropped += u64::from(drop);
                     world.send(now, drop);
                 } else if let Some(wakeup) = world.receive(now) {
                     prop_assert!(wakeup.release <= wakeup.woke);
