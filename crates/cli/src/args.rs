@@ -4,7 +4,8 @@ use crate::audit::args::{AuditArgs, SnapshotArgs};
 use crate::lab::args::LabCommand;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use punctual_model::{Alignment, Claim, VirtualTime};
-use punctual_units::{CpuList, Nanos, Policy, Priority, Way};
+use punctual_proof::Via;
+use punctual_units::{CpuList, Nanos, Policy, Priority};
 use std::ffi::OsStr;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -146,9 +147,10 @@ pub struct RunArgs {
     #[arg(short = 'a', long, visible_alias = "affinity", value_name = "CPUS")]
     pub cpus: Option<CpuList>,
     /// By what the measuring threads are woken: nanosleep, relative, timerfd, posix-timer; or by another thread through futex,
-    /// signal, eventfd, udp (loopback) or serial:/dev/ttyS1 (an UART that sends to itself)
+    /// signal, eventfd, udp (loopback) or serial:/dev/ttyS1 (an UART that sends to itself). Only `measure`, instead of wakeups:
+    /// busy-poll, or the kernel's tracers timerlat and hwlat
     #[arg(long, value_name = "WAY", default_value_t)]
-    pub via: Way,
+    pub via: Via,
     /// Period of the measuring threads
     #[arg(short = 'i', long, visible_alias = "interval", value_name = "TIME", default_value = "1ms")]
     pub period: Nanos,

@@ -32,6 +32,9 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|first| first == punctual_proof::TRIAL_ARG) {
         return exit::from_number(punctual_proof::trial_main(std::env::args_os().skip(2)));
     }
+    if std::env::args_os().nth(1).is_some_and(|first| first == punctual_proof::TIMERLAT_ARG) {
+        return exit::from_number(punctual_proof::timerlat_main(std::env::args_os().skip(2)));
+    }
     punctual_uapi::one_heap();
     punctual_proof::recover().iter().for_each(|what| eprintln!("punctual: {what}"));
     let arguments = match args::Arguments::of_process() {

@@ -7,9 +7,9 @@ use crate::live::Live;
 use crate::terminal;
 use punctual_live::Unfit;
 use punctual_model::{Claim, Look, Phase, Worst};
-use punctual_proof::{self as proof, Done, Observer, Options, ProofError, Quiet, Trace, When};
+use punctual_proof::{self as proof, Done, Observer, Options, ProofError, Quiet, Trace, Via, When};
 use punctual_report as report;
-use punctual_units::Nanos;
+use punctual_units::{Nanos, Way};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -20,6 +20,10 @@ const UNTIL_AT_MOST: Nanos = Nanos::from_secs(12 * 3_600);
 
 /// `punctual prove`.
 pub fn prove(args: &MeasureArgs, started: Nanos) -> ExitCode {
+    if let Via::Kernel(way) = args.run.via {
+        let text = format!("prove measures wakeups: write `punctual measure --via {way}`");
+        return failed("prove", args, &ProofError::Usage(text));
+    }
     let mut options = options(&args.run, started);
     if args.run.warmup.is_none() {
         options.warmup = Nanos::from_millis(200);
@@ -36,7 +40,7 @@ pub fn prove(args: &MeasureArgs, started: Nanos) -> ExitCode {
     if args.run.trace.is_none() {
         options.trace.when = When::Auto;
     }
-    run("prove", args, &options, proof::prove)
+    run("prove", args, &options, &proof::prove)
 }
 
 /// `punctual measure`.
@@ -45,10 +49,19 @@ pub fn measure(args: &MeasureArgs, started: Nanos) -> ExitCode {
     if options.loads.is_empty() {
         options.loads = vec!["idle".into()];
     }
-    run("measure", args, &options, proof::measure)
+    match args.run.via {
+        Via::Kernel(way) if args.live => {
+            let text = format!("--live shows wakeups: leave it out with --via {way}");
+            failed("measure", args, &ProofError::Usage(text))
+        }
+        Via::Kernel(way) => {
+            run("measure", args, &options, &|options, observer| proof::measure_by(way, options, observer))
+        }
+        Via::Wakeup(_) => run("measure", args, &options, &proof::measure),
+    }
 }
 
-type Job = fn(&Options, &mut dyn Observer) -> Result<Done, ProofError>;
+type Job<'a> = &'a dyn Fn(&Options, &mut dyn Observer) -> Result<Done, ProofError>;
 
 fn run(command: &str, args: &MeasureArgs, options: &Options, job: Job) -> ExitCode {
     if let Err(e) = punctual_uapi::block(&proof::signals()) {
@@ -127,7 +140,10 @@ pub fn options(args: &RunArgs, started: Nanos) -> Options {
         command: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
         policy: args.policy,
         priority: args.priority,
-        via: args.via.clone(),
+        via: match &args.via {
+            Via::Wakeup(way) => way.clone(),
+            Via::Kernel(_) => Way::default(),
+        },
         period: args.period,
         cpus: args.cpus.clone(),
         alignment: args.phase.into(),

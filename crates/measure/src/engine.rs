@@ -8,6 +8,8 @@ use punctual_model::{Alignment, CpuResult, Distribution, Problem, ProblemKind, W
 use punctual_rt::{Refused, monotonic, refusal_advice};
 use punctual_uapi as uapi;
 use punctual_units::{CpuId, CpuList, Nanos, Scheduling, Way};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
@@ -25,6 +27,8 @@ pub struct Plan {
     pub via: Way,
     /// CPUs for the threads that wake them, where the way has such; empty: each shares its receiver's CPU.
     pub senders: CpuList,
+    /// The cgroup that a CPU's thread enters before all else, as the file its id is written to (cgroup.threads); empty: none does.
+    pub groups: BTreeMap<CpuId, PathBuf>,
     /// Their period.
     pub period: Nanos,
     /// How their releases lie to each other.
@@ -114,8 +118,22 @@ pub struct Outcome {
 /// # Errors
 /// [`EngineError`].
 pub fn start(plan: Plan) -> Result<Running, EngineError> {
+    start_threads(plan, false)
+}
+
+/// As [`start`], but the threads do not sleep: they read the clock from the start to the end without a pause, as oslat does, and
+/// every difference between two readings is a sample. A sample is late by its length; none is ever skipped. The period says nothing
+/// then, and all threads begin at once.
+///
+/// # Errors
+/// [`EngineError`].
+pub fn start_polling(plan: Plan) -> Result<Running, EngineError> {
+    start_threads(Plan { alignment: Alignment::Aligned, via: Way::Nanosleep, ..plan }, true)
+}
+
+fn start_threads(plan: Plan, polling: bool) -> Result<Running, EngineError> {
     let partners = woken::partners(&plan.via, plan.cpus.len(), plan.period)?;
-    let shared = Arc::new(Shared::new(plan, partners));
+    let shared = Arc::new(Shared::new(plan, partners, polling));
     let spawned = spawn(&shared, "measure", shared.plan.cpus.len(), thread::measure)
         .and_then(|threads| Ok((threads, spawn(&shared, "send", shared.partners.len(), thread::send)?)));
     // Those that were created are called off; they end by themselves.
@@ -335,6 +353,7 @@ mod tests {
             scheduling: Scheduling::Other { nice: 0 },
             via: Way::default(),
             senders: CpuList::new(),
+            groups: BTreeMap::new(),
             period: Nanos::from_millis(1),
             alignment: Alignment::Staggered,
             warmup: Nanos::from_millis(5),

@@ -2,6 +2,7 @@
 
 use crate::cell::Cell;
 use crate::engine::Plan;
+use crate::poll::Poll;
 use crate::rendezvous::Rendezvous;
 use crate::woken::{AnyLink, Link, Partner, Sender, Sent, WayRefused, Woken, place};
 use punctual_model::Alignment;
@@ -10,7 +11,9 @@ use punctual_uapi as uapi;
 use punctual_units::{CpuId, CpuList, Nanos, Policy, Scheduling, Way};
 use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;
+use std::io::Write;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -26,6 +29,8 @@ pub(crate) struct Shared {
     /// Stopped because enough was measured: nothing is missing.
     pub enough: AtomicBool,
     pub meeting: Rendezvous,
+    /// The threads do not sleep but read the clock ([`crate::start_polling`]).
+    pub polling: bool,
     /// Threads that have measured all they had to.
     pub done: AtomicUsize,
     /// One for each thread, where partners wake them.
@@ -41,7 +46,7 @@ pub(crate) enum Refusal {
 }
 
 impl Shared {
-    pub fn new(plan: Plan, partners: Vec<Box<Partner>>) -> Shared {
+    pub fn new(plan: Plan, partners: Vec<Box<Partner>>, polling: bool) -> Shared {
         let n = plan.cpus.len();
         Shared {
             cells: (0..n).map(|_| Arc::new(Cell::new(plan.keep).with_bell(plan.bell.clone()))).collect(),
@@ -55,6 +60,7 @@ impl Shared {
             refused: Mutex::new(None),
             start: AtomicU64::new(0),
             partners,
+            polling,
             plan,
         }
     }
@@ -120,6 +126,9 @@ pub(crate) fn measure(shared: &Shared, index: usize, cpu: CpuId) -> Option<Threa
     let plan = &shared.plan;
     let period = plan.period;
     let me = Me { shared, index, cpu };
+    if shared.polling {
+        return me.run(Ok(Poll::default()));
+    }
     if let Some(partner) = shared.partners.get(index) {
         return match &partner.link {
             AnyLink::Futex(link) => me.woken(link, partner),
@@ -167,7 +176,7 @@ impl Me<'_> {
         shared.tids[index].store(rustix::thread::gettid().as_raw_nonzero().get(), Relaxed);
         let not_locked = lock_memory(cell, sample::<W> as *const () as usize).err().map(|e| e.to_string());
         let schedstat = File::open("/proc/thread-self/schedstat").ok();
-        let applied = apply(plan.scheduling, cpu, not_locked.is_none());
+        let applied = apply(plan, cpu, not_locked.is_none());
         let ready = applied.and_then(|applied| Ok((applied, way.map_err(Refusal::Way)?)));
         let (start, (applied, mut way)) = shared.agree(ready)?;
         let start = start + offset(plan, index);
@@ -176,7 +185,9 @@ impl Me<'_> {
 
         let before = Before { usage: uapi::thread_usage().ok(), delay: run_delay(schedstat.as_ref()) };
         way.go_on(plan.duration);
-        sample(&mut way, cell, &shared.stop, plan.period.0);
+        // Without a period nothing can be skipped, and no gap is a matter of course.
+        let period = if shared.polling { u64::MAX } else { plan.period.0 };
+        sample(&mut way, cell, &shared.stop, period);
         let end = before.end(&way, applied, not_locked, schedstat.as_ref());
 
         if let Some(partner) = shared.partners.get(index) {
@@ -189,10 +200,22 @@ impl Me<'_> {
     }
 }
 
-fn apply(scheduling: Scheduling, cpu: CpuId, lock_stack: bool) -> Result<Applied, Refusal> {
-    // The kernel refuses SCHED_DEADLINE to a thread that is not allowed on its whole root domain.
-    let pinned = (scheduling.policy() != Policy::Deadline).then_some(cpu);
-    Attributes { scheduling, cpu: pinned, lock_stack }.apply().map_err(Refusal::Attributes)
+fn apply(plan: &Plan, cpu: CpuId, lock_stack: bool) -> Result<Applied, Refusal> {
+    let group = plan.groups.get(&cpu);
+    group.map_or(Ok(()), |file| enter(file, cpu)).map_err(Refusal::Attributes)?;
+    // The kernel refuses SCHED_DEADLINE to a thread that is not allowed on its whole root domain, which a group may be.
+    let pinned = (plan.scheduling.policy() != Policy::Deadline || group.is_some()).then_some(cpu);
+    Attributes { scheduling: plan.scheduling, cpu: pinned, lock_stack }.apply().map_err(Refusal::Attributes)
+}
+
+/// Moves the calling thread into a cgroup: 0 is who writes it.
+fn enter(file: &Path, cpu: CpuId) -> Result<(), Refused> {
+    let refused = |source| uapi::Error { call: "write", on: file.display().to_string(), source };
+    File::options()
+        .write(true)
+        .open(file)
+        .and_then(|mut file| file.write_all(b"0"))
+        .map_err(|e| Refused::Cpu { cpu, source: refused(e) })
 }
 
 /// Body of the `index`-th sender. `None`: it was called off.

@@ -12,6 +12,7 @@ fn plan(via: Way, ms: u64) -> Plan {
         scheduling: Scheduling::Other { nice: 0 },
         via,
         senders: CpuList::new(),
+        groups: Default::default(),
         period: Nanos::from_millis(1),
         alignment: Alignment::Staggered,
         warmup: Nanos::from_millis(5),

@@ -5,6 +5,7 @@ use crate::capture::{HIDING, State};
 use crate::concluding::conclude;
 use crate::error::ProofError;
 use crate::options::{Observer, Options};
+use crate::partition::{self, Partitions};
 use crate::phase::{Measured, Surroundings, own_memory};
 use crate::recorder::ToDisk;
 use crate::rounds;
@@ -88,6 +89,7 @@ struct Measurement<'a> {
     housekeeping: CpuList,
     recorder: Arc<Mutex<ToDisk>>,
     dma_latency: Option<File>,
+    partitions: Option<Partitions>,
     cost: OwnCost,
     trace: State,
     schedule: Schedule,
@@ -108,14 +110,18 @@ impl<'a> Measurement<'a> {
         let plan = setup::plan(options, &cpus, specs.len())?;
         let (plan_period, load_count) = (plan.period, specs.len());
         let choice = scheduling::choose(options)?;
+        let partitions = partition::where_needed(choice.scheduling, options.cpus.as_ref(), &cpus)?;
+        // The measured CPUs are out of reach for all but their threads then.
+        let topology = if partitions.is_some() { Topology::read()? } else { topology };
         let housekeeping = topology.housekeeping(&cpus);
         if !housekeeping.is_empty() {
             uapi::set_affinity(0, &housekeeping)?;
         }
-        let plan = Plan { scheduling: choice.scheduling, senders: housekeeping.clone(), ..plan };
+        let groups = partitions.as_ref().map(Partitions::groups).unwrap_or_default();
+        let plan = Plan { scheduling: choice.scheduling, senders: housekeeping.clone(), groups, ..plan };
         let mut run = setup::new_run(options, &plan, choice.explicit);
         run.problems.extend(choice.problem);
-        run.notes.extend(setup::policy_note(choice.scheduling));
+        run.notes.extend(setup::policy_note(choice.scheduling, partitions.is_some()));
         let dma_latency = setup::hold_dma_latency(options, &mut run)?;
         if proving {
             run.machine = setup::facts();
@@ -148,6 +154,7 @@ impl<'a> Measurement<'a> {
             housekeeping,
             recorder,
             dma_latency,
+            partitions,
             cost,
             trace: State::new(options),
             schedule: Schedule::new(options.duration, options.until, plan_period, load_count),
@@ -171,6 +178,8 @@ impl<'a> Measurement<'a> {
         }
         self.kept.run.notes.extend(observer.measured());
         drop(self.dma_latency.take());
+        let removed = self.partitions.take().map_or(Ok(()), Partitions::give_back);
+        self.kept.run.notes.extend(removed.err().into_iter().flatten());
         let (tracing, left) = self.trace.end();
         self.kept.run.tracing = tracing;
         self.kept.run.notes.extend(left);

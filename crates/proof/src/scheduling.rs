@@ -49,12 +49,6 @@ fn wanted(options: &Options) -> Result<Scheduling, ProofError> {
         Policy::Batch => Scheduling::Batch { nice: 0 },
         Policy::Idle => Scheduling::Idle,
         Policy::Deadline => {
-            if options.cpus.is_some() {
-                return usage(
-                    "SCHED_DEADLINE cannot be pinned to CPUs of a larger root domain: leave out --cpus, or start \
-                     punctual in an exclusive cpuset",
-                );
-            }
             // A tenth of the period, at least the kernel's least budget times fifty.
             let runtime_ns = Nanos((options.period.0 / 10).max(50_000).min(options.period.0));
             Scheduling::Deadline { runtime_ns, deadline_ns: options.period, period_ns: options.period }

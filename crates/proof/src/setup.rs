@@ -64,6 +64,7 @@ pub(crate) fn plan(options: &Options, cpus: &CpuList, phases: usize) -> Result<P
         scheduling: Scheduling::Other { nice: 0 },
         via: options.via.clone(),
         senders: CpuList::new(),
+        groups: Default::default(),
         period: options.period,
         alignment: options.alignment,
         warmup: options.warmup,
@@ -117,8 +118,13 @@ pub(crate) fn new_run(options: &Options, plan: &Plan, explicit: bool) -> Run {
 }
 
 /// What a reader must know about figures of this policy.
-pub(crate) fn policy_note(scheduling: Scheduling) -> Option<String> {
+pub(crate) fn policy_note(scheduling: Scheduling, partitioned: bool) -> Option<String> {
     match scheduling.policy() {
+        Policy::Deadline if partitioned => Some(
+            "each measured CPU was a cpuset partition of its own, to which its SCHED_DEADLINE thread was pinned: no load and no \
+             other thread but the kernel's own could run there"
+                .into(),
+        ),
         Policy::Deadline => Some(
             "SCHED_DEADLINE threads are not pinned: the CPU shown is the number of the thread, not where it woke"
                 .into(),

@@ -12,9 +12,13 @@ pub const QUANTILES: [(f64, &str); 6] =
 /// More CPUs than this are not told apart in charts and tables; those that matter are picked.
 pub const MOST_APART: usize = 8;
 
-/// The time that was recorded in a phase, ns: its periods, not the time it took to start and stop. 0 where an imported
-/// file does not tell the period.
+/// The time that was recorded in a phase, ns: its periods, not the time it took to start and stop; where there are no periods, from
+/// its start to its end. 0 where an imported file tells neither.
 pub fn recorded_ns(recording: &Recording, phase: &Phase) -> u64 {
+    if recording.run.settings.period_ns.is_none() {
+        let length = |(from, to): (u64, Option<u64>)| to.map_or(0, |to| to.saturating_sub(from));
+        return phase.stretches().into_iter().map(length).fold(0, u64::saturating_add);
+    }
     let released = phase.cpus.iter().map(|c| c.scored()).max().unwrap_or(0);
     released.saturating_mul(recording.run.settings.period_ns.map_or(0, |p| p.0))
 }

@@ -112,6 +112,7 @@ impl Tested {
             scheduling: self.scheduling,
             via: Way::default(),
             senders: CpuList::new(),
+            groups: Default::default(),
             period: PERIOD,
             alignment: Alignment::Aligned,
             warmup: WARMUP,

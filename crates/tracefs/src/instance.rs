@@ -185,6 +185,17 @@ impl Instance {
         write(&path, name).map_err(TracefsError::on(path))
     }
 
+    /// Switches a tracer on whose lines are to be read from its pages: without the events that [`Config::tracer`] adds to it, and
+    /// when all is set up that it reads at its start.
+    ///
+    /// # Errors
+    /// As [`Instance::tracer`].
+    pub fn start_tracer(&mut self, name: &str) -> Result<(), TracefsError> {
+        self.tracer(name)?;
+        self.tracer = Some(name.to_owned());
+        Ok(())
+    }
+
     /// What was recorded, as text; the buffer stays as it is.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ const PUNCTUAL: &str = "target/release/punctual";
 type Test = fn(&Path) -> Result<String, String>;
 
 /// The table: name, what it shows, how.
-const TESTS: [(&str, &str, Test); 10] = [
+const TESTS: [(&str, &str, Test); 13] = [
     ("boot", "a script runs in PREEMPT_RT, files go in and out, the exit code is the script's", boot),
     ("panic", "a kernel that panics ends with a message", panics),
     ("hang", "a guest that hangs ends with a message within its time-out", hangs),
@@ -23,6 +23,17 @@ const TESTS: [(&str, &str, Test); 10] = [
     ("repeatable", "the same seed gives the same bytes, another seed does not", repeatable),
     ("bisect", "the commit that makes the kernel late is found", bisect),
     ("isolated", "cyclictest -S measures isolated CPUs, too; a taskset holds", isolated::isolated),
+    (
+        "timerlat",
+        "the kernel's timerlat is measured to the last period, and nothing is left behind, also by kill -9",
+        timerlat,
+    ),
+    ("hwlat", "the kernel's hwlat is measured", hwlat),
+    (
+        "deadline",
+        "SCHED_DEADLINE threads are pinned by partitions, which are gone afterwards, also after kill -9",
+        deadline,
+    ),
     ("control", "several virtual CPUs show their control", control),
 ];
 
@@ -175,6 +186,51 @@ fn tree(folder: &Path) -> Result<Vec<(PathBuf, Vec<u8>)>, String> {
     }
     files.sort();
     Ok(files)
+}
+
+/// Settings of timerlat that all its users share, our instance, our journal.
+const TRACES: &str = "traces() { cd /sys/kernel/tracing; cat osnoise/cpus osnoise/timerlat_period_us osnoise/options \
+                      osnoise/stop_tracing_us; ls instances; ls /run/punctual 2>/dev/null; cd /; }; ";
+
+fn timerlat(_: &Path) -> Result<String, String> {
+    let script = format!(
+        "{TRACES} echo 77 > /sys/kernel/tracing/osnoise/stop_tracing_us; traces > /tmp/before; \
+         punctual measure --via timerlat -i 2ms -a 1 -D 3s -c 'max < 10s' -q -o /tmp/r || exit 1; \
+         [ $(grep -cE '\"released\": (1499|150[01]),' /tmp/r/run.json) = 3 ] || exit 2; \
+         traces > /tmp/after; cmp /tmp/before /tmp/after || exit 3; \
+         punctual measure --via timerlat -D 60s -q -o /tmp/k & sleep 4; kill -9 $!; sleep 1; \
+         [ -n \"$(ls /sys/kernel/tracing/instances)\" ] || exit 4; punctual measure -D 1s -q -o /tmp/l; \
+         traces > /tmp/after; cmp /tmp/before /tmp/after || exit 5; grep -c . /tmp/r/run.json"
+    );
+    expect(&["boot", "-k", "rt@6.12", "--cpus", "2", "--timeout", "180s", "--", &script], 0, "put back what process")?;
+    Ok(String::new())
+}
+
+fn hwlat(_: &Path) -> Result<String, String> {
+    let script = "punctual measure --via hwlat -D 5s -c 'max < 10s' -o /tmp/r && ls /sys/kernel/tracing/instances";
+    expect(&["boot", "-k", "rt@6.12", "--cpus", "2", "--timeout", "120s", "--", script], 0, "hardware latency")?;
+    let script = "punctual measure --via hwlat -D 5s -o /tmp/r";
+    let says = "it needs CONFIG_HWLAT_TRACER";
+    expect(&["boot", "-k", "stock@6.12", "--timeout", "120s", "--", script], 4, says)?;
+    Ok(String::new())
+}
+
+fn deadline(_: &Path) -> Result<String, String> {
+    let script = "mkdir /cg; mount -t cgroup2 none /cg; look() { cat /cg/cpuset.cpus.effective; ls -d /cg/punctual*; ls /run/punctual; }; \
+                  punctual measure --policy deadline -a 1,2 -D 4s -q -o /tmp/r & P=$!; sleep 3; \
+                  for t in /proc/$P/task/*; do echo $(cat $t/comm) on $(grep Cpus_allowed_list $t/status) policy \
+                  $(awk '{print $41}' $t/stat); done; wait $P || exit 1; look; \
+                  punctual measure --policy deadline -a 1 -D 60s -q -o /tmp/k & sleep 3; kill -9 $!; sleep 1; \
+                  punctual measure -D 1s -q -o /tmp/l; sleep 1; look; [ $(cat /cg/cpuset.cpus.effective) = 0-2 ]";
+    for kernel in ["rt@6.1", "rt@6.12"] {
+        let said = expect(&["boot", "-k", kernel, "--cpus", "3", "--timeout", "120s", "--", script], 0, "put back")?;
+        for thread in ["measure/1 on Cpus_allowed_list: 1 policy 6", "measure/2 on Cpus_allowed_list: 2 policy 6"] {
+            if !said.contains(thread) {
+                return Err(format!("{kernel}: no `{thread}` in:\n{said}"));
+            }
+        }
+    }
+    Ok(String::new())
 }
 
 fn control(place: &Path) -> Result<String, String> {

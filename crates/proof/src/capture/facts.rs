@@ -32,7 +32,7 @@ pub(super) fn policies(trace: &Path) -> BTreeMap<i32, Policy> {
 }
 
 /// Does the fair server run ordinary tasks on CPU 0 (Linux 6.12 and later, debugfs)? `None` where nobody tells.
-pub(super) fn fair_server() -> Option<bool> {
+pub(crate) fn fair_server() -> Option<bool> {
     let runtime = std::fs::read_to_string("/sys/kernel/debug/sched/fair_server/cpu0/runtime").ok()?;
     runtime.trim().parse::<u64>().ok().map(|ns| ns > 0)
 }

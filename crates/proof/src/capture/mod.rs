@@ -12,6 +12,8 @@ mod state;
 use crate::options::Options;
 pub(crate) use state::{HIDING, State};
 
+pub(crate) use facts::fair_server;
+
 use choose::{Late, MOST};
 use facts::Log;
 use punctual_journal::Journal;

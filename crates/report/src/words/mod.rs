@@ -34,6 +34,9 @@ pub fn measured(recording: &Recording, verdict: &Verdict) -> String {
     if let Some(import) = &run.import {
         return imported::measured(recording, verdict, import);
     }
+    if let Some(way) = other_way(recording, verdict) {
+        return way;
+    }
     let got = run.phases.iter().flat_map(|p| &p.cpus);
     let mut got: Vec<String> = got.filter_map(|c| Some(c.got?.to_string())).collect();
     got.sort();
@@ -56,6 +59,30 @@ pub fn measured(recording: &Recording, verdict: &Verdict) -> String {
     )
 }
 
+/// The same of a run whose phases are named by what their figures are (`measure --via timerlat`): those are no wakeups, and may have
+/// no period.
+fn other_way(recording: &Recording, verdict: &Verdict) -> Option<String> {
+    let run = &recording.run;
+    let labels: Vec<String> =
+        run.phases.iter().filter_map(|p| Some(format!("`{}`", load_name(p.label.as_deref()?)))).collect();
+    let end = |p: &Phase| Some((p.start_mono_ns?, p.end_mono_ns?));
+    let mut times: Vec<(u64, u64)> = run.phases.iter().filter_map(end).collect();
+    // Kinds of latency that were measured together began together.
+    times.dedup_by_key(|(start, _)| *start);
+    let length = times.iter().fold(0u64, |sum, (start, end)| sum.saturating_add(end.saturating_sub(*start)));
+    let how = run.settings.clock.as_deref().map(|how| format!(" ({how})")).unwrap_or_default();
+    (!labels.is_empty()).then(|| {
+        format!(
+            "{} on {} ({}){how}, for {}: {}.",
+            plural(verdict.scored(), "sample", "samples"),
+            plural(run.settings.cpus.len() as u64, "CPU", "CPUs"),
+            run.settings.cpus,
+            Nanos(length),
+            and(&labels)
+        )
+    })
+}
+
 /// A load's name as it is shown: an overlong command is cut.
 pub(crate) fn load_name(load: &str) -> String {
     if load.trim().is_empty() { "unnamed".into() } else { clean::clip(load, 48) }
@@ -75,6 +102,7 @@ pub(crate) fn phase_name(recording: &Recording, id: &str) -> String {
 pub(crate) fn under(recording: &Recording, id: &str) -> String {
     match phase_name(recording, id).as_str() {
         "idle" => "while idle".into(),
+        name if recording.run.phases.iter().any(|p| p.id == id && p.label.is_some()) => format!("in `{name}`"),
         name if recording.run.import.is_some() => format!("in `{name}`"),
         name => format!("under `{name}`"),
     }

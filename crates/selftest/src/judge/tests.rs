@@ -40,6 +40,7 @@ fn outcome() -> Outcome {
         end: Nanos(100_000_000),
         cpus: vec![cpu],
         distributions: Vec::new(),
+        senders: Vec::new(),
         worst: vec![worst],
         problems: Vec::new(),
         cpu_ns: 0,

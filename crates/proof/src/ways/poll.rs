@@ -1,0 +1,193 @@
+//! `busy-poll`: threads that read the clock without a pause.
+
+use super::meter::{Collected, Meter, Part};
+use crate::error::ProofError;
+use punctual_measure::{Cell, Plan, Running, Topology, start_polling};
+use punctual_units::{CpuId, CpuList, Nanos, Policy, Scheduling};
+use std::fs::read_to_string;
+use std::sync::Arc;
+
+/// What its figures are.
+pub(super) const LABEL: &str = "busy-poll gap";
+
+pub(super) struct Poll(Running);
+
+/// Starts a phase.
+///
+/// # Errors
+/// The threads are refused what they ask for.
+pub(super) fn start(plan: Plan) -> Result<Box<dyn Meter>, ProofError> {
+    Ok(Box::new(Poll(start_polling(plan)?)))
+}
+
+impl Meter for Poll {
+    fn start(&self) -> Nanos {
+        self.0.start
+    }
+
+    fn end(&self) -> Nanos {
+        self.0.end
+    }
+
+    fn cells(&self) -> Vec<(CpuId, Arc<Cell>)> {
+        self.0.cells()
+    }
+
+    fn tids(&self) -> Vec<(CpuId, i32)> {
+        self.0.tids()
+    }
+
+    fn tick(&self) -> Option<Nanos> {
+        None
+    }
+
+    fn step(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn stop(&mut self) {
+        self.0.stop();
+    }
+
+    fn finished(&self) -> bool {
+        self.0.finished()
+    }
+
+    fn collect(self: Box<Self>) -> Collected {
+        let outcome = self.0.collect();
+        let part = Part {
+            label: LABEL,
+            cpus: outcome.cpus,
+            distributions: outcome.distributions,
+            worst: outcome.worst,
+            problems: outcome.problems,
+        };
+        Collected { parts: vec![part], end: outcome.end, cpu_ns: Some(outcome.cpu_ns), notes: outcome.notes }
+    }
+}
+
+/// The CPUs to read on, of those asked for (`None`: all), and what has to be said: with a real-time policy one is always left, for
+/// whoever ends the run and for the kernel's own work.
+///
+/// # Errors
+/// All were asked for, or there is but one.
+pub(super) fn cpus(
+    topology: &Topology,
+    chosen: CpuList,
+    asked: bool,
+    scheduling: Scheduling,
+) -> Result<(CpuList, Option<String>), ProofError> {
+    if scheduling.policy() == Policy::Deadline {
+        let text = "SCHED_DEADLINE gives a thread a budget, which one that never sleeps uses up: choose --policy fifo or other";
+        return Err(ProofError::Usage(text.into()));
+    }
+    let real_time = matches!(scheduling.policy(), Policy::Fifo | Policy::Rr);
+    let usable = topology.allowed.and(&topology.online);
+    if !real_time || !usable.minus(&chosen).is_empty() {
+        return Ok((chosen, None));
+    }
+    let left: CpuList = chosen.iter().take(1).collect();
+    let rest = chosen.minus(&left);
+    let why = "a real-time thread that never sleeps leaves its CPU to nobody";
+    match (asked, rest.is_empty()) {
+        (_, true) => Err(ProofError::Usage(format!(
+            "busy-poll cannot occupy the only CPU {left}: {why}, and nothing could end it; write --policy other"
+        ))),
+        (true, false) => Err(ProofError::Usage(format!(
+            "busy-poll cannot occupy every CPU that this process may use ({chosen}): {why}. Leave one out, for example \
+             --cpus {rest}, or write --policy other"
+        ))),
+        (false, false) => {
+            let shared = topology.siblings.iter().any(|core| !core.and(&left).is_empty());
+            let sibling = if shared { "; it shares a core with a measured one and disturbs that" } else { "" };
+            Ok((rest, Some(format!("CPU {left} was left for everything else and not measured: {why}{sibling}"))))
+        }
+    }
+}
+
+/// What takes the CPU from a real-time thread that never sleeps, by the kernel's own settings.
+pub(super) fn notes(scheduling: Scheduling, fair_server: Option<bool>) -> Vec<String> {
+    if !matches!(scheduling.policy(), Policy::Fifo | Policy::Rr) {
+        return vec!["threads of an ordinary policy share their CPUs: a gap may be another thread's turn".into()];
+    }
+    let number = |name| read_to_string(format!("/proc/sys/kernel/{name}")).ok()?.trim().parse::<i64>().ok();
+    throttling(number("sched_rt_runtime_us").zip(number("sched_rt_period_us")), fair_server).into_iter().collect()
+}
+
+/// `limit`: kernel.sched_rt_runtime_us and kernel.sched_rt_period_us.
+fn throttling(limit: Option<(i64, i64)>, fair_server: Option<bool>) -> Option<String> {
+    if fair_server == Some(true) {
+        return Some(
+            "where an ordinary thread waits for a measured CPU, the fair server (Linux 6.12, \
+             /sys/kernel/debug/sched/fair_server) runs it for up to 50 ms of each second: such gaps are the kernel's rule, \
+             not its latency"
+                .into(),
+        );
+    }
+    let (runtime, period) = limit?;
+    if runtime < 0 || runtime >= period {
+        return Some(
+            "RT throttling is off (kernel.sched_rt_runtime_us): ordinary threads of the measured CPUs, the kernel's too, did \
+             not run at all"
+                .into(),
+        );
+    }
+    let rest = Nanos::from_micros(u64::try_from(period - runtime).unwrap_or(0));
+    let period = Nanos::from_micros(u64::try_from(period).unwrap_or(0));
+    Some(format!(
+        "RT throttling (kernel.sched_rt_runtime_us) takes a CPU from a real-time thread that never sleeps for up to {rest} of \
+         each {period}: such gaps are the kernel's rule, not its latency. Kernels before 6.12 do so always, later ones by the \
+         fair server and only where an ordinary thread waits; --policy other is not throttled"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use punctual_units::Priority;
+
+    fn list(text: &str) -> CpuList {
+        text.parse().unwrap()
+    }
+
+    fn fifo() -> Scheduling {
+        Scheduling::Fifo { priority: Priority::try_from(90).unwrap() }
+    }
+
+    fn machine(allowed: &str) -> Topology {
+        Topology { online: list("0-3"), allowed: list(allowed), siblings: Vec::new() }
+    }
+
+    #[test]
+    fn a_real_time_policy_leaves_a_cpu() {
+        let (cpus, note) = cpus(&machine("0-3"), list("0-3"), false, fifo()).unwrap();
+        assert_eq!(cpus, list("1-3"));
+        assert!(note.unwrap().starts_with("CPU 0 was left"));
+    }
+
+    #[test]
+    fn all_cpus_by_name_are_refused_with_what_to_write() {
+        let error = cpus(&machine("0-3"), list("0-3"), true, fifo()).unwrap_err();
+        assert!(error.is_usage() && error.to_string().contains("--cpus 1-3"), "{error}");
+        let error = cpus(&machine("2"), list("2"), false, fifo()).unwrap_err();
+        assert!(error.to_string().contains("--policy other"), "{error}");
+        // CPUs that this process may not use are no help to it.
+        assert!(cpus(&machine("1-2"), list("1-2"), true, fifo()).is_err());
+    }
+
+    #[test]
+    fn what_leaves_one_free_or_is_ordinary_is_taken_as_it_is() {
+        assert_eq!(cpus(&machine("0-3"), list("1-3"), true, fifo()).unwrap(), (list("1-3"), None));
+        let other = Scheduling::Other { nice: 0 };
+        assert_eq!(cpus(&machine("0-3"), list("0-3"), true, other).unwrap(), (list("0-3"), None));
+    }
+
+    #[test]
+    fn throttling_is_named_with_its_figures() {
+        let text = throttling(Some((950_000, 1_000_000)), None).unwrap();
+        assert!(text.contains("50.0 ms of each 1.00 s"), "{text}");
+        assert!(throttling(Some((-1, 1_000_000)), None).unwrap().contains("is off"));
+        assert!(throttling(Some((950_000, 1_000_000)), Some(true)).unwrap().contains("fair server"));
+        assert_eq!(throttling(None, None), None);
+    }
+}

@@ -1,0 +1,387 @@
+//! `timerlat`: the kernel's own measurement of a periodic thread, in an instance of its own. Every sample is read, none only summed up.
+
+use super::lane::{KINDS, Lane};
+use super::meter::{self, Collected, Meter, Part};
+use super::settings::{Change, Settings};
+use super::user::{self, User};
+use crate::error::ProofError;
+use crate::stream::Stream;
+use punctual_journal::Journal;
+use punctual_measure::{Cell, Plan};
+use punctual_model::{CpuResult, Problem, ProblemKind};
+use punctual_rt::monotonic;
+use punctual_trace::Kind;
+use punctual_tracefs::{Config, Flight, Instance, Tracefs, TracefsError};
+use punctual_uapi as uapi;
+use punctual_units::{CpuId, CpuList, Nanos, Policy, Scheduling};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// As the importer of rtla names them.
+pub(super) const LABELS: [&str; KINDS] = ["IRQ latency", "thread latency", "return-to-user latency"];
+
+/// How often the buffer is read: 100 000 records of 32 bytes at the shortest period, in 512 KiB and more.
+const EVERY: Nanos = Nanos::from_millis(100);
+
+/// timerlat_min_period and timerlat_max_period (kernel/trace/trace_osnoise.c).
+const PERIODS: (Nanos, Nanos) = (Nanos::from_micros(100), Nanos::from_secs(1));
+
+/// A tracer that measures.
+pub(super) struct Timerlat {
+    start: Nanos,
+    end: Nanos,
+    period: Nanos,
+    lanes: Vec<(CpuId, Lane)>,
+    /// The kernel's threads, or ours: CPU, id, policy.
+    threads: Vec<(CpuId, i32, Scheduling)>,
+    stream: Stream,
+    // In the order in which they have to end: readers of the files, the tracer, what it was set to.
+    user: Option<User>,
+    flight: Option<Flight>,
+    settings: Settings,
+    stopped: bool,
+    failed: Option<String>,
+    notes: Vec<String>,
+}
+
+/// Can this be measured here at all?
+///
+/// # Errors
+/// A period or policy that timerlat does not take.
+pub(super) fn check(period: Nanos, scheduling: Scheduling) -> Result<(), ProofError> {
+    if period < PERIODS.0 || period > PERIODS.1 || !period.0.is_multiple_of(1_000) {
+        let text =
+            format!("timerlat takes periods of 100us to 1s in whole microseconds, not {period}: choose with --period");
+        return Err(ProofError::Usage(text));
+    }
+    match scheduling.policy() {
+        Policy::Deadline => {
+            let text = "timerlat's threads are pinned, which SCHED_DEADLINE does not allow: choose --policy fifo";
+            Err(ProofError::Usage(text.into()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A mounted tracefs with this tracer.
+///
+/// # Errors
+/// There is none; the text says where one is to be had.
+pub(super) fn find(tracer: &str) -> Result<Tracefs, ProofError> {
+    let environment = |e: TracefsError| ProofError::Environment(e.to_string());
+    let tracefs = Tracefs::find().map_err(environment)?;
+    if tracefs.tracers().iter().any(|name| name == tracer) {
+        return Ok(tracefs);
+    }
+    let config = tracer.to_uppercase();
+    Err(ProofError::Environment(format!(
+        "this kernel has no {tracer} tracer: it needs CONFIG_{config}_TRACER (Debian: install linux-image-rt-amd64 or \
+         linux-image-rt-arm64; linux-image-amd64 has none); it has: {}",
+        tracefs.tracers().join(" ")
+    )))
+}
+
+/// Starts a phase.
+///
+/// # Errors
+/// [`ProofError`]; nothing is left behind then.
+pub(super) fn start(plan: &Plan) -> Result<Box<dyn Meter>, ProofError> {
+    let environment = |e: TracefsError| ProofError::Environment(e.to_string());
+    let tracefs = find("timerlat")?;
+    if let Some(who) = user_of(tracefs.root()) {
+        let text =
+            format!("{} uses the osnoise or timerlat tracer, whose settings all users share: end it", who.display());
+        return Err(ProofError::Environment(text));
+    }
+    let osnoise = tracefs.root().join("osnoise");
+    let has_user = plan.cpus.iter().all(|cpu| user::file(&osnoise, cpu).exists());
+    let journal = Journal::of_user();
+    // Before the instance: after a kill they are put back in the opposite order.
+    let settings = Settings::change(&journal, changes(&osnoise, plan, has_user)?)?;
+    let config = Config { events: &[], buffer_kb: None, tracer: None };
+    let mut instance = Instance::create(&tracefs, &journal, &config).map_err(environment)?;
+    instance.start_tracer("timerlat").map_err(environment)?;
+    let flight = Flight::new(instance).map_err(environment)?;
+    let mut notes = Vec::new();
+    let (user, threads) = if has_user {
+        let user = User::start(&osnoise, &plan.cpus, plan.scheduling)?;
+        let threads = user.threads.iter().map(|t| (t.cpu, t.tid, t.got)).collect();
+        (Some(user), threads)
+    } else {
+        notes.push(
+            "this kernel's timerlat has no user-space part (Linux 6.5): the return to user space was not measured"
+                .into(),
+        );
+        (None, kernel_threads(&plan.cpus, plan.scheduling)?)
+    };
+    let start = monotonic() + Nanos::from_millis(2) + plan.warmup;
+    let end = start + plan.duration;
+    let lane = |cpu| (cpu, Lane::new(plan.period, plan.keep, start, end, has_user));
+    Ok(Box::new(Timerlat {
+        start,
+        end,
+        period: plan.period,
+        lanes: plan.cpus.iter().map(lane).collect(),
+        threads,
+        stream: Stream::new(&flight),
+        user,
+        flight: Some(flight),
+        settings,
+        stopped: false,
+        failed: None,
+        notes,
+    }))
+}
+
+/// What all users of the tracer share, as this phase needs it.
+fn changes(osnoise: &Path, plan: &Plan, user: bool) -> Result<Vec<Change>, ProofError> {
+    let mut changes = Vec::new();
+    changes.extend(Change::of(osnoise.join("timerlat_period_us"), (plan.period.0 / 1_000).to_string())?);
+    changes.extend(Change::of(osnoise.join("cpus"), plan.cpus.to_string())?);
+    // Somebody's threshold would end our recording.
+    for name in ["stop_tracing_us", "stop_tracing_total_us", "print_stack"] {
+        let path = osnoise.join(name);
+        if path.exists() {
+            changes.extend(Change::of(path, "0".into())?);
+        }
+    }
+    changes.extend(Change::option(osnoise.join("options"), "OSNOISE_WORKLOAD", !user)?);
+    Ok(changes)
+}
+
+/// Which instance of tracefs uses the tracer already.
+fn user_of(root: &Path) -> Option<PathBuf> {
+    let instances = fs::read_dir(root.join("instances")).into_iter().flatten().flatten().map(|entry| entry.path());
+    std::iter::once(root.to_owned()).chain(instances).find(|folder| {
+        let tracer = fs::read_to_string(folder.join("current_tracer")).unwrap_or_default();
+        matches!(tracer.trim(), "timerlat" | "osnoise")
+    })
+}
+
+/// Gives the tracer's threads policy and priority, and reads them back.
+fn kernel_threads(cpus: &CpuList, scheduling: Scheduling) -> Result<Vec<(CpuId, i32, Scheduling)>, ProofError> {
+    let mut found = Vec::new();
+    for (cpu, tid) in threads_named("timerlat/") {
+        if !cpus.contains(cpu) {
+            continue;
+        }
+        uapi::set_scheduling(tid, scheduling, false)?;
+        found.push((cpu, tid, uapi::scheduling(tid)?.0));
+    }
+    let missing = cpus.iter().find(|cpu| !found.iter().any(|(found, ..)| found == cpu));
+    match missing {
+        Some(cpu) => Err(ProofError::Environment(format!("the kernel started no timerlat thread on CPU {cpu}"))),
+        None => Ok(found),
+    }
+}
+
+/// Kernel threads by the beginning of their names, with the CPU that follows it.
+fn threads_named(prefix: &str) -> Vec<(CpuId, i32)> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let thread = |name: &str| {
+        let tid: i32 = name.parse().ok()?;
+        let comm = fs::read_to_string(format!("/proc/{tid}/comm")).ok()?;
+        // A name can be given by anybody; a kernel thread has no memory of its own.
+        let kernel = fs::read(format!("/proc/{tid}/cmdline")).ok()?.is_empty();
+        let cpu = comm.trim().strip_prefix(prefix)?.parse().ok()?;
+        kernel.then_some((CpuId(cpu), tid))
+    };
+    entries.filter_map(|entry| thread(entry.file_name().to_str()?)).collect()
+}
+
+impl Timerlat {
+    fn take(&mut self, last: bool) -> Result<(), String> {
+        let Some(flight) = &mut self.flight else { return Ok(()) };
+        let mut events = self.stream.take(flight).map_err(|e| format!("the trace could not be read: {e}"))?;
+        if last {
+            events.extend(self.stream.rest());
+        }
+        for event in events {
+            let Kind::Timerlat { count, context, latency_ns } = event.kind else { continue };
+            if let Some((_, lane)) = self.lanes.iter_mut().find(|(cpu, _)| cpu.0 == event.cpu) {
+                lane.record(event.t_ns, count, context, latency_ns);
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything is put back; what could not be is noted.
+    fn put_back(&mut self) {
+        if let Some(user) = &mut self.user {
+            user.end();
+        }
+        if let Some(flight) = self.flight.take() {
+            self.notes.extend(flight.end().err().into_iter().flatten());
+        }
+        self.notes.extend(self.settings.give_back().err().into_iter().flatten());
+    }
+
+    fn problems(&mut self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let mut add = |kind, text: String| problems.push(Problem { kind, text });
+        if let Some(why) = &self.failed {
+            add(ProblemKind::Interrupted, why.clone());
+        }
+        if self.stopped {
+            add(ProblemKind::Interrupted, "the phase was ended before its time".into());
+        }
+        let now = monotonic();
+        for (cpu, lane) in &mut self.lanes {
+            if let Some(since) = lane.finish(now) {
+                let waited = Nanos(now.0.saturating_sub(since));
+                if waited > self.period {
+                    let text =
+                        format!("at the end the thread on CPU {cpu} had been waiting for {waited} and had not run");
+                    add(ProblemKind::Interrupted, text);
+                }
+            }
+            if lane.restarts > 0 {
+                let text = format!(
+                    "somebody restarted the tracer on CPU {cpu} ({} times): samples are missing",
+                    lane.restarts
+                );
+                add(ProblemKind::Storage, text);
+            }
+        }
+        problems
+    }
+
+    fn part(&self, kind: usize, label: &'static str, problems: &[Problem]) -> Part {
+        let mut part = Part { label, problems: problems.to_vec(), ..Part::default() };
+        for (cpu, lane) in &self.lanes {
+            let thread = self.threads.iter().find(|(of, ..)| of == cpu);
+            let totals = CpuResult {
+                tid: thread.map(|(_, tid, _)| *tid),
+                got: thread.map(|(.., got)| *got),
+                ..meter::nothing(*cpu)
+            };
+            if let Some(cell) = lane.cells.get(kind) {
+                meter::add(&mut part, *cpu, cell, totals);
+            }
+            if let Some(lost) = lane.lost.get(kind).filter(|lost| **lost > 0) {
+                let text = format!(
+                    "CPU {cpu}: {lost} samples were overwritten before they were read: this program got no CPU for a while"
+                );
+                part.problems.push(Problem { kind: ProblemKind::Storage, text });
+            }
+        }
+        part
+    }
+}
+
+impl Meter for Timerlat {
+    fn start(&self) -> Nanos {
+        self.start
+    }
+
+    fn end(&self) -> Nanos {
+        self.end
+    }
+
+    fn cells(&self) -> Vec<(CpuId, Arc<Cell>)> {
+        // The thread's: every kernel has them.
+        self.lanes.iter().map(|(cpu, Lane { cells: [_, thread, _], .. })| (*cpu, Arc::clone(thread))).collect()
+    }
+
+    fn tids(&self) -> Vec<(CpuId, i32)> {
+        Vec::new()
+    }
+
+    fn tick(&self) -> Option<Nanos> {
+        Some(EVERY)
+    }
+
+    fn step(&mut self) -> Result<(), String> {
+        let result = match self.user.as_mut().is_some_and(User::has_ended) {
+            true => Err("timerlat's user-space threads ended: somebody changed the tracer".into()),
+            false => self.take(false),
+        };
+        result.inspect_err(|why| self.failed = Some(why.clone()))
+    }
+
+    fn stop(&mut self) {
+        self.stopped = true;
+    }
+
+    fn finished(&self) -> bool {
+        true
+    }
+
+    fn collect(mut self: Box<Self>) -> Collected {
+        // What was released at the very end may still be on its way.
+        if !self.stopped && self.failed.is_none() {
+            std::thread::sleep(Nanos(self.period.0.max(1_000_000)).into());
+        }
+        let end = monotonic();
+        if let Err(why) = self.take(true) {
+            self.failed.get_or_insert(why);
+        }
+        let problems = self.problems();
+        self.put_back();
+        let kinds = if self.user.is_some() { KINDS } else { KINDS - 1 };
+        let parts = LABELS.iter().enumerate().take(kinds).map(|(kind, label)| self.part(kind, label, &problems));
+        Collected { parts: parts.collect(), end, cpu_ns: None, notes: std::mem::take(&mut self.notes) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use punctual_units::Priority;
+
+    #[test]
+    fn periods_and_policies_that_it_does_not_take_are_refused() {
+        let fifo = Scheduling::Fifo { priority: Priority::try_from(90).unwrap() };
+        assert!(check(Nanos::from_millis(1), fifo).is_ok());
+        for period in [Nanos::from_micros(99), Nanos(100_500), Nanos::from_secs(2)] {
+            assert!(check(period, fifo).unwrap_err().is_usage());
+        }
+        let deadline = Scheduling::Deadline {
+            runtime_ns: Nanos(1),
+            deadline_ns: Nanos::from_millis(1),
+            period_ns: Nanos::from_millis(1),
+        };
+        assert!(check(Nanos::from_millis(1), deadline).is_err());
+    }
+
+    #[test]
+    fn another_user_of_the_tracer_is_found() {
+        let home = tempfile::tempdir().unwrap();
+        let one = home.path().join("instances/one");
+        fs::create_dir_all(&one).unwrap();
+        fs::write(home.path().join("current_tracer"), "nop\n").unwrap();
+        fs::write(one.join("current_tracer"), "function\n").unwrap();
+        assert_eq!(user_of(home.path()), None);
+        fs::write(one.join("current_tracer"), "timerlat\n").unwrap();
+        assert_eq!(user_of(home.path()), Some(one));
+    }
+
+    #[test]
+    fn only_what_differs_is_changed() {
+        let home = tempfile::tempdir().unwrap();
+        let put = |name: &str, text: &str| fs::write(home.path().join(name), text).unwrap();
+        put("timerlat_period_us", "1000\n");
+        put("cpus", "0-3\n");
+        put("stop_tracing_us", "0\n");
+        put("stop_tracing_total_us", "30\n");
+        let plan = Plan {
+            phase: String::new(),
+            cpus: "1-2".parse().unwrap(),
+            scheduling: Scheduling::Other { nice: 0 },
+            groups: Default::default(),
+            via: Default::default(),
+            senders: Default::default(),
+            period: Nanos::from_millis(1),
+            alignment: punctual_model::Alignment::Aligned,
+            warmup: Nanos::ZERO,
+            duration: Nanos::from_secs(1),
+            keep: 1,
+            bell: None,
+        };
+        assert_eq!(changes(home.path(), &plan, true).unwrap().len(), 2);
+        put("options", "OSNOISE_WORKLOAD");
+        assert_eq!(changes(home.path(), &plan, true).unwrap().len(), 3);
+        assert_eq!(changes(home.path(), &plan, false).unwrap().len(), 2);
+    }
+}

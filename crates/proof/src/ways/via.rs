@@ -1,0 +1,58 @@
+//! Every way to measure, as it is named on a command line.
+
+use super::KernelWay;
+use punctual_units::Way;
+use std::fmt;
+use std::str::FromStr;
+
+/// A way to measure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Via {
+    /// How late a thread wakes that is woken this way.
+    Wakeup(Way),
+    /// Something else.
+    Kernel(KernelWay),
+}
+
+impl Default for Via {
+    fn default() -> Via {
+        Via::Wakeup(Way::default())
+    }
+}
+
+impl fmt::Display for Via {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Via::Wakeup(way) => way.fmt(f),
+            Via::Kernel(way) => way.fmt(f),
+        }
+    }
+}
+
+impl FromStr for Via {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Via, String> {
+        match text.parse::<KernelWay>() {
+            Ok(way) => Ok(Via::Kernel(way)),
+            Err(_) => text.parse().map(Via::Wakeup).map_err(|e| {
+                let kernel = KernelWay::ALL.map(KernelWay::name).join(", ");
+                format!("{e}; or, instead of wakeups, {kernel}")
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        for name in ["nanosleep", "futex", "serial:/dev/ttyS1", "busy-poll", "timerlat", "hwlat"] {
+            assert_eq!(name.parse::<Via>().unwrap().to_string(), name);
+        }
+        let error = "oslat".parse::<Via>().unwrap_err();
+        assert!(error.contains("timerfd") && error.contains("busy-poll, timerlat, hwlat"), "{error}");
+    }
+}
