@@ -21,7 +21,6 @@ fn impossible_options_are_refused_with_the_fix() {
         (&["measure", "-p", "100"], "1 to 99"),
         (&["measure", "-p", "50", "--policy", "other"], "--policy fifo"),
         (&["measure", "--policy", "turbo"], "deadline"),
-        (&["measure", "--policy", "deadline", "-a", "0"], "cpuset"),
         (&["measure", "-l", "coffee"], "loopback"),
         (&["measure", "-l", "network"], "--peer"),
         (&["measure", "-l", "cmd:"], "cmd:"),

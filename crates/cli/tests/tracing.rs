@@ -173,7 +173,8 @@ fn what_a_killed_run_left_is_put_back_at_the_next_start() {
         assert!(begun.elapsed() < Duration::from_secs(30), "no trace is made");
         std::thread::sleep(Duration::from_millis(20));
     }
-    std::thread::sleep(Duration::from_millis(100));
+    // Until a checkpoint has the wakeup that the trace is of.
+    std::thread::sleep(Duration::from_millis(2_500));
     child.kill().unwrap();
     child.wait().unwrap();
     let pid = child.id();

@@ -21,7 +21,16 @@ fn a_run_ends_when_its_claim_is_decided() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("run");
     let args = ["-D", "400ms", "--max", "60s", "-l", "idle,cpu", "-c", "P(>5s) < 1e-2", "-c", "max < 10s"];
-    let (code, text, err) = until(&out, &args);
+    let mut tries = 0;
+    let (code, text, err) = loop {
+        let said = until(&out, &args);
+        tries += 1;
+        // A machine busy with other things gives a load no CPU for a while: that is rightly no pass.
+        if !said.1.contains("was given no CPU") || tries == 4 {
+            break said;
+        }
+        std::fs::remove_dir_all(&out).unwrap();
+    };
     if !may_be_real_time() {
         // An ordinary thread can never pass: waiting for it is of no use.
         assert!(code == 3 && text.contains("could not have decided"), "{text}{err}");
