@@ -123,8 +123,9 @@ fn worst_line(recording: &Recording, worst: &Worst) -> String {
         0 => String::new(),
         n => format!(", {} skipped", crate::number::plural(n, "period", "periods")),
     };
+    let late = if words::noun(recording) == "wakeup" { " late" } else { "" };
     format!(
-        "{} late {}{skipped}, at {}",
+        "{}{late} {}{skipped}, at {}",
         Nanos(worst.latency_ns),
         words::at_place(recording, &worst.phase, worst.cpu),
         date::utc_millis(date::real_of(recording, worst.release_mono_ns)),

@@ -54,6 +54,7 @@ pub fn word(outcome: Outcome) -> &'static str {
 
 fn passed(recording: &Recording, verdict: &Verdict) -> String {
     let all = count(verdict.scored());
+    let noun = super::noun(recording);
     let worst = match &verdict.worst {
         Some(w) => format!("worst {} ({})", Nanos(w.max_ns), place(recording, &w.phase, w.cpu)),
         None => "worst not known".into(),
@@ -61,14 +62,14 @@ fn passed(recording: &Recording, verdict: &Verdict) -> String {
     let missed = format!("missed {}", verdict.skipped.map_or_else(|| "not known".into(), count));
     let only_missed = verdict.claims.iter().all(|c| c.claim.quantity == Quantity::NoneMissed);
     if verdict.claims.is_empty() {
-        return format!("nothing was claimed; {all} wakeups, {worst}, {missed}");
+        return format!("nothing was claimed; {all} {noun}s, {worst}, {missed}");
     }
     if only_missed {
-        return format!("every wakeup in {all} was on time: {worst}, {missed}");
+        return format!("every {noun} in {all} was on time: {worst}, {missed}");
     }
     let claims: Vec<String> = verdict.claims.iter().map(|c| format!("`{}`", c.claim)).collect();
     let hold = if claims.len() == 1 { "holds" } else { "hold" };
-    format!("{} {hold} for {all} wakeups: {worst}, {missed}", and(&claims))
+    format!("{} {hold} for {all} {noun}s: {worst}, {missed}", and(&claims))
 }
 
 fn failed(recording: &Recording, verdict: &Verdict) -> String {

@@ -83,6 +83,11 @@ fn other_way(recording: &Recording, verdict: &Verdict) -> Option<String> {
     })
 }
 
+/// What the samples of a run are: wakeups, unless its phases are named by what else they are.
+pub(crate) fn noun(recording: &Recording) -> &'static str {
+    if recording.run.phases.iter().any(|p| p.label.is_some()) { "sample" } else { "wakeup" }
+}
+
 /// A load's name as it is shown: an overlong command is cut.
 pub(crate) fn load_name(load: &str) -> String {
     if load.trim().is_empty() { "unnamed".into() } else { clean::clip(load, 48) }
