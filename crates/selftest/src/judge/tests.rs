@@ -58,6 +58,16 @@ fn what_was_planted_is_found() {
 }
 
 #[test]
+fn what_lies_within_a_longer_delay_is_found_there() {
+    let (mut stalled, delay) = (outcome(), planted());
+    stalled.worst[0].release_mono_ns = delay.from.0 - 7_000_000;
+    stalled.worst[0].latency_ns = delay.to.0 - stalled.worst[0].release_mono_ns + 10_000;
+    assert!(passes(delay, &stalled));
+    stalled.worst[0].latency_ns = 8_000_000;
+    assert!(!passes(delay, &stalled), "it ended before the planted delay did");
+}
+
+#[test]
 fn every_way_to_miss_it_is_told() {
     type Change = fn(&mut Outcome);
     let changes: [(&str, Change); 8] = [
