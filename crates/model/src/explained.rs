@@ -1,89 +1,8 @@
 //! What a trace says of late wakeups, in the form of `punctual explain --json` and of `causes.jsonl`.
 
+use crate::{Class, Confidence};
 use punctual_units::CpuId;
 use serde::{Deserialize, Serialize};
-
-/// Why time passed between the moment a thread should have run and the moment it did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Class {
-    /// A thread of higher priority ran.
-    HigherPriority,
-    /// A thread of the same priority ran (FIFO order, or its RR slice).
-    SamePriority,
-    /// The fair server (Linux 6.12 and later) ran an ordinary task although a real-time task wanted the CPU.
-    FairServer,
-    /// Real-time throttling (sched_rt_runtime_us) kept real-time tasks off the CPU.
-    RtThrottling,
-    /// An interrupt handler, or on RT its thread.
-    Irq,
-    /// A softirq, or on RT its thread.
-    Softirq,
-    /// The interrupt came late because interrupts were off on this CPU.
-    IrqsDisabled,
-    /// A thread of lower priority could not be preempted.
-    PreemptionDisabled,
-    /// The hypervisor ran something else on this CPU.
-    Steal,
-    /// Every CPU stood still: firmware (SMI) or the host of a guest.
-    MachineStall,
-    /// The CPU had to leave idle.
-    IdleExit,
-    /// The thread was moved to another CPU, or the interrupt that tells another CPU came late.
-    Migration,
-    /// A thread of lower priority ran with the priority of one that waits for its lock.
-    PriorityInversion,
-    /// The thread had the CPU, and was not back in user space yet.
-    ReturnToUser,
-    /// Not known.
-    Unaccounted,
-}
-
-impl Class {
-    /// Its name in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Class::HigherPriority => "higher_priority",
-            Class::SamePriority => "same_priority",
-            Class::FairServer => "fair_server",
-            Class::RtThrottling => "rt_throttling",
-            Class::Irq => "irq",
-            Class::Softirq => "softirq",
-            Class::IrqsDisabled => "irqs_disabled",
-            Class::PreemptionDisabled => "preemption_disabled",
-            Class::Steal => "steal",
-            Class::MachineStall => "machine_stall",
-            Class::IdleExit => "idle_exit",
-            Class::Migration => "migration",
-            Class::PriorityInversion => "priority_inversion",
-            Class::ReturnToUser => "return_to_user",
-            Class::Unaccounted => "unaccounted",
-        }
-    }
-}
-
-impl Confidence {
-    /// Its name in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Confidence::Suspected => "suspected",
-            Confidence::Medium => "medium",
-            Confidence::High => "high",
-        }
-    }
-}
-
-/// How sure a cause is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Confidence {
-    /// It fits, but something that would prove it is missing from the trace.
-    Suspected,
-    /// Inferred from what the trace shows.
-    Medium,
-    /// The trace shows it.
-    High,
-}
 
 /// A thread's policy and priority as people write them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -363,32 +282,6 @@ mod tests {
     use super::*;
 
     const LINE: &str = r#"{"phase":"2-cpu","cpu":1,"release_mono_ns":5,"latency_ns":130,"trace":"traces/1.dat","victim":{"tid":7,"comm":null,"policy":"FIFO","prio":80,"cpu":1,"latency_ns":120,"moments":{"t0_ns":1,"t1_ns":null,"t2_ns":2,"t3_ns":121},"causes":[{"class":"higher_priority","tid":9,"comm":"x","policy":null,"prio":null,"what":null,"ns":120,"share":1.0,"confidence":"high","evidence":"e"}],"unaccounted_ns":0,"coverage":1.0,"verdict":"v","doubts":[]},"timeline":{"start_ns":0,"end_ns":200,"moments":{"t0_ns":1,"t1_ns":null,"t2_ns":2,"t3_ns":121},"lanes":[{"cpu":1,"spans":[{"start_ns":0,"end_ns":200,"kind":"task","label":"x","tid":9,"policy":"RT","prio":99,"cause":"higher_priority"}],"joined":0}],"states":[{"start_ns":0,"end_ns":1,"state":"sleeping"}],"cpus_left_out":2,"notes":[]}}"#;
-
-    #[test]
-    fn names_are_those_of_json() {
-        let name = |value: String| value.trim_matches('"').to_owned();
-        for class in [
-            Class::HigherPriority,
-            Class::SamePriority,
-            Class::FairServer,
-            Class::RtThrottling,
-            Class::Irq,
-            Class::Softirq,
-            Class::IrqsDisabled,
-            Class::PreemptionDisabled,
-            Class::Steal,
-            Class::MachineStall,
-            Class::IdleExit,
-            Class::Migration,
-            Class::PriorityInversion,
-            Class::ReturnToUser,
-            Class::Unaccounted,
-        ] {
-            assert_eq!(class.name(), name(serde_json::to_string(&class).unwrap()));
-        }
-        let sure = [Confidence::Suspected, Confidence::Medium, Confidence::High];
-        assert!(sure.iter().all(|s| s.name() == name(serde_json::to_string(s).unwrap())));
-    }
 
     /// The contract of `punctual explain --json` and `causes.jsonl`.
     #[test]

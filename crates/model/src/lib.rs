@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod claim;
+mod class;
 mod comparison;
 mod event;
 mod explained;
@@ -25,11 +26,12 @@ mod verdict;
 mod worst;
 
 pub use claim::{Claim, ClaimError, Quantity};
+pub use class::{Class, Confidence};
 pub use comparison::{Comparison, ComparisonRow, Group, Ratio};
 pub use event::{ContextSample, CpuContext, Event, Reading, WindowMax};
 pub use explained::{
-    Blocked, Cause, Class, Confidence, CulpritGroup, Cycle, Explained, Explanation, Lane, Moments, Scheduled, Span,
-    SpanKind, StateSpan, ThreadState, Timeline, Victim,
+    Blocked, Cause, CulpritGroup, Cycle, Explained, Explanation, Lane, Moments, Scheduled, Span, SpanKind, StateSpan,
+    ThreadState, Timeline, Victim,
 };
 pub use finding::{Evidence, Finding, Severity, State};
 pub use hardware::{ExplainedGap, Gap, GapClass, GapCpu, GapFinding, GapPart, Hardware, Hwlat};

@@ -2,6 +2,7 @@
 
 use punctual_explain::{Facts, Measured, Options};
 use punctual_model::{Capture, Event, Explained, LateWakeup, Recording};
+use punctual_units::Way;
 use std::fs::File;
 use std::path::Path;
 
@@ -63,6 +64,7 @@ fn facts(capture: &Capture, late: &LateWakeup, recording: &Recording) -> Facts {
         fair_server: capture.fair_server,
         throttled: capture.throttled,
         steal_rose: steal,
+        sent: recording.run.settings.via.as_ref().is_some_and(Way::is_woken),
         tracer: capture.tracer.clone(),
     }
 }

@@ -31,6 +31,8 @@ pub(crate) struct Facts {
     pub append: &'static [&'static str],
     /// Serial ports before the one that is the console.
     pub serial_before: usize,
+    /// Serial ports after it, with nothing at their other end.
+    pub serial_after: usize,
     /// Device tree, relative to the kernel package's folder of them.
     pub dtb: Option<&'static str>,
     /// Device-tree nodes QEMU does not emulate: the kernel waits for them for ever.
@@ -54,6 +56,8 @@ const PC: Facts = Facts {
     arguments: &["-machine", "q35,hpet=off", "-cpu", "max,-rdrand,-rdseed", "-no-reboot"],
     append: &["console=ttyS0,115200"],
     serial_before: 0,
+    // ttyS1 is nobody's: its UART can send to itself.
+    serial_after: 1,
     dtb: None,
     disabled_nodes: &[],
     memory: None,
@@ -71,6 +75,7 @@ const VIRT_ARM64: Facts = Facts {
     arguments: &["-machine", "virt,gic-version=3,dtb-randomness=off", "-cpu", "cortex-a72", "-no-reboot"],
     append: &["console=ttyAMA0,115200"],
     serial_before: 0,
+    serial_after: 0,
     dtb: None,
     disabled_nodes: &[],
     memory: None,
@@ -89,6 +94,7 @@ const RASPI3B: Facts = Facts {
     // The first serial port belongs to Bluetooth in the board's device tree; the mini UART is the console.
     append: &["console=ttyS1,115200", "8250.nr_uarts=2"],
     serial_before: 1,
+    serial_after: 0,
     dtb: Some("broadcom/bcm2837-rpi-3-b.dtb"),
     disabled_nodes: &[],
     memory: Some(1024),

@@ -92,6 +92,9 @@ impl Qemu {
             command.args(["-serial", "null"]);
         }
         command.args(["-serial", &format!("file:{console}")]);
+        for _ in 0..facts.serial_after {
+            command.args(["-serial", "null"]);
+        }
         command.arg("-kernel").arg(&guest.kernel.image).args(["-initrd", initramfs]);
         if let Some(path) = device_tree {
             command.arg("-dtb").arg(path);

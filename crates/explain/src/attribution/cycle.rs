@@ -115,6 +115,7 @@ impl Cycles {
             moved: None,
             due_unknown: false,
             by: None,
+            waker: None,
         };
         let window = Window { tid, comm: open.comm, prio: open.prio, cpu, waking, t3: t };
         let mut walk = Walk { machine, window: &window, facts, tally: Tally::default(), steps: 0, drawn: None };

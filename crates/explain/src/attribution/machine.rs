@@ -3,8 +3,8 @@
 use super::cpu::{Cpu, Doing, Frame, Running, in_task};
 use super::ids::IdMap;
 use super::tasks::{MOVES, Tasks, Timers, Waking};
+use super::vectors::{key_of, vector_name};
 use punctual_trace::{Comm, CpuMask, Event, Kind, Task, TaskState, Vector};
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Higher CPU numbers are nonsense (the kernel's limit is 8192, CONFIG_NR_CPUS).
 const CPUS: usize = 8192;
@@ -223,8 +223,10 @@ impl Machine {
         let t = event.t_ns;
         let cpu = self.cpu(event.cpu);
         let expiring = cpu.and_then(|cpu| cpu.expiring);
-        let by = cpu.filter(|cpu| cpu.frames.is_empty()).and_then(|cpu| cpu.current).map(|task| task.tid);
-        let by = by.filter(|_| !event.flags.and_then(|f| f.context).is_some_and(|context| context.is_hard()));
+        let hard = event.flags.and_then(|f| f.context).is_some_and(|context| context.is_hard());
+        let cpu = cpu.filter(|cpu| !hard && cpu.interrupted_since().is_none());
+        let waker = cpu.and_then(|cpu| cpu.current).filter(|task| task.tid != 0);
+        let by = waker.filter(|_| cpu.is_some_and(|cpu| cpu.frames.is_empty())).map(|task| task.tid);
         if self.runs(task.tid) {
             return;
         }
@@ -240,7 +242,8 @@ impl Machine {
             from_cpu: event.cpu,
             path,
             moved: None,
-            by: by.filter(|tid| *tid != 0),
+            by,
+            waker,
             due_unknown: expiring.is_some_and(|e| e.due.is_none()),
         }));
     }
@@ -317,7 +320,11 @@ impl Machine {
             Kind::VectorExit { vector, .. } => self.hard_end(event, key_of(vector)),
             Kind::SoftirqEntry { vec } => self.turned(event, |cpu, t| cpu.enter(Frame::Soft { vec: *vec }, t)),
             Kind::SoftirqExit { vec } => {
-                self.turned(event, |cpu, t| cpu.leave(|f| *f == Frame::Soft { vec: *vec }, t));
+                self.turned(event, |cpu, t| {
+                    cpu.leave(|f| *f == Frame::Soft { vec: *vec }, t);
+                    // On PREEMPT_RT timers expire in it, and the end of a callback may not be recorded.
+                    cpu.expiring = None;
+                });
             }
             Kind::NmiHandler { delta_ns, .. } => self.nmi(event, u64::try_from(*delta_ns).unwrap_or(0)),
             Kind::PreemptDisable { .. } => self.turned(event, |cpu, _| cpu.preempt_off = true),
@@ -376,32 +383,5 @@ impl Machine {
             change(cpu, t);
             cpu.turn(t, event.flags, false, most);
         });
-    }
-}
-
-fn key_of(vector: &Vector) -> u64 {
-    2 << 32
-        | match vector {
-            Vector::LocalTimer => 1,
-            Vector::Reschedule => 2,
-            Vector::CallFunction => 3,
-            Vector::CallFunctionSingle => 4,
-            Vector::IrqWork => 5,
-            Vector::Other(name) => {
-                let mut hasher = DefaultHasher::new();
-                name.hash(&mut hasher);
-                3 << 32 | hasher.finish() >> 32
-            }
-        }
-}
-
-fn vector_name(vector: &Vector) -> String {
-    match vector {
-        Vector::LocalTimer => "local_timer".into(),
-        Vector::Reschedule => "reschedule".into(),
-        Vector::CallFunction => "call_function".into(),
-        Vector::CallFunctionSingle => "call_function_single".into(),
-        Vector::IrqWork => "irq_work".into(),
-        Vector::Other(name) => name.to_string(),
     }
 }

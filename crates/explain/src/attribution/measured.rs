@@ -5,7 +5,7 @@
 
 use super::machine::{Machine, Window};
 use super::walk::{Place, Tally, Walk, pieces};
-use super::{Facts, Measured};
+use super::{Facts, Measured, Options};
 
 /// Measured wakeups on their way.
 #[derive(Debug, Default)]
@@ -23,18 +23,19 @@ impl Pending {
         }
     }
 
-    /// A wakeup is complete: if it is one of those `wanted`, it is followed to its end.
-    pub fn woken(&mut self, wanted: &[Measured], mut window: Window) {
+    /// A wakeup is complete: if it is one of those that were measured, it is followed to its end.
+    pub fn woken(&mut self, options: &Options, mut window: Window) {
         let is = |m: &&Measured| {
             let inside = window.t3 > m.due_ns && window.t3 <= m.woke_ns && window.waking.t2 >= m.due_ns;
             m.tid == window.tid && inside
         };
-        let Some(measured) = wanted.iter().find(is) else { return };
+        let Some(measured) = options.measured.iter().find(is) else { return };
         // A second wakeup within the same delay (a signal) is part of it.
         if !self.found.contains(measured) {
             self.found.push(*measured);
             window.waking.t0 = measured.due_ns;
-            window.waking.t1 = window.waking.t1.map(|t1| t1.max(measured.due_ns));
+            let timer = window.waking.t1.filter(|_| !options.facts.sent);
+            window.waking.t1 = timer.map(|t1| t1.max(measured.due_ns));
             window.waking.due_unknown = false;
             self.open.push((*measured, window));
         }
@@ -61,7 +62,7 @@ pub(super) fn walk(machine: &Machine, window: &Window, facts: &Facts, end: u64) 
 
 /// Labels what came between the switch to the thread and `end`.
 pub(super) fn after(walk: &mut Walk, end: u64) {
-    let place = Place { cpu: walk.window.cpu, early: false, wanted: true, passed_over: None };
+    let place = Place { cpu: walk.window.cpu, early: false, released: true, wanted: true, passed_over: None };
     for piece in pieces(walk.machine.cpu(place.cpu), walk.window.t3, end) {
         walk.after(&piece, place);
     }

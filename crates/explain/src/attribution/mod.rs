@@ -5,6 +5,7 @@
 //! interrupts. The labels add up to T3 − T0 exactly; what the trace does not show is `unaccounted`.
 
 pub(crate) mod activity;
+mod carrier;
 mod choose;
 mod collect;
 mod cpu;
@@ -21,6 +22,7 @@ mod tasks;
 mod timeline;
 mod timerlat;
 mod tracers;
+mod vectors;
 mod victim;
 mod walk;
 
@@ -66,6 +68,8 @@ pub struct Facts {
     pub throttled: Option<bool>,
     /// Steal time in /proc/stat rose while the trace was taken.
     pub steal_rose: Option<bool>,
+    /// [`Options::measured`] are released by another thread's clock reading before it sent what woke them, not by timers.
+    pub sent: bool,
     /// Tracer of the top instance (current_tracer) while the trace was taken; `nop` is none.
     pub tracer: Option<String>,
 }
@@ -202,7 +206,7 @@ impl Attribution {
             self.pending.forget();
         }
         if let Some(window) = window {
-            self.pending.woken(&self.options.measured, window);
+            self.pending.woken(&self.options, window);
         }
         self.measured_until(event.t_ns);
     }

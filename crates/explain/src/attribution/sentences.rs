@@ -58,6 +58,9 @@ fn happened(cause: &Cause, part: &str) -> String {
         (Class::Migration, _) => format!("moving it to this CPU took {part}"),
         (Class::PriorityInversion, _) => format!("{who} held a lock that a more urgent thread wants, and ran {part}"),
         (Class::ReturnToUser, _) => format!("it had the CPU, but was not back in user space for {part}"),
+        (Class::Waker, Some(_)) => format!("{who} was on its way to wake it for {part}"),
+        (Class::Waker, None) => format!("what wakes it was on its way for {part}"),
+        (Class::BeforeWaker, _) => format!("{who} ran {part} before the thread that was to wake it"),
         (Class::Unaccounted, _) => format!("no cause for {part}"),
     }
 }
@@ -91,6 +94,8 @@ fn advice(cause: &Cause, cpu: u32) -> String {
         Class::Migration => "pin the thread to one CPU".into(),
         Class::PriorityInversion => "shorten what it does with the lock held".into(),
         Class::ReturnToUser => "look for page faults, signals and other work on the way out of the kernel".into(),
+        Class::Waker => "that is part of this way to be woken: shorten what the waking thread does, or wait in another way".into(),
+        Class::BeforeWaker => "lower its priority, or give the thread that does the waking a higher one (chrt)".into(),
         Class::Unaccounted => "record more events".into(),
     }
 }
@@ -142,6 +147,9 @@ pub(super) fn evidence(why: Why) -> &'static str {
         Why::Pending => "the timer's softirq was pending",
         Why::Itself => "the thread itself was still running",
         Why::Returning => "it was current between sched_switch and its own clock reading",
+        Why::Waking => "it was current, and woke the thread at its end",
+        Why::OnItsWay => "released, and sched_waking had not come; nothing shows what held it up",
+        Why::BeforeWaker => "it was current, and the thread that did the waking has a lower priority",
         Why::NoPrio => "the current thread's priority is not in the trace",
         Why::NotTraced => "the trace does not show what the CPU did",
     }
@@ -186,6 +194,8 @@ pub(super) fn plain(class: Class) -> &'static str {
         Class::Migration => "migration",
         Class::PriorityInversion => "priority inversion",
         Class::ReturnToUser => "its own way back to user space",
+        Class::Waker => "the way of what wakes it",
+        Class::BeforeWaker => "threads that ran before its waker",
         Class::Unaccounted => "no known cause",
     }
 }

@@ -1,5 +1,6 @@
 //! Tasks and timers of a trace, in bounded memory.
 
+use super::cpu::Running;
 use super::ids::IdMap;
 use punctual_trace::{Comm, Task};
 
@@ -29,6 +30,8 @@ pub(super) struct Waking {
     pub due_unknown: bool,
     /// The thread that woke it, if no interrupt did.
     pub by: Option<i32>,
+    /// The thread in whose context it was woken, itself or by a softirq in it or on top of it; none in a hard interrupt.
+    pub waker: Option<Running>,
 }
 
 /// What is known about a task.

@@ -1,10 +1,10 @@
 //! From due to running: every nanosecond of a wakeup gets one label.
 
+use super::carrier::{self, thread_class};
 use super::cpu::{Cpu, Doing, Running};
 use super::machine::{Machine, Window};
 use super::{Facts, gap, server};
 use punctual_model::{Class, Confidence};
-use punctual_trace::Comm;
 
 /// What a label rests on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +29,9 @@ pub(super) enum Why {
     Changed,
     Itself,
     Returning,
+    Waking,
+    OnItsWay,
+    BeforeWaker,
     NoPrio,
     NotTraced,
 }
@@ -232,6 +235,8 @@ pub(super) struct Place {
     pub cpu: u32,
     /// Before sched_waking.
     pub early: bool,
+    /// What leads to the waking had begun: a sender was in its call, or an interrupt had come.
+    pub released: bool,
     /// On the CPU that the victim will want.
     pub wanted: bool,
     /// The scheduler passed the victim over (fair server, throttling).
@@ -246,15 +251,17 @@ impl Walk<'_> {
         let first = waking.path.first().map_or(self.window.cpu, |(_, cpu)| *cpu);
         let from_cpu = waking.from_cpu;
         let early = pieces(self.machine.cpu(from_cpu), t0, t2);
-        let place = Place { cpu: from_cpu, early: true, wanted: first == from_cpu, passed_over: None };
+        let wanted = first == from_cpu;
+        let mut place = Place { cpu: from_cpu, early: true, released: self.facts.sent, wanted, passed_over: None };
         for piece in &early {
+            place.released |= matches!(piece.doing, Doing::Hard(_));
             self.label(piece, place);
         }
         for (from, to, cpu) in self.stays(t2, t3) {
             let late = pieces(self.machine.cpu(cpu), from, to);
             let passed_over = server::passed_over(self, &late);
             for piece in &late {
-                self.label(piece, Place { cpu, early: false, wanted: true, passed_over });
+                self.label(piece, Place { cpu, early: false, released: true, wanted: true, passed_over });
             }
         }
     }
@@ -281,6 +288,9 @@ impl Walk<'_> {
     fn label(&mut self, piece: &Piece, place: Place) {
         use Confidence::{High, Medium};
         self.steps += 1;
+        if carrier::label(self, piece, place) {
+            return;
+        }
         let early = place.early && self.window.waking.t1.is_none_or(|t1| piece.from < t1);
         let label = match piece.doing {
             Doing::Unknown => Label::new(Class::Unaccounted, High, Why::NotTraced),
@@ -325,7 +335,7 @@ impl Walk<'_> {
     }
 
     /// The label of a task that runs by its priority; `None`: the victim should have run instead.
-    fn task(&self, task: Running, wanted: bool) -> Option<Label> {
+    pub fn task(&self, task: Running, wanted: bool) -> Option<Label> {
         use Confidence::High;
         if task.tid == self.window.tid {
             return Some(Label::new(Class::Unaccounted, High, Why::Itself));
@@ -360,16 +370,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The victim would have run instead of this task and its softirq. A softirq runs with interrupts on: before sched_waking
-    /// the timer's would have come. After it only PREEMPT_RT preempts softirqs; ktimers is a thread of its kernels.
-    fn passes_softirq(&self, task: Running, early: bool) -> bool {
-        let name = |prefix: &[u8]| task.comm.is_some_and(|comm| comm.as_bytes().starts_with(prefix));
-        let rt_kernel = || self.facts.kernel.as_ref().is_some_and(|release| release.contains("-rt"));
-        let preempts = || name(b"ktimers") || name(b"sirq-") || rt_kernel();
-        thread_class(task.comm).is_some() && self.task(task, true).is_none() && (early || preempts())
-    }
-
-    fn prio(&self, task: Running) -> Option<i32> {
+    /// Raw kernel priority, as the trace last told it.
+    pub fn prio(&self, task: Running) -> Option<i32> {
         task.prio.or_else(|| self.machine.tasks.find(task.tid).and_then(|known| known.prio))
     }
 
@@ -381,17 +383,4 @@ impl Walk<'_> {
             _ => false,
         }
     }
-}
-
-/// Kernel threads that do the work of interrupts and softirqs: `irq/24-eth0`, `ksoftirqd/1`, `ktimers/1`,
-/// `napi/eth0-8193`.
-fn thread_class(comm: Option<Comm>) -> Option<Class> {
-    let comm = comm?;
-    let name = comm.as_bytes();
-    if name.starts_with(b"irq/") {
-        return Some(Class::Irq);
-    }
-    // NAPI in threads (net/core/dev.c): of a device, and of the backlog (RPS, loopback; from 6.10 on RT).
-    let softirq: [&[u8]; 6] = [b"ksoftirqd/", b"ktimers/", b"ktimersoftd/", b"sirq-", b"napi/", b"backlog_napi/"];
-    softirq.iter().any(|prefix| name.starts_with(prefix)).then_some(Class::Softirq)
 }

@@ -5,11 +5,24 @@ use crate::number::{bytes, confidence, count, nanos, plural};
 use crate::svg::Table;
 use crate::{bounds, date, words};
 use punctual_model::{Alignment, EndedBy, OwnCost, Recording, VirtualTime};
-use punctual_units::{CpuList, Nanos};
+use punctual_units::{CpuList, Nanos, Way};
 
 /// What the words of this page mean.
-pub const WORDS: &str = "<dl class=\"words\"><dt>Wakeup latency<dd>From the instant a thread's timer was due to the \
-    thread's first instruction after it. <dt>Period<dd>One release of the thread. Each ran or was skipped.\
+pub fn words(recording: &Recording) -> String {
+    let due = due(recording.run.settings.via.as_ref());
+    format!("<dl class=\"words\"><dt>Wakeup latency<dd>From {due} to the thread's first instruction after it. {WORDS}")
+}
+
+/// What a latency counts from.
+fn due(via: Option<&Way>) -> &'static str {
+    match via {
+        Some(via) if via.is_woken() => "the sender's clock reading just before the call that wakes a thread",
+        Some(Way::Relative) => "a thread's own clock reading before it slept, and a period later,",
+        _ => "the instant a thread's timer was due",
+    }
+}
+
+const WORDS: &str = "<dt>Period<dd>One release of the thread. Each ran or was skipped.\
     <dt>Missed, skipped<dd>A period that passed while the thread was still late for an earlier one.\
     <dt>Corrected<dd>Every period scored, a skipped one by how late the thread was for it when it came back. Leaving \
     them out would hide the tail (coordinated omission). Claims are judged on these figures.\

@@ -49,7 +49,7 @@ pub fn html(recording: &Recording, verdict: &Verdict) -> String {
         ("audit", "Audit", "Audit of the machine", audit::findings(&recording.findings)),
         ("machine", "Machine", "Machine", facts::machine(recording)),
         ("method", "Method", "How it was measured", facts::method(recording)),
-        ("words", "Words", "Words", facts::WORDS.to_owned()),
+        ("words", "Words", "Words", facts::words(recording)),
     ];
     let shown: Vec<_> = sections.iter().filter(|(_, _, _, content)| !content.is_empty()).collect();
     let links: String = shown.iter().map(|(id, short, _, _)| format!("<a href=\"#{id}\">{short}</a> ")).collect();

@@ -20,6 +20,8 @@ pub(crate) fn class(class: Class) -> &'static str {
         Class::Migration => "migration",
         Class::PriorityInversion => "priority inversion",
         Class::ReturnToUser => "way back to user space",
+        Class::Waker => "on the way to wake it",
+        Class::BeforeWaker => "ran before its waker",
         Class::Unaccounted => "no known cause",
     }
 }
@@ -74,10 +76,14 @@ pub(crate) fn picture_notes(timeline: &Timeline) -> Vec<String> {
 /// The moments of a wakeup: name, time, what it is.
 pub(crate) fn moments(timeline: &Timeline) -> Vec<(&'static str, u64, &'static str)> {
     let moments = &timeline.moments;
-    let t0 =
-        if moments.t0_ns == moments.t2_ns && moments.t1_ns.is_none() { "due: woken" } else { "due: its timer expires" };
+    // Released by another thread, it has no timer; nor is one known whose start is not in the trace.
+    let t0 = match moments.t1_ns {
+        Some(_) => "due: its timer expires",
+        None if moments.t0_ns == moments.t2_ns => "due: woken",
+        None => "due: its release",
+    };
     let mut all = vec![("T0", moments.t0_ns, t0)];
-    all.extend(moments.t1_ns.map(|t1| ("T1", t1, "the timer's interrupt begins")));
+    all.extend(moments.t1_ns.map(|t1| ("T1", t1, "its timer is handled")));
     all.push(("T2", moments.t2_ns, "it is woken (sched_waking)"));
     all.push(("T3", moments.t3_ns, "it has the CPU (sched_switch)"));
     all.extend(moments.t4_ns.map(|t4| ("T4", t4, "it reads its clock, back in user space")));

@@ -118,6 +118,7 @@ fn facts(known: &Surroundings) -> Facts {
         throttled: known.throttled,
         steal_rose: known.steal.map(|jiffies| jiffies > 0),
         tracer: known.tracer.clone(),
+        sent: false,
     }
 }
 

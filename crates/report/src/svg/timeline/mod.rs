@@ -40,6 +40,8 @@ pub fn colour(class: Class) -> &'static str {
         Class::Steal => "k7",
         Class::MachineStall => "k7 faint",
         Class::ReturnToUser => "k5 faint",
+        Class::Waker => "k2 faint",
+        Class::BeforeWaker => "k1",
         Class::Unaccounted => "none",
     }
 }
