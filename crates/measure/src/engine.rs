@@ -2,9 +2,10 @@
 
 use crate::bell::Bell;
 use crate::cell::Cell;
+use crate::outcome::Outcome;
 use crate::thread::{self, Refusal, Shared, ThreadEnd};
 use crate::woken::{self, Sent, WayRefused};
-use punctual_model::{Alignment, CpuResult, Distribution, Problem, ProblemKind, Worst};
+use punctual_model::{Alignment, ProblemKind};
 use punctual_rt::{Refused, monotonic, refusal_advice};
 use punctual_uapi as uapi;
 use punctual_units::{CpuId, CpuList, Nanos, Scheduling, Way};
@@ -87,29 +88,6 @@ pub struct Running {
     pub start: Nanos,
     /// CLOCK_MONOTONIC at which the last thread will have been released for the last time.
     pub end: Nanos,
-}
-
-/// What a phase measured.
-#[derive(Debug)]
-pub struct Outcome {
-    /// CLOCK_MONOTONIC of the first recorded release.
-    pub start: Nanos,
-    /// CLOCK_MONOTONIC when it had ended.
-    pub end: Nanos,
-    /// Totals by CPU.
-    pub cpus: Vec<CpuResult>,
-    /// Distributions by CPU.
-    pub distributions: Vec<(CpuId, Distribution)>,
-    /// The worst of each CPU.
-    pub worst: Vec<Worst>,
-    /// What makes it inconclusive.
-    pub problems: Vec<Problem>,
-    /// Of each measured CPU, what its partner did, where a partner woke it.
-    pub senders: Vec<(CpuId, Sent)>,
-    /// CPU time of the measuring threads, ns.
-    pub cpu_ns: u64,
-    /// What is worth saying but decides nothing.
-    pub notes: Vec<String>,
 }
 
 /// Starts one measuring thread a CPU. All apply their attributes and meet at a barrier; if one is refused none
@@ -274,72 +252,6 @@ fn early(plan: &Plan, recorded: Nanos) -> String {
         "{recorded} recorded of {planned}; when to end was not fixed beforehand, so what was seen can refute a claim and not \
          prove it"
     )
-}
-
-impl Outcome {
-    pub(crate) fn problem(&mut self, kind: ProblemKind, text: impl Into<String>) {
-        self.problems.push(Problem { kind, text: text.into() });
-    }
-
-    fn add(&mut self, shared: &Shared, index: usize, cpu: CpuId, tid: i32, ended: Option<ThreadEnd>) {
-        let plan = &shared.plan;
-        let cell = &shared.cells[index];
-        let (raw, skipped) = cell.histograms();
-        if let Some(end) = &ended {
-            self.judge_thread(plan, cpu, end);
-            self.add_remarks(plan, cpu, &end.remarks);
-        } else {
-            self.problem(ProblemKind::Interrupted, format!("the thread on CPU {cpu} did not end: it gets no CPU time"));
-        }
-        self.worst.extend(cell.worst().into_iter().map(|kept| Worst {
-            phase: plan.phase.clone(),
-            cpu,
-            release_mono_ns: kept.release,
-            latency_ns: kept.latency,
-            cycle: kept.cycle,
-            skipped: kept.skipped,
-            trace_offset: None,
-            suspicions: Vec::new(),
-        }));
-        self.cpu_ns += ended.as_ref().map_or(0, |e| e.cpu_ns);
-        self.cpus.push(CpuResult {
-            cpu,
-            tid: Some(tid),
-            got: Some(ended.as_ref().map_or(plan.scheduling, |e| e.scheduling)),
-            released: Some(ended.as_ref().map_or(raw.count() + skipped.count(), |e| e.released)),
-            ran: raw.count(),
-            skipped: Some(skipped.count()),
-            min_ns: raw.min(),
-            max_ns: raw.max(),
-            mean_ns: raw.mean(),
-            page_faults: ended.as_ref().and_then(|e| e.page_faults),
-            involuntary_switches: ended.as_ref().and_then(|e| e.involuntary_switches),
-            run_delay_ns: ended.as_ref().and_then(|e| e.run_delay_ns),
-            blur: None,
-        });
-        self.distributions.push((cpu, Distribution { raw, skipped }));
-    }
-
-    fn judge_thread(&mut self, plan: &Plan, cpu: CpuId, end: &ThreadEnd) {
-        if end.scheduling != plan.scheduling {
-            let text = format!("the thread on CPU {cpu} ran as {}, asked for {}", end.scheduling, plan.scheduling);
-            self.problem(ProblemKind::NotAsAsked, text);
-        }
-        if end.affinity != end.affinity_at_start {
-            let text = format!(
-                "CPU {cpu} was lost while it was measured (offline, or taken by a cpuset): the thread was moved to CPU {}",
-                end.affinity
-            );
-            self.problem(ProblemKind::CpuLost, text);
-        }
-        if let Some(faults) = end.page_faults.filter(|&n| n > 0) {
-            let text = format!("the measuring thread on CPU {cpu} took {faults} page faults: its memory is not locked");
-            self.problem(ProblemKind::PageFaults, text);
-        }
-        if let Some(why) = &end.not_locked {
-            self.notes.push(format!("memory of the thread on CPU {cpu} could not be locked: {why}"));
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What a way has to say beside its wakeups, in words.
 
-use crate::engine::{Outcome, Plan};
+use crate::engine::Plan;
+use crate::outcome::Outcome;
 use crate::woken::{AnyLink, Partner, Sent};
 use punctual_model::ProblemKind;
 use punctual_rt::Remarks;

@@ -18,6 +18,7 @@ mod finding;
 mod hardware;
 mod import;
 mod load;
+mod machine;
 mod problem;
 mod run;
 mod tracing;
@@ -37,10 +38,10 @@ pub use finding::{Evidence, Finding, Severity, State};
 pub use hardware::{ExplainedGap, Gap, GapClass, GapCpu, GapFinding, GapPart, Hardware, Hwlat};
 pub use import::{Blur, Import, ImportedFile, Lost, LostKind, Series, Unplaced};
 pub use load::{LoadReport, Proof, Rate};
+pub use machine::{MachineFacts, OwnCost, Scratch};
 pub use problem::{Problem, ProblemKind};
 pub use run::{
-    Alignment, CpuResult, Distribution, EndedBy, Kind, MachineFacts, OwnCost, Phase, Recording, Run, Scratch, Settings,
-    Stamp, Tool, VirtualTime,
+    Alignment, CpuResult, Distribution, EndedBy, Kind, Phase, Recording, Run, Settings, Stamp, Tool, VirtualTime,
 };
 pub use tracing::{Capture, LateWakeup, PhaseTrace, Tracing};
 pub use until::{BlockMaximum, Look, Round, UntilDecided};
