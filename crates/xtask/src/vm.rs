@@ -1,6 +1,7 @@
 //! `cargo xtask vm`: the lab against real kernels in QEMU.
 
 mod isolated;
+mod ways;
 
 use serde_json::Value;
 use std::fs;
@@ -13,7 +14,7 @@ const PUNCTUAL: &str = "target/release/punctual";
 type Test = fn(&Path) -> Result<String, String>;
 
 /// The table: name, what it shows, how.
-const TESTS: [(&str, &str, Test); 13] = [
+const TESTS: [(&str, &str, Test); 14] = [
     ("boot", "a script runs in PREEMPT_RT, files go in and out, the exit code is the script's", boot),
     ("panic", "a kernel that panics ends with a message", panics),
     ("hang", "a guest that hangs ends with a message within its time-out", hangs),
@@ -34,6 +35,7 @@ const TESTS: [(&str, &str, Test); 13] = [
         "SCHED_DEADLINE threads are pinned by partitions, which are gone afterwards, also after kill -9",
         deadline,
     ),
+    ("ways", "every way to be woken accounts for every period, also a UART that sends to itself", ways::ways),
     ("control", "several virtual CPUs show their control", control),
 ];
 
