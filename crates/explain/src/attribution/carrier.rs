@@ -25,7 +25,10 @@ pub(super) fn label(walk: &mut Walk, piece: &Piece, place: Place) -> bool {
     };
     if delivers(walk, task) {
         let class = thread_class(task.comm).unwrap_or(Class::Waker);
-        gap::whole(walk, piece, place, Label::new(class, High, Why::Waking).of(task), true);
+        match gap::stolen(walk, piece, place) {
+            Some(label) => gap::without_stalls(walk, piece, place, label),
+            None => gap::whole(walk, piece, place, Label::new(class, High, Why::Waking).of(task), true),
+        }
         return true;
     }
     // A softirq on top of a task is nobody's but its own.
@@ -42,9 +45,12 @@ pub(super) fn label(walk: &mut Walk, piece: &Piece, place: Place) -> bool {
 
 /// Is it the thread that does the waking, or the sender before that?
 fn delivers(walk: &Walk, task: Running) -> bool {
-    let is_sender = |comm: Comm| comm.as_bytes().starts_with(b"send/");
-    let is_carrier = carrier(walk).is_some_and(|carrier| carrier.tid == task.tid);
-    is_carrier || walk.facts.sent && task.comm.is_some_and(is_sender)
+    carrier(walk).is_some_and(|carrier| carrier.tid == task.tid) || sends(walk, task)
+}
+
+/// Is it the sender whose clock reading released the victim?
+pub(super) fn sends(walk: &Walk, task: Running) -> bool {
+    walk.facts.sent && task.comm.is_some_and(|comm| comm.as_bytes().starts_with(b"send/"))
 }
 
 /// The thread whose work the waking was. A softirq on top of any other thread is not that thread's.

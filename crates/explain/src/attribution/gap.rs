@@ -1,5 +1,6 @@
 //! Time in which the victim should have run, or its interrupt should have come, and neither did.
 
+use super::carrier;
 use super::cpu::{Gap, OVERDUE, Running, SILENCE};
 use super::machine::Machine;
 use super::walk::{Label, Piece, Place, Walk, Why};
@@ -76,21 +77,30 @@ fn early(walk: &Walk, piece: &Piece, place: Place, task: Option<Running>) -> Lab
     if piece.irqs_off {
         return Label::new(Class::IrqsDisabled, High, Why::OffEvents).of(task);
     }
-    let cpu = walk.machine.cpu(place.cpu);
-    let charge = cpu.and_then(|c| c.charges.iter().rev().find(|g| g.from <= piece.from && g.to >= piece.to));
-    let wall = charge.map(|charge| (charge.to - charge.from, charge.runtime));
-    if let Some((wall, runtime)) = wall
-        && wall.saturating_sub(runtime) >= (piece.ns() / 2).max(OVERDUE / 2)
-    {
-        let sure = if walk.facts.steal_rose == Some(true) { High } else { Medium };
-        return Label::new(Class::Steal, sure, Why::RuntimeShort);
+    if let Some(label) = stolen(walk, piece, place) {
+        return label;
     }
-    let ran = wall.is_some_and(|(wall, runtime)| runtime >= wall / 5 * 4);
+    let ran = charged(walk, piece, place).is_some_and(|(wall, runtime)| runtime >= wall / 5 * 4);
     match ran && others_ran(walk.machine, place.cpu, piece) {
         true => Label::new(Class::IrqsDisabled, Medium, Why::LateOthersRan).of(task),
         // The host of a guest, or firmware, looks the same: whoever happened to be current is not named.
         false => Label::new(Class::IrqsDisabled, Suspected, Why::Late),
     }
+}
+
+/// The time of the charge that covers a piece, and the CPU time charged, ns.
+fn charged(walk: &Walk, piece: &Piece, place: Place) -> Option<(u64, u64)> {
+    let charges = walk.machine.cpu(place.cpu)?.charges.iter().rev();
+    let charge = charges.into_iter().find(|g| g.from <= piece.from && g.to >= piece.to)?;
+    Some((charge.to - charge.from, charge.runtime))
+}
+
+/// Much less CPU time was charged than passed: the hypervisor ran something else.
+pub(super) fn stolen(walk: &Walk, piece: &Piece, place: Place) -> Option<Label> {
+    let (wall, runtime) = charged(walk, piece, place)?;
+    let short = wall.saturating_sub(runtime) >= (piece.ns() / 2).max(OVERDUE / 2);
+    let sure = if walk.facts.steal_rose == Some(true) { High } else { Medium };
+    short.then(|| Label::new(Class::Steal, sure, Why::RuntimeShort))
 }
 
 /// After sched_waking: why was it not scheduled?
@@ -114,6 +124,10 @@ fn late(walk: &Walk, piece: &Piece, place: Place, task: Option<Running>) -> Labe
         let sure = if piece.ns() <= LONGEST_IDLE_EXIT { Medium } else { Suspected };
         return Label::new(Class::IdleExit, sure, Why::Idle);
     };
+    if carrier::sends(walk, task) {
+        // Its call is not over, and what it does there is the way to the victim.
+        return Label::new(Class::Waker, Medium, Why::Waking).of(task);
+    }
     let label = |sure, why| Label::new(Class::PreemptionDisabled, sure, why).of(task);
     match piece {
         Piece { preempt_off: true, .. } => label(High, Why::OffEvents),

@@ -147,7 +147,7 @@ pub(super) fn evidence(why: Why) -> &'static str {
         Why::Pending => "the timer's softirq was pending",
         Why::Itself => "the thread itself was still running",
         Why::Returning => "it was current between sched_switch and its own clock reading",
-        Why::Waking => "it was current, and woke the thread at its end",
+        Why::Waking => "it was current, in the call that woke the thread",
         Why::OnItsWay => "released, and sched_waking had not come; nothing shows what held it up",
         Why::BeforeWaker => "it was current, and the thread that did the waking has a lower priority",
         Why::NoPrio => "the current thread's priority is not in the trace",
