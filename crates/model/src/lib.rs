@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+mod change;
 mod claim;
 mod class;
 mod comparison;
@@ -26,6 +27,7 @@ mod until;
 mod verdict;
 mod worst;
 
+pub use change::{Argv, Back, Command, Edit, Step};
 pub use claim::{Claim, ClaimError, Quantity};
 pub use class::{Class, Confidence};
 pub use comparison::{Comparison, ComparisonRow, Group, Ratio};
