@@ -29,6 +29,7 @@
 mod calls;
 mod context;
 mod explain;
+mod fixes;
 mod glob;
 mod import;
 mod interrupts;
@@ -48,6 +49,7 @@ mod truth;
 
 pub use calls::Calls;
 pub use context::{Context, Profile, ProfileError};
+pub use fixes::RtThread;
 pub use import::{Lookup, Reference, Referred};
 pub use offers::{Offers, Trial};
 pub use plan::{BootParameter, CpuPlan, IrqPlan, Movable, PlanError, PlanWish};

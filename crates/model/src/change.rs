@@ -1,6 +1,7 @@
 //! Changes to a system, as plain data: what is to become of a file, a command and how it is taken back. Made by what knows
 //! the system (rules, boot chains), carried out, written down and undone elsewhere.
 
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// One file as it is to be. Carried out by writing it aside in the same folder and renaming; the original is kept byte for byte.
@@ -29,7 +30,7 @@ impl Edit {
 }
 
 /// A program and its arguments. Never goes through a shell.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Argv(
     /// The program, looked up in the system's folders when it has no slash, and its arguments.
     pub Vec<String>,
@@ -56,7 +57,8 @@ fn quoted(word: &str) -> String {
 }
 
 /// How a command is taken back.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Back {
     /// By this command, in its turn (from the last step to the first).
     By(Argv),

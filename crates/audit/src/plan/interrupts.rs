@@ -34,7 +34,7 @@ pub struct IrqPlan {
 }
 
 /// Those whose effective affinity has one of these CPUs.
-pub(super) fn on(sight: &Sight, taken: &CpuList, housekeeping: &CpuList, doubts: &mut Vec<String>) -> Vec<IrqPlan> {
+pub(crate) fn on(sight: &Sight, taken: &CpuList, housekeeping: &CpuList, doubts: &mut Vec<String>) -> Vec<IrqPlan> {
     let table = match Interrupts::read(sight.machine) {
         Ok(table) => table,
         Err(gap) => {

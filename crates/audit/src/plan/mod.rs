@@ -5,6 +5,7 @@ mod interrupts;
 mod steps;
 mod topology;
 
+pub(crate) use interrupts::on as irqs_on;
 pub use interrupts::{IrqPlan, Movable};
 pub use steps::BootParameter;
 

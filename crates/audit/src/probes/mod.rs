@@ -20,6 +20,8 @@ mod smt;
 mod system;
 mod task;
 
+pub(crate) use task::comes_first_there;
+
 use crate::reading::Reading;
 use crate::sight::{Notes, Sight};
 use std::collections::BTreeMap;

@@ -89,6 +89,11 @@ fn comes_first(task: &Task, measured: Scheduling) -> bool {
     }
 }
 
+/// Is it served before or with the measured task, on its CPUs?
+pub(crate) fn comes_first_there(sight: &Sight, task: &Task) -> bool {
+    comes_first(task, sight.context.scheduling) && may_run_there(sight, task)
+}
+
 /// Only what is known to stay on other CPUs is left out.
 fn may_run_there(sight: &Sight, task: &Task) -> bool {
     let status = sight.machine.read(&format!("/proc/{}/task/{}/status", task.pid, task.tid));

@@ -1,0 +1,88 @@
+//! What carrying out a fix needs to know besides the finding: lists a rule read, threads and interrupts in the way.
+
+use crate::plan::{IrqPlan, irqs_on};
+use crate::probes::comes_first_there;
+use crate::reading::Reading;
+use crate::rule::Set;
+use crate::sight::Notes;
+use crate::tasks::Task;
+use crate::{Context, Offers, Rules};
+use punctual_machine::Machine;
+use punctual_units::{CpuList, Policy};
+
+/// A real-time thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RtThread {
+    /// Its process.
+    pub pid: u32,
+    /// Itself.
+    pub tid: u32,
+    /// Its name.
+    pub name: String,
+    /// FIFO, RR or DEADLINE.
+    pub policy: Policy,
+    /// 1 to 99; 0 for DEADLINE.
+    pub priority: i64,
+}
+
+impl From<&Task> for RtThread {
+    fn from(task: &Task) -> RtThread {
+        let Task { pid, tid, name, policy, priority, .. } = task.clone();
+        RtThread { pid, tid, name, policy, priority }
+    }
+}
+
+impl Rules {
+    /// What one of a rule's reads came to, element by element; what could not be read is left out.
+    pub fn elements(
+        &self,
+        id: &str,
+        read: &str,
+        machine: &dyn Machine,
+        context: &Context,
+        offers: Offers,
+    ) -> Vec<String> {
+        let sight = self.sight(machine, context, offers);
+        let Some(read) = self.get(id).and_then(|rule| rule.reads.get(read)) else { return Vec::new() };
+        match sight.reading(read, &mut Notes::default()) {
+            Reading::One(known) => known.iter().map(crate::reading::Value::text).collect(),
+            Reading::Many(many) => {
+                many.items.iter().filter_map(|item| item.value.as_ref().ok()).map(|v| v.text()).collect()
+            }
+        }
+    }
+
+    /// Threads of programs that the scheduler serves before or with the measured task, on its CPUs: rule `rogue-rt-task`.
+    pub fn rogue_threads(&self, machine: &dyn Machine, context: &Context) -> Vec<RtThread> {
+        let sight = self.sight(machine, context, Offers::default());
+        let tasks = sight.tasks().real_time.iter().filter(|task| !task.is_kernel && comes_first_there(&sight, task));
+        tasks.map(RtThread::from).collect()
+    }
+
+    /// Kernel threads whose name begins so; those tied to their CPUs only where asked.
+    pub fn kernel_threads(&self, machine: &dyn Machine, context: &Context, begins: &str, bound: bool) -> Vec<RtThread> {
+        let sight = self.sight(machine, context, Offers::default());
+        let fits = |task: &&Task| task.is_kernel && task.name.starts_with(begins) && (bound || !task.is_bound);
+        sight.tasks().all.iter().filter(fits).map(RtThread::from).collect()
+    }
+
+    /// The isolated CPUs, and all that are online; `None` where that cannot be read.
+    pub fn cpu_sets(&self, machine: &dyn Machine, context: &Context) -> Option<(CpuList, CpuList)> {
+        let sight = self.sight(machine, context, Offers::default());
+        let mut unnoted = Notes::default();
+        Some((sight.set(Set::Isolated, &mut unnoted).ok()?, sight.set(Set::Online, &mut unnoted).ok()?))
+    }
+
+    /// Device interrupts that go to these CPUs, and what could not be read.
+    pub fn interrupts_on(
+        &self,
+        machine: &dyn Machine,
+        context: &Context,
+        taken: &CpuList,
+        housekeeping: &CpuList,
+    ) -> (Vec<IrqPlan>, Vec<String>) {
+        let mut doubts = Vec::new();
+        let found = irqs_on(&self.sight(machine, context, Offers::default()), taken, housekeeping, &mut doubts);
+        (found, doubts)
+    }
+}

@@ -1,0 +1,311 @@
+//! One change taken back: what is there, what we wrote, and what was before are compared.
+
+use crate::carry::{execute, text};
+use crate::change::{Change, Kept};
+use crate::files;
+use crate::form::Form;
+use crate::journal::{Entry, Journal, State};
+use crate::system::{System, is_absent};
+use crate::task;
+use punctual_model::{Argv, Back};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is as before.
+    PutBack(String),
+    /// It was as before already.
+    AlreadyBack(String),
+    /// There is nothing left to put back: the reboot took it, the thread ended, the file is gone.
+    Gone(String),
+    /// Somebody else changed it since: left as it is.
+    Refused {
+        /// What stands there.
+        why: String,
+        /// Lines that differ between what we wrote and what is there.
+        diff: String,
+    },
+    /// It could not be done; a later undo tries again.
+    Failed(String),
+}
+
+impl Outcome {
+    /// In words.
+    pub fn sentence(&self) -> String {
+        match self {
+            Outcome::PutBack(what) | Outcome::AlreadyBack(what) | Outcome::Gone(what) | Outcome::Failed(what) => {
+                what.clone()
+            }
+            Outcome::Refused { why, .. } => why.clone(),
+        }
+    }
+
+    /// Is nothing left to do?
+    pub fn is_settled(&self) -> bool {
+        !matches!(self, Outcome::Refused { .. } | Outcome::Failed(_))
+    }
+}
+
+/// Rounds in which values that change each other are put back.
+const ROUNDS: usize = 4;
+
+/// Takes one entry back and writes down that it is. A record that cannot be written is no failure: the entry stays open, and the next
+/// undo finds everything as before.
+pub(crate) fn put_back(journal: &mut Journal, id: u64) -> Outcome {
+    let Some(entry) = journal.entries().iter().find(|entry| entry.id == id && entry.is_open()).cloned() else {
+        return Outcome::AlreadyBack(format!("change {id} is undone"));
+    };
+    let sys = journal.sys;
+    let boot = match sys.boot_id() {
+        Ok(boot) => boot,
+        Err(e) => return Outcome::Failed(format!("{}: which boot this is is not known: {e}", entry.change.subject())),
+    };
+    if entry.change.is_of_one_boot() && entry.boot != boot {
+        let what = format!("{}: gone with the reboot", entry.change.subject());
+        let _ = journal.state(id, State::Undone, "rebooted since");
+        return Outcome::Gone(what);
+    }
+    if let Change::Value { beside, .. } = &entry.change
+        && !beside.is_empty()
+        && entry.state != State::Undoing
+        && let Err(e) = journal.state(id, State::Undoing, "")
+    {
+        return Outcome::Failed(e.to_string());
+    }
+    let outcome =
+        take_back(sys, &entry).unwrap_or_else(|e| Outcome::Failed(format!("{}: {e}", entry.change.subject())));
+    // What runs once more at the end is settled only then.
+    let is_deferred = matches!(entry.change, Change::Command { back: Back::Again, .. });
+    if outcome.is_settled() && !is_deferred {
+        let _ = journal.state(id, State::Undone, &outcome.sentence());
+    }
+    outcome
+}
+
+fn take_back(sys: &dyn System, entry: &Entry) -> io::Result<Outcome> {
+    match &entry.change {
+        Change::Value { path, old, new, form, beside } => {
+            let value = Value { path, old, new, form: *form, beside };
+            value.take_back(sys, entry.state == State::Undoing)
+        }
+        Change::File { path, old, new } => {
+            files::remove_aside(sys, path, entry.id)?;
+            file(sys, (path, entry.id), old.as_ref(), new.as_ref())
+        }
+        Change::Folder { path } => folder(sys, path),
+        Change::Scheduling { thread, old, new, reset_on_fork } => {
+            if !task::is_there(sys, thread)? {
+                return Ok(Outcome::Gone(format!("{}: it has ended", entry.change.subject())));
+            }
+            let (now, _) = sys.scheduling(thread.tid)?;
+            let words = (now.to_string(), new.to_string(), old.to_string());
+            three(&entry.change.subject(), words, || sys.set_scheduling(thread.tid, *old, *reset_on_fork))
+        }
+        Change::Affinity { thread, old, new } => {
+            if !task::is_there(sys, thread)? {
+                return Ok(Outcome::Gone(format!("{}: it has ended", entry.change.subject())));
+            }
+            let now = sys.affinity(thread.tid)?;
+            let words = (now.to_string(), new.to_string(), old.to_string());
+            three(&entry.change.subject(), words, || sys.set_affinity(thread.tid, old))
+        }
+        Change::Command { argv, back, kept, .. } => command(sys, entry, (argv, back), kept),
+    }
+}
+
+/// The comparison of three.
+fn three(
+    subject: &str,
+    (now, new, old): (String, String, String),
+    write: impl FnOnce() -> io::Result<()>,
+) -> io::Result<Outcome> {
+    if now == old {
+        return Ok(Outcome::AlreadyBack(format!("{subject}: {old}")));
+    }
+    if now != new {
+        return Ok(Outcome::Refused {
+            why: format!("{subject}: is {now} by now, was set to {new}: left"),
+            diff: String::new(),
+        });
+    }
+    write()?;
+    Ok(Outcome::PutBack(format!("{subject}: {new} -> {old}")))
+}
+
+struct Value<'a> {
+    path: &'a Path,
+    old: &'a str,
+    new: &'a str,
+    form: Form,
+    beside: &'a [(PathBuf, String)],
+}
+
+impl Value<'_> {
+    fn take_back(&self, sys: &dyn System, is_under_way: bool) -> io::Result<Outcome> {
+        let path = self.path.display();
+        let now = match text(sys, self.path) {
+            Err(e) if is_absent(&e) => return Ok(Outcome::Gone(format!("{path}: no longer there"))),
+            other => other?,
+        };
+        let [now, old, new] = [&now, self.old, self.new].map(|text| self.form.value(text, self.new));
+        let is_back = now == old;
+        if is_back && !(is_under_way && self.differs_beside(sys)) {
+            return Ok(Outcome::AlreadyBack(format!("{path}: {old}")));
+        }
+        if !is_back && now != new {
+            let why = format!("{path}: is {now} by now, was set to {new}: left");
+            return Ok(Outcome::Refused { why, diff: String::new() });
+        }
+        self.write(sys)?;
+        Ok(Outcome::PutBack(format!("{path}: {new} -> {old}")))
+    }
+
+    fn differs_beside(&self, sys: &dyn System) -> bool {
+        self.beside.iter().any(|(path, old)| text(sys, path).is_ok_and(|now| now != *old))
+    }
+
+    /// Writes it and those beside it until all read as before.
+    fn write(&self, sys: &dyn System) -> io::Result<()> {
+        sys.write_value(self.path, self.form.back(self.old, self.new).as_bytes())?;
+        for _ in 0..ROUNDS {
+            let mut is_settled = true;
+            for (path, old) in self.beside {
+                if text(sys, path)? != *old {
+                    is_settled = false;
+                    let form = Form::of(&path.to_string_lossy(), old);
+                    // One that refuses what it held may follow by itself; the next round tells.
+                    let _ = sys.write_value(path, form.back(old, old).as_bytes());
+                }
+            }
+            if !self.form.same(&text(sys, self.path)?, self.old, self.new) {
+                is_settled = false;
+                sys.write_value(self.path, self.form.back(self.old, self.new).as_bytes())?;
+            }
+            if is_settled {
+                return Ok(());
+            }
+        }
+        if !self.form.same(&text(sys, self.path)?, self.old, self.new) {
+            return Err(io::Error::other("it does not take its old value"));
+        }
+        match self.beside.iter().find(|(path, old)| text(sys, path).is_ok_and(|now| now != *old)) {
+            Some((path, old)) => {
+                Err(io::Error::other(format!("{} does not read {} again", path.display(), old.trim())))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+fn is_same(one: Option<&Kept>, other: Option<&Kept>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => one.is_same_as(other),
+        (one, other) => one.is_none() && other.is_none(),
+    }
+}
+
+fn file(sys: &dyn System, (path, id): (&Path, u64), old: Option<&Kept>, new: Option<&Kept>) -> io::Result<Outcome> {
+    let shown = path.display();
+    let now = match files::kept(sys, path) {
+        Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
+            return Ok(Outcome::Refused { why: format!("{shown}: {e}: left"), diff: String::new() });
+        }
+        other => other?,
+    };
+    if is_same(now.as_ref(), old) {
+        // Same bytes; mode and owner perhaps ours.
+        if let (Some(now), Some(old)) = (&now, old)
+            && now.attributes != old.attributes
+        {
+            sys.set_attributes(path, &old.attributes)?;
+        }
+        return Ok(Outcome::AlreadyBack(format!("{shown}: as before")));
+    }
+    if !is_same(now.as_ref(), new) {
+        let bytes = |kept: Option<&Kept>| kept.and_then(Kept::bytes).unwrap_or_default();
+        let why = match &now {
+            None => format!("{shown}: was removed since; the journal keeps the original"),
+            Some(_) => format!("{shown}: was changed since by somebody else: left"),
+        };
+        return Ok(Outcome::Refused { why, diff: files::diff(&bytes(new), &bytes(now.as_ref())) });
+    }
+    files::check_folders(sys, path)?;
+    files::put(sys, path, old, id)?;
+    let what = if old.is_some() { "the original is back" } else { "removed" };
+    Ok(Outcome::PutBack(format!("{shown}: {what}")))
+}
+
+fn folder(sys: &dyn System, path: &Path) -> io::Result<Outcome> {
+    let shown = path.display();
+    match sys.remove_folder(path) {
+        Ok(()) => {
+            path.parent().map_or(Ok(()), |above| sys.sync_folder(above))?;
+            Ok(Outcome::PutBack(format!("{shown}: removed")))
+        }
+        Err(e) if is_absent(&e) => Ok(Outcome::AlreadyBack(format!("{shown}: not there"))),
+        Err(e) if e.kind() == io::ErrorKind::DirectoryNotEmpty => {
+            Ok(Outcome::Gone(format!("{shown}: others use it by now, so it stays")))
+        }
+        Err(e) => Err(e),
+    }
+}
+
+/// The command's own way back, then the files it wrote.
+fn command(
+    sys: &dyn System,
+    entry: &Entry,
+    (argv, back): (&Argv, &Back),
+    kept: &[(PathBuf, Option<Kept>)],
+) -> io::Result<Outcome> {
+    if let Back::By(back) = back
+        && let Err(why) = execute(sys, back)
+    {
+        return Ok(Outcome::Failed(why));
+    }
+    for (path, old) in kept {
+        let after = entry.after.iter().find(|(other, _)| other == path).map(|(_, kept)| kept.as_ref());
+        let now = files::kept(sys, path)?;
+        // Cut off before its results were written down: what stands there is its own.
+        let new = after.unwrap_or(now.as_ref());
+        files::remove_aside(sys, path, entry.id)?;
+        let outcome = file(sys, (path, entry.id), old.as_ref(), new)?;
+        let is_made_again = matches!(back, Back::Again) && !outcome.is_settled();
+        if !outcome.is_settled() && !is_made_again {
+            return Ok(outcome);
+        }
+    }
+    Ok(match back {
+        Back::By(back) => Outcome::PutBack(back.line()),
+        Back::Again => Outcome::PutBack(format!("{}: once more at the end", argv.line())),
+        Back::Nothing => Outcome::Gone(format!("{}: nothing to take back", argv.line())),
+        Back::Manual(how) => Outcome::Gone(format!("{}: by hand: {how}", argv.line())),
+    })
+}
+
+/// Must the command run again after all edits are undone? Not where every file it wrote is byte for byte as before.
+pub(crate) fn runs_again(sys: &dyn System, entry: &Entry) -> Option<Argv> {
+    let Change::Command { argv, back: Back::Again, kept, .. } = &entry.change else { return None };
+    let is_back = |(path, old): &(PathBuf, Option<Kept>)| {
+        files::kept(sys, path).is_ok_and(|now| is_same(now.as_ref(), old.as_ref()))
+    };
+    let is_done = !kept.is_empty() && kept.iter().all(is_back);
+    (!is_done).then(|| argv.clone())
+}
+
+/// Puts back what a write that failed may have done. The way back of a command that failed is not gone: only its files are put back.
+pub(crate) fn give_up(journal: &mut Journal, id: u64) -> Outcome {
+    let entry = journal.entries().iter().find(|entry| entry.id == id).cloned();
+    let Some(Entry { change: Change::Command { argv, kept, .. }, .. }) = entry else { return put_back(journal, id) };
+    for (path, old) in &kept {
+        let put = files::kept(journal.sys, path).and_then(|now| match is_same(now.as_ref(), old.as_ref()) {
+            true => Ok(()),
+            false => files::put(journal.sys, path, old.as_ref(), id),
+        });
+        if let Err(e) = put {
+            return Outcome::Failed(format!("{}: {e}", path.display()));
+        }
+    }
+    Outcome::AlreadyBack(argv.line())
+}

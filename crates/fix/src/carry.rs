@@ -1,0 +1,264 @@
+//! One step carried out: read, written down, written, read back.
+
+use crate::change::{Change, Kept, Thread};
+use crate::companions;
+use crate::files;
+use crate::form::Form;
+use crate::journal::{Journal, JournalError, State};
+use crate::system::{System, is_absent};
+use crate::task;
+use punctual_model::{Argv, Command, Edit};
+use punctual_units::{CpuList, Scheduling};
+use std::path::{Path, PathBuf};
+
+/// What is to be done: a step with everything resolved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Doing {
+    /// Write a value of the running kernel.
+    Value {
+        /// Its file.
+        path: PathBuf,
+        /// What to write.
+        new: String,
+    },
+    /// Change a file.
+    Edit(Edit),
+    /// Make a folder.
+    Folder(PathBuf),
+    /// Give a thread another policy or priority.
+    Scheduling {
+        /// Its process.
+        pid: u32,
+        /// Itself.
+        tid: u32,
+        /// Wanted.
+        new: Scheduling,
+    },
+    /// Give a thread other CPUs.
+    Affinity {
+        /// Its process.
+        pid: u32,
+        /// Itself.
+        tid: u32,
+        /// Wanted.
+        new: CpuList,
+    },
+    /// Run a command.
+    Run {
+        /// Which, and how it is taken back.
+        command: Command,
+        /// Does it outlast a reboot?
+        lasting: bool,
+    },
+}
+
+impl Doing {
+    /// As one would type it.
+    pub fn line(&self) -> String {
+        match self {
+            Doing::Value { path, new } => format!("echo {new} > {}", path.display()),
+            Doing::Edit(edit) => format!("edit {}", edit.path.display()),
+            Doing::Folder(path) => format!("mkdir {}", path.display()),
+            Doing::Scheduling { tid, new, .. } => format!("thread {tid}: {new}"),
+            Doing::Affinity { tid, new, .. } => format!("taskset -pc {new} {tid}"),
+            Doing::Run { command, .. } => command.argv.line(),
+        }
+    }
+
+    /// Does the next step make no sense without it?
+    pub(crate) fn is_needed(&self) -> bool {
+        matches!(self, Doing::Edit(_) | Doing::Folder(_) | Doing::Run { .. })
+    }
+}
+
+/// What became of a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Carried {
+    /// It was so already.
+    Already,
+    /// Done: the journal's entry.
+    Done(u64),
+    /// Not done, and nothing is left of it but what the journal's entry, if any, says.
+    Refused(String),
+}
+
+/// Where a step belongs.
+pub(crate) struct Place<'a> {
+    pub set: u64,
+    pub rule: &'a str,
+}
+
+/// Carries out one step.
+///
+/// # Errors
+/// The journal cannot be written: nothing more may be done.
+pub(crate) fn carry(journal: &mut Journal, place: &Place, doing: &Doing) -> Result<Carried, JournalError> {
+    let sys = journal.sys;
+    let change = match look(sys, doing) {
+        Ok(Some(change)) => change,
+        Ok(None) => return Ok(Carried::Already),
+        Err(why) => return Ok(Carried::Refused(why)),
+    };
+    let entry = journal.plan(place.set, place.rule, change.clone())?;
+    if let Err(why) = write(sys, &change, entry) {
+        return Ok(Carried::Refused(give_up(journal, entry, &why)));
+    }
+    if let Change::Command { kept, .. } = &change {
+        journal.after(entry, now(sys, kept.iter().map(|(path, _)| path)))?;
+    }
+    journal.state(entry, State::Written, "")?;
+    if let Err(why) = took(sys, &change) {
+        let _ = crate::back::put_back(journal, entry);
+        return Ok(Carried::Refused(why));
+    }
+    journal.state(entry, State::Verified, "")?;
+    Ok(Carried::Done(entry))
+}
+
+/// A write that failed may have done something all the same; what undoing says of it decides.
+fn give_up(journal: &mut Journal, entry: u64, why: &str) -> String {
+    match crate::back::give_up(journal, entry) {
+        crate::back::Outcome::AlreadyBack(_) | crate::back::Outcome::PutBack(_) => {
+            // Where that cannot be written down, the entry stays open and undoing finds the old value.
+            let _ = journal.state(entry, State::GaveUp, why);
+            why.to_owned()
+        }
+        other => format!("{why}; and then: {}", other.sentence()),
+    }
+}
+
+/// What a step would change; `None` where nothing is to do.
+///
+/// # Errors
+/// Why it cannot be done, in words.
+pub fn look(sys: &dyn System, doing: &Doing) -> Result<Option<Change>, String> {
+    match doing {
+        Doing::Value { path, new } => value(sys, path, new),
+        Doing::Edit(edit) => {
+            let failed = |e: std::io::Error| format!("{}: {e}", edit.path.display());
+            files::check_folders(sys, &edit.path).map_err(failed)?;
+            let old = files::kept(sys, &edit.path).map_err(failed)?;
+            let new = files::edited(sys, edit, old.as_ref());
+            let is_same = match (&old, &new) {
+                (Some(old), Some(new)) => {
+                    old.is_same_as(new)
+                        && edit.mode.is_none_or(|mode| mode == old.attributes.mode)
+                        && edit.owner.is_none()
+                }
+                (old, new) => old.is_none() && new.is_none(),
+            };
+            Ok((!is_same).then(|| Change::File { path: edit.path.clone(), old, new }))
+        }
+        Doing::Folder(path) => match sys.look(path) {
+            Ok((crate::system::Kind::Folder, _)) => Ok(None),
+            Err(e) if is_absent(&e) => Ok(Some(Change::Folder { path: path.clone() })),
+            Err(e) => Err(format!("{}: {e}", path.display())),
+            Ok(_) => Err(format!("{} is no folder", path.display())),
+        },
+        Doing::Scheduling { pid, tid, new } => {
+            let thread = thread(sys, *pid, *tid)?;
+            let (old, reset_on_fork) = sys.scheduling(*tid).map_err(|e| format!("thread {tid}: {e}"))?;
+            Ok((old != *new).then(|| Change::Scheduling { thread, old, reset_on_fork, new: *new }))
+        }
+        Doing::Affinity { pid, tid, new } => {
+            let thread = thread(sys, *pid, *tid)?;
+            let old = sys.affinity(*tid).map_err(|e| format!("thread {tid}: {e}"))?;
+            Ok((old != *new).then(|| Change::Affinity { thread, old, new: new.clone() }))
+        }
+        Doing::Run { command, lasting } => run(sys, command, *lasting).map(Some),
+    }
+}
+
+fn value(sys: &dyn System, path: &Path, new: &str) -> Result<Option<Change>, String> {
+    let old = text(sys, path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let form = Form::of(&path.to_string_lossy(), &old);
+    if form.same(&old, new, new) {
+        return Ok(None);
+    }
+    if form == Form::Toggle && form.value(&old, new).is_empty() {
+        return Err(format!("{} knows no {new}", path.display()));
+    }
+    let beside = companions::of(sys, path);
+    Ok(Some(Change::Value { path: path.to_owned(), old, new: new.to_owned(), form, beside }))
+}
+
+/// A value's file as text.
+pub(crate) fn text(sys: &dyn System, path: &Path) -> std::io::Result<String> {
+    String::from_utf8(sys.read(path)?)
+        .map_err(|_| std::io::Error::new(std::io::ErrorKind::InvalidData, "it is no text"))
+}
+
+fn thread(sys: &dyn System, pid: u32, tid: u32) -> Result<Thread, String> {
+    task::thread(sys, pid, tid)
+        .map_err(|e| format!("thread {tid}: {e}"))?
+        .ok_or_else(|| format!("thread {tid} has ended"))
+}
+
+fn run(sys: &dyn System, command: &Command, lasting: bool) -> Result<Change, String> {
+    let Command { argv, back, rewrites } = command;
+    let keep = |path: &PathBuf| {
+        let kept = files::kept(sys, path).map_err(|e| format!("{}: {e}", path.display()))?;
+        Ok((path.clone(), kept))
+    };
+    let kept = rewrites.iter().map(keep).collect::<Result<_, String>>()?;
+    Ok(Change::Command { argv: argv.clone(), back: back.clone(), kept, lasting })
+}
+
+/// Files as they are; one that cannot be read is left out.
+pub(crate) fn now<'p>(sys: &dyn System, paths: impl Iterator<Item = &'p PathBuf>) -> Vec<(PathBuf, Option<Kept>)> {
+    paths.filter_map(|path| Some((path.clone(), files::kept(sys, path).ok()?))).collect()
+}
+
+fn write(sys: &dyn System, change: &Change, entry: u64) -> Result<(), String> {
+    let done = match change {
+        Change::Value { path, new, .. } => sys.write_value(path, format!("{new}\n").as_bytes()),
+        Change::File { path, new, .. } => files::put(sys, path, new.as_ref(), entry),
+        Change::Folder { path } => sys.make_folder(path, 0o755),
+        Change::Scheduling { thread, reset_on_fork, new, .. } => sys.set_scheduling(thread.tid, *new, *reset_on_fork),
+        Change::Affinity { thread, new, .. } => sys.set_affinity(thread.tid, new),
+        Change::Command { argv, .. } => return execute(sys, argv),
+    };
+    done.map_err(|e| format!("{}: {e}", change.subject()))
+}
+
+/// Runs a command; anything but exit code 0 is a failure.
+pub(crate) fn execute(sys: &dyn System, argv: &Argv) -> Result<(), String> {
+    let ran = sys.run(argv).map_err(|e| format!("{}: {e}", argv.line()))?;
+    match ran.code {
+        Some(0) => Ok(()),
+        Some(code) => Err(format!("{} ended with {code}: {}", argv.line(), ran.complaint)),
+        None => Err(format!("{} was ended by a signal", argv.line())),
+    }
+}
+
+/// Does it read as it should?
+fn took(sys: &dyn System, change: &Change) -> Result<(), String> {
+    match change {
+        Change::Value { path, new, form, .. } => {
+            let now = text(sys, path).map_err(|e| format!("{}: {e}", path.display()))?;
+            match form.same(&now, new, new) {
+                true => Ok(()),
+                false => Err(format!("{} took {} but reads {}", path.display(), new, form.value(&now, new))),
+            }
+        }
+        Change::File { path, new, .. } => {
+            let now = files::kept(sys, path).map_err(|e| format!("{}: {e}", path.display()))?;
+            let is_same = match (&now, new) {
+                (Some(now), Some(new)) => now.is_same_as(new),
+                (now, new) => now.is_none() && new.is_none(),
+            };
+            if is_same { Ok(()) } else { Err(format!("{} does not read as it was written", path.display())) }
+        }
+        Change::Scheduling { thread, new, .. } => match sys.scheduling(thread.tid) {
+            Ok((now, _)) if now == *new => Ok(()),
+            Ok((now, _)) => Err(format!("{}: {now} instead of {new}", change.subject())),
+            Err(e) => Err(format!("{}: {e}", change.subject())),
+        },
+        Change::Affinity { thread, new, .. } => match sys.affinity(thread.tid) {
+            Ok(now) if now == *new => Ok(()),
+            Ok(now) => Err(format!("{}: CPU {now} instead of {new}", change.subject())),
+            Err(e) => Err(format!("{}: {e}", change.subject())),
+        },
+        Change::Folder { .. } | Change::Command { .. } => Ok(()),
+    }
+}

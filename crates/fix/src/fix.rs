@@ -1,0 +1,214 @@
+//! A plan carried out: rule by rule, looked at again afterwards, and rolled back where it brought nothing.
+
+use crate::carry::{self, Carried, Doing, Place};
+use crate::daemons;
+use crate::journal::{Journal, JournalError};
+use crate::plan::{Plan, RulePlan};
+use crate::undo::{Taken, put_back, settle_sets};
+use crate::watchdog;
+use punctual_model::State;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// How a plan is carried out.
+#[derive(Clone, Debug, Default)]
+pub struct FixOptions {
+    /// Undone by itself after so many seconds unless confirmed.
+    pub confirm_within_s: Option<u64>,
+    /// Seconds after which what was written is looked at again; 0: not.
+    pub look_again_s: u64,
+    /// RT throttling and the fair server may go without a watchdog.
+    pub i_know: bool,
+}
+
+/// What came of one rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleDone {
+    /// The rule.
+    pub rule: String,
+    /// Before.
+    pub before: State,
+    /// After; `None` where nothing was done.
+    pub after: Option<State>,
+    /// What the audit says now.
+    pub summary: String,
+    /// Changes that stay.
+    pub changes: Vec<String>,
+    /// Steps that were not done, and why.
+    pub refused: Vec<String>,
+    /// Changes that were taken back because they brought nothing, or because one they needed failed.
+    pub rolled_back: Vec<String>,
+}
+
+/// What came of all.
+#[derive(Clone, Debug, Default)]
+pub struct Fixed {
+    /// The set's number in the journal; `None` where nothing had to be changed.
+    pub set: Option<u64>,
+    /// Rule by rule.
+    pub rules: Vec<RuleDone>,
+    /// Values that somebody else changed back at once, and who is known to.
+    pub reverted: Vec<String>,
+    /// The journal failed: what was done of the rule then under way is rolled back as far as that can be.
+    pub failed: Option<String>,
+    /// What of the journal could not be read.
+    pub dropped: Vec<String>,
+}
+
+/// What is asked of the caller meanwhile.
+pub struct Asked<'a> {
+    /// Judges one rule again: its state and sentence.
+    pub judge: &'a dyn Fn(&str) -> Option<(State, String)>,
+    /// Called once, before the first change, with the set that waits for its confirmation: starts the timer.
+    pub guard: &'a dyn Fn(u64) -> Result<(), String>,
+}
+
+/// Carries a plan out.
+///
+/// # Errors
+/// The journal cannot be opened, or the timer not started: nothing was changed.
+pub fn fix(journal: &mut Journal, plan: &Plan, options: &FixOptions, asked: &Asked) -> Result<Fixed, JournalError> {
+    let mut fixed = Fixed { dropped: journal.dropped().to_vec(), ..Fixed::default() };
+    let rules: Vec<&RulePlan> = plan.rules.iter().filter(|rule| !rule.steps.is_empty()).collect();
+    if rules.is_empty() {
+        return Ok(fixed);
+    }
+    let set = journal.begin(options.confirm_within_s)?;
+    fixed.set = Some(set);
+    if options.confirm_within_s.is_some()
+        && let Err(why) = (asked.guard)(set)
+    {
+        settle_sets(journal);
+        return Err(JournalError { path: journal.folder().to_owned(), source: std::io::Error::other(why) });
+    }
+    for rule in rules {
+        match one(journal, set, rule, options, asked) {
+            Ok(done) => fixed.rules.push(done),
+            Err(error) => {
+                let back = put_back(journal, |entry| entry.set == set && entry.rule == rule.rule);
+                fixed.failed = Some(format!("{error}; {}", sentence(&back)));
+                break;
+            }
+        }
+    }
+    fixed.reverted = look_again(journal, set, options.look_again_s);
+    let ended =
+        options.confirm_within_s.map_or(Ok(()), |seconds| journal.extend(set, seconds)).and_then(|()| journal.end(set));
+    if let Err(error) = ended {
+        fixed.failed.get_or_insert(error.to_string());
+    }
+    settle_sets(journal);
+    Ok(fixed)
+}
+
+fn sentence(back: &[Taken]) -> String {
+    match back.iter().find(|taken| !taken.outcome.is_settled()) {
+        Some(taken) => format!("of that rule not everything could be rolled back: {}", taken.outcome.sentence()),
+        None => "that rule's changes are rolled back".to_owned(),
+    }
+}
+
+fn one(
+    journal: &mut Journal,
+    set: u64,
+    rule: &RulePlan,
+    options: &FixOptions,
+    asked: &Asked,
+) -> Result<RuleDone, JournalError> {
+    let mut done = RuleDone {
+        rule: rule.rule.clone(),
+        before: rule.state,
+        after: None,
+        summary: rule.summary.clone(),
+        changes: Vec::new(),
+        refused: Vec::new(),
+        rolled_back: Vec::new(),
+    };
+    let is_protected = options.i_know || !rule.steps.iter().any(watchdog::removes_protection);
+    if !is_protected && watchdog::armed(journal.sys).is_none() {
+        let why = "takes away what ends a runaway real-time loop, and no hardware watchdog is armed: arm one, or say --i-know";
+        done.refused.push(why.to_owned());
+        return Ok(done);
+    }
+    let is_whole = carry_all(journal, set, rule, &mut done)?;
+    let has_changes = journal.entries().iter().any(|e| e.set == set && e.rule == rule.rule && e.is_open());
+    let now = (asked.judge)(&rule.rule);
+    // Runtime steps must show in the finding; what is only for the next boot cannot.
+    let is_better = !rule.is_judged || now.as_ref().is_some_and(|now| is_better((rule.state, &rule.summary), now));
+    if has_changes && (!is_whole || !is_better) {
+        let back = put_back(journal, |entry| entry.set == set && entry.rule == rule.rule);
+        done.rolled_back = back.iter().map(|taken| taken.outcome.sentence()).collect();
+        if is_whole {
+            let summary = now.map_or_else(|| rule.summary.clone(), |(_, summary)| summary);
+            done.refused.push(format!("the finding did not change: {summary}"));
+        }
+    } else {
+        let kept = journal.entries().iter().filter(|e| e.set == set && e.rule == rule.rule && e.is_open());
+        done.changes = kept.map(|entry| entry.change.to_string()).collect();
+    }
+    if let Some((state, summary)) = (asked.judge)(&rule.rule).filter(|_| has_changes) {
+        (done.after, done.summary) = (Some(state), summary);
+    }
+    Ok(done)
+}
+
+/// Every step; `false` where one failed that others need.
+fn carry_all(journal: &mut Journal, set: u64, rule: &RulePlan, done: &mut RuleDone) -> Result<bool, JournalError> {
+    let place = Place { set, rule: &rule.rule };
+    for step in &rule.steps {
+        if let Carried::Refused(why) = carry::carry(journal, &place, step)? {
+            done.refused.push(why);
+            if Doing::is_needed(step) {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// Did the finding get better, or at least another one? What cannot be judged any more is not better.
+fn is_better((before, summary): (State, &str), (after, now): &(State, String)) -> bool {
+    match (before, after) {
+        (_, State::Pass | State::Info) => true,
+        (_, State::Blocked | State::Unknown) => false,
+        (State::Fail, State::Warn | State::Skip) | (State::Warn, State::Skip) => true,
+        (State::Warn, State::Fail) => false,
+        _ => summary != now,
+    }
+}
+
+/// Values that read otherwise by now: somebody else writes them, too.
+fn look_again(journal: &mut Journal, set: u64, seconds: u64) -> Vec<String> {
+    let open = |journal: &Journal| {
+        journal.entries().iter().filter(|e| e.set == set && e.is_open()).cloned().collect::<Vec<_>>()
+    };
+    if seconds == 0 || open(journal).is_empty() {
+        return Vec::new();
+    }
+    journal.sys.wait(seconds);
+    let mut latest: BTreeMap<String, String> = BTreeMap::new();
+    for entry in open(journal) {
+        if let Some(now) = crate::look_back::differs(journal.sys, &entry.change) {
+            let subject = entry.change.subject();
+            let writers = daemons::writers(journal.sys, &subject);
+            let who = match writers.is_empty() {
+                true => "no program known to write it runs".to_owned(),
+                false => format!("known to write it, and running: {}", writers.join(", ")),
+            };
+            latest.insert(subject.clone(), format!("{subject}: reads {now} {seconds} s later; {who}"));
+        }
+    }
+    latest.into_values().collect()
+}
+
+/// The journal of a machine, for a fix: what an earlier one left half done is taken back first.
+///
+/// # Errors
+/// The journal cannot be made or used.
+pub fn open<'s>(
+    sys: &'s dyn crate::System,
+    folder: &Path,
+) -> Result<(Journal<'s>, Option<crate::Undone>), JournalError> {
+    let recovered = crate::undo::recover(sys, folder)?;
+    Ok((Journal::open(sys, folder)?, recovered))
+}

@@ -1,0 +1,44 @@
+//! The audit's advice carried out on a machine, written down first, and taken back exactly.
+//!
+//! [`Wish::plan`] turns findings into concrete steps and writes nothing; [`fix`] carries them out, each with what was before in the
+//! [`Journal`] beforehand; [`undo`] compares what is there with what was written and what was before, and puts back what is ours.
+//! See docs/adr/0014-fix-and-undo.md.
+//!
+//! Architecture invariant: nothing is changed that is not in the journal, synced; nothing here prints; every operation on the
+//! machine goes through [`System`].
+
+#![forbid(unsafe_code)]
+
+mod back;
+mod carry;
+mod change;
+mod companions;
+mod daemons;
+mod faulty;
+mod files;
+mod fix;
+mod form;
+mod glob;
+mod journal;
+mod look_back;
+mod plan;
+mod real;
+mod system;
+mod task;
+mod undo;
+mod watchdog;
+
+pub use back::Outcome;
+pub use carry::{Carried, Doing, look};
+pub use change::{Change, Kept, Thread};
+pub use daemons::writers;
+pub use faulty::{Fault, Faulty};
+pub use files::diff;
+pub use fix::{Asked, FixOptions, Fixed, RuleDone, fix, open};
+pub use form::Form;
+pub use journal::{Entry, FOLDER, Journal, JournalError, Set, State};
+pub use plan::{BOOT_RULE, BootChain, BootWish, Plan, RulePlan, UnknownRule, Wish};
+pub use real::Real;
+pub use system::{Attributes, Kind, Lock, Ran, System};
+pub use undo::{Taken, Undone, guard, recover, undo};
+pub use watchdog::{armed, removes_protection};

@@ -1,0 +1,29 @@
+//! Does a change still stand?
+
+use crate::carry::text;
+use crate::change::Change;
+use crate::files;
+use crate::system::System;
+
+/// What it reads now, where that is not what was written; `None` where it stands, or cannot be told.
+pub(crate) fn differs(sys: &dyn System, change: &Change) -> Option<String> {
+    match change {
+        Change::Value { path, new, form, .. } => {
+            let now = text(sys, path).ok()?;
+            (!form.same(&now, new, new)).then(|| form.value(&now, new))
+        }
+        Change::File { path, new: Some(new), .. } => {
+            let now = files::kept(sys, path).ok()?;
+            (!now.is_some_and(|now| now.is_same_as(new))).then(|| "otherwise".to_owned())
+        }
+        Change::Scheduling { thread, new, .. } => {
+            let (now, _) = sys.scheduling(thread.tid).ok()?;
+            (now != *new).then(|| now.to_string())
+        }
+        Change::Affinity { thread, new, .. } => {
+            let now = sys.affinity(thread.tid).ok()?;
+            (now != *new).then(|| format!("CPU {now}"))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,57 @@
+//! A rule's `now`, action by action.
+
+use super::places::Places;
+use super::{RulePlan, Wish, commands};
+use crate::carry::Doing;
+use crate::glob;
+use punctual_audit::Action;
+use std::path::PathBuf;
+
+/// Files that only take orders: what was before cannot be read from them, so nothing could be put back.
+const ORDERS: &[&str] = &["/proc/dynamic_debug/control", "/sys/kernel/debug/kmemleak"];
+
+pub(super) fn add(wish: &Wish, places: &Places, action: &Action, plan: &mut RulePlan) {
+    let done = match action {
+        Action::Write { file, value } => write(wish, places, file, value),
+        Action::Sysctl { key, value } => write(wish, places, &sysctl_path(key), value),
+        Action::Run(line) => commands::steps(wish, places, &plan.rule, line),
+        Action::Manual(text) => Err(text.clone()),
+        // Only in `persist`.
+        Action::Boot { .. } | Action::File { .. } => Ok(Vec::new()),
+    };
+    match done {
+        Ok(steps) => plan.steps.extend(steps),
+        Err(why) if matches!(action, Action::Manual(_)) => plan.manual.push(why),
+        Err(why) => plan.manual.push(format!("{} ({why})", action.line())),
+    }
+}
+
+/// /proc/sys: dots become slashes, and slashes dots (sysctl(8)).
+pub(super) fn sysctl_path(key: &str) -> String {
+    let swap = |c| match c {
+        '.' => '/',
+        '/' => '.',
+        c => c,
+    };
+    let swapped: String = key.chars().map(swap).collect();
+    format!("/proc/sys/{swapped}")
+}
+
+pub(super) fn write(wish: &Wish, places: &Places, file: &str, value: &str) -> Result<Vec<Doing>, String> {
+    if ORDERS.contains(&file) {
+        return Err("not undoable: what was before cannot be read from it".to_owned());
+    }
+    let value = places.fill(value)?;
+    let paths: Vec<PathBuf> = match file.contains("/IF/") {
+        // Only interfaces with a device behind them: not lo, bridges, tunnels.
+        true => glob::expand(wish.sys, &file.replace("/IF/", "/*/"))
+            .into_iter()
+            .filter(|path| path.parent().is_some_and(|folder| wish.sys.look(&folder.join("device")).is_ok()))
+            .collect(),
+        false => glob::expand(wish.sys, &places.fill(file)?),
+    };
+    if paths.is_empty() {
+        return Err("there is no such file here".to_owned());
+    }
+    Ok(paths.into_iter().map(|path| Doing::Value { path, new: value.clone() }).collect())
+}

@@ -1,0 +1,130 @@
+//! Commands of rules whose inverse is known. They never go through a shell.
+
+use super::Wish;
+use super::places::Places;
+use crate::carry::Doing;
+use punctual_audit::Offers;
+use punctual_model::{Argv, Back, Command};
+use punctual_units::{CpuList, Priority, Scheduling};
+use std::path::{Path, PathBuf};
+
+/// Steps for a command line.
+///
+/// # Errors
+/// It is left to a person, and why.
+pub(super) fn steps(wish: &Wish, places: &Places, rule: &str, line: &str) -> Result<Vec<Doing>, String> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    match words.as_slice() {
+        ["systemctl", rest @ ..] => units(wish, rule, rest),
+        ["dmesg", "-n", level] => {
+            let path = PathBuf::from("/proc/sys/kernel/printk");
+            Ok(vec![Doing::Value { path, new: (*level).to_owned() }])
+        }
+        ["modprobe", module] => module_step(wish, module, true),
+        ["modprobe", "-r", module] => module_step(wish, module, false),
+        ["swapoff", "-a"] => swaps(wish),
+        ["chrt", "-f", "-p", priority, "TID"] => {
+            let tid = number(&places.fill("TID")?)?;
+            let priority =
+                Priority::try_from(u8::try_from(number(priority)?).unwrap_or(0)).map_err(|e| e.to_string())?;
+            Ok(vec![Doing::Scheduling { pid: tid, tid, new: Scheduling::Fifo { priority } }])
+        }
+        ["taskset", "-pc", cpus, "TID"] => {
+            let tid = number(&places.fill("TID")?)?;
+            let new: CpuList = places.fill(cpus)?.parse().map_err(|e: punctual_units::CpuListError| e.to_string())?;
+            Ok(vec![Doing::Affinity { pid: tid, tid, new }])
+        }
+        _ => Err("not undoable: its inverse is not known".to_owned()),
+    }
+}
+
+fn number(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| format!("`{text}` is no number"))
+}
+
+fn run(argv: Argv, back: Argv, lasting: bool) -> Doing {
+    Doing::Run { command: Command { argv, back: Back::By(back), rewrites: Vec::new() }, lasting }
+}
+
+/// `disable`, `mask`, `stop`, with `--now`; only what is so today is changed, and only that is put back.
+fn units(wish: &Wish, rule: &str, words: &[&str]) -> Result<Vec<Doing>, String> {
+    let Some((verb @ ("disable" | "mask" | "stop"), rest)) = words.split_first().map(|(verb, rest)| (*verb, rest))
+    else {
+        return Err("not undoable: its inverse is not known".to_owned());
+    };
+    let is_now = verb == "stop" || rest.contains(&"--now");
+    let mut names: Vec<String> =
+        rest.iter().filter(|word| !word.starts_with('-')).map(|word| (*word).to_owned()).collect();
+    if names.iter().any(|name| name == "NAME") {
+        let found = wish.rules.elements(rule, "units", wish.machine, wish.context, Offers::default());
+        names = found.iter().filter_map(|text| text.split_whitespace().next()).map(str::to_owned).collect();
+        names.sort_unstable();
+        names.dedup();
+    }
+    if names.is_empty() || !names.iter().all(|name| is_unit(name)) {
+        return Err("which units is not known".to_owned());
+    }
+    let mut steps = Vec::new();
+    for name in &names {
+        let enabled = ask(wish, "is-enabled", name)?;
+        if enabled.is_empty() || enabled == "not-found" {
+            continue;
+        }
+        if is_now && ask(wish, "is-active", name)? == "active" {
+            steps.push(run(systemctl("stop", name), systemctl("start", name), false));
+        }
+        match verb {
+            "disable" if enabled == "enabled" => {
+                steps.push(run(systemctl(verb, name), systemctl("enable", name), true))
+            }
+            "mask" if !enabled.starts_with("masked") => {
+                steps.push(run(systemctl(verb, name), systemctl("unmask", name), true))
+            }
+            _ => {}
+        }
+    }
+    Ok(steps)
+}
+
+fn is_unit(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with('-')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.@:\\".contains(c))
+}
+
+fn systemctl(verb: &str, unit: &str) -> Argv {
+    Argv::new(["systemctl", verb, unit])
+}
+
+/// The first word of the answer; both questions change nothing.
+fn ask(wish: &Wish, question: &str, unit: &str) -> Result<String, String> {
+    let ran = wish.sys.run(&systemctl(question, unit)).map_err(|e| format!("systemctl: {e}"))?;
+    Ok(ran.output.split_whitespace().next().unwrap_or_default().to_owned())
+}
+
+fn module_step(wish: &Wish, module: &str, load: bool) -> Result<Vec<Doing>, String> {
+    let is_loaded = wish.sys.look(&Path::new("/sys/module").join(module.replace('-', "_"))).is_ok();
+    let (insert, remove) = (Argv::new(["modprobe", module]), Argv::new(["modprobe", "-r", module]));
+    Ok(match (load, is_loaded) {
+        (true, false) => vec![run(insert, remove, false)],
+        (false, true) => vec![run(remove, insert, false)],
+        _ => Vec::new(),
+    })
+}
+
+/// Each swap area by itself, to come back with its priority: proc_swaps(5).
+fn swaps(wish: &Wish) -> Result<Vec<Doing>, String> {
+    let swaps = wish.sys.read(Path::new("/proc/swaps")).map_err(|e| format!("/proc/swaps: {e}"))?;
+    let swaps = String::from_utf8_lossy(&swaps).into_owned();
+    let step = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let (name, priority) = (words.first()?.replace("\\040", " "), words.get(4)?);
+        let back = match priority.starts_with('-') {
+            // Given by the kernel, in the order they came.
+            true => Argv::new(["swapon", name.as_str()]),
+            false => Argv::new(["swapon", "-p", priority, name.as_str()]),
+        };
+        Some(run(Argv::new(["swapoff", name.as_str()]), back, false))
+    };
+    Ok(swaps.lines().skip(1).filter_map(step).collect())
+}

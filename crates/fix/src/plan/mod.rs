@@ -1,0 +1,206 @@
+//! What the audit advises, as concrete steps on this machine. Reads, writes nothing.
+
+mod actions;
+mod commands;
+mod persist;
+mod places;
+mod special;
+
+use crate::carry::Doing;
+use crate::system::System;
+use places::Places;
+use punctual_audit::{Context, Rules};
+use punctual_machine::Machine;
+use punctual_model::{Finding, Severity, State, Step};
+
+/// Kernel parameters that rules want, for whoever knows the boot chain.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BootWish {
+    /// To add, as they are written on the command line.
+    pub add: Vec<String>,
+    /// To remove, by name.
+    pub remove: Vec<String>,
+}
+
+impl BootWish {
+    /// Is nothing wanted?
+    pub fn is_empty(&self) -> bool {
+        self.add.is_empty() && self.remove.is_empty()
+    }
+
+    /// In words.
+    pub fn line(&self) -> String {
+        let part = |verb: &str, what: &[String]| (!what.is_empty()).then(|| format!("{verb} `{}`", what.join(" ")));
+        [part("add", &self.add), part("remove", &self.remove)].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
+    fn merge(&mut self, other: &BootWish) {
+        for (mine, more) in [(&mut self.add, &other.add), (&mut self.remove, &other.remove)] {
+            more.iter().for_each(|word| {
+                if !mine.contains(word) {
+                    mine.push(word.clone());
+                }
+            });
+        }
+    }
+}
+
+/// Makes steps of kernel parameters: knows the machine's boot chain.
+pub type BootChain<'a> = &'a dyn Fn(&BootWish) -> Result<Vec<Step>, String>;
+
+/// The rule under whose name kernel parameters are changed, all at once.
+pub const BOOT_RULE: &str = "boot-parameters";
+
+/// What is wished for.
+pub struct Wish<'a> {
+    /// The rules.
+    pub rules: &'a Rules,
+    /// The machine as the audit sees it.
+    pub machine: &'a dyn Machine,
+    /// The same as it is changed.
+    pub sys: &'a dyn System,
+    /// What the audit was made for.
+    pub context: &'a Context,
+    /// The application's process, where it was given.
+    pub pid: Option<u32>,
+    /// Rules that were named; none: every FAIL and WARN that disturbs nothing.
+    pub ids: &'a [String],
+    /// For good, too?
+    pub persist: bool,
+    /// Who knows the boot chain; without, kernel parameters stay advice.
+    pub boot: Option<BootChain<'a>>,
+}
+
+/// What is to be done about one rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RulePlan {
+    /// The rule.
+    pub rule: String,
+    /// How bad it is.
+    pub severity: Severity,
+    /// How it came out.
+    pub state: State,
+    /// What was found.
+    pub summary: String,
+    /// In this order.
+    pub steps: Vec<Doing>,
+    /// What is left to a person, and why.
+    pub manual: Vec<String>,
+    /// What it interrupts.
+    pub interrupts: Option<String>,
+    /// What may go wrong.
+    pub risk: Option<String>,
+    /// Must the finding change at once? Not where all is for the next boot.
+    pub is_judged: bool,
+}
+
+/// What is to be done, rule by rule, and kernel parameters for all at the end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// Rule by rule.
+    pub rules: Vec<RulePlan>,
+}
+
+/// A rule was named that does not exist.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no rule `{0}`: `punctual audit --all` lists them")]
+pub struct UnknownRule(pub String);
+
+impl Wish<'_> {
+    /// Makes a plan of findings.
+    ///
+    /// # Errors
+    /// A named rule is not among them.
+    pub fn plan(&self, findings: &[Finding]) -> Result<Plan, UnknownRule> {
+        if let Some(unknown) = self.ids.iter().find(|id| !findings.iter().any(|finding| finding.id == **id)) {
+            return Err(UnknownRule(unknown.clone()));
+        }
+        let places = Places::new(self);
+        let mut boot = BootWish::default();
+        let chosen = findings.iter().filter(|finding| self.is_chosen(finding));
+        let mut rules: Vec<RulePlan> = chosen.filter_map(|finding| self.one(finding, &places, &mut boot)).collect();
+        rules.extend(self.boot(&boot));
+        Ok(Plan { rules })
+    }
+
+    fn is_chosen(&self, finding: &Finding) -> bool {
+        match self.ids.is_empty() {
+            true => matches!(finding.state, State::Fail | State::Warn),
+            false => self.ids.contains(&finding.id),
+        }
+    }
+
+    fn one(&self, finding: &Finding, places: &Places, boot: &mut BootWish) -> Option<RulePlan> {
+        let rule = self.rules.get(&finding.id)?;
+        let mut plan = RulePlan {
+            rule: finding.id.clone(),
+            severity: finding.severity,
+            state: finding.state,
+            summary: finding.summary.clone(),
+            steps: Vec::new(),
+            manual: Vec::new(),
+            interrupts: special::interrupts(&finding.id).map(str::to_owned),
+            risk: rule.fix.risk.clone(),
+            is_judged: false,
+        };
+        if !matches!(finding.state, State::Fail | State::Warn | State::Info) {
+            let state = format!("{:?}", finding.state).to_uppercase();
+            plan.manual.push(format!("nothing to mend: it is {state}"));
+            return Some(plan);
+        }
+        if let Some(why) = &rule.fix.none {
+            plan.manual.push(why.clone());
+        }
+        if rule.fix.disruptive && plan.interrupts.is_none() {
+            plan.interrupts = Some("it disturbs what runs".to_owned());
+        }
+        if !special::plan(self, places, &mut plan) {
+            rule.fix.now.iter().for_each(|action| actions::add(self, places, action, &mut plan));
+        }
+        plan.is_judged = !plan.steps.is_empty();
+        if self.persist {
+            persist::add(self, places, &rule.fix, &mut plan, boot);
+        }
+        self.hold_back(&mut plan);
+        (!plan.steps.is_empty() || !plan.manual.is_empty()).then_some(plan)
+    }
+
+    /// What interrupts something, or somebody has to decide, is done only where it was named.
+    fn hold_back(&self, plan: &mut RulePlan) {
+        let why = match (&plan.interrupts, special::is_for_the_asked_only(&plan.rule)) {
+            _ if self.ids.contains(&plan.rule) || plan.steps.is_empty() => return,
+            (Some(what), _) => format!("only where it is named, because {what}: --fix {}", plan.rule),
+            (None, Some(why)) => format!("only where it is named, because {why}: --fix {}", plan.rule),
+            (None, None) => return,
+        };
+        plan.manual.insert(0, why);
+        plan.steps.clear();
+    }
+
+    fn boot(&self, wish: &BootWish) -> Option<RulePlan> {
+        if wish.is_empty() {
+            return None;
+        }
+        let mut plan = RulePlan {
+            rule: BOOT_RULE.to_owned(),
+            severity: Severity::Info,
+            state: State::Info,
+            summary: format!("kernel command line: {}", wish.line()),
+            steps: Vec::new(),
+            manual: Vec::new(),
+            interrupts: None,
+            risk: None,
+            is_judged: false,
+        };
+        match self.boot.map(|boot| boot(wish)) {
+            None => plan.manual.push(format!("kernel command line: {}", wish.line())),
+            Some(Err(why)) => plan.manual.push(format!("kernel command line: {}: {why}", wish.line())),
+            Some(Ok(steps)) => steps.into_iter().for_each(|step| match step {
+                Step::Edit(edit) => plan.steps.push(Doing::Edit(edit)),
+                Step::Run(command) => plan.steps.push(Doing::Run { command, lasting: true }),
+                Step::Manual(what) => plan.manual.push(what),
+            }),
+        }
+        Some(plan)
+    }
+}

@@ -1,0 +1,108 @@
+//! A rule's `persist`: one file of ours each, named after the rule.
+
+use super::actions::sysctl_path;
+use super::places::Places;
+use super::{BootWish, RulePlan, Wish, commands};
+use crate::carry::Doing;
+use crate::system::is_absent;
+use punctual_audit::{Action, Fix};
+use punctual_model::Edit;
+use std::path::{Path, PathBuf};
+
+pub(super) fn add(wish: &Wish, places: &Places, fix: &Fix, plan: &mut RulePlan, boot: &mut BootWish) {
+    let mut settings = String::new();
+    let mut is_done = false;
+    for action in &fix.persist {
+        let done = match action {
+            Action::Sysctl { key, value } => places.fill(value).map(|value| {
+                settings.push_str(&format!("{key} = {value}\n"));
+                doubt(wish, plan, key);
+            }),
+            Action::File { path, content } => {
+                places.fill(content).map(|content| file(wish, plan, &ours(path, &plan.rule), &content))
+            }
+            Action::Boot { add, remove } => places.fill(add).map(|add| boot.merge(&wish_of(&add, remove))),
+            Action::Run(line) => commands::steps(wish, places, &plan.rule, line).map(|steps| {
+                plan.steps.extend(steps.into_iter().filter(|step| !plan.steps.contains(step)).collect::<Vec<_>>());
+            }),
+            Action::Write { .. } | Action::Manual(_) => continue,
+        };
+        match done {
+            Ok(()) => is_done = true,
+            Err(why) => plan.manual.push(format!("for good: {} ({why})", action.line())),
+        }
+    }
+    if !settings.is_empty() {
+        file(wish, plan, &PathBuf::from(format!("/etc/sysctl.d/60-punctual-{}.conf", plan.rule)), &settings);
+    }
+    if !is_done {
+        values(wish, fix, plan);
+    }
+}
+
+fn wish_of(add: &str, remove: &str) -> BootWish {
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect();
+    BootWish { add: words(add), remove: words(remove) }
+}
+
+/// The name of our own file in the folder a rule names.
+fn ours(path: &str, rule: &str) -> PathBuf {
+    let path = Path::new(path);
+    let extension = path.extension().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!("60-punctual-{rule}.{extension}"))
+}
+
+/// Our own file, with a head that says whose it is; folders that are missing are made.
+pub(super) fn file(wish: &Wish, plan: &mut RulePlan, path: &Path, content: &str) {
+    let mut missing: Vec<PathBuf> = path
+        .ancestors()
+        .skip(1)
+        .take_while(|folder| wish.sys.look(folder).is_err_and(|e| is_absent(&e)))
+        .map(Path::to_owned)
+        .collect();
+    missing.reverse();
+    plan.steps.extend(missing.into_iter().map(Doing::Folder));
+    let head = format!("# Written by punctual for its rule {0}; `punctual undo {0}` takes it back.\n", plan.rule);
+    plan.steps.push(Doing::Edit(Edit::write(path, head + content)));
+}
+
+/// Values of rules that know no file of their own: tmpfiles.d(5) writes them at boot. Numbers of interrupts and threads differ from
+/// boot to boot, and control groups belong to systemd.
+fn values(wish: &Wish, fix: &Fix, plan: &mut RulePlan) {
+    let lasting = |path: &Path| {
+        let text = path.to_string_lossy();
+        let is_numbered = text.starts_with("/proc/irq/") && !text.ends_with("/default_smp_affinity");
+        !is_numbered && !text.starts_with("/sys/fs/cgroup/") && !text.contains("/tracing/")
+    };
+    let line = |step: &Doing| match step {
+        Doing::Value { path, new } if lasting(path) => {
+            Some(format!("w {} - - - - {}\n", path.display(), new.replace('%', "%%")))
+        }
+        _ => None,
+    };
+    let lines: String = plan.steps.iter().filter_map(line).collect();
+    if !lines.is_empty() {
+        let path = PathBuf::from(format!("/etc/tmpfiles.d/60-punctual-{}.conf", plan.rule));
+        return file(wish, plan, &path, &lines);
+    }
+    let advice = fix.persist.iter().filter(|action| matches!(action, Action::Manual(_)));
+    plan.manual.extend(advice.map(|action| format!("for good: {}", action.line())));
+}
+
+/// systemd-sysctl(8) reads all folders' files by name: one that comes behind ours wins.
+fn doubt(wish: &Wish, plan: &mut RulePlan, key: &str) {
+    let mine = format!("60-punctual-{}.conf", plan.rule);
+    for folder in ["/etc/sysctl.d", "/run/sysctl.d", "/usr/lib/sysctl.d"] {
+        for name in wish.sys.list(Path::new(folder)).unwrap_or_default() {
+            let path = Path::new(folder).join(&name);
+            let text = wish.sys.read(&path).unwrap_or_default();
+            let sets = |line: &str| {
+                let name = line.trim_start_matches('-').split('=').next().unwrap_or_default().trim();
+                sysctl_path(name) == sysctl_path(key) || name.replace('/', ".") == key
+            };
+            if name.ends_with(".conf") && name > mine && String::from_utf8_lossy(&text).lines().any(sets) {
+                plan.manual.push(format!("{} sets {key}, too, and comes later: it wins at boot", path.display()));
+            }
+        }
+    }
+}

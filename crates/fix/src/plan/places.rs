@@ -1,0 +1,74 @@
+//! What stands for the words in capitals that rules use: CPUS, HOUSEKEEPING, TID, IF.
+
+use super::Wish;
+use punctual_units::CpuList;
+
+/// What is known of this machine.
+pub(super) struct Places {
+    /// The application's CPUs.
+    pub cpus: CpuList,
+    /// CPUs that are isolated today.
+    pub isolated: CpuList,
+    /// All others; `None` where nothing says which.
+    pub housekeeping: Option<CpuList>,
+    pid: Option<u32>,
+}
+
+/// Words that only a person can put something in place of.
+const OPEN: &[(&str, &str)] = &[
+    ("N", "how many has to be decided"),
+    ("GROUP", "which group has to be decided"),
+    ("DEVICE", "which device has to be decided"),
+    ("USER", "which user has to be decided"),
+    ("$USER", "which user has to be decided"),
+    ("NAME", "which it is has to be decided"),
+    ("PRIORITY", "which priority has to be decided"),
+];
+
+impl Places {
+    pub fn new(wish: &Wish) -> Places {
+        let cpus = wish.context.cpus.clone();
+        let (isolated, online) = wish.rules.cpu_sets(wish.machine, wish.context).unwrap_or_default();
+        let kept = |taken: &CpuList| Some(online.minus(taken)).filter(|rest| !taken.is_empty() && !rest.is_empty());
+        let housekeeping = kept(&isolated).or_else(|| kept(&cpus));
+        Places { cpus, isolated, housekeeping, pid: wish.pid }
+    }
+
+    /// A text with its words in capitals replaced.
+    ///
+    /// # Errors
+    /// Why one of them is not known.
+    pub fn fill(&self, text: &str) -> Result<String, String> {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
+        let mut filled = String::new();
+        let mut rest = text;
+        while let Some(at) = rest.find(is_part) {
+            let (before, after) = rest.split_at(at);
+            let end = after.find(|c| !is_part(c)).unwrap_or(after.len());
+            let (word, behind) = after.split_at(end);
+            filled.push_str(before);
+            // `NAME=value` of a configuration file names a key.
+            filled.push_str(&if behind.starts_with('=') { word.to_owned() } else { self.word(word)? });
+            rest = behind;
+        }
+        Ok(filled + rest)
+    }
+
+    fn word(&self, word: &str) -> Result<String, String> {
+        let housekeeping = || self.housekeeping.as_ref().map(CpuList::to_string);
+        match word {
+            "HOUSEKEEPING" => {
+                housekeeping().ok_or_else(|| "no CPU is isolated, so none is set apart for everything else".to_owned())
+            }
+            "CPUS" if self.cpus.is_empty() => Err("the application's CPUs are not known: --cpus".to_owned()),
+            "CPUS" => Ok(self.cpus.to_string()),
+            "TID" => {
+                self.pid.map(|pid| pid.to_string()).ok_or_else(|| "the application is not known: --pid".to_owned())
+            }
+            word => match OPEN.iter().find(|(open, _)| *open == word) {
+                Some((_, why)) => Err((*why).to_owned()),
+                None => Ok(word.to_owned()),
+            },
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! Fixes that are more than a value in a rule: one function and one line of the table each.
+
+use super::places::Places;
+use super::{RulePlan, Wish};
+use crate::carry::Doing;
+use crate::form::mask;
+use crate::glob;
+use punctual_audit::{Movable, PlanWish};
+use punctual_units::{CpuList, Policy, Priority, Scheduling};
+use std::path::{Path, PathBuf};
+
+/// Fills in a rule's steps and advice.
+type Planner = fn(&Wish, &Places, &mut RulePlan);
+
+/// Rules with a planner of their own.
+const PLANNERS: &[(&str, Planner)] = &[
+    ("irq-effective-affinity", interrupts_away),
+    ("irq-default-affinity", default_affinity),
+    ("wq-unbound-cpumask", unbound_work),
+    ("rogue-rt-task", rogue_threads),
+    ("sched-kthread-prio-for-hogs", kernel_threads_above),
+    ("rcu-nocb-threads", callback_threads),
+    ("cpu-idle-latency", idle_states),
+    ("cpu-freq-fixed", one_frequency),
+    ("iso-present", partition),
+    ("kconfig-slub-cpu-partial", slabs),
+    ("trace-events-on", events),
+];
+
+/// What a rule's fix interrupts: SEAPATH's experience with TuneD, and the kernel's documentation.
+const INTERRUPTS: &[(&str, &str)] = &[
+    ("cpu-smt", "half of the CPUs go offline: what was tied to them moves and stays elsewhere after an undo"),
+    (
+        "irq-balance-daemon",
+        "interrupts are spread anew, which can take a second: clusters have lost their quorum by it",
+    ),
+    ("mem-swap", "everything that is swapped out is read back first; where memory is short, processes are killed"),
+    ("rpi-swap", "everything that is swapped out is read back first; where memory is short, processes are killed"),
+    ("net-queue-count", "the link is reset"),
+    ("rpi-wifi-bt", "wireless links go down, perhaps the one you came by"),
+    ("wq-unbound-cpumask", "work of drivers moves: networks have frozen for a moment"),
+    ("sched-rt-throttle", "a runaway real-time loop then hangs the machine"),
+    ("sched-fair-server", "a runaway real-time loop then hangs the machine"),
+    ("sched-fair-server-asym-bug", "a runaway real-time loop then hangs the machine"),
+    ("daemon-gpu-desktop", "the desktop ends, with all its programs"),
+    ("cpu-pstate-driver", "all frequency settings begin anew"),
+    ("trace-current-tracer", "somebody may be tracing: what was recorded is lost"),
+    ("trace-hwlat-osnoise-left", "somebody may be tracing: what was recorded is lost"),
+    ("trace-events-on", "somebody may be tracing"),
+];
+
+/// Rules whose fix takes something from somebody who may be the very one it is for.
+const ASKED_ONLY: &[(&str, &str)] = &[
+    ("rogue-rt-task", "one of those threads may be your own application"),
+    ("daemon-package-timers", "security updates no longer come by themselves"),
+    ("watchdog-panic-policy", "a machine that hangs is then not restarted"),
+    ("iso-present", "other programs lose these CPUs"),
+];
+
+/// Has the rule a planner of its own? Then it ran.
+pub(super) fn plan(wish: &Wish, places: &Places, plan: &mut RulePlan) -> bool {
+    let found = PLANNERS.iter().find(|(rule, _)| *rule == plan.rule);
+    found.iter().for_each(|(_, planner)| planner(wish, places, plan));
+    found.is_some()
+}
+
+/// What a rule's fix interrupts.
+pub(super) fn interrupts(rule: &str) -> Option<&'static str> {
+    INTERRUPTS.iter().find(|(name, _)| *name == rule).map(|(_, what)| *what)
+}
+
+/// Why a rule's fix is made only where it is named.
+pub(super) fn is_for_the_asked_only(rule: &str) -> Option<&'static str> {
+    ASKED_ONLY.iter().find(|(name, _)| *name == rule).map(|(_, why)| *why)
+}
+
+const NO_HOUSEKEEPING: &str = "no CPU is isolated, so none is set apart for everything else: see iso-present";
+
+fn interrupts_away(wish: &Wish, places: &Places, plan: &mut RulePlan) {
+    let Some(housekeeping) = places.housekeeping.as_ref().filter(|_| !places.isolated.is_empty()) else {
+        return plan.manual.push(NO_HOUSEKEEPING.to_owned());
+    };
+    let (found, doubts) = wish.rules.interrupts_on(wish.machine, wish.context, &places.isolated, housekeeping);
+    plan.manual.extend(doubts);
+    for irq in found {
+        if irq.movable == Movable::Yes {
+            let path = PathBuf::from(format!("/proc/irq/{}/smp_affinity_list", irq.irq));
+            plan.steps.push(Doing::Value { path, new: housekeeping.to_string() });
+        } else {
+            let what = format!(
+                "interrupt {} ({}) is kept there by its driver: boot with isolcpus=managed_irq",
+                irq.irq, irq.device
+            );
+            plan.manual.push(what);
+        }
+    }
+    if !plan.steps.is_empty() {
+        plan.manual.push("an IO-APIC moves an interrupt when it comes next, perhaps hours later".to_owned());
+    }
+}
+
+fn masks(places: &Places, plan: &mut RulePlan, paths: Vec<PathBuf>) {
+    match &places.housekeeping {
+        Some(cpus) => plan.steps.extend(paths.into_iter().map(|path| Doing::Value { path, new: mask(cpus) })),
+        None => plan.manual.push(NO_HOUSEKEEPING.to_owned()),
+    }
+}
+
+fn default_affinity(_: &Wish, places: &Places, plan: &mut RulePlan) {
+    masks(places, plan, vec!["/proc/irq/default_smp_affinity".into()]);
+}
+
+fn unbound_work(wish: &Wish, places: &Places, plan: &mut RulePlan) {
+    let paths = ["/sys/devices/virtual/workqueue/cpumask", "/sys/devices/virtual/workqueue/writeback/cpumask"];
+    let there = paths.iter().map(PathBuf::from).filter(|path| wish.sys.look(path).is_ok()).collect();
+    masks(places, plan, there);
+}
+
+/// Just below the measured task, where there is room; else ordinary.
+fn below(measured: Scheduling, policy: Policy) -> Scheduling {
+    let priority = match measured {
+        Scheduling::Fifo { priority } | Scheduling::Rr { priority } => priority.get() - 1,
+        _ => 0,
+    };
+    match (Priority::try_from(priority), policy) {
+        (Ok(priority), Policy::Rr) => Scheduling::Rr { priority },
+        (Ok(priority), _) => Scheduling::Fifo { priority },
+        (Err(_), _) => Scheduling::Other { nice: 0 },
+    }
+}
+
+fn rogue_threads(wish: &Wish, _: &Places, plan: &mut RulePlan) {
+    let mut units: Vec<(String, Scheduling)> = Vec::new();
+    for thread in wish.rules.rogue_threads(wish.machine, wish.context) {
+        if Some(thread.pid) == wish.pid {
+            continue;
+        }
+        if thread.policy == Policy::Deadline {
+            plan.manual
+                .push(format!("{} (thread {}) is a deadline task: its program decides", thread.name, thread.tid));
+            continue;
+        }
+        let new = below(wish.context.scheduling, thread.policy);
+        plan.steps.push(Doing::Scheduling { pid: thread.pid, tid: thread.tid, new });
+        let unit = unit_of(wish, thread.pid).filter(|unit| !units.iter().any(|(other, _)| other == unit));
+        units.extend(unit.map(|unit| (unit, new)));
+    }
+    if wish.persist {
+        units.iter().for_each(|(unit, new)| drop_in(wish, plan, unit, *new));
+    }
+}
+
+/// systemd.exec(5). A program that sets its priority itself and may do so is not held by it.
+fn drop_in(wish: &Wish, plan: &mut RulePlan, unit: &str, new: Scheduling) {
+    let content = match new {
+        Scheduling::Fifo { priority } | Scheduling::Rr { priority } => {
+            let policy = if matches!(new, Scheduling::Rr { .. }) { "rr" } else { "fifo" };
+            format!(
+                "[Service]\nCPUSchedulingPolicy={policy}\nCPUSchedulingPriority={0}\nLimitRTPRIO={0}\n",
+                priority.get()
+            )
+        }
+        _ => "[Service]\nCPUSchedulingPolicy=other\nLimitRTPRIO=0\n".to_owned(),
+    };
+    let path = PathBuf::from(format!("/etc/systemd/system/{unit}.d/60-punctual-{}.conf", plan.rule));
+    super::persist::file(wish, plan, &path, &content);
+    let argv = punctual_model::Argv::new(["systemctl", "daemon-reload"]);
+    let command = punctual_model::Command { argv, back: punctual_model::Back::Again, rewrites: Vec::new() };
+    plan.steps.push(Doing::Run { command, lasting: true });
+    plan.manual.push(format!("{unit} takes it at its next start; not where the program itself asks for more and may"));
+}
+
+/// The service of a process: the last part of its control group.
+fn unit_of(wish: &Wish, pid: u32) -> Option<String> {
+    let groups = wish.sys.read(Path::new(&format!("/proc/{pid}/cgroup"))).ok()?;
+    let groups = String::from_utf8_lossy(&groups).into_owned();
+    let unit = groups.lines().find_map(|line| line.rsplit('/').find(|part| part.ends_with(".service")))?;
+    let is_plain = unit.chars().all(|c| c.is_ascii_alphanumeric() || "-_.@:\\".contains(c));
+    is_plain.then(|| unit.to_owned())
+}
+
+fn kernel_threads_above(wish: &Wish, places: &Places, plan: &mut RulePlan) {
+    let priority = match wish.context.scheduling {
+        Scheduling::Fifo { priority } | Scheduling::Rr { priority } => Priority::try_from(priority.get() + 1).ok(),
+        _ => None,
+    };
+    let Some(priority) = priority.filter(|priority| priority.get() < 99) else {
+        return plan.manual.push("give the loop a priority below 98, so that there is room above it".to_owned());
+    };
+    for begins in ["ksoftirqd/", "ktimers/", "rcuc/"] {
+        for thread in wish.rules.kernel_threads(wish.machine, wish.context, begins, true) {
+            let cpu = thread.name.split('/').nth(1).and_then(|cpu| cpu.parse().ok()).map(punctual_units::CpuId);
+            let is_low = thread.priority < i64::from(priority.get());
+            if is_low && cpu.is_some_and(|cpu| places.cpus.contains(cpu)) {
+                plan.steps.push(Doing::Scheduling {
+                    pid: thread.pid,
+                    tid: thread.tid,
+                    new: Scheduling::Fifo { priority },
+                });
+            }
+        }
+    }
+}
+
+fn callback_threads(wish: &Wish, places: &Places, plan: &mut RulePlan) {
+    let Some(housekeeping) = &places.housekeeping else { return plan.manual.push(NO_HOUSEKEEPING.to_owned()) };
+    for thread in wish.rules.kernel_threads(wish.machine, wish.context, "rcuo", false) {
+        plan.steps.push(Doing::Affinity { pid: thread.pid, tid: thread.tid, new: housekeeping.clone() });
+    }
+}
+
+/// The rule's own limit, µs.
+const EXIT_LATENCY_US: u64 = 10;
+
+fn idle_states(wish: &Wish, places: &Places, plan: &mut RulePlan) {
+    let number =
+        |path: &Path| -> Option<u64> { String::from_utf8(wish.sys.read(path).ok()?).ok()?.trim().parse().ok() };
+    for cpu in places.cpus.iter() {
+        for state in glob::expand(wish.sys, &format!("/sys/devices/system/cpu/cpu{cpu}/cpuidle/state*")) {
+            if number(&state.join("latency")).is_some_and(|us| us > EXIT_LATENCY_US) {
+                plan.steps.push(Doing::Value { path: state.join("disable"), new: "1".to_owned() });
+            }
+        }
+    }
+    plan.manual
+        .push("or the application holds /dev/cpu_dma_latency open with a 0 written to it while it runs".to_owned());
+}
+
+/// The lowest frequency becomes the highest that is allowed: the governor decides nothing any more.
+fn one_frequency(wish: &Wish, _: &Places, plan: &mut RulePlan) {
+    for policy in glob::expand(wish.sys, "/sys/devices/system/cpu/cpufreq/policy*") {
+        match wish.sys.read(&policy.join("scaling_max_freq")) {
+            Ok(most) => {
+                let new = String::from_utf8_lossy(&most).trim().to_owned();
+                plan.steps.push(Doing::Value { path: policy.join("scaling_min_freq"), new });
+            }
+            Err(e) => plan.manual.push(format!("{}: {e}", policy.join("scaling_max_freq").display())),
+        }
+    }
+}
+
+/// Where the partition is made.
+const PARTITION: &str = "/sys/fs/cgroup/punctual-rt";
+
+/// An isolated partition (Documentation/admin-guide/cgroup-v2.rst, cpuset.cpus.partition; isolated since Linux 6.1).
+fn partition(wish: &Wish, places: &Places, plan: &mut RulePlan) {
+    let controllers = wish.sys.read(Path::new("/sys/fs/cgroup/cgroup.controllers")).unwrap_or_default();
+    if !String::from_utf8_lossy(&controllers).split_whitespace().any(|name| name == "cpuset") {
+        return plan
+            .manual
+            .push("needs control groups of version 2 with the controller cpuset; else isolcpus= at boot".to_owned());
+    }
+    let online = wish.rules.cpu_sets(wish.machine, wish.context).map(|(_, online)| online).unwrap_or_default();
+    let chosen: Result<CpuList, String> = match places.cpus.is_empty() || places.cpus == online {
+        false => Ok(places.cpus.clone()),
+        true => {
+            let one = PlanWish { count: 1, near: None };
+            wish.rules.plan_cpus(wish.machine, wish.context, &one).map(|plan| plan.isolated).map_err(|e| e.to_string())
+        }
+    };
+    let cpus = match chosen {
+        Ok(cpus) => cpus,
+        Err(why) => return plan.manual.push(why),
+    };
+    let value = |path: String, new: &str| Doing::Value { path: path.into(), new: new.to_owned() };
+    plan.steps.push(value("/sys/fs/cgroup/cgroup.subtree_control".to_owned(), "+cpuset"));
+    plan.steps.push(Doing::Folder(PARTITION.into()));
+    plan.steps.push(value(format!("{PARTITION}/cpuset.cpus"), &cpus.to_string()));
+    plan.steps.push(value(format!("{PARTITION}/cpuset.cpus.partition"), "isolated"));
+    plan.manual.push(format!("then put the application there: echo PID > {PARTITION}/cgroup.procs"));
+}
+
+fn slabs(wish: &Wish, _: &Places, plan: &mut RulePlan) {
+    let paths = glob::expand(wish.sys, "/sys/kernel/slab/*/cpu_partial");
+    plan.steps.extend(paths.into_iter().map(|path| Doing::Value { path, new: "0".to_owned() }));
+}
+
+/// Each event by itself: the switch for all reads `X` where only some are on, and could not put those back.
+fn events(wish: &Wish, _: &Places, plan: &mut RulePlan) {
+    let folder = "/sys/kernel/tracing";
+    match wish.sys.read(Path::new(&format!("{folder}/set_event"))) {
+        Ok(on) => {
+            for event in String::from_utf8_lossy(&on).lines().filter_map(|line| line.split_once(':')) {
+                let path = PathBuf::from(format!("{folder}/events/{}/{}/enable", event.0.trim(), event.1.trim()));
+                plan.steps.push(Doing::Value { path, new: "0".to_owned() });
+            }
+        }
+        Err(e) => plan.manual.push(format!("{folder}/set_event: {e}")),
+    }
+}

@@ -1,0 +1,254 @@
+//! The running machine, or a folder that stands for one.
+
+use crate::system::{Attributes, Kind, Lock, Ran, System};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use punctual_model::Argv;
+use punctual_units::{CpuList, Scheduling};
+use rustix::fs::{AtFlags, CWD, OFlags, Timespec, Timestamps};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// Largest file that is read, bytes: originals are kept whole.
+const LARGEST: u64 = 4 << 20;
+/// Most of a command's output that is kept, bytes.
+const MOST_OUTPUT: usize = 4096;
+/// Most bytes of extended attributes.
+const MOST_EXTENDED: usize = 64 << 10;
+
+/// The machine this program runs on, or for tests a folder as if it were `/`.
+#[derive(Clone, Debug, Default)]
+pub struct Real {
+    root: Option<PathBuf>,
+}
+
+impl Real {
+    /// The running machine.
+    pub fn new() -> Real {
+        Real::default()
+    }
+
+    /// A folder that stands for a machine; threads and commands are refused there.
+    pub fn under(root: impl Into<PathBuf>) -> Real {
+        Real { root: Some(root.into()) }
+    }
+
+    fn at(&self, path: &Path) -> PathBuf {
+        match &self.root {
+            None => path.to_owned(),
+            Some(root) => root.join(path.strip_prefix("/").unwrap_or(path)),
+        }
+    }
+
+    fn here(&self) -> io::Result<()> {
+        match self.root {
+            None => Ok(()),
+            Some(_) => Err(io::Error::new(io::ErrorKind::Unsupported, "only on the running machine")),
+        }
+    }
+
+    /// Opens a regular file; its last part is not followed, and nothing else is ever opened.
+    fn open(&self, path: &Path, options: &fs::OpenOptions) -> io::Result<File> {
+        let at = self.at(path);
+        if !fs::symlink_metadata(&at)?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        }
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+        options.clone().custom_flags(flags.bits() as i32).open(at)
+    }
+}
+
+impl System for Real {
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let mut content = Vec::new();
+        let file = self.open(path, File::options().read(true))?;
+        file.take(LARGEST + 1).read_to_end(&mut content)?;
+        if content.len() as u64 > LARGEST {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        Ok(content)
+    }
+
+    fn look(&self, path: &Path) -> io::Result<(Kind, Attributes)> {
+        let at = self.at(path);
+        let meta = fs::symlink_metadata(&at)?;
+        let kind = match meta.file_type() {
+            t if t.is_file() => Kind::File(meta.nlink()),
+            t if t.is_dir() => Kind::Folder,
+            t if t.is_symlink() => Kind::Link(fs::read_link(&at)?.to_string_lossy().into_owned()),
+            _ => Kind::Other,
+        };
+        let extended = if matches!(kind, Kind::File(_)) { extended(&at) } else { Vec::new() };
+        let modified = Some((meta.mtime(), u32::try_from(meta.mtime_nsec()).unwrap_or(0)));
+        Ok((kind, Attributes { mode: meta.mode() & 0o7777, uid: meta.uid(), gid: meta.gid(), modified, extended }))
+    }
+
+    fn list(&self, folder: &Path) -> io::Result<Vec<String>> {
+        let entries = fs::read_dir(self.at(folder))?;
+        let mut names: Vec<String> =
+            entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect::<io::Result<_>>()?;
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn write_value(&self, path: &Path, value: &[u8]) -> io::Result<()> {
+        let file = self.open(path, File::options().write(true).truncate(true))?;
+        let written = (&file).write(value)?;
+        if written < value.len() {
+            return Err(io::Error::new(io::ErrorKind::WriteZero, "the file took only part of the value"));
+        }
+        Ok(())
+    }
+
+    fn create(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+        let mut options = File::options();
+        options.write(true).create_new(true).mode(0o600).custom_flags(OFlags::NOFOLLOW.bits() as i32);
+        let mut file = options.open(self.at(path))?;
+        file.write_all(content)?;
+        file.sync_all()
+    }
+
+    fn set_attributes(&self, path: &Path, attributes: &Attributes) -> io::Result<()> {
+        let at = self.at(path);
+        let now = fs::symlink_metadata(&at)?;
+        // What the file system does not have (vfat: owners, most modes, attributes) it refuses; that is as far as possible.
+        if (now.uid(), now.gid()) != (attributes.uid, attributes.gid) {
+            optional(std::os::unix::fs::lchown(&at, Some(attributes.uid), Some(attributes.gid)))?;
+        }
+        optional(fs::set_permissions(&at, fs::Permissions::from_mode(attributes.mode)))?;
+        for (name, value) in &attributes.extended {
+            let value = STANDARD.decode(value).unwrap_or_default();
+            optional(
+                rustix::fs::lsetxattr(&at, name.as_str(), &value, rustix::fs::XattrFlags::empty()).map_err(Into::into),
+            )?;
+        }
+        if let Some((tv_sec, nanoseconds)) = attributes.modified {
+            let time = Timespec { tv_sec, tv_nsec: nanoseconds.into() };
+            let times = Timestamps { last_access: time, last_modification: time };
+            optional(rustix::fs::utimensat(CWD, &at, &times, AtFlags::SYMLINK_NOFOLLOW).map_err(Into::into))?;
+        }
+        File::open(&at)?.sync_all()
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(self.at(from), self.at(to))
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(self.at(path))
+    }
+
+    fn make_folder(&self, path: &Path, mode: u32) -> io::Result<()> {
+        fs::DirBuilder::new().mode(mode).create(self.at(path))
+    }
+
+    fn remove_folder(&self, path: &Path) -> io::Result<()> {
+        fs::remove_dir(self.at(path))
+    }
+
+    fn sync_folder(&self, path: &Path) -> io::Result<()> {
+        match File::open(self.at(path))?.sync_all() {
+            // Pseudo file systems (cgroup) have nothing to sync.
+            Err(e) if e.kind() == io::ErrorKind::InvalidInput => Ok(()),
+            other => other,
+        }
+    }
+
+    fn append(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+        let mut options = File::options();
+        options.append(true).create(true).mode(0o600).custom_flags(OFlags::NOFOLLOW.bits() as i32);
+        let mut file = options.open(self.at(path))?;
+        file.write_all(content)?;
+        file.sync_data()
+    }
+
+    fn cut(&self, path: &Path, length: u64) -> io::Result<()> {
+        let file = self.open(path, File::options().write(true))?;
+        file.set_len(length)?;
+        file.sync_all()
+    }
+
+    fn scheduling(&self, tid: u32) -> io::Result<(Scheduling, bool)> {
+        self.here()?;
+        punctual_uapi::scheduling(number(tid)?).map_err(|e| e.source)
+    }
+
+    fn set_scheduling(&self, tid: u32, wanted: Scheduling, reset_on_fork: bool) -> io::Result<()> {
+        self.here()?;
+        punctual_uapi::set_scheduling(number(tid)?, wanted, reset_on_fork).map_err(|e| e.source)
+    }
+
+    fn affinity(&self, tid: u32) -> io::Result<CpuList> {
+        self.here()?;
+        punctual_uapi::affinity(number(tid)?).map_err(|e| e.source)
+    }
+
+    fn set_affinity(&self, tid: u32, cpus: &CpuList) -> io::Result<()> {
+        self.here()?;
+        punctual_uapi::set_affinity(number(tid)?, cpus).map_err(|e| e.source)
+    }
+
+    fn run(&self, argv: &Argv) -> io::Result<Ran> {
+        self.here()?;
+        let (program, arguments) = argv.0.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+        let mut command = std::process::Command::new(program);
+        // A fixed path: what runs as root is not chosen by the caller's.
+        command.args(arguments).env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin");
+        let done = command.env("LC_ALL", "C").stdin(std::process::Stdio::null()).output()?;
+        let text = |bytes: &[u8]| {
+            let cut = bytes.get(..bytes.len().min(MOST_OUTPUT)).unwrap_or_default();
+            String::from_utf8_lossy(cut).trim().to_owned()
+        };
+        Ok(Ran { code: done.status.code(), output: text(&done.stdout), complaint: text(&done.stderr) })
+    }
+
+    fn boot_id(&self) -> io::Result<String> {
+        Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
+    }
+
+    fn boottime_s(&self) -> u64 {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        u64::try_from(now.tv_sec).unwrap_or(0)
+    }
+
+    fn lock(&self, folder: &Path) -> io::Result<Lock> {
+        let folder = File::open(self.at(folder))?;
+        rustix::fs::flock(&folder, rustix::fs::FlockOperation::LockExclusive)?;
+        Ok(Lock(Some(folder.into())))
+    }
+
+    fn user(&self) -> u32 {
+        rustix::process::geteuid().as_raw()
+    }
+
+    fn wait(&self, seconds: u64) {
+        std::thread::sleep(std::time::Duration::from_secs(seconds));
+    }
+}
+
+fn number(tid: u32) -> io::Result<i32> {
+    i32::try_from(tid).ok().filter(|tid| *tid > 0).ok_or_else(|| io::ErrorKind::InvalidInput.into())
+}
+
+/// What a file system does not have is no failure; a full or broken disk is.
+fn optional(done: io::Result<()>) -> io::Result<()> {
+    use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
+    match done {
+        Err(e) if matches!(e.kind(), InvalidInput | PermissionDenied | Unsupported) => Ok(()),
+        other => other,
+    }
+}
+
+fn extended(at: &Path) -> Vec<(String, String)> {
+    let mut names = vec![0_u8; MOST_EXTENDED];
+    let Ok(length) = rustix::fs::llistxattr(at, &mut names[..]) else { return Vec::new() };
+    let names = names.get(..length).unwrap_or_default().split(|byte| *byte == 0);
+    let value = |name: &str| {
+        let mut value = vec![0_u8; MOST_EXTENDED];
+        let length = rustix::fs::lgetxattr(at, name, &mut value[..]).ok()?;
+        Some((name.to_owned(), STANDARD.encode(value.get(..length)?)))
+    };
+    names.filter_map(|name| std::str::from_utf8(name).ok()).filter(|name| !name.is_empty()).filter_map(value).collect()
+}

@@ -1,0 +1,34 @@
+//! Threads by number and start: proc_pid_stat(5).
+
+use crate::change::Thread;
+use crate::system::{System, is_absent};
+use std::io;
+use std::path::PathBuf;
+
+/// ESRCH: it ended while it was looked at.
+const ENDED: i32 = 3;
+
+/// The thread of that number now; `None` where there is none.
+pub(crate) fn thread(sys: &dyn System, pid: u32, tid: u32) -> io::Result<Option<Thread>> {
+    let path = PathBuf::from(format!("/proc/{pid}/task/{tid}/stat"));
+    let stat = match sys.read(&path) {
+        Err(e) if is_absent(&e) || e.raw_os_error() == Some(ENDED) => return Ok(None),
+        other => other?,
+    };
+    let parsed = parse(&String::from_utf8_lossy(&stat)).ok_or(io::ErrorKind::InvalidData)?;
+    let (name, start_ticks) = parsed;
+    Ok(Some(Thread { pid, tid, start_ticks, name }))
+}
+
+/// The name may hold blanks and parentheses: fields are counted from the last one. The start is field 22.
+fn parse(stat: &str) -> Option<(String, u64)> {
+    let (_, rest) = stat.split_once('(')?;
+    let (name, rest) = rest.rsplit_once(')')?;
+    let name = name.chars().filter(|c| !c.is_control()).collect();
+    Some((name, rest.split_whitespace().nth(19)?.parse().ok()?))
+}
+
+/// Is it still the same?
+pub(crate) fn is_there(sys: &dyn System, wanted: &Thread) -> io::Result<bool> {
+    Ok(thread(sys, wanted.pid, wanted.tid)?.is_some_and(|now| now.start_ticks == wanted.start_ticks))
+}

@@ -1,0 +1,153 @@
+//! Changes taken back, from the last to the first.
+
+use crate::back::{self, Outcome};
+use crate::carry::execute;
+use crate::change::Change;
+use crate::journal::{Entry, Journal, JournalError, State};
+use crate::system::System;
+use punctual_model::{Argv, Back};
+use std::path::Path;
+
+/// One change that was to be taken back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// The journal's entry.
+    pub entry: u64,
+    /// The rule it was made for.
+    pub rule: String,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// What an undo did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Undone {
+    /// Change by change, from the last to the first.
+    pub changes: Vec<Taken>,
+    /// What of the journal could not be read.
+    pub dropped: Vec<String>,
+}
+
+impl Undone {
+    /// Is everything as before?
+    pub fn is_complete(&self) -> bool {
+        self.changes.iter().all(|taken| taken.outcome.is_settled())
+    }
+}
+
+/// Takes back every change of these rules (none named: of all), also of sets that were cut off.
+///
+/// # Errors
+/// The journal cannot be used.
+pub fn undo(sys: &dyn System, folder: &Path, rules: &[String]) -> Result<Undone, JournalError> {
+    let Some(mut journal) = Journal::existing(sys, folder)? else { return Ok(Undone::default()) };
+    let changes = put_back(&mut journal, |entry| rules.is_empty() || rules.contains(&entry.rule));
+    settle_sets(&mut journal);
+    Ok(Undone { changes, dropped: journal.dropped().to_vec() })
+}
+
+/// Takes back what chooses, the last first; commands that belong behind all edits run once more at the end.
+pub(crate) fn put_back(journal: &mut Journal, chosen: impl Fn(&Entry) -> bool) -> Vec<Taken> {
+    let open: Vec<Entry> = journal.entries().iter().filter(|e| e.is_open() && chosen(e)).rev().cloned().collect();
+    let mut taken: Vec<Taken> = open
+        .iter()
+        .map(|entry| Taken { entry: entry.id, rule: entry.rule.clone(), outcome: back::put_back(journal, entry.id) })
+        .collect();
+    let mut done: Vec<Argv> = Vec::new();
+    // In the order they ran in.
+    for (entry, taken) in open.iter().zip(&mut taken).rev() {
+        let is_again = matches!(&entry.change, Change::Command { back: Back::Again, .. });
+        if !is_again || !taken.outcome.is_settled() && !matches!(taken.outcome, Outcome::Refused { .. }) {
+            continue;
+        }
+        if let Some(argv) = back::runs_again(journal.sys, entry).filter(|argv| !done.contains(argv)) {
+            match execute(journal.sys, &argv) {
+                Ok(()) => taken.outcome = Outcome::PutBack(format!("{}: once more", argv.line())),
+                Err(why) => {
+                    taken.outcome = Outcome::Failed(why);
+                    continue;
+                }
+            }
+            done.push(argv);
+        }
+        let _ = journal.state(entry.id, State::Undone, "");
+    }
+    taken
+}
+
+/// Sets of which nothing is left wait for no confirmation and are no longer under way.
+pub(crate) fn settle_sets(journal: &mut Journal) {
+    let is_done = |id: u64| journal.entries().iter().all(|entry| entry.set != id || !entry.is_open());
+    let done: Vec<(u64, bool, bool)> = journal
+        .sets()
+        .iter()
+        .filter(|set| is_done(set.id))
+        .map(|set| (set.id, set.confirm_by_s.is_some(), set.is_ended))
+        .collect();
+    for (set, waits, is_ended) in done {
+        // Where that cannot be written down, the next start looks again and finds nothing to do.
+        let _ = if waits { journal.confirmed(set) } else { Ok(()) };
+        let _ = if is_ended { Ok(()) } else { journal.end(set) };
+    }
+}
+
+/// Takes back at the start of the program what must not stay: sets whose process died before it had finished, and sets that had to be
+/// confirmed and were not. `None`: there was nothing of that kind.
+///
+/// # Errors
+/// The journal cannot be used.
+pub fn recover(sys: &dyn System, folder: &Path) -> Result<Option<Undone>, JournalError> {
+    let Some(mut journal) = Journal::existing(sys, folder)? else { return Ok(None) };
+    let boot = sys.boot_id().unwrap_or_default();
+    let now = sys.boottime_s();
+    let is_stale = |set: &crate::journal::Set| {
+        let is_cut_off = !set.is_ended && set.owner.as_ref().is_some_and(punctual_journal::Owner::is_dead);
+        // The child that holds the timer comes first, unless it was killed.
+        let is_late = set.confirm_by_s.is_some_and(|by| set.boot != boot || now > by.saturating_add(GRACE_S));
+        is_cut_off || is_late
+    };
+    let stale: Vec<u64> = journal.sets().iter().filter(|set| is_stale(set)).map(|set| set.id).collect();
+    if stale.is_empty() {
+        return Ok(None);
+    }
+    let changes = put_back(&mut journal, |entry| stale.contains(&entry.set));
+    stale.iter().for_each(|set| close(&mut journal, *set, &changes));
+    settle_sets(&mut journal);
+    Ok((!changes.is_empty()).then(|| Undone { changes, dropped: journal.dropped().to_vec() }))
+}
+
+/// What somebody else changed since is left to `undo`, and not tried again at every start; what failed is.
+fn close(journal: &mut Journal, set: u64, changes: &[Taken]) {
+    if changes.iter().all(|taken| !matches!(taken.outcome, Outcome::Failed(_))) {
+        let _ = journal.confirmed(set);
+        let _ = journal.end(set);
+    }
+}
+
+/// How long the timer's child may be late, seconds.
+const GRACE_S: u64 = 5;
+
+/// Waits until a set's time is over and takes it back unless it was confirmed meanwhile: the body of the child that holds the timer.
+///
+/// # Errors
+/// The journal cannot be used.
+pub fn guard(sys: &dyn System, folder: &Path, set: u64) -> Result<Option<Undone>, JournalError> {
+    loop {
+        let Some(mut journal) = Journal::existing(sys, folder)? else { return Ok(None) };
+        let boot = sys.boot_id().unwrap_or_default();
+        let waiting = journal.sets().iter().find(|other| other.id == set && other.boot == boot);
+        let Some(by) = waiting.and_then(|set| set.confirm_by_s) else { return Ok(None) };
+        let now = sys.boottime_s();
+        if now >= by {
+            let changes = put_back(&mut journal, |entry| entry.set == set);
+            close(&mut journal, set, &changes);
+            settle_sets(&mut journal);
+            return Ok(Some(Undone { changes, dropped: journal.dropped().to_vec() }));
+        }
+        drop(journal);
+        sys.wait((by - now).min(LONGEST_WAIT_S));
+    }
+}
+
+/// The deadline may have been moved, or everything confirmed.
+const LONGEST_WAIT_S: u64 = 2;
