@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::audit::args::{AuditArgs, SnapshotArgs};
+use crate::fix::args::UndoArgs;
 use crate::lab::args::LabCommand;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use punctual_model::{Alignment, Claim, VirtualTime};
@@ -28,6 +29,8 @@ pub enum Command {
     Prove(MeasureArgs),
     /// Check everything that keeps a machine from being on time: this one, a tree of files, or a snapshot
     Audit(AuditArgs),
+    /// Put back what `audit --fix` changed, byte for byte: all of it, or that of some rules
+    Undo(UndoArgs),
     /// Put what an audit reads into a file, without what identifies the machine
     Snapshot(SnapshotArgs),
     /// Measure wakeup latency under named loads into a run directory

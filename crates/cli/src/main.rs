@@ -8,6 +8,7 @@ mod cyclictest;
 mod document;
 mod exit;
 mod explain;
+mod fix;
 mod import;
 mod lab;
 mod live;
@@ -35,8 +36,12 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|first| first == punctual_proof::TIMERLAT_ARG) {
         return exit::from_number(punctual_proof::timerlat_main(std::env::args_os().skip(2)));
     }
+    if std::env::args_os().nth(1).is_some_and(|first| first == fix::GUARD_ARG) {
+        return fix::guard_main(std::env::args_os().skip(2));
+    }
     punctual_uapi::one_heap();
     punctual_proof::recover().iter().for_each(|what| eprintln!("punctual: {what}"));
+    fix::recover();
     let arguments = match args::Arguments::of_process() {
         Ok(arguments) => arguments,
         Err(e) => return exit::of_clap(&e),
@@ -44,6 +49,7 @@ fn main() -> ExitCode {
     match arguments.command {
         args::Command::Prove(options) => prove::prove(&options, started),
         args::Command::Audit(options) => audit::audit(&options),
+        args::Command::Undo(options) => fix::undo(&options),
         args::Command::Snapshot(options) => audit::snapshot(&options),
         args::Command::Measure(options) => prove::measure(&options, started),
         args::Command::Cyclictest { words } => cyclictest::cyclictest(&words),

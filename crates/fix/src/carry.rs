@@ -158,7 +158,7 @@ pub fn look(sys: &dyn System, doing: &Doing) -> Result<Option<Change>, String> {
         Doing::Scheduling { pid, tid, new } => {
             let thread = thread(sys, *pid, *tid)?;
             let (old, reset_on_fork) = sys.scheduling(*tid).map_err(|e| format!("thread {tid}: {e}"))?;
-            Ok((old != *new).then(|| Change::Scheduling { thread, old, reset_on_fork, new: *new }))
+            Ok((old != *new).then_some(Change::Scheduling { thread, old, reset_on_fork, new: *new }))
         }
         Doing::Affinity { pid, tid, new } => {
             let thread = thread(sys, *pid, *tid)?;

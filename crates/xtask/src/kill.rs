@@ -102,7 +102,7 @@ fn left_running(parent: u32) -> Option<String> {
 }
 
 /// A number in [0, 1) from the kernel.
-fn random() -> f64 {
+pub(crate) fn random() -> f64 {
     let mut bytes = [0u8; 4];
     match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {
         Ok(_) => f64::from(u32::from_ne_bytes(bytes)) / 4_294_967_296.0,

@@ -57,6 +57,8 @@ pub struct AuditArgs {
     #[arg(short, long, value_enum, default_value_t = AuditFormat::Text)]
     pub format: AuditFormat,
     #[command(flatten)]
+    pub fix: crate::fix::args::FixArgs,
+    #[command(flatten)]
     pub output: crate::args::OutputArgs,
 }
 

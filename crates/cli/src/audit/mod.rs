@@ -18,7 +18,7 @@ use serde_json::json;
 use std::process::ExitCode;
 
 /// Why there is no audit: the exit code and a sentence.
-type Refused = (u8, String);
+pub type Refused = (u8, String);
 
 /// A finished audit.
 pub struct Audited {
@@ -34,6 +34,7 @@ pub struct Audited {
 pub fn audit(args: &AuditArgs) -> ExitCode {
     let done = match &args.explain {
         Some(id) => explain(id).map(|text| (0, text)),
+        None if args.fix.is_wanted() => crate::fix::fix(args),
         None if args.plan_cpus.is_some() => plan_cpus(args).map(|text| (0, text)),
         None => run(args).map(|audited| (code(&audited.findings), show(args, &audited))),
     };
@@ -59,7 +60,7 @@ fn explain(id: &str) -> Result<String, Refused> {
 }
 
 /// What is looked at, its name, and what for.
-fn look(
+pub fn look(
     args: &AuditArgs,
     rules: &mut Rules,
     given: Option<&Given>,

@@ -1,0 +1,56 @@
+//! Options of `audit --fix` and of `undo`.
+
+use clap::Args;
+use punctual_units::Nanos;
+
+/// What `audit` may do besides telling.
+#[derive(Args, Debug)]
+pub struct FixArgs {
+    /// Do what the audit advises, for these rules or for every FAIL and WARN whose fix interrupts nothing; each change is written down
+    /// first, read back, judged again, and rolled back where it brought nothing
+    #[arg(long, value_name = "ID", num_args = 0.., conflicts_with_all = ["root", "snapshot", "config", "plan_cpus", "explain"])]
+    pub fix: Option<Vec<String>>,
+    /// Show what --fix would do: every value, file, command, and what is left to you; writes nothing
+    #[arg(long, value_name = "ID", num_args = 0.., conflicts_with_all = ["snapshot", "config", "plan_cpus", "explain"])]
+    pub dry_run: Option<Vec<String>>,
+    /// With --fix or --dry-run: for good, too, by files of our own (sysctl.d, tmpfiles.d, udev, systemd, limits.d, modprobe.d)
+    #[arg(long)]
+    pub persist: bool,
+    /// With --fix: undone by itself after this time unless `punctual undo --keep` comes: 5m
+    #[arg(long, value_name = "TIME", requires = "fix")]
+    pub confirm: Option<Nanos>,
+    /// With --fix: RT throttling and the fair server may go although no hardware watchdog is armed
+    #[arg(long)]
+    pub i_know: bool,
+    /// With --fix: look again after this time whether another program changed it back
+    #[arg(long, value_name = "TIME", default_value = "3s")]
+    pub look_again: Nanos,
+}
+
+impl FixArgs {
+    /// Is anything to be changed or shown?
+    pub fn is_wanted(&self) -> bool {
+        self.fix.is_some() || self.dry_run.is_some()
+    }
+
+    /// The rules that were named.
+    pub fn ids(&self) -> Vec<String> {
+        self.fix.iter().chain(&self.dry_run).flatten().cloned().collect()
+    }
+}
+
+/// Options of `undo`.
+#[derive(Args, Debug)]
+pub struct UndoArgs {
+    /// Only what was done for these rules
+    #[arg(value_name = "ID")]
+    pub ids: Vec<String>,
+    /// Show what could be put back; changes nothing
+    #[arg(long, conflicts_with_all = ["keep"])]
+    pub list: bool,
+    /// Confirm what was done with --confirm: it stays
+    #[arg(long, conflicts_with = "ids")]
+    pub keep: bool,
+    #[command(flatten)]
+    pub output: crate::args::OutputArgs,
+}

@@ -1,0 +1,206 @@
+//! `audit --fix`, `--dry-run` and `undo` on this machine, with values that do no harm.
+
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Files these tests change, and the rules that do.
+const FILES: &[&str] = &[
+    "/proc/sys/vm/stat_interval",
+    "/proc/sys/kernel/sched_autogroup_enabled",
+    "/proc/sys/vm/dirty_ratio",
+    "/proc/sys/vm/dirty_background_ratio",
+];
+const RULES: &[&str] = &["vm-stat-interval", "sched-autogroup", "mem-dirty-limits"];
+
+/// Held by each test: they change the same values. Puts them back whatever the test does.
+struct Alone {
+    _turn: MutexGuard<'static, ()>,
+    before: Vec<String>,
+    changes: tempfile::TempDir,
+}
+
+impl Alone {
+    /// `None` where nothing may be changed: the test then says so and passes.
+    fn begin() -> Option<Alone> {
+        static TURN: Mutex<()> = Mutex::new(());
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let before: Vec<String> = FILES.iter().map(|path| std::fs::read_to_string(path).unwrap_or_default()).collect();
+        let may = rustix::process::geteuid().is_root() && std::fs::write(FILES[0], &before[0]).is_ok();
+        if !may {
+            eprintln!("not tested: values of the kernel may not be changed here");
+            return None;
+        }
+        // What a rule wants must differ from what is there.
+        std::fs::write(FILES[0], "1\n").unwrap();
+        Some(Alone { _turn: turn, before, changes: tempfile::tempdir().unwrap() })
+    }
+
+    fn values(&self) -> Vec<String> {
+        FILES.iter().map(|path| std::fs::read_to_string(path).unwrap_or_default()).collect()
+    }
+
+    fn punctual(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
+        command.env("PUNCTUAL_CHANGES", self.changes.path().join("changes")).args(words);
+        command
+    }
+
+    /// Exit code and document.
+    fn json(&self, words: &[&str]) -> (i32, Value) {
+        let output = self.punctual(words).arg("--json").output().unwrap();
+        let document = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&output.stderr)));
+        (output.status.code().unwrap(), document)
+    }
+
+    fn fix(&self, more: &[&str]) -> (i32, Value) {
+        let words: Vec<&str> = ["audit", "--fix"].iter().chain(RULES).chain(more).copied().collect();
+        self.json(&words)
+    }
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        for (path, value) in FILES.iter().zip(&self.before) {
+            let _ = std::fs::write(path, value);
+        }
+    }
+}
+
+#[test]
+fn a_fix_takes_and_an_undo_takes_it_back() {
+    let Some(alone) = Alone::begin() else { return };
+    let before = alone.values();
+    let (code, shown) = alone.json(&["audit", "--dry-run", "vm-stat-interval"]);
+    assert_eq!(code, 0);
+    let step = &shown["result"]["rules"][0]["steps"][0];
+    assert_eq!(step["change"], "/proc/sys/vm/stat_interval: 1 -> 10");
+    assert_eq!(alone.values(), before, "a dry run writes nothing");
+    let (_, fixed) = alone.fix(&["--look-again", "0s"]);
+    let rule = &fixed["result"]["rules"][0];
+    assert_eq!((rule["id"].as_str(), rule["after"].as_str()), (Some("vm-stat-interval"), Some("PASS")), "{fixed:#}");
+    assert_eq!(alone.values()[0], "10\n");
+    let (_, list) = alone.json(&["undo", "--list"]);
+    assert!(!list["result"]["changes"].as_array().unwrap().is_empty());
+    let (code, undone) = alone.json(&["undo"]);
+    assert_eq!((code, &undone["result"]["complete"]), (0, &Value::Bool(true)), "{undone:#}");
+    assert_eq!(alone.values(), before);
+    let (code, again) = alone.json(&["undo"]);
+    assert_eq!((code, again["result"]["changes"].as_array().unwrap().len()), (0, 0));
+}
+
+#[test]
+fn what_somebody_else_changed_since_is_left() {
+    let Some(alone) = Alone::begin() else { return };
+    alone.fix(&["--look-again", "0s"]);
+    std::fs::write(FILES[0], "7\n").unwrap();
+    let (code, undone) = alone.json(&["undo"]);
+    assert_eq!(code, 1, "{undone:#}");
+    assert_eq!(alone.values()[0], "7\n");
+    let left: Vec<&Value> =
+        undone["result"]["changes"].as_array().unwrap().iter().filter(|change| change["outcome"] == "left").collect();
+    assert_eq!(left.len(), 1);
+    assert!(left[0]["what"].as_str().unwrap().contains("is 7 by now"), "{left:?}");
+}
+
+#[test]
+fn a_value_that_another_program_changes_back_is_told() {
+    let Some(alone) = Alone::begin() else { return };
+    let mut child = alone.punctual(&["audit", "--fix", "vm-stat-interval", "--look-again", "3s", "--json"]);
+    let child = child.stdout(Stdio::piped()).spawn().unwrap();
+    let begun = Instant::now();
+    while alone.values()[0] != "10\n" && begun.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    std::fs::write(FILES[0], "5\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let told = document["result"]["reverted"][0].as_str().unwrap();
+    assert!(told.contains("reads 5"), "{told}");
+}
+
+#[test]
+fn what_is_not_confirmed_is_undone_by_itself() {
+    let Some(alone) = Alone::begin() else { return };
+    let before = alone.values();
+    alone.fix(&["--look-again", "0s", "--confirm", "2s"]);
+    assert_eq!(alone.values()[0], "10\n");
+    let begun = Instant::now();
+    while alone.values() != before && begun.elapsed() < Duration::from_secs(30) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(alone.values(), before);
+    assert!(begun.elapsed() > Duration::from_millis(500));
+}
+
+#[test]
+fn what_is_confirmed_stays() {
+    let Some(alone) = Alone::begin() else { return };
+    alone.fix(&["--look-again", "0s", "--confirm", "3s"]);
+    let (code, kept) = alone.json(&["undo", "--keep"]);
+    assert_eq!((code, kept["result"]["kept"].as_u64()), (0, Some(1)));
+    std::thread::sleep(Duration::from_secs(5));
+    assert_eq!(alone.values()[0], "10\n");
+    assert_eq!(alone.json(&["undo"]).0, 0);
+    assert_eq!(alone.values()[0], "1\n");
+}
+
+#[test]
+fn throttling_goes_only_with_a_watchdog_or_knowingly() {
+    let Some(alone) = Alone::begin() else { return };
+    let throttle = "/proc/sys/kernel/sched_rt_runtime_us";
+    let before = std::fs::read_to_string(throttle).unwrap();
+    let words = ["audit", "--fix", "sched-rt-throttle", "--for", "dedicated-core", "--look-again", "0s"];
+    let (_, fixed) = alone.json(&words);
+    if fixed["result"]["rules"].as_array().unwrap().is_empty() {
+        return eprintln!("not tested: the rule has nothing to say here");
+    }
+    if punctual_fix::armed(&punctual_fix::Real::new()).is_some() {
+        return eprintln!("not tested: a watchdog is armed here");
+    }
+    assert_eq!(std::fs::read_to_string(throttle).unwrap(), before);
+    assert!(fixed["result"]["rules"][0]["refused"][0].as_str().unwrap().contains("watchdog"), "{fixed:#}");
+}
+
+#[test]
+fn unknown_rules_are_wrong_usage() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_punctual"))
+        .env("PUNCTUAL_CHANGES", folder.path().join("changes"))
+        .args(["audit", "--dry-run", "no-such-rule"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(!Path::new(&folder.path().join("changes")).exists());
+}
+
+/// SIGKILL at random instants of a fix, then undo. `cargo xtask kill-fix` does it 200 times.
+#[test]
+fn twenty_kills_leave_nothing() {
+    let Some(alone) = Alone::begin() else { return };
+    let before = alone.values();
+    let begun = Instant::now();
+    alone.fix(&["--look-again", "0s"]);
+    let whole = begun.elapsed();
+    assert_eq!(alone.json(&["undo"]).0, 0);
+    let mut changed = 0;
+    for i in 0..20_u32 {
+        let words: Vec<&str> = ["audit", "--fix"].iter().chain(RULES).chain(&["--look-again", "0s"]).copied().collect();
+        let mut child = alone.punctual(&words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        // Spread over the run, with a part that differs from run to run.
+        let part = f64::from(i * 7 % 20) / 20.0 + f64::from(std::process::id() % 50) / 1000.0;
+        std::thread::sleep(whole.mul_f64(part));
+        let _ = child.kill();
+        child.wait().unwrap();
+        changed += u32::from(alone.values() != before);
+        let (code, undone) = alone.json(&["undo"]);
+        assert_eq!(code, 0, "kill {i}: {undone:#}");
+        assert_eq!(alone.values(), before, "kill {i}");
+    }
+    eprintln!("{changed} of 20 kills came after a change");
+}
