@@ -8,12 +8,13 @@ use std::time::{Duration, Instant};
 
 /// Files these tests change, and the rules that do.
 const FILES: &[&str] = &[
-    "/proc/sys/vm/stat_interval",
-    "/proc/sys/kernel/sched_autogroup_enabled",
-    "/proc/sys/vm/dirty_ratio",
     "/proc/sys/vm/dirty_background_ratio",
+    "/proc/sys/vm/dirty_ratio",
+    "/proc/sys/kernel/sched_autogroup_enabled",
+    "/proc/sys/kernel/watchdog",
+    "/proc/sys/kernel/soft_watchdog",
 ];
-const RULES: &[&str] = &["vm-stat-interval", "sched-autogroup", "mem-dirty-limits"];
+const RULES: &[&str] = &["mem-dirty-limits", "sched-autogroup", "watchdog-soft"];
 
 /// Held by each test: they change the same values. Puts them back whatever the test does.
 struct Alone {
@@ -34,7 +35,8 @@ impl Alone {
             return None;
         }
         // What a rule wants must differ from what is there.
-        std::fs::write(FILES[0], "1\n").unwrap();
+        std::fs::write(FILES[1], "20\n").unwrap();
+        std::fs::write(FILES[0], "10\n").unwrap();
         Some(Alone { _turn: turn, before, changes: tempfile::tempdir().unwrap() })
     }
 
@@ -74,15 +76,15 @@ impl Drop for Alone {
 fn a_fix_takes_and_an_undo_takes_it_back() {
     let Some(alone) = Alone::begin() else { return };
     let before = alone.values();
-    let (code, shown) = alone.json(&["audit", "--dry-run", "vm-stat-interval"]);
+    let (code, shown) = alone.json(&["audit", "--dry-run", "mem-dirty-limits"]);
     assert_eq!(code, 0);
     let step = &shown["result"]["rules"][0]["steps"][0];
-    assert_eq!(step["change"], "/proc/sys/vm/stat_interval: 1 -> 10");
+    assert_eq!(step["change"], "/proc/sys/vm/dirty_background_ratio: 10 -> 3");
     assert_eq!(alone.values(), before, "a dry run writes nothing");
     let (_, fixed) = alone.fix(&["--look-again", "0s"]);
     let rule = &fixed["result"]["rules"][0];
-    assert_eq!((rule["id"].as_str(), rule["after"].as_str()), (Some("vm-stat-interval"), Some("PASS")), "{fixed:#}");
-    assert_eq!(alone.values()[0], "10\n");
+    assert_eq!((rule["id"].as_str(), rule["after"].as_str()), (Some("mem-dirty-limits"), Some("PASS")), "{fixed:#}");
+    assert_eq!(alone.values()[0], "3\n");
     let (_, list) = alone.json(&["undo", "--list"]);
     assert!(!list["result"]["changes"].as_array().unwrap().is_empty());
     let (code, undone) = alone.json(&["undo"]);
@@ -109,10 +111,10 @@ fn what_somebody_else_changed_since_is_left() {
 #[test]
 fn a_value_that_another_program_changes_back_is_told() {
     let Some(alone) = Alone::begin() else { return };
-    let mut child = alone.punctual(&["audit", "--fix", "vm-stat-interval", "--look-again", "3s", "--json"]);
+    let mut child = alone.punctual(&["audit", "--fix", "mem-dirty-limits", "--look-again", "3s", "--json"]);
     let child = child.stdout(Stdio::piped()).spawn().unwrap();
     let begun = Instant::now();
-    while alone.values()[0] != "10\n" && begun.elapsed() < Duration::from_secs(60) {
+    while alone.values()[0] != "3\n" && begun.elapsed() < Duration::from_secs(60) {
         std::thread::sleep(Duration::from_millis(5));
     }
     std::thread::sleep(Duration::from_millis(500));
@@ -129,7 +131,7 @@ fn what_is_not_confirmed_is_undone_by_itself() {
     let Some(alone) = Alone::begin() else { return };
     let before = alone.values();
     alone.fix(&["--look-again", "0s", "--confirm", "2s"]);
-    assert_eq!(alone.values()[0], "10\n");
+    assert_eq!(alone.values()[0], "3\n");
     let begun = Instant::now();
     while alone.values() != before && begun.elapsed() < Duration::from_secs(30) {
         std::thread::sleep(Duration::from_millis(50));
@@ -145,9 +147,9 @@ fn what_is_confirmed_stays() {
     let (code, kept) = alone.json(&["undo", "--keep"]);
     assert_eq!((code, kept["result"]["kept"].as_u64()), (0, Some(1)));
     std::thread::sleep(Duration::from_secs(5));
-    assert_eq!(alone.values()[0], "10\n");
+    assert_eq!(alone.values()[0], "3\n");
     assert_eq!(alone.json(&["undo"]).0, 0);
-    assert_eq!(alone.values()[0], "1\n");
+    assert_eq!(alone.values()[0], "10\n");
 }
 
 #[test]

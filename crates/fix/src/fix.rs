@@ -124,10 +124,8 @@ fn one(
         refused: Vec::new(),
         rolled_back: Vec::new(),
     };
-    let is_protected = options.i_know || !rule.steps.iter().any(watchdog::removes_protection);
-    if !is_protected && watchdog::armed(journal.sys).is_none() {
-        let why = "takes away what ends a runaway real-time loop, and no hardware watchdog is armed: arm one, or say --i-know";
-        done.refused.push(why.to_owned());
+    if let Some(why) = unprotected(journal, rule, options) {
+        done.refused.push(why);
         return Ok(done);
     }
     let is_whole = carry_all(journal, set, rule, &mut done)?;
@@ -150,6 +148,14 @@ fn one(
         (done.after, done.summary) = (Some(state), summary);
     }
     Ok(done)
+}
+
+/// Why a rule's steps must not be made: they take the last protection away.
+fn unprotected(journal: &Journal, rule: &RulePlan, options: &FixOptions) -> Option<String> {
+    let is_safe = options.i_know || !rule.steps.iter().any(watchdog::removes_protection);
+    let why =
+        "takes away what ends a runaway real-time loop, and no hardware watchdog is armed: arm one, or say --i-know";
+    (!is_safe && watchdog::armed(journal.sys).is_none()).then(|| why.to_owned())
 }
 
 /// Every step; `false` where one failed that others need.

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 const PUNCTUAL: &str = "target/release/punctual";
 const FILES: &[&str] = &[
-    "/proc/sys/vm/stat_interval",
     "/proc/sys/kernel/sched_autogroup_enabled",
     "/proc/sys/vm/dirty_ratio",
     "/proc/sys/vm/dirty_background_ratio",
@@ -17,15 +16,8 @@ const FILES: &[&str] = &[
     "/proc/sys/kernel/soft_watchdog",
     "/proc/sys/kernel/printk",
 ];
-const RULES: &[&str] = &[
-    "vm-stat-interval",
-    "sched-autogroup",
-    "mem-dirty-limits",
-    "mem-compaction",
-    "timer-migration",
-    "watchdog-soft",
-    "log-console-level",
-];
+const RULES: &[&str] =
+    &["sched-autogroup", "mem-dirty-limits", "mem-compaction", "timer-migration", "watchdog-soft", "log-console-level"];
 
 fn values() -> Vec<String> {
     FILES.iter().map(|path| fs::read_to_string(path).unwrap_or_default()).collect()

@@ -167,7 +167,9 @@ impl Wish<'_> {
 
     /// What interrupts something, or somebody has to decide, is done only where it was named.
     fn hold_back(&self, plan: &mut RulePlan) {
-        let why = match (&plan.interrupts, special::is_for_the_asked_only(&plan.rule)) {
+        let stops = |step: &Doing| matches!(step, Doing::Run { .. }) && plan.is_judged;
+        let stops = plan.steps.iter().any(stops).then_some("it stops or starts programs");
+        let why = match (&plan.interrupts, special::is_for_the_asked_only(&plan.rule).or(stops)) {
             _ if self.ids.contains(&plan.rule) || plan.steps.is_empty() => return,
             (Some(what), _) => format!("only where it is named, because {what}: --fix {}", plan.rule),
             (None, Some(why)) => format!("only where it is named, because {why}: --fix {}", plan.rule),

@@ -11,6 +11,8 @@ pub(super) struct Places {
     pub isolated: CpuList,
     /// All others; `None` where nothing says which.
     pub housekeeping: Option<CpuList>,
+    /// Are the application's CPUs all there are?
+    is_everywhere: bool,
     pid: Option<u32>,
 }
 
@@ -31,7 +33,7 @@ impl Places {
         let (isolated, online) = wish.rules.cpu_sets(wish.machine, wish.context).unwrap_or_default();
         let kept = |taken: &CpuList| Some(online.minus(taken)).filter(|rest| !taken.is_empty() && !rest.is_empty());
         let housekeeping = kept(&isolated).or_else(|| kept(&cpus));
-        Places { cpus, isolated, housekeeping, pid: wish.pid }
+        Places { is_everywhere: cpus == online, cpus, isolated, housekeeping, pid: wish.pid }
     }
 
     /// A text with its words in capitals replaced.
@@ -61,6 +63,7 @@ impl Places {
                 housekeeping().ok_or_else(|| "no CPU is isolated, so none is set apart for everything else".to_owned())
             }
             "CPUS" if self.cpus.is_empty() => Err("the application's CPUs are not known: --cpus".to_owned()),
+            "CPUS" if self.is_everywhere => Err("which CPUs has to be decided: --cpus".to_owned()),
             "CPUS" => Ok(self.cpus.to_string()),
             "TID" => {
                 self.pid.map(|pid| pid.to_string()).ok_or_else(|| "the application is not known: --pid".to_owned())

@@ -1,0 +1,242 @@
+//! Undo when the world moved on: other programs, reboots, deadlines, half a journal.
+
+mod common;
+
+use common::{JOURNAL, Kernel, difference, fix, materialise, plan, tree};
+use punctual_audit::{Profile, Rules};
+use punctual_fix::{FixOptions, Journal, Outcome, Real, System, guard, recover, undo};
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+
+struct World {
+    root: tempfile::TempDir,
+    kernel: Kernel,
+    rules: Rules,
+}
+
+impl World {
+    fn new() -> World {
+        let machine = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../machines/laptop-smt-6.8");
+        let root = materialise(&machine);
+        let kernel = Kernel::under(root.path());
+        World { root, kernel, rules: Rules::embedded() }
+    }
+
+    fn put(&self, path: &str, text: &str) {
+        let at = self.at(path);
+        std::fs::create_dir_all(at.parent().unwrap()).unwrap();
+        std::fs::write(at, text).unwrap();
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.root.path().join(path.trim_start_matches('/'))
+    }
+
+    fn text(&self, path: &str) -> String {
+        std::fs::read_to_string(self.at(path)).unwrap()
+    }
+
+    fn fix(&self, ids: &[&str], persist: bool, options: &FixOptions) -> punctual_fix::Fixed {
+        let ids: Vec<String> = ids.iter().map(|id| (*id).to_owned()).collect();
+        let plan = plan(&self.rules, self.root.path(), &self.kernel, &ids, persist, Profile::ControlLoop);
+        fix(&self.rules, self.root.path(), &self.kernel, &plan, options).unwrap()
+    }
+
+    fn undo(&self) -> punctual_fix::Undone {
+        undo(&self.kernel, Path::new(JOURNAL), &[]).unwrap()
+    }
+}
+
+const STAT: &str = "/proc/sys/vm/stat_interval";
+const OURS: &str = "/etc/sysctl.d/60-punctual-vm-stat-interval.conf";
+
+fn ready() -> World {
+    let world = World::new();
+    world.put(STAT, "1\n");
+    world
+}
+
+#[test]
+fn a_file_somebody_changed_is_left_with_its_difference() {
+    let world = ready();
+    let fixed = world.fix(&["vm-stat-interval"], true, &FixOptions::default());
+    assert_eq!(fixed.rules[0].changes.len(), 2, "{fixed:#?}");
+    assert!(world.text(OURS).contains("vm.stat_interval = 10"));
+    std::fs::write(world.at(OURS), world.text(OURS) + "vm.swappiness = 1\n").unwrap();
+    let undone = world.undo();
+    let refused = undone.changes.iter().find_map(|taken| match &taken.outcome {
+        Outcome::Refused { diff, .. } => Some(diff.clone()),
+        _ => None,
+    });
+    assert_eq!(refused.unwrap(), "+vm.swappiness = 1\n");
+    assert_eq!(world.text(STAT), "1\n", "the other change is undone all the same");
+    std::fs::remove_file(world.at(OURS)).unwrap();
+    assert!(world.undo().is_complete());
+}
+
+#[test]
+fn a_reboot_takes_values_and_leaves_files() {
+    let world = ready();
+    world.fix(&["vm-stat-interval"], true, &FixOptions::default());
+    *world.kernel.boot.borrow_mut() = "boot-2".into();
+    // The drop-in set it again.
+    world.put(STAT, "10\n");
+    let undone = world.undo();
+    assert!(undone.is_complete(), "{undone:#?}");
+    assert!(undone.changes.iter().any(|taken| matches!(taken.outcome, Outcome::Gone(_))));
+    assert_eq!(world.text(STAT), "10\n", "of another boot: not ours to put back");
+    assert!(!world.at(OURS).exists());
+}
+
+#[test]
+fn a_finding_that_does_not_change_is_rolled_back() {
+    let world = ready();
+    // What the rule looks at stays as it is, whatever is written.
+    world.put("/sys/devices/system/cpu/cpufreq/policy0/scaling_governor", "schedutil\n");
+    let before = tree(world.root.path());
+    let path = PathBuf::from("/sys/devices/system/cpu/cpufreq/policy0/scaling_governor");
+    world.kernel.refusing.borrow_mut().insert(path, 16);
+    let fixed = world.fix(&["cpu-governor"], false, &FixOptions::default());
+    let done = &fixed.rules[0];
+    assert!(done.changes.is_empty() || !done.refused.is_empty(), "{done:#?}");
+    assert!(world.undo().is_complete());
+    assert_eq!(difference(&before, world.root.path()), Vec::<String>::new());
+}
+
+#[test]
+fn the_timer_takes_back_what_is_not_confirmed() {
+    let world = ready();
+    let options = FixOptions { confirm_within_s: Some(300), ..FixOptions::default() };
+    let fixed = world.fix(&["vm-stat-interval"], true, &options);
+    let undone = guard(&world.kernel, Path::new(JOURNAL), fixed.set.unwrap()).unwrap().unwrap();
+    assert!(undone.is_complete());
+    assert!(world.kernel.now_s.get() >= 1300, "{}", world.kernel.now_s.get());
+    assert_eq!(world.text(STAT), "1\n");
+    assert!(!world.at(OURS).exists());
+}
+
+#[test]
+fn what_is_kept_stays_and_the_timer_ends() {
+    let world = ready();
+    let options = FixOptions { confirm_within_s: Some(300), ..FixOptions::default() };
+    let fixed = world.fix(&["vm-stat-interval"], false, &options);
+    assert_eq!(Journal::open(&world.kernel, Path::new(JOURNAL)).unwrap().keep().unwrap(), 1);
+    assert!(guard(&world.kernel, Path::new(JOURNAL), fixed.set.unwrap()).unwrap().is_none());
+    assert_eq!(world.text(STAT), "10\n");
+}
+
+#[test]
+fn the_next_start_does_it_where_the_timer_was_killed() {
+    let world = ready();
+    let options = FixOptions { confirm_within_s: Some(300), ..FixOptions::default() };
+    world.fix(&["vm-stat-interval"], true, &options);
+    assert!(recover(&world.kernel, Path::new(JOURNAL)).unwrap().is_none(), "there is time left");
+    world.kernel.now_s.set(2000);
+    assert!(recover(&world.kernel, Path::new(JOURNAL)).unwrap().unwrap().is_complete());
+    assert_eq!(world.text(STAT), "1\n");
+    assert!(recover(&world.kernel, Path::new(JOURNAL)).unwrap().is_none(), "once");
+}
+
+#[test]
+fn after_a_reboot_the_next_start_takes_unconfirmed_files_back() {
+    let world = ready();
+    let options = FixOptions { confirm_within_s: Some(300), ..FixOptions::default() };
+    world.fix(&["vm-stat-interval"], true, &options);
+    *world.kernel.boot.borrow_mut() = "boot-2".into();
+    recover(&world.kernel, Path::new(JOURNAL)).unwrap().unwrap();
+    assert!(!world.at(OURS).exists());
+}
+
+#[test]
+fn half_a_record_is_dropped_and_told() {
+    let world = ready();
+    world.fix(&["vm-stat-interval"], false, &FixOptions::default());
+    let path = world.at(JOURNAL).join("journal");
+    let mut text = std::fs::read(&path).unwrap();
+    text.extend_from_slice(b"deadbeef {\"record\":\"sta");
+    std::fs::write(&path, text).unwrap();
+    let undone = world.undo();
+    assert_eq!(undone.dropped.len(), 1, "{undone:#?}");
+    assert!(undone.is_complete());
+    assert_eq!(world.text(STAT), "1\n");
+    assert!(world.undo().dropped.is_empty(), "the half is gone");
+}
+
+#[test]
+fn any_bytes_are_a_journal() {
+    let world = ready();
+    world.fix(&["vm-stat-interval"], false, &FixOptions::default());
+    let path = world.at(JOURNAL).join("journal");
+    let whole = std::fs::read(&path).unwrap();
+    for at in (0..whole.len()).step_by(7) {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 0x20;
+        std::fs::write(&path, &damaged).unwrap();
+        let _ = Journal::open(&world.kernel, Path::new(JOURNAL)).unwrap();
+        std::fs::write(&path, &whole[..at]).unwrap();
+        let _ = Journal::open(&world.kernel, Path::new(JOURNAL)).unwrap();
+    }
+}
+
+#[test]
+fn links_are_not_followed() {
+    let world = ready();
+    std::fs::write(world.at("/etc/elsewhere"), "theirs\n").unwrap();
+    std::os::unix::fs::symlink("/etc/elsewhere", world.at(OURS)).unwrap();
+    let fixed = world.fix(&["vm-stat-interval"], true, &FixOptions::default());
+    assert!(fixed.rules[0].refused.iter().any(|why| why.contains("symbolic link")), "{fixed:#?}");
+    assert_eq!(world.text("/etc/elsewhere"), "theirs\n");
+    assert_eq!(world.text(STAT), "1\n", "the rule is done whole or not at all");
+}
+
+#[test]
+fn folders_that_others_may_write_to_are_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = ready();
+    std::fs::set_permissions(world.at("/etc/sysctl.d"), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let fixed = world.fix(&["vm-stat-interval"], true, &FixOptions::default());
+    assert!(fixed.rules[0].refused.iter().any(|why| why.contains("others may write")), "{fixed:#?}");
+    assert!(!world.at(OURS).exists());
+}
+
+#[test]
+fn the_lockup_detectors_come_back_on_kernels_that_forget() {
+    let mut world = World::new();
+    for path in ["/proc/sys/kernel/watchdog", "/proc/sys/kernel/soft_watchdog"] {
+        world.put(path, "1\n");
+    }
+    world.put("/proc/sys/kernel/nmi_watchdog", "0\n");
+    world.kernel.detectors = Some(Cell::new(true));
+    world.fix(&["kconfig-lockup-detector"], false, &FixOptions::default());
+    assert_eq!(world.text("/proc/sys/kernel/watchdog"), "0\n");
+    // Anybody looks: the kernel forgets that it was wanted.
+    world.kernel.read(Path::new("/proc/sys/kernel/soft_watchdog")).unwrap();
+    assert!(world.undo().is_complete());
+    assert_eq!(
+        (world.text("/proc/sys/kernel/watchdog").as_str(), world.text("/proc/sys/kernel/soft_watchdog").as_str()),
+        ("1\n", "1\n")
+    );
+}
+
+#[test]
+fn an_armed_watchdog_is_one_of_hardware() {
+    let world = World::new();
+    let sys = Real::under(world.root.path());
+    let _ = std::fs::remove_dir_all(world.at("/sys/class/watchdog"));
+    assert_eq!(punctual_fix::armed(&sys), None);
+    world.put("/sys/class/watchdog/watchdog0/state", "active\n");
+    world.put("/sys/class/watchdog/watchdog0/identity", "Software Watchdog\n");
+    assert_eq!(punctual_fix::armed(&sys), None);
+    world.put("/sys/class/watchdog/watchdog0/identity", "iTCO_wdt\n");
+    assert_eq!(punctual_fix::armed(&sys).as_deref(), Some("iTCO_wdt (watchdog0)"));
+    world.put("/sys/class/watchdog/watchdog0/state", "inactive\n");
+    assert_eq!(punctual_fix::armed(&sys), None);
+}
+
+#[test]
+fn a_program_that_writes_the_same_is_named() {
+    let world = World::new();
+    world.put("/proc/4321/comm", "tuned\n");
+    assert_eq!(punctual_fix::writers(&world.kernel, STAT), ["tuned (pid 4321)"]);
+    assert!(punctual_fix::writers(&world.kernel, "/sys/nothing/of/theirs").is_empty());
+}
