@@ -4,7 +4,8 @@ mod common;
 
 use common::{JOURNAL, Kernel, difference, fix, materialise, plan, tree};
 use punctual_audit::{Profile, Rules};
-use punctual_fix::{FixOptions, Journal, Outcome, Real, System, guard, recover, undo};
+use punctual_fix::{Doing, FixOptions, Journal, Outcome, Plan, Real, RulePlan, System, guard, recover, undo};
+use punctual_model::{Severity, State};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
@@ -47,8 +48,8 @@ impl World {
     }
 }
 
-const STAT: &str = "/proc/sys/vm/stat_interval";
-const OURS: &str = "/etc/sysctl.d/60-punctual-vm-stat-interval.conf";
+const STAT: &str = "/proc/sys/kernel/sched_autogroup_enabled";
+const OURS: &str = "/etc/sysctl.d/60-punctual-sched-autogroup.conf";
 
 fn ready() -> World {
     let world = World::new();
@@ -59,9 +60,9 @@ fn ready() -> World {
 #[test]
 fn a_file_somebody_changed_is_left_with_its_difference() {
     let world = ready();
-    let fixed = world.fix(&["vm-stat-interval"], true, &FixOptions::default());
+    let fixed = world.fix(&["sched-autogroup"], true, &FixOptions::default());
     assert_eq!(fixed.rules[0].changes.len(), 2, "{fixed:#?}");
-    assert!(world.text(OURS).contains("vm.stat_interval = 10"));
+    assert!(world.text(OURS).contains("kernel.sched_autogroup_enabled = 0"));
     std::fs::write(world.at(OURS), world.text(OURS) + "vm.swappiness = 1\n").unwrap();
     let undone = world.undo();
     let refused = undone.changes.iter().find_map(|taken| match &taken.outcome {
@@ -77,14 +78,14 @@ fn a_file_somebody_changed_is_left_with_its_difference() {
 #[test]
 fn a_reboot_takes_values_and_leaves_files() {
     let world = ready();
-    world.fix(&["vm-stat-interval"], true, &FixOptions::default());
+    world.fix(&["sched-autogroup"], true, &FixOptions::default());
     *world.kernel.boot.borrow_mut() = "boot-2".into();
     // The drop-in set it again.
-    world.put(STAT, "10\n");
+    world.put(STAT, "0\n");
     let undone = world.undo();
     assert!(undone.is_complete(), "{undone:#?}");
     assert!(undone.changes.iter().any(|taken| matches!(taken.outcome, Outcome::Gone(_))));
-    assert_eq!(world.text(STAT), "10\n", "of another boot: not ours to put back");
+    assert_eq!(world.text(STAT), "0\n", "of another boot: not ours to put back");
     assert!(!world.at(OURS).exists());
 }
 
@@ -107,7 +108,7 @@ fn a_finding_that_does_not_change_is_rolled_back() {
 fn the_timer_takes_back_what_is_not_confirmed() {
     let world = ready();
     let options = FixOptions { confirm_within_s: Some(300), ..FixOptions::default() };
-    let fixed = world.fix(&["vm-stat-interval"], true, &options);
+    let fixed = world.fix(&["sched-autogroup"], true, &options);
     let undone = guard(&world.kernel, Path::new(JOURNAL), fixed.set.unwrap()).unwrap().unwrap();
     assert!(undone.is_complete());
     assert!(world.kernel.now_s.get() >= 1300, "{}", world.kernel.now_s.get());
@@ -119,17 +120,17 @@ fn the_timer_takes_back_what_is_not_confirmed() {
 fn what_is_kept_stays_and_the_timer_ends() {
     let world = ready();
     let options = FixOptions { confirm_within_s: Some(300), ..FixOptions::default() };
-    let fixed = world.fix(&["vm-stat-interval"], false, &options);
+    let fixed = world.fix(&["sched-autogroup"], false, &options);
     assert_eq!(Journal::open(&world.kernel, Path::new(JOURNAL)).unwrap().keep().unwrap(), 1);
     assert!(guard(&world.kernel, Path::new(JOURNAL), fixed.set.unwrap()).unwrap().is_none());
-    assert_eq!(world.text(STAT), "10\n");
+    assert_eq!(world.text(STAT), "0\n");
 }
 
 #[test]
 fn the_next_start_does_it_where_the_timer_was_killed() {
     let world = ready();
     let options = FixOptions { confirm_within_s: Some(300), ..FixOptions::default() };
-    world.fix(&["vm-stat-interval"], true, &options);
+    world.fix(&["sched-autogroup"], true, &options);
     assert!(recover(&world.kernel, Path::new(JOURNAL)).unwrap().is_none(), "there is time left");
     world.kernel.now_s.set(2000);
     assert!(recover(&world.kernel, Path::new(JOURNAL)).unwrap().unwrap().is_complete());
@@ -141,7 +142,7 @@ fn the_next_start_does_it_where_the_timer_was_killed() {
 fn after_a_reboot_the_next_start_takes_unconfirmed_files_back() {
     let world = ready();
     let options = FixOptions { confirm_within_s: Some(300), ..FixOptions::default() };
-    world.fix(&["vm-stat-interval"], true, &options);
+    world.fix(&["sched-autogroup"], true, &options);
     *world.kernel.boot.borrow_mut() = "boot-2".into();
     recover(&world.kernel, Path::new(JOURNAL)).unwrap().unwrap();
     assert!(!world.at(OURS).exists());
@@ -150,7 +151,7 @@ fn after_a_reboot_the_next_start_takes_unconfirmed_files_back() {
 #[test]
 fn half_a_record_is_dropped_and_told() {
     let world = ready();
-    world.fix(&["vm-stat-interval"], false, &FixOptions::default());
+    world.fix(&["sched-autogroup"], false, &FixOptions::default());
     let path = world.at(JOURNAL).join("journal");
     let mut text = std::fs::read(&path).unwrap();
     text.extend_from_slice(b"deadbeef {\"record\":\"sta");
@@ -165,7 +166,7 @@ fn half_a_record_is_dropped_and_told() {
 #[test]
 fn any_bytes_are_a_journal() {
     let world = ready();
-    world.fix(&["vm-stat-interval"], false, &FixOptions::default());
+    world.fix(&["sched-autogroup"], false, &FixOptions::default());
     let path = world.at(JOURNAL).join("journal");
     let whole = std::fs::read(&path).unwrap();
     for at in (0..whole.len()).step_by(7) {
@@ -183,7 +184,7 @@ fn links_are_not_followed() {
     let world = ready();
     std::fs::write(world.at("/etc/elsewhere"), "theirs\n").unwrap();
     std::os::unix::fs::symlink("/etc/elsewhere", world.at(OURS)).unwrap();
-    let fixed = world.fix(&["vm-stat-interval"], true, &FixOptions::default());
+    let fixed = world.fix(&["sched-autogroup"], true, &FixOptions::default());
     assert!(fixed.rules[0].refused.iter().any(|why| why.contains("symbolic link")), "{fixed:#?}");
     assert_eq!(world.text("/etc/elsewhere"), "theirs\n");
     assert_eq!(world.text(STAT), "1\n", "the rule is done whole or not at all");
@@ -194,7 +195,7 @@ fn folders_that_others_may_write_to_are_refused() {
     use std::os::unix::fs::PermissionsExt;
     let world = ready();
     std::fs::set_permissions(world.at("/etc/sysctl.d"), std::fs::Permissions::from_mode(0o777)).unwrap();
-    let fixed = world.fix(&["vm-stat-interval"], true, &FixOptions::default());
+    let fixed = world.fix(&["sched-autogroup"], true, &FixOptions::default());
     assert!(fixed.rules[0].refused.iter().any(|why| why.contains("others may write")), "{fixed:#?}");
     assert!(!world.at(OURS).exists());
 }
@@ -207,7 +208,20 @@ fn the_lockup_detectors_come_back_on_kernels_that_forget() {
     }
     world.put("/proc/sys/kernel/nmi_watchdog", "0\n");
     world.kernel.detectors = Some(Cell::new(true));
-    world.fix(&["kconfig-lockup-detector"], false, &FixOptions::default());
+    let off = Doing::Value { path: "/proc/sys/kernel/watchdog".into(), new: "0".into() };
+    let rule = RulePlan {
+        rule: "kconfig-lockup-detector".into(),
+        severity: Severity::Medium,
+        state: State::Warn,
+        summary: String::new(),
+        steps: vec![off],
+        manual: Vec::new(),
+        interrupts: None,
+        risk: None,
+        is_judged: false,
+    };
+    let plan = Plan { rules: vec![rule] };
+    fix(&world.rules, world.root.path(), &world.kernel, &plan, &FixOptions::default()).unwrap();
     assert_eq!(world.text("/proc/sys/kernel/watchdog"), "0\n");
     // Anybody looks: the kernel forgets that it was wanted.
     world.kernel.read(Path::new("/proc/sys/kernel/soft_watchdog")).unwrap();

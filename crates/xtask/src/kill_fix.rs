@@ -4,7 +4,6 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-const PUNCTUAL: &str = "target/release/punctual";
 const FILES: &[&str] = &[
     "/proc/sys/kernel/sched_autogroup_enabled",
     "/proc/sys/vm/dirty_ratio",
@@ -23,33 +22,38 @@ fn values() -> Vec<String> {
     FILES.iter().map(|path| fs::read_to_string(path).unwrap_or_default()).collect()
 }
 
-fn punctual(changes: &str, words: &[&str]) -> Command {
-    let mut command = Command::new(PUNCTUAL);
+fn punctual((program, changes): (&str, &str), words: &[&str]) -> Command {
+    let mut command = Command::new(program);
     command.env("PUNCTUAL_CHANGES", changes).args(words).stdout(Stdio::null()).stderr(Stdio::null());
     command
 }
 
-pub fn run(runs: u32) -> Result<(), String> {
+pub fn run(runs: u32, program: &str) -> Result<(), String> {
     let changes = format!("/tmp/punctual-kill-fix-{}/changes", std::process::id());
     fs::create_dir_all(&changes).map_err(|e| e.to_string())?;
     let before = values();
     let fix: Vec<&str> =
         ["audit", "--for", "dedicated-core", "--look-again", "0s", "--fix"].iter().chain(RULES).copied().collect();
-    let failed = |e: std::io::Error| format!("{PUNCTUAL}: {e}; build it first: cargo build --release");
+    let failed = |e: std::io::Error| format!("{program}: {e}; build it first: cargo build --release");
     let begun = Instant::now();
-    punctual(&changes, &fix).status().map_err(failed)?;
+    punctual((program, &changes), &fix).status().map_err(failed)?;
     let whole = begun.elapsed();
-    punctual(&changes, &["undo"]).status().map_err(failed)?;
+    punctual((program, &changes), &["undo"]).status().map_err(failed)?;
     let mut meanwhile = 0;
     for i in 0..runs {
         let after = whole.mul_f64(super::kill::random());
-        let mut child = punctual(&changes, &fix).spawn().map_err(failed)?;
-        std::thread::sleep(after);
+        let mut child = punctual((program, &changes), &fix).spawn().map_err(failed)?;
+        // Most of a run is the audit: half of the kills wait for the first record.
+        if i % 2 == 0 {
+            std::thread::sleep(after);
+        } else {
+            wait_for_record(&changes, whole);
+        }
         // SIGKILL; where it has ended already there is nothing to kill.
         let _ = child.kill();
         child.wait().map_err(failed)?;
         let differs = values() != before;
-        let status = punctual(&changes, &["undo"]).status().map_err(failed)?;
+        let status = punctual((program, &changes), &["undo"]).status().map_err(failed)?;
         let now = values();
         if !status.success() || now != before {
             return Err(format!(
@@ -61,6 +65,15 @@ pub fn run(runs: u32) -> Result<(), String> {
     fs::remove_dir_all(&changes).map_err(|e| e.to_string())?;
     println!("{runs} kills over {:.0} ms, {meanwhile} after a change: every value as before", ms(whole));
     Ok(())
+}
+
+fn wait_for_record(changes: &str, whole: Duration) {
+    let length = || fs::metadata(format!("{changes}/journal")).map_or(0, |meta| meta.len());
+    let (first, begun) = (length(), Instant::now());
+    while length() == first && begun.elapsed() < whole * 2 {
+        std::thread::sleep(Duration::from_micros(100));
+    }
+    std::thread::sleep(Duration::from_millis(20).mul_f64(super::kill::random()));
 }
 
 fn ms(time: Duration) -> f64 {

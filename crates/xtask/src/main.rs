@@ -24,7 +24,7 @@ cargo xtask bench explain [PAIRS] [FILE…]     reading and attribution against 
 cargo xtask bench tracing [ROUNDS]     median wakeup latency with and without a trace (default 15 rounds, 8 s each)
 cargo xtask fuzz [READER] [--executions N] [--seed S]   mutated traces through every reader and attribution (default 1,000,000 each)
 cargo xtask soak [RUNS]       kill -9 at RUNS random instants; every run readable, at most 10 s lost (default 100)
-cargo xtask kill-fix [RUNS]   kill -9 at RUNS random instants of `audit --fix`, then undo: every value as before (default 200)
+cargo xtask kill-fix [RUNS] [PUNCTUAL]   kill -9 at RUNS random instants of `audit --fix`, then undo: every value as before (default 200)
 cargo xtask configs DIR [--punctual FILE]   kernel configurations (plain .config files): what `audit --config` says of each against
                               a plain search of its lines; fails on UNKNOWN, BLOCKED and contradictions
 cargo xtask vm [TEST…]        the lab against real kernels in QEMU: boot, panic, hang, silent, network, negative, repeatable, control
@@ -57,7 +57,10 @@ fn main() -> ExitCode {
         Some("bench") => number(20).and_then(bench::run),
         Some("fuzz") => fuzz::run(words.get(1..).unwrap_or_default()),
         Some("soak") => number(100).and_then(kill::run),
-        Some("kill-fix") => number(200).and_then(kill_fix::run),
+        Some("kill-fix") => {
+            let program = words.get(2).map_or("target/release/punctual", String::as_str);
+            number(200).and_then(|runs| kill_fix::run(runs, program))
+        }
         Some("configs") => configs::run(words.get(1..).unwrap_or_default()),
         Some("vm") => vm::run(words.get(1..).unwrap_or_default()),
         Some("planted") => planted::run(words.get(1..).unwrap_or_default()),
