@@ -155,8 +155,8 @@ impl System for Faulty<'_> {
         self.below.boottime_s()
     }
 
-    fn lock(&self, folder: &Path) -> io::Result<Lock> {
-        self.read(|| self.below.lock(folder))
+    fn lock(&self, folder: &Path, wait: bool) -> io::Result<Lock> {
+        self.read(|| self.below.lock(folder, wait))
     }
 
     fn user(&self) -> u32 {

@@ -28,7 +28,7 @@ pub struct RuleDone {
     pub rule: String,
     /// Before.
     pub before: State,
-    /// After; `None` where nothing was done.
+    /// After; `None` where nothing was tried, or the rule is none of the audit's.
     pub after: Option<State>,
     /// What the audit says now.
     pub summary: String,
@@ -128,6 +128,7 @@ fn one(
         done.refused.push(why);
         return Ok(done);
     }
+    let sys = journal.sys;
     let is_whole = carry_all(journal, set, rule, &mut done)?;
     let has_changes = journal.entries().iter().any(|e| e.set == set && e.rule == rule.rule && e.is_open());
     let now = (asked.judge)(&rule.rule);
@@ -142,9 +143,10 @@ fn one(
         }
     } else {
         let kept = journal.entries().iter().filter(|e| e.set == set && e.rule == rule.rule && e.is_open());
-        done.changes = kept.map(|entry| entry.change.to_string()).collect();
+        done.changes =
+            kept.map(|entry| format!("{}{}", entry.change, crate::look_back::pending(sys, &entry.change))).collect();
     }
-    if let Some((state, summary)) = (asked.judge)(&rule.rule).filter(|_| has_changes) {
+    if let Some((state, summary)) = (asked.judge)(&rule.rule) {
         (done.after, done.summary) = (Some(state), summary);
     }
     Ok(done)

@@ -156,6 +156,18 @@ impl<'s> Journal<'s> {
     /// # Errors
     /// As [`Journal::open`].
     pub fn existing(sys: &'s dyn System, folder: &Path) -> Result<Option<Journal<'s>>, JournalError> {
+        Journal::at(sys, folder, true)
+    }
+
+    /// Opens it where it is there and no other process has it.
+    pub(crate) fn if_free(sys: &'s dyn System, folder: &Path) -> Result<Option<Journal<'s>>, JournalError> {
+        match Journal::at(sys, folder, false) {
+            Err(e) if e.source.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            other => other,
+        }
+    }
+
+    fn at(sys: &'s dyn System, folder: &Path, wait: bool) -> Result<Option<Journal<'s>>, JournalError> {
         let failed = |source| JournalError { path: folder.to_owned(), source };
         match sys.look(folder) {
             Err(e) if is_absent(&e) => return Ok(None),
@@ -164,7 +176,7 @@ impl<'s> Journal<'s> {
             // Another user's could ask for anything.
             Ok(_) => return Err(failed(io::Error::other("it is not this user's alone"))),
         }
-        let lock = sys.lock(folder).map_err(failed)?;
+        let lock = sys.lock(folder, wait).map_err(failed)?;
         let mut journal = Journal {
             sys,
             folder: folder.to_owned(),

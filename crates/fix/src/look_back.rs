@@ -27,3 +27,18 @@ pub(crate) fn differs(sys: &dyn System, change: &Change) -> Option<String> {
         _ => None,
     }
 }
+
+/// Where an interrupt still goes, where that is not yet where it was sent: effective_affinity_list tells (since Linux 4.13).
+pub(crate) fn pending(sys: &dyn System, change: &Change) -> String {
+    let Change::Value { path, new, .. } = change else { return String::new() };
+    if !path.ends_with("smp_affinity_list") {
+        return String::new();
+    }
+    let goes = text(sys, &path.with_file_name("effective_affinity_list")).ok();
+    let goes = goes.and_then(|text| text.trim().parse::<punctual_units::CpuList>().ok()).unwrap_or_default();
+    let away = new.parse::<punctual_units::CpuList>().map(|new| goes.minus(&new)).unwrap_or_default();
+    match away.is_empty() {
+        true => String::new(),
+        false => format!(" (goes to CPU {away} until it comes next: an IO-APIC moves it then)"),
+    }
+}

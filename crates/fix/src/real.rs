@@ -5,7 +5,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use punctual_model::Argv;
 use punctual_units::{CpuList, Scheduling};
-use rustix::fs::{AtFlags, CWD, OFlags, Timespec, Timestamps};
+use rustix::fs::{AtFlags, CWD, FlockOperation, OFlags, Timespec, Timestamps};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -213,9 +213,13 @@ impl System for Real {
         u64::try_from(now.tv_sec).unwrap_or(0)
     }
 
-    fn lock(&self, folder: &Path) -> io::Result<Lock> {
+    fn lock(&self, folder: &Path, wait: bool) -> io::Result<Lock> {
         let folder = File::open(self.at(folder))?;
-        rustix::fs::flock(&folder, rustix::fs::FlockOperation::LockExclusive)?;
+        let how = match wait {
+            true => FlockOperation::LockExclusive,
+            false => FlockOperation::NonBlockingLockExclusive,
+        };
+        rustix::fs::flock(&folder, how)?;
         Ok(Lock(Some(folder.into())))
     }
 

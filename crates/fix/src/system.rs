@@ -97,8 +97,8 @@ pub trait System {
     fn boot_id(&self) -> io::Result<String>;
     /// Seconds since boot, also those asleep.
     fn boottime_s(&self) -> u64;
-    /// Waits for the lock on a folder.
-    fn lock(&self, folder: &Path) -> io::Result<Lock>;
+    /// Takes the lock on a folder; where another process has it, waits, or else fails with `WouldBlock`.
+    fn lock(&self, folder: &Path, wait: bool) -> io::Result<Lock>;
     /// User id of this process.
     fn user(&self) -> u32;
     /// Lets time pass.

@@ -97,7 +97,7 @@ pub(crate) fn settle_sets(journal: &mut Journal) {
 /// # Errors
 /// The journal cannot be used.
 pub fn recover(sys: &dyn System, folder: &Path) -> Result<Option<Undone>, JournalError> {
-    let Some(mut journal) = Journal::existing(sys, folder)? else { return Ok(None) };
+    let Some(mut journal) = Journal::if_free(sys, folder)? else { return Ok(None) };
     let boot = sys.boot_id().unwrap_or_default();
     let now = sys.boottime_s();
     let is_stale = |set: &crate::journal::Set| {

@@ -254,3 +254,47 @@ fn a_program_that_writes_the_same_is_named() {
     assert_eq!(punctual_fix::writers(&world.kernel, STAT), ["tuned (pid 4321)"]);
     assert!(punctual_fix::writers(&world.kernel, "/sys/nothing/of/theirs").is_empty());
 }
+
+#[test]
+fn interrupts_leave_isolated_cpus_and_come_back() {
+    let world = World::new();
+    world.put("/sys/devices/system/cpu/online", "0-1\n");
+    world.put("/sys/devices/system/cpu/isolated", "1\n");
+    let row = |irq: u32, device: &str| format!(" {irq}:       100          5   PCI-MSI {irq}-edge      {device}\n");
+    world.put("/proc/interrupts", &format!("           CPU0       CPU1\n{}{}", row(24, "eth0"), row(25, "sda")));
+    for (irq, asked) in [(24, "0-1\n"), (25, "0-1\n")] {
+        world.put(&format!("/proc/irq/{irq}/smp_affinity_list"), asked);
+        world.put(&format!("/proc/irq/{irq}/effective_affinity_list"), "1\n");
+    }
+    // The kernel refuses one: it is managed by its driver.
+    world.kernel.refusing.borrow_mut().insert("/proc/irq/25/smp_affinity_list".into(), 5);
+    let before = tree(world.root.path());
+    let fixed = world.fix(&["irq-effective-affinity"], false, &FixOptions::default());
+    assert_eq!(world.text("/proc/irq/24/smp_affinity_list"), "0\n", "{fixed:#?}");
+    assert!(fixed.rules[0].changes[0].contains("until it comes next"), "{fixed:#?}");
+    assert_eq!(fixed.rules[0].refused.len(), 1);
+    assert!(world.undo().is_complete());
+    assert_eq!(difference(&before, world.root.path()), Vec::<String>::new());
+}
+
+#[test]
+fn idle_states_are_forbidden_and_allowed_again() {
+    let world = World::new();
+    world.put("/sys/devices/system/cpu/online", "0\n");
+    world.put("/sys/devices/system/cpu/isolated", "\n");
+    world.put("/sys/devices/system/cpu/cpuidle/current_driver", "intel_idle\n");
+    for (state, latency) in [(0, 0), (1, 2), (2, 120)] {
+        let folder = format!("/sys/devices/system/cpu/cpu0/cpuidle/state{state}");
+        world.put(&format!("{folder}/name"), &format!("C{state}\n"));
+        world.put(&format!("{folder}/latency"), &format!("{latency}\n"));
+        world.put(&format!("{folder}/disable"), "0\n");
+    }
+    let before = tree(world.root.path());
+    let fixed = world.fix(&["cpu-idle-latency"], true, &FixOptions::default());
+    let disable = |state: u32| world.text(&format!("/sys/devices/system/cpu/cpu0/cpuidle/state{state}/disable"));
+    assert_eq!((disable(1).as_str(), disable(2).as_str()), ("0\n", "1\n"), "{fixed:#?}");
+    let lines = world.text("/etc/tmpfiles.d/60-punctual-cpu-idle-latency.conf");
+    assert!(lines.contains("w /sys/devices/system/cpu/cpu0/cpuidle/state2/disable - - - - 1"), "{lines}");
+    assert!(world.undo().is_complete());
+    assert_eq!(difference(&before, world.root.path()), Vec::<String>::new());
+}

@@ -90,7 +90,7 @@ pub struct RulePlan {
     pub interrupts: Option<String>,
     /// What may go wrong.
     pub risk: Option<String>,
-    /// Must the finding change at once? Not where all is for the next boot.
+    /// Must the finding change at once? Not where all is for the next boot, or for the next interrupt.
     pub is_judged: bool,
 }
 
@@ -157,7 +157,7 @@ impl Wish<'_> {
         if !special::plan(self, places, &mut plan) {
             rule.fix.now.iter().for_each(|action| actions::add(self, places, action, &mut plan));
         }
-        plan.is_judged = !plan.steps.is_empty();
+        plan.is_judged = !plan.steps.is_empty() && !special::shows_later(&plan.rule);
         if self.persist {
             persist::add(self, places, &rule.fix, &mut plan, boot);
         }
@@ -167,7 +167,7 @@ impl Wish<'_> {
 
     /// What interrupts something, or somebody has to decide, is done only where it was named.
     fn hold_back(&self, plan: &mut RulePlan) {
-        let stops = |step: &Doing| matches!(step, Doing::Run { .. }) && plan.is_judged;
+        let stops = |step: &Doing| matches!(step, Doing::Run { .. });
         let stops = plan.steps.iter().any(stops).then_some("it stops or starts programs");
         let why = match (&plan.interrupts, special::is_for_the_asked_only(&plan.rule).or(stops)) {
             _ if self.ids.contains(&plan.rule) || plan.steps.is_empty() => return,

@@ -69,6 +69,11 @@ pub(super) fn interrupts(rule: &str) -> Option<&'static str> {
     INTERRUPTS.iter().find(|(name, _)| *name == rule).map(|(_, what)| *what)
 }
 
+/// Does the finding follow only later? An IO-APIC moves an interrupt when it comes next.
+pub(super) fn shows_later(rule: &str) -> bool {
+    rule == "irq-effective-affinity"
+}
+
 /// Why a rule's fix is made only where it is named.
 pub(super) fn is_for_the_asked_only(rule: &str) -> Option<&'static str> {
     ASKED_ONLY.iter().find(|(name, _)| *name == rule).map(|(_, why)| *why)
@@ -93,9 +98,6 @@ fn interrupts_away(wish: &Wish, places: &Places, plan: &mut RulePlan) {
             );
             plan.manual.push(what);
         }
-    }
-    if !plan.steps.is_empty() {
-        plan.manual.push("an IO-APIC moves an interrupt when it comes next, perhaps hours later".to_owned());
     }
 }
 

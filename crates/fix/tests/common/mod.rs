@@ -203,8 +203,8 @@ impl System for Kernel {
     fn cut(&self, path: &Path, length: u64) -> io::Result<()> {
         self.real.cut(path, length)
     }
-    fn lock(&self, folder: &Path) -> io::Result<Lock> {
-        self.real.lock(folder)
+    fn lock(&self, folder: &Path, wait: bool) -> io::Result<Lock> {
+        self.real.lock(folder, wait)
     }
     fn user(&self) -> u32 {
         self.real.user()
