@@ -16,6 +16,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("judge", &["units", "model", "stats"]),
     ("machine", &["units", "model"]),
     ("audit", &["units", "model", "machine"]),
+    ("boot", &["model", "machine"]),
     ("loads", &["units", "uapi", "model"]),
     ("measure", &["units", "uapi", "rt", "model"]),
     ("live", &["units", "model", "measure"]),

@@ -1,0 +1,125 @@
+//! What is wished for the command line.
+
+use crate::words::{is_cumulative, is_pages, is_same, key, ranges};
+
+/// Removing one of these leaves a machine that does not find its root.
+const NEEDED: &[&str] =
+    &["root", "rootfstype", "rootflags", "ostree", "init", "cryptdevice", "snapd_recovery_mode", "BOOT_IMAGE"];
+
+/// Longest word, bytes: what the kernel takes as one line at most (COMMAND_LINE_SIZE of s390, the largest).
+const LONGEST: usize = 4096;
+
+/// Parameters to add and to remove. Adding one that has another value replaces that, except where several values count
+/// (`console=`, `earlycon=`, `rd.*`, …).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Change {
+    /// Whole words, as they are written on a command line: `isolcpus=2-3`, `x="a b"`.
+    pub add: Vec<String>,
+    /// `name` for every value, `name=value` for one.
+    pub remove: Vec<String>,
+}
+
+/// A word that cannot be asked for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("kernel parameter `{word}`: {why}")]
+pub struct BadWord {
+    /// As it was given.
+    pub word: String,
+    /// What is wrong with it.
+    pub why: &'static str,
+}
+
+impl Change {
+    /// From words.
+    ///
+    /// # Errors
+    /// When one is no word of a command line, when two ask for different values of the same parameter, or when one removes
+    /// what finds the root file system.
+    pub fn new<S: Into<String>, T: Into<String>>(
+        add: impl IntoIterator<Item = S>,
+        remove: impl IntoIterator<Item = T>,
+    ) -> Result<Change, BadWord> {
+        let change = Change {
+            add: add.into_iter().map(Into::into).collect(),
+            remove: remove.into_iter().map(Into::into).collect(),
+        };
+        change.check()?;
+        Ok(change)
+    }
+
+    /// From two command lines, as rules write them.
+    ///
+    /// # Errors
+    /// Those of [`Change::new`].
+    pub fn parse(add: &str, remove: &str) -> Result<Change, BadWord> {
+        let all =
+            |text: &str| ranges(text).into_iter().filter_map(|r| text.get(r).map(str::to_owned)).collect::<Vec<_>>();
+        Change::new(all(add), all(remove))
+    }
+
+    /// Is nothing asked for?
+    pub fn is_empty(&self) -> bool {
+        self.add.is_empty() && self.remove.is_empty()
+    }
+
+    pub(crate) fn check(&self) -> Result<(), BadWord> {
+        let bad = |word: &String, why| Err(BadWord { word: word.clone(), why });
+        for word in self.add.iter().chain(&self.remove) {
+            if let Some(why) = fault(word) {
+                return bad(word, why);
+            }
+        }
+        if let Some(word) = self.remove.iter().find(|word| NEEDED.contains(&key(word).as_str())) {
+            return bad(word, "without it the machine does not find its root file system");
+        }
+        for (n, word) in self.add.iter().enumerate().filter(|(_, word)| !is_cumulative(word) && !is_pages(word)) {
+            if self.add.iter().skip(n + 1).any(|other| key(other) == key(word) && !is_same(other, word)) {
+                return bad(word, "asked for with two values");
+            }
+        }
+        Ok(())
+    }
+}
+
+fn fault(word: &str) -> Option<&'static str> {
+    if word.is_empty() {
+        Some("empty")
+    } else if word.len() > LONGEST {
+        Some("longer than any command line")
+    } else if !word.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+        Some("has characters other than printable ASCII")
+    } else if !word.matches('"').count().is_multiple_of(2) {
+        Some("a quote is not closed")
+    } else if ranges(word).len() != 1 || word.starts_with(' ') || word.ends_with(' ') {
+        Some("is more than one word: quote what has spaces")
+    } else if word == "--" || key(word).is_empty() {
+        Some("has no name")
+    } else if key(word).contains(' ') {
+        Some("its name has a space")
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_are_none_are_refused() {
+        for (add, remove) in [
+            ("--", ""),
+            ("a=\"b", ""),
+            ("=1", ""),
+            ("a=\u{e9}", ""),
+            ("a=1 a=2", ""),
+            ("", "root"),
+            ("", "ostree=x"),
+            ("\"a b=c\"", ""),
+        ] {
+            assert!(Change::parse(add, remove).is_err(), "{add} {remove}");
+        }
+        assert!(Change::new(["a b"], Vec::<String>::new()).is_err());
+        assert!(Change::parse("console=tty0 console=ttyS0 x=\"a b\" a=1 a=1", "a quiet").is_ok());
+    }
+}

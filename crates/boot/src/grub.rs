@@ -1,0 +1,161 @@
+//! GRUB on Debian and Ubuntu: /etc/default/grub and the files beside it, sourced by grub-mkconfig.
+//!
+//! Ours goes beside them. Parameters go to GRUB_CMDLINE_LINUX_DEFAULT, so that the entries of the recovery mode boot without.
+
+use crate::current::Configured;
+use crate::dropin::Spec;
+use crate::generated::Generated;
+use crate::plan::{Plan, Refusal, Run, Stop, Trial};
+use crate::read::{BootError, exists, hint, listed, mounted, running, text};
+use crate::shell::Shell;
+use crate::{Change, grub_menu, grubenv};
+use punctual_machine::Machine;
+use punctual_model::{Argv, Back, Edit};
+
+const DEFAULTS: &str = "/etc/default/grub";
+const PARTS: &str = "/etc/default/grub.d";
+const MENU: &str = "/boot/grub/grub.cfg";
+const ENV: &str = "/boot/grub/grubenv";
+const CUSTOM: &str = "/boot/grub/custom.cfg";
+
+const SPEC: Spec = Spec {
+    path: "/etc/default/grub.d/60-punctual.cfg",
+    variables: &["GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT"],
+    default: "",
+    refresh: "update-grub",
+};
+const WANTED: &[&str] = &["GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT", "GRUB_DEFAULT"];
+
+/// Characters that mean something to GRUB in its own file, where 10_linux writes the words as they are.
+const GRUBS: &[char] = &['$', '`', '\\', '\'', ';', '&', '|', '<', '>', '{', '}', '(', ')', '#', '*', '?'];
+
+/// The files in the order in which grub-mkconfig sources them, ours left out.
+fn files(view: &dyn Machine) -> Result<Vec<(String, String)>, BootError> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    let parts = listed(view, PARTS)?.into_iter().filter(|name| name.ends_with(".cfg") && !name.starts_with('.'));
+    for path in std::iter::once(DEFAULTS.to_owned()).chain(parts.map(|name| format!("{PARTS}/{name}"))) {
+        if path != SPEC.path {
+            found.extend(text(view, &path)?.map(|text| (path, text)));
+        }
+    }
+    Ok(found)
+}
+
+fn read(view: &dyn Machine) -> Result<Generated<'static>, BootError> {
+    let files = files(view)?;
+    if files.is_empty() {
+        return Err(BootError::Missing { path: DEFAULTS.to_owned() });
+    }
+    // As the shell expands `*`: by their names.
+    let before = files.iter().filter(|(path, _)| path == DEFAULTS || path.as_str() < SPEC.path).count();
+    Generated::read(view, &SPEC, WANTED, files, before)
+}
+
+/// The entry that grub.cfg boots; `None` where it cannot be read or says too much.
+fn entry(view: &dyn Machine, shell: &Shell) -> Result<grub_menu::Default, String> {
+    let menu = text(view, MENU).map_err(|e| e.to_string())?.ok_or(format!("{MENU} is not there"))?;
+    let mut spec = shell.value("GRUB_DEFAULT").to_owned();
+    if spec == "saved" {
+        spec = hint(view, ENV).and_then(|env| grubenv::value(&env, "saved_entry")).unwrap_or_default();
+    }
+    grub_menu::default(&menu, &spec).map_err(|why| format!("{MENU}: {why}"))
+}
+
+pub(crate) fn current(view: &dyn Machine) -> Result<Configured, BootError> {
+    let read = read(view)?;
+    let shell = read.shell(read.own.as_ref())?;
+    let configured = read.words(&shell);
+    let mut notes = vec!["grub-mkconfig adds root= and what finds the root file system".to_owned()];
+    let next = match entry(view, &shell) {
+        Ok(entry) => Some(entry.words()),
+        Err(why) => {
+            notes.push(format!("what the next boot gets is not known: {why}"));
+            None
+        }
+    };
+    if let Some(next) = &next {
+        let missing = configured.iter().filter(|word| !next.iter().any(|n| crate::words::is_same(n, word)));
+        notes.extend(missing.map(|word| format!("`{word}` is configured and not in {MENU}: run update-grub")));
+    }
+    Ok(Configured { configured, next, running: running(view), sources: read.sources(), notes })
+}
+
+pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> {
+    if let Some(word) = change.add.iter().find(|word| word.contains(GRUBS)) {
+        let why = format!("`{word}` has a character that GRUB's own language reads otherwise");
+        return Err(Refusal::new(why).into());
+    }
+    if !has_parts(view) {
+        let (add, remove) = (change.add.join(" "), change.remove.join(" "));
+        let hand = format!(
+            "in {DEFAULTS}, GRUB_CMDLINE_LINUX_DEFAULT: add `{add}`, remove `{remove}`; then run grub-mkconfig"
+        );
+        return Err(Refusal::by_hand(format!("grub-mkconfig here reads no {PARTS}"), hand).into());
+    }
+    let read = read(view)?;
+    let mut plan = read.change(view, change)?;
+    if plan.edits.is_empty() {
+        return Ok(plan);
+    }
+    let what = "writes grub.cfg from these files";
+    plan.refresh.push(Run::new(what, Argv::new(["update-grub"]), Back::Again, &[MENU]));
+    match trial(view, change, &read.shell(read.own.as_ref())?) {
+        Ok(trial) => plan.trial = Some(trial),
+        Err(why) => plan = plan.note(format!("no trial boot: {why}")),
+    }
+    Ok(plan.note("the recovery entries keep booting without what is added"))
+}
+
+/// Debian's grub-mkconfig sources the folder; the original does not.
+fn has_parts(view: &dyn Machine) -> bool {
+    let script = hint(view, "/usr/sbin/grub-mkconfig");
+    script.map_or_else(
+        || exists(view, PARTS) || exists(view, "/usr/sbin/update-grub"),
+        |script| script.contains("default/grub.d"),
+    )
+}
+
+fn trial(view: &dyn Machine, change: &Change, shell: &Shell) -> Result<Trial, String> {
+    let menu = text(view, MENU).map_err(|e| e.to_string())?.ok_or(format!("{MENU} is not there"))?;
+    writable(view, "/boot/grub")?;
+    if !menu.contains("next_entry") || !menu.contains("custom.cfg") {
+        return Err(format!("{MENU} knows no next_entry or no custom.cfg"));
+    }
+    if menu.contains("set superusers") {
+        return Err("GRUB asks for a password".to_owned());
+    }
+    let (block, words) = entry(view, shell)?.trial(change)?;
+    let custom = text(view, CUSTOM).map_err(|e| e.to_string())?.unwrap_or_default();
+    let unset = Argv::new(["grub-editenv", ENV, "unset", "next_entry"]);
+    let arm = Argv::new(["grub-reboot", grub_menu::TRIAL]);
+    Ok(Trial {
+        words,
+        edits: vec![Edit::write(CUSTOM, grub_menu::with_block(&custom, &block))],
+        arm: Some(Run::new("selects that entry for the next boot only", arm, Back::By(unset), &[ENV])),
+        reboot: Argv::new(["systemctl", "reboot"]),
+        unattended: true,
+        fallback: "GRUB forgets the entry before it boots it: any reset boots the default; a panic resets after 10 s \
+            (panic=10); a hang needs the hardware watchdog or the plug"
+            .to_owned(),
+        visible: "/proc/cmdline has the new parameters and panic=10".to_owned(),
+    })
+}
+
+/// GRUB forgets next_entry by writing into its file, which it can do on plain partitions only; else the trial would boot for
+/// ever (grub-mkconfig's 00_header and grub-reboot warn of the same).
+pub(crate) fn writable(view: &dyn Machine, folder: &str) -> Result<(), String> {
+    let Some((kind, device)) = mounted(view, folder) else {
+        return Err(format!("the file system of {folder} is not known"));
+    };
+    let is_mapped = ["/dev/mapper/", "/dev/dm-", "/dev/md"].iter().any(|start| device.starts_with(start))
+        || (device.starts_with("/dev/")
+            && device.trim_start_matches("/dev/").contains('/')
+            && !device.starts_with("/dev/disk/"));
+    if is_mapped {
+        return Err(format!("{folder} is on {device} (LVM, RAID or encrypted): GRUB could not forget the trial entry"));
+    }
+    match kind.as_str() {
+        "ext2" | "ext3" | "ext4" | "xfs" | "vfat" => Ok(()),
+        kind => Err(format!("{folder} is on {kind}: GRUB could not forget the trial entry")),
+    }
+}

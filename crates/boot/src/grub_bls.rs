@@ -1,0 +1,234 @@
+//! GRUB with Boot Loader Specification entries (Fedora, RHEL). Entries are edited themselves, and with them what makes those
+//! of later kernels. RHEL 8 keeps the words in `kernelopts` of GRUB's environment block.
+
+use crate::bls::{self, Entry, TRIAL};
+use crate::current::Configured;
+use crate::plan::{Plan, Refusal, Run, Stop, Trial};
+use crate::read::{BootError, hint, required, running, text};
+use crate::words::{rewrite, words};
+use crate::{Change, grub, grubenv, kernel_cmdline, length, with_panic};
+use punctual_machine::Machine;
+use punctual_model::{Argv, Back, Edit};
+
+const ENV: &str = "/boot/grub2/grubenv";
+const MENU: &str = "/boot/grub2/grub.cfg";
+const DEFAULTS: &str = "/etc/default/grub";
+const VARIABLE: &str = "$kernelopts";
+
+struct Boot {
+    entries: Vec<Entry>,
+    /// Which of them boots by default, and whether something says so.
+    default: usize,
+    is_sure: bool,
+    kernelopts: Option<String>,
+}
+
+fn read(view: &dyn Machine) -> Result<Boot, BootError> {
+    let entries = bls::entries(view)?;
+    if entries.is_empty() {
+        return Err(BootError::Missing { path: "/boot/loader/entries".to_owned() });
+    }
+    let env = text(view, ENV)?;
+    let saved = env.as_deref().and_then(|env| grubenv::value(env, "saved_entry"));
+    let by_saved = saved.and_then(|saved| entries.iter().position(|entry| entry.id == saved));
+    let release = hint(view, "/proc/sys/kernel/osrelease");
+    let by_release =
+        release.and_then(|release| entries.iter().rposition(|entry| entry.field("version") == Some(&release)));
+    let newest = entries.iter().rposition(|entry| !entry.is_spare());
+    let default = by_saved.or(by_release).or(newest).unwrap_or_default();
+    let uses = entries.iter().any(|entry| entry.words().iter().any(|word| word == VARIABLE));
+    let kernelopts =
+        match uses {
+            true => Some(env.as_deref().and_then(|env| grubenv::value(env, "kernelopts")).ok_or_else(|| {
+                crate::read::unclear(ENV, "has no kernelopts, which entries use: grub.cfg fills it in")
+            })?),
+            false => None,
+        };
+    Ok(Boot { entries, default, is_sure: by_saved.is_some(), kernelopts })
+}
+
+impl Boot {
+    /// The options of an entry, the variable filled in.
+    fn line(&self, entry: &Entry) -> String {
+        let filled = |word: &str| match &self.kernelopts {
+            Some(value) if word == VARIABLE => value.trim().to_owned(),
+            _ => word.to_owned(),
+        };
+        let options = entry.options();
+        let all = crate::words::ranges(&options).into_iter().filter_map(|range| options.get(range).map(filled));
+        all.collect::<Vec<_>>().join(" ")
+    }
+
+    fn chosen(&self) -> Option<&Entry> {
+        self.entries.get(self.default)
+    }
+}
+
+pub(crate) fn current(view: &dyn Machine) -> Result<Configured, BootError> {
+    let boot = read(view)?;
+    let Some(entry) = boot.chosen() else { return Ok(Configured::default()) };
+    let configured = words(&boot.line(entry));
+    let mut notes = Vec::new();
+    if !boot.is_sure {
+        notes.push(format!("which entry boots is not said in {ENV}: taken to be {}", entry.id));
+    }
+    let differ = boot.entries.iter().filter(|other| !other.is_spare() && words(&boot.line(other)) != configured);
+    notes.extend(differ.map(|other| format!("{} has other parameters", other.path)));
+    let env = boot.kernelopts.iter().map(|_| ENV.to_owned());
+    let sources = std::iter::once(entry.path.clone()).chain(env).collect();
+    Ok(Configured {
+        next: boot.is_sure.then(|| configured.clone()),
+        configured,
+        running: running(view),
+        sources,
+        notes,
+    })
+}
+
+pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> {
+    let boot = read(view)?;
+    let entry = boot.chosen().ok_or_else(|| Refusal::new("there is no entry"))?;
+    if let Some(word) = change.add.iter().find(|word| word.contains(['$', '\\', '\'', '`', ';', '{', '}'])) {
+        let why = format!("`{word}` has a character that GRUB's own language reads otherwise");
+        return Err(Refusal::new(why).into());
+    }
+    if let Some(parted) = boot.entries.iter().find(|entry| entry.is_parted()) {
+        return Err(Refusal::new(format!("{}: a line `options` before the last has `--`", parted.path)).into());
+    }
+    let line = boot.line(entry);
+    let mut plan = Plan::words(words(&line), words(&rewrite(&line, change)?));
+    entries(&mut plan, &boot, change)?;
+    sources(view, &mut plan, change)?;
+    if plan.edits.is_empty() && plan.commands.is_empty() {
+        return Ok(plan);
+    }
+    plan.notes.extend(length::check(view, &plan.before, &plan.after)?);
+    match trial(view, &boot, change) {
+        Ok(trial) => plan.trial = Some(trial),
+        Err(why) => plan = plan.note(format!("no trial boot: {why}")),
+    }
+    if hint(view, "/proc/sys/kernel/arch").is_some_and(|arch| arch.starts_with("s390")) {
+        plan.refresh.push(Run::new("writes the boot record", Argv::new(["zipl"]), Back::Again, &[]));
+    }
+    let plan = plan.note(format!("about the same by hand: {}", grubby(change).line()));
+    Ok(plan.note("rescue entries are left as they are"))
+}
+
+fn grubby(change: &Change) -> Argv {
+    let list = |option: &str, words: &[String]| (!words.is_empty()).then(|| format!("{option}={}", words.join(" ")));
+    let command = ["grubby".to_owned(), "--update-kernel=ALL".to_owned()].into_iter();
+    Argv::new(command.chain(list("--remove-args", &change.remove)).chain(list("--args", &change.add)))
+}
+
+/// Edits of all entries and of the environment block.
+fn entries(plan: &mut Plan, boot: &Boot, change: &Change) -> Result<(), Stop> {
+    for entry in boot.entries.iter().filter(|entry| !entry.is_spare() && entry.field("linux").is_some()) {
+        let uses = entry.words().iter().any(|word| word == VARIABLE);
+        // New words go to the variable; out of the entry goes what it would have twice.
+        let part = if uses { without_new(boot, change) } else { change.clone() };
+        let text = entry.changed(&part)?;
+        if text != entry.text {
+            plan.edits.push(Edit::write(&entry.path, text));
+        }
+    }
+    let Some(old) = &boot.kernelopts else { return Ok(()) };
+    let new = rewrite(old, change)?;
+    if new != *old {
+        let set = |value: &str| Argv::new(["grub2-editenv", ENV, "set", &format!("kernelopts={value}")]);
+        let what = "sets the variable that entries take their parameters from";
+        plan.commands.push(Run::new(what, set(&new), Back::By(set(old)), &[ENV]));
+    }
+    Ok(())
+}
+
+/// What the entries of later kernels are made from.
+fn sources(view: &dyn Machine, plan: &mut Plan, change: &Change) -> Result<(), Stop> {
+    match kernel_cmdline::read(view)? {
+        Some(_) => plan.edits.extend(kernel_cmdline::edit(view, change)?),
+        None => plan.notes.push(kernel_cmdline::ABSENT.to_owned()),
+    }
+    match text(view, DEFAULTS)? {
+        Some(text) => defaults(plan, &text, change),
+        None => Ok(()),
+    }
+}
+
+fn without_new(boot: &Boot, change: &Change) -> Change {
+    let is_there = |word: &&String| {
+        let only = Change { add: vec![(*word).clone()], remove: Vec::new() };
+        boot.entries.iter().all(|entry| rewrite(&boot.line(entry), &only).is_ok_and(|new| new == boot.line(entry)))
+    };
+    let new = change.add.iter().filter(|word| !is_there(word) && !crate::words::is_cumulative(word));
+    let names = new.map(|word| word.split('=').next().unwrap_or(word).to_owned());
+    Change { add: Vec::new(), remove: change.remove.iter().cloned().chain(names).collect() }
+}
+
+/// GRUB_CMDLINE_LINUX, from which grub2-mkconfig makes kernelopts (RHEL 8) or entries (`--update-bls-cmdline`).
+fn defaults(plan: &mut Plan, old: &str, change: &Change) -> Result<(), Stop> {
+    const NAME: &str = "GRUB_CMDLINE_LINUX=";
+    let by_hand =
+        format!("{DEFAULTS}: GRUB_CMDLINE_LINUX is left as it is; grub2-mkconfig would bring its parameters back");
+    let lines: Vec<&str> = old.split_inclusive('\n').collect();
+    let own: Vec<&&str> = lines
+        .iter()
+        .filter(|line| line.contains("GRUB_CMDLINE_LINUX"))
+        .filter(|l| !l.trim_start().starts_with('#'))
+        .collect();
+    let [line] = own.as_slice() else {
+        if !own.is_empty() {
+            plan.notes.push(by_hand);
+        }
+        return Ok(());
+    };
+    let inner = line.strip_prefix(NAME).and_then(|value| {
+        let trimmed = value.trim_end();
+        let quote = trimmed.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+        trimmed.strip_prefix(quote)?.strip_suffix(quote)
+    });
+    let is_simple = |inner: &&str| !inner.contains(['"', '\'', '$', '`', '\\']);
+    let Some(inner) = inner.filter(is_simple).filter(|_| !change.add.iter().any(|word| word.contains('"'))) else {
+        plan.notes.push(by_hand);
+        return Ok(());
+    };
+    let new = rewrite(inner, change)?;
+    if new != inner {
+        let changed = line.replacen(inner, &new, usize::from(!inner.is_empty()));
+        // An empty value: between its quotes.
+        let changed = if inner.is_empty() {
+            line.replacen("\"\"", &format!("\"{new}\""), 1).replacen("''", &format!("'{new}'"), 1)
+        } else {
+            changed
+        };
+        plan.edits.push(Edit::write(
+            DEFAULTS,
+            lines.iter().map(|l| if l == *line { changed.as_str() } else { l }).collect::<String>(),
+        ));
+    }
+    Ok(())
+}
+
+fn trial(view: &dyn Machine, boot: &Boot, change: &Change) -> Result<Trial, String> {
+    let env = required(view, ENV).map_err(|error| error.to_string())?;
+    if !boot.is_sure || grubenv::value(&env, "saved_entry").is_none_or(|saved| saved.parse::<u32>().is_ok()) {
+        return Err(format!("{ENV} names no entry as the default, which one more entry could change"));
+    }
+    grub::writable(view, "/boot/grub2")?;
+    if hint(view, MENU).is_some_and(|menu| !menu.contains("next_entry")) {
+        return Err(format!("{MENU} knows no next_entry"));
+    }
+    let entry = boot.chosen().ok_or("there is no entry")?;
+    let options = rewrite(&boot.line(entry), &with_panic(change)).map_err(|order| order.0)?;
+    let unset = Argv::new(["grub2-editenv", ENV, "unset", "next_entry"]);
+    let arm = Argv::new(["grub2-reboot", TRIAL]);
+    Ok(Trial {
+        words: words(&options),
+        edits: vec![Edit::write(entry.trial_path(), entry.trial(options.trim()))],
+        arm: Some(Run::new("selects that entry for the next boot only", arm, Back::By(unset), &[ENV])),
+        reboot: Argv::new(["systemctl", "reboot"]),
+        unattended: true,
+        fallback: "GRUB forgets the entry before it boots it: any reset boots the default; a panic resets after 10 s \
+            (panic=10); a hang needs the hardware watchdog or the plug"
+            .to_owned(),
+        visible: "/proc/cmdline has the new parameters and panic=10".to_owned(),
+    })
+}

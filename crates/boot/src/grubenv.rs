@@ -1,0 +1,18 @@
+//! GRUB's environment block: lines `name=value`, filled with `#` to 1024 bytes.
+
+/// A variable of it. Values have `\` before `\` and before a line's end (grub-core/lib/envblk.c).
+pub(crate) fn value(text: &str, name: &str) -> Option<String> {
+    let start = format!("{name}=");
+    let raw = text.lines().find_map(|line| line.strip_prefix(&start))?;
+    let mut out = String::new();
+    let mut escaped = false;
+    for c in raw.chars() {
+        if c == '\\' && !escaped {
+            escaped = true;
+        } else {
+            out.push(c);
+            escaped = false;
+        }
+    }
+    Some(out)
+}

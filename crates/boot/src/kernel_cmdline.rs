@@ -1,0 +1,29 @@
+//! /etc/kernel/cmdline: what kernel-install(8) and u-boot-update make the entries of later kernels from.
+
+use crate::Change;
+use crate::plan::Stop;
+use crate::read::{BootError, text, unclear};
+use crate::words::rewrite;
+use punctual_machine::Machine;
+use punctual_model::Edit;
+
+pub(crate) const PATH: &str = "/etc/kernel/cmdline";
+
+/// The file, checked: lines are joined by kernel-install, but not by everything that reads it.
+pub(crate) fn read(view: &dyn Machine) -> Result<Option<String>, BootError> {
+    let Some(line) = text(view, PATH)? else { return Ok(None) };
+    if line.lines().any(|line| line.trim_start().starts_with('#')) {
+        return Err(unclear(PATH, "has comments, which not everything that reads it leaves out"));
+    }
+    Ok(Some(line))
+}
+
+/// What to know where it is absent.
+pub(crate) const ABSENT: &str = "no /etc/kernel/cmdline: kernels installed later take the parameters of the running one, so reboot before installing one";
+
+/// Its edit; none where it is absent or stays.
+pub(crate) fn edit(view: &dyn Machine, change: &Change) -> Result<Option<Edit>, Stop> {
+    let Some(old) = read(view)? else { return Ok(None) };
+    let new = rewrite(&old, change)?;
+    Ok((new != old).then(|| Edit::write(PATH, new)))
+}

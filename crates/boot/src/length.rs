@@ -1,0 +1,41 @@
+//! Does the new command line fit?
+
+use crate::plan::Refusal;
+use crate::read::{hint, running};
+use crate::words::is_same;
+use punctual_machine::Machine;
+
+/// COMMAND_LINE_SIZE less the closing NUL, by `uname -m`: arch/*/include/uapi/asm/setup.h and asm/setup.h. 32-bit Arm 1024,
+/// RISC-V 1024, s390 4096, x86 and arm64 2048.
+fn most(arch: &str) -> Option<usize> {
+    Some(match arch {
+        "x86_64" | "i686" | "i586" | "i386" | "aarch64" | "ppc64le" | "ppc64" => 2047,
+        "riscv64" | "riscv32" => 1023,
+        "s390x" => 4095,
+        arch if arch.starts_with("arm") => 1023,
+        _ => return None,
+    })
+}
+
+fn length<'w>(words: impl Iterator<Item = &'w String>) -> usize {
+    words.map(|word| word.len() + 1).sum()
+}
+
+/// What is configured, with what firmware and loader were seen to add to it. What is cut off may be `root=`.
+pub(crate) fn check(view: &dyn Machine, before: &[String], after: &[String]) -> Result<Option<String>, Refusal> {
+    let added = running(view).unwrap_or_default();
+    let added = length(added.iter().filter(|word| !before.iter().any(|known| is_same(known, word))));
+    let (was, will) = (length(before.iter()) + added, length(after.iter()) + added);
+    let arch = hint(view, "/proc/sys/kernel/arch");
+    let most = arch.as_deref().and_then(most);
+    let limit = most.unwrap_or(1023);
+    if will <= was || will <= limit {
+        return Ok(None);
+    }
+    let said = format!("the command line would have {will} bytes with what firmware and loader add");
+    match most {
+        Some(limit) => Err(Refusal::new(format!("{said}; this kernel cuts it at {limit}"))),
+        None if will > 2047 => Err(Refusal::new(format!("{said}; most kernels cut it at 2047"))),
+        None => Ok(Some(format!("{said}; the architecture is not known, and 32-bit Arm and RISC-V cut it at {limit}"))),
+    }
+}

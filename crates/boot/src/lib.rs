@@ -1,0 +1,93 @@
+//! Kernel parameters through eight boot chains: which one boots a machine ([`detect`]), what it will pass to the kernel
+//! ([`current`]), and what has to be done to change that ([`change`]).
+//!
+//! Everything is read through [`Machine`], so a recording or a folder is answered like the running machine, and the answer is
+//! a [`Plan`]: files as they are to be, commands, how they are taken back, and one trial boot that returns by itself where the
+//! loader can do that.
+//!
+//! What a file says beyond what is understood stays byte for byte; where it matters and is not understood, nothing is planned
+//! and the reason is given. Adding what is there plans nothing.
+//!
+//! Architecture invariant: nothing here writes, runs a command or reads anything but the machine it is given.
+
+#![forbid(unsafe_code)]
+
+mod armbian;
+mod bls;
+mod change;
+mod current;
+mod detect;
+mod dropin;
+mod extlinux;
+mod generated;
+mod grub;
+mod grub_bls;
+mod grub_menu;
+mod grubenv;
+mod kernel_cmdline;
+mod length;
+mod ostree;
+mod pi;
+mod plan;
+mod read;
+mod shell;
+mod systemd_boot;
+mod ubuntu_core;
+mod words;
+
+pub use change::{BadWord, Change};
+pub use current::{Configured, Drift};
+pub use detect::{Chain, Kind, detect};
+pub use plan::{Plan, Refusal, Run, Trial};
+pub use read::BootError;
+
+use punctual_machine::Machine;
+
+/// The parameters configured, those of the next boot, and those of the running kernel.
+///
+/// # Errors
+/// When a file of the boot chain cannot be read, or says something that is not understood.
+pub fn current(view: &dyn Machine, chain: &Chain) -> Result<Configured, BootError> {
+    match chain.kind {
+        Kind::RaspberryPi => pi::current(view),
+        Kind::GrubDebian => grub::current(view),
+        Kind::GrubBls => grub_bls::current(view),
+        Kind::SystemdBoot => systemd_boot::current(view),
+        Kind::Ostree => ostree::current(view),
+        Kind::Extlinux => extlinux::current(view),
+        Kind::Armbian => armbian::current(view),
+        Kind::UbuntuCore => ubuntu_core::current(view),
+    }
+}
+
+/// What a change takes. A plan without steps and refusals says that nothing has to be done; a plan with refusals has no steps.
+pub fn change(view: &dyn Machine, chain: &Chain, change: &Change) -> Plan {
+    if let Err(bad) = change.check() {
+        return Plan::refuse(Refusal::new(bad.to_string()));
+    }
+    let plan = match chain.kind {
+        Kind::RaspberryPi => pi::change(view, change),
+        Kind::GrubDebian => grub::change(view, change),
+        Kind::GrubBls => grub_bls::change(view, change),
+        Kind::SystemdBoot => systemd_boot::change(view, change),
+        Kind::Ostree => ostree::change(view, change),
+        Kind::Extlinux => extlinux::change(view, change),
+        Kind::Armbian => armbian::change(view, change),
+        Kind::UbuntuCore => ubuntu_core::change(view, change),
+    };
+    let mut plan = plan.unwrap_or_else(|stop| Plan::refuse(stop.0));
+    if plan.refused.is_empty() && plan.is_done() {
+        plan.notes.clear();
+    }
+    plan
+}
+
+/// The change with a panic that ends in a reset: seconds, as Documentation/admin-guide/kernel-parameters.txt has it.
+fn with_panic(change: &Change) -> Change {
+    let mut change = change.clone();
+    if !change.add.iter().any(|word| words::key(word) == "panic") {
+        change.remove.retain(|pattern| words::key(pattern) != "panic");
+        change.add.push("panic=10".to_owned());
+    }
+    change
+}

@@ -1,0 +1,85 @@
+//! Deployed trees (rpm-ostree, bootc): the tool that deploys owns the command line, and each change is a new deployment.
+
+use crate::bls::{self, Entry};
+use crate::current::Configured;
+use crate::plan::{Plan, Refusal, Run, Stop};
+use crate::read::{BootError, exists, running};
+use crate::words::{is_same, rewrite, words};
+use crate::{Change, length};
+use punctual_machine::Machine;
+use punctual_model::{Argv, Back};
+
+/// The deployment that boots next: entries are sorted by their version, downwards (ostree's own numbering).
+fn entry(view: &dyn Machine) -> Result<Entry, BootError> {
+    let number = |entry: &Entry| entry.field("version").and_then(|v| v.parse::<u64>().ok()).unwrap_or(0);
+    let mut all = bls::entries(view)?;
+    all.retain(|entry| entry.field("linux").is_some() && entry.words().iter().any(|word| word.starts_with("ostree=")));
+    all.into_iter()
+        .max_by_key(number)
+        .ok_or_else(|| BootError::Missing { path: "/boot/loader/entries/ostree-*.conf".to_owned() })
+}
+
+pub(crate) fn current(view: &dyn Machine) -> Result<Configured, BootError> {
+    let entry = entry(view)?;
+    let configured = entry.words();
+    Ok(Configured {
+        next: Some(configured.clone()),
+        configured,
+        running: running(view),
+        sources: vec![entry.path],
+        notes: Vec::new(),
+    })
+}
+
+pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> {
+    let entry = entry(view)?;
+    let line = entry.options();
+    let new = rewrite(&line, change)?;
+    let mut plan = Plan::words(words(&line), words(&new));
+    if new == line {
+        return Ok(plan);
+    }
+    if change.add.iter().chain(&plan.before).any(|word| word.contains('"') && word.contains(' ')) {
+        return Err(Refusal::new("a value has blanks in quotes, which ostree takes for several parameters").into());
+    }
+    plan.notes.extend(length::check(view, &plan.before, &plan.after)?);
+    let missing = |from: &[String], of: &[String]| -> Vec<String> {
+        of.iter().filter(|word| !from.iter().any(|other| is_same(other, word))).cloned().collect()
+    };
+    let (gone, new) = (missing(&plan.after, &plan.before), missing(&plan.before, &plan.after));
+    let kargs = |tool: &[&str], append: &str, delete: &str, add: &[String], remove: &[String]| {
+        let remove = remove.iter().map(|word| format!("--{delete}={word}"));
+        let add = add.iter().map(|word| format!("--{append}={word}"));
+        Argv::new(tool.iter().map(|part| (*part).to_owned()).chain(remove).chain(add))
+    };
+    if !has_rpm_ostree(view) {
+        let hand = kargs(
+            &["ostree", "admin", "kargs", "edit-in-place"],
+            "append-if-missing",
+            "delete-if-present",
+            &new,
+            &gone,
+        );
+        let image = format!("in the image: /usr/lib/bootc/kargs.d/60-punctual.toml with `kargs = {:?}`", new);
+        return Err(Refusal::by_hand(
+            "there is no rpm-ostree to make a deployment with",
+            format!("{}; or {image}", hand.line()),
+        )
+        .into());
+    }
+    let tool = |add: &[String], remove: &[String]| {
+        kargs(&["rpm-ostree", "kargs"], "append-if-missing", "delete-if-present", add, remove)
+    };
+    let what = "makes a deployment with these parameters, which boots next";
+    // Files below /boot/loader are ostree's own; another deployment takes the change back.
+    plan.commands.push(Run::new(what, tool(&new, &gone), Back::By(tool(&gone, &new)), &[]));
+    let image = "parameters of an image that is built elsewhere belong to /usr/lib/bootc/kargs.d in it; it is read when the image \
+        is installed or updated, not at boot";
+    let trial = "no trial boot: the deployment before stays in the boot menu, and `rpm-ostree rollback` makes it the default; \
+        nothing returns to it by itself unless greenboot is set up";
+    Ok(plan.note(image).note(trial))
+}
+
+fn has_rpm_ostree(view: &dyn Machine) -> bool {
+    exists(view, "/usr/bin/rpm-ostree")
+}

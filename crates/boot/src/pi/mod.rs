@@ -1,0 +1,158 @@
+//! The Raspberry Pi's firmware: config.txt names cmdline.txt, which is one line; tryboot.txt is for one boot.
+
+mod config;
+
+use crate::current::Configured;
+use crate::plan::{Plan, Stop, Trial};
+use crate::read::{BootError, exists, hint, listed, names, required, running, unclear};
+use crate::words::{rewrite, words};
+use crate::{Change, length};
+use config::{Config, is_plain};
+use punctual_machine::Machine;
+use punctual_model::{Argv, Edit};
+
+/// Raspberry Pi OS 12 and Ubuntu; before that; Fedora and openSUSE, where it starts U-Boot.
+const FOLDERS: &[&str] = &["/boot/firmware", "/boot", "/boot/efi"];
+
+/// Names of ours in the boot folder.
+const TRIAL: &str = "cmdline-punctual-trial.txt";
+const MARK: &str = "# punctual: one trial boot; not read otherwise, may be deleted";
+
+/// The folder the firmware reads, as it is mounted.
+pub(crate) fn folder(view: &dyn Machine) -> Option<&'static str> {
+    FOLDERS.iter().copied().find(|folder| exists(view, &format!("{folder}/config.txt")))
+}
+
+/// What config.txt starts in place of Linux: U-Boot, EFI firmware.
+pub(crate) fn loads(view: &dyn Machine) -> Option<String> {
+    let config = Config::read(view, folder(view)?, model(view).as_deref()).ok()?;
+    let is_loader = |name: &&str| {
+        let name = name.to_ascii_lowercase();
+        name.contains("u-boot") || name.contains("uboot") || name.contains("efi")
+    };
+    let found = config.may_be("kernel").chain(config.may_be("armstub")).find(is_loader);
+    found.map(str::to_owned)
+}
+
+fn model(view: &dyn Machine) -> Option<String> {
+    hint(view, "/proc/device-tree/model").or_else(|| hint(view, "/sys/firmware/devicetree/base/model"))
+}
+
+/// What there is.
+struct Boot {
+    folder: &'static str,
+    config: Config,
+    /// In front of the names of kernel, command line and device tree; ends in `/` where it is a folder.
+    prefix: String,
+    /// The file of the command line.
+    path: String,
+    line: String,
+}
+
+fn read(view: &dyn Machine) -> Result<Boot, BootError> {
+    let folder = folder(view).ok_or_else(|| BootError::Missing { path: "/boot/firmware/config.txt".to_owned() })?;
+    let config = Config::read(view, folder, model(view).as_deref())?;
+    let prefix = prefix(view, folder, &config)?;
+    let name = config.value("cmdline")?.unwrap_or("cmdline.txt");
+    if !is_plain(name) {
+        return Err(unclear(
+            &format!("{folder}/config.txt"),
+            format!("`cmdline={name}` is no file name of the boot folder"),
+        ));
+    }
+    let path = format!("{folder}/{prefix}{name}");
+    let line = required(view, &path)?;
+    one_line(&path, &line)?;
+    Ok(Boot { folder, config, prefix, path, line })
+}
+
+/// The firmware leaves a prefix out where it finds no kernel and device tree behind it.
+fn prefix(view: &dyn Machine, folder: &str, config: &Config) -> Result<String, BootError> {
+    let Some(prefix) = config.value("os_prefix")?.filter(|prefix| !prefix.is_empty()) else { return Ok(String::new()) };
+    let path = format!("{folder}/config.txt");
+    if !is_plain(prefix) {
+        return Err(unclear(&path, format!("`os_prefix={prefix}` leads out of the boot folder")));
+    }
+    let (inner, start) = prefix.rsplit_once('/').unwrap_or(("", prefix));
+    let there = listed(view, &format!("{folder}/{inner}"))?;
+    let rest = |name: &String| name.strip_prefix(start).map(str::to_owned);
+    let behind: Vec<String> = there.iter().filter_map(rest).collect();
+    let is_kernel = |name: &String| match config.value("kernel") {
+        Ok(Some(kernel)) => name == kernel,
+        _ => name.starts_with("kernel") && name.ends_with(".img"),
+    };
+    let has_tree = behind.iter().any(|name| name.ends_with(".dtb"));
+    Ok(if has_tree && behind.iter().any(is_kernel) { prefix.to_owned() } else { String::new() })
+}
+
+fn one_line(path: &str, line: &str) -> Result<(), BootError> {
+    let filled = line.lines().filter(|line| !line.trim_matches([' ', '\t', '\r', '\u{feff}']).is_empty()).count();
+    let is_first = line.lines().next().is_some_and(|first| !first.trim().is_empty());
+    match filled {
+        0 => Ok(()),
+        1 if is_first => Ok(()),
+        1 => Err(unclear(path, "the command line is not in the first line, the only one the firmware passes")),
+        n => Err(unclear(path, format!("has {n} lines, and the firmware passes one: join them by hand first"))),
+    }
+}
+
+pub(crate) fn current(view: &dyn Machine) -> Result<Configured, BootError> {
+    let boot = read(view)?;
+    let configured = words(&boot.line);
+    Ok(Configured {
+        next: Some(configured.clone()),
+        configured,
+        running: running(view),
+        sources: vec![boot.path],
+        notes: vec!["the firmware puts parameters of its own before these".to_owned()],
+    })
+}
+
+pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> {
+    let boot = read(view)?;
+    let line = rewrite(&boot.line, change)?;
+    let mut plan = Plan::words(words(&boot.line), words(&line));
+    if line == boot.line {
+        return Ok(plan);
+    }
+    plan.notes.extend(length::check(view, &plan.before, &plan.after)?);
+    if boot.line.starts_with('\u{feff}') {
+        plan = plan.note(format!("{} begins with a byte order mark, which becomes part of its first word", boot.path));
+    }
+    match trial(view, &boot, change) {
+        Ok(trial) => plan.trial = Some(trial),
+        Err(why) => plan = plan.note(format!("no trial boot: {why}")),
+    }
+    plan.edits.push(Edit::write(&boot.path, line));
+    Ok(plan)
+}
+
+/// tryboot.txt is read in place of config.txt after `reboot "0 tryboot"`, once. Source: Raspberry Pi documentation, "tryboot".
+fn trial(view: &dyn Machine, boot: &Boot, change: &Change) -> Result<Trial, String> {
+    let path = format!("{}/tryboot.txt", boot.folder);
+    let there = names(view, boot.folder);
+    if there.iter().any(|name| name == "autoboot.txt") {
+        return Err("autoboot.txt is there: tryboot then chooses a partition and reads no tryboot.txt".to_owned());
+    }
+    let old = crate::read::text(view, &path).map_err(|error| error.to_string())?;
+    if old.is_some_and(|text| !text.contains(MARK)) {
+        return Err(format!("{path} is there already and is somebody else's"));
+    }
+    let line = rewrite(&boot.line, &crate::with_panic(change)).map_err(|order| order.0)?;
+    let config = &boot.config.text;
+    let end = if config.is_empty() || config.ends_with('\n') { "" } else { "\n" };
+    let tryboot = format!("{config}{end}\n[all]\n{MARK}\ncmdline={TRIAL}\n");
+    Ok(Trial {
+        words: words(&line),
+        edits: vec![Edit::write(format!("{}/{}{TRIAL}", boot.folder, boot.prefix), line), Edit::write(path, tryboot)],
+        // The argument of reboot is what arms it.
+        arm: None,
+        reboot: Argv::new(["reboot", "0 tryboot"]),
+        unattended: true,
+        fallback:
+            "any reset returns to config.txt; a panic resets after 10 s (panic=10); a hang needs the hardware watchdog \
+            or the plug"
+                .to_owned(),
+        visible: "/proc/device-tree/chosen/bootloader/tryboot is 1".to_owned(),
+    })
+}

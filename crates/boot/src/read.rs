@@ -1,0 +1,151 @@
+//! Files of the machine, with what is wrong told.
+
+use punctual_machine::{Listing, Machine, Read};
+
+/// Why a boot chain cannot be told or read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BootError {
+    /// A file that has to be read cannot be.
+    #[error("cannot read {path}: {why}")]
+    Unreadable {
+        /// The file or folder.
+        path: String,
+        /// Refused, failed, or not given.
+        why: String,
+    },
+    /// A file that has to be there is not.
+    #[error("{path} is missing")]
+    Missing {
+        /// The file.
+        path: String,
+    },
+    /// A file says something this does not understand, so nothing of it is changed.
+    #[error("{path}: {what}")]
+    Unclear {
+        /// The file.
+        path: String,
+        /// What, and what to do.
+        what: String,
+    },
+    /// None of the known boot chains has left a trace.
+    #[error("no boot chain is recognised: looked for {looked}")]
+    Unknown {
+        /// The files looked for.
+        looked: String,
+    },
+    /// Several are there and nothing tells which one boots the machine.
+    #[error("which boot chain is used cannot be told: {}", found.join("; "))]
+    Ambiguous {
+        /// Each with its evidence.
+        found: Vec<String>,
+    },
+}
+
+pub(crate) fn unclear(path: &str, what: impl Into<String>) -> BootError {
+    BootError::Unclear { path: path.to_owned(), what: what.into() }
+}
+
+fn unreadable(path: &str, why: impl Into<String>) -> BootError {
+    BootError::Unreadable { path: path.to_owned(), why: why.into() }
+}
+
+/// A text file; `None` where it is not there.
+pub(crate) fn text(view: &dyn Machine, path: &str) -> Result<Option<String>, BootError> {
+    match view.read(path) {
+        Read::Known(bytes) => match String::from_utf8(bytes) {
+            Ok(text) if text.contains('\0') => Err(unclear(path, "has a NUL byte: this is no text file")),
+            Ok(text) => Ok(Some(text)),
+            Err(_) => Err(unclear(path, "is not UTF-8 text")),
+        },
+        Read::Absent => Ok(None),
+        Read::Denied => Err(unreadable(path, "permission denied: try as root")),
+        Read::Failed(errno) => Err(unreadable(path, format!("error {errno}"))),
+        Read::NotGiven => Err(unreadable(path, "not among the files given")),
+    }
+}
+
+/// A text file that has to be there.
+pub(crate) fn required(view: &dyn Machine, path: &str) -> Result<String, BootError> {
+    text(view, path)?.ok_or_else(|| BootError::Missing { path: path.to_owned() })
+}
+
+/// A file as evidence: whatever of it is text, or nothing.
+pub(crate) fn hint(view: &dyn Machine, path: &str) -> Option<String> {
+    view.read(path).bytes().map(|bytes| String::from_utf8_lossy(bytes).trim_matches(['\0', '\n', ' ']).to_owned())
+}
+
+/// Is there such a file or folder, whatever is in it?
+pub(crate) fn exists(view: &dyn Machine, path: &str) -> bool {
+    match view.read_part(path, 0, 1) {
+        Read::Known(_) | Read::Denied => true,
+        // A folder, a program too large to be read whole, a device.
+        Read::Failed(_) => true,
+        Read::Absent | Read::NotGiven => matches!(view.list(path), Listing::Known(_)),
+    }
+}
+
+/// Names in a folder that is there.
+pub(crate) fn names(view: &dyn Machine, folder: &str) -> Vec<String> {
+    match view.list(folder) {
+        Listing::Known(names) => names,
+        _ => Vec::new(),
+    }
+}
+
+/// Names in a folder that has to be readable; none where it is absent.
+pub(crate) fn listed(view: &dyn Machine, folder: &str) -> Result<Vec<String>, BootError> {
+    match view.list(folder) {
+        Listing::Known(names) => Ok(names),
+        Listing::Absent => Ok(Vec::new()),
+        Listing::Denied => Err(unreadable(folder, "permission denied: try as root")),
+        Listing::Failed(errno) => Err(unreadable(folder, format!("error {errno}"))),
+        Listing::NotGiven => Err(unreadable(folder, "not among the files given")),
+    }
+}
+
+/// The words of the running kernel.
+pub(crate) fn running(view: &dyn Machine) -> Option<Vec<String>> {
+    hint(view, "/proc/cmdline").map(|line| crate::words::words(&line))
+}
+
+/// An EFI variable as text: four bytes of attributes, then UTF-16 (efivarfs).
+pub(crate) fn efi_text(view: &dyn Machine, name: &str) -> Option<String> {
+    // systemd's vendor id: https://systemd.io/BOOT_LOADER_INTERFACE
+    let path = format!("/sys/firmware/efi/efivars/{name}-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f");
+    let read = view.read(&path);
+    let units: Vec<u16> = read
+        .bytes()?
+        .get(4..)?
+        .chunks_exact(2)
+        .filter_map(|pair| Some(u16::from_le_bytes(pair.try_into().ok()?)))
+        .collect();
+    Some(String::from_utf16_lossy(&units).trim_end_matches('\0').to_owned())
+}
+
+/// The file system that holds a path: its type and device, from the running machine's mounts, else from /etc/fstab.
+pub(crate) fn mounted(view: &dyn Machine, path: &str) -> Option<(String, String)> {
+    let holds =
+        |point: &str| path == point || point == "/" || path.strip_prefix(point).is_some_and(|r| r.starts_with('/'));
+    let longest = |mounts: Vec<(String, String, String)>| {
+        mounts.into_iter().filter(|(point, ..)| holds(point)).max_by_key(|(point, ..)| point.len())
+    };
+    let mounts = hint(view, "/proc/self/mountinfo").map(|text| text.lines().filter_map(mountinfo).collect());
+    let found = mounts.and_then(longest).or_else(|| {
+        let table = hint(view, "/etc/fstab")?;
+        longest(table.lines().filter_map(fstab).collect())
+    });
+    found.map(|(_, kind, device)| (kind, device))
+}
+
+/// `36 35 98:0 /root /point opts shared:1 - ext4 /dev/sda1 rw` (proc(5)).
+fn mountinfo(line: &str) -> Option<(String, String, String)> {
+    let (before, after) = line.split_once(" - ")?;
+    let mut after = after.split(' ');
+    Some((before.split(' ').nth(4)?.to_owned(), after.next()?.to_owned(), after.next()?.to_owned()))
+}
+
+fn fstab(line: &str) -> Option<(String, String, String)> {
+    let mut fields = line.split_whitespace();
+    let device = fields.next().filter(|field| !field.starts_with('#'))?.to_owned();
+    Some((fields.next()?.to_owned(), fields.next()?.to_owned(), device))
+}

@@ -1,0 +1,184 @@
+//! systemd-boot: entries of the Boot Loader Specification, and unified kernel images, which hold their command line.
+
+use crate::bls::{self, Entry, PARTITIONS, TRIAL};
+use crate::current::Configured;
+use crate::plan::{Plan, Refusal, Run, Stop, Trial};
+use crate::read::{BootError, efi_text, exists, hint, names, running};
+use crate::words::{rewrite, words};
+use crate::{Change, kernel_cmdline, length, with_panic};
+use punctual_machine::Machine;
+use punctual_model::{Argv, Back, Edit};
+
+struct Boot {
+    /// Entries with a kernel.
+    entries: Vec<Entry>,
+    /// The one that boots by default, and whether something says so.
+    default: Option<usize>,
+    is_sure: bool,
+    /// Unified kernel images.
+    images: Vec<String>,
+    cmdline: Option<String>,
+}
+
+fn read(view: &dyn Machine) -> Result<Boot, BootError> {
+    let mut entries = bls::entries(view)?;
+    entries.retain(|entry| entry.field("linux").is_some());
+    let of = |partition: &&str| -> Vec<String> {
+        let folder = format!("{partition}/EFI/Linux");
+        names(view, &folder).iter().filter(|n| n.ends_with(".efi")).map(|n| format!("{folder}/{n}")).collect()
+    };
+    let images: Vec<String> = PARTITIONS.iter().flat_map(of).collect();
+    let said = default(view);
+    let found = said.as_deref().and_then(|id| entries.iter().position(|entry| fits(id, &entry.id)));
+    let usual: Vec<usize> = (0..entries.len()).filter(|&n| entries.get(n).is_some_and(|e| !e.is_spare())).collect();
+    let only = if let [one] = usual.as_slice() { Some(*one) } else { None };
+    // An image that is said to be the default is none of the entries.
+    let is_image = said.as_deref().is_some_and(|id| id.ends_with(".efi")) || (entries.is_empty() && !images.is_empty());
+    let is_sure = found.is_some() || (only.is_some() && images.is_empty());
+    let default = if is_image { None } else { found.or(only).or(usual.last().copied()) };
+    Ok(Boot { entries, default, is_sure, images, cmdline: kernel_cmdline::read(view)? })
+}
+
+/// The entry that booted, else what loader.conf says, without `.conf`.
+fn default(view: &dyn Machine) -> Option<String> {
+    let selected = efi_text(view, "LoaderEntrySelected").or_else(|| efi_text(view, "LoaderEntryDefault"));
+    let conf = || {
+        let text = PARTITIONS.iter().find_map(|p| hint(view, &format!("{p}/loader/loader.conf")))?;
+        let value =
+            text.lines().filter_map(|line| line.strip_prefix("default")).map(|v| v.trim().to_owned()).next_back();
+        value.filter(|value| !value.is_empty() && !value.starts_with('@'))
+    };
+    let id = selected.or_else(conf)?;
+    Some(id.strip_suffix(".conf").unwrap_or(&id).to_owned())
+}
+
+/// loader.conf may end in `*`.
+fn fits(pattern: &str, id: &str) -> bool {
+    pattern.strip_suffix('*').map_or(pattern == id, |start| id.starts_with(start))
+}
+
+impl Boot {
+    fn chosen(&self) -> Option<&Entry> {
+        self.entries.get(self.default?)
+    }
+
+    fn line(&self) -> Result<(String, String), BootError> {
+        if let Some(entry) = self.chosen() {
+            return Ok((entry.options(), entry.path.clone()));
+        }
+        let line = self.cmdline.clone().ok_or_else(|| BootError::Missing { path: kernel_cmdline::PATH.to_owned() })?;
+        Ok((line, kernel_cmdline::PATH.to_owned()))
+    }
+}
+
+pub(crate) fn current(view: &dyn Machine) -> Result<Configured, BootError> {
+    let boot = read(view)?;
+    let (line, path) = boot.line()?;
+    let configured = words(&line);
+    let mut notes = Vec::new();
+    let is_known = boot.chosen().is_some() && boot.is_sure;
+    match boot.chosen() {
+        None => notes.push("the command line is inside a unified kernel image, which is not looked into".to_owned()),
+        Some(entry) if !boot.is_sure => notes.push(format!("which entry boots is not said: taken to be {}", entry.id)),
+        Some(_) => {}
+    }
+    Ok(Configured {
+        next: is_known.then(|| configured.clone()),
+        configured,
+        running: running(view),
+        sources: vec![path],
+        notes,
+    })
+}
+
+pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> {
+    let boot = read(view)?;
+    let (line, _) = boot.line()?;
+    if let Some(parted) = boot.entries.iter().find(|entry| entry.is_parted()) {
+        return Err(Refusal::new(format!("{}: a line `options` before the last has `--`", parted.path)).into());
+    }
+    let mut plan = Plan::words(words(&line), words(&rewrite(&line, change)?));
+    for entry in boot.entries.iter().filter(|entry| !entry.is_spare()) {
+        let text = entry.changed(change)?;
+        if text != entry.text {
+            plan.edits.push(Edit::write(&entry.path, text));
+        }
+    }
+    let source = kernel_cmdline::edit(view, change)?;
+    let has_source = source.is_some();
+    plan.edits.extend(source);
+    if plan.edits.is_empty() {
+        return Ok(plan);
+    }
+    plan.notes.extend(length::check(view, &plan.before, &plan.after)?);
+    if boot.cmdline.is_none() {
+        plan.notes.push(kernel_cmdline::ABSENT.to_owned());
+    }
+    if !boot.images.is_empty() {
+        plan = images(view, &boot, plan, has_source)?;
+    }
+    match trial(view, &boot, change) {
+        Ok(trial) => plan.trial = Some(trial),
+        Err(why) => plan = plan.note(format!("no trial boot: {why}")),
+    }
+    Ok(plan)
+}
+
+/// What builds the images anew from /etc/kernel/cmdline.
+fn images(view: &dyn Machine, boot: &Boot, mut plan: Plan, has_source: bool) -> Result<Plan, Stop> {
+    if !has_source && boot.chosen().is_some() {
+        return Ok(plan.note(format!("{} keeps the parameters that are inside it", boot.images.join(", "))));
+    }
+    let what = "builds the unified kernel images with the new command line";
+    let images: Vec<&str> = boot.images.iter().map(String::as_str).collect();
+    let mut run = |argv: Argv| plan.refresh.push(Run::new(what, argv, Back::Again, &images));
+    if exists(view, "/etc/mkinitcpio.d") {
+        run(Argv::new(["mkinitcpio", "--allpresets"]));
+    } else {
+        let kernels = kernels(view);
+        if kernels.is_empty() {
+            let hand = "write /etc/kernel/cmdline and build the images as they were built";
+            return Err(Refusal::by_hand("nothing here tells how the unified kernel images are built", hand).into());
+        }
+        for (version, kernel) in kernels {
+            run(Argv::new(["kernel-install".to_owned(), "add".to_owned(), version, kernel]));
+        }
+    }
+    let note = "the command line is inside the unified kernel images: a signature for Secure Boot has to be made again as well";
+    Ok(plan.note(note))
+}
+
+/// Installed kernels and their images.
+fn kernels(view: &dyn Machine) -> Vec<(String, String)> {
+    let of = |version: String| {
+        let places = [format!("/usr/lib/modules/{version}/vmlinuz"), format!("/boot/vmlinuz-{version}")];
+        places.into_iter().find(|path| exists(view, path)).map(|path| (version, path))
+    };
+    names(view, "/usr/lib/modules").into_iter().filter_map(of).collect()
+}
+
+fn trial(view: &dyn Machine, boot: &Boot, change: &Change) -> Result<Trial, String> {
+    let entry =
+        boot.chosen().ok_or("a unified kernel image has one command line, and with Secure Boot takes no other")?;
+    if !boot.is_sure {
+        return Err("which entry boots by default is not known".to_owned());
+    }
+    if !exists(view, "/sys/firmware/efi/efivars") {
+        return Err("/sys/firmware/efi/efivars is not there, which holds the entry for one boot".to_owned());
+    }
+    let options = rewrite(&entry.options(), &with_panic(change)).map_err(|order| order.0)?;
+    let set = |id: &str| Argv::new(["bootctl", "set-oneshot", id]);
+    let arm = set(&format!("{TRIAL}.conf"));
+    Ok(Trial {
+        words: words(&options),
+        edits: vec![Edit::write(entry.trial_path(), entry.trial(options.trim()))],
+        arm: Some(Run::new("selects that entry for the next boot only", arm, Back::By(set("")), &[])),
+        reboot: Argv::new(["systemctl", "reboot"]),
+        unattended: true,
+        fallback:
+            "the loader forgets the entry before it boots it: any reset boots the default; a panic resets after 10 s \
+            (panic=10); a hang needs the hardware watchdog or the plug"
+                .to_owned(),
+        visible: format!("the EFI variable LoaderEntrySelected is {TRIAL}.conf"),
+    })
+}

@@ -1,0 +1,234 @@
+//! A kernel command line as text: its words, and changing some of them while every other byte stays.
+//!
+//! Words end at white space outside double quotes; quotes are no part of the value; what follows `--` goes to init
+//! (lib/cmdline.c, next_arg; kernel/params.c, parse_args). In names `-` and `_` are the same (kernel/params.c, dash2underscore).
+
+use crate::Change;
+use std::ops::Range;
+
+/// Given several times, all of them count. Of any other parameter one value is kept: most handlers take the last, and
+/// `isolcpus=` the first (kernel/sched/isolation.c).
+const CUMULATIVE: &[&str] = &[
+    "acpi_osi",
+    "blacklist",
+    "clearcpuid",
+    "console",
+    "crashkernel",
+    "dyndbg",
+    "earlycon",
+    "efi",
+    "initcall_blacklist",
+    "initrd",
+    "memmap",
+    "modprobe.blacklist",
+    "pci",
+    "systemd.mask",
+    "systemd.setenv",
+    "systemd.set_credential",
+    "systemd.wants",
+    "tp_printk",
+    "video",
+];
+
+/// Pairs whose order counts: a page size holds for the counts behind it (mm/hugetlb.c).
+const PAGES: &[&str] = &["hugepages", "hugepagesz", "default_hugepagesz"];
+
+/// The words of a command line by place, those for init too.
+pub(crate) fn ranges(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let (mut quoted, mut start) = (false, None);
+    for (at, byte) in text.bytes().enumerate() {
+        let is_space = byte.is_ascii_whitespace() || byte == 0x0b;
+        quoted ^= byte == b'"';
+        match (is_space && !quoted, start) {
+            (true, Some(first)) => {
+                found.push(first..at);
+                start = None;
+            }
+            (false, None) => start = Some(at),
+            _ => {}
+        }
+    }
+    found.extend(start.map(|first| first..text.len()));
+    found
+}
+
+/// The words for the kernel, as they are written.
+pub(crate) fn words(text: &str) -> Vec<String> {
+    let all = ranges(text).into_iter().filter_map(|range| text.get(range));
+    all.take_while(|word| *word != "--").map(str::to_owned).collect()
+}
+
+/// The name of a parameter as the kernel compares it.
+pub(crate) fn key(word: &str) -> String {
+    let plain = word.replace('"', "");
+    plain.split('=').next().unwrap_or_default().replace('-', "_")
+}
+
+/// Do two words say the same to the kernel?
+pub(crate) fn is_same(one: &str, other: &str) -> bool {
+    let value = |word: &str| word.replace('"', "").split_once('=').map(|(_, value)| value.to_owned());
+    key(one) == key(other) && value(one) == value(other)
+}
+
+/// Does a pattern (`name`: every value; `name=value`: this one) mean a word?
+pub(crate) fn means(pattern: &str, word: &str) -> bool {
+    if pattern.contains('=') { is_same(pattern, word) } else { key(pattern) == key(word) }
+}
+
+/// Do all values of this parameter count?
+pub(crate) fn is_cumulative(word: &str) -> bool {
+    let key = key(word);
+    CUMULATIVE.contains(&key.as_str()) || key.starts_with("rd.")
+}
+
+/// One of the parameters whose order counts.
+pub(crate) fn is_pages(word: &str) -> bool {
+    PAGES.contains(&key(word).as_str())
+}
+
+/// Why words could not be changed: those whose order counts are there already.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct OrderCounts(pub String);
+
+/// What becomes of each word.
+#[derive(Clone, PartialEq)]
+enum Fate {
+    Stays,
+    Goes,
+    Becomes(String),
+}
+
+/// The command line with a change made to it: words are replaced where they stand, new ones follow the last one before
+/// `--`, and whatever else is in the text stays. Without need nothing changes.
+pub(crate) fn rewrite(text: &str, change: &Change) -> Result<String, OrderCounts> {
+    let all = ranges(text);
+    let kernel: Vec<&str> = all.iter().filter_map(|r| text.get(r.clone())).take_while(|word| *word != "--").collect();
+    let mut fates: Vec<Fate> = kernel
+        .iter()
+        .map(|word| if change.remove.iter().any(|p| means(p, word)) { Fate::Goes } else { Fate::Stays })
+        .collect();
+    let mut new: Vec<String> = Vec::new();
+    add_pages(&kernel, &mut fates, change, &mut new)?;
+    for word in change.add.iter().filter(|word| !is_pages(word)) {
+        add(&kernel, &mut fates, word, &mut new);
+    }
+    Ok(write(text, all.get(..kernel.len()).unwrap_or_default(), &fates, &new))
+}
+
+fn add(kernel: &[&str], fates: &mut [Fate], word: &str, new: &mut Vec<String>) {
+    let same: Vec<usize> = (0..kernel.len()).filter(|&n| kernel.get(n).is_some_and(|w| key(w) == key(word))).collect();
+    let mut set = |n: usize, fate: Fate| fates.get_mut(n).into_iter().for_each(|f| *f = fate.clone());
+    let is_it = |n: &usize| kernel.get(*n).is_some_and(|w| is_same(w, word));
+    if is_cumulative(word) {
+        match same.iter().copied().find(|n| is_it(n)) {
+            Some(n) => set(n, Fate::Stays),
+            None => new.push(word.to_owned()),
+        }
+        return;
+    }
+    let Some((&last, others)) = same.split_last() else { return new.push(word.to_owned()) };
+    others.iter().for_each(|&n| set(n, Fate::Goes));
+    set(last, if is_it(&last) { Fate::Stays } else { Fate::Becomes(word.to_owned()) });
+}
+
+fn add_pages(kernel: &[&str], fates: &mut [Fate], change: &Change, new: &mut Vec<String>) -> Result<(), OrderCounts> {
+    let wanted: Vec<&String> = change.add.iter().filter(|word| is_pages(word)).collect();
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let there: Vec<&str> = kernel.iter().copied().filter(|word| is_pages(word)).collect();
+    if there.len() == wanted.len() && there.iter().zip(&wanted).all(|(one, other)| is_same(one, other)) {
+        let both = fates.iter_mut().zip(kernel).filter(|(_, word)| is_pages(word));
+        both.for_each(|(fate, _)| *fate = Fate::Stays);
+        return Ok(());
+    }
+    let mut both = fates.iter().zip(kernel);
+    match both.find(|(fate, word)| is_pages(word) && **fate == Fate::Stays) {
+        Some((_, word)) => Err(OrderCounts((*word).to_owned())),
+        None => {
+            new.extend(wanted.into_iter().cloned());
+            Ok(())
+        }
+    }
+}
+
+/// A word that goes takes the white space before it along, the first one that behind it.
+fn write(text: &str, kernel: &[Range<usize>], fates: &[Fate], new: &[String]) -> String {
+    let mut out = String::new();
+    let (mut at, mut has_words) = (0, false);
+    for (range, fate) in kernel.iter().zip(fates) {
+        let gap = text.get(at..range.start).unwrap_or_default();
+        let word = text.get(range.clone()).unwrap_or_default();
+        match fate {
+            // Leading white space of the text stays in front of whichever word is the first.
+            Fate::Goes if has_words || at != 0 => {}
+            Fate::Goes => out.push_str(gap),
+            Fate::Stays | Fate::Becomes(_) => {
+                if has_words || at == 0 {
+                    out.push_str(gap);
+                }
+                out.push_str(if let Fate::Becomes(new) = fate { new } else { word });
+                has_words = true;
+            }
+        }
+        at = range.end;
+    }
+    let rest = text.get(at..).unwrap_or_default();
+    if !new.is_empty() {
+        out.push_str(if has_words { " " } else { "" });
+        out.push_str(&new.join(" "));
+        let starts_word = !has_words && rest.starts_with(|c: char| !c.is_ascii_whitespace());
+        out.push_str(if starts_word { " " } else { "" });
+        has_words = true;
+    }
+    // Nothing is left before `--`: the white space that parted them is no longer needed.
+    let is_parted = has_words || kernel.is_empty() || rest.trim_start().is_empty();
+    out.push_str(if is_parted { rest } else { rest.trim_start() });
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changed(text: &str, add: &[&str], remove: &[&str]) -> String {
+        rewrite(text, &Change::new(add.iter().copied(), remove.iter().copied()).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn words_are_those_of_the_kernel() {
+        assert_eq!(words("  a  b=\"x y\"\tc\r\n -- d"), ["a", "b=\"x y\"", "c"]);
+        assert!(is_same("a-b=\"x y\"", "\"a_b=x y\""));
+        assert!(!is_same("a=", "a"));
+    }
+
+    #[test]
+    fn other_bytes_stay() {
+        assert_eq!(changed(" a  b   c \r\n", &["d=1"], &["b"]), " a   c d=1 \r\n");
+        assert_eq!(changed("a -- single", &["b"], &[]), "a b -- single");
+        assert_eq!(changed("a -- single", &[], &["a", "single"]), "-- single");
+        assert_eq!(changed("-- single", &["a"], &[]), "a -- single");
+        assert_eq!(changed("", &["a", "b"], &[]), "a b");
+        assert_eq!(changed("a b", &[], &["a"]), "b");
+        assert_eq!(changed(" a b\n", &[], &["a", "b"]), " \n");
+    }
+
+    #[test]
+    fn values_are_replaced_where_they_stand() {
+        assert_eq!(changed("x nohz-full=1 y", &["nohz_full=2-3"], &[]), "x nohz_full=2-3 y");
+        assert_eq!(changed("a=1 b a=2", &["a=2"], &[]), "b a=2");
+        assert_eq!(changed("console=tty0 q", &["console=ttyS0"], &[]), "console=tty0 q console=ttyS0");
+        assert_eq!(changed("console=tty0 q", &["console=tty0"], &[]), "console=tty0 q");
+        assert_eq!(changed("console=tty0 console=ttyS0", &[], &["console=ttyS0"]), "console=tty0");
+    }
+
+    #[test]
+    fn pairs_are_not_torn() {
+        let both = ["hugepagesz=1G", "hugepages=4"];
+        assert_eq!(changed("a", &both, &[]), "a hugepagesz=1G hugepages=4");
+        assert_eq!(changed("hugepagesz=1G a hugepages=4", &both, &[]), "hugepagesz=1G a hugepages=4");
+        let change = Change::new(both, [""; 0]).unwrap();
+        assert_eq!(rewrite("hugepages=9", &change), Err(OrderCounts("hugepages=9".into())));
+    }
+}
