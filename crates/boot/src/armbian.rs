@@ -100,7 +100,9 @@ pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> 
 fn scripts(view: &dyn Machine, boot: &Boot, change: &Change) -> Result<(), Refusal> {
     let all = running(view).unwrap_or_default();
     let own = words(boot.line());
-    for pattern in &change.remove {
+    // What is in extraargs goes, and what the script says of it counts again.
+    let foreign = change.remove.iter().filter(|pattern| !own.iter().any(|word| means(pattern, word)));
+    for pattern in foreign {
         let is_meant = |word: &&String| means(pattern, word) && !own.contains(word);
         let Some(word) = all.iter().find(is_meant) else { continue };
         let replaced = change.add.iter().any(|add| key(add) == key(word));

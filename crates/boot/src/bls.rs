@@ -4,7 +4,7 @@
 
 use crate::Change;
 use crate::read::{BootError, listed, names, required, unclear};
-use crate::words::{OrderCounts, is_cumulative, is_pages, rewrite, words};
+use crate::words::{OrderCounts, is_cumulative, is_pages, is_same, key, rewrite, words};
 use punctual_machine::Machine;
 
 /// Where the EFI and the extended boot partition are mounted.
@@ -107,7 +107,7 @@ impl Entry {
                 continue;
             };
             let head = line.strip_suffix(old).unwrap_or_default();
-            let part = if others.is_empty() { change.clone() } else { self.part(change, &all, n == last) };
+            let part = if others.is_empty() { change.clone() } else { self.part(change, &all, old, n == last) };
             out.push_str(head);
             out.push_str(&rewrite(old, &part)?);
         }
@@ -115,16 +115,20 @@ impl Entry {
     }
 
     /// The change to one of several lines: what is new goes to the last, and out of the others.
-    fn part(&self, change: &Change, all: &str, is_last: bool) -> Change {
-        let is_new = |word: &&String| {
-            let only = Change { add: vec![(*word).clone()], remove: change.remove.clone() };
-            rewrite(all, &only).map_or(true, |new| new != all)
+    fn part(&self, change: &Change, all: &str, line: &str, is_last: bool) -> Change {
+        let (whole, own) = (words(all), words(line));
+        let is_all = |word: &String| is_cumulative(word) || is_pages(word);
+        let is_kept = |word: &String| {
+            let same = whole.iter().filter(|other| key(other) == key(word)).count();
+            whole.iter().any(|other| is_same(other, word)) && (same == 1 || is_all(word))
         };
-        let new: Vec<String> = change.add.iter().filter(is_new).cloned().collect();
-        let replaced = new.iter().filter(|word| !is_cumulative(word) && !is_pages(word));
+        let (kept, new): (Vec<String>, Vec<String>) = change.add.iter().cloned().partition(is_kept);
+        let replaced = new.iter().filter(|word| !is_all(word));
         let named = replaced.map(|word| word.split('=').next().unwrap_or(word).to_owned());
-        let remove = change.remove.iter().cloned().chain(named).collect();
-        Change { add: if is_last { new } else { Vec::new() }, remove }
+        let mut part = Change { add: Vec::new(), remove: change.remove.iter().cloned().chain(named).collect() };
+        part.add.extend(kept.into_iter().filter(|word| own.iter().any(|other| is_same(other, word))));
+        part.add.extend(if is_last { new } else { Vec::new() });
+        part
     }
 
     /// Is a line before the last parted by `--`? What follows then goes to init.
@@ -173,6 +177,7 @@ mod tests {
     fn several_lines_are_one() {
         let text = "options a=1 b\noptions c\n";
         assert_eq!(changed(text, &["a=2", "b"], &[]), "options b\noptions c a=2\n");
+        assert_eq!(changed(text, &["c", "b"], &["a", "b", "c"]), "options b\noptions c\n");
         assert_eq!(changed(text, &["c"], &["b"]), "options a=1\noptions c\n");
     }
 

@@ -38,7 +38,13 @@ impl Configured {
         let known = |word: &&String| next.iter().any(|other| key(other) == key(word));
         let extra: Vec<&String> = running.iter().filter(|word| !is_in(next, word)).collect();
         Some(Drift {
-            waiting: self.configured.iter().filter(|word| !is_in(running, word)).cloned().collect(),
+            // Variables of a loader, which it fills in.
+            waiting: self
+                .configured
+                .iter()
+                .filter(|word| !word.starts_with('$') && !is_in(running, word))
+                .cloned()
+                .collect(),
             going: extra.iter().copied().filter(known).cloned().collect(),
             foreign: extra.iter().copied().filter(|word| !known(word)).cloned().collect(),
         })

@@ -132,8 +132,11 @@ fn entries(plan: &mut Plan, boot: &Boot, change: &Change) -> Result<(), Stop> {
         }
     }
     let Some(old) = &boot.kernelopts else { return Ok(()) };
+    let uses = boot.entries.iter().filter(|entry| entry.words().iter().any(|word| word == VARIABLE));
+    let lines: Vec<String> = uses.map(|entry| boot.line(entry)).collect();
+    let is_needed = lines.iter().any(|line| rewrite(line, change).is_ok_and(|new| new != *line));
     let new = rewrite(old, change)?;
-    if new != *old {
+    if is_needed && new != *old {
         let set = |value: &str| Argv::new(["grub2-editenv", ENV, "set", &format!("kernelopts={value}")]);
         let what = "sets the variable that entries take their parameters from";
         plan.commands.push(Run::new(what, set(&new), Back::By(set(old)), &[ENV]));
@@ -192,17 +195,12 @@ fn defaults(plan: &mut Plan, old: &str, change: &Change) -> Result<(), Stop> {
     };
     let new = rewrite(inner, change)?;
     if new != inner {
-        let changed = line.replacen(inner, &new, usize::from(!inner.is_empty()));
-        // An empty value: between its quotes.
-        let changed = if inner.is_empty() {
-            line.replacen("\"\"", &format!("\"{new}\""), 1).replacen("''", &format!("'{new}'"), 1)
-        } else {
-            changed
-        };
-        plan.edits.push(Edit::write(
-            DEFAULTS,
-            lines.iter().map(|l| if l == *line { changed.as_str() } else { l }).collect::<String>(),
-        ));
+        // The first of its quotes is where the value begins.
+        let start = line.find(['"', '\'']).map_or(line.len(), |quote| quote + 1);
+        let (head, tail) = line.split_at_checked(start).unwrap_or((line, ""));
+        let changed = format!("{head}{new}{}", tail.strip_prefix(inner).unwrap_or_default());
+        let text: String = lines.iter().map(|l| if l == *line { changed.as_str() } else { l }).collect();
+        plan.edits.push(Edit::write(DEFAULTS, text));
     }
     Ok(())
 }

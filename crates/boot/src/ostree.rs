@@ -43,41 +43,36 @@ pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> 
         return Err(Refusal::new("a value has blanks in quotes, which ostree takes for several parameters").into());
     }
     plan.notes.extend(length::check(view, &plan.before, &plan.after)?);
-    let missing = |from: &[String], of: &[String]| -> Vec<String> {
-        of.iter().filter(|word| !from.iter().any(|other| is_same(other, word))).cloned().collect()
-    };
-    let (gone, new) = (missing(&plan.after, &plan.before), missing(&plan.before, &plan.after));
-    let kargs = |tool: &[&str], append: &str, delete: &str, add: &[String], remove: &[String]| {
-        let remove = remove.iter().map(|word| format!("--{delete}={word}"));
-        let add = add.iter().map(|word| format!("--{append}={word}"));
-        Argv::new(tool.iter().map(|part| (*part).to_owned()).chain(remove).chain(add))
-    };
-    if !has_rpm_ostree(view) {
-        let hand = kargs(
-            &["ostree", "admin", "kargs", "edit-in-place"],
-            "append-if-missing",
-            "delete-if-present",
-            &new,
-            &gone,
-        );
-        let image = format!("in the image: /usr/lib/bootc/kargs.d/60-punctual.toml with `kargs = {:?}`", new);
-        return Err(Refusal::by_hand(
-            "there is no rpm-ostree to make a deployment with",
-            format!("{}; or {image}", hand.line()),
-        )
-        .into());
-    }
-    let tool = |add: &[String], remove: &[String]| {
-        kargs(&["rpm-ostree", "kargs"], "append-if-missing", "delete-if-present", add, remove)
-    };
-    let what = "makes a deployment with these parameters, which boots next";
-    // Files below /boot/loader are ostree's own; another deployment takes the change back.
-    plan.commands.push(Run::new(what, tool(&new, &gone), Back::By(tool(&gone, &new)), &[]));
+    plan.commands.push(deploy(view, &plan)?);
     let image = "parameters of an image that is built elsewhere belong to /usr/lib/bootc/kargs.d in it; it is read when the image \
         is installed or updated, not at boot";
     let trial = "no trial boot: the deployment before stays in the boot menu, and `rpm-ostree rollback` makes it the default; \
         nothing returns to it by itself unless greenboot is set up";
     Ok(plan.note(image).note(trial))
+}
+
+/// The command that makes the deployment; files below /boot/loader are ostree's own, and another deployment takes it back.
+fn deploy(view: &dyn Machine, plan: &Plan) -> Result<Run, Refusal> {
+    let missing = |from: &[String], of: &[String]| -> Vec<String> {
+        of.iter().filter(|word| !from.iter().any(|other| is_same(other, word))).cloned().collect()
+    };
+    let (gone, new) = (missing(&plan.after, &plan.before), missing(&plan.before, &plan.after));
+    let kargs = |tool: &[&str], add: &[String], remove: &[String]| {
+        let remove = remove.iter().map(|word| format!("--delete-if-present={word}"));
+        let add = add.iter().map(|word| format!("--append-if-missing={word}"));
+        Argv::new(tool.iter().map(|part| (*part).to_owned()).chain(remove).chain(add))
+    };
+    if !has_rpm_ostree(view) {
+        let hand = kargs(&["ostree", "admin", "kargs", "edit-in-place"], &new, &gone).line();
+        let image = format!("in the image: /usr/lib/bootc/kargs.d/60-punctual.toml with `kargs = {new:?}`");
+        return Err(Refusal::by_hand(
+            "there is no rpm-ostree to make a deployment with",
+            format!("{hand}; or {image}"),
+        ));
+    }
+    let tool = ["rpm-ostree", "kargs"];
+    let (forth, back) = (kargs(&tool, &new, &gone), kargs(&tool, &gone, &new));
+    Ok(Run::new("makes a deployment with these parameters, which boots next", forth, Back::By(back), &[]))
 }
 
 fn has_rpm_ostree(view: &dyn Machine) -> bool {

@@ -161,11 +161,11 @@ fn split(old: &[Option<String>; 2], change: &Change, allowed: &[String]) -> Resu
 /// Words of the gadget stay.
 fn gadgets(view: &dyn Machine, own: &[String], change: &Change) -> Result<(), Refusal> {
     let all = running(view).unwrap_or_default();
-    let foreign = all.iter().filter(|word| !own.iter().any(|other| is_same(other, word)));
-    match foreign
-        .clone()
-        .find(|word| change.remove.iter().any(|p| means(p, word)) && !change.add.iter().any(|a| key(a) == key(word)))
-    {
+    let mut foreign = all.iter().filter(|word| !own.iter().any(|other| is_same(other, word)));
+    // What is in the options goes, and what the gadget says of it counts again.
+    let patterns: Vec<&String> = change.remove.iter().filter(|p| !own.iter().any(|word| means(p, word))).collect();
+    let is_replaced = |word: &String| change.add.iter().any(|add| key(add) == key(word));
+    match foreign.find(|word| patterns.iter().any(|p| means(p, word)) && !is_replaced(word)) {
         Some(word) => {
             let hand = "cmdline.extra or cmdline.full of the gadget snap, or gadget.yaml: kernel-cmdline: remove";
             Err(Refusal::by_hand(format!("`{word}` comes from the gadget or from snapd"), hand))
