@@ -26,7 +26,6 @@ const CUMULATIVE: &[&str] = &[
     "systemd.setenv",
     "systemd.set_credential",
     "systemd.wants",
-    "tp_printk",
     "video",
 ];
 

@@ -26,6 +26,8 @@ pub(super) struct Config {
     settings: Vec<(String, String, bool, String)>,
     /// The file itself, byte for byte.
     pub text: String,
+    /// Has it sections for a trial boot, which say something else then?
+    pub has_tryboot: bool,
 }
 
 impl Config {
@@ -33,9 +35,18 @@ impl Config {
     pub fn read(view: &dyn Machine, folder: &str, model: Option<&str>) -> Result<Config, BootError> {
         let path = format!("{folder}/config.txt");
         let text = required(view, &path)?;
-        let mut reader = Reader { view, folder, model, filters: BTreeMap::new(), settings: Vec::new(), includes: 0 };
+        let mut reader = Reader {
+            view,
+            folder,
+            model,
+            filters: BTreeMap::new(),
+            settings: Vec::new(),
+            includes: 0,
+            has_tryboot: false,
+        };
         reader.file(&path, &text, 0)?;
-        Ok(Config { settings: reader.settings, text })
+        let Reader { settings, has_tryboot, .. } = reader;
+        Ok(Config { settings, text, has_tryboot })
     }
 
     /// The value that counts: the last one that holds.
@@ -68,6 +79,7 @@ struct Reader<'r> {
     filters: BTreeMap<&'static str, Holds>,
     settings: Vec<(String, String, bool, String)>,
     includes: usize,
+    has_tryboot: bool,
 }
 
 impl Reader<'_> {
@@ -133,7 +145,10 @@ impl Reader<'_> {
         match filter {
             "all" => self.filters.clear(),
             "none" => self.put("none", Holds::No),
-            "tryboot" => self.put("tryboot", Holds::No),
+            "tryboot" => {
+                self.has_tryboot = true;
+                self.put("tryboot", Holds::No);
+            }
             name => match model_holds(name, self.model) {
                 Some(holds) => self.put("model", holds),
                 None => self.put(kind(name), Holds::Unsure),

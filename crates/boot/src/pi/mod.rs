@@ -134,6 +134,9 @@ fn trial(view: &dyn Machine, boot: &Boot, change: &Change) -> Result<Trial, Stri
     if there.iter().any(|name| name == "autoboot.txt") {
         return Err("autoboot.txt is there: tryboot then chooses a partition and reads no tryboot.txt".to_owned());
     }
+    if boot.config.has_tryboot {
+        return Err("config.txt has a section [tryboot] of somebody else, which would hold in the trial".to_owned());
+    }
     let old = crate::read::text(view, &path).map_err(|error| error.to_string())?;
     if old.is_some_and(|text| !text.contains(MARK)) {
         return Err(format!("{path} is there already and is somebody else's"));
