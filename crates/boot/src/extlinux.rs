@@ -6,8 +6,9 @@ use crate::dropin::Spec;
 use crate::generated::Generated;
 use crate::plan::{Plan, Refusal, Run, Stop, Trial};
 use crate::read::{BootError, exists, hint, listed, required, running, text, unclear};
+use crate::trial::as_trial;
 use crate::words::{ranges, rewrite, words};
-use crate::{Change, kernel_cmdline, length, with_panic};
+use crate::{Change, kernel_cmdline, length};
 use punctual_machine::Machine;
 use punctual_model::{Argv, Back, Edit};
 
@@ -118,7 +119,7 @@ impl Menu {
         if self.text.lines().filter_map(keyword).any(|(word, rest)| word == "label" && rest == TRIAL) {
             return Err(format!("{} has a label {TRIAL} already", self.path));
         }
-        let append = self.appended(&with_panic(change)).map_err(|stop| stop.0.why)?;
+        let append = self.appended(&as_trial(change)).map_err(|stop| stop.0.why)?;
         let end = if self.text.ends_with('\n') { "" } else { "\n" };
         let mut text = format!("{}{end}\nLABEL {TRIAL}\n      MENU LABEL punctual: one trial boot\n", self.text);
         for n in self.lines.clone().skip(1) {
@@ -140,7 +141,7 @@ impl Menu {
                  default label {}",
                 self.label
             ),
-            visible: "/proc/cmdline has the new parameters and panic=10".to_owned(),
+            visible: "/proc/cmdline has the new parameters, panic=10 and punctual.trial=".to_owned(),
         })
     }
 }

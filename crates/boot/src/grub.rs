@@ -137,7 +137,7 @@ fn trial(view: &dyn Machine, change: &Change, shell: &Shell) -> Result<Trial, St
         fallback: "GRUB forgets the entry before it boots it: any reset boots the default; a panic resets after 10 s \
             (panic=10); a hang needs the hardware watchdog or the plug"
             .to_owned(),
-        visible: "/proc/cmdline has the new parameters and panic=10".to_owned(),
+        visible: "/proc/cmdline has the new parameters, panic=10 and punctual.trial=".to_owned(),
     })
 }
 

@@ -5,8 +5,9 @@ use crate::bls::{self, Entry, TRIAL};
 use crate::current::Configured;
 use crate::plan::{Plan, Refusal, Run, Stop, Trial};
 use crate::read::{BootError, hint, required, running, text};
+use crate::trial::as_trial;
 use crate::words::{rewrite, words};
-use crate::{Change, grub, grubenv, kernel_cmdline, length, with_panic};
+use crate::{Change, grub, grubenv, kernel_cmdline, length};
 use punctual_machine::Machine;
 use punctual_model::{Argv, Back, Edit};
 
@@ -215,7 +216,7 @@ fn trial(view: &dyn Machine, boot: &Boot, change: &Change) -> Result<Trial, Stri
         return Err(format!("{MENU} knows no next_entry"));
     }
     let entry = boot.chosen().ok_or("there is no entry")?;
-    let options = rewrite(&boot.line(entry), &with_panic(change)).map_err(|order| order.0)?;
+    let options = rewrite(&boot.line(entry), &as_trial(change)).map_err(|order| order.0)?;
     let unset = Argv::new(["grub2-editenv", ENV, "unset", "next_entry"]);
     let arm = Argv::new(["grub2-reboot", TRIAL]);
     Ok(Trial {
@@ -227,6 +228,6 @@ fn trial(view: &dyn Machine, boot: &Boot, change: &Change) -> Result<Trial, Stri
         fallback: "GRUB forgets the entry before it boots it: any reset boots the default; a panic resets after 10 s \
             (panic=10); a hang needs the hardware watchdog or the plug"
             .to_owned(),
-        visible: "/proc/cmdline has the new parameters and panic=10".to_owned(),
+        visible: "/proc/cmdline has the new parameters, panic=10 and punctual.trial=".to_owned(),
     })
 }

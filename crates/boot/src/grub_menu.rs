@@ -1,7 +1,8 @@
 //! The menu of a generated grub.cfg: which entry boots by default, and a copy of it with other words.
 
+use crate::Change;
+use crate::trial::as_trial;
 use crate::words::{rewrite, words};
-use crate::{Change, with_panic};
 
 /// The identifier of our entry.
 pub(crate) const TRIAL: &str = "punctual-trial";
@@ -136,7 +137,7 @@ impl Default {
         if tail.contains(['$', '\\', '\'', '`', ';', '{']) {
             return Err(format!("the command line of `{}` has quotes or variables of GRUB", self.title));
         }
-        let tail = rewrite(tail, &with_panic(change)).map_err(|order| order.0)?;
+        let tail = rewrite(tail, &as_trial(change)).map_err(|order| order.0)?;
         let new = format!("{head}{tail}");
         let body: Vec<&str> = self
             .body
@@ -189,8 +190,10 @@ mod tests {
     fn the_copy_has_the_new_words() {
         let change = Change::new(["isolcpus=2"], ["quiet"]).unwrap();
         let (block, words) = default(MENU, "0").unwrap().trial(&change).unwrap();
-        assert_eq!(words, ["root=/dev/sda1", "ro", "isolcpus=2", "panic=10"]);
-        assert!(block.contains("\n\tlinux\t/vmlinuz-2 root=/dev/sda1 ro isolcpus=2 panic=10\n}\n"), "{block}");
+        let word = crate::trial_word(&change);
+        assert_eq!(words, ["root=/dev/sda1", "ro", "isolcpus=2", "panic=10", word.as_str()]);
+        let line = format!("\n\tlinux\t/vmlinuz-2 root=/dev/sda1 ro isolcpus=2 panic=10 {word}\n}}\n");
+        assert!(block.contains(&line), "{block}");
         assert!(block.contains("insmod ext2"));
         let twice = with_block(&with_block("a=1", &block), &block);
         assert_eq!(twice, format!("a=1\n{block}"));

@@ -32,6 +32,7 @@ mod plan;
 mod read;
 mod shell;
 mod systemd_boot;
+mod trial;
 mod ubuntu_core;
 mod words;
 
@@ -40,6 +41,7 @@ pub use current::{Configured, Drift};
 pub use detect::{Chain, Kind, detect};
 pub use plan::{Plan, Refusal, Run, Trial};
 pub use read::BootError;
+pub use trial::{TRIAL_PARAMETER, trial_word};
 
 use punctual_machine::Machine;
 
@@ -80,14 +82,4 @@ pub fn change(view: &dyn Machine, chain: &Chain, change: &Change) -> Plan {
         plan.notes.clear();
     }
     plan
-}
-
-/// The change with a panic that ends in a reset: seconds, as Documentation/admin-guide/kernel-parameters.txt has it.
-fn with_panic(change: &Change) -> Change {
-    let mut change = change.clone();
-    if !change.add.iter().any(|word| words::key(word) == "panic") {
-        change.remove.retain(|pattern| words::key(pattern) != "panic");
-        change.add.push("panic=10".to_owned());
-    }
-    change
 }

@@ -4,8 +4,9 @@ use crate::bls::{self, Entry, PARTITIONS, TRIAL};
 use crate::current::Configured;
 use crate::plan::{Plan, Refusal, Run, Stop, Trial};
 use crate::read::{BootError, efi_text, exists, hint, names, running};
+use crate::trial::as_trial;
 use crate::words::{rewrite, words};
-use crate::{Change, kernel_cmdline, length, with_panic};
+use crate::{Change, kernel_cmdline, length};
 use punctual_machine::Machine;
 use punctual_model::{Argv, Back, Edit};
 
@@ -166,7 +167,7 @@ fn trial(view: &dyn Machine, boot: &Boot, change: &Change) -> Result<Trial, Stri
     if !exists(view, "/sys/firmware/efi/efivars") {
         return Err("/sys/firmware/efi/efivars is not there, which holds the entry for one boot".to_owned());
     }
-    let options = rewrite(&entry.options(), &with_panic(change)).map_err(|order| order.0)?;
+    let options = rewrite(&entry.options(), &as_trial(change)).map_err(|order| order.0)?;
     let set = |id: &str| Argv::new(["bootctl", "set-oneshot", id]);
     let arm = set(&format!("{TRIAL}.conf"));
     Ok(Trial {
