@@ -22,7 +22,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("live", &["units", "model", "measure"]),
     ("trace", &["units"]),
     ("journal", &[]),
-    ("fix", &["units", "uapi", "model", "machine", "audit", "journal"]),
+    ("fix", &["units", "uapi", "model", "machine", "audit", "boot", "journal"]),
     ("tracefs", &["journal", "trace"]),
     ("explain", &["units", "model", "trace"]),
     ("import", &["units", "model"]),
@@ -66,7 +66,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("cyclictest", &["units", "uapi", "rt", "machine", "journal"]),
     ("selftest", &["units", "uapi", "rt", "model", "machine", "audit", "measure"]),
     ("plant", &["units", "uapi", "rt"]),
-    ("xtask", &["units", "uapi", "model", "machine", "audit", "import", "stats", "trace", "explain", "plant", "vm"]),
+    (
+        "xtask",
+        &["units", "uapi", "model", "machine", "audit", "boot", "import", "stats", "trace", "explain", "plant", "vm"],
+    ),
 ];
 
 /// The only crates whose source may hold `unsafe`.

@@ -4,7 +4,7 @@
 
 use crate::Change;
 use crate::read::{BootError, listed, names, required, unclear};
-use crate::words::{OrderCounts, is_cumulative, is_pages, is_same, key, rewrite, words};
+use crate::words::{Unchangeable, is_cumulative, is_pages, is_same, key, rewrite, words};
 use punctual_machine::Machine;
 
 /// Where the EFI and the extended boot partition are mounted.
@@ -87,7 +87,7 @@ impl Entry {
     }
 
     /// The text with other options; equal to the old one where nothing changes.
-    pub fn changed(&self, change: &Change) -> Result<String, OrderCounts> {
+    pub fn changed(&self, change: &Change) -> Result<String, Unchangeable> {
         let all = self.options();
         let whole = rewrite(&all, change)?;
         if whole == all {

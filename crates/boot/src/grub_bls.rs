@@ -216,7 +216,7 @@ fn trial(view: &dyn Machine, boot: &Boot, change: &Change) -> Result<Trial, Stri
         return Err(format!("{MENU} knows no next_entry"));
     }
     let entry = boot.chosen().ok_or("there is no entry")?;
-    let options = rewrite(&boot.line(entry), &as_trial(change)).map_err(|order| order.0)?;
+    let options = rewrite(&boot.line(entry), &as_trial(change)).map_err(|why| why.word())?;
     let unset = Argv::new(["grub2-editenv", ENV, "unset", "next_entry"]);
     let arm = Argv::new(["grub2-reboot", TRIAL]);
     Ok(Trial {

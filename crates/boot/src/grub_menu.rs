@@ -137,7 +137,7 @@ impl Default {
         if tail.contains(['$', '\\', '\'', '`', ';', '{']) {
             return Err(format!("the command line of `{}` has quotes or variables of GRUB", self.title));
         }
-        let tail = rewrite(tail, &as_trial(change)).map_err(|order| order.0)?;
+        let tail = rewrite(tail, &as_trial(change)).map_err(|why| why.word())?;
         let new = format!("{head}{tail}");
         let body: Vec<&str> = self
             .body

@@ -2,7 +2,7 @@
 
 use crate::Change;
 use crate::read::BootError;
-use crate::words::OrderCounts;
+use crate::words::Unchangeable;
 use punctual_model::{Argv, Back, Command, Edit, Step};
 
 /// A command and why it is run.
@@ -140,9 +140,17 @@ impl From<BootError> for Stop {
     }
 }
 
-impl From<OrderCounts> for Stop {
-    fn from(order: OrderCounts) -> Stop {
-        let why = format!("`{}` is there already, and the order of page sizes and counts matters", order.0);
-        Stop(Refusal::by_hand(why, "remove the parameters hugepagesz, hugepages and default_hugepagesz first"))
+impl From<Unchangeable> for Stop {
+    fn from(why: Unchangeable) -> Stop {
+        Stop(match why {
+            Unchangeable::Order(word) => Refusal::by_hand(
+                format!("`{word}` is there already, and the order of page sizes and counts matters"),
+                "remove the parameters hugepagesz, hugepages and default_hugepagesz first",
+            ),
+            Unchangeable::Quote(word) => Refusal::by_hand(
+                format!("a quote is not closed: `{word}`"),
+                "close it: what is added behind it would be part of that word",
+            ),
+        })
     }
 }

@@ -167,7 +167,7 @@ fn trial(view: &dyn Machine, boot: &Boot, change: &Change) -> Result<Trial, Stri
     if !exists(view, "/sys/firmware/efi/efivars") {
         return Err("/sys/firmware/efi/efivars is not there, which holds the entry for one boot".to_owned());
     }
-    let options = rewrite(&entry.options(), &as_trial(change)).map_err(|order| order.0)?;
+    let options = rewrite(&entry.options(), &as_trial(change)).map_err(|why| why.word())?;
     let set = |id: &str| Argv::new(["bootctl", "set-oneshot", id]);
     let arm = set(&format!("{TRIAL}.conf"));
     Ok(Trial {

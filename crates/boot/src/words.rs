@@ -86,9 +86,23 @@ pub(crate) fn is_pages(word: &str) -> bool {
     PAGES.contains(&key(word).as_str())
 }
 
-/// Why words could not be changed: those whose order counts are there already.
+/// Why words could not be changed.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct OrderCounts(pub String);
+pub(crate) enum Unchangeable {
+    /// A word whose order counts is there already.
+    Order(String),
+    /// A quote that is not closed: whatever follows it would be part of the word.
+    Quote(String),
+}
+
+impl Unchangeable {
+    /// The word it is about.
+    pub fn word(self) -> String {
+        match self {
+            Unchangeable::Order(word) | Unchangeable::Quote(word) => word,
+        }
+    }
+}
 
 /// What becomes of each word.
 #[derive(Clone, PartialEq)]
@@ -100,8 +114,11 @@ enum Fate {
 
 /// The command line with a change made to it: words are replaced where they stand, new ones follow the last one before
 /// `--`, and whatever else is in the text stays. Without need nothing changes.
-pub(crate) fn rewrite(text: &str, change: &Change) -> Result<String, OrderCounts> {
+pub(crate) fn rewrite(text: &str, change: &Change) -> Result<String, Unchangeable> {
     let all = ranges(text);
+    if text.matches('"').count() % 2 == 1 {
+        return Err(Unchangeable::Quote(all.last().and_then(|r| text.get(r.clone())).unwrap_or_default().to_owned()));
+    }
     let kernel: Vec<&str> = all.iter().filter_map(|r| text.get(r.clone())).take_while(|word| *word != "--").collect();
     let mut fates: Vec<Fate> = kernel
         .iter()
@@ -131,7 +148,7 @@ fn add(kernel: &[&str], fates: &mut [Fate], word: &str, new: &mut Vec<String>) {
     set(last, if is_it(&last) { Fate::Stays } else { Fate::Becomes(word.to_owned()) });
 }
 
-fn add_pages(kernel: &[&str], fates: &mut [Fate], change: &Change, new: &mut Vec<String>) -> Result<(), OrderCounts> {
+fn add_pages(kernel: &[&str], fates: &mut [Fate], change: &Change, new: &mut Vec<String>) -> Result<(), Unchangeable> {
     let wanted: Vec<&String> = change.add.iter().filter(|word| is_pages(word)).collect();
     if wanted.is_empty() {
         return Ok(());
@@ -144,7 +161,7 @@ fn add_pages(kernel: &[&str], fates: &mut [Fate], change: &Change, new: &mut Vec
     }
     let mut both = fates.iter().zip(kernel);
     match both.find(|(fate, word)| is_pages(word) && **fate == Fate::Stays) {
-        Some((_, word)) => Err(OrderCounts((*word).to_owned())),
+        Some((_, word)) => Err(Unchangeable::Order((*word).to_owned())),
         None => {
             new.extend(wanted.into_iter().cloned());
             Ok(())
@@ -228,6 +245,7 @@ mod tests {
         assert_eq!(changed("a", &both, &[]), "a hugepagesz=1G hugepages=4");
         assert_eq!(changed("hugepagesz=1G a hugepages=4", &both, &[]), "hugepagesz=1G a hugepages=4");
         let change = Change::new(both, [""; 0]).unwrap();
-        assert_eq!(rewrite("hugepages=9", &change), Err(OrderCounts("hugepages=9".into())));
+        assert_eq!(rewrite("a b=\"c d", &change), Err(Unchangeable::Quote("b=\"c d".into())));
+        assert_eq!(rewrite("hugepages=9", &change), Err(Unchangeable::Order("hugepages=9".into())));
     }
 }

@@ -74,14 +74,37 @@ pub(crate) fn put_back(journal: &mut Journal, id: u64) -> Outcome {
     {
         return Outcome::Failed(e.to_string());
     }
-    let outcome =
-        take_back(sys, &entry).unwrap_or_else(|e| Outcome::Failed(format!("{}: {e}", entry.change.subject())));
+    if let Change::Folder { path } = &entry.change
+        && let Some(other) = journal.entries().iter().find(|other| is_inside(other, path) && other.id != id)
+    {
+        // It goes with the last of them: so this stays open.
+        return Outcome::Gone(format!("{}: stays while it holds {}", path.display(), other.change.subject()));
+    }
+    let outcome = match before_a_command(journal, &entry) {
+        Ok(None) => take_back(sys, &entry),
+        Ok(Some(whose)) => {
+            let outcome = back_by_command(sys, &entry, whose);
+            if matches!(outcome, Ok(Outcome::Failed(_))) {
+                // The command did nothing: others may write to its files until the next undo, which compares anew.
+                let _ = journal.state(id, State::Written, "");
+            }
+            outcome
+        }
+        Err(e) => Err(e),
+    };
+    let outcome = outcome.unwrap_or_else(|e| Outcome::Failed(format!("{}: {e}", entry.change.subject())));
     // What runs once more at the end is settled only then.
     let is_deferred = matches!(entry.change, Change::Command { back: Back::Again, .. });
     if outcome.is_settled() && !is_deferred {
         let _ = journal.state(id, State::Undone, &outcome.sentence());
     }
     outcome
+}
+
+/// A change, not yet undone, of what lies in a folder.
+fn is_inside(entry: &Entry, folder: &Path) -> bool {
+    let (Change::File { path, .. } | Change::Folder { path }) = &entry.change else { return false };
+    entry.is_open() && path != folder && path.starts_with(folder)
 }
 
 fn take_back(sys: &dyn System, entry: &Entry) -> io::Result<Outcome> {
@@ -252,18 +275,90 @@ fn folder(sys: &dyn System, path: &Path) -> io::Result<Outcome> {
     }
 }
 
-/// The command's own way back, then the files it wrote.
+/// Whose are the files that a command wrote?
+enum Whose {
+    /// As it left them, when this undo or one that was cut off began: they go back byte for byte.
+    Ours,
+    /// Others wrote to them, too: only what the way back takes out.
+    Shared,
+    /// What it wrote there was replaced: the way back would take another's value away.
+    Theirs(PathBuf, String),
+}
+
+/// For a command with a way of its own: whose its files are, written down before that way changes them.
+fn before_a_command(journal: &mut Journal, entry: &Entry) -> io::Result<Option<Whose>> {
+    let Change::Command { back: Back::By(_), kept, .. } = &entry.change else { return Ok(None) };
+    if entry.state == State::Undoing || kept.is_empty() {
+        return Ok(Some(Whose::Ours));
+    }
+    let mut whose = Whose::Ours;
+    for (path, old) in kept {
+        // Cut off before its results were written down: what stands there is its own.
+        let Some((_, after)) = entry.after.iter().find(|(other, _)| other == path) else { continue };
+        let now = files::kept(journal.sys, path)?;
+        if is_same(now.as_ref(), after.as_ref()) {
+            continue;
+        }
+        let text =
+            |kept: Option<&Kept>| String::from_utf8_lossy(&kept.and_then(Kept::bytes).unwrap_or_default()).into_owned();
+        let now = text(now.as_ref());
+        if let Some(line) = replaced(&text(old.as_ref()), &text(after.as_ref()), &now) {
+            return Ok(Some(Whose::Theirs(path.clone(), line)));
+        }
+        whose = Whose::Shared;
+    }
+    if matches!(whose, Whose::Ours) {
+        journal.state(entry.id, State::Undoing, "").map_err(io::Error::other)?;
+    }
+    Ok(Some(whose))
+}
+
+/// A line `name=value` that has another value than the command gave it, and than before. One without a value is used up: GRUB empties
+/// next_entry.
+fn replaced(old: &str, after: &str, now: &str) -> Option<String> {
+    let lines = |text: &str| text.lines().map(str::to_owned).collect::<std::collections::BTreeSet<String>>();
+    let (old, now) = (lines(old), lines(now));
+    let ours = after.lines().filter(|line| !line.starts_with('#') && !old.contains(*line) && !now.contains(*line));
+    let mut names = ours.filter_map(|line| line.split_once('=').map(|(name, _)| format!("{name}=")));
+    names.find_map(|name| {
+        now.iter().find(|line| line.starts_with(&name) && line.len() > name.len() && !old.contains(*line)).cloned()
+    })
+}
+
+/// The command's own way back, then the files both wrote.
+fn back_by_command(sys: &dyn System, entry: &Entry, whose: Whose) -> io::Result<Outcome> {
+    let Change::Command { argv, back: Back::By(back), kept, .. } = &entry.change else {
+        return take_back(sys, entry);
+    };
+    if let Whose::Theirs(path, line) = &whose {
+        let why = format!("{}: {} has `{line}` by now, written by somebody else: left", argv.line(), path.display());
+        return Ok(Outcome::Refused { why, diff: String::new() });
+    }
+    if let Err(why) = execute(sys, back) {
+        return Ok(Outcome::Failed(why));
+    }
+    let mut shared = String::new();
+    for (path, old) in kept {
+        files::remove_aside(sys, path, entry.id)?;
+        let now = files::kept(sys, path)?;
+        if is_same(now.as_ref(), old.as_ref()) {
+            continue;
+        }
+        match whose {
+            Whose::Ours => files::put(sys, path, old.as_ref(), entry.id)?,
+            _ => shared = format!("; what others wrote to {} since stays", path.display()),
+        }
+    }
+    Ok(Outcome::PutBack(format!("{}{shared}", back.line())))
+}
+
+/// What has no way back of its own: the files it wrote.
 fn command(
     sys: &dyn System,
     entry: &Entry,
     (argv, back): (&Argv, &Back),
     kept: &[(PathBuf, Option<Kept>)],
 ) -> io::Result<Outcome> {
-    if let Back::By(back) = back
-        && let Err(why) = execute(sys, back)
-    {
-        return Ok(Outcome::Failed(why));
-    }
     for (path, old) in kept {
         let after = entry.after.iter().find(|(other, _)| other == path).map(|(_, kept)| kept.as_ref());
         let now = files::kept(sys, path)?;

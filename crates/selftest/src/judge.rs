@@ -76,7 +76,9 @@ fn longer(delay: &Planted, outcome: &Outcome) -> Option<String> {
     let before = Nanos(delay.from.0 - found.release_mono_ns);
     let planted = Nanos(delay.to.0 - delay.from.0);
     let (cpu, got) = (delay.cpu, Nanos(found.latency_ns));
-    Some(format!("planted {planted} on CPU {cpu}, within {got} reported from {before} before it on: something else had the CPU"))
+    Some(format!(
+        "planted {planted} on CPU {cpu}, within {got} reported from {before} before it on: something else had the CPU"
+    ))
 }
 
 fn faults(name: String, delay: &Planted, outcome: &Outcome) -> Check {

@@ -141,7 +141,7 @@ fn trial(view: &dyn Machine, boot: &Boot, change: &Change) -> Result<Trial, Stri
     if old.is_some_and(|text| !text.contains(MARK)) {
         return Err(format!("{path} is there already and is somebody else's"));
     }
-    let line = rewrite(&boot.line, &crate::trial::as_trial(change)).map_err(|order| order.0)?;
+    let line = rewrite(&boot.line, &crate::trial::as_trial(change)).map_err(|why| why.word())?;
     let config = &boot.config.text;
     let end = if config.is_empty() || config.ends_with('\n') { "" } else { "\n" };
     let tryboot = format!("{config}{end}\n[all]\n{MARK}\ncmdline={TRIAL}\n");

@@ -13,9 +13,14 @@ pub struct FixArgs {
     /// Show what --fix would do: every value, file, command, and what is left to you; writes nothing
     #[arg(long, value_name = "ID", num_args = 0.., conflicts_with_all = ["snapshot", "config", "plan_cpus", "explain"])]
     pub dry_run: Option<Vec<String>>,
-    /// With --fix or --dry-run: for good, too, by files of our own (sysctl.d, tmpfiles.d, udev, systemd, limits.d, modprobe.d)
+    /// With --fix or --dry-run: for good, too, by files of our own (sysctl.d, tmpfiles.d, udev, systemd, limits.d, modprobe.d).
+    /// Kernel parameters go through the boot loader and are in force after a reboot
     #[arg(long)]
     pub persist: bool,
+    /// With --persist: try the kernel parameters in one boot first, which returns to the old ones by itself; in that boot,
+    /// `punctual audit --fix --persist` keeps them, and `punctual undo boot-trial` takes the entry away
+    #[arg(long, requires = "persist", conflicts_with = "confirm")]
+    pub trial: bool,
     /// With --fix: undone by itself after this time unless `punctual undo --keep` comes: 5m
     #[arg(long, value_name = "TIME", requires = "fix")]
     pub confirm: Option<Nanos>,

@@ -1,6 +1,7 @@
 //! `audit --fix`, `audit --dry-run` and `undo`.
 
 pub mod args;
+mod boot;
 mod guard;
 mod text;
 
@@ -11,7 +12,9 @@ use crate::audit::{self, Refused};
 use crate::{document, exit, terminal};
 use args::UndoArgs;
 use punctual_audit::{Context, Offers, Rules};
-use punctual_fix::{Asked, FOLDER, FixOptions, Fixed, Journal, Plan, Real, System, Undone, Wish};
+use punctual_fix::{
+    Asked, FOLDER, FixOptions, Fixed, Journal, Parameters, Plan, Real, System, Undone, UnknownRule, Wish,
+};
 use punctual_machine::Machine;
 use punctual_model::State;
 use punctual_units::Nanos;
@@ -29,9 +32,15 @@ pub fn fix(args: &AuditArgs) -> Result<(u8, String), Refused> {
     let mut rules = Rules::embedded();
     let (machine, name, context) = audit::look(args, &mut rules, None)?;
     let sys = args.root.as_ref().map_or_else(Real::new, Real::under);
+    let stage = boot::stage(&sys, args.fix.persist, args.fix.trial)?;
+    if args.fix.fix.is_some() {
+        refuse_in_vain(args, &rules, &sys)?;
+        stage.clear(&sys)?;
+    }
     let offers = Offers { pid: args.pid, ..Offers::default() };
     let findings = rules.audit_with(machine.as_ref(), &context, offers);
     let ids = args.fix.ids();
+    let parameters = Parameters::new(machine.as_ref(), stage.how());
     let wish = Wish {
         rules: &rules,
         machine: machine.as_ref(),
@@ -40,22 +49,41 @@ pub fn fix(args: &AuditArgs) -> Result<(u8, String), Refused> {
         pid: args.pid,
         ids: &ids,
         persist: args.fix.persist,
-        boot: None,
+        boot: Some(&|wish| parameters.steps(wish)),
     };
-    let plan = wish.plan(&findings).map_err(|e| (exit::USAGE, e.to_string()))?;
+    let mut plan = wish.plan(&findings).map_err(|e| (exit::USAGE, e.to_string()))?;
+    stage.complete(&parameters, &sys, &mut plan);
+    let told = parameters.told();
     if args.fix.dry_run.is_some() {
         let shown = match args.output.json {
-            true => document::document("fix", 0, &text::plan_json(&plan, &sys, &name)) + "\n",
-            false => text::plan(&plan, &sys, &name),
+            true => document::document("fix", 0, &text::plan_json(&plan, &sys, &name, &told)) + "\n",
+            false => text::plan(&plan, &sys, &name, &(stage.first(), &told)),
         };
         return Ok((0, shown));
     }
     let fixed = carry_out(args, &sys, &plan, &|id| judge(&rules, machine.as_ref(), &context, offers, id))?;
     let code = code(&fixed, &plan);
     match args.output.json {
-        true => Ok((code, document::document("fix", code, &text::fixed_json(&fixed, &plan)) + "\n")),
-        false => Ok((code, text::fixed(&fixed, &plan, args.fix.confirm))),
+        true => Ok((code, document::document("fix", code, &text::fixed_json(&fixed, &plan, &told)) + "\n")),
+        false => Ok((code, text::fixed(&fixed, &plan, args.fix.confirm, &told))),
     }
+}
+
+/// What would be refused later is refused before the trial boot's entry is taken away.
+fn refuse_in_vain(args: &AuditArgs, rules: &Rules, sys: &Real) -> Result<(), Refused> {
+    if let Some(unknown) = args.fix.ids().into_iter().find(|id| rules.get(id).is_none()) {
+        return Err((exit::USAGE, UnknownRule(unknown).to_string()));
+    }
+    let journal = Journal::existing(sys, &folder()).map_err(|e| (exit::ENVIRONMENT, advised(&e)))?;
+    journal.as_ref().map_or(Ok(()), refuse_waiting)
+}
+
+fn refuse_waiting(journal: &Journal) -> Result<(), Refused> {
+    if journal.sets().iter().all(|set| set.confirm_by_s.is_none()) {
+        return Ok(());
+    }
+    let why = "an earlier fix waits to be confirmed: `punctual undo --keep` keeps it, `punctual undo` takes it back";
+    Err((exit::ENVIRONMENT, why.to_owned()))
 }
 
 fn judge(rules: &Rules, machine: &dyn Machine, context: &Context, offers: Offers, id: &str) -> Option<(State, String)> {
@@ -72,21 +100,36 @@ fn carry_out(
     plan: &Plan,
     judge: &dyn Fn(&str) -> Option<(State, String)>,
 ) -> Result<Fixed, Refused> {
-    let refused = |e: punctual_fix::JournalError| (exit::ENVIRONMENT, e.to_string());
+    let refused = |e: punctual_fix::JournalError| (exit::ENVIRONMENT, advised(&e));
     let folder = folder();
     let mut journal = Journal::open(sys, &folder).map_err(refused)?;
-    if journal.sets().iter().any(|set| set.confirm_by_s.is_some()) {
-        let why =
-            "an earlier fix waits to be confirmed: `punctual undo --keep` keeps it, `punctual undo` takes it back";
-        return Err((exit::ENVIRONMENT, why.to_owned()));
-    }
+    refuse_waiting(&journal)?;
     let options = FixOptions {
         confirm_within_s: args.fix.confirm.map(seconds),
         look_again_s: seconds(args.fix.look_again),
         i_know: args.fix.i_know,
     };
+    if let Some(note) = boot::refuse_waiting(plan, &options) {
+        eprintln!("punctual: {note}");
+    }
     let guard = |set: u64| guard::start(&folder, set);
     punctual_fix::fix(&mut journal, plan, &options, &Asked { judge, guard: &guard }).map_err(refused)
+}
+
+/// The error, and what to type next.
+fn advised(error: &punctual_fix::JournalError) -> String {
+    use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem, StorageFull};
+    let next = match error.source.kind() {
+        PermissionDenied if !rustix::process::geteuid().is_root() => {
+            "; changing the machine takes root: sudo punctual …"
+        }
+        PermissionDenied | ReadOnlyFilesystem => {
+            "; nothing was changed: make that folder writable for root, then again"
+        }
+        StorageFull => "; make room there (`df`), then again",
+        _ => "; `punctual undo --list` shows what it knows",
+    };
+    format!("{error}{next}")
 }
 
 fn code(fixed: &Fixed, plan: &Plan) -> u8 {
@@ -105,8 +148,8 @@ pub fn undo(args: &UndoArgs) -> ExitCode {
     let (code, value, text) = match run_undo(args, &sys) {
         Ok(done) => done,
         Err(e) => {
-            eprintln!("punctual: {e}");
-            (exit::ENVIRONMENT, document::error(&e.to_string()), String::new())
+            eprintln!("punctual: {}", advised(&e));
+            (exit::ENVIRONMENT, document::error(&advised(&e)), String::new())
         }
     };
     if args.output.json {
@@ -132,7 +175,7 @@ fn run_undo(args: &UndoArgs, sys: &dyn System) -> Result<(u8, serde_json::Value,
     }
     let undone = punctual_fix::undo(sys, &folder, &args.ids)?;
     let code = undo_code(&undone);
-    Ok((code, text::undone_json(&undone), text::undone(&undone)))
+    Ok((code, text::undone_json(&undone), text::undone(&undone, args.ids.is_empty())))
 }
 
 fn undo_code(undone: &Undone) -> u8 {

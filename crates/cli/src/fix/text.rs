@@ -1,7 +1,10 @@
 //! Plans, fixes and undos for a terminal and as documents.
 
+use super::boot;
 use crate::terminal;
-use punctual_fix::{Change, Doing, Fixed, Journal, Kept, Outcome, Plan, RulePlan, System, Undone, diff, look};
+use punctual_fix::{
+    Change, Doing, Fixed, Journal, Kept, Outcome, Plan, RulePlan, System, Taken, Told, Undone, diff, look,
+};
 use punctual_units::Nanos;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -40,8 +43,9 @@ fn head(rule: &RulePlan) -> String {
 }
 
 /// `--dry-run`.
-pub fn plan(plan: &Plan, sys: &dyn System, machine: &str) -> String {
+pub fn plan(plan: &Plan, sys: &dyn System, machine: &str, (first, told): &(Option<&str>, &Told)) -> String {
     let mut out = format!("what --fix would do on {machine}; nothing is changed now\n");
+    first.iter().for_each(|first| out.push_str(&format!("\n{first}\n")));
     let (with, without): (Vec<&RulePlan>, Vec<&RulePlan>) = plan.rules.iter().partition(|rule| !rule.steps.is_empty());
     for rule in &with {
         out.push_str(&head(rule));
@@ -64,13 +68,14 @@ pub fn plan(plan: &Plan, sys: &dyn System, machine: &str) -> String {
     for rule in without {
         rule.manual.iter().for_each(|what| out.push_str(&format!("  {}: {what}\n", rule.rule)));
     }
+    out.push_str(&boot::notes(told));
     let steps: usize = with.iter().map(|rule| rule.steps.len()).sum();
     out.push_str(&format!("\n{steps} steps for {} rules\n", with.len()));
     terminal::harmless(&out)
 }
 
 /// The same as a document.
-pub fn plan_json(plan: &Plan, sys: &dyn System, machine: &str) -> Value {
+pub fn plan_json(plan: &Plan, sys: &dyn System, machine: &str, told: &Told) -> Value {
     let rule = |rule: &RulePlan| {
         let steps: Vec<Value> = rule
             .steps
@@ -85,11 +90,12 @@ pub fn plan_json(plan: &Plan, sys: &dyn System, machine: &str) -> Value {
             "manual": rule.manual, "disruptive": rule.interrupts, "risk": rule.risk,
         })
     };
-    json!({ "machine": machine, "dry_run": true, "rules": plan.rules.iter().map(rule).collect::<Vec<_>>() })
+    json!({ "machine": machine, "dry_run": true, "rules": plan.rules.iter().map(rule).collect::<Vec<_>>(),
+            "boot": boot::json(told) })
 }
 
 /// `--fix`.
-pub fn fixed(fixed: &Fixed, plan: &Plan, confirm: Option<Nanos>) -> String {
+pub fn fixed(fixed: &Fixed, plan: &Plan, confirm: Option<Nanos>, told: &Told) -> String {
     let mut out = String::new();
     fixed.dropped.iter().for_each(|what| out.push_str(&format!("note: {what}\n")));
     for rule in &fixed.rules {
@@ -104,8 +110,13 @@ pub fn fixed(fixed: &Fixed, plan: &Plan, confirm: Option<Nanos>) -> String {
     fixed.failed.iter().for_each(|what| out.push_str(&format!("STOPPED: {what}\n")));
     let left = plan.rules.iter().flat_map(|rule| rule.manual.iter().map(move |what| (&rule.rule, what)));
     left.for_each(|(rule, what)| out.push_str(&format!("left to you: {rule}: {what}\n")));
+    out.push_str(&boot::notes(told));
     let changes: usize = fixed.rules.iter().map(|rule| rule.changes.len()).sum();
-    out.push_str(&format!("\n{changes} changes; `punctual undo` takes them back\n"));
+    out.push_str(&match changes {
+        0 => "\nnothing was changed\n".to_owned(),
+        _ => format!("\n{changes} changes; `punctual undo` takes them back\n"),
+    });
+    out.push_str(&boot::next(fixed, told));
     if let (Some(time), true) = (confirm, changes > 0) {
         out.push_str(&format!(
             "undone by itself in {} s unless confirmed: `punctual undo --keep`\n",
@@ -116,7 +127,7 @@ pub fn fixed(fixed: &Fixed, plan: &Plan, confirm: Option<Nanos>) -> String {
 }
 
 /// The same as a document.
-pub fn fixed_json(fixed: &Fixed, plan: &Plan) -> Value {
+pub fn fixed_json(fixed: &Fixed, plan: &Plan, told: &Told) -> Value {
     let rules: Vec<Value> = fixed
         .rules
         .iter()
@@ -133,7 +144,7 @@ pub fn fixed_json(fixed: &Fixed, plan: &Plan) -> Value {
         .flat_map(|rule| rule.manual.iter().map(move |what| json!({ "id": rule.rule, "what": what })))
         .collect();
     json!({ "dry_run": false, "set": fixed.set, "rules": rules, "reverted": fixed.reverted, "failed": fixed.failed,
-            "manual": manual, "dropped": fixed.dropped })
+            "manual": manual, "dropped": fixed.dropped, "boot": boot::json(told) })
 }
 
 fn word(outcome: &Outcome) -> &'static str {
@@ -147,7 +158,7 @@ fn word(outcome: &Outcome) -> &'static str {
 }
 
 /// `undo`.
-pub fn undone(undone: &Undone) -> String {
+pub fn undone(undone: &Undone, all: bool) -> String {
     let mut out = String::new();
     undone.dropped.iter().for_each(|what| out.push_str(&format!("note: {what}\n")));
     for taken in &undone.changes {
@@ -162,7 +173,33 @@ pub fn undone(undone: &Undone) -> String {
         (all, 0) => format!("\n{all} changes undone\n"),
         (all, left) => format!("\n{} changes undone, {left} left\n", all - left),
     });
+    out.push_str(&state(undone, all));
     terminal::harmless(&out)
+}
+
+/// Is the machine as before, and if not, what is not? The journal is asked for the rest where only some rules were undone.
+fn state(undone: &Undone, all: bool) -> String {
+    // Settled, but not the same: in use by others by now, or left to a person.
+    let is_rest = |taken: &&Taken| {
+        let sentence = taken.outcome.sentence();
+        let is_gone = matches!(taken.outcome, Outcome::Gone(_));
+        !taken.outcome.is_settled() || is_gone && (sentence.contains("stays") || sentence.contains(": by hand: "))
+    };
+    let rest: Vec<String> = undone.changes.iter().filter(is_rest).map(|taken| taken.outcome.sentence()).collect();
+    let mut out = match (rest.len(), all) {
+        _ if undone.changes.is_empty() && undone.dropped.is_empty() => return String::new(),
+        (0, _) if !undone.dropped.is_empty() => {
+            "whether the machine is as before cannot be told: part of the journal is lost\n".to_owned()
+        }
+        (0, true) => "the machine is as before\n".to_owned(),
+        (0, false) => "of these rules, the machine is as before; `punctual undo --list` shows the others\n".to_owned(),
+        _ => format!("not as before:\n{}", rest.iter().map(|what| format!("  {what}\n")).collect::<String>()),
+    };
+    if undone.changes.iter().any(|taken| !taken.outcome.is_settled()) {
+        out.push_str("look at these, then `punctual undo` again: what is as before by then is done\n");
+    }
+    boot::after_undo(undone).iter().for_each(|note| out.push_str(&format!("{note}: reboot\n")));
+    out
 }
 
 /// The same as a document.

@@ -34,7 +34,7 @@ impl BootWish {
         [part("add", &self.add), part("remove", &self.remove)].into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 
-    fn merge(&mut self, other: &BootWish) {
+    pub(crate) fn merge(&mut self, other: &BootWish) {
         for (mine, more) in [(&mut self.add, &other.add), (&mut self.remove, &other.remove)] {
             more.iter().for_each(|word| {
                 if !mine.contains(word) {
@@ -116,10 +116,15 @@ impl Wish<'_> {
             return Err(UnknownRule(unknown.clone()));
         }
         let places = Places::new(self);
-        let mut boot = BootWish::default();
+        let mut boot = ForBoot::default();
         let chosen = findings.iter().filter(|finding| self.is_chosen(finding));
         let mut rules: Vec<RulePlan> = chosen.filter_map(|finding| self.one(finding, &places, &mut boot)).collect();
-        rules.extend(self.boot(&boot));
+        if !boot.wish.is_empty() {
+            let mut plan = boot_rule(self.sys, self.boot, &boot.wish);
+            plan.summary = format!("{} for {}", plan.summary, boot.rules.join(", "));
+            plan.risk = (!boot.risks.is_empty() && !plan.steps.is_empty()).then(|| boot.risks.join("; "));
+            rules.push(plan);
+        }
         Ok(Plan { rules })
     }
 
@@ -130,7 +135,7 @@ impl Wish<'_> {
         }
     }
 
-    fn one(&self, finding: &Finding, places: &Places, boot: &mut BootWish) -> Option<RulePlan> {
+    fn one(&self, finding: &Finding, places: &Places, boot: &mut ForBoot) -> Option<RulePlan> {
         let rule = self.rules.get(&finding.id)?;
         let mut plan = RulePlan {
             rule: finding.id.clone(),
@@ -158,51 +163,74 @@ impl Wish<'_> {
             rule.fix.now.iter().for_each(|action| actions::add(self, places, action, &mut plan));
         }
         plan.is_judged = !plan.steps.is_empty() && !special::shows_later(&plan.rule);
+        let mut wish = BootWish::default();
         if self.persist {
-            persist::add(self, places, &rule.fix, &mut plan, boot);
+            persist::add(self, places, &rule.fix, &mut plan, &mut wish);
         }
-        self.hold_back(&mut plan);
+        self.hold_back(&mut plan, &mut wish);
+        boot.add(&plan, &wish);
         (!plan.steps.is_empty() || !plan.manual.is_empty()).then_some(plan)
     }
 
     /// What interrupts something, or somebody has to decide, is done only where it was named.
-    fn hold_back(&self, plan: &mut RulePlan) {
+    fn hold_back(&self, plan: &mut RulePlan, wish: &mut BootWish) {
         let stops = |step: &Doing| matches!(step, Doing::Run { .. });
         let stops = plan.steps.iter().any(stops).then_some("it stops or starts programs");
         let why = match (&plan.interrupts, special::is_for_the_asked_only(&plan.rule).or(stops)) {
-            _ if self.ids.contains(&plan.rule) || plan.steps.is_empty() => return,
+            _ if self.ids.contains(&plan.rule) || plan.steps.is_empty() && wish.is_empty() => return,
             (Some(what), _) => format!("only where it is named, because {what}: --fix {}", plan.rule),
             (None, Some(why)) => format!("only where it is named, because {why}: --fix {}", plan.rule),
             (None, None) => return,
         };
         plan.manual.insert(0, why);
         plan.steps.clear();
+        *wish = BootWish::default();
     }
+}
 
-    fn boot(&self, wish: &BootWish) -> Option<RulePlan> {
+/// What rules want of the kernel's command line.
+#[derive(Default)]
+struct ForBoot {
+    wish: BootWish,
+    rules: Vec<String>,
+    risks: Vec<String>,
+}
+
+impl ForBoot {
+    fn add(&mut self, plan: &RulePlan, wish: &BootWish) {
         if wish.is_empty() {
-            return None;
+            return;
         }
-        let mut plan = RulePlan {
-            rule: BOOT_RULE.to_owned(),
-            severity: Severity::Info,
-            state: State::Info,
-            summary: format!("kernel command line: {}", wish.line()),
-            steps: Vec::new(),
-            manual: Vec::new(),
-            interrupts: None,
-            risk: None,
-            is_judged: false,
-        };
-        match self.boot.map(|boot| boot(wish)) {
-            None => plan.manual.push(format!("kernel command line: {}", wish.line())),
-            Some(Err(why)) => plan.manual.push(format!("kernel command line: {}: {why}", wish.line())),
-            Some(Ok(steps)) => steps.into_iter().for_each(|step| match step {
-                Step::Edit(edit) => plan.steps.push(Doing::Edit(edit)),
-                Step::Run(command) => plan.steps.push(Doing::Run { command, lasting: true }),
-                Step::Manual(what) => plan.manual.push(what),
-            }),
-        }
-        Some(plan)
+        self.wish.merge(wish);
+        self.rules.push(plan.rule.clone());
+        self.risks.extend(plan.risk.as_ref().map(|risk| format!("{}: {risk}", plan.rule)));
     }
+}
+
+/// Kernel parameters as a rule of their own.
+pub(crate) fn boot_rule(sys: &dyn System, boot: Option<BootChain>, wish: &BootWish) -> RulePlan {
+    let mut plan = RulePlan {
+        rule: BOOT_RULE.to_owned(),
+        severity: Severity::Info,
+        state: State::Info,
+        summary: format!("kernel command line: {}", wish.line()),
+        steps: Vec::new(),
+        manual: Vec::new(),
+        interrupts: None,
+        risk: None,
+        is_judged: false,
+    };
+    match boot.map(|boot| boot(wish)) {
+        None => plan.manual.push(format!("kernel command line: {}", wish.line())),
+        Some(Err(why)) => plan.manual.push(format!("kernel command line: {}: {why}", wish.line())),
+        Some(Ok(steps)) => steps.into_iter().for_each(|step| match step {
+            Step::Edit(edit) => {
+                plan.steps.extend(persist::missing_folders(sys, &edit.path));
+                plan.steps.push(Doing::Edit(edit));
+            }
+            Step::Run(command) => plan.steps.push(Doing::Run { command, lasting: true }),
+            Step::Manual(what) => plan.manual.push(what),
+        }),
+    }
+    plan
 }

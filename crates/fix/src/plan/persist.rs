@@ -4,7 +4,7 @@ use super::actions::sysctl_path;
 use super::places::Places;
 use super::{BootWish, RulePlan, Wish, commands};
 use crate::carry::Doing;
-use crate::system::is_absent;
+use crate::system::{System, is_absent};
 use punctual_audit::{Action, Fix};
 use punctual_model::Edit;
 use std::path::{Path, PathBuf};
@@ -54,16 +54,16 @@ fn ours(path: &str, rule: &str) -> PathBuf {
 
 /// Our own file, with a head that says whose it is; folders that are missing are made.
 pub(super) fn file(wish: &Wish, plan: &mut RulePlan, path: &Path, content: &str) {
-    let mut missing: Vec<PathBuf> = path
-        .ancestors()
-        .skip(1)
-        .take_while(|folder| wish.sys.look(folder).is_err_and(|e| is_absent(&e)))
-        .map(Path::to_owned)
-        .collect();
-    missing.reverse();
-    plan.steps.extend(missing.into_iter().map(Doing::Folder));
+    plan.steps.extend(missing_folders(wish.sys, path));
     let head = format!("# Written by punctual for its rule {0}; `punctual undo {0}` takes it back.\n", plan.rule);
     plan.steps.push(Doing::Edit(Edit::write(path, head + content)));
+}
+
+/// The folders above a path that are not there, the highest first.
+pub(super) fn missing_folders(sys: &dyn System, path: &Path) -> impl Iterator<Item = Doing> {
+    let missing = path.ancestors().skip(1).take_while(|folder| sys.look(folder).is_err_and(|e| is_absent(&e)));
+    let missing: Vec<PathBuf> = missing.map(Path::to_owned).collect();
+    missing.into_iter().rev().map(Doing::Folder)
 }
 
 /// Values of rules that know no file of their own: tmpfiles.d(5) writes them at boot. Numbers of interrupts and threads differ from

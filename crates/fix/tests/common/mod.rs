@@ -2,6 +2,8 @@
 
 #![allow(dead_code)]
 
+pub mod loaders;
+
 use punctual_audit::{Context, Offers, Profile, Rules};
 use punctual_fix::{
     Asked, Attributes, FixOptions, Fixed, Form, Journal, JournalError, Kind, Lock, Plan, Ran, Real, System, Wish,
@@ -20,6 +22,7 @@ pub const JOURNAL: &str = "/var/lib/punctual/changes";
 
 /// A folder that stands for a machine.
 pub struct Kernel {
+    pub root: PathBuf,
     pub real: Real,
     pub boot: RefCell<String>,
     pub now_s: Cell<u64>,
@@ -34,6 +37,7 @@ pub struct Kernel {
 impl Kernel {
     pub fn under(root: &Path) -> Kernel {
         Kernel {
+            root: root.to_owned(),
             real: Real::under(root),
             boot: RefCell::new("boot-1".into()),
             now_s: Cell::new(1000),
@@ -144,7 +148,10 @@ impl System for Kernel {
         let words: Vec<&str> = argv.0.iter().map(String::as_str).collect();
         let mut units = self.units.borrow_mut();
         let done = |output: &str| Ok(Ran { code: Some(0), output: output.to_owned(), complaint: String::new() });
-        let ["systemctl", verb, unit] = words.as_slice() else { return done("") };
+        let ["systemctl", verb, unit] = words.as_slice() else {
+            loaders::run(&self.root, &words);
+            return done("");
+        };
         let (enabled, active) = units.entry((*unit).to_owned()).or_insert((true, true));
         match *verb {
             "is-enabled" => return done(if *enabled { "enabled" } else { "disabled" }),

@@ -83,7 +83,11 @@ fn tiles(page: &Page) -> String {
     let mut tiles = Vec::new();
     if let Some(worst) = &verdict.worst {
         let place = words::place(recording, &worst.phase, worst.cpu);
-        tiles.push(tile(if words::noun(recording) == "wakeup" { "Worst wakeup" } else { "Worst sample" }, Nanos(worst.max_ns).to_string(), place));
+        tiles.push(tile(
+            if words::noun(recording) == "wakeup" { "Worst wakeup" } else { "Worst sample" },
+            Nanos(worst.max_ns).to_string(),
+            place,
+        ));
     }
     if verdict.scored() > 0 {
         let of = format!("of {}", plural(verdict.scored(), "period", "periods"));

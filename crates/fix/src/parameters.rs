@@ -1,0 +1,184 @@
+//! Kernel parameters through the machine's boot chain: for good, or tried in one boot that returns by itself.
+
+use crate::plan::{BOOT_RULE, BootWish, Plan, RulePlan, boot_rule};
+use crate::system::{System, is_absent};
+use punctual_boot::{Chain, Change, Trial, change, detect, trial_word};
+use punctual_machine::Machine;
+use punctual_model::{Argv, Edit, Step};
+use std::cell::RefCell;
+use std::io;
+use std::path::Path;
+
+/// The rule under whose name a trial boot is prepared, and taken away.
+pub const TRIAL_RULE: &str = "boot-trial";
+
+/// What the prepared trial adds and removes, a word a line. It goes with the trial's other files.
+pub const TRIAL_FILE: &str = "/var/lib/punctual/trial";
+
+/// How parameters are set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// In what every boot reads.
+    ForGood,
+    /// In an entry of its own, booted once; what boots by default stays as it is.
+    Trial,
+}
+
+/// A prepared trial boot, for a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OneBoot {
+    /// What boots it.
+    pub reboot: Argv,
+    /// Is nobody needed at the machine?
+    pub unattended: bool,
+    /// What brings the old parameters back, and what does not.
+    pub fallback: String,
+    /// How it is told from an ordinary boot.
+    pub visible: String,
+    /// Its command line, words.
+    pub words: Vec<String>,
+}
+
+/// What is known besides the steps.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// The boot chain, as people call it, and what shows it.
+    pub chain: Option<(String, Vec<String>)>,
+    /// What a person should know.
+    pub notes: Vec<String>,
+    /// The trial boot, where that was asked for.
+    pub trial: Option<OneBoot>,
+}
+
+/// The boot chain of a machine, asked for steps. [`Parameters::steps`] is a [`BootChain`](crate::BootChain).
+pub struct Parameters<'a> {
+    view: &'a dyn Machine,
+    how: How,
+    told: RefCell<Told>,
+}
+
+impl<'a> Parameters<'a> {
+    /// Of this machine.
+    pub fn new(view: &'a dyn Machine, how: How) -> Parameters<'a> {
+        Parameters { view, how, told: RefCell::default() }
+    }
+
+    /// What the steps do not say; empty before they were asked for.
+    pub fn told(&self) -> Told {
+        self.told.borrow().clone()
+    }
+
+    /// The steps of a change.
+    ///
+    /// # Errors
+    /// Why there are none, and what to do by hand where that is known.
+    pub fn steps(&self, wish: &BootWish) -> Result<Vec<Step>, String> {
+        let wanted = Change::new(wish.add.clone(), wish.remove.clone()).map_err(|bad| bad.to_string())?;
+        let chain = detect(self.view).map_err(|e| {
+            format!("{e}; by hand: set it where this machine's boot loader takes its command line from")
+        })?;
+        let plan = change(self.view, &chain, &wanted);
+        self.tell(&chain, &plan);
+        if !plan.refused.is_empty() {
+            let why = |refusal: &punctual_boot::Refusal| match &refusal.by_hand {
+                Some(hand) => format!("{}: {}; by hand: {hand}", chain.kind.name(), refusal.why),
+                None => format!("{}: {}", chain.kind.name(), refusal.why),
+            };
+            return Err(plan.refused.iter().map(why).collect::<Vec<_>>().join("; "));
+        }
+        if plan.is_done() {
+            let note = "configured already: it is in force after the next boot, where it is not now";
+            self.told.borrow_mut().notes.push(note.to_owned());
+            return Ok(Vec::new());
+        }
+        match (self.how, &plan.trial) {
+            (How::ForGood, _) => Ok(plan.steps()),
+            (How::Trial, Some(trial)) => Ok(self.trial(&wanted, trial)),
+            (How::Trial, None) => {
+                let is_why = |note: &&String| note.starts_with("no trial boot: ");
+                let why = plan.notes.iter().find(is_why).map_or("no trial boot", String::as_str);
+                Err(format!("{}: {why}; without a trial: --persist alone", chain.kind.name()))
+            }
+        }
+    }
+
+    fn tell(&self, chain: &Chain, plan: &punctual_boot::Plan) {
+        let mut told = self.told.borrow_mut();
+        told.chain = Some((chain.kind.name().to_owned(), chain.evidence.clone()));
+        told.notes = chain.doubts.iter().chain(&plan.notes).cloned().collect();
+        told.notes.retain(|note| self.how == How::Trial || !note.starts_with("no trial boot: ") || plan.is_done());
+    }
+
+    fn trial(&self, wanted: &Change, trial: &Trial) -> Vec<Step> {
+        self.told.borrow_mut().trial = Some(OneBoot {
+            reboot: trial.reboot.clone(),
+            unattended: trial.unattended,
+            fallback: trial.fallback.clone(),
+            visible: trial.visible.clone(),
+            words: trial.words.clone(),
+        });
+        let lines =
+            |sign: char, words: &[String]| words.iter().map(|word| format!("{sign} {word}\n")).collect::<String>();
+        let text = lines('+', &wanted.add) + &lines('-', &wanted.remove);
+        let note = Edit { mode: Some(0o600), ..Edit::write(TRIAL_FILE, text) };
+        let edits = std::iter::once(&note).chain(&trial.edits).cloned().map(Step::Edit);
+        // Armed last: before that nothing boots otherwise.
+        edits.chain(trial.arm.iter().map(|run| Step::Run(run.command.clone()))).collect()
+    }
+
+    /// A plan's kernel parameters under the name of what they are: a trial is taken away by its own name.
+    pub fn name(&self, plan: &mut Plan) {
+        if self.how == How::Trial {
+            plan.rules
+                .iter_mut()
+                .filter(|rule| rule.rule == BOOT_RULE)
+                .for_each(|rule| rule.rule = TRIAL_RULE.to_owned());
+        }
+    }
+
+    /// What was tried, for good, besides a plan of findings: those of a running trial see its parameters and want nothing. Other
+    /// parameters that the findings want were not tried, and are left out with the reason.
+    pub fn keep(&self, sys: &dyn System, plan: &mut Plan, tried: &BootWish) {
+        for rule in plan.rules.iter_mut().filter(|rule| rule.rule == BOOT_RULE) {
+            rule.steps.clear();
+            rule.manual = vec![format!("not tried yet: {}: afterwards, --persist --trial again", rule.summary)];
+        }
+        let mut kept: RulePlan = boot_rule(sys, Some(&|wish| self.steps(wish)), tried);
+        kept.summary = format!("{}, as tried in this boot", kept.summary);
+        plan.rules.push(kept);
+    }
+}
+
+/// A trial that was prepared and neither kept nor taken away.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tried {
+    /// What it adds and removes.
+    pub wish: BootWish,
+    /// Is this the boot that tries it?
+    pub is_running: bool,
+}
+
+/// The prepared trial, and whether it runs: its word stands in /proc/cmdline.
+///
+/// # Errors
+/// Its file cannot be read, or is not what was written.
+pub fn tried(sys: &dyn System) -> io::Result<Option<Tried>> {
+    let nonsense = || io::Error::new(io::ErrorKind::InvalidData, "it is not what was written");
+    let text = match sys.read(Path::new(TRIAL_FILE)) {
+        Err(e) if is_absent(&e) => return Ok(None),
+        other => String::from_utf8(other?).map_err(|_| nonsense())?,
+    };
+    let mut wish = BootWish::default();
+    for line in text.lines() {
+        match line.split_once(' ') {
+            Some(("+", word)) => wish.add.push(word.to_owned()),
+            Some(("-", word)) => wish.remove.push(word.to_owned()),
+            _ => return Err(nonsense()),
+        }
+    }
+    let wanted = Change::new(wish.add.clone(), wish.remove.clone()).map_err(|_| nonsense())?;
+    let running = sys.read(Path::new("/proc/cmdline")).unwrap_or_default();
+    let word = trial_word(&wanted);
+    let is_running = String::from_utf8_lossy(&running).split_whitespace().any(|other| other == word);
+    Ok(Some(Tried { wish, is_running }))
+}
