@@ -18,6 +18,9 @@ const REMEDY: &str = "where there is no apt, name a kernel image or build folder
 /// Files of /etc/apt that name the distribution itself, not third parties.
 const OWN_SOURCES: [&str; 5] = ["debian.sources", "ubuntu.sources", "raspi.sources", "raspi.list", "debian.list"];
 
+/// A system made of nothing (apt-patterns(7)).
+const SYSTEM: [&str; 5] = ["install", "-y", "-q", "--no-install-recommends", "?essential"];
+
 /// The distribution's packages for one architecture.
 pub(crate) struct Apt {
     root: PathBuf,
@@ -65,6 +68,27 @@ impl Apt {
         let entries = fs::read_dir(folder).map_err(VmError::file("read", folder))?;
         let deb = entries.flatten().map(|e| e.path()).find(|p| p.extension().is_some_and(|e| e == "deb"));
         deb.ok_or_else(|| VmError::NoKernel(format!("apt-get download {package} left no file")))
+    }
+
+    /// The files, with their versions in their names, of a system of its own with these packages: the essential ones and all
+    /// that any depends on. A name with `-` behind it is kept out.
+    pub fn closure(&self, packages: &[&str]) -> Result<Vec<String>, VmError> {
+        let mut command = self.command("apt-get");
+        let out = tools::output(command.args(SYSTEM).arg("--print-uris").args(packages), REMEDY)?;
+        let text = String::from_utf8_lossy(&out).into_owned();
+        let lines = text.lines().filter(|line| line.starts_with('\''));
+        let mut names: Vec<String> = lines.filter_map(|l| l.split_whitespace().nth(1)).map(str::to_owned).collect();
+        names.sort();
+        Ok(names)
+    }
+
+    /// Fetches them into `folder`; apt checks signatures and checksums.
+    pub fn download_closure(&self, packages: &[&str], folder: &Path) -> Result<(), VmError> {
+        let partial = folder.join("partial");
+        fs::create_dir_all(&partial).map_err(VmError::file("make", &partial))?;
+        let mut command = self.command("apt-get");
+        command.args(["-o", &format!("Dir::Cache::archives={}", folder.display())]);
+        tools::output(command.args(SYSTEM).arg("--download-only").args(packages), REMEDY).map(drop)
     }
 
     fn command(&self, program: &str) -> Command {

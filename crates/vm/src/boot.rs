@@ -32,7 +32,7 @@ pub struct Booted {
 }
 
 /// How often the console is looked at.
-const LOOK: Duration = Duration::from_millis(25);
+pub(crate) const LOOK: Duration = Duration::from_millis(25);
 /// A machine that has said `end` may take this long to switch itself off; some boards cannot.
 const POWER_OFF: Duration = Duration::from_secs(2);
 const DTC: &str = "install it: apt-get install device-tree-compiler";
@@ -150,15 +150,15 @@ fn device_tree(guest: &Guest, cache: &Cache) -> Result<Option<PathBuf>, VmError>
 }
 
 /// A running emulator; killed and waited for when it is dropped.
-struct Running(Child);
+pub(crate) struct Running(pub Child);
 
 impl Running {
-    fn has_ended(&mut self) -> Result<Option<String>, VmError> {
+    pub fn has_ended(&mut self) -> Result<Option<String>, VmError> {
         let status = self.0.try_wait().map_err(VmError::file("wait for", "QEMU"))?;
         Ok(status.map(|s| s.to_string()))
     }
 
-    fn wait_for(&mut self, limit: Duration) {
+    pub fn wait_for(&mut self, limit: Duration) {
         let begun = Instant::now();
         while begun.elapsed() < limit && matches!(self.0.try_wait(), Ok(None)) {
             sleep(LOOK);
@@ -175,10 +175,10 @@ impl Drop for Running {
 }
 
 /// The console's text, in a file of the caller's or in memory. A file, not a pipe: a full pipe would make the guest wait.
-struct Log(File);
+pub(crate) struct Log(File);
 
 impl Log {
-    fn open(path: Option<&Path>) -> Result<Log, VmError> {
+    pub fn open(path: Option<&Path>) -> Result<Log, VmError> {
         match path {
             None => in_memory("console", b"").map(Log),
             Some(path) => {
@@ -190,20 +190,20 @@ impl Log {
     }
 
     /// As QEMU, which inherits the descriptor, can open it.
-    fn path(&self) -> String {
+    pub fn path(&self) -> String {
         format!("/proc/self/fd/{}", self.0.as_raw_fd())
     }
 
-    fn length(&self) -> u64 {
+    pub fn length(&self) -> u64 {
         self.0.metadata().map_or(0, |m| m.len())
     }
 
-    fn text(&self) -> String {
+    pub fn text(&self) -> String {
         read_all(&self.0)
     }
 }
 
-fn read_all(file: &File) -> String {
+pub(crate) fn read_all(file: &File) -> String {
     let mut bytes = vec![0; usize::try_from(file.metadata().map_or(0, |m| m.len())).unwrap_or(0)];
     let read = file.read_at(&mut bytes, 0).unwrap_or(0);
     bytes.truncate(read);
@@ -211,7 +211,7 @@ fn read_all(file: &File) -> String {
 }
 
 /// A file without a name, which children inherit.
-fn in_memory(name: &str, content: &[u8]) -> Result<File, VmError> {
+pub(crate) fn in_memory(name: &str, content: &[u8]) -> Result<File, VmError> {
     let fd: OwnedFd = memfd_create(name, MemfdFlags::empty()).map_err(|e| VmError::file("make", name)(e.into()))?;
     let mut file = File::from(fd);
     file.write_all(content).map_err(VmError::file("write", name))?;

@@ -54,9 +54,13 @@ pub(crate) fn plain(text: &str) -> String {
 
 /// The last lines a person should see.
 pub(crate) fn tail(text: &str) -> String {
-    let lines = last_lines(&plain(text), 12);
-    let clean: String = lines.chars().filter(|c| *c == '\n' || !c.is_control()).collect();
+    let clean = clean(&last_lines(&plain(text), 12));
     if clean.is_empty() { "(nothing came from the console)".into() } else { clean }
+}
+
+/// Without control characters but the ends of lines.
+pub(crate) fn clean(text: &str) -> String {
+    text.chars().filter(|c| *c == '\n' || !c.is_control()).collect()
 }
 
 /// Unpacks the files the guest sent into `folder`; returns how many bytes they were.

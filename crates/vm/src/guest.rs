@@ -89,6 +89,8 @@ pub struct Guest {
     pub fetch: Vec<String>,
     /// Its disk.
     pub disk: Disk,
+    /// Raw disk images the guest may write: /dev/vda and so on, once the modules virtio_pci and virtio_blk are loaded.
+    pub images: Vec<PathBuf>,
     /// A static BusyBox for the guest; `None`: the distribution's package.
     pub busybox: Option<PathBuf>,
     /// Kernel modules to load besides those the disk and the network need.
@@ -117,6 +119,7 @@ impl Guest {
             script: script.into(),
             fetch: Vec::new(),
             disk: Disk::None,
+            images: Vec::new(),
             busybox: None,
             modules: Vec::new(),
             append: Vec::new(),
@@ -140,6 +143,9 @@ impl Guest {
         if !(64..=65_536).contains(&self.memory_mib) {
             return usage(format!("{} MiB of memory: choose 64 to 65536", self.memory_mib));
         }
+        if !self.images.is_empty() && !facts.pci {
+            return usage(format!("the machine {} has no virtio disks here: use pc or virt-arm64", self.machine));
+        }
         if !self.forwards.is_empty() && !facts.pci {
             return usage(format!("the machine {} has no network card here: use pc or virt-arm64", self.machine));
         }
@@ -155,7 +161,7 @@ impl Guest {
 }
 
 /// Absolute, no `..`, nothing a shell would split or expand.
-fn is_plain(path: &str) -> bool {
+pub(crate) fn is_plain(path: &str) -> bool {
     let safe = |c: char| c.is_ascii_alphanumeric() || "/._-+@:,".contains(c);
     path.starts_with('/') && path.len() > 1 && path.chars().all(safe) && !path.split('/').any(|part| part == "..")
 }

@@ -181,7 +181,7 @@ fn image_below(boot: &Path) -> Option<PathBuf> {
     images.filter(|p| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with("vmlinu"))).max()
 }
 
-fn unpacked(folder: &Path, image: PathBuf, name: &str) -> Result<Kernel, VmError> {
+pub(crate) fn unpacked(folder: &Path, image: PathBuf, name: &str) -> Result<Kernel, VmError> {
     let release = image.file_name().and_then(|n| n.to_str()?.split_once('-').map(|(_, release)| release.to_owned()));
     let below = |parts: &[&str]| {
         let path = parts.iter().fold(folder.to_owned(), |path, part| path.join(part));

@@ -88,6 +88,10 @@ impl Qemu {
             }
         }
         add_network(&mut command, guest, network);
+        for (number, image) in guest.images.iter().enumerate() {
+            command.args(drive(&format!("image{number}"), image, "raw", "unsafe"));
+            command.args(["-device", &format!("virtio-blk-pci,drive=image{number}")]);
+        }
         for _ in 0..facts.serial_before {
             command.args(["-serial", "null"]);
         }
@@ -142,8 +146,14 @@ fn add_network(command: &mut Command, guest: &Guest, network: Option<(&Network, 
     command.args(["-device", &format!("virtio-net-pci,netdev=net,romfile=,mac=52:54:00:00:77:{number:02x}")]);
 }
 
+/// `-drive` for an image; a comma in its path is doubled (qemu(1)).
+pub(crate) fn drive(id: &str, image: &Path, format: &str, cache: &str) -> [String; 2] {
+    let file = image.display().to_string().replace(',', ",,");
+    ["-drive".into(), format!("if=none,id={id},format={format},cache={cache},file={file}")]
+}
+
 /// The emulator must not outlive us, also after SIGKILL: setpriv(1) asks for SIGKILL at our death (PR_SET_PDEATHSIG).
-fn dying_with_us(program: &str) -> Command {
+pub(crate) fn dying_with_us(program: &str) -> Command {
     if !tools::is_installed("setpriv") {
         return Command::new(program);
     }

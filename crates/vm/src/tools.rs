@@ -11,6 +11,10 @@ use std::process::{Command, Output, Stdio};
 /// It is not installed (`remedy` says what to do) or ends with another code than 0.
 pub(crate) fn output(command: &mut Command, remedy: &str) -> Result<Vec<u8>, VmError> {
     let done = finished(command, remedy)?;
+    succeeded(command, done)
+}
+
+fn succeeded(command: &Command, done: Output) -> Result<Vec<u8>, VmError> {
     match done.status.success() {
         true => Ok(done.stdout),
         false => Err(VmError::Failed {
@@ -28,6 +32,16 @@ pub(crate) fn finished(command: &mut Command, remedy: &str) -> Result<Output, Vm
         ErrorKind::NotFound => VmError::Missing { program: name, remedy: remedy.to_owned() },
         _ => VmError::File { what: "run", path: name.into(), source },
     })
+}
+
+/// Runs a program that reads from `input`.
+pub(crate) fn fed(command: &mut Command, input: Stdio, remedy: &str) -> Result<(), VmError> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let done = command.stdin(input).output().map_err(|source| match source.kind() {
+        ErrorKind::NotFound => VmError::Missing { program: name, remedy: remedy.to_owned() },
+        _ => VmError::File { what: "run", path: name.into(), source },
+    })?;
+    succeeded(command, done).map(drop)
 }
 
 /// Is a program there?

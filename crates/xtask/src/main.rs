@@ -4,6 +4,7 @@
 
 mod bare;
 mod bench;
+mod boots;
 mod configs;
 mod cross;
 mod explain;
@@ -28,6 +29,9 @@ cargo xtask kill-fix [RUNS] [PUNCTUAL]   kill -9 at RUNS random instants of `aud
 cargo xtask configs DIR [--punctual FILE]   kernel configurations (plain .config files): what `audit --config` says of each against
                               a plain search of its lines; fails on UNKNOWN, BLOCKED and contradictions
 cargo xtask vm [TEST…]        the lab against real kernels in QEMU: boot, panic, hang, silent, network, negative, repeatable, control
+cargo xtask boots [--punctual FILE] [--kills N] [--out DIR] [keep|trial|kill]…
+                              kernel parameters in a guest that boots through OVMF and GRUB: made permanent, taken back, tried
+                              once, and killed in between (docs/disk-guest.md)
 cargo xtask planted [--kernel K]… [--host] [--count N] [--plant P]… [--out DIR]
                               delays planted in guests, or here, and whether `explain` names them
 cargo xtask planted --score DIR        what an earlier run recorded, explained again
@@ -63,6 +67,7 @@ fn main() -> ExitCode {
         }
         Some("configs") => configs::run(words.get(1..).unwrap_or_default()),
         Some("vm") => vm::run(words.get(1..).unwrap_or_default()),
+        Some("boots") => boots::run(words.get(1..).unwrap_or_default()),
         Some("planted") => planted::run(words.get(1..).unwrap_or_default()),
         Some("side-by-side") => side::run(words.get(1..).unwrap_or_default()),
         Some("misconfigured") => misconfigured::run(words.get(1..).unwrap_or_default()),

@@ -1,0 +1,33 @@
+#!/bin/sh
+# Runs once, in a guest, as root of the new system: what the packages' own scripts would have done, as far as booting needs it.
+set -e
+export PATH=/usr/sbin:/usr/bin LC_ALL=C
+# Unpacked by an ordinary user, the files are that user's.
+find / -xdev ! -user 0 -exec chown -h 0:0 {} +
+ldconfig
+cp /usr/share/base-passwd/passwd.master /etc/passwd
+cp /usr/share/base-passwd/group.master /etc/group
+ln -sf mawk /usr/bin/awk
+echo lab > /etc/hostname
+mkdir -p /boot/efi /boot/grub
+mkfs.vfat -n ESP /dev/vda1 > /dev/null
+mount -t vfat /dev/vda1 /boot/efi
+cat > /etc/fstab <<EOF
+UUID=$(blkid -s UUID -o value /dev/vda2) / ext4 errors=remount-ro 0 1
+UUID=$(blkid -s UUID -o value /dev/vda1) /boot/efi vfat umask=0077 0 1
+EOF
+# Only what the disk needs is in the initramfs: the loader reads all of it through the firmware, emulated.
+sed -i 's/^MODULES=.*/MODULES=list/; s/^COMPRESS=.*/COMPRESS=gzip/' /etc/initramfs-tools/initramfs.conf
+printf '%s\n' virtio_pci virtio_blk crc32c_generic ext4 > /etc/initramfs-tools/modules
+for release in $(ls /lib/modules); do
+  depmod "$release"
+  update-initramfs -c -k "$release"
+done
+# What the package grub-efi-amd64 would put there.
+sed 's/^GRUB_TIMEOUT=.*/GRUB_TIMEOUT=0/; s/^GRUB_CMDLINE_LINUX=.*/GRUB_CMDLINE_LINUX="console=ttyS0,115200"/; s/^#GRUB_TERMINAL=.*/GRUB_TERMINAL=console/' \
+  /usr/share/grub/default/grub > /etc/default/grub
+mkdir -p /etc/default/grub.d
+grub-install --target=x86_64-efi --efi-directory=/boot/efi --removable --no-nvram
+update-grub
+[ -s /boot/grub/grubenv ] || grub-editenv /boot/grub/grubenv create
+umount /boot/efi

@@ -1,0 +1,132 @@
+//! One guest: its own layer over an image, its own firmware variables, its runs.
+
+use super::host::Firmware;
+use super::image::DiskImage;
+use super::run::{Ending, Kill, watch};
+use super::said::DiskBoot;
+use super::steps::{Step, archive};
+use crate::boot::{Log, Running, in_memory};
+use crate::error::VmError;
+use crate::guest::FileIn;
+use crate::machine::Machine;
+use crate::qemu::{Qemu, drive, dying_with_us};
+use crate::tools;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const REMEDY: &str = "install it: apt-get install qemu-utils";
+
+/// A guest with a disk of its own: what one run writes, the next one finds.
+#[derive(Clone, Debug)]
+pub struct DiskGuest {
+    folder: PathBuf,
+    firmware: Firmware,
+    /// Memory, MiB.
+    pub memory_mib: u32,
+    /// Virtual CPUs.
+    pub cpus: u32,
+    /// The longest one boot may take, firmware included.
+    pub limit: Duration,
+    /// Programs put into the path of the steps, at /run/lab/tools: they leave no trace on the disk.
+    pub tools: Vec<FileIn>,
+}
+
+impl DiskGuest {
+    /// A guest whose disk is a layer over the image, in a folder that is there and empty.
+    ///
+    /// # Errors
+    /// qemu-img or the firmware is missing; the folder cannot be written.
+    pub fn new(image: &DiskImage, folder: &Path) -> Result<DiskGuest, VmError> {
+        let guest = DiskGuest {
+            folder: folder.to_owned(),
+            firmware: Firmware::find()?,
+            memory_mib: 1024,
+            cpus: 1,
+            limit: Duration::from_secs(300),
+            tools: Vec::new(),
+        };
+        let base = image.path().display().to_string();
+        let mut layer = Command::new("qemu-img");
+        layer.args(["create", "-q", "-f", "qcow2", "-F", "raw", "-b", &base]).arg(guest.disk());
+        tools::output(&mut layer, REMEDY)?;
+        let variables = guest.variables();
+        fs::copy(&guest.firmware.variables, &variables).map_err(VmError::file("write", &variables))?;
+        Ok(guest)
+    }
+
+    /// Another guest with a copy of this one's disk as it is now, while it is not running.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn copy(&self, folder: &Path) -> Result<DiskGuest, VmError> {
+        let other = DiskGuest { folder: folder.to_owned(), ..self.clone() };
+        for (from, to) in [(self.disk(), other.disk()), (self.variables(), other.variables())] {
+            fs::copy(&from, &to).map_err(VmError::file("write", &to))?;
+        }
+        Ok(other)
+    }
+
+    /// Runs the steps, one boot each, all in one start of the emulator: a restart is the guest's own. Boots that did not get to
+    /// a step (a panic in a trial) stand between the others.
+    ///
+    /// The disk's cache is write-through: what the guest has synced is on the host's side; what it has not dies with it.
+    ///
+    /// # Errors
+    /// The emulator could not be started or stopped by itself before the last step. A hang is an [`Ending`].
+    pub fn run(&self, steps: &[Step], kill: Option<&Kill>) -> Result<DiskRun, VmError> {
+        let plan = self.folder.join("steps.img");
+        fs::write(&plan, archive(steps, &self.tools)?).map_err(VmError::file("write", &plan))?;
+        let log = Log::open(None)?;
+        let complaints = in_memory("complaints", b"")?;
+        let mut command = self.command(&plan, &log.path())?;
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command.stderr(complaints.try_clone().map_err(VmError::file("duplicate", "a descriptor"))?);
+        let begun = Instant::now();
+        let mut child = Running(command.spawn().map_err(VmError::file("run", command.get_program()))?);
+        let (boots, ending) = watch(&mut child, &log, self.limit, kill, &complaints)?;
+        drop(child);
+        Ok(DiskRun { boots, ending, lasted: begun.elapsed() })
+    }
+
+    fn command(&self, plan: &Path, console: &str) -> Result<Command, VmError> {
+        // Only to say what is missing, or too old.
+        Qemu::find(Machine::Pc)?;
+        let mut command = dying_with_us("qemu-system-x86_64");
+        command.args(["-machine", "q35,hpet=off", "-cpu", "max,-rdrand,-rdseed", "-accel", "tcg"]);
+        command.args(["-m", &self.memory_mib.to_string(), "-smp", &self.cpus.to_string()]);
+        command.args(["-nodefaults", "-display", "none", "-monitor", "none", "-nic", "none"]);
+        command.args(["-serial", &format!("file:{console}")]);
+        let pflash = |path: &Path, more: &str| {
+            let file = path.display().to_string().replace(',', ",,");
+            ["-drive".to_owned(), format!("if=pflash,format=raw{more},file={file}")]
+        };
+        command.args(pflash(&self.firmware.code, ",readonly=on"));
+        command.args(pflash(&self.variables(), ""));
+        command.args(drive("disk", &self.disk(), "qcow2", "writethrough"));
+        command.args(["-device", "virtio-blk-pci,drive=disk,bootindex=0"]);
+        command.args(drive("steps", plan, "raw", "writethrough"));
+        command.args(["-device", "virtio-blk-pci,drive=steps,serial=steps"]);
+        Ok(command)
+    }
+
+    fn disk(&self) -> PathBuf {
+        self.folder.join("disk.qcow2")
+    }
+
+    fn variables(&self) -> PathBuf {
+        self.folder.join("variables.fd")
+    }
+}
+
+/// What a guest did.
+#[derive(Clone, Debug)]
+pub struct DiskRun {
+    /// Its boots, in order.
+    pub boots: Vec<DiskBoot>,
+    /// How it ended.
+    pub ending: Ending,
+    /// From the start of the emulator to its end.
+    pub lasted: Duration,
+}

@@ -1,0 +1,16 @@
+//! A guest that boots from its own disk, as a PC does: firmware (OVMF), GRUB, initramfs, Debian. What a boot loader makes of a
+//! change can be seen only there.
+
+mod guest;
+mod host;
+mod image;
+mod partitions;
+mod run;
+mod said;
+mod steps;
+
+pub use guest::{DiskGuest, DiskRun};
+pub use image::DiskImage;
+pub use run::{Ending, Kill};
+pub use said::DiskBoot;
+pub use steps::Step;
