@@ -11,7 +11,7 @@ fn main() -> Result<(), VmError> {
     let run = DiskGuest::new(&image, &folder)?.run(&steps, None)?;
     for boot in &run.boots {
         println!("step {:?} code {:?} {:?} {:?}", boot.step, boot.exit_code, boot.release, boot.command_line);
-        println!("{}", boot.console());
+        println!("{}", boot.console().chars().rev().take(1500).collect::<String>().chars().rev().collect::<String>());
     }
     println!("{:?} after {:.1?}, in {}", run.ending, run.lasted, folder.display());
     Ok(())

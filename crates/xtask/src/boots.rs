@@ -83,7 +83,8 @@ impl Bench {
         fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
         let mut guest = DiskGuest::new(&self.image, &folder).map_err(|e| e.to_string())?;
         guest.tools = self.tools.clone();
-        guest.limit = Duration::from_secs(240);
+        // Generous: with other work on the host the firmware alone takes minutes.
+        guest.limit = Duration::from_secs(600);
         Ok(guest)
     }
 

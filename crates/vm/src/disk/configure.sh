@@ -27,6 +27,9 @@ done
 sed 's/^GRUB_TIMEOUT=.*/GRUB_TIMEOUT=0/; s/^GRUB_CMDLINE_LINUX=.*/GRUB_CMDLINE_LINUX="console=ttyS0,115200"/; s/^#GRUB_TERMINAL=.*/GRUB_TERMINAL=console/' \
   /usr/share/grub/default/grub > /etc/default/grub
 mkdir -p /etc/default/grub.d
+# grub-mkconfig names the root by its UUID only where udev has made the link, as it will have in the system itself.
+mkdir -p /dev/disk/by-uuid
+for part in vda1 vda2; do ln -sf "../../$part" "/dev/disk/by-uuid/$(blkid -s UUID -o value "/dev/$part")"; done
 grub-install --target=x86_64-efi --efi-directory=/boot/efi --removable --no-nvram
 update-grub
 [ -s /boot/grub/grubenv ] || grub-editenv /boot/grub/grubenv create
