@@ -11,13 +11,18 @@ use std::time::{Duration, Instant};
 
 const SYSTEM: &str = include_str!("boots/system.sh");
 const TESTS: [&str; 3] = ["keep", "trial", "kill"];
-const USAGE: &str = "cargo xtask boots [--punctual FILE] [--kills N] [--out DIR] [keep|trial|kill]…";
+const USAGE: &str =
+    "cargo xtask boots [--punctual FILE --rule ID --word PARAMETER] [--kills N] [--out DIR] [keep|trial|kill]…";
 
 /// What every test needs.
 pub struct Bench {
     image: DiskImage,
     folder: PathBuf,
     tools: Vec<FileIn>,
+    /// The functions every step has.
+    system: String,
+    /// The parameter that fix brings.
+    word: String,
     /// How many times the emulator is killed, in fix and in undo each.
     kills: u32,
 }
@@ -52,28 +57,52 @@ pub fn run(words: &[String]) -> Result<(), String> {
     }
 }
 
-fn options(words: &[String]) -> Result<(Bench, Vec<String>), String> {
-    let (mut tools, mut kills, mut names) = (Vec::new(), 6, Vec::new());
-    let mut folder = std::env::temp_dir().join(format!("punctual-boots-{}", std::process::id()));
+#[derive(Default)]
+struct Options {
+    names: Vec<String>,
+    folder: Option<PathBuf>,
+    punctual: Option<String>,
+    rule: Option<String>,
+    word: Option<String>,
+    kills: Option<u32>,
+}
+
+fn parse(words: &[String]) -> Result<Options, String> {
+    let mut options = Options::default();
     let mut words = words.iter();
     while let Some(word) = words.next() {
-        let mut value = || words.next().ok_or(USAGE);
+        let mut value = || words.next().cloned().ok_or(USAGE);
         match word.as_str() {
-            "--kills" => kills = value()?.parse().map_err(|_| USAGE)?,
-            "--out" => folder = PathBuf::from(value()?),
-            "--punctual" => {
-                let path = value()?;
-                let content = fs::read(path).map_err(|e| format!("{path}: {e}"))?;
-                tools.push(FileIn { path: "punctual".into(), mode: 0o755, content });
-            }
-            name if TESTS.contains(&name) => names.push(name.to_owned()),
+            "--kills" => options.kills = Some(value()?.parse().map_err(|_| USAGE)?),
+            "--out" => options.folder = Some(PathBuf::from(value()?)),
+            "--punctual" => options.punctual = Some(value()?),
+            "--rule" => options.rule = Some(value()?),
+            "--word" => options.word = Some(value()?),
+            name if TESTS.contains(&name) => options.names.push(name.to_owned()),
             _ => return Err(USAGE.into()),
         }
     }
+    match (&options.punctual, &options.rule, &options.word) {
+        (None, None, None) | (Some(_), Some(_), Some(_)) => Ok(options),
+        _ => Err(USAGE.into()),
+    }
+}
+
+fn options(words: &[String]) -> Result<(Bench, Vec<String>), String> {
+    let options = parse(words)?;
+    let folder =
+        options.folder.unwrap_or_else(|| std::env::temp_dir().join(format!("punctual-boots-{}", std::process::id())));
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let (mut tools, mut system) = (Vec::new(), SYSTEM.to_owned());
+    if let (Some(path), Some(rule)) = (&options.punctual, &options.rule) {
+        let content = fs::read(path).map_err(|e| format!("{path}: {e}"))?;
+        tools.push(FileIn { path: "punctual".into(), mode: 0o755, content });
+        system += &format!("fix() {{ punctual audit --fix '{rule}' --persist; }}\nundo() {{ punctual undo; }}\n");
+    }
     let cache = Cache::usual().map_err(|e| e.to_string())?;
     let image = DiskImage::debian(&cache).map_err(|e| e.to_string())?;
-    Ok((Bench { image, folder, tools, kills }, names))
+    let word = options.word.unwrap_or_else(|| "skew_tick=1".into());
+    Ok((Bench { image, folder, tools, system, word, kills: options.kills.unwrap_or(6) }, options.names))
 }
 
 impl Bench {
@@ -86,6 +115,11 @@ impl Bench {
         // Generous: with other work on the host the firmware alone takes minutes.
         guest.limit = Duration::from_secs(600);
         Ok(guest)
+    }
+
+    /// A step's script with the functions in front.
+    fn step(&self, script: &str) -> Step {
+        Step::new(format!("{}\n{script}\n", self.system))
     }
 
     /// Keeps what the consoles said.
@@ -108,11 +142,6 @@ impl Bench {
             None => Ok(run.boots),
         }
     }
-}
-
-/// A step's script with the functions in front.
-fn step(script: &str) -> Step {
-    Step::new(format!("{SYSTEM}\n{script}\n"))
 }
 
 fn tail(run: &DiskRun) -> String {

@@ -1,18 +1,17 @@
 //! The emulator killed at random instants of fix and of undo: after the next boot's undo every byte is as before.
 
-use super::{Bench, boot_of, expect, step};
+use super::{Bench, boot_of, expect};
 use punctual_vm::{DiskGuest, Ending, Kill};
 use std::time::{Duration, Instant};
 
-const WORD: &str = "skew_tick=1";
-
 pub fn run(bench: &Bench) -> Result<String, String> {
+    let word = &bench.word;
     let guest = bench.guest("kill")?;
     let script = format!(
-        "list > /root/before; sync; a=$(date +%s%N); fix {WORD}; b=$(date +%s%N); undo; c=$(date +%s%N); same || exit 9
+        "list > /root/before; sync; a=$(date +%s%N); fix {word}; b=$(date +%s%N); undo; c=$(date +%s%N); same || exit 9
          mark \"took $(((b - a) / 1000000)) $(((c - b) / 1000000))\""
     );
-    let boots = bench.whole("kill-first", &guest, &[step(&script)])?;
+    let boots = bench.whole("kill-first", &guest, &[bench.step(&script)])?;
     let [fix, undo] = took(&boot_of(&boots, 1)?.marks)?;
     let mut worst = Vec::new();
     let mut tally = [[0u32; 2]; 2];
@@ -42,19 +41,20 @@ pub fn run(bench: &Bench) -> Result<String, String> {
 
 /// One kill, and the boot that mends it. Was the work over when the kill came?
 fn one(bench: &Bench, guest: &DiskGuest, name: &str, what: &str, after: Duration) -> Result<bool, String> {
+    let word = &bench.word;
     let script = match what {
-        "fix" => format!("mark go; fix {WORD}; mark done; sleep 1000"),
-        _ => format!("fix {WORD}; sync; mark go; undo; mark done; sleep 1000"),
+        "fix" => format!("mark go; fix {word}; mark done; sleep 1000"),
+        _ => format!("fix {word}; sync; mark go; undo; mark done; sleep 1000"),
     };
     let begun = Instant::now();
     let kill = Kill { mark: "go".into(), after };
-    let run = guest.run(&[step(&script)], Some(&kill)).map_err(|e| e.to_string())?;
+    let run = guest.run(&[bench.step(&script)], Some(&kill)).map_err(|e| e.to_string())?;
     bench.keep(name, &run);
     expect(run.ending == Ending::Killed, format!("{:?} after {:?}", run.ending, begun.elapsed()))?;
     let was_done = run.boots.iter().any(|boot| boot.marks.iter().any(|mark| mark == "done"));
     // What the kill left is looked at before undo, for the record.
     let mend = "[ -f $own ] && echo 'left: own file'; ls /boot/grub/*.aside* /boot/grub/*.new 2> /dev/null; undo; same";
-    bench.whole(&format!("{name}-mend"), guest, &[step(mend)])?;
+    bench.whole(&format!("{name}-mend"), guest, &[bench.step(mend)])?;
     Ok(was_done)
 }
 

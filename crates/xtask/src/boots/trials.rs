@@ -1,6 +1,6 @@
 //! Parameters that break a boot, each tried once: the boot after it is the old one.
 
-use super::{Bench, expect, step};
+use super::{Bench, expect};
 use punctual_vm::{DiskBoot, Ending};
 use std::time::Instant;
 
@@ -48,9 +48,9 @@ pub fn run(bench: &Bench) -> Result<String, String> {
 fn one(bench: &Bench, name: &str, words: &str) -> Result<(&'static str, String), String> {
     let guest = bench.guest(name)?;
     let word = words.split(' ').next().unwrap_or_default();
-    let after =
-        step(&format!("grep -qw '{word}' /proc/cmdline && exit 0; grub-editenv $env list; undo; same && mark same"));
-    let steps = [step(&format!("list > /root/before; trial '{words}'")), after.clone(), after];
+    let after = bench
+        .step(&format!("grep -qw '{word}' /proc/cmdline && exit 0; grub-editenv $env list; undo; same && mark same"));
+    let steps = [bench.step(&format!("list > /root/before; trial '{words}'")), after.clone(), after];
     let run = guest.run(&steps, None).map_err(|e| e.to_string())?;
     bench.keep(name, &run);
     let mut boots = run.boots;
