@@ -14,7 +14,7 @@ use std::io::Write;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -99,7 +99,7 @@ fn watch(child: &mut Running, log: &Log, limit: Duration, begun: Instant, compla
         }
         if let Some(status) = gone {
             let said = tools::last_lines(&read_all(complaints), 3);
-            let status = if said.is_empty() { status } else { format!("{status}: {said}") };
+            let status = if said.is_empty() { status.to_string() } else { format!("{status}: {said}") };
             return Err(VmError::Stopped { status, tail: console::tail(&log.text()) });
         }
         if begun.elapsed() > limit {
@@ -153,9 +153,8 @@ fn device_tree(guest: &Guest, cache: &Cache) -> Result<Option<PathBuf>, VmError>
 pub(crate) struct Running(pub Child);
 
 impl Running {
-    pub fn has_ended(&mut self) -> Result<Option<String>, VmError> {
-        let status = self.0.try_wait().map_err(VmError::file("wait for", "QEMU"))?;
-        Ok(status.map(|s| s.to_string()))
+    pub fn has_ended(&mut self) -> Result<Option<ExitStatus>, VmError> {
+        self.0.try_wait().map_err(VmError::file("wait for", "QEMU"))
     }
 
     pub fn wait_for(&mut self, limit: Duration) {

@@ -1,10 +1,11 @@
 //! Running a guest's boots, and ending it: by itself, at its limit, or killed at an instant of the caller's.
 
-use super::said::{DiskBoot, boots};
+use super::said::DiskBoot;
 use crate::boot::{LOOK, Log, Running, read_all};
 use crate::error::VmError;
 use crate::tools;
 use std::fs::File;
+use std::process::ExitStatus;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -26,58 +27,52 @@ pub enum Ending {
     Killed,
     /// A boot took longer than its limit; the emulator was killed, as if somebody had pulled the plug.
     Hung,
+    /// It kept restarting without coming to its next step.
+    Looping,
 }
 
-/// Waits for the end. A boot's time begins with its firmware.
+/// Waits for one boot's end; no ending: it has reset the machine.
 pub(super) fn watch(
     child: &mut Running,
     log: &Log,
     limit: Duration,
     kill: Option<&Kill>,
     complaints: &File,
-) -> Result<(Vec<DiskBoot>, Ending), VmError> {
+) -> Result<(DiskBoot, Option<Ending>), VmError> {
+    let begun = Instant::now();
     let mut seen = 0;
-    let mut found: Vec<DiskBoot> = Vec::new();
-    let mut begun = Instant::now();
+    let mut boot = DiskBoot::default();
     let mut due: Option<Instant> = None;
     loop {
         let gone = child.has_ended()?;
         let length = log.length();
         if length != seen {
             seen = length;
-            let before = found.len();
-            found = boots(&log.text());
-            if found.len() > before {
-                begun = Instant::now();
-            }
+            boot = DiskBoot::of(log.text());
         }
         if due.is_none() {
-            let reached = |kill: &&Kill| found.iter().any(|boot| boot.marks.contains(&kill.mark));
-            due = kill.filter(reached).map(|kill| Instant::now() + kill.after);
+            due = kill.filter(|kill| boot.marks.contains(&kill.mark)).map(|kill| Instant::now() + kill.after);
         }
         if due.is_some_and(|due| Instant::now() >= due) {
-            return Ok((found, Ending::Killed));
+            return Ok((boot, Some(Ending::Killed)));
         }
         if let Some(status) = gone {
-            return ended(found, status, log, complaints);
+            return ended(boot, status, complaints);
         }
         if begun.elapsed() > limit {
-            return Ok((found, Ending::Hung));
+            return Ok((boot, Some(Ending::Hung)));
         }
         sleep(due.map_or(LOOK, |due| LOOK.min(due.saturating_duration_since(Instant::now()))));
     }
 }
 
-fn ended(
-    found: Vec<DiskBoot>,
-    status: String,
-    log: &Log,
-    complaints: &File,
-) -> Result<(Vec<DiskBoot>, Ending), VmError> {
-    if found.last().is_some_and(|boot| boot.ended) {
-        return Ok((found, Ending::Off));
+fn ended(boot: DiskBoot, status: ExitStatus, complaints: &File) -> Result<(DiskBoot, Option<Ending>), VmError> {
+    if boot.ended {
+        return Ok((boot, Some(Ending::Off)));
+    }
+    if status.success() {
+        return Ok((boot, None));
     }
     let said = tools::last_lines(&read_all(complaints), 3);
-    let status = if said.is_empty() { status } else { format!("{status}: {said}") };
-    Err(VmError::Stopped { status, tail: crate::console::tail(&log.text()) })
+    Err(VmError::Stopped { status: format!("{status}: {said}"), tail: crate::console::tail(&boot.raw) })
 }

@@ -1,12 +1,10 @@
-//! A console that several boots have written to, taken apart.
+//! What a boot said on its console.
 
 use crate::console;
 use crate::error::VmError;
 use std::path::Path;
 
 const MARK: char = '\u{1e}';
-/// What OVMF says before it starts a loader (BdsDxe): a boot begins.
-const FIRMWARE: &str = "BdsDxe: starting ";
 
 /// One boot, from the firmware on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,6 +46,12 @@ impl DiskBoot {
         self.command_line.as_ref().is_some_and(|line| line.split_whitespace().any(|w| w == word))
     }
 
+    pub(super) fn of(raw: String) -> DiskBoot {
+        let mut boot = DiskBoot::default();
+        raw.lines().for_each(|line| boot.take(line));
+        DiskBoot { raw, ..boot }
+    }
+
     fn take(&mut self, line: &str) {
         if let Some((_, said)) = line.rsplit_once(MARK) {
             let said = said.trim_end();
@@ -66,55 +70,32 @@ impl DiskBoot {
     }
 }
 
-/// The boots in a console's text, in their order.
-pub(super) fn boots(text: &str) -> Vec<DiskBoot> {
-    let mut boots: Vec<DiskBoot> = Vec::new();
-    for line in text.lines() {
-        if line.contains(FIRMWARE) || boots.is_empty() {
-            // What came before the first start belongs to it.
-            match boots.last_mut() {
-                Some(first) if boots_started(first) => boots.push(DiskBoot::default()),
-                Some(_) => {}
-                None => boots.push(DiskBoot::default()),
-            }
-        }
-        if let Some(boot) = boots.last_mut() {
-            boot.raw.push_str(line);
-            boot.raw.push('\n');
-            boot.take(line);
-        }
-    }
-    boots
-}
-
-fn boots_started(boot: &DiskBoot) -> bool {
-    boot.raw.contains(FIRMWARE)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
     #[test]
-    fn each_start_of_the_firmware_is_a_boot() {
-        let text = "\u{1b}[2Jfirmware\r\nBdsDxe: starting Boot0001 \"x\"\r\nLoading\r\n[ 1.0] Kernel panic - not syncing: x\r\n\
-                    BdsDxe: starting Boot0001\r\n\u{1e}release 6.12\r\n\u{1e}cmdline root=x quiet\r\n\u{1e}step 2\r\n\
+    fn a_boot_says_how_far_it_came() {
+        let text = "BdsDxe: starting Boot0001\r\n\u{1e}release 6.12\r\n\u{1e}cmdline root=x quiet\r\n\u{1e}step 2\r\n\
                     hello\r\n\u{1e}mark here\r\n\u{1e}exit 3\r\n\u{1e}end\r\n";
-        let boots = boots(text);
-        assert_eq!(boots.len(), 2);
-        assert!(boots[0].panic.is_some() && boots[0].command_line.is_none());
-        let second = &boots[1];
-        assert!(second.has("quiet") && !second.has("qui") && second.ended && second.panic.is_none());
-        assert_eq!((second.step, second.exit_code, second.marks.as_slice()), (Some(2), Some(3), &["here".into()][..]));
-        assert!(second.console().contains("hello") && !second.console().contains('\u{1e}'));
+        let boot = DiskBoot::of(text.to_owned());
+        assert!(boot.has("quiet") && !boot.has("qui") && boot.ended && boot.panic.is_none());
+        assert_eq!((boot.step, boot.exit_code, boot.marks.as_slice()), (Some(2), Some(3), &["here".into()][..]));
+        assert!(boot.console().contains("hello") && !boot.console().contains('\u{1e}'));
+    }
+
+    #[test]
+    fn a_panic_is_no_step() {
+        let boot = DiskBoot::of("Loading\r\n[ 1.0] Kernel panic - not syncing: x\r\n".into());
+        assert!(boot.panic.is_some() && boot.command_line.is_none() && boot.step.is_none() && !boot.ended);
     }
 
     proptest! {
         #[test]
-        fn any_console_is_taken_apart(text in "(\\x1e|\\+|[a-z0-9= \\r\\n]|BdsDxe: starting |exit |step |end|mark )*") {
-            let lines = boots(&text).iter().map(|b| b.raw.lines().count()).sum::<usize>();
-            prop_assert_eq!(lines, text.lines().count());
+        fn any_console_is_read(text in "(\\x1e|\\+|[a-z0-9= \\r\\n]|exit |step |end|mark )*") {
+            let boot = DiskBoot::of(text);
+            boot.console();
         }
     }
 }
