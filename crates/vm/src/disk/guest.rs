@@ -70,9 +70,9 @@ impl DiskGuest {
 
     /// Runs the steps, one boot each. Boots that did not get to a step (a panic in a trial) stand between the others.
     ///
-    /// A reset, whoever asks for it, is a new start of the emulator with the same disk and variables: QEMU 7.2 keeps what it
-    /// translated over a reset, and the firmware after it then took 175 s instead of 12 s. The disk's cache is write-through:
-    /// what the guest has synced is on the host's side; what it has not dies with it.
+    /// A reset, whoever asks for it, is a new start of the emulator with the same disk and variables: after a reset within one
+    /// QEMU 7.2 the firmware took 175 s instead of 12 s (probably what was translated before is in the way).
+    /// The disk's cache is write-through: what the guest has synced is on the host's side; what it has not dies with it.
     ///
     /// # Errors
     /// The emulator could not be started, or failed. A hang is an [`Ending`].
