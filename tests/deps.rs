@@ -65,6 +65,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("lab", &["units", "model", "rundir", "judge", "stats", "vm"]),
     ("cyclictest", &["units", "uapi", "rt", "machine", "journal"]),
     ("selftest", &["units", "uapi", "rt", "model", "machine", "audit", "measure"]),
+    ("tune", &["units", "model", "stats"]),
     ("plant", &["units", "uapi", "rt"]),
     (
         "xtask",

@@ -81,6 +81,7 @@ fn recording(latency_ns: u64, change: impl Fn(&mut ContextSample)) -> Recording 
         explained: vec![],
         events: samples.into_iter().map(Event::Context).collect(),
         maxima: Vec::new(),
+        tuned: None,
         findings: vec![],
         damage: vec![],
     }

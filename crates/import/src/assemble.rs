@@ -107,6 +107,7 @@ fn empty() -> Recording {
         maxima: Vec::new(),
         findings: Vec::new(),
         damage: Vec::new(),
+        tuned: None,
     }
 }
 

@@ -23,6 +23,7 @@ mod machine;
 mod problem;
 mod run;
 mod tracing;
+mod tuned;
 mod until;
 mod verdict;
 mod worst;
@@ -46,6 +47,7 @@ pub use run::{
     Alignment, CpuResult, Distribution, EndedBy, Kind, Phase, Recording, Run, Settings, Stamp, Tool, VirtualTime,
 };
 pub use tracing::{Capture, LateWakeup, PhaseTrace, Tracing};
+pub use tuned::{Ended, TUNE_SCHEMA, Trial, TrialKind, Tuned};
 pub use until::{BlockMaximum, Look, Round, UntilDecided};
 pub use verdict::{CellId, CellJudgement, ClusterNote, Coverage, Judged, Needed, Outcome, Verdict, VirtualControl};
 pub use worst::{Suspicion, SuspicionClass, Worst};

@@ -311,6 +311,8 @@ pub struct Recording {
     pub maxima: Vec<BlockMaximum>,
     /// The audit's findings, where one was made.
     pub findings: Vec<crate::Finding>,
+    /// What was tried on the machine before, and what it bought.
+    pub tuned: Option<crate::Tuned>,
     /// What was wrong with the files themselves: a torn tail dropped, a checksum that fails.
     pub damage: Vec<String>,
 }

@@ -142,6 +142,7 @@ impl<'a> Measurement<'a> {
             maxima: Vec::new(),
             findings: Vec::new(),
             damage: Vec::new(),
+            tuned: None,
         };
         let recorder = Arc::new(Mutex::new(ToDisk::new(writer, options.worst_kept, options.maxima_block)));
         let cost = OwnCost { context_cpus: setup::where_context_runs(options, &housekeeping), ..OwnCost::default() };

@@ -40,6 +40,7 @@ pub fn json(recording: &Recording, verdict: &Verdict) -> Value {
         "worst": worst(recording),
         "maxima": {"block_ns": run.settings.maxima_block_ns, "blocks": recording.maxima},
         "explained": recording.explained,
+        "tuned": recording.tuned,
         "findings": recording.findings,
         "machine": run.machine,
         "cost": run.cost,

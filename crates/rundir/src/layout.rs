@@ -11,6 +11,8 @@ pub const SCHEMA: &str = "punctual.run/1";
 pub const SCHEMA_VERSION: &str = "1.4";
 
 pub(crate) const RUN: &str = "run.json";
+/// What was tried before, of a run that `tune` ended with.
+pub const TUNE: &str = "tune.json";
 pub(crate) const FINDINGS: &str = "findings.json";
 pub(crate) const WORST: &str = "worst.jsonl";
 pub(crate) const CAUSES: &str = "causes.jsonl";

@@ -16,7 +16,7 @@ mod segment;
 mod writer;
 
 pub use error::Error;
-pub use layout::{HistogramFile, SCHEMA, SCHEMA_VERSION};
+pub use layout::{HistogramFile, SCHEMA, SCHEMA_VERSION, TUNE};
 pub use reader::read;
 pub use writer::{Progress, Writer, attach, attach_causes, capture_text, replace_worst};
 

@@ -6,7 +6,7 @@ use crate::layout::{self, FileSum, HistogramFile, Manifest, Progress, Record, hi
 use crate::segment;
 use punctual_model::{
     BlockMaximum, Capture, CpuResult, Distribution, EndedBy, Event, Explained, Finding, Phase, Problem, ProblemKind,
-    Recording, Run, Worst,
+    Recording, Run, Tuned, Worst,
 };
 use punctual_units::CpuId;
 use serde::de::DeserializeOwned;
@@ -38,6 +38,7 @@ pub fn read(root: &Path) -> Result<Recording, Error> {
         events: Vec::new(),
         maxima: Vec::new(),
         findings: Vec::new(),
+        tuned: None,
         damage,
     };
     let check = |name: &str| manifest.as_ref().and_then(|m| m.files.get(name).copied());
@@ -175,6 +176,14 @@ fn read_lists(
     match files::read(&root.join(layout::FINDINGS), LARGEST) {
         Ok(content) => match parse::<Vec<Finding>>(layout::FINDINGS, &content) {
             Ok(findings) => recording.findings = findings,
+            Err(what) => recording.damage.push(what),
+        },
+        Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {}
+        Err(e) => recording.damage.push(e.to_string()),
+    }
+    match files::read(&root.join(layout::TUNE), LARGEST) {
+        Ok(content) => match parse::<Tuned>(layout::TUNE, &content) {
+            Ok(tuned) => recording.tuned = Some(tuned),
             Err(what) => recording.damage.push(what),
         },
         Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {}

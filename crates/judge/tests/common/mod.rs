@@ -177,6 +177,7 @@ pub fn empty() -> Recording {
         explained: vec![],
         events: vec![],
         maxima: Vec::new(),
+        tuned: None,
         findings: vec![],
         damage: vec![],
     }

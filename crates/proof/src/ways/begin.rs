@@ -79,6 +79,7 @@ pub(super) fn empty(run: Run) -> Recording {
         events: Vec::new(),
         maxima: Vec::new(),
         findings: Vec::new(),
+        tuned: None,
         damage: Vec::new(),
     }
 }

@@ -163,6 +163,11 @@ fn size(n: Option<u64>) -> String {
     n.map_or_else(|| "–".into(), bytes)
 }
 
+/// What was tried before, and what each change bought.
+pub fn tuned(recording: &Recording) -> String {
+    recording.tuned.as_ref().map(|tuned| list("evidence", &words::tuned(tuned))).unwrap_or_default()
+}
+
 /// Figures of an imported file that are no latencies.
 pub fn series(recording: &Recording) -> String {
     let all: Vec<_> = recording.run.import.iter().flat_map(|import| &import.series).collect();

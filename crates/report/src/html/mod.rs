@@ -46,6 +46,7 @@ pub fn html(recording: &Recording, verdict: &Verdict) -> String {
         ("time", "Over time", "Over time", charts::over_time(&page)),
         ("worst", "Worst", "The worst wakeups", work::worst(&page)),
         ("loads", "Loads", "Loads, and the proof that they ran", work::loads(&page)),
+        ("tuned", "Changes", "What each change bought", facts::tuned(recording)),
         ("audit", "Audit", "Audit of the machine", audit::findings(&recording.findings)),
         ("machine", "Machine", "Machine", facts::machine(recording)),
         ("method", "Method", "How it was measured", facts::method(recording)),

@@ -11,6 +11,7 @@ pub(crate) mod imported;
 pub(crate) mod limits;
 pub(crate) mod maxima;
 mod tracing;
+mod tuned;
 mod warnings;
 
 pub use claims::claim;
@@ -20,6 +21,7 @@ pub use imported::lost;
 pub use limits::cannot_say;
 pub use maxima::maxima;
 pub use tracing::notes;
+pub use tuned::tuned;
 pub use warnings::warnings;
 
 use crate::clean;

@@ -72,6 +72,7 @@ pub fn recording(plan: RunPlan) -> Recording {
         explained: vec![],
         events: vec![],
         maxima: Vec::new(),
+        tuned: None,
         findings: facts::findings(),
         damage: vec![],
     };

@@ -1,0 +1,119 @@
+//! What each change bought, in sentences.
+
+use crate::number::{plural, probability};
+use punctual_model::{Ended, Trial, TrialKind, Tuned};
+use punctual_units::Nanos;
+
+/// How the search ended, and what every change that was decided on bought.
+pub fn tuned(tuned: &Tuned) -> Vec<String> {
+    let mut all = vec![summary(tuned)];
+    let confirmed = |t: &&Trial| matches!(t.kind, TrialKind::Confirmation { .. });
+    all.extend(tuned.trials.iter().filter(confirmed).map(|t| decided(tuned, t)));
+    let mut rest: Vec<&str> = Vec::new();
+    for trial in tuned.trials.iter().filter(|t| !tuned.trials.iter().any(|o| confirmed(&o) && o.rule == t.rule)) {
+        if !rest.contains(&trial.rule.as_str()) {
+            rest.push(&trial.rule);
+        }
+    }
+    if !rest.is_empty() {
+        let names: Vec<String> = rest.iter().map(|rule| format!("`{rule}`")).collect();
+        all.push(format!("No gain worth confirming was seen from {}: left as they were.", names.join(", ")));
+    }
+    all.extend(tuned.not_tried.iter().map(|(rule, why)| format!("`{rule}` was not tried: {why}")));
+    all
+}
+
+fn summary(tuned: &Tuned) -> String {
+    let kept = match tuned.kept.as_slice() {
+        [] => "Nothing was changed".to_owned(),
+        kept => format!("Kept: {}", kept.iter().map(|rule| format!("`{rule}`")).collect::<Vec<_>>().join(", ")),
+    };
+    let ended = match &tuned.ended {
+        Ended::ClaimsHold => "the claims hold".to_owned(),
+        Ended::NothingHelps => "nothing more of what could be tried helps".to_owned(),
+        Ended::NothingToTry => "there is nothing to try".to_owned(),
+        Ended::TimeUp => "time was up before all was tried".to_owned(),
+        Ended::Stopped { why } => format!("it was stopped: {why}"),
+    };
+    let middle = |figures: &[f64]| punctual_stats::median(figures).map(time);
+    let gain = match (middle(&tuned.before_ns), middle(&tuned.after_ns)) {
+        (Some(before), Some(after)) => {
+            format!(
+                " The {} of a block of {} went from {before} to {after} (medians).",
+                tuned.objective, tuned.block_ns
+            )
+        }
+        _ => String::new(),
+    };
+    format!("{kept}; {ended}.{gain}")
+}
+
+/// One change that was decided on with pairs of its own.
+fn decided(tuned: &Tuned, trial: &Trial) -> String {
+    let TrialKind::Confirmation { p, alpha, kept } = trial.kind else { return String::new() };
+    let (verb, word) = if trial.shift_ns <= 0.0 { ("bought", "gain") } else { ("cost", "cost") };
+    let interval = match trial.interval_ns {
+        Some((low, high)) if trial.shift_ns <= 0.0 => format!("95 %: {} to {}", signed(-high), signed(-low)),
+        Some((low, high)) => format!("95 %: {} to {}", signed(low), signed(high)),
+        None => "too few pairs for an interval".into(),
+    };
+    let verdict = if kept { "kept".to_owned() } else { format!("no {word} proven, taken back") };
+    format!(
+        "`{}` {verb} {} of the {} ({interval}; {} of blocks with and without, p {}, decided at {}): {verdict}. It is: {}",
+        trial.rule,
+        time(trial.shift_ns.abs()),
+        tuned.objective,
+        plural(trial.pairs.len() as u64, "pair", "pairs"),
+        probability(p),
+        probability(alpha),
+        trial.what
+    )
+}
+
+fn time(ns: f64) -> String {
+    Nanos(ns.round().max(0.0) as u64).to_string()
+}
+
+fn signed(ns: f64) -> String {
+    if ns < 0.0 { format!("−{}", time(-ns)) } else { time(ns) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_candidate_is_spoken_of_once() {
+        let trial = |rule: &str, shift_ns: f64, kind| Trial {
+            rule: rule.into(),
+            what: "sysctl x".into(),
+            round: 0,
+            pairs: vec![(5e6, 1e6); 7],
+            shift_ns,
+            interval_ns: Some((shift_ns - 1e4, shift_ns + 1e4)),
+            kind,
+        };
+        let all = Tuned {
+            schema: punctual_model::TUNE_SCHEMA.into(),
+            objective: "largest latency".into(),
+            block_ns: Nanos::from_secs(2),
+            alpha: 0.05,
+            before_ns: vec![5e6],
+            after_ns: vec![1e6],
+            trials: vec![
+                trial("hog", -4e6, TrialKind::Screening),
+                trial("idle", 0.0, TrialKind::Screening),
+                trial("hog", -4e6, TrialKind::Confirmation { p: 0.008, alpha: 0.03, kept: true }),
+                trial("idle", -2e3, TrialKind::Screening),
+            ],
+            not_tried: vec![("smt".into(), "read-only".into())],
+            kept: vec!["hog".into()],
+            ended: Ended::NothingHelps,
+        };
+        let said = tuned(&all);
+        assert_eq!(said.len(), 4, "{said:#?}");
+        assert!(said[0].contains("Kept: `hog`") && said[0].contains("5.00 ms to 1.00 ms"), "{said:#?}");
+        assert!(said[1].contains("bought 4.00 ms") && said[1].contains("3.99 ms to 4.01 ms"), "{said:#?}");
+        assert!(said[2].contains("`idle`") && said[3].contains("read-only"), "{said:#?}");
+    }
+}

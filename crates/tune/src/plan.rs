@@ -1,0 +1,76 @@
+//! How many pairs decide, and when they have.
+
+use punctual_stats::{Estimate, confidence_at_look, paired_shift, signed_rank};
+use std::f64::consts::LN_2;
+
+/// The error that the `nth` confirmation (from 1) may make: all of a run together make at most `alpha`.
+pub(crate) fn alpha_of(alpha: f64, nth: u64) -> f64 {
+    1.0 - confidence_at_look(1.0 - alpha, nth)
+}
+
+/// Pairs after which a candidate can be confirmed at `alpha`, one-sided: as many as all of one sign need, and two more.
+pub(crate) fn pairs_for(alpha: f64) -> usize {
+    let least = (-alpha.ln() / LN_2).ceil().max(5.0);
+    least as usize + 2
+}
+
+/// What pairs of (without, with) came to.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Judgement {
+    /// With minus without, ns; below 0 it helps.
+    pub shift: Estimate,
+    /// How likely pairs like these are if it does not help.
+    pub p: f64,
+}
+
+/// Judges finished pairs; `None` without any.
+pub(crate) fn judge(pairs: &[(f64, f64)]) -> Option<Judgement> {
+    let shift = paired_shift(pairs, 0.95)?;
+    let differences: Vec<f64> = pairs.iter().map(|(without, with)| with - without).collect();
+    let test = signed_rank(&differences)?;
+    let most = 0.5 * test.n as f64 * (test.n as f64 + 1.0);
+    let helps = test.w < 0.5 * most;
+    Some(Judgement { shift, p: if helps { 0.5 * test.p } else { 1.0 - 0.5 * test.p } })
+}
+
+/// Can `pairs` still be confirmed at `alpha` if all that come to make it `all` are as good as can be?
+pub(crate) fn is_futile(pairs: &[(f64, f64)], all: usize, alpha: f64) -> bool {
+    // The best that can come: differences below 0 and larger than any before.
+    let largest = pairs.iter().map(|(a, b)| (b - a).abs()).fold(1.0, f64::max);
+    let hoped = (pairs.len()..all).map(|n| (0.0, -largest * (2.0 + n as f64)));
+    let hoped: Vec<(f64, f64)> = pairs.iter().copied().chain(hoped).collect();
+    judge(&hoped).is_none_or(|best| best.p > alpha)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn all_of_one_sign_are_enough() {
+        for nth in 1..40 {
+            let alpha = alpha_of(0.05, nth);
+            let pairs: Vec<(f64, f64)> = (0..pairs_for(alpha) - 2).map(|n| (100.0, 90.0 - n as f64)).collect();
+            assert!(judge(&pairs).unwrap().p <= alpha, "{nth}: {} pairs", pairs.len());
+        }
+        let sum: f64 = (1..100_000).map(|nth| alpha_of(0.05, nth)).sum();
+        assert!(sum <= 0.05, "{sum}");
+    }
+
+    #[test]
+    fn equal_blocks_help_nobody() {
+        let judged = judge(&[(10.0, 10.0); 8]).unwrap();
+        assert!(judged.p >= 0.5, "{judged:?}");
+    }
+
+    proptest! {
+        /// What is called futile is not confirmed, whatever comes.
+        #[test]
+        fn futile_is_futile(pairs in proptest::collection::vec((0.0f64..100.0, 0.0f64..100.0), 8..9), cut in 1usize..8, alpha in 0.001f64..0.05) {
+            if is_futile(&pairs[..cut], pairs.len(), alpha) {
+                prop_assert!(judge(&pairs).unwrap().p > alpha);
+            }
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! The search: screen, confirm with fresh data, keep, again.
+
+use crate::plan::{Judgement, alpha_of, is_futile, judge, pairs_for};
+use punctual_model::{Ended, Trial, TrialKind};
+
+/// A change that may help.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// The rule it comes from.
+    pub rule: String,
+    /// What it changes, for people.
+    pub what: String,
+}
+
+/// Why the search cannot go on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Stop {
+    /// Time is up.
+    #[error("time is up")]
+    TimeUp,
+    /// A signal or an error.
+    #[error("{0}")]
+    Because(String),
+}
+
+/// The machine that is tuned.
+pub trait Bench {
+    /// Measures one block with what is applied now; its figure in ns.
+    ///
+    /// # Errors
+    /// [`Stop`].
+    fn block(&mut self) -> Result<f64, Stop>;
+
+    /// Applies a change. The inner error says why it could not be: it is not tried again.
+    ///
+    /// # Errors
+    /// [`Stop`].
+    fn apply(&mut self, candidate: &Candidate) -> Result<Result<(), String>, Stop>;
+
+    /// Takes it back.
+    ///
+    /// # Errors
+    /// [`Stop`] also where it could not be taken back: nothing measured after it would mean anything.
+    fn take_back(&mut self, candidate: &Candidate) -> Result<(), Stop>;
+
+    /// Do the claims hold now, measured for as long as they need? `None`: there are none.
+    ///
+    /// # Errors
+    /// [`Stop`].
+    fn claims_hold(&mut self) -> Result<Option<bool>, Stop>;
+}
+
+/// How the search decides.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// Probability to keep anything where nothing helps.
+    pub alpha: f64,
+    /// Pairs of a screening.
+    pub screening: usize,
+    /// What is kept must buy at least this share of the figure without it …
+    pub least_share: f64,
+    /// … and this, ns.
+    pub least_ns: f64,
+}
+
+impl Default for Rules {
+    fn default() -> Rules {
+        Rules { alpha: 0.05, screening: 3, least_share: 0.02, least_ns: 1_000.0 }
+    }
+}
+
+/// What was found.
+#[derive(Debug)]
+pub struct Found {
+    /// In the order they were made.
+    pub trials: Vec<Trial>,
+    /// Candidates that could not be tried, and why.
+    pub not_tried: Vec<(String, String)>,
+    /// Rules whose changes stay.
+    pub kept: Vec<String>,
+    /// Figures of blocks before anything was applied, and of those with all that was kept.
+    pub before: Vec<f64>,
+    /// See `before`.
+    pub after: Vec<f64>,
+    /// Why it ended.
+    pub ended: Ended,
+}
+
+/// Told what comes.
+pub type Tell<'a> = &'a mut dyn FnMut(&Trial);
+
+/// Searches. Whatever ends it, only what was kept is applied when it returns (unless taking back failed, which `ended` tells).
+pub fn search(candidates: Vec<Candidate>, bench: &mut dyn Bench, rules: &Rules, tell: Tell) -> Found {
+    let found = Found {
+        trials: Vec::new(),
+        not_tried: Vec::new(),
+        kept: Vec::new(),
+        before: Vec::new(),
+        after: Vec::new(),
+        ended: Ended::NothingToTry,
+    };
+    let mut search = Search { open: candidates, bench, rules, tell, confirmations: 0, found };
+    search.found.ended = match search.run() {
+        Ok(ended) => ended,
+        Err(Stop::TimeUp) => Ended::TimeUp,
+        Err(Stop::Because(why)) => Ended::Stopped { why },
+    };
+    search.found
+}
+
+/// What a round over all candidates came to.
+enum Round {
+    /// One stays.
+    Kept,
+    /// Some looked helpful; none was confirmed.
+    Unconfirmed,
+    /// None looked helpful.
+    Nothing,
+}
+
+struct Search<'a> {
+    open: Vec<Candidate>,
+    bench: &'a mut dyn Bench,
+    rules: &'a Rules,
+    tell: Tell<'a>,
+    /// Made so far.
+    confirmations: u64,
+    found: Found,
+}
+
+impl Search<'_> {
+    fn run(&mut self) -> Result<Ended, Stop> {
+        let mut fruitless = 0;
+        loop {
+            if fruitless == 0 && self.bench.claims_hold()? == Some(true) {
+                return Ok(Ended::ClaimsHold);
+            }
+            if self.open.is_empty() {
+                return Ok(if self.found.trials.is_empty() { Ended::NothingToTry } else { Ended::NothingHelps });
+            }
+            // What looked helpful and was not confirmed gets a second chance: one outlier can hide a true effect.
+            match self.round()? {
+                Round::Kept => fruitless = 0,
+                Round::Unconfirmed if fruitless == 0 => fruitless += 1,
+                Round::Unconfirmed | Round::Nothing => return Ok(Ended::NothingHelps),
+            }
+        }
+    }
+
+    /// Screens what is open and confirms the promising, best first, until one stays.
+    fn round(&mut self) -> Result<Round, Stop> {
+        let mut promising = Vec::new();
+        for candidate in self.open.clone() {
+            let Some(pairs) = self.pairs(&candidate, self.rules.screening, None)? else { continue };
+            let Some(judged) = judge(&pairs) else { continue };
+            // The middle pair: of three, one outlier moves half of the Walsh averages.
+            let differences: Vec<f64> = pairs.iter().map(|(without, with)| with - without).collect();
+            let seems = punctual_stats::median(&differences).unwrap_or(0.0);
+            if self.is_worth_it(&pairs, seems) {
+                promising.push((seems, candidate.clone()));
+            }
+            self.note(&candidate, pairs, &judged, TrialKind::Screening);
+        }
+        promising.sort_by(|a, b| a.0.total_cmp(&b.0));
+        for (_, candidate) in &promising {
+            if self.confirm(candidate)? {
+                return Ok(Round::Kept);
+            }
+        }
+        Ok(if promising.is_empty() { Round::Nothing } else { Round::Unconfirmed })
+    }
+
+    /// Fresh pairs; keeps the change where they say that it helps.
+    fn confirm(&mut self, candidate: &Candidate) -> Result<bool, Stop> {
+        self.confirmations += 1;
+        let alpha = alpha_of(self.rules.alpha, self.confirmations);
+        let Some(pairs) = self.pairs(candidate, pairs_for(alpha), Some(alpha))? else { return Ok(false) };
+        let Some(judged) = judge(&pairs) else { return Ok(false) };
+        let helps = judged.p <= alpha && self.is_worth_it(&pairs, judged.shift.value);
+        let kept = helps && self.bench.apply(candidate)?.is_ok();
+        self.note(candidate, pairs.clone(), &judged, TrialKind::Confirmation { p: judged.p, alpha, kept });
+        if kept {
+            self.open.retain(|open| open != candidate);
+            self.found.kept.push(candidate.rule.clone());
+            self.found.after = pairs.into_iter().map(|(_, with)| with).collect();
+        }
+        Ok(kept)
+    }
+
+    fn is_worth_it(&self, pairs: &[(f64, f64)], shift: f64) -> bool {
+        let without: Vec<f64> = pairs.iter().map(|(without, _)| *without).collect();
+        let usual = punctual_stats::median(&without).unwrap_or(0.0);
+        -shift >= self.rules.least_ns.max(usual * self.rules.least_share)
+    }
+
+    /// Measures pairs in the order without, with, with, without; fewer where `alpha` is out of reach. `None`: it could not be
+    /// applied, and is no candidate any more.
+    fn pairs(
+        &mut self,
+        candidate: &Candidate,
+        all: usize,
+        alpha: Option<f64>,
+    ) -> Result<Option<Vec<(f64, f64)>>, Stop> {
+        let mut pairs = Vec::new();
+        while pairs.len() < all && !alpha.is_some_and(|alpha| is_futile(&pairs, all, alpha)) {
+            let with_first = pairs.len() % 2 == 1;
+            let early = if with_first { None } else { Some(self.without()?) };
+            if let Err(why) = self.bench.apply(candidate)? {
+                self.found.not_tried.push((candidate.rule.clone(), why));
+                self.open.retain(|open| open != candidate);
+                return Ok(None);
+            }
+            let with = self.bench.block();
+            // Taken back also where measuring was stopped.
+            self.bench.take_back(candidate)?;
+            let without = match early {
+                Some(without) => without,
+                None => self.without()?,
+            };
+            pairs.push((without, with?));
+        }
+        Ok(Some(pairs))
+    }
+
+    fn without(&mut self) -> Result<f64, Stop> {
+        let figure = self.bench.block()?;
+        if self.found.kept.is_empty() {
+            self.found.before.push(figure);
+        }
+        Ok(figure)
+    }
+
+    fn note(&mut self, candidate: &Candidate, pairs: Vec<(f64, f64)>, judged: &Judgement, kind: TrialKind) {
+        let trial = Trial {
+            rule: candidate.rule.clone(),
+            what: candidate.what.clone(),
+            round: self.found.kept.len(),
+            shift_ns: judged.shift.value,
+            interval_ns: judged.shift.interval.map(|i| (i.low, i.high)),
+            pairs,
+            kind,
+        };
+        (self.tell)(&trial);
+        self.found.trials.push(trial);
+    }
+}
+
+#[cfg(test)]
+#[path = "search_tests.rs"]
+mod tests;
