@@ -59,6 +59,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "selftest",
             "import",
             "fix",
+            "tuning",
         ],
     ),
     ("vm", &[]),
@@ -66,6 +67,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("cyclictest", &["units", "uapi", "rt", "machine", "journal"]),
     ("selftest", &["units", "uapi", "rt", "model", "machine", "audit", "measure"]),
     ("tune", &["units", "model", "stats"]),
+    (
+        "tuning",
+        &["units", "uapi", "model", "rundir", "machine", "audit", "report", "fix", "tune", "proof"],
+    ),
     ("plant", &["units", "uapi", "rt"]),
     (
         "xtask",

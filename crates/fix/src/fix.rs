@@ -108,7 +108,7 @@ fn sentence(back: &[Taken]) -> String {
     }
 }
 
-fn one(
+pub(crate) fn one(
     journal: &mut Journal,
     set: u64,
     rule: &RulePlan,

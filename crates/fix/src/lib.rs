@@ -26,6 +26,7 @@ mod plan;
 mod real;
 mod system;
 mod task;
+mod trial;
 mod undo;
 mod watchdog;
 
@@ -42,5 +43,6 @@ pub use parameters::{How, OneBoot, Parameters, TRIAL_FILE, TRIAL_RULE, Told, Tri
 pub use plan::{BOOT_RULE, BootChain, BootWish, Plan, RulePlan, UnknownRule, Wish};
 pub use real::Real;
 pub use system::{Attributes, Kind, Lock, Ran, System};
+pub use trial::{OnTrial, keep, take_back, try_rule};
 pub use undo::{Taken, Undone, guard, recover, undo};
 pub use watchdog::{armed, removes_protection};

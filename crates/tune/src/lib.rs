@@ -8,4 +8,4 @@
 mod plan;
 mod search;
 
-pub use search::{Bench, Candidate, Found, Rules, Stop, Tell, search};
+pub use search::{Bench, Candidate, Found, Rules, Stop, Tell, Told, blocks, search};

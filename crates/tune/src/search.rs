@@ -37,7 +37,13 @@ pub trait Bench {
     /// [`Stop`].
     fn apply(&mut self, candidate: &Candidate) -> Result<Result<(), String>, Stop>;
 
-    /// Takes it back.
+    /// Applies a change that is to stay. The inner error says why it could not be.
+    ///
+    /// # Errors
+    /// [`Stop`].
+    fn keep(&mut self, candidate: &Candidate) -> Result<Result<(), String>, Stop>;
+
+    /// Takes back what is on trial.
     ///
     /// # Errors
     /// [`Stop`] also where it could not be taken back: nothing measured after it would mean anything.
@@ -86,8 +92,36 @@ pub struct Found {
     pub ended: Ended,
 }
 
-/// Told what comes.
-pub type Tell<'a> = &'a mut dyn FnMut(&Trial);
+/// How it goes.
+#[derive(Clone, Copy, Debug)]
+pub enum Told<'a> {
+    /// A candidate's pairs begin.
+    Begins {
+        /// Which.
+        candidate: &'a Candidate,
+        /// Is it confirmed, rather than screened?
+        confirming: bool,
+        /// The how manieth of its round, from 1.
+        number: usize,
+        /// Of how many.
+        of: usize,
+        /// How many pairs at most.
+        pairs: usize,
+    },
+    /// They came to this.
+    Ended(&'a Trial),
+}
+
+/// Told how it goes.
+pub type Tell<'a> = &'a mut dyn FnMut(Told);
+
+/// Blocks that a search makes at least: one screening of each candidate, which is all where none helps; and for each that is
+/// kept its confirmation and a screening of the others.
+pub fn blocks(candidates: usize, kept: usize, rules: &Rules) -> usize {
+    let screening = |open: usize| open * rules.screening * 2;
+    let confirming = |nth: usize| 2 * pairs_for(alpha_of(rules.alpha, nth as u64));
+    (0..=kept.min(candidates)).map(|n| screening(candidates - n) + if n > 0 { confirming(n) } else { 0 }).sum()
+}
 
 /// Searches. Whatever ends it, only what was kept is applied when it returns (unless taking back failed, which `ended` tells).
 pub fn search(candidates: Vec<Candidate>, bench: &mut dyn Bench, rules: &Rules, tell: Tell) -> Found {
@@ -150,8 +184,11 @@ impl Search<'_> {
     /// Screens what is open and confirms the promising, best first, until one stays.
     fn round(&mut self) -> Result<Round, Stop> {
         let mut promising = Vec::new();
-        for candidate in self.open.clone() {
-            let Some(pairs) = self.pairs(&candidate, self.rules.screening, None)? else { continue };
+        let open = self.open.clone();
+        for (before, candidate) in open.iter().enumerate() {
+            let (number, of, pairs) = (before + 1, open.len(), self.rules.screening);
+            (self.tell)(Told::Begins { candidate, confirming: false, number, of, pairs });
+            let Some(pairs) = self.pairs(candidate, self.rules.screening, None)? else { continue };
             let Some(judged) = judge(&pairs) else { continue };
             // The middle pair: of three, one outlier moves half of the Walsh averages.
             let differences: Vec<f64> = pairs.iter().map(|(without, with)| with - without).collect();
@@ -159,11 +196,11 @@ impl Search<'_> {
             if self.is_worth_it(&pairs, seems) {
                 promising.push((seems, candidate.clone()));
             }
-            self.note(&candidate, pairs, &judged, TrialKind::Screening);
+            self.note(candidate, pairs, &judged, TrialKind::Screening);
         }
         promising.sort_by(|a, b| a.0.total_cmp(&b.0));
-        for (_, candidate) in &promising {
-            if self.confirm(candidate)? {
+        for (before, (_, candidate)) in promising.iter().enumerate() {
+            if self.confirm(candidate, before + 1, promising.len())? {
                 return Ok(Round::Kept);
             }
         }
@@ -171,13 +208,24 @@ impl Search<'_> {
     }
 
     /// Fresh pairs; keeps the change where they say that it helps.
-    fn confirm(&mut self, candidate: &Candidate) -> Result<bool, Stop> {
+    fn confirm(&mut self, candidate: &Candidate, number: usize, of: usize) -> Result<bool, Stop> {
         self.confirmations += 1;
         let alpha = alpha_of(self.rules.alpha, self.confirmations);
+        (self.tell)(Told::Begins { candidate, confirming: true, number, of, pairs: pairs_for(alpha) });
         let Some(pairs) = self.pairs(candidate, pairs_for(alpha), Some(alpha))? else { return Ok(false) };
         let Some(judged) = judge(&pairs) else { return Ok(false) };
         let helps = judged.p <= alpha && self.is_worth_it(&pairs, judged.shift.value);
-        let kept = helps && self.bench.apply(candidate)?.is_ok();
+        let kept = match helps {
+            true => match self.bench.keep(candidate)? {
+                Ok(()) => true,
+                Err(why) => {
+                    self.found.not_tried.push((candidate.rule.clone(), format!("it helps, but could not stay: {why}")));
+                    self.open.retain(|open| open != candidate);
+                    false
+                }
+            },
+            false => false,
+        };
         self.note(candidate, pairs.clone(), &judged, TrialKind::Confirmation { p: judged.p, alpha, kept });
         if kept {
             self.open.retain(|open| open != candidate);
@@ -240,7 +288,7 @@ impl Search<'_> {
             pairs,
             kind,
         };
-        (self.tell)(&trial);
+        (self.tell)(Told::Ended(&trial));
         self.found.trials.push(trial);
     }
 }

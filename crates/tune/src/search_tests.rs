@@ -66,6 +66,10 @@ impl Bench for Simulated {
         Ok(Ok(()))
     }
 
+    fn keep(&mut self, candidate: &Candidate) -> Result<Result<(), String>, Stop> {
+        self.apply(candidate)
+    }
+
     fn take_back(&mut self, candidate: &Candidate) -> Result<(), Stop> {
         assert!(self.on.remove(&candidate.rule), "taken back without being applied");
         Ok(())
@@ -154,4 +158,15 @@ fn stopped_anywhere_nothing_is_left_on_trial() {
 #[test]
 fn nothing_to_try_is_said() {
     assert_eq!(Simulated::new(&[], 1).search().ended, Ended::NothingToTry);
+}
+
+#[test]
+fn the_least_time_is_that_of_blocks_made() {
+    for candidates in [1usize, 4, 9] {
+        let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
+        let none: Vec<_> = names[..candidates].iter().map(|n| (*n, -50_000.0)).collect();
+        let mut machine = Simulated::new(&none, 11);
+        machine.search();
+        assert_eq!(machine.blocks, blocks(candidates, 0, &Rules::default()));
+    }
 }

@@ -1,0 +1,173 @@
+//! The machine as a bench: a block is measured, a fix is applied and taken back.
+
+use crate::choose::Prepared;
+use crate::seek::{Options, Place};
+use punctual_fix::{FixOptions, Journal, OnTrial, RulePlan, keep, take_back, try_rule};
+use punctual_model::Outcome;
+use punctual_proof::{self as proof, Done, Quiet, When};
+use punctual_tune::{Bench, Candidate, Stop};
+use punctual_uapi::Sig;
+use punctual_units::Nanos;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+pub(crate) struct Machine<'a> {
+    pub prepared: &'a [Prepared],
+    pub options: &'a Options,
+    pub place: &'a Place<'a>,
+    /// A folder for the runs of blocks.
+    pub folder: PathBuf,
+    pub begun: Instant,
+    pub block: proof::Options,
+    pub number: u64,
+    /// What the last block took in all.
+    pub lasted: Duration,
+    /// The signal that ended it.
+    pub signal: Option<Sig>,
+    /// The journal's set that is on trial.
+    pub on_trial: Option<u64>,
+}
+
+fn because(why: impl ToString) -> Stop {
+    Stop::Because(why.to_string())
+}
+
+/// What a block is, of the run that all ends with.
+pub(crate) fn block_options(options: &Options) -> proof::Options {
+    let last = &options.last;
+    // Each block may write the same, so that blocks can be compared.
+    let blocks = (options.max.0 / options.block.0.max(1)).max(1);
+    proof::Options {
+        duration: options.block,
+        until: None,
+        loads: options.block_loads.clone(),
+        context: false,
+        worst_kept: 1,
+        deadline: None,
+        claims: Vec::new(),
+        write_cap: last.write_cap / blocks,
+        trace: proof::Trace { when: When::Never, ..last.trace },
+        sync: false,
+        ..last.clone()
+    }
+}
+
+impl Machine<'_> {
+    /// Measures in a thread of its own: it is moved to other CPUs than those measured, and this one is to stay as it is.
+    fn measure(&mut self, options: &proof::Options) -> Result<Done, Stop> {
+        if let Some(signal) = self.signal {
+            return Err(because(signal.name()));
+        }
+        self.number += 1;
+        let out = self.folder.join(self.number.to_string());
+        let options = proof::Options { out: out.clone(), ..options.clone() };
+        let measured = std::thread::scope(|scope| {
+            let measuring = scope.spawn(|| proof::measure(&options, &mut Quiet));
+            measuring.join().map_err(|_| because("the measuring thread panicked"))
+        });
+        // Its name is never used again; the folder goes as a whole at the end.
+        let _ = std::fs::remove_dir_all(&out);
+        let done = measured?.map_err(because)?;
+        self.signal = done.signal;
+        match (done.signal, &done.error) {
+            (Some(signal), _) => Err(because(signal.name())),
+            (None, Some(error)) => Err(because(error)),
+            (None, None) => Ok(done),
+        }
+    }
+
+    fn has_time_for(&self, more: Duration) -> Result<(), Stop> {
+        let max = Duration::from_nanos(self.options.max.0);
+        if self.begun.elapsed() + more > max { Err(Stop::TimeUp) } else { Ok(()) }
+    }
+
+    fn journal(&self) -> Result<Journal<'_>, Stop> {
+        Journal::open(self.place.sys, self.place.folder).map_err(because)
+    }
+
+    /// Makes the steps; the inner error says why nothing of them is made.
+    fn make(&self, rule: &RulePlan) -> Result<Result<u64, String>, Stop> {
+        let options = FixOptions { i_know: self.options.i_know, ..FixOptions::default() };
+        let mut journal = self.journal()?;
+        let OnTrial { set, done } = try_rule(&mut journal, rule, &options, self.place.judge).map_err(because)?;
+        if !done.changes.is_empty() {
+            return Ok(Ok(set));
+        }
+        take_back(&mut journal, set);
+        let why = if done.refused.is_empty() { "it is so already".to_owned() } else { done.refused.join("; ") };
+        Ok(Err(why))
+    }
+
+    fn prepared(&self, candidate: &Candidate) -> Result<&Prepared, Stop> {
+        let found = self.prepared.iter().find(|prepared| prepared.candidate.rule == candidate.rule);
+        found.ok_or_else(|| because(format!("no fix is prepared for `{}`", candidate.rule)))
+    }
+
+    /// Takes back what is on trial, if anything is.
+    pub fn take_back_all(&mut self) -> Result<(), Stop> {
+        let Some(set) = self.on_trial.take() else { return Ok(()) };
+        let taken = take_back(&mut self.journal()?, set);
+        match taken.iter().find(|taken| !taken.outcome.is_settled()) {
+            Some(taken) => Err(because(format!("not everything could be taken back: {}", taken.outcome.sentence()))),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Bench for Machine<'_> {
+    fn block(&mut self) -> Result<f64, Stop> {
+        self.has_time_for(self.lasted)?;
+        let begun = Instant::now();
+        let options = self.block.clone();
+        let done = self.measure(&options)?;
+        self.lasted = begun.elapsed();
+        Ok(self.options.objective.figure(&done.recording))
+    }
+
+    fn apply(&mut self, candidate: &Candidate) -> Result<Result<(), String>, Stop> {
+        let made = self.make(&self.prepared(candidate)?.on_trial)?;
+        Ok(made.map(|set| self.on_trial = Some(set)))
+    }
+
+    fn keep(&mut self, candidate: &Candidate) -> Result<Result<(), String>, Stop> {
+        let made = self.make(&self.prepared(candidate)?.to_stay)?;
+        let Ok(set) = made else { return Ok(made.map(drop)) };
+        self.on_trial = Some(set);
+        keep(&mut self.journal()?, set).map_err(because)?;
+        self.on_trial = None;
+        Ok(Ok(()))
+    }
+
+    fn take_back(&mut self, _: &Candidate) -> Result<(), Stop> {
+        self.take_back_all()
+    }
+
+    fn claims_hold(&mut self) -> Result<Option<bool>, Stop> {
+        let last = &self.options.last;
+        if last.claims.is_empty() {
+            return Ok(None);
+        }
+        if self.number > 0 {
+            self.has_time_for(Duration::from_nanos(last.duration.0))?;
+        }
+        // Of full length unless a wakeup refutes a claim before.
+        let check = proof::Options {
+            until: Some(last.duration),
+            claims: last.claims.clone(),
+            deadline: last.deadline,
+            duration: last.duration,
+            loads: last.loads.clone(),
+            ..self.block.clone()
+        };
+        let done = self.measure(&check)?;
+        Ok(Some(done.verdict.outcome == Outcome::Pass))
+    }
+}
+
+/// A folder of this user's alone for the runs of blocks.
+pub(crate) fn scratch(below: &Path) -> std::io::Result<tempfile::TempDir> {
+    tempfile::Builder::new().prefix("punctual-tune-").tempdir_in(below)
+}
+
+/// What one block takes besides measuring: starting a load and proving that it runs.
+pub(crate) const START_OF_A_LOAD: Nanos = Nanos::from_millis(300);

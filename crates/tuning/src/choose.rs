@@ -1,0 +1,129 @@
+//! Which of the audit's fixes can be tried.
+
+use punctual_audit::{Context, Rules};
+use punctual_fix::{RulePlan, System, UnknownRule, Wish, armed, look, removes_protection};
+use punctual_machine::Machine;
+use punctual_model::{Finding, State};
+use punctual_tune::Candidate;
+
+/// Fixes that take from the measurement what it stands on: then blocks with and without cannot be compared.
+const NEVER: &[(&str, &str)] = &[
+    ("iso-present", "the measuring threads would have to move into the partition: apply it, then tune"),
+    ("cpu-smt", "it takes CPUs away that are measured: apply it, then tune"),
+];
+
+/// What may be tried.
+pub struct Wanted<'a> {
+    /// The rules.
+    pub rules: &'a Rules,
+    /// The machine as the audit sees it.
+    pub machine: &'a dyn Machine,
+    /// The same as it is changed.
+    pub sys: &'a dyn System,
+    /// What it was audited for.
+    pub context: &'a Context,
+    /// Rules that were named: only these, whatever they interrupt. None: every FAIL and WARN.
+    pub ids: &'a [String],
+    /// Also what interrupts something, or takes something from other programs?
+    pub disruptive: bool,
+    /// Is what helps to stay over reboots?
+    pub persist: bool,
+    /// May the last protection against runaway loops go without a watchdog?
+    pub i_know: bool,
+}
+
+/// A fix that can be tried.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// For the search.
+    pub candidate: Candidate,
+    /// What is done on trial.
+    pub on_trial: RulePlan,
+    /// What is done where it helps: the same, and with `persist` files.
+    pub to_stay: RulePlan,
+}
+
+/// What came of choosing.
+#[derive(Clone, Debug, Default)]
+pub struct Chosen {
+    /// To be tried.
+    pub prepared: Vec<Prepared>,
+    /// Rules that are not, and why.
+    pub not_tried: Vec<(String, String)>,
+}
+
+impl Wanted<'_> {
+    /// Chooses among findings.
+    ///
+    /// # Errors
+    /// A named rule is not among them.
+    pub fn choose(&self, findings: &[Finding]) -> Result<Chosen, UnknownRule> {
+        let is_open = |finding: &&Finding| matches!(finding.state, State::Fail | State::Warn);
+        let ids: Vec<String> = match (self.ids, self.disruptive) {
+            ([], true) => findings.iter().filter(is_open).map(|finding| finding.id.clone()).collect(),
+            (ids, _) => ids.to_vec(),
+        };
+        if ids.is_empty() && self.disruptive {
+            // Nothing is open; no name at all would mean everything that is.
+            return Ok(Chosen::default());
+        }
+        let on_trial = self.plan(&ids, false, findings)?;
+        let to_stay = if self.persist { self.plan(&ids, true, findings)? } else { on_trial.clone() };
+        let mut chosen = Chosen::default();
+        for rule in on_trial {
+            match self.why_not(&rule) {
+                Some(why) => chosen.not_tried.push((rule.rule, why)),
+                None => {
+                    let stays = to_stay.iter().find(|other| other.rule == rule.rule).unwrap_or(&rule).clone();
+                    let candidate = Candidate { rule: rule.rule.clone(), what: self.what(&rule) };
+                    chosen.prepared.push(Prepared { candidate, on_trial: rule, to_stay: stays });
+                }
+            }
+        }
+        Ok(chosen)
+    }
+
+    fn plan(&self, ids: &[String], persist: bool, findings: &[Finding]) -> Result<Vec<RulePlan>, UnknownRule> {
+        let Wanted { rules, machine, sys, context, .. } = *self;
+        let wish = Wish { rules, machine, sys, context, pid: None, ids, persist, boot: None };
+        Ok(wish.plan(findings)?.rules)
+    }
+
+    fn why_not(&self, rule: &RulePlan) -> Option<String> {
+        if let Some((_, why)) = NEVER.iter().find(|(name, _)| *name == rule.rule) {
+            return Some((*why).to_owned());
+        }
+        if rule.steps.is_empty() {
+            let why = rule.manual.join("; ").replace(&format!("--fix {}", rule.rule), "name it, or --disruptive");
+            return Some(if why.is_empty() {
+                "nothing of it can be done while the system runs".to_owned()
+            } else {
+                why
+            });
+        }
+        if !self.i_know && rule.steps.iter().any(removes_protection) && armed(self.sys).is_none() {
+            let why = "takes away what ends a runaway real-time loop, and no hardware watchdog is armed: --i-know";
+            return Some(why.to_owned());
+        }
+        let looked: Vec<Result<bool, String>> =
+            rule.steps.iter().map(|step| look(self.sys, step).map(|change| change.is_some())).collect();
+        if looked.iter().any(|step| matches!(step, Ok(true))) {
+            return None;
+        }
+        let why = looked.into_iter().find_map(Result::err);
+        Some(why.unwrap_or_else(|| "it is so already".to_owned()))
+    }
+
+    /// What it changes, in a line.
+    fn what(&self, rule: &RulePlan) -> String {
+        let changes = rule.steps.iter().filter_map(|step| look(self.sys, step).ok().flatten());
+        let all: Vec<String> = changes.map(|change| change.to_string()).collect();
+        match all.get(..SHOWN) {
+            Some(first) if all.len() > SHOWN => format!("{}, and {} more", first.join(", "), all.len() - SHOWN),
+            _ => all.join(", "),
+        }
+    }
+}
+
+/// Changes of one rule that are told in a line.
+const SHOWN: usize = 3;

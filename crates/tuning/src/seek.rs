@@ -1,0 +1,141 @@
+//! The whole of it: seek, then prove.
+
+use crate::bench::{Machine, START_OF_A_LOAD, block_options, scratch};
+use crate::choose::Chosen;
+use crate::objective::Objective;
+use punctual_fix::{Journal, JournalError, System};
+use punctual_model::{Ended, State, TUNE_SCHEMA, Tuned};
+use punctual_proof::{self as proof, Done, Observer, ProofError};
+use punctual_tune::{Candidate, Rules, Stop, Tell, search};
+use punctual_uapi::Sig;
+use punctual_units::Nanos;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How a machine is tuned.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The run that all ends with, and whose claims are to hold. Its CPUs, policy, priority and period are those of blocks.
+    pub last: proof::Options,
+    /// Measuring time of a block over all its loads.
+    pub block: Nanos,
+    /// Its loads.
+    pub block_loads: Vec<String>,
+    /// The most time the search may take, without the last run.
+    pub max: Nanos,
+    /// A block's figure.
+    pub objective: Objective,
+    /// May the last protection against runaway loops go without a watchdog?
+    pub i_know: bool,
+}
+
+impl Options {
+    /// The least time a search takes that keeps `kept` of so many candidates.
+    pub fn least(&self, candidates: usize, kept: usize) -> Nanos {
+        let loads = self.block_loads.len() as u64;
+        let block = self.block.0 + loads * (self.last.warmup.0 + START_OF_A_LOAD.0);
+        let blocks = punctual_tune::blocks(candidates, kept, &Rules::default()) as u64;
+        Nanos(block.saturating_mul(blocks))
+    }
+}
+
+/// The machine that is tuned.
+pub struct Place<'a> {
+    /// Through which it is changed.
+    pub sys: &'a dyn System,
+    /// The folder of the journal of changes.
+    pub folder: &'a Path,
+    /// Judges one rule again: its state and sentence.
+    pub judge: &'a dyn Fn(&str) -> Option<(State, String)>,
+}
+
+/// What a search came to.
+#[derive(Clone, Debug)]
+pub struct Sought {
+    /// All that was tried, and what stays.
+    pub tuned: Tuned,
+    /// The signal that ended it.
+    pub signal: Option<Sig>,
+}
+
+/// Nothing was tried.
+#[derive(Debug, thiserror::Error)]
+pub enum TuneError {
+    /// The journal of changes cannot be used.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// An earlier fix may be taken back at any time.
+    #[error("an earlier fix waits to be confirmed: `punctual undo --keep` keeps it, `punctual undo` takes it back")]
+    Waiting,
+    /// No folder for the runs of blocks.
+    #[error("cannot make a folder for the runs of blocks: {0}")]
+    Folder(std::io::Error),
+}
+
+/// Tries what was chosen; what helps stays, all else is as before when it returns.
+///
+/// Signals must be blocked as for [`proof::measure`].
+///
+/// # Errors
+/// [`TuneError`]: nothing was changed. What goes wrong later is in [`Tuned::ended`].
+pub fn seek(options: &Options, chosen: &Chosen, place: &Place, tell: Tell) -> Result<Sought, TuneError> {
+    let journal = Journal::open(place.sys, place.folder)?;
+    if journal.sets().iter().any(|set| set.confirm_by_s.is_some()) {
+        return Err(TuneError::Waiting);
+    }
+    drop(journal);
+    let blocks = scratch(&std::env::temp_dir()).map_err(TuneError::Folder)?;
+    let mut machine = Machine {
+        prepared: &chosen.prepared,
+        options,
+        place,
+        folder: blocks.path().to_owned(),
+        begun: Instant::now(),
+        block: block_options(options),
+        number: 0,
+        lasted: Duration::ZERO,
+        signal: None,
+        on_trial: None,
+    };
+    let candidates: Vec<Candidate> = chosen.prepared.iter().map(|prepared| prepared.candidate.clone()).collect();
+    let rules = Rules::default();
+    let mut found = search(candidates, &mut machine, &rules, tell);
+    // The search has taken everything back; what could not be is tried once more.
+    if let Err(Stop::Because(why)) = machine.take_back_all() {
+        found.ended = Ended::Stopped { why };
+    }
+    let mut not_tried = chosen.not_tried.clone();
+    not_tried.extend(found.not_tried);
+    let tuned = Tuned {
+        schema: TUNE_SCHEMA.to_owned(),
+        objective: options.objective.to_string(),
+        block_ns: options.block,
+        alpha: rules.alpha,
+        before_ns: found.before,
+        after_ns: found.after,
+        trials: found.trials,
+        not_tried,
+        kept: found.kept,
+        ended: found.ended,
+    };
+    Ok(Sought { tuned, signal: machine.signal })
+}
+
+/// Proves the machine as it is now, and puts what was tried into the run directory and its report.
+///
+/// # Errors
+/// [`ProofError`] where nothing was measured.
+pub fn conclude(options: &Options, tuned: &Tuned, observer: &mut dyn Observer) -> Result<Done, ProofError> {
+    let mut done = proof::prove(&options.last, observer)?;
+    done.recording.tuned = Some(tuned.clone());
+    let attached = match serde_json::to_vec_pretty(tuned) {
+        Ok(json) => punctual_rundir::attach(&done.root, punctual_rundir::TUNE, &json).map_err(|e| e.to_string()),
+        Err(e) => Err(e.to_string()),
+    };
+    let html = punctual_report::html(&done.recording, &done.verdict);
+    let reported = punctual_rundir::attach(&done.root, "report.html", html.as_bytes());
+    if let Some(why) = attached.err().or(reported.err().map(|e| e.to_string())) {
+        done.error.get_or_insert(why);
+    }
+    Ok(done)
+}
