@@ -59,6 +59,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "selftest",
             "import",
             "fix",
+            "tune",
             "tuning",
         ],
     ),
@@ -67,10 +68,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("cyclictest", &["units", "uapi", "rt", "machine", "journal"]),
     ("selftest", &["units", "uapi", "rt", "model", "machine", "audit", "measure"]),
     ("tune", &["units", "model", "stats"]),
-    (
-        "tuning",
-        &["units", "uapi", "model", "rundir", "machine", "audit", "report", "fix", "tune", "proof"],
-    ),
+    ("tuning", &["units", "uapi", "model", "rundir", "machine", "audit", "report", "fix", "tune", "proof"]),
     ("plant", &["units", "uapi", "rt"]),
     (
         "xtask",

@@ -29,7 +29,9 @@ pub enum Command {
     Prove(MeasureArgs),
     /// Check everything that keeps a machine from being on time: this one, a tree of files, or a snapshot
     Audit(AuditArgs),
-    /// Put back what `audit --fix` changed, byte for byte: all of it, or that of some rules
+    /// Try which of the audit's fixes help on this machine, each measured with and without it; keep those that do
+    Tune(crate::tune::args::TuneArgs),
+    /// Put back what `audit --fix` and `tune` changed, byte for byte: all of it, or that of some rules
     Undo(UndoArgs),
     /// Put what an audit reads into a file, without what identifies the machine
     Snapshot(SnapshotArgs),

@@ -18,6 +18,7 @@ mod report;
 mod selftest;
 mod serve;
 mod terminal;
+mod tune;
 
 use std::process::ExitCode;
 
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
     match arguments.command {
         args::Command::Prove(options) => prove::prove(&options, started),
         args::Command::Audit(options) => audit::audit(&options),
+        args::Command::Tune(options) => tune::tune(&options, started),
         args::Command::Undo(options) => fix::undo(&options),
         args::Command::Snapshot(options) => audit::snapshot(&options),
         args::Command::Measure(options) => prove::measure(&options, started),

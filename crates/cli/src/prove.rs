@@ -13,7 +13,8 @@ use punctual_units::{Nanos, Way};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-const PROVE_LOADS: [&str; 8] = ["idle", "cpu", "memory", "io", "loopback", "scheduler", "timers", "all"];
+/// The loads of `prove` where none are named.
+pub const PROVE_LOADS: [&str; 8] = ["idle", "cpu", "memory", "io", "loopback", "scheduler", "timers", "all"];
 
 /// How long is measured at most until the claims are decided.
 const UNTIL_AT_MOST: Nanos = Nanos::from_secs(12 * 3_600);
@@ -87,19 +88,25 @@ fn run(command: &str, args: &MeasureArgs, options: &Options, job: Job) -> ExitCo
         eprintln!("punctual: {what}");
     }
     if args.output.json {
-        let mut result = report::json(&done.recording, &done.verdict);
-        if let Some(map) = result.as_object_mut() {
-            map.insert("run_directory".into(), done.root.display().to_string().into());
-            map.insert("report".into(), done.report.as_ref().map(|p| p.display().to_string()).into());
-        }
-        terminal::print(&(document::document(command, code, &result) + "\n"));
+        terminal::print(&(document::document(command, code, &json(&done)) + "\n"));
     } else if !args.output.quiet {
         terminal::print(&summary(&done));
     }
     ExitCode::from(code)
 }
 
-fn summary(done: &Done) -> String {
+/// A finished run as the result of a document.
+pub fn json(done: &Done) -> serde_json::Value {
+    let mut result = report::json(&done.recording, &done.verdict);
+    if let Some(map) = result.as_object_mut() {
+        map.insert("run_directory".into(), done.root.display().to_string().into());
+        map.insert("report".into(), done.report.as_ref().map(|p| p.display().to_string()).into());
+    }
+    result
+}
+
+/// A finished run for a terminal.
+pub fn summary(done: &Done) -> String {
     let style = report::TextStyle { color: terminal::colour(), width: terminal::width() };
     let mut text = report::text(&done.recording, &done.verdict, style);
     text.push_str(&format!("\nRun directory: {}\n", done.root.display()));
@@ -188,7 +195,7 @@ pub fn split_loads(text: &str) -> Vec<String> {
 }
 
 /// `./punctual-runs/20261121T110905Z-hostname`, with a number behind it where that is taken.
-fn default_out() -> PathBuf {
+pub fn default_out() -> PathBuf {
     numbered(&rustix::system::uname().nodename().to_string_lossy())
 }
 

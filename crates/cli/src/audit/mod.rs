@@ -4,7 +4,7 @@ pub mod args;
 mod config;
 mod formats;
 mod plan;
-mod profile;
+pub mod profile;
 mod text;
 
 use crate::{document, exit, terminal};
@@ -148,7 +148,7 @@ fn open(file: &std::path::Path) -> Result<Recorded, Refused> {
 }
 
 /// The isolated CPUs, else all that are online.
-fn cpus(machine: &dyn Machine) -> CpuList {
+pub fn cpus(machine: &dyn Machine) -> CpuList {
     let list = |path: &str| machine.read(path).text().and_then(|text| text.parse::<CpuList>().ok()).unwrap_or_default();
     let isolated = list("/sys/devices/system/cpu/isolated");
     if isolated.is_empty() { list("/sys/devices/system/cpu/online") } else { isolated }

@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// The journal's folder; another one for tests.
-fn folder() -> PathBuf {
+pub fn folder() -> PathBuf {
     std::env::var_os("PUNCTUAL_CHANGES").map_or_else(|| PathBuf::from(FOLDER), PathBuf::from)
 }
 

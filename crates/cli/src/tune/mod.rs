@@ -1,0 +1,212 @@
+//! `tune`: which fixes help here is tried, what helps stays, and a last run proves it.
+
+pub mod args;
+mod told;
+
+use crate::audit::Refused;
+use crate::prove::{self, PROVE_LOADS};
+use crate::{audit, document, exit, fix, terminal};
+use args::TuneArgs;
+use punctual_audit::{Context, Offers, Rules};
+use punctual_fix::Real;
+use punctual_machine::{Live, Machine};
+use punctual_model::{Alignment, Claim, Ended, State, Tuned};
+use punctual_proof::{self as proof, Done, Observer, ProofError, Quiet, Trace, When};
+use punctual_report as report;
+use punctual_tune::Told;
+use punctual_tuning::{Chosen, Objective, Options, Place, Sought, TuneError, Wanted, conclude, seek};
+use punctual_units::{Nanos, Policy, Priority, Scheduling};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// `punctual tune`: exit codes as of `prove`.
+pub fn tune(args: &TuneArgs, started: Nanos) -> ExitCode {
+    let (code, value, text) = match run(args, started) {
+        Ok(done) => done,
+        Err((code, what)) => {
+            eprintln!("punctual: {what}");
+            (code, document::error(&what), String::new())
+        }
+    };
+    if args.output.json {
+        terminal::print(&(document::document("tune", code, &value) + "\n"));
+    } else if !args.output.quiet {
+        terminal::print(&text);
+    }
+    ExitCode::from(code)
+}
+
+type Answer = (u8, Value, String);
+
+fn run(args: &TuneArgs, started: Nanos) -> Result<Answer, Refused> {
+    let options = options(args, started);
+    check(&options)?;
+    let mut rules = Rules::embedded();
+    let (profile, notes) = audit::profile::profile(&args.profile, &mut rules)?;
+    notes.iter().for_each(|note| eprintln!("punctual: not checked: {}", terminal::harmless(note)));
+    let machine = Live::new();
+    let cpus = args.cpus.clone().unwrap_or_else(|| audit::cpus(&machine));
+    let context = Context { scheduling: scheduling(args)?, cpus, profile };
+    let findings = rules.audit_with(&machine, &context, Offers::default());
+    let sys = Real::new();
+    let wanted = Wanted {
+        rules: &rules,
+        machine: &machine,
+        sys: &sys,
+        context: &context,
+        ids: &args.ids,
+        disruptive: args.disruptive,
+        persist: args.persist,
+        i_know: args.i_know,
+    };
+    let chosen = wanted.choose(&findings).map_err(|e| (exit::USAGE, e.to_string()))?;
+    if args.dry_run {
+        return Ok((0, told::plan_json(&chosen, &options), told::plan(&chosen, &options)));
+    }
+    punctual_uapi::block(&proof::signals()).map_err(|e| (exit::ENVIRONMENT, e.to_string()))?;
+    let judge = |id: &str| judge(&rules, &machine, &context, id);
+    let sought = search(args, &options, &chosen, &Place { sys: &sys, folder: &fix::folder(), judge: &judge })?;
+    answer(args, &options, &sought)
+}
+
+fn judge(rules: &Rules, machine: &dyn Machine, context: &Context, id: &str) -> Option<(State, String)> {
+    let finding = rules.audit_one(id, machine, context, Offers::default())?;
+    Some((finding.state, finding.summary))
+}
+
+/// What is wrong is said before hours are spent.
+fn check(options: &Options) -> Result<(), Refused> {
+    let usage = |what: String| Err((exit::USAGE, what));
+    let loads = options.block_loads.len().max(1) as u64;
+    if options.block.0 / loads < options.last.period.0.saturating_mul(LEAST_PERIODS) {
+        return usage(format!(
+            "--block {} leaves too little for each of {loads} loads: at least {LEAST_PERIODS} periods of {}",
+            options.block, options.last.period
+        ));
+    }
+    if options.last.out.symlink_metadata().is_ok() {
+        return usage(format!("{} is already there", options.last.out.display()));
+    }
+    Ok(())
+}
+
+/// Periods of a block under one load, so that its figure means something.
+const LEAST_PERIODS: u64 = 50;
+
+/// For whom is audited: what is measured.
+fn scheduling(args: &TuneArgs) -> Result<Scheduling, Refused> {
+    let usual = || Priority::try_from(90).map_err(|e| (exit::ENVIRONMENT, e.to_string()));
+    let priority = args.priority.map_or_else(usual, Ok)?;
+    match args.policy {
+        None | Some(Policy::Fifo) => Ok(Scheduling::Fifo { priority }),
+        Some(Policy::Rr) => Ok(Scheduling::Rr { priority }),
+        Some(other) => Err((exit::USAGE, format!("tune measures with fifo or rr, not {other}"))),
+    }
+}
+
+fn options(args: &TuneArgs, started: Nanos) -> Options {
+    let mut claims = args.claims.clone();
+    if let Some(deadline) = args.deadline {
+        claims.extend([Claim::max(deadline), Claim::none_missed()]);
+    }
+    let named: Vec<String> = args.loads.iter().flat_map(|loads| prove::split_loads(loads)).collect();
+    let or = |usual: &[&str]| match named.is_empty() {
+        true => usual.iter().map(|load| (*load).to_owned()).collect(),
+        false => named.clone(),
+    };
+    let out = args.out.clone().unwrap_or_else(prove::default_out);
+    let last = proof::Options {
+        command: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
+        policy: args.policy,
+        priority: args.priority,
+        via: Default::default(),
+        period: args.period,
+        cpus: args.cpus.clone(),
+        alignment: Alignment::Staggered,
+        duration: args.duration,
+        until: None,
+        maxima_block: proof::MAXIMA_BLOCK,
+        warmup: Nanos::from_millis(200),
+        loads: or(&PROVE_LOADS),
+        context: true,
+        cpu_dma_latency_us: None,
+        worst_kept: 64,
+        deadline: args.deadline,
+        claims,
+        peer: None,
+        scratch: args.scratch.clone().or_else(|| beside(&out)),
+        write_cap: args.write_cap.saturating_mul(1 << 20),
+        trace: Trace { when: When::Auto, full: false, buffer_kb: None },
+        sync: true,
+        virtual_time: None,
+        started_mono: started,
+        out,
+    };
+    Options {
+        objective: args.objective.unwrap_or_else(|| Objective::of_claims(&last.claims)),
+        last,
+        block: args.block,
+        block_loads: or(&["idle", "all"]),
+        max: args.max,
+        i_know: args.i_know,
+    }
+}
+
+/// The nearest folder above that is there: on the same disk as the run directory will be.
+fn beside(out: &Path) -> Option<PathBuf> {
+    let absolute = std::path::absolute(out).ok()?;
+    absolute.ancestors().skip(1).find(|folder| folder.is_dir()).map(Path::to_owned)
+}
+
+fn search(args: &TuneArgs, options: &Options, chosen: &Chosen, place: &Place) -> Result<Sought, Refused> {
+    let mut progress = told::Progress::new(options.max);
+    let mut tell = |told: Told| {
+        if !args.output.quiet {
+            progress.tell(told);
+        }
+    };
+    seek(options, chosen, place, &mut tell).map_err(|e| match e {
+        TuneError::Journal(_) | TuneError::Waiting | TuneError::Folder(_) => (exit::ENVIRONMENT, e.to_string()),
+    })
+}
+
+/// The last run, unless the search was stopped.
+fn answer(args: &TuneArgs, options: &Options, sought: &Sought) -> Result<Answer, Refused> {
+    let stopped = matches!(sought.tuned.ended, Ended::Stopped { .. });
+    if stopped || sought.signal.is_some() {
+        let code = sought.signal.map_or(exit::ENVIRONMENT, exit::of_signal);
+        let text = report::words::tuned(&sought.tuned).join("\n") + "\n" + &told::stays(&sought.tuned);
+        if args.output.json || args.output.quiet {
+            eprint!("punctual: {text}");
+        }
+        return Ok((code, json!({ "tuned": sought.tuned }), text));
+    }
+    let mut options = options.clone();
+    if options.last.claims.is_empty() {
+        options.last.claims.push(Claim::none_missed());
+    }
+    match prove(args, &options, &sought.tuned) {
+        Ok(done) => Ok(proved(&done, &sought.tuned)),
+        Err(e) => {
+            eprint!("{}", told::stays(&sought.tuned));
+            Err((exit::of_error(&e), e.to_string()))
+        }
+    }
+}
+
+fn prove(args: &TuneArgs, options: &Options, tuned: &Tuned) -> Result<Done, ProofError> {
+    let observer: &mut dyn Observer = match terminal::has_watcher() && !args.output.quiet {
+        true => &mut prove::Progress,
+        false => &mut Quiet,
+    };
+    conclude(options, tuned, observer)
+}
+
+fn proved(done: &Done, tuned: &Tuned) -> Answer {
+    if let Some(what) = &done.error {
+        eprintln!("punctual: {what}");
+    }
+    let text = prove::summary(done) + &told::stays(tuned);
+    (exit::of_done(done), prove::json(done), text)
+}
