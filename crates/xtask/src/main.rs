@@ -15,6 +15,7 @@ mod misconfigured;
 mod overhead;
 mod planted;
 mod side;
+mod tune;
 mod vm;
 
 use std::process::ExitCode;
@@ -41,6 +42,8 @@ cargo xtask side-by-side [GROUPS] [--kernel K]… [--host] [--cpu N] [--out DIR]
 cargo xtask misconfigured [--kernel K]… [--only NAME]… [--out DIR] [--markdown]
                               misconfigurations planted in guests, and whether each flips its rules and no other
 cargo xtask misconfigured --score DIR  what an earlier run recorded, judged again
+cargo xtask tune [--kernel K]… [--out DIR] | --score DIR
+                              faults planted in guests beside harmless settings, and what `tune` keeps; and without any fault
 cargo xtask cross [TARGET]    the static binary for arm64, armv7 or all of them (default all); docs/cross.md
 cargo xtask cross TARGET -- CARGO WORDS    another cargo command for that target: test --workspace, clippy
 
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
         Some("planted") => planted::run(words.get(1..).unwrap_or_default()),
         Some("side-by-side") => side::run(words.get(1..).unwrap_or_default()),
         Some("misconfigured") => misconfigured::run(words.get(1..).unwrap_or_default()),
+        Some("tune") => tune::run(words.get(1..).unwrap_or_default()),
         Some("cross") => cross::run(words.get(1..).unwrap_or_default()),
         Some(bare::HIDDEN) => bare::run(&words[1..]),
         _ => Err(USAGE.to_owned()),

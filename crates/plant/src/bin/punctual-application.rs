@@ -1,12 +1,13 @@
 //! A small real-time application as it should be, or with one of the usual mistakes, for audits to look at:
 //!
 //! ```text
-//! punctual-application [policy=fifo:80] [cpus=0] [name=app] [sleep=absolute] [lock=yes] [slack=1] [faults=no]
+//! punctual-application [policy=fifo:80] [cpus=0] [name=app] [sleep=absolute] [lock=yes] [slack=1] [faults=no] [busy=0]
 //! ```
 //!
 //! `policy` is `fifo:N`, `rr:N`, `deadline:RUNTIME_US/PERIOD_US` or `other`; `sleep` is `absolute`, `relative`, `realtime`
-//! (clock_nanosleep(2) on CLOCK_REALTIME) or `never`; `faults=yes` takes memory in every period; `lock=no` and `slack=0`
-//! leave memory and timer slack (PR_SET_TIMERSLACK, ns) as they are. It runs until it is killed.
+//! (clock_nanosleep(2) on CLOCK_REALTIME) or `never`; `busy` ms of CPU time are used in each period of 20 ms; `faults=yes` takes
+//! memory in every period; `lock=no` and `slack=0` leave memory and timer slack (PR_SET_TIMERSLACK, ns) as they are. It runs
+//! until it is killed.
 
 use punctual_units::{CpuList, Nanos, Scheduling};
 use rustix::mm::{MlockAllFlags, mlockall};
@@ -30,6 +31,7 @@ struct Wanted {
     lock: bool,
     slack: u64,
     faults: bool,
+    busy_ns: i64,
 }
 
 fn main() {
@@ -49,6 +51,7 @@ fn parse(words: &[String]) -> Result<Wanted, Box<dyn std::error::Error>> {
         lock: true,
         slack: 1,
         faults: false,
+        busy_ns: 0,
     };
     for word in words {
         match word.split_once('=') {
@@ -58,6 +61,7 @@ fn parse(words: &[String]) -> Result<Wanted, Box<dyn std::error::Error>> {
             Some(("sleep", value)) => wanted.sleep = value.into(),
             Some(("lock", value)) => wanted.lock = value == "yes",
             Some(("slack", value)) => wanted.slack = value.parse()?,
+            Some(("busy", value)) => wanted.busy_ns = value.parse::<i64>()? * 1_000_000,
             Some(("faults", value)) => wanted.faults = value == "yes",
             _ => return Err(format!("no setting {word}").into()),
         }
@@ -103,6 +107,9 @@ fn run(wanted: &Wanted) -> Anything {
             // Never given back: what malloc(3) has once had it keeps, without a fault.
             Box::leak(black_box(vec![1_u8; PIECE].into_boxed_slice()));
         }
+        if wanted.busy_ns > 0 {
+            use_cpu(wanted.busy_ns);
+        }
         if wanted.sleep == "never" {
             continue;
         }
@@ -116,4 +123,14 @@ fn run(wanted: &Wanted) -> Anything {
         // Only a signal ends it early, and that does no harm here.
         let _ = clock_nanosleep_absolute(clock, &next);
     }
+}
+
+/// Uses this much of a CPU's time: less while others have it.
+fn use_cpu(ns: i64) {
+    let used = || {
+        let time = clock_gettime(ClockId::ThreadCPUTime);
+        time.tv_sec * 1_000_000_000 + time.tv_nsec
+    };
+    let end = used() + ns;
+    while used() < end {}
 }

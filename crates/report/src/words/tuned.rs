@@ -17,7 +17,8 @@ pub fn tuned(tuned: &Tuned) -> Vec<String> {
     }
     if !rest.is_empty() {
         let names: Vec<String> = rest.iter().map(|rule| format!("`{rule}`")).collect();
-        all.push(format!("No gain worth confirming was seen from {}: left as they were.", names.join(", ")));
+        let left = if names.len() == 1 { "it was" } else { "they were" };
+        all.push(format!("No gain worth confirming was seen from {}: left as {left}.", names.join(", ")));
     }
     all.extend(tuned.not_tried.iter().map(|(rule, why)| format!("`{rule}` was not tried: {why}")));
     all
