@@ -62,3 +62,18 @@ fn every_released_period_ran_or_was_skipped() {
         }
     }
 }
+
+/// The audit looks while the measuring threads run: they are nobody else's.
+#[test]
+fn the_audit_does_not_accuse_the_measuring_threads() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("run");
+    run(&["prove", "-D", "200ms", "-l", "idle", "--trace", "never", "--quiet", "--out", out.to_str().unwrap()]);
+    let findings = std::fs::read_to_string(out.join("findings.json")).unwrap();
+    assert!(findings.contains("rogue-rt-task"), "{findings}");
+    // Those of other runs are somebody else's.
+    for cpu in shown(&out)["result"]["phases"][0]["cpus"].as_array().unwrap() {
+        let thread = format!("thread {}", cpu["tid"]);
+        assert!(!findings.contains(&thread), "{thread} {findings}");
+    }
+}

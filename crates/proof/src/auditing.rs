@@ -2,7 +2,7 @@
 //! measuring process should neither hold nor wait for. It runs while the first phase warms up.
 
 use punctual_audit as audit;
-use punctual_machine::Live;
+use punctual_machine::{Live, Machine, Overlay};
 use punctual_units::{CpuList, Scheduling};
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -36,6 +36,13 @@ impl Auditing {
     }
 }
 
+/// The process that measures stands as this one: its threads, real-time by now, are not somebody else's.
+fn measuring() -> Overlay {
+    let parent = rustix::process::getppid().map(|parent| format!("/proc/{}/stat", parent.as_raw_nonzero()));
+    let files = parent.map(|stat| ("/proc/self/stat".to_owned(), Live::new().read(&stat)));
+    Overlay::new(files.into_iter().collect())
+}
+
 /// Audits this machine and prints the findings; `words` are what follows [`AUDIT_ARG`]. The result is the exit code.
 pub fn audit_main(mut words: impl Iterator<Item = OsString>) -> i32 {
     let mut next = || words.next()?.into_string().ok();
@@ -44,7 +51,8 @@ pub fn audit_main(mut words: impl Iterator<Item = OsString>) -> i32 {
         return 2;
     };
     let context = audit::Context { scheduling, cpus, profile: audit::Profile::ControlLoop };
-    let findings = audit::audit(&Live::new(), &context);
+    let (live, measuring) = (Live::new(), measuring());
+    let findings = audit::audit(&measuring.over(&live), &context);
     let mut text = serde_json::to_vec_pretty(&findings).unwrap_or_default();
     text.push(b'\n');
     i32::from(std::io::stdout().write_all(&text).is_err())
