@@ -160,6 +160,11 @@ fn span(j: Jitter) -> String {
 
 fn verdict_of(page: &mut Page, all: Jitter, thread: &str, is_base: bool) {
     page.tagged("", Tint::Strong, &format!("Max jitter of the {thread}: {} ns", span(all)));
+    let most = count(all.most);
+    let signed = format!(
+        "Signed, as latency-histogram shows it: from one wakeup to the next it took at most {most} ns less or more than a period"
+    );
+    page.tagged("  ", Tint::Plain, &signed);
     let (best, worst) = (acceptance(all.least, is_base), acceptance(all.most, is_base));
     if best == worst {
         page.tagged("  ", Tint::Plain, worst);
