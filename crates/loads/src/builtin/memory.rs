@@ -84,13 +84,10 @@ fn work(beat: &mut Beat, sizes: Sizes) -> Result<(), LoadError> {
             std::io::Error::from(std::io::ErrorKind::OutOfMemory),
         )
     })?;
-    // Page by page the first time, which takes long on a small board: that is work, too.
-    while buffer.len() < sizes.buffer {
-        buffer.resize(sizes.buffer.min(buffer.len() + MIB), 1u8);
-        beat.beat_and_rest();
-    }
-    let chunk = MIB.min(sizes.buffer / 4);
+    // Grows as it works: on a small or crowded board, filling all of it first takes seconds in which nothing is copied.
     loop {
+        grow(&mut buffer, sizes.buffer, beat);
+        let chunk = MIB.min(buffer.len() / 4);
         for _ in 0..4 {
             copy(&mut buffer, chunk, |bytes| {
                 beat.count(0, bytes as u64);
@@ -102,6 +99,15 @@ fn work(beat: &mut Beat, sizes: Sizes) -> Result<(), LoadError> {
         }
         // So that what is copied changes.
         buffer[0] = buffer[0].wrapping_add(1);
+    }
+}
+
+/// Doubles the buffer, from one MiB until it has `size` bytes; beats with every MiB.
+fn grow(buffer: &mut Vec<u8>, size: usize, beat: &mut Beat) {
+    let target = size.min(MIB.max(2 * buffer.len()));
+    while buffer.len() < target {
+        buffer.resize(target.min(buffer.len() + MIB), 1u8);
+        beat.beat_and_rest();
     }
 }
 
