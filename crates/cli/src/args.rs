@@ -52,6 +52,8 @@ pub enum Command {
     Report(ReportArgs),
     /// Say what delayed the latest wakeups of a trace (trace.dat, the kernel's own text, pasted lines)
     Explain(ExplainArgs),
+    /// Put two or more runs, kernels or other tools' files beside each other: what differs, and how sure that is
+    Compare(crate::compare::args::CompareArgs),
     /// Answer the network load of another machine
     Serve(ServeArgs),
     /// Boot kernels in QEMU: run scripts in them, prove and compare them in virtual time, without a board

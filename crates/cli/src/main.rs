@@ -4,6 +4,7 @@
 
 mod args;
 mod audit;
+mod compare;
 mod cyclictest;
 mod document;
 mod exit;
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
         args::Command::Selftest(options) => selftest::selftest(&options),
         args::Command::Report(options) => report::report(&options),
         args::Command::Import(options) => import::import(&options),
+        args::Command::Compare(options) => compare::compare(&options),
         args::Command::Explain(options) => explain::explain(&options, started),
         args::Command::Serve(options) => serve::serve(&options),
         args::Command::Lab(command) => lab::run(&command),

@@ -5,21 +5,19 @@
 use crate::boots::{LabObserver, Proven, prove_boots};
 use crate::error::LabError;
 use crate::options::LabOptions;
-use crate::prove::LabRun;
-use punctual_model::{Comparison, ComparisonRow, Group, Outcome, ProblemKind, Ratio};
-use punctual_stats as stats;
+use punctual_compare::{Refused, Side};
+use punctual_model::{Comparison, ComparisonDrawings};
 use punctual_vm::Cache;
 use std::fs;
 use std::path::Path;
-
-/// The confidence of all intervals.
-const CONFIDENCE: f64 = 0.95;
 
 /// Two kernels compared.
 #[derive(Debug)]
 pub struct Compared {
     /// The figures.
     pub comparison: Comparison,
+    /// What is drawn of them.
+    pub drawings: ComparisonDrawings,
     /// The first kernel's boots.
     pub a: Proven,
     /// The second's.
@@ -57,8 +55,10 @@ pub fn compare(
         // The same release built or started in two ways.
         (first, second) = (with_append(first, a), with_append(second, b));
     }
-    let names = (first, second);
-    Ok(Compared { comparison: comparison(&a_runs, &b_runs, names), a: a_runs, b: b_runs })
+    let sides = sides(&a_runs, &b_runs, (first, second));
+    let comparison = punctual_compare::compare(&sides).map_err(|e| refused(&e))?;
+    let drawings = punctual_compare::drawings(&sides, &comparison);
+    Ok(Compared { comparison, drawings, a: a_runs, b: b_runs })
 }
 
 fn with_append(name: String, options: &LabOptions) -> String {
@@ -78,73 +78,17 @@ fn comparable(a: &LabOptions, b: &LabOptions) -> Result<(), LabError> {
     }
 }
 
-fn comparison(a: &Proven, b: &Proven, names: (String, String)) -> Comparison {
-    let mut loads: Vec<String> = Vec::new();
-    for phase in a.runs.iter().chain(&b.runs).flat_map(|r| &r.recording.run.phases) {
-        if !loads.contains(&phase.load) {
-            loads.push(phase.load.clone());
-        }
-    }
-    let mut rows = vec![row(a, b, "all loads", "max", |run| worst(run, None))];
-    rows.push(row(a, b, "all loads", "p50", median));
-    rows.extend(loads.iter().map(|load| row(a, b, load, "max", |run| worst(run, Some(load)))));
-    let model = a.runs.first().and_then(|r| r.recording.run.virtual_time.clone());
-    let group = |proven: &Proven, name: String| Group {
+/// Both kernels' boots side by side.
+fn sides<'a>(a: &'a Proven, b: &'a Proven, names: (String, String)) -> [Side<'a>; 2] {
+    let side = |proven: &'a Proven, name: String| Side {
         name,
-        runs: proven.runs.iter().map(|r| format!("seed {}", r.seed)).collect(),
-        folder: proven.runs.first().and_then(|r| r.root.parent()).map_or(String::new(), |p| p.display().to_string()),
+        folder: proven.runs.first().and_then(|r| r.root.parent()).map(|p| p.display().to_string()),
+        runs: proven.runs.iter().map(|r| (format!("seed {}", r.seed), &r.recording)).collect(),
     };
-    let problems = problems(a).into_iter().chain(problems(b)).collect();
-    let (a, b) = (group(a, names.0), group(b, names.1));
-    Comparison { a, b, sample: "boot".into(), virtual_time: model, rows, problems }
+    [side(a, names.0), side(b, names.1)]
 }
 
-/// Invalid CPUs make every figure meaningless; a load that did not run makes its own so.
-fn problems(proven: &Proven) -> Vec<String> {
-    let grave = |kind| matches!(kind, ProblemKind::VirtualCpus | ProblemKind::LoadDidNotRun | ProblemKind::NoRealTime);
-    let mut texts: Vec<String> = Vec::new();
-    for run in proven.runs.iter().filter(|r| r.verdict.outcome == Outcome::Inconclusive) {
-        for (_, problem) in run.verdict.problems.iter().filter(|(_, p)| grave(p.kind)) {
-            let text = format!("{}: {}", run.root.display(), problem.text);
-            if texts.len() < 8 {
-                texts.push(text);
-            }
-        }
-    }
-    texts
-}
-
-fn row(a: &Proven, b: &Proven, load: &str, figure: &str, of: impl Fn(&LabRun) -> Option<f64>) -> ComparisonRow {
-    let (a, b): (Vec<f64>, Vec<f64>) =
-        (a.runs.iter().filter_map(&of).collect(), b.runs.iter().filter_map(&of).collect());
-    let ratio = stats::ratio(&a, &b, CONFIDENCE).map(|estimate| Ratio {
-        value: estimate.value,
-        interval: estimate.interval.map(|i| (i.low, i.high)),
-        confidence: estimate.interval.map_or(CONFIDENCE, |i| i.confidence),
-        least_n: estimate.least_n,
-    });
-    ComparisonRow {
-        load: load.into(),
-        figure: figure.into(),
-        median_a_ns: stats::median(&a),
-        median_b_ns: stats::median(&b),
-        ratio,
-        p: stats::mann_whitney(&a, &b).map(|test| test.p),
-        a_ns: a,
-        b_ns: b,
-    }
-}
-
-/// The latest wakeup of a boot, ns.
-fn worst(run: &LabRun, load: Option<&str>) -> Option<f64> {
-    let phases = run.recording.run.phases.iter().filter(|p| load.is_none_or(|l| l == p.load));
-    let distributions = phases.flat_map(|p| run.recording.distributions.iter().filter(|((id, _), _)| *id == p.id));
-    distributions.filter_map(|(_, d)| d.corrected().max()).max().map(|ns| ns as f64)
-}
-
-/// The median wakeup of a boot over all loads, ns.
-fn median(run: &LabRun) -> Option<f64> {
-    let mut all = punctual_units::Histogram::new();
-    run.recording.distributions.values().for_each(|d| all.merge(&d.corrected()));
-    all.quantile(0.5).map(|ns| ns as f64)
+/// The machine and the CPUs are checked before anything is booted, so what is left is that nothing was measured.
+fn refused(refused: &Refused) -> LabError {
+    LabError::Usage(format!("nothing can be compared ({refused:?}): see the run directories of both kernels"))
 }

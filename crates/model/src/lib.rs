@@ -31,7 +31,10 @@ mod worst;
 pub use change::{Argv, Back, Command, Edit, Step};
 pub use claim::{Claim, ClaimError, Quantity};
 pub use class::{Class, Confidence};
-pub use comparison::{Comparison, ComparisonRow, Group, Ratio};
+pub use comparison::{
+    Against, CauseShare, Comparison, ComparisonDrawings, ComparisonRow, Covariate, Group, Ratio, SampleUnit, Sampled,
+    Scatter, Told, Unlike, UnlikeKind,
+};
 pub use event::{ContextSample, CpuContext, Event, Reading, WindowMax};
 pub use explained::{
     Blocked, Cause, CulpritGroup, Cycle, Explained, Explanation, Lane, Moments, Scheduled, Span, SpanKind, StateSpan,

@@ -1,19 +1,41 @@
 //! Resampling inside one boot, where neighbouring values depend on each other: whole blocks are drawn.
 
 use crate::estimate::{Interval, logarithms, possible_confidence};
-use crate::gamma::student_two_sided;
-use crate::order::{quantile, quantile_in_place, quantile_of_sorted};
+use crate::gamma::{student_p, student_two_sided};
+use crate::order::{quantile_in_place, quantile_of_sorted};
 use crate::random::SplitMix64;
 use crate::series::effective_n;
 
 /// Values drawn in all, at most: about 10 s.
 const MOST_WORK: usize = 1_000_000_000;
 
+/// The figure of a sample whose ratio is asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Figure {
+    /// A quantile (0–1): 0.5 is the median.
+    Quantile(f64),
+    /// The arithmetic mean.
+    Mean,
+}
+
+impl Figure {
+    fn of(self, x: &[f64]) -> Option<f64> {
+        self.in_place(&mut x.to_vec())
+    }
+
+    fn in_place(self, x: &mut [f64]) -> Option<f64> {
+        match self {
+            Figure::Quantile(q) => quantile_in_place(x, q),
+            Figure::Mean => Some(x.iter().sum::<f64>() / x.len() as f64).filter(|mean| mean.is_finite()),
+        }
+    }
+}
+
 /// What to resample and how.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Resampling {
-    /// The quantile (0–1) whose ratio is asked for: 0.5 is the median.
-    pub quantile: f64,
+    /// What is taken of each sample.
+    pub of: Figure,
     /// Values in a block of either sample; 1 where they are independent. See [`block_length`].
     pub blocks: (usize, usize),
     /// Replicates, 1 to 1 000 000; 2000 are usual.
@@ -22,7 +44,7 @@ pub struct Resampling {
     pub seed: u64,
 }
 
-/// A ratio of quantiles by resampling.
+/// A ratio of quantiles or means by resampling.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BootstrapRatio {
     /// b / a of the samples themselves.
@@ -32,6 +54,8 @@ pub struct BootstrapRatio {
     /// value · exp(± t·s), s the replicates' standard deviation on the logarithms over √(1 − block/n), t Student's for
     /// the number of blocks less 2: wider, and right also where there are few blocks. `None` where they are at most 2.
     pub student: Option<Interval>,
+    /// Two-sided p of "the ratio is 1", from the same t; `None` as `student`.
+    pub p: Option<f64>,
     /// Mean of the replicates.
     pub mean: f64,
     /// Their standard deviation (n − 1).
@@ -49,7 +73,7 @@ pub fn block_length(x: &[f64]) -> Option<usize> {
     Some(length.min(x.len() / 4).max(1))
 }
 
-/// The ratio of the quantiles (b / a) in every replicate, in the order drawn: each draws n_a values from `a`, then n_b
+/// The ratio of the figures (b / a) in every replicate, in the order drawn: each draws n_a values from `a`, then n_b
 /// from `b`, as blocks of successive values from random places (the end joined to the start).
 ///
 /// `None` where a value is not above 0, a sample is empty, a block is 0 or longer than its sample, the quantile no
@@ -68,7 +92,7 @@ pub fn bootstrap_ratios(a: &[f64], b: &[f64], how: &Resampling) -> Option<Vec<f6
     let mut drawn = Vec::with_capacity(a.len().max(b.len()));
     let mut one = |x: &[f64], block| {
         draw(x, block, &mut random, &mut drawn);
-        quantile_in_place(&mut drawn, how.quantile)
+        how.of.in_place(&mut drawn)
     };
     (0..how.replicates)
         .map(|_| {
@@ -78,14 +102,14 @@ pub fn bootstrap_ratios(a: &[f64], b: &[f64], how: &Resampling) -> Option<Vec<f6
         .collect()
 }
 
-/// The ratio of quantiles with its intervals. `None` as [`bootstrap_ratios`], and for a confidence not strictly between
+/// The ratio of the figures with its intervals. `None` as [`bootstrap_ratios`], and for a confidence not strictly between
 /// 0 and 1.
 pub fn bootstrap_ratio(a: &[f64], b: &[f64], how: &Resampling, confidence: f64) -> Option<BootstrapRatio> {
     if !possible_confidence(confidence) {
         return None;
     }
     let mut ratios = bootstrap_ratios(a, b, how)?;
-    let value = quantile(b, how.quantile)? / quantile(a, how.quantile)?;
+    let value = how.of.of(b)? / how.of.of(a)?;
     let (mean, sd) = mean_and_sd(&ratios);
     let (_, ln_sd) = mean_and_sd(&logarithms(&ratios)?);
     ratios.sort_unstable_by(f64::total_cmp);
@@ -94,10 +118,12 @@ pub fn bootstrap_ratio(a: &[f64], b: &[f64], how: &Resampling, confidence: f64) 
     let blocks = (a.len() as f64 / how.blocks.0 as f64, b.len() as f64 / how.blocks.1 as f64);
     // Blocks vary about the mean of the very sample they are from: too little by one in the number of blocks.
     let missing = (1.0 - 1.0 / blocks.0.min(blocks.1)).sqrt();
-    let student = student_two_sided(confidence, blocks.0 + blocks.1 - 2.0).map(|t| t * ln_sd / missing);
+    let degrees = blocks.0 + blocks.1 - 2.0;
+    let student = student_two_sided(confidence, degrees).map(|t| t * ln_sd / missing);
+    let p = student_p(value.ln() * missing / ln_sd, degrees);
     let student = student.filter(|half| half.is_finite());
     let student = student.map(|half| Interval { low: value * (-half).exp(), high: value * half.exp(), confidence });
-    Some(BootstrapRatio { value, percentile: Interval { low, high, confidence }, student, mean, sd })
+    Some(BootstrapRatio { value, percentile: Interval { low, high, confidence }, student, p, mean, sd })
 }
 
 fn draw(x: &[f64], block: usize, random: &mut SplitMix64, into: &mut Vec<f64>) {
@@ -121,7 +147,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const HOW: Resampling = Resampling { quantile: 0.5, blocks: (1, 1), replicates: 99, seed: 1 };
+    const HOW: Resampling = Resampling { of: Figure::Quantile(0.5), blocks: (1, 1), replicates: 99, seed: 1 };
 
     #[test]
     fn impossible_input_is_none() {
@@ -135,7 +161,7 @@ mod tests {
             Resampling { blocks: (1, 4), ..HOW },
             Resampling { replicates: 0, ..HOW },
             Resampling { replicates: usize::MAX, ..HOW },
-            Resampling { quantile: f64::NAN, ..HOW },
+            Resampling { of: Figure::Quantile(f64::NAN), ..HOW },
         ] {
             assert_eq!(bootstrap_ratio(&good, &good, &how, 0.95), None);
         }
@@ -152,6 +178,13 @@ mod tests {
         for (i, pair) in into.windows(2).enumerate().filter(|(i, _)| i % 4 != 3) {
             assert_eq!((pair[0] + 1.0) % 10.0, pair[1], "{i}");
         }
+    }
+
+    #[test]
+    fn means_are_resampled_too() {
+        let (a, b) = ([1.0, 2.0, 3.0, 4.0, 10.0], [2.0, 4.0, 6.0, 8.0, 20.0]);
+        let found = bootstrap_ratio(&a, &b, &Resampling { of: Figure::Mean, ..HOW }, 0.95).unwrap();
+        assert!(found.value == 2.0 && found.percentile.holds(2.0) && found.student.unwrap().holds(2.0));
     }
 
     proptest! {

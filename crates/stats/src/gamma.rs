@@ -1,6 +1,6 @@
 //! The chi-square and Student distributions.
 
-use crate::beta::{Tail, beta_quantile};
+use crate::beta::{Tail, beta_quantile, ln_beta_tails};
 
 /// P(X ≥ `x`) for X ~ χ² with `degrees` of freedom: Q(degrees/2, x/2), precise in the far tail. NaN where `degrees` is
 /// not above 0 or `x` is below 0 or no number.
@@ -60,6 +60,16 @@ pub fn student_two_sided(confidence: f64, degrees: f64) -> Option<f64> {
     Some((degrees * share / (1.0 - share)).sqrt()).filter(|t| t.is_finite())
 }
 
+/// P(|T| ≥ |t|) for Student's T with `degrees` of freedom; `None` as [`student_two_sided`], or for a `t` that is not finite.
+pub fn student_p(t: f64, degrees: f64) -> Option<f64> {
+    if !(t.is_finite() && degrees > 0.0 && degrees.is_finite()) {
+        return None;
+    }
+    let square = t * t;
+    let (x, y) = (square / (degrees + square), degrees / (degrees + square));
+    Some(ln_beta_tails(0.5, 0.5 * degrees, x, y).ln(Tail::Upper).exp().min(1.0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,6 +96,7 @@ mod tests {
             let t = student_two_sided(confidence, degrees).unwrap();
             let theirs = StudentsT::new(0.0, 1.0, degrees).unwrap().cdf(t);
             prop_assert!((2.0 * theirs - 1.0 - confidence).abs() < 1e-9, "{theirs}");
+            prop_assert!((student_p(t, degrees).unwrap() - (1.0 - confidence)).abs() < 1e-9);
         }
     }
 }

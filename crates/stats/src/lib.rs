@@ -59,14 +59,14 @@ mod welch;
 
 pub use beta::{Tail, Tails, beta_quantile, ln_beta_tails};
 pub use binned::{Bin, Binned};
-pub use bootstrap::{BootstrapRatio, Resampling, block_length, bootstrap_ratio, bootstrap_ratios};
+pub use bootstrap::{BootstrapRatio, Figure, Resampling, block_length, bootstrap_ratio, bootstrap_ratios};
 pub use change::{ChangePoint, change_points, pettitt};
 pub use covariate::{AdjustedRatio, Point, Split, Threshold, adjusted_ratio, split_ratio, threshold};
 pub use estimate::{Estimate, Interval};
 pub use exceedance::{exceedance_interval, exceedance_lower, exceedance_upper, samples_required};
 pub use extremal::{Gap, gaps, intervals_estimator, runs_estimator};
 pub use fit_test::{Distances, binned_fit_p, distances, fit_p};
-pub use gamma::{chi_square_sf, student_two_sided};
+pub use gamma::{chi_square_sf, student_p, student_two_sided};
 pub use gate::{Evidence, Extrapolation, Refusal, ThresholdFit, extrapolate, threshold_fits};
 pub use gev::{Gev, gev_fit, gev_moments};
 pub use gpd::{Gpd, LMoments, gpd_moments, l_moments};

@@ -120,7 +120,7 @@ fn the_limit_is_found() {
     // values.
     let (a, b) = (values(&std), values(&rt));
     let blocks = (block_length(&a).unwrap(), block_length(&b).unwrap());
-    let how = Resampling { quantile: 0.5, blocks, replicates: 500, seed: 1 };
+    let how = Resampling { of: Figure::Quantile(0.5), blocks, replicates: 500, seed: 1 };
     let wide = bootstrap_ratio(&a, &b, &how, 0.95).unwrap().student.unwrap();
     assert!(wide.high - wide.low > 5.0 * 0.022, "{wide:?}");
 }

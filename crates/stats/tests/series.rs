@@ -23,7 +23,7 @@ fn bootstrap_ratio_of_medians() {
     let mut random = SplitMix64::new(42);
     assert_eq!((0..3).map(|_| random.next_u64().to_string()).collect::<Vec<_>>(), want.first3_u64);
     let (a, b) = (normal_scores(45, 20.0, 2.0), normal_scores(40, 21.5, 3.0));
-    let how = Resampling { quantile: 0.5, blocks: (1, 1), replicates: want.replicates, seed: 42 };
+    let how = Resampling { of: Figure::Quantile(0.5), blocks: (1, 1), replicates: want.replicates, seed: 42 };
     let ratios = bootstrap_ratios(&a, &b, &how).unwrap();
     assert!(ratios.iter().zip(&want.first5).all(|(got, want)| near(*got, *want, 1e-9)), "{:?}", &ratios[..5]);
     let result = bootstrap_ratio(&a, &b, &how, 0.95).unwrap();
@@ -74,7 +74,7 @@ fn block_bootstrap_intervals_cover_the_truth() {
     for seed in 0..400 {
         let (a, b) = (autoregressive(&mut random, 120, 20.0), autoregressive(&mut random, 120, 22.2));
         let blocks = (block_length(&a).unwrap(), block_length(&b).unwrap());
-        let how = Resampling { quantile: 0.5, blocks, replicates: 60, seed };
+        let how = Resampling { of: Figure::Quantile(0.5), blocks, replicates: 60, seed };
         held += u32::from(bootstrap_ratio(&a, &b, &how, 0.95).unwrap().student.unwrap().holds(1.11));
         if seed < 100 {
             let how = Resampling { blocks: (1, 1), ..how };

@@ -32,7 +32,7 @@ fn compared(args: &CompareArgs) -> Result<(Compared, PathBuf), LabError> {
     let observer: &dyn LabObserver = if watched { &Progress } else { &() };
     let compared = compare([&a, &b], args.proof.seed, args.boots, jobs(&args.proof), &out, &cache, observer)?;
     let page = out.join("comparison.html");
-    let written = fs::write(&page, report::comparison_html(&compared.comparison));
+    let written = fs::write(&page, report::comparison_html(&compared.comparison, &compared.drawings));
     written.map_err(|source| LabError::File { what: "write", path: page, source })?;
     Ok((compared, out))
 }

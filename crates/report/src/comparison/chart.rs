@@ -1,27 +1,34 @@
-//! One dot a run: both groups side by side for each load, on one logarithmic scale.
+//! One dot a run: all groups beside each other for each load, on one logarithmic scale.
 
-use super::sentences::{figure_name, nanos};
+use super::finding::figure_name;
+use super::letter;
+use super::value::shown;
 use crate::clean;
 use crate::svg::axis::{Scale, nice_above, nice_below, short_latency};
 use crate::svg::canvas::{Anchor, Canvas};
 use crate::svg::colour;
-use punctual_model::{Comparison, ComparisonRow};
+use punctual_model::{Comparison, ComparisonRow, SampleUnit};
 
-const ROW: f64 = 44.0;
 const LEFT: f64 = 150.0;
 const RIGHT: f64 = 740.0;
 const TOP: f64 = 10.0;
 
 /// The drawing; `None` where there is nothing to draw.
 pub fn dots(comparison: &Comparison) -> Option<String> {
-    let values = || comparison.rows.iter().flat_map(|r| r.a_ns.iter().chain(&r.b_ns)).copied().filter(|v| *v > 0.0);
+    let rows: Vec<&ComparisonRow> =
+        comparison.rows.iter().filter(|r| r.unit == "ns" && r.sample == SampleUnit::Run).collect();
+    let values = || rows.iter().flat_map(|r| &r.groups).flat_map(|g| &g.values).copied().filter(|v| *v > 0.0);
     let (low, high) = (values().min_by(f64::total_cmp)?, values().max_by(f64::total_cmp)?);
     let scale = Scale::log(nice_below(low * 0.95), nice_above(high * 1.05), (LEFT, RIGHT));
-    let bottom = TOP + ROW * comparison.rows.len() as f64;
+    let height = 16.0 + 14.0 * comparison.groups.len() as f64;
+    let bottom = TOP + height * rows.len() as f64;
     let title = "Latencies of every run, by load";
-    let description =
-        "One dot a run on a logarithmic scale of latency; the upper dots of each row are group A, the lower ones B.";
-    let mut canvas = Canvas::new("dots", (RIGHT + 20.0, bottom + 48.0), title, description);
+    let order: Vec<String> = (0..comparison.groups.len()).map(letter).collect();
+    let description = format!(
+        "One dot a run on a logarithmic scale of latency; in each row the groups stand below each other: {}.",
+        order.join(", ")
+    );
+    let mut canvas = Canvas::new("dots", (RIGHT + 20.0, bottom + 48.0), title, &description);
     for x in scale.between_decades() {
         canvas.line("grid minor", (x, TOP), (x, bottom));
     }
@@ -30,26 +37,27 @@ pub fn dots(comparison: &Comparison) -> Option<String> {
         canvas.line("grid", (x, TOP), (x, bottom));
         canvas.text("tick", (x, bottom + 19.0), Anchor::Middle, &short_latency(tick));
     }
-    for (row, n) in comparison.rows.iter().zip(0u32..) {
-        draw(&mut canvas, &scale, comparison, row, TOP + ROW * f64::from(n));
+    for (n, row) in rows.iter().enumerate() {
+        draw(&mut canvas, &scale, comparison, row, (TOP + height * n as f64, height));
     }
     canvas.line("axis", (LEFT, bottom), (RIGHT, bottom));
     canvas.text("name", ((LEFT + RIGHT) / 2.0, bottom + 42.0), Anchor::Middle, "wakeup latency");
     Some(canvas.finish())
 }
 
-fn draw(canvas: &mut Canvas, scale: &Scale, comparison: &Comparison, row: &ComparisonRow, top: f64) {
+fn draw(canvas: &mut Canvas, scale: &Scale, comparison: &Comparison, row: &ComparisonRow, (top, height): (f64, f64)) {
     let name = match row.figure.as_str() {
         "max" => clean::clip(&row.load, 18),
         other => format!("{}, {}", clean::clip(&row.load, 12), figure_name(other).trim_end_matches(" wakeup")),
     };
-    canvas.line("grid", (LEFT, top + ROW), (RIGHT, top + ROW));
-    canvas.text("tick", (LEFT - 10.0, top + ROW / 2.0 + 4.5), Anchor::End, &name);
-    let groups = [(&row.a_ns, &comparison.a, 0.32, 0), (&row.b_ns, &comparison.b, 0.68, 1)];
-    for (values, group, share, n) in groups {
-        for (value, run) in values.iter().zip(&group.runs) {
-            let tip = format!("{}, {run}: {}", group.name, nanos(*value));
-            canvas.dot(&format!("{} end", colour(n)), (scale.at(*value), top + ROW * share), 4.5, &tip);
+    canvas.line("grid", (LEFT, top + height), (RIGHT, top + height));
+    canvas.text("tick", (LEFT - 10.0, top + height / 2.0 + 4.5), Anchor::End, &name);
+    let groups = row.groups.len().max(1) as f64;
+    for (n, (sampled, group)) in row.groups.iter().zip(&comparison.groups).enumerate() {
+        let y = top + height * (n as f64 + 0.5) / groups;
+        for (value, run) in sampled.values.iter().zip(&group.runs) {
+            let tip = format!("{}, {run}: {}", group.name, shown(*value, &row.unit));
+            canvas.dot(&format!("{} end", colour(n)), (scale.at(*value), y), 4.5, &tip);
         }
     }
 }

@@ -1,92 +1,148 @@
 //! A comparison as one self-contained page.
 
 use super::chart::dots;
-use super::sentences::{cannot_say, figure_name, findings, headline, nanos, shown};
+use super::finding::{figure_name, findings, headline, name};
+use super::value::{cell, ratio, shown};
+use super::{context, letter, middle, overlay, scatter};
 use crate::html::head;
-use crate::html::write::{details, esc, list, prose, section, table};
+use crate::html::write::{details, esc, figure, list, prose, section, table};
+use crate::number::count;
 use crate::svg::{Table, colour};
-use punctual_model::{Comparison, ComparisonRow};
+use punctual_model::{Against, Comparison, ComparisonDrawings, ComparisonRow, SampleUnit};
 
-/// The comparison as one HTML file without script: headline, drawing, figures, sentences, what it cannot say.
-pub fn comparison_html(comparison: &Comparison) -> String {
-    let title = format!("{} against {}", comparison.b.name, comparison.a.name);
+/// The comparison as one HTML file without script: headline, drawings, figures, sentences, what it cannot say.
+pub fn comparison_html(comparison: &Comparison, drawings: &ComparisonDrawings) -> String {
+    let others: Vec<String> = (1..comparison.groups.len()).map(|n| name(comparison, n)).collect();
+    let title = format!("{} against {}", others.join(", "), name(comparison, 0));
     let clock = if comparison.virtual_time.is_some() { " in virtual time" } else { "" };
-    let says = list("", &findings(comparison));
-    let cannot = list("", &cannot_say(comparison));
-    let drawing =
+    let every_run =
         dots(comparison).map(|svg| format!("<figure>{svg}{}</figure>", legend(comparison))).unwrap_or_default();
-    let body = [
-        section("runs", "Every run", &drawing),
-        section("figures", "Figures", &(figures(comparison) + &all_values(comparison))),
-        section("says", "What it says", &says),
-        section("limits", "What it cannot say", &cannot),
-        section("method", "How it was compared", &method(comparison)),
+    let parts = [
+        ("says", "What it says", list("", &findings(comparison))),
+        ("unlike", "What else differs", list("", &context::unlike(comparison))),
+        ("causes", "What the traces say", list("", &context::causes(comparison))),
+        ("heat", "Over temperature", scatters(comparison, drawings)),
+        ("runs", "Every run", every_run),
+        ("latencies", "All latencies on one scale", overlays(comparison, drawings)),
+        ("figures", "Figures", figures(comparison) + &all_values(comparison)),
+        ("limits", "What it cannot say", list("", &context::cannot_say(comparison))),
+        ("method", "How it was compared", method()),
     ];
+    let filled = parts.iter().filter(|(.., content)| !content.is_empty());
+    let body: String = filled.map(|(id, title, content)| section(id, title, content)).collect();
     format!(
-        "{}<header><p class=\"what\">Wakeup latency{clock} of two groups of {}s</p><h1>{}</h1><p>{}</p>{}</header>\n{}</body></html>\n",
+        "{}<header><p class=\"what\">Groups of {}s{clock} beside each other</p><h1>{}</h1><p>{}</p>{}</header>\n{body}</body></html>\n",
         head(&title),
         esc(&comparison.sample),
         esc(&title),
         prose(&crate::words::capital(&headline(comparison))),
         list("warnings", &comparison.problems),
-        body.concat()
     )
 }
 
 fn legend(comparison: &Comparison) -> String {
-    let key =
-        |n: usize, letter: &str, name: &str| format!("<li><i class=\"{}\"></i>{letter}: {}", colour(n), esc(name));
-    format!(
-        "<ul class=\"legend\">{}{}</ul>",
-        key(0, "A (upper dots)", &comparison.a.name),
-        key(1, "B (lower dots)", &comparison.b.name)
-    )
+    let key = |n: usize| format!("<li><i class=\"{}\"></i>{}: {}", colour(n), letter(n), esc(&name(comparison, n)));
+    format!("<ul class=\"legend\">{}</ul>", (0..comparison.groups.len()).map(key).collect::<String>())
+}
+
+fn scatters(comparison: &Comparison, drawings: &ComparisonDrawings) -> String {
+    let one = |(n, s): (usize, &punctual_model::Scatter)| {
+        let chart = scatter::chart(comparison, &format!("s{n}"), s)?;
+        Some(figure(&chart, &format!("{}: {}", s.of, s.name), "As a table"))
+    };
+    let all: Vec<String> = drawings.scatters.iter().enumerate().filter_map(one).collect();
+    if all.is_empty() { String::new() } else { format!("<div class=\"pair\">{}</div>", all.concat()) }
+}
+
+fn overlays(comparison: &Comparison, drawings: &ComparisonDrawings) -> String {
+    let Some(span) = overlay::span(drawings.histograms.iter().flat_map(|(_, groups)| groups)) else {
+        return String::new();
+    };
+    let one = |(n, (load, groups)): (usize, &(String, Vec<punctual_units::Histogram>))| {
+        let bars = overlay::histogram(comparison, &format!("h{n}"), load, groups, span);
+        let tail = overlay::ccdf(comparison, &format!("c{n}"), load, groups, span);
+        format!(
+            "<div class=\"phase\"><h3>{}</h3><div class=\"pair\">{}{}</div></div>",
+            esc(load),
+            figure(&bars, "Histogram", "Histogram as a table"),
+            figure(&tail, "How rarely a wakeup is later than x", "Quantiles as a table")
+        )
+    };
+    drawings.histograms.iter().enumerate().map(one).collect()
 }
 
 fn figures(comparison: &Comparison) -> String {
-    let head = ["load", "figure", "median A", "median B", "B / A", "p"].map(String::from).to_vec();
-    let figure = |ns: Option<f64>| ns.map_or("–".into(), nanos);
+    let mut head: Vec<String> = ["load", "figure", "of"].map(String::from).to_vec();
+    head.extend((0..comparison.groups.len()).map(letter));
+    let several = comparison.groups.len() > 2;
+    for n in 1..comparison.groups.len() {
+        let of = if several { format!(" {}", letter(n)) } else { String::new() };
+        head.extend([format!("{} / A", letter(n)), format!("p{of}"), format!("p corrected{of}")]);
+    }
     let row = |row: &ComparisonRow| {
-        vec![
-            row.load.clone(),
-            figure_name(&row.figure).to_owned(),
-            figure(row.median_a_ns),
-            figure(row.median_b_ns),
-            row.ratio.as_ref().map_or("–".into(), shown),
-            row.p.map_or("–".into(), |p| if p < 1e-4 { format!("{p:.0e}") } else { format!("{p:.4}") }),
-        ]
+        let mut cells = vec![row.load.clone(), figure_name(&row.figure).to_owned(), of(row)];
+        cells.extend((0..comparison.groups.len()).map(|n| value(row, n)));
+        cells.extend(row.against.iter().flat_map(against));
+        cells
     };
-    table(&Table { head, rows: comparison.rows.iter().map(row).collect() })
+    let note = "<p class=\"note\">Of several runs the median, of batches the mean; of one run a quantile with its bounds at 95 %.";
+    format!("{note}{}", table(&Table { head, rows: comparison.rows.iter().map(row).collect() }))
+}
+
+fn of(row: &ComparisonRow) -> String {
+    let units = match row.sample {
+        SampleUnit::Run => "runs",
+        SampleUnit::Second => "seconds",
+        SampleUnit::Batch => "batches",
+    };
+    let numbers: Vec<String> = row.groups.iter().map(|g| count(g.n)).collect();
+    let all_same = numbers.iter().all(|n| Some(n) == numbers.first());
+    match (all_same, numbers.first()) {
+        (true, Some(n)) if n == "1" => "one run each".into(),
+        (true, Some(n)) => format!("{n} {units} each"),
+        _ => format!("{} {units}", crate::words::and(&numbers)),
+    }
+}
+
+fn value(row: &ComparisonRow, group: usize) -> String {
+    let middle = cell(middle(row, group), row);
+    let bounds = row.groups.get(group).filter(|g| g.lower.is_some() || g.upper.is_some());
+    match bounds {
+        Some(g) => format!("{middle} [{} – {}]", cell(g.lower, row), cell(g.upper, row)),
+        None => middle,
+    }
+}
+
+fn against(against: &Against) -> [String; 3] {
+    let p = |p: Option<f64>| p.map_or("–".into(), |p| if p < 1e-4 { format!("{p:.0e}") } else { format!("{p:.4}") });
+    [against.ratio.as_ref().map_or("–".into(), ratio), p(against.p), p(against.q)]
 }
 
 fn all_values(comparison: &Comparison) -> String {
-    let head = ["load", "figure", "group", "run", "latency"].map(String::from).to_vec();
+    let head = ["load", "figure", "group", "run", "value"].map(String::from).to_vec();
     let mut rows = Vec::new();
-    for row in &comparison.rows {
-        for (letter, group, values) in [("A", &comparison.a, &row.a_ns), ("B", &comparison.b, &row.b_ns)] {
-            for (value, run) in values.iter().zip(&group.runs) {
-                rows.push(vec![
-                    row.load.clone(),
-                    figure_name(&row.figure).into(),
-                    letter.into(),
-                    run.clone(),
-                    nanos(*value),
-                ]);
+    for row in comparison.rows.iter().filter(|r| r.sample == SampleUnit::Run) {
+        for (n, (sampled, group)) in row.groups.iter().zip(&comparison.groups).enumerate() {
+            for (value, run) in sampled.values.iter().zip(&group.runs) {
+                let figure = figure_name(&row.figure).to_owned();
+                rows.push(vec![row.load.clone(), figure, letter(n), run.clone(), shown(*value, &row.unit)]);
             }
         }
     }
-    details("Every value", &table(&Table { head, rows }))
+    if rows.is_empty() { String::new() } else { details("Every value", &table(&Table { head, rows })) }
 }
 
-fn method(comparison: &Comparison) -> String {
-    let sample = &comparison.sample;
+fn method() -> String {
     format!(
         "<p>{}",
-        prose(&format!(
-            "One {sample} is one sample: the wakeups within one share its memory layout, its order of loads and its phase, and \
-             do not count as independent. Ratios are Hodges–Lehmann's estimate on logarithms with the rank interval of the \
-             Mann–Whitney test, whose two-sided p is given. Rows are not independent of each other; p is not corrected for their \
-             number."
-        ))
+        prose(
+            "One run is one sample, and independent only where each was booted for itself: the wakeups within one share its memory \
+             layout, its order of loads and its phase. Ratios of runs are Hodges–Lehmann's estimate on logarithms with the rank \
+             interval of the Mann–Whitney test, whose two-sided p is given. Seconds and batches of one run are like their \
+             neighbours: the ratio of their medians has an interval by resampling blocks of neighbours (Künsch), and none where \
+             they are worth fewer than ten independent values. p is corrected for the number of rows (Benjamini and Hochberg); \
+             what is called different has a corrected p of at most 0.05. The temperature explains a difference where values step \
+             up at a threshold, the same in both, and below it more than half of the difference is gone."
+        )
     )
 }

@@ -1,11 +1,15 @@
-//! Two groups of runs beside each other, as text, HTML and JSON.
+//! Groups of runs beside each other, as text, HTML and JSON.
 
 mod chart;
+mod context;
+mod finding;
 mod html;
-mod sentences;
+mod overlay;
+mod scatter;
 mod text;
+mod value;
 
-use punctual_model::Comparison;
+use punctual_model::{Comparison, ComparisonRow, SampleUnit};
 use serde_json::{Value, json};
 
 pub use html::comparison_html;
@@ -15,8 +19,23 @@ pub use text::comparison_text;
 pub fn comparison_json(comparison: &Comparison) -> Value {
     let mut value = json!(comparison);
     value["clock"] = if comparison.virtual_time.is_some() { "virtual" } else { "real" }.into();
-    value["headline"] = sentences::headline(comparison).into();
-    value["sentences"] = sentences::findings(comparison).into();
-    value["cannot_say"] = sentences::cannot_say(comparison).into();
+    value["headline"] = finding::headline(comparison).into();
+    value["sentences"] = finding::findings(comparison).into();
+    value["unlike_sentences"] = context::unlike(comparison).into();
+    value["cannot_say"] = context::cannot_say(comparison).into();
     value
+}
+
+/// `A`, `B`, …, `Z`, then numbers.
+fn letter(n: usize) -> String {
+    match u8::try_from(n) {
+        Ok(n) if n < 26 => char::from(b'A' + n).to_string(),
+        _ => format!("#{}", n + 1),
+    }
+}
+
+/// The figure that stands for a group in tables and sentences: of batches the mean, else the median.
+fn middle(row: &ComparisonRow, group: usize) -> Option<f64> {
+    let sampled = row.groups.get(group)?;
+    if row.sample == SampleUnit::Batch { sampled.mean } else { sampled.median }
 }

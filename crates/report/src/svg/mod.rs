@@ -4,7 +4,7 @@
 pub mod axis;
 pub mod canvas;
 pub mod ccdf;
-mod frame;
+pub mod frame;
 pub mod heat;
 pub mod histogram;
 pub mod series;

@@ -46,7 +46,8 @@ fn linear_edges(upto: f64) -> Vec<f64> {
     (0..=(upto / step).ceil() as u32).map(|n| f64::from(n) * step).collect()
 }
 
-fn log_edges(least: f64, upto: f64) -> Vec<f64> {
+/// Edges of a logarithmic histogram, 20 to a decade.
+pub fn log_edges(least: f64, upto: f64) -> Vec<f64> {
     let (from, to) = (nice_below(least), nice_above(upto));
     let first = (from.log10() * STEPS_A_DECADE).round() as i32;
     let last = (to.log10() * STEPS_A_DECADE).round() as i32;

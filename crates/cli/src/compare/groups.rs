@@ -1,0 +1,134 @@
+//! What was named on the command line, read into groups of runs.
+
+use super::args::CompareArgs;
+use crate::import;
+use punctual_compare::Side;
+use punctual_model::Recording;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// One group as it was read.
+pub struct Group {
+    name: String,
+    folder: Option<String>,
+    runs: Vec<(String, Recording)>,
+}
+
+/// Runs and where they were.
+type Runs = Vec<(PathBuf, Recording)>;
+
+/// All groups, their folders read side by side.
+pub fn read(args: &CompareArgs) -> Result<Vec<Group>, String> {
+    let lists: Vec<Vec<PathBuf>> = match args.vs.is_empty() {
+        true => args.groups.iter().map(|one| vec![one.clone()]).collect(),
+        false => vec![args.groups.clone(), args.vs.clone()],
+    };
+    if args.names.len() > lists.len() {
+        return Err(format!("{} names for {} groups: give --name at most once a group", args.names.len(), lists.len()));
+    }
+    let read: Vec<Runs> = std::thread::scope(|scope| {
+        let threads: Vec<_> = lists.iter().map(|list| scope.spawn(|| group(list, args))).collect();
+        let joined = threads.into_iter().map(|t| t.join().unwrap_or_else(|_| Err("reading ended early".into())));
+        joined.collect::<Result<_, String>>()
+    })?;
+    let names = names(args, &lists, &read);
+    Ok(lists.iter().zip(read).zip(names).map(|((list, runs), name)| named(list, runs, name)).collect())
+}
+
+/// The groups for [`punctual_compare::compare`].
+pub fn sides(groups: &[Group]) -> Vec<Side<'_>> {
+    let mut all = Vec::with_capacity(groups.len());
+    for group in groups {
+        let runs = group.runs.iter().map(|(name, recording)| (name.clone(), recording)).collect();
+        all.push(Side { name: group.name.clone(), folder: group.folder.clone(), runs });
+    }
+    all
+}
+
+fn named(list: &[PathBuf], runs: Runs, name: String) -> Group {
+    let folder = match list {
+        [only] if only.is_dir() => Some(only.display().to_string()),
+        _ => None,
+    };
+    Group { name, folder, runs: runs.into_iter().map(|(path, r)| (last_name(&path), r)).collect() }
+}
+
+fn last_name(path: &Path) -> String {
+    path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned())
+}
+
+fn group(list: &[PathBuf], args: &CompareArgs) -> Result<Runs, String> {
+    let mut runs = Vec::new();
+    for path in list {
+        match path.is_dir() {
+            true => runs.extend(folder(path)?),
+            false => {
+                let read = import::recording(std::slice::from_ref(path), None, args.told);
+                runs.push((path.clone(), read.map_err(|_| format!("{} cannot be compared", path.display()))?));
+            }
+        }
+    }
+    Ok(runs)
+}
+
+/// A run directory, or a folder of several in the order of their names.
+fn folder(path: &Path) -> Result<Runs, String> {
+    if is_run(path) {
+        return Ok(vec![(path.to_path_buf(), run(path)?)]);
+    }
+    let failed = |e: std::io::Error| format!("cannot read {}: {e}", path.display());
+    let mut folders = Vec::new();
+    for entry in fs::read_dir(path).map_err(failed)? {
+        let entry = entry.map_err(failed)?.path();
+        if is_run(&entry) {
+            folders.push(entry);
+        }
+    }
+    folders.sort_by_key(|p| by_number(&last_name(p)));
+    if folders.is_empty() {
+        return Err(format!("{} is no run directory and holds none; name a run, or a folder of runs", path.display()));
+    }
+    folders.into_iter().map(|f| run(&f).map(|r| (f, r))).collect()
+}
+
+/// `boot-2` before `boot-10`.
+fn by_number(name: &str) -> (String, u64, String) {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let number = name.get(stem.len()..).and_then(|digits| digits.parse().ok()).unwrap_or(0);
+    (stem.to_owned(), number, name.to_owned())
+}
+
+fn is_run(path: &Path) -> bool {
+    path.join("run.json").is_file() || path.join("segments").is_dir()
+}
+
+fn run(path: &Path) -> Result<Recording, String> {
+    let recording = punctual_rundir::read(path).map_err(|e| e.to_string())?;
+    recording.damage.iter().for_each(|damage| eprintln!("punctual: {}: {damage}", path.display()));
+    Ok(recording)
+}
+
+/// As given; else the kernels' releases where every group has one of its own; else the arguments' names, with as much of their
+/// path as tells them apart.
+fn names(args: &CompareArgs, lists: &[Vec<PathBuf>], read: &[Runs]) -> Vec<String> {
+    let paths: Vec<&Path> = lists.iter().filter_map(|l| l.first()).map(PathBuf::as_path).collect();
+    let short: Vec<String> = paths.iter().map(|p| last_name(p)).collect();
+    let plain = if differ(&short) { short } else { paths.iter().map(|p| p.display().to_string()).collect() };
+    let releases: Option<Vec<String>> = read.iter().map(release).collect();
+    let found = releases.filter(|all| differ(all)).unwrap_or(plain);
+    found.into_iter().enumerate().map(|(n, name)| args.names.get(n).cloned().unwrap_or(name)).collect()
+}
+
+fn differ(names: &[String]) -> bool {
+    names.iter().collect::<BTreeSet<_>>().len() == names.len()
+}
+
+/// The one kernel of a group.
+fn release(runs: &Runs) -> Option<String> {
+    let releases: BTreeSet<Option<String>> = runs.iter().map(|(_, r)| r.run.machine.kernel_release.clone()).collect();
+    match releases.len() {
+        1 => releases.into_iter().next().flatten(),
+        _ => None,
+    }
+}

@@ -1,0 +1,36 @@
+//! What the traces of a group say of its latest wakeups.
+
+use crate::Side;
+use punctual_model::{CauseShare, Class, Explained};
+use std::collections::BTreeMap;
+
+/// Named of each group.
+const NAMED: usize = 5;
+
+/// The largest cause of each explained wakeup, counted; empty where no group has any.
+pub(crate) fn causes(sides: &[Side]) -> Vec<Vec<CauseShare>> {
+    let all: Vec<Vec<CauseShare>> = sides.iter().map(of_side).collect();
+    if all.iter().all(Vec::is_empty) { Vec::new() } else { all }
+}
+
+fn of_side(side: &Side) -> Vec<CauseShare> {
+    let explained: Vec<&Explained> = side.runs.iter().flat_map(|(_, r)| &r.explained).collect();
+    let of = explained.len() as u64;
+    let mut found: BTreeMap<(Class, Option<String>), CauseShare> = BTreeMap::new();
+    for cause in explained.iter().filter_map(|e| e.victim.causes.first()) {
+        let who = cause.comm.clone().or_else(|| cause.what.clone());
+        let share = found.entry((cause.class, who.clone())).or_insert_with(|| CauseShare {
+            class: cause.class,
+            who,
+            wakeups: 0,
+            of,
+            longest_ns: 0,
+        });
+        share.wakeups += 1;
+        share.longest_ns = share.longest_ns.max(cause.ns);
+    }
+    let mut all: Vec<CauseShare> = found.into_values().collect();
+    all.sort_by_key(|c| std::cmp::Reverse((c.wakeups, c.longest_ns)));
+    all.truncate(NAMED);
+    all
+}

@@ -1,0 +1,115 @@
+//! What a run has of each figure.
+
+use crate::rows::{Wanted, row_of_runs};
+use crate::{SEED, Side};
+use punctual_model::{ComparisonRow, Phase, Recording};
+use punctual_units::Histogram;
+
+/// All loads together.
+pub(crate) const ALL: &str = "all loads";
+
+/// What a phase is compared under: its load, or of an imported file what its figures are.
+pub(crate) fn load_of(phase: &Phase) -> String {
+    match (phase.load.as_str(), &phase.label) {
+        ("unknown", Some(label)) => label.clone(),
+        ("unknown", None) => "wakeups".into(),
+        (load, _) => load.to_owned(),
+    }
+}
+
+/// The loads that every run of every group has, in the order of the first.
+pub(crate) fn common_loads(sides: &[Side]) -> Vec<String> {
+    let has = |r: &Recording, load: &str| phases(r, Some(load)).any(|p| !p.cpus.is_empty());
+    if sides.iter().any(|s| of_latencies(s).next().is_none()) {
+        return Vec::new();
+    }
+    let in_all = |load: &String| sides.iter().flat_map(of_latencies).all(|r| has(r, load));
+    every_load(sides).into_iter().filter(in_all).collect()
+}
+
+/// Does it have latencies at all? A file of times only takes no part in them.
+pub(crate) fn is_of_latencies(recording: &Recording) -> bool {
+    recording.run.phases.iter().any(|p| !p.cpus.is_empty())
+}
+
+/// The runs of a group that have latencies.
+pub(crate) fn of_latencies<'a>(side: &'a Side) -> impl Iterator<Item = &'a Recording> {
+    side.runs.iter().map(|(_, r)| *r).filter(|r| is_of_latencies(r))
+}
+
+/// The loads that not every run has.
+pub(crate) fn left_out(sides: &[Side], common: &[String]) -> Vec<String> {
+    every_load(sides).into_iter().filter(|load| !common.contains(load)).collect()
+}
+
+fn every_load(sides: &[Side]) -> Vec<String> {
+    let mut loads = Vec::new();
+    for load in sides.iter().flat_map(|s| &s.runs).flat_map(|(_, r)| &r.run.phases).map(load_of) {
+        if !loads.contains(&load) {
+            loads.push(load);
+        }
+    }
+    loads
+}
+
+/// The phases of a load.
+pub(crate) fn phases<'a>(recording: &'a Recording, load: Option<&'a str>) -> impl Iterator<Item = &'a Phase> {
+    recording.run.phases.iter().filter(move |p| load.is_none_or(|l| l == load_of(p)))
+}
+
+/// The corrected latencies of all CPUs under these loads.
+pub(crate) fn merged(recording: &Recording, loads: &[String]) -> Histogram {
+    let mut all = Histogram::new();
+    for phase in loads.iter().flat_map(|load| phases(recording, Some(load))) {
+        for distribution in phase.cpus.iter().filter_map(|c| recording.distribution(&phase.id, c.cpu)) {
+            all.merge(&distribution.raw);
+            all.merge(&distribution.skipped);
+        }
+    }
+    all
+}
+
+/// The largest latency under these loads, ns. The exact one, where it is told.
+pub(crate) fn worst(recording: &Recording, loads: &[String]) -> Option<f64> {
+    let results =
+        loads.iter().flat_map(|load| phases(recording, Some(load))).flat_map(|p| p.cpus.iter().map(move |c| (p, c)));
+    let one = |(phase, cpu): (&Phase, &punctual_model::CpuResult)| {
+        let skipped = recording.distribution(&phase.id, cpu.cpu).and_then(|d| d.skipped.max());
+        cpu.max_ns.max(skipped)
+    };
+    results.filter_map(one).max().map(|ns| ns as f64)
+}
+
+/// Periods skipped of those released; `None` where one CPU does not tell.
+pub(crate) fn skipped(recording: &Recording, loads: &[String]) -> Option<f64> {
+    let mut cpus = loads.iter().flat_map(|load| phases(recording, Some(load))).flat_map(|p| &p.cpus);
+    let (skipped, released) =
+        cpus.try_fold((0u64, 0u64), |(s, r), c| Some((s.saturating_add(c.skipped?), r.saturating_add(c.released?))))?;
+    (released > 0).then(|| skipped as f64 / released as f64)
+}
+
+/// How fast the loads went, a row for each rate that every group has.
+pub(crate) fn rates(sides: &[Side], common: &[String]) -> Vec<ComparisonRow> {
+    let mut rows = Vec::new();
+    for load in common {
+        let first = sides.first().and_then(|s| s.runs.first()).map(|(_, r)| *r);
+        let reports = first.into_iter().flat_map(|r| phases(r, Some(load))).filter_map(|p| p.load_report.as_ref());
+        for rate in reports.flat_map(|report| &report.rates) {
+            let value = |r: &Recording| {
+                let mut all = phases(r, Some(load)).filter_map(|p| p.load_report.as_ref()).flat_map(|l| &l.rates);
+                all.find(|other| other.what == rate.what && other.unit == rate.unit)
+                    .map(|r| r.value)
+                    .filter(|v| *v > 0.0)
+            };
+            let wanted = Wanted { load, figure: &rate.what, unit: &rate.unit, more_is_better: true };
+            rows.extend(row_of_runs(sides, &wanted, value));
+        }
+    }
+    rows
+}
+
+/// The seed of a row: its own, whatever other rows there are.
+pub(crate) fn seed_of(load: &str, figure: &str) -> u64 {
+    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3);
+    load.bytes().chain([0]).chain(figure.bytes()).fold(SEED, mix)
+}

@@ -1,0 +1,147 @@
+//! What stands beside a comparison: what else differs, what the traces say, what it cannot say.
+
+use super::finding::name;
+use crate::clean;
+use crate::number::plural;
+use crate::words::and;
+use punctual_model::{CauseShare, Comparison, SampleUnit, Told, Unlike, UnlikeKind};
+use punctual_units::Nanos;
+
+/// A sentence for each thing that differs besides what is compared.
+pub fn unlike(comparison: &Comparison) -> Vec<String> {
+    let mut all: Vec<String> = comparison.unlike.iter().map(|u| one(comparison, u)).collect();
+    if !comparison.left_out.is_empty() {
+        let loads: Vec<String> = comparison.left_out.iter().map(|l| format!("`{}`", clean::clip(l, 48))).collect();
+        all.push(format!("Not every run has {}: not compared.", and(&loads)));
+    }
+    all
+}
+
+fn one(comparison: &Comparison, unlike: &Unlike) -> String {
+    let each: Vec<String> = unlike
+        .values
+        .iter()
+        .enumerate()
+        .map(|(n, value)| {
+            let value = value.as_ref().map_or_else(|| "not known".into(), |v| clean::clip(v, 120));
+            format!("{value} ({})", name(comparison, n))
+        })
+        .collect();
+    format!("{}: {}. {}", title(unlike.what), each.join(", "), so(unlike.what))
+}
+
+fn title(what: UnlikeKind) -> &'static str {
+    match what {
+        UnlikeKind::Machine => "Other machines",
+        UnlikeKind::Cpus => "Another number of CPUs",
+        UnlikeKind::Period => "Other periods",
+        UnlikeKind::Scheduling => "Other policies or priorities",
+        UnlikeKind::Way => "Woken in another way",
+        UnlikeKind::Alignment => "Releases lie otherwise to each other",
+        UnlikeKind::DmaLatency => "Another limit on idle states while measuring",
+        UnlikeKind::Tool => "Other tools",
+        UnlikeKind::Resolution => "Values told in other steps",
+        UnlikeKind::Length => "Runs of other lengths, in periods",
+        UnlikeKind::Tracing => "Traced or not",
+        UnlikeKind::Governor => "Other frequency governors",
+        UnlikeKind::Virtualisation => "Other virtualisation",
+        UnlikeKind::Parameters => "Other kernel parameters",
+        UnlikeKind::Temperature => "Other temperatures, medians",
+        UnlikeKind::Throttling => "Throttled or not, events",
+    }
+}
+
+/// What follows from it.
+fn so(what: UnlikeKind) -> &'static str {
+    match what {
+        UnlikeKind::Machine | UnlikeKind::Virtualisation => {
+            "What the kernel does cannot be told from what the machine does."
+        }
+        UnlikeKind::Cpus => "The worst of more CPUs is later.",
+        UnlikeKind::Period | UnlikeKind::Alignment => {
+            "Timers that are due more often, or together, are late otherwise."
+        }
+        UnlikeKind::Scheduling => "Who may run before the thread is not the same.",
+        UnlikeKind::Way | UnlikeKind::Tool => "What counts as latency may not be the same.",
+        UnlikeKind::DmaLatency => "Leaving idle is part of one and not of the other: measure both with the same.",
+        UnlikeKind::Resolution => "Differences below a step mean nothing.",
+        UnlikeKind::Length => "The worst of more periods is later: compare quantiles, or measure equally long.",
+        UnlikeKind::Tracing => "A trace costs each wakeup some microseconds on slow machines.",
+        UnlikeKind::Governor | UnlikeKind::Parameters => {
+            "It may be that, and not what is compared, that makes a difference."
+        }
+        UnlikeKind::Temperature => "A warm processor may be throttled: measure both at one temperature, in turns.",
+        UnlikeKind::Throttling => "The throttled one was slower for its heat or power supply: not comparable in speed.",
+    }
+}
+
+/// What the traces of each group say; one sentence a group that has any.
+pub fn causes(comparison: &Comparison) -> Vec<String> {
+    let said = |(n, shares): (usize, &Vec<CauseShare>)| {
+        let of = shares.first()?.of;
+        let one = |c: &CauseShare| {
+            let who = c.who.as_ref().map(|w| format!(" `{}`", clean::clip(w, 32))).unwrap_or_default();
+            format!("{} by {}{who} (at most {})", c.wakeups, class(c), Nanos(c.longest_ns))
+        };
+        let all: Vec<String> = shares.iter().map(one).collect();
+        Some(format!(
+            "{}: of {}, {}.",
+            name(comparison, n),
+            plural(of, "late wakeup traced", "late wakeups traced"),
+            and(&all)
+        ))
+    };
+    comparison.causes.iter().enumerate().filter_map(said).collect()
+}
+
+fn class(share: &CauseShare) -> String {
+    let text = serde_json::to_value(share.class).ok().and_then(|v| v.as_str().map(str::to_owned));
+    text.unwrap_or_default().replace('_', " ")
+}
+
+/// What it cannot say, and what it would take.
+pub fn cannot_say(comparison: &Comparison) -> Vec<String> {
+    let mut all = Vec::new();
+    if let Some(model) = &comparison.virtual_time {
+        all.push(format!(
+            "How late either kernel is on a board: in {}'s model of `{}` every instruction takes {}, and there are no caches, \
+             buses, idle states, firmware or real devices. It compares what the kernels do.",
+            model.emulator,
+            model.machine,
+            Nanos(u64::from(model.instruction_ns))
+        ));
+    }
+    let has = |sample: SampleUnit| comparison.rows.iter().any(|r| r.sample == sample);
+    if let Some(row) = comparison.rows.iter().find(|r| r.figure == "max") {
+        let runs = row.groups.iter().map(|g| g.n).min().unwrap_or(0);
+        let sample = &comparison.sample;
+        all.push(format!(
+            "How late a wakeup can be at worst: the figures are the latest of {} each, and the next may be later.",
+            plural(runs, sample, &format!("{sample}s"))
+        ));
+    }
+    all.extend(more_runs(comparison));
+    if has(SampleUnit::Second) {
+        all.push("How much boots differ: seconds of one run share its memory layout and what ran meanwhile.".into());
+    }
+    if has(SampleUnit::Batch) && comparison.rows.iter().any(|r| r.against.iter().any(|a| a.covariate.is_some())) {
+        all.push(
+            "What both would take at one temperature: cool them (or cap the frequency), run both in turns, and compare again."
+                .into(),
+        );
+    }
+    all
+}
+
+/// How many runs it would take.
+fn more_runs(comparison: &Comparison) -> Option<String> {
+    let rows = || comparison.rows.iter().filter(|r| r.sample == SampleUnit::Run);
+    let too_few = rows().flat_map(|r| &r.against).find(|a| a.told == Told::TooFew)?;
+    let least = too_few.ratio.map_or(4, |r| r.least_n.max(4));
+    let same_boot =
+        if comparison.sample == "boot" { "" } else { ", each after a boot of its own, in turns (A B B A …)" };
+    Some(format!(
+        "How sure the ratios are: an interval at 95 % takes {least} runs of each{same_boot}; six of each see smaller differences \
+         among many figures. `punctual compare --experiment` plans them."
+    ))
+}

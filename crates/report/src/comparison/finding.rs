@@ -1,0 +1,216 @@
+//! What a comparison says: a sentence a row.
+
+use super::value::{oriented, shown, three};
+use super::{letter, middle};
+use crate::clean;
+use crate::number::{count, plural, round_probability};
+use punctual_model::{Against, Comparison, ComparisonRow, Covariate, SampleUnit, Sampled, Told};
+
+/// The first row in one sentence.
+pub fn headline(comparison: &Comparison) -> String {
+    let clock = if comparison.virtual_time.is_some() { "In virtual time, " } else { "" };
+    let row = comparison.rows.first().and_then(|row| sentences(comparison, row).into_iter().next());
+    match row {
+        Some(sentence) => format!("{clock}{sentence}"),
+        None => "Nothing was compared.".into(),
+    }
+}
+
+/// The other sentences: of differences first, then of what is too little to say, then of what is alike.
+pub fn findings(comparison: &Comparison) -> Vec<String> {
+    let mut ranked: Vec<(u8, String)> = Vec::new();
+    let mut open = Vec::new();
+    for (n, row) in comparison.rows.iter().enumerate() {
+        for (k, (sentence, against)) in sentences(comparison, row).into_iter().zip(&row.against).enumerate() {
+            match (n, k) {
+                (0, 0) => {}
+                _ if row.sample == SampleUnit::Run && against.told == Told::TooFew => open.push(row),
+                _ => ranked.push((rank(against), crate::words::capital(&sentence))),
+            }
+        }
+    }
+    ranked.sort_by_key(|(rank, _)| *rank);
+    ranked.into_iter().map(|(_, sentence)| sentence).chain(too_few_runs(&open)).collect()
+}
+
+/// One sentence for all figures of which there are too few runs.
+fn too_few_runs(rows: &[&ComparisonRow]) -> Option<String> {
+    let fewest = rows.iter().flat_map(|r| &r.groups).map(|g| g.n).min()?;
+    let figures = match rows.len() {
+        1 => "one more figure".into(),
+        n => format!("{n} more figures"),
+    };
+    Some(format!(
+        "Of {figures} in the table there {}: what differs there can be chance, or the boot's.",
+        of_each(fewest)
+    ))
+}
+
+/// `is one run of each`.
+fn of_each(fewest: u64) -> String {
+    match fewest {
+        1 => "is one run of each".into(),
+        n => format!("are {n} runs of each at least"),
+    }
+}
+
+fn rank(against: &Against) -> u8 {
+    match against.told {
+        _ if against.covariate.is_some_and(|c| c.is_most) => 0,
+        Told::More | Told::Less => 0,
+        Told::TooFew | Told::Missing => 1,
+        Told::Alike => 2,
+    }
+}
+
+fn sentences(comparison: &Comparison, row: &ComparisonRow) -> Vec<String> {
+    (1..comparison.groups.len()).map(|group| sentence(comparison, row, group)).collect()
+}
+
+/// `A` for people: its name.
+pub fn name(comparison: &Comparison, group: usize) -> String {
+    comparison.groups.get(group).map_or_else(|| letter(group), |g| clean::clip(&g.name, 60))
+}
+
+fn sentence(comparison: &Comparison, row: &ComparisonRow, group: usize) -> String {
+    let what = what(comparison, row);
+    let (a, b) = (name(comparison, 0), name(comparison, group));
+    let against = group.checked_sub(1).and_then(|k| row.against.get(k));
+    let (Some(against), Some(of_a), Some(of_b)) = (against, middle(row, 0), middle(row, group)) else {
+        return format!("{what} was not measured in both.");
+    };
+    let kind = if row.sample == SampleUnit::Batch { "mean" } else { "median" };
+    let beside = format!("{} instead of {}", shown(of_b, &row.unit), shown(of_a, &row.unit));
+    let said = match (against.told, &against.ratio) {
+        (Told::More, Some(ratio)) => {
+            format!("{what} is {} times {} with {b} than with {a}: {kind} {beside}", oriented(ratio, false), more(row))
+        }
+        (Told::Less, Some(ratio)) => {
+            format!("{what} is {} times {} with {b} than with {a}: {kind} {beside}", oriented(ratio, true), less(row))
+        }
+        (Told::More | Told::Less, None) => format!("{what} differs between {b} and {a}: {kind} {beside}"),
+        (Told::Alike, ratio) => {
+            let ratio = ratio.as_ref().map_or_else(String::new, |r| format!(", ratio {}", oriented(r, false)));
+            format!("{what} does not tell {b} from {a}: {kind} {beside}{ratio}")
+        }
+        _ => too_few(row, against, group, &what, [&a, &b], [of_a, of_b]),
+    };
+    let heat = against.covariate.as_ref().map(|c| heat(row, c, group, [&a, &b])).unwrap_or_default();
+    format!("{said}{}.{heat}", scope(row, against))
+}
+
+/// What a difference within two runs is a difference of.
+fn scope(row: &ComparisonRow, against: &Against) -> &'static str {
+    match (row.sample, against.told) {
+        (SampleUnit::Second, Told::More | Told::Less | Told::Alike) => {
+            ", in these two runs; other boots may differ more"
+        }
+        _ => "",
+    }
+}
+
+/// Too few values: both figures, and why no more is said.
+fn too_few(row: &ComparisonRow, against: &Against, group: usize, what: &str, names: [&str; 2], of: [f64; 2]) -> String {
+    let [a, b] = names;
+    let ratio = match against.ratio.map(|r| r.value) {
+        Some(r) if r > 1.0 => format!(", {} times {}", three(r), more(row)),
+        Some(r) if r < 1.0 => format!(", {} times {}", three(1.0 / r), less(row)),
+        _ => String::new(),
+    };
+    let both =
+        format!("{what} is {} with {b} and {} with {a}{ratio}", shown(of[1], &row.unit), shown(of[0], &row.unit));
+    let Some((first, second)) = row.groups.first().zip(row.groups.get(group)) else { return both };
+    match row.sample {
+        SampleUnit::Run => {
+            let fewest = first.n.min(second.n);
+            format!("{both}; there {}, too few to tell a difference from chance", of_each(fewest))
+        }
+        SampleUnit::Batch => format!("{both}; {}", worth(first, second, "batch", "batches")),
+        SampleUnit::Second => format!("{both}; {}", worth(first, second, "second", "seconds")),
+    }
+}
+
+/// How little values in a row are worth.
+fn worth(a: &Sampled, b: &Sampled, one: &str, many: &str) -> String {
+    let numbers = format!("{} and {}", count(a.n), plural(b.n, one, many));
+    match (a.effective, b.effective, a.lag_one.zip(b.lag_one)) {
+        (Some(of_a), Some(of_b), Some((lag_a, lag_b))) => format!(
+            "neighbours are alike (autocorrelation {lag_a:.2} and {lag_b:.2}), so the {numbers} say no more than \
+             {of_a:.0} and {of_b:.0} independent ones would: too few for an interval"
+        ),
+        _ => format!("{numbers} are too few for an interval"),
+    }
+}
+
+/// What the temperature has to do with it.
+fn heat(row: &ComparisonRow, heat: &Covariate, group: usize, [a, b]: [&str; 2]) -> String {
+    let is_more = heat.all.value >= 1.0;
+    let step = format!("from {} °C on values are {} times {} with either", heat.at, three(heat.step), more(row));
+    let numbers =
+        |of: Option<&Sampled>, below: u64| of.map_or_else(String::new, |s| format!(" ({below} of {})", count(s.n)));
+    let of_a = format!("{a}{}", numbers(row.groups.first(), heat.n_below.0));
+    let of_b = format!("{b}{}", numbers(row.groups.get(group), heat.n_below.1));
+    let (dear, cheap) = if is_more { (of_b, of_a) } else { (of_a, of_b) };
+    let below = format!(
+        "below it the ratio of {dear} to {cheap} is {}, over all {}",
+        oriented(&heat.below, !is_more),
+        three(if is_more { heat.all.value } else { 1.0 / heat.all.value })
+    );
+    let share = heat.share.filter(|s| (0.0..=1.0).contains(s)).map(|s| format!(" ({:.0} % of it)", s * 100.0));
+    match heat.is_most {
+        true => format!(
+            " The difference is mostly thermal{}: {step} (p {}); {below}.",
+            share.unwrap_or_default(),
+            round_probability(heat.p)
+        ),
+        false => format!(" Heat does not explain it: {step}, and {below}."),
+    }
+}
+
+/// The row in a sentence.
+fn what(comparison: &Comparison, row: &ComparisonRow) -> String {
+    let is_only = comparison.rows.iter().all(|r| r.load == row.load || r.sample == SampleUnit::Batch);
+    let place = match row.load.as_str() {
+        "all loads" if is_only => String::new(),
+        "all loads" => " over all loads".into(),
+        "idle" => " while idle".into(),
+        load => format!(" under `{}`", clean::clip(load, 48)),
+    };
+    match (row.sample, row.figure.as_str()) {
+        (SampleUnit::Batch, figure) => format!("the {} of `{}`", clean::clip(figure, 48), clean::clip(&row.load, 48)),
+        (SampleUnit::Second, _) => format!("the worst wakeup of a second{place}"),
+        (_, "max") => format!("the worst wakeup{place}"),
+        (_, "p50") => format!("the median wakeup{place}"),
+        (_, "skipped") => format!("the share of periods skipped{place}"),
+        (_, figure) if row.more_is_better => format!("`{}`{place}", clean::clip(figure, 48)),
+        (_, figure) => format!("the {figure}{place}"),
+    }
+}
+
+/// The name of a figure in a table.
+pub fn figure_name(figure: &str) -> &str {
+    match figure {
+        "max" => "worst wakeup",
+        "p50" => "median wakeup",
+        "skipped" => "periods skipped",
+        other => other,
+    }
+}
+
+fn more(row: &ComparisonRow) -> &'static str {
+    match (row.unit.as_str(), row.more_is_better) {
+        ("ns", _) => "later",
+        ("s", _) => "longer",
+        (_, true) => "faster",
+        _ => "more",
+    }
+}
+
+fn less(row: &ComparisonRow) -> &'static str {
+    match (row.unit.as_str(), row.more_is_better) {
+        ("ns", _) => "earlier",
+        ("s", _) => "shorter",
+        (_, true) => "slower",
+        _ => "less",
+    }
+}
