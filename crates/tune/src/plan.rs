@@ -1,7 +1,8 @@
 //! How many pairs decide, and when they have.
 
-use punctual_stats::{Estimate, confidence_at_look, paired_shift, signed_rank};
+use punctual_stats::{Estimate, confidence_at_look, median, paired_shift, signed_rank};
 use std::f64::consts::LN_2;
+use std::iter::repeat;
 
 /// The error that the `nth` confirmation (from 1) may make: all of a run together make at most `alpha`.
 pub(crate) fn alpha_of(alpha: f64, nth: u64) -> f64 {
@@ -42,6 +43,14 @@ pub(crate) fn is_futile(pairs: &[(f64, f64)], all: usize, alpha: f64) -> bool {
     judge(&hoped).is_none_or(|best| best.p > alpha)
 }
 
+/// Can the middle one of `all` differences no longer reach the `least` effect that counts for the usual figure without it? It
+/// cannot where more than half are too small even for the least that figure can still become.
+pub(crate) fn is_hopeless(pairs: &[(f64, f64)], all: usize, least: impl Fn(f64) -> f64) -> bool {
+    let without: Vec<f64> = pairs.iter().map(|(without, _)| *without).chain(repeat(0.0)).take(all).collect();
+    let least = least(median(&without).unwrap_or(0.0));
+    2 * pairs.iter().filter(|(without, with)| without - with < least).count() > all
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,6 +79,17 @@ mod tests {
         fn futile_is_futile(pairs in proptest::collection::vec((0.0f64..100.0, 0.0f64..100.0), 8..9), cut in 1usize..8, alpha in 0.001f64..0.05) {
             if is_futile(&pairs[..cut], pairs.len(), alpha) {
                 prop_assert!(judge(&pairs).unwrap().p > alpha);
+            }
+        }
+
+        /// What is called hopeless comes to less than the least effect, whatever comes.
+        #[test]
+        fn hopeless_is_hopeless(pairs in proptest::collection::vec((0.0f64..100.0, 0.0f64..100.0), 1..6), cut in 0usize..6) {
+            let least = |usual: f64| (0.3 * usual).max(10.0);
+            let cut = cut.min(pairs.len());
+            if is_hopeless(&pairs[..cut], pairs.len(), least) {
+                let of = |figure: fn(&(f64, f64)) -> f64| median(&pairs.iter().map(figure).collect::<Vec<_>>()).unwrap();
+                prop_assert!(of(|(without, with)| without - with) < least(of(|(without, _)| *without)));
             }
         }
     }

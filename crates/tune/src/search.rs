@@ -1,6 +1,6 @@
 //! The search: screen, confirm with fresh data, keep, again.
 
-use crate::plan::{Judgement, alpha_of, is_futile, judge, pairs_for};
+use crate::plan::{Judgement, alpha_of, is_futile, is_hopeless, judge, pairs_for};
 use punctual_model::{Ended, Trial, TrialKind};
 
 /// A change that may help.
@@ -61,7 +61,7 @@ pub trait Bench {
 pub struct Rules {
     /// Probability to keep anything where nothing helps.
     pub alpha: f64,
-    /// Pairs of a screening.
+    /// Pairs of a screening; an odd number, so that one of them is in the middle.
     pub screening: usize,
     /// What is kept must buy at least this share of the figure without it …
     pub least_share: f64,
@@ -115,12 +115,15 @@ pub enum Told<'a> {
 /// Told how it goes.
 pub type Tell<'a> = &'a mut dyn FnMut(Told);
 
-/// Blocks that a search makes at least: one screening of each candidate, which is all where none helps; and for each that is
-/// kept its confirmation and a screening of the others.
+/// Blocks that a search makes at least: one screening of each candidate, of more than half of its pairs, which is all where
+/// none helps; and for each that is kept the rest of its screening, its confirmation and a screening of the others.
 pub fn blocks(candidates: usize, kept: usize, rules: &Rules) -> usize {
-    let screening = |open: usize| open * rules.screening * 2;
+    let kept = kept.min(candidates);
+    let hopeless = rules.screening / 2 + 1;
+    // What is kept at the end of a round has gone through all of its screening.
+    let screening = |n: usize| 2 * ((candidates - n) * hopeless + usize::from(n < kept) * (rules.screening - hopeless));
     let confirming = |nth: usize| 2 * pairs_for(alpha_of(rules.alpha, nth as u64));
-    (0..=kept.min(candidates)).map(|n| screening(candidates - n) + if n > 0 { confirming(n) } else { 0 }).sum()
+    (0..=kept).map(|n| screening(n) + if n > 0 { confirming(n) } else { 0 }).sum()
 }
 
 /// Searches. Whatever ends it, only what was kept is applied when it returns (unless taking back failed, which `ended` tells).
@@ -238,11 +241,16 @@ impl Search<'_> {
     fn is_worth_it(&self, pairs: &[(f64, f64)], shift: f64) -> bool {
         let without: Vec<f64> = pairs.iter().map(|(without, _)| *without).collect();
         let usual = punctual_stats::median(&without).unwrap_or(0.0);
-        -shift >= self.rules.least_ns.max(usual * self.rules.least_share)
+        -shift >= self.least(usual)
     }
 
-    /// Measures pairs in the order without, with, with, without; fewer where `alpha` is out of reach. `None`: it could not be
-    /// applied, and is no candidate any more.
+    /// The least effect that counts where the figure is usually this.
+    fn least(&self, usual: f64) -> f64 {
+        self.rules.least_ns.max(usual * self.rules.least_share)
+    }
+
+    /// Measures pairs in the order without, with, with, without; fewer where `alpha`, or without one the least effect, is out
+    /// of reach. `None`: it could not be applied, and is no candidate any more.
     fn pairs(
         &mut self,
         candidate: &Candidate,
@@ -250,7 +258,11 @@ impl Search<'_> {
         alpha: Option<f64>,
     ) -> Result<Option<Vec<(f64, f64)>>, Stop> {
         let mut pairs = Vec::new();
-        while pairs.len() < all && !alpha.is_some_and(|alpha| is_futile(&pairs, all, alpha)) {
+        let is_over = |search: &Self, pairs: &[(f64, f64)]| match alpha {
+            Some(alpha) => is_futile(pairs, all, alpha),
+            None => is_hopeless(pairs, all, |usual| search.least(usual)),
+        };
+        while pairs.len() < all && !is_over(self, &pairs) {
             let with_first = pairs.len() % 2 == 1;
             let early = if with_first { None } else { Some(self.without()?) };
             if let Err(why) = self.bench.apply(candidate)? {
