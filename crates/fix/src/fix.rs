@@ -2,7 +2,7 @@
 
 use crate::carry::{self, Carried, Doing, Place};
 use crate::daemons;
-use crate::journal::{Journal, JournalError};
+use crate::journal::{Entry, Journal, JournalError};
 use crate::plan::{Plan, RulePlan};
 use crate::undo::{Taken, put_back, settle_sets};
 use crate::watchdog;
@@ -128,28 +128,44 @@ pub(crate) fn one(
         done.refused.push(why);
         return Ok(done);
     }
-    let sys = journal.sys;
     let is_whole = carry_all(journal, set, rule, &mut done)?;
-    let has_changes = journal.entries().iter().any(|e| e.set == set && e.rule == rule.rule && e.is_open());
     let now = (asked.judge)(&rule.rule);
-    // Runtime steps must show in the finding; what is only for the next boot cannot.
-    let is_better = !rule.is_judged || now.as_ref().is_some_and(|now| is_better((rule.state, &rule.summary), now));
-    if has_changes && (!is_whole || !is_better) {
-        let back = put_back(journal, |entry| entry.set == set && entry.rule == rule.rule);
-        done.rolled_back = back.iter().map(|taken| taken.outcome.sentence()).collect();
-        if is_whole {
-            let summary = now.map_or_else(|| rule.summary.clone(), |(_, summary)| summary);
-            done.refused.push(format!("the finding did not change: {summary}"));
-        }
-    } else {
-        let kept = journal.entries().iter().filter(|e| e.set == set && e.rule == rule.rule && e.is_open());
-        done.changes =
-            kept.map(|entry| format!("{}{}", entry.change, crate::look_back::pending(sys, &entry.change))).collect();
-    }
-    if let Some((state, summary)) = (asked.judge)(&rule.rule) {
+    let last = match stands(journal, set, rule, &mut done, is_whole, now.as_ref()) {
+        true => now,
+        // Once more only where something was taken back: judging reads hundreds of files for some rules.
+        false => (asked.judge)(&rule.rule),
+    };
+    if let Some((state, summary)) = last {
         (done.after, done.summary) = (Some(state), summary);
     }
     Ok(done)
+}
+
+/// Takes back what was done in part or brought nothing, as `now` judges it; `false` where it did.
+fn stands(
+    journal: &mut Journal,
+    set: u64,
+    rule: &RulePlan,
+    done: &mut RuleDone,
+    is_whole: bool,
+    now: Option<&(State, String)>,
+) -> bool {
+    let is_own = |e: &&Entry| e.set == set && e.rule == rule.rule && e.is_open();
+    // Runtime steps must show in the finding; what is only for the next boot cannot.
+    let is_better = !rule.is_judged || now.is_some_and(|now| is_better((rule.state, &rule.summary), now));
+    if journal.entries().iter().any(|e| is_own(&e)) && (!is_whole || !is_better) {
+        let back = put_back(journal, |entry| entry.set == set && entry.rule == rule.rule);
+        done.rolled_back = back.iter().map(|taken| taken.outcome.sentence()).collect();
+        if is_whole {
+            let summary = now.map_or(&rule.summary, |(_, summary)| summary);
+            done.refused.push(format!("the finding did not change: {summary}"));
+        }
+        return false;
+    }
+    let pending = |entry: &Entry| crate::look_back::pending(journal.sys, &entry.change);
+    let kept = journal.entries().iter().filter(is_own);
+    done.changes = kept.map(|entry| format!("{}{}", entry.change, pending(entry))).collect();
+    true
 }
 
 /// Why a rule's steps must not be made: they take the last protection away.

@@ -10,7 +10,7 @@ use args::TuneArgs;
 use punctual_audit::{Context, Offers, Rules};
 use punctual_fix::Real;
 use punctual_machine::{Live, Machine};
-use punctual_model::{Alignment, Claim, Ended, State, Tuned};
+use punctual_model::{Alignment, Claim, Ended, Finding, State, Tuned};
 use punctual_proof::{self as proof, Done, Observer, ProofError, Quiet, Trace, When};
 use punctual_report as report;
 use punctual_tune::Told;
@@ -48,7 +48,7 @@ fn run(args: &TuneArgs, started: Nanos) -> Result<Answer, Refused> {
     let machine = Live::new();
     let cpus = args.cpus.clone().unwrap_or_else(|| audit::cpus(&machine));
     let context = Context { scheduling: scheduling(args)?, cpus, profile };
-    let findings = rules.audit_with(&machine, &context, Offers::default());
+    let findings = findings(args, &rules, &machine, &context);
     let sys = Real::new();
     let wanted = Wanted {
         rules: &rules,
@@ -68,6 +68,17 @@ fn run(args: &TuneArgs, started: Nanos) -> Result<Answer, Refused> {
     let judge = |id: &str| judge(&rules, &machine, &context, id);
     let sought = search(args, &options, &chosen, &Place { sys: &sys, folder: &fix::folder(), judge: &judge })?;
     answer(args, &options, &sought)
+}
+
+/// Of every rule; where rules were named of those alone: a search that was told where to look need not look elsewhere.
+fn findings(args: &TuneArgs, rules: &Rules, machine: &dyn Machine, context: &Context) -> Vec<Finding> {
+    match args.ids.is_empty() {
+        true => rules.audit_with(machine, context, Offers::default()),
+        false => {
+            let named = rules.iter().filter(|rule| args.ids.contains(&rule.id));
+            named.filter_map(|rule| rules.audit_one(&rule.id, machine, context, Offers::default())).collect()
+        }
+    }
 }
 
 fn judge(rules: &Rules, machine: &dyn Machine, context: &Context, id: &str) -> Option<(State, String)> {
