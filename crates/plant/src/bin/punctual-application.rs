@@ -1,13 +1,13 @@
 //! A small real-time application as it should be, or with one of the usual mistakes, for audits to look at:
 //!
 //! ```text
-//! punctual-application [policy=fifo:80] [cpus=0] [name=app] [sleep=absolute] [lock=yes] [slack=1] [faults=no] [busy=0]
+//! punctual-application [policy=fifo:80] [cpus=0] [name=app] [sleep=absolute] [lock=yes] [slack=1] [faults=no] [period=20] [busy=0]
 //! ```
 //!
 //! `policy` is `fifo:N`, `rr:N`, `deadline:RUNTIME_US/PERIOD_US` or `other`; `sleep` is `absolute`, `relative`, `realtime`
-//! (clock_nanosleep(2) on CLOCK_REALTIME) or `never`; `busy` ms of CPU time are used in each period of 20 ms; `faults=yes` takes
-//! memory in every period; `lock=no` and `slack=0` leave memory and timer slack (PR_SET_TIMERSLACK, ns) as they are. It runs
-//! until it is killed.
+//! (clock_nanosleep(2) on CLOCK_REALTIME) or `never`; `busy` ms of CPU time are used in each period of `period` ms, and a period that was
+//! missed is left out; `faults=yes` takes memory in every period; `lock=no` and `slack=0` leave memory and timer slack
+//! (PR_SET_TIMERSLACK, ns) as they are. It runs until it is killed.
 
 use punctual_units::{CpuList, Nanos, Scheduling};
 use rustix::mm::{MlockAllFlags, mlockall};
@@ -19,7 +19,9 @@ use std::process::exit;
 
 type Anything = Result<(), Box<dyn std::error::Error>>;
 
-const PERIOD_NS: i64 = 20_000_000;
+const MILLISECOND_NS: i64 = 1_000_000;
+/// A day: nothing here overflows below it.
+const LONGEST_MS: i64 = 86_400_000;
 /// Four pages a period.
 const PIECE: usize = 1 << 14;
 
@@ -31,6 +33,7 @@ struct Wanted {
     lock: bool,
     slack: u64,
     faults: bool,
+    period_ns: i64,
     busy_ns: i64,
 }
 
@@ -51,6 +54,7 @@ fn parse(words: &[String]) -> Result<Wanted, Box<dyn std::error::Error>> {
         lock: true,
         slack: 1,
         faults: false,
+        period_ns: 20 * MILLISECOND_NS,
         busy_ns: 0,
     };
     for word in words {
@@ -61,12 +65,21 @@ fn parse(words: &[String]) -> Result<Wanted, Box<dyn std::error::Error>> {
             Some(("sleep", value)) => wanted.sleep = value.into(),
             Some(("lock", value)) => wanted.lock = value == "yes",
             Some(("slack", value)) => wanted.slack = value.parse()?,
-            Some(("busy", value)) => wanted.busy_ns = value.parse::<i64>()? * 1_000_000,
+            Some(("period", value)) => wanted.period_ns = milliseconds(value, 1)?,
+            Some(("busy", value)) => wanted.busy_ns = milliseconds(value, 0)?,
             Some(("faults", value)) => wanted.faults = value == "yes",
             _ => return Err(format!("no setting {word}").into()),
         }
     }
     Ok(wanted)
+}
+
+/// Milliseconds as nanoseconds.
+fn milliseconds(text: &str, least: i64) -> Result<i64, Box<dyn std::error::Error>> {
+    match text.parse::<i64>()? {
+        ms if (least..=LONGEST_MS).contains(&ms) => Ok(ms * MILLISECOND_NS),
+        ms => Err(format!("{ms} ms: choose {least} to {LONGEST_MS}").into()),
+    }
 }
 
 fn policy(text: &str) -> Result<Option<Scheduling>, Box<dyn std::error::Error>> {
@@ -101,7 +114,8 @@ fn run(wanted: &Wanted) -> Anything {
         punctual_uapi::set_scheduling(0, policy, false)?;
     }
     let clock = if wanted.sleep == "realtime" { ClockId::Realtime } else { ClockId::Monotonic };
-    let mut next = clock_gettime(clock);
+    let now = || nanoseconds(clock_gettime(clock));
+    let mut next = now();
     loop {
         if wanted.faults {
             // Never given back: what malloc(3) has once had it keeps, without a fault.
@@ -114,23 +128,28 @@ fn run(wanted: &Wanted) -> Anything {
             continue;
         }
         if wanted.sleep == "relative" {
-            let _ = clock_nanosleep_relative(clock, &Timespec { tv_sec: 0, tv_nsec: PERIOD_NS });
+            let _ = clock_nanosleep_relative(clock, &timespec(wanted.period_ns));
             continue;
         }
-        next.tv_nsec += PERIOD_NS;
-        next.tv_sec += next.tv_nsec / 1_000_000_000;
-        next.tv_nsec %= 1_000_000_000;
+        // What was missed is not made up for: a thread that the kernel stops, and that would catch up afterwards, is a runaway.
+        let missed = (now() - next) / wanted.period_ns;
+        next += wanted.period_ns * (1 + missed.max(0));
         // Only a signal ends it early, and that does no harm here.
-        let _ = clock_nanosleep_absolute(clock, &next);
+        let _ = clock_nanosleep_absolute(clock, &timespec(next));
     }
+}
+
+fn nanoseconds(time: Timespec) -> i64 {
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
+}
+
+fn timespec(ns: i64) -> Timespec {
+    Timespec { tv_sec: ns / 1_000_000_000, tv_nsec: ns % 1_000_000_000 }
 }
 
 /// Uses this much of a CPU's time: less while others have it.
 fn use_cpu(ns: i64) {
-    let used = || {
-        let time = clock_gettime(ClockId::ThreadCPUTime);
-        time.tv_sec * 1_000_000_000 + time.tv_nsec
-    };
+    let used = || nanoseconds(clock_gettime(ClockId::ThreadCPUTime));
     let end = used() + ns;
     while used() < end {}
 }
