@@ -74,6 +74,15 @@ impl Alone {
         self.json(&[&["tune"], ids, SHORT, more, &["-o", &out]].concat())
     }
 
+    /// A profile that switches every rule off but these, and adds others.
+    fn profile(&self, on: &[&str], own: &str) -> String {
+        let off = include_str!("../../audit/rules.txt").lines().filter(|id| !on.contains(id));
+        let off: String = off.map(|id| format!("{id} = \"off\"\n")).collect();
+        let path = self.place.path().join("profile.toml");
+        std::fs::write(&path, format!("extends = \"control-loop\"\n[severity]\n{off}\n{own}")).unwrap();
+        path.display().to_string()
+    }
+
     /// A search that has something on trial.
     fn on_trial(&self) -> Child {
         let out = self.out().display().to_string();
@@ -105,6 +114,11 @@ struct Hog {
 }
 
 fn hog(priority: u8) -> Option<Hog> {
+    hog_while(priority, None)
+}
+
+/// Where a file is named, only while it holds a 1.
+fn hog_while(priority: u8, knob: Option<PathBuf>) -> Option<Hog> {
     let (stop, tid) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicI32::new(0)));
     let (its_stop, its_tid) = (Arc::clone(&stop), Arc::clone(&tid));
     let thread = std::thread::spawn(move || {
@@ -113,8 +127,11 @@ fn hog(priority: u8) -> Option<Hog> {
         let is_granted = attributes.apply().is_ok();
         its_tid.store(if is_granted { rustix::thread::gettid().as_raw_nonzero().get() } else { -1 }, Relaxed);
         while is_granted && !its_stop.load(Relaxed) {
-            let begun = Instant::now();
-            while begun.elapsed() < Duration::from_millis(5) {}
+            let is_off = |path| std::fs::read_to_string(path).is_ok_and(|text| text.trim() == "0");
+            if !knob.as_ref().is_some_and(is_off) {
+                let begun = Instant::now();
+                while begun.elapsed() < Duration::from_millis(5) {}
+            }
             sleep(Duration::from_millis(15));
         }
     });
@@ -162,6 +179,87 @@ fn a_planted_fault_is_found_and_the_harmless_is_left() {
 
     assert_eq!(alone.json(&["undo"]).0, 0);
     assert!(hog.scheduling().contains("85"));
+}
+
+/// A rule of the user's own: a file that holds 1 makes the hog use its CPU. `DIR` is where all of it is.
+const KNOB: &str = r#"
+[[rule]]
+id = "own-knob"
+title = "A knob of our own"
+group = "sched"
+severity = "high"
+why = "The hog obeys it."
+sources = ["KSRC"]
+reads = { knob = { file = "DIR/knob", as = "integer" } }
+case = [
+  { when = { knob = 0 }, state = "PASS", say = "off" },
+  { when = { knob = 1 }, state = "FAIL", say = "on" },
+  { state = "UNKNOWN", say = "not known" },
+]
+fix = { now = [{ write = { file = "DIR/knob", value = "0" } }], persist = [{ file = { path = "DIR/conf.d/knob.conf", content = "knob = 0" } }], undo = "1" }
+"#;
+
+#[test]
+fn what_helps_is_made_to_last_and_taken_back_with_its_files() {
+    let Some(alone) = Alone::begin() else { return };
+    let (knob, folder) = (alone.place.path().join("knob"), alone.place.path().join("conf.d"));
+    std::fs::write(&knob, "1\n").unwrap();
+    let profile = alone.profile(HARMLESS, &KNOB.replace("DIR", &alone.place.path().display().to_string()));
+    let before = alone.values();
+    let _hog = hog_while(85, Some(knob.clone())).unwrap();
+    // Without names: every FAIL and WARN that the profile leaves.
+    let (_, document) = alone.tune(&["--for", &profile], &["--persist", "--claim", "p90 < 1500us"]);
+    let tuned = &document["result"]["tuned"];
+    assert_eq!(tuned["kept"], serde_json::json!(["own-knob"]), "{document:#}");
+    assert_eq!(std::fs::read_to_string(&knob).unwrap(), "0\n");
+    let file = std::fs::read_to_string(folder.join("60-punctual-own-knob.conf")).unwrap();
+    assert!(file.contains("punctual undo own-knob") && file.contains("knob = 0"), "{file}");
+    // A file is for what was kept, never for what is on trial.
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+    assert!(!tuned["trials"].to_string().contains("conf.d"), "{tuned:#}");
+    assert_eq!(alone.values(), before);
+
+    assert_eq!(alone.json(&["undo"]).0, 0);
+    assert_eq!(std::fs::read_to_string(&knob).unwrap(), "1\n");
+    assert!(!folder.exists());
+}
+
+#[test]
+fn what_takes_from_others_is_tried_only_where_that_is_said() {
+    let Some(alone) = Alone::begin() else { return };
+    // A harmless one beside it: nothing obeys the knob here.
+    std::fs::write(alone.place.path().join("knob"), "1\n").unwrap();
+    let own = KNOB.replace("DIR", &alone.place.path().display().to_string());
+    let profile = alone.profile(&["rogue-rt-task"], &own);
+    let hog = hog(85).unwrap();
+    let (_, document) = alone.json(&["tune", "--dry-run", "--for", &profile, "-p", "80", "-a", "1"]);
+    let plan = &document["result"];
+    assert_eq!(plan["candidates"].as_array().unwrap().len(), 1, "{document:#}");
+    assert_eq!(
+        (&plan["candidates"][0]["rule"], &plan["not_tried"][0][0]),
+        (&"own-knob".into(), &"rogue-rt-task".into())
+    );
+    assert!(plan["not_tried"][0][1].as_str().unwrap().contains("--disruptive"), "{document:#}");
+
+    let (_, document) = alone.tune(&["--for", &profile], &["--disruptive", "--claim", "p90 < 1500us"]);
+    assert_eq!(document["result"]["tuned"]["kept"], serde_json::json!(["rogue-rt-task"]), "{document:#}");
+    assert!(hog.scheduling().contains("79"), "{}", hog.scheduling());
+    assert_eq!(alone.json(&["undo"]).0, 0);
+    assert!(hog.scheduling().contains("85"));
+}
+
+#[test]
+fn when_time_is_up_nothing_on_trial_stays_and_the_last_run_is_made() {
+    let Some(alone) = Alone::begin() else { return };
+    let before = alone.values();
+    // Time for a block or two, not for the three pairs of a screening.
+    let (code, document) = alone.tune(HARMLESS, &["--max", "1s"]);
+    let tuned = &document["result"]["tuned"];
+    assert_eq!((&tuned["ended"]["how"], &tuned["kept"]), (&"time_up".into(), &serde_json::json!([])), "{document:#}");
+    assert!(!tuned["before_ns"].as_array().unwrap().is_empty(), "{document:#}");
+    assert_eq!(alone.values(), before);
+    assert!(matches!(code, 0 | 1 | 3) && document["result"]["verdict"].is_object(), "{code}: {document:#}");
+    assert!(alone.out().join("tune.json").is_file() && alone.out().join("report.html").is_file());
 }
 
 /// Each of two searches may keep something by accident with a probability of 5 %.
