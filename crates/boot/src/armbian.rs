@@ -2,7 +2,7 @@
 
 use crate::current::Configured;
 use crate::plan::{Plan, Refusal, Stop};
-use crate::read::{BootError, hint, required, running, unclear};
+use crate::read::{BootError, hint, needed, required, running, unclear};
 use crate::words::{key, means, rewrite, words};
 use crate::{Change, length};
 use punctual_machine::Machine;
@@ -98,19 +98,19 @@ pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> 
 
 /// Words that the script adds cannot be taken out through extraargs.
 fn scripts(view: &dyn Machine, boot: &Boot, change: &Change) -> Result<(), Refusal> {
-    let all = running(view).unwrap_or_default();
     let own = words(boot.line());
     // What is in extraargs goes, and what the script says of it counts again.
-    let foreign = change.remove.iter().filter(|pattern| !own.iter().any(|word| means(pattern, word)));
-    for pattern in foreign {
+    let is_foreign = |pattern: &&String| {
+        let is_replaced = change.add.iter().any(|add| key(add) == key(pattern));
+        !is_replaced && !own.iter().any(|word| means(pattern, word))
+    };
+    for pattern in change.remove.iter().filter(is_foreign) {
+        let all = needed(view, &format!("whether the boot script adds `{pattern}`"))?;
         let is_meant = |word: &&String| means(pattern, word) && !own.contains(word);
         let Some(word) = all.iter().find(is_meant) else { continue };
-        let replaced = change.add.iter().any(|add| key(add) == key(word));
-        if !replaced {
-            let name = VARIABLES.iter().find(|(name, _)| *name == key(word)).map(|(_, variable)| *variable);
-            let hand = name.map_or(format!("{SCRIPT}, then mkimage"), |variable| format!("{ENV}: {variable}="));
-            return Err(Refusal::by_hand(format!("`{word}` is not in extraargs: the boot script adds it"), hand));
-        }
+        let name = VARIABLES.iter().find(|(name, _)| *name == key(word)).map(|(_, variable)| *variable);
+        let hand = name.map_or(format!("{SCRIPT}, then mkimage"), |variable| format!("{ENV}: {variable}="));
+        return Err(Refusal::by_hand(format!("`{word}` is not in extraargs: the boot script adds it"), hand));
     }
     Ok(())
 }

@@ -30,7 +30,7 @@ pub struct BadWord {
 }
 
 impl Change {
-    /// From words.
+    /// From words; one that is given again is taken once.
     ///
     /// # Errors
     /// When one is no word of a command line, when two ask for different values of the same parameter, or when one removes
@@ -44,7 +44,21 @@ impl Change {
             remove: remove.into_iter().map(Into::into).collect(),
         };
         change.check()?;
-        Ok(change)
+        Ok(change.once())
+    }
+
+    /// Every word asked for once, where it stands first: a second one would be put in, and taken out again by the next
+    /// change. Page sizes and counts stay: the same count may follow several sizes.
+    pub(crate) fn once(mut self) -> Change {
+        for list in [&mut self.add, &mut self.remove] {
+            let mut kept: Vec<String> = Vec::new();
+            list.retain(|word| {
+                let is_new = is_pages(word) || !kept.iter().any(|other| is_same(other, word));
+                kept.extend(is_new.then(|| word.clone()));
+                is_new
+            });
+        }
+        self
     }
 
     /// From two command lines, as rules write them.
@@ -120,6 +134,10 @@ mod tests {
             assert!(Change::parse(add, remove).is_err(), "{add} {remove}");
         }
         assert!(Change::new(["a b"], Vec::<String>::new()).is_err());
+        let twice = Change::parse("a-b=1 c a_b=\"1\" console=x console=x", "quiet q-1=2 q_1=2 quiet q_1").unwrap();
+        assert_eq!(twice, Change::parse("a-b=1 c console=x", "quiet q-1=2 q_1").unwrap());
+        let pages = "hugepagesz=2M hugepages=4 hugepagesz=1G hugepages=4";
+        assert_eq!(Change::parse(pages, "").unwrap().add.len(), 4);
         assert!(Change::parse("console=tty0 console=ttyS0 x=\"a b\" a=1 a=1", "a quiet").is_ok());
     }
 }

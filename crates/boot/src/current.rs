@@ -10,7 +10,7 @@ pub struct Configured {
     /// The words the loader will pass at the next boot, as far as its files tell: with what a generator adds (`root=`), without
     /// what firmware adds. `None` where that is not known.
     pub next: Option<Vec<String>>,
-    /// The words of the running kernel: /proc/cmdline. `None` where nothing runs.
+    /// The words of the running kernel: /proc/cmdline. `None` where nothing runs, or it cannot be read.
     pub running: Option<Vec<String>>,
     /// The files that were read.
     pub sources: Vec<String>,
@@ -30,7 +30,7 @@ pub struct Drift {
 }
 
 impl Configured {
-    /// Compares with the running kernel; `None` where nothing runs.
+    /// Compares with the running kernel; `None` where its parameters are not known.
     pub fn drift(&self) -> Option<Drift> {
         let running = self.running.as_ref()?;
         let next = self.next.as_ref().unwrap_or(&self.configured);

@@ -2,7 +2,7 @@
 
 use crate::read::{BootError, efi_text, exists, hint, names};
 use crate::{bls, pi};
-use punctual_machine::Machine;
+use punctual_machine::{Machine, Read};
 
 /// A way from firmware to kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -122,6 +122,8 @@ struct Traces {
     is_efi: bool,
     /// Is there a running system to ask at all?
     runs: bool,
+    /// Is there none: a folder of files?
+    is_offline: bool,
     model: Option<String>,
     os: String,
 }
@@ -134,6 +136,7 @@ impl Traces {
             loader: efi_text(view, "LoaderInfo"),
             is_efi: exists(view, "/sys/firmware/efi"),
             runs: cmdline.is_some(),
+            is_offline: view.read("/proc/cmdline") == Read::Absent,
             model: hint(view, "/proc/device-tree/model").or_else(|| hint(view, "/sys/firmware/devicetree/base/model")),
             cmdline,
             os,
@@ -155,7 +158,8 @@ impl Traces {
 fn ostree(view: &dyn Machine, traces: &Traces) -> Option<Chain> {
     let booted = exists(view, "/run/ostree-booted").then(|| "/run/ostree-booted is there".to_owned());
     let word = traces.word("ostree=").map(|_| "/proc/cmdline has ostree=".to_owned());
-    let tree = (!traces.runs && exists(view, "/ostree/repo")).then(|| "/ostree/repo is there".to_owned());
+    // Of a system that may run and does not tell, a repository says nothing: flatpak and builders have them, too.
+    let tree = (traces.is_offline && exists(view, "/ostree/repo")).then(|| "/ostree/repo is there".to_owned());
     let evidence: Vec<String> = [booted, word, tree].into_iter().flatten().collect();
     (!evidence.is_empty()).then_some(Chain { kind: Kind::Ostree, evidence, doubts: Vec::new() })
 }

@@ -238,6 +238,7 @@ fn by_update(view: &dyn Machine, change: &Change, menu: &Menu) -> Result<Plan, S
         Some(line) => {
             let mut plan = Plan::words(words(&line), words(&rewrite(&line, change)?));
             plan.edits.extend(kernel_cmdline::edit(view, change)?);
+            plan.notes.extend(length::check(view, &plan.before, &plan.after)?);
             plan
         }
         None if has_parts(view) => read.change(view, change)?,

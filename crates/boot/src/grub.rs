@@ -56,7 +56,8 @@ fn entry(view: &dyn Machine, shell: &Shell) -> Result<grub_menu::Default, String
     let menu = text(view, MENU).map_err(|e| e.to_string())?.ok_or(format!("{MENU} is not there"))?;
     let mut spec = shell.value("GRUB_DEFAULT").to_owned();
     if spec == "saved" {
-        spec = hint(view, ENV).and_then(|env| grubenv::value(&env, "saved_entry")).unwrap_or_default();
+        let env = text(view, ENV).map_err(|e| e.to_string())?;
+        spec = env.and_then(|env| grubenv::value(&env, "saved_entry")).unwrap_or_default();
     }
     grub_menu::default(&menu, &spec).map_err(|why| format!("{MENU}: {why}"))
 }

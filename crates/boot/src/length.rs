@@ -1,7 +1,7 @@
 //! Does the new command line fit?
 
 use crate::plan::Refusal;
-use crate::read::{hint, running};
+use crate::read::{hint, seen};
 use crate::words::is_same;
 use punctual_machine::Machine;
 
@@ -21,18 +21,36 @@ fn length<'w>(words: impl Iterator<Item = &'w String>) -> usize {
     words.map(|word| word.len() + 1).sum()
 }
 
+/// Bytes that firmware and loader were seen to add; `None` where nothing runs.
+fn added(view: &dyn Machine, before: &[String]) -> Result<Option<usize>, Refusal> {
+    let hand = "run this as root: /proc/cmdline has to be read";
+    let unknown = |error| Refusal::by_hand(format!("whether the command line would fit is not known: {error}"), hand);
+    let seen = seen(view).map_err(unknown)?;
+    let is_new = |word: &&String| !before.iter().any(|known| is_same(known, word));
+    Ok(seen.map(|words| length(words.iter().filter(is_new))))
+}
+
 /// What is configured, with what firmware and loader were seen to add to it. What is cut off may be `root=`.
 pub(crate) fn check(view: &dyn Machine, before: &[String], after: &[String]) -> Result<Option<String>, Refusal> {
-    let added = running(view).unwrap_or_default();
-    let added = length(added.iter().filter(|word| !before.iter().any(|known| is_same(known, word))));
-    let (was, will) = (length(before.iter()) + added, length(after.iter()) + added);
+    if length(after.iter()) <= length(before.iter()) {
+        return Ok(None);
+    }
+    let added = added(view, before)?;
+    let will = length(after.iter()) + added.unwrap_or(0);
     let arch = hint(view, "/proc/sys/kernel/arch");
     let most = arch.as_deref().and_then(most);
     let limit = most.unwrap_or(1023);
-    if will <= was || will <= limit {
-        return Ok(None);
+    let said = match added {
+        Some(_) => format!("the command line would have {will} bytes with what firmware and loader add"),
+        None => format!(
+            "the command line would have {will} bytes and what firmware and loader add, which is not known where no system runs"
+        ),
+    };
+    match (added, will <= limit) {
+        (Some(_), true) => return Ok(None),
+        (None, true) => return Ok(Some(format!("{said}; it is cut at {limit}"))),
+        (_, false) => {}
     }
-    let said = format!("the command line would have {will} bytes with what firmware and loader add");
     match most {
         Some(limit) => Err(Refusal::new(format!("{said}; this kernel cuts it at {limit}"))),
         None if will > 2047 => Err(Refusal::new(format!("{said}; most kernels cut it at 2047"))),

@@ -67,6 +67,7 @@ pub fn change(view: &dyn Machine, chain: &Chain, change: &Change) -> Plan {
     if let Err(bad) = change.check() {
         return Plan::refuse(Refusal::new(bad.to_string()));
     }
+    let change = &change.clone().once();
     let plan = match chain.kind {
         Kind::RaspberryPi => pi::change(view, change),
         Kind::GrubDebian => grub::change(view, change),

@@ -1,5 +1,6 @@
 //! Files of the machine, with what is wrong told.
 
+use crate::plan::Refusal;
 use punctual_machine::{Listing, Machine, Read};
 
 /// Why a boot chain cannot be told or read.
@@ -51,12 +52,18 @@ fn unreadable(path: &str, why: impl Into<String>) -> BootError {
 
 /// A text file; `None` where it is not there.
 pub(crate) fn text(view: &dyn Machine, path: &str) -> Result<Option<String>, BootError> {
+    let Some(bytes) = bytes(view, path)? else { return Ok(None) };
+    match String::from_utf8(bytes) {
+        Ok(text) if text.contains('\0') => Err(unclear(path, "has a NUL byte: this is no text file")),
+        Ok(text) => Ok(Some(text)),
+        Err(_) => Err(unclear(path, "is not UTF-8 text")),
+    }
+}
+
+/// A file's bytes; `None` where it is not there.
+fn bytes(view: &dyn Machine, path: &str) -> Result<Option<Vec<u8>>, BootError> {
     match view.read(path) {
-        Read::Known(bytes) => match String::from_utf8(bytes) {
-            Ok(text) if text.contains('\0') => Err(unclear(path, "has a NUL byte: this is no text file")),
-            Ok(text) => Ok(Some(text)),
-            Err(_) => Err(unclear(path, "is not UTF-8 text")),
-        },
+        Read::Known(bytes) => Ok(Some(bytes)),
         Read::Absent => Ok(None),
         Read::Denied => Err(unreadable(path, "permission denied: try as root")),
         Read::Failed(errno) => Err(unreadable(path, format!("error {errno}"))),
@@ -103,9 +110,23 @@ pub(crate) fn listed(view: &dyn Machine, folder: &str) -> Result<Vec<String>, Bo
     }
 }
 
-/// The words of the running kernel.
+/// The words of the running kernel, to be shown; `None` where they are not known.
 pub(crate) fn running(view: &dyn Machine) -> Option<Vec<String>> {
-    hint(view, "/proc/cmdline").map(|line| crate::words::words(&line))
+    seen(view).ok().flatten()
+}
+
+/// The words of the running kernel, to decide by; `None` where nothing runs: there is no /proc/cmdline.
+pub(crate) fn seen(view: &dyn Machine) -> Result<Option<Vec<String>>, BootError> {
+    let bytes = bytes(view, "/proc/cmdline")?;
+    Ok(bytes.map(|bytes| crate::words::words(String::from_utf8_lossy(&bytes).trim_matches(['\0', '\n', ' ']))))
+}
+
+/// Words of the running kernel that something hangs on.
+pub(crate) fn needed(view: &dyn Machine, what: &str) -> Result<Vec<String>, Refusal> {
+    let hand = "run this on the machine itself, as root";
+    let unknown = |why: String| Refusal::by_hand(format!("{what} is not known: {why}"), hand);
+    let nothing_runs = || unknown("no system runs here: there is no /proc/cmdline".to_owned());
+    seen(view).map_err(|error| unknown(error.to_string()))?.ok_or_else(nothing_runs)
 }
 
 /// An EFI variable as text: four bytes of attributes, then UTF-16 (efivarfs).

@@ -8,6 +8,7 @@ pub const TRIAL_PARAMETER: &str = "punctual.trial";
 
 /// The word that stands on the command line while this change is tried, and on no other's.
 pub fn trial_word(change: &Change) -> String {
+    let change = &change.clone().once();
     // FNV-1a: the same in every version of the tool.
     let all = change.add.iter().flat_map(|word| ["+", word]).chain(change.remove.iter().flat_map(|word| ["-", word]));
     let bytes = all.flat_map(|part| part.bytes().chain([0]));

@@ -4,7 +4,7 @@
 
 use crate::current::Configured;
 use crate::plan::{Plan, Refusal, Run, Stop};
-use crate::read::{BootError, hint, names, required, running, unclear};
+use crate::read::{BootError, hint, names, needed, required, running, unclear};
 use crate::words::{is_cumulative, is_same, key, means, rewrite, words};
 use crate::{Change, length};
 use punctual_machine::Machine;
@@ -160,12 +160,14 @@ fn split(old: &[Option<String>; 2], change: &Change, allowed: &[String]) -> Resu
 
 /// Words of the gadget stay.
 fn gadgets(view: &dyn Machine, own: &[String], change: &Change) -> Result<(), Refusal> {
-    let all = running(view).unwrap_or_default();
-    let mut foreign = all.iter().filter(|word| !own.iter().any(|other| is_same(other, word)));
+    let is_replaced = |pattern: &String| change.add.iter().any(|add| key(add) == key(pattern));
     // What is in the options goes, and what the gadget says of it counts again.
-    let patterns: Vec<&String> = change.remove.iter().filter(|p| !own.iter().any(|word| means(p, word))).collect();
-    let is_replaced = |word: &String| change.add.iter().any(|add| key(add) == key(word));
-    match foreign.find(|word| patterns.iter().any(|p| means(p, word)) && !is_replaced(word)) {
+    let is_foreign = |pattern: &&String| !is_replaced(pattern) && !own.iter().any(|word| means(pattern, word));
+    let patterns: Vec<&String> = change.remove.iter().filter(is_foreign).collect();
+    let Some(first) = patterns.first() else { return Ok(()) };
+    let all = needed(view, &format!("whether the gadget or snapd adds `{first}`"))?;
+    let mut foreign = all.iter().filter(|word| !own.iter().any(|other| is_same(other, word)));
+    match foreign.find(|word| patterns.iter().any(|p| means(p, word))) {
         Some(word) => {
             let hand = "cmdline.extra or cmdline.full of the gadget snap, or gadget.yaml: kernel-cmdline: remove";
             Err(Refusal::by_hand(format!("`{word}` comes from the gadget or from snapd"), hand))
