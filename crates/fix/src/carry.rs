@@ -7,7 +7,7 @@ use crate::form::Form;
 use crate::journal::{Journal, JournalError, State};
 use crate::system::{System, is_absent};
 use crate::task;
-use punctual_model::{Argv, Command, Edit};
+use punctual_model::{Argv, Back, Command, Edit};
 use punctual_units::{CpuList, Scheduling};
 use std::path::{Path, PathBuf};
 
@@ -194,7 +194,18 @@ fn thread(sys: &dyn System, pid: u32, tid: u32) -> Result<Thread, String> {
         .ok_or_else(|| format!("thread {tid} has ended"))
 }
 
+/// Is a program of it, or of its way back, not installed? Then nothing of it is begun.
+pub(crate) fn missing(sys: &dyn System, command: &Command) -> Option<String> {
+    let back = if let Back::By(back) = &command.back { Some(back) } else { None };
+    let mut programs = [Some(&command.argv), back].into_iter().flatten().filter_map(|argv| argv.0.first());
+    let program = programs.find(|program| sys.lacks(program))?;
+    Some(format!("{}: there is no program `{program}` on this machine", command.argv.line()))
+}
+
 fn run(sys: &dyn System, command: &Command, lasting: bool) -> Result<Change, String> {
+    if let Some(why) = missing(sys, command) {
+        return Err(why);
+    }
     let Command { argv, back, rewrites } = command;
     let keep = |path: &PathBuf| {
         let kept = files::kept(sys, path).map_err(|e| format!("{}: {e}", path.display()))?;

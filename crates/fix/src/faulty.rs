@@ -147,6 +147,10 @@ impl System for Faulty<'_> {
         self.change(|| self.below.run(argv), || drop(is_done.then(|| self.below.run(argv))))
     }
 
+    fn lacks(&self, program: &str) -> bool {
+        self.below.lacks(program)
+    }
+
     fn boot_id(&self) -> io::Result<String> {
         self.read(|| self.below.boot_id())
     }

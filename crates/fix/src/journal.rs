@@ -344,7 +344,8 @@ impl<'s> Journal<'s> {
         self.add(Record::After { entry, files })
     }
 
-    fn boot(&self) -> Result<String, JournalError> {
+    /// Which boot this is.
+    pub(crate) fn boot(&self) -> Result<String, JournalError> {
         self.sys.boot_id().map_err(|source| JournalError { path: "/proc/sys/kernel/random/boot_id".into(), source })
     }
 

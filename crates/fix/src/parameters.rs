@@ -177,7 +177,11 @@ pub fn tried(sys: &dyn System) -> io::Result<Option<Tried>> {
         }
     }
     let wanted = Change::new(wish.add.clone(), wish.remove.clone()).map_err(|_| nonsense())?;
-    let running = sys.read(Path::new("/proc/cmdline")).unwrap_or_default();
+    let running = match sys.read(Path::new("/proc/cmdline")) {
+        // A folder of files: nothing runs there.
+        Err(e) if is_absent(&e) => Vec::new(),
+        other => other.map_err(|e| io::Error::new(e.kind(), format!("/proc/cmdline: {e}")))?,
+    };
     let word = trial_word(&wanted);
     let is_running = String::from_utf8_lossy(&running).split_whitespace().any(|other| other == word);
     Ok(Some(Tried { wish, is_running }))

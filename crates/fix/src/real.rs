@@ -1,6 +1,6 @@
 //! The running machine, or a folder that stands for one.
 
-use crate::system::{Attributes, Kind, Lock, Ran, System};
+use crate::system::{Attributes, Kind, Lock, Ran, System, is_absent};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use punctual_model::Argv;
@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 
 /// Largest file that is read, bytes: originals are kept whole.
 const LARGEST: u64 = 4 << 20;
+/// Where programs are looked for.
+const FOLDERS: &str = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin";
 /// Most of a command's output that is kept, bytes.
 const MOST_OUTPUT: usize = 4096;
 /// Most bytes of extended attributes.
@@ -195,13 +197,18 @@ impl System for Real {
         let (program, arguments) = argv.0.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = std::process::Command::new(program);
         // A fixed path: what runs as root is not chosen by the caller's.
-        command.args(arguments).env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin");
+        command.args(arguments).env("PATH", FOLDERS);
         let done = command.env("LC_ALL", "C").stdin(std::process::Stdio::null()).output()?;
         let text = |bytes: &[u8]| {
             let cut = bytes.get(..bytes.len().min(MOST_OUTPUT)).unwrap_or_default();
             String::from_utf8_lossy(cut).trim().to_owned()
         };
         Ok(Ran { code: done.status.code(), output: text(&done.stdout), complaint: text(&done.stderr) })
+    }
+
+    fn lacks(&self, program: &str) -> bool {
+        // A folder need not hold the programs of the machine it stands for.
+        self.root.is_none() && FOLDERS.split(':').all(|folder| is_missing(&Path::new(folder).join(program)))
     }
 
     fn boot_id(&self) -> io::Result<String> {
@@ -230,6 +237,11 @@ impl System for Real {
     fn wait(&self, seconds: u64) {
         std::thread::sleep(std::time::Duration::from_secs(seconds));
     }
+}
+
+/// A link into nowhere is missing, too.
+fn is_missing(path: &Path) -> bool {
+    fs::metadata(path).is_err_and(|e| is_absent(&e))
 }
 
 fn number(tid: u32) -> io::Result<i32> {

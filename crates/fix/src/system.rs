@@ -93,6 +93,8 @@ pub trait System {
     fn set_affinity(&self, tid: u32, cpus: &CpuList) -> io::Result<()>;
     /// Runs a command to its end.
     fn run(&self, argv: &Argv) -> io::Result<Ran>;
+    /// Is there surely no such program in the folders that [`System::run`] looks into? Where that cannot be told, no.
+    fn lacks(&self, program: &str) -> bool;
     /// Another one at every boot.
     fn boot_id(&self) -> io::Result<String>;
     /// Seconds since boot, also those asleep.

@@ -3,7 +3,7 @@
 use crate::back::{self, Outcome};
 use crate::carry::execute;
 use crate::change::Change;
-use crate::journal::{Entry, Journal, JournalError, State};
+use crate::journal::{Entry, Journal, JournalError, Set, State};
 use crate::system::System;
 use punctual_model::{Argv, Back};
 use std::path::Path;
@@ -98,9 +98,14 @@ pub(crate) fn settle_sets(journal: &mut Journal) {
 /// The journal cannot be used.
 pub fn recover(sys: &dyn System, folder: &Path) -> Result<Option<Undone>, JournalError> {
     let Some(mut journal) = Journal::if_free(sys, folder)? else { return Ok(None) };
-    let boot = sys.boot_id().unwrap_or_default();
+    let is_waiting = |set: &Set| !set.is_ended || set.confirm_by_s.is_some();
+    if !journal.sets().iter().any(is_waiting) {
+        return Ok(None);
+    }
+    // Which boot this is decides what is stale: without that nothing is, and nothing is put back.
+    let boot = journal.boot()?;
     let now = sys.boottime_s();
-    let is_stale = |set: &crate::journal::Set| {
+    let is_stale = |set: &Set| {
         let is_cut_off = !set.is_ended && set.owner.as_ref().is_some_and(punctual_journal::Owner::is_dead);
         // The child that holds the timer comes first, unless it was killed.
         let is_late = set.confirm_by_s.is_some_and(|by| set.boot != boot || now > by.saturating_add(GRACE_S));
@@ -128,26 +133,54 @@ fn close(journal: &mut Journal, set: u64, changes: &[Taken]) {
 const GRACE_S: u64 = 5;
 
 /// Waits until a set's time is over and takes it back unless it was confirmed meanwhile: the body of the child that holds the timer.
+/// A journal, or a boot id, that cannot be read is looked at again for ten minutes: giving up at once would leave the fix for good.
 ///
 /// # Errors
-/// The journal cannot be used.
+/// The journal cannot be used; the next start of the program tries again.
 pub fn guard(sys: &dyn System, folder: &Path, set: u64) -> Result<Option<Undone>, JournalError> {
+    let mut left = MOST_TRIES;
     loop {
-        let Some(mut journal) = Journal::existing(sys, folder)? else { return Ok(None) };
-        let boot = sys.boot_id().unwrap_or_default();
-        let waiting = journal.sets().iter().find(|other| other.id == set && other.boot == boot);
-        let Some(by) = waiting.and_then(|set| set.confirm_by_s) else { return Ok(None) };
-        let now = sys.boottime_s();
-        if now >= by {
-            let changes = put_back(&mut journal, |entry| entry.set == set);
-            close(&mut journal, set, &changes);
-            settle_sets(&mut journal);
-            return Ok(Some(Undone { changes, dropped: journal.dropped().to_vec() }));
+        match turn(sys, folder, set) {
+            Ok(Turn::Over(undone)) => return Ok(undone),
+            Ok(Turn::Wait(seconds)) => sys.wait(seconds),
+            Err(e) if left == 0 => return Err(e),
+            Err(_) => {
+                left -= 1;
+                sys.wait(LONGEST_WAIT_S);
+            }
         }
-        drop(journal);
-        sys.wait((by - now).min(LONGEST_WAIT_S));
     }
 }
 
-/// The deadline may have been moved, or everything confirmed.
+/// What one look of the child comes to.
+enum Turn {
+    /// Nothing waits any more.
+    Over(Option<Undone>),
+    /// Look again after so many seconds.
+    Wait(u64),
+}
+
+fn turn(sys: &dyn System, folder: &Path, set: u64) -> Result<Turn, JournalError> {
+    let Some(mut journal) = Journal::existing(sys, folder)? else { return Ok(Turn::Over(None)) };
+    let boot = journal.boot();
+    // A process outlives no boot: one that cannot be told is this one.
+    let is_ours = |other: &&Set| other.id == set && boot.as_ref().map_or(true, |boot| other.boot == *boot);
+    let Some(by) = journal.sets().iter().find(is_ours).and_then(|set| set.confirm_by_s) else {
+        return Ok(Turn::Over(None));
+    };
+    let now = sys.boottime_s();
+    if now < by {
+        return Ok(Turn::Wait((by - now).min(LONGEST_WAIT_S)));
+    }
+    // Without it nothing can be put back.
+    boot?;
+    let changes = put_back(&mut journal, |entry| entry.set == set);
+    close(&mut journal, set, &changes);
+    settle_sets(&mut journal);
+    Ok(Turn::Over(Some(Undone { changes, dropped: journal.dropped().to_vec() })))
+}
+
+/// The deadline may have been moved, or everything confirmed, seconds.
 const LONGEST_WAIT_S: u64 = 2;
+/// How often the child looks again at what cannot be read.
+const MOST_TRIES: u32 = 300;

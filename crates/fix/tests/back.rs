@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{JOURNAL, Kernel, difference, fix, machines, materialise, plan, tree};
+use common::{JOURNAL, Kernel, difference, fix, machines, materialise, plan, rules, tree};
 use proptest::prelude::*;
 use punctual_audit::{Profile, Rules};
 use punctual_fix::{Fault, Faulty, FixOptions, Plan, undo};
@@ -20,16 +20,16 @@ fn everything(rules: &Rules, root: &Path, kernel: &Kernel, profile: Profile) -> 
 
 #[test]
 fn every_machine_is_as_before() {
-    let rules = Rules::embedded();
+    let rules = rules();
     let (mut changed, mut total) = (0, 0);
     for machine in machines() {
         for profile in [Profile::ControlLoop, Profile::DedicatedCore] {
             let root = materialise(&machine);
             let kernel = Kernel::under(root.path());
             let before = tree(root.path());
-            let plan = everything(&rules, root.path(), &kernel, profile);
+            let plan = everything(rules, root.path(), &kernel, profile);
             let units = kernel.units.borrow().clone();
-            let fixed = fix(&rules, root.path(), &kernel, &plan, &i_know()).unwrap();
+            let fixed = fix(rules, root.path(), &kernel, &plan, &i_know()).unwrap();
             assert_eq!(fixed.failed, None, "{}", machine.display());
             changed += fixed.rules.iter().map(|rule| rule.changes.len()).sum::<usize>();
             total += plan.rules.iter().map(|rule| rule.steps.len()).sum::<usize>();
@@ -92,21 +92,21 @@ fn few() -> Vec<String> {
 
 #[test]
 fn a_kill_or_an_error_at_every_operation_of_a_fix() {
-    let rules = Rules::embedded();
+    let rules = rules();
     let machine = machines().into_iter().find(|m| m.ends_with("laptop-smt-6.8")).unwrap();
     let ids = few();
     for fault in [Fault::Killed, Fault::Error(28), Fault::Error(5)] {
-        let all = survives(&rules, &machine, Some(&ids), u64::MAX, fault).unwrap();
+        let all = survives(rules, &machine, Some(&ids), u64::MAX, fault).unwrap();
         assert!(all > 30, "{all}");
         for at in 0..all {
-            survives(&rules, &machine, Some(&ids), at, fault).unwrap();
+            survives(rules, &machine, Some(&ids), at, fault).unwrap();
         }
     }
 }
 
 #[test]
 fn a_kill_or_an_error_at_every_operation_of_an_undo() {
-    let rules = Rules::embedded();
+    let rules = rules();
     let machine = machines().into_iter().find(|m| m.ends_with("laptop-smt-6.8")).unwrap();
     for fault in [Fault::Killed, Fault::Error(28), Fault::Error(5)] {
         let mut at = 0;
@@ -114,8 +114,8 @@ fn a_kill_or_an_error_at_every_operation_of_an_undo() {
             let root = materialise(&machine);
             let kernel = Kernel::under(root.path());
             let before = tree(root.path());
-            let plan = plan(&rules, root.path(), &kernel, &few(), true, Profile::ControlLoop);
-            fix(&rules, root.path(), &kernel, &plan, &i_know()).unwrap();
+            let plan = plan(rules, root.path(), &kernel, &few(), true, Profile::ControlLoop);
+            fix(rules, root.path(), &kernel, &plan, &i_know()).unwrap();
             let faulty = Faulty::new(&kernel, at, fault);
             let _ = undo(&faulty, Path::new(JOURNAL), &[]);
             let undone = undo(&kernel, Path::new(JOURNAL), &[]).unwrap();
@@ -139,11 +139,11 @@ proptest! {
         at in 0_u64..400,
         fault in prop_oneof![Just(Fault::Killed), Just(Fault::Error(5)), Just(Fault::Error(28))],
     ) {
-        let rules = Rules::embedded();
+        let rules = rules();
         let all = machines();
         let names: Vec<String> = rules.iter().map(|rule| rule.id.clone()).collect();
         let ids: Vec<String> = chosen.iter().map(|index| index.get(&names).clone()).collect();
-        let done = survives(&rules, &all[machine % all.len()], Some(&ids), at, fault);
+        let done = survives(rules, &all[machine % all.len()], Some(&ids), at, fault);
         prop_assert!(done.is_ok(), "{}", done.unwrap_err());
     }
 }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::loaders::{bare, booted_by, roots, set};
-use common::{JOURNAL, Kernel, context, difference, fix, tree};
+use common::{JOURNAL, Kernel, context, difference, fix, rules, tree};
 use proptest::prelude::*;
 use punctual_audit::{Profile, Rules};
 use punctual_fix::{
@@ -81,7 +81,7 @@ fn boot_rules() -> Vec<String> {
 
 #[test]
 fn every_root_is_as_before() {
-    let rules = Rules::embedded();
+    let rules = rules();
     let (mut set, mut tries, mut kinds) = (0, 0, BTreeSet::new());
     for name in roots() {
         for how in [How::ForGood, How::Trial] {
@@ -89,8 +89,8 @@ fn every_root_is_as_before() {
             let kernel = Kernel::under(root.path());
             kinds.insert(punctual_boot::detect(&Live::under(root.path())).unwrap().kind);
             let before = tree(root.path());
-            let plan = of_rules(&rules, root.path(), &kernel, &boot_rules(), how);
-            let fixed = fix(&rules, root.path(), &kernel, &plan, &i_know()).unwrap();
+            let plan = of_rules(rules, root.path(), &kernel, &boot_rules(), how);
+            let fixed = fix(rules, root.path(), &kernel, &plan, &i_know()).unwrap();
             assert_eq!(fixed.failed, None, "{name}");
             let done = |rule: &str| fixed.rules.iter().any(|done| done.rule == rule && !done.changes.is_empty());
             assert!(done(BOOT_RULE) || how == How::Trial, "{name}: {:#?}", plan.rules.last());
@@ -112,12 +112,12 @@ fn survives(
     at: u64,
     fault: Fault,
 ) -> Result<u64, String> {
-    let rules = Rules::embedded();
+    let rules = rules();
     let kernel = Kernel::under(root.path());
     let before = tree(root.path());
     let plan = make(root.path(), &kernel);
     let faulty = Faulty::new(&kernel, at, fault);
-    let _ = fix(&rules, root.path(), &faulty, &plan, &i_know());
+    let _ = fix(rules, root.path(), &faulty, &plan, &i_know());
     let undone = undo(&kernel, Path::new(JOURNAL), &[]).map_err(|e| e.to_string())?;
     let differs = difference(&before, root.path());
     match undone.is_complete() && differs.is_empty() {
@@ -151,7 +151,7 @@ fn a_kill_or_an_error_at_every_operation_on_every_root() {
 
 #[test]
 fn a_kill_or_an_error_at_every_operation_of_an_undo() {
-    let (rules, wish) = (Rules::embedded(), words(&["isolcpus=2-3"], &[]));
+    let (rules, wish) = (rules(), words(&["isolcpus=2-3"], &[]));
     for (name, how) in [
         ("debian-12-grub", How::ForGood),
         ("debian-12-grub", How::Trial),
@@ -167,7 +167,7 @@ fn a_kill_or_an_error_at_every_operation_of_an_undo() {
                 let kernel = Kernel::under(root.path());
                 let before = tree(root.path());
                 let plan = of_words(root.path(), &kernel, &wish, how);
-                fix(&rules, root.path(), &kernel, &plan, &i_know()).unwrap();
+                fix(rules, root.path(), &kernel, &plan, &i_know()).unwrap();
                 let faulty = Faulty::new(&kernel, at, fault);
                 let _ = undo(&faulty, Path::new(JOURNAL), &[]);
                 let undone = undone(&kernel);
@@ -194,7 +194,7 @@ fn reboot(root: &Path, kernel: &Kernel, cmdline: &str) {
 
 #[test]
 fn a_trial_is_told_kept_and_undone_on_every_root() {
-    let (rules, wish) = (Rules::embedded(), words(&["isolcpus=2-3"], &["quiet"]));
+    let (rules, wish) = (rules(), words(&["isolcpus=2-3"], &["quiet"]));
     let mut kept = 0;
     for name in roots() {
         let root = booted_by(&name);
@@ -207,7 +207,7 @@ fn a_trial_is_told_kept_and_undone_on_every_root() {
         parameters.keep(&kernel, &mut plan, &wish);
         parameters.name(&mut plan);
         let Some(trial) = parameters.told().trial else { continue };
-        fix(&rules, root.path(), &kernel, &plan, &i_know()).unwrap();
+        fix(rules, root.path(), &kernel, &plan, &i_know()).unwrap();
         let prepared = tried(&kernel).unwrap().unwrap();
         assert_eq!((&prepared.wish, prepared.is_running), (&wish, false), "{name}");
         // The loader's own words stay in front.
@@ -216,7 +216,7 @@ fn a_trial_is_told_kept_and_undone_on_every_root() {
         let taken = undo(&kernel, Path::new(JOURNAL), &[TRIAL_RULE.to_owned()]).unwrap();
         assert!(taken.is_complete(), "{name}: {taken:#?}");
         assert_eq!(tried(&kernel).unwrap(), None);
-        let fixed = fix(&rules, root.path(), &kernel, &of_words(root.path(), &kernel, &wish, How::ForGood), &i_know());
+        let fixed = fix(rules, root.path(), &kernel, &of_words(root.path(), &kernel, &wish, How::ForGood), &i_know());
         let fixed = fixed.unwrap();
         assert!(fixed.rules.iter().any(|rule| !rule.changes.is_empty()), "{name}: {fixed:#?}");
         let now = punctual_boot::current(&machine, &punctual_boot::detect(&machine).unwrap()).unwrap();
@@ -237,13 +237,13 @@ fn a_trial_is_told_kept_and_undone_on_every_root() {
 
 #[test]
 fn what_others_write_to_the_environment_block_stays() {
-    let rules = Rules::embedded();
+    let rules = rules();
     let root = booted_by("rhel-9-kernelopts");
     let kernel = Kernel::under(root.path());
     let env = root.path().join("boot/grub2/grubenv");
     let before = fs::read_to_string(&env).unwrap();
     let plan = of_words(root.path(), &kernel, &words(&["isolcpus=2-3"], &[]), How::ForGood);
-    fix(&rules, root.path(), &kernel, &plan, &i_know()).unwrap();
+    fix(rules, root.path(), &kernel, &plan, &i_know()).unwrap();
     // grub-boot-success.service, at every boot.
     set(&env, "boot_success", Some("1"));
     let undone = undone(&kernel);
@@ -256,12 +256,12 @@ fn what_others_write_to_the_environment_block_stays() {
 
 #[test]
 fn parameters_that_somebody_else_set_since_are_left() {
-    let rules = Rules::embedded();
+    let rules = rules();
     let root = booted_by("rhel-9-kernelopts");
     let kernel = Kernel::under(root.path());
     let env = root.path().join("boot/grub2/grubenv");
     let plan = of_words(root.path(), &kernel, &words(&["isolcpus=2-3"], &[]), How::ForGood);
-    fix(&rules, root.path(), &kernel, &plan, &i_know()).unwrap();
+    fix(rules, root.path(), &kernel, &plan, &i_know()).unwrap();
     set(&env, "kernelopts", Some("root=/dev/vda1 ro theirs"));
     let undone = undone(&kernel);
     let is_left =
@@ -294,11 +294,11 @@ proptest! {
         at in 0_u64..300,
         fault in prop_oneof![Just(Fault::Killed), Just(Fault::Error(5)), Just(Fault::Error(28))],
     ) {
-        let rules = Rules::embedded();
+        let rules = rules();
         let names: Vec<String> = rules.iter().map(|rule| rule.id.clone()).collect();
         let mut ids: Vec<String> = chosen.iter().map(|index| index.get(&names).clone()).collect();
         ids.extend(boot);
-        let make = |root: &Path, kernel: &Kernel| of_rules(&rules, root, kernel, &ids, how);
+        let make = |root: &Path, kernel: &Kernel| of_rules(rules, root, kernel, &ids, how);
         let all = roots();
         let done = survives(booted_by(root.get(&all).as_str()), &make, at, fault);
         prop_assert!(done.is_ok(), "{}", done.unwrap_err());

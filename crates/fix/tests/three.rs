@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{JOURNAL, Kernel, difference, fix, materialise, plan, tree};
+use common::{JOURNAL, Kernel, difference, fix, materialise, plan, rules, tree};
 use punctual_audit::{Profile, Rules};
 use punctual_fix::{Doing, FixOptions, Journal, Outcome, Plan, Real, RulePlan, System, guard, recover, undo};
 use punctual_model::{Severity, State};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 struct World {
     root: tempfile::TempDir,
     kernel: Kernel,
-    rules: Rules,
+    rules: &'static Rules,
 }
 
 impl World {
@@ -20,7 +20,7 @@ impl World {
         let machine = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../machines/laptop-smt-6.8");
         let root = materialise(&machine);
         let kernel = Kernel::under(root.path());
-        World { root, kernel, rules: Rules::embedded() }
+        World { root, kernel, rules: rules() }
     }
 
     fn put(&self, path: &str, text: &str) {
@@ -39,8 +39,8 @@ impl World {
 
     fn fix(&self, ids: &[&str], persist: bool, options: &FixOptions) -> punctual_fix::Fixed {
         let ids: Vec<String> = ids.iter().map(|id| (*id).to_owned()).collect();
-        let plan = plan(&self.rules, self.root.path(), &self.kernel, &ids, persist, Profile::ControlLoop);
-        fix(&self.rules, self.root.path(), &self.kernel, &plan, options).unwrap()
+        let plan = plan(self.rules, self.root.path(), &self.kernel, &ids, persist, Profile::ControlLoop);
+        fix(self.rules, self.root.path(), &self.kernel, &plan, options).unwrap()
     }
 
     fn undo(&self) -> punctual_fix::Undone {
@@ -221,7 +221,7 @@ fn the_lockup_detectors_come_back_on_kernels_that_forget() {
         is_judged: false,
     };
     let plan = Plan { rules: vec![rule] };
-    fix(&world.rules, world.root.path(), &world.kernel, &plan, &FixOptions::default()).unwrap();
+    fix(world.rules, world.root.path(), &world.kernel, &plan, &FixOptions::default()).unwrap();
     assert_eq!(world.text("/proc/sys/kernel/watchdog"), "0\n");
     // Anybody looks: the kernel forgets that it was wanted.
     world.kernel.read(Path::new("/proc/sys/kernel/soft_watchdog")).unwrap();
@@ -297,4 +297,42 @@ fn idle_states_are_forbidden_and_allowed_again() {
     assert!(lines.contains("w /sys/devices/system/cpu/cpu0/cpuidle/state2/disable - - - - 1"), "{lines}");
     assert!(world.undo().is_complete());
     assert_eq!(difference(&before, world.root.path()), Vec::<String>::new());
+}
+
+#[test]
+fn a_timer_that_cannot_tell_the_boot_waits_and_does_not_give_up() {
+    let world = ready();
+    let options = FixOptions { confirm_within_s: Some(300), ..FixOptions::default() };
+    let fixed = world.fix(&["sched-autogroup"], true, &options);
+    // Before the time is over, and still for a while after it.
+    world.kernel.bootless.set(200);
+    let undone = guard(&world.kernel, Path::new(JOURNAL), fixed.set.unwrap()).unwrap().unwrap();
+    assert!(undone.is_complete(), "{undone:#?}");
+    assert_eq!(world.text(STAT), "1\n");
+    assert!(world.kernel.now_s.get() > 1300);
+}
+
+#[test]
+fn a_timer_that_never_can_tell_leaves_it_to_the_next_start() {
+    let world = ready();
+    let options = FixOptions { confirm_within_s: Some(300), ..FixOptions::default() };
+    let fixed = world.fix(&["sched-autogroup"], true, &options);
+    world.kernel.bootless.set(u32::MAX);
+    assert!(guard(&world.kernel, Path::new(JOURNAL), fixed.set.unwrap()).is_err());
+    assert!(recover(&world.kernel, Path::new(JOURNAL)).is_err(), "nor can the next start");
+    assert_eq!(world.text(STAT), "0\n");
+    world.kernel.bootless.set(0);
+    assert!(recover(&world.kernel, Path::new(JOURNAL)).unwrap().unwrap().is_complete());
+    assert_eq!(world.text(STAT), "1\n");
+}
+
+#[test]
+fn a_fix_with_time_left_is_not_taken_back_where_the_boot_cannot_be_told() {
+    let world = ready();
+    let options = FixOptions { confirm_within_s: Some(300), ..FixOptions::default() };
+    world.fix(&["sched-autogroup"], true, &options);
+    world.kernel.bootless.set(1);
+    assert!(recover(&world.kernel, Path::new(JOURNAL)).is_err());
+    assert_eq!(world.text(STAT), "0\n");
+    assert!(recover(&world.kernel, Path::new(JOURNAL)).unwrap().is_none(), "there is time left");
 }

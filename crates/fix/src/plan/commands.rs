@@ -13,6 +13,14 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// It is left to a person, and why.
 pub(super) fn steps(wish: &Wish, places: &Places, rule: &str, line: &str) -> Result<Vec<Doing>, String> {
+    let steps = resolved(wish, places, rule, line)?;
+    match super::init::missing(wish.sys, &steps) {
+        Some(why) => Err(why),
+        None => Ok(steps),
+    }
+}
+
+fn resolved(wish: &Wish, places: &Places, rule: &str, line: &str) -> Result<Vec<Doing>, String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     match words.as_slice() {
         ["systemctl", rest @ ..] => units(wish, rule, rest),
@@ -52,6 +60,10 @@ fn units(wish: &Wish, rule: &str, words: &[&str]) -> Result<Vec<Doing>, String> 
     else {
         return Err("not undoable: its inverse is not known".to_owned());
     };
+    if wish.sys.lacks("systemctl") {
+        let other = super::init::Init::of(wish.sys).without_systemd();
+        return Err(other.unwrap_or_else(|| "there is no program `systemctl` on this machine".to_owned()));
+    }
     let is_now = verb == "stop" || rest.contains(&"--now");
     let mut names: Vec<String> =
         rest.iter().filter(|word| !word.starts_with('-')).map(|word| (*word).to_owned()).collect();
@@ -96,10 +108,15 @@ fn systemctl(verb: &str, unit: &str) -> Argv {
     Argv::new(["systemctl", verb, unit])
 }
 
-/// The first word of the answer; both questions change nothing.
+/// The first word of the answer; both questions change nothing. Before version 252, `is-enabled` said nothing of a unit that is not there.
 fn ask(wish: &Wish, question: &str, unit: &str) -> Result<String, String> {
-    let ran = wish.sys.run(&systemctl(question, unit)).map_err(|e| format!("systemctl: {e}"))?;
-    Ok(ran.output.split_whitespace().next().unwrap_or_default().to_owned())
+    let command = systemctl(question, unit);
+    let ran = wish.sys.run(&command).map_err(|e| format!("systemctl: {e}"))?;
+    match ran.output.split_whitespace().next() {
+        Some(word) => Ok(word.to_owned()),
+        None if question == "is-enabled" && ran.complaint.contains("No such file") => Ok(String::new()),
+        None => Err(format!("`{}` does not tell: {}", command.line(), ran.complaint)),
+    }
 }
 
 fn module_step(wish: &Wish, module: &str, load: bool) -> Result<Vec<Doing>, String> {

@@ -2,6 +2,8 @@
 
 mod actions;
 mod commands;
+mod groups;
+mod init;
 mod persist;
 mod places;
 mod special;
@@ -231,6 +233,11 @@ pub(crate) fn boot_rule(sys: &dyn System, boot: Option<BootChain>, wish: &BootWi
             Step::Run(command) => plan.steps.push(Doing::Run { command, lasting: true }),
             Step::Manual(what) => plan.manual.push(what),
         }),
+    }
+    // A loader's files without its generator would be a change that never boots.
+    if let Some(why) = init::missing(sys, &plan.steps) {
+        plan.steps.clear();
+        plan.manual.push(format!("kernel command line: {}: {why}", wish.line()));
     }
     plan
 }

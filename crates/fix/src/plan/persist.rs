@@ -1,6 +1,7 @@
 //! A rule's `persist`: one file of ours each, named after the rule.
 
 use super::actions::sysctl_path;
+use super::init::Init;
 use super::places::Places;
 use super::{BootWish, RulePlan, Wish, commands};
 use crate::carry::Doing;
@@ -18,9 +19,10 @@ pub(super) fn add(wish: &Wish, places: &Places, fix: &Fix, plan: &mut RulePlan, 
                 settings.push_str(&format!("{key} = {value}\n"));
                 doubt(wish, plan, key);
             }),
-            Action::File { path, content } => {
-                places.fill(content).map(|content| file(wish, plan, &ours(path, &plan.rule), &content))
-            }
+            Action::File { path, content } => places
+                .fill(content)
+                .and_then(|content| read_by_nobody(wish, path, content))
+                .map(|content| file(wish, plan, &ours(path, &plan.rule), &content)),
             Action::Boot { add, remove } => places.fill(add).map(|add| boot.merge(&wish_of(&add, remove))),
             Action::Run(line) => commands::steps(wish, places, &plan.rule, line).map(|steps| {
                 plan.steps.extend(steps.into_iter().filter(|step| !plan.steps.contains(step)).collect::<Vec<_>>());
@@ -38,6 +40,12 @@ pub(super) fn add(wish: &Wish, places: &Places, fix: &Fix, plan: &mut RulePlan, 
     if !is_done {
         values(wish, fix, plan);
     }
+}
+
+/// A file of systemd's on a machine that it does not run would only look like a fix.
+fn read_by_nobody(wish: &Wish, path: &str, content: String) -> Result<String, String> {
+    let other = Init::of(wish.sys).without_systemd().filter(|_| path.starts_with("/etc/systemd/"));
+    other.map_or(Ok(content), Err)
 }
 
 fn wish_of(add: &str, remove: &str) -> BootWish {
@@ -82,6 +90,9 @@ fn values(wish: &Wish, fix: &Fix, plan: &mut RulePlan) {
     };
     let lines: String = plan.steps.iter().filter_map(line).collect();
     if !lines.is_empty() {
+        if let Some(why) = Init::of(wish.sys).without_tmpfiles(wish.sys) {
+            return plan.manual.push(format!("for good: {why}: have its start-up scripts write these values"));
+        }
         let path = PathBuf::from(format!("/etc/tmpfiles.d/60-punctual-{}.conf", plan.rule));
         return file(wish, plan, &path, &lines);
     }

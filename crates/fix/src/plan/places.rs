@@ -11,8 +11,8 @@ pub(super) struct Places {
     pub isolated: CpuList,
     /// All others; `None` where nothing says which.
     pub housekeeping: Option<CpuList>,
-    /// Are the application's CPUs all there are?
-    is_everywhere: bool,
+    /// Are the application's CPUs all there are? `None` where it is not known which are online or isolated.
+    pub is_everywhere: Option<bool>,
     pid: Option<u32>,
 }
 
@@ -27,13 +27,19 @@ const OPEN: &[(&str, &str)] = &[
     ("PRIORITY", "which priority has to be decided"),
 ];
 
+/// All CPUs would be taken from everything else.
+pub(super) const UNKNOWN_CPUS: &str =
+    "which CPUs are online, or isolated, cannot be read, so perhaps these are all there are";
+
 impl Places {
     pub fn new(wish: &Wish) -> Places {
         let cpus = wish.context.cpus.clone();
-        let (isolated, online) = wish.rules.cpu_sets(wish.machine, wish.context).unwrap_or_default();
+        let sets = wish.rules.cpu_sets(wish.machine, wish.context);
+        let is_everywhere = sets.as_ref().map(|(_, online)| cpus == *online);
+        let (isolated, online) = sets.unwrap_or_default();
         let kept = |taken: &CpuList| Some(online.minus(taken)).filter(|rest| !taken.is_empty() && !rest.is_empty());
         let housekeeping = kept(&isolated).or_else(|| kept(&cpus));
-        Places { is_everywhere: cpus == online, cpus, isolated, housekeeping, pid: wish.pid }
+        Places { is_everywhere, cpus, isolated, housekeeping, pid: wish.pid }
     }
 
     /// A text with its words in capitals replaced.
@@ -63,8 +69,11 @@ impl Places {
                 housekeeping().ok_or_else(|| "no CPU is isolated, so none is set apart for everything else".to_owned())
             }
             "CPUS" if self.cpus.is_empty() => Err("the application's CPUs are not known: --cpus".to_owned()),
-            "CPUS" if self.is_everywhere => Err("which CPUs has to be decided: --cpus".to_owned()),
-            "CPUS" => Ok(self.cpus.to_string()),
+            "CPUS" => match self.is_everywhere {
+                Some(false) => Ok(self.cpus.to_string()),
+                Some(true) => Err("which CPUs has to be decided: --cpus".to_owned()),
+                None => Err(UNKNOWN_CPUS.to_owned()),
+            },
             "TID" => {
                 self.pid.map(|pid| pid.to_string()).ok_or_else(|| "the application is not known: --pid".to_owned())
             }

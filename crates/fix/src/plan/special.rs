@@ -1,7 +1,8 @@
 //! Fixes that are more than a value in a rule: one function and one line of the table each.
 
-use super::places::Places;
-use super::{RulePlan, Wish};
+use super::init::Init;
+use super::places::{Places, UNKNOWN_CPUS};
+use super::{RulePlan, Wish, groups};
 use crate::carry::Doing;
 use crate::form::mask;
 use crate::glob;
@@ -133,6 +134,7 @@ fn below(measured: Scheduling, policy: Policy) -> Scheduling {
 
 fn rogue_threads(wish: &Wish, _: &Places, plan: &mut RulePlan) {
     let mut units: Vec<(String, Scheduling)> = Vec::new();
+    let mut others: Vec<String> = Vec::new();
     for thread in wish.rules.rogue_threads(wish.machine, wish.context) {
         if Some(thread.pid) == wish.pid {
             continue;
@@ -144,13 +146,33 @@ fn rogue_threads(wish: &Wish, _: &Places, plan: &mut RulePlan) {
         }
         let new = below(wish.context.scheduling, thread.policy);
         plan.steps.push(Doing::Scheduling { pid: thread.pid, tid: thread.tid, new });
-        let unit = unit_of(wish, thread.pid).filter(|unit| !units.iter().any(|(other, _)| other == unit));
-        units.extend(unit.map(|unit| (unit, new)));
+        match unit_of(wish, thread.pid) {
+            Some(unit) if units.iter().any(|(other, _)| *other == unit) => {}
+            Some(unit) => units.push((unit, new)),
+            None if others.contains(&thread.name) => {}
+            None => others.push(thread.name),
+        }
     }
     if wish.persist {
-        units.iter().for_each(|(unit, new)| drop_in(wish, plan, unit, *new));
+        lower_at_start(wish, plan, &units, &others);
     }
 }
+
+/// Where the units of systemd say so; of a thread in none, and on other machines, it is advice.
+fn lower_at_start(wish: &Wish, plan: &mut RulePlan, units: &[(String, Scheduling)], others: &[String]) {
+    let no_program = || wish.sys.lacks("systemctl").then(|| "there is no program `systemctl`".to_owned());
+    let hindrance = Init::of(wish.sys).without_systemd().or_else(no_program);
+    let advice = |name: &String, why: &str| format!("for good: {name}: {why}: {WHERE_IT_STARTS}");
+    match &hindrance {
+        Some(why) => plan.manual.extend(units.iter().map(|(unit, _)| advice(unit, why))),
+        None => units.iter().for_each(|(unit, new)| drop_in(wish, plan, unit, *new)),
+    }
+    let why = hindrance.as_deref().unwrap_or("it is in no unit of systemd's");
+    plan.manual.extend(others.iter().map(|name| advice(name, why)));
+}
+
+/// chrt(1) in front of the program, or its own option: OpenRC's command, runit's run, cron, a desktop's autostart.
+const WHERE_IT_STARTS: &str = "lower its priority in what starts it, with chrt(1)";
 
 /// systemd.exec(5). A program that sets its priority itself and may do so is not held by it.
 fn drop_in(wish: &Wish, plan: &mut RulePlan, unit: &str, new: Scheduling) {
@@ -246,16 +268,13 @@ const PARTITION: &str = "/sys/fs/cgroup/punctual-rt";
 
 /// An isolated partition (Documentation/admin-guide/cgroup-v2.rst, cpuset.cpus.partition; isolated since Linux 6.1).
 fn partition(wish: &Wish, places: &Places, plan: &mut RulePlan) {
-    let controllers = wish.sys.read(Path::new("/sys/fs/cgroup/cgroup.controllers")).unwrap_or_default();
-    if !String::from_utf8_lossy(&controllers).split_whitespace().any(|name| name == "cpuset") {
-        return plan
-            .manual
-            .push("needs control groups of version 2 with the controller cpuset; else isolcpus= at boot".to_owned());
+    if let Some(why) = groups::hindrance(wish.sys) {
+        return plan.manual.push(why);
     }
-    let online = wish.rules.cpu_sets(wish.machine, wish.context).map(|(_, online)| online).unwrap_or_default();
-    let chosen: Result<CpuList, String> = match places.cpus.is_empty() || places.cpus == online {
-        false => Ok(places.cpus.clone()),
-        true => {
+    let chosen: Result<CpuList, String> = match places.is_everywhere {
+        None => Err(UNKNOWN_CPUS.to_owned()),
+        Some(false) if !places.cpus.is_empty() => Ok(places.cpus.clone()),
+        Some(_) => {
             let one = PlanWish { count: 1, near: None };
             wish.rules.plan_cpus(wish.machine, wish.context, &one).map(|plan| plan.isolated).map_err(|e| e.to_string())
         }

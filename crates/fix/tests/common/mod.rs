@@ -12,10 +12,11 @@ use punctual_machine::{Live, Read, Recorded};
 use punctual_model::{Argv, State};
 use punctual_units::{CpuList, Priority, Scheduling};
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 /// Where the journal is in the folder.
 pub const JOURNAL: &str = "/var/lib/punctual/changes";
@@ -32,6 +33,16 @@ pub struct Kernel {
     pub refusing: RefCell<BTreeMap<PathBuf, i32>>,
     /// What kernels before 6.5 do with the lockup detectors: the stored wish of soft_watchdog.
     pub detectors: Option<Cell<bool>>,
+    /// Programs that are not installed.
+    pub missing: RefCell<BTreeSet<String>>,
+    /// So many reads of the boot id fail from now on.
+    pub bootless: Cell<u32>,
+}
+
+/// The rules as they are built in, read once: that takes longer than most tests.
+pub fn rules() -> &'static Rules {
+    static RULES: LazyLock<Rules> = LazyLock::new(Rules::embedded);
+    &RULES
 }
 
 impl Kernel {
@@ -44,6 +55,8 @@ impl Kernel {
             units: RefCell::default(),
             refusing: RefCell::default(),
             detectors: None,
+            missing: RefCell::default(),
+            bootless: Cell::new(0),
         }
     }
 
@@ -146,6 +159,9 @@ impl System for Kernel {
 
     fn run(&self, argv: &Argv) -> io::Result<Ran> {
         let words: Vec<&str> = argv.0.iter().map(String::as_str).collect();
+        if self.missing.borrow().contains(words[0]) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
         let mut units = self.units.borrow_mut();
         let done = |output: &str| Ok(Ran { code: Some(0), output: output.to_owned(), complaint: String::new() });
         let ["systemctl", verb, unit] = words.as_slice() else {
@@ -166,7 +182,13 @@ impl System for Kernel {
     }
 
     fn boot_id(&self) -> io::Result<String> {
-        Ok(self.boot.borrow().clone())
+        let left = self.bootless.get();
+        self.bootless.set(left.saturating_sub(1));
+        if left > 0 { Err(io::Error::from_raw_os_error(5)) } else { Ok(self.boot.borrow().clone()) }
+    }
+
+    fn lacks(&self, program: &str) -> bool {
+        self.missing.borrow().contains(program)
     }
 
     fn boottime_s(&self) -> u64 {

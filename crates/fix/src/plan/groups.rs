@@ -1,0 +1,53 @@
+//! Control groups: an isolated cpuset partition needs version 2.
+
+use crate::system::{System, is_absent};
+use std::path::Path;
+
+/// What to do in its place.
+const AT_BOOT: &str = "isolate CPUs at boot (isolcpus=), which `--persist` sets";
+
+/// Why no cpuset partition can be made here, and what to do; `None` where one can.
+///
+/// Source: Documentation/admin-guide/cgroup-v2.rst (cgroup.controllers, cpuset.cpus.partition), cgroup-v1/cpusets.rst.
+pub(super) fn hindrance(sys: &dyn System) -> Option<String> {
+    const CONTROLLERS: &str = "/sys/fs/cgroup/cgroup.controllers";
+    match sys.read(Path::new(CONTROLLERS)) {
+        Ok(names) if String::from_utf8_lossy(&names).split_whitespace().any(|name| name == "cpuset") => None,
+        Ok(_) => match version_1(sys) {
+            Some(where_) => Some(by_version_1(&where_)),
+            None => Some(format!(
+                "cgroup v2 has no controller cpuset here ({CONTROLLERS}; in a container the host has it): {AT_BOOT}"
+            )),
+        },
+        Err(e) if is_absent(&e) => match version_1(sys) {
+            Some(where_) => Some(by_version_1(&where_)),
+            None => Some(format!(
+                "cgroup v2 is not mounted at /sys/fs/cgroup, which an isolated partition needs: {AT_BOOT}"
+            )),
+        },
+        Err(e) => Some(format!("whether cgroup v2 has the controller cpuset is not known: {CONTROLLERS}: {e}")),
+    }
+}
+
+fn by_version_1(where_: &str) -> String {
+    format!(
+        "the controller cpuset is one of cgroup v1 here ({where_}), which has no isolated partitions: boot with \
+         systemd.unified_cgroup_hierarchy=1 (without systemd: cgroup_no_v1=cpuset) for cgroup v2, or {AT_BOOT}"
+    )
+}
+
+/// What shows that the controller cpuset belongs to version 1: its folder, or a hierarchy of its own in /proc/self/cgroup
+/// (`4:cpuset:/`, cgroups(7)).
+fn version_1(sys: &dyn System) -> Option<String> {
+    for folder in ["/sys/fs/cgroup/cpuset", "/dev/cpuset"] {
+        for file in ["cpuset.cpus", "cpus"] {
+            if sys.look(&Path::new(folder).join(file)).is_ok() {
+                return Some(folder.to_owned());
+            }
+        }
+    }
+    let groups = String::from_utf8_lossy(&sys.read(Path::new("/proc/self/cgroup")).ok()?).into_owned();
+    let is_cpuset =
+        |line: &&str| line.split(':').nth(1).is_some_and(|names| names.split(',').any(|name| name == "cpuset"));
+    groups.lines().find(is_cpuset).map(|line| format!("/proc/self/cgroup: {line}"))
+}

@@ -1,0 +1,52 @@
+//! What starts this machine's services: files that systemd reads are of no use to another.
+
+use crate::carry::Doing;
+use crate::system::System;
+use std::path::Path;
+
+/// The program that runs as process 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Init {
+    /// systemd.
+    Systemd,
+    /// Another one, by its name: `init` (OpenRC, sysvinit, busybox), `runit`, `s6-svscan`, a container's program.
+    Other(String),
+    /// That cannot be read.
+    Unknown,
+}
+
+impl Init {
+    /// Of a machine: sd_booted(3), else the name of process 1.
+    pub fn of(sys: &dyn System) -> Init {
+        if sys.look(Path::new("/run/systemd/system")).is_ok() {
+            return Init::Systemd;
+        }
+        match sys.read(Path::new("/proc/1/comm")).map(|name| String::from_utf8_lossy(&name).trim().to_owned()) {
+            Ok(name) if name == "systemd" => Init::Systemd,
+            Ok(name) if !name.is_empty() => Init::Other(name),
+            _ => Init::Unknown,
+        }
+    }
+
+    /// Why systemd's own files and commands are of no use here; `None` where they are, or that is not known.
+    pub fn without_systemd(&self) -> Option<String> {
+        match self {
+            Init::Other(name) => Some(format!("this machine is not run by systemd: process 1 is `{name}`")),
+            Init::Systemd | Init::Unknown => None,
+        }
+    }
+
+    /// Why nothing reads tmpfiles.d(5) at boot; OpenRC may have a program of its own for it.
+    pub fn without_tmpfiles(&self, sys: &dyn System) -> Option<String> {
+        let has_reader = ["systemd-tmpfiles", "tmpfiles"].iter().any(|program| !sys.lacks(program));
+        self.without_systemd().filter(|_| !has_reader).map(|why| format!("{why}, and nothing here reads tmpfiles.d"))
+    }
+}
+
+/// The program that one of these steps needs, its way back included, and that is not there.
+pub(super) fn missing<'s>(sys: &dyn System, steps: impl IntoIterator<Item = &'s Doing>) -> Option<String> {
+    steps.into_iter().find_map(|step| match step {
+        Doing::Run { command, .. } => crate::carry::missing(sys, command),
+        _ => None,
+    })
+}
