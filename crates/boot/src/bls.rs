@@ -3,6 +3,7 @@
 //! Source: https://uapi-group.org/specifications/specs/boot_loader_specification
 
 use crate::Change;
+use crate::plan::Refusal;
 use crate::read::{BootError, listed, names, required, unclear};
 use crate::words::{Unchangeable, is_cumulative, is_pages, is_same, key, rewrite, words};
 use punctual_machine::Machine;
@@ -84,6 +85,12 @@ impl Entry {
     /// An entry kept as it is, to fall back to.
     pub fn is_spare(&self) -> bool {
         ["rescue", "fallback"].iter().any(|part| self.id.contains(part))
+    }
+
+    /// Why an entry that boots by default cannot be changed: it is one to fall back to.
+    pub fn spared(&self) -> Option<Refusal> {
+        let why = format!("{} boots by default, and is one to fall back to, which stays as it is", self.path);
+        self.is_spare().then(|| Refusal::by_hand(why, "make another entry the default first"))
     }
 
     /// The text with other options; equal to the old one where nothing changes.

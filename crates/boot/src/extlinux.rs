@@ -106,7 +106,10 @@ impl Menu {
     fn appended(&self, change: &Change) -> Result<String, Stop> {
         let no_append = || unclear(self.path, format!("label {} has no line APPEND", self.label));
         let (head, tail) = self.parts().ok_or_else(no_append)?;
-        Ok(format!("{head}{}", rewrite(tail, change)?))
+        let tail = rewrite(tail, change)?;
+        // An APPEND that was empty: the first word would become part of the keyword.
+        let gap = if tail.is_empty() || tail.starts_with(|c: char| c.is_ascii_whitespace()) { "" } else { " " };
+        Ok(format!("{head}{gap}{tail}"))
     }
 
     fn with(&self, append: &str) -> String {

@@ -25,7 +25,9 @@ struct Boot {
 }
 
 fn read(view: &dyn Machine) -> Result<Boot, BootError> {
-    let entries = bls::entries(view)?;
+    let mut entries = bls::entries(view)?;
+    // GRUB shows no entry without a kernel (grub-core/commands/blscfg.c, create_entry).
+    entries.retain(|entry| entry.field("linux").is_some());
     if entries.is_empty() {
         return Err(BootError::Missing { path: "/boot/loader/entries".to_owned() });
     }
@@ -89,6 +91,9 @@ pub(crate) fn current(view: &dyn Machine) -> Result<Configured, BootError> {
 pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> {
     let boot = read(view)?;
     let entry = boot.chosen().ok_or_else(|| Refusal::new("there is no entry"))?;
+    if let Some(refusal) = entry.spared() {
+        return Err(refusal.into());
+    }
     if let Some(word) = change.add.iter().find(|word| word.contains(['$', '\\', '\'', '`', ';', '{', '}'])) {
         let why = format!("`{word}` has a character that GRUB's own language reads otherwise");
         return Err(Refusal::new(why).into());
@@ -123,7 +128,7 @@ fn grubby(change: &Change) -> Argv {
 
 /// Edits of all entries and of the environment block.
 fn entries(plan: &mut Plan, boot: &Boot, change: &Change) -> Result<(), Stop> {
-    for entry in boot.entries.iter().filter(|entry| !entry.is_spare() && entry.field("linux").is_some()) {
+    for entry in boot.entries.iter().filter(|entry| !entry.is_spare()) {
         let uses = entry.words().iter().any(|word| word == VARIABLE);
         // New words go to the variable; out of the entry goes what it would have twice.
         let part = if uses { without_new(boot, change) } else { change.clone() };

@@ -3,7 +3,7 @@
 use crate::bls::{self, Entry};
 use crate::current::Configured;
 use crate::plan::{Plan, Refusal, Run, Stop};
-use crate::read::{BootError, exists, running};
+use crate::read::{BootError, exists, running, unclear};
 use crate::words::{is_same, rewrite, words};
 use crate::{Change, length};
 use punctual_machine::Machine;
@@ -11,9 +11,12 @@ use punctual_model::{Argv, Back};
 
 /// The deployment that boots next: entries are sorted by their version, downwards (ostree's own numbering).
 fn entry(view: &dyn Machine) -> Result<Entry, BootError> {
-    let number = |entry: &Entry| entry.field("version").and_then(|v| v.parse::<u64>().ok()).unwrap_or(0);
+    let number = |entry: &Entry| entry.field("version").and_then(|v| v.parse::<u64>().ok());
     let mut all = bls::entries(view)?;
     all.retain(|entry| entry.field("linux").is_some() && entry.words().iter().any(|word| word.starts_with("ostree=")));
+    if let Some(entry) = all.iter().find(|entry| all.len() > 1 && number(entry).is_none()) {
+        return Err(unclear(&entry.path, "its version is no number, so which deployment boots is not known"));
+    }
     all.into_iter()
         .max_by_key(number)
         .ok_or_else(|| BootError::Missing { path: "/boot/loader/entries/ostree-*.conf".to_owned() })

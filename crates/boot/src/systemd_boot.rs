@@ -95,6 +95,9 @@ pub(crate) fn current(view: &dyn Machine) -> Result<Configured, BootError> {
 pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> {
     let boot = read(view)?;
     let (line, _) = boot.line()?;
+    if let Some(refusal) = boot.chosen().and_then(Entry::spared) {
+        return Err(refusal.into());
+    }
     if let Some(parted) = boot.entries.iter().find(|entry| entry.is_parted()) {
         return Err(Refusal::new(format!("{}: a line `options` before the last has `--`", parted.path)).into());
     }
