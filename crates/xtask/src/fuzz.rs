@@ -4,6 +4,7 @@
 //! Deterministic: the same seed and number give the same input. Coverage-guided fuzzing with libFuzzer is in
 //! crates/trace/fuzz; this runs anywhere, and in the tests.
 
+mod boot;
 mod execute;
 mod foreign;
 mod import;
@@ -53,11 +54,13 @@ pub enum Reader {
     Profile,
     Snapshot,
     Machine,
+    /// A machine's boot loader's files.
+    Boot,
     /// Files that `punctual import` reads.
     Import(Format),
 }
 
-const READERS: [(&str, Reader); 22] = [
+const READERS: [(&str, Reader); 23] = [
     ("dat6", Reader::Dat6),
     ("dat7", Reader::Dat7),
     ("pages", Reader::Pages),
@@ -74,6 +77,7 @@ const READERS: [(&str, Reader); 22] = [
     ("profile", Reader::Profile),
     ("snapshot", Reader::Snapshot),
     ("machine", Reader::Machine),
+    ("boot", Reader::Boot),
     ("import-cyclictest", Reader::Import(Format::Cyclictest)),
     ("import-json", Reader::Import(Format::Json)),
     ("import-csv", Reader::Import(Format::Csv)),
@@ -88,6 +92,7 @@ impl Reader {
         match self {
             Reader::Kernel | Reader::TraceCmd | Reader::Rtla => mutate::TRACE_WORDS,
             Reader::Dat6 | Reader::Dat7 | Reader::Pages | Reader::Perf | Reader::Snapshot | Reader::Machine => &[],
+            Reader::Boot => boot::WORDS,
             Reader::Import(format) if import::is_text(format) => mutate::TRACE_WORDS,
             Reader::Import(_) => &[],
             _ => foreign::WORDS,
@@ -97,7 +102,7 @@ impl Reader {
     /// How many executions take as long as a thousand of a trace's reader, about.
     fn thousand(self) -> u64 {
         match self {
-            Reader::Profile | Reader::Snapshot => 100,
+            Reader::Profile | Reader::Snapshot | Reader::Boot => 100,
             Reader::Machine => 2,
             _ => 1000,
         }

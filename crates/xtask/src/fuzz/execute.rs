@@ -2,7 +2,7 @@
 
 use super::parts::Parts;
 use super::whole::Whole;
-use super::{Reader, import, seeds};
+use super::{Reader, boot, import, seeds};
 use punctual_explain::{Attribution, Explanation, Victims};
 use punctual_trace::{Decoder, Event, Kind, Layout, MAX_NOTES, Options, Pages, Source, TraceInfo, open, open_text};
 use std::io::Cursor;
@@ -40,6 +40,7 @@ impl Executor {
         }
         let options = Options { bodies: input.len().is_multiple_of(2) };
         match self.reader {
+            Reader::Boot => boot::execute(input),
             Reader::Import(format) => import::execute(format, input),
             Reader::Pages => self.pages(input, options),
             Reader::Kernel | Reader::TraceCmd | Reader::Rtla if input.len().is_multiple_of(3) => {

@@ -326,6 +326,7 @@ pub fn of(reader: Reader) -> Vec<Vec<u8>> {
         Reader::Dat6 => vec![dat6(false), dat6(true)],
         Reader::Dat7 => vec![dat7(false), dat7(true)],
         Reader::Pages => pages(),
+        Reader::Boot => super::boot::seeds(),
         Reader::Import(format) => super::import::seeds(format),
         Reader::Perf => vec![perf_pipe(false), perf_pipe(true), perf_file()],
         Reader::Kernel => many(&[
