@@ -10,15 +10,18 @@
 mod appended;
 mod error;
 mod files;
+mod finished;
 mod layout;
 mod reader;
 mod segment;
+mod text;
 mod writer;
 
 pub use error::Error;
+pub use finished::{attach, attach_causes, capture_text, replace_worst};
 pub use layout::{HistogramFile, SCHEMA, SCHEMA_VERSION, TUNE};
 pub use reader::read;
-pub use writer::{Progress, Writer, attach, attach_causes, capture_text, replace_worst};
+pub use writer::{Progress, Writer};
 
 #[cfg(test)]
 mod tests;

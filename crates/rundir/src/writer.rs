@@ -3,10 +3,12 @@
 use crate::Error;
 use crate::appended::{Appended, append_whole};
 use crate::files;
+use crate::finished::write_manifest;
 pub use crate::layout::Progress;
-use crate::layout::{self, FileSum, HistogramFile, Manifest, Record, hist_path};
+use crate::layout::{self, FileSum, HistogramFile, Record, hist_path};
 use crate::segment;
-use punctual_model::{BlockMaximum, Capture, Distribution, Event, Explained, Finding, Phase, Run, Worst};
+use crate::text::{lines, pretty, worst_lines};
+use punctual_model::{BlockMaximum, Distribution, Event, Finding, Phase, Run, Worst};
 use punctual_units::CpuId;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -307,96 +309,6 @@ impl Writer {
         self.sums.insert(name.to_owned(), sum);
         Ok(())
     }
-}
-
-/// Adds a file to a finished run, with its checksum: `report.html`.
-///
-/// # Errors
-/// [`Error::Io`].
-pub fn attach(root: &Path, name: &str, content: &[u8]) -> Result<PathBuf, Error> {
-    let path = root.join(name);
-    let sum = files::replace(&path, content, false)?;
-    change_manifest(root, |files| {
-        files.insert(name.to_owned(), sum);
-    })?;
-    Ok(path)
-}
-
-/// Replaces `worst.jsonl` of a finished run: the same wakeups, with what is suspected of each.
-///
-/// # Errors
-/// [`Error::Io`].
-pub fn replace_worst(root: &Path, worst: &[Worst]) -> Result<(), Error> {
-    let mut worst = worst.to_vec();
-    // Without an entry it is not checked: a kill between here and the end leaves a run that reads whole.
-    change_manifest(root, |files| {
-        files.remove(layout::WORST);
-    })?;
-    let sum = files::replace(&root.join(layout::WORST), &worst_lines(&mut worst), false)?;
-    change_manifest(root, |files| {
-        files.insert(layout::WORST.into(), sum);
-    })
-}
-
-/// Adds what was traced to a finished run: `causes.jsonl`, and checksums of the traces it was found in.
-///
-/// # Errors
-/// [`Error::Io`].
-pub fn attach_causes(root: &Path, captures: &[Capture], explained: &[Explained]) -> Result<(), Error> {
-    let mut sums = Vec::new();
-    for capture in captures {
-        for name in [capture.file.clone(), layout::capture_note(&capture.file)] {
-            let content = files::read(&root.join(&name), layout::LARGEST_TRACE)?;
-            sums.push((name, files::sum(&content)));
-        }
-    }
-    let causes = files::replace(&root.join(layout::CAUSES), &lines(explained), false)?;
-    change_manifest(root, |files| {
-        files.extend(sums);
-        files.insert(layout::CAUSES.into(), causes);
-    })
-}
-
-/// A capture as it stands beside its trace in `traces/`.
-pub fn capture_text(capture: &Capture) -> Vec<u8> {
-    lines(std::slice::from_ref(capture))
-}
-
-fn lines<T: Serialize>(all: &[T]) -> Vec<u8> {
-    let mut lines = Vec::new();
-    for one in all {
-        // Plain numbers and strings: writing them to memory cannot fail.
-        if serde_json::to_writer(&mut lines, one).is_ok() {
-            lines.push(b'\n');
-        }
-    }
-    lines
-}
-
-fn change_manifest(root: &Path, change: impl FnOnce(&mut BTreeMap<String, FileSum>)) -> Result<(), Error> {
-    let path = root.join(layout::MANIFEST);
-    let damaged = |e: serde_json::Error| Error::Damaged { path: path.clone(), why: e.to_string() };
-    let mut manifest: Manifest = serde_json::from_slice(&files::read(&path, 16 << 20)?).map_err(damaged)?;
-    change(&mut manifest.files);
-    write_manifest(root, manifest.files, false)
-}
-
-fn write_manifest(root: &Path, files: BTreeMap<String, FileSum>, sync: bool) -> Result<(), Error> {
-    let path = root.join(layout::MANIFEST);
-    let manifest = Manifest { schema: "punctual.manifest/1".into(), files };
-    let text = pretty(&manifest).map_err(|e| Error::io("write", &path)(e))?;
-    files::replace(&path, &text, sync).map(drop)
-}
-
-fn worst_lines(worst: &mut [Worst]) -> Vec<u8> {
-    worst.sort_by(|a, b| b.latency_ns.cmp(&a.latency_ns).then(a.release_mono_ns.cmp(&b.release_mono_ns)));
-    lines(worst)
-}
-
-fn pretty<T: Serialize>(value: &T) -> std::io::Result<Vec<u8>> {
-    let mut text = serde_json::to_vec_pretty(value)?;
-    text.push(b'\n');
-    Ok(text)
 }
 
 fn segment_path(root: &Path, number: u32) -> PathBuf {
