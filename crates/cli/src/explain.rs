@@ -1,15 +1,16 @@
 //! `explain`: the causes of the latest wakeups, of a trace, of a run, or of this machine now; and what takes
 //! its CPUs from threads that never sleep.
 
+pub mod args;
 mod export;
 mod hardware;
 mod live;
 mod run;
 
-use crate::args::ExplainArgs;
 use crate::document;
 use crate::exit;
 use crate::terminal;
+use args::ExplainArgs;
 use punctual_explain::{Explanation, Facts, Options, Timeline, Victim, Victims};
 use punctual_model::Capture;
 use punctual_trace::{self as trace, Source};

@@ -1,7 +1,7 @@
 //! What an explanation can be written as besides sentences.
 
 use super::Found;
-use crate::args::ExplainArgs;
+use super::args::ExplainArgs;
 use crate::{new_file, terminal};
 use punctual_explain::{Explanation, Timeline};
 use punctual_formats::{BundleHead, bundle};

@@ -1,6 +1,7 @@
 //! `explain --hardware`: hardware, hypervisor and Linux told apart.
 
-use crate::args::{ExplainArgs, WhenArg};
+use super::args::ExplainArgs;
+use crate::args::WhenArg;
 use crate::{document, exit, terminal};
 use punctual_model::{ExplainedGap, GapCpu, GapFinding, Hardware, SpanKind};
 use punctual_proof::{self as proof, HardwareOptions, Looked, ProofError};

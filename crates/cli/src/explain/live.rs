@@ -1,7 +1,8 @@
 //! This machine, now.
 
+use super::args::ExplainArgs;
 use super::{Found, run};
-use crate::args::{ExplainArgs, WhenArg};
+use crate::args::WhenArg;
 use crate::exit;
 use crate::prove::{self, Progress};
 use crate::terminal;
