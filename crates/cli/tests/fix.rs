@@ -1,9 +1,11 @@
 //! `audit --fix`, `--dry-run` and `undo` on this machine, with values that do no harm.
 
+mod common;
+
+use common::alone::Alone;
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Files these tests change, and the rules that do.
@@ -16,59 +18,14 @@ const FILES: &[&str] = &[
 ];
 const RULES: &[&str] = &["mem-dirty-limits", "sched-autogroup", "watchdog-soft"];
 
-/// Held by each test: they change the same values. Puts them back whatever the test does.
-struct Alone {
-    _turn: MutexGuard<'static, ()>,
-    before: Vec<String>,
-    changes: tempfile::TempDir,
-}
-
 impl Alone {
-    /// `None` where nothing may be changed: the test then says so and passes.
     fn begin() -> Option<Alone> {
-        static TURN: Mutex<()> = Mutex::new(());
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        let before: Vec<String> = FILES.iter().map(|path| std::fs::read_to_string(path).unwrap_or_default()).collect();
-        let may = rustix::process::geteuid().is_root() && std::fs::write(FILES[0], &before[0]).is_ok();
-        if !may {
-            eprintln!("not tested: values of the kernel may not be changed here");
-            return None;
-        }
-        // What a rule wants must differ from what is there.
-        std::fs::write(FILES[1], "20\n").unwrap();
-        std::fs::write(FILES[0], "10\n").unwrap();
-        Some(Alone { _turn: turn, before, changes: tempfile::tempdir().unwrap() })
-    }
-
-    fn values(&self) -> Vec<String> {
-        FILES.iter().map(|path| std::fs::read_to_string(path).unwrap_or_default()).collect()
-    }
-
-    fn punctual(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
-        command.env("PUNCTUAL_CHANGES", self.changes.path().join("changes")).args(words);
-        command
-    }
-
-    /// Exit code and document.
-    fn json(&self, words: &[&str]) -> (i32, Value) {
-        let output = self.punctual(words).arg("--json").output().unwrap();
-        let document = serde_json::from_slice(&output.stdout)
-            .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&output.stderr)));
-        (output.status.code().unwrap(), document)
+        Alone::holding(FILES, || true)
     }
 
     fn fix(&self, more: &[&str]) -> (i32, Value) {
         let words: Vec<&str> = ["audit", "--fix"].iter().chain(RULES).chain(more).copied().collect();
         self.json(&words)
-    }
-}
-
-impl Drop for Alone {
-    fn drop(&mut self) {
-        for (path, value) in FILES.iter().zip(&self.before) {
-            let _ = std::fs::write(path, value);
-        }
     }
 }
 
@@ -199,7 +156,7 @@ fn twenty_kills_leave_nothing() {
         if i % 2 == 0 {
             std::thread::sleep(whole.mul_f64(f64::from(i) / 20.0));
         } else {
-            let length = || std::fs::metadata(alone.changes.path().join("changes/journal")).map_or(0, |m| m.len());
+            let length = || std::fs::metadata(alone.place.path().join("changes/journal")).map_or(0, |m| m.len());
             let (first, begun) = (length(), Instant::now());
             while length() == first && begun.elapsed() < whole * 2 {
                 std::thread::sleep(Duration::from_micros(200));

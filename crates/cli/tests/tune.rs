@@ -1,12 +1,15 @@
 //! `tune` on this machine: a planted fault is found, harmless settings are left, and nothing on trial outlives it.
 
+mod common;
+
+use common::alone::Alone;
 use punctual_rt::Attributes;
 use punctual_units::{CpuId, Priority, Scheduling};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
@@ -21,51 +24,13 @@ const HARMLESS: &[&str] = &["mem-dirty-limits", "sched-autogroup"];
 /// Short blocks of a figure that neither other tests nor a busy host move much.
 const SHORT: &[&str] = &["-p", "80", "-a", "1", "-l", "idle", "--block", "200ms", "-D", "500ms", "--objective", "p90"];
 
-/// Held by each test: they change the same values. Puts them back whatever the test does.
-struct Alone {
-    _turn: MutexGuard<'static, ()>,
-    before: Vec<String>,
-    place: tempfile::TempDir,
-}
-
 impl Alone {
-    /// `None` where nothing may be changed or measured: the test then says so and passes.
     fn begin() -> Option<Alone> {
-        static TURN: Mutex<()> = Mutex::new(());
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        let before: Vec<String> = FILES.iter().map(|path| std::fs::read_to_string(path).unwrap_or_default()).collect();
-        let cpus = std::thread::available_parallelism().map_or(1, |n| n.get());
-        let may = rustix::process::geteuid().is_root() && std::fs::write(FILES[0], &before[0]).is_ok();
-        if !may || cpus < 2 || hog(80).is_none() {
-            eprintln!("not tested: values of the kernel may not be changed here, or there is no real-time policy");
-            return None;
-        }
-        // What a rule wants must differ from what is there.
-        std::fs::write(FILES[1], "20\n").unwrap();
-        std::fs::write(FILES[0], "10\n").unwrap();
-        Some(Alone { _turn: turn, before, place: tempfile::tempdir().unwrap() })
-    }
-
-    fn values(&self) -> Vec<String> {
-        FILES.iter().map(|path| std::fs::read_to_string(path).unwrap_or_default()).collect()
+        Alone::holding(FILES, || std::thread::available_parallelism().is_ok_and(|n| n.get() > 1) && hog(80).is_some())
     }
 
     fn out(&self) -> PathBuf {
         self.place.path().join("run")
-    }
-
-    fn punctual(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
-        command.env("PUNCTUAL_CHANGES", self.place.path().join("changes")).args(words);
-        command
-    }
-
-    /// Exit code and document.
-    fn json(&self, words: &[&str]) -> (i32, Value) {
-        let output = self.punctual(words).arg("--json").output().unwrap();
-        let document = serde_json::from_slice(&output.stdout)
-            .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&output.stderr)));
-        (output.status.code().unwrap(), document)
     }
 
     fn tune(&self, ids: &[&str], more: &[&str]) -> (i32, Value) {
@@ -95,14 +60,6 @@ impl Alone {
         }
         sleep(Duration::from_millis(60));
         child
-    }
-}
-
-impl Drop for Alone {
-    fn drop(&mut self) {
-        for (path, value) in FILES.iter().zip(&self.before) {
-            let _ = std::fs::write(path, value);
-        }
     }
 }
 

@@ -2,6 +2,8 @@
 
 #![allow(dead_code)]
 
+pub mod alone;
+
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
