@@ -155,7 +155,7 @@ fn file(machine: &Recorded, edit: &Edit) {
     let path = edit.path.to_string_lossy();
     let read = machine.read(&path);
     assert!(matches!(read, Read::Known(_) | Read::Absent), "{path} is {read:?}, and is planned all the same");
-    let is_there = ["/boot/", "/etc/", "/efi/"].iter().any(|folder| path.starts_with(folder));
+    let is_there = ["/boot/", "/etc/", "/efi/", "/extlinux/"].iter().any(|folder| path.starts_with(folder));
     assert!(is_there && !path.split('/').any(|part| part == ".."), "{path}");
     assert!(edit.new.as_ref().is_none_or(|new| new.len() < 1 << 20), "{path}");
 }
