@@ -2,12 +2,13 @@
 
 use crate::carry::{execute, text};
 use crate::change::{Change, Kept};
+use crate::draft;
 use crate::files;
 use crate::form::Form;
 use crate::journal::{Entry, Journal, State};
 use crate::system::{System, is_absent};
 use crate::task;
-use punctual_model::{Argv, Back};
+use punctual_model::{Argv, Back, Draft};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -134,7 +135,10 @@ fn take_back(sys: &dyn System, entry: &Entry) -> io::Result<Outcome> {
             let words = (now.to_string(), new.to_string(), old.to_string());
             three(&entry.change.subject(), words, || sys.set_affinity(thread.tid, old))
         }
-        Change::Command { argv, back, kept, .. } => command(sys, entry, (argv, back), kept),
+        Change::Command { argv, back, kept, draft, .. } => {
+            draft.as_ref().map_or(Ok(()), |draft| draft::clean(sys, draft))?;
+            command(sys, entry, (argv, back), kept)
+        }
     }
 }
 
@@ -380,19 +384,26 @@ fn command(
 }
 
 /// Must the command run again after all edits are undone? Not where every file it wrote is byte for byte as before.
-pub(crate) fn runs_again(sys: &dyn System, entry: &Entry) -> Option<Argv> {
-    let Change::Command { argv, back: Back::Again, kept, .. } = &entry.change else { return None };
+pub(crate) fn runs_again(sys: &dyn System, entry: &Entry) -> Option<(Argv, Option<Draft>)> {
+    let Change::Command { argv, back: Back::Again, kept, draft, .. } = &entry.change else { return None };
     let is_back = |(path, old): &(PathBuf, Option<Kept>)| {
         files::kept(sys, path).is_ok_and(|now| is_same(now.as_ref(), old.as_ref()))
     };
     let is_done = !kept.is_empty() && kept.iter().all(is_back);
-    (!is_done).then(|| argv.clone())
+    (!is_done).then(|| (argv.clone(), draft.clone()))
 }
 
 /// Puts back what a write that failed may have done. The way back of a command that failed is not gone: only its files are put back.
 pub(crate) fn give_up(journal: &mut Journal, id: u64) -> Outcome {
     let entry = journal.entries().iter().find(|entry| entry.id == id).cloned();
-    let Some(Entry { change: Change::Command { argv, kept, .. }, .. }) = entry else { return put_back(journal, id) };
+    let Some(Entry { change: Change::Command { argv, kept, draft, .. }, .. }) = entry else {
+        return put_back(journal, id);
+    };
+    if let Some(draft) = &draft
+        && let Err(e) = draft::clean(journal.sys, draft)
+    {
+        return Outcome::Failed(format!("{}: {e}", draft.draft.display()));
+    }
     for (path, old) in &kept {
         let put = files::kept(journal.sys, path).and_then(|now| match is_same(now.as_ref(), old.as_ref()) {
             true => Ok(()),

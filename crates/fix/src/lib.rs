@@ -14,6 +14,7 @@ mod carry;
 mod change;
 mod companions;
 mod daemons;
+mod draft;
 mod faulty;
 mod files;
 mod fix;
