@@ -1,14 +1,15 @@
 //! One change taken back: what is there, what we wrote, and what was before are compared.
 
-use crate::carry::{execute, text};
+use crate::carry::text;
 use crate::change::{Change, Kept};
+use crate::commands::{back_by_command, before_a_command, command};
 use crate::draft;
 use crate::files;
 use crate::form::Form;
 use crate::journal::{Entry, Journal, State};
 use crate::system::{System, is_absent};
 use crate::task;
-use punctual_model::{Argv, Back, Draft};
+use punctual_model::Back;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -108,7 +109,7 @@ fn is_inside(entry: &Entry, folder: &Path) -> bool {
     entry.is_open() && path != folder && path.starts_with(folder)
 }
 
-fn take_back(sys: &dyn System, entry: &Entry) -> io::Result<Outcome> {
+pub(crate) fn take_back(sys: &dyn System, entry: &Entry) -> io::Result<Outcome> {
     match &entry.change {
         Change::Value { path, old, new, form, beside } => {
             let value = Value { path, old, new, form: *form, beside };
@@ -226,14 +227,19 @@ impl Value<'_> {
     }
 }
 
-fn is_same(one: Option<&Kept>, other: Option<&Kept>) -> bool {
+pub(crate) fn is_same(one: Option<&Kept>, other: Option<&Kept>) -> bool {
     match (one, other) {
         (Some(one), Some(other)) => one.is_same_as(other),
         (one, other) => one.is_none() && other.is_none(),
     }
 }
 
-fn file(sys: &dyn System, (path, id): (&Path, u64), old: Option<&Kept>, new: Option<&Kept>) -> io::Result<Outcome> {
+pub(crate) fn file(
+    sys: &dyn System,
+    (path, id): (&Path, u64),
+    old: Option<&Kept>,
+    new: Option<&Kept>,
+) -> io::Result<Outcome> {
     let shown = path.display();
     let now = match files::kept(sys, path) {
         Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
@@ -242,12 +248,7 @@ fn file(sys: &dyn System, (path, id): (&Path, u64), old: Option<&Kept>, new: Opt
         other => other?,
     };
     if is_same(now.as_ref(), old) {
-        // Same bytes; mode and owner perhaps ours.
-        if let (Some(now), Some(old)) = (&now, old)
-            && now.attributes != old.attributes
-        {
-            sys.set_attributes(path, &old.attributes)?;
-        }
+        same_attributes(sys, path, now.as_ref(), old)?;
         return Ok(Outcome::AlreadyBack(format!("{shown}: as before")));
     }
     if !is_same(now.as_ref(), new) {
@@ -264,6 +265,14 @@ fn file(sys: &dyn System, (path, id): (&Path, u64), old: Option<&Kept>, new: Opt
     Ok(Outcome::PutBack(format!("{shown}: {what}")))
 }
 
+/// Same bytes; mode, owner and time perhaps ours.
+pub(crate) fn same_attributes(sys: &dyn System, path: &Path, now: Option<&Kept>, old: Option<&Kept>) -> io::Result<()> {
+    match (now, old) {
+        (Some(now), Some(old)) if now.attributes != old.attributes => sys.set_attributes(path, &old.attributes),
+        _ => Ok(()),
+    }
+}
+
 fn folder(sys: &dyn System, path: &Path) -> io::Result<Outcome> {
     let shown = path.display();
     match sys.remove_folder(path) {
@@ -277,120 +286,6 @@ fn folder(sys: &dyn System, path: &Path) -> io::Result<Outcome> {
         }
         Err(e) => Err(e),
     }
-}
-
-/// Whose are the files that a command wrote?
-enum Whose {
-    /// As it left them, when this undo or one that was cut off began: they go back byte for byte.
-    Ours,
-    /// Others wrote to them, too: only what the way back takes out.
-    Shared,
-    /// What it wrote there was replaced: the way back would take another's value away.
-    Theirs(PathBuf, String),
-}
-
-/// For a command with a way of its own: whose its files are, written down before that way changes them.
-fn before_a_command(journal: &mut Journal, entry: &Entry) -> io::Result<Option<Whose>> {
-    let Change::Command { back: Back::By(_), kept, .. } = &entry.change else { return Ok(None) };
-    if entry.state == State::Undoing || kept.is_empty() {
-        return Ok(Some(Whose::Ours));
-    }
-    let mut whose = Whose::Ours;
-    for (path, old) in kept {
-        // Cut off before its results were written down: what stands there is its own.
-        let Some((_, after)) = entry.after.iter().find(|(other, _)| other == path) else { continue };
-        let now = files::kept(journal.sys, path)?;
-        if is_same(now.as_ref(), after.as_ref()) {
-            continue;
-        }
-        let text =
-            |kept: Option<&Kept>| String::from_utf8_lossy(&kept.and_then(Kept::bytes).unwrap_or_default()).into_owned();
-        let now = text(now.as_ref());
-        if let Some(line) = replaced(&text(old.as_ref()), &text(after.as_ref()), &now) {
-            return Ok(Some(Whose::Theirs(path.clone(), line)));
-        }
-        whose = Whose::Shared;
-    }
-    if matches!(whose, Whose::Ours) {
-        journal.state(entry.id, State::Undoing, "").map_err(io::Error::other)?;
-    }
-    Ok(Some(whose))
-}
-
-/// A line `name=value` that has another value than the command gave it, and than before. One without a value is used up: GRUB empties
-/// next_entry.
-fn replaced(old: &str, after: &str, now: &str) -> Option<String> {
-    let lines = |text: &str| text.lines().map(str::to_owned).collect::<std::collections::BTreeSet<String>>();
-    let (old, now) = (lines(old), lines(now));
-    let ours = after.lines().filter(|line| !line.starts_with('#') && !old.contains(*line) && !now.contains(*line));
-    let mut names = ours.filter_map(|line| line.split_once('=').map(|(name, _)| format!("{name}=")));
-    names.find_map(|name| {
-        now.iter().find(|line| line.starts_with(&name) && line.len() > name.len() && !old.contains(*line)).cloned()
-    })
-}
-
-/// The command's own way back, then the files both wrote.
-fn back_by_command(sys: &dyn System, entry: &Entry, whose: Whose) -> io::Result<Outcome> {
-    let Change::Command { argv, back: Back::By(back), kept, .. } = &entry.change else {
-        return take_back(sys, entry);
-    };
-    if let Whose::Theirs(path, line) = &whose {
-        let why = format!("{}: {} has `{line}` by now, written by somebody else: left", argv.line(), path.display());
-        return Ok(Outcome::Refused { why, diff: String::new() });
-    }
-    if let Err(why) = execute(sys, back) {
-        return Ok(Outcome::Failed(why));
-    }
-    let mut shared = String::new();
-    for (path, old) in kept {
-        files::remove_aside(sys, path, entry.id)?;
-        let now = files::kept(sys, path)?;
-        if is_same(now.as_ref(), old.as_ref()) {
-            continue;
-        }
-        match whose {
-            Whose::Ours => files::put(sys, path, old.as_ref(), entry.id)?,
-            _ => shared = format!("; what others wrote to {} since stays", path.display()),
-        }
-    }
-    Ok(Outcome::PutBack(format!("{}{shared}", back.line())))
-}
-
-/// What has no way back of its own: the files it wrote.
-fn command(
-    sys: &dyn System,
-    entry: &Entry,
-    (argv, back): (&Argv, &Back),
-    kept: &[(PathBuf, Option<Kept>)],
-) -> io::Result<Outcome> {
-    for (path, old) in kept {
-        let after = entry.after.iter().find(|(other, _)| other == path).map(|(_, kept)| kept.as_ref());
-        let now = files::kept(sys, path)?;
-        // Cut off before its results were written down: what stands there is its own.
-        let new = after.unwrap_or(now.as_ref());
-        files::remove_aside(sys, path, entry.id)?;
-        let outcome = file(sys, (path, entry.id), old.as_ref(), new)?;
-        let is_made_again = matches!(back, Back::Again) && !outcome.is_settled();
-        if !outcome.is_settled() && !is_made_again {
-            return Ok(outcome);
-        }
-    }
-    Ok(match back {
-        Back::By(back) => Outcome::PutBack(back.line()),
-        Back::Again => Outcome::PutBack(format!("{}: once more at the end", argv.line())),
-        Back::Nothing => Outcome::Gone(format!("{}: nothing to take back", argv.line())),
-        Back::Manual(how) => Outcome::Gone(format!("{}: by hand: {how}", argv.line())),
-    })
-}
-
-/// Must the command run again after all edits are undone? Not where every file it wrote is byte for byte as before.
-pub(crate) fn runs_again(sys: &dyn System, entry: &Entry) -> Option<(Argv, Option<Draft>)> {
-    let Change::Command { argv, back: Back::Again, kept, draft, .. } = &entry.change else { return None };
-    let is_back = |(path, old): &(PathBuf, Option<Kept>)| {
-        files::kept(sys, path).is_ok_and(|now| is_same(now.as_ref(), old.as_ref()))
-    };
-    let is_done = !kept.is_empty() && kept.iter().all(is_back);
-    (!is_done).then(|| (argv.clone(), draft.clone()))
 }
 
 /// Puts back what a write that failed may have done. The way back of a command that failed is not gone: only its files are put back.

@@ -12,6 +12,7 @@
 mod back;
 mod carry;
 mod change;
+mod commands;
 mod companions;
 mod daemons;
 mod draft;

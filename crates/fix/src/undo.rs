@@ -2,6 +2,7 @@
 
 use crate::back::{self, Outcome};
 use crate::change::Change;
+use crate::commands;
 use crate::draft;
 use crate::journal::{Entry, Journal, JournalError, State};
 use crate::system::System;
@@ -60,7 +61,7 @@ pub(crate) fn put_back(journal: &mut Journal, chosen: impl Fn(&Entry) -> bool) -
         if !is_again || !taken.outcome.is_settled() && !matches!(taken.outcome, Outcome::Refused { .. }) {
             continue;
         }
-        if let Some((argv, draft)) = back::runs_again(journal.sys, entry).filter(|(argv, _)| !done.contains(argv)) {
+        if let Some((argv, draft)) = commands::runs_again(journal.sys, entry).filter(|(argv, _)| !done.contains(argv)) {
             match draft::run(journal.sys, &argv, draft.as_ref(), entry.id) {
                 Ok(()) => taken.outcome = Outcome::PutBack(format!("{}: once more", argv.line())),
                 Err(why) => {

@@ -1,0 +1,126 @@
+//! Commands taken back: by the way each has, and the files they wrote.
+
+use crate::back::{Outcome, file, is_same, same_attributes, take_back};
+use crate::carry::execute;
+use crate::change::{Change, Kept};
+use crate::files;
+use crate::journal::{Entry, Journal, State};
+use crate::system::System;
+use punctual_model::{Argv, Back, Draft};
+use std::io;
+use std::path::PathBuf;
+
+/// Whose are the files that a command wrote?
+pub(crate) enum Whose {
+    /// As it left them, when this undo or one that was cut off began: they go back byte for byte.
+    Ours,
+    /// Others wrote to them, too: only what the way back takes out.
+    Shared,
+    /// What it wrote there was replaced: the way back would take another's value away.
+    Theirs(PathBuf, String),
+}
+
+/// For a command with a way of its own: whose its files are, written down before that way changes them.
+pub(crate) fn before_a_command(journal: &mut Journal, entry: &Entry) -> io::Result<Option<Whose>> {
+    let Change::Command { back: Back::By(_), kept, .. } = &entry.change else { return Ok(None) };
+    if entry.state == State::Undoing || kept.is_empty() {
+        return Ok(Some(Whose::Ours));
+    }
+    let mut whose = Whose::Ours;
+    for (path, old) in kept {
+        // Cut off before its results were written down: what stands there is its own.
+        let Some((_, after)) = entry.after.iter().find(|(other, _)| other == path) else { continue };
+        let now = files::kept(journal.sys, path)?;
+        if is_same(now.as_ref(), after.as_ref()) {
+            continue;
+        }
+        let text =
+            |kept: Option<&Kept>| String::from_utf8_lossy(&kept.and_then(Kept::bytes).unwrap_or_default()).into_owned();
+        let now = text(now.as_ref());
+        if let Some(line) = replaced(&text(old.as_ref()), &text(after.as_ref()), &now) {
+            return Ok(Some(Whose::Theirs(path.clone(), line)));
+        }
+        whose = Whose::Shared;
+    }
+    if matches!(whose, Whose::Ours) {
+        journal.state(entry.id, State::Undoing, "").map_err(io::Error::other)?;
+    }
+    Ok(Some(whose))
+}
+
+/// A line `name=value` that has another value than the command gave it, and than before. One without a value is used up: GRUB empties
+/// next_entry.
+fn replaced(old: &str, after: &str, now: &str) -> Option<String> {
+    let lines = |text: &str| text.lines().map(str::to_owned).collect::<std::collections::BTreeSet<String>>();
+    let (old, now) = (lines(old), lines(now));
+    let ours = after.lines().filter(|line| !line.starts_with('#') && !old.contains(*line) && !now.contains(*line));
+    let mut names = ours.filter_map(|line| line.split_once('=').map(|(name, _)| format!("{name}=")));
+    names.find_map(|name| {
+        now.iter().find(|line| line.starts_with(&name) && line.len() > name.len() && !old.contains(*line)).cloned()
+    })
+}
+
+/// The command's own way back, then the files both wrote.
+pub(crate) fn back_by_command(sys: &dyn System, entry: &Entry, whose: Whose) -> io::Result<Outcome> {
+    let Change::Command { argv, back: Back::By(back), kept, .. } = &entry.change else {
+        return take_back(sys, entry);
+    };
+    if let Whose::Theirs(path, line) = &whose {
+        let why = format!("{}: {} has `{line}` by now, written by somebody else: left", argv.line(), path.display());
+        return Ok(Outcome::Refused { why, diff: String::new() });
+    }
+    if let Err(why) = execute(sys, back) {
+        return Ok(Outcome::Failed(why));
+    }
+    let mut shared = String::new();
+    for (path, old) in kept {
+        files::remove_aside(sys, path, entry.id)?;
+        let now = files::kept(sys, path)?;
+        if is_same(now.as_ref(), old.as_ref()) {
+            same_attributes(sys, path, now.as_ref(), old.as_ref())?;
+            continue;
+        }
+        match whose {
+            Whose::Ours => files::put(sys, path, old.as_ref(), entry.id)?,
+            _ => shared = format!("; what others wrote to {} since stays", path.display()),
+        }
+    }
+    Ok(Outcome::PutBack(format!("{}{shared}", back.line())))
+}
+
+/// What has no way back of its own: the files it wrote.
+pub(crate) fn command(
+    sys: &dyn System,
+    entry: &Entry,
+    (argv, back): (&Argv, &Back),
+    kept: &[(PathBuf, Option<Kept>)],
+) -> io::Result<Outcome> {
+    for (path, old) in kept {
+        let after = entry.after.iter().find(|(other, _)| other == path).map(|(_, kept)| kept.as_ref());
+        let now = files::kept(sys, path)?;
+        // Cut off before its results were written down: what stands there is its own.
+        let new = after.unwrap_or(now.as_ref());
+        files::remove_aside(sys, path, entry.id)?;
+        let outcome = file(sys, (path, entry.id), old.as_ref(), new)?;
+        let is_made_again = matches!(back, Back::Again) && !outcome.is_settled();
+        if !outcome.is_settled() && !is_made_again {
+            return Ok(outcome);
+        }
+    }
+    Ok(match back {
+        Back::By(back) => Outcome::PutBack(back.line()),
+        Back::Again => Outcome::PutBack(format!("{}: once more at the end", argv.line())),
+        Back::Nothing => Outcome::Gone(format!("{}: nothing to take back", argv.line())),
+        Back::Manual(how) => Outcome::Gone(format!("{}: by hand: {how}", argv.line())),
+    })
+}
+
+/// Must the command run again after all edits are undone? Not where every file it wrote is byte for byte as before.
+pub(crate) fn runs_again(sys: &dyn System, entry: &Entry) -> Option<(Argv, Option<Draft>)> {
+    let Change::Command { argv, back: Back::Again, kept, draft, .. } = &entry.change else { return None };
+    let is_back = |(path, old): &(PathBuf, Option<Kept>)| {
+        files::kept(sys, path).is_ok_and(|now| is_same(now.as_ref(), old.as_ref()))
+    };
+    let is_done = !kept.is_empty() && kept.iter().all(is_back);
+    (!is_done).then(|| (argv.clone(), draft.clone()))
+}
