@@ -203,6 +203,25 @@ fn half_a_menu_is_never_booted() {
     }
 }
 
+/// grub-mkconfig ends with 0 where it found no kernel, and a menu may have errors: neither takes the place of the one that boots.
+#[test]
+fn a_menu_that_boots_nothing_is_not_used() {
+    let (rules, wish) = (Rules::embedded(), words(&["isolcpus=2-3"], &[]));
+    for is_wrong in [false, true] {
+        let root = bare("debian-12-grub");
+        let kernel = Kernel::under(root.path());
+        let before = tree(root.path());
+        kernel.is_wrong.set(is_wrong);
+        kernel.finds_none.set(!is_wrong);
+        let plan = of_words(root.path(), &kernel, &wish, How::ForGood);
+        let fixed = fix(&rules, root.path(), &kernel, &plan, &i_know()).unwrap();
+        let refused = fixed.rules.iter().flat_map(|rule| &rule.refused).cloned().collect::<Vec<_>>().join("\n");
+        let why = if is_wrong { "finds it wrong, so it is not used" } else { "has no `linux`" };
+        assert!(refused.contains(why), "{refused}");
+        assert_eq!(difference(&before, root.path()), Vec::<String>::new());
+    }
+}
+
 /// grub-mkconfig was run by somebody since: it is run once more after the undo, and a cut in there leaves a whole menu, too.
 #[test]
 fn a_menu_made_anew_since_is_made_once_more() {
