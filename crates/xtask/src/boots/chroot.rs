@@ -51,27 +51,23 @@ pub fn run(bench: &Bench) -> Result<String, String> {
     let tried = Tried { place: &place, rule, word: &bench.word, before };
     let [fix, undo] = tried.usual(&tried.fix(&[]))?;
     let [trial, _] = tried.usual(&tried.fix(&["--trial"]))?;
-    let mut said = Vec::new();
     for (name, longest) in [("fix", fix), ("trial", trial), ("undo", undo)] {
         let met = tried.kills(name, longest, bench.kills)?;
-        said.push(format!(
-            "\n        {name} ({:.2} s): {} kills within it ({} with its children), {} of them after a change, {} while a draft of \
-             the menu was there; {} more after its end",
-            longest.as_secs_f64(),
-            met.within,
-            met.family,
-            met.changed,
-            met.draft,
-            met.over
-        ));
+        // Said at once: hundreds of them take a while.
+        println!("        {name} ({:.2} s): {}", longest.as_secs_f64(), met.sentence());
     }
-    said.push(format!(
-        "\n        every byte, mode, owner and time below /etc and /boot as before ({} paths)",
-        tried.before.len()
-    ));
-    said.push(format!("\n        {}", tried.edited()?));
-    said.push(format!("\n        {}", tried.updated()?));
-    Ok(said.concat())
+    println!("        every byte, mode, owner and time below /etc and /boot as before ({} paths)", tried.before.len());
+    Ok(format!("\n        {}\n        {}", tried.edited()?, tried.updated()?))
+}
+
+impl Met {
+    fn sentence(&self) -> String {
+        format!(
+            "{} kills within it ({} with its children), {} of them after a change, {} while a draft of the menu was there; \
+             {} more after its end",
+            self.within, self.family, self.changed, self.draft, self.over
+        )
+    }
 }
 
 impl Tried<'_> {
