@@ -10,11 +10,13 @@ use crate::read::{BootError, exists, hint, listed, mounted, running, text};
 use crate::shell::Shell;
 use crate::{Change, grub_menu, grubenv};
 use punctual_machine::Machine;
-use punctual_model::{Argv, Back, Edit};
+use punctual_model::{Argv, Back, Draft, Edit};
 
 const DEFAULTS: &str = "/etc/default/grub";
 const PARTS: &str = "/etc/default/grub.d";
 const MENU: &str = "/boot/grub/grub.cfg";
+/// grub-mkconfig(8) fills the menu in place and syncs nothing.
+const DRAFT: &str = "/boot/grub/grub.cfg.punctual";
 const ENV: &str = "/boot/grub/grubenv";
 const CUSTOM: &str = "/boot/grub/custom.cfg";
 
@@ -98,13 +100,35 @@ pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> 
     if plan.edits.is_empty() {
         return Ok(plan);
     }
-    let what = "writes grub.cfg from these files";
-    plan.refresh.push(Run::new(what, Argv::new(["update-grub"]), Back::Again, &[MENU]));
+    plan.refresh.push(menu(view));
+    if plan.refresh.iter().all(|run| run.command.draft.is_none()) {
+        plan = plan
+            .note(format!("update-grub here is not Debian's: a power cut while it writes {MENU} may leave half of it"));
+    }
     match trial(view, change, &read.shell(read.own.as_ref())?) {
         Ok(trial) => plan.trial = Some(trial),
         Err(why) => plan = plan.note(format!("no trial boot: {why}")),
     }
     Ok(plan.note("the recovery entries keep booting without what is added"))
+}
+
+/// What update-grub does, but to another name. One that does more than Debian's is run as it is.
+fn menu(view: &dyn Machine) -> Run {
+    let what = "writes grub.cfg from these files";
+    let is_debians = |script: String| script.contains("grub-mkconfig -o /boot/grub/grub.cfg");
+    if !hint(view, "/usr/sbin/update-grub").is_none_or(is_debians) {
+        return Run::new(what, Argv::new(["update-grub"]), Back::Again, &[MENU]);
+    }
+    let draft = Draft {
+        path: MENU.into(),
+        draft: DRAFT.into(),
+        leftovers: vec![format!("{DRAFT}.new").into()],
+        // grub-mkconfig ends with 0, too, where 10_linux finds nothing that it could boot (2.06: a root on a loop device).
+        needs: "\tlinux\t".to_owned(),
+        // grub-mkconfig does it, too, but to what it copies from.
+        check: Some(Argv::new(["grub-script-check", DRAFT])),
+    };
+    Run::new(what, Argv::new(["grub-mkconfig", "-o", DRAFT]), Back::Again, &[MENU]).drafted(draft)
 }
 
 /// Debian's grub-mkconfig sources the folder; the original does not.

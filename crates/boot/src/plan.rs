@@ -3,7 +3,7 @@
 use crate::Change;
 use crate::read::BootError;
 use crate::words::Unchangeable;
-use punctual_model::{Argv, Back, Command, Edit, Step};
+use punctual_model::{Argv, Back, Command, Draft, Edit, Step};
 
 /// A command and why it is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +17,13 @@ pub struct Run {
 impl Run {
     pub(crate) fn new(what: impl Into<String>, argv: Argv, back: Back, rewrites: &[&str]) -> Run {
         let rewrites = rewrites.iter().map(|path| path.into()).collect();
-        Run { what: what.into(), command: Command { argv, back, rewrites } }
+        Run { what: what.into(), command: Command { argv, back, rewrites, draft: None } }
+    }
+
+    /// The same, with the file it writes made under another name first.
+    pub(crate) fn drafted(mut self, draft: Draft) -> Run {
+        self.command.draft = Some(draft);
+        self
     }
 }
 

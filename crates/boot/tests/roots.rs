@@ -5,7 +5,7 @@ mod common;
 use common::{folder, names};
 use punctual_boot::{Change, Configured, Plan, Run, change, current, detect};
 use punctual_machine::{Live, Machine};
-use punctual_model::Edit;
+use punctual_model::{Argv, Edit};
 use std::fmt::Write;
 use std::fs;
 
@@ -35,6 +35,11 @@ fn edit(out: &mut String, view: &dyn Machine, edit: &Edit) {
 fn run(out: &mut String, run: &Run) {
     writeln!(out, "  run {} ({})", run.command.argv.line(), run.what).unwrap();
     writeln!(out, "    back {:?}, rewrites {:?}", run.command.back, run.command.rewrites).unwrap();
+    if let Some(draft) = &run.command.draft {
+        let check = draft.check.as_ref().map_or_else(|| "not checked".to_owned(), Argv::line);
+        writeln!(out, "    {:?} becomes {:?}; {check}; may leave {:?}", draft.draft, draft.path, draft.leftovers)
+            .unwrap();
+    }
 }
 
 fn show_current(out: &mut String, current: &Configured) {

@@ -1,16 +1,15 @@
 //! One change taken back: what is there, what we wrote, and what was before are compared.
 
-mod command;
-
 use crate::carry::text;
 use crate::change::{Change, Kept};
+use crate::commands::{back_by_command, before_a_command, command};
+use crate::draft;
 use crate::files;
 use crate::form::Form;
 use crate::journal::{Entry, Journal, State};
 use crate::system::{System, is_absent};
 use crate::task;
-use command::{back_by_command, before_a_command, command};
-use punctual_model::{Argv, Back};
+use punctual_model::Back;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -110,7 +109,7 @@ fn is_inside(entry: &Entry, folder: &Path) -> bool {
     entry.is_open() && path != folder && path.starts_with(folder)
 }
 
-fn take_back(sys: &dyn System, entry: &Entry) -> io::Result<Outcome> {
+pub(crate) fn take_back(sys: &dyn System, entry: &Entry) -> io::Result<Outcome> {
     match &entry.change {
         Change::Value { path, old, new, form, beside } => {
             let value = Value { path, old, new, form: *form, beside };
@@ -137,7 +136,10 @@ fn take_back(sys: &dyn System, entry: &Entry) -> io::Result<Outcome> {
             let words = (now.to_string(), new.to_string(), old.to_string());
             three(&entry.change.subject(), words, || sys.set_affinity(thread.tid, old))
         }
-        Change::Command { argv, back, kept, .. } => command(sys, entry, (argv, back), kept),
+        Change::Command { argv, back, kept, draft, .. } => {
+            draft.as_ref().map_or(Ok(()), |draft| draft::clean(sys, draft))?;
+            command(sys, entry, (argv, back), kept)
+        }
     }
 }
 
@@ -225,14 +227,19 @@ impl Value<'_> {
     }
 }
 
-fn is_same(one: Option<&Kept>, other: Option<&Kept>) -> bool {
+pub(crate) fn is_same(one: Option<&Kept>, other: Option<&Kept>) -> bool {
     match (one, other) {
         (Some(one), Some(other)) => one.is_same_as(other),
         (one, other) => one.is_none() && other.is_none(),
     }
 }
 
-fn file(sys: &dyn System, (path, id): (&Path, u64), old: Option<&Kept>, new: Option<&Kept>) -> io::Result<Outcome> {
+pub(crate) fn file(
+    sys: &dyn System,
+    (path, id): (&Path, u64),
+    old: Option<&Kept>,
+    new: Option<&Kept>,
+) -> io::Result<Outcome> {
     let shown = path.display();
     let now = match files::kept(sys, path) {
         Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
@@ -241,12 +248,7 @@ fn file(sys: &dyn System, (path, id): (&Path, u64), old: Option<&Kept>, new: Opt
         other => other?,
     };
     if is_same(now.as_ref(), old) {
-        // Same bytes; mode and owner perhaps ours.
-        if let (Some(now), Some(old)) = (&now, old)
-            && now.attributes != old.attributes
-        {
-            sys.set_attributes(path, &old.attributes)?;
-        }
+        same_attributes(sys, path, now.as_ref(), old)?;
         return Ok(Outcome::AlreadyBack(format!("{shown}: as before")));
     }
     if !is_same(now.as_ref(), new) {
@@ -261,6 +263,14 @@ fn file(sys: &dyn System, (path, id): (&Path, u64), old: Option<&Kept>, new: Opt
     files::put(sys, path, old, id)?;
     let what = if old.is_some() { "the original is back" } else { "removed" };
     Ok(Outcome::PutBack(format!("{shown}: {what}")))
+}
+
+/// Same bytes; mode, owner and time perhaps ours.
+pub(crate) fn same_attributes(sys: &dyn System, path: &Path, now: Option<&Kept>, old: Option<&Kept>) -> io::Result<()> {
+    match (now, old) {
+        (Some(now), Some(old)) if now.attributes != old.attributes => sys.set_attributes(path, &old.attributes),
+        _ => Ok(()),
+    }
 }
 
 fn folder(sys: &dyn System, path: &Path) -> io::Result<Outcome> {
@@ -278,20 +288,17 @@ fn folder(sys: &dyn System, path: &Path) -> io::Result<Outcome> {
     }
 }
 
-/// Must the command run again after all edits are undone? Not where every file it wrote is byte for byte as before.
-pub(crate) fn runs_again(sys: &dyn System, entry: &Entry) -> Option<Argv> {
-    let Change::Command { argv, back: Back::Again, kept, .. } = &entry.change else { return None };
-    let is_back = |(path, old): &(PathBuf, Option<Kept>)| {
-        files::kept(sys, path).is_ok_and(|now| is_same(now.as_ref(), old.as_ref()))
-    };
-    let is_done = !kept.is_empty() && kept.iter().all(is_back);
-    (!is_done).then(|| argv.clone())
-}
-
 /// Puts back what a write that failed may have done. The way back of a command that failed is not gone: only its files are put back.
 pub(crate) fn give_up(journal: &mut Journal, id: u64) -> Outcome {
     let entry = journal.entries().iter().find(|entry| entry.id == id).cloned();
-    let Some(Entry { change: Change::Command { argv, kept, .. }, .. }) = entry else { return put_back(journal, id) };
+    let Some(Entry { change: Change::Command { argv, kept, draft, .. }, .. }) = entry else {
+        return put_back(journal, id);
+    };
+    if let Some(draft) = &draft
+        && let Err(e) = draft::clean(journal.sys, draft)
+    {
+        return Outcome::Failed(format!("{}: {e}", draft.draft.display()));
+    }
     for (path, old) in &kept {
         let put = files::kept(journal.sys, path).and_then(|now| match is_same(now.as_ref(), old.as_ref()) {
             true => Ok(()),

@@ -2,6 +2,7 @@
 
 use crate::change::{Change, Kept, Thread};
 use crate::companions;
+use crate::draft;
 use crate::files;
 use crate::form::Form;
 use crate::journal::{Journal, JournalError, State};
@@ -206,13 +207,13 @@ fn run(sys: &dyn System, command: &Command, lasting: bool) -> Result<Change, Str
     if let Some(why) = missing(sys, command) {
         return Err(why);
     }
-    let Command { argv, back, rewrites } = command;
+    let Command { argv, back, rewrites, draft } = command;
     let keep = |path: &PathBuf| {
         let kept = files::kept(sys, path).map_err(|e| format!("{}: {e}", path.display()))?;
         Ok((path.clone(), kept))
     };
     let kept = rewrites.iter().map(keep).collect::<Result<_, String>>()?;
-    Ok(Change::Command { argv: argv.clone(), back: back.clone(), kept, lasting })
+    Ok(Change::Command { argv: argv.clone(), back: back.clone(), kept, draft: draft.clone(), lasting })
 }
 
 /// Files as they are; one that cannot be read is left out.
@@ -227,7 +228,7 @@ fn write(sys: &dyn System, change: &Change, entry: u64) -> Result<(), String> {
         Change::Folder { path } => sys.make_folder(path, 0o755),
         Change::Scheduling { thread, reset_on_fork, new, .. } => sys.set_scheduling(thread.tid, *new, *reset_on_fork),
         Change::Affinity { thread, new, .. } => sys.set_affinity(thread.tid, new),
-        Change::Command { argv, .. } => return execute(sys, argv),
+        Change::Command { argv, draft, .. } => return draft::run(sys, argv, draft.as_ref(), entry),
     };
     done.map_err(|e| format!("{}: {e}", change.subject()))
 }

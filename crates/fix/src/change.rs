@@ -4,7 +4,7 @@ use crate::form::Form;
 use crate::system::Attributes;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use punctual_model::{Argv, Back};
+use punctual_model::{Argv, Back, Draft};
 use punctual_units::{CpuList, Scheduling};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -110,6 +110,9 @@ pub enum Change {
         /// Files that it writes, as they were.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         kept: Vec<(PathBuf, Option<Kept>)>,
+        /// One of them that it makes under another name.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        draft: Option<Draft>,
         /// Does it outlast a reboot?
         lasting: bool,
     },
@@ -153,7 +156,10 @@ impl fmt::Display for Change {
             Change::Folder { .. } => write!(f, "{subject}: new folder"),
             Change::Scheduling { old, new, .. } => write!(f, "{subject}: {old} -> {new}"),
             Change::Affinity { old, new, .. } => write!(f, "{subject}: CPU {old} -> {new}"),
-            Change::Command { .. } => write!(f, "{subject}"),
+            Change::Command { draft: Some(draft), .. } => {
+                write!(f, "{subject}, which becomes {}", draft.path.display())
+            }
+            Change::Command { draft: None, .. } => write!(f, "{subject}"),
         }
     }
 }

@@ -12,8 +12,10 @@
 mod back;
 mod carry;
 mod change;
+mod commands;
 mod companions;
 mod daemons;
+mod draft;
 mod faulty;
 mod files;
 mod fix;

@@ -5,11 +5,15 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use punctual_model::Argv;
 use punctual_units::{CpuList, Scheduling};
+use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, CWD, FlockOperation, OFlags, Timespec, Timestamps};
+use rustix::io::{FdFlags, fcntl_setfd};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, Weak};
 
 /// Largest file that is read, bytes: originals are kept whole.
 const LARGEST: u64 = 4 << 20;
@@ -24,6 +28,8 @@ const MOST_EXTENDED: usize = 64 << 10;
 #[derive(Clone, Debug, Default)]
 pub struct Real {
     root: Option<PathBuf>,
+    /// The lock that is held, for the commands that are run meanwhile.
+    held: Arc<Mutex<Weak<OwnedFd>>>,
 }
 
 impl Real {
@@ -34,7 +40,7 @@ impl Real {
 
     /// A folder that stands for a machine; threads and commands are refused there.
     pub fn under(root: impl Into<PathBuf>) -> Real {
-        Real { root: Some(root.into()) }
+        Real { root: Some(root.into()), ..Real::default() }
     }
 
     fn at(&self, path: &Path) -> PathBuf {
@@ -198,7 +204,12 @@ impl System for Real {
         let mut command = std::process::Command::new(program);
         // A fixed path: what runs as root is not chosen by the caller's.
         command.args(arguments).env("PATH", FOLDERS);
-        let done = command.env("LC_ALL", "C").stdin(std::process::Stdio::null()).output()?;
+        command.env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = {
+            let _shared = self.held.lock().ok().and_then(|held| held.upgrade()).map(Shared::new).transpose()?;
+            command.spawn()?
+        };
+        let done = child.wait_with_output()?;
         let text = |bytes: &[u8]| {
             let cut = bytes.get(..bytes.len().min(MOST_OUTPUT)).unwrap_or_default();
             String::from_utf8_lossy(cut).trim().to_owned()
@@ -227,7 +238,11 @@ impl System for Real {
             false => FlockOperation::NonBlockingLockExclusive,
         };
         rustix::fs::flock(&folder, how)?;
-        Ok(Lock(Some(folder.into())))
+        let lock = Arc::new(OwnedFd::from(folder));
+        if let Ok(mut held) = self.held.lock() {
+            *held = Arc::downgrade(&lock);
+        }
+        Ok(Lock(Some(lock)))
     }
 
     fn user(&self) -> u32 {
@@ -242,6 +257,23 @@ impl System for Real {
 /// A link into nowhere is missing, too.
 fn is_missing(path: &Path) -> bool {
     fs::metadata(path).is_err_and(|e| is_absent(&e))
+}
+
+/// A lock that a process inherits: flock(2) gives it back when the last descriptor is closed. Only while that process is started.
+struct Shared(Arc<OwnedFd>);
+
+impl Shared {
+    fn new(lock: Arc<OwnedFd>) -> io::Result<Shared> {
+        fcntl_setfd(&*lock, FdFlags::empty())?;
+        Ok(Shared(lock))
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // It was set before, so this cannot fail; were it not set, later children would only hold the lock longer.
+        let _ = fcntl_setfd(&*self.0, FdFlags::CLOEXEC);
+    }
 }
 
 fn number(tid: u32) -> io::Result<i32> {
@@ -267,4 +299,30 @@ fn extended(at: &Path) -> Vec<(String, String)> {
         Some((name.to_owned(), STANDARD.encode(value.get(..length)?)))
     };
     names.filter_map(|name| std::str::from_utf8(name).ok()).filter(|name| !name.is_empty()).filter_map(value).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_outlives_us_keeps_the_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, other) = (Real::new(), Real::new());
+        let lock = one.lock(folder.path(), true).unwrap();
+        let fifo = folder.path().join("fifo");
+        let line = format!("mkfifo {0}; cat {0} > /dev/null 2>&1 &", fifo.display());
+        assert_eq!(one.run(&Argv::new(["sh", "-c", line.as_str()])).unwrap().code, Some(0));
+        drop(lock);
+        let refused = other.lock(folder.path(), false).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::WouldBlock);
+        while fs::metadata(&fifo).is_err() {
+            std::thread::yield_now();
+        }
+        // cat ends with its writer.
+        drop(File::options().write(true).open(&fifo).unwrap());
+        drop(other.lock(folder.path(), true).unwrap());
+        // What is started without a lock inherits none.
+        assert_eq!(one.run(&Argv::new(["true"])).unwrap().code, Some(0));
+    }
 }

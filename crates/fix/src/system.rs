@@ -6,6 +6,7 @@ use rustix::fd::OwnedFd;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Owner, permissions, time and extended attributes of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,9 +48,9 @@ pub struct Ran {
     pub complaint: String,
 }
 
-/// Held while the journal is in use; given back when dropped.
+/// Held while the journal is in use; given back when dropped, and when every command that was run meanwhile has ended.
 #[derive(Debug)]
-pub struct Lock(#[allow(dead_code)] pub(crate) Option<OwnedFd>);
+pub struct Lock(#[allow(dead_code)] pub(crate) Option<Arc<OwnedFd>>);
 
 /// A machine that can be changed. Paths are absolute.
 ///
@@ -91,7 +92,8 @@ pub trait System {
     fn affinity(&self, tid: u32) -> io::Result<CpuList>;
     /// Sets them.
     fn set_affinity(&self, tid: u32, cpus: &CpuList) -> io::Result<()>;
-    /// Runs a command to its end.
+    /// Runs a command to its end. It shares the lock: one that outlives this process (SIGKILL) keeps the next from comparing files
+    /// that it still writes.
     fn run(&self, argv: &Argv) -> io::Result<Ran>;
     /// Is there surely no such program in the folders that [`System::run`] looks into? Where that cannot be told, no.
     fn lacks(&self, program: &str) -> bool;

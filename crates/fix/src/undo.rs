@@ -1,8 +1,9 @@
 //! Changes taken back, from the last to the first.
 
 use crate::back::{self, Outcome};
-use crate::carry::execute;
 use crate::change::Change;
+use crate::commands;
+use crate::draft;
 use crate::journal::{Entry, Journal, JournalError, Set, State};
 use crate::system::System;
 use punctual_model::{Argv, Back};
@@ -60,8 +61,8 @@ pub(crate) fn put_back(journal: &mut Journal, chosen: impl Fn(&Entry) -> bool) -
         if !is_again || !taken.outcome.is_settled() && !matches!(taken.outcome, Outcome::Refused { .. }) {
             continue;
         }
-        if let Some(argv) = back::runs_again(journal.sys, entry).filter(|argv| !done.contains(argv)) {
-            match execute(journal.sys, &argv) {
+        if let Some((argv, draft)) = commands::runs_again(journal.sys, entry).filter(|(argv, _)| !done.contains(argv)) {
+            match draft::run(journal.sys, &argv, draft.as_ref(), entry.id) {
                 Ok(()) => taken.outcome = Outcome::PutBack(format!("{}: once more", argv.line())),
                 Err(why) => {
                     taken.outcome = Outcome::Failed(why);

@@ -181,6 +181,71 @@ fn a_kill_or_an_error_at_every_operation_of_an_undo() {
     }
 }
 
+/// A menu that is cut off, in fix or in undo, is never the one that boots; nothing of it is left.
+#[test]
+fn half_a_menu_is_never_booted() {
+    let (rules, wish) = (Rules::embedded(), words(&["isolcpus=2-3"], &[]));
+    for name in ["debian-12-grub", "ubuntu-24.04-grub"] {
+        for at in 0..40 {
+            let root = bare(name);
+            let kernel = Kernel::under(root.path());
+            let menu = root.path().join("boot/grub/grub.cfg");
+            let (before, old) = (tree(root.path()), fs::read_to_string(&menu).unwrap());
+            let plan = of_words(root.path(), &kernel, &wish, How::ForGood);
+            kernel.cuts.set(true);
+            let faulty = Faulty::new(&kernel, at, Fault::Killed);
+            let _ = fix(&rules, root.path(), &faulty, &plan, &i_know());
+            assert_eq!(fs::read_to_string(&menu).unwrap(), old, "{name}, operation {at}");
+            kernel.cuts.set(false);
+            assert!(undone(&kernel).is_complete());
+            assert_eq!(difference(&before, root.path()), Vec::<String>::new(), "{name}, operation {at}");
+        }
+    }
+}
+
+/// grub-mkconfig ends with 0 where it found no kernel, and a menu may have errors: neither takes the place of the one that boots.
+#[test]
+fn a_menu_that_boots_nothing_is_not_used() {
+    let (rules, wish) = (Rules::embedded(), words(&["isolcpus=2-3"], &[]));
+    for is_wrong in [false, true] {
+        let root = bare("debian-12-grub");
+        let kernel = Kernel::under(root.path());
+        let before = tree(root.path());
+        kernel.is_wrong.set(is_wrong);
+        kernel.finds_none.set(!is_wrong);
+        let plan = of_words(root.path(), &kernel, &wish, How::ForGood);
+        let fixed = fix(&rules, root.path(), &kernel, &plan, &i_know()).unwrap();
+        let refused = fixed.rules.iter().flat_map(|rule| &rule.refused).cloned().collect::<Vec<_>>().join("\n");
+        let why = if is_wrong { "finds it wrong, so it is not used" } else { "has no `linux`" };
+        assert!(refused.contains(why), "{refused}");
+        assert_eq!(difference(&before, root.path()), Vec::<String>::new());
+    }
+}
+
+/// grub-mkconfig was run by somebody since: it is run once more after the undo, and a cut in there leaves a whole menu, too.
+#[test]
+fn a_menu_made_anew_since_is_made_once_more() {
+    let (rules, wish) = (Rules::embedded(), words(&["isolcpus=2-3"], &[]));
+    let root = bare("debian-12-grub");
+    let kernel = Kernel::under(root.path());
+    let menu = root.path().join("boot/grub/grub.cfg");
+    let plan = of_words(root.path(), &kernel, &wish, How::ForGood);
+    fix(&rules, root.path(), &kernel, &plan, &i_know()).unwrap();
+    let ours = fs::read_to_string(&menu).unwrap();
+    assert!(ours.contains("isolcpus=2-3"));
+    fs::write(&menu, format!("# theirs\n{ours}")).unwrap();
+    kernel.cuts.set(true);
+    assert!(!undone(&kernel).is_complete());
+    assert!(fs::read_to_string(&menu).unwrap().starts_with("# theirs\n"), "it is cut");
+    kernel.cuts.set(false);
+    assert!(undone(&kernel).is_complete());
+    let now = fs::read_to_string(&menu).unwrap();
+    assert!(now.starts_with("# theirs\n") && !now.contains("isolcpus"), "{now}");
+    let names: Vec<String> =
+        fs::read_dir(menu.parent().unwrap()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    assert!(!names.iter().any(|name| name.contains("punctual")), "{names:?}");
+}
+
 /// Boots what was prepared: GRUB empties next_entry before it boots it.
 fn reboot(root: &Path, kernel: &Kernel, cmdline: &str) {
     *kernel.boot.borrow_mut() += "+";

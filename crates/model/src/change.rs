@@ -80,6 +80,28 @@ pub struct Command {
     /// Files it writes (`/boot/grub/grub.cfg`, entries of a boot loader): kept beforehand, and byte for byte as before after an
     /// undo, whatever `back` left.
     pub rewrites: Vec<PathBuf>,
+    /// A file among them that the command makes under another name.
+    pub draft: Option<Draft>,
+}
+
+/// A file that a command makes anew under another name beside it. Once it is whole it is checked, written and synced as an edit
+/// is, and takes the old one's place: a power cut leaves the old one or the new one. grub-mkconfig(8) itself ends with
+/// `cat grub.cfg.new > grub.cfg`, without fsync, and a cut in there leaves half a menu (GRUB 2.06, util/grub-mkconfig.in).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Draft {
+    /// Where the file belongs.
+    pub path: PathBuf,
+    /// Where the command makes it. Whatever stands there is removed before and afterwards.
+    pub draft: PathBuf,
+    /// Other files that the command leaves when it is cut off.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leftovers: Vec<PathBuf>,
+    /// Text that has to be in it where it is in the file it replaces.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub needs: String,
+    /// Has to end with 0 before the file takes the other's place; a program that is not installed is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<Argv>,
 }
 
 /// One step of a change; carried out in order, undone from the last to the first.

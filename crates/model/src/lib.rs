@@ -28,7 +28,7 @@ mod until;
 mod verdict;
 mod worst;
 
-pub use change::{Argv, Back, Command, Edit, Step};
+pub use change::{Argv, Back, Command, Draft, Edit, Step};
 pub use claim::{Claim, ClaimError, Quantity};
 pub use class::{Class, Confidence};
 pub use comparison::{

@@ -1,7 +1,10 @@
 //! `cargo xtask boots`: changes of kernel parameters in a guest that boots from its own disk through OVMF and GRUB.
 
+mod chroot;
 mod keep;
 mod kills;
+mod place;
+mod product;
 mod trials;
 
 use punctual_vm::{Cache, DiskBoot, DiskGuest, DiskImage, DiskRun, Ending, FileIn, Step};
@@ -10,9 +13,9 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 const SYSTEM: &str = include_str!("boots/system.sh");
-const TESTS: [&str; 3] = ["keep", "trial", "kill"];
+const TESTS: [&str; 4] = ["keep", "trial", "kill", "chroot"];
 const USAGE: &str =
-    "cargo xtask boots [--punctual FILE --rule ID --word PARAMETER] [--kills N] [--out DIR] [keep|trial|kill]…";
+    "cargo xtask boots [--punctual FILE --rule ID --word PARAMETER] [--kills N] [--out DIR] [keep|trial|kill|chroot]…";
 
 /// What every test needs.
 pub struct Bench {
@@ -23,11 +26,15 @@ pub struct Bench {
     system: String,
     /// The parameter that fix brings.
     word: String,
-    /// How many times the emulator is killed, in fix and in undo each.
+    /// How many times the emulator, or in chroot the product, is killed, in fix and in undo each.
     kills: u32,
+    /// The product, where it is tried instead of the shell stand-in.
+    program: Option<String>,
+    /// The rule that it fixes.
+    rule: Option<String>,
 }
 
-/// Runs the named tests, all of them where none is named.
+/// Runs the named tests; where none is named, all of them that need no root.
 pub fn run(words: &[String]) -> Result<(), String> {
     let (bench, names) = options(words)?;
     let megabytes = bench.image.bytes().map_err(|e| e.to_string())? / 1_000_000;
@@ -35,11 +42,13 @@ pub fn run(words: &[String]) -> Result<(), String> {
         bench.image.made_in.map_or("kept from before".into(), |time| format!("made in {:.0} s", time.as_secs_f64()));
     println!("image: {megabytes} MB, {made}; {}", bench.image.kernels.join(", "));
     let mut failed = Vec::new();
-    for name in TESTS.iter().filter(|name| names.is_empty() || names.iter().any(|n| n == *name)) {
+    for name in TESTS.iter().filter(|name| names.is_empty() && **name != "chroot" || names.iter().any(|n| n == *name)) {
         let begun = Instant::now();
         let result = match *name {
             "keep" => keep::run(&bench),
+            "trial" if bench.program.is_some() => product::run(&bench),
             "trial" => trials::run(&bench),
+            "chroot" => chroot::run(&bench),
             _ => kills::run(&bench),
         };
         let seconds = begun.elapsed().as_secs_f64();
@@ -102,7 +111,8 @@ fn options(words: &[String]) -> Result<(Bench, Vec<String>), String> {
     let cache = Cache::usual().map_err(|e| e.to_string())?;
     let image = DiskImage::debian(&cache).map_err(|e| e.to_string())?;
     let word = options.word.unwrap_or_else(|| "skew_tick=1".into());
-    Ok((Bench { image, folder, tools, system, word, kills: options.kills.unwrap_or(6) }, options.names))
+    let (program, rule, kills) = (options.punctual, options.rule, options.kills.unwrap_or(6));
+    Ok((Bench { image, folder, tools, system, word, kills, program, rule }, options.names))
 }
 
 impl Bench {

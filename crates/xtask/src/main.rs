@@ -30,9 +30,9 @@ cargo xtask kill-fix [RUNS] [PUNCTUAL]   kill -9 at RUNS random instants of `aud
 cargo xtask configs DIR [--punctual FILE]   kernel configurations (plain .config files): what `audit --config` says of each against
                               a plain search of its lines; fails on UNKNOWN, BLOCKED and contradictions
 cargo xtask vm [TEST…]        the lab against real kernels in QEMU: boot, panic, hang, silent, network, negative, repeatable, control
-cargo xtask boots [--punctual FILE --rule ID --word PARAMETER] [--kills N] [--out DIR] [keep|trial|kill]…
+cargo xtask boots [--punctual FILE --rule ID --word PARAMETER] [--kills N] [--out DIR] [keep|trial|kill|chroot]…
                               kernel parameters in a guest that boots through OVMF and GRUB: made permanent, taken back, tried
-                              once, and killed in between (docs/disk-guest.md)
+                              once, and killed in between; chroot: the product killed over a copy of its disk (docs/disk-guest.md)
 cargo xtask planted [--kernel K]… [--host] [--count N] [--plant P]… [--out DIR]
                               delays planted in guests, or here, and whether `explain` names them
 cargo xtask planted --score DIR        what an earlier run recorded, explained again

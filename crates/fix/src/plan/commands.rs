@@ -51,7 +51,7 @@ fn number(text: &str) -> Result<u32, String> {
 }
 
 fn run(argv: Argv, back: Argv, lasting: bool) -> Doing {
-    Doing::Run { command: Command { argv, back: Back::By(back), rewrites: Vec::new() }, lasting }
+    Doing::Run { command: Command { argv, back: Back::By(back), rewrites: Vec::new(), draft: None }, lasting }
 }
 
 /// `disable`, `mask`, `stop`, with `--now`; only what is so today is changed, and only that is put back.

@@ -189,7 +189,8 @@ fn drop_in(wish: &Wish, plan: &mut RulePlan, unit: &str, new: Scheduling) {
     let path = PathBuf::from(format!("/etc/systemd/system/{unit}.d/60-punctual-{}.conf", plan.rule));
     super::persist::file(wish, plan, &path, &content);
     let argv = punctual_model::Argv::new(["systemctl", "daemon-reload"]);
-    let command = punctual_model::Command { argv, back: punctual_model::Back::Again, rewrites: Vec::new() };
+    let back = punctual_model::Back::Again;
+    let command = punctual_model::Command { argv, back, rewrites: Vec::new(), draft: None };
     plan.steps.push(Doing::Run { command, lasting: true });
     plan.manual.push(format!("{unit} takes it at its next start; not where the program itself asks for more and may"));
 }

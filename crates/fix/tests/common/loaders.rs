@@ -68,7 +68,11 @@ fn copy(from: &Path, to: &Path) {
 pub fn run(root: &Path, words: &[&str]) {
     let at = |path: &str| root.join(path.trim_start_matches('/'));
     match words {
-        ["update-grub"] => generated(root, "boot/grub/grub.cfg", "etc/default/grub.d/60-punctual.cfg"),
+        ["grub-mkconfig", "-o", path] => {
+            // Made in a third place, copied in place.
+            fs::copy(at("/boot/grub/grub.cfg"), at(path)).unwrap();
+            generated(root, path.trim_start_matches('/'), "etc/default/grub.d/60-punctual.cfg");
+        }
         ["u-boot-update"] => {
             generated(root, "boot/extlinux/extlinux.conf", "etc/u-boot-menu/conf.d/60-punctual.conf");
         }
@@ -83,6 +87,14 @@ pub fn run(root: &Path, words: &[&str]) {
         ["snap", _, "system", what] => snap(&at("var/lib/snapd/state.json"), what),
         _ => {}
     }
+}
+
+/// What the command leaves where it is cut off: grub-mkconfig has its menu in a third place, and half of it in the one it was given.
+pub fn run_half(root: &Path, words: &[&str]) {
+    let ["grub-mkconfig", "-o", path] = words else { return };
+    let path = root.join(path.trim_start_matches('/'));
+    fs::write(path.with_file_name("grub.cfg.punctual.new"), "menuentry").unwrap();
+    fs::write(path, "menu").unwrap();
 }
 
 /// What a generator makes of a file of ours, at the end of its own.

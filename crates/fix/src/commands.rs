@@ -1,17 +1,17 @@
-//! Commands taken back: by their own way, by the files they wrote, or by running once more.
+//! Commands taken back: by the way each has, and the files they wrote.
 
-use super::{Outcome, file, is_same, take_back};
+use crate::back::{Outcome, file, is_same, same_attributes, take_back};
 use crate::carry::execute;
 use crate::change::{Change, Kept};
 use crate::files;
 use crate::journal::{Entry, Journal, State};
 use crate::system::System;
-use punctual_model::{Argv, Back};
+use punctual_model::{Argv, Back, Draft};
 use std::io;
 use std::path::PathBuf;
 
 /// Whose are the files that a command wrote?
-pub(super) enum Whose {
+pub(crate) enum Whose {
     /// As it left them, when this undo or one that was cut off began: they go back byte for byte.
     Ours,
     /// Others wrote to them, too: only what the way back takes out.
@@ -21,7 +21,7 @@ pub(super) enum Whose {
 }
 
 /// For a command with a way of its own: whose its files are, written down before that way changes them.
-pub(super) fn before_a_command(journal: &mut Journal, entry: &Entry) -> io::Result<Option<Whose>> {
+pub(crate) fn before_a_command(journal: &mut Journal, entry: &Entry) -> io::Result<Option<Whose>> {
     let Change::Command { back: Back::By(_), kept, .. } = &entry.change else { return Ok(None) };
     if entry.state == State::Undoing || kept.is_empty() {
         return Ok(Some(Whose::Ours));
@@ -61,7 +61,7 @@ fn replaced(old: &str, after: &str, now: &str) -> Option<String> {
 }
 
 /// The command's own way back, then the files both wrote.
-pub(super) fn back_by_command(sys: &dyn System, entry: &Entry, whose: Whose) -> io::Result<Outcome> {
+pub(crate) fn back_by_command(sys: &dyn System, entry: &Entry, whose: Whose) -> io::Result<Outcome> {
     let Change::Command { argv, back: Back::By(back), kept, .. } = &entry.change else {
         return take_back(sys, entry);
     };
@@ -77,6 +77,7 @@ pub(super) fn back_by_command(sys: &dyn System, entry: &Entry, whose: Whose) -> 
         files::remove_aside(sys, path, entry.id)?;
         let now = files::kept(sys, path)?;
         if is_same(now.as_ref(), old.as_ref()) {
+            same_attributes(sys, path, now.as_ref(), old.as_ref())?;
             continue;
         }
         match whose {
@@ -88,7 +89,7 @@ pub(super) fn back_by_command(sys: &dyn System, entry: &Entry, whose: Whose) -> 
 }
 
 /// What has no way back of its own: the files it wrote.
-pub(super) fn command(
+pub(crate) fn command(
     sys: &dyn System,
     entry: &Entry,
     (argv, back): (&Argv, &Back),
@@ -112,4 +113,14 @@ pub(super) fn command(
         Back::Nothing => Outcome::Gone(format!("{}: nothing to take back", argv.line())),
         Back::Manual(how) => Outcome::Gone(format!("{}: by hand: {how}", argv.line())),
     })
+}
+
+/// Must the command run again after all edits are undone? Not where every file it wrote is byte for byte as before.
+pub(crate) fn runs_again(sys: &dyn System, entry: &Entry) -> Option<(Argv, Option<Draft>)> {
+    let Change::Command { argv, back: Back::Again, kept, draft, .. } = &entry.change else { return None };
+    let is_back = |(path, old): &(PathBuf, Option<Kept>)| {
+        files::kept(sys, path).is_ok_and(|now| is_same(now.as_ref(), old.as_ref()))
+    };
+    let is_done = !kept.is_empty() && kept.iter().all(is_back);
+    (!is_done).then(|| (argv.clone(), draft.clone()))
 }

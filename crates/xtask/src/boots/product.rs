@@ -1,0 +1,92 @@
+//! The product's own trial boot: one that is kept, one that is not, and two that break. The boot after it is the old one, and what was
+//! prepared goes to the last byte.
+
+use super::{Bench, boot_of, expect};
+use punctual_vm::DiskBoot;
+use std::time::Instant;
+
+/// In the old boot: the product says that the trial is over, sets nothing, and takes its files away.
+const BACK: &str = "grep -q punctual.trial /proc/cmdline && exit 10
+    said=$(punctual audit --fix \"$rule\" --persist 2>&1)
+    [ $? = 4 ] || exit 11
+    echo \"$said\"
+    echo \"$said\" | grep -q 'failed and the machine fell back' || exit 12
+    grep -q . /var/lib/punctual/trial || exit 13";
+
+/// One trial: what is done in each boot after it was armed, and what becomes of the first of them.
+struct Case {
+    name: &'static str,
+    /// After arming, in the same boot.
+    then: &'static str,
+    boots: &'static [&'static str],
+    /// Does the trial end in a panic, before any of the steps?
+    breaks: bool,
+}
+
+const CASES: [Case; 4] = [
+    Case {
+        name: "kept",
+        then: "true",
+        boots: &[
+            "grep -q punctual.trial /proc/cmdline || exit 10
+             punctual audit --fix \"$rule\" --persist
+             [ -f $own ] && [ ! -e /boot/grub/custom.cfg ] && [ ! -e /var/lib/punctual/trial ]",
+            "grep -q punctual.trial /proc/cmdline && exit 10; grep -qw \"$word\" /proc/cmdline && undo && same",
+            "grep -qw \"$word\" /proc/cmdline && exit 10; same",
+        ],
+        breaks: false,
+    },
+    Case {
+        name: "not kept",
+        then: "true",
+        boots: &["grep -q punctual.trial /proc/cmdline && grep -qw \"$word\" /proc/cmdline", "$back; undo && same"],
+        breaks: false,
+    },
+    Case {
+        name: "the first process does not bear the parameter",
+        then: "sed -i \"/^mount -o remount,rw/i case \\$(cat /proc/cmdline) in *$word*) exit 1;; esac\" /usr/sbin/init; sync",
+        boots: &["$back; undo && same"],
+        breaks: true,
+    },
+    Case {
+        name: "init=/bin/false appended to the armed entry",
+        then: "cp -p /boot/grub/custom.cfg /root/custom.cfg
+            sed -i 's|^\\([[:space:]]*linux[[:space:]].*\\)|\\1 init=/bin/false|' /boot/grub/custom.cfg; sync",
+        // By now somebody else's, so it is left until the words are out again.
+        boots: &["$back; undo; [ $? = 1 ] || exit 14; cp -p /root/custom.cfg /boot/grub/custom.cfg; undo && same"],
+        breaks: true,
+    },
+];
+
+pub fn run(bench: &Bench) -> Result<String, String> {
+    let mut said = Vec::new();
+    for (number, case) in (1..).zip(&CASES) {
+        let begun = Instant::now();
+        let figures =
+            one(bench, &format!("product-trial-{number}"), case).map_err(|why| format!("{}: {why}", case.name))?;
+        said.push(format!("\n        {}: {figures}, {:.0} s", case.name, begun.elapsed().as_secs_f64()));
+    }
+    Ok(said.concat())
+}
+
+fn one(bench: &Bench, name: &str, case: &Case) -> Result<String, String> {
+    let guest = bench.guest(name)?;
+    let (rule, word) = (bench.rule.as_deref().unwrap_or_default(), &bench.word);
+    let script = |text: &str| {
+        let text = text.replace("$back", BACK);
+        bench.step(&format!("rule='{rule}'\nword='{word}'\n{text}"))
+    };
+    let arm = format!("list > /root/before; punctual audit --fix \"$rule\" --persist --trial && {{ {}\n}}", case.then);
+    let steps: Vec<_> = std::iter::once(arm.as_str()).chain(case.boots.iter().copied()).map(script).collect();
+    let boots = bench.whole(name, &guest, &steps)?;
+    let trial = boots.get(1).ok_or("there was one boot only")?;
+    let old = |boot: &DiskBoot| boot.command_line.clone();
+    let (first, last) = (boot_of(&boots, 1)?, boot_of(&boots, steps.len())?);
+    expect(old(first).is_some() && old(first) == old(last), format!("{:?} at last", last.command_line))?;
+    let panic = trial.panic.as_ref().map(|line| line.rsplit("not syncing: ").next().unwrap_or(line));
+    match (case.breaks, panic) {
+        (true, Some(panic)) if trial.step.is_none() => Ok(format!("{panic}; back by itself, undone to the byte")),
+        (false, None) if trial.has(word) => Ok(format!("up, {} boots, undone to the byte", boots.len())),
+        _ => Err(format!("the trial: {:?}, step {:?}, {panic:?}", trial.command_line, trial.step)),
+    }
+}
