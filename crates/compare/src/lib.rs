@@ -17,6 +17,7 @@
 
 mod causes;
 mod drawings;
+pub mod experiment;
 mod figures;
 mod heat;
 mod latency;

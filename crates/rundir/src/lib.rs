@@ -9,6 +9,7 @@
 
 mod appended;
 mod error;
+mod events;
 mod files;
 mod finished;
 mod layout;
@@ -20,7 +21,7 @@ mod writer;
 pub use error::Error;
 pub use finished::{attach, attach_causes, capture_text, replace_worst};
 pub use layout::{HistogramFile, SCHEMA, SCHEMA_VERSION, TUNE};
-pub use reader::read;
+pub use reader::{read, read_brief};
 pub use writer::{Progress, Writer};
 
 #[cfg(test)]

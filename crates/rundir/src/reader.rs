@@ -1,11 +1,12 @@
 //! Reading a run: finished, still running, or killed at any instant.
 
 use crate::Error;
+use crate::events::{self, Detail};
 use crate::files;
 use crate::layout::{self, FileSum, HistogramFile, Manifest, Progress, Record, hist_path};
 use crate::segment;
 use punctual_model::{
-    BlockMaximum, Capture, CpuResult, Distribution, EndedBy, Event, Explained, Finding, Phase, Problem, ProblemKind,
+    BlockMaximum, Capture, CpuResult, Distribution, EndedBy, Explained, Finding, Phase, Problem, ProblemKind,
     Recording, Run, Tuned, Worst,
 };
 use punctual_units::CpuId;
@@ -22,6 +23,19 @@ const LARGEST: u64 = 1 << 30;
 /// # Errors
 /// [`Error::NoRun`], [`Error::Format`], [`Error::Damaged`] where nothing usable is left, [`Error::Io`].
 pub fn read(root: &Path) -> Result<Recording, Error> {
+    read_as(root, Detail::Whole)
+}
+
+/// As [`read`], several times as fast for a run of days: of the contexts in [`Recording::events`] only time, temperatures and
+/// throttling are there.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_brief(root: &Path) -> Result<Recording, Error> {
+    read_as(root, Detail::Brief)
+}
+
+fn read_as(root: &Path, detail: Detail) -> Result<Recording, Error> {
     let mut damage = Vec::new();
     let manifest = read_manifest(root, &mut damage);
     let segments = match manifest {
@@ -43,7 +57,7 @@ pub fn read(root: &Path) -> Result<Recording, Error> {
     };
     let check = |name: &str| manifest.as_ref().and_then(|m| m.files.get(name).copied());
     read_distributions(&mut recording, root, &check);
-    read_lists(&mut recording, root, &check, segments.events);
+    read_lists(&mut recording, root, &check, segments.events, detail);
     if manifest.is_none() {
         add_running(&mut recording, root, segments);
     }
@@ -172,6 +186,7 @@ fn read_lists(
     root: &Path,
     check: &dyn Fn(&str) -> Option<FileSum>,
     events: Option<FileSum>,
+    detail: Detail,
 ) {
     match files::read(&root.join(layout::FINDINGS), LARGEST) {
         Ok(content) => match parse::<Vec<Finding>>(layout::FINDINGS, &content) {
@@ -208,7 +223,8 @@ fn read_lists(
             } else {
                 content.clear();
             }
-            recording.events = json_lines::<Event>(layout::EVENTS, &content, &mut recording.damage);
+            let parse = |line: &[u8]| events::event(line, detail);
+            recording.events = lines(layout::EVENTS, &content, &mut recording.damage, parse);
         }
         Err(e) => recording.damage.push(e.to_string()),
     }
@@ -330,9 +346,18 @@ fn parse<T: DeserializeOwned>(name: &str, content: &[u8]) -> Result<T, String> {
 }
 
 fn json_lines<T: DeserializeOwned>(name: &str, content: &[u8], damage: &mut Vec<String>) -> Vec<T> {
+    lines(name, content, damage, |line| serde_json::from_slice(line))
+}
+
+fn lines<T>(
+    name: &str,
+    content: &[u8],
+    damage: &mut Vec<String>,
+    parse: impl Fn(&[u8]) -> Result<T, serde_json::Error>,
+) -> Vec<T> {
     let mut bad = 0;
     let lines = content.split(|&b| b == b'\n').filter(|line| !line.is_empty());
-    let values = lines.filter_map(|line| serde_json::from_slice(line).map_err(|_| bad += 1).ok()).collect();
+    let values = lines.filter_map(|line| parse(line).map_err(|_| bad += 1).ok()).collect();
     if bad > 0 {
         damage.push(format!("{name}: {bad} lines cannot be read; left out"));
     }

@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
 /// Options of `compare`.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(
     after_help = "Each argument is a group: a run directory, a folder with several (the boots of one kernel), or a file that \
                         `import` understands. With --vs there are two groups, of several arguments each. Every group is \
@@ -14,8 +14,8 @@ use std::path::PathBuf;
                         stands against reading anything from it."
 )]
 pub struct CompareArgs {
-    /// Groups; with --vs the runs of the first
-    #[arg(required = true, value_name = "RUN|DIR|FILE")]
+    /// Groups; with --vs the runs of the first; with --experiment two kernels
+    #[arg(required_unless_present = "experiment", value_name = "RUN|DIR|FILE")]
     pub groups: Vec<PathBuf>,
     /// The runs of the second group
     #[arg(long, num_args = 1.., value_name = "RUN|DIR|FILE")]
@@ -26,6 +26,19 @@ pub struct CompareArgs {
     /// Exit with 1 if any figure of a later group is worse than that of the first, as far as chance can be excluded
     #[arg(long)]
     pub fail_if_worse: bool,
+    /// Two kernels (releases as `uname -r` tells them) over several boots in turns, A B B A …, into this folder: plans it, measures the
+    /// boot whose turn it is, says what to boot next; once all are measured, compares. To go on: the same without kernels
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["vs", "names"], help_heading = "Experiments")]
+    pub experiment: Option<PathBuf>,
+    /// Boots of each kernel; six are the fewest of which signed ranks tell a difference at 5 %
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=1000), requires = "experiment", help_heading = "Experiments")]
+    pub pairs: u32,
+    /// Boot both in QEMU (kernels as for `punctual lab compare`)
+    #[arg(long, requires = "experiment", help_heading = "Experiments")]
+    pub lab: bool,
+    /// After --: options of `punctual measure` (of `lab compare` with --lab), the same for each boot
+    #[arg(last = true, value_name = "OPTIONS", requires = "experiment", help_heading = "Experiments")]
+    pub measure: Vec<String>,
     #[command(flatten, next_help_heading = "With other tools' files")]
     pub told: ToldArgs,
     /// What to write

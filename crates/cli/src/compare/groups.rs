@@ -104,7 +104,7 @@ fn is_run(path: &Path) -> bool {
 }
 
 fn run(path: &Path) -> Result<Recording, String> {
-    let recording = punctual_rundir::read(path).map_err(|e| e.to_string())?;
+    let recording = punctual_rundir::read_brief(path).map_err(|e| e.to_string())?;
     recording.damage.iter().for_each(|damage| eprintln!("punctual: {}: {damage}", path.display()));
     Ok(recording)
 }

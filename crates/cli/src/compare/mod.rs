@@ -1,6 +1,7 @@
 //! `compare`: groups of runs beside each other.
 
 pub mod args;
+mod experiment;
 mod groups;
 
 use crate::{document, exit, new_file, terminal};
@@ -12,6 +13,9 @@ use std::process::ExitCode;
 
 /// `punctual compare`.
 pub fn compare(args: &CompareArgs) -> ExitCode {
+    if let Some(folder) = &args.experiment {
+        return experiment::run(args, folder);
+    }
     match compared(args) {
         Ok((comparison, drawings)) => {
             let code = code_of(args, &comparison);
@@ -42,6 +46,13 @@ fn compared(args: &CompareArgs) -> Result<(Comparison, ComparisonDrawings), Stri
     let comparison = punctual_compare::compare(&sides).map_err(|e| refused(&e))?;
     let drawings = punctual_compare::drawings(&sides, &comparison);
     Ok((comparison, drawings))
+}
+
+/// The comparison as a page, into a new file.
+fn page(args: &CompareArgs, path: &std::path::Path) -> Result<(), String> {
+    let (comparison, drawings) = compared(args)?;
+    let text = report::comparison_html(&comparison, &drawings);
+    new_file::write(path, |file| file.write_all(text.as_bytes()))
 }
 
 fn refused(refused: &Refused) -> String {

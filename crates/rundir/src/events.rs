@@ -1,0 +1,80 @@
+//! Lines of `events.jsonl`: of a run of days, almost all are windows and contexts, one of each a second.
+
+use punctual_model::{ContextSample, Event, Reading, WindowMax};
+use serde::Deserialize;
+
+/// How much of a run is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// All of it.
+    Whole,
+    /// Of contexts temperatures and throttling only.
+    Brief,
+}
+
+/// What a comparison needs of a context; what else is in the line is passed over.
+#[derive(Deserialize)]
+struct BriefContext {
+    mono_ns: u64,
+    interval_ns: u64,
+    temperatures: Vec<Reading>,
+    throttling: Vec<Reading>,
+}
+
+/// One line. The tag of the two most frequent kinds stands first as this program writes them; then the line need not be taken
+/// apart to find it, which takes three times as long.
+pub(crate) fn event(line: &[u8], detail: Detail) -> Result<Event, serde_json::Error> {
+    if line.starts_with(b"{\"event\":\"window\",") {
+        return serde_json::from_slice::<WindowMax>(line).map(Event::Window);
+    }
+    match (line.starts_with(b"{\"event\":\"context\","), detail) {
+        (true, Detail::Whole) => serde_json::from_slice::<ContextSample>(line).map(Event::Context),
+        (true, Detail::Brief) => serde_json::from_slice::<BriefContext>(line).map(|brief| {
+            Event::Context(ContextSample {
+                mono_ns: brief.mono_ns,
+                interval_ns: brief.interval_ns,
+                temperatures: brief.temperatures,
+                throttling: brief.throttling,
+                ..ContextSample::default()
+            })
+        }),
+        (false, _) => serde_json::from_slice(line),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use punctual_units::CpuId;
+
+    #[test]
+    fn however_a_line_is_read_it_is_the_same() {
+        let window = Event::Window(WindowMax {
+            mono_ns: 5,
+            interval_ns: 6,
+            phase: "1-idle".into(),
+            max_ns: vec![(CpuId(0), 7), (CpuId(1), 0)],
+        });
+        let reading = |name: &str, value| Reading { name: name.into(), value };
+        let context = Event::Context(ContextSample {
+            mono_ns: 1,
+            interval_ns: 2,
+            temperatures: vec![reading("thermal_zone0 cpu-thermal", 55_000)],
+            throttling: vec![reading("under-voltage", 1)],
+            page_faults: Some(3),
+            ..ContextSample::default()
+        });
+        for whole in [window.clone(), context.clone(), Event::Signal { mono_ns: 1, number: 2 }] {
+            let line = serde_json::to_vec(&whole).unwrap();
+            assert_eq!(event(&line, Detail::Whole).unwrap(), whole);
+            assert_eq!(serde_json::from_slice::<Event>(&line).unwrap(), whole);
+        }
+        let line = serde_json::to_vec(&context).unwrap();
+        let Event::Context(brief) = event(&line, Detail::Brief).unwrap() else { panic!("another kind") };
+        assert_eq!(
+            (brief.mono_ns, brief.temperatures.len(), brief.throttling.len(), brief.page_faults),
+            (1, 1, 1, None)
+        );
+        assert!(event(b"{\"event\":\"window\",\"mono_ns\":\"x\"}", Detail::Whole).is_err());
+    }
+}
