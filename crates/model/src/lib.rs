@@ -17,6 +17,7 @@ mod event;
 mod explained;
 mod finding;
 mod hardware;
+pub mod history;
 mod import;
 mod load;
 mod machine;

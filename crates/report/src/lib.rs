@@ -16,6 +16,7 @@ mod comparison;
 mod csv;
 mod date;
 mod figures;
+mod history;
 mod html;
 
 mod json;
@@ -30,6 +31,7 @@ pub mod words;
 pub use comparison::{comparison_html, comparison_json, comparison_text};
 pub use csv::csv;
 pub use date::utc;
+pub use history::{gate_json, gate_text, history_html, history_json, history_text};
 pub use html::html;
 
 pub use json::{json, json_text};

@@ -1,0 +1,99 @@
+//! What can go wrong with the file.
+
+use rusqlite::ErrorCode;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a history could not be read or written; says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The folder of the file cannot be made, or the file not be opened.
+    #[error("cannot open the history {}: {why}; name another file with --db", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite or the system said.
+        why: String,
+    },
+    /// No such file, where one was to be read.
+    #[error("there is no history at {}; `punctual history add RUN` begins one, --db names another", .0.display())]
+    None(PathBuf),
+    /// It is no database, or its pages or values contradict each other.
+    #[error(
+        "the history {} is damaged: {why}\n  it holds nothing but summaries of run directories: move it aside and add \
+         them again\n  mv {} {}.damaged && punctual history add DIR",
+        path.display(), path.display(), path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What was found.
+        why: String,
+    },
+    /// A database of another program.
+    #[error("{} is a database, but not a history of punctual; name another file with --db", .0.display())]
+    Foreign(PathBuf),
+    /// Written by a newer version of this program.
+    #[error(
+        "the history {} has schema version {found}, and this punctual knows {known}: use the newer punctual that wrote \
+         it, or another file with --db",
+        path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
+        /// The newest known here.
+        known: i64,
+    },
+    /// Another process held it for longer than was waited.
+    #[error("the history {} is in use by another process; try again", .0.display())]
+    Busy(PathBuf),
+    /// It cannot be written: read-only, or the disk is full.
+    #[error("cannot write the history {}: {why}; name another file with --db", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        why: String,
+    },
+    /// No run has this id.
+    #[error("the history has no run `{0}`; `punctual history` lists them")]
+    NoRun(String),
+    /// More than one run's id begins so.
+    #[error("more than one run's id begins with `{0}`: write more of it")]
+    Ambiguous(String),
+    /// A name for a baseline that could be taken for something else.
+    #[error("`{0}` cannot name a baseline: use a letter and then letters, digits, - and _")]
+    Name(String),
+}
+
+impl Error {
+    /// Did the environment refuse (exit code 4), rather than the input be wrong (2)?
+    pub fn is_environment(&self) -> bool {
+        matches!(self, Error::Open { .. } | Error::Busy(_) | Error::Write { .. })
+    }
+
+    pub(crate) fn open(path: &Path) -> impl FnOnce(io::Error) -> Error {
+        let path = path.to_owned();
+        move |e| Error::Open { path, why: e.to_string() }
+    }
+
+    /// What SQLite's code means here.
+    pub(crate) fn sqlite(path: &Path) -> impl Fn(rusqlite::Error) -> Error {
+        let path = path.to_owned();
+        move |e| {
+            let (path, why) = (path.clone(), e.to_string());
+            match e.sqlite_error_code() {
+                Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Error::Busy(path),
+                Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => Error::Open { path, why },
+                Some(ErrorCode::ReadOnly | ErrorCode::DiskFull | ErrorCode::SystemIoFailure) => {
+                    Error::Write { path, why }
+                }
+                // SQLITE_NOTADB, SQLITE_CORRUPT, and values that are not what the tables hold.
+                _ => Error::Damaged { path, why },
+            }
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Runs kept in one SQLite file, and what they say together: trends, shifts, and whether the next run is worse.
+//!
+//! [`summary`] makes of a recording and its verdict what is kept, a [`Store`] keeps it, [`analyse`] looks at the runs of
+//! each machine and settings over time, [`gate`] at one run and its baseline. One run is one sample: wakeups within a run
+//! share its boot and its room temperature.
+//!
+//! Architecture invariant: figures only; sentences and drawings are made elsewhere. No clock and no environment is read
+//! here: where the file lies is worked out from what the caller passes in.
+
+#![forbid(unsafe_code)]
+
+mod analyse;
+mod error;
+mod find;
+mod gate;
+mod identity;
+mod place;
+mod rows;
+mod schema;
+mod segment;
+mod series;
+mod store;
+mod summary;
+
+pub use analyse::{ALPHA, Filter, analyse, least_runs};
+pub use error::Error;
+pub use find::{Found, is_run, runs_below};
+pub use gate::{GateOptions, LEAST_BASELINE, gate, least_for_rank};
+pub use place::place;
+pub use store::{Added, Store};
+pub use summary::summary;

@@ -1,0 +1,111 @@
+//! The tables, and how older files become newer ones.
+
+use crate::Error;
+use rusqlite::{Connection, TransactionBehavior};
+use std::path::Path;
+
+/// `PRAGMA application_id`: `pnct`.
+const APPLICATION: i64 = 0x706e_6374;
+
+/// Each takes a file from the version of its place to the next; `PRAGMA user_version` counts those done. What is written
+/// here once is never changed.
+const MIGRATIONS: [&str; 1] = ["
+CREATE TABLE run (
+  id TEXT PRIMARY KEY, folder TEXT, started_ns INTEGER, host TEXT, tool TEXT NOT NULL, complete INTEGER NOT NULL,
+  board TEXT, cpu_model TEXT, architecture TEXT, cpus TEXT, virtual_time TEXT,
+  kernel_release TEXT, kernel_version TEXT, preemption TEXT,
+  measured_by TEXT NOT NULL, period_ns INTEGER, scheduling TEXT, measured_cpus TEXT NOT NULL, loads TEXT NOT NULL,
+  via TEXT, alignment TEXT, cpu_dma_latency_us INTEGER, traced INTEGER NOT NULL, duration_ns INTEGER,
+  temperature_max_mc INTEGER, outcome TEXT
+) STRICT, WITHOUT ROWID;
+CREATE TABLE cell (
+  run TEXT NOT NULL REFERENCES run ON DELETE CASCADE, n INTEGER NOT NULL,
+  phase TEXT NOT NULL, load TEXT NOT NULL, cpu INTEGER NOT NULL, samples INTEGER NOT NULL, skipped INTEGER,
+  p50_ns INTEGER, p99_ns INTEGER, p999_ns INTEGER, p9999_ns INTEGER, max_ns INTEGER,
+  temperature_max_mc INTEGER, cause TEXT, doubt TEXT,
+  PRIMARY KEY (run, n)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE claim (
+  run TEXT NOT NULL REFERENCES run ON DELETE CASCADE, n INTEGER NOT NULL,
+  claim TEXT NOT NULL, outcome TEXT NOT NULL,
+  PRIMARY KEY (run, n)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE baseline (
+  name TEXT NOT NULL, run TEXT NOT NULL REFERENCES run ON DELETE CASCADE,
+  PRIMARY KEY (name, run)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX run_started ON run (started_ns);
+CREATE INDEX baseline_run ON baseline (run);
+"];
+
+/// The newest version known.
+pub const VERSION: i64 = MIGRATIONS.len() as i64;
+
+/// What may be done with the file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// It is changed, and made where it is not there.
+    Write,
+    /// It is only looked at.
+    Read,
+}
+
+/// Refuses what is not a history, or newer; brings an older one up to date where it may be written.
+pub fn prepare(connection: &mut Connection, path: &Path, access: Access) -> Result<(), Error> {
+    let failed = Error::sqlite(path);
+    let found = version(connection).map_err(&failed)?;
+    let ours = application(connection).map_err(&failed)? == APPLICATION;
+    if !ours && (found != 0 || !schema(connection).map_err(&failed)?.is_empty()) {
+        return Err(Error::Foreign(path.to_owned()));
+    }
+    if found > VERSION {
+        return Err(Error::Newer { path: path.to_owned(), found, known: VERSION });
+    }
+    if found != VERSION && access == Access::Write {
+        migrate(connection, path)?;
+    }
+    check(connection, path)
+}
+
+/// In one transaction: two processes that begin a history at the same time make one of it.
+fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Error> {
+    let failed = Error::sqlite(path);
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&failed)?;
+    let found = version(&transaction).map_err(&failed)?;
+    for step in MIGRATIONS.iter().skip(usize::try_from(found).unwrap_or(usize::MAX)) {
+        transaction.execute_batch(step).map_err(&failed)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION).map_err(&failed)?;
+    transaction.pragma_update(None, "user_version", VERSION).map_err(&failed)?;
+    transaction.commit().map_err(&failed)
+}
+
+/// A file from elsewhere may hold views that never end under the names of our tables: only ours are read.
+fn check(connection: &Connection, path: &Path) -> Result<(), Error> {
+    let failed = Error::sqlite(path);
+    let fresh = Connection::open_in_memory().map_err(&failed)?;
+    MIGRATIONS.iter().try_for_each(|step| fresh.execute_batch(step)).map_err(&failed)?;
+    if schema(connection).map_err(&failed)? == schema(&fresh).map_err(&failed)? {
+        return Ok(());
+    }
+    if application(connection).map_err(&failed)? == APPLICATION {
+        let why = "its tables are not those of its version".into();
+        return Err(Error::Damaged { path: path.to_owned(), why });
+    }
+    Err(Error::Foreign(path.to_owned()))
+}
+
+fn version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+fn application(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.pragma_query_value(None, "application_id", |row| row.get(0))
+}
+
+/// Every table, index, view and trigger as it was written down.
+fn schema(connection: &Connection) -> rusqlite::Result<Vec<(String, String, Option<String>)>> {
+    let mut statement = connection.prepare("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name LIMIT 100")?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    rows.collect()
+}

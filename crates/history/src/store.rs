@@ -1,0 +1,192 @@
+//! The file.
+
+use crate::schema::{Access, prepare};
+use crate::{Error, rows};
+use punctual_model::history::RunSummary;
+use rusqlite::limits::Limit;
+use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long another process may keep it: adding takes milliseconds.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// No text of it is longer; a longer one was planted.
+const LONGEST: i32 = 1 << 20;
+
+/// What adding a run came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Added {
+    /// It is new.
+    New,
+    /// It was known, and is known better now: it has been finished, or explained, since it was added.
+    Better,
+    /// It was known.
+    Known,
+}
+
+/// A history, open. Every change is one transaction with SQLite's rollback journal: after kill -9 or a power cut the file
+/// is what it was before or after it. Without a journal beside it, the history is this one file.
+pub struct Store {
+    path: PathBuf,
+    db: Connection,
+}
+
+impl Store {
+    /// Opens it for changes; makes it, and its folder, where it is not there.
+    ///
+    /// # Errors
+    /// [`Error`], all but the last three.
+    pub fn open(path: &Path) -> Result<Store, Error> {
+        if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
+            fs::create_dir_all(folder).map_err(Error::open(path))?;
+        }
+        Store::opened(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE, Access::Write)
+    }
+
+    /// Opens one that is there, to look at it.
+    ///
+    /// # Errors
+    /// [`Error::None`], and those of [`Store::open`].
+    pub fn look(path: &Path) -> Result<Store, Error> {
+        if !path.try_exists().map_err(Error::open(path))? {
+            return Err(Error::None(path.to_owned()));
+        }
+        // A killed writer's journal must be rolled back, which takes the right to write.
+        let both = Store::opened(path, OpenFlags::SQLITE_OPEN_READ_WRITE, Access::Write);
+        match both {
+            Err(Error::Open { .. } | Error::Write { .. }) => {
+                Store::opened(path, OpenFlags::SQLITE_OPEN_READ_ONLY, Access::Read)
+            }
+            other => other,
+        }
+    }
+
+    fn opened(path: &Path, flags: OpenFlags, access: Access) -> Result<Store, Error> {
+        let failed = Error::sqlite(path);
+        // Without the flag for URIs a file name is a file name.
+        let mut db = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(&failed)?;
+        db.busy_timeout(PATIENCE).map_err(&failed)?;
+        db.set_limit(Limit::SQLITE_LIMIT_LENGTH, LONGEST).map_err(&failed)?;
+        db.execute_batch("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA foreign_keys = ON;")
+            .map_err(&failed)?;
+        prepare(&mut db, path, access)?;
+        Ok(Store { path: path.to_owned(), db })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Adds a run. Adding it again changes nothing, unless more is known of it now; the order of adding does not matter.
+    ///
+    /// # Errors
+    /// [`Error::Busy`], [`Error::Write`], [`Error::Damaged`].
+    pub fn add(&mut self, run: &RunSummary) -> Result<Added, Error> {
+        self.add_to(run).map_err(Error::sqlite(&self.path))
+    }
+
+    fn add_to(&mut self, run: &RunSummary) -> rusqlite::Result<Added> {
+        let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let known = rows::find(&transaction, &run.id)?;
+        if known.as_ref().is_some_and(|known| worth(known) >= worth(run)) {
+            return Ok(Added::Known);
+        }
+        let baselines: Vec<String> = {
+            let mut named = transaction.prepare("SELECT name FROM baseline WHERE run = ?1")?;
+            named.query_map([&run.id], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?
+        };
+        transaction.execute("DELETE FROM run WHERE id = ?1", [&run.id])?;
+        rows::insert(&transaction, run)?;
+        for name in baselines {
+            transaction.execute("INSERT INTO baseline (name, run) VALUES (?1, ?2)", params![name, run.id])?;
+        }
+        transaction.commit()?;
+        Ok(if known.is_some() { Added::Better } else { Added::New })
+    }
+
+    /// Takes a run out; returns its id.
+    ///
+    /// # Errors
+    /// [`Error::NoRun`], [`Error::Ambiguous`], and those of [`Store::add`].
+    pub fn remove(&mut self, id: &str) -> Result<String, Error> {
+        let id = self.find(id)?.id;
+        self.db.execute("DELETE FROM run WHERE id = ?1", [&id]).map_err(Error::sqlite(&self.path))?;
+        Ok(id)
+    }
+
+    /// All runs that the caller wants, by all but their cells, in the order of time, those without one last.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`], [`Error::Busy`].
+    pub fn runs(&self, wanted: impl Fn(&RunSummary) -> bool) -> Result<Vec<RunSummary>, Error> {
+        let all = || {
+            let mut runs = rows::runs(&self.db)?;
+            runs.retain(|run| wanted(run));
+            runs.iter_mut().try_for_each(|run| rows::fill(&self.db, run))?;
+            Ok(runs)
+        };
+        all().map_err(Error::sqlite(&self.path))
+    }
+
+    /// The run whose id begins so.
+    ///
+    /// # Errors
+    /// [`Error::NoRun`], [`Error::Ambiguous`], and those of [`Store::runs`].
+    pub fn find(&self, id: &str) -> Result<RunSummary, Error> {
+        let mut found = self.runs(|run| !id.is_empty() && run.id.starts_with(id))?;
+        match (found.pop(), found.is_empty()) {
+            (None, _) => Err(Error::NoRun(id.into())),
+            (Some(run), true) => Ok(run),
+            (Some(_), false) => Err(Error::Ambiguous(id.into())),
+        }
+    }
+
+    /// Names these runs, in place of what had the name; without runs the name is taken back.
+    ///
+    /// # Errors
+    /// [`Error::Name`], and those of [`Store::remove`].
+    pub fn set_baseline(&mut self, name: &str, ids: &[String]) -> Result<Vec<String>, Error> {
+        let letters = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || !name.chars().all(letters) {
+            return Err(Error::Name(name.into()));
+        }
+        let ids = ids.iter().map(|id| Ok(self.find(id)?.id)).collect::<Result<Vec<_>, Error>>()?;
+        self.replace_baseline(name, &ids).map_err(Error::sqlite(&self.path))?;
+        Ok(ids)
+    }
+
+    fn replace_baseline(&mut self, name: &str, ids: &[String]) -> rusqlite::Result<()> {
+        let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        transaction.execute("DELETE FROM baseline WHERE name = ?1", [name])?;
+        for id in ids {
+            transaction.execute("INSERT OR IGNORE INTO baseline (name, run) VALUES (?1, ?2)", params![name, id])?;
+        }
+        transaction.commit()
+    }
+
+    /// All named baselines with the ids of their runs.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`], [`Error::Busy`].
+    pub fn baselines(&self) -> Result<Vec<(String, Vec<String>)>, Error> {
+        let all = || {
+            let mut statement = self.db.prepare("SELECT name, run FROM baseline ORDER BY name, run")?;
+            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            rows.collect::<rusqlite::Result<Vec<(String, String)>>>()
+        };
+        let rows = all().map_err(Error::sqlite(&self.path))?;
+        let groups = rows.chunk_by(|a, b| a.0 == b.0);
+        Ok(groups.filter_map(|g| Some((g.first()?.0.clone(), g.iter().map(|row| row.1.clone()).collect()))).collect())
+    }
+}
+
+/// Of two summaries of one run the one worth more is kept: finished, with more samples, with more explained, and of equal
+/// ones whichever says more, so that it does not depend on which came first.
+fn worth(run: &RunSummary) -> (bool, u64, usize, String) {
+    let samples = run.cells.iter().fold(0u64, |sum, c| sum.saturating_add(c.samples));
+    let explained = run.cells.iter().filter(|c| c.cause.is_some()).count();
+    let cells = serde_json::json!(run.cells).to_string();
+    (run.complete, samples, explained, cells)
+}

@@ -1,0 +1,155 @@
+//! Of a recording, what is kept.
+
+use crate::identity::identity;
+use punctual_model::history::{ClaimOutcome, KernelId, MachineId, RunSettings, RunSummary, SummaryCell};
+use punctual_model::{
+    Alignment, CpuResult, Distribution, Event, Phase, ProblemKind, Recording, Run, Verdict, VirtualTime,
+};
+use punctual_units::{CpuList, Histogram};
+use std::path::Path;
+
+/// Temperatures beyond these, m°C, are sensors that are not there.
+const POSSIBLE_MC: std::ops::RangeInclusive<i64> = -55_000..=200_000;
+
+/// A run in a few figures. The verdict is that on the run's own claims; `folder` is where it lies.
+pub fn summary(recording: &Recording, verdict: &Verdict, folder: Option<&Path>) -> RunSummary {
+    let run = &recording.run;
+    let claims = verdict.claims.iter().map(|c| ClaimOutcome { claim: c.claim.to_string(), outcome: c.outcome });
+    let claims: Vec<ClaimOutcome> = claims.collect();
+    let cells = run.phases.iter().flat_map(|phase| phase.cpus.iter().map(|cpu| cell(recording, verdict, phase, cpu)));
+    RunSummary {
+        id: identity(run),
+        folder: folder.map(|path| path.display().to_string()),
+        started_ns: run.started.map(|s| s.real_ns).or(run.import.as_ref().and_then(|i| i.started_real_ns)),
+        host: run.host.clone(),
+        tool: [Some(run.tool.name.as_str()), run.tool.version.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(" "),
+        complete: run.complete,
+        machine: MachineId {
+            board: run.machine.board.clone(),
+            cpu_model: run.machine.cpu_model.clone(),
+            architecture: run.machine.architecture.clone(),
+            cpus: run.machine.cpus_online.as_ref().map(CpuList::to_string),
+        },
+        virtual_time: run.virtual_time.as_ref().map(clock_model),
+        kernel: KernelId {
+            release: run.machine.kernel_release.clone(),
+            version: run.machine.kernel_version.clone(),
+            preemption: run.machine.preemption.clone(),
+        },
+        settings: settings(run),
+        temperature_max_mc: hottest(&recording.events, |_| true),
+        outcome: (!claims.is_empty()).then_some(verdict.outcome),
+        claims,
+        cells: cells.collect(),
+    }
+}
+
+/// What must be alike for two virtual clocks to be: not the kernel, which is what is looked at, and not the seed.
+fn clock_model(model: &VirtualTime) -> String {
+    let VirtualTime { emulator, machine, instruction_ns, cpus, .. } = model;
+    format!("virtual ({emulator}, {machine}, {cpus} CPUs, {instruction_ns} ns an instruction)")
+}
+
+fn settings(run: &Run) -> RunSettings {
+    let asked = &run.settings;
+    let measured = || run.phases.iter().flat_map(|p| &p.cpus);
+    let cpus: CpuList = match asked.cpus.is_empty() {
+        true => measured().map(|c| c.cpu).collect(),
+        false => asked.cpus.clone(),
+    };
+    let mut got: Vec<String> = measured().filter_map(|c| Some(c.got?.to_string())).collect();
+    got.sort();
+    got.dedup();
+    let got = if got.is_empty() { asked.scheduling.map(|s| s.to_string()) } else { Some(got.join(" and ")) };
+    RunSettings {
+        measured_by: run.tool.name.clone(),
+        period_ns: asked.period_ns.map(|p| p.0),
+        scheduling: got,
+        cpus: cpus.to_string(),
+        loads: run.phases.iter().map(load).collect(),
+        via: asked.via.as_ref().map(ToString::to_string).or(asked.clock.clone()),
+        alignment: asked.alignment.map(|a| match a {
+            Alignment::Aligned => "aligned".into(),
+            Alignment::Staggered => "staggered".into(),
+        }),
+        cpu_dma_latency_us: asked.cpu_dma_latency_us,
+        traced: run.phases.iter().any(|p| p.traced.is_some()),
+        // One that was measured until it was decided has no length of its own.
+        duration_ns: asked.duration_ns.filter(|_| asked.until_decided.is_none()).map(|d| d.0),
+    }
+}
+
+fn load(phase: &Phase) -> String {
+    phase.label.clone().unwrap_or_else(|| phase.load.clone())
+}
+
+fn cell(recording: &Recording, verdict: &Verdict, phase: &Phase, result: &CpuResult) -> SummaryCell {
+    let kept = recording.distribution(&phase.id, result.cpu);
+    // Counts whose sum does not fit are no counts.
+    let kept = kept.filter(|d| d.raw.count().checked_add(d.skipped.count()).is_some());
+    let corrected = kept.map(Distribution::corrected).filter(|h| !h.is_empty());
+    let quantile = |q: f64| corrected.as_ref().and_then(|h| quantile(h, q, result));
+    SummaryCell {
+        phase: phase.id.clone(),
+        load: load(phase),
+        cpu: result.cpu,
+        samples: result.scored(),
+        skipped: result.skipped,
+        p50_ns: quantile(0.5),
+        p99_ns: quantile(0.99),
+        p999_ns: quantile(0.999),
+        p9999_ns: quantile(0.9999),
+        max_ns: corrected.as_ref().and_then(Histogram::max).or(result.max_ns),
+        temperature_max_mc: of_phase(recording, phase),
+        cause: cause(recording, phase, result),
+        doubt: doubt(verdict, phase),
+    }
+}
+
+/// Nearest rank. `None` where no sample lies above it, and where an imported file only counts the samples around it.
+fn quantile(histogram: &Histogram, q: f64, result: &CpuResult) -> Option<u64> {
+    let n = histogram.count();
+    let rank = (q * n as f64).ceil() as u64;
+    let ns = histogram.value_at_rank(rank).filter(|_| rank < n)?;
+    let blur = result.blur.as_ref();
+    let told = |from: Option<u64>| from.is_none_or(|from| ns < from);
+    (told(blur.and_then(|b| Some(b.unplaced?.from_ns))) && told(blur.and_then(|b| b.hidden_from_ns))).then_some(ns)
+}
+
+/// The main cause of the latest wakeup, of the kind of cause and who it was.
+fn cause(recording: &Recording, phase: &Phase, result: &CpuResult) -> Option<String> {
+    let worst = recording.worst_of(&phase.id, result.cpu).next()?;
+    let cause = recording.explained_of(worst)?.victim.causes.first()?;
+    let who = cause.comm.as_deref().or(cause.what.as_deref());
+    Some([Some(cause.class.name()), who].into_iter().flatten().collect::<Vec<_>>().join(": "))
+}
+
+/// What makes a phase's figures say nothing of the machine. Not what only keeps a claim from passing: an ordinary
+/// thread's latencies are compared with those of other ordinary threads.
+fn doubt(verdict: &Verdict, phase: &Phase) -> Option<String> {
+    let spoils = |kind: ProblemKind| {
+        use ProblemKind::{
+            CpuLost, EndedEarly, Interrupted, LoadDidNotRun, NotAsAsked, Storage, Suspended, VirtualCpus,
+        };
+        let spoiling =
+            [LoadDidNotRun, NotAsAsked, CpuLost, Suspended, Interrupted, EndedEarly, Storage, VirtualCpus];
+        spoiling.contains(&kind)
+    };
+    let of_it = verdict.problems.iter().filter(|(id, _)| id.as_ref().is_none_or(|id| *id == phase.id));
+    let mut of_it = of_it.map(|(_, problem)| problem);
+    of_it.find(|problem| spoils(problem.kind)).map(|problem| problem.text.clone())
+}
+
+fn of_phase(recording: &Recording, phase: &Phase) -> Option<i64> {
+    let stretches = phase.stretches();
+    let within = |at: u64| stretches.iter().any(|(from, to)| at >= *from && to.is_none_or(|to| at <= to));
+    hottest(&recording.events, within)
+}
+
+fn hottest(events: &[Event], within: impl Fn(u64) -> bool) -> Option<i64> {
+    let contexts = events.iter().filter_map(|event| match event {
+        Event::Context(sample) if within(sample.mono_ns) => Some(sample),
+        _ => None,
+    });
+    contexts.flat_map(|c| &c.temperatures).map(|r| r.value).filter(|mc| POSSIBLE_MC.contains(mc)).max()
+}

@@ -1,0 +1,46 @@
+//! A history as one self-contained page.
+
+use super::chart::chart;
+use super::words::{name, of_series, sentences, settings, warnings};
+use crate::html::head;
+use crate::html::write::{esc, figure, list, prose, section};
+use crate::words::capital;
+use punctual_model::history::{History, HistoryGroup};
+
+/// The history as one HTML file without script: what it says, then each machine and settings with a drawing a figure.
+pub fn history_html(history: &History) -> String {
+    let said: Vec<String> = sentences(history).iter().map(|s| capital(s)).collect();
+    let groups: String = history.groups.iter().enumerate().map(|(n, g)| of_group(n, g)).collect();
+    format!(
+        "{}<header><p class=\"what\">Wakeup latency, run by run</p><h1>History</h1>{}</header>\n{groups}{}</body></html>\n",
+        head("History of wakeup latency"),
+        list("said", &said).replace("class=\"said\"", "class=\"warnings\""),
+        section("method", "How it was looked at", &method(history)),
+    )
+}
+
+fn of_group(n: usize, group: &HistoryGroup) -> String {
+    let mut content = format!("<p class=\"measured\">{}</p>", prose(&settings(group)));
+    content += &list("warnings", &warnings(group));
+    for (k, series) in group.series.iter().enumerate() {
+        let Some(chart) = chart(&format!("g{n}s{k}"), series) else { continue };
+        content += &figure(&chart, &name(series), "Every run");
+        let said: Vec<String> = of_series(series).iter().map(|s| capital(s)).collect();
+        content += &list("", &said);
+    }
+    section(&format!("g{n}"), &esc(&group.machine), &content)
+}
+
+fn method(history: &History) -> String {
+    format!(
+        "<p>{}",
+        prose(&format!(
+            "One run is one sample, and of each run and load the CPU that is latest counts. Runs are compared only where machine, \
+             clock and settings are the same; the maximum, which grows with the time measured, only where that is the same too. \
+             Trends: Theil–Sen's slope of the logarithms and the test of Mann and Kendall; shifts: Pettitt's test. {} tests were \
+             made, and every p is corrected for their number (Benjamini–Hochberg). A p holds where runs are independent of each \
+             other: runs one right after the other share their weather.",
+            history.tests
+        ))
+    )
+}

@@ -1,0 +1,103 @@
+//! A history for a terminal.
+
+use super::words::{is_told, name, of_series, sentences, settings, warnings};
+use super::{kernel, short, when};
+use crate::clean::clip;
+use crate::text::TextStyle;
+use crate::text::page::{Page, Tint};
+use crate::words::capital;
+use punctual_model::history::{Figure, History, HistoryGroup, HistorySeries, RunSummary};
+use punctual_units::Nanos;
+
+/// Runs listed of each group; the latest.
+const MOST_RUNS: usize = 40;
+/// Width of a column of figures.
+const COLUMN: usize = 11;
+/// Time, id and kernel before them.
+const FIXED: usize = 2 + 17 + 11 + 22;
+
+/// What it says first, then each machine and settings: the runs, and their figures as sparklines. Ends in a newline.
+pub fn history_text(history: &History, style: TextStyle) -> String {
+    let mut page = Page::new(style);
+    for sentence in sentences(history) {
+        page.tagged("", Tint::Plain, &capital(&sentence));
+    }
+    for group in &history.groups {
+        of_group(&mut page, group, history.figures.first().copied().unwrap_or(Figure::Max));
+    }
+    page.finish()
+}
+
+fn of_group(page: &mut Page, group: &HistoryGroup, figure: Figure) {
+    page.heading(&group.machine);
+    page.tagged("", Tint::Plain, &settings(group));
+    warnings(group).iter().for_each(|w| page.tagged("! ", Tint::Warn, w));
+    table(page, group, figure);
+    page.gap();
+    for series in &group.series {
+        let tint = if is_told(series) { Tint::Warn } else { Tint::Plain };
+        if let Some(line) = sparkline(series, page.width().saturating_sub(50).clamp(16, 80)) {
+            page.tagged("  ", tint, &format!("{}  {line}", name(series).replace('`', "")));
+        }
+        of_series(series).iter().for_each(|s| page.tagged("    ", tint, &capital(s)));
+    }
+}
+
+fn table(page: &mut Page, group: &HistoryGroup, figure: Figure) {
+    let mut loads: Vec<&str> = Vec::new();
+    group.series.iter().for_each(|s| if !loads.contains(&s.load.as_str()) { loads.push(&s.load) });
+    let fits = page.width().saturating_sub(FIXED) / COLUMN;
+    let apart = loads.len() <= fits.max(1);
+    let mut head = format!("  {:<17}{:<11}{:<22}", "started (UTC)", "run", "kernel");
+    match apart {
+        true => loads.iter().for_each(|load| head += &format!("{:>COLUMN$}", clip(load, COLUMN - 1))),
+        false => head += &format!("{:>COLUMN$}  under", format!("{figure}")),
+    }
+    page.row(Tint::Strong, &head);
+    let hidden = group.runs.len().saturating_sub(MOST_RUNS);
+    if hidden > 0 {
+        page.row(Tint::Plain, &format!("  … {hidden} earlier runs"));
+    }
+    for run in group.runs.iter().skip(hidden) {
+        let shifted = group.series.iter().flat_map(|s| &s.shifts).any(|s| s.run == run.id);
+        let mark = if shifted { "> " } else { "  " };
+        let figures = if apart { each(run, &loads, figure) } else { largest(run, &loads, figure) };
+        let text =
+            format!("{mark}{:<17}{:<11}{:<22}{figures}", when(run.started_ns), short(&run.id), clip(kernel(run), 21));
+        let incomplete = if run.complete { "" } else { "  not complete" };
+        page.row(if shifted { Tint::Warn } else { Tint::Plain }, &(text + incomplete));
+    }
+}
+
+fn each(run: &RunSummary, loads: &[&str], figure: Figure) -> String {
+    let shown = |load: &&str| run.figure(load, figure).map_or("-".into(), |ns| Nanos(ns).to_string());
+    loads.iter().map(|load| format!("{:>COLUMN$}", shown(load))).collect()
+}
+
+fn largest(run: &RunSummary, loads: &[&str], figure: Figure) -> String {
+    let all = loads.iter().filter_map(|load| Some((run.figure(load, figure)?, *load)));
+    match all.max_by_key(|(ns, _)| *ns) {
+        Some((ns, load)) => format!("{:>COLUMN$}  {}", Nanos(ns).to_string(), clip(load, 16)),
+        None => format!("{:>COLUMN$}", "-"),
+    }
+}
+
+/// The latest points on a logarithmic scale between the least and the largest; `None` for fewer than two.
+fn sparkline(series: &HistorySeries, most: usize) -> Option<String> {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let hidden = series.points.len().saturating_sub(most);
+    let shown = || series.points.iter().skip(hidden).map(|p| p.ns.max(1));
+    let (low, high) = (shown().min()?, shown().max()?);
+    if series.points.len() < 2 {
+        return None;
+    }
+    let range = (high as f64 / low as f64).ln();
+    // Less than 5 % between all of them is not drawn as mountains.
+    let range = range.max(1.05f64.ln());
+    let bar = |ns: u64| {
+        let share = (ns as f64 / low as f64).ln() / range;
+        BARS.get((share * 7.999) as usize).copied().unwrap_or('█')
+    };
+    let line: String = shown().map(bar).collect();
+    Some(format!("{line}  {} – {}", Nanos(low), Nanos(high)))
+}
