@@ -29,6 +29,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("import", &["units", "model"]),
     ("formats", &["units", "model", "trace"]),
     ("report", &["units", "model", "stats"]),
+    ("history", &["units", "model", "stats"]),
     (
         "proof",
         &[
@@ -56,6 +57,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "live",
             "trace",
             "formats",
+            "history",
             "cyclictest",
             "selftest",
             "import",

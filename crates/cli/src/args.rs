@@ -55,6 +55,9 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Put two or more runs, kernels or other tools' files beside each other: what differs, and how sure that is
     Compare(crate::compare::args::CompareArgs),
+    /// Runs by machine, kernel and settings: trends, shifts, and whether a run is worse than its baseline
+    #[cfg(feature = "history")]
+    History(crate::history::args::HistoryArgs),
     /// Answer the network load of another machine
     Serve(ServeArgs),
     /// Boot kernels in QEMU: run scripts in them, prove and compare them in virtual time, without a board
@@ -119,6 +122,11 @@ pub struct MeasureArgs {
     /// next load, ? shows the keys
     #[arg(long, conflicts_with = "quiet")]
     pub live: bool,
+    /// Add the run to the history (`punctual history`) when it ends; what fails there is said and decides nothing [default
+    /// FILE: as for `punctual history --db`]
+    #[cfg(feature = "history")]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    pub history: Option<Option<PathBuf>>,
     #[command(flatten)]
     pub output: OutputArgs,
 }

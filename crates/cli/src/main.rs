@@ -10,6 +10,8 @@ mod document;
 mod exit;
 mod explain;
 mod fix;
+#[cfg(feature = "history")]
+mod history;
 mod import;
 mod lab;
 mod live;
@@ -61,6 +63,8 @@ fn main() -> ExitCode {
         args::Command::Import(options) => import::import(&options),
         args::Command::Compare(options) => compare::compare(&options),
         args::Command::Explain(options) => explain::explain(&options, started),
+        #[cfg(feature = "history")]
+        args::Command::History(options) => history::history(&options),
         args::Command::Serve(options) => serve::serve(&options),
         args::Command::Lab(command) => lab::run(&command),
     }

@@ -87,6 +87,10 @@ fn run(command: &str, args: &MeasureArgs, options: &Options, job: Job) -> ExitCo
     if let Some(what) = &done.error {
         eprintln!("punctual: {what}");
     }
+    #[cfg(feature = "history")]
+    if let Some(file) = &args.history {
+        crate::history::after(file.clone(), &done);
+    }
     if args.output.json {
         terminal::print(&(document::document(command, code, &json(&done)) + "\n"));
     } else if !args.output.quiet {

@@ -28,7 +28,8 @@ impl Filter {
     /// Is this run wanted? (Its cells need not be there.)
     pub fn wants(&self, run: &RunSummary) -> bool {
         let has = |text: &str, part: &str| text.to_lowercase().contains(&part.to_lowercase());
-        let names = || [Some(run.machine.name()), run.machine.cpu_model.clone(), run.host.clone()].into_iter().flatten();
+        let names =
+            || [Some(run.machine.name()), run.machine.cpu_model.clone(), run.host.clone()].into_iter().flatten();
         let release = run.kernel.release.as_deref().unwrap_or_default();
         self.machine.as_ref().is_none_or(|part| names().any(|name| has(&name, part)))
             && self.kernel.as_ref().is_none_or(|start| release.starts_with(start.as_str()))

@@ -145,9 +145,8 @@ fn rows(run: &RunSummary, alike: &[&RunSummary], cells: &[Cell], gate: &mut Gate
     }
     let unusable = alike.len() - rows.len();
     if unusable > 0 && rows.len() < LEAST_BASELINE {
-        gate.left_out.push(format!(
-            "{unusable} runs of the baseline: not measured to their end, in doubt, or not for as long"
-        ));
+        gate.left_out
+            .push(format!("{unusable} runs of the baseline: not measured to their end, in doubt, or not for as long"));
     }
     rows
 }

@@ -51,7 +51,9 @@ pub fn insert(db: &Connection, run: &RunSummary) -> Result<()> {
     ])?;
     (0i64..).zip(&run.cells).try_for_each(|(n, cell)| insert_cell(db, &run.id, n, cell))?;
     let mut claim = db.prepare("INSERT INTO claim (run, n, claim, outcome) VALUES (?1, ?2, ?3, ?4)")?;
-    (0i64..).zip(&run.claims).try_for_each(|(n, c)| claim.execute(params![run.id, n, c.claim, word(c.outcome)]).map(drop))
+    (0i64..)
+        .zip(&run.claims)
+        .try_for_each(|(n, c)| claim.execute(params![run.id, n, c.claim, word(c.outcome)]).map(drop))
 }
 
 fn insert_cell(db: &Connection, run: &str, n: i64, cell: &SummaryCell) -> Result<()> {
@@ -97,7 +99,8 @@ pub fn fill(db: &Connection, run: &mut RunSummary) -> Result<()> {
     let sql = format!("SELECT {CELL} FROM cell WHERE run = ?1 ORDER BY n");
     run.cells = db.prepare(&sql)?.query_map([&run.id], cell)?.collect::<Result<_>>()?;
     let mut claims = db.prepare("SELECT claim, outcome FROM claim WHERE run = ?1 ORDER BY n")?;
-    let claims = claims.query_map([&run.id], |row| Ok(ClaimOutcome { claim: row.get(0)?, outcome: outcome(row, 1)? }))?;
+    let claims =
+        claims.query_map([&run.id], |row| Ok(ClaimOutcome { claim: row.get(0)?, outcome: outcome(row, 1)? }))?;
     run.claims = claims.collect::<Result<_>>()?;
     Ok(())
 }
@@ -112,12 +115,7 @@ fn run(row: &Row) -> Result<RunSummary> {
         host: row.get(3)?,
         tool: row.get(4)?,
         complete: row.get(5)?,
-        machine: MachineId {
-            board: row.get(6)?,
-            cpu_model: row.get(7)?,
-            architecture: row.get(8)?,
-            cpus: row.get(9)?,
-        },
+        machine: MachineId { board: row.get(6)?, cpu_model: row.get(7)?, architecture: row.get(8)?, cpus: row.get(9)? },
         virtual_time: row.get(10)?,
         kernel: KernelId { release: row.get(11)?, version: row.get(12)?, preemption: row.get(13)? },
         settings: RunSettings {

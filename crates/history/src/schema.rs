@@ -105,7 +105,8 @@ fn application(connection: &Connection) -> rusqlite::Result<i64> {
 
 /// Every table, index, view and trigger as it was written down.
 fn schema(connection: &Connection) -> rusqlite::Result<Vec<(String, String, Option<String>)>> {
-    let mut statement = connection.prepare("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name LIMIT 100")?;
+    let mut statement =
+        connection.prepare("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name LIMIT 100")?;
     let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     rows.collect()
 }

@@ -22,7 +22,11 @@ pub fn summary(recording: &Recording, verdict: &Verdict, folder: Option<&Path>) 
         folder: folder.map(|path| path.display().to_string()),
         started_ns: run.started.map(|s| s.real_ns).or(run.import.as_ref().and_then(|i| i.started_real_ns)),
         host: run.host.clone(),
-        tool: [Some(run.tool.name.as_str()), run.tool.version.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(" "),
+        tool: [Some(run.tool.name.as_str()), run.tool.version.as_deref()]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join(" "),
         complete: run.complete,
         machine: MachineId {
             board: run.machine.board.clone(),
@@ -131,8 +135,7 @@ fn doubt(verdict: &Verdict, phase: &Phase) -> Option<String> {
         use ProblemKind::{
             CpuLost, EndedEarly, Interrupted, LoadDidNotRun, NotAsAsked, Storage, Suspended, VirtualCpus,
         };
-        let spoiling =
-            [LoadDidNotRun, NotAsAsked, CpuLost, Suspended, Interrupted, EndedEarly, Storage, VirtualCpus];
+        let spoiling = [LoadDidNotRun, NotAsAsked, CpuLost, Suspended, Interrupted, EndedEarly, Storage, VirtualCpus];
         spoiling.contains(&kind)
     };
     let of_it = verdict.problems.iter().filter(|(id, _)| id.as_ref().is_none_or(|id| *id == phase.id));

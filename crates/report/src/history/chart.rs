@@ -111,7 +111,8 @@ fn levels(canvas: &mut Canvas, x: &Scale, y: &Scale, series: &HistorySeries) {
 
 fn shifts(canvas: &mut Canvas, x: &Scale, series: &HistorySeries) {
     for (n, shift) in series.shifts.iter().enumerate() {
-        let before = shift.at.checked_sub(1).and_then(|at| series.points.get(at)).map_or(shift.started_ns, |p| p.started_ns);
+        let before =
+            shift.at.checked_sub(1).and_then(|at| series.points.get(at)).map_or(shift.started_ns, |p| p.started_ns);
         let at = 0.5 * (x.at(before as f64) + x.at(shift.started_ns as f64));
         canvas.line("event", (at, TOP), (at, BOTTOM));
         let kernel = shift.kernel.as_deref().unwrap_or("not told");
@@ -124,8 +125,7 @@ fn shifts(canvas: &mut Canvas, x: &Scale, series: &HistorySeries) {
 
 fn table(points: &[HistoryPoint]) -> Table {
     let head = ["started (UTC)", "run", "kernel", "latency"].map(String::from).to_vec();
-    let row = |p: &HistoryPoint| {
-        vec![when(Some(p.started_ns)), short(&p.run), kernel(p).to_owned(), Nanos(p.ns).to_string()]
-    };
+    let row =
+        |p: &HistoryPoint| vec![when(Some(p.started_ns)), short(&p.run), kernel(p).to_owned(), Nanos(p.ns).to_string()];
     Table { head, rows: points.iter().map(row).collect() }
 }

@@ -88,7 +88,9 @@ fn allowed(gate: &Gate) -> String {
 fn not_worse(gate: &Gate) -> String {
     let widest = gate.tests.iter().filter_map(|t| Some(t.limit_ns? / t.baseline_ns.max(1.0)));
     let seen = widest.max_by(f64::total_cmp).filter(|w| w.is_finite());
-    let seen = seen.map(|w| format!(" A rise to about {w:.2} times the baseline would have been seen everywhere.")).unwrap_or_default();
+    let seen = seen
+        .map(|w| format!(" A rise to about {w:.2} times the baseline would have been seen everywhere."))
+        .unwrap_or_default();
     format!(
         "{} is not shown to be worse by more than {} than the {}, in {}; false alarms at most {:.0} % over all of them.{seen}",
         run(gate),
@@ -118,7 +120,11 @@ fn worse(gate: &Gate, test: &GateTest) -> String {
 fn inconclusive(gate: &Gate) -> String {
     let why = gate.left_out.join("; ");
     if gate.method.is_some() {
-        return format!("{} is not shown to be worse than the {}, but not everything could be judged: {why}.", run(gate), baseline(gate));
+        return format!(
+            "{} is not shown to be worse than the {}, but not everything could be judged: {why}.",
+            run(gate),
+            baseline(gate)
+        );
     }
     if gate.tests.is_empty() {
         return format!("{} cannot be judged: {why}.", run(gate));
@@ -135,5 +141,10 @@ fn inconclusive(gate: &Gate) -> String {
 fn not_comparable(gate: &Gate) -> String {
     let all: Vec<String> =
         gate.differs.iter().map(|d| format!("{} is {} instead of {}", d.what, d.now, d.before)).collect();
-    format!("{}: no run of the baseline `{}` was measured alike; in the nearest {}.", run(gate), gate.baseline, and(&all))
+    format!(
+        "{}: no run of the baseline `{}` was measured alike; in the nearest {}.",
+        run(gate),
+        gate.baseline,
+        and(&all)
+    )
 }

@@ -45,7 +45,11 @@ fn of_group(page: &mut Page, group: &HistoryGroup, figure: Figure) {
 
 fn table(page: &mut Page, group: &HistoryGroup, figure: Figure) {
     let mut loads: Vec<&str> = Vec::new();
-    group.series.iter().for_each(|s| if !loads.contains(&s.load.as_str()) { loads.push(&s.load) });
+    group.series.iter().for_each(|s| {
+        if !loads.contains(&s.load.as_str()) {
+            loads.push(&s.load)
+        }
+    });
     let fits = page.width().saturating_sub(FIXED) / COLUMN;
     let apart = loads.len() <= fits.max(1);
     let mut head = format!("  {:<17}{:<11}{:<22}", "started (UTC)", "run", "kernel");

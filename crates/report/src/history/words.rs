@@ -127,8 +127,11 @@ fn left_out(out: &LeftOut) -> Option<String> {
         (out.unknown, "too short for the figure"),
         (out.older, "older than the latest 2,000"),
     ];
-    let all: Vec<String> =
-        reasons.iter().filter(|(n, _)| *n > 0).map(|(n, why)| format!("{} {why}", plural(*n as u64, "run", "runs"))).collect();
+    let all: Vec<String> = reasons
+        .iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, why)| format!("{} {why}", plural(*n as u64, "run", "runs")))
+        .collect();
     (!all.is_empty()).then(|| and(&all))
 }
 
@@ -142,7 +145,10 @@ pub fn warnings(group: &HistoryGroup) -> Vec<String> {
         let hosts: Vec<String> = group.hosts.iter().take(6).map(|h| format!("`{h}`")).collect();
         let more = group.hosts.len().saturating_sub(hosts.len());
         let more = if more > 0 { format!(" and {} more", count(more as u64)) } else { String::new() };
-        all.push(format!("Runs of several hosts of this kind: {}{more}. --machine takes a host's name.", hosts.join(", ")));
+        all.push(format!(
+            "Runs of several hosts of this kind: {}{more}. --machine takes a host's name.",
+            hosts.join(", ")
+        ));
     }
     let unnamed = group.runs.first().is_some_and(|r| r.machine.board.is_none() && r.machine.cpu_model.is_none());
     if unnamed {

@@ -1,0 +1,98 @@
+//! `history add`, and `--history` of `prove` and `measure`.
+
+use super::args::AddArgs;
+use super::{Refused, finish, open, refused, summarised};
+use crate::args::OutputArgs;
+use crate::exit;
+use punctual_history::{Added, Store, is_run, runs_below, summary};
+use punctual_proof::Done;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// What came of every path.
+#[derive(Default)]
+struct Outcome {
+    runs: Vec<(String, PathBuf, Added)>,
+    failed: Vec<(PathBuf, String)>,
+}
+
+/// `punctual history add`: 0 if all were added or known; what could not be read is said, and the rest added.
+pub fn add(args: &AddArgs, db: Option<PathBuf>, output: OutputArgs) -> ExitCode {
+    finish("history-add", output, added(args, db))
+}
+
+fn added(args: &AddArgs, db: Option<PathBuf>) -> Result<(u8, Value, String), Refused> {
+    let mut store = open(db)?;
+    let mut outcome = Outcome::default();
+    for path in &args.runs {
+        if path.is_dir() && !is_run(path) {
+            let found = runs_below(path);
+            found.notes.iter().for_each(|note| eprintln!("punctual: {note}"));
+            if found.runs.is_empty() {
+                fail(&mut outcome, path.clone(), format!("{}: no run directory in it", path.display()));
+            }
+            for run in found.runs {
+                one(&mut store, &mut outcome, run, args)?;
+            }
+        } else {
+            one(&mut store, &mut outcome, path.clone(), args)?;
+        }
+    }
+    let code = if outcome.failed.is_empty() { 0 } else { exit::USAGE };
+    Ok((code, value(&store, &outcome), said(&store, &outcome)))
+}
+
+/// A run that cannot be read is no reason not to add the next; a history that cannot be written is.
+fn one(store: &mut Store, outcome: &mut Outcome, path: PathBuf, args: &AddArgs) -> Result<(), Refused> {
+    match summarised(&path, args.told) {
+        Ok(run) => {
+            let added = store.add(&run).map_err(refused)?;
+            outcome.runs.push((run.id, path, added));
+        }
+        Err((_, what)) => fail(outcome, path, what),
+    }
+    Ok(())
+}
+
+fn fail(outcome: &mut Outcome, path: PathBuf, what: String) {
+    eprintln!("punctual: {what}");
+    outcome.failed.push((path, what));
+}
+
+fn word(added: Added) -> &'static str {
+    match added {
+        Added::New => "added",
+        Added::Better => "brought up to date",
+        Added::Known => "known already",
+    }
+}
+
+fn value(store: &Store, outcome: &Outcome) -> Value {
+    let run = |(id, path, added): &(String, PathBuf, Added)| json!({"run": id, "path": path.to_string_lossy(), "what": word(*added)});
+    let failed = |(path, why): &(PathBuf, String)| json!({"path": path.to_string_lossy(), "why": why});
+    json!({
+        "db": store.path().to_string_lossy(),
+        "runs": outcome.runs.iter().map(run).collect::<Vec<_>>(),
+        "failed": outcome.failed.iter().map(failed).collect::<Vec<_>>(),
+    })
+}
+
+fn said(store: &Store, outcome: &Outcome) -> String {
+    let mut text = String::new();
+    for (id, path, added) in &outcome.runs {
+        text += &format!("{:.10}  {}: {}\n", id, word(*added), path.display());
+    }
+    let new = outcome.runs.iter().filter(|r| r.2 == Added::New).count();
+    text + &format!("{new} of {} runs are new in {}.\n", outcome.runs.len(), store.path().display())
+}
+
+/// At the end of a measurement: what fails is said, and decides nothing.
+pub fn after(db: Option<PathBuf>, done: &Done) {
+    let folder = done.root.canonicalize().unwrap_or_else(|_| done.root.clone());
+    let run = summary(&done.recording, &done.verdict, Some(&folder));
+    match open(db).and_then(|mut store| store.add(&run).map_err(refused)) {
+        Ok(_) => {}
+        Err((_, what)) => eprintln!("punctual: the run was not added to the history: {what}"),
+    }
+}
