@@ -36,7 +36,9 @@ pub fn least_for_rank(alpha: f64) -> usize {
 /// and S. S. Young, Resampling-Based Multiple Testing, 1993).
 ///
 /// With 4 or more, logarithms are taken to be normal: p is Student's for (x − mean)/(s √(1 + 1/n)), times the number of
-/// figures (Bonferroni), and a run is worse only where it is beyond every run of the baseline, too.
+/// figures (Bonferroni). Latencies often have heavier tails than that, so a run is worse only where its score is beyond
+/// that of every run of the baseline, too: whatever the distribution, a run that is not worse is called so with at most
+/// 1/(n + 1).
 ///
 /// With fewer it is inconclusive. The tolerance is taken off the new run first.
 pub fn gate(run: &RunSummary, baseline: &[RunSummary], options: &GateOptions) -> Gate {
@@ -174,36 +176,49 @@ fn test(cell: &Cell, k: usize, rows: &[Row]) -> GateTest {
     }
 }
 
-fn by_rank(gate: &mut Gate, rows: &[Row], options: &GateOptions) {
-    let allowance = options.tolerance.ln_1p();
-    let mut scores = vec![f64::NEG_INFINITY; rows.len()];
-    let mut own = Vec::new();
-    for (k, test) in gate.tests.iter().enumerate() {
+/// One score a run: the largest of its distances from the median of all, in median absolute deviations; and each distance
+/// of the new run, from which the tolerance is taken off.
+struct Scores {
+    baseline: Vec<f64>,
+    own: Vec<f64>,
+}
+
+fn scores(tests: &[GateTest], rows: &[Row], allowance: f64) -> Scores {
+    let mut found = Scores { baseline: vec![f64::NEG_INFINITY; rows.len()], own: Vec::new() };
+    for (k, test) in tests.iter().enumerate() {
         let new = log(test.ns) - allowance;
         let before = column(rows, k);
         let all: Vec<f64> = before.iter().copied().chain([new]).collect();
         let (middle, spread) = location(&all);
-        own.push((new - middle) / spread);
-        for (score, value) in scores.iter_mut().zip(&before) {
+        found.own.push((new - middle) / spread);
+        for (score, value) in found.baseline.iter_mut().zip(&before) {
             *score = score.max((value - middle) / spread);
         }
     }
-    let largest = own.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    scores.push(largest);
-    let mut sorted = scores.clone();
-    sorted.sort_by(|a, b| b.total_cmp(a));
-    // As many runs may score more as alpha leaves room for, beside the new one itself.
-    let room = (options.alpha * scores.len() as f64 + 1e-9).floor() as usize;
-    let before = sorted.iter().copied().filter(|s| *s != largest);
-    let limit = before.chain(scores.iter().copied().filter(|s| *s == largest).skip(1)).nth(room.saturating_sub(1));
-    for (k, (test, own)) in gate.tests.iter_mut().zip(own).enumerate() {
-        let as_high = scores.iter().filter(|score| **score >= own).count();
-        let p = as_high as f64 / scores.len() as f64;
-        let (middle, spread) = location(&column(rows, k));
+    found
+}
+
+fn by_rank(gate: &mut Gate, rows: &[Row], options: &GateOptions) {
+    let allowance = options.tolerance.ln_1p();
+    let mut found = scores(&gate.tests, rows, allowance);
+    found.baseline.sort_by(|a, b| b.total_cmp(a));
+    // As many runs may score as much as alpha leaves room for beside the new one itself.
+    let n = rows.len() as f64 + 1.0;
+    let room = (options.alpha * n + 1e-9).floor() as usize;
+    let limit = found.baseline.get(room.saturating_sub(1)).copied();
+    for (k, (test, own)) in gate.tests.iter_mut().zip(found.own).enumerate() {
+        let as_high = found.baseline.iter().filter(|score| **score >= own).count();
+        let p = (1.0 + as_high as f64) / n;
         test.p = Some(p);
         test.worse = p <= options.alpha + 1e-12;
-        test.limit_ns = limit.map(|limit| (middle + spread * limit + allowance).exp()).filter(|l| l.is_finite());
+        test.limit_ns = limit.map(|limit| beyond(rows, k, limit, allowance));
     }
+}
+
+/// Where about a score lies, ns: by the baseline alone, for the new run is not known before.
+fn beyond(rows: &[Row], k: usize, score: f64, allowance: f64) -> f64 {
+    let (middle, spread) = location(&column(rows, k));
+    (middle + spread * score + allowance).exp().min(f64::MAX)
 }
 
 /// Median, and median absolute deviation; where most values are equal the mean one, and never less than a hundredth of
@@ -219,18 +234,20 @@ fn location(values: &[f64]) -> (f64, f64) {
 fn by_model(gate: &mut Gate, rows: &[Row], options: &GateOptions) {
     let (n, tests) = (rows.len() as f64, gate.tests.len() as f64);
     let allowance = options.tolerance.ln_1p();
-    for (k, test) in gate.tests.iter_mut().enumerate() {
+    let found = scores(&gate.tests, rows, allowance);
+    let highest = found.baseline.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let critical = student_two_sided(1.0 - 2.0 * options.alpha / tests, n - 1.0);
+    for (k, (test, own)) in gate.tests.iter_mut().zip(found.own).enumerate() {
         let before = column(rows, k);
         let mean = before.iter().sum::<f64>() / n;
         let variance = before.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
         let spread = variance.sqrt().max(LEAST_SPREAD) * (1.0 + 1.0 / n).sqrt();
         let new = log(test.ns) - allowance;
-        let largest = before.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let p = (tests * one_sided((new - mean) / spread, n - 1.0)).min(1.0);
         test.p = Some(p);
-        test.worse = p <= options.alpha && new > largest;
-        let critical = student_two_sided(1.0 - 2.0 * options.alpha / tests, n - 1.0);
-        test.limit_ns = critical.map(|t| ((mean + t * spread).max(largest) + allowance).exp());
+        test.worse = p <= options.alpha && own > highest;
+        let limit = critical.map(|t| (mean + t * spread + allowance).exp());
+        test.limit_ns = limit.map(|limit| limit.max(beyond(rows, k, highest, allowance)));
     }
 }
 

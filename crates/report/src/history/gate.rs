@@ -58,9 +58,11 @@ pub fn sentences(gate: &Gate) -> Vec<String> {
     }
     match gate.method {
         Some(GateMethod::LogNormal) => all.push(format!(
-            "Judged by a normal distribution of the logarithms, because {} are too few to go by the rank alone; {} more would do.",
+            "Judged by a normal distribution of the logarithms, because {} are too few to go by the rank alone ({} more would do); \
+             where the tails are heavier, a false alarm can be as likely as 1 in {}.",
             plural(gate.baseline_runs.len() as u64, "run", "runs"),
-            gate.runs_needed
+            gate.runs_needed,
+            gate.baseline_runs.len() + 1
         )),
         Some(GateMethod::Rank) => all.push(
             "Judged by the run's rank among its baseline, all figures together; no distribution is assumed.".into(),
