@@ -64,8 +64,9 @@ impl Store {
 
     fn opened(path: &Path, flags: OpenFlags, access: Access) -> Result<Store, Error> {
         let failed = Error::sqlite(path);
-        // Without the flag for URIs a file name is a file name.
-        let mut db = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(&failed)?;
+        // An absolute path is never taken for a URI or for `:memory:`.
+        let whole = std::path::absolute(path).map_err(Error::open(path))?;
+        let mut db = Connection::open_with_flags(whole, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(&failed)?;
         db.busy_timeout(PATIENCE).map_err(&failed)?;
         db.set_limit(Limit::SQLITE_LIMIT_LENGTH, LONGEST).map_err(&failed)?;
         db.execute_batch("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA foreign_keys = ON;")
