@@ -129,13 +129,11 @@ fn cause(recording: &Recording, phase: &Phase, result: &CpuResult) -> Option<Str
 }
 
 /// What makes a phase's figures say nothing of the machine. Not what only keeps a claim from passing: an ordinary
-/// thread's latencies are compared with those of other ordinary threads.
+/// thread's latencies are compared with those of other ordinary threads; and what could not be stored is not there.
 fn doubt(verdict: &Verdict, phase: &Phase) -> Option<String> {
     let spoils = |kind: ProblemKind| {
-        use ProblemKind::{
-            CpuLost, EndedEarly, Interrupted, LoadDidNotRun, NotAsAsked, Storage, Suspended, VirtualCpus,
-        };
-        let spoiling = [LoadDidNotRun, NotAsAsked, CpuLost, Suspended, Interrupted, EndedEarly, Storage, VirtualCpus];
+        use ProblemKind::{CpuLost, EndedEarly, Interrupted, LoadDidNotRun, NotAsAsked, Suspended, VirtualCpus};
+        let spoiling = [LoadDidNotRun, NotAsAsked, CpuLost, Suspended, Interrupted, EndedEarly, VirtualCpus];
         spoiling.contains(&kind)
     };
     let of_it = verdict.problems.iter().filter(|(id, _)| id.as_ref().is_none_or(|id| *id == phase.id));
