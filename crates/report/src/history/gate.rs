@@ -6,7 +6,7 @@ use crate::clean::clip;
 use crate::number::plural;
 use crate::text::TextStyle;
 use crate::text::page::{Page, Tint};
-use crate::words::and;
+use crate::words::{and, capital};
 use punctual_model::history::{Gate, GateMethod, GateOutcome, GateTest};
 use punctual_units::Nanos;
 
@@ -50,7 +50,7 @@ pub fn sentences(gate: &Gate) -> Vec<String> {
     let mut all = match gate.outcome {
         GateOutcome::NotWorse => vec![not_worse(gate)],
         GateOutcome::Worse => gate.tests.iter().filter(|t| t.worse).map(|t| worse(gate, t)).collect(),
-        GateOutcome::Inconclusive => vec![inconclusive(gate)],
+        GateOutcome::Inconclusive => vec![capital(&inconclusive(gate))],
         GateOutcome::NotComparable => vec![not_comparable(gate)],
     };
     if !gate.left_out.is_empty() && gate.outcome != GateOutcome::Inconclusive {
@@ -133,7 +133,7 @@ fn inconclusive(gate: &Gate) -> String {
     }
     let why = if why.is_empty() { String::new() } else { format!(" ({why})") };
     format!(
-        "{} comparable{why}: {} more baseline {} needed.",
+        "only {} can be compared{why}: {} more baseline {} needed.",
         baseline(gate),
         gate.runs_needed,
         if gate.runs_needed == 1 { "run is" } else { "runs are" }

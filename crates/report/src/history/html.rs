@@ -14,7 +14,7 @@ pub fn history_html(history: &History) -> String {
     format!(
         "{}<header><p class=\"what\">Wakeup latency, run by run</p><h1>History</h1>{}</header>\n{groups}{}</body></html>\n",
         head("History of wakeup latency"),
-        list("said", &said).replace("class=\"said\"", "class=\"warnings\""),
+        list("warnings", &said),
         section("method", "How it was looked at", &method(history)),
     )
 }

@@ -23,7 +23,10 @@ pub fn history_text(history: &History, style: TextStyle) -> String {
         page.tagged("", Tint::Plain, &capital(&sentence));
     }
     for group in &history.groups {
-        of_group(&mut page, group, history.figures.first().copied().unwrap_or(Figure::Max));
+        // The first figure that any of the runs is long enough for.
+        let has = |f: &&Figure| group.series.iter().any(|s| s.figure == **f && !s.points.is_empty());
+        let figure = history.figures.iter().find(has).or(history.figures.first());
+        of_group(&mut page, group, figure.copied().unwrap_or(Figure::Max));
     }
     page.finish()
 }
@@ -54,7 +57,10 @@ fn table(page: &mut Page, group: &HistoryGroup, figure: Figure) {
     let apart = loads.len() <= fits.max(1);
     let mut head = format!("  {:<17}{:<11}{:<22}", "started (UTC)", "run", "kernel");
     match apart {
-        true => loads.iter().for_each(|load| head += &format!("{:>COLUMN$}", clip(load, COLUMN - 1))),
+        true => {
+            loads.iter().for_each(|load| head += &format!("{:>COLUMN$}", clip(load, COLUMN - 1)));
+            page.row(Tint::Plain, &format!("  {figure} of each run and load, on the CPU where it is largest:"));
+        }
         false => head += &format!("{:>COLUMN$}  under", format!("{figure}")),
     }
     page.row(Tint::Strong, &head);

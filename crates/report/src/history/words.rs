@@ -83,9 +83,9 @@ fn shift(name: &str, what: &str, n: usize, shift: &HistoryShift) -> String {
             format!("kernel {} → {}", told(before), told(now))
         }
     };
-    let ratio = interval(shift.ratio, shift.interval, shift.confidence, |r| format!("{r:.2}"));
+    let ratio = interval(shift.ratio, shift.interval, shift.confidence, (|r: f64| format!("{r:.2}"), " times"));
     let mut text = format!(
-        "{name}: {first}: {}, {}, {kernel}: median {} → {}, {ratio} times, p = {}.",
+        "{name}: {first}: {}, {}, {kernel}: median {} → {}, {ratio}, p = {}.",
         short(&shift.run),
         when(Some(shift.started_ns)),
         nanos(shift.before_ns),
@@ -104,18 +104,25 @@ fn changed(d: &Difference) -> String {
 }
 
 fn trend(name: &str, trend: &HistoryTrend) -> String {
-    let percent = |factor: f64| format!("{:+.1} %", 100.0 * (factor - 1.0));
+    let percent = |factor: f64| format!("{:+.1}", 100.0 * (factor - 1.0));
     let way = if trend.per_30_days >= 1.0 { "rises" } else { "falls" };
-    let by = interval(trend.per_30_days, trend.interval, trend.confidence, percent);
+    let by = interval(trend.per_30_days, trend.interval, trend.confidence, (percent, " %"));
     format!("{name} {way}: {by} in 30 days, p = {}.", p(trend.p))
 }
 
-fn interval(value: f64, interval: Option<(f64, f64)>, confidence: f64, shown: impl Fn(f64) -> String) -> String {
+/// The unit stands at the value alone.
+fn interval(
+    value: f64,
+    interval: Option<(f64, f64)>,
+    confidence: f64,
+    (shown, unit): (impl Fn(f64) -> String, &str),
+) -> String {
     match interval {
         Some((low, high)) => {
-            format!("{} [{}, {} at {:.0} %]", shown(value), shown(low), shown(high), (100.0 * confidence).floor())
+            let sure = (100.0 * confidence).floor();
+            format!("{}{unit} [{}, {} at {sure:.0} %]", shown(value), shown(low), shown(high))
         }
-        None => format!("{} (too few runs for an interval)", shown(value)),
+        None => format!("{}{unit} (too few runs for an interval)", shown(value)),
     }
 }
 
