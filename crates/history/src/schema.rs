@@ -53,9 +53,13 @@ pub enum Access {
 /// Refuses what is not a history, or newer; brings an older one up to date where it may be written.
 pub fn prepare(connection: &mut Connection, path: &Path, access: Access) -> Result<(), Error> {
     let failed = Error::sqlite(path);
-    let found = version(connection).map_err(&failed)?;
-    let ours = application(connection).map_err(&failed)? == APPLICATION;
-    if !ours && (found != 0 || !schema(connection).map_err(&failed)?.is_empty()) {
+    // In one transaction: another process may make its tables at this very instant.
+    let (found, ours, empty) = {
+        let now = connection.transaction().map_err(&failed)?;
+        let ours = application(&now).map_err(&failed)? == APPLICATION;
+        (version(&now).map_err(&failed)?, ours, schema(&now).map_err(&failed)?.is_empty())
+    };
+    if !ours && (found != 0 || !empty) {
         return Err(Error::Foreign(path.to_owned()));
     }
     if found > VERSION {
