@@ -1,7 +1,7 @@
 //! What carrying out a fix needs to know besides the finding: lists a rule read, threads and interrupts in the way.
 
 use crate::plan::{IrqPlan, irqs_on};
-use crate::probes::comes_first_there;
+use crate::probes::{comes_first_there, planned_threads};
 use crate::reading::Reading;
 use crate::rule::Set;
 use crate::sight::Notes;
@@ -57,6 +57,13 @@ impl Rules {
         let sight = self.sight(machine, context, Offers::default());
         let tasks = sight.tasks().real_time.iter().filter(|task| !task.is_kernel && comes_first_there(&sight, task));
         tasks.map(RtThread::from).collect()
+    }
+
+    /// Interrupt threads whose priority does not fit what the loop waits for, the one that would, and whether the loop waits for its
+    /// device: rules `irq-thread-priority` and `net-irq-thread-prio`.
+    pub fn interrupt_threads(&self, machine: &dyn Machine, context: &Context) -> Vec<(RtThread, i64, bool)> {
+        let sight = self.sight(machine, context, Offers::default());
+        planned_threads(&sight).into_iter().map(|p| (RtThread::from(p.task), p.wanted, p.is_awaited)).collect()
     }
 
     /// Kernel threads whose name begins so; those tied to their CPUs only where asked.

@@ -154,17 +154,23 @@ const USUAL: i64 = 50;
 /// What is in the names of sound devices' interrupts.
 const SOUND: &[&str] = &["snd", "hda", "sof", "audio", "i2s", "ac97", "firewire_ohci"];
 
+/// An interrupt thread whose priority does not fit what the loop waits for, and the one that would.
+pub(crate) struct PlannedThread<'a> {
+    pub task: &'a Task,
+    pub wanted: i64,
+    /// Does the loop wait for its device?
+    pub is_awaited: bool,
+}
+
 /// The thread of the device that the loop waits for comes right before the loop, every other one after it (rtirq(1) does the same by
-/// a list of names).
-fn thread_plan(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+/// a list of names). None where the loop is not FIFO or RR.
+pub(crate) fn planned_threads<'a>(sight: &'a Sight) -> Vec<PlannedThread<'a>> {
     let (Scheduling::Fifo { priority } | Scheduling::Rr { priority }) = sight.context.scheduling else {
-        return Reading::Many(Many::default());
+        return Vec::new();
     };
     let of_loop = i64::from(priority.get());
     let cards = sight.names("/sys/class/net").unwrap_or_default();
-    let tasks = sight.tasks();
-    let mut many = Many { items: Vec::new(), missing: tasks.missing.clone() };
-    for task in tasks.real_time.iter().filter(is_irq_thread) {
+    let plan = |task: &'a Task| {
         let device = task.name.split_once('-').map_or("", |(_, device)| device);
         let is_awaited = match sight.context.profile {
             Profile::FieldbusNic => cards.iter().any(|card| card != "lo" && belongs(device, card)),
@@ -173,9 +179,18 @@ fn thread_plan(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         };
         let wanted = if is_awaited { (of_loop + 1).min(98) } else { USUAL.min(of_loop - 1).max(1) };
         let is_right = if is_awaited { task.priority > of_loop } else { task.priority < of_loop };
-        if !is_right && task.priority != wanted {
-            many.push("", Ok(Value::Text(format!("{} to {wanted}", task.show()))));
-        }
+        (!is_right && task.priority != wanted).then_some(PlannedThread { task, wanted, is_awaited })
+    };
+    sight.tasks().real_time.iter().filter(is_irq_thread).filter_map(plan).collect()
+}
+
+fn thread_plan(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    if !matches!(sight.context.scheduling, Scheduling::Fifo { .. } | Scheduling::Rr { .. }) {
+        return Reading::Many(Many::default());
+    }
+    let mut many = Many { items: Vec::new(), missing: sight.tasks().missing.clone() };
+    for planned in planned_threads(sight) {
+        many.push("", Ok(Value::Text(format!("{} to {}", planned.task.show(), planned.wanted))));
     }
     notes.add("interrupt threads by device", Reading::Many(many.clone()).show());
     Reading::Many(many)

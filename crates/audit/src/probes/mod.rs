@@ -20,6 +20,7 @@ mod smt;
 mod system;
 mod task;
 
+pub(crate) use irq::planned_threads;
 pub(crate) use task::comes_first_there;
 
 use crate::reading::Reading;

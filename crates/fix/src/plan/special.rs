@@ -20,6 +20,8 @@ const PLANNERS: &[(&str, Planner)] = &[
     ("wq-unbound-cpumask", unbound_work),
     ("rogue-rt-task", rogue_threads),
     ("sched-kthread-prio-for-hogs", kernel_threads_above),
+    ("irq-thread-priority", interrupt_threads),
+    ("net-irq-thread-prio", awaited_threads),
     ("rcu-nocb-threads", callback_threads),
     ("cpu-idle-latency", idle_states),
     ("cpu-freq-fixed", one_frequency),
@@ -224,6 +226,24 @@ fn kernel_threads_above(wish: &Wish, places: &Places, plan: &mut RulePlan) {
                 });
             }
         }
+    }
+}
+
+/// Those of the awaited devices above the loop, the others below it.
+fn interrupt_threads(wish: &Wish, _: &Places, plan: &mut RulePlan) {
+    threads_by_device(wish, plan, false);
+}
+
+/// Only those of the devices the loop waits for.
+fn awaited_threads(wish: &Wish, _: &Places, plan: &mut RulePlan) {
+    threads_by_device(wish, plan, true);
+}
+
+fn threads_by_device(wish: &Wish, plan: &mut RulePlan, only_awaited: bool) {
+    for (thread, wanted, is_awaited) in wish.rules.interrupt_threads(wish.machine, wish.context) {
+        let priority = u8::try_from(wanted).ok().and_then(|wanted| Priority::try_from(wanted).ok());
+        let Some(priority) = priority.filter(|_| is_awaited || !only_awaited) else { continue };
+        plan.steps.push(Doing::Scheduling { pid: thread.pid, tid: thread.tid, new: Scheduling::Fifo { priority } });
     }
 }
 
