@@ -24,7 +24,7 @@ pub fn findings(comparison: &Comparison) -> Vec<String> {
         for (k, (sentence, against)) in sentences(comparison, row).into_iter().zip(&row.against).enumerate() {
             match (n, k) {
                 (0, 0) => {}
-                _ if row.sample == SampleUnit::Run && against.told == Told::TooFew => open.push(row),
+                _ if row.sample != SampleUnit::Batch && against.told == Told::TooFew => open.push(row),
                 _ => ranked.push((rank(against), crate::words::capital(&sentence))),
             }
         }
@@ -35,7 +35,11 @@ pub fn findings(comparison: &Comparison) -> Vec<String> {
 
 /// One sentence for all figures of which there are too few runs.
 fn too_few_runs(rows: &[&ComparisonRow]) -> Option<String> {
-    let fewest = rows.iter().flat_map(|r| &r.groups).map(|g| g.n).min()?;
+    let runs = rows.iter().filter(|r| r.sample == SampleUnit::Run);
+    let fewest = runs.flat_map(|r| &r.groups).map(|g| g.n).min().unwrap_or(1);
+    if rows.is_empty() {
+        return None;
+    }
     let figures = match rows.len() {
         1 => "one more figure".into(),
         n => format!("{n} more figures"),

@@ -39,10 +39,10 @@ pub fn comparison_text(comparison: &Comparison, style: TextStyle) -> String {
     page.finish()
 }
 
-const FIGURE: usize = 15;
+const FIGURE: usize = 17;
 const VALUE: usize = 9;
 /// Columns a ratio with its interval takes.
-const RATIO: usize = 21;
+const RATIO: usize = 20;
 
 fn table(page: &mut Page, comparison: &Comparison) {
     let groups = comparison.groups.len();
