@@ -10,6 +10,8 @@ use std::collections::BTreeSet;
 const LONGER: f64 = 1.5;
 /// Degrees by which medians may differ.
 const WARMER: f64 = 3.0;
+/// Frequencies whose medians differ by this factor.
+const FASTER: f64 = 1.05;
 /// Words of a command line that change from boot to boot or machine to machine.
 const OF_BOOT: [&str; 5] = ["root=", "BOOT_IMAGE=", "initrd=", "resume=", "punctual.trial="];
 
@@ -31,7 +33,7 @@ pub(crate) fn unlike(sides: &[Side]) -> Vec<Unlike> {
         tell(UnlikeKind::Governor, |r| r.run.machine.governors.as_ref().map(|g| g.join(", "))),
         tell(UnlikeKind::Parameters, parameters),
     ];
-    let conditions = [length(sides), temperature(sides), throttling(sides)];
+    let conditions = [length(sides), frequency(sides), temperature(sides), throttling(sides)];
     settings.into_iter().chain(conditions).flatten().collect()
 }
 
@@ -108,6 +110,21 @@ fn length(sides: &[Side]) -> Option<Unlike> {
     apart(&lengths, |low, high| high > low * LONGER).then(|| Unlike {
         what: UnlikeKind::Length,
         values: lengths.into_iter().map(|l| l.map(|n| format!("{n:.0}"))).collect(),
+    })
+}
+
+fn frequency(sides: &[Side]) -> Option<Unlike> {
+    let of_side = |side: &Side| {
+        let read = side.runs.iter().flat_map(|(_, r)| &r.events).filter_map(|e| match e {
+            Event::Frequency { khz, .. } => Some(khz),
+            _ => None,
+        });
+        median(&read.flatten().map(|(_, khz)| *khz as f64).collect::<Vec<_>>())
+    };
+    let all: Vec<Option<f64>> = sides.iter().map(of_side).collect();
+    apart(&all, |low, high| high > low * FASTER).then(|| Unlike {
+        what: UnlikeKind::Frequency,
+        values: all.into_iter().map(|f| f.map(|khz| format!("{:.0} MHz", khz / 1e3))).collect(),
     })
 }
 

@@ -1,9 +1,11 @@
 //! One run split in two and compared with itself, 200 times: it must not differ from itself.
 
+mod common;
+
+use common::recording;
 use punctual_compare::{Side, compare, differs};
-use punctual_model::{Comparison, Event, Recording, SampleUnit, Told, WindowMax};
+use punctual_model::{Comparison, Recording, SampleUnit, Told};
 use punctual_stats::{SplitMix64, effective_n, normal_quantile};
-use punctual_units::{CpuId, Histogram};
 
 const SPLITS: u64 = 200;
 /// 7 % of them.
@@ -18,48 +20,6 @@ fn seconds() -> Vec<(String, Vec<u64>)> {
         (load.to_owned(), values.split(' ').map(|v| v.parse().unwrap()).collect())
     };
     include_str!("fixtures/seconds.txt").lines().filter(|l| !l.starts_with('#')).map(line).collect()
-}
-
-/// A recording of these seconds: the least that a run directory has.
-fn recording(loads: &[(String, Vec<u64>)]) -> Recording {
-    let phase = |(n, (load, values)): (usize, &(String, Vec<u64>))| {
-        let max = values.iter().max();
-        serde_json::json!({
-            "id": format!("{}-{load}", n + 1), "load": load, "start_mono_ns": 0, "end_mono_ns": 1, "load_report": null,
-            "problems": [], "cpus": [{"cpu": 0, "released": values.len(), "ran": values.len(), "skipped": 0, "max_ns": max,
-            "min_ns": 1, "mean_ns": 1.0}],
-        })
-    };
-    let run = serde_json::json!({
-        "schema": "punctual.run/1", "schema_version": "1.4", "tool": {"name": "punctual"}, "kind": "latency",
-        "complete": true, "ended_by": {"how": "duration"}, "ended": null, "command": [], "machine": {},
-        "settings": {"scheduling_explicit": false, "cpus": "0", "loads": [], "context": true, "worst_kept": 0, "claims": [],
-            "cpu_dma_latency_us": null, "deadline_ns": null},
-        "phases": loads.iter().enumerate().map(phase).collect::<Vec<_>>(), "problems": [], "notes": [], "cost": null,
-    });
-    let mut recording = Recording {
-        run: serde_json::from_value(run).unwrap(),
-        distributions: Default::default(),
-        worst: vec![],
-        captures: vec![],
-        explained: vec![],
-        events: vec![],
-        maxima: vec![],
-        findings: vec![],
-        tuned: None,
-        damage: vec![],
-    };
-    for (phase, (_, values)) in recording.run.phases.iter().zip(loads) {
-        let mut histogram = Histogram::new();
-        values.iter().for_each(|v| histogram.record(*v));
-        let distribution = punctual_model::Distribution { raw: histogram, ..Default::default() };
-        recording.distributions.insert((phase.id.clone(), CpuId(0)), distribution);
-        recording.events.extend(values.iter().map(|v| {
-            let max_ns = vec![(CpuId(0), *v)];
-            Event::Window(WindowMax { mono_ns: 0, interval_ns: 1_000_000_000, phase: phase.id.clone(), max_ns })
-        }));
-    }
-    recording
 }
 
 fn beside(a: &Recording, b: &Recording) -> Comparison {

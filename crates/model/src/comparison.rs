@@ -200,6 +200,8 @@ pub enum UnlikeKind {
     Virtualisation,
     /// Parameters of the kernel.
     Parameters,
+    /// Median frequency, as it was read between phases.
+    Frequency,
     /// Median temperature.
     Temperature,
     /// Throttling or too low voltage while measuring.

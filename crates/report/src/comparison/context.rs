@@ -46,6 +46,7 @@ fn title(what: UnlikeKind) -> &'static str {
         UnlikeKind::Governor => "Other frequency governors",
         UnlikeKind::Virtualisation => "Other virtualisation",
         UnlikeKind::Parameters => "Other kernel parameters",
+        UnlikeKind::Frequency => "Other frequencies, medians",
         UnlikeKind::Temperature => "Other temperatures, medians",
         UnlikeKind::Throttling => "Throttled or not, events",
     }
@@ -70,6 +71,7 @@ fn so(what: UnlikeKind) -> &'static str {
         UnlikeKind::Governor | UnlikeKind::Parameters => {
             "It may be that, and not what is compared, that makes a difference."
         }
+        UnlikeKind::Frequency => "A processor that runs slower is later and slower in everything: fix the frequency.",
         UnlikeKind::Temperature => "A warm processor may be throttled: measure both at one temperature, in turns.",
         UnlikeKind::Throttling => "The throttled one was slower for its heat or power supply: not comparable in speed.",
     }
