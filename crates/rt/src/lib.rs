@@ -1,24 +1,44 @@
-//! What a real-time program on Linux needs, done right once: [`Attributes`] that are read back after they are set,
-//! a locked and prefaulted stack, and [`Periodic`], an absolute loop that accounts for every period. Other ways of being woken
-//! ([`Relative`], [`Timerfd`], [`Signalled`]) offer the same ([`Wait`]).
+//! What a real-time program on Linux needs, done right once.
 //!
-//! Architecture invariant: nothing here allocates, logs or formats after [`Attributes::apply`].
+//! - [`Rt`] checks the machine, locks memory, starts and stops tasks;
+//! - [`PeriodicTask`]: a body at every release, each accounted for: `released == ran + skipped + pending`;
+//! - [`InterruptTask`]: a body at every event of a [`Source`]: `events == handled + coalesced + lost`;
+//! - [`AlarmSet`]: instants on one epoch; [`Timer`]: an alarm that other threads set;
+//! - for loops of one's own: [`Attributes`] that are read back after they are set, [`Periodic`] and other ways of being woken
+//!   ([`Relative`], [`Timerfd`], [`Signalled`]), which offer the same ([`Wait`]).
+//!
+//! Architecture invariant: after its start a task neither allocates, logs, formats nor faults.
 
 #![forbid(unsafe_code)]
 
+mod alarms;
 mod attributes;
 mod clock;
 mod expiries;
+mod interrupt;
 mod periodic;
 mod posix;
 mod relative;
+mod stack;
+mod start;
+mod task;
 mod timerfd;
 mod wait;
 
+pub use alarms::{AlarmSet, AlarmsFull, Rung};
 pub use attributes::{Applied, Attributes, Refused, refusal_advice, try_scheduling};
 pub use clock::{clock_read_cost, monotonic, sleep_until};
+pub use interrupt::{
+    Arrival, Eventfd, Interrupt, InterruptHandle, InterruptStats, InterruptTask, IrqThreadError, IrqThreads, Source,
+    Timer, TimerHandle, Uio,
+};
 pub use periodic::{Periodic, Wakeup};
 pub use posix::Signalled;
+pub use punctual_units::{CpuId, CpuList, Histogram, Nanos, Policy, Priority, Scheduling};
 pub use relative::Relative;
+pub use start::{Builder, Check, Checked, Outcome, Report, Rt, Severity, StartError, block_signals};
+pub use task::{
+    Counted, Cycle, End, Finished, Miss, Next, PeriodicTask, SpawnError, Task, TaskStats, TaskUsage, WorstCycle,
+};
 pub use timerfd::Timerfd;
 pub use wait::{Remarks, Wait};

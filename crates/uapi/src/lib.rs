@@ -17,7 +17,9 @@ mod usage;
 pub use error::Error;
 pub use firmware::{gpu_temperature, parse_temperature, temperature_request};
 pub use fork::copy_process;
-pub use memory::{lock, lock_addresses, lock_program_data, lock_stack, one_heap, page_size, touch_stack, unlock};
+pub use memory::{
+    keep_heap, lock, lock_addresses, lock_all, lock_program_data, lock_stack, one_heap, page_size, touch_stack, unlock,
+};
 pub use queued::{Origin, Taken, queue, take};
 pub use sched::{affinity, scheduling, set_affinity, set_scheduling};
 pub use serial::{Guard, Hardware, Port};

@@ -52,6 +52,28 @@ pub fn one_heap() {
     }
 }
 
+/// Keeps glibc's heap from giving memory back to the kernel and from mapping large blocks apart, so that memory once used stays
+/// resident: mallopt(3), M_TRIM_THRESHOLD and M_MMAP_MAX. Nothing where another C library is used.
+pub fn keep_heap() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: changes settings of the allocator; a refusal leaves the defaults.
+    unsafe {
+        libc::mallopt(libc::M_TRIM_THRESHOLD, -1);
+        libc::mallopt(libc::M_MMAP_MAX, 0);
+    }
+}
+
+/// Locks every page of the process, those it has and those it will get: mlockall(2), MCL_CURRENT and MCL_FUTURE. The stacks of
+/// threads to come are resident as a whole. For programs that are real-time as a whole; call [`one_heap`] before.
+///
+/// # Errors
+/// `ENOMEM`, `EPERM`: RLIMIT_MEMLOCK without CAP_IPC_LOCK.
+pub fn lock_all() -> Result<(), Error> {
+    // SAFETY: changes what the kernel may page out, no memory.
+    let rc = unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) };
+    if rc == 0 { Ok(()) } else { Err(Error::last("mlockall", "all memory")) }
+}
+
 const STACK: usize = 32 * 1024;
 
 /// Locks the 32 KiB of stack below the caller, which the calling thread's real-time part must stay within.

@@ -1,0 +1,91 @@
+//! The kernel's interrupt threads, whose priority decides who serves a device first: `irq/NN-name`.
+
+use punctual_uapi as uapi;
+use punctual_units::{Priority, Scheduling};
+use std::fs;
+
+/// Why an interrupt's threads cannot have a priority.
+#[derive(Debug, thiserror::Error)]
+pub enum IrqThreadError {
+    /// There is no such thread.
+    #[error(
+        "interrupt {0} has no thread: it is not requested (look at /proc/interrupts), or interrupts are not threaded (boot with \
+         threadirqs, or a PREEMPT_RT kernel)"
+    )]
+    None(u32),
+    /// /proc cannot be read.
+    #[error("cannot list the threads of interrupt {irq}: {source}")]
+    List {
+        /// The interrupt.
+        irq: u32,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+    /// The kernel refuses.
+    #[error("interrupt {irq}: cannot set the priority of thread {pid}: {source}; run as root")]
+    Refused {
+        /// The interrupt.
+        irq: u32,
+        /// The thread.
+        pid: i32,
+        /// The system call's answer.
+        source: uapi::Error,
+    },
+}
+
+/// Interrupt threads whose priority was changed. They get back what they had when this is dropped.
+#[derive(Debug)]
+#[must_use = "the priority is put back when this is dropped"]
+pub struct IrqThreads(Vec<(i32, Scheduling, bool)>);
+
+impl IrqThreads {
+    /// Gives every thread of interrupt `irq` this priority of SCHED_FIFO: above the tasks that must not delay it, below none that wait for it.
+    /// Needs CAP_SYS_NICE. A killed program leaves it so: `punctual audit --fix irq-thread-priority` is journalled, this is not.
+    ///
+    /// # Errors
+    /// [`IrqThreadError`]; threads that were changed before have what they had.
+    pub fn set(irq: u32, priority: Priority) -> Result<IrqThreads, IrqThreadError> {
+        let mut changed = IrqThreads(Vec::new());
+        for pid in threads(irq).map_err(|source| IrqThreadError::List { irq, source })? {
+            let refused = |source| IrqThreadError::Refused { irq, pid, source };
+            let (before, reset) = uapi::scheduling(pid).map_err(refused)?;
+            uapi::set_scheduling(pid, Scheduling::Fifo { priority }, reset).map_err(refused)?;
+            changed.0.push((pid, before, reset));
+        }
+        if changed.0.is_empty() { Err(IrqThreadError::None(irq)) } else { Ok(changed) }
+    }
+
+    /// Their thread ids.
+    pub fn pids(&self) -> Vec<i32> {
+        self.0.iter().map(|(pid, ..)| *pid).collect()
+    }
+}
+
+impl Drop for IrqThreads {
+    fn drop(&mut self) {
+        for (pid, before, reset) in &self.0 {
+            // A thread that has ended since needs nothing.
+            let _ = uapi::set_scheduling(*pid, *before, *reset);
+        }
+    }
+}
+
+/// Kernel threads named `irq/NN-…`, primary and secondary ones (`irq/NN-s-…`).
+fn threads(irq: u32) -> std::io::Result<Vec<i32>> {
+    let of = |name: &str| {
+        name.strip_prefix("irq/").and_then(|rest| rest.split_once('-')).is_some_and(|(n, _)| n == irq.to_string())
+    };
+    let pids = fs::read_dir("/proc")?.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    Ok(pids.filter(|pid| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| of(name.trim()))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interrupt_without_thread_is_told() {
+        let error = IrqThreads::set(4_000_000, Priority::try_from(50).unwrap()).unwrap_err();
+        assert!(error.to_string().contains("has no thread"), "{error}");
+    }
+}

@@ -1,0 +1,191 @@
+//! A thread that runs a body at every event and accounts for each.
+
+use crate::interrupt::Source;
+use crate::task::{Cycle, End, Finished, Next, Shared, SpawnError, Task, TaskUsage, launch};
+use crate::{Attributes, Rt, monotonic};
+use punctual_units::{CpuId, Histogram, Nanos, Scheduling};
+use rustix::io::Errno;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// An event, as the body sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interrupt {
+    /// Number of the event, from 0, counting those that were coalesced or lost before it.
+    pub sequence: u64,
+    /// When the kernel saw it, CLOCK_MONOTONIC; `None`: its source has no time stamp.
+    pub at: Option<Nanos>,
+    /// When the thread woke for it.
+    pub woke: Nanos,
+    /// Further events that this wakeup stands for: they came before it was taken.
+    pub coalesced: u64,
+    /// Events before it that the source dropped.
+    pub lost: u64,
+}
+
+/// An interrupt task that is not started yet: [`Rt::interrupt`].
+#[must_use = "a task runs from spawn() on"]
+pub struct InterruptTask<'a, S> {
+    rt: &'a Rt,
+    name: String,
+    scheduling: Scheduling,
+    source: S,
+    cpu: Option<CpuId>,
+}
+
+/// Events by what became of them.
+#[derive(Debug, Default)]
+struct Events {
+    coalesced: AtomicU64,
+    lost: AtomicU64,
+    /// errno that ended the task; 0: none.
+    failed: AtomicU64,
+}
+
+/// An interrupt task that was started.
+pub struct InterruptHandle {
+    task: Task,
+    events: Arc<Events>,
+}
+
+/// What is known of an interrupt task. `events == handled + coalesced + lost`.
+#[derive(Clone, Debug)]
+pub struct InterruptStats {
+    /// Its name.
+    pub name: String,
+    /// Events accounted for.
+    pub events: u64,
+    /// Wakeups whose body ran.
+    pub handled: u64,
+    /// Events that came together with a handled one.
+    pub coalesced: u64,
+    /// Events that the source dropped.
+    pub lost: u64,
+    /// From the kernel's time stamp to the wakeup, ns; of a source without time stamps all zero, see [`Interrupt::at`].
+    pub latency: Histogram,
+    /// From the wakeup to the body's return, ns.
+    pub execution: Histogram,
+    /// What the kernel counts of its thread.
+    pub usage: TaskUsage,
+    /// The error of its source that ended it.
+    pub failed: Option<Errno>,
+}
+
+impl<'a, S: Source + 'static> InterruptTask<'a, S> {
+    pub(crate) fn new(rt: &'a Rt, name: &str, scheduling: Scheduling, source: S) -> InterruptTask<'a, S> {
+        InterruptTask { rt, name: name.into(), scheduling, source, cpu: None }
+    }
+
+    /// Stays on this CPU.
+    pub fn cpu(mut self, cpu: CpuId) -> Self {
+        self.cpu = Some(cpu);
+        self
+    }
+
+    /// Starts it. `body` runs in the thread at every event, under the rules of [`crate::PeriodicTask::spawn`].
+    ///
+    /// # Errors
+    /// [`SpawnError`]; then nothing was started.
+    pub fn spawn<F>(self, body: F) -> Result<InterruptHandle, SpawnError>
+    where
+        F: FnMut(&Interrupt) -> Next + Send + 'static,
+    {
+        let shared = Arc::new(Shared::new(&self.name, Nanos::ZERO));
+        let events = Arc::new(Events::default());
+        let attributes = Attributes { scheduling: self.scheduling, cpu: self.cpu, lock_stack: true };
+        let (source, theirs) = (self.source, events.clone());
+        let task = launch(self.rt, attributes, shared, monotonic, move |shared, _| run(shared, &theirs, source, body))?;
+        Ok(InterruptHandle { task, events })
+    }
+}
+
+/// The loop: one system call an event, no allocation, no lock.
+fn run<S: Source, F>(shared: &Shared, events: &Events, mut source: S, mut body: F) -> End
+where
+    F: FnMut(&Interrupt) -> Next,
+{
+    let mut next_sequence = 0;
+    loop {
+        if shared.stop.load(Relaxed) {
+            return End::Stopped;
+        }
+        let arrival = match source.wait() {
+            Ok(arrival) if arrival.events > 0 => arrival,
+            Ok(_) | Err(Errno::INTR) => continue,
+            Err(errno) => {
+                events.failed.store(errno.raw_os_error() as u64, Relaxed);
+                return End::Failed;
+            }
+        };
+        let woke = monotonic();
+        let (coalesced, lost) = (arrival.events - 1, arrival.lost);
+        let sequence = next_sequence + lost;
+        next_sequence = sequence + arrival.events;
+        let interrupt = Interrupt { sequence, at: arrival.at, woke, coalesced, lost };
+        count(&events.coalesced, coalesced);
+        count(&events.lost, lost);
+        let scheduled = arrival.at.unwrap_or(woke);
+        let cycle = Cycle { index: sequence, scheduled, woke, skipped: coalesced + lost, pending: 0 };
+        shared.record.run(&cycle);
+        let next = body(&interrupt);
+        shared.record.executed(&cycle, monotonic(), u64::MAX);
+        if next == Next::Stop {
+            return End::Returned;
+        }
+    }
+}
+
+/// Adds as the only writer.
+fn count(word: &AtomicU64, n: u64) {
+    if n > 0 {
+        word.store(word.load(Relaxed) + n, Relaxed);
+    }
+}
+
+impl InterruptHandle {
+    /// The thread, its attributes and its name.
+    pub fn task(&self) -> &Task {
+        &self.task
+    }
+
+    /// Its statistics now. Not for real-time threads.
+    pub fn stats(&self) -> InterruptStats {
+        self.of(self.task.stats())
+    }
+
+    /// Asks it to end and waits until it has.
+    pub fn stop(self) -> (End, InterruptStats) {
+        let InterruptHandle { task, events } = self;
+        finished(task.stop(), &events)
+    }
+
+    /// Waits until it ends by itself.
+    pub fn join(self) -> (End, InterruptStats) {
+        let InterruptHandle { task, events } = self;
+        finished(task.join(), &events)
+    }
+
+    fn of(&self, stats: crate::TaskStats) -> InterruptStats {
+        with(stats, &self.events)
+    }
+}
+
+fn finished(finished: Finished, events: &Events) -> (End, InterruptStats) {
+    (finished.end, with(finished.stats, events))
+}
+
+fn with(stats: crate::TaskStats, events: &Events) -> InterruptStats {
+    let failed = events.failed.load(Relaxed) as i32;
+    let counted = stats.counted;
+    InterruptStats {
+        name: stats.name,
+        events: counted.released,
+        handled: counted.ran,
+        coalesced: counted.skipped - events.lost.load(Relaxed).min(counted.skipped),
+        lost: events.lost.load(Relaxed).min(counted.skipped),
+        latency: counted.lateness,
+        execution: counted.execution,
+        usage: stats.usage,
+        failed: (failed != 0).then(|| Errno::from_raw_os_error(failed)),
+    }
+}

@@ -1,0 +1,192 @@
+//! Start-up: what a real-time program wants of the machine, checked and reported before its first task.
+
+mod checks;
+mod probe;
+mod report;
+
+pub use checks::Check;
+pub use report::{Checked, Outcome, Report, Severity};
+
+use crate::interrupt::{InterruptTask, Source};
+use crate::monotonic;
+use crate::task::{PeriodicTask, Shared};
+use probe::Machine;
+use punctual_uapi as uapi;
+use punctual_units::{Nanos, Scheduling};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// Stack that is prefaulted where nothing is said: 256 KiB.
+const STACK: usize = 256 << 10;
+
+/// What a program asks for before it starts: [`Rt::builder`].
+#[derive(Clone, Debug)]
+#[must_use = "nothing is checked or locked before start()"]
+pub struct Builder {
+    lock: bool,
+    stack: usize,
+    checks: Vec<(Check, Severity)>,
+}
+
+impl Builder {
+    /// Locks all memory of the program, present and future, and keeps the C library's heap from giving memory back: mlockall(2),
+    /// mallopt(3). Future threads' stacks are then resident as a whole.
+    pub fn lock_memory(mut self) -> Builder {
+        self.lock = true;
+        self
+    }
+
+    /// Bytes of each task's stack that are written before its first release; its stack is a little larger. 256 KiB where nothing is said.
+    pub fn prefault_stack(mut self, bytes: usize) -> Builder {
+        self.stack = bytes;
+        self
+    }
+
+    /// Does not start where this check fails or cannot be made.
+    pub fn require(mut self, check: Check) -> Builder {
+        self.checks.push((check, Severity::Required));
+        self
+    }
+
+    /// Starts anyway; the report says that it failed.
+    pub fn warn(mut self, check: Check) -> Builder {
+        self.checks.push((check, Severity::Wanted));
+        self
+    }
+
+    /// Checks, locks memory, and sets the epoch of all tasks to now.
+    ///
+    /// # Errors
+    /// [`StartError`], with the whole report where a required check failed.
+    pub fn start(self) -> Result<Rt, StartError> {
+        let machine = Machine::live();
+        let checked = self.checks.iter().map(|(check, severity)| check.make(&machine, *severity)).collect();
+        let report = Report { checked };
+        if report.failed_required() {
+            return Err(StartError::Required(report));
+        }
+        if self.lock {
+            uapi::one_heap();
+            uapi::keep_heap();
+            uapi::lock_all().map_err(StartError::Lock)?;
+        }
+        uapi::install_wakeup().map_err(StartError::Signal)?;
+        let tasks = Mutex::default();
+        Ok(Rt { stack: self.stack.max(32 << 10), epoch: monotonic(), report, tasks })
+    }
+}
+
+/// Why a program cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// A required check failed.
+    #[error("this machine is not ready for real time:\n{0}")]
+    Required(Report),
+    /// Memory cannot be locked.
+    #[error(
+        "cannot lock memory: {0}; run as root, or grant CAP_IPC_LOCK (setcap cap_ipc_lock,cap_sys_nice+ep PROGRAM), or raise \
+         memlock in /etc/security/limits.d and log in again"
+    )]
+    Lock(uapi::Error),
+    /// The signal that wakes a sleeping task cannot be installed.
+    #[error("cannot install the signal that wakes tasks: {0}")]
+    Signal(uapi::Error),
+}
+
+/// A real-time program that has started: makes tasks, and stops them together.
+///
+/// ```no_run
+/// use punctual_rt::{Check, CpuId, Miss, Nanos, Next, Rt, Scheduling};
+/// let rt = Rt::builder().lock_memory().warn(Check::PreemptRt).require(Check::Priority(80)).start()?;
+/// eprint!("{}", rt.report());
+/// let scheduling = Scheduling::Fifo { priority: 80.try_into()? };
+/// let task = rt.periodic("control", scheduling, Nanos::from_millis(1)).cpu(CpuId(1)).on_miss(Miss::Skip).spawn(|cycle| {
+///     let _elapsed = cycle.scheduled;
+///     Next::Continue
+/// })?;
+/// rt.until_signal();
+/// println!("{} releases, {} skipped", task.stats().counted.released, task.stats().counted.skipped);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Rt {
+    stack: usize,
+    epoch: Nanos,
+    report: Report,
+    tasks: Mutex<Vec<Weak<Shared>>>,
+}
+
+impl Rt {
+    /// Nothing locked, nothing checked: say what is wanted.
+    pub fn builder() -> Builder {
+        Builder { lock: false, stack: STACK, checks: Vec::new() }
+    }
+
+    /// What the checks found.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// The instant on CLOCK_MONOTONIC that the grids of all tasks begin at.
+    pub fn epoch(&self) -> Nanos {
+        self.epoch
+    }
+
+    /// A task that runs every `period`.
+    pub fn periodic(&self, name: &str, scheduling: Scheduling, period: Nanos) -> PeriodicTask<'_> {
+        PeriodicTask::new(self, name, scheduling, period)
+    }
+
+    /// A task with SCHED_DEADLINE that runs every `period` and may use `runtime` of it: sched(7). The kernel refuses what cannot be
+    /// guaranteed beside what it has guaranteed already, and stops a task that uses up its runtime until its next period.
+    pub fn deadline(&self, name: &str, runtime: Nanos, deadline: Nanos, period: Nanos) -> PeriodicTask<'_> {
+        let scheduling = Scheduling::Deadline { runtime_ns: runtime, deadline_ns: deadline, period_ns: period };
+        PeriodicTask::new(self, name, scheduling, period).deadline(deadline)
+    }
+
+    /// A task that runs at every event of a source: an edge of a GPIO line, an interrupt of a UIO device, a timer.
+    pub fn interrupt<S: Source + 'static>(
+        &self,
+        name: &str,
+        scheduling: Scheduling,
+        source: S,
+    ) -> InterruptTask<'_, S> {
+        InterruptTask::new(self, name, scheduling, source)
+    }
+
+    /// Stops every task and waits until each body has returned. Their handles still have their statistics.
+    pub fn stop(&self) {
+        let tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
+        tasks.iter().filter_map(Weak::upgrade).for_each(|task| task.stop());
+    }
+
+    /// Sleeps until SIGINT, SIGTERM or SIGHUP, then [`Rt::stop`]. Block them with [`block_signals`] before the first thread is started.
+    ///
+    /// [`block_signals`]: crate::block_signals
+    pub fn until_signal(&self) {
+        let set = ending();
+        // Blocked in this thread at least; where another thread takes the signal, the program ends by it.
+        let _ = uapi::block(&set);
+        while uapi::wait(&set, None) == uapi::Waited::TimedOut {}
+        self.stop();
+    }
+
+    pub(crate) fn stack(&self) -> usize {
+        self.stack
+    }
+
+    pub(crate) fn add(&self, task: &Arc<Shared>) {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(task));
+    }
+}
+
+fn ending() -> uapi::SignalSet {
+    uapi::SignalSet::new(&[uapi::Sig::Int, uapi::Sig::Term, uapi::Sig::Hup])
+}
+
+/// Blocks SIGINT, SIGTERM and SIGHUP in the calling thread and those it starts, so that [`Rt::until_signal`] gets them. For the beginning of
+/// `main`.
+///
+/// # Errors
+/// None that Linux gives; passed on for honesty.
+pub fn block_signals() -> Result<(), uapi::Error> {
+    uapi::block(&ending())
+}

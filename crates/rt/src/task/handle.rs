@@ -1,0 +1,173 @@
+//! What the rest of the program holds of a task.
+
+use crate::task::{Counted, Record, TaskUsage};
+use crate::{Applied, monotonic};
+use punctual_uapi as uapi;
+use punctual_units::Nanos;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How a task ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Its body, or its safe state, answered [`crate::Next::Stop`].
+    Returned,
+    /// It was stopped: [`Task::stop`], [`crate::Rt::stop`].
+    Stopped,
+    /// All cycles it was to run have run.
+    Cycles,
+    /// It was a period late, and its policy is [`crate::Miss::Stop`].
+    Missed,
+    /// Its source of events failed; [`crate::InterruptStats::failed`] has the error.
+    Failed,
+    /// Its body panicked with this message. Other tasks go on.
+    Panicked(String),
+}
+
+/// What a task and its handle share.
+pub(crate) struct Shared {
+    pub(crate) name: String,
+    pub(crate) record: Record,
+    pub(crate) stop: AtomicBool,
+    /// 0 before it runs.
+    pub(crate) tid: AtomicI32,
+    pub(crate) ended: AtomicBool,
+    /// Counters when it began; those of its end once it has ended.
+    pub(crate) usage: Mutex<(TaskUsage, Option<TaskUsage>)>,
+    pub(crate) period: Nanos,
+}
+
+impl Shared {
+    pub(crate) fn new(name: &str, period: Nanos) -> Shared {
+        Shared {
+            name: name.into(),
+            record: Record::new(),
+            stop: AtomicBool::new(false),
+            tid: AtomicI32::new(0),
+            ended: AtomicBool::new(false),
+            usage: Mutex::default(),
+            period,
+        }
+    }
+
+    /// Asks the task to end and wakes it, again and again until it has answered.
+    pub(crate) fn stop(&self) {
+        self.stop.store(true, Relaxed);
+        let mut pause = Duration::from_micros(100);
+        while !self.ended.load(Relaxed) {
+            match self.tid.load(Relaxed) {
+                0 => {}
+                tid if uapi::wake(tid).is_err() => return,
+                _ => {}
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(10));
+        }
+    }
+
+    pub(crate) fn usage(&self) -> TaskUsage {
+        let (before, end) = *self.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        match end {
+            Some(end) => end,
+            None => TaskUsage::of(self.tid.load(Relaxed)).since(&before),
+        }
+    }
+}
+
+/// A task that was started. Dropping the handle lets it run on; [`Task::stop`] and [`Task::join`] end it.
+pub struct Task {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) thread: JoinHandle<End>,
+    pub(crate) applied: Applied,
+    pub(crate) not_resident: Option<String>,
+    pub(crate) first: Nanos,
+}
+
+/// A task's statistics, at some time.
+#[derive(Clone, Debug)]
+pub struct TaskStats {
+    /// Its name.
+    pub name: String,
+    /// Its period.
+    pub period: Nanos,
+    /// When this was read, CLOCK_MONOTONIC.
+    pub at: Nanos,
+    /// Releases, lateness and execution.
+    pub counted: Counted,
+    /// What the kernel counts of its thread since the first release.
+    pub usage: TaskUsage,
+}
+
+/// A task that has ended.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    /// How.
+    pub end: End,
+    /// Its statistics.
+    pub stats: TaskStats,
+}
+
+impl Task {
+    /// Its name, also that of its thread (the first 15 bytes of it).
+    pub fn name(&self) -> &str {
+        &self.shared.name
+    }
+
+    /// Policy, priority and CPUs it got, read back from the kernel.
+    pub fn applied(&self) -> &Applied {
+        &self.applied
+    }
+
+    /// Why its memory is not locked; `None`: it is.
+    pub fn not_resident(&self) -> Option<&str> {
+        self.not_resident.as_deref().or(self.applied.not_locked.as_deref())
+    }
+
+    /// When its first release is, CLOCK_MONOTONIC.
+    pub fn first(&self) -> Nanos {
+        self.first
+    }
+
+    /// Has it ended?
+    pub fn is_finished(&self) -> bool {
+        self.shared.ended.load(Relaxed)
+    }
+
+    /// Its statistics now, without stopping or slowing it: reads its counters and a few files of proc(5). Not for real-time threads.
+    pub fn stats(&self) -> TaskStats {
+        stats(&self.shared)
+    }
+
+    /// Asks it to end and waits until it has: a body that runs is not interrupted, a sleeping task is woken.
+    pub fn stop(self) -> Finished {
+        self.shared.stop();
+        self.join()
+    }
+
+    /// Waits until it ends by itself.
+    pub fn join(self) -> Finished {
+        let Task { shared, thread, .. } = self;
+        let end = thread.join().unwrap_or_else(|panic| End::Panicked(message(&*panic)));
+        Finished { end, stats: stats(&shared) }
+    }
+}
+
+fn stats(shared: &Shared) -> TaskStats {
+    TaskStats {
+        name: shared.name.clone(),
+        period: shared.period,
+        at: monotonic(),
+        counted: shared.record.counted(),
+        usage: shared.usage(),
+    }
+}
+
+/// What a panic said.
+pub(crate) fn message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| text.to_string());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a message".into())
+}

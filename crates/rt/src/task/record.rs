@@ -1,0 +1,260 @@
+//! What a task writes about itself and everyone else only reads: one writer, no lock, plain relaxed stores.
+
+use crate::Cycle;
+use punctual_uapi as uapi;
+use punctual_units::{BINS, Histogram, Nanos, bin_index};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU64, fence};
+
+/// Counts by bin, with exact extremes and sum.
+struct Counts {
+    bins: [AtomicU64; BINS],
+    sum: AtomicU64,
+    min: AtomicU64,
+    max: AtomicU64,
+}
+
+impl Counts {
+    fn new() -> Counts {
+        let zero = || AtomicU64::new(0);
+        Counts { bins: [const { AtomicU64::new(0) }; BINS], sum: zero(), min: AtomicU64::new(u64::MAX), max: zero() }
+    }
+
+    /// Adds one value; says whether it is the largest so far.
+    #[inline(always)]
+    fn add(&self, ns: u64) -> bool {
+        add(&self.bins[bin_index(ns)], 1);
+        add(&self.sum, ns);
+        if ns < self.min.load(Relaxed) {
+            self.min.store(ns, Relaxed);
+        }
+        let largest = ns > self.max.load(Relaxed);
+        if largest {
+            self.max.store(ns, Relaxed);
+        }
+        largest
+    }
+
+    fn histogram(&self) -> Histogram {
+        let bins = self.bins.iter().map(|bin| bin.load(Relaxed)).collect();
+        Histogram::from_bins(bins, self.min.load(Relaxed), self.max.load(Relaxed), self.sum.load(Relaxed).into())
+    }
+}
+
+/// A task's counts. Page-aligned, so that locking it locks nothing else; pages of arm64 have up to 64 KiB.
+#[repr(C)]
+#[cfg_attr(target_arch = "aarch64", repr(align(65536)))]
+#[cfg_attr(not(target_arch = "aarch64"), repr(align(4096)))]
+pub(crate) struct Record {
+    ran: AtomicU64,
+    /// Odd while the counts of a miss change.
+    sequence: AtomicU64,
+    skipped: AtomicU64,
+    pending: AtomicU64,
+    deadline_misses: AtomicU64,
+    /// Of the latest wakeup: its release and its number.
+    worst: [AtomicU64; 2],
+    lateness: Counts,
+    execution: Counts,
+}
+
+/// The wakeup that was latest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorstCycle {
+    /// Number of its release.
+    pub index: u64,
+    /// When it should have run, CLOCK_MONOTONIC.
+    pub scheduled: Nanos,
+    /// How late it woke.
+    pub lateness: Nanos,
+}
+
+/// What is known of the releases of a task.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Releases accounted for: `ran + skipped + pending`.
+    pub released: u64,
+    /// Releases whose body ran, to its end or (one at most) until now.
+    pub ran: u64,
+    /// Releases given up.
+    pub skipped: u64,
+    /// Releases that are due and still will run.
+    pub pending: u64,
+    /// Bodies that returned after the deadline of their release.
+    pub deadline_misses: u64,
+    /// How late the task woke, ns, a sample for each release that ran.
+    pub lateness: Histogram,
+    /// From waking to the body's return, ns, also what preempted it; empty where it was not asked for.
+    pub execution: Histogram,
+    /// The latest wakeup; `None` before the first that was late at all.
+    pub worst: Option<WorstCycle>,
+}
+
+impl Record {
+    pub(crate) fn new() -> Record {
+        let zero = || AtomicU64::new(0);
+        Record {
+            ran: zero(),
+            sequence: zero(),
+            skipped: zero(),
+            pending: zero(),
+            deadline_misses: zero(),
+            worst: [zero(), zero()],
+            lateness: Counts::new(),
+            execution: Counts::new(),
+        }
+    }
+
+    /// Writes every page and locks them; the answer says why they are not locked.
+    pub(crate) fn make_resident(&self) -> Result<(), uapi::Error> {
+        for word in self.lateness.bins.iter().chain(&self.execution.bins) {
+            word.store(word.load(Relaxed), Relaxed);
+        }
+        uapi::lock(self)
+    }
+
+    /// A release that runs.
+    #[inline(always)]
+    pub(crate) fn run(&self, cycle: &Cycle) {
+        if self.lateness.add(cycle.lateness().0) {
+            self.new_worst(cycle);
+        }
+        if cycle.skipped | cycle.pending | self.pending.load(Relaxed) == 0 {
+            add(&self.ran, 1);
+        } else {
+            self.missed(cycle, 1);
+        }
+    }
+
+    /// Releases given up, and whether (1) or not (0) this one ran.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn missed(&self, cycle: &Cycle, ran: u64) {
+        self.sequence.store(self.sequence.load(Relaxed) + 1, Relaxed);
+        fence(Release);
+        add(&self.ran, ran);
+        add(&self.skipped, cycle.skipped + (1 - ran));
+        self.pending.store(cycle.pending, Relaxed);
+        self.sequence.store(self.sequence.load(Relaxed) + 1, Release);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn new_worst(&self, cycle: &Cycle) {
+        self.worst[0].store(cycle.scheduled.0, Relaxed);
+        self.worst[1].store(cycle.index, Relaxed);
+    }
+
+    /// A body that returned at `ended`.
+    #[inline(always)]
+    pub(crate) fn executed(&self, cycle: &Cycle, ended: Nanos, deadline: u64) {
+        self.execution.add(ended.saturating_sub(cycle.woke).0);
+        if ended.saturating_sub(cycle.scheduled).0 > deadline {
+            add(&self.deadline_misses, 1);
+        }
+    }
+
+    /// Everything counted so far. The four counts of releases belong together at any time; the histograms may be one sample
+    /// ahead or behind while the task runs.
+    pub(crate) fn counted(&self) -> Counted {
+        let [ran, skipped, pending] = self.releases();
+        let lateness = self.lateness.histogram();
+        let [scheduled, index] = self.worst.each_ref().map(|word| word.load(Relaxed));
+        let worst = lateness.max().filter(|max| *max > 0).map(|max| WorstCycle {
+            index,
+            scheduled: Nanos(scheduled),
+            lateness: Nanos(max),
+        });
+        Counted {
+            released: ran + skipped + pending,
+            ran,
+            skipped,
+            pending,
+            deadline_misses: self.deadline_misses.load(Relaxed),
+            lateness,
+            execution: self.execution.histogram(),
+            worst,
+        }
+    }
+
+    fn releases(&self) -> [u64; 3] {
+        loop {
+            let before = self.sequence.load(Acquire);
+            let read = [&self.ran, &self.skipped, &self.pending].map(|word| word.load(Relaxed));
+            fence(Acquire);
+            if before.is_multiple_of(2) && self.sequence.load(Relaxed) == before {
+                return read;
+            }
+            std::thread::yield_now();
+        }
+    }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        // The allocator may use the memory again and should not find it locked; one that never was says nothing new.
+        let _ = uapi::unlock(self);
+    }
+}
+
+/// Adds as the only writer: a load and a store, no locked instruction.
+#[inline(always)]
+fn add(word: &AtomicU64, n: u64) {
+    word.store(word.load(Relaxed).wrapping_add(n), Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cycle(index: u64, late: u64, skipped: u64, pending: u64) -> Cycle {
+        let scheduled = Nanos(1_000_000 * (index + 1));
+        Cycle { index, scheduled, woke: scheduled + Nanos(late), skipped, pending }
+    }
+
+    #[test]
+    fn what_is_counted_is_read() {
+        let record = Box::new(Record::new());
+        record.make_resident().unwrap();
+        for (cycle, took) in [(cycle(0, 5, 0, 0), 10), (cycle(1, 3_000_200, 3, 0), 400_000), (cycle(5, 7, 0, 0), 20)] {
+            record.run(&cycle);
+            record.executed(&cycle, cycle.woke + Nanos(took), 1_000_000);
+        }
+        let counted = record.counted();
+        assert_eq!((counted.released, counted.ran, counted.skipped, counted.pending), (6, 3, 3, 0));
+        assert_eq!(counted.deadline_misses, 1);
+        assert_eq!(counted.lateness.count(), 3);
+        assert_eq!(counted.execution.max(), Some(400_000));
+        let worst = WorstCycle { index: 1, scheduled: Nanos(2_000_000), lateness: Nanos(3_000_200) };
+        assert_eq!(counted.worst, Some(worst));
+    }
+
+    #[test]
+    fn what_is_owed_is_paid() {
+        let record = Box::new(Record::new());
+        for pending in [2, 1, 0] {
+            record.run(&cycle(2 - pending, 5, 0, pending));
+            assert_eq!(record.counted().pending, pending);
+            assert_eq!(record.counted().released, 3);
+        }
+        record.missed(&cycle(3, 9, 4, 0), 0);
+        assert_eq!((record.counted().ran, record.counted().skipped), (3, 5));
+    }
+
+    /// A reader never sees half of a miss: each makes one ran and three skipped.
+    #[test]
+    fn counts_belong_together_at_any_time() {
+        let record = std::sync::Arc::new(Record::new());
+        let reader = record.clone();
+        let looks = std::thread::spawn(move || {
+            (0..20_000).all(|_| {
+                let [ran, skipped, pending] = reader.releases();
+                ran * 3 == skipped && pending == 0
+            })
+        });
+        for index in 0..200_000 {
+            record.run(&cycle(index, 5, 3, 0));
+        }
+        assert!(looks.join().unwrap());
+    }
+}

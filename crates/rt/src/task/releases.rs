@@ -1,0 +1,233 @@
+//! Which release is due, which were missed, and what becomes of those: pure accounting.
+
+use crate::clock::timespec;
+use punctual_units::Nanos;
+use rustix::time::{Nsecs, Timespec};
+
+const SECOND: Nsecs = 1_000_000_000;
+
+/// One release of a periodic task, as its body sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cycle {
+    /// Number of the release, from 0, counting also those that were skipped.
+    pub index: u64,
+    /// When it should have run: `first + index × period` on CLOCK_MONOTONIC, whatever happened before.
+    pub scheduled: Nanos,
+    /// When the thread woke for it, CLOCK_MONOTONIC.
+    pub woke: Nanos,
+    /// Releases given up between this one and the next that will run.
+    pub skipped: u64,
+    /// Releases that are due and will still run: [`Miss::CatchUp`] only.
+    pub pending: u64,
+}
+
+impl Cycle {
+    /// How late it woke.
+    #[inline(always)]
+    pub fn lateness(&self) -> Nanos {
+        self.woke.saturating_sub(self.scheduled)
+    }
+}
+
+/// What the body of a task answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Wait for the next release.
+    Continue,
+    /// End the task; [`crate::End::Returned`].
+    Stop,
+}
+
+/// What becomes of releases that pass before the task wakes: it woke, or its body returned, a period late or later.
+#[derive(Clone, Copy, Debug)]
+pub enum Miss {
+    /// They are given up and counted; the next release is the first in the future, on the same grid. For control loops and samplers.
+    Skip,
+    /// They run at once, one after the other, at their own index and scheduled time; `at_most` so many are owed, older ones
+    /// beyond that are given up and counted. For a task that must do each step, such as a player.
+    CatchUp {
+        /// Most releases owed at a time.
+        at_most: u64,
+    },
+    /// The task ends with [`crate::End::Missed`] without running the late release.
+    Stop,
+    /// This function runs in place of the body for the late release; the releases missed count as skipped, the late one too. Its answer
+    /// says whether the task goes on.
+    SafeState(fn(&Cycle) -> Next),
+}
+
+/// What to do at a wakeup.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Due {
+    /// Run the body.
+    Run(Cycle),
+    /// This release was missed: run this, or end.
+    Missed(Cycle, Option<fn(&Cycle) -> Next>),
+}
+
+/// The grid of releases and the next one on it.
+#[derive(Clone, Debug)]
+pub(crate) struct Releases {
+    next: u64,
+    period: u64,
+    index: u64,
+    /// Owed from an earlier miss and not yet run.
+    pending: u64,
+    miss: Miss,
+    target: Timespec,
+    step: Timespec,
+}
+
+impl Releases {
+    /// Releases at `first`, `first + period`, …; a period of at least 1 ns.
+    pub(crate) fn new(first: Nanos, period: Nanos, miss: Miss) -> Releases {
+        let period = Nanos(period.0.max(1));
+        let (target, step) = (timespec(first), timespec(period));
+        Releases { next: first.0, period: period.0, index: 0, pending: 0, miss, target, step }
+    }
+
+    /// When to wake.
+    #[inline(always)]
+    pub(crate) fn target(&self) -> &Timespec {
+        &self.target
+    }
+
+    /// How many have run or were given up.
+    #[inline(always)]
+    pub(crate) fn accounted(&self) -> u64 {
+        self.index
+    }
+
+    /// Books the wakeup at `now`.
+    #[inline(always)]
+    pub(crate) fn book(&mut self, now: Nanos) -> Due {
+        let cycle = Cycle { index: self.index, scheduled: Nanos(self.next), woke: now, skipped: 0, pending: 0 };
+        self.next = self.next.wrapping_add(self.period);
+        self.index += 1;
+        self.target.tv_sec += self.step.tv_sec;
+        self.target.tv_nsec += self.step.tv_nsec;
+        if self.target.tv_nsec >= SECOND {
+            self.target.tv_nsec -= SECOND;
+            self.target.tv_sec += 1;
+        }
+        if now.0 < self.next && self.pending == 0 { Due::Run(cycle) } else { self.late(cycle) }
+    }
+
+    /// Releases at or before the wakeup follow this one, or some are owed from before.
+    #[cold]
+    #[inline(never)]
+    fn late(&mut self, mut cycle: Cycle) -> Due {
+        let due = if cycle.woke.0 < self.next { 0 } else { (cycle.woke.0 - self.next) / self.period + 1 };
+        match self.miss {
+            Miss::CatchUp { at_most } => {
+                cycle.pending = due.min(at_most);
+                cycle.skipped = due - cycle.pending;
+                self.pending = cycle.pending;
+                self.pass(cycle.skipped);
+                Due::Run(cycle)
+            }
+            Miss::Skip => {
+                cycle.skipped = due;
+                self.pass(due);
+                Due::Run(cycle)
+            }
+            Miss::Stop | Miss::SafeState(_) => {
+                cycle.skipped = due;
+                self.pass(due);
+                let safe = if let Miss::SafeState(function) = self.miss { Some(function) } else { None };
+                Due::Missed(cycle, safe)
+            }
+        }
+    }
+
+    fn pass(&mut self, releases: u64) {
+        self.next += releases * self.period;
+        self.index += releases;
+        self.target = timespec(Nanos(self.next));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn cycle_of(due: Due) -> (Cycle, bool) {
+        match due {
+            Due::Run(cycle) => (cycle, true),
+            Due::Missed(cycle, _) => (cycle, false),
+        }
+    }
+
+    /// A stall of 15.5 periods at release 3 of 20.
+    fn stalled(miss: Miss) -> Vec<(u64, u64, u64)> {
+        let mut releases = Releases::new(Nanos(1_000), Nanos(100), miss);
+        let mut now = 0;
+        let mut seen = Vec::new();
+        while releases.index < 22 {
+            now = now.max(releases.next) + if releases.index == 3 { 1_550 } else { 0 };
+            let (cycle, _) = cycle_of(releases.book(Nanos(now)));
+            seen.push((cycle.index, cycle.skipped, cycle.pending));
+        }
+        seen
+    }
+
+    #[test]
+    fn skipping_keeps_the_grid() {
+        assert_eq!(stalled(Miss::Skip)[3..5], [(3, 15, 0), (19, 0, 0)]);
+    }
+
+    #[test]
+    fn catching_up_runs_each_and_gives_up_what_is_too_much() {
+        let all = stalled(Miss::CatchUp { at_most: 100 });
+        assert_eq!(all[3..6], [(3, 0, 15), (4, 0, 14), (5, 0, 13)]);
+        assert_eq!(all[18..20], [(18, 0, 0), (19, 0, 0)]);
+        let some = stalled(Miss::CatchUp { at_most: 2 });
+        assert_eq!(some[3..7], [(3, 13, 2), (17, 0, 1), (18, 0, 0), (19, 0, 0)]);
+    }
+
+    #[test]
+    fn a_task_that_must_not_be_late_is_told() {
+        let mut releases = Releases::new(Nanos(1_000), Nanos(100), Miss::Stop);
+        assert!(matches!(releases.book(Nanos(1_099)), Due::Run(_)));
+        assert!(matches!(releases.book(Nanos(1_200)), Due::Missed(Cycle { index: 1, skipped: 1, .. }, None)));
+        assert_eq!((releases.index + releases.pending), 3);
+    }
+
+    proptest! {
+        /// Whatever the delays and the policy, every release is counted once, in order, and on its grid.
+        #[test]
+        fn released_is_ran_skipped_and_pending(
+            period in 1u64..5_000_000,
+            delays in proptest::collection::vec(prop_oneof![4 => 0u64..5_000, 1 => 0u64..50_000_000], 1..400),
+            policy in 0u8..4,
+            at_most in 0u64..20,
+        ) {
+            let miss = match policy {
+                0 => Miss::Skip,
+                1 => Miss::CatchUp { at_most },
+                2 => Miss::Stop,
+                _ => Miss::SafeState(|_| Next::Continue),
+            };
+            let first = 10 * SECOND as u64 - 7;
+            let mut releases = Releases::new(Nanos(first), Nanos(period), miss);
+            let (mut now, mut ran, mut skipped, mut last) = (0u64, 0u64, 0u64, None);
+            for delay in delays {
+                now = now.max(releases.next) + delay;
+                let (cycle, run) = cycle_of(releases.book(Nanos(now)));
+                prop_assert_eq!(cycle.scheduled.0, first + cycle.index * period);
+                prop_assert!(last.is_none_or(|before| before < cycle.index));
+                last = Some(cycle.index);
+                if run { ran += 1 } else { skipped += 1 }
+                skipped += cycle.skipped;
+                prop_assert_eq!(releases.index + releases.pending, ran + skipped + cycle.pending);
+                prop_assert_eq!(releases.pending, cycle.pending);
+                prop_assert!(cycle.pending <= at_most);
+                prop_assert_eq!(*releases.target(), timespec(Nanos(releases.next)));
+                // Nothing due is left out: with no debt, the next release is in the future.
+                prop_assert!(cycle.pending > 0 || releases.next > now);
+                prop_assert!(releases.next + cycle.pending * period > now);
+            }
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Tasks on the machine that builds them: whatever its noise, every release is accounted for.
+
+use punctual_rt::{Check, Cycle, End, Eventfd, Interrupt, Miss, Next, Rt, Timer, monotonic};
+use punctual_units::{Nanos, Scheduling};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+const ORDINARY: Scheduling = Scheduling::Other { nice: 0 };
+
+fn rt() -> Rt {
+    Rt::builder().start().unwrap()
+}
+
+fn busy_until(at: Nanos) {
+    while monotonic() < at {
+        std::hint::spin_loop();
+    }
+}
+
+/// Every 100th body takes 5.5 periods. Returns the cycles as the body saw them.
+fn stalling(miss: Miss, cycles: u64) -> (Vec<Cycle>, punctual_rt::Finished) {
+    let (rt, period) = (rt(), Nanos::from_micros(100));
+    let seen = Arc::new(Mutex::new(Vec::with_capacity(cycles as usize)));
+    let theirs = seen.clone();
+    let task = rt.periodic("stalling", ORDINARY, period).on_miss(miss).cycles(cycles).spawn(move |cycle| {
+        theirs.lock().unwrap().push(*cycle);
+        if cycle.index % 100 == 50 {
+            busy_until(cycle.scheduled + Nanos(550_000));
+        }
+        Next::Continue
+    });
+    let finished = task.unwrap().join();
+    let seen = std::mem::take(&mut *seen.lock().unwrap());
+    (seen, finished)
+}
+
+#[test]
+fn skipped_releases_are_exact() {
+    let (seen, finished) = stalling(Miss::Skip, 3_000);
+    let counted = &finished.stats.counted;
+    assert_eq!(finished.end, End::Cycles);
+    assert_eq!(counted.ran, seen.len() as u64);
+    assert_eq!(counted.released, counted.ran + counted.skipped);
+    let gaps: u64 = seen.windows(2).map(|pair| pair[1].index - pair[0].index - 1).sum();
+    let told: u64 = seen[..seen.len() - 1].iter().map(|cycle| cycle.skipped).sum();
+    assert_eq!(gaps, told);
+    for cycle in &seen {
+        assert_eq!(cycle.scheduled, finished_first(&seen) + Nanos(cycle.index * 100_000));
+        assert_eq!(cycle.skipped, cycle.lateness().0 / 100_000);
+    }
+    // 27 or more stalls of 5.5 periods came to pass: each wakes 4.5 periods late at least, and its release is a deadline miss.
+    let stalls = seen.iter().filter(|cycle| cycle.index % 100 == 50).count() as u64;
+    assert!(counted.skipped >= 4 * stalls.saturating_sub(1) && counted.deadline_misses >= stalls);
+    assert_eq!(counted.lateness.count(), counted.ran);
+    assert_eq!(counted.execution.count(), counted.ran);
+}
+
+fn finished_first(seen: &[Cycle]) -> Nanos {
+    Nanos(seen[0].scheduled.0 - seen[0].index * 100_000)
+}
+
+#[test]
+fn catching_up_runs_every_release_once() {
+    let (seen, finished) = stalling(Miss::CatchUp { at_most: u64::MAX }, 3_000);
+    assert_eq!(seen.iter().map(|cycle| cycle.index).collect::<Vec<_>>(), (0..3_000).collect::<Vec<_>>());
+    let counted = &finished.stats.counted;
+    assert_eq!((counted.ran, counted.skipped), (3_000, 0));
+    assert!(seen.iter().any(|cycle| cycle.pending >= 4));
+}
+
+#[test]
+fn a_missed_release_ends_a_task_that_wants_it_so() {
+    let (seen, finished) = stalling(Miss::Stop, 3_000);
+    assert_eq!(finished.end, End::Missed);
+    let counted = &finished.stats.counted;
+    assert_eq!(counted.ran, seen.len() as u64);
+    assert!(counted.skipped >= 1 && seen.iter().all(|cycle| cycle.lateness().0 < 100_000));
+}
+
+static SAFE: AtomicU64 = AtomicU64::new(0);
+
+#[test]
+fn a_safe_state_runs_in_place_of_the_body() {
+    let (seen, finished) = stalling(
+        Miss::SafeState(|cycle| {
+            assert!(cycle.lateness().0 >= 100_000);
+            SAFE.fetch_add(1, Relaxed);
+            if SAFE.load(Relaxed) < 5 { Next::Continue } else { Next::Stop }
+        }),
+        1_000_000,
+    );
+    assert_eq!(finished.end, End::Returned);
+    assert_eq!(SAFE.load(Relaxed), 5);
+    assert_eq!(finished.stats.counted.ran, seen.len() as u64);
+    assert!(seen.iter().all(|cycle| cycle.lateness().0 < 100_000));
+}
+
+#[test]
+fn tasks_are_stopped_while_they_sleep_and_tell_their_figures_before() {
+    let rt = rt();
+    let hour = Nanos::from_secs(3_600);
+    let sleeper = rt.periodic("sleeper", ORDINARY, hour).spawn(|_| Next::Continue).unwrap();
+    let quick = rt.periodic("quick", ORDINARY, Nanos::from_millis(1)).spawn(|_| Next::Continue).unwrap();
+    while quick.stats().counted.ran < 20 {
+        std::thread::yield_now();
+    }
+    let stats = quick.stats();
+    assert_eq!(stats.counted.released, stats.counted.ran + stats.counted.skipped);
+    assert!(stats.usage.voluntary_switches.is_some_and(|n| n >= 10));
+    rt.stop();
+    assert!(sleeper.is_finished() && quick.is_finished());
+    let finished = sleeper.join();
+    assert_eq!((finished.end, finished.stats.counted.released), (End::Stopped, 0));
+    let finished = quick.join();
+    assert!(finished.stats.counted.ran >= 20 && finished.end == End::Stopped);
+}
+
+#[test]
+fn a_panic_ends_its_task_only() {
+    let rt = rt();
+    let other = rt.periodic("other", ORDINARY, Nanos::from_millis(1)).spawn(|_| Next::Continue).unwrap();
+    let panics = rt.periodic("panics", ORDINARY, Nanos::from_millis(1)).spawn(|cycle| {
+        assert!(cycle.index < 3, "planted");
+        Next::Continue
+    });
+    assert_eq!(panics.unwrap().join().end, End::Panicked("planted".into()));
+    assert!(!other.is_finished());
+    other.stop();
+}
+
+#[test]
+fn tasks_of_one_period_keep_their_distance() {
+    let (rt, period) = (rt(), Nanos::from_millis(10));
+    let start = |offset| {
+        let task = rt.periodic("grid", ORDINARY, period).offset(offset).cycles(1).spawn(|_| Next::Continue).unwrap();
+        let first = task.first();
+        task.join();
+        first
+    };
+    let (a, b) = (start(Nanos::ZERO), start(Nanos::from_millis(3)));
+    assert_eq!((a - rt.epoch()).0 % period.0, 0);
+    assert_eq!((b - rt.epoch()).0 % period.0, 3_000_000);
+}
+
+#[test]
+fn what_is_required_and_not_there_keeps_it_from_starting() {
+    let error = Rt::builder().require(Check::Priority(0)).start().err().unwrap();
+    let text = error.to_string();
+    assert!(text.contains("unknown") && text.contains("SCHED_FIFO 0"), "{text}");
+    let rt = Rt::builder().warn(Check::Priority(0)).start().unwrap();
+    assert!(!rt.report().passed());
+}
+
+#[test]
+fn a_refused_task_is_told_why() {
+    let rt = rt();
+    let nowhere = punctual_units::CpuId(8_000);
+    let refused = rt.periodic("nowhere", ORDINARY, Nanos::from_millis(1)).cpu(nowhere).spawn(|_| Next::Continue);
+    let text = refused.err().unwrap().to_string();
+    assert!(text.contains("task nowhere") && text.contains("CPU 8000") && text.contains("online"), "{text}");
+}
+
+#[test]
+fn events_are_accounted_for() {
+    let (rt, source) = (rt(), Eventfd::new().unwrap());
+    let seen: Arc<Mutex<Vec<Interrupt>>> = Arc::default();
+    let theirs = seen.clone();
+    let task = rt.interrupt("events", ORDINARY, source.clone()).spawn(move |interrupt| {
+        theirs.lock().unwrap().push(*interrupt);
+        Next::Continue
+    });
+    let task = task.unwrap();
+    let raised: u64 = (0..500u64)
+        .map(|n| {
+            source.raise(n % 3 + 1).unwrap();
+            n % 3 + 1
+        })
+        .sum();
+    while task.stats().events < raised {
+        std::thread::yield_now();
+    }
+    let (end, stats) = task.stop();
+    assert_eq!(end, End::Stopped);
+    assert_eq!((stats.events, stats.handled + stats.coalesced, stats.lost), (raised, raised, 0));
+    let seen = seen.lock().unwrap();
+    assert_eq!(seen.len() as u64, stats.handled);
+    for pair in seen.windows(2) {
+        assert_eq!(pair[1].sequence, pair[0].sequence + pair[0].coalesced + 1);
+    }
+}
+
+#[test]
+fn an_alarm_rings_when_it_is_set() {
+    let (rt, (timer, handle)) = (rt(), Timer::new().unwrap());
+    let task = rt.interrupt("alarm", ORDINARY, timer).spawn(|_| Next::Continue).unwrap();
+    let first = monotonic() + Nanos::from_millis(2);
+    handle.set(first, Nanos::from_millis(1)).unwrap();
+    while task.stats().events < 10 {
+        std::thread::yield_now();
+    }
+    handle.cancel().unwrap();
+    let rung = monotonic();
+    let (_, stats) = task.stop();
+    assert!(rung >= first + Nanos::from_millis(9));
+    // Never early: the time stamp is the first expiration that the wakeup stands for.
+    assert!(stats.events <= (monotonic() - first).0 / 1_000_000 + 1);
+    assert_eq!(stats.latency.count(), stats.handled);
+}
