@@ -15,6 +15,7 @@ mod misconfigured;
 mod overhead;
 mod planted;
 mod side;
+mod steps;
 mod tune;
 mod vm;
 
@@ -24,6 +25,7 @@ const USAGE: &str = "\
 cargo xtask bench [PAIRS]     CPU time a cycle against cyclictest and a bare nanosleep + clock loop (default 20 pairs)
 cargo xtask bench explain [PAIRS] [FILE…]     reading and attribution against trace-cmd report (default 20 pairs; records files)
 cargo xtask bench tracing [ROUNDS]     median wakeup latency with and without a trace (default 15 rounds, 8 s each)
+cargo xtask bench cycle       user instructions and system calls a cycle of a punctual-rt task against bare loops in C
 cargo xtask fuzz [READER] [--executions N] [--seed S]   mutated traces through every reader and attribution (default 1,000,000 each)
 cargo xtask soak [RUNS]       kill -9 at RUNS random instants; every run readable, at most 10 s lost (default 100)
 cargo xtask kill-fix [RUNS] [PUNCTUAL]   kill -9 at RUNS random instants of `audit --fix`, then undo: every value as before (default 200)
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
         Some("bench") if words.get(1).is_some_and(|w| w == "tracing") => {
             words.get(2).map_or(Ok(15), |w| w.parse().map_err(|_| USAGE.to_owned())).and_then(overhead::run)
         }
+        Some("bench") if words.get(1).is_some_and(|w| w == "cycle") => steps::run(),
         Some("bench") => number(20).and_then(bench::run),
         Some("fuzz") => fuzz::run(words.get(1..).unwrap_or_default()),
         Some("soak") => number(100).and_then(kill::run),

@@ -1,0 +1,13 @@
+//! The least a task can do, for `cargo xtask bench cycle`: every 20 ms nothing, with or without (`lean`) execution times.
+
+use punctual_rt::{Nanos, Next, Rt, Scheduling};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let rt = Rt::builder().start()?;
+    let mut task = rt.periodic("stepped", Scheduling::Other { nice: 0 }, Nanos::from_millis(20)).cycles(3_000);
+    if std::env::args().nth(1).is_some_and(|word| word == "lean") {
+        task = task.without_execution();
+    }
+    task.spawn(|_| Next::Continue)?.join();
+    Ok(())
+}
