@@ -4,7 +4,7 @@ use crate::estimate::{Interval, logarithms, possible_confidence};
 use crate::gamma::{student_p, student_two_sided};
 use crate::order::{quantile_in_place, quantile_of_sorted};
 use crate::random::SplitMix64;
-use crate::series::effective_n;
+use crate::series::{effective_n, inflation};
 
 /// Values drawn in all, at most: about 10 s.
 const MOST_WORK: usize = 1_000_000_000;
@@ -49,10 +49,11 @@ pub struct Resampling {
 pub struct BootstrapRatio {
     /// b / a of the samples themselves.
     pub value: f64,
-    /// Percentile interval: the type 7 quantiles of the replicates.
-    pub percentile: Interval,
-    /// value · exp(± t·s), s the replicates' standard deviation on the logarithms over √(1 − block/n), t Student's for
-    /// the number of blocks less 2: wider, and right also where there are few blocks. `None` where they are at most 2.
+    /// The type 7 quantiles of the replicates at (1 ∓ confidence)/2. Of dependent values, too narrow for an interval: with 95 % it
+    /// holds the ratio in 86 to 92 %.
+    pub percentiles: (f64, f64),
+    /// The interval: value · exp(± t·s), s the replicates' standard deviation on the logarithms over √(1 − block/n) and over what
+    /// blocks leave out of the dependence, t Student's for the number of blocks less 2. `None` where they are at most 2.
     pub student: Option<Interval>,
     /// Two-sided p of "the ratio is 1", from the same t; `None` as `student`.
     pub p: Option<f64>,
@@ -117,13 +118,21 @@ pub fn bootstrap_ratio(a: &[f64], b: &[f64], how: &Resampling, confidence: f64) 
     let (low, high) = (quantile_of_sorted(&ratios, tail)?, quantile_of_sorted(&ratios, 1.0 - tail)?);
     let blocks = (a.len() as f64 / how.blocks.0 as f64, b.len() as f64 / how.blocks.1 as f64);
     // Blocks vary about the mean of the very sample they are from: too little by one in the number of blocks.
-    let missing = (1.0 - 1.0 / blocks.0.min(blocks.1)).sqrt();
+    let cut = cut_off(a, how.blocks.0).max(cut_off(b, how.blocks.1));
+    let missing = ((1.0 - 1.0 / blocks.0.min(blocks.1)) * (1.0 - cut)).sqrt();
     let degrees = blocks.0 + blocks.1 - 2.0;
     let student = student_two_sided(confidence, degrees).map(|t| t * ln_sd / missing);
     let p = student_p(value.ln() * missing / ln_sd, degrees);
     let student = student.filter(|half| half.is_finite());
     let student = student.map(|half| Interval { low: value * (-half).exp(), high: value * half.exp(), confidence });
-    Some(BootstrapRatio { value, percentile: Interval { low, high, confidence }, student, p, mean, sd })
+    Some(BootstrapRatio { value, percentiles: (low, high), student, p, mean, sd })
+}
+
+/// The share of the variance that is lost where blocks are cut apart, at most a half: Σ 2k·ρₖ / (n/n_eff) over the block length
+/// (Künsch, theorem 3.3), for correlations that fall as ρᵏ; then the sum is (τ − 1/τ)/2 with τ = n/n_eff.
+fn cut_off(x: &[f64], block: usize) -> f64 {
+    let persistence = inflation(x).or_else(|| effective_n(x).map(|n| x.len() as f64 / n)).unwrap_or(1.0).max(1.0);
+    (0.5 * (persistence - 1.0 / persistence) / block as f64).min(0.5)
 }
 
 fn draw(x: &[f64], block: usize, random: &mut SplitMix64, into: &mut Vec<f64>) {
@@ -184,7 +193,12 @@ mod tests {
     fn means_are_resampled_too() {
         let (a, b) = ([1.0, 2.0, 3.0, 4.0, 10.0], [2.0, 4.0, 6.0, 8.0, 20.0]);
         let found = bootstrap_ratio(&a, &b, &Resampling { of: Figure::Mean, ..HOW }, 0.95).unwrap();
-        assert!(found.value == 2.0 && found.percentile.holds(2.0) && found.student.unwrap().holds(2.0));
+        assert!(
+            found.value == 2.0
+                && found.percentiles.0 <= 2.0
+                && 2.0 <= found.percentiles.1
+                && found.student.unwrap().holds(2.0)
+        );
     }
 
     proptest! {
@@ -194,7 +208,7 @@ mod tests {
             let how = Resampling { blocks: (3, 2), seed, ..HOW };
             let one = bootstrap_ratio(&a, &a, &how, 0.95).unwrap();
             prop_assert_eq!(Some(one), bootstrap_ratio(&a, &a, &how, 0.95));
-            prop_assert!(one.value == 1.0 && one.percentile.low <= one.percentile.high);
+            prop_assert!(one.value == 1.0 && one.percentiles.0 <= one.percentiles.1);
         }
     }
 }

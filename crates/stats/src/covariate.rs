@@ -4,7 +4,7 @@ use crate::estimate::{Estimate, Interval, logarithms, possible_confidence};
 use crate::gamma::student_two_sided;
 use crate::mann_whitney::ratio;
 use crate::random::SplitMix64;
-use crate::series::effective_n;
+use crate::series::{effective_n, inflation};
 
 /// Values each sample must have on either side of a threshold: as many as an interval at 95 % takes.
 const LEAST_SIDE: usize = 4;
@@ -142,9 +142,11 @@ pub fn adjusted_ratio(a: &[Point], b: &[Point], confidence: f64) -> Option<Adjus
     let apart = b.x - a.x;
     let difference = (b.y - a.y) - slope * apart;
     let rest = (yy - slope * xy).max(0.0) / (a.n + b.n - 3.0);
-    let inflation = a.inflation(slope).max(b.inflation(slope));
-    let error = (rest * inflation * (1.0 / a.n + 1.0 / b.n + apart * apart / xx)).sqrt();
-    let half = student_two_sided(confidence, (a.n + b.n) / inflation - 3.0).map(|t| t * error);
+    let half = a.inflation(slope).zip(b.inflation(slope)).and_then(|(of_a, of_b)| {
+        let inflation = of_a.max(of_b);
+        let error = (rest * inflation * (1.0 / a.n + 1.0 / b.n + apart * apart / xx)).sqrt();
+        student_two_sided(confidence, (a.n + b.n) / inflation - 3.0).map(|t| t * error)
+    });
     let interval = half.filter(|h| h.is_finite()).map(|half| Interval {
         low: (difference - half).exp(),
         high: (difference + half).exp(),
@@ -184,10 +186,11 @@ impl Moments {
         Some(Moments { centred, n, x, y, xx, xy, yy, largest })
     }
 
-    /// How many times fewer values the residuals are worth.
-    fn inflation(&self, slope: f64) -> f64 {
+    /// How many times fewer values the residuals are worth. `None` where they hang together for too much of the series; residuals
+    /// that are all 0 hang together not at all.
+    fn inflation(&self, slope: f64) -> Option<f64> {
         let residuals: Vec<f64> = self.centred.iter().map(|(x, y)| y - slope * x).collect();
-        effective_n(&residuals).map_or(1.0, |effective| (self.n / effective).max(1.0))
+        effective_n(&residuals).map_or(Some(1.0), |_| inflation(&residuals))
     }
 }
 

@@ -78,7 +78,7 @@ pub struct ThresholdFit {
     pub exceedances: u64,
     /// The fit to them.
     pub fit: GpdFit,
-    /// The shape's interval by profile likelihood; `None` where it has no end.
+    /// The shape's interval by profile likelihood; `None` where it has no end, or clustering leaves too few exceedances.
     pub shape: Option<Interval>,
     /// σ* = σ − ξ·threshold, which does not change with the threshold in a Pareto tail (Coles 4.3.4).
     pub modified_scale: f64,

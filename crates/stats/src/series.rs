@@ -62,6 +62,15 @@ pub fn effective_n(x: &[f64]) -> Option<f64> {
     Some(n as f64 / (1.0 + 2.0 * sum))
 }
 
+/// n / n_eff ([`effective_n`]) without most of its bias: the correlations of n values about their own mean are too small by about
+/// (n/n_eff)/n each (M. H. Quenouille, Biometrika 36 (1949)). At least 1; `None` also where they reach over a fifth of the series.
+pub(crate) fn inflation(x: &[f64]) -> Option<f64> {
+    let n = x.len() as f64;
+    let plain = (n / effective_n(x)?).max(1.0);
+    let kept = 1.0 - 3.0 * plain / n;
+    (kept > 0.4 || plain == 1.0).then(|| 1.0 + (plain - 1.0) / kept)
+}
+
 /// A test of "no autocorrelation".
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LjungBox {
