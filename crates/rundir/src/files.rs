@@ -47,6 +47,14 @@ pub(crate) fn sync_folder(path: &Path) -> Result<(), Error> {
 
 /// A regular file's content, at most `limit` bytes.
 pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, Error> {
+    let file = open(path, limit)?;
+    let mut content = Vec::new();
+    file.take(limit).read_to_end(&mut content).map_err(Error::io("read", path))?;
+    Ok(content)
+}
+
+/// A regular file of at most `limit` bytes, to be read.
+pub(crate) fn open(path: &Path, limit: u64) -> Result<File, Error> {
     // NONBLOCK: a FIFO planted here must not hang the reader.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|e| Error::io("read", path)(e.into()))?;
@@ -59,7 +67,5 @@ pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, Error> {
     if meta.len() > limit {
         return refuse(format!("it has {} bytes, more than the {limit} that such a file can have", meta.len()));
     }
-    let mut content = Vec::new();
-    file.take(limit).read_to_end(&mut content).map_err(Error::io("read", path))?;
-    Ok(content)
+    Ok(file)
 }

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod appended;
+mod brief;
 mod error;
 mod events;
 mod files;

@@ -1,6 +1,7 @@
 //! Reading a run: finished, still running, or killed at any instant.
 
 use crate::Error;
+use crate::brief;
 use crate::events::{self, Detail};
 use crate::files;
 use crate::layout::{self, FileSum, HistogramFile, Manifest, Progress, Record, hist_path};
@@ -213,6 +214,12 @@ fn read_lists(
     read_causes(recording, root, check);
     read_maxima(recording, root, check);
     let mark = check(layout::EVENTS).or(events);
+    if let (Some(mark), Detail::Brief) = (mark, detail)
+        && let Some(events) = brief::events(&root.join(layout::EVENTS), mark, LARGEST)
+    {
+        recording.events = events;
+        return;
+    }
     match files::read(&root.join(layout::EVENTS), LARGEST) {
         Ok(mut content) => {
             if let Some(mark) = mark {

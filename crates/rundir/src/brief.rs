@@ -1,0 +1,112 @@
+//! Events for a comparison: piece by piece, so that a day of them is neither held in memory nor taken apart to its end.
+
+use crate::events::{self, Detail};
+use crate::files;
+use crate::layout::FileSum;
+use punctual_model::Event;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// What is read at once: small enough to stay in the processor's caches.
+const PIECE: usize = 256 << 10;
+/// No line is longer; one of hundreds of CPUs has some 100 kB.
+const LONGEST_LINE: usize = 16 << 20;
+
+/// The events in the first bytes of the file, as many as `mark` says. `None` where anything is amiss, so that the slow way has to
+/// tell what: the file cannot be read, is shorter, its checksum does not hold, or a line cannot be read.
+pub(crate) fn events(path: &Path, mark: FileSum, limit: u64) -> Option<Vec<Event>> {
+    let mut lines = Lines { file: files::open(path, limit).ok()?, buffer: vec![0; PIECE], filled: 0, left: mark.bytes };
+    let mut sum = crc32fast::Hasher::new();
+    let mut found = Vec::new();
+    while lines.fill(&mut sum)? {
+        lines.take(&mut found)?;
+    }
+    (lines.filled == 0 && sum.finalize() == mark.crc32).then_some(found)
+}
+
+/// A file's next bytes, up to a line that has not ended yet.
+struct Lines {
+    file: File,
+    buffer: Vec<u8>,
+    filled: usize,
+    left: u64,
+}
+
+impl Lines {
+    /// Reads on behind what is there. `false` at the end, `None` where it cannot.
+    fn fill(&mut self, sum: &mut crc32fast::Hasher) -> Option<bool> {
+        if self.left == 0 {
+            return Some(false);
+        }
+        if self.filled == self.buffer.len() {
+            let longer = self.filled.checked_mul(2).filter(|n| *n <= LONGEST_LINE)?;
+            self.buffer.resize(longer, 0);
+        }
+        let room = self.buffer.get_mut(self.filled..)?;
+        let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(room.len());
+        let got = self.file.read(room.get_mut(..most)?).ok().filter(|got| *got > 0)?;
+        sum.update(room.get(..got)?);
+        self.filled += got;
+        self.left -= got as u64;
+        Some(true)
+    }
+
+    /// Reads all lines that have ended, and moves the rest to the front.
+    fn take(&mut self, into: &mut Vec<Event>) -> Option<()> {
+        let content = self.buffer.get(..self.filled)?;
+        let mut start = 0;
+        for end in memchr::memchr_iter(b'\n', content) {
+            let line = content.get(start..end)?;
+            if !line.is_empty() {
+                into.push(events::event(line, Detail::Brief).ok()?);
+            }
+            start = end + 1;
+        }
+        self.buffer.copy_within(start..self.filled, 0);
+        self.filled -= start;
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(content: &[u8], mark: FileSum) -> Option<Vec<Event>> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("events.jsonl");
+        std::fs::write(&path, content).unwrap();
+        events(&path, mark, 1 << 30)
+    }
+
+    /// Lines longer than a piece, and across the edges of pieces.
+    #[test]
+    fn pieces_are_joined() {
+        let mut content = Vec::new();
+        let mut wanted = Vec::new();
+        for n in 0..2_000u64 {
+            let text = "x".repeat(if n == 1_000 { 3 * PIECE } else { (n as usize * 37) % 700 });
+            let event = Event::PhaseStart { mono_ns: n, phase: text };
+            serde_json::to_writer(&mut content, &event).unwrap();
+            content.push(b'\n');
+            wanted.push(event);
+        }
+        assert_eq!(read(&content, files::sum(&content)), Some(wanted));
+    }
+
+    #[test]
+    fn what_is_amiss_is_left_to_the_slow_way() {
+        let good = b"{\"event\":\"signal\",\"mono_ns\":1,\"number\":2}\n".to_vec();
+        let mark = files::sum(&good);
+        assert_eq!(read(&good, mark).map(|e| e.len()), Some(1));
+        // Only as much as was marked belongs to the run.
+        assert_eq!(read(&[&good[..], b"torn"].concat(), mark).map(|e| e.len()), Some(1));
+        assert_eq!(read(&good, FileSum { crc32: mark.crc32 ^ 1, ..mark }), None);
+        assert_eq!(read(&good[..9], mark), None);
+        assert_eq!(read(&good[..9], files::sum(&good[..9])), None, "a line without its end");
+        let bad = b"{\"event\":\"signal\"}\n";
+        assert_eq!(read(bad, files::sum(bad)), None);
+        assert_eq!(events(Path::new("/nonexistent/events"), mark, 1), None);
+    }
+}
