@@ -28,7 +28,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("explain", &["units", "model", "trace"]),
     ("import", &["units", "model"]),
     ("formats", &["units", "model", "trace"]),
-    ("report", &["units", "model", "stats"]),
+    ("references", &[]),
+    ("report", &["units", "model", "stats", "references"]),
     ("history", &["units", "model", "stats"]),
     (
         "proof",
@@ -50,6 +51,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "audit",
             "loads",
             "explain",
+            "references",
             "report",
             "proof",
             "vm",
