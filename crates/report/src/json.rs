@@ -43,6 +43,7 @@ pub fn json(recording: &Recording, verdict: &Verdict) -> Value {
         "tuned": recording.tuned,
         "findings": recording.findings,
         "machine": run.machine,
+        "published": crate::references::json(&figures),
         "cost": run.cost,
     })
 }

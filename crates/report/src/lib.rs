@@ -22,6 +22,7 @@ mod html;
 mod json;
 mod linuxcnc;
 mod number;
+mod references;
 mod svg;
 
 mod text;

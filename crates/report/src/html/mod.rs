@@ -48,6 +48,7 @@ pub fn html(recording: &Recording, verdict: &Verdict) -> String {
         ("loads", "Loads", "Loads, and the proof that they ran", work::loads(&page)),
         ("tuned", "Changes", "What each change bought", facts::tuned(recording)),
         ("audit", "Audit", "Audit of the machine", audit::findings(&recording.findings)),
+        ("published", "Published", "Published for this board", published(&page.figures)),
         ("machine", "Machine", "Machine", facts::machine(recording)),
         ("method", "Method", "How it was measured", facts::method(recording)),
         ("words", "Words", "Words", facts::words(recording)),
@@ -62,6 +63,16 @@ pub fn html(recording: &Recording, verdict: &Verdict) -> String {
         verdict::evidence(&page),
         facts::footer(recording)
     )
+}
+
+/// What others measured on this board; one line where nothing is bundled of it.
+fn published(figures: &Figures) -> String {
+    match crate::references::sentences(figures) {
+        none if none.is_empty() => crate::references::none(figures)
+            .map(|line| write::details("Published figures", &format!("<p>{}", write::prose(&line))))
+            .unwrap_or_default(),
+        some => write::list("", &some),
+    }
 }
 
 fn title(recording: &Recording, verdict: &Verdict) -> String {
