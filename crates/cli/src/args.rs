@@ -340,6 +340,16 @@ pub struct ToldArgs {
     /// Period of its threads, where it does not tell: then it is known how many periods can have been skipped
     #[arg(long, value_name = "TIME")]
     pub period: Option<Nanos>,
+    /// Board it was measured on, for example raspberry-pi-4b: its report then has what was published of that board
+    #[arg(long, value_name = "BOARD", value_parser = known_board)]
+    pub board: Option<&'static punctual_references::Board>,
+}
+
+fn known_board(named: &str) -> Result<&'static punctual_references::Board, String> {
+    punctual_references::board(named).ok_or_else(|| {
+        let keys: Vec<&str> = punctual_references::boards().iter().map(|b| b.key.as_str()).collect();
+        format!("no published figures of it are bundled; there are some of {}", keys.join(", "))
+    })
 }
 
 /// Options of `import`.

@@ -57,9 +57,14 @@ pub fn recording(files: &[PathBuf], format: Option<ImportFormat>, told: ToldArgs
     let format = format.or(told.input_format).map(Format::from);
     let options = Options { format, unit, period: told.period };
     let all = files.iter().map(|path| one(path, &options)).collect::<Result<Vec<_>, _>>();
-    all.map(punctual_import::recording).map_err(|(code, message)| {
+    let read = all.map(punctual_import::recording).map_err(|(code, message)| {
         eprintln!("punctual: {message}");
         code
+    });
+    read.map(|mut recording| {
+        let board = &mut recording.run.machine.board;
+        *board = board.take().or_else(|| told.board.map(|board| board.name.clone()));
+        recording
     })
 }
 

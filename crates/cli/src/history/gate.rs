@@ -18,7 +18,7 @@ pub fn gate(args: &GateArgs, db: Option<PathBuf>, output: OutputArgs) -> ExitCod
 
 /// `punctual history --baseline … RUN`.
 pub fn of_query(args: &QueryArgs, db: Option<PathBuf>) -> ExitCode {
-    let told = ToldArgs { input_format: None, unit: None, period: None };
+    let told = ToldArgs { input_format: None, unit: None, period: None, board: None };
     let (run, baseline) = (args.run.clone().unwrap_or_default(), args.baseline.clone().unwrap_or_default());
     finish("history-gate", args.output, judged(&run, &baseline, &args.judged, told, db))
 }
