@@ -135,6 +135,15 @@ fn threshold_fit(bins: &[Bin], threshold: f64, exceedances: u64, theta: f64, con
     Some(ThresholdFit { threshold, exceedances, fit, shape, modified_scale: scale - xi * threshold })
 }
 
+/// What was found of a tail: the fits, and the level or why there is none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assessment {
+    /// The fits over all thresholds, the one the level rests on first; also where it is refused.
+    pub thresholds: Vec<ThresholdFit>,
+    /// The level, or every gate that is closed; never an empty list.
+    pub level: Result<Extrapolation, Vec<Refusal>>,
+}
+
 /// The level that a sample exceeds with `probability`, where the evidence carries it, or every reason why it does not.
 ///
 /// The fit is the one above the lowest threshold; `seed` decides the samples drawn to test it.
@@ -147,19 +156,34 @@ pub fn extrapolate(
     confidence: f64,
     seed: u64,
 ) -> Result<Extrapolation, Vec<Refusal>> {
+    assess(evidence, probability, confidence, seed).level
+}
+
+/// The same, with the fits over all thresholds also where the level is refused: a threshold-stability plot shows why.
+pub fn assess(evidence: &Evidence, probability: f64, confidence: f64, seed: u64) -> Assessment {
     let all: f64 = evidence.bins.iter().map(|b| b.count as f64).sum();
     if !(probability > 0.0 && probability < 1.0 && possible_confidence(confidence)) || all == 0.0 {
-        return Err(vec![Refusal::NotPossible]);
+        return Assessment { thresholds: vec![], level: Err(vec![Refusal::NotPossible]) };
     }
-    let mut refusals = known_beforehand(evidence);
-    // Unknown clustering is refused above; the plot then shows the fits as if there were none.
+    // Unknown clustering is refused below; the plot then shows the fits as if there were none.
     let theta = evidence.theta.filter(|t| *t > 0.0 && *t <= 1.0).unwrap_or(1.0);
+    let thresholds = threshold_fits(evidence.bins, theta, confidence);
+    let level = gated(evidence, &thresholds, (probability, all, theta, confidence), seed);
+    Assessment { thresholds, level }
+}
+
+fn gated(
+    evidence: &Evidence,
+    thresholds: &[ThresholdFit],
+    (probability, all, theta, confidence): (f64, f64, f64, f64),
+    seed: u64,
+) -> Result<Extrapolation, Vec<Refusal>> {
+    let mut refusals = known_beforehand(evidence);
     let decades = -(probability * all * theta).log10();
     if decades > MOST_DECADES {
         refusals.push(Refusal::TooFar(decades));
     }
-    let thresholds = threshold_fits(evidence.bins, theta, confidence);
-    refusals.extend(unstable(&thresholds));
+    refusals.extend(unstable(thresholds));
     let Some(lowest) = thresholds.first().copied() else { return Err(refusals) };
     let data = Binned::above(evidence.bins, lowest.threshold);
     let fit_p = data.as_ref().and_then(|data| binned_fit_p(data, REPLICATES, seed));
@@ -176,7 +200,9 @@ pub fn extrapolate(
     };
     refusals.extend(below_observed(evidence.bins, interval.high, decades));
     match fit_p {
-        Some(fit_p) if refusals.is_empty() => Ok(Extrapolation { level, interval, fit_p, decades, thresholds }),
+        Some(fit_p) if refusals.is_empty() => {
+            Ok(Extrapolation { level, interval, fit_p, decades, thresholds: thresholds.to_vec() })
+        }
         _ => Err(refusals),
     }
 }

@@ -3,7 +3,7 @@
 //! One sample: bounds on exceedance probabilities and quantiles, clustering, rare events, tails (generalised Pareto and
 //! extreme value) with the gates before any level beyond the data ([`extrapolate`]). Two samples: ranks, ratios with
 //! intervals, resampling in blocks, and whether the temperature explains a difference ([`split_ratio`]). Series:
-//! effective n, stationarity, trends, change points.
+//! effective n, stationarity, trends, change points. Rare events: periodic, in bursts or independent ([`arrivals`]).
 //!
 //! Pure mathematics on numbers. Probabilities and confidences are plain `f64` in 0–1 (`0.95`, not `95`), because
 //! here they have no unit; counts that may be divided by the clustering are real-valued.
@@ -23,6 +23,7 @@
 
 #![forbid(unsafe_code)]
 
+mod arrivals;
 mod beta;
 mod binned;
 mod bootstrap;
@@ -57,6 +58,7 @@ mod subset;
 mod trend;
 mod welch;
 
+pub use arrivals::{Arrivals, LEAST_ARRIVALS, Observed, Pattern, Period, arrivals, burst_p, period};
 pub use beta::{Tail, Tails, beta_quantile, ln_beta_tails};
 pub use binned::{Bin, Binned};
 pub use bootstrap::{BootstrapRatio, Figure, Resampling, block_length, bootstrap_ratio, bootstrap_ratios};
@@ -67,7 +69,7 @@ pub use exceedance::{exceedance_interval, exceedance_lower, exceedance_upper, sa
 pub use extremal::{Gap, gaps, intervals_estimator, runs_estimator};
 pub use fit_test::{Distances, binned_fit_p, distances, fit_p};
 pub use gamma::{chi_square_sf, student_p, student_two_sided};
-pub use gate::{Evidence, Extrapolation, Refusal, ThresholdFit, extrapolate, threshold_fits};
+pub use gate::{Assessment, Evidence, Extrapolation, Refusal, ThresholdFit, assess, extrapolate, threshold_fits};
 pub use gev::{Gev, gev_fit, gev_moments};
 pub use gpd::{Gpd, LMoments, gpd_moments, l_moments};
 pub use gpd_fit::{Exceedances, GpdFit, Values, level_interval, shape_interval};

@@ -1,0 +1,273 @@
+//! How rare events lie in time: with a period, in bursts, or like independent ones.
+//!
+//! Against a Poisson process of one rate. A period is looked for in two steps: Rayleigh's periodogram |Σ exp(2πift)|²/n
+//! finds the candidates, and what is tested is in how many of its cycles every event fell into one arc of the phase.
+//! Rayleigh's own p is that of the normal distribution, so twelve spikes 14 minutes apart come to e⁻¹² before the
+//! correction for the periods tried, and a single burst looks periodic to it with every period longer than itself.
+
+use crate::beta::{Tail, ln_beta_tails};
+use crate::gamma::chi_square_sf;
+use std::f64::consts::TAU;
+
+/// Fewer events than this are not tested.
+pub const LEAST_ARRIVALS: usize = 8;
+/// A period must come round this often.
+const LEAST_CYCLES: f64 = 5.0;
+/// The shortest period tried is the mean distance of two events divided by this: most cycles may be without one.
+const SHORTEST: f64 = 16.0;
+/// Frequencies tried for each that the observed time can tell apart.
+const OVERSAMPLED: f64 = 4.0;
+/// Steps of the periodogram times events: some tens of milliseconds.
+const MOST_WORK: f64 = 3e7;
+/// Peaks of the periodogram that are looked at.
+const PEAKS: usize = 48;
+/// A period that keeps this share of the events in step that a part of it does is the real one; twice the real one keeps half.
+const SAME: f64 = 0.8;
+/// Arcs of the phase, in cycles.
+const ARCS: [f64; 3] = [0.25, 1.0 / 16.0, 1.0 / 64.0];
+/// Below this p an answer other than "independent" is given.
+const SURE: f64 = 0.01;
+
+/// When somebody looked: ascending stretches that do not overlap, and how exactly times are known. In any unit of time.
+#[derive(Clone, Copy, Debug)]
+pub struct Observed<'a> {
+    /// From, to.
+    pub stretches: &'a [(f64, f64)],
+    /// Times are known to this; no period shorter than four times as much is named.
+    pub resolution: f64,
+}
+
+/// A period of events.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Period {
+    /// Its length.
+    pub period: f64,
+    /// How likely independent events fall so well into step with any period tried.
+    pub p: f64,
+    /// Events in step: in one arc of its phase.
+    pub in_step: usize,
+}
+
+/// How events lie.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pattern {
+    /// With a period.
+    Periodic(Period),
+    /// Unevenly: nearer to each other than independent ones, with this p.
+    Bursts(f64),
+    /// Nothing found speaks against independent events; the p of bursts.
+    Independent(f64),
+}
+
+/// How the latest events lie, and how many of them show it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Arrivals {
+    /// How.
+    pub pattern: Pattern,
+    /// So many of the latest.
+    pub of: usize,
+}
+
+/// How events lie of which the gravest come first in `times`. A period is looked for among the 8, 16, 32 … gravest and
+/// among all of them (its p is corrected for that), bursts among all.
+///
+/// `None` for fewer than [`LEAST_ARRIVALS`] events, or times that are not finite or were not observed.
+pub fn arrivals(times: &[f64], observed: &Observed) -> Option<Arrivals> {
+    let bursts = burst_p(times, observed)?;
+    let mut sizes: Vec<usize> = (3..).map(|e| 1 << e).take_while(|n| *n < times.len()).collect();
+    sizes.push(times.len());
+    let found = sizes.iter().filter_map(|&n| Some((n, period(times.get(..n)?, observed)?)));
+    let (of, mut best) = match found.min_by(|a, b| a.1.p.total_cmp(&b.1.p)) {
+        Some((of, best)) => (of, Some(best)),
+        None => (times.len(), None),
+    };
+    best.iter_mut().for_each(|b| b.p = (b.p * sizes.len() as f64).min(1.0));
+    let periodic = best.filter(|b| b.p <= SURE).map(|b| Arrivals { pattern: Pattern::Periodic(b), of });
+    let pattern = if bursts <= SURE { Pattern::Bursts(bursts) } else { Pattern::Independent(bursts) };
+    Some(periodic.unwrap_or(Arrivals { pattern, of: times.len() }))
+}
+
+/// p of "events of one rate, independent of each other" against events that come together: the smaller of two, doubled.
+///
+/// The dispersion of counts over equal parts of the observed time with four events each on average (R. A. Fisher's
+/// index, χ²), and the number of gaps below a twentieth of the mean one (binomial), which finds pairs. Where times are
+/// not known well enough for such gaps the first alone.
+///
+/// `None` as [`arrivals`].
+pub fn burst_p(times: &[f64], observed: &Observed) -> Option<f64> {
+    let (mut at, total) = in_observed_time(times, observed)?;
+    at.sort_by(f64::total_cmp);
+    let n = at.len() as f64;
+    let parts = (at.len() / 4).max(2);
+    let mut counts = vec![0.0; parts];
+    for t in &at {
+        let part = ((t / total * parts as f64) as usize).min(parts - 1);
+        counts.iter_mut().skip(part).take(1).for_each(|c| *c += 1.0);
+    }
+    let mean = n / parts as f64;
+    let dispersion: f64 = counts.iter().map(|c| (c - mean).powi(2) / mean).sum();
+    let by_counts = chi_square_sf(dispersion, parts as f64 - 1.0);
+    let short = 0.05 * total / n;
+    if short < 2.0 * observed.resolution {
+        return Some(by_counts);
+    }
+    let close = at.windows(2).filter(|w| matches!(w, [a, b] if b - a < short)).count();
+    let each = -(n * (-0.05 / n).ln_1p()).exp_m1();
+    Some((2.0 * by_counts.min(binomial_at_least(close, at.len() - 1, each))).min(1.0))
+}
+
+/// The period that events fall into step with best, whatever its p.
+///
+/// Tried are all from a fifth of the time to a sixteenth of the mean distance of two events. In step are cycles whose
+/// events all lie in one arc of a quarter, a 16th or a 64th of the phase. With N cycles that have an event, k of them in
+/// step, p = N·P(Bin(N−1, w) ≥ k−1) bounds the chance that any arc of the share w holds k of N independent events;
+/// it is multiplied by the number of arcs and of frequencies that can be told apart with them. w is the largest share of
+/// the observed time that an arc can have, which counts where somebody looked with a period of their own.
+///
+/// Named is the longest multiple of the period found that keeps nearly all of its events in step, for harmonics do too.
+///
+/// `None` as [`arrivals`], where no period can be tried, and where none has two cycles in step.
+///
+/// Source: the periodogram, Lord Rayleigh, Phil. Mag. 10 (1880); N. I. Fisher, Statistical Analysis of Circular Data
+/// (1993), 4.3.
+pub fn period(times: &[f64], observed: &Observed) -> Option<Period> {
+    let (_, total) = in_observed_time(times, observed)?;
+    let first = observed.stretches.first()?.0;
+    let span = observed.stretches.last()?.1 - first;
+    let mut at: Vec<f64> = times.iter().map(|t| t - first).collect();
+    at.sort_by(f64::total_cmp);
+    let step = 1.0 / (OVERSAMPLED * span);
+    let low = LEAST_CYCLES / span;
+    let wanted = (SHORTEST * at.len() as f64 / total).min(0.25 / observed.resolution.max(f64::MIN_POSITIVE));
+    let high = wanted.min(low + step * MOST_WORK / at.len() as f64);
+    if high <= low + 2.0 * step {
+        return None;
+    }
+    let tried = (high - low) * span * ARCS.len() as f64;
+    let peaks = peaks(&at, low, step, ((high - low) / step) as usize);
+    let refined = peaks.into_iter().map(|f| sharpened(&at, f, step));
+    let best = refined.filter_map(|f| in_step(&at, f, tried, (observed, first))).min_by(|a, b| a.1.p.total_cmp(&b.1.p));
+    let (arc, best) = best?;
+    // A period's harmonics keep its events in step too.
+    let whole = |d: f64| (best.period * d, densest(&at, 1.0 / (best.period * d), arc).1);
+    let longer = (2..=64).rev().map(f64::from).filter(|d| best.period * d * low <= 1.01).map(whole);
+    let longest = longer.into_iter().find(|(_, within)| *within as f64 >= SAME * best.in_step as f64);
+    let (period, in_step) = longest.unwrap_or((best.period, best.in_step));
+    Some(Period { period, in_step, ..best })
+}
+
+/// Times on a clock that only runs while somebody looks, and how long that was.
+fn in_observed_time(times: &[f64], observed: &Observed) -> Option<(Vec<f64>, f64)> {
+    let within = |t: &f64| {
+        let before: f64 = observed.stretches.iter().map(|(from, to)| (t.min(*to) - from).max(0.0)).sum();
+        observed.stretches.iter().any(|(from, to)| from <= t && t <= to).then_some(before)
+    };
+    let total: f64 = observed.stretches.iter().map(|(from, to)| to - from).sum();
+    let ascending = observed.stretches.windows(2).all(|w| matches!(w, [a, b] if a.1 <= b.0));
+    let possible = ascending && total > 0.0 && total.is_finite() && times.len() >= LEAST_ARRIVALS;
+    let at: Option<Vec<f64>> = times.iter().map(within).collect();
+    possible.then_some(at?).map(|at| (at, total))
+}
+
+/// The frequencies of the highest peaks of the periodogram, the highest first.
+fn peaks(at: &[f64], low: f64, step: f64, steps: usize) -> Vec<f64> {
+    let turn = |f: f64, t: f64| (TAU * f * t).sin_cos();
+    let mut phasors: Vec<[f64; 4]> = at
+        .iter()
+        .map(|&t| {
+            let ((sin, cos), (step_sin, step_cos)) = (turn(low, t), turn(step, t));
+            [cos, sin, step_cos, step_sin]
+        })
+        .collect();
+    let mut heights = Vec::with_capacity(steps);
+    for _ in 0..steps {
+        let (mut re, mut im) = (0.0, 0.0);
+        for [x, y, c, s] in &mut phasors {
+            re += *x;
+            im += *y;
+            (*x, *y) = (*x * *c - *y * *s, *x * *s + *y * *c);
+        }
+        heights.push(re * re + im * im);
+    }
+    let mut peaks: Vec<(f64, f64)> = heights
+        .windows(3)
+        .zip(1u32..)
+        .filter_map(|(w, i)| match w {
+            [a, b, c] if a <= b && b >= c => Some((*b, low + step * f64::from(i))),
+            _ => None,
+        })
+        .collect();
+    peaks.sort_by(|a, b| b.0.total_cmp(&a.0));
+    peaks.into_iter().take(PEAKS).map(|(_, f)| f).collect()
+}
+
+/// Σ exp(2πift).
+fn phasor(at: &[f64], f: f64) -> (f64, f64) {
+    at.iter().map(|t| (TAU * f * t).sin_cos()).fold((0.0, 0.0), |(re, im), (s, c)| (re + c, im + s))
+}
+
+/// The top of the peak.
+fn sharpened(at: &[f64], peak: f64, step: f64) -> f64 {
+    let height = |f: f64| {
+        let (re, im) = phasor(at, f);
+        -(re * re + im * im)
+    };
+    crate::minimise::golden(peak - step, peak + step, crate::minimise::ROUGH, height).0
+}
+
+/// The place of an arc that holds most events, as its middle's phase, and how many it holds.
+fn densest(at: &[f64], f: f64, arc: f64) -> (f64, usize) {
+    let mut phases: Vec<f64> = at.iter().map(|t| (f * t).rem_euclid(1.0)).collect();
+    phases.sort_by(f64::total_cmp);
+    let n = phases.len();
+    let round: Vec<f64> = phases.iter().copied().chain(phases.iter().map(|p| p + 1.0)).collect();
+    let held = |i: usize| round.partition_point(|p| round.get(i).is_some_and(|from| *p <= from + arc)).min(i + n) - i;
+    let (from, most) = (0..n).map(|i| (i, held(i))).max_by_key(|(_, held)| *held).unwrap_or((0, 0));
+    let ends = round.get(from).zip(round.get((from + most).saturating_sub(1)));
+    (ends.map_or(0.0, |(a, b)| 0.5 * (a + b)), most)
+}
+
+/// How well events at ascending times fall into step with one frequency, and in which arc; `None` where no two cycles do.
+fn in_step(at: &[f64], f: f64, tried: f64, (observed, first): (&Observed, f64)) -> Option<(f64, Period)> {
+    let test = |&arc: &f64| {
+        let (middle, most) = densest(at, f, arc);
+        // Cycles are cut where the phase is farthest from the arc.
+        let turns = |t: &f64| f * t - middle + 0.5;
+        let off = |t: &f64| (turns(t).rem_euclid(1.0) - 0.5).abs();
+        let (mut cycles, mut k) = (0, 0);
+        for cycle in at.chunk_by(|a, b| turns(a).floor() == turns(b).floor()) {
+            cycles += 1;
+            k += usize::from(cycle.iter().all(|t| off(t) <= 0.5 * arc + 1e-12));
+        }
+        let share = largest_share(observed, first, f, arc);
+        let p = cycles as f64 * binomial_at_least(k.checked_sub(1)?, cycles - 1, share);
+        let period = Period { period: 1.0 / f, p: (p * tried / arc).min(1.0), in_step: most };
+        (k > 1).then_some((arc, period))
+    };
+    ARCS.iter().filter_map(test).min_by(|a, b| a.1.p.total_cmp(&b.1.p))
+}
+
+/// The largest share of the observed time that an arc of the phase has, over 32 places of the arc.
+fn largest_share(observed: &Observed, first: f64, f: f64, arc: f64) -> f64 {
+    // How long the phase was in [0, arc) up to a cycle count.
+    let spent = |cycles: f64| cycles.floor() * arc + (cycles - cycles.floor()).min(arc);
+    let total: f64 = observed.stretches.iter().map(|(from, to)| f * (to - from)).sum();
+    let at = |place: f64| -> f64 {
+        let turns = |t: f64| f * (t - first) + place;
+        observed.stretches.iter().map(|(from, to)| spent(turns(*to)) - spent(turns(*from))).sum()
+    };
+    (0..32).map(|i| at(f64::from(i) / 32.0) / total).fold(arc, f64::max).min(1.0)
+}
+
+/// P(Bin(n, share) ≥ k).
+fn binomial_at_least(k: usize, n: usize, share: f64) -> f64 {
+    match k {
+        0 => 1.0,
+        k if k > n => 0.0,
+        _ if share >= 1.0 => 1.0,
+        k => ln_beta_tails(k as f64, (n - k + 1) as f64, share, 1.0 - share).ln(Tail::Lower).exp(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
