@@ -40,7 +40,7 @@ pub fn report(args: &ReportArgs) -> ExitCode {
         ([], own) => own.to_vec(),
         (given, _) => given.to_vec(),
     };
-    let verdict = punctual_judge::judge(&recording, &claims);
+    let verdict = punctual_judge::judge_with_tails(&recording, &claims);
     let format = if args.json { Format::Json } else { args.format };
     let text = match format {
         Format::Html => report::html(&recording, &verdict),

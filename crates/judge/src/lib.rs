@@ -43,6 +43,7 @@
 
 #![forbid(unsafe_code)]
 
+mod arrival;
 mod cell;
 mod cluster;
 mod coverage;
@@ -51,6 +52,7 @@ mod late;
 mod needed;
 mod rules;
 mod sequential;
+mod tail;
 mod virtual_cpus;
 
 use cell::Cell;
@@ -98,8 +100,18 @@ pub fn judge(recording: &Recording, claims: &[Claim]) -> Verdict {
         ran: total(|c| Some(c.ran)).unwrap_or(0),
         skipped: total(|c| c.skipped),
         virtual_control: virtual_cpus::of_virtual_time(recording),
+        tails: Vec::new(),
         problems: doubts.into_iter().map(|d| (d.phase, d.problem)).collect(),
     }
+}
+
+/// The same for a report: also the tail of every load, which takes fits and resampling, up to some tenths of a second each.
+///
+/// A tail decides nothing. Its level carries the distribution of this run on by at most two decades and is refused where a
+/// gate is closed, and wherever a claim on the same samples could not pass.
+pub fn judge_with_tails(recording: &Recording, claims: &[Claim]) -> Verdict {
+    let cells = cell::cells(recording, &doubt::doubts(recording));
+    Verdict { tails: tail::tails(recording, &cells), ..judge(recording, claims) }
 }
 
 /// What the emulator did is no failure of the kernel either.

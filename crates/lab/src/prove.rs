@@ -41,7 +41,7 @@ pub fn prove(options: &LabOptions, seed: u64, out: &Path, cache: &Cache) -> Resu
     let booted = result?;
     removed?;
     let recording = punctual_rundir::read(out)?;
-    let verdict = punctual_judge::judge(&recording, &recording.run.settings.claims);
+    let verdict = punctual_judge::judge_with_tails(&recording, &recording.run.settings.claims);
     Ok(LabRun { root: out.to_owned(), recording, verdict, seed, lasted: booted.lasted })
 }
 

@@ -1,6 +1,6 @@
 //! What a run's samples say about its claims, as figures. Sentences are made from them elsewhere.
 
-use crate::{Claim, Problem};
+use crate::{Claim, Problem, Tail};
 use punctual_units::{CpuId, Nanos};
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +38,9 @@ pub struct Verdict {
     /// With several CPUs in virtual time: what the controls came to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub virtual_control: Option<VirtualControl>,
+    /// The tail of each load; empty where it was not asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tails: Vec<Tail>,
 }
 
 impl Verdict {

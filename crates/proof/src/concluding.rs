@@ -19,7 +19,7 @@ pub(crate) fn conclude(
 ) -> Done {
     punctual_explain::suspect(&mut recording);
     let explained = explaining::explain(&root, &mut recording);
-    let verdict = punctual_judge::judge(&recording, &options.claims);
+    let verdict = punctual_judge::judge_with_tails(&recording, &options.claims);
     let kept = rundir::replace_worst(&root, &recording.worst).and_then(|()| match explained {
         true => rundir::attach_causes(&root, &recording.captures, &recording.explained),
         false => Ok(()),

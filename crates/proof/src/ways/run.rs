@@ -353,7 +353,7 @@ impl<'a> Job<'a> {
             // What could not be kept on disk is still told.
             _ => self.kept,
         };
-        let verdict = punctual_judge::judge(&recording, &self.options.claims);
+        let verdict = punctual_judge::judge_with_tails(&recording, &self.options.claims);
         let error = error.or(closed.err().map(|e| e.to_string()));
         Done { root, recording, verdict, signal, error, report: None }
     }

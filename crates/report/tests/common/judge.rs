@@ -28,6 +28,7 @@ pub fn verdict(recording: &Recording, claims: &[&str]) -> Verdict {
         ran: results().map(|(_, c)| c.ran).sum(),
         skipped: results().map(|(_, c)| c.skipped).sum(),
         virtual_control: None,
+        tails: Vec::new(),
     }
 }
 
