@@ -74,6 +74,12 @@ fn verdict_of(figures: &Figures) -> Value {
             claim["sentence"] = words::claim(recording, judged).into();
         }
     }
+    if let Some(tails) = value.get_mut("tails").and_then(Value::as_array_mut) {
+        for (value, tail) in tails.iter_mut().zip(&verdict.tails) {
+            value["sentence"] = words::tails::tail(recording, tail).into();
+            value["arrivals"]["sentence"] = words::tails::arrivals(recording, tail).into();
+        }
+    }
     value["problems"] =
         verdict.problems.iter().map(|(phase, p)| json!({"phase": phase, "kind": p.kind, "text": p.text})).collect();
     value["headline"] = format!("{} — {}", headline.word, headline.sentence).into();

@@ -4,6 +4,7 @@ mod audit;
 mod charts;
 mod facts;
 mod summary;
+mod tails;
 mod verdict;
 mod work;
 pub(crate) mod write;
@@ -43,6 +44,7 @@ pub fn html(recording: &Recording, verdict: &Verdict) -> String {
         ("series", "Series", "Other figures", facts::series(recording)),
         ("lost", "Not told", "What the file does not tell", facts::lost(recording)),
         ("distributions", "Distributions", "Distributions", charts::distributions(&page)),
+        ("tail", "Beyond the data", "Beyond the data", tails::tails(&page)),
         ("time", "Over time", "Over time", charts::over_time(&page)),
         ("worst", "Worst", "The worst wakeups", work::worst(&page)),
         ("loads", "Loads", "Loads, and the proof that they ran", work::loads(&page)),

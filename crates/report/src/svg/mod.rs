@@ -8,6 +8,7 @@ pub mod frame;
 pub mod heat;
 pub mod histogram;
 pub mod series;
+pub mod stability;
 pub mod time;
 pub mod timeline;
 

@@ -46,6 +46,7 @@ pub fn text(recording: &Recording, verdict: &Verdict, style: TextStyle) -> Strin
     series(&mut page, recording);
     section(&mut page, "Not in the file", &words::lost(recording));
     section(&mut page, "Evidence", &words::evidence::from_figures(&figures));
+    section(&mut page, "Beyond the data", &words::tails(recording, verdict));
     crate::why::text_section(&mut page, recording);
     worst(&mut page, recording);
     section(&mut page, "Over time", &words::maxima(recording).into_iter().collect::<Vec<_>>());

@@ -6,6 +6,7 @@ mod explained;
 mod facts;
 mod judge;
 mod runs;
+pub mod tails;
 
 pub use explained::*;
 pub use judge::verdict;

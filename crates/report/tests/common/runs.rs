@@ -1,7 +1,7 @@
 //! The runs the golden files are made from.
 
 use super::build::{Plan, RunPlan, START, Shape, recording};
-use super::{facts, judge};
+use super::{facts, judge, tails};
 use punctual_model::{EndedBy, Event, Problem, ProblemKind, Recording, Verdict};
 use punctual_units::Scheduling;
 
@@ -37,7 +37,8 @@ pub fn failing() -> (Recording, Verdict) {
     cpu.stall = Some((1, 7, 15_100_000));
     let phases = vec![plan("idle", 2_100, 1_500, 700), cpu];
     let recording = recording(RunPlan { cpus: 2, period_ns: 200_000, seconds: 15, phases, got: fifo90() });
-    let verdict = judge::verdict(&recording, &["missed = 0", "max < 50us"]);
+    let mut verdict = judge::verdict(&recording, &["missed = 0", "max < 50us"]);
+    tails::add(&recording, &mut verdict);
     (recording, verdict)
 }
 

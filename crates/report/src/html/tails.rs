@@ -1,0 +1,33 @@
+//! What the tails say beyond the data, and the shapes behind it.
+
+use super::Page;
+use super::write::{details, figure, list};
+use crate::svg::stability;
+use crate::words;
+
+/// The sentences of every load, and beneath each fit's shape by threshold in a closed part.
+pub fn tails(page: &Page) -> String {
+    let (recording, verdict) = (page.figures.recording, page.figures.verdict);
+    if verdict.tails.is_empty() {
+        return String::new();
+    }
+    let charts: Vec<String> = verdict
+        .tails
+        .iter()
+        .enumerate()
+        .filter_map(|(n, tail)| {
+            let name = words::phase_name(recording, &tail.phase);
+            let chart = stability::chart(&format!("tail{n}"), &name, tail)?;
+            let caption = words::place(recording, &tail.phase, tail.cpu);
+            Some(figure(&chart, &caption, "Fits as a table"))
+        })
+        .collect();
+    let shapes = match charts.is_empty() {
+        true => String::new(),
+        false => details(
+            &format!("Shape of the tail by threshold ({} loads)", charts.len()),
+            &format!("<div class=\"pair\">{}</div>", charts.concat()),
+        ),
+    };
+    list("", &words::tails(recording, verdict)) + &shapes
+}

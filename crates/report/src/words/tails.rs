@@ -1,0 +1,164 @@
+//! What the tail of each load says beyond what was seen, and how the latest lie in time.
+
+use super::{capital, noun, place};
+use crate::number::{confidence, count, count_f, plural, probability, round_probability};
+use punctual_model::{ArrivalPattern, Arrivals, Latest, Recording, Tail, TailOutcome, TailRefusal, Verdict};
+use punctual_units::Nanos;
+
+/// Below this a p is only said to be below it: the bounds behind it are no better known.
+const LEAST_P: f64 = 1e-9;
+
+/// One sentence a load on the level beyond the data, each followed by how the latest lie; then what would be needed where
+/// levels are refused. Empty where no tail was looked at.
+pub fn tails(recording: &Recording, verdict: &Verdict) -> Vec<String> {
+    let of = |t: &Tail| format!("{} {}", tail(recording, t), arrivals(recording, t));
+    verdict.tails.iter().map(of).chain(needed(verdict)).collect()
+}
+
+/// The level of one load, or why there is none.
+pub(crate) fn tail(recording: &Recording, tail: &Tail) -> String {
+    let place = capital(&place(recording, &tail.phase, tail.cpu));
+    let what = noun(recording);
+    match &tail.outcome {
+        TailOutcome::Level { once_in, once_in_ns, level_ns, lower_ns, upper_ns, confidence: sure, decades, .. } => {
+            let time = once_in_ns.map(|ns| format!(" ({ns})")).unwrap_or_default();
+            let far = if *decades > 0.0 { format!("by {decades:.1} decades") } else { "within its length".into() };
+            format!(
+                "{place}: one {what} in {}{time} is later than {}, between {} and {} at {}. This carries the run's own tail on {far}; a \
+                 cause that did not come in the run is not in it.",
+                times(*once_in),
+                ns(*level_ns),
+                ns(*lower_ns),
+                ns(*upper_ns),
+                confidence(*sure),
+            )
+        }
+        TailOutcome::Refused { reasons, .. } => {
+            let mixture = if reasons.iter().any(is_mixture) { "the tail is a mixture: " } else { "" };
+            let reasons: Vec<String> = reasons.iter().map(|r| reason(r, what)).collect();
+            format!("{place}: a level beyond the data is refused: {mixture}{}.", reasons.join("; "))
+        }
+    }
+}
+
+fn is_mixture(reason: &TailRefusal) -> bool {
+    matches!(
+        reason,
+        TailRefusal::ShapeUnstable { .. } | TailRefusal::PoorFit { p: Some(_) } | TailRefusal::BelowObserved { .. }
+    )
+}
+
+/// A closed gate in plain words.
+fn reason(reason: &TailRefusal, what: &str) -> String {
+    match *reason {
+        TailRefusal::Doubtful => "the run's problems concern it".into(),
+        TailRefusal::Imprecise => "the file does not tell every latency exactly enough".into(),
+        TailRefusal::OrderUnknown => "it is not known whether the run stayed the same".into(),
+        TailRefusal::NotStationary { kpss } => {
+            format!("the run did not stay the same (KPSS {kpss:.2}; below 0.463 is needed)")
+        }
+        TailRefusal::ClusteringUnknown { from } => {
+            format!(
+                "{} too few to tell how they cluster",
+                plural(from, &format!("late {what} is"), &format!("late {what}s are"))
+            )
+        }
+        TailRefusal::FewThresholds { thresholds } => format!(
+            "{} 100 later {what}s and a fit above, 5 are needed",
+            plural(thresholds, "threshold has", "thresholds have")
+        ),
+        TailRefusal::ShapeUnstable { at_most, at_least } => {
+            format!(
+                "its shape changes with the threshold (ξ at most {at_most:.2} above one, at least {at_least:.2} above another)"
+            )
+        }
+        TailRefusal::PoorFit { p: Some(p) } => {
+            format!("the latest {what}s are not distributed like the fit (p {}; above 0.05 is needed)", equals(p))
+        }
+        TailRefusal::PoorFit { p: None } => "how well it fits could not be tested".into(),
+        TailRefusal::BelowObserved { upper_ns, observed_ns } => {
+            format!("the fit puts the level at {} at most, and {} was seen", ns(upper_ns), Nanos(observed_ns))
+        }
+        TailRefusal::TooFar { decades } => format!("it is {decades:.1} decades beyond the data, 2 at most are allowed"),
+        TailRefusal::Unbounded => "its interval has no end".into(),
+        TailRefusal::NotPossible => "there are too few samples".into(),
+    }
+}
+
+/// What would be needed, once for all loads.
+fn needed(verdict: &Verdict) -> Vec<String> {
+    let all: Vec<&TailRefusal> = verdict
+        .tails
+        .iter()
+        .filter_map(|t| match &t.outcome {
+            TailOutcome::Refused { reasons, .. } => Some(reasons),
+            TailOutcome::Level { .. } => None,
+        })
+        .flatten()
+        .collect();
+    let any = |of: fn(&TailRefusal) -> bool| all.iter().any(|r| of(r));
+    let mut needed = Vec::new();
+    if any(is_mixture) {
+        needed.push("one cause at a time: find those of the latest (`punctual explain`), remove them, measure again");
+    }
+    if any(|r| matches!(r, TailRefusal::NotStationary { .. })) {
+        needed.push("a run that stays the same: a longer `--warmup`, a steady load, a fixed frequency");
+    }
+    if any(|r| {
+        matches!(
+            r,
+            TailRefusal::FewThresholds { .. } | TailRefusal::ClusteringUnknown { .. } | TailRefusal::NotPossible
+        )
+    }) {
+        needed.push("a longer run");
+    }
+    if any(|r| matches!(r, TailRefusal::OrderUnknown | TailRefusal::Imprecise)) {
+        needed.push("20 s or more measured by this program with its context sampled");
+    }
+    if any(|r| matches!(r, TailRefusal::Doubtful)) {
+        needed.push("a run without the problems told above");
+    }
+    match needed.is_empty() {
+        true => Vec::new(),
+        false => vec![format!("For a level that is refused it takes {}.", needed.join("; "))],
+    }
+}
+
+/// How the latest of one load lie in time.
+pub(crate) fn arrivals(recording: &Recording, tail: &Tail) -> String {
+    let Arrivals { source, of, pattern } = tail.arrivals;
+    let what = noun(recording);
+    let latest = match source {
+        Latest::Wakeups => format!("{} latest {what}s", count(of)),
+        Latest::Seconds => format!("{} seconds with the latest {what}s", count(of)),
+    };
+    match pattern {
+        ArrivalPattern::Periodic { period_ns, p, in_step } => format!(
+            "The latest come every {period_ns}: {} of the {latest} are in step with it (independent ones would be with p {}).",
+            count(in_step),
+            equals(p)
+        ),
+        ArrivalPattern::Bursts { p } => {
+            format!("The {latest} come in bursts, nearer together than independent ones would (p {}).", equals(p))
+        }
+        ArrivalPattern::Independent { p } => {
+            format!(
+                "The {latest} come like independent rare events: no period was found and no bursts (p {}).",
+                equals(p)
+            )
+        }
+        ArrivalPattern::TooFew => format!("Of too few {what}s it is known when they were late to look for a period."),
+    }
+}
+
+fn equals(p: f64) -> String {
+    if p < LEAST_P { format!("< {}", round_probability(LEAST_P)) } else { format!("= {}", probability(p)) }
+}
+
+fn times(n: f64) -> String {
+    if n < 1e7 { count_f(n) } else { round_probability(n) }
+}
+
+fn ns(ns: f64) -> String {
+    Nanos(ns.max(0.0) as u64).to_string()
+}
