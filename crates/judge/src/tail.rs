@@ -92,7 +92,7 @@ fn once_in(effective: f64) -> f64 {
 }
 
 fn at_level(found: Extrapolation, once_in: f64, period: u64) -> TailOutcome {
-    let once_in_ns = (period > 0).then(|| Nanos((once_in * period as f64) as u64));
+    let once_in_ns = (period > 0).then_some(Nanos((once_in * period as f64) as u64));
     TailOutcome::Level {
         once_in,
         once_in_ns,

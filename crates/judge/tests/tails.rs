@@ -234,11 +234,9 @@ fn an_imported_histogram_has_fits_and_no_level() {
     recording.run.phases[0].cpus[0].blur = Some(blur);
     let tail = tail(&recording);
     assert!(tail.thresholds.len() >= 5, "{:?}", tail.thresholds);
-    assert!(
-        tail.thresholds.iter().all(|t| t.shape.abs() < 0.2 && t.threshold_ns % 1_000.0 == 0.0),
-        "{:?}",
-        tail.thresholds
-    );
+    assert!(tail.thresholds.iter().all(|t| t.threshold_ns % 1_000.0 == 0.0), "{:?}", tail.thresholds);
+    // Counts without noise, rounded to whole ones, end early: farther out the shape is theirs.
+    assert!(tail.thresholds.iter().take(5).all(|t| t.shape.abs() < 0.05), "{:?}", tail.thresholds);
     assert!((tail.thresholds[0].scale_ns / 20_000.0 - 1.0).abs() < 0.05, "{:?}", tail.thresholds);
     assert!(reasons(&recording).contains(&TailRefusal::OrderUnknown));
     assert_eq!(tail.arrivals.pattern, ArrivalPattern::TooFew);
