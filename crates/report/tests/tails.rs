@@ -84,8 +84,8 @@ fn the_shapes_are_drawn_with_their_figures() {
     let page = html(&recording, &verdict);
     assert_eq!(page.matches("id=\"tail").count(), 1 + 4 * 2);
     assert!(page.contains("<summary>Shape of the tail by threshold (4 loads)</summary>"));
-    assert_eq!(page.matches("shaded: shapes that all intervals hold").count(), 2);
-    assert_eq!(page.matches("no shape is in all intervals").count(), 2);
+    assert_eq!(page.matches("Shaded: the shapes that all intervals hold.").count(), 2);
+    assert_eq!(page.matches("No shape is in all intervals.").count(), 2);
     assert!(
         page.contains("above 11.5\u{a0}µs: ξ 0.050 [-0.015, 0.115], 6,000 later wakeups")
             || page.contains("above 11.5 µs: ξ 0.050 [-0.015, 0.115], 6,000 later wakeups")

@@ -1,7 +1,7 @@
 //! The shape of the tail above rising thresholds: where the tail has one shape, the intervals share a value.
 
 use super::axis::{Scale, nice_above, nice_below, plain, short_latency};
-use super::canvas::{Anchor, Canvas};
+use super::canvas::Canvas;
 use super::frame::{AREA, Frame, SIZE};
 use super::{Chart, Key, Table};
 use crate::number::count;
@@ -33,13 +33,12 @@ pub fn chart(id: &str, name: &str, tail: &Tail) -> Option<Chart> {
         canvas.line("axis", (AREA.left, zero), (AREA.right, zero));
     }
     fits.iter().for_each(|fit| point(&mut canvas, &frame, fit));
-    let hint = match shared(fits) {
-        Some(_) => "shaded: shapes that all intervals hold",
-        None => "no shape is in all intervals",
+    let note = match shared(fits) {
+        Some(_) => "Shaded: the shapes that all intervals hold.",
+        None => "No shape is in all intervals.",
     };
-    canvas.text("hint", (AREA.right - 6.0, AREA.bottom - 7.0), Anchor::End, hint);
     frame.axes(&mut canvas, "threshold", "shape ξ (above 0: heavy tail)");
-    Some(Chart { svg: canvas.finish(), legend: Vec::<Key>::new(), table: table(fits), note: None })
+    Some(Chart { svg: canvas.finish(), legend: Vec::<Key>::new(), table: table(fits), note: Some(note.into()) })
 }
 
 fn frame(fits: &[TailThreshold]) -> Option<Frame> {
@@ -57,10 +56,10 @@ fn frame(fits: &[TailThreshold]) -> Option<Frame> {
     })
 }
 
-/// What all intervals hold; nothing where one has no end.
+/// What all intervals hold that have ends, as the gate takes them.
 fn shared(fits: &[TailThreshold]) -> Option<(f64, f64)> {
-    let all: Option<Vec<(f64, f64)>> = fits.iter().map(|f| f.shape_interval).collect();
-    let (low, high) = all?.into_iter().reduce(|a, b| (a.0.max(b.0), a.1.min(b.1)))?;
+    let all = fits.iter().filter_map(|f| f.shape_interval);
+    let (low, high) = all.reduce(|a, b| (a.0.max(b.0), a.1.min(b.1)))?;
     (low <= high).then_some((low, high))
 }
 
