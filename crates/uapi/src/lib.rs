@@ -5,6 +5,7 @@
 mod error;
 mod firmware;
 mod fork;
+pub mod gpio;
 mod memory;
 mod queued;
 mod sched;
