@@ -10,6 +10,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("uapi", &["units"]),
     ("rt", &["units", "uapi"]),
+    ("gpio", &["units", "uapi"]),
     ("model", &["units"]),
     ("stats", &[]),
     ("rundir", &["units", "model"]),

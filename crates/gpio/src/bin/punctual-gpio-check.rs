@@ -1,0 +1,255 @@
+//! The GPIO path against a real kernel: simulated lines toggled a known number of times, and what the reader got. For a guest with
+//! gpio-sim (docs/gpio-kernel.md); one virtual CPU makes it exact. Prints a line a check; exit code 1 where one failed.
+
+#![forbid(unsafe_code)]
+
+use punctual_gpio::sim::SimChip;
+use punctual_gpio::{Chip, Edge, Edges, Event, EventClock, GpioError, Line, Output, Tally, USUAL_BUFFER, find_line};
+use punctual_uapi::{scheduling, set_scheduling};
+use punctual_units::{Nanos, Priority, Scheduling};
+use rustix::time::{ClockId, clock_gettime};
+use std::error::Error;
+use std::path::Path;
+use std::process::ExitCode;
+
+type Outcome = Result<String, Box<dyn Error>>;
+type Check = fn(&SimChip) -> Outcome;
+
+/// Toggles where each is waited for.
+const PACED: u32 = 1000;
+/// Toggles while nobody reads.
+const STALLED: u32 = 40;
+/// Above the interrupt threads (50, sched(7)).
+const ABOVE: u8 = 90;
+/// What a guest on a busy machine may take for one event.
+const PATIENCE: Nanos = Nanos(10_000_000_000);
+
+const CHECKS: [(&str, Check); 12] = [
+    ("names", names),
+    ("busy", busy),
+    ("paced", paced),
+    ("rising", |sim| one_way(sim, Edges::Rising)),
+    ("falling", |sim| one_way(sim, Edges::Falling)),
+    ("realtime", realtime),
+    ("stalled", |sim| stalled(sim, USUAL_BUFFER, 16)),
+    ("rounded", |sim| stalled(sim, 20, 32)),
+    ("roomy", |sim| stalled(sim, 64, u64::from(STALLED))),
+    ("coalesced", coalesced),
+    ("neighbour", neighbour),
+    ("output", output),
+];
+
+fn main() -> ExitCode {
+    let sim = match SimChip::new("punctual-check", &["punctual-a", "punctual-b", "punctual-out", ""]) {
+        Ok(sim) => sim,
+        Err(e) => {
+            println!("FAILED  chip       {e}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let mut failed = 0;
+    let mut told = |name: &str, outcome: Outcome| match outcome {
+        Ok(figures) => println!("ok      {name:10} {figures}"),
+        Err(why) => {
+            failed += 1;
+            println!("FAILED  {name:10} {why}");
+        }
+    };
+    for (name, check) in CHECKS {
+        told(name, check(&sim));
+    }
+    told("removed", removed(sim));
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn expect(holds: bool, what: impl Into<String>) -> Result<(), Box<dyn Error>> {
+    if holds { Ok(()) } else { Err(what.into().into()) }
+}
+
+fn now_ns(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+fn line(sim: &SimChip, offset: u32, edges: Edges, buffer: u32) -> Result<Line, GpioError> {
+    sim.pull(offset, false)?;
+    let line = Line::edges(&sim.open()?, offset, edges, buffer, EventClock::Monotonic)?;
+    settle();
+    Ok(line)
+}
+
+/// The request returns once the interrupt's thread has begun, which is before it has become FIFO 50 (irq_thread in
+/// kernel/irq/manage.c): until then it does not preempt the sender, and edges coalesce.
+fn settle() {
+    while irq_threads().any(|tid| !matches!(scheduling(tid), Ok((Scheduling::Fifo { .. }, _)) | Err(_))) {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
+/// Threads `irq/N-punctual`, after the consumer of the line.
+fn irq_threads() -> impl Iterator<Item = i32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| {
+        let comm = std::fs::read_to_string(entry.path().join("comm")).ok()?;
+        let is_ours = comm.starts_with("irq/") && comm.trim_end().ends_with("-punctual");
+        entry.file_name().to_str()?.parse().ok().filter(|_| is_ours)
+    })
+}
+
+/// `count` toggles, the first of them up.
+fn toggle(sim: &SimChip, offset: u32, count: u32) -> Result<(), GpioError> {
+    (1..=count).try_for_each(|number| sim.pull(offset, number % 2 == 1))
+}
+
+/// All that is there, and that comes within 200 ms after the last of it.
+fn drain(line: &mut Line) -> Result<(Vec<Event>, Tally), GpioError> {
+    let (mut all, mut tally) = (Vec::new(), Tally::default());
+    let mut events = [Event::default(); 64];
+    while line.wait(Some(Nanos::from_millis(200)))? {
+        let count = line.read(&mut events)?;
+        all.extend(events.iter().take(count).copied());
+    }
+    all.iter().for_each(|event| tally.add(event));
+    Ok((all, tally))
+}
+
+fn account(sent: u32, tally: &Tally) -> String {
+    let Tally { received, dropped, repeated, .. } = tally;
+    let coalesced = tally.coalesced(sent.into()).map_or("more than were sent".into(), |n| n.to_string());
+    format!("sent {sent}, received {received}, dropped {dropped}, coalesced {coalesced}, repeated {repeated}")
+}
+
+fn names(sim: &SimChip) -> Outcome {
+    let at = find_line("punctual-b")?;
+    expect(at.offset == 1 && at.chip.path() == sim.node(), format!("punctual-b was found at {at:?}"))?;
+    let label = at.chip.info().label.clone();
+    expect(Chip::find(&label)?.path() == sim.node(), format!("the label {label} leads elsewhere"))?;
+    let names: Vec<String> = at.chip.lines()?.into_iter().map(|line| line.name).collect();
+    expect(names == ["punctual-a", "punctual-b", "punctual-out", ""], format!("lines {names:?}"))?;
+    expect(matches!(find_line("nowhere"), Err(GpioError::NoLine { .. })), "a line `nowhere` was found")?;
+    Ok(format!("{} lines of {} ({label})", names.len(), at.chip.info().name))
+}
+
+fn busy(sim: &SimChip) -> Outcome {
+    let _held = line(sim, 0, Edges::Both, USUAL_BUFFER)?;
+    match line(sim, 0, Edges::Both, USUAL_BUFFER) {
+        Err(e @ GpioError::Busy { .. }) => Ok(e.to_string()),
+        other => Err(format!("a line requested twice: {other:?}").into()),
+    }
+}
+
+/// Each toggle is waited for: everything sent is received, in order, stamped between the clock readings around it.
+fn paced(sim: &SimChip) -> Outcome {
+    let mut line = line(sim, 0, Edges::Both, USUAL_BUFFER)?;
+    let mut tally = Tally::default();
+    for number in 1..=PACED {
+        let before = now_ns(ClockId::Monotonic);
+        sim.pull(0, number % 2 == 1)?;
+        expect(line.wait(Some(PATIENCE))?, format!("no event for toggle {number}: {}", account(PACED, &tally)))?;
+        let mut events = [Event::default(); 4];
+        let count = line.read(&mut events)?;
+        let after = now_ns(ClockId::Monotonic);
+        let edge = if number % 2 == 1 { Edge::Rising } else { Edge::Falling };
+        let event = events[0];
+        let told = (count, event.edge, event.offset, event.seqno, event.line_seqno);
+        expect(told == (1, edge, 0, number, number), format!("toggle {number}: {event:?}, {count} events"))?;
+        expect((before..=after).contains(&event.timestamp_ns), format!("{event:?} is not in {before}..={after}"))?;
+        tally.add(&event);
+    }
+    expect(tally.received == u64::from(PACED), account(PACED, &tally))?;
+    expect(!line.wait(Some(Nanos::from_millis(200)))?, "an event nobody sent")?;
+    Ok(format!("{}; line_seqno 1 to {PACED}, edges alternate, stamps within", account(PACED, &tally)))
+}
+
+/// Every other toggle is of the other kind.
+fn one_way(sim: &SimChip, edges: Edges) -> Outcome {
+    let mut line = line(sim, 0, edges, 64)?;
+    toggle(sim, 0, STALLED)?;
+    let (events, tally) = drain(&mut line)?;
+    let wanted = if edges == Edges::Rising { Edge::Rising } else { Edge::Falling };
+    expect(events.iter().all(|e| e.edge == wanted), format!("{events:?}"))?;
+    expect(tally.received == u64::from(STALLED / 2) && tally.dropped == 0, account(STALLED / 2, &tally))?;
+    Ok(format!("sent {} of {STALLED}, received {}, dropped 0, coalesced 0", STALLED / 2, tally.received))
+}
+
+fn realtime(sim: &SimChip) -> Outcome {
+    let mut line = Line::edges(&sim.open()?, 0, Edges::Both, USUAL_BUFFER, EventClock::Realtime)?;
+    let before = now_ns(ClockId::Realtime);
+    sim.pull(0, true)?;
+    let event = line.events().next().ok_or("no event")??;
+    let around = before..=now_ns(ClockId::Realtime);
+    expect(around.contains(&event.timestamp_ns), format!("{event:?} is not in {around:?}"))?;
+    Ok("stamps of CLOCK_REALTIME within the readings around it".into())
+}
+
+/// Nobody reads: the queue keeps the last `kept`, the gap is at the front.
+fn stalled(sim: &SimChip, buffer: u32, kept: u64) -> Outcome {
+    let mut line = line(sim, 0, Edges::Both, buffer)?;
+    toggle(sim, 0, STALLED)?;
+    let (events, tally) = drain(&mut line)?;
+    let account = account(STALLED, &tally);
+    let dropped = u64::from(STALLED) - kept;
+    expect((tally.received, tally.dropped, tally.repeated) == (kept, dropped, 0), account.clone())?;
+    let numbers: Vec<u32> = events.iter().map(|e| e.line_seqno).collect();
+    let expected: Vec<u32> = (dropped as u32 + 1..=STALLED).collect();
+    expect(numbers == expected, format!("line_seqno {numbers:?}"))?;
+    Ok(format!("buffer {buffer}: {account}; first line_seqno {}", dropped + 1))
+}
+
+/// A sender above the interrupt's thread on its CPU: hard interrupts for all, one run of the thread, one event, no gap.
+fn coalesced(sim: &SimChip) -> Outcome {
+    let mut line = line(sim, 0, Edges::Both, 64)?;
+    let count = STALLED + 1;
+    let priority = Priority::try_from(ABOVE)?;
+    set_scheduling(0, Scheduling::Fifo { priority }, false)?;
+    let sent = toggle(sim, 0, count);
+    let last = now_ns(ClockId::Monotonic);
+    set_scheduling(0, Scheduling::Other { nice: 0 }, false)?;
+    sent?;
+    let (events, tally) = drain(&mut line)?;
+    let account = account(count, &tally);
+    expect(tally.dropped == 0 && tally.coalesced(count.into()).is_some_and(|n| n > 0), account.clone())?;
+    expect(events.iter().all(|e| e.timestamp_ns <= last), format!("{events:?}"))?;
+    Ok(format!("sender at FIFO {ABOVE}: {account}: no gap tells of them"))
+}
+
+/// Edges of one line are not events of another.
+fn neighbour(sim: &SimChip) -> Outcome {
+    let (mut a, mut b) = (line(sim, 0, Edges::Both, 64)?, line(sim, 1, Edges::Both, 64)?);
+    toggle(sim, 0, 7)?;
+    toggle(sim, 1, 12)?;
+    let ((first, of_a), (second, of_b)) = (drain(&mut a)?, drain(&mut b)?);
+    expect((of_a.received, of_b.received) == (7, 12), format!("{of_a:?}, {of_b:?}"))?;
+    let apart = first.iter().all(|e| e.offset == 0) && second.iter().all(|e| e.offset == 1);
+    expect(apart, format!("{first:?} {second:?}"))?;
+    Ok("7 and 12 sent, 7 and 12 received".into())
+}
+
+fn output(sim: &SimChip) -> Outcome {
+    sim.pull(2, false)?;
+    let output = Output::new(&sim.open()?, 2, true)?;
+    expect(sim.value(2)? && output.value()?, "the first value did not reach the line")?;
+    for number in 0..100 {
+        output.set(number % 2 == 0)?;
+        let levels = (sim.value(2)?, output.value()?);
+        expect(levels == (number % 2 == 0, number % 2 == 0), format!("set {number}: {levels:?}"))?;
+    }
+    drop(output);
+    expect(!sim.value(2)?, "the line is still driven")?;
+    Ok("100 values set, 100 read back; let go afterwards".into())
+}
+
+/// The chip goes away under a reader, and leaves nothing.
+fn removed(sim: SimChip) -> Outcome {
+    let mut line = line(&sim, 0, Edges::Both, USUAL_BUFFER)?;
+    let node = sim.node().to_owned();
+    drop(sim);
+    let error = match line.read(&mut [Event::default()]) {
+        Err(e @ GpioError::Removed { .. }) => e.to_string(),
+        other => return Err(format!("a line of a removed chip was read: {other:?}").into()),
+    };
+    expect(!node.exists(), format!("{} is still there", node.display()))?;
+    let left: Vec<_> = std::fs::read_dir(Path::new("/sys/kernel/config/gpio-sim"))?.flatten().collect();
+    expect(left.is_empty(), format!("left in configfs: {left:?}"))?;
+    Ok(error)
+}

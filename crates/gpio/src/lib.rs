@@ -1,0 +1,27 @@
+//! GPIO lines by the character device, uAPI v2 (Documentation/userspace-api/gpio/chardev.rst, Linux 5.10 and later).
+//!
+//! The kernel takes an event's time stamp in the hard interrupt and counts and queues it in the interrupt's thread
+//! (edge_irq_handler and edge_irq_thread in drivers/gpio/gpiolib-cdev.c). So there are two ways to lose an edge, and they look
+//! different: a second edge before the thread has run is *coalesced* with the first and leaves no gap; a full queue *drops* its
+//! oldest event, which leaves a gap of the sequence numbers. [`Tally`] keeps them apart.
+//!
+//! Architecture invariant: reading events allocates nothing. With the feature `sim`: simulated chips, for tests.
+
+#![forbid(unsafe_code)]
+
+mod chip;
+mod error;
+mod event;
+mod line;
+mod output;
+#[cfg(feature = "sim")]
+pub mod sim;
+mod tally;
+
+pub use chip::{Chip, LineAt, chips, find_line};
+pub use error::GpioError;
+pub use event::{Edge, Edges, Event, EventClock};
+pub use line::{Events, Line, MOST_BUFFERED, USUAL_BUFFER};
+pub use output::Output;
+pub use punctual_uapi::gpio::{ChipInfo, LineInfo};
+pub use tally::Tally;

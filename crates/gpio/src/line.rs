@@ -1,0 +1,178 @@
+//! Edge events of one line.
+
+use crate::chip::Chip;
+use crate::error::GpioError;
+use crate::event::{Edges, Event, EventClock};
+use punctual_uapi::gpio::{self, EVENT_BYTES, INPUT, LineRequest};
+use punctual_units::Nanos;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::{read, retry_on_intr};
+
+/// Events the kernel keeps where nothing else is asked (linereq_create: 16 a line).
+pub const USUAL_BUFFER: u32 = 16;
+/// The most it keeps (GPIO_V2_LINES_MAX × 16).
+pub const MOST_BUFFERED: u32 = 1024;
+/// Events fetched by one read(2).
+const CHUNK: usize = 64;
+
+/// A line requested for its edges. It is ours until this is dropped.
+#[derive(Debug)]
+pub struct Line {
+    fd: OwnedFd,
+    offset: u32,
+    bytes: Box<[[u8; EVENT_BYTES]; CHUNK]>,
+}
+
+impl AsFd for Line {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl Line {
+    /// Requests a line of `chip` as an input whose `edges` make events. `buffer`: how many the kernel keeps for a reader that is
+    /// late, 1 to [`MOST_BUFFERED`]; it rounds up to a power of two (kfifo_alloc), and once full drops the oldest.
+    ///
+    /// # Errors
+    /// The line does not exist, is in use, or raises no interrupts.
+    pub fn edges(chip: &Chip, offset: u32, edges: Edges, buffer: u32, clock: EventClock) -> Result<Line, GpioError> {
+        if !(1..=MOST_BUFFERED).contains(&buffer) {
+            return Err(GpioError::Usage(format!("a buffer of {buffer} events: choose 1 to {MOST_BUFFERED}")));
+        }
+        let flags = INPUT | edges.flags() | clock.flags();
+        let consumer = "punctual";
+        let wanted = LineRequest { offset, consumer, flags, event_buffer_size: buffer, value: false };
+        let fd = chip.request(&wanted)?;
+        Ok(Line { fd, offset, bytes: Box::new([[0; EVENT_BYTES]; CHUNK]) })
+    }
+
+    /// The line on its chip.
+    pub fn offset(&self) -> u32 {
+        self.offset
+    }
+
+    /// Its logical value now.
+    ///
+    /// # Errors
+    /// The chip was removed, or its driver refuses.
+    pub fn value(&self) -> Result<bool, GpioError> {
+        gpio::value(&self.fd).map_err(|e| GpioError::of_call(self.offset, e))
+    }
+
+    /// Waits until an event can be read, at most `limit`; `None`: for ever. `false`: nothing came. Goes on waiting after a signal,
+    /// `limit` from then on.
+    ///
+    /// # Errors
+    /// poll(2) failed.
+    pub fn wait(&self, limit: Option<Nanos>) -> Result<bool, GpioError> {
+        let limit = limit.map(|n| Timespec {
+            tv_sec: i64::try_from(n.0 / 1_000_000_000).unwrap_or(i64::MAX),
+            tv_nsec: (n.0 % 1_000_000_000) as _,
+        });
+        let mut fds = [PollFd::new(&self.fd, PollFlags::IN)];
+        let ready = retry_on_intr(|| poll(&mut fds, limit.as_ref()));
+        Ok(ready.map_err(|e| GpioError::of_line("poll", self.offset, e))? > 0)
+    }
+
+    /// Reads what is there, up to `events.len()` and 64 at once; blocks until there is one. Returns how many came; 0 only where
+    /// `events` is empty. Allocates nothing.
+    ///
+    /// # Errors
+    /// The chip was removed; the kernel sent what is no edge.
+    pub fn read(&mut self, events: &mut [Event]) -> Result<usize, GpioError> {
+        let most = events.len().min(CHUNK);
+        if most == 0 {
+            return Ok(0);
+        }
+        let Line { fd, offset, bytes } = self;
+        let room = bytes.as_flattened_mut().get_mut(..most * EVENT_BYTES).unwrap_or_default();
+        let got = retry_on_intr(|| read(&*fd, &mut *room)).map_err(|e| GpioError::of_line("read", *offset, e))?;
+        let count = got / EVENT_BYTES;
+        for (event, bytes) in events.iter_mut().zip(bytes.iter()).take(count) {
+            *event = Event::parse(bytes)?;
+        }
+        Ok(count)
+    }
+
+    /// The events one after the other; blocks for each that is not there yet. Ends after the first error.
+    pub fn events(&mut self) -> Events<'_> {
+        Events { line: self, held: [Event::default(); CHUNK], next: 0, end: 0, failed: false }
+    }
+}
+
+/// Events of a line as they come: [`Line::events`]. Those fetched but not taken are lost when it is dropped.
+#[derive(Debug)]
+pub struct Events<'a> {
+    line: &'a mut Line,
+    held: [Event; CHUNK],
+    next: usize,
+    end: usize,
+    failed: bool,
+}
+
+impl Iterator for Events<'_> {
+    type Item = Result<Event, GpioError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.failed {
+            return None;
+        }
+        if self.next == self.end {
+            match self.line.read(&mut self.held) {
+                Ok(count) => (self.next, self.end) = (0, count),
+                Err(e) => {
+                    self.failed = true;
+                    return Some(Err(e));
+                }
+            }
+        }
+        let event = self.held.get(self.next).copied()?;
+        self.next += 1;
+        Some(Ok(event))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Edge, tests::bytes_of};
+    use rustix::io::write;
+    use rustix::pipe::pipe;
+
+    /// A pipe in the kernel's place.
+    fn line_and_writer() -> (Line, OwnedFd) {
+        let (fd, writer) = pipe().unwrap();
+        (Line { fd, offset: 4, bytes: Box::new([[0; EVENT_BYTES]; CHUNK]) }, writer)
+    }
+
+    fn event(number: u32) -> Event {
+        let edge = if number.is_multiple_of(2) { Edge::Falling } else { Edge::Rising };
+        Event { timestamp_ns: u64::from(number) * 1000, edge, offset: 4, seqno: number, line_seqno: number }
+    }
+
+    #[test]
+    fn events_come_whole_and_in_order() {
+        let (mut line, writer) = line_and_writer();
+        assert!(!line.wait(Some(Nanos(0))).unwrap());
+        for number in 1..=70 {
+            assert_eq!(write(&writer, &bytes_of(&event(number))).unwrap(), EVENT_BYTES);
+        }
+        assert!(line.wait(None).unwrap());
+        let mut few = [Event::default(); 3];
+        assert_eq!(line.read(&mut few).unwrap(), 3);
+        assert_eq!(few, [event(1), event(2), event(3)]);
+        assert_eq!(line.read(&mut []).unwrap(), 0);
+        let rest: Vec<Event> = line.events().take(67).map(Result::unwrap).collect();
+        assert_eq!(rest, (4..=70).map(event).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn an_error_ends_the_events() {
+        let (mut line, writer) = line_and_writer();
+        write(&writer, &[0xff; EVENT_BYTES]).unwrap();
+        let mut events = line.events();
+        assert!(matches!(events.next(), Some(Err(GpioError::Unknown(u32::MAX)))));
+        assert!(events.next().is_none());
+    }
+}
