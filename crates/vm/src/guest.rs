@@ -97,6 +97,8 @@ pub struct Guest {
     pub modules: Vec<String>,
     /// Added to the kernel's command line.
     pub append: Vec<String>,
+    /// Devices of QEMU to add (`-device`, qemu(1)), where the machine has PCI: `edu`.
+    pub devices: Vec<String>,
     /// Host ports that lead into it.
     pub forwards: Vec<Forward>,
     /// From the start of QEMU to the end of the script.
@@ -123,6 +125,7 @@ impl Guest {
             busybox: None,
             modules: Vec::new(),
             append: Vec::new(),
+            devices: Vec::new(),
             forwards: Vec::new(),
             limit: Duration::from_secs(120),
             log: None,
@@ -145,6 +148,9 @@ impl Guest {
         }
         if !self.images.is_empty() && !facts.pci {
             return usage(format!("the machine {} has no virtio disks here: use pc or virt-arm64", self.machine));
+        }
+        if !self.devices.is_empty() && !facts.pci {
+            return usage(format!("the machine {} has no PCI for other devices: use pc or virt-arm64", self.machine));
         }
         if !self.forwards.is_empty() && !facts.pci {
             return usage(format!("the machine {} has no network card here: use pc or virt-arm64", self.machine));

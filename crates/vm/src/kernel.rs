@@ -121,7 +121,8 @@ pub(crate) fn package_file(package: &str, arch: Arch, file: &str, cache: &Cache)
     }
 }
 
-fn package_folder(package: &str, arch: Arch, cache: &Cache) -> Result<PathBuf, VmError> {
+/// A package's files, below the cache.
+pub(crate) fn package_folder(package: &str, arch: Arch, cache: &Cache) -> Result<PathBuf, VmError> {
     let apt = Apt::open(cache, arch)?;
     let version = apt.version(package)?.ok_or_else(|| {
         let hint = "see apt-cache search linux-image, or write rt, stock or the path of a file";

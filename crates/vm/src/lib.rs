@@ -25,6 +25,7 @@ mod machine;
 mod modules;
 mod newest;
 mod qemu;
+mod source;
 mod tools;
 
 pub use arch::Arch;
@@ -37,3 +38,4 @@ pub use guest::{Clock, Disk, FileIn, Forward, Guest, shift_of_mips};
 pub use kernel::{Kernel, KernelSpec};
 pub use machine::Machine;
 pub use qemu::{Qemu, Version};
+pub use source::KernelSource;

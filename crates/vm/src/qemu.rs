@@ -88,10 +88,7 @@ impl Qemu {
             }
         }
         add_network(&mut command, guest, network);
-        for (number, image) in guest.images.iter().enumerate() {
-            command.args(drive(&format!("image{number}"), image, "raw", "unsafe"));
-            command.args(["-device", &format!("virtio-blk-pci,drive=image{number}")]);
-        }
+        add_devices(&mut command, guest);
         for _ in 0..facts.serial_before {
             command.args(["-serial", "null"]);
         }
@@ -144,6 +141,16 @@ fn add_network(command: &mut Command, guest: &Guest, network: Option<(&Network, 
     command.args(["-netdev", &back_end]);
     // romfile: nobody boots from it.
     command.args(["-device", &format!("virtio-net-pci,netdev=net,romfile=,mac=52:54:00:00:77:{number:02x}")]);
+}
+
+fn add_devices(command: &mut Command, guest: &Guest) {
+    for (number, image) in guest.images.iter().enumerate() {
+        command.args(drive(&format!("image{number}"), image, "raw", "unsafe"));
+        command.args(["-device", &format!("virtio-blk-pci,drive=image{number}")]);
+    }
+    for device in &guest.devices {
+        command.args(["-device", device]);
+    }
 }
 
 /// `-drive` for an image; a comma in its path is doubled (qemu(1)).
