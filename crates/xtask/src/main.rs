@@ -9,6 +9,7 @@ mod configs;
 mod cross;
 mod explain;
 mod fuzz;
+mod gpio_kernel;
 mod kill;
 mod kill_fix;
 mod misconfigured;
@@ -31,7 +32,9 @@ cargo xtask soak [RUNS]       kill -9 at RUNS random instants; every run readabl
 cargo xtask kill-fix [RUNS] [PUNCTUAL]   kill -9 at RUNS random instants of `audit --fix`, then undo: every value as before (default 200)
 cargo xtask configs DIR [--punctual FILE]   kernel configurations (plain .config files): what `audit --config` says of each against
                               a plain search of its lines; fails on UNKNOWN, BLOCKED and contradictions
-cargo xtask vm [TEST…]        the lab against real kernels in QEMU: boot, panic, hang, silent, network, negative, repeatable, control
+cargo xtask vm [TEST…]        the lab against real kernels in QEMU: boot, panic, hang, silent, network, negative, repeatable, control, gpio
+cargo xtask gpio-kernel [--stock] [--series 6.12] [--jobs N]
+                              a guest kernel with gpio-sim from the distribution's source, for `vm gpio` and `lab` (docs/gpio-kernel.md)
 cargo xtask boots [--punctual FILE --rule ID --word PARAMETER] [--kills N] [--out DIR] [keep|trial|kill|chroot]…
                               kernel parameters in a guest that boots through OVMF and GRUB: made permanent, taken back, tried
                               once, and killed in between; chroot: the product killed over a copy of its disk (docs/disk-guest.md)
@@ -51,7 +54,7 @@ cargo xtask cross TARGET -- CARGO WORDS    another cargo command for that target
 
 Before bench, configs, soak and vm: cargo build --release. Before planted, side-by-side and misconfigured: cargo build --release -p
 punctual-plant (side-by-side: cargo build --release, too), and cargo xtask cross arm64 -- build --release -p punctual-plant for the arm64 guest. bench, soak and planted
---host need root.";
+--host need root. Before vm gpio: cargo build --release -p punctual-gpio --features sim.";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
             number(200).and_then(|runs| kill_fix::run(runs, program))
         }
         Some("configs") => configs::run(words.get(1..).unwrap_or_default()),
+        Some("gpio-kernel") => gpio_kernel::run(words.get(1..).unwrap_or_default()),
         Some("vm") => vm::run(words.get(1..).unwrap_or_default()),
         Some("boots") => boots::run(words.get(1..).unwrap_or_default()),
         Some("planted") => planted::run(words.get(1..).unwrap_or_default()),

@@ -1,5 +1,6 @@
 //! `cargo xtask vm`: the lab against real kernels in QEMU.
 
+mod gpio;
 mod isolated;
 mod ways;
 
@@ -14,7 +15,7 @@ const PUNCTUAL: &str = "target/release/punctual";
 type Test = fn(&Path) -> Result<String, String>;
 
 /// The table: name, what it shows, how.
-const TESTS: [(&str, &str, Test); 14] = [
+const TESTS: [(&str, &str, Test); 15] = [
     ("boot", "a script runs in PREEMPT_RT, files go in and out, the exit code is the script's", boot),
     ("panic", "a kernel that panics ends with a message", panics),
     ("hang", "a guest that hangs ends with a message within its time-out", hangs),
@@ -36,6 +37,11 @@ const TESTS: [(&str, &str, Test); 14] = [
         deadline,
     ),
     ("ways", "every way to be woken accounts for every period, also a UART that sends to itself", ways::ways),
+    (
+        "gpio",
+        "every edge of a simulated GPIO line is received or accounted for; a PCI interrupt reaches UIO",
+        gpio::gpio,
+    ),
     ("control", "several virtual CPUs show their control", control),
 ];
 

@@ -1,0 +1,179 @@
+//! `cargo xtask gpio-kernel`: a guest kernel with gpio-sim, from the distribution's kernel source and a configuration of its own.
+
+mod config;
+mod tools;
+
+use punctual_vm::{Cache, KernelSource};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::{available_parallelism, sleep};
+use std::time::{Duration, Instant};
+
+/// How often progress is told.
+const TELL: Duration = Duration::from_secs(60);
+const LOOK: Duration = Duration::from_millis(500);
+/// Written last: what has it is whole.
+const STAMP: &str = ".built";
+/// Objects of the PREEMPT_RT configuration, 6.12; a share of it is told while it is built.
+const OBJECTS: usize = 1140;
+const USAGE: &str = "cargo xtask gpio-kernel [--stock] [--series 6.12] [--jobs N]";
+
+/// What to build.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// PREEMPT_VOLUNTARY instead of PREEMPT_RT.
+    stock: bool,
+    /// Of this series instead of the newest.
+    series: Option<String>,
+    /// Compilers at once; one a CPU where nothing is said.
+    jobs: Option<usize>,
+}
+
+/// A build folder, as `punctual lab --kernel` takes it.
+pub struct Built {
+    pub folder: PathBuf,
+    /// `None`: it was there.
+    lasted: Option<Duration>,
+}
+
+/// `gpio-kernel [--stock] [--series S] [--jobs N]`.
+pub fn run(words: &[String]) -> Result<(), String> {
+    let built = build(&parse(words)?)?;
+    let image = image(&built.folder);
+    let bytes = fs::metadata(&image).map_err(|e| format!("{}: {e}", image.display()))?.len();
+    match built.lasted {
+        Some(lasted) => println!("built in {:.0} s", lasted.as_secs_f64()),
+        None => println!("kept from before"),
+    }
+    println!("image: {:.1} MB, {}", bytes as f64 / 1e6, image.display());
+    println!("boot it: punctual lab boot --kernel {} -- uname -a", built.folder.display());
+    println!("the GPIO checks in it: cargo xtask vm gpio");
+    Ok(())
+}
+
+fn parse(words: &[String]) -> Result<Wanted, String> {
+    let mut wanted = Wanted::default();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let mut value = || words.next().cloned().ok_or(format!("{word} needs a value: {USAGE}"));
+        match word.as_str() {
+            "--stock" => wanted.stock = true,
+            "--series" => wanted.series = Some(value()?),
+            "--jobs" => {
+                let text = value()?;
+                let jobs = text.parse().ok().filter(|jobs| (1..=1024).contains(jobs));
+                wanted.jobs = Some(jobs.ok_or(format!("--jobs {text}: 1 to 1024"))?);
+            }
+            _ => return Err(format!("gpio-kernel does not know `{word}`: {USAGE}")),
+        }
+    }
+    Ok(wanted)
+}
+
+/// The kernel, built where it is not there yet. A build that was interrupted goes on where it was.
+pub fn build(wanted: &Wanted) -> Result<Built, String> {
+    let cache = Cache::usual().map_err(|e| e.to_string())?;
+    let source = KernelSource::newest(wanted.series.as_deref(), &cache).map_err(|e| e.to_string())?;
+    let fragment = config::fragment(wanted.stock);
+    let name = format!("gpio-kernel-{}-{}", source.version.replace([':', '/'], "_"), config::key(&fragment));
+    let folder = cache.root().join(&name);
+    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let lock = lock(&cache.root().join(format!(".lock-{name}")))?;
+    if folder.join(STAMP).is_file() && image(&folder).is_file() {
+        return Ok(Built { folder, lasted: None });
+    }
+    tools::check()?;
+    println!("{} {}: a kernel for guests in {}", source.package, source.version, folder.display());
+    if !source.is_unpacked(&cache) {
+        println!("fetching and unpacking the source (150 MB; apt checks its signature chain and checksum)");
+    }
+    let tree = source.unpack(&cache).map_err(|e| e.to_string())?;
+    let begun = Instant::now();
+    config::write(&tree, &folder, &fragment)?;
+    compile(&tree, &folder, wanted.jobs, &lock)?;
+    fs::write(folder.join(STAMP), "").map_err(|e| format!("{}: {e}", folder.display()))?;
+    Ok(Built { folder, lasted: Some(begun.elapsed()) })
+}
+
+fn image(folder: &Path) -> PathBuf {
+    folder.join("arch/x86/boot/bzImage")
+}
+
+/// Held until the file and its copies are closed (flock(2)).
+fn lock(path: &Path) -> Result<File, String> {
+    let failed = |e: std::io::Error| format!("{}: {e}", path.display());
+    let file = File::options().read(true).write(true).create(true).truncate(false).open(path).map_err(failed)?;
+    if file.try_lock().is_err() {
+        println!("waiting for another build of it: {}", path.display());
+        file.lock().map_err(failed)?;
+    }
+    Ok(file)
+}
+
+/// make, for a tree outside of it; `uname -v` names neither user nor machine.
+fn make(tree: &Path, folder: &Path) -> Command {
+    let mut make = Command::new("nice");
+    make.args(["-n", "10", "make", "-C"]).arg(tree).arg(format!("O={}", folder.display())).arg("ARCH=x86_64");
+    make.args(["KBUILD_BUILD_USER=punctual", "KBUILD_BUILD_HOST=lab"]).env("LC_ALL", "C").stdin(Stdio::null());
+    make
+}
+
+/// make's standard input is the lock: where this program is killed and make lives on, nobody else builds beside it.
+fn compile(tree: &Path, folder: &Path, jobs: Option<usize>, lock: &File) -> Result<(), String> {
+    let path = folder.join("build.log");
+    let log = File::create(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let errors = log.try_clone().map_err(|e| format!("{}: {e}", path.display()))?;
+    let lock = lock.try_clone().map_err(|e| format!("{}: {e}", folder.display()))?;
+    let jobs = jobs.unwrap_or_else(|| available_parallelism().map_or(1, usize::from));
+    let mut command = make(tree, folder);
+    command.arg(format!("-j{jobs}")).arg("bzImage");
+    let child = command.stdin(lock).stdout(log).stderr(errors).spawn();
+    let status = attend(child.map_err(|e| format!("nice make: {e}"))?, &path)?;
+    if status.success() {
+        return Ok(());
+    }
+    let text = fs::read_to_string(&path).unwrap_or_default();
+    let said: Vec<&str> = text.lines().filter(|l| l.contains("rror") || l.contains("***")).take(8).collect();
+    Err(format!("make ended with {status}; {}:\n{}", path.display(), said.join("\n")))
+}
+
+/// Waits for make and says now and then how far it is.
+fn attend(mut child: Child, log: &Path) -> Result<ExitStatus, String> {
+    let (begun, mut told) = (Instant::now(), Duration::ZERO);
+    loop {
+        if let Some(status) = child.try_wait().map_err(|e| format!("make: {e}"))? {
+            return Ok(status);
+        }
+        sleep(LOOK);
+        if begun.elapsed() >= told + TELL {
+            told = begun.elapsed();
+            let text = fs::read_to_string(log).unwrap_or_default();
+            println!("{:4.0} s: {} of about {OBJECTS} objects", told.as_secs_f64(), objects(&text));
+        }
+    }
+}
+
+fn objects(log: &str) -> usize {
+    log.lines().filter(|line| line.starts_with("  CC ") || line.starts_with("  AS ")).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_read() {
+        let words = |text: &str| text.split_whitespace().map(String::from).collect::<Vec<_>>();
+        let wanted = parse(&words("--stock --series 6.1 --jobs 3")).unwrap();
+        assert_eq!((wanted.stock, wanted.series.as_deref(), wanted.jobs), (true, Some("6.1"), Some(3)));
+        for bad in ["--jobs", "--jobs 0", "--jobs x", "--rt"] {
+            assert!(parse(&words(bad)).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn objects_are_counted_and_links_are_not() {
+        assert_eq!(objects("  CC      a.o\n  AS      b.o\n  LD      vmlinux\n  HOSTCC  c\n"), 2);
+    }
+}
