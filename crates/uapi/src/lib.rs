@@ -15,6 +15,9 @@ mod signal;
 mod timer;
 mod usage;
 
+mod pi;
+mod pool;
+
 pub use error::Error;
 pub use firmware::{gpu_temperature, parse_temperature, temperature_request};
 pub use fork::copy_process;
@@ -28,3 +31,6 @@ pub use shared::SharedWords;
 pub use signal::{Sig, SignalSet, Waited, block, install_wakeup, unblock_all, wait, wake};
 pub use timer::{PosixTimer, set_interval_timer};
 pub use usage::{Usage, thread_usage};
+
+pub use pi::{Acquired, Condvar, LockError, Mutex, MutexGuard, PiFutex, ThreadId, Woke};
+pub use pool::{Block, Pool, PoolCounts};

@@ -1,0 +1,207 @@
+//! A mutex with priority inheritance, and its data cell.
+
+use super::word::{Acquired, LockError, PiFutex};
+use punctual_units::Nanos;
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+
+const SOUND: u8 = 0;
+const PANICKED: u8 = 1;
+const OWNER_DIED: u8 = 2;
+
+/// Data of one owner at a time. While a thread waits, the owner runs at least at that thread's priority, so a thread of a
+/// priority in between delays the waiter by nothing (priority inversion): FUTEX_LOCK_PI2, rt_mutex.
+///
+/// Taking and letting go of a free mutex is one atomic operation each and no system call. Waiters are served by priority.
+/// `const`, 8 bytes beside the data, no allocation. For threads of one process; not for signal handlers, and not in the
+/// child of fork(2).
+///
+/// A thread that panics while it holds the mutex poisons it. A thread that *ends* while it holds it can only have forgotten the
+/// guard (`std::mem::forget`): threads that already wait get [`LockError::OwnerDied`] (the kernel hands the lock on, which
+/// poisons it), later ones too (`ESRCH`), unless the kernel has given its thread id to a new thread meanwhile. A robust list, which
+/// would close that gap, has one head a thread, and glibc owns it (set_robust_list(2)): it is not used.
+///
+/// ```
+/// use punctual_uapi::{LockError, Mutex};
+/// static SETPOINT: Mutex<f64> = Mutex::new(0.0);
+/// *SETPOINT.lock()? = 1.5;
+/// let held = SETPOINT.lock()?;
+/// assert_eq!(SETPOINT.lock().unwrap_err(), LockError::Deadlock); // an error, not a hang
+/// assert_eq!(*held, 1.5);
+/// # Ok::<(), LockError>(())
+/// ```
+///
+/// The guard stays with its thread, since only the owner may let go:
+///
+/// ```compile_fail,E0277
+/// let mutex = punctual_uapi::Mutex::new(0);
+/// let guard = mutex.lock().unwrap();
+/// std::thread::scope(|s| { s.spawn(move || drop(guard)); });
+/// ```
+pub struct Mutex<T: ?Sized> {
+    futex: PiFutex,
+    poison: AtomicU8,
+    data: UnsafeCell<T>,
+}
+
+// SAFETY: a reference to the data exists only through the guard, which one thread at a time has; so sharing the mutex
+// moves the data between threads, no more.
+unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
+// SAFETY: the word and the poison are plain atomics; the data may move where T may.
+unsafe impl<T: ?Sized + Send> Send for Mutex<T> {}
+
+impl<T> Mutex<T> {
+    /// A free one.
+    pub const fn new(data: T) -> Mutex<T> {
+        Mutex { futex: PiFutex::new(), poison: AtomicU8::new(SOUND), data: UnsafeCell::new(data) }
+    }
+
+    /// The data, taken out.
+    pub fn into_inner(self) -> T {
+        self.data.into_inner()
+    }
+}
+
+impl<T: ?Sized> Mutex<T> {
+    /// Takes it, and waits as long as that needs.
+    ///
+    /// # Errors
+    /// [`LockError::Deadlock`], [`LockError::Poisoned`], [`LockError::OwnerDied`], [`LockError::Kernel`].
+    #[inline]
+    pub fn lock(&self) -> Result<MutexGuard<'_, T>, LockError> {
+        let acquired = self.futex.lock(None)?;
+        self.guard(acquired)
+    }
+
+    /// Takes it, or gives up at `until`, on CLOCK_MONOTONIC. A free mutex is taken also where that has passed.
+    ///
+    /// # Errors
+    /// As [`Mutex::lock`]; also [`LockError::TimedOut`], [`LockError::NeedsLinux5_14`].
+    #[inline]
+    pub fn lock_until(&self, until: Nanos) -> Result<MutexGuard<'_, T>, LockError> {
+        let acquired = self.futex.lock(Some(until))?;
+        self.guard(acquired)
+    }
+
+    /// Takes it where it is free. Never blocks, no system call.
+    ///
+    /// # Errors
+    /// [`LockError::WouldBlock`]; as [`Mutex::lock`].
+    #[inline]
+    pub fn try_lock(&self) -> Result<MutexGuard<'_, T>, LockError> {
+        self.futex.try_lock()?;
+        self.guard(Acquired::Clean)
+    }
+
+    /// The data of a mutex nobody else can have.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.data.get_mut()
+    }
+
+    /// Did a thread panic or end while it held it?
+    pub fn is_poisoned(&self) -> bool {
+        self.poison.load(Relaxed) != SOUND
+    }
+
+    /// Declares the data right again. Where the owner ended and nobody waited, the lock itself stays lost.
+    pub fn clear_poison(&self) {
+        self.poison.store(SOUND, Relaxed);
+    }
+
+    pub(super) fn futex(&self) -> &PiFutex {
+        &self.futex
+    }
+
+    /// The guard of the thread that has just become the owner.
+    #[inline]
+    pub(super) fn guard(&self, acquired: Acquired) -> Result<MutexGuard<'_, T>, LockError> {
+        if acquired == Acquired::OwnerDied {
+            self.poison.store(OWNER_DIED, Relaxed);
+        }
+        // Made first: on the ways out below it lets go again.
+        let guard = MutexGuard { mutex: self, panicking: std::thread::panicking(), stays: PhantomData };
+        match self.poison.load(Relaxed) {
+            SOUND => Ok(guard),
+            OWNER_DIED => Err(LockError::OwnerDied),
+            _ => Err(LockError::Poisoned),
+        }
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.try_lock() {
+            Ok(guard) => f.debug_struct("Mutex").field("data", &&*guard).finish(),
+            Err(error) => f.debug_struct("Mutex").field("data", &error).finish(),
+        }
+    }
+}
+
+impl<T: Default> Default for Mutex<T> {
+    fn default() -> Mutex<T> {
+        Mutex::new(T::default())
+    }
+}
+
+/// A held [`Mutex`]; dropping it lets go. Not `Send`: the kernel lets only the owner let go.
+#[must_use = "the mutex is let go at once"]
+pub struct MutexGuard<'a, T: ?Sized> {
+    mutex: &'a Mutex<T>,
+    /// The thread was panicking already when it took the mutex: that panic does not poison it.
+    panicking: bool,
+    stays: PhantomData<*const ()>,
+}
+
+// SAFETY: a shared guard gives out `&T` only.
+unsafe impl<T: ?Sized + Sync> Sync for MutexGuard<'_, T> {}
+
+impl<'a, T: ?Sized> MutexGuard<'a, T> {
+    /// The mutex, still held, without its guard: for the condition variable, which lets the kernel take it and give it back.
+    pub(super) fn forget(self) -> &'a Mutex<T> {
+        let mutex = self.mutex;
+        std::mem::forget(self);
+        mutex
+    }
+
+    pub(super) fn mutex(&self) -> &'a Mutex<T> {
+        self.mutex
+    }
+}
+
+impl<T: ?Sized> Deref for MutexGuard<'_, T> {
+    type Target = T;
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: the guard's thread owns the futex word, so no other guard exists; the borrow of the guard keeps it so.
+        unsafe { &*self.mutex.data.get() }
+    }
+}
+
+impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as above, and the guard is borrowed exclusively.
+        unsafe { &mut *self.mutex.data.get() }
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for MutexGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: ?Sized> Drop for MutexGuard<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.panicking && std::thread::panicking() {
+            self.mutex.poison.store(PANICKED, Relaxed);
+        }
+        // The guard is with the owner, so the kernel has no reason to refuse; were there one, the lock would stay held.
+        let unlocked = self.mutex.futex.unlock();
+        debug_assert_eq!(unlocked, Ok(()));
+    }
+}

@@ -1,0 +1,227 @@
+//! The word both sides agree on: 0, or the owner's thread id, with a bit for waiters that only the kernel sets.
+
+use punctual_units::Nanos;
+use rustix::io::Errno;
+use rustix::thread::futex;
+use rustix::time::Timespec;
+use std::cell::Cell;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU32, fence};
+
+const SECOND: u64 = 1_000_000_000;
+/// FUTEX_TID_MASK of include/uapi/linux/futex.h.
+const TID_MASK: u32 = 0x3fff_ffff;
+const PRIVATE: futex::Flags = futex::Flags::PRIVATE;
+
+/// Why a lock is not held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LockError {
+    /// The calling thread holds it already, or holds one that its owner waits for (`EDEADLK`).
+    #[error(
+        "waiting for this lock would never end: the calling thread holds it, or holds one its owner waits for (EDEADLK); \
+         take locks in one order, each once"
+    )]
+    Deadlock,
+    /// Held by another thread: the answer of a try.
+    #[error("the lock is held by another thread; wait for it with lock() or lock_until()")]
+    WouldBlock,
+    /// The time came before the lock was free (`ETIMEDOUT`).
+    #[error("the lock was not free in time (ETIMEDOUT): allow more, or do less while holding it")]
+    TimedOut,
+    /// A thread panicked while it held the lock; what it guards may be half changed.
+    #[error("a thread panicked while it held the lock: put what it guards right, then call clear_poison()")]
+    Poisoned,
+    /// The owner ended without letting go: the lock is lost (`ESRCH`), or was handed on by the kernel (FUTEX_OWNER_DIED).
+    #[error("the lock's owner ended while it held it: what it guards may be half changed; start the program again")]
+    OwnerDied,
+    /// A timed wait needs FUTEX_LOCK_PI2, Linux 5.14: before it, times of locks are on CLOCK_REALTIME, which jumps.
+    #[error("a timed wait for a lock needs Linux 5.14 (FUTEX_LOCK_PI2): see `uname -r`, or use lock()")]
+    NeedsLinux5_14,
+    /// Another answer of futex(2), by number.
+    #[error("futex(2) refused the lock with errno {0}: see `errno {0}` and futex(2)")]
+    Kernel(i32),
+}
+
+/// A thread as futexes name it: gettid(2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadId(u32);
+
+thread_local! {
+    static CURRENT: Cell<u32> = const { Cell::new(0) };
+}
+
+impl ThreadId {
+    /// The calling thread. A system call the first time in each thread, a thread-local word afterwards.
+    ///
+    /// The child of fork(2) inherits its parent's answer: do not use locks there before exec(2).
+    #[inline]
+    pub fn current() -> ThreadId {
+        CURRENT.with(|current| match current.get() {
+            0 => {
+                current.set(ask());
+                ThreadId(current.get())
+            }
+            known => ThreadId(known),
+        })
+    }
+}
+
+#[cfg(not(miri))]
+#[cold]
+fn ask() -> u32 {
+    rustix::thread::gettid().as_raw_nonzero().get() as u32
+}
+
+#[cfg(miri)]
+fn ask() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    NEXT.fetch_add(1, Relaxed)
+}
+
+/// How a lock came to its new owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Acquired {
+    /// Free, or let go by its owner.
+    Clean,
+    /// The kernel handed it on because its owner's thread ended (FUTEX_OWNER_DIED).
+    OwnerDied,
+}
+
+/// A futex word with priority inheritance and nothing guarded by it. Private to the process.
+///
+/// While a thread waits in [`PiFutex::lock`], the owner runs at least at that thread's priority (rt_mutex). Use
+/// [`Mutex`](crate::Mutex) for data.
+#[derive(Debug, Default)]
+pub struct PiFutex {
+    pub(super) word: AtomicU32,
+}
+
+impl PiFutex {
+    /// A free one.
+    pub const fn new() -> PiFutex {
+        PiFutex { word: AtomicU32::new(0) }
+    }
+
+    /// Takes it where it is free, without a system call.
+    ///
+    /// # Errors
+    /// [`LockError::WouldBlock`]; [`LockError::Deadlock`] where the caller has it already.
+    #[inline]
+    pub fn try_lock(&self) -> Result<(), LockError> {
+        let me = ThreadId::current();
+        match self.word.compare_exchange(0, me.0, Acquire, Relaxed) {
+            Ok(_) => Ok(()),
+            Err(word) if word & TID_MASK == me.0 => Err(LockError::Deadlock),
+            Err(_) => Err(LockError::WouldBlock),
+        }
+    }
+
+    /// Takes it, waiting in the kernel by priority until it is free, or until `until` on CLOCK_MONOTONIC. No system call
+    /// where it is free. A signal does not end the wait.
+    ///
+    /// # Errors
+    /// [`LockError::Deadlock`], [`LockError::TimedOut`], [`LockError::OwnerDied`], [`LockError::NeedsLinux5_14`] (only with
+    /// `until`), [`LockError::Kernel`].
+    #[inline]
+    pub fn lock(&self, until: Option<Nanos>) -> Result<Acquired, LockError> {
+        let me = ThreadId::current();
+        match self.word.compare_exchange(0, me.0, Acquire, Relaxed) {
+            Ok(_) => Ok(Acquired::Clean),
+            Err(_) => self.wait(until),
+        }
+    }
+
+    #[cfg(not(miri))]
+    #[cold]
+    fn wait(&self, until: Option<Nanos>) -> Result<Acquired, LockError> {
+        let time = until.map(timespec);
+        loop {
+            let answer = match futex::lock_pi2(&self.word, PRIVATE, time.as_ref()) {
+                Err(Errno::NOSYS) if time.is_none() => futex::lock_pi(&self.word, PRIVATE, None),
+                other => other,
+            };
+            match answer {
+                Ok(()) => return Ok(self.acquired()),
+                // A signal, or the owner is about to end and the kernel wants to be asked again.
+                Err(Errno::INTR | Errno::AGAIN) => {}
+                Err(errno) => return Err(error(errno)),
+            }
+        }
+    }
+
+    /// How the kernel gave it, just now.
+    pub(super) fn acquired(&self) -> Acquired {
+        fence(Acquire);
+        let is_orphan = self.word.load(Relaxed) & futex::OWNER_DIED != 0;
+        if is_orphan { Acquired::OwnerDied } else { Acquired::Clean }
+    }
+
+    /// Under miri there is no futex: the waiter spins, so that what is built on the word can be checked for data races.
+    #[cfg(miri)]
+    fn wait(&self, _until: Option<Nanos>) -> Result<Acquired, LockError> {
+        loop {
+            match self.try_lock() {
+                Err(LockError::WouldBlock) => std::thread::yield_now(),
+                other => return other.map(|()| Acquired::Clean),
+            }
+        }
+    }
+
+    /// Lets go; the waiter with the highest priority becomes the owner. No system call where nobody waits.
+    ///
+    /// # Errors
+    /// [`LockError::Kernel`] with `EPERM` where the caller is not the owner: nothing is changed then.
+    #[inline]
+    pub fn unlock(&self) -> Result<(), LockError> {
+        let me = ThreadId::current();
+        match self.word.compare_exchange(me.0, 0, Release, Relaxed) {
+            Ok(_) => Ok(()),
+            Err(_) => self.hand_over(),
+        }
+    }
+
+    #[cold]
+    fn hand_over(&self) -> Result<(), LockError> {
+        fence(Release);
+        loop {
+            match futex::unlock_pi(&self.word, PRIVATE) {
+                Ok(()) => return Ok(()),
+                Err(Errno::INTR | Errno::AGAIN) => {}
+                Err(errno) => return Err(error(errno)),
+            }
+        }
+    }
+
+    /// Makes `owner` the owner of a free one: whoever waits for it from now on lends `owner` its priority, until that thread
+    /// calls [`PiFutex::unlock`]. `false`: it is not free. This is how a sender lends its priority to the thread that has to
+    /// answer it.
+    pub fn assign(&self, owner: ThreadId) -> bool {
+        self.word.compare_exchange(0, owner.0, Release, Relaxed).is_ok()
+    }
+
+    /// Takes it from its owner, for the only thread that ever waited and has given up: the kernel leaves the waiters' bit set
+    /// then. A thread that still waits would stay there until its time: never call it where there may be one.
+    pub fn reset(&self) {
+        self.word.store(0, Release);
+    }
+
+    /// Does the calling thread own it?
+    pub fn is_mine(&self) -> bool {
+        self.word.load(Acquire) & TID_MASK == ThreadId::current().0
+    }
+}
+
+pub(super) fn error(errno: Errno) -> LockError {
+    match errno {
+        Errno::DEADLK => LockError::Deadlock,
+        Errno::TIMEDOUT => LockError::TimedOut,
+        Errno::SRCH | Errno::OWNERDEAD => LockError::OwnerDied,
+        Errno::NOSYS => LockError::NeedsLinux5_14,
+        other => LockError::Kernel(other.raw_os_error()),
+    }
+}
+
+pub(super) fn timespec(at: Nanos) -> Timespec {
+    Timespec { tv_sec: (at.0 / SECOND) as i64, tv_nsec: (at.0 % SECOND) as _ }
+}

@@ -1,0 +1,249 @@
+//! A pool of blocks of one size, and its data cells.
+
+use crate::Error;
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::mem::MaybeUninit;
+use std::ops::{Deref, DerefMut};
+use std::ptr;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+/// What a [`Pool`] has seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PoolCounts {
+    /// Blocks in use now.
+    pub used: u32,
+    /// The most that were in use at once.
+    pub peak: u32,
+    /// How often there was none left.
+    pub exhausted: u64,
+}
+
+/// `N` blocks for values of `T`. Taking one and giving it back are a few instructions each, without lock, system call or
+/// allocation, from any thread; a thread tries again only where another one succeeded at that instant (lock-free).
+///
+/// The free blocks are a stack of indices (R. K. Treiber, "Coping with Parallelism", IBM RJ 5118, 1986) with a count beside the
+/// head, so that a head that went and came back is not taken for the same (ABA; the count repeats after 2^32 changes).
+///
+/// ```
+/// use punctual_uapi::Pool;
+/// static SAMPLES: Pool<[u16; 64], 8> = Pool::new();
+/// let block = SAMPLES.alloc([0; 64]).expect("one of eight is free");
+/// assert_eq!(SAMPLES.counts().used, 1);
+/// drop(block); // gives it back
+/// assert_eq!(SAMPLES.counts().used, 0);
+/// ```
+pub struct Pool<T, const N: usize> {
+    /// In the low half the first free index + 1, or 0; in the high half the count of changes.
+    head: AtomicU64,
+    used: AtomicU32,
+    peak: AtomicU32,
+    exhausted: AtomicU64,
+    /// Of a free block: the next free index + 1, or 0.
+    next: [AtomicU32; N],
+    blocks: [UnsafeCell<MaybeUninit<T>>; N],
+}
+
+// SAFETY: a cell is reached only through the one `Block` that has its index, which moves the value between threads.
+unsafe impl<T: Send, const N: usize> Sync for Pool<T, N> {}
+
+impl<T, const N: usize> Default for Pool<T, N> {
+    fn default() -> Pool<T, N> {
+        Pool::new()
+    }
+}
+
+impl<T, const N: usize> Pool<T, N> {
+    /// All free. `N` must fit 32 bits, which is checked when the program is compiled.
+    pub const fn new() -> Pool<T, N> {
+        const { assert!(N < u32::MAX as usize, "a pool has less than 2^32 blocks") };
+        let mut next = [const { AtomicU32::new(0) }; N];
+        let mut i = 0;
+        while i + 1 < N {
+            next[i] = AtomicU32::new(i as u32 + 2);
+            i += 1;
+        }
+        Pool {
+            head: AtomicU64::new(if N == 0 { 0 } else { 1 }),
+            used: AtomicU32::new(0),
+            peak: AtomicU32::new(0),
+            exhausted: AtomicU64::new(0),
+            next,
+            blocks: [const { UnsafeCell::new(MaybeUninit::uninit()) }; N],
+        }
+    }
+
+    /// Takes a block and moves `value` in. Never blocks.
+    ///
+    /// # Errors
+    /// No block is free, which is counted: `value` comes back.
+    pub fn alloc(&self, value: T) -> Result<Block<'_, T, N>, T> {
+        let Some(index) = self.pop() else {
+            self.exhausted.fetch_add(1, Relaxed);
+            return Err(value);
+        };
+        let used = self.used.fetch_add(1, Relaxed) + 1;
+        self.peak.fetch_max(used, Relaxed);
+        // SAFETY: the index came off the free stack, so until it goes back this call, and then the block, are the only
+        // ones to touch the cell; it holds no value that would have to be dropped.
+        unsafe { (*self.blocks[index].get()).write(value) };
+        Ok(Block { pool: self, index })
+    }
+
+    fn pop(&self) -> Option<usize> {
+        let mut head = self.head.load(Acquire);
+        loop {
+            let (changes, first) = (head >> 32, head as u32);
+            let index = first.checked_sub(1)? as usize;
+            // Where another thread takes this block meanwhile, `next` may be anything; the count then refuses the exchange.
+            let new = changes.wrapping_add(1) << 32 | u64::from(self.next[index].load(Relaxed));
+            match self.head.compare_exchange_weak(head, new, AcqRel, Acquire) {
+                Ok(_) => return Some(index),
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    fn push(&self, index: usize) {
+        let mut head = self.head.load(Relaxed);
+        loop {
+            self.next[index].store(head as u32, Relaxed);
+            let new = (head >> 32).wrapping_add(1) << 32 | (index as u64 + 1);
+            match self.head.compare_exchange_weak(head, new, Release, Relaxed) {
+                Ok(_) => return,
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    /// What it has seen. Taken while others work, each figure is right by itself.
+    pub fn counts(&self) -> PoolCounts {
+        PoolCounts {
+            used: self.used.load(Relaxed),
+            peak: self.peak.load(Relaxed),
+            exhausted: self.exhausted.load(Relaxed),
+        }
+    }
+
+    /// Makes all of it resident and keeps it so, so that no use of a block faults: mlock(2). Never undone (a lock counts whole
+    /// pages, which others may share). Before the real-time part.
+    ///
+    /// # Errors
+    /// `ENOMEM`, `EPERM`: RLIMIT_MEMLOCK.
+    pub fn lock_memory(&self) -> Result<(), Error> {
+        crate::lock(self)
+    }
+}
+
+impl<T, const N: usize> fmt::Debug for Pool<T, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool").field("blocks", &N).field("counts", &self.counts()).finish()
+    }
+}
+
+/// A block of a [`Pool`], given back when dropped. A `Block<'static, …>`, of a pool in a `static`, goes through any queue.
+#[must_use = "the block is given back at once"]
+pub struct Block<'p, T, const N: usize> {
+    pool: &'p Pool<T, N>,
+    index: usize,
+}
+
+// SAFETY: the block is the only one to touch its cell; it goes where its value may go.
+unsafe impl<T: Send, const N: usize> Send for Block<'_, T, N> {}
+// SAFETY: a shared block gives out `&T` only.
+unsafe impl<T: Send + Sync, const N: usize> Sync for Block<'_, T, N> {}
+
+impl<T, const N: usize> Block<'_, T, N> {
+    /// The value, moved out; the block goes back.
+    pub fn into_inner(self) -> T {
+        let (pool, index) = (self.pool, self.index);
+        std::mem::forget(self);
+        // SAFETY: the cell holds a value and belongs to this block; the value is moved out once, as the block is consumed
+        // and its Drop does not run.
+        let value = unsafe { (*pool.blocks[index].get()).assume_init_read() };
+        pool.used.fetch_sub(1, Relaxed);
+        pool.push(index);
+        value
+    }
+}
+
+impl<T, const N: usize> Deref for Block<'_, T, N> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        // SAFETY: the cell holds a value from `alloc` until the block goes, and belongs to this block.
+        unsafe { (*self.pool.blocks[self.index].get()).assume_init_ref() }
+    }
+}
+
+impl<T, const N: usize> DerefMut for Block<'_, T, N> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as above, and the block is borrowed exclusively.
+        unsafe { (*self.pool.blocks[self.index].get()).assume_init_mut() }
+    }
+}
+
+impl<T: fmt::Debug, const N: usize> fmt::Debug for Block<'_, T, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T, const N: usize> Drop for Block<'_, T, N> {
+    fn drop(&mut self) {
+        let cell = self.pool.blocks[self.index].get();
+        // SAFETY: the cell holds a value, and nothing uses it afterwards: the block goes back only below. Were T's Drop to
+        // panic, the block would stay out.
+        unsafe { ptr::drop_in_place((*cell).as_mut_ptr()) };
+        self.pool.used.fetch_sub(1, Relaxed);
+        self.pool.push(self.index);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Threads take, check and give back; a block in two hands at once would show another's mark. Also under miri.
+    #[test]
+    fn no_block_is_in_two_hands() {
+        static POOL: Pool<[u64; 2], 3> = Pool::new();
+        let rounds = if cfg!(miri) { 60 } else { 20_000 };
+        std::thread::scope(|s| {
+            for mark in 0..4u64 {
+                s.spawn(move || {
+                    for round in 0..rounds {
+                        let Ok(mut block) = POOL.alloc([mark, round]) else { continue };
+                        block[1] += 1;
+                        std::thread::yield_now();
+                        assert_eq!(*block, [mark, round + 1]);
+                    }
+                });
+            }
+        });
+        let counts = POOL.counts();
+        assert_eq!(counts.used, 0);
+        assert!((1..=3).contains(&counts.peak));
+    }
+
+    #[test]
+    fn values_are_dropped_once() {
+        let value = std::sync::Arc::new(());
+        let pool = Pool::<_, 2>::new();
+        let (a, b) = (pool.alloc(value.clone()).unwrap(), pool.alloc(value.clone()).unwrap());
+        assert_eq!(std::sync::Arc::strong_count(&value), 3);
+        assert!(pool.alloc(value.clone()).is_err());
+        drop(a);
+        assert_eq!(std::sync::Arc::strong_count(&value), 2);
+        drop(b.into_inner());
+        assert_eq!(std::sync::Arc::strong_count(&value), 1);
+        assert_eq!(pool.counts(), PoolCounts { used: 0, peak: 2, exhausted: 1 });
+    }
+
+    #[test]
+    fn a_pool_of_nothing_is_always_exhausted() {
+        let pool = Pool::<u8, 0>::new();
+        assert!(pool.alloc(1).is_err());
+        assert_eq!(pool.counts().exhausted, 1);
+    }
+}
