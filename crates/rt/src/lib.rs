@@ -16,11 +16,13 @@ mod attributes;
 mod clock;
 mod expiries;
 mod interrupt;
+mod ipc;
 mod periodic;
 mod posix;
 mod relative;
 mod stack;
 mod start;
+mod sync;
 mod task;
 mod timerfd;
 mod wait;
@@ -42,3 +44,11 @@ pub use task::{
 };
 pub use timerfd::Timerfd;
 pub use wait::{Remarks, Wait};
+
+pub use ipc::{
+    Arg, At, Bridge, CapacityError, Frame, Full, Level, Line, Log, LogCounts, Mailbox, MailboxCounts, NotOpened,
+    NotSent, Overflow, Parsed, PipeCounts, QueueCounts, Received, Receiver, Recorder, Rendezvous, Request, RtReceiver,
+    RtSender, SendError, Sender, ServeError, Server, Shared, SharedWriter, Unsteady, Words, pipe, pipe_out, queue,
+};
+pub use punctual_uapi::{Block, Condvar, LockError, Mutex, MutexGuard, Pool, PoolCounts, Woke};
+pub use sync::{EventFlags, Match, Overflowed, Semaphore, TimedOut};

@@ -1,0 +1,28 @@
+//! Values on their way from thread to thread and from program to program.
+
+mod log;
+mod mailbox;
+mod ordinary;
+mod pipe;
+mod queue;
+mod rendezvous;
+mod shared;
+
+pub use log::{Arg, Level, Log, LogCounts, Recorder};
+pub use mailbox::{Mailbox, MailboxCounts, NotSent};
+pub use pipe::{At, Bridge, Frame, Line, NotOpened, Parsed, PipeCounts, RtReceiver, RtSender, pipe, pipe_out};
+pub use queue::{CapacityError, Full, QueueCounts, Receiver, Sender, queue};
+pub use rendezvous::{Received, Rendezvous, Request, SendError, ServeError, Server};
+pub use shared::{Shared, SharedWriter, Unsteady, Words};
+
+/// What becomes of a value for which there is no room. Each is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overflow {
+    /// It goes back to the sender, who decides.
+    Refuse,
+    /// It is dropped, and the sender is not told.
+    DropNewest,
+    /// The oldest waiting value is dropped to make room. [`Mailbox`] only: from a ring of one writer and one reader, only the reader
+    /// may take.
+    DropOldest,
+}

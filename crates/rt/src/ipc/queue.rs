@@ -1,0 +1,198 @@
+//! A queue of one writer and one reader: rtrb's ring, with an overflow policy and counts.
+
+use super::Overflow;
+use punctual_uapi as uapi;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// What a queue has seen. `sent == received + waiting + dropped with the queue`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueCounts {
+    /// Values put in.
+    pub sent: u64,
+    /// Values taken out.
+    pub received: u64,
+    /// Values that found no room and were dropped ([`Overflow::DropNewest`]).
+    pub dropped: u64,
+    /// Values that found no room and went back ([`Overflow::Refuse`]).
+    pub refused: u64,
+}
+
+/// One writer a line: the two sides do not slow each other down.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Line {
+    taken: AtomicU64,
+    dropped: AtomicU64,
+    refused: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    sender: Line,
+    receiver: Line,
+}
+
+impl Counts {
+    fn get(&self) -> QueueCounts {
+        // The reader's first: so no value is received that is not sent yet.
+        let received = self.receiver.taken.load(Relaxed);
+        let s = &self.sender;
+        QueueCounts {
+            sent: s.taken.load(Relaxed),
+            received,
+            dropped: s.dropped.load(Relaxed),
+            refused: s.refused.load(Relaxed),
+        }
+    }
+}
+
+/// Adds one to a counter that only the calling side writes: no locked instruction.
+fn count(counter: &AtomicU64) {
+    counter.store(counter.load(Relaxed).wrapping_add(1), Relaxed);
+}
+
+/// Why there is no such queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CapacityError {
+    /// It would hold nothing.
+    #[error("a capacity of 0 holds nothing: give at least 1")]
+    Zero,
+    /// The policy needs a [`Mailbox`](crate::Mailbox).
+    #[error(
+        "DropOldest is not possible with one writer and one reader, of whom only the reader may take: use a Mailbox"
+    )]
+    DropOldest,
+}
+
+impl Overflow {
+    /// Can a ring of one writer and one reader have this capacity and policy?
+    pub(super) fn for_ring(self, capacity: usize) -> Result<(), CapacityError> {
+        match self {
+            _ if capacity == 0 => Err(CapacityError::Zero),
+            Overflow::DropOldest => Err(CapacityError::DropOldest),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The queue is full; the value comes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the queue is full: its reader is slower than its writer")]
+pub struct Full<T>(
+    /// What was to be sent.
+    pub T,
+);
+
+/// A queue for `capacity` values, in order, from one thread to one other. Allocates here and nowhere else.
+///
+/// Both ends are wait-free: a few instructions, no lock, no system call. Nobody is woken: look in every cycle, or use a
+/// [`Mailbox`](crate::Mailbox). A value that is dropped for want of room is dropped by the sender: give it values without a heap.
+///
+/// ```
+/// use punctual_rt::{Overflow, queue};
+/// let (mut sender, mut receiver) = queue::<u32>(2, Overflow::DropNewest)?;
+/// for n in 0..3 {
+///     sender.send(n).expect("DropNewest refuses nothing");
+/// }
+/// assert_eq!((receiver.receive(), receiver.receive(), receiver.receive()), (Some(0), Some(1), None));
+/// assert_eq!(receiver.counts().dropped, 1);
+/// # Ok::<(), punctual_rt::CapacityError>(())
+/// ```
+///
+/// # Errors
+/// [`CapacityError`].
+pub fn queue<T>(capacity: usize, overflow: Overflow) -> Result<(Sender<T>, Receiver<T>), CapacityError> {
+    overflow.for_ring(capacity)?;
+    let (producer, consumer) = rtrb::RingBuffer::new(capacity);
+    let counts = Arc::new(Counts::default());
+    Ok((Sender { producer, overflow, counts: counts.clone() }, Receiver { consumer, counts }))
+}
+
+/// The writing end of a [`queue`].
+#[derive(Debug)]
+pub struct Sender<T> {
+    producer: rtrb::Producer<T>,
+    overflow: Overflow,
+    counts: Arc<Counts>,
+}
+
+impl<T> Sender<T> {
+    /// Puts `value` in. Wait-free.
+    ///
+    /// # Errors
+    /// [`Full`], with [`Overflow::Refuse`] only.
+    #[inline]
+    pub fn send(&mut self, value: T) -> Result<(), Full<T>> {
+        match self.producer.push(value) {
+            Ok(()) => count(&self.counts.sender.taken),
+            Err(rtrb::PushError::Full(value)) if self.overflow == Overflow::Refuse => {
+                count(&self.counts.sender.refused);
+                return Err(Full(value));
+            }
+            Err(rtrb::PushError::Full(_)) => count(&self.counts.sender.dropped),
+        }
+        Ok(())
+    }
+
+    /// What the queue has seen.
+    pub fn counts(&self) -> QueueCounts {
+        self.counts.get()
+    }
+
+    /// Is the receiver gone? Values are kept, but nobody takes them.
+    pub fn is_abandoned(&self) -> bool {
+        self.producer.is_abandoned()
+    }
+
+    /// Makes the ring and the counts resident and keeps them so: mlock(2). While the queue is empty it reaches every slot. Returns the
+    /// bytes locked. Before the real-time part.
+    ///
+    /// # Errors
+    /// `ENOMEM`, `EPERM`: RLIMIT_MEMLOCK.
+    pub fn lock_memory(&mut self) -> Result<usize, uapi::Error> {
+        uapi::lock(&*self.counts)?;
+        let mut locked = size_of::<Counts>();
+        let free = self.producer.slots();
+        let Ok(mut chunk) = self.producer.write_chunk_uninit(free) else { return Ok(locked) };
+        let (first, second) = chunk.as_mut_slices();
+        for part in [first, second].into_iter().filter(|part| !part.is_empty()) {
+            uapi::lock(part)?;
+            locked += size_of_val(part);
+        }
+        Ok(locked)
+    }
+}
+
+/// The reading end of a [`queue`].
+#[derive(Debug)]
+pub struct Receiver<T> {
+    consumer: rtrb::Consumer<T>,
+    counts: Arc<Counts>,
+}
+
+impl<T> Receiver<T> {
+    /// The oldest value, where there is one. Wait-free.
+    #[inline]
+    pub fn receive(&mut self) -> Option<T> {
+        let value = self.consumer.pop().ok()?;
+        count(&self.counts.receiver.taken);
+        Some(value)
+    }
+
+    /// How many values wait.
+    pub fn waiting(&self) -> usize {
+        self.consumer.slots()
+    }
+
+    /// What the queue has seen.
+    pub fn counts(&self) -> QueueCounts {
+        self.counts.get()
+    }
+
+    /// Is the sender gone? What waits can still be taken.
+    pub fn is_abandoned(&self) -> bool {
+        self.consumer.is_abandoned()
+    }
+}

@@ -1,0 +1,231 @@
+//! One value, shared between processes: one writer, any number of readers, neither ever waits for the other.
+
+use punctual_uapi::{self as uapi, SharedWords};
+use std::marker::PhantomData;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU64, fence};
+
+/// Plain data as 64-bit words. Safe to implement: whatever words another process leaves, `from_words` makes a value of them. That is why
+/// it is a translation and not a cast (`bytemuck::Pod` would promise that nobody changes the bytes while they are looked at).
+///
+/// Both sides must mean the same by the words: for a struct, write its fields as a tuple or array.
+pub trait Words: Sized {
+    /// How many words.
+    const COUNT: usize;
+    /// Writes the value into `words`, which has [`Words::COUNT`].
+    fn to_words(&self, words: &mut [u64]);
+    /// The value of `words`, which has [`Words::COUNT`]: any words make one.
+    fn from_words(words: &[u64]) -> Self;
+}
+
+macro_rules! one_word {
+    ($($kind:ty, $to:expr, $from:expr;)*) => {$(
+        impl Words for $kind {
+            const COUNT: usize = 1;
+            fn to_words(&self, words: &mut [u64]) {
+                words[0] = $to(*self);
+            }
+            fn from_words(words: &[u64]) -> Self {
+                $from(words[0])
+            }
+        }
+    )*};
+}
+
+one_word! {
+    u64, |v| v, |w| w;
+    i64, |v| v as u64, |w| w as i64;
+    u32, u64::from, |w| w as u32;
+    i32, |v| i64::from(v) as u64, |w| w as i32;
+    bool, u64::from, |w| w != 0;
+    f64, f64::to_bits, f64::from_bits;
+}
+
+impl<T: Words, const N: usize> Words for [T; N] {
+    const COUNT: usize = T::COUNT * N;
+    fn to_words(&self, words: &mut [u64]) {
+        for (i, value) in self.iter().enumerate() {
+            value.to_words(&mut words[i * T::COUNT..(i + 1) * T::COUNT]);
+        }
+    }
+    fn from_words(words: &[u64]) -> Self {
+        std::array::from_fn(|i| T::from_words(&words[i * T::COUNT..(i + 1) * T::COUNT]))
+    }
+}
+
+macro_rules! tuple {
+    ($($name:ident)*) => {
+        impl<$($name: Words),*> Words for ($($name,)*) {
+            const COUNT: usize = 0 $(+ $name::COUNT)*;
+            #[allow(non_snake_case)]
+            fn to_words(&self, words: &mut [u64]) {
+                let ($($name,)*) = self;
+                let mut rest = words;
+                $({
+                    let (mine, others) = rest.split_at_mut($name::COUNT);
+                    Words::to_words($name, mine);
+                    rest = others;
+                })*
+                let _ = rest;
+            }
+            fn from_words(words: &[u64]) -> Self {
+                let mut at = 0;
+                ($({
+                    let from = at;
+                    at += $name::COUNT;
+                    $name::from_words(&words[from..at])
+                },)*)
+            }
+        }
+    };
+}
+
+tuple!(A B);
+tuple!(A B C);
+tuple!(A B C D);
+
+/// Larger values need several mappings.
+const MOST_WORDS: usize = 64;
+const SEQUENCE: usize = 0;
+const CLAIMED: usize = 1;
+const HEADER: usize = 2;
+
+/// The writer overtook every attempt to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the shared value changed during each of 64 readings: the writer writes without a pause")]
+pub struct Unsteady;
+
+/// A value of plain data in locked memory that processes share: memfd_create(2), mlock(2). Zero words to begin with.
+///
+/// It is kept twice. The writer changes one copy while readers take the other, so a writer that is preempted or killed in the middle
+/// keeps nobody waiting, and a reader never sees half a change (the latch of include/linux/seqlock.h; here in atomics, so no
+/// process can make another's reading undefined). Hand the descriptor to a child (standard input) or over a socket.
+///
+/// ```
+/// use punctual_rt::Shared;
+/// let (mine, fd) = Shared::<(f64, u64)>::create("position")?;
+/// let theirs = Shared::<(f64, u64)>::from_fd(&fd)?; // in the other process
+/// let mut writer = mine.writer().expect("the first");
+/// writer.write(&(1.5, 7));
+/// assert_eq!(theirs.read(), Ok((1.5, 7)));
+/// assert!(theirs.writer().is_none());
+/// # Ok::<(), punctual_uapi::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Shared<T> {
+    words: SharedWords,
+    not_locked: Option<String>,
+    value: PhantomData<fn() -> T>,
+}
+
+impl<T: Words> Shared<T> {
+    const FITS: () = assert!(T::COUNT <= MOST_WORDS, "a shared value has at most 64 words (512 bytes)");
+
+    /// Makes one, and the descriptor that opens it elsewhere.
+    ///
+    /// # Errors
+    /// memfd_create(2), ftruncate(2), fcntl(2), mmap(2).
+    pub fn create(name: &str) -> Result<(Shared<T>, OwnedFd), uapi::Error> {
+        let () = Self::FITS;
+        let (words, fd) = SharedWords::create(name, HEADER + 2 * T::COUNT)?;
+        Ok((Shared::of(words), fd))
+    }
+
+    /// Opens one made by [`Shared::create`] with the same `T`.
+    ///
+    /// # Errors
+    /// fstat(2), mmap(2); `EINVAL` where the descriptor holds less or could still shrink.
+    pub fn from_fd(fd: impl AsFd) -> Result<Shared<T>, uapi::Error> {
+        let () = Self::FITS;
+        Ok(Shared::of(SharedWords::from_fd(fd, HEADER + 2 * T::COUNT)?))
+    }
+
+    fn of(words: SharedWords) -> Shared<T> {
+        let not_locked = uapi::lock(words.words()).err().map(|e| e.to_string());
+        Shared { words, not_locked, value: PhantomData }
+    }
+
+    /// Why the memory is not locked, where it is not: it may fault then.
+    pub fn not_locked(&self) -> Option<&str> {
+        self.not_locked.as_deref()
+    }
+
+    /// The right to write: the first who asks has it, in any process, until its writer is dropped.
+    pub fn writer(&self) -> Option<SharedWriter<'_, T>> {
+        let claim = self.words.words()[CLAIMED].compare_exchange(0, 1, Acquire, Relaxed);
+        claim.is_ok().then(|| SharedWriter::of(self))
+    }
+
+    /// As [`Shared::writer`], also where another process has it: for a new writer after the old one was killed. Two writers at once
+    /// mix their values; nothing worse.
+    pub fn take_over(&self) -> SharedWriter<'_, T> {
+        self.words.words()[CLAIMED].swap(1, AcqRel);
+        SharedWriter::of(self)
+    }
+
+    /// The last value written. No system call, no lock; reads again where the writer wrote twice meanwhile.
+    ///
+    /// # Errors
+    /// [`Unsteady`] after 64 attempts.
+    pub fn read(&self) -> Result<T, Unsteady> {
+        let sequence = &self.words.words()[SEQUENCE];
+        let mut local = [0; MOST_WORDS];
+        let local = &mut local[..T::COUNT];
+        for _ in 0..64 {
+            let before = sequence.load(Acquire);
+            for (to, from) in local.iter_mut().zip(self.copy(before)) {
+                *to = from.load(Relaxed);
+            }
+            fence(Acquire);
+            if sequence.load(Relaxed) == before {
+                return Ok(T::from_words(local));
+            }
+        }
+        Err(Unsteady)
+    }
+
+    /// The copy that readers take at this sequence.
+    fn copy(&self, sequence: u64) -> &[AtomicU64] {
+        let from = HEADER + (sequence & 1) as usize * T::COUNT;
+        &self.words.words()[from..from + T::COUNT]
+    }
+}
+
+/// The right to write a [`Shared`] value.
+#[derive(Debug)]
+pub struct SharedWriter<'s, T: Words>(&'s Shared<T>);
+
+impl<'s, T: Words> SharedWriter<'s, T> {
+    /// Both copies alike, as a writer that was killed need not have left them.
+    fn of(shared: &'s Shared<T>) -> SharedWriter<'s, T> {
+        let now = shared.words.words()[SEQUENCE].load(Acquire);
+        for (other, read) in shared.copy(now.wrapping_add(1)).iter().zip(shared.copy(now)) {
+            other.store(read.load(Relaxed), Relaxed);
+        }
+        SharedWriter(shared)
+    }
+
+    /// Writes `value`. Wait-free, no system call.
+    pub fn write(&mut self, value: &T) {
+        let mut local = [0; MOST_WORDS];
+        let local = &mut local[..T::COUNT];
+        value.to_words(local);
+        let sequence = &self.0.words.words()[SEQUENCE];
+        let now = sequence.load(Relaxed);
+        // Each step sends the readers to the other copy, then changes the one they have left.
+        for step in [now.wrapping_add(1), now.wrapping_add(2)] {
+            sequence.store(step, Release);
+            fence(Release);
+            for (to, from) in self.0.copy(step.wrapping_add(1)).iter().zip(local.iter()) {
+                to.store(*from, Relaxed);
+            }
+        }
+    }
+}
+
+impl<T: Words> Drop for SharedWriter<'_, T> {
+    fn drop(&mut self) {
+        self.0.words.words()[CLAIMED].store(0, Release);
+    }
+}

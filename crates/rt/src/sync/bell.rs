@@ -1,0 +1,37 @@
+//! "Look again": a count of changes that threads can sleep on.
+
+use super::{TimedOut, sleep_while, wake};
+use punctual_units::Nanos;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+
+/// Rung after each change. A thread takes [`Bell::heard`], looks, and sleeps in [`Bell::wait`] unless it has been rung since. No
+/// system call where nobody sleeps.
+#[derive(Debug, Default)]
+pub(crate) struct Bell {
+    rung: AtomicU32,
+    sleepers: AtomicU32,
+}
+
+impl Bell {
+    pub(crate) fn heard(&self) -> u32 {
+        self.rung.load(SeqCst)
+    }
+
+    /// Wakes one or all of those who sleep, the highest priority first.
+    pub(crate) fn ring(&self, all: bool) {
+        self.rung.fetch_add(1, SeqCst);
+        // A sleeper counts itself before the kernel compares the word (a full barrier): one of the two sees the other.
+        if self.sleepers.load(SeqCst) > 0 {
+            wake(&self.rung, if all { super::ALL } else { 1 });
+        }
+    }
+
+    /// Sleeps until rung after `heard`, also for no reason.
+    pub(crate) fn wait(&self, heard: u32, until: Option<Nanos>) -> Result<(), TimedOut> {
+        self.sleepers.fetch_add(1, SeqCst);
+        let end = sleep_while(&self.rung, heard, until);
+        self.sleepers.fetch_sub(1, Relaxed);
+        end
+    }
+}

@@ -1,0 +1,130 @@
+//! 32 flags that threads wait for.
+
+use super::{ALL, TimedOut, sleep_while, wake};
+use punctual_units::Nanos;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
+
+/// Which of the flags asked for have to be set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Match {
+    /// At least one.
+    Any,
+    /// Every one.
+    All,
+}
+
+/// A group of 32 flags. Any thread sets and clears them; others wait until some or all of a mask are set, and may clear what they
+/// waited for in the same step, so that one event is taken by one thread.
+///
+/// Setting never blocks; it is a system call (FUTEX_WAKE of all) only where a thread sleeps. Flags are states, not counts: one
+/// that is set twice before it is cleared was set once, and one that is cleared again before a waiter has looked is missed by
+/// it. Count with [`Semaphore`](crate::Semaphore). Nobody owns flags: no priority is inherited.
+///
+/// ```
+/// use punctual_rt::{EventFlags, Match};
+/// const START: u32 = 1;
+/// const STOP: u32 = 2;
+/// let flags = EventFlags::new(0);
+/// flags.set(START);
+/// assert_eq!(flags.take(START | STOP, Match::Any), START); // waits where none is set, and clears
+/// assert_eq!(flags.try_wait(START | STOP, Match::Any), None);
+/// ```
+#[derive(Debug)]
+pub struct EventFlags {
+    flags: AtomicU32,
+    sleepers: AtomicU32,
+}
+
+impl EventFlags {
+    /// With these set to begin with.
+    pub const fn new(flags: u32) -> EventFlags {
+        EventFlags { flags: AtomicU32::new(flags), sleepers: AtomicU32::new(0) }
+    }
+
+    /// Sets these and wakes the sleepers. Never blocks; from any thread.
+    pub fn set(&self, mask: u32) {
+        let before = self.flags.fetch_or(mask, SeqCst);
+        if before & mask != mask && self.sleepers.load(SeqCst) > 0 {
+            wake(&self.flags, ALL);
+        }
+    }
+
+    /// Clears these and says which of them were set. Never blocks.
+    pub fn clear(&self, mask: u32) -> u32 {
+        self.flags.fetch_and(!mask, AcqRel) & mask
+    }
+
+    /// The flags at this moment.
+    pub fn get(&self) -> u32 {
+        self.flags.load(Acquire)
+    }
+
+    /// Which of `mask` are set, where that is enough. Never blocks. A mask of no flags is met by [`Match::All`] only.
+    pub fn try_wait(&self, mask: u32, how: Match) -> Option<u32> {
+        met(self.get(), mask, how)
+    }
+
+    /// As [`EventFlags::try_wait`], and clears them in the same step.
+    pub fn try_take(&self, mask: u32, how: Match) -> Option<u32> {
+        let taken = self.flags.fetch_update(AcqRel, Acquire, |now| met(now, mask, how).map(|set| now & !set));
+        taken.ok().map(|before| before & mask)
+    }
+
+    /// Sleeps until enough of `mask` are set; says which.
+    pub fn wait(&self, mask: u32, how: Match) -> u32 {
+        self.sleep(mask, how, None, Self::try_wait).unwrap_or_default()
+    }
+
+    /// As [`EventFlags::wait`], and clears them in the same step.
+    pub fn take(&self, mask: u32, how: Match) -> u32 {
+        self.sleep(mask, how, None, Self::try_take).unwrap_or_default()
+    }
+
+    /// As [`EventFlags::wait`], until `until` on CLOCK_MONOTONIC at the latest.
+    ///
+    /// # Errors
+    /// [`TimedOut`].
+    pub fn wait_until(&self, mask: u32, how: Match, until: Nanos) -> Result<u32, TimedOut> {
+        self.sleep(mask, how, Some(until), Self::try_wait)
+    }
+
+    /// As [`EventFlags::take`], until `until` on CLOCK_MONOTONIC at the latest.
+    ///
+    /// # Errors
+    /// [`TimedOut`]: nothing is cleared.
+    pub fn take_until(&self, mask: u32, how: Match, until: Nanos) -> Result<u32, TimedOut> {
+        self.sleep(mask, how, Some(until), Self::try_take)
+    }
+
+    fn sleep(
+        &self,
+        mask: u32,
+        how: Match,
+        until: Option<Nanos>,
+        look: fn(&Self, u32, Match) -> Option<u32>,
+    ) -> Result<u32, TimedOut> {
+        loop {
+            let seen = self.get();
+            if let Some(set) = look(self, mask, how) {
+                return Ok(set);
+            }
+            // What has become enough since `seen` has changed the word: the kernel does not sleep then.
+            self.sleepers.fetch_add(1, SeqCst);
+            let end = sleep_while(&self.flags, seen, until);
+            self.sleepers.fetch_sub(1, Relaxed);
+            if end.is_err() {
+                return look(self, mask, how).ok_or(TimedOut);
+            }
+        }
+    }
+}
+
+fn met(now: u32, mask: u32, how: Match) -> Option<u32> {
+    let set = now & mask;
+    let enough = match how {
+        Match::Any => set != 0,
+        Match::All => set == mask,
+    };
+    enough.then_some(set)
+}

@@ -1,0 +1,42 @@
+//! Threads waiting for each other: by priority where something is owned, by count or flags where nothing is.
+
+mod bell;
+mod flags;
+mod semaphore;
+
+pub(crate) use bell::Bell;
+pub use flags::{EventFlags, Match};
+pub use semaphore::{Overflowed, Semaphore};
+
+use punctual_units::Nanos;
+use rustix::io::Errno;
+use rustix::thread::futex;
+use std::num::NonZeroU32;
+use std::sync::atomic::AtomicU32;
+
+const EVERY_BIT: NonZeroU32 = NonZeroU32::MAX;
+
+/// The time of a wait came first (`ETIMEDOUT`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("nothing came before the time was over (ETIMEDOUT)")]
+pub struct TimedOut;
+
+/// Sleeps while the word is `expected`, until woken, a signal, or `until` on CLOCK_MONOTONIC: FUTEX_WAIT_BITSET, which takes
+/// absolute times. Returns also for no reason.
+fn sleep_while(word: &AtomicU32, expected: u32, until: Option<Nanos>) -> Result<(), TimedOut> {
+    let time = until.map(crate::clock::timespec);
+    match futex::wait_bitset(word, futex::Flags::PRIVATE, expected, time.as_ref(), EVERY_BIT) {
+        Err(Errno::TIMEDOUT) => Err(TimedOut),
+        // AGAIN: it has changed already. INTR: a signal. There is no other that a live word and a valid time can meet.
+        _ => Ok(()),
+    }
+}
+
+/// Wakes so many sleepers at most, the highest real-time priority first. Does not block; a system call.
+fn wake(word: &AtomicU32, count: u32) {
+    // It fails for a bad address only.
+    let _ = futex::wake(word, futex::Flags::PRIVATE, count);
+}
+
+/// All sleepers.
+const ALL: u32 = i32::MAX as u32;

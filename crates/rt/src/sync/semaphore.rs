@@ -1,0 +1,88 @@
+//! A counting semaphore.
+
+use super::{TimedOut, sleep_while, wake};
+use punctual_units::Nanos;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+
+/// The count is at its most (2^32 - 1); nothing was posted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the semaphore's count is at its most, 2^32 - 1: more is posted than ever waited for")]
+pub struct Overflowed;
+
+/// A count that [`Semaphore::post`] raises and [`Semaphore::wait`] lowers, or waits to be raised.
+///
+/// Posting never blocks: an atomic addition, and a system call (FUTEX_WAKE) only where a thread sleeps. Waiters wake by
+/// real-time priority; one that comes meanwhile may take the count first. Nobody owns a semaphore, so there is nobody to lend a
+/// priority to: guard data with [`Mutex`](crate::Mutex). Not for use between processes.
+///
+/// ```
+/// use punctual_rt::Semaphore;
+/// let items = Semaphore::new(0);
+/// std::thread::scope(|s| {
+///     s.spawn(|| items.post());
+///     items.wait();
+/// });
+/// assert!(!items.try_wait());
+/// ```
+#[derive(Debug)]
+pub struct Semaphore {
+    count: AtomicU32,
+    sleepers: AtomicU32,
+}
+
+impl Semaphore {
+    /// With this count to begin with.
+    pub const fn new(count: u32) -> Semaphore {
+        Semaphore { count: AtomicU32::new(count), sleepers: AtomicU32::new(0) }
+    }
+
+    /// Raises the count by one and wakes one sleeper. Never blocks; from any thread.
+    ///
+    /// # Errors
+    /// [`Overflowed`].
+    pub fn post(&self) -> Result<(), Overflowed> {
+        self.count.fetch_update(SeqCst, Relaxed, |count| count.checked_add(1)).map_err(|_| Overflowed)?;
+        // A sleeper counts itself before the kernel looks at the count (a full barrier): one of the two sees the other.
+        if self.sleepers.load(SeqCst) > 0 {
+            wake(&self.count, 1);
+        }
+        Ok(())
+    }
+
+    /// Lowers the count where it is not 0. Never blocks, no system call.
+    pub fn try_wait(&self) -> bool {
+        self.count.fetch_update(Acquire, Relaxed, |count| count.checked_sub(1)).is_ok()
+    }
+
+    /// Lowers the count, and sleeps until it can.
+    pub fn wait(&self) {
+        // Without a time there is none to come.
+        let _ = self.sleep(None);
+    }
+
+    /// As [`Semaphore::wait`], until `until` on CLOCK_MONOTONIC at the latest. A count that is there is taken also after that.
+    ///
+    /// # Errors
+    /// [`TimedOut`]: the count is not lowered.
+    pub fn wait_until(&self, until: Nanos) -> Result<(), TimedOut> {
+        self.sleep(Some(until))
+    }
+
+    fn sleep(&self, until: Option<Nanos>) -> Result<(), TimedOut> {
+        while !self.try_wait() {
+            self.sleepers.fetch_add(1, SeqCst);
+            let end = sleep_while(&self.count, 0, until);
+            self.sleepers.fetch_sub(1, Relaxed);
+            if end.is_err() {
+                return if self.try_wait() { Ok(()) } else { Err(TimedOut) };
+            }
+        }
+        Ok(())
+    }
+
+    /// The count at this moment.
+    pub fn count(&self) -> u32 {
+        self.count.load(Relaxed)
+    }
+}
