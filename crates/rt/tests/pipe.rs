@@ -109,6 +109,18 @@ fn text_goes_out_in_order() {
     assert_eq!(until(&bridge, |c| c.sent == 20_000).dropped, 0);
 }
 
+/// Each line waits for the one before: the bridge falls asleep every time, and must be woken every time.
+#[test]
+fn no_line_stays_in_the_ring() {
+    let (_folder, path) = place();
+    let (mut end, _bridge) = pipe_out::<Line, 4>(&*path, Overflow::Refuse).unwrap();
+    let mut lines = BufReader::new(File::open(&path).unwrap()).lines();
+    for n in 0..5_000 {
+        end.send(Line::new(n.to_string()).unwrap()).unwrap();
+        assert_eq!(lines.next().unwrap().unwrap(), n.to_string());
+    }
+}
+
 #[test]
 fn without_a_reader_text_fills_fifo_and_ring_and_is_then_dropped() {
     let (_folder, path) = place();
