@@ -114,11 +114,21 @@ fn find(child: &Child, thread: Option<&str>) -> Result<Pid, String> {
     Ok(Pid::from_raw(tid))
 }
 
-/// Instructions and system calls of each cycle.
+fn failed(what: &'static str) -> impl Fn(nix::Error) -> String {
+    move |error| format!("ptrace {what}: {error}; run as root")
+}
+
 fn stepped(tid: Pid) -> Result<Vec<(u64, u64)>, String> {
-    let failed = |what: &'static str| move |e: nix::Error| format!("ptrace {what}: {e}; run as root");
     ptrace::attach(tid).map_err(failed("attach"))?;
     waitpid(tid, Some(WaitPidFlag::__WALL)).map_err(failed("wait"))?;
+    let cycles = count(tid);
+    // A traced thread that is killed stays until its tracer has waited for it, and its process with it.
+    let _ = ptrace::detach(tid, None);
+    cycles
+}
+
+/// Instructions and system calls of each cycle.
+fn count(tid: Pid) -> Result<Vec<(u64, u64)>, String> {
     let (mut cycles, mut instructions, mut calls) = (Vec::new(), 0, 0);
     let mut begun = false;
     while cycles.len() < CYCLES {

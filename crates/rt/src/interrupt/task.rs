@@ -126,7 +126,11 @@ where
         count(&events.lost, lost);
         let scheduled = arrival.at.unwrap_or(woke);
         let cycle = Cycle { index: sequence, scheduled, woke, skipped: coalesced + lost, pending: 0 };
-        shared.record.run(&cycle);
+        if cycle.skipped == 0 {
+            shared.record.run(&cycle)
+        } else {
+            shared.record.run_late(&cycle)
+        }
         let next = body(&interrupt);
         shared.record.executed(&cycle, monotonic(), u64::MAX);
         if next == Next::Stop {

@@ -113,22 +113,24 @@ impl Record {
         uapi::lock(self)
     }
 
-    /// A release that runs.
+    /// A release that runs, with none given up or owed.
     #[inline(always)]
     pub(crate) fn run(&self, cycle: &Cycle) {
         if self.lateness.add(cycle.lateness().0) {
-            self.new_worst(cycle);
+            self.new_worst(cycle.scheduled, cycle.index);
         }
-        if cycle.skipped | cycle.pending | self.pending.load(Relaxed) == 0 {
-            add(&self.ran, 1);
-        } else {
-            self.missed(cycle, 1);
+        add(&self.ran, 1);
+    }
+
+    /// A release that runs beside others given up or owed.
+    pub(crate) fn run_late(&self, cycle: &Cycle) {
+        if self.lateness.add(cycle.lateness().0) {
+            self.new_worst(cycle.scheduled, cycle.index);
         }
+        self.missed(cycle, 1);
     }
 
     /// Releases given up, and whether (1) or not (0) this one ran.
-    #[cold]
-    #[inline(never)]
     pub(crate) fn missed(&self, cycle: &Cycle, ran: u64) {
         self.sequence.store(self.sequence.load(Relaxed) + 1, Relaxed);
         fence(Release);
@@ -140,9 +142,9 @@ impl Record {
 
     #[cold]
     #[inline(never)]
-    fn new_worst(&self, cycle: &Cycle) {
-        self.worst[0].store(cycle.scheduled.0, Relaxed);
-        self.worst[1].store(cycle.index, Relaxed);
+    fn new_worst(&self, scheduled: Nanos, index: u64) {
+        self.worst[0].store(scheduled.0, Relaxed);
+        self.worst[1].store(index, Relaxed);
     }
 
     /// A body that returned at `ended`.
@@ -217,7 +219,11 @@ mod tests {
         let record = Box::new(Record::new());
         record.make_resident().unwrap();
         for (cycle, took) in [(cycle(0, 5, 0, 0), 10), (cycle(1, 3_000_200, 3, 0), 400_000), (cycle(5, 7, 0, 0), 20)] {
-            record.run(&cycle);
+            if cycle.skipped > 0 {
+                record.run_late(&cycle)
+            } else {
+                record.run(&cycle)
+            }
             record.executed(&cycle, cycle.woke + Nanos(took), 1_000_000);
         }
         let counted = record.counted();
@@ -233,7 +239,7 @@ mod tests {
     fn what_is_owed_is_paid() {
         let record = Box::new(Record::new());
         for pending in [2, 1, 0] {
-            record.run(&cycle(2 - pending, 5, 0, pending));
+            record.run_late(&cycle(2 - pending, 5, 0, pending));
             assert_eq!(record.counted().pending, pending);
             assert_eq!(record.counted().released, 3);
         }
@@ -253,7 +259,7 @@ mod tests {
             })
         });
         for index in 0..200_000 {
-            record.run(&cycle(index, 5, 3, 0));
+            record.run_late(&cycle(index, 5, 3, 0));
         }
         assert!(looks.join().unwrap());
     }

@@ -56,9 +56,9 @@ pub enum Miss {
     SafeState(fn(&Cycle) -> Next),
 }
 
-/// What to do at a wakeup.
+/// A release that comes with missed ones, or while some are owed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Due {
+pub(crate) enum Late {
     /// Run the body.
     Run(Cycle),
     /// This release was missed: run this, or end.
@@ -98,11 +98,15 @@ impl Releases {
         self.index
     }
 
-    /// Books the wakeup at `now`.
+    /// Books the wakeup at `now` if no other release is due by then and none is owed; else [`Releases::late`] has to.
     #[inline(always)]
-    pub(crate) fn book(&mut self, now: Nanos) -> Due {
+    pub(crate) fn on_time(&mut self, now: Nanos) -> Option<Cycle> {
+        let following = self.next.wrapping_add(self.period);
+        if now.0 >= following || self.pending > 0 {
+            return None;
+        }
         let cycle = Cycle { index: self.index, scheduled: Nanos(self.next), woke: now, skipped: 0, pending: 0 };
-        self.next = self.next.wrapping_add(self.period);
+        self.next = following;
         self.index += 1;
         self.target.tv_sec += self.step.tv_sec;
         self.target.tv_nsec += self.step.tv_nsec;
@@ -110,32 +114,32 @@ impl Releases {
             self.target.tv_nsec -= SECOND;
             self.target.tv_sec += 1;
         }
-        if now.0 < self.next && self.pending == 0 { Due::Run(cycle) } else { self.late(cycle) }
+        Some(cycle)
     }
 
-    /// Releases at or before the wakeup follow this one, or some are owed from before.
-    #[cold]
-    #[inline(never)]
-    fn late(&mut self, mut cycle: Cycle) -> Due {
-        let due = if cycle.woke.0 < self.next { 0 } else { (cycle.woke.0 - self.next) / self.period + 1 };
+    /// Books the wakeup at `now` where [`Releases::on_time`] did not.
+    pub(crate) fn late(&mut self, now: Nanos) -> Late {
+        let mut cycle = Cycle { index: self.index, scheduled: Nanos(self.next), woke: now, skipped: 0, pending: 0 };
+        self.pass(1);
+        let due = if now.0 < self.next { 0 } else { (now.0 - self.next) / self.period + 1 };
         match self.miss {
             Miss::CatchUp { at_most } => {
                 cycle.pending = due.min(at_most);
                 cycle.skipped = due - cycle.pending;
                 self.pending = cycle.pending;
                 self.pass(cycle.skipped);
-                Due::Run(cycle)
+                Late::Run(cycle)
             }
             Miss::Skip => {
                 cycle.skipped = due;
                 self.pass(due);
-                Due::Run(cycle)
+                Late::Run(cycle)
             }
             Miss::Stop | Miss::SafeState(_) => {
                 cycle.skipped = due;
                 self.pass(due);
                 let safe = if let Miss::SafeState(function) = self.miss { Some(function) } else { None };
-                Due::Missed(cycle, safe)
+                Late::Missed(cycle, safe)
             }
         }
     }
@@ -152,10 +156,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn cycle_of(due: Due) -> (Cycle, bool) {
-        match due {
-            Due::Run(cycle) => (cycle, true),
-            Due::Missed(cycle, _) => (cycle, false),
+    /// The cycle and whether it runs.
+    fn book(releases: &mut Releases, now: Nanos) -> (Cycle, bool) {
+        match releases.on_time(now) {
+            Some(cycle) => (cycle, true),
+            None => match releases.late(now) {
+                Late::Run(cycle) => (cycle, true),
+                Late::Missed(cycle, _) => (cycle, false),
+            },
         }
     }
 
@@ -166,7 +174,7 @@ mod tests {
         let mut seen = Vec::new();
         while releases.index < 22 {
             now = now.max(releases.next) + if releases.index == 3 { 1_550 } else { 0 };
-            let (cycle, _) = cycle_of(releases.book(Nanos(now)));
+            let (cycle, _) = book(&mut releases, Nanos(now));
             seen.push((cycle.index, cycle.skipped, cycle.pending));
         }
         seen
@@ -189,9 +197,10 @@ mod tests {
     #[test]
     fn a_task_that_must_not_be_late_is_told() {
         let mut releases = Releases::new(Nanos(1_000), Nanos(100), Miss::Stop);
-        assert!(matches!(releases.book(Nanos(1_099)), Due::Run(_)));
-        assert!(matches!(releases.book(Nanos(1_200)), Due::Missed(Cycle { index: 1, skipped: 1, .. }, None)));
-        assert_eq!((releases.index + releases.pending), 3);
+        assert!(releases.on_time(Nanos(1_099)).is_some());
+        assert!(releases.on_time(Nanos(1_200)).is_none());
+        assert!(matches!(releases.late(Nanos(1_200)), Late::Missed(Cycle { index: 1, skipped: 1, .. }, None)));
+        assert_eq!(releases.accounted(), 3);
     }
 
     proptest! {
@@ -214,7 +223,7 @@ mod tests {
             let (mut now, mut ran, mut skipped, mut last) = (0u64, 0u64, 0u64, None);
             for delay in delays {
                 now = now.max(releases.next) + delay;
-                let (cycle, run) = cycle_of(releases.book(Nanos(now)));
+                let (cycle, run) = book(&mut releases, Nanos(now));
                 prop_assert_eq!(cycle.scheduled.0, first + cycle.index * period);
                 prop_assert!(last.is_none_or(|before| before < cycle.index));
                 last = Some(cycle.index);

@@ -1,7 +1,7 @@
 //! How a periodic task is described and started, and its loop.
 
 use crate::task::launch::{SpawnError, launch};
-use crate::task::releases::{Due, Releases};
+use crate::task::releases::{Late, Releases};
 use crate::task::{Cycle, End, Miss, Next, Shared, Task};
 use crate::{Attributes, Rt, monotonic};
 use punctual_units::{CpuId, Nanos, Scheduling};
@@ -131,8 +131,9 @@ where
         if shared.stop.load(Relaxed) {
             return End::Stopped;
         }
-        let next = match releases.book(monotonic()) {
-            Due::Run(cycle) => {
+        let woke = monotonic();
+        let next = match releases.on_time(woke) {
+            Some(cycle) => {
                 record.run(&cycle);
                 let next = body(&cycle);
                 if EXECUTION {
@@ -140,19 +141,45 @@ where
                 }
                 next
             }
-            Due::Missed(cycle, safe) => {
-                record.missed(&cycle, 0);
-                match safe {
-                    Some(safe) => safe(&cycle),
-                    None => return End::Missed,
-                }
-            }
+            None => match late(shared, releases, woke, EXECUTION.then_some(deadline), &mut body) {
+                Ok(next) => next,
+                Err(end) => return end,
+            },
         };
         if next == Next::Stop {
             return End::Returned;
         }
     }
     End::Cycles
+}
+
+/// A wakeup with releases missed or owed: apart, so that the loop keeps its values in registers.
+#[cold]
+#[inline(never)]
+fn late<F>(
+    shared: &Shared,
+    releases: &mut Releases,
+    woke: Nanos,
+    deadline: Option<u64>,
+    body: &mut F,
+) -> Result<Next, End>
+where
+    F: FnMut(&Cycle) -> Next,
+{
+    match releases.late(woke) {
+        Late::Run(cycle) => {
+            shared.record.run_late(&cycle);
+            let next = body(&cycle);
+            if let Some(deadline) = deadline {
+                shared.record.executed(&cycle, monotonic(), deadline);
+            }
+            Ok(next)
+        }
+        Late::Missed(cycle, safe) => {
+            shared.record.missed(&cycle, 0);
+            safe.map(|safe| safe(&cycle)).ok_or(End::Missed)
+        }
+    }
 }
 
 #[cfg(test)]
