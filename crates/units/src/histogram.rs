@@ -15,8 +15,9 @@ pub const BINS: usize = LINEAR as usize + (64 - SUB_BITS as usize - 1) * (1 << S
 /// The bin that holds `ns`; always below [`BINS`].
 #[inline(always)]
 pub const fn bin_index(ns: u64) -> usize {
-    // For ns < 256 the shift is 0 and the index the value itself; above, each octave adds 128.
-    let shift = (63 - SUB_BITS).saturating_sub((ns | 1).leading_zeros());
+    // For ns < 256 the shift is 0 and the index the value itself; above, each octave adds 128. Bits below 8 are set so that the
+    // highest one is never below 7.
+    let shift = (ns | (LINEAR - 1)).ilog2() - SUB_BITS;
     ((shift as u64) << SUB_BITS) as usize + (ns >> shift) as usize
 }
 

@@ -113,10 +113,10 @@ impl Record {
         uapi::lock(self)
     }
 
-    /// A release that runs, with none given up or owed.
+    /// A release that runs, with none given up or owed; it woke at its scheduled time or later.
     #[inline(always)]
     pub(crate) fn run(&self, cycle: &Cycle) {
-        if self.lateness.add(cycle.lateness().0) {
+        if self.lateness.add(cycle.woke.0.wrapping_sub(cycle.scheduled.0)) {
             self.new_worst(cycle.scheduled, cycle.index);
         }
         add(&self.ran, 1);
@@ -150,8 +150,9 @@ impl Record {
     /// A body that returned at `ended`.
     #[inline(always)]
     pub(crate) fn executed(&self, cycle: &Cycle, ended: Nanos, deadline: u64) {
-        self.execution.add(ended.saturating_sub(cycle.woke).0);
-        if ended.saturating_sub(cycle.scheduled).0 > deadline {
+        // CLOCK_MONOTONIC does not go back.
+        self.execution.add(ended.0.wrapping_sub(cycle.woke.0));
+        if ended.0.wrapping_sub(cycle.scheduled.0) > deadline {
             add(&self.deadline_misses, 1);
         }
     }

@@ -101,12 +101,12 @@ impl Releases {
     /// Books the wakeup at `now` if no other release is due by then and none is owed; else [`Releases::late`] has to.
     #[inline(always)]
     pub(crate) fn on_time(&mut self, now: Nanos) -> Option<Cycle> {
-        let following = self.next.wrapping_add(self.period);
-        if now.0 >= following || self.pending > 0 {
+        // A wakeup before its release, which the kernel does not do, would count as late here, and as on time there.
+        if now.0.wrapping_sub(self.next) >= self.period || self.pending > 0 {
             return None;
         }
         let cycle = Cycle { index: self.index, scheduled: Nanos(self.next), woke: now, skipped: 0, pending: 0 };
-        self.next = following;
+        self.next += self.period;
         self.index += 1;
         self.target.tv_sec += self.step.tv_sec;
         self.target.tv_nsec += self.step.tv_nsec;
