@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const ALLOWED: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("uapi", &["units"]),
-    ("rt", &["units", "uapi"]),
+    ("rt", &["units", "uapi", "gpio"]),
     ("gpio", &["units", "uapi"]),
     ("model", &["units"]),
     ("stats", &[]),

@@ -7,7 +7,7 @@ use punctual_uapi::gpio::{self, EVENT_BYTES, INPUT, LineRequest};
 use punctual_units::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::io::{read, retry_on_intr};
+use rustix::io::{Errno, read, retry_on_intr};
 
 /// Events the kernel keeps where nothing else is asked (linereq_create: 16 a line).
 pub const USUAL_BUFFER: u32 = 16;
@@ -81,13 +81,29 @@ impl Line {
     /// # Errors
     /// The chip was removed; the kernel sent what is no edge.
     pub fn read(&mut self, events: &mut [Event]) -> Result<usize, GpioError> {
+        loop {
+            match self.read_until_signal(events)? {
+                0 if !events.is_empty() => {}
+                count => return Ok(count),
+            }
+        }
+    }
+
+    /// As [`Line::read`], but returns 0 where a signal came before an event: for a thread that is stopped by one.
+    ///
+    /// # Errors
+    /// As [`Line::read`].
+    pub fn read_until_signal(&mut self, events: &mut [Event]) -> Result<usize, GpioError> {
         let most = events.len().min(CHUNK);
         if most == 0 {
             return Ok(0);
         }
         let Line { fd, offset, bytes } = self;
         let room = bytes.as_flattened_mut().get_mut(..most * EVENT_BYTES).unwrap_or_default();
-        let got = retry_on_intr(|| read(&*fd, &mut *room)).map_err(|e| GpioError::of_line("read", *offset, e))?;
+        let got = match read(&*fd, &mut *room) {
+            Err(Errno::INTR) => 0,
+            other => other.map_err(|e| GpioError::of_line("read", *offset, e))?,
+        };
         let count = got / EVENT_BYTES;
         for (event, bytes) in events.iter_mut().zip(bytes.iter()).take(count) {
             *event = Event::parse(bytes)?;

@@ -31,8 +31,8 @@ pub use alarms::{AlarmSet, AlarmsFull, Rung};
 pub use attributes::{Applied, Attributes, Refused, refusal_advice, try_scheduling};
 pub use clock::{clock_read_cost, monotonic, sleep_until};
 pub use interrupt::{
-    Arrival, Eventfd, Interrupt, InterruptHandle, InterruptStats, InterruptTask, IrqThreadError, IrqThreads, Source,
-    Timer, TimerHandle, Uio,
+    Arrival, Eventfd, Gpio, Interrupt, InterruptHandle, InterruptStats, InterruptTask, IrqThreadError, IrqThreads,
+    Source, Timer, TimerHandle, Uio,
 };
 pub use periodic::{Periodic, Wakeup};
 pub use posix::Signalled;
@@ -50,5 +50,6 @@ pub use ipc::{
     NotSent, Overflow, Parsed, PipeCounts, QueueCounts, Received, Receiver, Recorder, Rendezvous, Request, RtReceiver,
     RtSender, SendError, Sender, ServeError, Server, Shared, SharedWriter, Unsteady, Words, pipe, pipe_out, queue,
 };
+pub use punctual_gpio as gpio;
 pub use punctual_uapi::{Block, Condvar, LockError, Mutex, MutexGuard, Pool, PoolCounts, Woke};
 pub use sync::{EventFlags, Match, Overflowed, Semaphore, TimedOut};

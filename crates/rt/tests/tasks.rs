@@ -55,6 +55,38 @@ fn skipped_releases_are_exact() {
     assert_eq!(counted.execution.count(), counted.ran);
 }
 
+/// A million releases of 20 µs, every 100th body planted to take 5.5 periods; a minute.
+#[test]
+#[ignore = "a minute; cargo xtask soak has time for it"]
+fn a_million_releases_are_exact() {
+    let (rt, period) = (rt(), Nanos::from_micros(20));
+    for miss in [Miss::Skip, Miss::CatchUp { at_most: 4 }] {
+        let truth = Arc::new([const { AtomicU64::new(0) }; 4]);
+        let theirs = truth.clone();
+        // By a count of its own: releases between this one and the one before, which it never saw.
+        let mut next = 0;
+        let task = rt.periodic("million", ORDINARY, period).on_miss(miss).cycles(1_000_000).spawn(move |cycle| {
+            theirs[0].fetch_add(1, Relaxed);
+            theirs[1].fetch_add(cycle.index - next, Relaxed);
+            next = cycle.index + 1;
+            theirs[3].store(cycle.skipped, Relaxed);
+            if cycle.index % 100 == 50 {
+                theirs[2].fetch_add(1, Relaxed);
+                busy_until(cycle.woke + Nanos(110_000));
+            }
+            Next::Continue
+        });
+        let finished = task.unwrap().join();
+        let [ran, passed, planted, after_last] = truth.each_ref().map(|word| word.load(Relaxed));
+        let counted = &finished.stats.counted;
+        println!("{miss:?}: {planted} stalls, {ran} ran, {} skipped, {} pending", counted.skipped, counted.pending);
+        assert_eq!((finished.end, counted.ran), (End::Cycles, ran));
+        assert_eq!(counted.released, counted.ran + counted.skipped + counted.pending);
+        assert_eq!(counted.skipped, passed + after_last);
+        assert!(counted.released >= 1_000_000 && planted > 0);
+    }
+}
+
 fn finished_first(seen: &[Cycle]) -> Nanos {
     Nanos(seen[0].scheduled.0 - seen[0].index * 100_000)
 }

@@ -1,9 +1,11 @@
 //! Tasks that run at events: edges of GPIO lines, interrupts of UIO devices, timers.
 
+mod gpio;
 mod irq_thread;
 mod sources;
 mod task;
 
+pub use gpio::Gpio;
 pub use irq_thread::{IrqThreadError, IrqThreads};
 pub use sources::{Eventfd, Timer, TimerHandle, Uio};
 pub use task::{Interrupt, InterruptHandle, InterruptStats, InterruptTask};
@@ -20,6 +22,8 @@ pub struct Arrival {
     pub events: u64,
     /// Events before this one that the source dropped, by its sequence numbers.
     pub lost: u64,
+    /// What the source says of it: the edge of a GPIO line, else 0.
+    pub value: u64,
 }
 
 /// Where events come from.

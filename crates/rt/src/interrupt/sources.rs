@@ -36,7 +36,7 @@ impl Eventfd {
 
 impl Source for Eventfd {
     fn wait(&mut self) -> Result<Arrival, Errno> {
-        Ok(Arrival { at: None, events: read_count(&self.0)?, lost: 0 })
+        Ok(Arrival { at: None, events: read_count(&self.0)?, lost: 0, value: 0 })
     }
 }
 
@@ -115,7 +115,7 @@ impl Source for Timer {
         // The first of the expirations that this wakeup stands for: what it is late for.
         let before = self.times.expired.fetch_add(events, Relaxed);
         let at = self.times.first.load(Relaxed) + before * self.times.interval.load(Relaxed);
-        Ok(Arrival { at: Some(Nanos(at)), events, lost: 0 })
+        Ok(Arrival { at: Some(Nanos(at)), events, lost: 0, value: 0 })
     }
 }
 
@@ -153,6 +153,6 @@ impl Source for Uio {
         // The count goes round after 2^32 interrupts; the first one read says nothing about those before the device was opened.
         let events = self.seen.map_or(1, |seen| u64::from(count.wrapping_sub(seen)).max(1));
         self.seen = Some(count);
-        Ok(Arrival { at: None, events, lost: 0 })
+        Ok(Arrival { at: None, events, lost: 0, value: 0 })
     }
 }

@@ -21,6 +21,8 @@ pub struct Interrupt {
     pub coalesced: u64,
     /// Events before it that the source dropped.
     pub lost: u64,
+    /// What the source says of it: the edge of a GPIO line (1 rising, 0 falling), else 0.
+    pub value: u64,
 }
 
 /// An interrupt task that is not started yet: [`Rt::interrupt`].
@@ -121,7 +123,7 @@ where
         let (coalesced, lost) = (arrival.events - 1, arrival.lost);
         let sequence = next_sequence + lost;
         next_sequence = sequence + arrival.events;
-        let interrupt = Interrupt { sequence, at: arrival.at, woke, coalesced, lost };
+        let interrupt = Interrupt { sequence, at: arrival.at, woke, coalesced, lost, value: arrival.value };
         count(&events.coalesced, coalesced);
         count(&events.lost, lost);
         let scheduled = arrival.at.unwrap_or(woke);

@@ -1,0 +1,83 @@
+//! Edges of a GPIO line.
+
+use crate::interrupt::{Arrival, Source};
+use punctual_gpio::{Edge, Event, GpioError, Line, Tally};
+use punctual_units::Nanos;
+use rustix::io::Errno;
+
+/// So many edges are taken from the kernel at once.
+const CHUNK: usize = 16;
+
+/// The edges of a line that was requested with [`Line::edges`] and CLOCK_MONOTONIC. Its arrivals have `value` 1 (rising) or 0 (falling).
+///
+/// Edges that the kernel's full queue dropped are lost: a gap of the sequence numbers. An edge that came before the interrupt thread had run
+/// for the one before leaves no gap; where both edges were requested it shows as the same edge twice, and one more counts as coalesced.
+#[derive(Debug)]
+pub struct Gpio {
+    line: Line,
+    both: bool,
+    events: [Event; CHUNK],
+    next: usize,
+    end: usize,
+    tally: Tally,
+}
+
+impl Gpio {
+    /// From a line; `both`: it was requested with both edges.
+    pub fn new(line: Line, both: bool) -> Gpio {
+        Gpio { line, both, events: [Event::default(); CHUNK], next: 0, end: 0, tally: Tally::default() }
+    }
+
+    fn fetch(&mut self) -> Result<(), Errno> {
+        let count = self.line.read_until_signal(&mut self.events).map_err(|error| match error {
+            GpioError::Removed { .. } => Errno::NODEV,
+            _ => Errno::IO,
+        })?;
+        (self.next, self.end) = (0, count);
+        if count == 0 { Err(Errno::INTR) } else { Ok(()) }
+    }
+}
+
+impl Source for Gpio {
+    fn wait(&mut self) -> Result<Arrival, Errno> {
+        if self.next == self.end {
+            self.fetch()?;
+        }
+        let Some(event) = self.events.get(self.next).copied() else { return Err(Errno::IO) };
+        self.next += 1;
+        Ok(account(&mut self.tally, &event, self.both))
+    }
+}
+
+/// What an edge says of itself and of those before it.
+fn account(tally: &mut Tally, event: &Event, both: bool) -> Arrival {
+    let before = *tally;
+    tally.add(event);
+    let repeated = tally.repeated - before.repeated;
+    Arrival {
+        at: Some(Nanos(event.timestamp_ns)),
+        events: 1 + if both { repeated } else { 0 },
+        lost: tally.dropped - before.dropped,
+        value: u64::from(event.edge == Edge::Rising),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_are_lost_and_repeats_coalesced() {
+        let mut tally = Tally::default();
+        let mut edge = |line_seqno, edge, both| {
+            let event = Event { line_seqno, seqno: line_seqno, edge, timestamp_ns: 7, offset: 0 };
+            let arrival = account(&mut tally, &event, both);
+            (arrival.events, arrival.lost, arrival.value)
+        };
+        assert_eq!(edge(1, Edge::Rising, true), (1, 0, 1));
+        assert_eq!(edge(2, Edge::Falling, true), (1, 0, 0));
+        assert_eq!(edge(3, Edge::Falling, true), (2, 0, 0));
+        assert_eq!(edge(9, Edge::Falling, true), (1, 5, 0));
+        assert_eq!(edge(10, Edge::Falling, false), (1, 0, 0));
+    }
+}
