@@ -15,6 +15,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("stats", &[]),
     ("rundir", &["units", "model"]),
     ("judge", &["units", "model", "stats"]),
+    ("record", &["units", "rt", "model", "rundir", "machine"]),
     ("compare", &["units", "model", "stats", "judge"]),
     ("machine", &["units", "model"]),
     ("audit", &["units", "model", "machine"]),

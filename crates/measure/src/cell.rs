@@ -5,7 +5,7 @@
 
 use crate::bell::Bell;
 use punctual_rt::Wakeup;
-use punctual_units::{BINS, Histogram, bin_high, bin_index};
+use punctual_units::{BINS, Histogram, bin_index, bins_of_steps};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::fence;
@@ -148,21 +148,11 @@ impl Cell {
     }
 
     /// Scores the releases that were skipped: the j-th after the late one is `latency − j·period` late.
-    ///
-    /// A long stall skips thousands; they are counted bin by bin, so the time this takes is bounded.
     fn record_skipped(&self, latency: u64, period: u64, skipped: u64) {
-        let late = |j: u64| latency.saturating_sub(j * period);
-        let mut j = skipped;
-        while j > 0 {
-            let bin = bin_index(late(j));
-            // Going down in j the releases are later and later; those that still fall in this bin are `n`.
-            let room = bin_high(bin) - late(j);
-            let n = (room / period + 1).min(j);
+        bins_of_steps(latency.saturating_sub(period), period, skipped, |bin, n, sum| {
             add(&self.skipped[bin], n);
-            let (first, last) = (late(j), late(j - n + 1));
-            add(&self.skipped_sum, ((u128::from(first) + u128::from(last)) * u128::from(n) / 2) as u64);
-            j -= n;
-        }
+            add(&self.skipped_sum, sum);
+        });
     }
 
     /// Keeps it if it is among the worst; returns the latency that the next one must exceed.

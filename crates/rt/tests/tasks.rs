@@ -53,6 +53,7 @@ fn skipped_releases_are_exact() {
     assert!(counted.skipped >= 4 * stalls.saturating_sub(1) && counted.deadline_misses >= stalls);
     assert_eq!(counted.lateness.count(), counted.ran);
     assert_eq!(counted.execution.count(), counted.ran);
+    assert_eq!(counted.given_up.count(), counted.skipped);
 }
 
 /// A million releases of 20 µs, every 100th body planted to take 5.5 periods; a minute.

@@ -35,6 +35,23 @@ pub const fn bin_high(index: usize) -> u64 {
     if index + 1 >= BINS { u64::MAX } else { bin_low(index + 1) - 1 }
 }
 
+/// The bins of `count` values `largest`, `largest − step`, …, each at least 0: calls `each` with a bin, how many fall in it, and their sum. The
+/// work is bounded by the number of bins, not of values: a long stall skips thousands of releases.
+pub fn bins_of_steps(largest: u64, step: u64, count: u64, mut each: impl FnMut(usize, u64, u64)) {
+    let step = step.max(1);
+    let value = |j: u64| largest.saturating_sub(j.saturating_mul(step));
+    let mut left = count;
+    while left > 0 {
+        // From the smallest on; those that still fall in its bin are `n`.
+        let smallest = value(left - 1);
+        let bin = bin_index(smallest);
+        let n = ((bin_high(bin) - smallest) / step + 1).min(left);
+        let highest = value(left - n);
+        each(bin, n, ((u128::from(smallest) + u128::from(highest)) * u128::from(n) / 2) as u64);
+        left -= n;
+    }
+}
+
 /// One bin that is not empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bin {

@@ -12,7 +12,7 @@ mod sched;
 mod way;
 
 pub use cpu::{CpuId, CpuList, CpuListError};
-pub use histogram::{BINS, Bin, Histogram, bin_high, bin_index, bin_low};
+pub use histogram::{BINS, Bin, Histogram, bin_high, bin_index, bin_low, bins_of_steps};
 pub use nanos::{DurationError, Nanos};
 pub use sched::{Policy, PolicyError, Priority, PriorityError, Scheduling};
 pub use way::{Way, WayError};

@@ -45,7 +45,7 @@ impl Shared {
     pub(crate) fn new(name: &str, period: Nanos) -> Shared {
         Shared {
             name: name.into(),
-            record: Record::new(),
+            record: Record::new(period),
             stop: AtomicBool::new(false),
             tid: AtomicI32::new(0),
             ended: AtomicBool::new(false),

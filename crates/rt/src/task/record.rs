@@ -2,7 +2,7 @@
 
 use crate::Cycle;
 use punctual_uapi as uapi;
-use punctual_units::{BINS, Histogram, Nanos, bin_index};
+use punctual_units::{BINS, Histogram, Nanos, bin_index, bins_of_steps};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, fence};
 
@@ -35,6 +35,19 @@ impl Counts {
         largest
     }
 
+    /// Adds `count` values `largest`, `largest − step`, ….
+    fn add_steps(&self, largest: u64, step: u64, count: u64) {
+        bins_of_steps(largest, step, count, |bin, n, sum| {
+            add(&self.bins[bin], n);
+            add(&self.sum, sum);
+        });
+        if count > 0 {
+            let smallest = largest.saturating_sub((count - 1).saturating_mul(step));
+            self.min.store(self.min.load(Relaxed).min(smallest), Relaxed);
+            self.max.store(self.max.load(Relaxed).max(largest), Relaxed);
+        }
+    }
+
     fn histogram(&self) -> Histogram {
         let bins = self.bins.iter().map(|bin| bin.load(Relaxed)).collect();
         Histogram::from_bins(bins, self.min.load(Relaxed), self.max.load(Relaxed), self.sum.load(Relaxed).into())
@@ -56,6 +69,10 @@ pub(crate) struct Record {
     worst: [AtomicU64; 2],
     lateness: Counts,
     execution: Counts,
+    /// How late releases given up would have run when the task woke.
+    given_up: Counts,
+    /// Releases lie so far apart, ns; 0: nobody knows how far.
+    period: u64,
 }
 
 /// The wakeup that was latest.
@@ -84,6 +101,9 @@ pub struct Counted {
     pub deadline_misses: u64,
     /// How late the task woke, ns, a sample for each release that ran.
     pub lateness: Histogram,
+    /// How late the releases given up were when the task woke, ns, a sample each: with `lateness` every release of a task has one. Empty for
+    /// events, whose times are not known.
+    pub given_up: Histogram,
     /// From waking to the body's return, ns, also what preempted it; empty where it was not asked for.
     pub execution: Histogram,
     /// The latest wakeup; `None` before the first that was late at all.
@@ -91,7 +111,8 @@ pub struct Counted {
 }
 
 impl Record {
-    pub(crate) fn new() -> Record {
+    /// `period` of the releases; zero where they have none.
+    pub(crate) fn new(period: Nanos) -> Record {
         let zero = || AtomicU64::new(0);
         Record {
             ran: zero(),
@@ -102,12 +123,14 @@ impl Record {
             worst: [zero(), zero()],
             lateness: Counts::new(),
             execution: Counts::new(),
+            given_up: Counts::new(),
+            period: period.0,
         }
     }
 
     /// Writes every page and locks them; the answer says why they are not locked.
     pub(crate) fn make_resident(&self) -> Result<(), uapi::Error> {
-        for word in self.lateness.bins.iter().chain(&self.execution.bins) {
+        for word in self.lateness.bins.iter().chain(&self.execution.bins).chain(&self.given_up.bins) {
             word.store(word.load(Relaxed), Relaxed);
         }
         uapi::lock(self)
@@ -137,6 +160,11 @@ impl Record {
         add(&self.ran, ran);
         add(&self.skipped, cycle.skipped + (1 - ran));
         self.pending.store(cycle.pending, Relaxed);
+        if self.period > 0 {
+            // The late release itself is the first where it did not run.
+            let largest = cycle.lateness().0.saturating_sub(ran * self.period);
+            self.given_up.add_steps(largest, self.period, cycle.skipped + (1 - ran));
+        }
         self.sequence.store(self.sequence.load(Relaxed) + 1, Release);
     }
 
@@ -176,6 +204,7 @@ impl Record {
             deadline_misses: self.deadline_misses.load(Relaxed),
             lateness,
             execution: self.execution.histogram(),
+            given_up: self.given_up.histogram(),
             worst,
         }
     }
@@ -217,7 +246,7 @@ mod tests {
 
     #[test]
     fn what_is_counted_is_read() {
-        let record = Box::new(Record::new());
+        let record = Box::new(Record::new(Nanos(1_000_000)));
         record.make_resident().unwrap();
         for (cycle, took) in [(cycle(0, 5, 0, 0), 10), (cycle(1, 3_000_200, 3, 0), 400_000), (cycle(5, 7, 0, 0), 20)] {
             if cycle.skipped > 0 {
@@ -231,6 +260,11 @@ mod tests {
         assert_eq!((counted.released, counted.ran, counted.skipped, counted.pending), (6, 3, 3, 0));
         assert_eq!(counted.deadline_misses, 1);
         assert_eq!(counted.lateness.count(), 3);
+        let given_up: Vec<u64> = counted.given_up.bins().map(|bin| bin.count).collect();
+        assert_eq!(
+            (given_up, counted.given_up.min(), counted.given_up.max()),
+            (vec![1; 3], Some(200), Some(2_000_200))
+        );
         assert_eq!(counted.execution.max(), Some(400_000));
         let worst = WorstCycle { index: 1, scheduled: Nanos(2_000_000), lateness: Nanos(3_000_200) };
         assert_eq!(counted.worst, Some(worst));
@@ -238,7 +272,7 @@ mod tests {
 
     #[test]
     fn what_is_owed_is_paid() {
-        let record = Box::new(Record::new());
+        let record = Box::new(Record::new(Nanos(1_000_000)));
         for pending in [2, 1, 0] {
             record.run_late(&cycle(2 - pending, 5, 0, pending));
             assert_eq!(record.counted().pending, pending);
@@ -251,7 +285,7 @@ mod tests {
     /// A reader never sees half of a miss: each makes one ran and three skipped.
     #[test]
     fn counts_belong_together_at_any_time() {
-        let record = std::sync::Arc::new(Record::new());
+        let record = std::sync::Arc::new(Record::new(Nanos(1_000_000)));
         let reader = record.clone();
         let looks = std::thread::spawn(move || {
             (0..20_000).all(|_| {

@@ -1,0 +1,223 @@
+//! A program's tasks written down as a run: `punctual report`, `compare` and `history` take it like one they measured.
+//!
+//! A task is a phase, `task:NAME`, with one histogram: how late it woke at the releases that ran, and how late those were that it gave up.
+//!
+//! ```no_run
+//! # use punctual_rt::{Nanos, Next, Rt, Scheduling};
+//! # let rt = Rt::builder().start()?;
+//! # let task = rt.periodic("control", Scheduling::Other { nice: 0 }, Nanos::from_millis(1)).cycles(1_000).spawn(|_| Next::Continue)?;
+//! let control = punctual_record::Taken::of(&task);
+//! let finished = task.join();
+//! punctual_record::write("run".as_ref(), &[control.ended(&finished)], &[])?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+use punctual_machine::Live;
+use punctual_model::{
+    CpuResult, Distribution, EndedBy, Kind, Phase, Problem, ProblemKind, Run, Settings, Stamp, Tool, Worst,
+};
+use punctual_rt::{CpuId, CpuList, End, Finished, Nanos, Policy, Scheduling, Task, TaskStats, monotonic};
+use punctual_rundir as rundir;
+use rustix::time::{ClockId, clock_gettime};
+use std::path::Path;
+
+/// What is known of a task from its start on.
+#[derive(Clone, Debug)]
+pub struct Taken {
+    scheduling: Scheduling,
+    affinity: CpuList,
+    not_resident: Option<String>,
+    first: Nanos,
+}
+
+/// A task with its statistics: what [`write`] takes.
+#[derive(Clone, Debug)]
+pub struct TaskRun {
+    taken: Taken,
+    stats: TaskStats,
+    end: Option<End>,
+}
+
+impl Taken {
+    /// Of a task that was started.
+    pub fn of(task: &Task) -> Taken {
+        Taken {
+            scheduling: task.applied().scheduling,
+            affinity: task.applied().affinity.clone(),
+            not_resident: task.not_resident().map(str::to_owned),
+            first: task.first(),
+        }
+    }
+
+    /// With its figures at its end.
+    pub fn ended(self, finished: &Finished) -> TaskRun {
+        TaskRun { taken: self, stats: finished.stats.clone(), end: Some(finished.end.clone()) }
+    }
+
+    /// With its figures while it runs.
+    pub fn so_far(self, stats: TaskStats) -> TaskRun {
+        TaskRun { taken: self, stats, end: None }
+    }
+}
+
+/// Writes the tasks as a run directory at `folder`, which must not exist or be empty; `command` is the program's command line. For ordinary
+/// threads: it reads the machine and writes files.
+///
+/// # Errors
+/// [`rundir::Error`]; nothing that was there is changed.
+pub fn write(folder: &Path, tasks: &[TaskRun], command: &[String]) -> Result<(), rundir::Error> {
+    let mut writer = rundir::Writer::create(folder, run(tasks, command), true)?;
+    for (number, task) in tasks.iter().enumerate() {
+        let id = format!("{}-{}", number + 1, plain(&task.stats.name));
+        let cpu = task.cpu();
+        let counted = &task.stats.counted;
+        let distribution = Distribution { raw: counted.lateness.clone(), skipped: counted.given_up.clone() };
+        let worst = counted.worst.map(|worst| Worst {
+            phase: id.clone(),
+            cpu,
+            release_mono_ns: worst.scheduled.0,
+            latency_ns: worst.lateness.0,
+            cycle: worst.index,
+            skipped: task.stats.period.0.checked_sub(1).map_or(0, |less| worst.lateness.0 / (less + 1)),
+            trace_offset: None,
+            suspicions: Vec::new(),
+        });
+        writer.phase_done(task.phase(id), &[(cpu, distribution)], worst.into_iter().collect())?;
+    }
+    let run = writer.run_mut();
+    run.complete = tasks.iter().all(|task| task.orderly());
+    run.ended_by = Some(EndedBy::Duration);
+    run.ended = Some(stamp());
+    writer.finish()
+}
+
+/// A name that is usable as a folder's.
+fn plain(name: &str) -> String {
+    let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(40).collect();
+    if plain.is_empty() { "task".into() } else { plain }
+}
+
+impl TaskRun {
+    /// The CPU it is pinned to, or the first of those it may run on.
+    fn cpu(&self) -> CpuId {
+        self.taken.affinity.iter().next().unwrap_or(CpuId(0))
+    }
+
+    /// Did it end as it was meant to, or is it running?
+    fn orderly(&self) -> bool {
+        matches!(self.end, None | Some(End::Returned | End::Stopped | End::Cycles))
+    }
+
+    fn phase(&self, id: String) -> Phase {
+        let TaskStats { counted, usage, at, .. } = &self.stats;
+        Phase {
+            id,
+            load: format!("task:{}", self.stats.name),
+            label: None,
+            start_mono_ns: Some(self.taken.first.0),
+            end_mono_ns: Some(at.0.max(self.taken.first.0)),
+            planned_ns: None,
+            cpus: vec![CpuResult {
+                cpu: self.cpu(),
+                tid: None,
+                got: Some(self.taken.scheduling),
+                // Pending releases have no lateness yet: they will have run or been given up.
+                released: Some(counted.ran + counted.skipped),
+                ran: counted.ran,
+                skipped: Some(counted.skipped),
+                min_ns: counted.lateness.min(),
+                max_ns: counted.lateness.max(),
+                mean_ns: counted.lateness.mean(),
+                page_faults: usage.page_faults,
+                involuntary_switches: usage.involuntary_switches,
+                run_delay_ns: None,
+                blur: None,
+            }],
+            load_report: None,
+            traced: None,
+            rounds: Vec::new(),
+            problems: self.problems(),
+        }
+    }
+
+    fn problems(&self) -> Vec<Problem> {
+        let name = &self.stats.name;
+        let mut problems = Vec::new();
+        let mut tell = |kind, text: String| problems.push(Problem { kind, text });
+        if !self.taken.scheduling.policy().is_real_time() {
+            tell(ProblemKind::NoRealTime, format!("task {name} ran as {}: an ordinary thread", self.taken.scheduling));
+        }
+        if let Some(why) = &self.taken.not_resident {
+            tell(ProblemKind::NotAsAsked, format!("the memory of task {name} is not locked: {why}"));
+        }
+        if let Some(faults) = self.stats.usage.page_faults.filter(|n| *n > 0) {
+            tell(ProblemKind::PageFaults, format!("task {name} took {faults} page faults"));
+        }
+        if !self.orderly() {
+            let how = match &self.end {
+                Some(End::Panicked(message)) => format!("panicked: {message}"),
+                Some(End::Missed) => "ended because it missed a release".into(),
+                _ => "ended by an error".into(),
+            };
+            tell(ProblemKind::Interrupted, format!("task {name} {how}"));
+        }
+        problems
+    }
+}
+
+fn run(tasks: &[TaskRun], command: &[String]) -> Run {
+    let first = tasks.first();
+    let cpus = tasks.iter().map(TaskRun::cpu).collect();
+    let alike = |pick: fn(&TaskRun) -> Nanos| first.map(pick).filter(|one| tasks.iter().all(|task| pick(task) == *one));
+    let scheduling = first.map(|task| task.taken.scheduling);
+    Run {
+        schema: rundir::SCHEMA.into(),
+        schema_version: rundir::SCHEMA_VERSION.into(),
+        tool: Tool { name: "punctual-rt".into(), version: Some(env!("CARGO_PKG_VERSION").into()) },
+        kind: Kind::Latency,
+        complete: false,
+        ended_by: None,
+        started: Some(stamp()),
+        ended: None,
+        host: std::fs::read_to_string("/proc/sys/kernel/hostname").ok().map(|name| name.trim().to_owned()),
+        command: command.to_vec(),
+        settings: Settings {
+            clock: Some("CLOCK_MONOTONIC, clock_nanosleep absolute".into()),
+            via: None,
+            scheduling: scheduling.filter(|one| tasks.iter().all(|task| task.taken.scheduling == *one)),
+            scheduling_explicit: scheduling.is_some_and(|s| s.policy() != Policy::Other),
+            period_ns: alike(|task| task.stats.period),
+            cpus,
+            alignment: None,
+            duration_ns: None,
+            warmup_ns: None,
+            loads: tasks.iter().map(|task| format!("task:{}", task.stats.name)).collect(),
+            cpu_dma_latency_us: None,
+            context: false,
+            worst_kept: 1,
+            deadline_ns: None,
+            claims: Vec::new(),
+            until_decided: None,
+            maxima_block_ns: None,
+        },
+        import: None,
+        virtual_time: None,
+        tracing: None,
+        machine: punctual_machine::facts(&Live::new()),
+        phases: Vec::new(),
+        looks: Vec::new(),
+        problems: Vec::new(),
+        notes: Vec::new(),
+        cost: None,
+    }
+}
+
+fn stamp() -> Stamp {
+    let read = |id| {
+        let t = clock_gettime(id);
+        t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+    };
+    Stamp { mono_ns: monotonic().0, boot_ns: read(ClockId::Boottime), real_ns: read(ClockId::Realtime) }
+}
