@@ -176,6 +176,23 @@ fn tasks_of_one_period_keep_their_distance() {
 }
 
 #[test]
+fn a_deadline_task_runs_where_the_kernel_grants_it() {
+    let (runtime, period) = (Nanos::from_millis(1), Nanos::from_millis(10));
+    let check = Check::Deadline { runtime, deadline: period, period };
+    let rt = Rt::builder().warn(check).start().unwrap();
+    if !rt.report().passed() {
+        println!("not run here: {}", rt.report());
+        return;
+    }
+    let task = rt.deadline("deadline", runtime, period, period).cycles(20).spawn(|_| Next::Continue).unwrap();
+    let wanted = Scheduling::Deadline { runtime_ns: runtime, deadline_ns: period, period_ns: period };
+    assert_eq!(task.applied().scheduling, wanted);
+    let finished = task.join();
+    assert_eq!(finished.end, End::Cycles);
+    assert!(finished.stats.counted.released >= 20);
+}
+
+#[test]
 fn what_is_required_and_not_there_keeps_it_from_starting() {
     let error = Rt::builder().require(Check::Priority(0)).start().err().unwrap();
     let text = error.to_string();
