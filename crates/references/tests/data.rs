@@ -12,6 +12,8 @@ fn every_entry_has_a_source_and_sane_figures() {
         // A wakeup takes more than a microsecond; who publishes more than a second measured something else, or in ns.
         assert!((1.0..1e6).contains(&p.worst_us), "{what}: not microseconds");
         assert!(p.source.len() > 15 && !p.tool.is_empty(), "{what}: no source");
+        // Who cannot be looked up at least says why.
+        assert!(p.url.is_some() || p.year.is_some() || p.note.is_some(), "{what}: neither address nor year nor reason");
         assert!(p.url.as_ref().is_none_or(|u| u.starts_with("https://") && !u.contains(' ')), "{what}: no address");
         assert!(p.year.is_none_or(|y| (2000..=2100).contains(&y)), "{what}: year");
         assert!(p.samples.is_none_or(|n| n >= 1_000) && p.threads.is_none_or(|n| (1..=4_096).contains(&n)), "{what}");
