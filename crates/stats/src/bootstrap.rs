@@ -50,7 +50,7 @@ pub struct BootstrapRatio {
     /// b / a of the samples themselves.
     pub value: f64,
     /// The type 7 quantiles of the replicates at (1 ∓ confidence)/2. Of dependent values, too narrow for an interval: with 95 % it
-    /// holds the ratio in 86 to 92 %.
+    /// holds the ratio in 82 to 93 %.
     pub percentiles: (f64, f64),
     /// The interval: value · exp(± t·s), s the replicates' standard deviation on the logarithms over √(1 − block/n) and over what
     /// blocks leave out of the dependence, t Student's for the number of blocks less 2. `None` where they are at most 2.
