@@ -43,11 +43,11 @@ fn the_sentences() {
     for (sentence, says) in all.iter().zip([
         "while idle: one wakeup in 1e8 (27 h 47 min) is later than 93.5 µs, between 88.0 µs and 102 µs at 95 %. This carries the run's own \
          tail on by 1.7 decades; a cause that did not come in the run is not in it. The latest come every 30.0 s: 13 of the 16 latest \
-         wakeups are in step with it (independent ones would be with p < 1e-9).",
+         wakeups are in step with it (p < 1e-9 if they were independent).",
         "under `cpu`: a level beyond the data is refused: the tail is a mixture: its shape changes with the threshold (ξ at most -0.10 \
          above one, at least 0.35 above another); the latest wakeups are not distributed like the fit (p = 0.01; above 0.05 is needed); \
          the fit puts the level at 85.0 µs at most, and 93.1 µs was seen. The 16 seconds with the latest wakeups come in bursts, nearer \
-         together than independent ones would (p = 2.1e-3).",
+         together than independent ones would be (p = 2.1e-3).",
         "under `io`: a level beyond the data is refused: the run's problems concern it;",
         "under `all`: one wakeup in 1e8",
         "For a level that is refused it takes one cause at a time",

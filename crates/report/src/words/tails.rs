@@ -134,12 +134,12 @@ pub(crate) fn arrivals(recording: &Recording, tail: &Tail) -> String {
     };
     match pattern {
         ArrivalPattern::Periodic { period_ns, p, in_step } => format!(
-            "The latest come every {period_ns}: {} of the {latest} are in step with it (independent ones would be with p {}).",
+            "The latest come every {period_ns}: {} of the {latest} are in step with it (p {} if they were independent).",
             count(in_step),
             equals(p)
         ),
         ArrivalPattern::Bursts { p } => {
-            format!("The {latest} come in bursts, nearer together than independent ones would (p {}).", equals(p))
+            format!("The {latest} come in bursts, nearer together than independent ones would be (p {}).", equals(p))
         }
         ArrivalPattern::Independent { p } => {
             format!(
