@@ -69,3 +69,30 @@ fn bad_files_leave_nothing() {
         assert!(!out.exists() && std::fs::read_dir(folder.path()).unwrap().count() == 1);
     }
 }
+
+/// What was published of a board, told with `--board`: with sources, of both kinds of kernel where the file does not tell the kind.
+#[test]
+fn the_board_told_has_what_was_published() {
+    let file = sample("histogram_rtkernel_4.19.59-rt23-v7l+.csv");
+    let (code, text, err) =
+        answer(punctual().arg("report").arg(&file).args(["--board", "raspberry-pi-4b"]).output().unwrap());
+    assert_eq!((code, err.as_str()), (0, ""));
+    // The terminal's lines are broken anywhere.
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in ["93.0 µs: PREEMPT_RT", "301 µs: stock", "https://lemariva.com/", "2019", "this run's kernel is not known"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("run");
+    let told = ["--board", "Raspberry Pi 4 Model B"];
+    let (code, _, err) =
+        answer(punctual().arg("import").arg(&file).args(told).arg("--out").arg(&out).output().unwrap());
+    assert_eq!((code, err.as_str()), (0, ""));
+    let published = &shown(&out)["result"]["published"];
+    let kernels: Vec<&str> =
+        published["entries"].as_array().unwrap().iter().filter_map(|e| e["kernel"].as_str()).collect();
+    assert!(kernels.contains(&"PREEMPT_RT") && kernels.contains(&"stock"), "{published}");
+    assert_eq!((&published["board"], &published["worst_ns"]), (&"raspberry-pi-4b".into(), &93_000.into()));
+    let (code, _, err) = answer(punctual().arg("report").arg(&file).args(["--board", "x"]).output().unwrap());
+    assert!(code == 2 && err.contains("raspberry-pi-4b") && err.contains("orangepi-zero2w"), "{err}");
+}
