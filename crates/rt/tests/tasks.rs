@@ -256,3 +256,19 @@ fn an_alarm_rings_when_it_is_set() {
     assert!(stats.events <= (monotonic() - first).0 / 1_000_000 + 1);
     assert_eq!(stats.latency.count(), stats.handled);
 }
+
+#[test]
+fn a_task_is_prepared_once_in_its_own_thread() {
+    thread_local! {
+        static PREPARED: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+    }
+    let (rt, seen) = (rt(), Arc::new(AtomicU64::new(0)));
+    let theirs = seen.clone();
+    let task = rt.periodic("prepared", ORDINARY, Nanos::from_micros(200)).cycles(5);
+    let task = task.prepare(|| PREPARED.set(PREPARED.get() + 1)).spawn(move |_| {
+        theirs.fetch_add(PREPARED.get().into(), Relaxed);
+        Next::Continue
+    });
+    let ran = task.unwrap().join().stats.counted.ran;
+    assert_eq!((seen.load(Relaxed), PREPARED.get()), (ran, 0));
+}

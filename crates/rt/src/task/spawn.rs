@@ -23,6 +23,7 @@ pub struct PeriodicTask<'a> {
     offset: Nanos,
     cycles: u64,
     execution: bool,
+    prepare: Option<Box<dyn FnOnce() + Send>>,
 }
 
 impl<'a> PeriodicTask<'a> {
@@ -39,6 +40,7 @@ impl<'a> PeriodicTask<'a> {
             offset: Nanos::ZERO,
             cycles: u64::MAX,
             execution: true,
+            prepare: None,
         }
     }
 
@@ -78,6 +80,13 @@ impl<'a> PeriodicTask<'a> {
         self
     }
 
+    /// Runs once in the task's thread, under its policy and on its CPU, before the first release is chosen: the place to touch
+    /// thread-local memory for the first time. It may allocate.
+    pub fn prepare(mut self, prepare: impl FnOnce() + Send + 'static) -> Self {
+        self.prepare = Some(Box::new(prepare));
+        self
+    }
+
     /// Starts it: the thread takes policy, CPU and memory first, and the first release is a millisecond or more after that.
     ///
     /// `body` runs in the thread at every release. It must not allocate, lock what ordinary threads lock (use [`crate::sync::Mutex`]), print, or
@@ -92,13 +101,18 @@ impl<'a> PeriodicTask<'a> {
         let shared = Arc::new(Shared::new(&self.name, self.period));
         let attributes = Attributes { scheduling: self.scheduling, cpu: self.cpu, lock_stack: true };
         let (grid, period, miss) = (self.rt.epoch() + self.offset, self.period, self.miss);
-        let (deadline, cycles) = (self.deadline.unwrap_or(period).0, self.cycles);
+        let (deadline, cycles, prepare) = (self.deadline.unwrap_or(period).0, self.cycles, self.prepare);
         let looped = if self.execution { run::<F, true> } else { run::<F, false> };
         launch(
             self.rt,
             attributes,
             shared,
-            move || first_release(grid, period),
+            move || {
+                if let Some(prepare) = prepare {
+                    prepare();
+                }
+                first_release(grid, period)
+            },
             move |shared, first| {
                 let mut releases = Releases::new(first, period, miss);
                 looped(shared, &mut releases, cycles, deadline, body)
