@@ -1,0 +1,217 @@
+//! A set of alarms on one epoch.
+
+use crate::boundary::{guard, put, shared, take};
+use crate::status::{Failure, prt_status};
+use crate::task::prt_next;
+use punctual_rt::{AlarmSet, Nanos, Rung};
+use punctual_uapi as uapi;
+use std::cell::UnsafeCell;
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed, Ordering::SeqCst};
+use std::time::Duration;
+
+/// The most alarms a set holds.
+pub const PRT_ALARMS_MOST: usize = 64;
+
+/// Up to PRT_ALARMS_MOST alarms, each so long after one epoch and with a number that says what is to be done then. Each is absolute: if one
+/// is carried out late, the next still comes at its own time.
+pub struct prt_alarms {
+    set: UnsafeCell<AlarmSet<i64, PRT_ALARMS_MOST>>,
+    /// Said by prt_alarms_stop: also for later runs.
+    asked: AtomicBool,
+    /// Of the run that is under way.
+    stop: AtomicBool,
+    /// The thread that runs it; 0 for none.
+    runner: AtomicI32,
+}
+
+/// An alarm that is carried out. Times are on CLOCK_MONOTONIC.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct prt_rung {
+    /// The number it was added with.
+    pub action: i64,
+    /// When it was due.
+    pub due_ns: u64,
+    /// When the thread woke for it.
+    pub woke_ns: u64,
+}
+
+/// What carries an alarm out, in the thread that called prt_alarms_run(); the rules of a prt_body hold, also for the answer.
+pub type prt_alarm_action = Option<unsafe extern "C" fn(rung: *const prt_rung, data: *mut c_void) -> c_int>;
+
+impl prt_alarms {
+    /// The set, to change it.
+    ///
+    /// # Safety
+    /// No other thread changes it meanwhile, nor begins to run it.
+    #[expect(
+        clippy::mut_from_ref,
+        reason = "the handle is shared with prt_alarms_stop, which only touches the atomics"
+    )]
+    unsafe fn set(&self) -> Result<&mut AlarmSet<i64, PRT_ALARMS_MOST>, Failure> {
+        if self.runner.load(SeqCst) != 0 {
+            return Err(Failure::fixed(
+                prt_status::Busy,
+                c"the set runs: change it when prt_alarms_run() has returned",
+            ));
+        }
+        // SAFETY: nobody runs it, and the caller promises the rest.
+        Ok(unsafe { &mut *self.set.get() })
+    }
+
+    fn run(&self, epoch: Nanos, mut carry_out: impl FnMut(&i64, Rung) -> bool) -> Result<usize, Failure> {
+        let me = tid();
+        if self.runner.compare_exchange(0, me, SeqCst, Relaxed).is_err() {
+            return Err(Failure::fixed(prt_status::Busy, c"the set runs already: make one for each thread"));
+        }
+        // SAFETY: this thread has just become the only runner, and while there is one nobody changes the set.
+        let set = unsafe { &*self.set.get() };
+        // Whoever asks says so first: here, or in the run, it is seen.
+        self.stop.store(false, SeqCst);
+        if self.asked.load(SeqCst) {
+            self.stop.store(true, SeqCst);
+        }
+        let done = set.run(epoch, &self.stop, |action, rung| {
+            if !carry_out(action, rung) {
+                self.stop.store(true, SeqCst);
+            }
+        });
+        self.runner.store(0, SeqCst);
+        Ok(done)
+    }
+}
+
+fn tid() -> i32 {
+    rustix::thread::gettid().as_raw_nonzero().get()
+}
+
+/// An empty set. Never NULL. SIGURG gets an empty handler, which prt_alarms_stop() wakes with.
+///
+/// Threads: any ordinary one.
+/// Ownership: the caller's until prt_alarms_free().
+#[unsafe(no_mangle)]
+pub extern "C" fn prt_alarms_new() -> *mut prt_alarms {
+    // It fails for a bad handler only.
+    let _ = uapi::install_wakeup();
+    let flag = || AtomicBool::new(false);
+    let set = UnsafeCell::new(AlarmSet::new());
+    Box::into_raw(Box::new(prt_alarms { set, asked: flag(), stop: flag(), runner: AtomicI32::new(0) }))
+}
+
+/// Frees the set. NULL is nothing.
+///
+/// Errors: PRT_STATUS_BUSY where it runs: it is not freed then.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_alarms_free(alarms: *mut prt_alarms) -> c_int {
+    guard(|| {
+        if alarms.is_null() {
+            return Ok(());
+        }
+        // SAFETY: not NULL, so the caller's handle, which no other thread uses any more.
+        unsafe { shared(alarms, c"alarms is NULL")?.set() }?;
+        // SAFETY: as above, from prt_alarms_new.
+        drop(unsafe { take(alarms) });
+        Ok(())
+    })
+}
+
+/// Adds an alarm `after_ns` after the epoch; those of the same time are carried out in the order they were added.
+///
+/// Threads: one at a time. Real-time.
+/// Errors: PRT_STATUS_FULL; PRT_STATUS_BUSY while it runs; PRT_STATUS_INVALID beyond 31 years; PRT_STATUS_NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_alarms_add(alarms: *mut prt_alarms, after_ns: u64, action: i64) -> c_int {
+    guard(|| {
+        // SAFETY: NULL or a live handle, changed by one thread at a time.
+        let set = unsafe { shared(alarms, c"alarms is NULL")?.set() }?;
+        if after_ns > 1_000_000_000_000_000_000 {
+            return Err(Failure::fixed(prt_status::Invalid, c"after_ns is longer than 31 years: it is in nanoseconds"));
+        }
+        let full =
+            Failure::fixed(prt_status::Full, c"the set holds PRT_ALARMS_MOST alarms already: use another one too");
+        set.at(Nanos(after_ns), action).map_err(|_| full)
+    })
+}
+
+/// Removes all alarms, and what prt_alarms_stop() has said.
+///
+/// Threads: one at a time. Real-time.
+/// Errors: PRT_STATUS_BUSY while it runs; PRT_STATUS_NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_alarms_clear(alarms: *mut prt_alarms) -> c_int {
+    guard(|| {
+        // SAFETY: NULL or a live handle, changed by one thread at a time.
+        let alarms = unsafe { shared(alarms, c"alarms is NULL") }?;
+        // SAFETY: as above.
+        unsafe { alarms.set() }?.clear();
+        alarms.asked.store(false, SeqCst);
+        Ok(())
+    })
+}
+
+/// Carries all alarms out in the calling thread, in the order of their times: sleeps until each is due, one system call an alarm; those
+/// that are due already come at once. Ends early where an action answers anything but PRT_NEXT_CONTINUE, or with prt_alarms_stop().
+///
+/// Threads: one at a time, which should be real-time. Real-time; blocks.
+/// Errors: PRT_STATUS_NULL, PRT_STATUS_BUSY, PRT_STATUS_INVALID for an epoch beyond 2^62 ns. `*done` gets how many were carried out;
+/// `done` may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_alarms_run(
+    alarms: *mut prt_alarms,
+    epoch_ns: u64,
+    action: prt_alarm_action,
+    data: *mut c_void,
+    done: *mut usize,
+) -> c_int {
+    guard(|| {
+        // SAFETY: NULL or a live handle.
+        let alarms = unsafe { shared(alarms, c"alarms is NULL") }?;
+        let function = action.ok_or(Failure::fixed(prt_status::Null, c"action is NULL"))?;
+        if epoch_ns > 1 << 62 {
+            return Err(Failure::fixed(
+                prt_status::Invalid,
+                c"epoch_ns is beyond 2^62 ns: give a time of prt_now_ns()",
+            ));
+        }
+        let count = alarms.run(Nanos(epoch_ns), |action, rung| {
+            let rung = prt_rung { action: *action, due_ns: rung.due.0, woke_ns: rung.woke.0 };
+            // SAFETY: the caller promises a function that may be called here with this pointer; the alarm lives through the call.
+            let answer = unsafe { function(&raw const rung, data) };
+            answer == prt_next::Continue as c_int
+        })?;
+        if done.is_null() {
+            return Ok(());
+        }
+        // SAFETY: not NULL, and a place for a number.
+        unsafe { put(done, count, c"done is NULL") }
+    })
+}
+
+/// Ends the run that is under way, and every later one until prt_alarms_clear(); waits until it has ended, unless the caller is the one
+/// that runs it. An action that runs is not interrupted.
+///
+/// Threads: any ordinary one, or the one that runs the set. Blocks.
+/// Errors: PRT_STATUS_NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_alarms_stop(alarms: *mut prt_alarms) -> c_int {
+    guard(|| {
+        // SAFETY: NULL or a live handle; only its atomics are touched.
+        let alarms = unsafe { shared(alarms, c"alarms is NULL") }?;
+        alarms.asked.store(true, SeqCst);
+        alarms.stop.store(true, SeqCst);
+        let me = tid();
+        loop {
+            match alarms.runner.load(SeqCst) {
+                runner if runner == 0 || runner == me => return Ok(()),
+                runner => {
+                    // A thread that is gone has left the set running for ever: nothing to wait for.
+                    if uapi::wake(runner).is_err() {
+                        return Ok(());
+                    }
+                    std::thread::sleep(Duration::from_micros(200));
+                }
+            }
+        }
+    })
+}

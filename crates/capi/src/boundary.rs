@@ -1,0 +1,136 @@
+//! What stands between C's pointers and everything else: NULL is an error, a panic goes no further.
+
+use crate::status::{Failure, Text, prt_status, remember};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Runs `work` and answers its status. A panic becomes one too, where panics unwind.
+#[inline]
+pub(crate) fn guard(work: impl FnOnce() -> Result<(), Failure>) -> c_int {
+    let status = match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(())) => prt_status::Ok,
+        Ok(Err(failure)) => remember(failure),
+        Err(panic) => {
+            let text = match panic.downcast_ref::<&str>() {
+                Some(text) => format!("a panic inside the library: {text}; report it, with what was called"),
+                None => "a panic inside the library; report it, with what was called".into(),
+            };
+            remember(Failure { status: prt_status::Panic, text: Text::Written(text) })
+        }
+    };
+    status as c_int
+}
+
+/// A NULL pointer; `text` names the argument.
+const fn null(text: &'static CStr) -> Failure {
+    Failure::fixed(prt_status::Null, text)
+}
+
+/// What `pointer` points to, shared.
+///
+/// # Safety
+/// NULL, or it points to a live `T` that nobody changes other than through interior mutability while the reference is used.
+#[inline]
+pub(crate) unsafe fn shared<'a, T>(pointer: *const T, text: &'static CStr) -> Result<&'a T, Failure> {
+    // SAFETY: as the caller promises.
+    unsafe { pointer.as_ref() }.ok_or(null(text))
+}
+
+/// What `pointer` points to, for the caller alone.
+///
+/// # Safety
+/// NULL, or it points to a live `T` that nobody else uses meanwhile.
+#[inline]
+pub(crate) unsafe fn exclusive<'a, T>(pointer: *mut T, text: &'static CStr) -> Result<&'a mut T, Failure> {
+    // SAFETY: as the caller promises.
+    unsafe { pointer.as_mut() }.ok_or(null(text))
+}
+
+/// Writes `value` where `pointer` points; the old value is not dropped.
+///
+/// # Safety
+/// NULL, or it may be written as a `T`.
+#[inline]
+pub(crate) unsafe fn put<T>(pointer: *mut T, value: T, text: &'static CStr) -> Result<(), Failure> {
+    if pointer.is_null() {
+        return Err(null(text));
+    }
+    // SAFETY: not NULL, and the caller promises the rest.
+    unsafe { pointer.write(value) };
+    Ok(())
+}
+
+/// Is a place for an answer there? Asked first, so that nothing is made that cannot be handed out.
+pub(crate) fn wanted<T>(pointer: *mut T, text: &'static CStr) -> Result<(), Failure> {
+    if pointer.is_null() { Err(null(text)) } else { Ok(()) }
+}
+
+/// Gives what a handle owns back; NULL is nothing.
+///
+/// # Safety
+/// NULL, or it comes from [`Box::into_raw`] of a `T`, and nobody uses it any more.
+pub(crate) unsafe fn take<T>(pointer: *mut T) -> Option<Box<T>> {
+    // SAFETY: not NULL, and the caller promises the rest.
+    (!pointer.is_null()).then(|| unsafe { Box::from_raw(pointer) })
+}
+
+/// A C string as UTF-8.
+///
+/// # Safety
+/// NULL, or it ends with a NUL byte and nobody changes it while the text is used.
+pub(crate) unsafe fn text<'a>(pointer: *const c_char, name: &'static CStr) -> Result<&'a str, Failure> {
+    if pointer.is_null() {
+        return Err(null(name));
+    }
+    // SAFETY: not NULL, and the caller promises the rest.
+    let bytes = unsafe { CStr::from_ptr(pointer) };
+    bytes.to_str().map_err(|error| {
+        Failure::written(prt_status::Invalid, format!("the text {bytes:?} is not UTF-8: {error}; give plain text"))
+    })
+}
+
+/// Bytes of the caller.
+///
+/// # Safety
+/// NULL, or `size` bytes may be read there while the slice is used.
+#[inline]
+pub(crate) unsafe fn bytes<'a>(pointer: *const c_void, size: usize, name: &'static CStr) -> Result<&'a [u8], Failure> {
+    if pointer.is_null() {
+        return Err(null(name));
+    }
+    // SAFETY: not NULL, bytes need no alignment, and the caller promises the rest.
+    Ok(unsafe { std::slice::from_raw_parts(pointer.cast(), size) })
+}
+
+/// Copies `from` to where the caller wants it.
+///
+/// # Safety
+/// NULL, or as many bytes as `from` has may be written there; it does not overlap with `from`.
+#[inline]
+pub(crate) unsafe fn copy_out(from: &[u8], to: *mut c_void, name: &'static CStr) -> Result<(), Failure> {
+    if to.is_null() {
+        return Err(null(name));
+    }
+    // SAFETY: not NULL, and the caller promises the rest.
+    unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to.cast(), from.len()) };
+    Ok(())
+}
+
+/// What the caller gives to its callback: only ever handed back to it.
+#[derive(Clone, Copy)]
+pub(crate) struct Data(*mut c_void);
+
+impl Data {
+    pub(crate) fn new(pointer: *mut c_void) -> Data {
+        Data(pointer)
+    }
+
+    #[inline]
+    pub(crate) fn get(&self) -> *mut c_void {
+        self.0
+    }
+}
+
+// SAFETY: the library never looks behind the pointer; that the callback may use it in another thread is what the functions that
+// take it ask of the caller.
+unsafe impl Send for Data {}

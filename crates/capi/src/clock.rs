@@ -1,0 +1,29 @@
+//! CLOCK_MONOTONIC, in which every time of this interface is.
+
+use crate::boundary::guard;
+use crate::status::{Failure, prt_status};
+use punctual_rt::{Nanos, monotonic, sleep_until};
+use std::ffi::c_int;
+
+/// Now, ns on CLOCK_MONOTONIC. A read of the vDSO.
+///
+/// Threads: any. Real-time.
+#[unsafe(no_mangle)]
+pub extern "C" fn prt_now_ns() -> u64 {
+    monotonic().0
+}
+
+/// Sleeps until `at_ns` on CLOCK_MONOTONIC; signals do not end it. clock_nanosleep(2), TIMER_ABSTIME.
+///
+/// Threads: any. Real-time; blocks. A task whose body sleeps is stopped only when it has slept.
+/// Errors: PRT_STATUS_INVALID for a time beyond 2^63 ns.
+#[unsafe(no_mangle)]
+pub extern "C" fn prt_sleep_until(at_ns: u64) -> c_int {
+    guard(|| {
+        if at_ns > i64::MAX as u64 {
+            return Err(Failure::fixed(prt_status::Invalid, c"at_ns is beyond 2^63 ns: give a time of prt_now_ns()"));
+        }
+        while sleep_until(Nanos(at_ns)).is_err() {}
+        Ok(())
+    })
+}

@@ -1,0 +1,132 @@
+//! A mutex with priority inheritance.
+
+use crate::boundary::{guard, shared, take};
+use crate::status::{Failure, prt_status};
+use punctual_rt::{LockError, Nanos};
+use punctual_uapi::{Acquired, PiFutex};
+use std::ffi::c_int;
+
+/// A mutex of one owner at a time. While a thread waits, the owner runs at least at that thread's priority, so a thread of a priority in
+/// between delays the waiter by nothing: FUTEX_LOCK_PI2, futex(2). Waiters are served by priority. For threads of one process; not for
+/// signal handlers, and not in the child of fork(2).
+pub struct prt_mutex(PiFutex);
+
+fn failure(error: LockError) -> Failure {
+    let (status, text) = match error {
+        LockError::Deadlock => (
+            prt_status::Deadlock,
+            c"waiting for this mutex would never end: the thread holds it, or holds one its owner waits for (EDEADLK)",
+        ),
+        LockError::WouldBlock => (prt_status::Busy, c"the mutex is held by another thread"),
+        LockError::TimedOut => (prt_status::TimedOut, c"the mutex was not free in time (ETIMEDOUT)"),
+        LockError::OwnerDied | LockError::Poisoned => (
+            prt_status::OwnerDied,
+            c"the mutex's owner ended while it held it, and the mutex is lost (ESRCH): start the program again",
+        ),
+        LockError::NeedsLinux5_14 => (
+            prt_status::Refused,
+            c"a timed wait for a mutex needs Linux 5.14 (FUTEX_LOCK_PI2): see `uname -r`, or use prt_mutex_lock()",
+        ),
+        LockError::Kernel(_) => (
+            prt_status::Refused,
+            c"futex(2) refused: the thread does not hold this mutex (EPERM), or the kernel has no FUTEX_LOCK_PI (ENOSYS)",
+        ),
+    };
+    Failure::fixed(status, text)
+}
+
+/// # Safety
+/// NULL or a live mutex.
+unsafe fn futex<'a>(mutex: *const prt_mutex) -> Result<&'a PiFutex, Failure> {
+    // SAFETY: as the caller promises; its word changes by atomic operations only.
+    unsafe { shared(mutex, c"mutex is NULL") }.map(|mutex| &mutex.0)
+}
+
+/// A free mutex. Never NULL.
+///
+/// Threads: any ordinary one.
+/// Ownership: the caller's until prt_mutex_free().
+#[unsafe(no_mangle)]
+pub extern "C" fn prt_mutex_new() -> *mut prt_mutex {
+    Box::into_raw(Box::new(prt_mutex(PiFutex::new())))
+}
+
+/// Frees the mutex. NULL is nothing.
+///
+/// Threads: any ordinary one.
+/// Errors: PRT_STATUS_BUSY or PRT_STATUS_DEADLOCK where another thread or this one holds it: it is not freed then.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_mutex_free(mutex: *mut prt_mutex) -> c_int {
+    guard(|| {
+        if mutex.is_null() {
+            return Ok(());
+        }
+        // SAFETY: not NULL, so the caller's handle.
+        unsafe { futex(mutex) }?.try_lock().map_err(failure)?;
+        // SAFETY: the caller's handle, from prt_mutex_new, not used any more.
+        drop(unsafe { take(mutex) });
+        Ok(())
+    })
+}
+
+/// Takes the mutex, and waits as long as that needs. A signal does not end the wait.
+///
+/// Threads: any. Real-time: no system call where it is free, futex(2) where it is not; blocks.
+/// Errors: PRT_STATUS_DEADLOCK: the thread holds it already. PRT_STATUS_OWNER_DIED: its owner ended while it held it. If
+/// prt_mutex_is_mine() says so, the caller has it now: put right what it guards, then unlock as usual; otherwise the mutex is lost.
+/// PRT_STATUS_NULL, PRT_STATUS_REFUSED.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_mutex_lock(mutex: *const prt_mutex) -> c_int {
+    // SAFETY: NULL or a live handle.
+    guard(|| acquired(unsafe { futex(mutex) }?.lock(None)))
+}
+
+/// As prt_mutex_lock(), until `until_ns` on CLOCK_MONOTONIC at the latest. A free mutex is taken also where that has passed.
+///
+/// Threads: any. Real-time; blocks.
+/// Errors: as prt_mutex_lock(); PRT_STATUS_TIMED_OUT; PRT_STATUS_REFUSED before Linux 5.14.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_mutex_lock_until(mutex: *const prt_mutex, until_ns: u64) -> c_int {
+    let until = Nanos(until_ns.min(i64::MAX as u64));
+    // SAFETY: NULL or a live handle.
+    guard(|| acquired(unsafe { futex(mutex) }?.lock(Some(until))))
+}
+
+fn acquired(answer: Result<Acquired, LockError>) -> Result<(), Failure> {
+    match answer.map_err(failure)? {
+        Acquired::Clean => Ok(()),
+        Acquired::OwnerDied => Err(Failure::fixed(
+            prt_status::OwnerDied,
+            c"the mutex's owner ended while it held it; this thread has it now: what it guards may be half changed",
+        )),
+    }
+}
+
+/// Takes the mutex where it is free. Never blocks, no system call.
+///
+/// Threads: any. Real-time.
+/// Errors: PRT_STATUS_BUSY, PRT_STATUS_DEADLOCK, PRT_STATUS_NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_mutex_try_lock(mutex: *const prt_mutex) -> c_int {
+    // SAFETY: NULL or a live handle.
+    guard(|| unsafe { futex(mutex) }?.try_lock().map_err(failure))
+}
+
+/// Lets go of the mutex; the waiter with the highest priority gets it. No system call where nobody waits.
+///
+/// Threads: the one that holds it. Real-time.
+/// Errors: PRT_STATUS_REFUSED where the calling thread does not hold it: nothing is changed then. PRT_STATUS_NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_mutex_unlock(mutex: *const prt_mutex) -> c_int {
+    // SAFETY: NULL or a live handle.
+    guard(|| unsafe { futex(mutex) }?.unlock().map_err(failure))
+}
+
+/// Does the calling thread hold the mutex? Also false where `mutex` is NULL.
+///
+/// Threads: any. Real-time.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_mutex_is_mine(mutex: *const prt_mutex) -> bool {
+    // SAFETY: NULL or a live handle.
+    unsafe { futex(mutex) }.is_ok_and(PiFutex::is_mine)
+}

@@ -1,0 +1,293 @@
+//! Pipes of lines between a real-time thread and the shell.
+
+use crate::boundary::{bytes, copy_out, guard, put, shared, take, text, wanted};
+use crate::queue::overflow;
+use crate::status::{Failure, prt_status};
+use punctual_rt::{Bridge, Line, Nanos, NotOpened, Overflow, PipeCounts, RtReceiver, RtSender, pipe, pipe_out};
+use std::cell::UnsafeCell;
+use std::ffi::{c_char, c_int, c_void};
+use std::os::fd::{AsFd, AsRawFd};
+
+/// The longest line of a pipe, bytes, without its newline.
+pub const PRT_LINE_LONGEST: usize = 62;
+
+/// The most lines that wait in a pipe.
+pub const PRT_PIPE_MOST: usize = 4096;
+
+/// Lines from the shell to a real-time thread: `echo d21 > /run/NAME`.
+pub struct prt_pipe_in {
+    /// The real-time thread's alone.
+    end: UnsafeCell<RtReceiver<Line>>,
+    /// Its eventfd.
+    fd: c_int,
+    bridge: Bridge,
+}
+
+/// Lines from a real-time thread to the shell: `cat /run/NAME`.
+pub struct prt_pipe_out {
+    /// The real-time thread's alone.
+    end: UnsafeCell<RtSender<Line>>,
+    bridge: Bridge,
+}
+
+/// What a pipe has seen.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct prt_pipe_counts {
+    /// Lines read from the FIFO and handed to the real-time side.
+    pub received: u64,
+    /// Lines of the real-time side written to the FIFO.
+    pub sent: u64,
+    /// Lines dropped for want of room.
+    pub dropped: u64,
+    /// Lines that went back to the real-time sender for want of room.
+    pub refused: u64,
+    /// Lines that are longer than PRT_LINE_LONGEST.
+    pub malformed: u64,
+}
+
+fn counts(bridge: &Bridge) -> prt_pipe_counts {
+    let PipeCounts { received, sent, dropped, refused, malformed } = bridge.counts();
+    prt_pipe_counts { received, sent, dropped, refused, malformed }
+}
+
+/// Calls a function whose capacity is part of its type with the next power of two of `$capacity`.
+macro_rules! with_capacity {
+    ($capacity:expr, $function:ident, $at:expr, $overflow:expr) => {
+        match $capacity {
+            1..=16 => Ok($function::<Line, 16>($at, $overflow)),
+            17..=64 => Ok($function::<Line, 64>($at, $overflow)),
+            65..=256 => Ok($function::<Line, 256>($at, $overflow)),
+            257..=1024 => Ok($function::<Line, 1024>($at, $overflow)),
+            1025..=PRT_PIPE_MOST => Ok($function::<Line, PRT_PIPE_MOST>($at, $overflow)),
+            other => {
+                let text = format!("a pipe of {other} lines: give 1 to {PRT_PIPE_MOST}");
+                Err(Failure::written(prt_status::Invalid, text))
+            }
+        }
+    };
+}
+
+fn open_in(at: &str, capacity: usize, overflow: Overflow) -> Result<prt_pipe_in, Failure> {
+    let (end, bridge) = with_capacity!(capacity, pipe, at, overflow)?.map_err(not_opened)?;
+    Ok(prt_pipe_in { fd: end.as_fd().as_raw_fd(), end: UnsafeCell::new(end), bridge })
+}
+
+fn open_out(at: &str, capacity: usize, overflow: Overflow) -> Result<prt_pipe_out, Failure> {
+    let (end, bridge) = with_capacity!(capacity, pipe_out, at, overflow)?.map_err(not_opened)?;
+    Ok(prt_pipe_out { end: UnsafeCell::new(end), bridge })
+}
+
+fn not_opened(error: NotOpened) -> Failure {
+    Failure::written(prt_status::Refused, error)
+}
+
+/// Opens a pipe from the shell. `at` without a slash is a name under /run, with one a path. A FIFO is made where there is none and removed by
+/// prt_pipe_in_free(); one that is there is taken over and left; one that another running program has is refused. Room for `capacity`
+/// lines or a few more (16, 64, 256, 1024, 4096). `overflow` is one of enum prt_overflow: with PRT_OVERFLOW_REFUSE the FIFO's writers
+/// wait.
+///
+/// Threads: any ordinary one.
+/// Errors: PRT_STATUS_REFUSED; PRT_STATUS_INVALID for a capacity of 0 or beyond PRT_PIPE_MOST; PRT_STATUS_NULL.
+/// Ownership: `*out` is the caller's until prt_pipe_in_free(). A thread under SCHED_OTHER carries the lines until then.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_pipe_in_open(
+    at: *const c_char,
+    capacity: usize,
+    overflow: c_int,
+    out: *mut *mut prt_pipe_in,
+) -> c_int {
+    guard(|| {
+        // SAFETY: NULL or a C string of the caller.
+        let at = unsafe { text(at, c"at is NULL") }?;
+        wanted(out, c"out is NULL")?;
+        let pipe = open_in(at, capacity, self::overflow(overflow)?)?;
+        // SAFETY: not NULL, and a place for a pointer.
+        unsafe { put(out, Box::into_raw(Box::new(pipe)), c"out is NULL") }
+    })
+}
+
+/// Opens a pipe to the shell; otherwise as prt_pipe_in_open(). What nobody reads stays in the FIFO (64 KiB), then in the ring, and then
+/// `overflow` decides.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_pipe_out_open(
+    at: *const c_char,
+    capacity: usize,
+    overflow: c_int,
+    out: *mut *mut prt_pipe_out,
+) -> c_int {
+    guard(|| {
+        // SAFETY: NULL or a C string of the caller.
+        let at = unsafe { text(at, c"at is NULL") }?;
+        wanted(out, c"out is NULL")?;
+        let pipe = open_out(at, capacity, self::overflow(overflow)?)?;
+        // SAFETY: not NULL, and a place for a pointer.
+        unsafe { put(out, Box::into_raw(Box::new(pipe)), c"out is NULL") }
+    })
+}
+
+/// Takes the oldest line, without its newline and with a NUL byte at its end. `size` is the room at `line`, PRT_LINE_LONGEST + 1 or more.
+///
+/// Threads: one, the receiver. Real-time: wait-free, no system call.
+/// Errors: PRT_STATUS_EMPTY; PRT_STATUS_INVALID for less room; PRT_STATUS_NULL. `*length` gets the line's bytes, among which NUL may be;
+/// `length` may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_pipe_in_receive(
+    pipe: *const prt_pipe_in,
+    line: *mut c_char,
+    size: usize,
+    length: *mut usize,
+) -> c_int {
+    const EMPTY: Failure = Failure::fixed(prt_status::Empty, c"the pipe is empty");
+    // SAFETY: as this function's caller promises.
+    guard(|| unsafe { receive(pipe, [line.cast(), length.cast()], size, |end| end.receive().ok_or(EMPTY)) })
+}
+
+/// As prt_pipe_in_receive(), but sleeps until there is a line, or until `until_ns` on CLOCK_MONOTONIC.
+///
+/// Threads: one, the receiver. Real-time: poll(2) and read(2) on an eventfd; blocks.
+/// Errors: as prt_pipe_in_receive(), with PRT_STATUS_TIMED_OUT in place of PRT_STATUS_EMPTY.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_pipe_in_receive_until(
+    pipe: *const prt_pipe_in,
+    until_ns: u64,
+    line: *mut c_char,
+    size: usize,
+    length: *mut usize,
+) -> c_int {
+    const LATE: Failure = Failure::fixed(prt_status::TimedOut, c"no line came before the time was over");
+    let until = Nanos(until_ns.min(i64::MAX as u64));
+    guard(|| {
+        let wait = |end: &mut RtReceiver<Line>| end.receive_until(until).map_err(|_| LATE);
+        // SAFETY: as this function's caller promises.
+        unsafe { receive(pipe, [line.cast(), length.cast()], size, wait) }
+    })
+}
+
+/// Takes a line with `how` and writes it to the first place, its length to the second, where that is not NULL.
+///
+/// # Safety
+/// The pipe is NULL or live, and the caller its only receiver; the first place is NULL or has `size` bytes, the second is NULL or a usize.
+unsafe fn receive(
+    pipe: *const prt_pipe_in,
+    [line, length]: [*mut c_void; 2],
+    size: usize,
+    how: impl FnOnce(&mut RtReceiver<Line>) -> Result<Line, Failure>,
+) -> Result<(), Failure> {
+    // SAFETY: as the caller promises.
+    let pipe = unsafe { shared(pipe, c"pipe is NULL") }?;
+    wanted(line, c"line is NULL")?;
+    if size <= PRT_LINE_LONGEST {
+        return Err(Failure::fixed(prt_status::Invalid, c"size is less than PRT_LINE_LONGEST + 1"));
+    }
+    // SAFETY: the caller is the only receiver, and nobody else touches this end.
+    let got = how(unsafe { &mut *pipe.end.get() })?;
+    let mut whole = [0; PRT_LINE_LONGEST + 1];
+    let bytes = got.as_bytes();
+    whole[..bytes.len()].copy_from_slice(bytes);
+    // SAFETY: not NULL, and room for more than this.
+    unsafe { copy_out(&whole[..=bytes.len()], line, c"line is NULL") }?;
+    if length.is_null() {
+        return Ok(());
+    }
+    // SAFETY: not NULL, and a place for a usize.
+    unsafe { put(length.cast(), bytes.len(), c"length is NULL") }
+}
+
+/// The eventfd that is readable when lines have come, for poll(2) together with others; −1 where `pipe` is NULL. Call
+/// prt_pipe_in_clear(), then prt_pipe_in_receive() until it is empty, then poll.
+///
+/// Threads: any.
+/// Ownership: the pipe's; do not close it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_pipe_in_fd(pipe: *const prt_pipe_in) -> c_int {
+    // SAFETY: NULL or a live handle.
+    unsafe { shared(pipe, c"pipe is NULL") }.map_or(-1, |pipe| pipe.fd)
+}
+
+/// Makes the eventfd not readable until the next line.
+///
+/// Threads: the receiver. Real-time: read(2).
+/// Errors: PRT_STATUS_NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_pipe_in_clear(pipe: *const prt_pipe_in) -> c_int {
+    guard(|| {
+        // SAFETY: NULL or a live handle.
+        let pipe = unsafe { shared(pipe, c"pipe is NULL") }?;
+        // SAFETY: the caller is the only receiver.
+        unsafe { &*pipe.end.get() }.clear();
+        Ok(())
+    })
+}
+
+/// Leaves the `length` bytes at `line`, without a newline, for the bridge.
+///
+/// Threads: one, the sender. Real-time: wait-free; a write(2) to an eventfd where the bridge sleeps.
+/// Errors: PRT_STATUS_FULL with PRT_OVERFLOW_REFUSE; PRT_STATUS_INVALID for more than PRT_LINE_LONGEST bytes, or a newline among them;
+/// PRT_STATUS_NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_pipe_out_send(pipe: *const prt_pipe_out, line: *const c_char, length: usize) -> c_int {
+    guard(|| {
+        // SAFETY: NULL or a live handle.
+        let pipe = unsafe { shared(pipe, c"pipe is NULL") }?;
+        // SAFETY: NULL, or the caller has that many bytes there.
+        let text = unsafe { bytes(line.cast(), length, c"line is NULL") }?;
+        let wrong = Failure::fixed(prt_status::Invalid, c"a line has 62 bytes at most, and no newline");
+        let line = Line::new(text).ok_or(wrong)?;
+        let full = Failure::fixed(prt_status::Full, c"the pipe is full: its reader is slower than its writer");
+        // SAFETY: the caller is the only sender, and nobody else touches this end.
+        unsafe { &mut *pipe.end.get() }.send(line).map_err(|_| full)
+    })
+}
+
+/// What the pipe has seen.
+///
+/// Threads: any. Real-time.
+/// Errors: PRT_STATUS_NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_pipe_in_counts(pipe: *const prt_pipe_in, out: *mut prt_pipe_counts) -> c_int {
+    guard(|| {
+        // SAFETY: NULL or a live handle.
+        let pipe = unsafe { shared(pipe, c"pipe is NULL") }?;
+        // SAFETY: NULL or a place for the counts.
+        unsafe { put(out, counts(&pipe.bridge), c"out is NULL") }
+    })
+}
+
+/// What the pipe has seen.
+///
+/// Threads: any. Real-time.
+/// Errors: PRT_STATUS_NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_pipe_out_counts(pipe: *const prt_pipe_out, out: *mut prt_pipe_counts) -> c_int {
+    guard(|| {
+        // SAFETY: NULL or a live handle.
+        let pipe = unsafe { shared(pipe, c"pipe is NULL") }?;
+        // SAFETY: NULL or a place for the counts.
+        unsafe { put(out, counts(&pipe.bridge), c"out is NULL") }
+    })
+}
+
+/// Closes the pipe, and removes its FIFO where it was made. NULL is nothing.
+///
+/// Threads: any ordinary one, when the receiver has ended. Waits for the bridge.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_pipe_in_free(pipe: *mut prt_pipe_in) {
+    guard(|| {
+        // SAFETY: NULL or the caller's handle, not used any more.
+        drop(unsafe { take(pipe) });
+        Ok(())
+    });
+}
+
+/// Closes the pipe: writes what is left where there is room, and removes its FIFO where it was made. NULL is nothing.
+///
+/// Threads: any ordinary one, when the sender has ended. Waits for the bridge.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_pipe_out_free(pipe: *mut prt_pipe_out) {
+    guard(|| {
+        // SAFETY: NULL or the caller's handle, not used any more.
+        drop(unsafe { take(pipe) });
+        Ok(())
+    });
+}

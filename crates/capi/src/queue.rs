@@ -1,0 +1,295 @@
+//! A queue of one writer and one reader for values of a fixed size.
+
+use crate::boundary::{bytes, copy_out, exclusive, guard, put, shared, take, wanted};
+use crate::status::{Failure, prt_status};
+use punctual_rt::{Overflow, QueueCounts, Receiver, Sender, queue};
+use std::ffi::{c_int, c_void};
+
+/// What becomes of a value for which there is no room. Each is counted.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum prt_overflow {
+    /// PRT_STATUS_FULL: the sender decides.
+    Refuse = 0,
+    /// It is dropped, and the sender is not told.
+    DropNewest = 1,
+}
+
+pub(crate) fn overflow(overflow: c_int) -> Result<Overflow, Failure> {
+    match overflow {
+        o if o == prt_overflow::Refuse as c_int => Ok(Overflow::Refuse),
+        o if o == prt_overflow::DropNewest as c_int => Ok(Overflow::DropNewest),
+        other => {
+            let text = format!("overflow policy {other} is unknown: use one of enum prt_overflow");
+            Err(Failure::written(prt_status::Invalid, text))
+        }
+    }
+}
+
+/// The largest value of a queue, bytes; send a pointer or an index for more.
+pub const PRT_QUEUE_LARGEST: usize = 4096;
+
+/// The most memory of a queue, bytes.
+const MOST: usize = 1 << 30;
+
+/// What a queue has seen: sent == received + waiting + what was never taken out.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct prt_queue_counts {
+    /// Values put in.
+    pub sent: u64,
+    /// Values taken out.
+    pub received: u64,
+    /// Values that found no room and were dropped.
+    pub dropped: u64,
+    /// Values that found no room and went back.
+    pub refused: u64,
+}
+
+fn counts(counts: QueueCounts) -> prt_queue_counts {
+    let QueueCounts { sent, received, dropped, refused } = counts;
+    prt_queue_counts { sent, received, dropped, refused }
+}
+
+/// The writing end, whatever the size of its values.
+trait Sends {
+    fn send(&mut self, value: &[u8]) -> bool;
+    fn counts(&self) -> QueueCounts;
+    fn lock_memory(&mut self) -> Result<usize, punctual_uapi::Error>;
+}
+
+/// The reading end.
+trait Receives {
+    fn receive(&mut self, take: &mut dyn FnMut(&[u8])) -> bool;
+    fn waiting(&self) -> usize;
+    fn counts(&self) -> QueueCounts;
+}
+
+impl<const SIZE: usize> Sends for Sender<[u8; SIZE]> {
+    fn send(&mut self, value: &[u8]) -> bool {
+        let mut whole = [0; SIZE];
+        whole[..value.len()].copy_from_slice(value);
+        Sender::send(self, whole).is_ok()
+    }
+
+    fn counts(&self) -> QueueCounts {
+        Sender::counts(self)
+    }
+
+    fn lock_memory(&mut self) -> Result<usize, punctual_uapi::Error> {
+        Sender::lock_memory(self)
+    }
+}
+
+impl<const SIZE: usize> Receives for Receiver<[u8; SIZE]> {
+    fn receive(&mut self, take: &mut dyn FnMut(&[u8])) -> bool {
+        Receiver::receive(self).map(|value| take(&value)).is_some()
+    }
+
+    fn waiting(&self) -> usize {
+        Receiver::waiting(self)
+    }
+
+    fn counts(&self) -> QueueCounts {
+        Receiver::counts(self)
+    }
+}
+
+type Ends = (Box<dyn Sends>, Box<dyn Receives>);
+
+fn ends<const SIZE: usize>(capacity: usize, overflow: Overflow) -> Result<Ends, Failure> {
+    if capacity > MOST / SIZE {
+        return Err(Failure::written(prt_status::Invalid, format!("{capacity} values of {SIZE} bytes exceed 1 GiB")));
+    }
+    let made = queue::<[u8; SIZE]>(capacity, overflow);
+    let (sender, receiver) = made.map_err(|error| Failure::written(prt_status::Invalid, error))?;
+    Ok((Box::new(sender), Box::new(receiver)))
+}
+
+/// The ends of a queue whose places are as large as `size`, rounded up to a power of two.
+fn sized(size: usize, capacity: usize, overflow: Overflow) -> Result<Ends, Failure> {
+    match size {
+        1..=8 => ends::<8>(capacity, overflow),
+        9..=16 => ends::<16>(capacity, overflow),
+        17..=32 => ends::<32>(capacity, overflow),
+        33..=64 => ends::<64>(capacity, overflow),
+        65..=128 => ends::<128>(capacity, overflow),
+        129..=256 => ends::<256>(capacity, overflow),
+        257..=512 => ends::<512>(capacity, overflow),
+        513..=1024 => ends::<1024>(capacity, overflow),
+        1025..=2048 => ends::<2048>(capacity, overflow),
+        2049..=PRT_QUEUE_LARGEST => ends::<PRT_QUEUE_LARGEST>(capacity, overflow),
+        _ => {
+            let text = format!("values of {size} bytes: 1 to {PRT_QUEUE_LARGEST}; send a pointer or an index for more");
+            Err(Failure::written(prt_status::Invalid, text))
+        }
+    }
+}
+
+/// The writing end of a queue.
+pub struct prt_sender {
+    end: Box<dyn Sends>,
+    size: usize,
+}
+
+/// The reading end of a queue.
+pub struct prt_receiver {
+    end: Box<dyn Receives>,
+    size: usize,
+}
+
+/// Makes a queue for `capacity` values of `size` bytes, in order, from one thread to one other. `overflow` is one of enum prt_overflow.
+/// Nobody is woken: look in every cycle.
+///
+/// Threads: any ordinary one.
+/// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a size or capacity of 0, a size beyond PRT_QUEUE_LARGEST, more than 1 GiB, or an
+/// unknown policy.
+/// Ownership: the ends are the caller's, each until its own …_free(); either may go first.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_queue_new(
+    size: usize,
+    capacity: usize,
+    overflow: c_int,
+    sender: *mut *mut prt_sender,
+    receiver: *mut *mut prt_receiver,
+) -> c_int {
+    guard(|| {
+        wanted(sender, c"sender is NULL")?;
+        wanted(receiver, c"receiver is NULL")?;
+        let (sends, receives) = sized(size, capacity, self::overflow(overflow)?)?;
+        let sends = Box::into_raw(Box::new(prt_sender { end: sends, size }));
+        let receives = Box::into_raw(Box::new(prt_receiver { end: receives, size }));
+        // SAFETY: not NULL, and a place for a pointer.
+        unsafe { put(sender, sends, c"sender is NULL") }?;
+        // SAFETY: as above.
+        unsafe { put(receiver, receives, c"receiver is NULL") }
+    })
+}
+
+/// Makes the queue's memory resident and keeps it so: mlock(2). Before the first value is sent, and before the real-time part.
+///
+/// Threads: an ordinary one, before the sender's.
+/// Errors: PRT_STATUS_REFUSED: RLIMIT_MEMLOCK. PRT_STATUS_NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_sender_lock_memory(sender: *mut prt_sender) -> c_int {
+    guard(|| {
+        // SAFETY: NULL or a live handle, of one thread at a time.
+        let sender = unsafe { exclusive(sender, c"sender is NULL") }?;
+        let locked = sender.end.lock_memory();
+        locked.map(drop).map_err(|error| {
+            let text = format!("cannot lock the queue's memory: {error}; raise memlock, or grant CAP_IPC_LOCK");
+            Failure::written(prt_status::Refused, text)
+        })
+    })
+}
+
+/// Puts a copy of the `size` bytes at `value` in; the size is the queue's.
+///
+/// Threads: one, the sender. Real-time: wait-free, no system call.
+/// Errors: PRT_STATUS_FULL with PRT_OVERFLOW_REFUSE; PRT_STATUS_INVALID for another size than the queue's; PRT_STATUS_NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_send(sender: *mut prt_sender, value: *const c_void, size: usize) -> c_int {
+    guard(|| {
+        // SAFETY: NULL or a live handle, of one thread at a time.
+        let sender = unsafe { exclusive(sender, c"sender is NULL") }?;
+        other_size(size, sender.size)?;
+        // SAFETY: NULL, or the caller has that many bytes there.
+        let value = unsafe { bytes(value, size, c"value is NULL") }?;
+        match sender.end.send(value) {
+            true => Ok(()),
+            false => Err(Failure::fixed(prt_status::Full, c"the queue is full: its reader is slower than its writer")),
+        }
+    })
+}
+
+fn other_size(size: usize, queue: usize) -> Result<(), Failure> {
+    if size == queue {
+        return Ok(());
+    }
+    Err(Failure::fixed(
+        prt_status::Invalid,
+        c"size is not that of the queue's values: give what prt_queue_new() was given",
+    ))
+}
+
+/// Takes the oldest value out and copies its `size` bytes to `value`; the size is the queue's.
+///
+/// Threads: one, the receiver. Real-time: wait-free, no system call.
+/// Errors: PRT_STATUS_EMPTY; PRT_STATUS_INVALID for another size than the queue's; PRT_STATUS_NULL. Nothing is taken then.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_receive(receiver: *mut prt_receiver, value: *mut c_void, size: usize) -> c_int {
+    guard(|| {
+        // SAFETY: NULL or a live handle, of one thread at a time.
+        let receiver = unsafe { exclusive(receiver, c"receiver is NULL") }?;
+        other_size(size, receiver.size)?;
+        wanted(value, c"value is NULL")?;
+        let mut copied = Ok(());
+        let taken = receiver.end.receive(&mut |from| {
+            // SAFETY: not NULL, and the caller has room for that many bytes there.
+            copied = unsafe { copy_out(&from[..size], value, c"value is NULL") };
+        });
+        copied?;
+        if taken { Ok(()) } else { Err(Failure::fixed(prt_status::Empty, c"the queue is empty")) }
+    })
+}
+
+/// How many values wait; 0 where `receiver` is NULL.
+///
+/// Threads: the receiver. Real-time.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_waiting(receiver: *const prt_receiver) -> usize {
+    // SAFETY: NULL or a live handle, of one thread at a time.
+    unsafe { shared(receiver, c"receiver is NULL") }.map_or(0, |receiver| receiver.end.waiting())
+}
+
+/// What the queue has seen, asked at its writing end.
+///
+/// Threads: the sender. Real-time.
+/// Errors: PRT_STATUS_NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_sender_counts(sender: *const prt_sender, out: *mut prt_queue_counts) -> c_int {
+    guard(|| {
+        // SAFETY: NULL or a live handle, of one thread at a time.
+        let sender = unsafe { shared(sender, c"sender is NULL") }?;
+        // SAFETY: NULL or a place for the counts.
+        unsafe { put(out, counts(sender.end.counts()), c"out is NULL") }
+    })
+}
+
+/// What the queue has seen, asked at its reading end.
+///
+/// Threads: the receiver. Real-time.
+/// Errors: PRT_STATUS_NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_receiver_counts(receiver: *const prt_receiver, out: *mut prt_queue_counts) -> c_int {
+    guard(|| {
+        // SAFETY: NULL or a live handle, of one thread at a time.
+        let receiver = unsafe { shared(receiver, c"receiver is NULL") }?;
+        // SAFETY: NULL or a place for the counts.
+        unsafe { put(out, counts(receiver.end.counts()), c"out is NULL") }
+    })
+}
+
+/// Frees the writing end; what waits can still be taken out. NULL is nothing.
+///
+/// Threads: any ordinary one, when the sender has ended.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_sender_free(sender: *mut prt_sender) {
+    guard(|| {
+        // SAFETY: NULL or the caller's handle, not used any more.
+        drop(unsafe { take(sender) });
+        Ok(())
+    });
+}
+
+/// Frees the reading end; what is sent from then on is never taken out. NULL is nothing.
+///
+/// Threads: any ordinary one, when the receiver has ended.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_receiver_free(receiver: *mut prt_receiver) {
+    guard(|| {
+        // SAFETY: NULL or the caller's handle, not used any more.
+        drop(unsafe { take(receiver) });
+        Ok(())
+    });
+}

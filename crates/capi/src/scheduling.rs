@@ -1,0 +1,69 @@
+//! Policies and what they need.
+
+use crate::boundary::guard;
+use crate::status::{Failure, prt_status};
+use punctual_rt::{Nanos, Priority, Refused, Scheduling, refusal_advice, try_scheduling};
+use std::ffi::c_int;
+
+/// A scheduling policy: sched(7).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum prt_policy {
+    /// SCHED_OTHER; the priority is a nice value, −20 to 19.
+    Other = 0,
+    /// SCHED_FIFO; the priority is 1 to 99.
+    Fifo = 1,
+    /// SCHED_RR; the priority is 1 to 99.
+    Rr = 2,
+    /// SCHED_DEADLINE; `runtime_ns` of each period, by `deadline_ns`.
+    Deadline = 3,
+}
+
+/// A policy from numbers; the last two are for SCHED_DEADLINE.
+pub(crate) fn scheduling(policy: c_int, priority: c_int, times: [u64; 3]) -> Result<Scheduling, Failure> {
+    let invalid = |text: String| Failure::written(prt_status::Invalid, text);
+    let level = || {
+        let level = u8::try_from(priority).ok().and_then(|level| Priority::try_from(level).ok());
+        level.ok_or_else(|| invalid(format!("priority {priority}: SCHED_FIFO and SCHED_RR have 1 to 99")))
+    };
+    match policy {
+        p if p == prt_policy::Other as c_int => {
+            let nice = i8::try_from(priority).ok().filter(|nice| (-20..=19).contains(nice));
+            let nice = nice.ok_or_else(|| invalid(format!("nice value {priority}: SCHED_OTHER has -20 to 19")))?;
+            Ok(Scheduling::Other { nice })
+        }
+        p if p == prt_policy::Fifo as c_int => Ok(Scheduling::Fifo { priority: level()? }),
+        p if p == prt_policy::Rr as c_int => Ok(Scheduling::Rr { priority: level()? }),
+        p if p == prt_policy::Deadline as c_int => {
+            let [runtime_ns, deadline_ns, period_ns] = times.map(Nanos);
+            Ok(Scheduling::Deadline { runtime_ns, deadline_ns, period_ns })
+        }
+        other => Err(invalid(format!("policy {other} is unknown: use one of enum prt_policy"))),
+    }
+}
+
+/// Would this policy be granted to the calling thread? It is set and put back at once: for a program that can also run in the
+/// ordinary class, and says so.
+///
+/// Threads: any ordinary one.
+/// Errors: PRT_STATUS_REFUSED with what to do; PRT_STATUS_INVALID for a policy or priority that does not exist, and for
+/// PRT_POLICY_DEADLINE (ask prt_builder_check_deadline()).
+#[unsafe(no_mangle)]
+pub extern "C" fn prt_try_scheduling(policy: c_int, priority: c_int) -> c_int {
+    guard(|| {
+        if policy == prt_policy::Deadline as c_int {
+            let text = c"SCHED_DEADLINE is tried with prt_builder_check_deadline(), which has its times";
+            return Err(Failure::fixed(prt_status::Invalid, text));
+        }
+        try_scheduling(scheduling(policy, priority, [0; 3])?).map_err(refused)
+    })
+}
+
+fn refused(refused: Refused) -> Failure {
+    let advice = match &refused {
+        Refused::Scheduling { wanted, source } => refusal_advice(*wanted, source.errno()),
+        _ => None,
+    };
+    let advice = advice.map(|text| format!("; {text}")).unwrap_or_default();
+    Failure::written(prt_status::Refused, format!("{refused}{advice}"))
+}

@@ -1,0 +1,296 @@
+//! Checks, the start, and the orderly end.
+
+use crate::boundary::{exclusive, guard, put, shared, take, wanted};
+use crate::status::{Failure, prt_status, remember};
+use punctual_rt::{Builder, Check, CpuId, Nanos, Rt, StartError};
+use std::ffi::{CString, c_char, c_int};
+
+/// What a program asks for before it starts. Belongs to one thread.
+pub struct prt_builder(Option<Builder>);
+
+/// A real-time program that has started: makes tasks, and stops them together.
+pub struct prt {
+    pub(crate) rt: Rt,
+    report: CString,
+}
+
+/// What a real-time program may want of its machine. `punctual audit` checks far more, once for the machine.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum prt_check {
+    /// The kernel is preemptible everywhere: CONFIG_PREEMPT_RT. No argument.
+    PreemptRt = 0,
+    /// This priority of SCHED_FIFO is granted: it is tried and put back.
+    Priority = 1,
+    /// So many bytes may be locked: RLIMIT_MEMLOCK, or CAP_IPC_LOCK.
+    LockedMemory = 2,
+    /// Timers have nanosecond resolution. No argument.
+    HighResolutionTimers = 3,
+    /// The clock is read without a system call. No argument.
+    FastClock = 4,
+    /// Real-time tasks are not stopped after 950 ms of each second. No argument.
+    NoThrottling = 5,
+    /// No thread of another program has this priority or a higher one; kernel threads count.
+    ForeignRtAbove = 6,
+    /// The kernel does not kill this process for using the CPU without sleeping: RLIMIT_RTTIME. No argument.
+    NoRtTimeLimit = 7,
+    /// This CPU is kept free of other tasks.
+    Isolated = 8,
+    /// This CPU's frequency is not scaled down.
+    FixedFrequency = 9,
+}
+
+/// How much a check weighs.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum prt_severity {
+    /// The program starts anyway; the report says that the check failed.
+    Wanted = 0,
+    /// The program does not start without it.
+    Required = 1,
+}
+
+fn check(kind: c_int, argument: u64) -> Result<Check, Failure> {
+    const NONE: [(prt_check, Check); 5] = [
+        (prt_check::PreemptRt, Check::PreemptRt),
+        (prt_check::HighResolutionTimers, Check::HighResolutionTimers),
+        (prt_check::FastClock, Check::FastClock),
+        (prt_check::NoThrottling, Check::NoThrottling),
+        (prt_check::NoRtTimeLimit, Check::NoRtTimeLimit),
+    ];
+    if let Some((_, check)) = NONE.iter().find(|(number, _)| *number as c_int == kind) {
+        return Ok(*check);
+    }
+    let invalid = |what: &str| Failure::written(prt_status::Invalid, format!("{what} {argument} does not exist"));
+    let priority = || u8::try_from(argument).ok().filter(|p| (1..=99).contains(p)).ok_or(invalid("priority"));
+    let cpu = || u32::try_from(argument).map(CpuId).map_err(|_| invalid("CPU"));
+    match kind {
+        k if k == prt_check::Priority as c_int => Ok(Check::Priority(priority()?)),
+        k if k == prt_check::ForeignRtAbove as c_int => Ok(Check::ForeignRtAbove(priority()?)),
+        k if k == prt_check::LockedMemory as c_int => Ok(Check::LockedMemory(argument)),
+        k if k == prt_check::Isolated as c_int => Ok(Check::Isolated(cpu()?)),
+        k if k == prt_check::FixedFrequency as c_int => Ok(Check::FixedFrequency(cpu()?)),
+        _ => Err(Failure::written(prt_status::Invalid, format!("check {kind} is unknown: use one of enum prt_check"))),
+    }
+}
+
+fn add(builder: &mut prt_builder, check: Check, severity: c_int) -> Result<(), Failure> {
+    let required = match severity {
+        s if s == prt_severity::Wanted as c_int => false,
+        s if s == prt_severity::Required as c_int => true,
+        other => {
+            let text = format!("severity {other} is unknown: use one of enum prt_severity");
+            return Err(Failure::written(prt_status::Invalid, text));
+        }
+    };
+    change(builder, |b| if required { b.require(check) } else { b.warn(check) });
+    Ok(())
+}
+
+fn change(builder: &mut prt_builder, how: impl FnOnce(Builder) -> Builder) {
+    builder.0 = builder.0.take().map(how);
+}
+
+/// Nothing locked, nothing checked yet. Never NULL.
+///
+/// Threads: any ordinary one.
+/// Ownership: the caller's, until prt_start() or prt_builder_free().
+#[unsafe(no_mangle)]
+pub extern "C" fn prt_builder_new() -> *mut prt_builder {
+    Box::into_raw(Box::new(prt_builder(Some(Rt::builder()))))
+}
+
+/// For a program that does not start after all. NULL is nothing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_builder_free(builder: *mut prt_builder) {
+    guard(|| {
+        // SAFETY: NULL or the caller's handle, not used any more.
+        drop(unsafe { take(builder) });
+        Ok(())
+    });
+}
+
+/// Locks all memory of the program at its start, present and future: mlockall(2), mallopt(3).
+///
+/// Errors: PRT_STATUS_NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_builder_lock_memory(builder: *mut prt_builder) -> c_int {
+    guard(|| {
+        // SAFETY: NULL or the caller's handle, of one thread.
+        change(unsafe { exclusive(builder, c"builder is NULL") }?, Builder::lock_memory);
+        Ok(())
+    })
+}
+
+/// So many bytes of each task's stack are written before its first release; 256 KiB where nothing is said.
+///
+/// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID above 1 GiB.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_builder_prefault_stack(builder: *mut prt_builder, bytes: usize) -> c_int {
+    guard(|| {
+        // SAFETY: NULL or the caller's handle, of one thread.
+        let builder = unsafe { exclusive(builder, c"builder is NULL") }?;
+        if bytes > 1 << 30 {
+            return Err(Failure::fixed(prt_status::Invalid, c"a stack of more than 1 GiB: give less"));
+        }
+        change(builder, |b| b.prefault_stack(bytes));
+        Ok(())
+    })
+}
+
+/// Asks for a check: `kind` is one of enum prt_check, `argument` what it needs or 0, `severity` one of enum prt_severity.
+///
+/// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for what does not exist.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_builder_check(
+    builder: *mut prt_builder,
+    kind: c_int,
+    argument: u64,
+    severity: c_int,
+) -> c_int {
+    guard(|| {
+        // SAFETY: NULL or the caller's handle, of one thread.
+        let builder = unsafe { exclusive(builder, c"builder is NULL") }?;
+        add(builder, check(kind, argument)?, severity)
+    })
+}
+
+/// Asks whether this reservation of SCHED_DEADLINE is granted: it is tried and put back.
+///
+/// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a severity that does not exist.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_builder_check_deadline(
+    builder: *mut prt_builder,
+    runtime_ns: u64,
+    deadline_ns: u64,
+    period_ns: u64,
+    severity: c_int,
+) -> c_int {
+    guard(|| {
+        // SAFETY: NULL or the caller's handle, of one thread.
+        let builder = unsafe { exclusive(builder, c"builder is NULL") }?;
+        let [runtime, deadline, period] = [runtime_ns, deadline_ns, period_ns].map(Nanos);
+        add(builder, Check::Deadline { runtime, deadline, period }, severity)
+    })
+}
+
+/// Checks, locks memory, and sets the epoch of all tasks to now. SIGURG gets an empty handler: it wakes sleeping tasks.
+///
+/// Threads: any ordinary one, once a program.
+/// Errors: PRT_STATUS_NOT_READY with the whole report, where a required check failed; PRT_STATUS_REFUSED, where memory cannot be
+/// locked; PRT_STATUS_NULL.
+/// Ownership: `builder` is freed in any case; `*out` is the caller's until prt_free().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_start(builder: *mut prt_builder, out: *mut *mut prt) -> c_int {
+    guard(|| {
+        // SAFETY: NULL or the caller's handle, given away.
+        let taken = unsafe { take(builder) }.and_then(|b| b.0);
+        let builder = taken.ok_or(Failure::fixed(prt_status::Null, c"builder is NULL"))?;
+        wanted(out, c"out is NULL")?;
+        let rt = builder.start().map_err(|error| {
+            let status = match error {
+                StartError::Required(_) => prt_status::NotReady,
+                _ => prt_status::Refused,
+            };
+            Failure::written(status, error)
+        })?;
+        let report = CString::new(rt.report().to_string().replace('\0', "?")).unwrap_or_default();
+        // SAFETY: not NULL, and a place for a pointer.
+        unsafe { put(out, Box::into_raw(Box::new(prt { rt, report })), c"out is NULL") }
+    })
+}
+
+/// What the checks found, a line each: "ok", "FAILED" or "unknown", what was found, and what to do. NULL where `rt` is.
+///
+/// Threads: any.
+/// Ownership: `rt`'s; valid until prt_free().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_report(rt: *const prt) -> *const c_char {
+    // SAFETY: NULL or a live handle, only read.
+    match unsafe { shared(rt, c"rt is NULL") } {
+        Ok(rt) => rt.report.as_ptr(),
+        Err(failure) => {
+            remember(failure);
+            std::ptr::null()
+        }
+    }
+}
+
+/// Did all checks pass? Also false where `rt` is NULL.
+///
+/// Threads: any.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_passed(rt: *const prt) -> bool {
+    // SAFETY: NULL or a live handle, only read.
+    unsafe { shared(rt, c"rt is NULL") }.map(|rt| rt.rt.report().passed()).unwrap_or_else(|failure| {
+        remember(failure);
+        false
+    })
+}
+
+/// The instant on CLOCK_MONOTONIC that the grids of all tasks begin at, ns; 0 where `rt` is NULL.
+///
+/// Threads: any. Real-time.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_epoch_ns(rt: *const prt) -> u64 {
+    // SAFETY: NULL or a live handle, only read.
+    unsafe { shared(rt, c"rt is NULL") }.map(|rt| rt.rt.epoch().0).unwrap_or_else(|failure| {
+        remember(failure);
+        0
+    })
+}
+
+/// Blocks SIGINT, SIGTERM and SIGHUP in the calling thread and those it starts, so that prt_until_signal() gets them. For the beginning
+/// of main().
+///
+/// Errors: none that Linux gives.
+#[unsafe(no_mangle)]
+pub extern "C" fn prt_block_signals() -> c_int {
+    guard(|| punctual_rt::block_signals().map_err(|error| Failure::written(prt_status::Refused, error)))
+}
+
+/// Sleeps until SIGINT, SIGTERM or SIGHUP, then prt_stop().
+///
+/// Threads: an ordinary one, not a task's. Blocks.
+/// Errors: PRT_STATUS_NULL, PRT_STATUS_DEADLOCK from a task's body.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_until_signal(rt: *const prt) -> c_int {
+    guard(|| {
+        // SAFETY: NULL or a live handle, only read.
+        let rt = unsafe { shared(rt, c"rt is NULL") }?;
+        crate::task::not_in_a_task()?;
+        rt.rt.until_signal();
+        Ok(())
+    })
+}
+
+/// Stops every task and waits until each body has returned. Their handles still have their statistics.
+///
+/// Threads: any ordinary one, not a task's. Blocks.
+/// Errors: PRT_STATUS_NULL, PRT_STATUS_DEADLOCK from a task's body.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_stop(rt: *const prt) -> c_int {
+    guard(|| {
+        // SAFETY: NULL or a live handle, only read.
+        let rt = unsafe { shared(rt, c"rt is NULL") }?;
+        crate::task::not_in_a_task()?;
+        rt.rt.stop();
+        Ok(())
+    })
+}
+
+/// Stops every task, as prt_stop() does, and frees `rt`. The tasks' handles stay the caller's. NULL is nothing.
+///
+/// Threads: any ordinary one, not a task's. Blocks.
+/// Errors: PRT_STATUS_DEADLOCK from a task's body: nothing is freed then.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_free(rt: *mut prt) -> c_int {
+    guard(|| {
+        crate::task::not_in_a_task()?;
+        // SAFETY: NULL or the caller's handle, not used any more.
+        if let Some(rt) = unsafe { take(rt) } {
+            rt.rt.stop();
+        }
+        Ok(())
+    })
+}

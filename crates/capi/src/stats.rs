@@ -1,0 +1,147 @@
+//! A task's statistics, also while it runs.
+
+use crate::boundary::{guard, put, shared, wanted};
+use crate::status::{Failure, prt_status};
+use crate::task::{State, prt_task};
+use punctual_rt::{Histogram, TaskStats};
+use std::ffi::c_int;
+use std::sync::PoisonError;
+
+/// What is known of a distribution of times, exactly. Quantiles: prt_task_quantile().
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct prt_distribution {
+    /// How many samples; with 0 the others are 0 and mean nothing.
+    pub count: u64,
+    /// The smallest, ns.
+    pub min_ns: u64,
+    /// The largest, ns.
+    pub max_ns: u64,
+    /// The mean, ns.
+    pub mean_ns: f64,
+}
+
+/// A task's statistics at some time.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct prt_stats {
+    /// When this was read, ns on CLOCK_MONOTONIC.
+    pub at_ns: u64,
+    /// Releases accounted for: ran + skipped + pending.
+    pub released: u64,
+    /// Releases whose body ran, to its end or (one at most) until now.
+    pub ran: u64,
+    /// Releases given up.
+    pub skipped: u64,
+    /// Releases that are due and still will run.
+    pub pending: u64,
+    /// Bodies that returned after the deadline of their release.
+    pub deadline_misses: u64,
+    /// How late the task woke, a sample for each release that ran.
+    pub lateness: prt_distribution,
+    /// From waking to the body's return, also what preempted it; empty with `without_execution`.
+    pub execution: prt_distribution,
+    /// Number of the release whose wakeup was latest; 0 where none was late.
+    pub worst_index: u64,
+    /// When that one should have run, ns on CLOCK_MONOTONIC; 0 where none was late.
+    pub worst_scheduled_ns: u64,
+    /// Page faults of its thread since the first release, minor and major; −1 where the kernel does not tell.
+    pub page_faults: i64,
+    /// Times it gave up the CPU by itself, about one a release; or −1.
+    pub voluntary_switches: i64,
+    /// Times it was preempted; or −1.
+    pub involuntary_switches: i64,
+    /// Times it went on on another CPU; or −1.
+    pub migrations: i64,
+}
+
+/// Which times of a task.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum prt_measure {
+    /// How late it woke.
+    Lateness = 0,
+    /// From waking to the body's return.
+    Execution = 1,
+}
+
+fn distribution(histogram: &Histogram) -> prt_distribution {
+    prt_distribution {
+        count: histogram.count(),
+        min_ns: histogram.min().unwrap_or(0),
+        max_ns: histogram.max().unwrap_or(0),
+        mean_ns: histogram.mean().unwrap_or(0.0),
+    }
+}
+
+fn known(count: Option<u64>) -> i64 {
+    count.and_then(|count| i64::try_from(count).ok()).unwrap_or(-1)
+}
+
+fn read(task: &prt_task) -> Result<TaskStats, Failure> {
+    match &*task.state.lock().unwrap_or_else(PoisonError::into_inner) {
+        State::Running(running) => Ok(running.stats()),
+        State::Ended(finished) => Ok(finished.stats.clone()),
+        State::Between => Err(Failure::fixed(prt_status::Panic, c"the statistics were lost in a panic of the library")),
+    }
+}
+
+/// Reads a task's statistics, without stopping or slowing it: its counters and a few files of proc(5). Also after its end.
+///
+/// Threads: any ordinary one; not real-time. Waits while another thread stops this task.
+/// Errors: PRT_STATUS_NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_task_stats(task: *const prt_task, out: *mut prt_stats) -> c_int {
+    guard(|| {
+        // SAFETY: NULL or a live handle, only read.
+        let task = unsafe { shared(task, c"task is NULL") }?;
+        wanted(out, c"out is NULL")?;
+        let TaskStats { at, counted, usage, .. } = read(task)?;
+        let stats = prt_stats {
+            at_ns: at.0,
+            released: counted.released,
+            ran: counted.ran,
+            skipped: counted.skipped,
+            pending: counted.pending,
+            deadline_misses: counted.deadline_misses,
+            lateness: distribution(&counted.lateness),
+            execution: distribution(&counted.execution),
+            worst_index: counted.worst.map_or(0, |worst| worst.index),
+            worst_scheduled_ns: counted.worst.map_or(0, |worst| worst.scheduled.0),
+            page_faults: known(usage.page_faults),
+            voluntary_switches: known(usage.voluntary_switches),
+            involuntary_switches: known(usage.involuntary_switches),
+            migrations: known(usage.migrations),
+        };
+        // SAFETY: not NULL, and a place for the statistics.
+        unsafe { put(out, stats, c"out is NULL") }
+    })
+}
+
+/// The quantile `q` (0 to 1) of one of enum prt_measure, ns, by the nearest rank; exact to 1 %, the extremes exact.
+///
+/// Threads: as prt_task_stats().
+/// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a measure or `q` out of range; PRT_STATUS_EMPTY where there is no sample yet.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_task_quantile(task: *const prt_task, measure: c_int, q: f64, out: *mut u64) -> c_int {
+    guard(|| {
+        // SAFETY: NULL or a live handle, only read.
+        let task = unsafe { shared(task, c"task is NULL") }?;
+        wanted(out, c"out is NULL")?;
+        if !(0.0..=1.0).contains(&q) {
+            return Err(Failure::written(prt_status::Invalid, format!("quantile {q}: give 0 to 1, such as 0.999")));
+        }
+        let counted = read(task)?.counted;
+        let histogram = match measure {
+            m if m == prt_measure::Lateness as c_int => counted.lateness,
+            m if m == prt_measure::Execution as c_int => counted.execution,
+            other => {
+                let text = format!("measure {other} is unknown: use one of enum prt_measure");
+                return Err(Failure::written(prt_status::Invalid, text));
+            }
+        };
+        let value = histogram.quantile(q).ok_or(Failure::fixed(prt_status::Empty, c"no sample yet"))?;
+        // SAFETY: not NULL, and a place for a number.
+        unsafe { put(out, value, c"out is NULL") }
+    })
+}

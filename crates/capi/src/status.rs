@@ -1,0 +1,132 @@
+//! Status codes, and the text of the last error of a thread.
+
+use std::cell::{Cell, RefCell};
+use std::ffi::{CStr, CString, c_char};
+
+/// What a function answers.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum prt_status {
+    /// Done.
+    Ok = 0,
+    /// A pointer is NULL where it must not be.
+    Null = 1,
+    /// An argument is out of range.
+    Invalid = 2,
+    /// A check that the program requires failed, or could not be made. The text is the report.
+    NotReady = 3,
+    /// The system refused: privilege, limits, files. The text says what and what to do.
+    Refused = 4,
+    /// Nothing there: an empty queue or pipe.
+    Empty = 5,
+    /// No room: a full queue, pipe or set. What was to be sent is still the caller's alone.
+    Full = 6,
+    /// The time came first.
+    TimedOut = 7,
+    /// It is in use, by another thread: a mutex that is held.
+    Busy = 8,
+    /// Waiting would never end: the thread holds the mutex already, or a task waits for its own end.
+    Deadlock = 9,
+    /// The mutex's owner ended while it held it: see prt_mutex_lock().
+    OwnerDied = 10,
+    /// A panic inside the library: a defect of it. What the call was about is in an unknown state.
+    Panic = 11,
+}
+
+/// A status that is no success, with its text.
+pub(crate) struct Failure {
+    pub(crate) status: prt_status,
+    pub(crate) text: Text,
+}
+
+/// A text that is there already costs a real-time thread nothing; one that is written is for functions that are not real-time.
+pub(crate) enum Text {
+    Fixed(&'static CStr),
+    Written(String),
+}
+
+impl Failure {
+    /// For real-time functions.
+    pub(crate) const fn fixed(status: prt_status, text: &'static CStr) -> Failure {
+        Failure { status, text: Text::Fixed(text) }
+    }
+
+    /// For functions that may allocate.
+    pub(crate) fn written(status: prt_status, text: impl std::fmt::Display) -> Failure {
+        Failure { status, text: Text::Written(text.to_string()) }
+    }
+}
+
+thread_local! {
+    static LAST: Cell<&'static CStr> = const { Cell::new(c"") };
+    static IS_WRITTEN: Cell<bool> = const { Cell::new(false) };
+    static WRITTEN: RefCell<CString> = RefCell::default();
+}
+
+/// Remembers the failure as the calling thread's last.
+pub(crate) fn remember(failure: Failure) -> prt_status {
+    match failure.text {
+        Text::Fixed(text) => {
+            LAST.set(text);
+            IS_WRITTEN.set(false);
+        }
+        Text::Written(text) => {
+            let text = CString::new(text.replace('\0', "?")).unwrap_or_default();
+            // A thread that is ending has no text any more.
+            let kept = WRITTEN.try_with(|written| written.replace(text)).is_ok();
+            LAST.set(c"(the thread is ending: the text of the error is lost)");
+            IS_WRITTEN.set(kept);
+        }
+    }
+    failure.status
+}
+
+/// Touches the thread's memory for errors, so that a real-time function does not do it first: in a shared library that may allocate.
+pub(crate) fn touch() {
+    LAST.set(c"");
+    IS_WRITTEN.set(false);
+}
+
+/// What the calling thread's last call that failed has to say: what failed, on what, why, and what to do. Empty, and never NULL, where
+/// none has failed.
+///
+/// Threads: any; each has its own. Real-time.
+/// Ownership: the library's; valid until the calling thread's next call that fails, or its end.
+#[unsafe(no_mangle)]
+pub extern "C" fn prt_last_error() -> *const c_char {
+    let written = IS_WRITTEN.get().then(|| WRITTEN.try_with(|written| written.borrow().as_ptr()).ok()).flatten();
+    written.unwrap_or(LAST.get().as_ptr())
+}
+
+/// The name of a status, such as "timed out"; "unknown status" for any other number.
+///
+/// Threads: any. Real-time.
+/// Ownership: the library's; valid for ever.
+#[unsafe(no_mangle)]
+pub extern "C" fn prt_status_name(status: i32) -> *const c_char {
+    const NAMES: [&CStr; 12] = [
+        c"ok",
+        c"a pointer is NULL",
+        c"an argument is out of range",
+        c"the machine is not ready",
+        c"refused by the system",
+        c"empty",
+        c"full",
+        c"timed out",
+        c"busy",
+        c"deadlock",
+        c"the owner died",
+        c"panic",
+    ];
+    usize::try_from(status).ok().and_then(|n| NAMES.get(n)).unwrap_or(&c"unknown status").as_ptr()
+}
+
+/// The library's version, such as "0.1.0".
+///
+/// Threads: any. Real-time.
+/// Ownership: the library's; valid for ever.
+#[unsafe(no_mangle)]
+pub extern "C" fn prt_version() -> *const c_char {
+    const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
+    VERSION.as_ptr().cast()
+}

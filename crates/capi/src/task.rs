@@ -1,0 +1,393 @@
+//! Periodic tasks: what is asked for, their start and their end.
+
+use crate::boundary::{Data, guard, put, shared, take, text, wanted};
+use crate::scheduling::scheduling;
+use crate::start::prt;
+use crate::status::{Failure, prt_status, touch};
+use punctual_rt::{CpuId, Cycle, End, Finished, Miss, Nanos, Next, PeriodicTask, Task};
+use std::cell::Cell;
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// One release of a task, as its body sees it. Times are on CLOCK_MONOTONIC.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct prt_cycle {
+    /// Number of the release, from 0, counting also those that were skipped.
+    pub index: u64,
+    /// When it should have run: first release + index × period, whatever happened before.
+    pub scheduled_ns: u64,
+    /// When the thread woke for it.
+    pub woke_ns: u64,
+    /// Releases given up between this one and the next that will run.
+    pub skipped: u64,
+    /// Releases that are due and will still run: PRT_MISS_CATCH_UP only.
+    pub pending: u64,
+}
+
+/// What a body answers; every other number is as PRT_NEXT_STOP.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum prt_next {
+    /// Wait for the next release.
+    Continue = 0,
+    /// End the task.
+    Stop = 1,
+}
+
+/// What becomes of releases that pass before the task wakes. Whichever it is: released == ran + skipped + pending.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum prt_miss {
+    /// They are given up and counted; the next release is the first in the future, on the same grid.
+    Skip = 0,
+    /// They run at once, one after the other; `catch_up_at_most` are owed, older ones are given up and counted.
+    CatchUp = 1,
+    /// The task ends without running the late release.
+    Stop = 2,
+    /// `safe_state` runs in place of the body for the late release; all missed count as skipped, the late one too.
+    SafeState = 3,
+}
+
+/// How a task ended.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum prt_end {
+    /// Its body, or its safe state, answered PRT_NEXT_STOP.
+    Returned = 0,
+    /// It was stopped.
+    Stopped = 1,
+    /// All cycles it was to run have run.
+    Cycles = 2,
+    /// It was a period late, and its policy is PRT_MISS_STOP.
+    Missed = 3,
+    /// It failed inside the library: a defect of it.
+    Failed = 4,
+}
+
+/// The body of a task. It runs in the task's thread at every release. It must not allocate, lock what ordinary threads lock (but with a
+/// prt_mutex), print, or touch memory for the first time; no C++ exception and no longjmp may leave it. Of this library it may call what
+/// is marked real-time.
+pub type prt_body = Option<unsafe extern "C" fn(cycle: *const prt_cycle, data: *mut c_void) -> c_int>;
+
+/// What a task asks for. Set it with prt_task_options_init(), then change what is to be different.
+#[repr(C)]
+pub struct prt_task_options {
+    /// Its name, also that of its thread (the first 15 bytes of it). Copied.
+    pub name: *const c_char,
+    /// Its period, ns; 1 or more.
+    pub period_ns: u64,
+    /// One of enum prt_policy. Its children get SCHED_OTHER always.
+    pub policy: c_int,
+    /// 1 to 99 with PRT_POLICY_FIFO and PRT_POLICY_RR; a nice value with PRT_POLICY_OTHER.
+    pub priority: c_int,
+    /// The CPU it stays on; −1 for any. Not with PRT_POLICY_DEADLINE.
+    pub cpu: c_int,
+    /// One of enum prt_miss.
+    pub miss: c_int,
+    /// PRT_MISS_CATCH_UP: most releases owed at a time.
+    pub catch_up_at_most: u64,
+    /// PRT_MISS_SAFE_STATE: what runs in place of the body; the same rules hold.
+    pub safe_state: prt_body,
+    /// What `safe_state` gets.
+    pub safe_state_data: *mut c_void,
+    /// PRT_POLICY_DEADLINE: CPU time a period, ns.
+    pub runtime_ns: u64,
+    /// By when, from its release on, a body must have returned, ns; 0 for the period. With PRT_POLICY_DEADLINE the kernel's deadline too.
+    pub deadline_ns: u64,
+    /// Releases lie at prt_epoch_ns() + offset + a multiple of the period, ns.
+    pub offset_ns: u64,
+    /// Ends after so many releases have run or were given up; 0 for no end.
+    pub cycles: u64,
+    /// Leaves execution times and deadline misses out: saves one reading of the clock a cycle.
+    pub without_execution: bool,
+    /// For later versions: 0.
+    pub reserved: [u64; 4],
+}
+
+/// A task that was started.
+pub struct prt_task {
+    pub(crate) state: Mutex<State>,
+    not_resident: CString,
+}
+
+#[expect(clippy::large_enum_variant, reason = "one a task, and never moved but at its end")]
+pub(crate) enum State {
+    Running(Task),
+    Ended(Finished),
+    /// Between the two; for ever only after a panic.
+    Between,
+}
+
+#[derive(Clone, Copy)]
+struct Callback {
+    function: unsafe extern "C" fn(*const prt_cycle, *mut c_void) -> c_int,
+    data: Data,
+}
+
+impl Callback {
+    #[inline(always)]
+    fn call(&self, cycle: &Cycle) -> Next {
+        let Cycle { index, scheduled, woke, skipped, pending } = *cycle;
+        let cycle = prt_cycle { index, scheduled_ns: scheduled.0, woke_ns: woke.0, skipped, pending };
+        // SAFETY: prt_task_start's caller promises a function that may be called in this thread with this pointer, as long as the task
+        // runs; the cycle lives through the call.
+        let answer = unsafe { (self.function)(&raw const cycle, self.data.get()) };
+        if answer == prt_next::Continue as c_int { Next::Continue } else { Next::Stop }
+    }
+}
+
+thread_local! {
+    static IN_A_TASK: Cell<bool> = const { Cell::new(false) };
+    static SAFE_STATE: Cell<Option<Callback>> = const { Cell::new(None) };
+}
+
+/// Refuses to wait for tasks in the body of one, which might wait for itself.
+pub(crate) fn not_in_a_task() -> Result<(), Failure> {
+    match IN_A_TASK.get() {
+        false => Ok(()),
+        true => Err(Failure::fixed(
+            prt_status::Deadlock,
+            c"a task's body may not wait for tasks: answer PRT_NEXT_STOP to end its own, or stop it in another thread",
+        )),
+    }
+}
+
+/// What [`Miss::SafeState`] calls: a function without data, so the data are the thread's.
+fn safe_state(cycle: &Cycle) -> Next {
+    SAFE_STATE.get().map_or(Next::Stop, |callback| callback.call(cycle))
+}
+
+/// Sets `*options` to a task `name` of `policy` and `priority` every `period_ns`, with PRT_MISS_SKIP, on any CPU, without end.
+///
+/// Threads: any. Real-time.
+/// Errors: PRT_STATUS_NULL. What is out of range is found by prt_task_start().
+/// Ownership: `name` is only pointed to, until prt_task_start() copies it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_task_options_init(
+    options: *mut prt_task_options,
+    name: *const c_char,
+    policy: c_int,
+    priority: c_int,
+    period_ns: u64,
+) -> c_int {
+    guard(|| {
+        let value = prt_task_options {
+            name,
+            period_ns,
+            policy,
+            priority,
+            cpu: -1,
+            miss: prt_miss::Skip as c_int,
+            catch_up_at_most: 0,
+            safe_state: None,
+            safe_state_data: std::ptr::null_mut(),
+            runtime_ns: 0,
+            deadline_ns: 0,
+            offset_ns: 0,
+            cycles: 0,
+            without_execution: false,
+            reserved: [0; 4],
+        };
+        // SAFETY: NULL or a place for the options.
+        unsafe { put(options, value, c"options is NULL") }
+    })
+}
+
+fn invalid(text: impl std::fmt::Display) -> Failure {
+    Failure::written(prt_status::Invalid, text)
+}
+
+fn miss(options: &prt_task_options) -> Result<(Miss, Option<Callback>), Failure> {
+    match options.miss {
+        m if m == prt_miss::Skip as c_int => Ok((Miss::Skip, None)),
+        m if m == prt_miss::CatchUp as c_int => Ok((Miss::CatchUp { at_most: options.catch_up_at_most }, None)),
+        m if m == prt_miss::Stop as c_int => Ok((Miss::Stop, None)),
+        m if m == prt_miss::SafeState as c_int => {
+            let function = options.safe_state.ok_or(Failure::fixed(prt_status::Null, c"safe_state is NULL"))?;
+            let data = Data::new(options.safe_state_data);
+            Ok((Miss::SafeState(safe_state), Some(Callback { function, data })))
+        }
+        other => Err(invalid(format!("miss policy {other} is unknown: use one of enum prt_miss"))),
+    }
+}
+
+/// 31 years: sums of times never overflow.
+const LONGEST_NS: u64 = 1_000_000_000_000_000_000;
+
+fn checked(options: &prt_task_options) -> Result<(), Failure> {
+    if options.period_ns == 0 {
+        return Err(invalid("period_ns is 0: give 1 or more"));
+    }
+    let times = [options.period_ns, options.deadline_ns, options.offset_ns, options.runtime_ns];
+    if let Some(time) = times.into_iter().find(|time| *time > LONGEST_NS) {
+        return Err(invalid(format!("{time} ns is longer than 31 years: times are in nanoseconds")));
+    }
+    if options.reserved != [0; 4] {
+        return Err(invalid("reserved is not 0: begin with prt_task_options_init()"));
+    }
+    Ok(())
+}
+
+fn described<'a>(rt: &'a prt, name: &str, options: &prt_task_options) -> Result<PeriodicTask<'a>, Failure> {
+    checked(options)?;
+    let deadline = if options.deadline_ns == 0 { options.period_ns } else { options.deadline_ns };
+    let times = [options.runtime_ns, deadline, options.period_ns];
+    let scheduling = scheduling(options.policy, options.priority, times)?;
+    let (miss, safe) = miss(options)?;
+    let mut task = rt.rt.periodic(name, scheduling, Nanos(options.period_ns)).on_miss(miss).deadline(Nanos(deadline));
+    task = task.offset(Nanos(options.offset_ns));
+    if options.cpu != -1 {
+        let cpu = u32::try_from(options.cpu).map_err(|_| invalid(format!("CPU {} does not exist", options.cpu)))?;
+        task = task.cpu(CpuId(cpu));
+    }
+    if options.cycles != 0 {
+        task = task.cycles(options.cycles);
+    }
+    if options.without_execution {
+        task = task.without_execution();
+    }
+    Ok(task.prepare(move || {
+        touch();
+        IN_A_TASK.set(true);
+        SAFE_STATE.set(safe);
+    }))
+}
+
+/// Starts a task: its thread takes memory, CPU and policy first, and the first release is a millisecond or more after that.
+///
+/// Threads: any ordinary one. `body` runs in a thread of its own, and may be called with `data` there until the task has ended.
+/// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for options out of range; PRT_STATUS_REFUSED where the system refuses policy, CPU or
+/// thread: nothing is started then.
+/// Ownership: `*out` is the caller's until prt_task_free(); `data` and what `options` points to stay the caller's, and `data` is used
+/// until the task has ended.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_task_start(
+    rt: *const prt,
+    options: *const prt_task_options,
+    body: prt_body,
+    data: *mut c_void,
+    out: *mut *mut prt_task,
+) -> c_int {
+    guard(|| {
+        // SAFETY: NULL or a live handle, only read.
+        let rt = unsafe { shared(rt, c"rt is NULL") }?;
+        // SAFETY: NULL or initialised options.
+        let options = unsafe { shared(options, c"options is NULL") }?;
+        let function = body.ok_or(Failure::fixed(prt_status::Null, c"body is NULL"))?;
+        wanted(out, c"out is NULL")?;
+        // SAFETY: NULL or a C string of the caller.
+        let name = unsafe { text(options.name, c"options->name is NULL") }?;
+        let body = Callback { function, data: Data::new(data) };
+        let task = described(rt, name, options)?.spawn(move |cycle| body.call(cycle));
+        let task = task.map_err(|error| Failure::written(prt_status::Refused, error))?;
+        let not_resident = CString::new(task.not_resident().unwrap_or_default()).unwrap_or_default();
+        let task = prt_task { state: Mutex::new(State::Running(task)), not_resident };
+        // SAFETY: not NULL, and a place for a pointer.
+        unsafe { put(out, Box::into_raw(Box::new(task)), c"out is NULL") }
+    })
+}
+
+/// Why the task's memory is not locked; empty where it is; NULL where `task` is.
+///
+/// Threads: any.
+/// Ownership: the task's; valid until prt_task_free().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_task_not_resident(task: *const prt_task) -> *const c_char {
+    // SAFETY: NULL or a live handle, only read.
+    match unsafe { shared(task, c"task is NULL") } {
+        Ok(task) => task.not_resident.as_ptr(),
+        Err(failure) => {
+            crate::status::remember(failure);
+            std::ptr::null()
+        }
+    }
+}
+
+/// Ends the task where `stop` says so, or where it has ended by itself.
+fn finish(task: &prt_task, stop: bool) -> Option<c_int> {
+    let mut state = task.state.lock().unwrap_or_else(PoisonError::into_inner);
+    if let State::Running(running) = &*state
+        && !stop
+        && !running.is_finished()
+    {
+        return None;
+    }
+    *state = match std::mem::replace(&mut *state, State::Between) {
+        State::Running(running) => State::Ended(if stop { running.stop() } else { running.join() }),
+        other => other,
+    };
+    Some(match &*state {
+        State::Ended(finished) => number(&finished.end),
+        _ => prt_end::Failed as c_int,
+    })
+}
+
+fn number(end: &End) -> c_int {
+    (match end {
+        End::Returned => prt_end::Returned,
+        End::Stopped => prt_end::Stopped,
+        End::Cycles => prt_end::Cycles,
+        End::Missed => prt_end::Missed,
+        End::Failed | End::Panicked(_) => prt_end::Failed,
+    }) as c_int
+}
+
+/// Asks the task to end and waits until it has: a body that runs is not interrupted, a sleeping task is woken. Once it has ended this
+/// says again how.
+///
+/// Threads: any ordinary one, not a task's. Blocks.
+/// Errors: PRT_STATUS_NULL; PRT_STATUS_DEADLOCK from a task's body. `*end` gets one of enum prt_end; `end` may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_task_stop(task: *const prt_task, end: *mut c_int) -> c_int {
+    // SAFETY: as this function's caller promises.
+    guard(|| unsafe { wait(task, end, true) })
+}
+
+/// Waits until the task ends by itself. Others may read its statistics meanwhile.
+///
+/// Threads: any ordinary one, not a task's. Blocks; looks every 10 ms at most.
+/// Errors: as prt_task_stop().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_task_join(task: *const prt_task, end: *mut c_int) -> c_int {
+    // SAFETY: as this function's caller promises.
+    guard(|| unsafe { wait(task, end, false) })
+}
+
+/// # Safety
+/// `task` is NULL or a live handle, `end` NULL or a place for a number.
+unsafe fn wait(task: *const prt_task, end: *mut c_int, stop: bool) -> Result<(), Failure> {
+    // SAFETY: as the caller promises.
+    let task = unsafe { shared(task, c"task is NULL") }?;
+    not_in_a_task()?;
+    let mut pause = Duration::from_micros(200);
+    let ended = loop {
+        if let Some(ended) = finish(task, stop) {
+            break ended;
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(10));
+    };
+    if end.is_null() {
+        return Ok(());
+    }
+    // SAFETY: not NULL, and the caller promises the rest.
+    unsafe { put(end, ended, c"end is NULL") }
+}
+
+/// Stops the task where it still runs, as prt_task_stop() does, and frees its handle. NULL is nothing.
+///
+/// Threads: any ordinary one, not a task's. Blocks.
+/// Errors: PRT_STATUS_DEADLOCK from a task's body: nothing is freed then.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_task_free(task: *mut prt_task) -> c_int {
+    guard(|| {
+        not_in_a_task()?;
+        // SAFETY: NULL or the caller's handle, not used any more.
+        if let Some(task) = unsafe { take(task) } {
+            finish(&task, true);
+        }
+        Ok(())
+    })
+}

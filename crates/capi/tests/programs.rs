@@ -1,0 +1,125 @@
+//! C programs against the static library: compiled without a warning as C99 and as C++, and run.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// What the static library needs of the system: `rustc --print native-static-libs`.
+const SYSTEM: [&str; 5] = ["-lgcc_s", "-lpthread", "-lm", "-ldl", "-lc"];
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Cargo leaves the static library beside this test's program, and for `cargo build` one folder above.
+fn library() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let beside = test.parent().unwrap();
+    let found = [beside, beside.parent().unwrap()].map(|folder| folder.join("libpunctual_rt_c.a"));
+    let known = found.iter().find(|path| path.exists());
+    known.unwrap_or_else(|| panic!("no libpunctual_rt_c.a at {found:?}")).clone()
+}
+
+/// `None`, and a line that says why, where there is no such compiler.
+fn compiler(name: &str) -> Option<&str> {
+    let there = Command::new(name).arg("--version").stdout(Stdio::null()).status().is_ok_and(|status| status.success());
+    if !there {
+        println!("skipped: {name} does not run here (Debian: apt install gcc g++ libc6-dev)");
+    }
+    there.then_some(name)
+}
+
+struct Language {
+    compiler: &'static str,
+    options: &'static [&'static str],
+}
+
+const C: Language = Language { compiler: "cc", options: &["-std=c99"] };
+const CPP: Language = Language { compiler: "g++", options: &["-x", "c++", "-std=c++11"] };
+
+/// Compiles and links; `None` where there is no compiler.
+fn build(language: &Language, source: &str, into: &Path) -> Option<PathBuf> {
+    let name = compiler(language.compiler)?;
+    let program = into.join(format!("{}-{}", Path::new(source).file_stem().unwrap().display(), language.compiler));
+    let built = Command::new(name)
+        .args(language.options)
+        .args(["-Wall", "-Wextra", "-Werror", "-Wpedantic", "-O1", "-g"])
+        .arg("-I")
+        .arg(folder().join("include"))
+        .arg("-o")
+        .arg(&program)
+        .arg(folder().join(source))
+        .args(["-x", "none"])
+        .arg(library())
+        .args(SYSTEM)
+        .output()
+        .unwrap();
+    assert!(built.status.success(), "{name} {source}:\n{}", String::from_utf8_lossy(&built.stderr));
+    Some(program)
+}
+
+fn succeeded(what: &str, output: &Output) -> String {
+    let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{what}: {}\n{out}\n{error}", output.status);
+    out.into_owned()
+}
+
+/// Every language that is there, in a folder of its own.
+fn everywhere(source: &str, check: impl Fn(&Path, &Path)) {
+    for language in [C, CPP] {
+        let scratch = tempfile::tempdir().unwrap();
+        if let Some(program) = build(&language, source, scratch.path()) {
+            check(&program, scratch.path());
+        }
+    }
+}
+
+#[test]
+fn the_periodic_example_accounts_for_every_release() {
+    everywhere("examples/periodic.c", |program, _| {
+        let output = Command::new(program).args(["500", "200", "10"]).output().unwrap();
+        let text = succeeded("periodic", &output);
+        let numbers: Vec<u64> = text.lines().next().unwrap().split(' ').filter_map(|word| word.parse().ok()).collect();
+        let [released, ran, skipped, pending, sum] = numbers[..] else { panic!("{text}") };
+        assert_eq!(released, ran + skipped + pending, "{text}");
+        assert!(released >= 200 && ran > 0, "{text}");
+        // The body has seen as many releases as were counted: n of them add up to n (n + 1) / 2 at least.
+        assert!(sum >= ran * (ran + 1) / 2 && (skipped > 0 || sum == ran * (ran + 1) / 2), "{text}");
+        let report = String::from_utf8_lossy(&output.stderr);
+        assert!(["PREEMPT_RT kernel", "SCHED_FIFO 10"].iter().all(|check| report.contains(check)), "{report}");
+    });
+}
+
+#[test]
+fn the_parts_example_hands_everything_over() {
+    everywhere("examples/parts.c", |program, scratch| {
+        let (input, output) = (scratch.join("in"), scratch.join("out"));
+        for fifo in [&input, &output] {
+            assert!(Command::new("mkfifo").arg(fifo).status().unwrap().success());
+        }
+        let child = Command::new(program)
+            .args([&input, &output])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let answers = std::thread::spawn(move || fs::read_to_string(output).unwrap());
+        let too_long = "x".repeat(63);
+        let mut shell = fs::OpenOptions::new().write(true).open(&input).unwrap();
+        shell.write_all(format!("d21\n\n{too_long}\nd20 again\nend\n").as_bytes()).unwrap();
+        let text = succeeded("parts", &child.wait_with_output().unwrap());
+        let expected = "alarms 3 order 123\nlength 3\nlength 0\nlength 9\nqueue sent 3 received 3 dropped 0\n\
+                        end 0 lines 3 in 4 too long 1\n";
+        assert_eq!(text, expected);
+        assert_eq!(answers.join().unwrap(), "d21\n\nd20 again\n");
+    });
+}
+
+#[test]
+fn misuse_is_an_error_and_no_crash() {
+    everywhere("tests/c/misuse.c", |program, scratch| {
+        let output = Command::new(program).arg(scratch.join("fifo")).output().unwrap();
+        assert_eq!(succeeded("misuse", &output), "misuse ok\n");
+    });
+}
