@@ -1,7 +1,8 @@
 //! C programs against the static library: compiled without a warning as C99 and as C++, and run.
 
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -122,4 +123,48 @@ fn misuse_is_an_error_and_no_crash() {
         let output = Command::new(program).arg(scratch.join("fifo")).output().unwrap();
         assert_eq!(succeeded("misuse", &output), "misuse ok\n");
     });
+}
+
+/// The program of docs/c-interface.md, as it stands there.
+fn documented() -> String {
+    let text = fs::read_to_string(folder().join("../../docs/c-interface.md")).unwrap();
+    let (_, rest) = text.split_once("```c\n").unwrap();
+    rest.split_once("```").unwrap().0.to_owned()
+}
+
+#[test]
+fn the_documented_program_runs_until_it_is_told_to_end() {
+    assert!(documented().lines().count() <= 19, "it has grown");
+    everywhere_text(&documented(), |program| {
+        let mut child = Command::new(program).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let (mut first, mut rest) = (String::new(), String::new());
+        let mut errors = BufReader::new(child.stderr.take().unwrap());
+        errors.read_line(&mut first).unwrap();
+        if first == "running\n" {
+            kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+            let text = succeeded("documented", &child.wait_with_output().unwrap());
+            assert!(text.ends_with(" releases skipped\n"), "{text}");
+            return;
+        }
+        errors.read_to_string(&mut rest).unwrap();
+        let refused = ["cannot lock memory", "cannot run as"].iter().any(|text| first.contains(text));
+        assert!(refused && child.wait().unwrap().code() == Some(1), "{first}{rest}");
+        println!("without privilege it says: {first}");
+    });
+}
+
+/// As [`everywhere`], for a text.
+fn everywhere_text(source: &str, check: impl Fn(&Path)) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("control.c");
+    fs::write(&file, source).unwrap();
+    everywhere(file.to_str().unwrap(), |program, _| check(program));
+}
+
+/// The pkg-config file names the libraries that these programs are linked with.
+#[test]
+fn the_pkg_config_file_names_the_libraries() {
+    let text = fs::read_to_string(folder().join("punctual-rt.pc.in")).unwrap();
+    assert!(text.contains("-lpunctual_rt_c\n"));
+    assert!(text.contains(&format!("Libs.private: {}\n", SYSTEM.join(" "))));
 }
