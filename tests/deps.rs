@@ -10,7 +10,6 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("uapi", &["units"]),
     ("rt", &["units", "uapi", "gpio"]),
-    ("rt", &["units", "uapi"]),
     ("capi", &["uapi", "rt"]),
     ("gpio", &["units", "uapi"]),
     ("model", &["units"]),
