@@ -5,7 +5,7 @@
 
 use crate::gpd::Gpd;
 use crate::gpd_fit::{Exceedances, GpdFit};
-use crate::minimise::simplex;
+use crate::minimise::{one_simplex, simplex};
 
 /// A bin of a histogram, [low, high), high may be infinite (an overflow bin).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,13 +55,21 @@ impl Binned {
     /// Source: Coles (2001), 2.6; interval censoring as in D. R. Cox and D. Oakes, Analysis of Survival Data, 1.
     pub fn fit(&self) -> Option<GpdFit> {
         let mean = self.bins.iter().map(|b| b.count as f64 * middle(b)).sum::<f64>() / self.count;
-        let nll = |p: &[f64; 2]| {
-            let [shape, ln_scale] = *p;
-            if shape > -1.0 { self.nll(Gpd { shape, scale: ln_scale.exp() }) } else { f64::INFINITY }
-        };
-        let (at, least) = simplex([0.05, mean.ln()], 0.2, nll)?;
-        let [shape, ln_scale] = at;
+        let ([shape, ln_scale], least) = simplex([0.05, mean.ln()], 0.2, |p| self.nll_at(p))?;
         (shape > -0.99).then(|| GpdFit { gpd: Gpd { shape, scale: ln_scale.exp() }, nll: least, n: self.count })
+    }
+
+    /// The same to 1e-3 in ξ and ln σ, from a distribution that is near: for a sample drawn from it, whose own errors are far larger
+    /// (about 1/√n, so of 20 000 exceedances 7e-3), and of which only the height of the likelihood counts.
+    pub(crate) fn fit_near(&self, near: Gpd) -> Option<Gpd> {
+        let step = 1.0 / self.count.sqrt();
+        let ([shape, ln_scale], _) = one_simplex([near.shape, near.scale.ln()], step, 1e-3, &|p| self.nll_at(p))?;
+        (shape > -0.99).then(|| Gpd { shape, scale: ln_scale.exp() })
+    }
+
+    /// −ln of the likelihood at (ξ, ln σ).
+    fn nll_at(&self, &[shape, ln_scale]: &[f64; 2]) -> f64 {
+        if shape > -1.0 { self.nll(Gpd { shape, scale: ln_scale.exp() }) } else { f64::INFINITY }
     }
 }
 
@@ -72,8 +80,13 @@ pub(crate) fn middle(bin: &Bin) -> f64 {
 
 /// ln P(low ≤ X < high), precise for narrow and for far bins.
 pub(crate) fn ln_probability(gpd: Gpd, bin: &Bin) -> f64 {
-    let low = gpd.ln_survival(bin.low);
-    if bin.high == f64::INFINITY { low } else { low + (-(gpd.ln_survival(bin.high) - low).exp_m1()).ln() }
+    let high = if bin.high == f64::INFINITY { f64::NEG_INFINITY } else { gpd.ln_survival(bin.high) };
+    between(gpd.ln_survival(bin.low), high)
+}
+
+/// ln of the difference of two survivals, of which the logarithms are given.
+fn between(low: f64, high: f64) -> f64 {
+    if high == f64::NEG_INFINITY { low } else { low + (-(high - low).exp_m1()).ln() }
 }
 
 impl Exceedances for Binned {
@@ -82,7 +95,14 @@ impl Exceedances for Binned {
         if impossible {
             return f64::INFINITY;
         }
-        -self.bins.iter().map(|b| b.count as f64 * ln_probability(gpd, b)).sum::<f64>()
+        // Neighbours share an edge.
+        let (mut edge, mut there) = (f64::NAN, 0.0);
+        let term = |b: &Bin| {
+            let low = if b.low == edge { there } else { gpd.ln_survival(b.low) };
+            (edge, there) = (b.high, gpd.ln_survival(b.high));
+            b.count as f64 * between(low, if b.high == f64::INFINITY { f64::NEG_INFINITY } else { there })
+        };
+        -self.bins.iter().map(term).sum::<f64>()
     }
 
     fn reach(&self) -> f64 {

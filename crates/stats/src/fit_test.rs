@@ -84,7 +84,7 @@ pub fn binned_fit_p(data: &Binned, replicates: u32, seed: u64) -> Option<f64> {
             drawn.get_mut(at)?.count += 1;
         }
         let drawn = Binned::above(&drawn, 0.0)?;
-        Some(deviance(drawn.bins(), drawn.count(), drawn.fit()?.gpd)?.0)
+        Some(deviance(drawn.bins(), drawn.count(), drawn.fit_near(gpd)?)?.0)
     })
 }
 

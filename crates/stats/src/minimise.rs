@@ -38,11 +38,17 @@ pub(crate) fn simplex<const N: usize>(
     step: f64,
     f: impl Fn(&[f64; N]) -> f64,
 ) -> Option<([f64; N], f64)> {
-    let (first, _) = one_simplex(start, step, &f)?;
-    one_simplex(first, 0.1 * step, &f)
+    let (first, _) = one_simplex(start, step, 1e-8, &f)?;
+    one_simplex(first, 0.1 * step, 1e-8, &f)
 }
 
-fn one_simplex<const N: usize>(start: [f64; N], step: f64, f: &impl Fn(&[f64; N]) -> f64) -> Option<([f64; N], f64)> {
+/// The same, begun once and ended where all corners are within `width` of the best.
+pub(crate) fn one_simplex<const N: usize>(
+    start: [f64; N],
+    step: f64,
+    width: f64,
+    f: &impl Fn(&[f64; N]) -> f64,
+) -> Option<([f64; N], f64)> {
     // NaN counts as not possible.
     let value = |at: &[f64; N]| Some(f(at)).filter(|v| !v.is_nan()).unwrap_or(f64::INFINITY);
     let mut corners = vec![(start, value(&start))];
@@ -54,11 +60,11 @@ fn one_simplex<const N: usize>(start: [f64; N], step: f64, f: &impl Fn(&[f64; N]
     for _ in 0..2_000 {
         corners.sort_by(|a, b| a.1.total_cmp(&b.1));
         let (best, worst) = (*corners.first()?, *corners.last()?);
-        let width = corners.iter().flat_map(|(c, _)| c.iter().zip(&best.0)).map(|(a, b)| (a - b).abs());
+        let apart = corners.iter().flat_map(|(c, _)| c.iter().zip(&best.0)).map(|(a, b)| (a - b).abs());
         if !best.1.is_finite() {
             return None;
         }
-        if width.fold(0.0, f64::max) < 1e-8 {
+        if apart.fold(0.0, f64::max) < width {
             return Some(best);
         }
         let second = corners.iter().rev().nth(1)?.1;
