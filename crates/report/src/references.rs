@@ -25,7 +25,13 @@ fn kernel(recording: &Recording) -> Option<Kernel> {
 
 /// Published figures are of wakeups by a timer: what a run measured otherwise, or else, does not stand beside them.
 fn is_of_timers(recording: &Recording) -> bool {
-    recording.run.settings.via.as_ref().is_none_or(|via| !via.is_woken()) && words::noun(recording) == "wakeup"
+    let wakes = recording.run.phases.iter().all(|p| p.label.as_ref().is_none_or(|label| is_wakeup(label)));
+    recording.run.settings.via.as_ref().is_none_or(|via| !via.is_woken()) && wakes
+}
+
+/// Of another tool's phase the label says what was measured, of several files after their names.
+fn is_wakeup(label: &str) -> bool {
+    matches!(label.rsplit(": ").next(), Some("latency" | "wakeup latency"))
 }
 
 fn published(recording: &Recording) -> Vec<&'static Published> {

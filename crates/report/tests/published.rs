@@ -61,3 +61,18 @@ fn of_another_board_one_line_in_the_details() {
         assert!(!page.contains("ublished"), "{page}");
     }
 }
+
+/// Of an imported file the label tells what its samples are.
+#[test]
+fn beside_an_imported_file_only_where_it_has_latencies() {
+    for (label, shown) in [
+        ("latency", true),
+        ("a.csv: wakeup latency", true),
+        ("gap of a busy loop", false),
+        ("noise in a second", false),
+    ] {
+        let (mut recording, verdict) = run(PI, None, 93_000);
+        recording.run.phases.iter_mut().for_each(|p| p.label = Some(label.into()));
+        assert_eq!(!sentences(&(recording, verdict)).is_empty(), shown, "{label}");
+    }
+}
