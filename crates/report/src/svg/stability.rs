@@ -34,8 +34,8 @@ pub fn chart(id: &str, name: &str, tail: &Tail) -> Option<Chart> {
     }
     fits.iter().for_each(|fit| point(&mut canvas, &frame, fit));
     let note = match shared(fits) {
-        Some(_) => "Shaded: the shapes that all intervals hold.",
-        None => "No shape is in all intervals.",
+        Some(_) => "Shaded: the shapes that all intervals hold. In the table σ* = σ − ξ·threshold.",
+        None => "No shape is in all intervals. In the table σ* = σ − ξ·threshold.",
     };
     frame.axes(&mut canvas, "threshold", "shape ξ (above 0: heavy tail)");
     Some(Chart { svg: canvas.finish(), legend: Vec::<Key>::new(), table: table(fits), note: Some(note.into()) })
@@ -89,13 +89,18 @@ fn table(fits: &[TailThreshold]) -> Table {
             shape(low),
             shape(high),
             latency(f.scale_ns),
-            format!("{:.0} ns", f.modified_scale_ns),
+            signed(f.modified_scale_ns),
         ]
     };
-    let head = ["threshold", "later", "ξ", "from", "to", "σ", "σ − ξ·threshold"];
+    let head = ["threshold", "later", "ξ", "from", "to", "σ", "σ*"];
     Table { head: head.map(String::from).to_vec(), rows: fits.iter().map(row).collect() }
 }
 
 fn latency(ns: f64) -> String {
     Nanos(ns.max(0.0).round() as u64).to_string()
+}
+
+/// The modified scale can be below 0.
+fn signed(ns: f64) -> String {
+    format!("{}{}", if ns < -0.5 { "-" } else { "" }, latency(ns.abs()))
 }

@@ -35,7 +35,9 @@ pub(crate) fn tail(recording: &Recording, tail: &Tail) -> String {
         }
         TailOutcome::Refused { reasons, .. } => {
             let mixture = if reasons.iter().any(is_mixture) { "the tail is a mixture: " } else { "" };
-            let reasons: Vec<String> = reasons.iter().map(|r| reason(r, what)).collect();
+            // What makes it one is told right after.
+            let (mixed, other): (Vec<_>, Vec<_>) = reasons.iter().partition(|r| is_mixture(r));
+            let reasons: Vec<String> = mixed.into_iter().chain(other).map(|r| reason(r, what)).collect();
             format!("{place}: a level beyond the data is refused: {mixture}{}.", reasons.join("; "))
         }
     }
