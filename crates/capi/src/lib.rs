@@ -35,3 +35,8 @@ pub use start::*;
 pub use stats::*;
 pub use status::*;
 pub use task::*;
+
+/// The examples of the table of services are compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/api-map.md")]
+struct ApiMap;
