@@ -72,6 +72,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "compare",
         ],
     ),
+    ("events", &["units", "model"]),
     ("vm", &[]),
     ("lab", &["units", "model", "rundir", "judge", "compare", "vm"]),
     ("cyclictest", &["units", "uapi", "rt", "machine", "journal"]),

@@ -23,6 +23,7 @@ mod load;
 mod machine;
 mod problem;
 mod run;
+mod suite;
 mod tail;
 mod tracing;
 mod tuned;
@@ -51,6 +52,7 @@ pub use problem::{Problem, ProblemKind};
 pub use run::{
     Alignment, CpuResult, Distribution, EndedBy, Kind, Phase, Recording, Run, Settings, Stamp, Tool, VirtualTime,
 };
+pub use suite::{EventCounts, Promise, SUITE_SCHEMA, Suite, SuiteClass, SuiteEnd, SuiteRan, SuiteResult};
 pub use tail::{ArrivalPattern, Arrivals, Latest, Tail, TailOutcome, TailRefusal, TailSeries, TailThreshold};
 pub use tracing::{Capture, LateWakeup, PhaseTrace, Tracing};
 pub use tuned::{Ended, TUNE_SCHEMA, Trial, TrialKind, Tuned};

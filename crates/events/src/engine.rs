@@ -1,0 +1,83 @@
+//! The tests, one after the other, over any backend.
+
+use crate::backend::{Answer, Backend, NotRun, Plan};
+use crate::judge::judge;
+use crate::test::{Test, What};
+use punctual_model::{SuiteEnd, SuiteResult};
+use punctual_units::{CpuId, Nanos, Priority};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Rounds of tests that are not timed, and places of the order tests.
+const ROUNDS: u64 = 5;
+/// The most events a test may have: the ledger has two bits for each.
+const MOST: u64 = 1 << 32;
+
+/// What the user asked for.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Which tests, in order.
+    pub tests: Vec<Test>,
+    /// Shared equally by the timed ones.
+    pub duration: Nanos,
+    /// An event taken later is late; `None`: the test's own deadline.
+    pub deadline: Option<Nanos>,
+    /// Priority of receivers.
+    pub priority: Priority,
+    /// CPU of receivers.
+    pub cpu: Option<CpuId>,
+}
+
+impl Settings {
+    /// How long each timed test runs.
+    pub fn share(&self) -> Nanos {
+        let timed = self.tests.iter().filter(|test| test.is_timed()).count().max(1) as u64;
+        Nanos(self.duration.0 / timed)
+    }
+
+    fn plan<'a>(&self, test: &Test, stop: &'a AtomicBool) -> Plan<'a> {
+        let events = if test.is_timed() { (self.share().0 / test.interval.0).clamp(1, MOST) } else { ROUNDS };
+        // How long a thread waits for a mutex, or for its turn, has nothing to do with a deadline for events.
+        let deadline = if test.is_timed() { self.deadline.unwrap_or(test.deadline) } else { test.deadline };
+        let Settings { priority, cpu, .. } = *self;
+        Plan { test: test.name, interval: test.interval, events, deadline, priority, cpu, stop }
+    }
+}
+
+/// Runs the tests; `told` hears of each when it ends. Ends early where `stop` is set: then the result is shorter than the list.
+pub fn run(
+    backend: &mut dyn Backend,
+    settings: &Settings,
+    stop: &AtomicBool,
+    told: &mut dyn FnMut(&SuiteResult),
+) -> Vec<SuiteResult> {
+    let mut results = Vec::new();
+    for test in &settings.tests {
+        if stop.load(Relaxed) {
+            break;
+        }
+        let plan = settings.plan(test, stop);
+        let ended = match ask(backend, test, &plan) {
+            Ok(observed) => SuiteEnd::Ran(Box::new(judge(test, observed))),
+            Err(NotRun::Unsupported(why)) => SuiteEnd::Unsupported { why },
+            Err(NotRun::Failed(why)) => SuiteEnd::Failed { why },
+        };
+        let interval_ns = test.is_timed().then_some(test.interval);
+        let (promise, deadline_ns) = (test.promise, plan.deadline);
+        let result = SuiteResult { test: test.name.into(), promise, interval_ns, deadline_ns, ended };
+        told(&result);
+        results.push(result);
+    }
+    results
+}
+
+fn ask(backend: &mut dyn Backend, test: &Test, plan: &Plan<'_>) -> Answer {
+    match test.what {
+        What::Periodic | What::Faults => backend.periodic(plan),
+        What::Alarms => backend.alarms(plan),
+        What::Inversion => backend.inversion(plan),
+        What::Order(order) => backend.order(order, plan),
+        What::Channel(channel) => backend.channel(channel, plan),
+        What::Source(source) => backend.source(source, plan),
+    }
+}

@@ -1,0 +1,126 @@
+//! From counts and a promise to a verdict: pure.
+
+use crate::backend::Observed;
+use crate::test::{Test, What};
+use punctual_model::{EventCounts, Promise, SuiteClass, SuiteRan};
+
+/// "A few missed deadlines" of a firm system (seed 2, §2.1): one in so many events.
+pub const FEW: u64 = 1000;
+
+/// Hard: no event late, nothing lost. Firm: at most one in [`FEW`]. Soft: more. `None`: nothing was sent.
+///
+/// Every event counts that did not come at all or came too late, whether its source had promised it or not.
+pub fn classify(counts: &EventCounts) -> Option<SuiteClass> {
+    let missed = counts.late + counts.lost + counts.overflowed;
+    match counts.sent {
+        0 => None,
+        _ if missed == 0 => Some(SuiteClass::Hard),
+        sent if missed.saturating_mul(FEW) <= sent => Some(SuiteClass::Firm),
+        _ => Some(SuiteClass::Soft),
+    }
+}
+
+/// What of its promise a source did not keep; empty: all kept.
+pub fn kept(promise: Promise, counts: &EventCounts) -> Vec<String> {
+    let EventCounts { coalesced, overflowed, lost, doubled, reordered, strays, .. } = *counts;
+    let (each, bounded, counted) = (promise == Promise::Each, promise == Promise::Bounded, promise == Promise::Counted);
+    let numbered = each || bounded;
+    let rules = [
+        (numbered || counted, lost, "lost"),
+        (numbered || counted, doubled, "doubled"),
+        (numbered || counted, reordered, "out of order"),
+        (numbered, coalesced, "coalesced"),
+        (each || counted, overflowed, "dropped by the source"),
+        (true, strays, "never sent"),
+    ];
+    let mut broken: Vec<String> = rules
+        .iter()
+        .filter(|(is_promised, n, _)| *is_promised && *n > 0)
+        .map(|(_, n, what)| format!("{n} {what}"))
+        .collect();
+    if promise == Promise::Merged && counts.sent > 0 && counts.received == 0 {
+        broken.push("not one arrived".into());
+    }
+    broken
+}
+
+/// Judges what a backend saw of a test.
+pub(crate) fn judge(test: &Test, observed: Observed) -> SuiteRan {
+    let Observed { ledger, sent, page_faults, mode_switches, mut inconclusive, notes } = observed;
+    let (counts, lateness) = ledger.close(sent);
+    let mut broken = match test.what {
+        // A release missed is a deadline missed, and told apart by number: the class says it.
+        What::Periodic | What::Faults | What::Alarms => kept(Promise::Counted, &counts),
+        _ => kept(test.promise, &counts),
+    };
+    if let Some(switches) = mode_switches.filter(|n| *n > 0) {
+        broken.push(format!("{switches} unwanted mode switches"));
+    }
+    match (test.what, page_faults) {
+        (What::Faults, Some(0)) => {}
+        (What::Faults, Some(faults)) => broken.push(format!("{faults} page faults after the first release")),
+        (What::Faults, None) => inconclusive.push("this backend cannot tell page faults".into()),
+        _ => {}
+    }
+    if test.what == What::Inversion && counts.late > 0 {
+        broken.push(format!("{} of {sent} waits as long as without inheritance", counts.late));
+    }
+    if sent == 0 {
+        inconclusive.push("no event was sent: measure longer (--duration)".into());
+    }
+    let class = if inconclusive.is_empty() { classify(&counts) } else { None };
+    SuiteRan { counts, lateness, page_faults, mode_switches, class, broken, inconclusive, notes }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Ledger;
+    use punctual_units::Nanos;
+
+    fn counts(change: impl Fn(&mut EventCounts)) -> EventCounts {
+        let mut counts = EventCounts { sent: 1000, received: 1000, ..EventCounts::default() };
+        change(&mut counts);
+        counts
+    }
+
+    #[test]
+    fn few_are_one_in_a_thousand() {
+        assert_eq!(classify(&counts(|_| ())), Some(SuiteClass::Hard));
+        assert_eq!(classify(&counts(|c| c.late = 1)), Some(SuiteClass::Firm));
+        assert_eq!(classify(&counts(|c| (c.late, c.lost) = (1, 1))), Some(SuiteClass::Soft));
+        assert_eq!(classify(&counts(|c| c.overflowed = 2)), Some(SuiteClass::Soft));
+        assert_eq!(classify(&EventCounts::default()), None);
+    }
+
+    #[test]
+    fn a_promise_is_broken_by_what_it_excludes() {
+        let all = counts(|c| {
+            (c.lost, c.doubled, c.reordered, c.coalesced, c.overflowed) = (1, 2, 3, 4, 5);
+        });
+        let broken = |promise| kept(promise, &all).join(", ");
+        assert_eq!(broken(Promise::Each), "1 lost, 2 doubled, 3 out of order, 4 coalesced, 5 dropped by the source");
+        assert_eq!(broken(Promise::Bounded), "1 lost, 2 doubled, 3 out of order, 4 coalesced");
+        assert_eq!(broken(Promise::Counted), "1 lost, 2 doubled, 3 out of order, 5 dropped by the source");
+        assert_eq!(broken(Promise::Merged), "");
+        assert_eq!(kept(Promise::Merged, &counts(|c| c.received = 0)), ["not one arrived"]);
+        assert_eq!(broken(Promise::Nothing), "");
+        assert_eq!(kept(Promise::Nothing, &counts(|c| c.strays = 6)), ["6 never sent"]);
+    }
+
+    fn faults_test(page_faults: Option<u64>, mode_switches: Option<u64>) -> SuiteRan {
+        let mut ledger = Ledger::new(1, Nanos(9));
+        ledger.arrived(0, Nanos(1));
+        let test = crate::find("page-faults").unwrap();
+        judge(&test, Observed { page_faults, mode_switches, ..Observed::new(ledger, 1) })
+    }
+
+    #[test]
+    fn faults_and_mode_switches_are_failures_and_the_unknown_is_no_pass() {
+        assert!(faults_test(Some(0), Some(0)).broken.is_empty());
+        assert_eq!(faults_test(Some(2), None).broken, ["2 page faults after the first release"]);
+        assert_eq!(faults_test(Some(0), Some(1)).broken, ["1 unwanted mode switches"]);
+        let unknown = faults_test(None, None);
+        assert!(unknown.class.is_none() && unknown.inconclusive.len() == 1);
+    }
+}

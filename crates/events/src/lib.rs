@@ -1,0 +1,24 @@
+//! The portable event suite: periodic and interrupt-driven events of any real-time environment, their timing and their number.
+//! "No event may be lost" (seed 2).
+//!
+//! A [`Backend`] makes events and takes them; a [`Ledger`] counts what became of each; [`run`] judges that by what the source
+//! promises. The same ledger and judgement serve every backend, and [`Mock`], which drops, doubles, delays and coalesces exactly
+//! as many events as it is told, shows that they count right. docs/backends.md.
+//!
+//! Architecture invariant: a backend only observes; it never counts and never judges.
+
+#![forbid(unsafe_code)]
+
+mod backend;
+mod engine;
+mod judge;
+mod ledger;
+mod mock;
+mod test;
+
+pub use backend::{Answer, Backend, Channel, NotRun, Observed, Order, Plan, Source, alarm_at};
+pub use engine::{Settings, run};
+pub use judge::{FEW, classify, kept};
+pub use ledger::Ledger;
+pub use mock::{Faults, Mock};
+pub use test::{BURN, CRITICAL, TESTS, Test, What, find};

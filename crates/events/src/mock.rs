@@ -1,0 +1,178 @@
+//! An environment in virtual time that does exactly as much wrong as it is told: the suite's own test.
+
+use crate::backend::{Answer, Backend, Channel, NotRun, Observed, Order, Plan, Source};
+use punctual_units::Nanos;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+/// How many of a test's events go wrong, each in one way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Faults {
+    /// Never arrive.
+    pub drop: u64,
+    /// Arrive twice.
+    pub double: u64,
+    /// Arrive this much later than the deadline, and so behind others: [`Mock::BEHIND`] and a little.
+    pub delay: u64,
+    /// Arrive together with the event before them.
+    pub coalesce: u64,
+    /// Are refused, with a word to the sender.
+    pub refuse: u64,
+}
+
+/// Deterministic: the same seed and faults give the same arrivals.
+#[derive(Clone, Debug)]
+pub struct Mock {
+    seed: u64,
+    faults: Faults,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Well,
+    /// The one behind it arrives with it.
+    Leads,
+    Drop,
+    Double,
+    Delay,
+    Coalesce,
+    Refuse,
+}
+
+impl Mock {
+    /// How far behind its deadline a delayed event arrives.
+    pub const BEHIND: Nanos = Nanos::from_micros(1);
+
+    /// One that does `faults` to every test's events; which ones is decided by `seed`.
+    pub fn new(seed: u64, faults: Faults) -> Mock {
+        Mock { seed, faults }
+    }
+
+    /// A fate for each event.
+    fn fates(&self, events: u64, random: &mut Random) -> Result<Vec<Fate>, NotRun> {
+        let Faults { drop, double, delay, coalesce, refuse } = self.faults;
+        let wanted: u128 = [coalesce, coalesce, drop, double, delay, refuse].map(u128::from).iter().sum();
+        if wanted > u128::from(events / 2) {
+            let why = format!("{wanted} of {events} events cannot go wrong, half of them at most: measure longer");
+            return Err(NotRun::Failed(why));
+        }
+        let mut fates = vec![Fate::Well; events as usize];
+        for _ in 0..coalesce {
+            loop {
+                let at = random.below(events) as usize;
+                if at > 0 && fates[at] == Fate::Well && fates[at - 1] == Fate::Well {
+                    (fates[at - 1], fates[at]) = (Fate::Leads, Fate::Coalesce);
+                    break;
+                }
+            }
+        }
+        let others = [(drop, Fate::Drop), (double, Fate::Double), (delay, Fate::Delay), (refuse, Fate::Refuse)];
+        for (count, fate) in others {
+            for _ in 0..count {
+                loop {
+                    let at = random.below(events) as usize;
+                    if fates[at] == Fate::Well {
+                        fates[at] = fate;
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(fates)
+    }
+
+    /// Sends `plan.events` events in virtual time and takes them in the order they arrive.
+    fn deliver(&self, plan: &Plan<'_>) -> Answer {
+        let mut random = Random(self.seed ^ plan.events);
+        let fates = self.fates(plan.events, &mut random)?;
+        let mut ledger = plan.ledger();
+        let interval = plan.interval.0.max(1);
+        let mut delayed: BinaryHeap<Reverse<(u64, u64)>> = BinaryHeap::new();
+        // Where nothing is wrong an event is taken within half its deadline and before the next one is sent.
+        let usual = (plan.deadline.0 / 2).min(interval - 1);
+        for (number, fate) in fates.into_iter().enumerate().map(|(n, fate)| (n as u64, fate)) {
+            let sent = number * interval;
+            while let Some(Reverse((at, earlier))) = delayed.peek().copied().filter(|Reverse((at, _))| *at <= sent) {
+                delayed.pop();
+                ledger.arrived(earlier, Nanos(at - earlier * interval));
+            }
+            let lateness = Nanos(random.below(usual + 1));
+            match fate {
+                Fate::Well => ledger.arrived(number, lateness),
+                Fate::Leads => ledger.arrived_together(number, 2, |_| lateness),
+                Fate::Coalesce | Fate::Drop => {}
+                Fate::Double => (0..2).for_each(|_| ledger.arrived(number, lateness)),
+                Fate::Refuse => ledger.overflowed(1),
+                Fate::Delay => delayed.push(Reverse((sent + plan.deadline.0 + Mock::BEHIND.0, number))),
+            }
+        }
+        while let Some(Reverse((at, number))) = delayed.pop() {
+            ledger.arrived(number, Nanos(at - number * interval));
+        }
+        Ok(Observed { page_faults: Some(0), ..Observed::new(ledger, plan.events) })
+    }
+}
+
+impl Backend for Mock {
+    fn name(&self) -> &str {
+        "mock"
+    }
+
+    fn facts(&self) -> BTreeMap<String, String> {
+        let facts = [
+            ("clock", "virtual".to_owned()),
+            ("seed", self.seed.to_string()),
+            ("faults", format!("{:?}", self.faults)),
+        ];
+        facts.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+    }
+
+    fn periodic(&mut self, plan: &Plan<'_>) -> Answer {
+        self.deliver(plan)
+    }
+
+    fn alarms(&mut self, plan: &Plan<'_>) -> Answer {
+        self.deliver(plan)
+    }
+
+    fn inversion(&mut self, plan: &Plan<'_>) -> Answer {
+        well(plan)
+    }
+
+    fn order(&mut self, _order: Order, plan: &Plan<'_>) -> Answer {
+        well(plan)
+    }
+
+    fn channel(&mut self, _channel: Channel, plan: &Plan<'_>) -> Answer {
+        self.deliver(plan)
+    }
+
+    fn source(&mut self, _source: Source, plan: &Plan<'_>) -> Answer {
+        self.deliver(plan)
+    }
+}
+
+/// A few rounds with nothing wrong: tests of order have no events to drop.
+fn well(plan: &Plan<'_>) -> Answer {
+    let mut ledger = plan.ledger();
+    (0..plan.events).for_each(|number| ledger.arrived(number, Nanos(plan.deadline.0 / 2)));
+    Ok(Observed { page_faults: Some(0), ..Observed::new(ledger, plan.events) })
+}
+
+/// splitmix64 (Steele, Lea, Flood 2014): small, and the same everywhere.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// From 0 to below `end`, near enough even for drawing events.
+    fn below(&mut self, end: u64) -> u64 {
+        ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
+    }
+}
