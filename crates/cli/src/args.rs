@@ -47,6 +47,8 @@ pub enum Command {
     },
     /// Plant known delays beside the measuring engine and require that it finds each (2 s, as root)
     Selftest(SelftestArgs),
+    /// The portable event suite: periodic and interrupt-driven events, their timing and their number, none of which may be lost
+    Events(crate::events::args::EventsArgs),
     /// Read other tools' results into a run directory: cyclictest, rtla, jitterdebugger, oslat, CSV
     Import(ImportArgs),
     /// Show a run directory again, or another tool's file, as HTML, text, JSON or CSV

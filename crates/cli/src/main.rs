@@ -7,6 +7,7 @@ mod audit;
 mod compare;
 mod cyclictest;
 mod document;
+mod events;
 mod exit;
 mod explain;
 mod fix;
@@ -62,6 +63,7 @@ fn main() -> ExitCode {
         args::Command::Report(options) => report::report(&options),
         args::Command::Import(options) => import::import(&options),
         args::Command::Compare(options) => compare::compare(&options),
+        args::Command::Events(options) => events::events(&options),
         args::Command::Explain(options) => explain::explain(&options, started),
         #[cfg(feature = "history")]
         args::Command::History(options) => history::history(&options),

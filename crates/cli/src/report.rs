@@ -5,7 +5,7 @@ use crate::document;
 use crate::exit;
 use crate::import;
 use crate::terminal;
-use punctual_model::{Claim, Recording};
+use punctual_model::{Claim, Recording, Suite};
 use punctual_report as report;
 use std::io::Write;
 use std::process::ExitCode;
@@ -32,6 +32,9 @@ pub fn report(args: &ReportArgs) -> ExitCode {
         Ok(recording) => recording,
         Err(code) => return ExitCode::from(code),
     };
+    if let Some(suite) = recording.suite.take() {
+        return written(args, &suite_text(args, &suite));
+    }
     punctual_explain::suspect(&mut recording);
     let claims = match (&args.claims[..], &recording.run.settings.claims[..]) {
         // Of another tool's file nothing is claimed but what is asked.
@@ -54,8 +57,27 @@ pub fn report(args: &ReportArgs) -> ExitCode {
             write(&recording, &verdict, style)
         }
     };
+    written(args, &text)
+}
+
+/// A run of the event suite has no wakeups to judge: its own table.
+fn suite_text(args: &ReportArgs, suite: &Suite) -> String {
+    let format = if args.json { Format::Json } else { args.format };
+    match format {
+        Format::Html => report::suite_html(suite),
+        Format::Csv => report::suite_csv(suite),
+        Format::Json => {
+            let result = serde_json::to_value(suite).unwrap_or_default();
+            document::document("events", 0, &result) + "\n"
+        }
+        Format::Text => report::suite_text(suite),
+    }
+}
+
+/// Prints it, or makes the file.
+fn written(args: &ReportArgs, text: &str) -> ExitCode {
     match &args.out {
-        None => match terminal::print(&text) {
+        None => match terminal::print(text) {
             true => ExitCode::SUCCESS,
             false => ExitCode::from(exit::ENVIRONMENT),
         },

@@ -14,6 +14,8 @@ mod engine;
 mod judge;
 mod ledger;
 mod mock;
+mod posix;
+mod suite;
 mod test;
 
 pub use backend::{Answer, Backend, Channel, NotRun, Observed, Order, Plan, Source, alarm_at};
@@ -21,4 +23,6 @@ pub use engine::{Settings, run};
 pub use judge::{FEW, classify, kept};
 pub use ledger::Ledger;
 pub use mock::{Faults, Mock};
+pub use posix::{GpioWire, Posix, Wires, WiresError};
+pub use suite::{SuiteError, Surroundings, outcome, suite};
 pub use test::{BURN, CRITICAL, TESTS, Test, What, find};

@@ -4,6 +4,7 @@ use crate::backend::{Answer, Backend, Channel, NotRun, Observed, Order, Plan, So
 use punctual_units::Nanos;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::str::FromStr;
 
 /// How many of a test's events go wrong, each in one way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,6 +19,30 @@ pub struct Faults {
     pub coalesce: u64,
     /// Are refused, with a word to the sender.
     pub refuse: u64,
+}
+
+/// `drop=3,double=1`: names and numbers of [`Faults`]; nothing: no faults.
+impl FromStr for Faults {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Faults, String> {
+        let mut faults = Faults::default();
+        for part in text.split(',').filter(|part| !part.is_empty()) {
+            let wrong =
+                || format!("'{}': write for example drop=3,double=1,delay=2,coalesce=4,refuse=5", part.escape_debug());
+            let (name, count) = part.split_once('=').ok_or_else(wrong)?;
+            let count = count.parse().map_err(|_| wrong())?;
+            match name {
+                "drop" => faults.drop = count,
+                "double" => faults.double = count,
+                "delay" => faults.delay = count,
+                "coalesce" => faults.coalesce = count,
+                "refuse" => faults.refuse = count,
+                _ => return Err(wrong()),
+            }
+        }
+        Ok(faults)
+    }
 }
 
 /// Deterministic: the same seed and faults give the same arrivals.

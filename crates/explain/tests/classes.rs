@@ -82,6 +82,7 @@ fn recording(latency_ns: u64, change: impl Fn(&mut ContextSample)) -> Recording 
         events: samples.into_iter().map(Event::Context).collect(),
         maxima: Vec::new(),
         tuned: None,
+        suite: None,
         findings: vec![],
         damage: vec![],
     }

@@ -108,6 +108,7 @@ fn empty() -> Recording {
         findings: Vec::new(),
         damage: Vec::new(),
         tuned: None,
+        suite: None,
     }
 }
 

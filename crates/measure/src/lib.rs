@@ -36,4 +36,4 @@ pub use gaps::{GapPlan, GapResult, Gaps, gaps};
 pub use idle::{IdleError, IdleExit, idle_exit};
 pub use outcome::Outcome;
 pub use sources::between::between_phases;
-pub use woken::{SenderPlace, Sent, SerialError, WayRefused};
+pub use woken::{SenderPlace, Sent, Serial, SerialError, WayRefused};

@@ -77,6 +77,8 @@ pub enum Kind {
     Latency,
     /// Read from another tool's file.
     Imported,
+    /// The event suite: everything is in `suite.json`, nothing in the phases.
+    Events,
 }
 
 /// One instant on three clocks.
@@ -313,6 +315,8 @@ pub struct Recording {
     pub findings: Vec<crate::Finding>,
     /// What was tried on the machine before, and what it bought.
     pub tuned: Option<crate::Tuned>,
+    /// What the event suite found; runs of [`Kind::Events`] only.
+    pub suite: Option<crate::Suite>,
     /// What was wrong with the files themselves: a torn tail dropped, a checksum that fails.
     pub damage: Vec<String>,
 }

@@ -143,6 +143,7 @@ impl<'a> Measurement<'a> {
             findings: Vec::new(),
             damage: Vec::new(),
             tuned: None,
+            suite: None,
         };
         let recorder = Arc::new(Mutex::new(ToDisk::new(writer, options.worst_kept, options.maxima_block)));
         let cost = OwnCost { context_cpus: setup::where_context_runs(options, &housekeeping), ..OwnCost::default() };

@@ -23,6 +23,7 @@ mod json;
 mod linuxcnc;
 mod number;
 mod references;
+mod suite;
 mod svg;
 
 mod text;
@@ -37,5 +38,6 @@ pub use html::html;
 
 pub use json::{json, json_text};
 pub use linuxcnc::linuxcnc;
+pub use suite::{suite_csv, suite_html, suite_line, suite_text};
 pub use text::{TextStyle, text};
 pub use why::{explanation_html, timeline_text};

@@ -7,8 +7,8 @@ use crate::files;
 use crate::layout::{self, FileSum, HistogramFile, Manifest, Progress, Record, hist_path};
 use crate::segment;
 use punctual_model::{
-    BlockMaximum, Capture, CpuResult, Distribution, EndedBy, Explained, Finding, Phase, Problem, ProblemKind,
-    Recording, Run, Tuned, Worst,
+    BlockMaximum, Capture, CpuResult, Distribution, EndedBy, Explained, Finding, Kind, Phase, Problem, ProblemKind,
+    Recording, Run, Suite, Tuned, Worst,
 };
 use punctual_units::CpuId;
 use serde::de::DeserializeOwned;
@@ -54,6 +54,7 @@ fn read_as(root: &Path, detail: Detail) -> Result<Recording, Error> {
         maxima: Vec::new(),
         findings: Vec::new(),
         tuned: None,
+        suite: None,
         damage,
     };
     let check = |name: &str| manifest.as_ref().and_then(|m| m.files.get(name).copied());
@@ -205,6 +206,7 @@ fn read_lists(
         Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {}
         Err(e) => recording.damage.push(e.to_string()),
     }
+    read_suite(recording, root, check);
     if !recording.run.phases.is_empty() {
         match checked(root, layout::WORST, check(layout::WORST)) {
             Ok(content) => recording.worst = json_lines::<Worst>(layout::WORST, &content, &mut recording.damage),
@@ -234,6 +236,18 @@ fn read_lists(
             recording.events = lines(layout::EVENTS, &content, &mut recording.damage, parse);
         }
         Err(e) => recording.damage.push(e.to_string()),
+    }
+}
+
+/// What the event suite found, in a run of its kind.
+fn read_suite(recording: &mut Recording, root: &Path, check: &dyn Fn(&str) -> Option<FileSum>) {
+    if recording.run.kind != Kind::Events {
+        return;
+    }
+    let content = checked(root, layout::SUITE, check(layout::SUITE));
+    match content.and_then(|content| parse::<Suite>(layout::SUITE, &content)) {
+        Ok(suite) => recording.suite = Some(suite),
+        Err(what) => recording.damage.push(what),
     }
 }
 

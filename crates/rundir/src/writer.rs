@@ -8,7 +8,7 @@ pub use crate::layout::Progress;
 use crate::layout::{self, FileSum, HistogramFile, Record, hist_path};
 use crate::segment;
 use crate::text::{lines, pretty, worst_lines};
-use punctual_model::{BlockMaximum, Distribution, Event, Finding, Phase, Run, Worst};
+use punctual_model::{BlockMaximum, Distribution, Event, Finding, Phase, Run, Suite, Worst};
 use punctual_units::CpuId;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -121,6 +121,14 @@ impl Writer {
         let sum = files::replace(&self.root.join(layout::FINDINGS), text, self.sync)?;
         self.sums.insert(layout::FINDINGS.into(), sum);
         Ok(())
+    }
+
+    /// What the event suite has found so far.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn suite(&mut self, suite: &Suite) -> Result<(), Error> {
+        self.json(layout::SUITE, suite)
     }
 
     /// Facts of the machine: `machine/<name>.json`.

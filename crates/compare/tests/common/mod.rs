@@ -30,6 +30,7 @@ pub fn recording(loads: &[(String, Vec<u64>)]) -> Recording {
         maxima: vec![],
         findings: vec![],
         tuned: None,
+        suite: None,
         damage: vec![],
     };
     for (phase, (_, values)) in recording.run.phases.iter().zip(loads) {

@@ -178,6 +178,7 @@ pub fn empty() -> Recording {
         events: vec![],
         maxima: Vec::new(),
         tuned: None,
+        suite: None,
         findings: vec![],
         damage: vec![],
     }

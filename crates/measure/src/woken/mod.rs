@@ -10,8 +10,7 @@ pub(crate) use links::{Eventfd, Futex, Link, Signal, Udp};
 pub(crate) use mail::Mailbox;
 pub(crate) use sender::{Sender, place};
 pub use sender::{SenderPlace, Sent};
-pub(crate) use serial::Serial;
-pub use serial::SerialError;
+pub use serial::{Serial, SerialError};
 
 use mail::Inbox;
 use punctual_rt::{Remarks, Wait, Wakeup};

@@ -5,7 +5,7 @@ use super::mail::{Arrival, Mailbox};
 use punctual_uapi::{Guard, Port};
 use punctual_units::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::AsFd;
+use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{Mode, OFlags, fcntl_setfl, open};
 use rustix::io::{Errno, read, write};
 use rustix::termios::{ControlModes, OptionalActions, QueueSelector, SpecialCodeIndex};
@@ -69,10 +69,18 @@ pub enum SerialError {
 const RATES: [u32; 8] = [4_000_000, 3_000_000, 2_000_000, 1_000_000, 921_600, 460_800, 230_400, 115_200];
 
 /// A port in loopback, put back when this is dropped, and also when this process is killed.
-pub(crate) struct Serial {
+pub struct Serial {
     port: Port,
     _guard: Guard,
+    /// What the reader of figures should know of it: its rate, and how long a byte takes.
     pub notes: Vec<String>,
+}
+
+/// Reading waits for a byte.
+impl AsFd for Serial {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.port.as_fd()
+    }
 }
 
 impl Serial {

@@ -80,6 +80,7 @@ pub(super) fn empty(run: Run) -> Recording {
         maxima: Vec::new(),
         findings: Vec::new(),
         tuned: None,
+        suite: None,
         damage: Vec::new(),
     }
 }

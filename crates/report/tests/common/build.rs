@@ -73,6 +73,7 @@ pub fn recording(plan: RunPlan) -> Recording {
         events: vec![],
         maxima: Vec::new(),
         tuned: None,
+        suite: None,
         findings: facts::findings(),
         damage: vec![],
     };

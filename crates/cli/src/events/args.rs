@@ -1,0 +1,95 @@
+//! The options of `events`.
+
+use crate::args::OutputArgs;
+use clap::{Args, ValueEnum};
+use punctual_events::{Faults, GpioWire, Test};
+use punctual_loads::LoadSpec;
+use punctual_units::{Nanos, Priority};
+use std::path::PathBuf;
+
+/// Which environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum BackendArg {
+    /// This kernel, by punctual-rt
+    Posix,
+    /// Virtual time, nothing real: tests the suite itself
+    Mock,
+    /// Xenomai 3 (alchemy), by an adapter built here
+    Xenomai,
+    /// EVL (Xenomai 4), by an adapter built here
+    Evl,
+    /// RTAI (LXRT), by an adapter built here
+    Rtai,
+}
+
+/// What `events` writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FormatArg {
+    /// A table
+    Text,
+    /// One document with every figure
+    Json,
+}
+
+/// Options of `events`.
+#[derive(Args, Debug)]
+pub struct EventsArgs {
+    /// Tests, by name (--list) [default: all]
+    #[arg(value_name = "TEST", value_parser = test)]
+    pub tests: Vec<Test>,
+    /// The environment to test
+    #[arg(short, long, value_enum, default_value_t = BackendArg::Posix)]
+    pub backend: BackendArg,
+    /// Time for the tests that last as long as they are let, shared equally: 10s, 5m
+    #[arg(short = 'D', long, value_name = "TIME", default_value = "10s")]
+    pub duration: Nanos,
+    /// List the tests with what their sources promise, and end
+    #[arg(long)]
+    pub list: bool,
+    /// Priority of the receivers, 5 to 98; senders have one more
+    #[arg(short, long, visible_alias = "prio", value_name = "N", default_value = "80", value_parser = priority)]
+    pub priority: Priority,
+    /// The CPU of the receivers [default: any]
+    #[arg(long, value_name = "N")]
+    pub cpu: Option<u32>,
+    /// An event that is taken later is late [default: the interval of the test]
+    #[arg(long, value_name = "TIME")]
+    pub deadline: Option<Nanos>,
+    /// Loads that run beside all tests, together: cpu, memory, io, loopback, scheduler, timers, all, or cmd:'ANY COMMAND'
+    #[arg(long, value_name = "LOAD", num_args = 1.., value_parser = punctual_loads::parse)]
+    pub under: Vec<LoadSpec>,
+    /// A GPIO line that drives another: CHIP:OUT,IN (joined by a wire), or sim (gpio-sim)
+    #[arg(long, value_name = "WIRE")]
+    pub gpio: Option<GpioWire>,
+    /// A serial port that nobody uses, put into its loop mode: /dev/ttyS1
+    #[arg(long, value_name = "PORT")]
+    pub serial: Option<String>,
+    /// With the mock: what goes wrong in each test, for example drop=3,delay=1
+    #[arg(long, value_name = "FAULTS", default_value = "", hide = true)]
+    pub faults: Faults,
+    /// With the mock: what decides which events go wrong
+    #[arg(long, value_name = "N", default_value_t = 1, hide = true)]
+    pub seed: u64,
+    /// What to write
+    #[arg(short, long, value_enum, default_value_t = FormatArg::Text)]
+    pub format: FormatArg,
+    /// The run directory to make [default: ./punctual-runs/<time>-events-<backend>]
+    #[arg(short, long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+fn test(name: &str) -> Result<Test, String> {
+    punctual_events::find(name).ok_or_else(|| {
+        let names: Vec<&str> = punctual_events::TESTS.iter().map(|test| test.name).collect();
+        format!("no such test; there are {}", names.join(", "))
+    })
+}
+
+/// The sender's is one more, and threads of the order tests have up to four less.
+fn priority(text: &str) -> Result<Priority, String> {
+    let priority: u8 = text.parse().map_err(|_| "4 to 98".to_owned())?;
+    let known = (5..=98).contains(&priority).then(|| Priority::try_from(priority).ok()).flatten();
+    known.ok_or_else(|| "5 to 98: senders have one more, threads of the order tests up to four less".into())
+}

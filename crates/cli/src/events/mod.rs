@@ -1,0 +1,128 @@
+//! `events`: the portable event suite.
+
+pub mod args;
+
+use crate::{document, exit, prove, terminal};
+use args::{BackendArg, EventsArgs, FormatArg};
+use punctual_events::{Backend, Mock, Posix, Settings, Surroundings, TESTS, Wires};
+use punctual_model::{Outcome, Suite, SuiteResult};
+use punctual_report as report;
+use punctual_uapi::{self as uapi, Sig, SignalSet, Waited};
+use punctual_units::{CpuId, Nanos};
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// `punctual events`: 0 every promise kept in every test, 1 one broken, 3 not all could be shown, 4 nothing could.
+pub fn events(args: &EventsArgs) -> ExitCode {
+    if args.list {
+        return list();
+    }
+    match measure(args) {
+        Ok((suite, signal)) => {
+            let outcome = punctual_events::outcome(&suite);
+            let code = signal.map_or(exit::of_outcome(outcome), exit::of_signal);
+            tell(args, &suite, outcome, code);
+            ExitCode::from(code)
+        }
+        Err((code, why)) => {
+            eprintln!("punctual: {why}");
+            if is_json(args) {
+                terminal::print(&(document::document("events", code, &document::error(&why)) + "\n"));
+            }
+            ExitCode::from(code)
+        }
+    }
+}
+
+fn is_json(args: &EventsArgs) -> bool {
+    !args.output.quiet && (args.output.json || args.format == FormatArg::Json)
+}
+
+fn list() -> ExitCode {
+    let line = |test: &punctual_events::Test| format!("{:<15} {:<22} {}\n", test.name, test.promise.name(), test.about);
+    terminal::print(&TESTS.iter().map(line).collect::<String>());
+    ExitCode::SUCCESS
+}
+
+/// Runs it, with a thread that hears signals.
+fn measure(args: &EventsArgs) -> Result<(Suite, Option<Sig>), (u8, String)> {
+    let environment = |e: &dyn std::fmt::Display| (exit::ENVIRONMENT, e.to_string());
+    let signals = SignalSet::new(&[Sig::Hup, Sig::Int, Sig::Quit, Sig::Term]);
+    uapi::block(&signals).map_err(|e| environment(&e))?;
+    let tests = if args.tests.is_empty() { TESTS.to_vec() } else { args.tests.clone() };
+    if args.duration == Nanos::ZERO || args.duration > Nanos::from_secs(366 * 86_400) {
+        return Err((exit::USAGE, "--duration: more than nothing, and a year at most".into()));
+    }
+    let cpu = args.cpu.map(CpuId);
+    if let Some(cpu) = cpu {
+        let allowed = uapi::affinity(0).map_err(|e| environment(&e))?;
+        if !allowed.contains(cpu) {
+            return Err((exit::USAGE, format!("--cpu {cpu}: this process may run on {allowed} (taskset -cp $$)")));
+        }
+    }
+    let settings = Settings { tests, duration: args.duration, deadline: args.deadline, priority: args.priority, cpu };
+    let mut backend = backend(args)?;
+    let default = || prove::numbered(&format!("events-{}", backend.name()));
+    let out = args.out.clone().unwrap_or_else(default);
+    let command = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let stop = AtomicBool::new(false);
+    let done = AtomicBool::new(false);
+    let around = Surroundings { under: &args.under, out: &out, command, stop: &stop };
+    let (suite, signal) = std::thread::scope(|s| {
+        let listener = s.spawn(|| listen(&signals, &stop, &done));
+        let suite = punctual_events::suite(&mut *backend, &settings, &around, &mut |result| progress(args, result));
+        done.store(true, Relaxed);
+        (suite, listener.join().ok().flatten())
+    });
+    Ok((suite.map_err(|e| environment(&e))?, signal))
+}
+
+/// Until it is done: a signal ends the suite after the event that runs.
+fn listen(signals: &SignalSet, stop: &AtomicBool, done: &AtomicBool) -> Option<Sig> {
+    while !done.load(Relaxed) {
+        if let Waited::Signal(signal) = uapi::wait(signals, Some(Nanos::from_millis(100))) {
+            stop.store(true, Relaxed);
+            return Some(signal);
+        }
+    }
+    None
+}
+
+fn backend(args: &EventsArgs) -> Result<Box<dyn Backend>, (u8, String)> {
+    match args.backend {
+        BackendArg::Mock => Ok(Box::new(Mock::new(args.seed, args.faults))),
+        BackendArg::Posix => {
+            let wires = Wires { gpio: args.gpio.clone(), serial: args.serial.clone() };
+            let posix = Posix::new(args.priority, wires).map_err(|e| (exit::ENVIRONMENT, e.to_string()))?;
+            Ok(Box::new(posix))
+        }
+        BackendArg::Xenomai | BackendArg::Evl | BackendArg::Rtai => {
+            Err((exit::INCONCLUSIVE, "not available here: adapters are not built in".into()))
+        }
+    }
+}
+
+/// Each test as it ends, where somebody watches.
+fn progress(args: &EventsArgs, result: &SuiteResult) {
+    if terminal::has_watcher() && !args.output.quiet {
+        eprint!("{}", report::suite_line(result));
+    }
+}
+
+fn tell(args: &EventsArgs, suite: &Suite, outcome: Outcome, code: u8) {
+    if args.output.quiet {
+        return;
+    }
+    if is_json(args) {
+        let result = serde_json::to_value(suite).unwrap_or_default();
+        terminal::print(&(document::document("events", code, &result) + "\n"));
+        return;
+    }
+    let verdict = match outcome {
+        Outcome::Pass => "PASS: every promise was kept in every test\n",
+        Outcome::Fail => "FAIL: a promise was broken\n",
+        Outcome::Inconclusive => "INCONCLUSIVE: no promise was broken, but not everything could be shown here\n",
+    };
+    terminal::print(&format!("{}\n{verdict}", report::suite_text(suite)));
+}

@@ -1,0 +1,213 @@
+//! A sender, a source, a receiver: two real-time tasks, and what came of each event.
+
+use super::Posix;
+use crate::Ledger;
+use crate::backend::{Answer, NotRun, Observed, Plan};
+use punctual_rt::{Arrival, InterruptHandle, Next, Source, monotonic};
+use punctual_units::{Nanos, Scheduling};
+use rustix::io::Errno;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicI32, AtomicU64};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Send times kept: more than any source here holds at once (RLIMIT_SIGPENDING is the largest).
+const KEPT: usize = 1 << 17;
+/// A receiver that takes nothing for so long after the last event was sent has nothing left to take.
+const QUIET: Nanos = Nanos::from_millis(1000);
+/// How often the main thread looks.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// When events were sent, CLOCK_MONOTONIC.
+#[derive(Clone)]
+pub(super) enum Times {
+    /// The last ones, as the sender wrote them down.
+    Sent(Arc<Vec<AtomicU64>>),
+    /// On a grid.
+    Due {
+        /// The first.
+        first: Nanos,
+        /// Distance of two.
+        interval: Nanos,
+    },
+}
+
+impl Times {
+    pub fn new() -> Times {
+        // Written, so that its pages are there.
+        let times: Vec<AtomicU64> = (0..KEPT).map(|_| AtomicU64::new(1)).collect();
+        Times::Sent(Arc::new(times))
+    }
+
+    fn sent(&self, number: u64) {
+        if let Times::Sent(times) = self {
+            times[number as usize % KEPT].store(monotonic().0, Release);
+        }
+    }
+
+    fn lateness(&self, number: u64, now: Nanos) -> Nanos {
+        now.saturating_sub(match self {
+            Times::Sent(times) => Nanos(times[number as usize % KEPT].load(Acquire)),
+            Times::Due { first, interval } => *first + Nanos(number * interval.0),
+        })
+    }
+}
+
+/// One arrival: the number, where events have one, and how many came together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Came {
+    pub number: Option<u64>,
+    pub count: u64,
+}
+
+/// Takes what has come from a source.
+pub(super) trait Taker: Send + 'static {
+    /// Sleeps until something has come, then hands on each arrival. `INTR` where nothing came for a while, or a signal did.
+    fn take(&mut self, came: &mut dyn FnMut(Came)) -> Result<(), Errno>;
+}
+
+/// A receiver: its ledger is kept in the real-time thread; nobody else locks it before that has ended.
+struct Taking<T> {
+    taker: T,
+    ledger: Arc<Mutex<Ledger>>,
+    times: Times,
+    arrivals: Arc<AtomicU64>,
+}
+
+impl<T: Taker> Source for Taking<T> {
+    fn wait(&mut self) -> Result<Arrival, Errno> {
+        let Taking { taker, ledger, times, arrivals } = self;
+        let mut events = 0;
+        let mut now = Nanos::ZERO;
+        taker.take(&mut |came| {
+            if events == 0 {
+                now = monotonic();
+            }
+            events += came.count;
+            let mut ledger = ledger.lock().unwrap_or_else(PoisonError::into_inner);
+            match came.number {
+                Some(number) => ledger.arrived_together(number, came.count, |n| times.lateness(n, now)),
+                None => ledger.counted(came.count, |n| times.lateness(n, now)),
+            }
+        })?;
+        arrivals.fetch_add(events, Relaxed);
+        Ok(Arrival { at: None, events, lost: 0, value: 0 })
+    }
+}
+
+/// A receiver that runs.
+pub(super) struct Receiver {
+    handle: InterruptHandle,
+    ledger: Arc<Mutex<Ledger>>,
+    arrivals: Arc<AtomicU64>,
+}
+
+/// What the sender did.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sent {
+    pub sent: u64,
+    pub refused: u64,
+}
+
+impl Posix {
+    /// Starts a receiver under `scheduling`.
+    pub(super) fn receive(
+        &self,
+        plan: &Plan<'_>,
+        scheduling: Scheduling,
+        times: &Times,
+        taker: impl Taker,
+    ) -> Result<Receiver, NotRun> {
+        let ledger = Arc::new(Mutex::new(plan.ledger()));
+        let arrivals = Arc::new(AtomicU64::new(0));
+        let source = Taking { taker, ledger: ledger.clone(), times: times.clone(), arrivals: arrivals.clone() };
+        let mut task = self.rt.interrupt("events-receive", scheduling, source);
+        if let Some(cpu) = plan.cpu {
+            task = task.cpu(cpu);
+        }
+        let handle = task.spawn(|_| Next::Continue).map_err(|e| NotRun::Failed(e.to_string()))?;
+        Ok(Receiver { handle, ledger, arrivals })
+    }
+
+    /// Sends numbers at the plan's interval until all are sent or the user wants no more. `send` says whether the source took one.
+    pub(super) fn send(
+        &self,
+        plan: &Plan<'_>,
+        times: &Times,
+        mut send: impl FnMut(u64) -> Result<bool, Errno> + Send + 'static,
+    ) -> Result<Sent, NotRun> {
+        let counts = Arc::new((AtomicU64::new(0), AtomicU64::new(0), AtomicI32::new(0)));
+        let (theirs, times, events) = (counts.clone(), times.clone(), plan.events);
+        let task = self.rt.periodic("events-send", self.scheduling(plan, 1), plan.interval).cycles(plan.events);
+        let task = task.spawn(move |_| {
+            let (sent, refused, failed) = &*theirs;
+            let number = sent.load(Relaxed);
+            times.sent(number);
+            match send(number) {
+                Ok(true) => {}
+                Ok(false) => refused.store(refused.load(Relaxed) + 1, Relaxed),
+                Err(errno) => {
+                    failed.store(errno.raw_os_error(), Relaxed);
+                    return Next::Stop;
+                }
+            }
+            sent.store(number + 1, Relaxed);
+            if number + 1 < events { Next::Continue } else { Next::Stop }
+        });
+        let task = task.map_err(|e| NotRun::Failed(e.to_string()))?;
+        while !task.is_finished() && !plan.stop.load(Relaxed) {
+            std::thread::sleep(LOOK);
+        }
+        task.stop();
+        let (sent, refused, failed) = &*counts;
+        match failed.load(Relaxed) {
+            0 => Ok(Sent { sent: sent.load(Relaxed), refused: refused.load(Relaxed) }),
+            errno => Err(NotRun::Failed(format!(
+                "{}: event {} cannot be sent: {}",
+                plan.test,
+                sent.load(Relaxed),
+                Errno::from_raw_os_error(errno)
+            ))),
+        }
+    }
+
+    /// Sends and receives, then says what was seen.
+    pub(super) fn deliver(
+        &self,
+        plan: &Plan<'_>,
+        taker: impl Taker,
+        send: impl FnMut(u64) -> Result<bool, Errno> + Send + 'static,
+    ) -> Answer {
+        let times = Times::new();
+        let receiver = self.receive(plan, self.scheduling(plan, 0), &times, taker)?;
+        let sent = self.send(plan, &times, send);
+        let observed = receiver.finish(plan, sent?)?;
+        Ok(Observed { notes: self.narrowed(), ..observed })
+    }
+}
+
+impl Receiver {
+    /// Waits until everything is taken or nothing comes any more, and ends the receiver.
+    ///
+    /// # Errors
+    /// Reading the source failed.
+    pub(super) fn finish(self, plan: &Plan<'_>, sent: Sent) -> Answer {
+        let mut before = self.arrivals.load(Relaxed);
+        let mut since = monotonic();
+        while before < sent.sent - sent.refused && monotonic().saturating_sub(since) < QUIET {
+            std::thread::sleep(LOOK);
+            let now = self.arrivals.load(Relaxed);
+            if now != before {
+                (before, since) = (now, monotonic());
+            }
+        }
+        let (_, stats) = self.handle.stop();
+        if let Some(errno) = stats.failed {
+            return Err(NotRun::Failed(format!("{}: its events cannot be taken: {errno}", plan.test)));
+        }
+        let ledger = Arc::try_unwrap(self.ledger).map_err(|_| NotRun::Failed("the receiver did not end".into()))?;
+        let mut ledger = ledger.into_inner().unwrap_or_else(PoisonError::into_inner);
+        ledger.overflowed(sent.refused);
+        Ok(Observed { page_faults: stats.usage.page_faults, ..Observed::new(ledger, sent.sent) })
+    }
+}

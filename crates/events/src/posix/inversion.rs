@@ -1,0 +1,105 @@
+//! Priority inversion: does a mutex inherit? After crates/rt/tests/inversion.rs.
+
+use super::near;
+use crate::backend::{Answer, NotRun, Observed, Plan};
+use crate::test::{BURN, CRITICAL};
+use punctual_rt::{Attributes, Mutex, Semaphore, monotonic};
+use punctual_units::{CpuId, Nanos, Scheduling};
+use rustix::time::{ClockId, clock_gettime};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Nobody waits for longer.
+const PATIENCE: Nanos = Nanos::from_secs(10);
+
+/// The plan's rounds with an inheriting mutex, then one with a plain one: that must show the inversion, or nothing is shown.
+pub(super) fn rounds(plan: &Plan<'_>, cpu: CpuId) -> Answer {
+    let mut ledger = plan.ledger();
+    let (ours, plain) = (Mutex::new(()), std::sync::Mutex::new(()));
+    let mut sent = 0;
+    for round in 0..plan.events {
+        if plan.stop.load(Relaxed) {
+            break;
+        }
+        let waited = wait_for_lock(plan, cpu, &|body| match ours.lock() {
+            Ok(_held) => body(),
+            Err(_) => {}
+        })?;
+        ledger.arrived(round, waited);
+        sent += 1;
+    }
+    let control = wait_for_lock(plan, cpu, &|body| {
+        let _held = plain.lock();
+        body();
+    })?;
+    let mut observed = Observed::new(ledger, sent);
+    observed.notes.push(format!("control: a mutex without inheritance was waited for {control}"));
+    if control < BURN {
+        let text =
+            format!("the control, a mutex without inheritance, was waited for only {control}: no inversion came about");
+        observed.inconclusive.push(text);
+    }
+    Ok(observed)
+}
+
+/// Uses so much of the CPU's time, however often it is preempted.
+pub(super) fn burn(time: Nanos) {
+    let used = || {
+        let t = clock_gettime(ClockId::ThreadCPUTime);
+        Nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
+    };
+    let begun = used();
+    while used().saturating_sub(begun) < time {}
+}
+
+fn become_fifo(plan: &Plan<'_>, above: i8, cpu: CpuId) -> Result<(), NotRun> {
+    let scheduling = Scheduling::Fifo { priority: near(plan.priority, above) };
+    let attributes = Attributes { scheduling, cpu: Some(cpu), lock_stack: false };
+    attributes.apply().map(drop).map_err(|e| NotRun::Failed(e.to_string()))
+}
+
+/// How long the high thread waits for the lock; `locked` runs its argument under it. All three are started by each other, so nothing
+/// depends on a sleep.
+fn wait_for_lock(plan: &Plan<'_>, cpu: CpuId, locked: &(dyn Fn(&mut dyn FnMut()) + Sync)) -> Result<Nanos, NotRun> {
+    let (start_high, start_medium, ready) = (Semaphore::new(0), Semaphore::new(0), Semaphore::new(0));
+    let until = monotonic() + PATIENCE;
+    let late = || NotRun::Failed(format!("a thread of the test was not ready within {PATIENCE}"));
+    let wait = |semaphore: &Semaphore| semaphore.wait_until(until).map_err(|_| late());
+    // A count that cannot be raised is one of four billion.
+    let post = |semaphore: &Semaphore| {
+        let _ = semaphore.post();
+    };
+    std::thread::scope(|s| {
+        let high = s.spawn(|| {
+            become_fifo(plan, 0, cpu)?;
+            post(&ready);
+            wait(&start_high)?;
+            let begun = monotonic();
+            let mut got = None;
+            locked(&mut || got = Some(monotonic()));
+            got.map(|got| got.saturating_sub(begun)).ok_or_else(|| NotRun::Failed("the mutex cannot be locked".into()))
+        });
+        let medium = s.spawn(|| {
+            become_fifo(plan, -1, cpu)?;
+            post(&ready);
+            wait(&start_medium)?;
+            burn(BURN);
+            Ok(())
+        });
+        let low = s.spawn(|| {
+            become_fifo(plan, -2, cpu)?;
+            wait(&ready)?;
+            wait(&ready)?;
+            locked(&mut || {
+                // Runs at once, and comes back here when it waits for the lock.
+                post(&start_high);
+                post(&start_medium);
+                burn(CRITICAL);
+            });
+            Ok(())
+        });
+        let ended = |_| NotRun::Failed("a thread of the test panicked".into());
+        low.join().map_err(ended)??;
+        medium.join().map_err(ended)??;
+        high.join().map_err(ended)?
+    })
+}

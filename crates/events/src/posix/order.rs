@@ -1,0 +1,216 @@
+//! In which order threads on one CPU run.
+
+use super::inversion::burn;
+use super::near;
+use crate::backend::{Answer, NotRun, Observed, Order, Plan};
+use punctual_rt::{Attributes, Semaphore, monotonic};
+use punctual_units::{CpuId, Nanos, Scheduling};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize};
+
+/// Threads that are ordered.
+const THREADS: usize = 4;
+/// Nobody waits for longer.
+const PATIENCE: Nanos = Nanos::from_secs(10);
+/// What each does before it ends, where order alone is looked at.
+const WORK: Nanos = Nanos::from_millis(1);
+/// The length of a turn of SCHED_RR where the kernel does not tell (RR_TIMESLICE).
+const TURN: Nanos = Nanos::from_millis(100);
+/// Room in the log: more turns than a thread can have.
+const PLACES: usize = 256;
+
+/// Who ran, in order: a place each time another thread goes on.
+struct Log {
+    who: [AtomicU32; PLACES],
+    next: AtomicUsize,
+}
+
+impl Log {
+    fn add(&self, who: usize) {
+        if let Some(place) = self.who.get(self.next.fetch_add(1, Relaxed)) {
+            place.store(who as u32, Relaxed);
+        }
+    }
+
+    fn read(&self) -> Vec<usize> {
+        let end = self.next.load(Acquire).min(PLACES);
+        self.who[..end].iter().map(|who| who.load(Relaxed) as usize).collect()
+    }
+}
+
+/// The plan's rounds; of turns, one.
+pub(super) fn rounds(order: Order, plan: &Plan<'_>, cpu: CpuId) -> Answer {
+    let mut ledger = plan.ledger();
+    let (mut sent, mut notes) = (0, Vec::new());
+    let rounds = if order == Order::RoundRobin { 1 } else { plan.events };
+    for _ in 0..rounds {
+        if plan.stop.load(Relaxed) {
+            break;
+        }
+        let log = round(order, plan, cpu)?;
+        let (places, numbers) = numbers(order, &log);
+        numbers.iter().for_each(|number| ledger.arrived(sent + number, Nanos::ZERO));
+        sent += places;
+        if numbers.len() as u64 != places || !numbers.is_sorted() {
+            notes.push(format!("the threads ran in the order {log:?}"));
+        }
+    }
+    Ok(Observed { notes, ..Observed::new(ledger, sent) })
+}
+
+/// Which thread is made ready `n`th: not in the order of priority.
+fn nth_ready(order: Order, n: usize) -> usize {
+    if order == Order::Priority { [2, 0, 3, 1][n % THREADS] } else { n }
+}
+
+/// How many places the right order has, and which of them each entry of the log takes.
+fn numbers(order: Order, log: &[usize]) -> (u64, Vec<u64>) {
+    let mut turns = [0; THREADS];
+    let places = log.iter().filter(|who| **who < THREADS).map(|who| {
+        turns[*who] += 1;
+        match order {
+            // Each begins and ends before the next begins.
+            Order::Priority | Order::Fifo => (2 * who + turns[*who] - 1) as u64,
+            Order::RoundRobin => ((turns[*who] - 1) * THREADS + who) as u64,
+        }
+    });
+    let places: Vec<u64> = places.collect();
+    let expected = match order {
+        Order::Priority | Order::Fifo => 2 * THREADS,
+        // Two turns each at least; after the fewest turns that any has, some have ended.
+        Order::RoundRobin => THREADS * turns.iter().min().map_or(2, |least| (*least).max(2)),
+    };
+    (expected as u64, places.into_iter().filter(|place| *place < expected as u64).collect())
+}
+
+fn round(order: Order, plan: &Plan<'_>, cpu: CpuId) -> Result<Vec<usize>, NotRun> {
+    let log = Log { who: [const { AtomicU32::new(0) }; PLACES], next: AtomicUsize::new(0) };
+    let gates = [const { Semaphore::new(0) }; THREADS];
+    let threads = [const { AtomicI32::new(0) }; THREADS];
+    let last = AtomicU64::new(u64::MAX);
+    let until = monotonic() + PATIENCE;
+    let work = match order {
+        Order::RoundRobin => Nanos(turn().0 * 5 / 2),
+        Order::Priority | Order::Fifo => WORK,
+    };
+    std::thread::scope(|s| {
+        let workers: Vec<_> = (0..THREADS)
+            .map(|me| {
+                let (log, gate, thread, last) = (&log, &gates[me], &threads[me], &last);
+                s.spawn(move || {
+                    begin(order, plan, cpu, me)?;
+                    thread.store(rustix::thread::gettid().as_raw_nonzero().get(), Release);
+                    gate.wait_until(until).map_err(|_| not_ready())?;
+                    match order {
+                        Order::RoundRobin => take_turns(me, work, log, last),
+                        Order::Priority | Order::Fifo => {
+                            log.add(me);
+                            burn(work);
+                            log.add(me);
+                        }
+                    }
+                    Ok(())
+                })
+            })
+            .collect();
+        let gatekeeper = s.spawn(|| {
+            let opened = asleep(&threads, until);
+            // Above all of them, on their CPU: none runs before all are ready.
+            let opened = opened.and_then(|()| attributes(Scheduling::Fifo { priority: plan.priority }, cpu));
+            for n in 0..THREADS {
+                // A count of one can be raised.
+                let _ = gates[nth_ready(order, n)].post();
+            }
+            opened
+        });
+        let panicked = |_| NotRun::Failed("a thread of the test panicked".into());
+        gatekeeper.join().map_err(panicked)??;
+        workers.into_iter().try_for_each(|worker| worker.join().map_err(panicked)?)
+    })?;
+    Ok(log.read())
+}
+
+fn not_ready() -> NotRun {
+    NotRun::Failed(format!("a thread of the test was not ready within {PATIENCE}"))
+}
+
+fn attributes(scheduling: Scheduling, cpu: CpuId) -> Result<(), NotRun> {
+    let attributes = Attributes { scheduling, cpu: Some(cpu), lock_stack: false };
+    attributes.apply().map(drop).map_err(|e| NotRun::Failed(e.to_string()))
+}
+
+/// Thread 0 has the highest priority, below the gatekeeper's; where they are to be equal, all have one.
+fn begin(order: Order, plan: &Plan<'_>, cpu: CpuId, me: usize) -> Result<(), NotRun> {
+    let below = if order == Order::Priority { me as i8 + 1 } else { 1 };
+    let priority = near(plan.priority, -below);
+    let scheduling = match order {
+        Order::RoundRobin => Scheduling::Rr { priority },
+        Order::Priority | Order::Fifo => Scheduling::Fifo { priority },
+    };
+    attributes(scheduling, cpu)
+}
+
+/// Runs for so much CPU time and writes down each time it goes on after another.
+fn take_turns(me: usize, work: Nanos, log: &Log, last: &AtomicU64) {
+    let mut done = Nanos::ZERO;
+    let step = Nanos::from_micros(20);
+    while done < work {
+        if last.swap(me as u64, Relaxed) != me as u64 {
+            log.add(me);
+        }
+        burn(step);
+        done = done + step;
+    }
+}
+
+/// The length of a turn: sched(7), /proc/sys/kernel/sched_rr_timeslice_ms.
+fn turn() -> Nanos {
+    let told = std::fs::read_to_string("/proc/sys/kernel/sched_rr_timeslice_ms").ok();
+    told.and_then(|text| text.trim().parse().ok()).filter(|ms| (1..=1000).contains(ms)).map_or(TURN, Nanos::from_millis)
+}
+
+/// Waits until every thread is there and sleeps: the state in proc_pid_stat(5). One that is ready but has not slept yet would be first in its
+/// queue, not last.
+fn asleep(threads: &[AtomicI32; THREADS], until: Nanos) -> Result<(), NotRun> {
+    let sleeps = |thread: &AtomicI32| match thread.load(Acquire) {
+        0 => false,
+        tid => std::fs::read_to_string(format!("/proc/self/task/{tid}/stat"))
+            .is_ok_and(|stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('S'))),
+    };
+    while !threads.iter().all(sleeps) {
+        if monotonic() > until {
+            return Err(not_ready());
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_right(order: Order, log: &[usize]) -> bool {
+        let (places, numbers) = numbers(order, log);
+        numbers.len() as u64 == places && numbers.is_sorted()
+    }
+
+    #[test]
+    fn an_order_is_right_or_wrong() {
+        assert!(is_right(Order::Fifo, &[0, 0, 1, 1, 2, 2, 3, 3]));
+        assert!(!is_right(Order::Fifo, &[0, 0, 2, 2, 1, 1, 3, 3]));
+        assert!(!is_right(Order::Priority, &[0, 1, 0, 1, 2, 2, 3, 3]));
+        assert!(!is_right(Order::Fifo, &[0, 0, 1, 1, 2, 2, 3]));
+        assert!(is_right(Order::RoundRobin, &[0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 3]));
+        assert!(!is_right(Order::RoundRobin, &[0, 1, 2, 3]), "each ran to its end");
+        assert!(!is_right(Order::RoundRobin, &[0, 1, 2, 3, 0, 2, 1, 3]));
+    }
+
+    #[test]
+    fn threads_are_not_made_ready_by_priority() {
+        let mut ready: Vec<usize> = (0..THREADS).map(|n| nth_ready(Order::Priority, n)).collect();
+        assert!(!ready.is_sorted());
+        ready.sort_unstable();
+        assert_eq!(ready, [0, 1, 2, 3]);
+    }
+}

@@ -1,0 +1,216 @@
+//! The event sources of a Linux kernel, and the ways between threads of punctual-rt.
+
+use super::Posix;
+use super::deliver::{Came, Sent, Taker, Times};
+use super::takers::{Counted, Numbers, Queued, Signals};
+use crate::backend::{Answer, NotRun, Observed, Plan};
+use punctual_rt::{At, Eventfd, Frame, Overflow, Parsed, Scheduling, Semaphore, Timer, monotonic, pipe_out, queue};
+use punctual_uapi::{Sig, SignalSet};
+use punctual_units::Nanos;
+use rustix::fd::AsFd;
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::io::{Errno, write};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
+use std::fs::File;
+use std::net::UdpSocket;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicI32;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+
+/// Room in a queue between two threads.
+const ROOM: usize = 256;
+
+/// Says on what a call failed.
+fn failed<E: std::fmt::Display>(what: &'static str) -> impl Fn(E) -> NotRun {
+    move |e| NotRun::Failed(format!("{what}: {e}"))
+}
+
+/// Writes a number; a source that is full took none.
+fn put(fd: impl AsFd, number: u64) -> Result<bool, Errno> {
+    match write(fd, &number.to_le_bytes()) {
+        Ok(8) => Ok(true),
+        Ok(_) => Err(Errno::IO),
+        Err(Errno::WOULDBLOCK) => Ok(false),
+        Err(errno) => Err(errno),
+    }
+}
+
+impl Posix {
+    /// A timerfd that expires at the plan's interval: there is no sender, so all must have come when the last is due.
+    pub(super) fn timer(&self, plan: &Plan<'_>) -> Answer {
+        let (timer, handle) = Timer::new().map_err(failed("timerfd_create"))?;
+        let first = monotonic() + Nanos::from_millis(50);
+        let times = Times::Due { first, interval: plan.interval };
+        let receiver =
+            self.receive(plan, self.scheduling(plan, 0), &times, Expirations { timer, left: plan.events })?;
+        handle.set(first, plan.interval).map_err(failed("timerfd_settime"))?;
+        let last = first + Nanos(plan.interval.0 * (plan.events - 1));
+        while monotonic() < last && !plan.stop.load(Relaxed) {
+            std::thread::sleep(last.saturating_sub(monotonic()).min(Nanos::from_millis(10)).into());
+        }
+        // It runs on: an expiration that is not taken yet would go with it.
+        let due = monotonic().saturating_sub(first).0 / plan.interval.0 + 1;
+        let observed = receiver.finish(plan, Sent { sent: due.min(plan.events), refused: 0 })?;
+        Ok(Observed { notes: self.narrowed(), ..observed })
+    }
+
+    pub(super) fn eventfd(&self, plan: &Plan<'_>) -> Answer {
+        let source = Eventfd::new().map_err(failed("eventfd"))?;
+        let theirs = source.clone();
+        self.deliver(plan, Counted(source), move |_| theirs.raise(1).map(|()| true))
+    }
+
+    pub(super) fn pipe(&self, plan: &Plan<'_>) -> Answer {
+        let (reader, writer) = rustix::pipe::pipe().map_err(failed("pipe"))?;
+        fcntl_setfl(&writer, OFlags::NONBLOCK).map_err(failed("fcntl(F_SETFL)"))?;
+        // Open until all is taken: without a writer a pipe is at its end.
+        let _kept = writer.try_clone().map_err(failed("dup"))?;
+        self.deliver(plan, Numbers::new(reader), move |number| put(&writer, number))
+    }
+
+    /// What is written to the master arrives at the slave as if it were typed.
+    pub(super) fn pty(&self, plan: &Plan<'_>) -> Answer {
+        let (master, slave) = raw_pty()?;
+        // Open until all is taken: without a master a terminal is hung up.
+        let _kept = master.try_clone().map_err(failed("dup"))?;
+        self.deliver(plan, Numbers::new(slave), move |number| put(&master, number))
+    }
+
+    /// Signals to the receiver's thread. An ordinary one that is pending swallows the next; its sender is not told.
+    pub(super) fn signals(&self, plan: &Plan<'_>, signal: Sig) -> Answer {
+        let thread = Arc::new(AtomicI32::new(0));
+        let numbered = signal == Sig::RtMin;
+        let taker = Signals { set: SignalSet::new(&[signal]), numbered, thread: thread.clone() };
+        let times = Times::new();
+        let receiver = self.receive(plan, self.scheduling(plan, 0), &times, taker)?;
+        let give_up = monotonic() + Nanos::from_secs(5);
+        while thread.load(Acquire) == 0 && monotonic() < give_up {
+            std::thread::sleep(Nanos::from_millis(1).into());
+        }
+        let sent = self.send(plan, &times, move |number| {
+            match punctual_uapi::queue(thread.load(Acquire), signal, number as u32) {
+                Ok(()) => Ok(true),
+                Err(Errno::AGAIN) => Ok(false),
+                Err(errno) => Err(errno),
+            }
+        });
+        let observed = receiver.finish(plan, sent?)?;
+        Ok(Observed { notes: self.narrowed(), ..observed })
+    }
+
+    /// Datagrams to a socket of our own; what a full receive buffer dropped is read from /proc/net/udp.
+    pub(super) fn udp(&self, plan: &Plan<'_>) -> Answer {
+        let receiver = UdpSocket::bind("127.0.0.1:0").map_err(failed("bind(127.0.0.1)"))?;
+        let sender = UdpSocket::bind("127.0.0.1:0").map_err(failed("bind(127.0.0.1)"))?;
+        let address = receiver.local_addr().map_err(failed("getsockname"))?;
+        sender.connect(address).and_then(|()| sender.set_nonblocking(true)).map_err(failed("connect(127.0.0.1)"))?;
+        // Kept open until the drops are read.
+        let kept = receiver.try_clone().map_err(failed("dup"))?;
+        let mut observed = self.deliver(plan, Numbers::new(receiver), move |number| put(&sender, number))?;
+        let table = std::fs::read_to_string("/proc/net/udp").unwrap_or_default();
+        match drops(&table, address.port()) {
+            Some(drops) => observed.ledger.overflowed(drops),
+            None => observed.notes.push("/proc/net/udp does not tell what the socket dropped: it would be lost".into()),
+        }
+        drop(kept);
+        Ok(observed)
+    }
+
+    /// A queue between two real-time tasks, and a semaphore that wakes the reader.
+    pub(super) fn queue(&self, plan: &Plan<'_>) -> Answer {
+        let (mut sender, receiver) = queue::<u64>(ROOM, Overflow::Refuse).map_err(failed("queue"))?;
+        let filled = Arc::new(Semaphore::new(0));
+        let taker = Queued { receiver, filled: filled.clone() };
+        self.deliver(plan, taker, move |number| {
+            let taken = sender.send(number).is_ok();
+            filled.post().map_err(|_| Errno::OVERFLOW)?;
+            Ok(taken)
+        })
+    }
+
+    /// A pipe of punctual-rt, whose other end is an ordinary thread that reads its FIFO.
+    pub(super) fn pipe_out(&self, plan: &Plan<'_>) -> Answer {
+        let path = std::env::temp_dir().join(format!("punctual-events-{}", std::process::id()));
+        let (mut sender, bridge) =
+            pipe_out::<Number, ROOM>(At::Path(path), Overflow::Refuse).map_err(failed("pipe"))?;
+        let fifo = File::open(bridge.path()).map_err(failed("the pipe's FIFO"))?;
+        let times = Times::new();
+        let ordinary = Scheduling::Other { nice: 0 };
+        let receiver = self.receive(plan, ordinary, &times, Numbers::new(fifo))?;
+        let sent = self.send(plan, &times, move |number| Ok(sender.send(Number(number)).is_ok()));
+        let observed = receiver.finish(plan, sent?)?;
+        drop(bridge);
+        Ok(Observed { notes: self.narrowed(), page_faults: None, ..observed })
+    }
+}
+
+/// Expirations of a timer that goes on after the last event of the test.
+struct Expirations {
+    timer: Timer,
+    left: u64,
+}
+
+impl Taker for Expirations {
+    fn take(&mut self, came: &mut dyn FnMut(Came)) -> Result<(), Errno> {
+        let arrival = punctual_rt::Source::wait(&mut self.timer)?;
+        let count = arrival.events.min(self.left);
+        self.left -= count;
+        if count > 0 {
+            came(Came { number: None, count });
+        }
+        Ok(())
+    }
+}
+
+/// A number in a pipe: 8 bytes.
+struct Number(u64);
+
+impl Frame for Number {
+    fn parse(input: &[u8]) -> Parsed<Number> {
+        match input.first_chunk::<8>() {
+            Some(bytes) => Parsed::Frame(Number(u64::from_le_bytes(*bytes)), 8),
+            None => Parsed::More,
+        }
+    }
+
+    fn write(&self, output: &mut Vec<u8>) {
+        output.extend(self.0.to_le_bytes());
+    }
+}
+
+/// A pseudo-terminal without line editing: the master does not block, the slave does.
+fn raw_pty() -> Result<(OwnedFd, File), NotRun> {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).map_err(failed("openpt"))?;
+    grantpt(&master).and_then(|()| unlockpt(&master)).map_err(failed("unlockpt"))?;
+    let name = ptsname(&master, Vec::new()).map_err(failed("ptsname"))?;
+    let path = std::path::Path::new(std::ffi::OsStr::from_bytes(name.as_bytes()));
+    let slave = File::options().read(true).write(true).open(path).map_err(failed("the slave of a pty"))?;
+    let mut settings = tcgetattr(&slave).map_err(failed("tcgetattr"))?;
+    settings.make_raw();
+    tcsetattr(&slave, OptionalActions::Now, &settings).map_err(failed("tcsetattr"))?;
+    fcntl_setfl(&master, OFlags::NONBLOCK).map_err(failed("fcntl(F_SETFL)"))?;
+    Ok((master, slave))
+}
+
+/// The last column of the socket's line: proc_net(5), net/ipv4/udp.c (udp4_format_sock).
+fn drops(table: &str, port: u16) -> Option<u64> {
+    let local = format!(":{port:04X}");
+    let line = table.lines().find(|line| line.split_whitespace().nth(1).is_some_and(|a| a.ends_with(&local)))?;
+    line.split_whitespace().last()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sockets_drops_are_found() {
+        let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops\n \
+                     1021: 0100007F:D431 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 5 2 0000000000000000 17\n";
+        assert_eq!(drops(table, 0xd431), Some(17));
+        assert_eq!(drops(table, 0x1234), None);
+    }
+}

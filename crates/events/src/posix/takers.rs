@@ -1,0 +1,185 @@
+//! How events are taken from each kind of source.
+
+use super::deliver::{Came, Taker};
+use punctual_gpio::{Edge, Event, Line};
+use punctual_rt::{self as rt, Nanos, Semaphore, monotonic};
+use punctual_uapi::{SignalSet, take};
+use rustix::fd::AsFd;
+use rustix::io::{Errno, read};
+use std::sync::Arc;
+use std::sync::atomic::AtomicI32;
+use std::sync::atomic::Ordering::Release;
+
+/// Where nothing comes, a source whose call goes on after a signal looks so often whether it is to stop.
+pub(super) const LOOK: Nanos = Nanos::from_millis(20);
+
+/// A number as it goes through pipes, terminals and datagrams: 8 bytes, little-endian.
+pub(super) struct Numbers<F> {
+    fd: F,
+    bytes: [u8; 512],
+    held: usize,
+}
+
+impl<F> Numbers<F> {
+    pub fn new(fd: F) -> Numbers<F> {
+        Numbers { fd, bytes: [0; 512], held: 0 }
+    }
+}
+
+impl<F: AsFd + Send + 'static> Taker for Numbers<F> {
+    fn take(&mut self, came: &mut dyn FnMut(Came)) -> Result<(), Errno> {
+        let got = read(&self.fd, &mut self.bytes[self.held..])?;
+        if got == 0 {
+            return Err(Errno::PIPE);
+        }
+        let end = self.held + got;
+        let (whole, _) = self.bytes[..end].as_chunks::<8>();
+        whole.iter().for_each(|bytes| came(Came { number: Some(u64::from_le_bytes(*bytes)), count: 1 }));
+        // A terminal may give half a number.
+        self.held = end % 8;
+        self.bytes.copy_within(end - self.held..end, 0);
+        Ok(())
+    }
+}
+
+/// Events that are only counted: eventfd, and whatever else punctual-rt offers.
+pub(super) struct Counted<S>(pub S);
+
+impl<S: rt::Source + 'static> Taker for Counted<S> {
+    fn take(&mut self, came: &mut dyn FnMut(Came)) -> Result<(), Errno> {
+        let arrival = self.0.wait()?;
+        came(Came { number: None, count: arrival.events });
+        Ok(())
+    }
+}
+
+/// Signals for this thread, with a number each or without.
+pub(super) struct Signals {
+    pub set: SignalSet,
+    /// Do they carry their number, or does a pending one swallow the next?
+    pub numbered: bool,
+    /// The thread to send them to, once it is there.
+    pub thread: Arc<AtomicI32>,
+}
+
+impl Taker for Signals {
+    fn take(&mut self, came: &mut dyn FnMut(Came)) -> Result<(), Errno> {
+        self.thread.store(rustix::thread::gettid().as_raw_nonzero().get(), Release);
+        let taken = take(&self.set)?;
+        came(Came { number: self.numbered.then_some(taken.value.into()), count: 1 });
+        Ok(())
+    }
+}
+
+/// A queue of punctual-rt, with a semaphore to sleep on.
+pub(super) struct Queued {
+    pub receiver: rt::Receiver<u64>,
+    pub filled: Arc<Semaphore>,
+}
+
+impl Taker for Queued {
+    fn take(&mut self, came: &mut dyn FnMut(Came)) -> Result<(), Errno> {
+        self.filled.wait_until(monotonic() + LOOK).map_err(|_| Errno::INTR)?;
+        while let Some(number) = self.receiver.receive() {
+            came(Came { number: Some(number), count: 1 });
+        }
+        Ok(())
+    }
+}
+
+/// Edges of a GPIO line, rising first and then in turn: the kernel's numbers show a full queue, the direction an edge that was coalesced.
+pub(super) struct Edges {
+    pub line: Line,
+    pub events: Vec<Event>,
+    /// The kernel's number of the last edge, and ours of the next.
+    pub last: u32,
+    pub next: u64,
+}
+
+impl Edges {
+    /// Which of ours an edge is.
+    fn number(&mut self, event: &Event) -> u64 {
+        let gap = event.line_seqno.wrapping_sub(self.last).wrapping_sub(1);
+        self.last = event.line_seqno;
+        let mut number = self.next + u64::from(gap);
+        if number.is_multiple_of(2) != (event.edge == Edge::Rising) {
+            number += 1;
+        }
+        self.next = number + 1;
+        number
+    }
+}
+
+impl Taker for Edges {
+    fn take(&mut self, came: &mut dyn FnMut(Came)) -> Result<(), Errno> {
+        // `wait` goes on after a signal, so it needs a limit.
+        if !self.line.wait(Some(LOOK)).map_err(|_| Errno::IO)? {
+            return Err(Errno::INTR);
+        }
+        let mut events = std::mem::take(&mut self.events);
+        let got = self.line.read(&mut events).map_err(|_| Errno::IO);
+        for event in &events[..*got.as_ref().unwrap_or(&0)] {
+            came(Came { number: Some(self.number(event)), count: 1 });
+        }
+        self.events = events;
+        got.map(drop)
+    }
+}
+
+/// Single bytes, each the low part of a number.
+pub(super) struct Bytes<F> {
+    pub fd: F,
+    pub next: u64,
+}
+
+impl<F: AsFd + Send + 'static> Taker for Bytes<F> {
+    fn take(&mut self, came: &mut dyn FnMut(Came)) -> Result<(), Errno> {
+        let mut bytes = [0; 64];
+        let got = read(&self.fd, &mut bytes)?;
+        for byte in &bytes[..got] {
+            let number = nearest(self.next, *byte);
+            self.next = self.next.max(number + 1);
+            came(Came { number: Some(number), count: 1 });
+        }
+        Ok(())
+    }
+}
+
+/// The number nearest to `next` that ends in `byte`.
+fn nearest(next: u64, byte: u8) -> u64 {
+    let ahead = i64::from(byte.wrapping_sub(next as u8) as i8);
+    next.checked_add_signed(ahead).unwrap_or(u64::from(byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::io::Write;
+
+    proptest! {
+        #[test]
+        fn a_byte_is_the_number_near_by(next in 0u64..1_000_000, ahead in -128i64..128) {
+            if let Some(number) = next.checked_add_signed(ahead) {
+                prop_assert_eq!(nearest(next, number as u8), number);
+            }
+        }
+
+        /// However the bytes are cut, the numbers come whole.
+        #[test]
+        fn numbers_may_be_cut(cuts in proptest::collection::vec(1usize..40, 1..20)) {
+            let (reader, mut writer) = std::io::pipe().unwrap();
+            let all: Vec<u8> = (0u64..64).flat_map(u64::to_le_bytes).collect();
+            let (mut taker, mut seen, mut from) = (Numbers::new(reader), Vec::new(), 0);
+            for cut in cuts.into_iter().chain([512]) {
+                let to = (from + cut).min(all.len());
+                if from < to {
+                    writer.write_all(&all[from..to]).unwrap();
+                    taker.take(&mut |came| seen.push(came.number.unwrap())).unwrap();
+                }
+                from = to;
+            }
+            prop_assert_eq!(seen, (0..64).collect::<Vec<u64>>());
+        }
+    }
+}

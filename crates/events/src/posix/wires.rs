@@ -1,0 +1,135 @@
+//! What hangs outside: a GPIO loopback, a serial port.
+
+use super::Posix;
+use super::takers::{Bytes, Edges};
+use crate::backend::{Answer, NotRun, Plan};
+use punctual_gpio::sim::SimChip;
+use punctual_gpio::{Chip, Event, EventClock, GpioError, Line, MOST_BUFFERED, Output};
+use punctual_measure::Serial;
+use rustix::io::{Errno, write};
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// Which wires there are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wires {
+    /// Two lines joined by a wire, or a simulated one.
+    pub gpio: Option<GpioWire>,
+    /// A serial port that nobody uses; it is put into its loop mode.
+    pub serial: Option<String>,
+}
+
+/// A GPIO line that drives another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GpioWire {
+    /// gpio-sim.
+    Simulated,
+    /// `CHIP:OUT,IN`.
+    Lines {
+        /// Name, label or path.
+        chip: String,
+        /// The line that is driven.
+        out: u32,
+        /// The line whose edges are taken.
+        input: u32,
+    },
+}
+
+/// What is no GPIO wire.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "'{0}' is no GPIO wire: write CHIP:OUT,IN, for example gpiochip0:17,27 (lines joined by a wire), or sim (gpio-sim)"
+)]
+pub struct WiresError(String);
+
+impl FromStr for GpioWire {
+    type Err = WiresError;
+
+    fn from_str(text: &str) -> Result<GpioWire, WiresError> {
+        if text == "sim" {
+            return Ok(GpioWire::Simulated);
+        }
+        let wire = || {
+            let (chip, lines) = text.rsplit_once(':')?;
+            let (out, input) = lines.split_once(',')?;
+            let (out, input) = (out.trim().parse().ok()?, input.trim().parse().ok()?);
+            (!chip.is_empty() && out != input).then(|| GpioWire::Lines { chip: chip.into(), out, input })
+        };
+        wire().ok_or_else(|| WiresError(text.escape_debug().to_string()))
+    }
+}
+
+fn failed(e: GpioError) -> NotRun {
+    NotRun::Failed(e.to_string())
+}
+
+/// Any error of a line, for the sender's thread, which cannot tell more.
+fn errno(_: GpioError) -> Errno {
+    Errno::IO
+}
+
+impl Posix {
+    /// Edges, rising and falling in turn.
+    pub(super) fn gpio(&self, plan: &Plan<'_>) -> Answer {
+        let none = || "no wire was named: --gpio CHIP:OUT,IN (two lines joined), or --gpio sim (gpio-sim)".to_owned();
+        match self.wires.gpio.as_ref().ok_or_else(|| NotRun::Unsupported(none()))? {
+            GpioWire::Simulated => {
+                let name = format!("punctual-events-{}", std::process::id());
+                // No gpio-sim in the kernel is something this environment lacks.
+                let chip = SimChip::new(&name, &["in"]).map_err(|e| NotRun::Unsupported(e.to_string()))?;
+                chip.pull(0, false).map_err(failed)?;
+                let line = edges(&chip.open().map_err(failed)?, 0)?;
+                let chip = Arc::new(chip);
+                let theirs = chip.clone();
+                self.deliver(plan, line, move |n| theirs.pull(0, n.is_multiple_of(2)).map(|()| true).map_err(errno))
+            }
+            GpioWire::Lines { chip, out, input } => {
+                let chip = Chip::find(chip).map_err(failed)?;
+                let output = Output::new(&chip, *out, false).map_err(failed)?;
+                let line = edges(&chip, *input)?;
+                self.deliver(plan, line, move |n| output.set(n.is_multiple_of(2)).map(|()| true).map_err(errno))
+            }
+        }
+    }
+
+    /// Bytes that a port in loop mode sends to itself.
+    pub(super) fn serial(&self, plan: &Plan<'_>) -> Answer {
+        let none = || "no port was named: --serial /dev/ttyS1 (grep -v unknown /proc/tty/driver/serial)".to_owned();
+        let path = self.wires.serial.as_ref().ok_or_else(|| NotRun::Unsupported(none()))?;
+        let port = Arc::new(Serial::open(path, plan.interval).map_err(|e| NotRun::Failed(e.to_string()))?);
+        let theirs = port.clone();
+        let notes = port.notes.clone();
+        let taker = Bytes { fd: port, next: 0 };
+        let observed = self.deliver(plan, taker, move |n| match write(&*theirs, &[n as u8]) {
+            Ok(1) => Ok(true),
+            Ok(_) | Err(Errno::WOULDBLOCK) => Ok(false),
+            Err(errno) => Err(errno),
+        });
+        observed.map(|mut observed| {
+            observed.notes.extend(notes);
+            observed
+        })
+    }
+}
+
+fn edges(chip: &Chip, offset: u32) -> Result<Edges, NotRun> {
+    let both = punctual_gpio::Edges::Both;
+    let line = Line::edges(chip, offset, both, MOST_BUFFERED, EventClock::Monotonic).map_err(failed)?;
+    Ok(Edges { line, events: vec![Event::default(); 64], last: 0, next: 0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wire_is_read() {
+        let lines = |chip: &str| Ok(GpioWire::Lines { chip: chip.into(), out: 17, input: 27 });
+        assert_eq!("gpiochip0:17,27".parse(), lines("gpiochip0"));
+        assert_eq!("/dev/gpiochip4:17,27".parse(), lines("/dev/gpiochip4"));
+        assert_eq!("sim".parse(), Ok(GpioWire::Simulated));
+        for bad in ["", "gpiochip0", "gpiochip0:17", ":1,2", "gpiochip0:3,3", "c:1,-2", "c:1,2,3"] {
+            assert!(bad.parse::<GpioWire>().is_err_and(|e| e.to_string().contains("CHIP:OUT,IN")), "{bad}");
+        }
+    }
+}
