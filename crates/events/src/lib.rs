@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+mod adapter;
 mod backend;
 mod engine;
 mod judge;
@@ -18,6 +19,7 @@ mod posix;
 mod suite;
 mod test;
 
+pub use adapter::{Adapter, COKERNELS, Cokernel};
 pub use backend::{Answer, Backend, Channel, NotRun, Observed, Order, Plan, Source, alarm_at};
 pub use engine::{Settings, run};
 pub use judge::{FEW, classify, kept};

@@ -4,7 +4,7 @@ pub mod args;
 
 use crate::{document, exit, prove, terminal};
 use args::{BackendArg, EventsArgs, FormatArg};
-use punctual_events::{Backend, Mock, Posix, Settings, Surroundings, TESTS, Wires};
+use punctual_events::{Backend, COKERNELS, Mock, NotRun, Posix, Settings, Surroundings, TESTS, Wires};
 use punctual_model::{Outcome, Suite, SuiteResult};
 use punctual_report as report;
 use punctual_uapi::{self as uapi, Sig, SignalSet, Waited};
@@ -97,9 +97,20 @@ fn backend(args: &EventsArgs) -> Result<Box<dyn Backend>, (u8, String)> {
             let posix = Posix::new(args.priority, wires).map_err(|e| (exit::ENVIRONMENT, e.to_string()))?;
             Ok(Box::new(posix))
         }
-        BackendArg::Xenomai | BackendArg::Evl | BackendArg::Rtai => {
-            Err((exit::INCONCLUSIVE, "not available here: adapters are not built in".into()))
-        }
+        BackendArg::Xenomai => cokernel("xenomai"),
+        BackendArg::Evl => cokernel("evl"),
+        BackendArg::Rtai => cokernel("rtai"),
+    }
+}
+
+/// Its adapter, built here; where its tools are missing nothing can be concluded.
+fn cokernel(name: &str) -> Result<Box<dyn Backend>, (u8, String)> {
+    let known = COKERNELS.iter().find(|cokernel| cokernel.name == name);
+    let cokernel = known.ok_or_else(|| (exit::USAGE, format!("{name}: no such co-kernel")))?;
+    match cokernel.start() {
+        Ok(adapter) => Ok(Box::new(adapter)),
+        Err(NotRun::Unsupported(why)) => Err((exit::INCONCLUSIVE, format!("{name} is not available here: {why}"))),
+        Err(NotRun::Failed(why)) => Err((exit::ENVIRONMENT, why)),
     }
 }
 

@@ -1,0 +1,129 @@
+/* EVL (Xenomai 4), libevl. Built by: cc $(pkg-config --cflags evl) evl.c $(pkg-config --libs evl). */
+#define _GNU_SOURCE
+#include "adapter.h"
+#include <errno.h>
+#include <evl/clock.h>
+#include <evl/sched.h>
+#include <evl/thread.h>
+#include <evl/timer.h>
+#include <evl/proxy.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+const char *adapter_name = "evl";
+
+void adapter_facts(void)
+{
+	printf("fact interface libevl\n");
+}
+
+struct work {
+	const struct plan *plan;
+	struct book *book;
+	const char *what;
+	int error;
+};
+
+static uint64_t now(void)
+{
+	struct timespec t;
+	evl_read_clock(EVL_CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* isw of struct evl_thread_state: switches to the in-band stage; since the loop began they are unwanted. */
+static int64_t mode_switches(int thread)
+{
+	struct evl_thread_state state;
+	return evl_get_state(thread, &state) ? -1 : (int64_t)state.isw;
+}
+
+static uint64_t alarm_at(uint64_t number, uint64_t interval)
+{
+	static const uint64_t quarters[] = { 1, 3, 0, 2, 3, 0, 2, 1 };
+	return (number + 1) * interval + quarters[number % 8] * interval / 4;
+}
+
+/* Periodic releases by an EVL timer, alarms by evl_sleep_until. */
+static void *body(void *arg)
+{
+	struct work *w = arg;
+	const struct plan *p = w->plan;
+	int thread = evl_attach_self("punctual:%d", getpid());
+	if (thread < 0) {
+		w->what = "evl_attach_self";
+		w->error = thread;
+		return NULL;
+	}
+	struct evl_sched_attrs attrs = { .sched_policy = SCHED_FIFO, .sched_priority = p->priority };
+	w->what = "evl_set_schedattr";
+	w->error = evl_set_schedattr(thread, &attrs);
+	uint64_t first = now() + 1000000;
+	int is_alarm = !strcmp(p->test, "alarms"), timer = -1;
+	if (!w->error && !is_alarm) {
+		timer = evl_new_timer(EVL_CLOCK_MONOTONIC);
+		struct itimerspec grid = {
+			.it_value = { (time_t)(first / 1000000000u), (long)(first % 1000000000u) },
+			.it_interval = { (time_t)(p->interval_ns / 1000000000u), (long)(p->interval_ns % 1000000000u) },
+		};
+		w->what = "evl_new_timer";
+		w->error = timer < 0 ? timer : evl_set_timer(timer, &grid, NULL);
+	}
+	int64_t before = mode_switches(thread);
+	for (uint64_t n = 0; !w->error && n < p->events;) {
+		uint64_t count = 1, due = first + (is_alarm ? alarm_at(n, p->interval_ns) : n * p->interval_ns);
+		if (is_alarm) {
+			struct timespec t = { (time_t)(due / 1000000000u), (long)(due % 1000000000u) };
+			w->what = "evl_sleep_until";
+			w->error = evl_sleep_until(EVL_CLOCK_MONOTONIC, &t);
+		} else {
+			ssize_t got = oob_read(timer, &count, sizeof(count));
+			w->what = "oob_read of a timer";
+			w->error = got == sizeof(count) ? 0 : errno ? -errno : -EIO;
+		}
+		if (w->error)
+			break;
+		if (count > p->events - n)
+			count = p->events - n;
+		book_arrival(w->book, n, count, late(now(), due));
+		n += count;
+		w->book->sent = n;
+	}
+	int64_t after = mode_switches(thread);
+	w->book->switches = before < 0 || after < 0 ? -1 : after - before;
+	evl_detach_self();
+	if (timer >= 0)
+		close(timer);
+	return NULL;
+}
+
+int adapter_run(const struct plan *p, struct book *b, struct answer *a)
+{
+	if (!p->interval_ns || (strncmp(p->test, "periodic", 8) && strcmp(p->test, "alarms")))
+		return unsupported(a, "the EVL adapter has periodic and alarms");
+	struct work w = { p, b, "", 0 };
+	pthread_attr_t attributes;
+	pthread_t thread;
+	pthread_attr_init(&attributes);
+	if (p->cpu >= 0) {
+		cpu_set_t set;
+		CPU_ZERO(&set);
+		CPU_SET(p->cpu, &set);
+		pthread_attr_setaffinity_np(&attributes, sizeof(set), &set);
+	}
+	int error = pthread_create(&thread, &attributes, body, &w);
+	pthread_attr_destroy(&attributes);
+	if (error)
+		return failed(a, "pthread_create", error);
+	pthread_join(thread, NULL);
+	return w.error ? failed(a, w.what, w.error) : 0;
+}
+
+int main(void)
+{
+	if (mlockall(MCL_CURRENT | MCL_FUTURE))
+		fprintf(stderr, "mlockall: %s\n", strerror(errno));
+	return adapter_main();
+}

@@ -1,0 +1,116 @@
+//! Adapters are built where a co-kernel's tools are installed.
+
+use super::{Adapter, PATIENCE};
+use crate::backend::NotRun;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A co-kernel with an adapter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cokernel {
+    /// The backend's name, and that of its source file.
+    pub name: &'static str,
+    source: &'static str,
+    /// What tells the compiler's flags: programs tried in turn.
+    tools: &'static [&'static str],
+    compile: &'static [&'static str],
+    link: &'static [&'static str],
+    /// What to do where the tool is missing.
+    help: &'static str,
+}
+
+/// Those there are.
+pub const COKERNELS: [Cokernel; 3] = [
+    Cokernel {
+        name: "xenomai",
+        source: include_str!("../../adapters/xenomai.c"),
+        tools: &["xeno-config", "/usr/xenomai/bin/xeno-config"],
+        compile: &["--skin=alchemy", "--cflags"],
+        link: &["--skin=alchemy", "--ldflags"],
+        help: "boot a Cobalt kernel, install Xenomai 3's libraries (./configure && make install), and put xeno-config into PATH",
+    },
+    Cokernel {
+        name: "evl",
+        source: include_str!("../../adapters/evl.c"),
+        tools: &["pkg-config"],
+        compile: &["--cflags", "evl"],
+        link: &["--libs", "evl"],
+        help: "boot an EVL kernel, install libevl, and let PKG_CONFIG_PATH name the folder of evl.pc",
+    },
+    Cokernel {
+        name: "rtai",
+        source: include_str!("../../adapters/rtai.c"),
+        tools: &["rtai-config", "/usr/realtime/bin/rtai-config"],
+        compile: &["--lxrt-cflags"],
+        link: &["--lxrt-ldflags"],
+        help: "boot an RTAI kernel, install RTAI, and put rtai-config into PATH",
+    },
+];
+
+const HEADER: &str = include_str!("../../adapters/adapter.h");
+
+impl Cokernel {
+    /// Builds the adapter in a folder for temporary files, and starts it.
+    ///
+    /// # Errors
+    /// [`NotRun::Unsupported`] where the tools are missing; [`NotRun::Failed`] where it does not compile or run.
+    pub fn start(&self) -> Result<Adapter, NotRun> {
+        let folder = std::env::temp_dir().join(format!("punctual-{}-{}", self.name, std::process::id()));
+        let (compile, link) = self.flags()?;
+        fs::create_dir(&folder).map_err(|e| NotRun::Failed(format!("cannot make {}: {e}", folder.display())))?;
+        let started =
+            self.build(&folder, &compile, &link).and_then(|program| Adapter::start(Command::new(program), PATIENCE));
+        match started {
+            Ok(mut adapter) => {
+                adapter.folder = Some(folder);
+                Ok(adapter)
+            }
+            Err(e) => {
+                // What failed is told; a folder that stays is only that.
+                let _ = fs::remove_dir_all(&folder);
+                Err(e)
+            }
+        }
+    }
+
+    /// What the co-kernel's tool says: flags to compile with, flags to link with.
+    fn flags(&self) -> Result<(Vec<String>, Vec<String>), NotRun> {
+        let told = |tool: &str, words: &[&str]| {
+            let output = Command::new(tool).args(words).output().ok().filter(|output| output.status.success())?;
+            let text = String::from_utf8(output.stdout).ok()?;
+            Some(text.split_whitespace().map(String::from).collect::<Vec<String>>())
+        };
+        let both = |tool: &&str| Some((told(tool, self.compile)?, told(tool, self.link)?));
+        let none = || {
+            let asked = format!("{} {}", self.tools[0], self.compile.join(" "));
+            NotRun::Unsupported(format!("`{asked}` does not answer: {}", self.help))
+        };
+        self.tools.iter().find_map(both).ok_or_else(none)
+    }
+
+    fn build(&self, folder: &Path, compile: &[String], link: &[String]) -> Result<PathBuf, NotRun> {
+        let source = folder.join(format!("{}.c", self.name));
+        let program = folder.join("adapter");
+        let put = |path: &Path, text: &str| {
+            fs::write(path, text).map_err(|e| NotRun::Failed(format!("cannot write {}: {e}", path.display())))
+        };
+        put(&folder.join("adapter.h"), HEADER)?;
+        put(&source, self.source)?;
+        let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+        let mut command = Command::new(&compiler);
+        command.arg("-O2").args(compile).arg("-o").arg(&program).arg(&source).args(link);
+        let output = command.output();
+        let output =
+            output.map_err(|e| NotRun::Failed(format!("{}: {e}; apt install gcc", compiler.to_string_lossy())))?;
+        if output.status.success() {
+            return Ok(program);
+        }
+        let said: String = String::from_utf8_lossy(&output.stderr).chars().take(600).collect();
+        Err(NotRun::Failed(format!(
+            "{} does not compile against the installed headers: {}",
+            source.display(),
+            said.trim()
+        )))
+    }
+}
