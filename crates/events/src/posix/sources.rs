@@ -82,8 +82,7 @@ impl Posix {
     /// Signals to the receiver's thread. An ordinary one that is pending swallows the next; its sender is not told.
     pub(super) fn signals(&self, plan: &Plan<'_>, signal: Sig) -> Answer {
         let thread = Arc::new(AtomicI32::new(0));
-        let numbered = signal == Sig::RtMin;
-        let taker = Signals { set: SignalSet::new(&[signal]), numbered, thread: thread.clone() };
+        let taker = Signals { set: SignalSet::new(&[signal]), thread: thread.clone() };
         let times = Times::new();
         let receiver = self.receive(plan, self.scheduling(plan, 0), &times, taker)?;
         let give_up = monotonic() + Nanos::from_secs(5);

@@ -53,11 +53,9 @@ impl<S: rt::Source + 'static> Taker for Counted<S> {
     }
 }
 
-/// Signals for this thread, with a number each or without.
+/// Signals for this thread. An ordinary one carries a number, too: that of the one that was pending first.
 pub(super) struct Signals {
     pub set: SignalSet,
-    /// Do they carry their number, or does a pending one swallow the next?
-    pub numbered: bool,
     /// The thread to send them to, once it is there.
     pub thread: Arc<AtomicI32>,
 }
@@ -66,7 +64,7 @@ impl Taker for Signals {
     fn take(&mut self, came: &mut dyn FnMut(Came)) -> Result<(), Errno> {
         self.thread.store(rustix::thread::gettid().as_raw_nonzero().get(), Release);
         let taken = take(&self.set)?;
-        came(Came { number: self.numbered.then_some(taken.value.into()), count: 1 });
+        came(Came { number: Some(taken.value.into()), count: 1 });
         Ok(())
     }
 }
