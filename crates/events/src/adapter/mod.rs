@@ -70,7 +70,7 @@ impl Adapter {
         let mut name = None;
         loop {
             match self.next(give_up, &|| false)? {
-                Line::Hello(version, told) if version == 1 => name = Some(told),
+                Line::Hello(1, told) => name = Some(told),
                 Line::Fact(key, value) => drop(self.facts.insert(key, value)),
                 Line::End => break,
                 other => return Err(self.broken(&format!("it greets with {other:?}"))),

@@ -20,9 +20,10 @@ pub(super) fn rounds(plan: &Plan<'_>, cpu: CpuId) -> Answer {
         if plan.stop.load(Relaxed) {
             break;
         }
-        let waited = wait_for_lock(plan, cpu, &|body| match ours.lock() {
-            Ok(_held) => body(),
-            Err(_) => {}
+        let waited = wait_for_lock(plan, cpu, &|body| {
+            if let Ok(_held) = ours.lock() {
+                body();
+            }
         })?;
         ledger.arrived(round, waited);
         sent += 1;
