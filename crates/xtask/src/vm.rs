@@ -1,5 +1,6 @@
 //! `cargo xtask vm`: the lab against real kernels in QEMU.
 
+mod events;
 mod gpio;
 mod isolated;
 mod ways;
@@ -15,7 +16,7 @@ const PUNCTUAL: &str = "target/release/punctual";
 type Test = fn(&Path) -> Result<String, String>;
 
 /// The table: name, what it shows, how.
-const TESTS: [(&str, &str, Test); 15] = [
+const TESTS: [(&str, &str, Test); 16] = [
     ("boot", "a script runs in PREEMPT_RT, files go in and out, the exit code is the script's", boot),
     ("panic", "a kernel that panics ends with a message", panics),
     ("hang", "a guest that hangs ends with a message within its time-out", hangs),
@@ -42,11 +43,12 @@ const TESTS: [(&str, &str, Test); 15] = [
         "every edge of a simulated GPIO line is received or accounted for; a PCI interrupt reaches UIO",
         gpio::gpio,
     ),
+    ("events", "the event suite keeps every promise in the RT, the stock and the gpio-sim kernel", events::events),
     ("control", "several virtual CPUs show their control", control),
 ];
 
 /// Not run unless they are named: they need a kernel that takes minutes to build.
-const NAMED_ONLY: [&str; 1] = ["gpio"];
+const NAMED_ONLY: [&str; 2] = ["gpio", "events"];
 
 /// Runs the named tests; where none is named, all that need no kernel built.
 pub fn run(names: &[String]) -> Result<(), String> {
