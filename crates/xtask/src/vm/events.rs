@@ -1,6 +1,7 @@
 //! The event suite in guests: what must not be lost is not lost, whatever the emulator's timing.
 
 use crate::gpio_kernel;
+use serde_json::Value;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -46,7 +47,20 @@ fn suite(one: &In, place: &Path) -> Result<String, String> {
     if !output.status.success() {
         return Err(format!("{}: {}:\n{said}", one.name, output.status));
     }
-    fs::metadata(place.join("tmp/run/suite.json")).map_err(|e| format!("{}: suite.json: {e}", one.name))?;
-    let last = said.lines().rev().find(|line| line.contains("promise") || line.contains("lost"));
-    Ok(last.unwrap_or_default().trim().to_owned())
+    let text =
+        fs::read_to_string(place.join("tmp/run/suite.json")).map_err(|e| format!("{}: suite.json: {e}", one.name))?;
+    let suite: Value = serde_json::from_str(&text).map_err(|e| format!("{}: suite.json: {e}", one.name))?;
+    let results = suite["results"].as_array().ok_or_else(|| format!("{}: suite.json has no results", one.name))?;
+    let ended = |result: &&Value, how: &str| result["ended"]["how"] == how;
+    let gpio = results.iter().find(|result| result["test"] == "gpio");
+    if one.words.contains("--gpio") && !gpio.is_some_and(|result| ended(&result, "ran")) {
+        return Err(format!("{}: the gpio test did not run: {gpio:?}", one.name));
+    }
+    let sum = |key: &str| results.iter().filter_map(|result| result["ended"]["counts"][key].as_u64()).sum::<u64>();
+    let counts =
+        ["sent", "received", "coalesced", "overflowed", "lost", "doubled"].map(|key| format!("{key} {}", sum(key)));
+    let without =
+        results.iter().filter(|result| ended(result, "unsupported")).filter_map(|result| result["test"].as_str());
+    let without: Vec<&str> = without.collect();
+    Ok(format!("{}; not there: {}", counts.join(", "), without.join(", ")))
 }
