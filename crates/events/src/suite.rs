@@ -114,25 +114,7 @@ fn new_run(settings: &Settings, around: &Surroundings<'_>) -> Run {
         ended: None,
         host: Some(host_name().unwrap_or_else(|| "unknown".into())),
         command: around.command.clone(),
-        settings: punctual_model::Settings {
-            clock: None,
-            via: None,
-            scheduling: None,
-            scheduling_explicit: false,
-            period_ns: None,
-            cpus: settings.cpu.into_iter().collect(),
-            alignment: None,
-            duration_ns: Some(settings.duration),
-            warmup_ns: None,
-            loads: around.under.iter().map(ToString::to_string).collect(),
-            cpu_dma_latency_us: None,
-            context: false,
-            worst_kept: 0,
-            deadline_ns: settings.deadline,
-            claims: Vec::new(),
-            until_decided: None,
-            maxima_block_ns: None,
-        },
+        settings: asked(settings, around),
         import: None,
         virtual_time: None,
         machine: MachineFacts::default(),
@@ -142,6 +124,29 @@ fn new_run(settings: &Settings, around: &Surroundings<'_>) -> Run {
         problems: Vec::new(),
         notes: Vec::new(),
         cost: None,
+    }
+}
+
+/// The settings of a run that has no measuring threads.
+fn asked(settings: &Settings, around: &Surroundings<'_>) -> punctual_model::Settings {
+    punctual_model::Settings {
+        clock: None,
+        via: None,
+        scheduling: None,
+        scheduling_explicit: false,
+        period_ns: None,
+        cpus: settings.cpu.into_iter().collect(),
+        alignment: None,
+        duration_ns: Some(settings.duration),
+        warmup_ns: None,
+        loads: around.under.iter().map(ToString::to_string).collect(),
+        cpu_dma_latency_us: None,
+        context: false,
+        worst_kept: 0,
+        deadline_ns: settings.deadline,
+        claims: Vec::new(),
+        until_decided: None,
+        maxima_block_ns: None,
     }
 }
 

@@ -8,6 +8,7 @@ mod fork;
 pub mod gpio;
 mod memory;
 mod queued;
+mod rtc;
 mod sched;
 mod serial;
 mod shared;
@@ -25,6 +26,7 @@ pub use memory::{
     keep_heap, lock, lock_addresses, lock_all, lock_program_data, lock_stack, one_heap, page_size, touch_stack, unlock,
 };
 pub use queued::{Origin, Taken, queue, take};
+pub use rtc::set_update_interrupts;
 pub use sched::{affinity, scheduling, set_affinity, set_scheduling};
 pub use serial::{Guard, Hardware, Port};
 pub use shared::SharedWords;

@@ -58,49 +58,82 @@ fn become_fifo(plan: &Plan<'_>, above: i8, cpu: CpuId) -> Result<(), NotRun> {
     attributes.apply().map(drop).map_err(|e| NotRun::Failed(e.to_string()))
 }
 
-/// How long the high thread waits for the lock; `locked` runs its argument under it. All three are started by each other, so nothing
-/// depends on a sleep.
-fn wait_for_lock(plan: &Plan<'_>, cpu: CpuId, locked: &(dyn Fn(&mut dyn FnMut()) + Sync)) -> Result<Nanos, NotRun> {
-    let (start_high, start_medium, ready) = (Semaphore::new(0), Semaphore::new(0), Semaphore::new(0));
-    let until = monotonic() + PATIENCE;
-    let late = || NotRun::Failed(format!("a thread of the test was not ready within {PATIENCE}"));
-    let wait = |semaphore: &Semaphore| semaphore.wait_until(until).map_err(|_| late());
-    // A count that cannot be raised is one of four billion.
-    let post = |semaphore: &Semaphore| {
-        let _ = semaphore.post();
+/// Runs its argument under the lock.
+type Locked<'a> = &'a (dyn Fn(&mut dyn FnMut()) + Sync);
+
+/// How long the high thread waits for the lock. All three are started by each other, so nothing depends on a sleep.
+fn wait_for_lock(plan: &Plan<'_>, cpu: CpuId, locked: Locked<'_>) -> Result<Nanos, NotRun> {
+    let stage = Stage {
+        plan,
+        cpu,
+        locked,
+        start_high: Semaphore::new(0),
+        start_medium: Semaphore::new(0),
+        ready: Semaphore::new(0),
+        until: monotonic() + PATIENCE,
     };
     std::thread::scope(|s| {
-        let high = s.spawn(|| {
-            become_fifo(plan, 0, cpu)?;
-            post(&ready);
-            wait(&start_high)?;
-            let begun = monotonic();
-            let mut got = None;
-            locked(&mut || got = Some(monotonic()));
-            got.map(|got| got.saturating_sub(begun)).ok_or_else(|| NotRun::Failed("the mutex cannot be locked".into()))
-        });
-        let medium = s.spawn(|| {
-            become_fifo(plan, -1, cpu)?;
-            post(&ready);
-            wait(&start_medium)?;
-            burn(BURN);
-            Ok(())
-        });
-        let low = s.spawn(|| {
-            become_fifo(plan, -2, cpu)?;
-            wait(&ready)?;
-            wait(&ready)?;
-            locked(&mut || {
-                // Runs at once, and comes back here when it waits for the lock.
-                post(&start_high);
-                post(&start_medium);
-                burn(CRITICAL);
-            });
-            Ok(())
-        });
+        let high = s.spawn(|| stage.high());
+        let medium = s.spawn(|| stage.medium());
+        let low = s.spawn(|| stage.low());
         let ended = |_| NotRun::Failed("a thread of the test panicked".into());
         low.join().map_err(ended)??;
         medium.join().map_err(ended)??;
         high.join().map_err(ended)?
     })
+}
+
+/// What the three threads share.
+struct Stage<'a> {
+    plan: &'a Plan<'a>,
+    cpu: CpuId,
+    locked: Locked<'a>,
+    start_high: Semaphore,
+    start_medium: Semaphore,
+    ready: Semaphore,
+    until: Nanos,
+}
+
+impl Stage<'_> {
+    fn wait(&self, semaphore: &Semaphore) -> Result<(), NotRun> {
+        let late = |_| NotRun::Failed(format!("a thread of the test was not ready within {PATIENCE}"));
+        semaphore.wait_until(self.until).map_err(late)
+    }
+
+    /// How long it waited for the lock.
+    fn high(&self) -> Result<Nanos, NotRun> {
+        become_fifo(self.plan, 0, self.cpu)?;
+        post(&self.ready);
+        self.wait(&self.start_high)?;
+        let begun = monotonic();
+        let mut got = None;
+        (self.locked)(&mut || got = Some(monotonic()));
+        got.map(|got| got.saturating_sub(begun)).ok_or_else(|| NotRun::Failed("the mutex cannot be locked".into()))
+    }
+
+    fn medium(&self) -> Result<(), NotRun> {
+        become_fifo(self.plan, -1, self.cpu)?;
+        post(&self.ready);
+        self.wait(&self.start_medium)?;
+        burn(BURN);
+        Ok(())
+    }
+
+    fn low(&self) -> Result<(), NotRun> {
+        become_fifo(self.plan, -2, self.cpu)?;
+        self.wait(&self.ready)?;
+        self.wait(&self.ready)?;
+        (self.locked)(&mut || {
+            // The high one runs at once, and it goes on here when that waits for the lock.
+            post(&self.start_high);
+            post(&self.start_medium);
+            burn(CRITICAL);
+        });
+        Ok(())
+    }
+}
+
+fn post(semaphore: &Semaphore) {
+    // A count that cannot be raised is one of four billion.
+    let _ = semaphore.post();
 }

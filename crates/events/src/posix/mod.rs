@@ -4,6 +4,7 @@ mod alone;
 mod deliver;
 mod inversion;
 mod order;
+mod rtc;
 mod sources;
 mod takers;
 mod wires;
@@ -144,9 +145,7 @@ impl Backend for Posix {
             Source::Udp => self.udp(plan),
             Source::Gpio => self.gpio(plan),
             Source::Serial => self.serial(plan),
-            Source::Rtc => Err(NotRun::Unsupported(
-                "its interrupts are turned on by ioctl(RTC_UIE_ON), for which crates/uapi has no call yet".into(),
-            )),
+            Source::Rtc => self.rtc(plan),
         }
     }
 }

@@ -83,51 +83,71 @@ fn numbers(order: Order, log: &[usize]) -> (u64, Vec<u64>) {
     (expected as u64, places.into_iter().filter(|place| *place < expected as u64).collect())
 }
 
+/// What the threads of a round share.
+struct Round<'a> {
+    order: Order,
+    plan: &'a Plan<'a>,
+    cpu: CpuId,
+    log: Log,
+    gates: [Semaphore; THREADS],
+    threads: [AtomicI32; THREADS],
+    /// What each does in turns.
+    turns: Nanos,
+    /// Who ran last.
+    last: AtomicU64,
+    until: Nanos,
+}
+
 fn round(order: Order, plan: &Plan<'_>, cpu: CpuId) -> Result<Vec<usize>, NotRun> {
-    let log = Log { who: [const { AtomicU32::new(0) }; PLACES], next: AtomicUsize::new(0) };
-    let gates = [const { Semaphore::new(0) }; THREADS];
-    let threads = [const { AtomicI32::new(0) }; THREADS];
-    let last = AtomicU64::new(u64::MAX);
-    let until = monotonic() + PATIENCE;
-    let work = match order {
-        Order::RoundRobin => Nanos(turn().0 * 5 / 2),
-        Order::Priority | Order::Fifo => WORK,
+    let round = Round {
+        order,
+        plan,
+        cpu,
+        log: Log { who: [const { AtomicU32::new(0) }; PLACES], next: AtomicUsize::new(0) },
+        gates: [const { Semaphore::new(0) }; THREADS],
+        threads: [const { AtomicI32::new(0) }; THREADS],
+        turns: Nanos(turn().0 * 5 / 2),
+        last: AtomicU64::new(u64::MAX),
+        until: monotonic() + PATIENCE,
     };
     std::thread::scope(|s| {
-        let workers: Vec<_> = (0..THREADS)
-            .map(|me| {
-                let (log, gate, thread, last) = (&log, &gates[me], &threads[me], &last);
-                s.spawn(move || {
-                    begin(order, plan, cpu, me)?;
-                    thread.store(rustix::thread::gettid().as_raw_nonzero().get(), Release);
-                    gate.wait_until(until).map_err(|_| not_ready())?;
-                    match order {
-                        Order::RoundRobin => take_turns(me, work, log, last),
-                        Order::Priority | Order::Fifo => {
-                            log.add(me);
-                            burn(work);
-                            log.add(me);
-                        }
-                    }
-                    Ok(())
-                })
-            })
-            .collect();
-        let gatekeeper = s.spawn(|| {
-            let opened = asleep(&threads, until);
-            // Above all of them, on their CPU: none runs before all are ready.
-            let opened = opened.and_then(|()| attributes(Scheduling::Fifo { priority: plan.priority }, cpu));
-            for n in 0..THREADS {
-                // A count of one can be raised.
-                let _ = gates[nth_ready(order, n)].post();
-            }
-            opened
-        });
+        let round = &round;
+        let workers: Vec<_> = (0..THREADS).map(|me| s.spawn(move || round.work(me))).collect();
+        let gatekeeper = s.spawn(|| round.open());
         let panicked = |_| NotRun::Failed("a thread of the test panicked".into());
         gatekeeper.join().map_err(panicked)??;
         workers.into_iter().try_for_each(|worker| worker.join().map_err(panicked)?)
     })?;
-    Ok(log.read())
+    Ok(round.log.read())
+}
+
+impl Round<'_> {
+    /// A thread that is ordered.
+    fn work(&self, me: usize) -> Result<(), NotRun> {
+        begin(self.order, self.plan, self.cpu, me)?;
+        self.threads[me].store(rustix::thread::gettid().as_raw_nonzero().get(), Release);
+        self.gates[me].wait_until(self.until).map_err(|_| not_ready())?;
+        match self.order {
+            Order::RoundRobin => take_turns(me, self.turns, &self.log, &self.last),
+            Order::Priority | Order::Fifo => {
+                self.log.add(me);
+                burn(WORK);
+                self.log.add(me);
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes them ready once all sleep: above all of them, on their CPU, so that none runs before all are ready.
+    fn open(&self) -> Result<(), NotRun> {
+        let opened = asleep(&self.threads, self.until)
+            .and_then(|()| attributes(Scheduling::Fifo { priority: self.plan.priority }, self.cpu));
+        for n in 0..THREADS {
+            // A count of one can be raised.
+            let _ = self.gates[nth_ready(self.order, n)].post();
+        }
+        opened
+    }
 }
 
 fn not_ready() -> NotRun {

@@ -1,7 +1,7 @@
 //! The event sources of a Linux kernel, and the ways between threads of punctual-rt.
 
 use super::Posix;
-use super::deliver::{Came, Sent, Taker, Times};
+use super::deliver::{Came, Receiver, Sent, Taker, Times};
 use super::takers::{Counted, Numbers, Queued, Signals};
 use crate::backend::{Answer, NotRun, Observed, Plan};
 use punctual_rt::{At, Eventfd, Frame, Overflow, Parsed, Scheduling, Semaphore, Timer, monotonic, pipe_out, queue};
@@ -47,12 +47,18 @@ impl Posix {
         let receiver =
             self.receive(plan, self.scheduling(plan, 0), &times, Expirations { timer, left: plan.events })?;
         handle.set(first, plan.interval).map_err(failed("timerfd_settime"))?;
-        let last = first + Nanos(plan.interval.0 * (plan.events - 1));
+        self.until_due(plan, receiver, first)
+    }
+
+    /// Waits until all events of a source without sender are due, and says what was seen.
+    pub(super) fn until_due(&self, plan: &Plan<'_>, receiver: Receiver, first: Nanos) -> Answer {
+        let last = first + Nanos(plan.interval.0 * plan.events.saturating_sub(1));
         while monotonic() < last && !plan.stop.load(Relaxed) {
             std::thread::sleep(last.saturating_sub(monotonic()).min(Nanos::from_millis(10)).into());
         }
-        // It runs on: an expiration that is not taken yet would go with it.
-        let due = monotonic().saturating_sub(first).0 / plan.interval.0 + 1;
+        // It runs on: an event that is not taken yet would go with it.
+        let now = monotonic();
+        let due = if now < first { 0 } else { (now - first).0 / plan.interval.0 + 1 };
         let observed = receiver.finish(plan, Sent { sent: due.min(plan.events), refused: 0 })?;
         Ok(Observed { notes: self.narrowed(), ..observed })
     }

@@ -1,0 +1,38 @@
+//! Interrupts of a real-time clock, /dev/rtcN: rtc(4), include/uapi/linux/rtc.h.
+
+use crate::Error;
+use rustix::fd::AsFd;
+use rustix::ioctl::{NoArg, Opcode, ioctl, opcode};
+
+/// `_IO('p', 0x03)`.
+const RTC_UIE_ON: Opcode = opcode::none(b'p', 3);
+/// `_IO('p', 0x04)`.
+const RTC_UIE_OFF: Opcode = opcode::none(b'p', 4);
+
+/// Turns the interrupt on or off that comes with each second of the clock; read(2) then blocks until there was one. The kernel turns it
+/// off when the device is closed.
+///
+/// # Errors
+/// `EINVAL`, `ENOTTY`: the clock has no such interrupt (Linux then emulates it where it was built with
+/// CONFIG_RTC_INTF_DEV_UIE_EMUL).
+pub fn set_update_interrupts(clock: impl AsFd, on: bool) -> Result<(), Error> {
+    let done = if on {
+        // SAFETY: this request takes no argument and writes no memory of ours.
+        unsafe { ioctl(&clock, NoArg::<RTC_UIE_ON>::new()) }
+    } else {
+        // SAFETY: as above.
+        unsafe { ioctl(&clock, NoArg::<RTC_UIE_OFF>::new()) }
+    };
+    done.map_err(|e| Error::from_errno("ioctl", if on { "RTC_UIE_ON" } else { "RTC_UIE_OFF" }, e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_clock_is_refused() {
+        let file = tempfile::tempfile().unwrap();
+        assert_eq!(set_update_interrupts(&file, true).unwrap_err().errno(), Some(libc::ENOTTY));
+    }
+}
