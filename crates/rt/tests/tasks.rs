@@ -58,7 +58,7 @@ fn skipped_releases_are_exact() {
 
 /// A million releases of 20 µs, every 100th body planted to take 5.5 periods; a minute.
 #[test]
-#[ignore = "a minute; cargo xtask soak has time for it"]
+#[ignore = "a minute: cargo test -p punctual-rt --test tasks -- --ignored --nocapture"]
 fn a_million_releases_are_exact() {
     let (rt, period) = (rt(), Nanos::from_micros(20));
     for miss in [Miss::Skip, Miss::CatchUp { at_most: 4 }] {
