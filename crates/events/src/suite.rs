@@ -8,8 +8,10 @@ use punctual_model::{
     EndedBy, Kind, LoadReport, MachineFacts, Outcome, Run, SUITE_SCHEMA, Suite, SuiteEnd, SuiteResult, Tool,
 };
 use punctual_rundir::{SCHEMA, SCHEMA_VERSION, Writer};
+use punctual_uapi::Sig;
 use punctual_units::{CpuList, Nanos};
 use std::path::Path;
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -24,6 +26,8 @@ pub struct Surroundings<'a> {
     pub command: Vec<String>,
     /// Set when the user wants no more.
     pub stop: &'a AtomicBool,
+    /// The signal that set it, where one did; told before `stop`.
+    pub signal: &'a OnceLock<Sig>,
 }
 
 /// Why there is no result.
@@ -74,10 +78,11 @@ pub fn suite(
     writer.suite(&suite)?;
     let run = writer.run_mut();
     (run.complete, run.ended) = (!suite.interrupted, Some(clocks()));
-    run.ended_by = match suite.interrupted {
-        false => Some(EndedBy::Duration),
-        true => Some(EndedBy::Error { text: "ended by a signal".into() }),
-    };
+    run.ended_by = Some(match (suite.interrupted, around.signal.get()) {
+        (false, _) => EndedBy::Duration,
+        (true, Some(signal)) => EndedBy::Signal { number: signal.number(), name: signal.name().into() },
+        (true, None) => EndedBy::Error { text: "stopped before its tests had ended".into() },
+    });
     writer.finish()?;
     Ok(suite)
 }

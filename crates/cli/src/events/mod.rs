@@ -10,6 +10,7 @@ use punctual_report as report;
 use punctual_uapi::{self as uapi, Sig, SignalSet, Waited};
 use punctual_units::{CpuId, Nanos};
 use std::process::ExitCode;
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -67,10 +68,10 @@ fn measure(args: &EventsArgs) -> Result<(Suite, Option<Sig>), (u8, String)> {
     let out = args.out.clone().unwrap_or_else(default);
     let command = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let stop = AtomicBool::new(false);
-    let done = AtomicBool::new(false);
-    let around = Surroundings { under: &args.under, out: &out, command, stop: &stop };
+    let (done, caught) = (AtomicBool::new(false), OnceLock::new());
+    let around = Surroundings { under: &args.under, out: &out, command, stop: &stop, signal: &caught };
     let (suite, signal) = std::thread::scope(|s| {
-        let listener = s.spawn(|| listen(&signals, &stop, &done));
+        let listener = s.spawn(|| listen(&signals, &stop, &caught, &done));
         let suite = punctual_events::suite(&mut *backend, &settings, &around, &mut |result| progress(args, result));
         done.store(true, Relaxed);
         (suite, listener.join().ok().flatten())
@@ -79,9 +80,11 @@ fn measure(args: &EventsArgs) -> Result<(Suite, Option<Sig>), (u8, String)> {
 }
 
 /// Until it is done: a signal ends the suite after the event that runs.
-fn listen(signals: &SignalSet, stop: &AtomicBool, done: &AtomicBool) -> Option<Sig> {
+fn listen(signals: &SignalSet, stop: &AtomicBool, caught: &OnceLock<Sig>, done: &AtomicBool) -> Option<Sig> {
     while !done.load(Relaxed) {
         if let Waited::Signal(signal) = uapi::wait(signals, Some(Nanos::from_millis(100))) {
+            // It takes one signal only.
+            let _ = caught.set(signal);
             stop.store(true, Relaxed);
             return Some(signal);
         }
