@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Every crate and the crates of ours it may depend on.
+/// Every crate, also of apps/, and the crates of ours it may depend on.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("uapi", &["units"]),
     ("rt", &["units", "uapi", "gpio"]),
     ("capi", &["uapi", "rt"]),
     ("gpio", &["units", "uapi"]),
+    ("wires", &["units", "rt", "gpio"]),
     ("model", &["units"]),
     ("stats", &[]),
     ("rundir", &["units", "model"]),
@@ -90,17 +91,17 @@ const ALLOWED: &[(&str, &[&str])] = &[
 /// The only crates whose source may hold `unsafe`: system calls, and the pointers of a C caller.
 const UNSAFE: &[&str] = &["uapi", "capi"];
 
-fn crates_folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+/// Folder by name, of crates/ and apps/.
+fn folders() -> BTreeMap<String, PathBuf> {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let apps = crates.join("../apps");
+    let entries = [crates, apps].into_iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten();
+    entries.map(|entry| (entry.file_name().into_string().unwrap(), entry.path())).collect()
 }
 
 fn manifests() -> BTreeMap<String, toml::Table> {
-    let mut found = BTreeMap::new();
-    for entry in fs::read_dir(crates_folder()).unwrap().flatten() {
-        let manifest = fs::read_to_string(entry.path().join("Cargo.toml")).unwrap();
-        found.insert(entry.file_name().into_string().unwrap(), manifest.parse().unwrap());
-    }
-    found
+    let read = |path: PathBuf| fs::read_to_string(path.join("Cargo.toml")).unwrap().parse().unwrap();
+    folders().into_iter().map(|(name, path)| (name, read(path))).collect()
 }
 
 #[test]
@@ -125,11 +126,9 @@ fn dependencies_point_down_only() {
 
 #[test]
 fn unsafe_stays_in_its_room() {
-    for name in manifests().keys().filter(|name| !UNSAFE.contains(&name.as_str())) {
-        let root = [crates_folder().join(name).join("src/lib.rs"), crates_folder().join(name).join("src/main.rs")]
-            .into_iter()
-            .find(|path| path.exists())
-            .unwrap();
+    for (_, folder) in folders().into_iter().filter(|(name, _)| !UNSAFE.contains(&name.as_str())) {
+        let root =
+            [folder.join("src/lib.rs"), folder.join("src/main.rs")].into_iter().find(|path| path.exists()).unwrap();
         let text = fs::read_to_string(&root).unwrap();
         assert!(text.contains("#![forbid(unsafe_code)]"), "{} must forbid unsafe code", root.display());
     }

@@ -12,6 +12,7 @@
 mod chip;
 mod error;
 mod event;
+mod input;
 mod line;
 mod output;
 #[cfg(feature = "sim")]
@@ -21,6 +22,7 @@ mod tally;
 pub use chip::{Chip, LineAt, chips, find_line};
 pub use error::GpioError;
 pub use event::{Edge, Edges, Event, EventClock};
+pub use input::{Bias, Input};
 pub use line::{Events, Line, MOST_BUFFERED, USUAL_BUFFER};
 pub use output::Output;
 pub use punctual_uapi::gpio::{ChipInfo, LineInfo};

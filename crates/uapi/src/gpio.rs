@@ -18,6 +18,12 @@ pub const OUTPUT: u64 = 1 << 3;
 pub const EDGE_RISING: u64 = 1 << 4;
 /// Events at falling edges (GPIO_V2_LINE_FLAG_EDGE_FALLING).
 pub const EDGE_FALLING: u64 = 1 << 5;
+/// A resistor to the supply (GPIO_V2_LINE_FLAG_BIAS_PULL_UP).
+pub const BIAS_PULL_UP: u64 = 1 << 8;
+/// A resistor to ground (GPIO_V2_LINE_FLAG_BIAS_PULL_DOWN).
+pub const BIAS_PULL_DOWN: u64 = 1 << 9;
+/// No resistor (GPIO_V2_LINE_FLAG_BIAS_DISABLED).
+pub const BIAS_DISABLED: u64 = 1 << 10;
 /// Events are stamped by CLOCK_REALTIME instead of CLOCK_MONOTONIC (GPIO_V2_LINE_FLAG_EVENT_CLOCK_REALTIME, Linux 5.11).
 pub const EVENT_CLOCK_REALTIME: u64 = 1 << 11;
 

@@ -1,0 +1,64 @@
+//! A line that is sampled.
+
+use crate::chip::Chip;
+use crate::error::GpioError;
+use punctual_uapi::gpio::{self, ACTIVE_LOW, BIAS_DISABLED, BIAS_PULL_DOWN, BIAS_PULL_UP, INPUT, LineRequest};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// What holds an input whose wire is open. A chip without such resistors refuses all but [`Bias::Unchanged`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Bias {
+    /// As it was.
+    #[default]
+    Unchanged,
+    /// Nothing does.
+    Disabled,
+    /// A resistor to the supply: for contacts to ground, such as a rotary dial's.
+    PullUp,
+    /// A resistor to ground.
+    PullDown,
+}
+
+impl Bias {
+    pub(crate) fn flags(self) -> u64 {
+        match self {
+            Bias::Unchanged => 0,
+            Bias::Disabled => BIAS_DISABLED,
+            Bias::PullUp => BIAS_PULL_UP,
+            Bias::PullDown => BIAS_PULL_DOWN,
+        }
+    }
+}
+
+/// A line requested as an input without events. It is ours until this is dropped.
+#[derive(Debug)]
+pub struct Input {
+    fd: OwnedFd,
+    offset: u32,
+}
+
+impl AsFd for Input {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl Input {
+    /// Requests a line of `chip`. `active_low`: its logical value is the opposite of its level.
+    ///
+    /// # Errors
+    /// The line does not exist, is in use, or its chip has no such bias.
+    pub fn new(chip: &Chip, offset: u32, bias: Bias, active_low: bool) -> Result<Input, GpioError> {
+        let flags = INPUT | bias.flags() | if active_low { ACTIVE_LOW } else { 0 };
+        let wanted = LineRequest { offset, consumer: "punctual", flags, event_buffer_size: 0, value: false };
+        Ok(Input { fd: chip.request(&wanted)?, offset })
+    }
+
+    /// Its logical value now: one ioctl(2).
+    ///
+    /// # Errors
+    /// The chip was removed, or its driver refuses.
+    pub fn value(&self) -> Result<bool, GpioError> {
+        gpio::value(&self.fd).map_err(|e| GpioError::of_call(self.offset, e))
+    }
+}

@@ -1,0 +1,87 @@
+//! Where a line is, as users write it.
+
+use crate::{Bias, In, Out};
+use punctual_gpio::{Chip, GpioError, Input, Output, find_line};
+use std::fmt;
+use std::str::FromStr;
+
+/// Where a line is: `gpiochip0:17`, `/dev/gpiochip0:17` (a chip may also be given by its label), a line's name such as `GPIO17`, or
+/// `sim`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// By its offset on a chip.
+    Offset {
+        /// Device, name or label.
+        chip: String,
+        /// From 0 on.
+        line: u32,
+    },
+    /// By its name, on whichever chip has it.
+    Named(String),
+    /// In memory.
+    Simulated,
+}
+
+/// This is no place of a line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` names no line: write chip and offset (gpiochip0:17), a line's name (GPIO17; gpioinfo lists them) or sim"
+)]
+pub struct BadPlace(pub String);
+
+impl FromStr for Place {
+    type Err = BadPlace;
+
+    fn from_str(text: &str) -> Result<Place, BadPlace> {
+        let bad = || BadPlace(text.to_owned());
+        match text.rsplit_once(':') {
+            None if text == "sim" => Ok(Place::Simulated),
+            None if text.is_empty() || text.starts_with('/') => Err(bad()),
+            None => Ok(Place::Named(text.to_owned())),
+            Some(("", _)) => Err(bad()),
+            Some((chip, line)) => Ok(Place::Offset { chip: chip.to_owned(), line: line.parse().map_err(|_| bad())? }),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Offset { chip, line } => write!(f, "{chip}:{line}"),
+            Place::Named(name) => f.write_str(name),
+            Place::Simulated => f.write_str("sim"),
+        }
+    }
+}
+
+impl Place {
+    /// Requests the line as an output that starts at `level`; `None` for [`Place::Simulated`], whose wire the caller makes.
+    ///
+    /// # Errors
+    /// No such chip or line, no permission, the line is in use.
+    pub fn output(&self, level: bool) -> Result<Option<Out>, GpioError> {
+        let Some((chip, line)) = self.open()? else { return Ok(None) };
+        Ok(Some(Out::Gpio(Output::new(&chip, line, level)?)))
+    }
+
+    /// Requests the line as an input; `None` for [`Place::Simulated`], whose wire the caller makes.
+    ///
+    /// # Errors
+    /// No such chip or line, no permission, the line is in use, the chip has no such bias.
+    pub fn input(&self, bias: Bias, active_low: bool) -> Result<Option<In>, GpioError> {
+        let Some((chip, line)) = self.open()? else { return Ok(None) };
+        Ok(Some(In::Gpio(Input::new(&chip, line, bias, active_low)?)))
+    }
+
+    /// The chip and the line's offset, for edges; `None` for [`Place::Simulated`].
+    ///
+    /// # Errors
+    /// No such chip or line, no permission.
+    pub fn open(&self) -> Result<Option<(Chip, u32)>, GpioError> {
+        match self {
+            Place::Offset { chip, line } => Ok(Some((Chip::find(chip)?, *line))),
+            Place::Named(name) => find_line(name).map(|found| Some((found.chip, found.offset))),
+            Place::Simulated => Ok(None),
+        }
+    }
+}
