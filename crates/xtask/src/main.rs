@@ -16,6 +16,7 @@ mod misconfigured;
 mod overhead;
 mod planted;
 mod side;
+mod soak;
 mod steps;
 mod tune;
 mod vm;
@@ -28,7 +29,8 @@ cargo xtask bench explain [PAIRS] [FILE…]     reading and attribution against 
 cargo xtask bench tracing [ROUNDS]     median wakeup latency with and without a trace (default 15 rounds, 8 s each)
 cargo xtask bench cycle       user instructions and system calls a cycle of a punctual-rt task against bare loops in C
 cargo xtask fuzz [READER] [--executions N] [--seed S]   mutated traces through every reader and attribution (default 1,000,000 each)
-cargo xtask soak [RUNS]       kill -9 at RUNS random instants; every run readable, at most 10 s lost (default 100)
+cargo xtask soak [NAME…]      the long checks below one after the other, with a log each; --list: their names and how long they take
+cargo xtask kill [RUNS]       kill -9 at RUNS random instants; every run readable, at most 10 s lost (default 100)
 cargo xtask kill-fix [RUNS] [PUNCTUAL]   kill -9 at RUNS random instants of `audit --fix`, then undo: every value as before (default 200)
 cargo xtask configs DIR [--punctual FILE]   kernel configurations (plain .config files): what `audit --config` says of each against
                               a plain search of its lines; fails on UNKNOWN, BLOCKED and contradictions
@@ -52,8 +54,8 @@ cargo xtask tune [--kernel K]… [--out DIR] | --score DIR
 cargo xtask cross [TARGET]    the static binary for arm64, armv7 or all of them (default all); docs/cross.md
 cargo xtask cross TARGET -- CARGO WORDS    another cargo command for that target: test --workspace, clippy
 
-Before bench, configs, soak and vm: cargo build --release. Before planted, side-by-side and misconfigured: cargo build --release -p
-punctual-plant (side-by-side: cargo build --release, too), and cargo xtask cross arm64 -- build --release -p punctual-plant for the arm64 guest. bench, soak and planted
+Before bench, configs, kill and vm: cargo build --release. Before planted, side-by-side and misconfigured: cargo build --release -p
+punctual-plant (side-by-side: cargo build --release, too), and cargo xtask cross arm64 -- build --release -p punctual-plant for the arm64 guest. bench, soak, kill and planted
 --host need root. Before vm gpio: cargo build --release -p punctual-gpio --features sim.";
 
 fn main() -> ExitCode {
@@ -69,7 +71,8 @@ fn main() -> ExitCode {
         Some("bench") if words.get(1).is_some_and(|w| w == "cycle") => steps::run(),
         Some("bench") => number(20).and_then(bench::run),
         Some("fuzz") => fuzz::run(words.get(1..).unwrap_or_default()),
-        Some("soak") => number(100).and_then(kill::run),
+        Some("soak") => soak::run(words.get(1..).unwrap_or_default()),
+        Some("kill") => number(100).and_then(kill::run),
         Some("kill-fix") => {
             let program = words.get(2).map_or("target/release/punctual", String::as_str);
             number(200).and_then(|runs| kill_fix::run(runs, program))

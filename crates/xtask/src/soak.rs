@@ -1,0 +1,191 @@
+//! `cargo xtask soak`: what takes minutes to hours, one after the other, with a log each and a table at the end.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+/// Where the logs are.
+const LOGS: &str = "target/soak";
+
+/// One long job: commands, the first that fails ends it.
+struct Job {
+    name: &'static str,
+    shows: &'static str,
+    /// On two cores of 2023.
+    minutes: u32,
+    /// Words after `cargo`.
+    commands: &'static [&'static [&'static str]],
+}
+
+const RELEASE: &[&str] = &["build", "--release"];
+
+/// The table. A job whose needs are not met fails and says what to install; it is not left out.
+const JOBS: &[Job] = &[
+    Job {
+        name: "tasks",
+        shows: "a million releases with planted stalls: overruns exact, no allocation, no fault",
+        minutes: 2,
+        commands: &[&["test", "-p", "punctual-rt", "--test", "tasks", "--", "--ignored", "--nocapture"]],
+    },
+    Job {
+        name: "inversion",
+        shows: "a PI mutex ends inversions that a plain one has, median of 20",
+        minutes: 2,
+        commands: &[&["test", "-p", "punctual-rt", "--test", "inversion", "--", "--ignored", "--nocapture"]],
+    },
+    Job {
+        name: "exact",
+        shows: "the event suite counts what a mock does to 1e8 events, exactly",
+        minutes: 4,
+        commands: &[&["test", "--release", "-p", "punctual-events", "--test", "exact", "--", "--ignored"]],
+    },
+    Job {
+        name: "stats",
+        shows: "fits and arrivals over many draws",
+        minutes: 10,
+        commands: &[&["test", "--release", "-p", "punctual-stats", "--", "--ignored"]],
+    },
+    Job {
+        name: "boot-tools",
+        shows: "the distribution's own boot tools on fixtures (needs grub-common and u-boot-menu)",
+        minutes: 1,
+        commands: &[&["test", "-p", "punctual-boot", "--test", "tools", "--", "--ignored"]],
+    },
+    Job {
+        name: "load",
+        shows: "the event suite for 5 minutes under every load",
+        minutes: 7,
+        commands: &[
+            RELEASE,
+            &["run", "--release", "--", "events", "--under", "all", "-D", "5m", "--out", "target/soak/events"],
+        ],
+    },
+    Job {
+        name: "kill",
+        shows: "kill -9 at 100 random instants: every run readable, at most 10 s lost",
+        minutes: 40,
+        commands: &[RELEASE, &["xtask", "kill"]],
+    },
+    Job {
+        name: "kill-fix",
+        shows: "kill -9 at 200 random instants of `audit --fix`, then undo: every value as before",
+        minutes: 10,
+        commands: &[RELEASE, &["xtask", "kill-fix"]],
+    },
+    Job { name: "vm", shows: "the lab against real kernels", minutes: 15, commands: &[RELEASE, &["xtask", "vm"]] },
+    Job {
+        name: "gpio",
+        shows: "GPIO lines in a kernel with gpio-sim, which is built first",
+        minutes: 12,
+        commands: &[
+            &["xtask", "gpio-kernel"],
+            &["build", "--release", "-p", "punctual-gpio", "--features", "sim"],
+            RELEASE,
+            &["xtask", "vm", "gpio"],
+        ],
+    },
+    Job {
+        name: "events",
+        shows: "the event suite in the RT, the stock and the gpio-sim kernel",
+        minutes: 16,
+        commands: &[&["xtask", "gpio-kernel"], RELEASE, &["xtask", "vm", "events"]],
+    },
+    Job {
+        name: "boots",
+        shows: "trials and power cuts through OVMF and GRUB",
+        minutes: 90,
+        commands: &[RELEASE, &["xtask", "boots"]],
+    },
+    Job {
+        name: "fuzz",
+        shows: "mutated traces through every reader, a million each",
+        minutes: 60,
+        commands: &[&["xtask", "fuzz"]],
+    },
+];
+
+/// `cargo xtask soak [NAME…]`: all of them, or those named. `--list` shows the table.
+pub fn run(words: &[String]) -> Result<(), String> {
+    if words.iter().any(|word| word == "--list") {
+        print!("{}", list());
+        return Ok(());
+    }
+    let jobs = chosen(words)?;
+    fs::create_dir_all(LOGS).map_err(|e| format!("cannot make {LOGS}: {e}"))?;
+    let mut failed = Vec::new();
+    for job in jobs {
+        println!("{:<12} {} (about {} min)", job.name, job.shows, job.minutes);
+        let start = Instant::now();
+        let result = carry_out(job);
+        println!("{}", outcome(job, &result, start.elapsed()));
+        if result.is_err() {
+            failed.push(job.name);
+        }
+    }
+    match failed.as_slice() {
+        [] => Ok(()),
+        names => Err(format!("failed: {}; the logs are in {LOGS}", names.join(", "))),
+    }
+}
+
+fn list() -> String {
+    JOBS.iter().map(|job| format!("{:<12} {:>3} min  {}\n", job.name, job.minutes, job.shows)).collect()
+}
+
+fn chosen(words: &[String]) -> Result<Vec<&'static Job>, String> {
+    if words.is_empty() {
+        return Ok(JOBS.iter().collect());
+    }
+    let find = |word: &String| {
+        JOBS.iter()
+            .find(|job| job.name == word)
+            .ok_or_else(|| format!("no long job is called `{word}`; there are\n{}", list()))
+    };
+    words.iter().map(find).collect()
+}
+
+fn outcome(job: &Job, result: &Result<(), String>, took: Duration) -> String {
+    let (minutes, seconds) = (took.as_secs() / 60, took.as_secs() % 60);
+    match result {
+        Ok(()) => format!("{:<12} ok, {minutes} min {seconds} s", job.name),
+        Err(why) => format!("{:<12} FAILED after {minutes} min {seconds} s: {why}", job.name),
+    }
+}
+
+fn carry_out(job: &Job) -> Result<(), String> {
+    let path = Path::new(LOGS).join(format!("{}.log", job.name));
+    let log = File::create(&path).map_err(|e| format!("cannot make {}: {e}", path.display()))?;
+    job.commands.iter().try_for_each(|words| command(words, &log, &path))
+}
+
+fn command(words: &[&str], log: &File, path: &Path) -> Result<(), String> {
+    let shared = || log.try_clone().map_err(|e| format!("cannot share {}: {e}", path.display()));
+    let (program, words) = match words {
+        ["xtask", rest @ ..] => (std::env::current_exe().map_err(|e| format!("where this program is: {e}"))?, rest),
+        _ => (PathBuf::from("cargo"), words),
+    };
+    let status = Command::new(&program).args(words).stdout(shared()?).stderr(shared()?).status();
+    let failed =
+        |what: String| Err(format!("`{} {}` {what}: see {}", program.display(), words.join(" "), path.display()));
+    match status {
+        Ok(status) if ExitStatus::success(&status) => Ok(()),
+        Ok(status) => failed(format!("ended with {status}")),
+        Err(e) => failed(format!("cannot be started: {e}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_different_and_found() {
+        for job in JOBS {
+            assert_eq!(JOBS.iter().filter(|other| other.name == job.name).count(), 1, "{}", job.name);
+            assert_eq!(chosen(&[job.name.to_owned()]).unwrap().len(), 1);
+        }
+        assert!(chosen(&["nothing".into()]).err().unwrap().contains("kill-fix"));
+        assert_eq!(chosen(&[]).unwrap().len(), JOBS.len());
+    }
+}
