@@ -10,16 +10,20 @@ use std::process::{Command, Stdio};
 struct In {
     name: &'static str,
     kernel: String,
+    first: &'static str,
     words: &'static str,
 }
+
+/// gpio-sim's chips are made there.
+const CONFIGFS: &str = "mount -t configfs none /sys/kernel/config; ";
 
 /// Runs the suite in a PREEMPT_RT, a stock, and the gpio-sim kernel.
 pub fn events(place: &Path) -> Result<String, String> {
     let built = gpio_kernel::build(&gpio_kernel::Wanted::default())?;
     let kernels = [
-        In { name: "rt", kernel: "rt@6.12".into(), words: "" },
-        In { name: "stock", kernel: "stock@6.12".into(), words: "" },
-        In { name: "gpio-sim", kernel: built.folder.display().to_string(), words: "--gpio sim" },
+        In { name: "rt", kernel: "rt@6.12".into(), first: "", words: "" },
+        In { name: "stock", kernel: "stock@6.12".into(), first: "", words: "" },
+        In { name: "gpio-sim", kernel: built.folder.display().to_string(), first: CONFIGFS, words: "--gpio sim" },
     ];
     let mut figures = String::new();
     for one in kernels {
@@ -33,7 +37,8 @@ pub fn events(place: &Path) -> Result<String, String> {
 fn suite(one: &In, place: &Path) -> Result<String, String> {
     let put = format!("{}:/bin/punctual", super::PUNCTUAL);
     let out = place.display().to_string();
-    let script = format!("punctual events -D 20s {} -o /tmp/run; code=$?; [ $code = 0 ] || [ $code = 3 ]", one.words);
+    let events = format!("punctual events -D 20s {} -o /tmp/run", one.words);
+    let script = format!("{}{events}; code=$?; [ $code = 0 ] || [ $code = 3 ]", one.first);
     let words =
         ["boot", "-k", &one.kernel, "--timeout", "600s", "--put", &put, "--get", "/tmp/run", "--out", &out, "--"];
     let output = Command::new(super::PUNCTUAL)
