@@ -6,11 +6,13 @@
 #include <evl/sched.h>
 #include <evl/thread.h>
 #include <evl/timer.h>
-#include <evl/proxy.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+/* EVL_CONTROL_DEV of evl/control-abi.h: there while the core runs. */
+#define CONTROL "/dev/evl/control"
 
 const char *adapter_name = "evl";
 
@@ -46,44 +48,53 @@ static uint64_t alarm_at(uint64_t number, uint64_t interval)
 	return (number + 1) * interval + quarters[number % 8] * interval / 4;
 }
 
-/* Periodic releases by an EVL timer, alarms by evl_sleep_until. */
-static void *body(void *arg)
+static struct timespec instant(uint64_t ns)
 {
-	struct work *w = arg;
+	return (struct timespec){ (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
+}
+
+/* A timer that expires first at `first`, then every interval; -1 where there is none, and the work says why. */
+static int start_timer(struct work *w, uint64_t first)
+{
+	int timer = evl_new_timer(EVL_CLOCK_MONOTONIC);
+	w->what = "evl_new_timer";
+	w->error = timer < 0 ? timer : 0;
+	if (w->error)
+		return -1;
+	struct itimerspec grid = { .it_value = instant(first), .it_interval = instant(w->plan->interval_ns) };
+	w->what = "evl_set_timer";
+	w->error = evl_set_timer(timer, &grid, NULL);
+	return timer;
+}
+
+/* Waits for the next events: by the timer where there is one, else until `due`. How many came; 0: the work says why. */
+static uint64_t next(struct work *w, int timer, uint64_t due)
+{
+	uint64_t count = 1;
+	if (timer < 0) {
+		struct timespec t = instant(due);
+		w->what = "evl_sleep_until";
+		w->error = evl_sleep_until(EVL_CLOCK_MONOTONIC, &t);
+	} else {
+		ssize_t got = oob_read(timer, &count, sizeof(count));
+		w->what = "oob_read of a timer";
+		w->error = got == sizeof(count) ? 0 : got < 0 ? -errno : -EIO;
+	}
+	return w->error ? 0 : count;
+}
+
+/* Periodic releases by an EVL timer, alarms by evl_sleep_until. */
+static void loop(struct work *w, int thread)
+{
 	const struct plan *p = w->plan;
-	int thread = evl_attach_self("punctual:%d", getpid());
-	if (thread < 0) {
-		w->what = "evl_attach_self";
-		w->error = thread;
-		return NULL;
-	}
-	struct evl_sched_attrs attrs = { .sched_policy = SCHED_FIFO, .sched_priority = p->priority };
-	w->what = "evl_set_schedattr";
-	w->error = evl_set_schedattr(thread, &attrs);
+	int is_alarm = !strcmp(p->test, "alarms");
 	uint64_t first = now() + 1000000;
-	int is_alarm = !strcmp(p->test, "alarms"), timer = -1;
-	if (!w->error && !is_alarm) {
-		timer = evl_new_timer(EVL_CLOCK_MONOTONIC);
-		struct itimerspec grid = {
-			.it_value = { (time_t)(first / 1000000000u), (long)(first % 1000000000u) },
-			.it_interval = { (time_t)(p->interval_ns / 1000000000u), (long)(p->interval_ns % 1000000000u) },
-		};
-		w->what = "evl_new_timer";
-		w->error = timer < 0 ? timer : evl_set_timer(timer, &grid, NULL);
-	}
+	int timer = is_alarm ? -1 : start_timer(w, first);
 	int64_t before = mode_switches(thread);
 	for (uint64_t n = 0; !w->error && n < p->events;) {
-		uint64_t count = 1, due = first + (is_alarm ? alarm_at(n, p->interval_ns) : n * p->interval_ns);
-		if (is_alarm) {
-			struct timespec t = { (time_t)(due / 1000000000u), (long)(due % 1000000000u) };
-			w->what = "evl_sleep_until";
-			w->error = evl_sleep_until(EVL_CLOCK_MONOTONIC, &t);
-		} else {
-			ssize_t got = oob_read(timer, &count, sizeof(count));
-			w->what = "oob_read of a timer";
-			w->error = got == sizeof(count) ? 0 : errno ? -errno : -EIO;
-		}
-		if (w->error)
+		uint64_t due = first + (is_alarm ? alarm_at(n, p->interval_ns) : n * p->interval_ns);
+		uint64_t count = next(w, timer, due);
+		if (!count)
 			break;
 		if (count > p->events - n)
 			count = p->events - n;
@@ -93,9 +104,24 @@ static void *body(void *arg)
 	}
 	int64_t after = mode_switches(thread);
 	w->book->switches = before < 0 || after < 0 ? -1 : after - before;
-	evl_detach_self();
 	if (timer >= 0)
 		close(timer);
+}
+
+static void *body(void *arg)
+{
+	struct work *w = arg;
+	int thread = evl_attach_self("punctual:%d", getpid());
+	w->what = "evl_attach_self";
+	w->error = thread < 0 ? thread : 0;
+	if (w->error)
+		return NULL;
+	struct evl_sched_attrs attrs = { .sched_policy = SCHED_FIFO, .sched_priority = w->plan->priority };
+	w->what = "evl_set_schedattr";
+	w->error = evl_set_schedattr(thread, &attrs);
+	if (!w->error)
+		loop(w, thread);
+	evl_detach_self();
 	return NULL;
 }
 
@@ -103,6 +129,8 @@ int adapter_run(const struct plan *p, struct book *b, struct answer *a)
 {
 	if (!p->interval_ns || (strncmp(p->test, "periodic", 8) && strcmp(p->test, "alarms")))
 		return unsupported(a, "the EVL adapter has periodic and alarms");
+	if (access(CONTROL, F_OK))
+		return unsupported(a, "no " CONTROL ": boot a kernel with the EVL core (CONFIG_EVL)");
 	struct work w = { p, b, "", 0 };
 	pthread_attr_t attributes;
 	pthread_t thread;

@@ -4,6 +4,10 @@
 #include <rtai_lxrt.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <unistd.h>
+
+/* There while rtai_sched.ko is loaded. */
+#define SCHEDULER "/proc/rtai/scheduler"
 
 const char *adapter_name = "rtai";
 
@@ -24,6 +28,11 @@ int adapter_run(const struct plan *p, struct book *b, struct answer *a)
 	int is_alarm = !strcmp(p->test, "alarms");
 	if (!p->interval_ns || (strncmp(p->test, "periodic", 8) && !is_alarm))
 		return unsupported(a, "the RTAI adapter has periodic and alarms");
+	/* Asked first: without RTAI's modules its calls answer what happens to be on the stack (rtai_lxrt() in asm/rtai_lxrt.h). */
+	if (access(SCHEDULER, F_OK))
+		return unsupported(a, "no " SCHEDULER ": boot an RTAI kernel and load rtai_hal and rtai_sched (insmod, as root)");
+	if (p->cpu > 30)
+		return unsupported(a, "RTAI's set of CPUs is an int: --cpu up to 30");
 	/* RTAI counts priorities downwards: 0 is the highest. */
 	RT_TASK *task = rt_task_init_schmod(nam2num("PNCTL"), 99 - p->priority, 0, 0, SCHED_FIFO,
 					    p->cpu >= 0 ? 1 << p->cpu : 0xff);
@@ -32,11 +41,15 @@ int adapter_run(const struct plan *p, struct book *b, struct answer *a)
 	rt_set_oneshot_mode();
 	start_rt_timer(0);
 	rt_make_hard_real_time();
+	const char *why = NULL;
 	uint64_t first = rt_get_time_ns() + 1000000;
 	for (uint64_t n = 0; n < p->events;) {
 		uint64_t due = first + (is_alarm ? alarm_at(n, p->interval_ns) : n * p->interval_ns);
-		/* A time that has passed returns at once. */
-		rt_sleep_until(nano2count(due));
+		/* RTE_TMROVRN: it has passed already, and comes at once. */
+		if (rt_sleep_until(nano2count(due)) == RTE_UNBLKD) {
+			why = "rt_sleep_until: the task was unblocked before its time (RTE_UNBLKD), a signal does that";
+			break;
+		}
 		uint64_t lateness = late(rt_get_time_ns(), due);
 		uint64_t count = is_alarm ? 1 : 1 + lateness / p->interval_ns;
 		if (count > p->events - n)
@@ -48,7 +61,7 @@ int adapter_run(const struct plan *p, struct book *b, struct answer *a)
 	rt_make_soft_real_time();
 	stop_rt_timer();
 	rt_task_delete(task);
-	return 0;
+	return why ? failed(a, why, EINTR) : 0;
 }
 
 int main(void)

@@ -1,20 +1,23 @@
-/* Xenomai 3, the Cobalt core by the alchemy interface (alchemy/task.h, timer.h, alarm.h, mutex.h, queue.h of libalchemy).
- * Built by: cc $(xeno-config --alchemy --cflags) xenomai.c $(xeno-config --alchemy --ldflags). */
+/* Xenomai 3 by the alchemy interface (alchemy/task.h, timer.h, queue.h of libalchemy): the Cobalt core, or Mercury, which is the same
+ * interface over plain Linux. Built by: cc $(xeno-config --skin=alchemy --cflags) xenomai.c $(xeno-config --skin=alchemy --ldflags). */
 #include "adapter.h"
-#include <alchemy/alarm.h>
-#include <alchemy/mutex.h>
 #include <alchemy/queue.h>
-#include <alchemy/sem.h>
 #include <alchemy/task.h>
 #include <alchemy/timer.h>
 #include <errno.h>
 #include <sys/mman.h>
+#include <xenomai/version.h>
 
 const char *adapter_name = "xenomai";
 
 void adapter_facts(void)
 {
-	printf("fact interface alchemy (Xenomai 3)\n");
+	printf("fact interface alchemy, Xenomai %s\n", XENO_VERSION_STRING);
+#ifdef CONFIG_XENO_COBALT
+	printf("fact core Cobalt\n");
+#else
+	printf("fact core Mercury: threads of plain Linux, no co-kernel\n");
+#endif
 }
 
 /* What a task is given, and what it gives back. */
@@ -22,16 +25,19 @@ struct work {
 	const struct plan *plan;
 	struct book *book;
 	RT_QUEUE *queue;
-	RT_SEM *done;
 	const char *what;
 	int error;
 };
 
-/* stat.msw of cobalt_threadstat: switches to Linux; since the loop began they are unwanted. */
+/* Switches to Linux, unwanted since the loop began. Only Cobalt's struct threadobj_stat has them: Mercury has nowhere to switch to. */
 static int64_t mode_switches(void)
 {
+#ifdef CONFIG_XENO_COBALT
 	RT_TASK_INFO info;
 	return rt_task_inquire(NULL, &info) ? -1 : (int64_t)info.stat.msw;
+#else
+	return -1;
+#endif
 }
 
 static void end_switches(struct work *w, int64_t before)
@@ -52,6 +58,8 @@ static void periodic(void *arg)
 		unsigned long overruns = 0;
 		int error = rt_task_wait_period(&overruns);
 		RTIME woke = rt_timer_read();
+		if (error == -EINTR)
+			continue;
 		if (error && error != -ETIMEDOUT) {
 			w->what = "rt_task_wait_period";
 			w->error = error;
@@ -65,7 +73,6 @@ static void periodic(void *arg)
 	}
 	w->book->sent = p->events;
 	end_switches(w, before);
-	rt_sem_v(w->done);
 }
 
 /* Uneven instants, as alarm_at in crates/events/src/backend.rs. */
@@ -94,7 +101,6 @@ static void alarms(void *arg)
 		w->book->sent = n + 1;
 	}
 	end_switches(w, before);
-	rt_sem_v(w->done);
 }
 
 /* A message: its number, and when it was sent. */
@@ -119,7 +125,6 @@ static void take(void *arg)
 		book_arrival(w->book, m.number, 1, late(rt_timer_read(), m.sent_ns));
 	}
 	end_switches(w, before);
-	rt_sem_v(w->done);
 }
 
 static void send_numbers(void *arg)
@@ -144,7 +149,6 @@ static void send_numbers(void *arg)
 	}
 	struct message last = { UINT64_MAX, 0 };
 	rt_queue_write(w->queue, &last, sizeof(last), Q_NORMAL);
-	rt_sem_v(w->done);
 }
 
 static int start(RT_TASK *task, const char *name, int priority, int cpu, void (*body)(void *), struct work *w,
@@ -170,30 +174,22 @@ static int start(RT_TASK *task, const char *name, int priority, int cpu, void (*
 
 static int alone(void (*body)(void *), const struct plan *p, struct book *b, struct answer *a)
 {
-	RT_SEM done;
 	RT_TASK task;
-	struct work w = { p, b, NULL, &done, "", 0 };
-	int error = rt_sem_create(&done, NULL, 0, S_FIFO);
-	if (error)
-		return failed(a, "rt_sem_create", error);
+	struct work w = { p, b, NULL, "", 0 };
 	int bad = start(&task, "punctual-task", p->priority, p->cpu, body, &w, a);
 	if (!bad)
 		rt_task_join(&task);
-	rt_sem_delete(&done);
 	return bad ? bad : w.error ? failed(a, w.what, w.error) : 0;
 }
 
 static int queue(const struct plan *p, struct book *b, struct answer *a)
 {
-	RT_SEM done;
 	RT_QUEUE queue;
 	RT_TASK taker, sender;
-	int error = rt_sem_create(&done, NULL, 0, S_FIFO);
-	if (!error)
-		error = rt_queue_create(&queue, NULL, 64 * 1024, 256, Q_FIFO);
+	int error = rt_queue_create(&queue, NULL, 64 * 1024, 256, Q_FIFO);
 	if (error)
 		return failed(a, "rt_queue_create", error);
-	struct work in = { p, b, &queue, &done, "", 0 }, out = in;
+	struct work in = { p, b, &queue, "", 0 }, out = in;
 	int bad = start(&taker, "punctual-take", p->priority, p->cpu, take, &in, a);
 	if (!bad) {
 		bad = start(&sender, "punctual-send", p->priority + 1, -1, send_numbers, &out, a);
@@ -202,7 +198,6 @@ static int queue(const struct plan *p, struct book *b, struct answer *a)
 		rt_task_join(&taker);
 	}
 	rt_queue_delete(&queue);
-	rt_sem_delete(&done);
 	if (bad)
 		return bad;
 	return out.error ? failed(a, out.what, out.error) : in.error ? failed(a, in.what, in.error) : 0;

@@ -28,7 +28,7 @@ pub const COKERNELS: [Cokernel; 3] = [
         tools: &["xeno-config", "/usr/xenomai/bin/xeno-config"],
         compile: &["--skin=alchemy", "--cflags"],
         link: &["--skin=alchemy", "--ldflags"],
-        help: "boot a Cobalt kernel, install Xenomai 3's libraries (./configure && make install), and put xeno-config into PATH",
+        help: "boot a Cobalt kernel, install Xenomai 3's libraries (those of the Mercury core run on any kernel), and put xeno-config into PATH",
     },
     Cokernel {
         name: "evl",
@@ -48,6 +48,11 @@ pub const COKERNELS: [Cokernel; 3] = [
     },
 ];
 
+/// The folders to link from are those to load from: a co-kernel's libraries are seldom where ld.so(8) looks (/usr/xenomai/lib).
+fn found_again(link: &[String]) -> Vec<String> {
+    link.iter().filter_map(|word| word.strip_prefix("-L")).map(|folder| format!("-Wl,-rpath,{folder}")).collect()
+}
+
 const HEADER: &str = include_str!("../../adapters/adapter.h");
 
 impl Cokernel {
@@ -59,8 +64,11 @@ impl Cokernel {
         let folder = std::env::temp_dir().join(format!("punctual-{}-{}", self.name, std::process::id()));
         let (compile, link) = self.flags()?;
         fs::create_dir(&folder).map_err(|e| NotRun::Failed(format!("cannot make {}: {e}", folder.display())))?;
-        let started =
-            self.build(&folder, &compile, &link).and_then(|program| Adapter::start(Command::new(program), PATIENCE));
+        // It cannot be run by hand: its folder goes with it.
+        let advice = format!("its own words, if any, are above; {}", self.help);
+        let started = self
+            .build(&folder, &compile, &link)
+            .and_then(|program| Adapter::advised(Command::new(program), PATIENCE, advice));
         match started {
             Ok(mut adapter) => {
                 adapter.folder = Some(folder);
@@ -99,7 +107,7 @@ impl Cokernel {
         put(&source, self.source)?;
         let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
         let mut command = Command::new(&compiler);
-        command.arg("-O2").args(compile).arg("-o").arg(&program).arg(&source).args(link);
+        command.arg("-O2").args(compile).arg("-o").arg(&program).arg(&source).args(link).args(found_again(link));
         let output = command.output();
         let output =
             output.map_err(|e| NotRun::Failed(format!("{}: {e}; apt install gcc", compiler.to_string_lossy())))?;
@@ -112,5 +120,45 @@ impl Cokernel {
             source.display(),
             said.trim()
         )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_are_loaded_from_where_they_were_linked() {
+        let words = ["-Wl,--no-as-needed", "-lalchemy", "-L/usr/xenomai/lib", "-lmercury", "-L/opt/x"];
+        let expected = ["-Wl,-rpath,/usr/xenomai/lib", "-Wl,-rpath,/opt/x"];
+        assert_eq!(found_again(&words.map(String::from)), expected);
+        assert!(found_again(&["-lpthread".into()]).is_empty());
+    }
+
+    /// A co-kernel whose tool repeats the flags it is asked for.
+    fn echoed(name: &'static str, source: &'static str) -> Cokernel {
+        Cokernel { name, source, tools: &["echo"], compile: &["-DX"], link: &["-lpthread"], help: "boot its kernel" }
+    }
+
+    fn refused(cokernel: Cokernel) -> String {
+        let why = cokernel.start().err().unwrap().to_string();
+        let folder = std::env::temp_dir().join(format!("punctual-{}-{}", cokernel.name, std::process::id()));
+        assert!(!folder.exists(), "{} stays", folder.display());
+        why
+    }
+
+    #[test]
+    fn an_adapter_that_ends_at_once_says_what_the_cokernel_needs() {
+        let why = refused(echoed("ends-at-once", "int main(void) { return 1; }"));
+        assert!(why.ends_with("; boot its kernel") && !why.contains("by hand"), "{why}");
+    }
+
+    #[test]
+    fn an_adapter_that_does_not_compile_says_what_the_compiler_said() {
+        let why = refused(echoed("does-not-compile", "int main(void) { return no_such_name; }"));
+        assert!(
+            why.contains("does not compile against the installed headers") && why.contains("no_such_name"),
+            "{why}"
+        );
     }
 }

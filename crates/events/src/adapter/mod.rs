@@ -30,6 +30,8 @@ pub struct Adapter {
     lines: Receiver<Vec<u8>>,
     facts: BTreeMap<String, String>,
     patience: Duration,
+    /// What to do where it breaks.
+    advice: String,
     folder: Option<PathBuf>,
 }
 
@@ -38,7 +40,12 @@ impl Adapter {
     ///
     /// # Errors
     /// It cannot be started, or does not greet back.
-    pub fn start(mut command: Command, patience: Duration) -> Result<Adapter, NotRun> {
+    pub fn start(command: Command, patience: Duration) -> Result<Adapter, NotRun> {
+        Adapter::advised(command, patience, "run it by hand and write `hello 1`".into())
+    }
+
+    /// As [`Adapter::start`], with what to do where it breaks.
+    fn advised(mut command: Command, patience: Duration, advice: String) -> Result<Adapter, NotRun> {
         let failed = |what: &str, e: &dyn std::fmt::Display| NotRun::Failed(format!("{what}: {e}"));
         let program = command.get_program().to_string_lossy().into_owned();
         let mut child =
@@ -58,7 +65,7 @@ impl Adapter {
         };
         let reader = std::thread::Builder::new().name("events-adapter".into()).spawn(read);
         let (name, facts) = (program, BTreeMap::new());
-        let mut adapter = Adapter { name, child, requests, lines, facts, patience, folder: None };
+        let mut adapter = Adapter { name, child, requests, lines, facts, patience, advice, folder: None };
         reader.map_err(|e| failed("clone", &e))?;
         adapter.greet()?;
         Ok(adapter)
@@ -86,7 +93,7 @@ impl Adapter {
     }
 
     fn broken(&self, why: &str) -> NotRun {
-        NotRun::Failed(format!("adapter {}: {why}; run it by hand and write `hello 1`", self.name))
+        NotRun::Failed(format!("adapter {}: {why}; {}", self.name, self.advice))
     }
 
     /// The next line, which must come before `give_up` and while `stopped` is false. After an error it is killed: its answers would belong to no
