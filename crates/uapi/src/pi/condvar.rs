@@ -1,7 +1,7 @@
 //! A condition variable whose waiters wait by priority and lend it to the mutex's owner.
 
-use super::mutex::{Mutex, MutexGuard};
-use super::word::{LockError, error, timespec};
+use super::mutex::MutexGuard;
+use super::word::{Acquired, LockError, PiFutex, error, timespec};
 use punctual_units::Nanos;
 use rustix::io::Errno;
 use rustix::thread::futex;
@@ -87,28 +87,58 @@ impl Condvar {
         guard: MutexGuard<'a, T>,
         until: Option<Nanos>,
     ) -> Result<(MutexGuard<'a, T>, Woke), LockError> {
+        let mutex = guard.forget();
+        let end = self.wait_without(mutex.futex(), until)?;
+        let guard = end.lock.and_then(|acquired| mutex.guard(acquired));
+        match end.woke {
+            Ok(woke) => Ok((guard?, woke)),
+            Err(error) => Err(guard.err().unwrap_or(error)),
+        }
+    }
+
+    /// As [`Condvar::wait_until`] for a lock that the caller has without a guard; `None`: no time. Without an error the caller has it
+    /// again, and the answer says how.
+    ///
+    /// # Errors
+    /// [`LockError::Kernel`] with `EPERM` where the caller does not own `futex`: nothing is changed then. Else the lock is not held:
+    /// [`LockError::OwnerDied`], [`LockError::Kernel`].
+    pub fn wait_on(&self, futex: &PiFutex, until: Option<Nanos>) -> Result<(Acquired, Woke), LockError> {
+        if !futex.is_mine() {
+            return Err(error(Errno::PERM));
+        }
+        let end = self.wait_without(futex, until)?;
+        match (end.lock?, end.woke) {
+            (acquired, Ok(woke)) => Ok((acquired, woke)),
+            (_, Err(error)) => futex.unlock().and(Err(error)),
+        }
+    }
+
+    /// Lets go of the lock, sleeps, and takes it again. An error: it could not be let go.
+    fn wait_without(&self, futex: &PiFutex, until: Option<Nanos>) -> Result<End, LockError> {
         let time = until.map(timespec);
         let seen = self.sequence.load(Relaxed);
         self.waiters.fetch_add(1, Relaxed);
-        let mutex = guard.forget();
         // The same as dropping the guard; nothing here panics.
-        if let Err(error) = mutex.futex().unlock() {
+        if let Err(error) = futex.unlock() {
             self.waiters.fetch_sub(1, Relaxed);
             return Err(error);
         }
-        let word = &mutex.futex().word;
-        let answer =
-            futex::wait_requeue_pi(&self.sequence, futex::Flags::PRIVATE, seen, time.as_ref(), word).map_err(|e| {
-                // EAGAIN: notified before it slept, or a signal. Both are wakeups.
-                if e == Errno::AGAIN || e == Errno::INTR { None } else { Some(e) }
-            });
-        let guard = take_again(mutex, answer.is_ok());
+        let slept = futex::wait_requeue_pi(&self.sequence, futex::Flags::PRIVATE, seen, time.as_ref(), &futex.word);
+        // The kernel gave it, or it is taken once more.
+        let lock = if slept.is_ok() { Ok(futex.acquired()) } else { futex.lock(None) };
         self.waiters.fetch_sub(1, Relaxed);
-        match answer {
-            Ok(()) | Err(None) => Ok((guard?, Woke::Notified)),
-            Err(Some(Errno::TIMEDOUT)) => Ok((guard?, Woke::TimedOut)),
-            Err(Some(errno)) => Err(guard.err().unwrap_or(error(errno))),
-        }
+        let woke = match slept {
+            // EAGAIN: notified before it slept, or a signal. Both are wakeups.
+            Ok(()) | Err(Errno::AGAIN | Errno::INTR) => Ok(Woke::Notified),
+            Err(Errno::TIMEDOUT) => Ok(Woke::TimedOut),
+            Err(errno) => Err(error(errno)),
+        };
+        Ok(End { lock, woke })
+    }
+
+    /// Threads between their decision to sleep and their return. Exact for a caller that has the mutex.
+    pub fn waiters(&self) -> u32 {
+        self.waiters.load(Relaxed)
     }
 
     /// Wakes the waiter with the highest priority. The mutex must be held, so that it becomes its owner when `guard` is
@@ -117,7 +147,7 @@ impl Condvar {
     /// # Errors
     /// [`LockError::Kernel`] with `EINVAL`: they wait with another mutex.
     pub fn notify_one<T: ?Sized>(&self, guard: &MutexGuard<'_, T>) -> Result<bool, LockError> {
-        self.notify(guard.mutex(), 0)
+        self.notify(guard.mutex().futex(), 0)
     }
 
     /// Wakes all waiters, which take the mutex one after the other, by priority. Otherwise as [`Condvar::notify_one`].
@@ -125,18 +155,33 @@ impl Condvar {
     /// # Errors
     /// As [`Condvar::notify_one`].
     pub fn notify_all<T: ?Sized>(&self, guard: &MutexGuard<'_, T>) -> Result<bool, LockError> {
-        self.notify(guard.mutex(), ALL)
+        self.notify(guard.mutex().futex(), ALL)
     }
 
-    fn notify<T: ?Sized>(&self, mutex: &Mutex<T>, and_so_many_more: u32) -> Result<bool, LockError> {
+    /// As [`Condvar::notify_one`] for a lock that the caller has without a guard.
+    ///
+    /// # Errors
+    /// [`LockError::Kernel`] with `EPERM` where the caller does not own `futex`; as [`Condvar::notify_one`].
+    pub fn notify_one_on(&self, futex: &PiFutex) -> Result<bool, LockError> {
+        if futex.is_mine() { self.notify(futex, 0) } else { Err(error(Errno::PERM)) }
+    }
+
+    /// As [`Condvar::notify_all`] for a lock that the caller has without a guard.
+    ///
+    /// # Errors
+    /// As [`Condvar::notify_one_on`].
+    pub fn notify_all_on(&self, futex: &PiFutex) -> Result<bool, LockError> {
+        if futex.is_mine() { self.notify(futex, ALL) } else { Err(error(Errno::PERM)) }
+    }
+
+    fn notify(&self, futex: &PiFutex, and_so_many_more: u32) -> Result<bool, LockError> {
         if self.waiters.load(Relaxed) == 0 {
             return Ok(false);
         }
         // Those who have let go of the mutex and do not sleep yet see that it has changed.
         let now = self.sequence.fetch_add(1, Relaxed).wrapping_add(1);
-        let word = &mutex.futex().word;
         loop {
-            match futex::cmp_requeue_pi(&self.sequence, futex::Flags::PRIVATE, and_so_many_more, word, now) {
+            match futex::cmp_requeue_pi(&self.sequence, futex::Flags::PRIVATE, and_so_many_more, &futex.word, now) {
                 Ok(_) => return Ok(true),
                 Err(Errno::AGAIN | Errno::INTR) if self.sequence.load(Relaxed) == now => {}
                 // Only waiters with another mutex can let somebody else count here.
@@ -147,11 +192,8 @@ impl Condvar {
     }
 }
 
-/// The mutex, from the kernel where it gave it, or taken once more.
-fn take_again<T: ?Sized>(mutex: &Mutex<T>, is_mine: bool) -> Result<MutexGuard<'_, T>, LockError> {
-    if !is_mine {
-        return mutex.lock();
-    }
-    let acquired = mutex.futex().acquired();
-    mutex.guard(acquired)
+/// How a wait ended: with the lock or without, and why.
+struct End {
+    lock: Result<Acquired, LockError>,
+    woke: Result<Woke, LockError>,
 }

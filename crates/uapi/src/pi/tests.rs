@@ -251,3 +251,32 @@ fn waiters_of_another_mutex_are_refused() {
         assert!(answers.iter().all(|a| matches!(a, Ok(_) | Err(LockError::Kernel(libc::EINVAL)))), "{answers:?}");
     });
 }
+
+#[test]
+#[cfg_attr(miri, ignore = "needs futex(2)")]
+fn a_lock_without_data_is_waited_for_by_its_owner_only() {
+    let (futex, condvar, refused) = (PiFutex::new(), Condvar::new(), LockError::Kernel(libc::EPERM));
+    assert_eq!(condvar.wait_on(&futex, None).unwrap_err(), refused);
+    assert_eq!([condvar.notify_one_on(&futex), condvar.notify_all_on(&futex)], [Err(refused), Err(refused)]);
+    let ready = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|s| {
+        s.spawn(|| {
+            assert_eq!(futex.lock(None), Ok(Acquired::Clean));
+            while !ready.load(std::sync::atomic::Ordering::Relaxed) {
+                assert!(matches!(condvar.wait_on(&futex, None), Ok((Acquired::Clean, Woke::Notified))));
+            }
+            assert!(futex.is_mine());
+            futex.unlock().unwrap();
+        });
+        assert_eq!(futex.lock(None), Ok(Acquired::Clean));
+        while condvar.waiters() == 0 {
+            futex.unlock().unwrap();
+            std::thread::yield_now();
+            assert_eq!(futex.lock(None), Ok(Acquired::Clean));
+        }
+        ready.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert_eq!(condvar.notify_all_on(&futex), Ok(true));
+        futex.unlock().unwrap();
+    });
+    assert_eq!(condvar.waiters(), 0);
+}
