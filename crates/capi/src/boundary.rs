@@ -11,10 +11,9 @@ pub(crate) fn guard(work: impl FnOnce() -> Result<(), Failure>) -> c_int {
         Ok(Ok(())) => prt_status::Ok,
         Ok(Err(failure)) => remember(failure),
         Err(panic) => {
-            let text = match panic.downcast_ref::<&str>() {
-                Some(text) => format!("a panic inside the library: {text}; report it, with what was called"),
-                None => "a panic inside the library; report it, with what was called".into(),
-            };
+            let said = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
+            let said = said.map(|said| format!(": {said}")).unwrap_or_default();
+            let text = format!("a panic inside the library{said}; report it, with what was called");
             remember(Failure { status: prt_status::Panic, text: Text::Written(text) })
         }
     };
@@ -134,3 +133,44 @@ impl Data {
 // SAFETY: the library never looks behind the pointer; that the callback may use it in another thread is what the functions that
 // take it ask of the caller.
 unsafe impl Send for Data {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::status::prt_last_error;
+
+    fn last_error() -> String {
+        // SAFETY: the thread's text, which ends with a NUL byte and stays until its next failure.
+        unsafe { CStr::from_ptr(prt_last_error()) }.to_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn a_panic_is_a_status_with_what_it_said() {
+        let what: [fn() -> Result<(), Failure>; 3] = [
+            || panic!("said as it stands"),
+            || panic!("said of {}", "a number"),
+            || std::panic::resume_unwind(Box::new(7)),
+        ];
+        let texts = what.map(|work| {
+            assert_eq!(guard(work), prt_status::Panic as c_int);
+            last_error()
+        });
+        let [plain, formatted, other] = texts.each_ref().map(String::as_str);
+        assert_eq!(plain, "a panic inside the library: said as it stands; report it, with what was called");
+        assert_eq!(formatted, "a panic inside the library: said of a number; report it, with what was called");
+        assert_eq!(other, "a panic inside the library; report it, with what was called");
+    }
+
+    #[test]
+    fn a_thread_has_its_own_last_error() {
+        assert_eq!(guard(|| Err(null(c"here"))), prt_status::Null as c_int);
+        let elsewhere = std::thread::spawn(|| {
+            assert_eq!(last_error(), "");
+            guard(|| Err(Failure::written(prt_status::Refused, "a \0 in it")));
+            last_error()
+        });
+        assert_eq!(elsewhere.join().unwrap(), "a ? in it");
+        assert_eq!(guard(|| Ok(())), prt_status::Ok as c_int);
+        assert_eq!(last_error(), "here");
+    }
+}

@@ -391,3 +391,6 @@ pub unsafe extern "C" fn prt_task_free(task: *mut prt_task) -> c_int {
         Ok(())
     })
 }
+
+#[cfg(test)]
+mod tests;

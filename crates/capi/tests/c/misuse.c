@@ -133,7 +133,7 @@ static int stalls(const struct prt_cycle *cycle, void *data)
 {
     struct late *late = (struct late *)data;
     if (late->bodies++ == 0)
-        while (prt_now_ns() < cycle->scheduled_ns + 30 * 1000000)
+        while (prt_now_ns() < cycle->woke_ns + 30 * 1000000)
             ;
     return late->bodies == 5 ? PRT_NEXT_STOP : PRT_NEXT_CONTINUE;
 }
@@ -181,21 +181,32 @@ static void options(struct prt *rt)
     CHECK(task == NULL);
 }
 
-static void late(struct prt *rt, int miss, int expected_end)
+/* Runs it until its first body was not late itself: a busy machine may start it a period late, and then there is nothing to see. */
+static struct prt_task *late_task(struct prt *rt, int miss, struct late *seen, int *end)
 {
-    struct late seen = {0, 0};
     struct prt_task_options o;
     struct prt_task *task = NULL;
+    do {
+        EXPECT(PRT_STATUS_OK, prt_task_free(task));
+        memset(seen, 0, sizeof *seen);
+        EXPECT(PRT_STATUS_OK, prt_task_options_init(&o, "late", PRT_POLICY_OTHER, 0, 1000000));
+        o.miss = miss;
+        o.catch_up_at_most = 1000000;
+        o.safe_state = safe;
+        o.safe_state_data = seen;
+        EXPECT(PRT_STATUS_OK, prt_task_start(rt, &o, stalls, seen, &task));
+        EXPECT(PRT_STATUS_OK, prt_task_join(task, end));
+    } while (wrong == 0 && seen->bodies == 0);
+    return task;
+}
+
+static void late(struct prt *rt, int miss, int expected_end)
+{
+    struct late seen;
     struct prt_stats stats;
     uint64_t ns = 0;
     int end = -1;
-    EXPECT(PRT_STATUS_OK, prt_task_options_init(&o, "late", PRT_POLICY_OTHER, 0, 1000000));
-    o.miss = miss;
-    o.catch_up_at_most = 100;
-    o.safe_state = safe;
-    o.safe_state_data = &seen;
-    EXPECT(PRT_STATUS_OK, prt_task_start(rt, &o, stalls, &seen, &task));
-    EXPECT(PRT_STATUS_OK, prt_task_join(task, &end));
+    struct prt_task *task = late_task(rt, miss, &seen, &end);
     CHECK(end == expected_end);
     EXPECT(PRT_STATUS_OK, prt_task_stats(task, &stats));
     CHECK(stats.released == stats.ran + stats.skipped + stats.pending);

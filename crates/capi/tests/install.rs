@@ -1,0 +1,119 @@
+//! What docs/c-interface.md says of installing, carried out in a temporary prefix: a program is found its flags by pkg-config, linked with
+//! the shared library and with the static one, and run.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A file that cargo leaves beside this test's program, and for `cargo build` one folder above.
+fn made(name: &str) -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let beside = test.parent().unwrap();
+    let found = [beside, beside.parent().unwrap()].map(|folder| folder.join(name));
+    found.iter().find(|path| path.exists()).unwrap_or_else(|| panic!("no {name} at {found:?}")).clone()
+}
+
+fn run(command: &mut Command) -> String {
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    let (out, error) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    assert!(status.success(), "{command:?}: {status}\n{out}\n{error}");
+    out.into_owned()
+}
+
+/// `false`, and a line that says why, where a program is missing.
+fn is_there(name: &str, package: &str) -> bool {
+    let there = Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success());
+    if !there {
+        println!("not tested: {name} does not run here (Debian: apt install {package})");
+    }
+    there
+}
+
+/// The same files as the guide's commands put there.
+fn install(prefix: &Path) -> PathBuf {
+    let libraries = prefix.join("lib");
+    fs::create_dir_all(prefix.join("include")).unwrap();
+    fs::create_dir_all(libraries.join("pkgconfig")).unwrap();
+    fs::copy(folder().join("include/punctual_rt.h"), prefix.join("include/punctual_rt.h")).unwrap();
+    fs::copy(made("libpunctual_rt_c.a"), libraries.join("libpunctual_rt_c.a")).unwrap();
+    fs::copy(made("libpunctual_rt_c.so"), libraries.join("libpunctual_rt_c.so.0")).unwrap();
+    symlink("libpunctual_rt_c.so.0", libraries.join("libpunctual_rt_c.so")).unwrap();
+    let text = fs::read_to_string(folder().join("punctual-rt.pc.in")).unwrap();
+    let text = text.replace("@PREFIX@", prefix.to_str().unwrap()).replace("@LIBDIR@", "lib");
+    let text = text.replace("@VERSION@", env!("CARGO_PKG_VERSION"));
+    fs::write(libraries.join("pkgconfig/punctual-rt.pc"), text).unwrap();
+    libraries
+}
+
+fn told(libraries: &Path, words: &[&str]) -> Vec<String> {
+    let mut command = Command::new("pkg-config");
+    let text = run(command.args(words).arg("punctual-rt").env("PKG_CONFIG_PATH", libraries.join("pkgconfig")));
+    text.split_whitespace().map(String::from).collect()
+}
+
+fn link(into: &Path, flags: &[String]) {
+    let source = folder().join("examples/periodic.c");
+    let mut command = Command::new("cc");
+    run(command.args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-o"]).arg(into).arg(source).args(flags));
+}
+
+/// The example's accounts: released, ran, skipped, pending.
+fn accounts(program: &Path, libraries: Option<&Path>) {
+    let mut command = Command::new(program);
+    command.args(["500", "100", "10"]).env_remove("LD_LIBRARY_PATH");
+    if let Some(libraries) = libraries {
+        command.env("LD_LIBRARY_PATH", libraries);
+    }
+    let text = run(&mut command);
+    let numbers: Vec<u64> = text.lines().next().unwrap().split(' ').filter_map(|word| word.parse().ok()).collect();
+    assert!(numbers[0] >= 100 && numbers[0] == numbers[1..4].iter().sum::<u64>(), "{text}");
+}
+
+#[test]
+fn an_installed_library_is_linked_with_what_pkg_config_says() {
+    if !(is_there("pkg-config", "pkg-config") && is_there("cc", "gcc libc6-dev")) {
+        return;
+    }
+    let prefix = tempfile::tempdir().unwrap();
+    let libraries = install(prefix.path());
+    assert_eq!(told(&libraries, &["--modversion"]), [env!("CARGO_PKG_VERSION")]);
+
+    let shared = prefix.path().join("shared");
+    link(&shared, &told(&libraries, &["--cflags", "--libs"]));
+    let missing = Command::new(&shared).env_remove("LD_LIBRARY_PATH").output().unwrap();
+    let said = String::from_utf8_lossy(&missing.stderr).into_owned();
+    assert!(
+        !missing.status.success() && said.contains("libpunctual_rt_c.so.0"),
+        "it is not the shared library: {said}"
+    );
+    accounts(&shared, Some(&libraries));
+
+    let whole = prefix.path().join("static");
+    let archive = |word: String| if word == "-lpunctual_rt_c" { "-l:libpunctual_rt_c.a".into() } else { word };
+    let flags = told(&libraries, &["--cflags", "--libs", "--static"]);
+    link(&whole, &flags.into_iter().map(archive).collect::<Vec<_>>());
+    accounts(&whole, None);
+}
+
+/// Every function of the header is a symbol of the shared library that programs can use.
+#[test]
+fn the_shared_library_has_every_function_of_the_header() {
+    if !is_there("nm", "binutils") {
+        return;
+    }
+    let symbols = run(Command::new("nm").args(["-D", "--defined-only"]).arg(made("libpunctual_rt_c.so")));
+    let symbols: Vec<&str> = symbols.lines().filter_map(|line| line.split_once(" T ").map(|(_, name)| name)).collect();
+    let header = fs::read_to_string(folder().join("include/punctual_rt.h")).unwrap();
+    let declared = header.lines().filter(|line| !line.starts_with("//") && line.contains('('));
+    let named: Vec<&str> = declared
+        .filter_map(|line| line.split_once('(')?.0.rsplit([' ', '*']).next().filter(|name| name.starts_with("prt_")))
+        .collect();
+    assert!(named.len() > 40, "{named:?}");
+    let missing: Vec<&&str> = named.iter().filter(|name| !symbols.contains(name)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
