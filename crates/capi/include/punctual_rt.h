@@ -155,6 +155,14 @@ enum prt_overflow {
   PRT_OVERFLOW_DROP_NEWEST = 1,
 };
 
+// Which of the flags asked for have to be set.
+enum prt_match {
+  // At least one.
+  PRT_MATCH_ANY = 0,
+  // Every one.
+  PRT_MATCH_ALL = 1,
+};
+
 // A real-time program that has started: makes tasks, and stops them together.
 struct prt;
 
@@ -164,6 +172,15 @@ struct prt_alarms;
 
 // What a program asks for before it starts. Belongs to one thread.
 struct prt_builder;
+
+// A condition that threads wait for while another changes what a prt_mutex guards. A notified thread moves in the kernel to the mutex's
+// queue, wakes once, as its owner, and lends its priority meanwhile: FUTEX_WAIT_REQUEUE_PI, futex(2). All waiters of one condition
+// variable use the same mutex. A wait can end without a notification: wait in a loop. For threads of one process.
+struct prt_cond;
+
+// A group of 32 flags. Threads set and clear them; others wait until some or all of a mask are set. Flags are states, not counts: one that
+// is set twice before it is cleared was set once. Nobody owns them: no priority is lent. For threads of one process.
+struct prt_flags;
 
 // A mutex of one owner at a time. While a thread waits, the owner runs at least at that thread's priority, so a thread of a priority in
 // between delays the waiter by nothing: FUTEX_LOCK_PI2, futex(2). Waiters are served by priority. For threads of one process; not for
@@ -178,6 +195,11 @@ struct prt_pipe_out;
 
 // The reading end of a queue.
 struct prt_receiver;
+
+// A count that prt_semaphore_post() raises and prt_semaphore_wait() lowers, or waits to be raised. Waiters wake by real-time priority;
+// one that comes meanwhile may take the count first. Nobody owns it, so no priority is lent: guard data with a prt_mutex. For threads of
+// one process.
+struct prt_semaphore;
 
 // The writing end of a queue.
 struct prt_sender;
@@ -380,6 +402,128 @@ uint64_t prt_now_ns(void);
 // Errors: PRT_STATUS_INVALID for a time beyond 2^63 ns.
 int prt_sleep_until(uint64_t at_ns);
 
+// One that nobody waits for. Never NULL.
+//
+// Threads: any ordinary one.
+// Ownership: the caller's until prt_cond_free().
+struct prt_cond *prt_cond_new(void);
+
+// Frees the condition variable. NULL is nothing.
+//
+// Threads: any ordinary one.
+// Errors: PRT_STATUS_BUSY where a thread waits for it, or has not yet returned from its wait: it is not freed then.
+int prt_cond_free(struct prt_cond *cond);
+
+// Lets go of the mutex, sleeps until notified (or for no reason), and takes the mutex again.
+//
+// Threads: the one that holds the mutex. Real-time: futex(2); blocks.
+// Errors: PRT_STATUS_REFUSED where the calling thread does not hold the mutex: it has not waited then. PRT_STATUS_OWNER_DIED as for
+// prt_mutex_lock(). PRT_STATUS_NULL. In doubt prt_mutex_is_mine() tells whether the mutex is held.
+int prt_cond_wait(const struct prt_cond *cond,
+                  const struct prt_mutex *mutex);
+
+// As prt_cond_wait(), until `until_ns` on CLOCK_MONOTONIC at the latest. The mutex is taken again in any case, and that may take longer.
+//
+// Threads: the one that holds the mutex. Real-time; blocks.
+// Errors: as prt_cond_wait(); PRT_STATUS_TIMED_OUT, with the mutex held.
+int prt_cond_wait_until(const struct prt_cond *cond,
+                        const struct prt_mutex *mutex,
+                        uint64_t until_ns);
+
+// Wakes the waiter with the highest priority: it has the mutex once the caller lets go of it. Never blocks, no system call where nobody
+// waits.
+//
+// Threads: the one that holds the mutex. Real-time: futex(2).
+// Errors: PRT_STATUS_REFUSED where the calling thread does not hold the mutex, or the waiters wait with another. PRT_STATUS_NULL.
+int prt_cond_notify_one(const struct prt_cond *cond,
+                        const struct prt_mutex *mutex);
+
+// Wakes all waiters, which have the mutex one after the other, by priority. Otherwise as prt_cond_notify_one().
+//
+// Threads: the one that holds the mutex. Real-time: futex(2).
+// Errors: as prt_cond_notify_one().
+int prt_cond_notify_all(const struct prt_cond *cond,
+                        const struct prt_mutex *mutex);
+
+// A group in which these are set. Never NULL.
+//
+// Threads: any ordinary one.
+// Ownership: the caller's until prt_flags_free().
+struct prt_flags *prt_flags_new(uint32_t set);
+
+// Frees the group; nobody may wait for it. NULL is nothing.
+//
+// Threads: any ordinary one.
+void prt_flags_free(struct prt_flags *flags);
+
+// Sets these and wakes the sleepers. Never blocks, no system call where nobody sleeps.
+//
+// Threads: any. Real-time: futex(2).
+// Errors: PRT_STATUS_NULL.
+int prt_flags_set(const struct prt_flags *flags, uint32_t mask);
+
+// Clears these; `*were`, which may be NULL, gets those of them that were set. Never blocks.
+//
+// Threads: any. Real-time.
+// Errors: PRT_STATUS_NULL.
+int prt_flags_clear(const struct prt_flags *flags, uint32_t mask, uint32_t *were);
+
+// Puts the flags at this moment into `*set`.
+//
+// Threads: any. Real-time.
+// Errors: PRT_STATUS_NULL.
+int prt_flags_get(const struct prt_flags *flags, uint32_t *set);
+
+// Puts those of `mask` that are set into `*set`, where that is enough; `how` is one of enum prt_match. Never blocks.
+//
+// Threads: any. Real-time.
+// Errors: PRT_STATUS_EMPTY where it is not enough; PRT_STATUS_INVALID for a mask of 0 or another `how`; PRT_STATUS_NULL.
+int prt_flags_try_wait(const struct prt_flags *flags,
+                       uint32_t mask,
+                       int how,
+                       uint32_t *set);
+
+// As prt_flags_try_wait(), and clears them in the same step: one event is taken by one thread.
+//
+// Threads: any. Real-time.
+// Errors: as prt_flags_try_wait(): nothing is cleared then.
+int prt_flags_try_take(const struct prt_flags *flags, uint32_t mask, int how, uint32_t *set);
+
+// Sleeps until enough of `mask` are set and puts them into `*set`; `how` is one of enum prt_match. A signal does not end the wait.
+//
+// Threads: any. Real-time: futex(2) where it has to sleep; blocks.
+// Errors: PRT_STATUS_INVALID for a mask of 0 or another `how`; PRT_STATUS_NULL.
+int prt_flags_wait(const struct prt_flags *flags,
+                   uint32_t mask,
+                   int how,
+                   uint32_t *set);
+
+// As prt_flags_wait(), and clears them in the same step: one event is taken by one thread.
+//
+// Threads: any. Real-time: futex(2) where it has to sleep; blocks.
+// Errors: as prt_flags_wait().
+int prt_flags_take(const struct prt_flags *flags, uint32_t mask, int how, uint32_t *set);
+
+// As prt_flags_wait(), until `until_ns` on CLOCK_MONOTONIC at the latest. Flags that are set are found also after that.
+//
+// Threads: any. Real-time; blocks.
+// Errors: as prt_flags_wait(); PRT_STATUS_TIMED_OUT.
+int prt_flags_wait_until(const struct prt_flags *flags,
+                         uint32_t mask,
+                         int how,
+                         uint64_t until_ns,
+                         uint32_t *set);
+
+// As prt_flags_take(), until `until_ns` on CLOCK_MONOTONIC at the latest. Flags that are set are taken also after that.
+//
+// Threads: any. Real-time; blocks.
+// Errors: as prt_flags_take(); PRT_STATUS_TIMED_OUT: nothing is cleared.
+int prt_flags_take_until(const struct prt_flags *flags,
+                         uint32_t mask,
+                         int how,
+                         uint64_t until_ns,
+                         uint32_t *set);
+
 // An empty set. Never NULL. SIGURG gets an empty handler, which prt_alarms_stop() wakes with.
 //
 // Threads: any ordinary one.
@@ -435,6 +579,128 @@ uint64_t prt_now_ns(void);
 // Errors: PRT_STATUS_INVALID for a time beyond 2^63 ns.
 int prt_sleep_until(uint64_t at_ns);
 
+// One that nobody waits for. Never NULL.
+//
+// Threads: any ordinary one.
+// Ownership: the caller's until prt_cond_free().
+struct prt_cond *prt_cond_new(void);
+
+// Frees the condition variable. NULL is nothing.
+//
+// Threads: any ordinary one.
+// Errors: PRT_STATUS_BUSY where a thread waits for it, or has not yet returned from its wait: it is not freed then.
+int prt_cond_free(struct prt_cond *cond);
+
+// Lets go of the mutex, sleeps until notified (or for no reason), and takes the mutex again.
+//
+// Threads: the one that holds the mutex. Real-time: futex(2); blocks.
+// Errors: PRT_STATUS_REFUSED where the calling thread does not hold the mutex: it has not waited then. PRT_STATUS_OWNER_DIED as for
+// prt_mutex_lock(). PRT_STATUS_NULL. In doubt prt_mutex_is_mine() tells whether the mutex is held.
+int prt_cond_wait(const struct prt_cond *cond,
+                  const struct prt_mutex *mutex);
+
+// As prt_cond_wait(), until `until_ns` on CLOCK_MONOTONIC at the latest. The mutex is taken again in any case, and that may take longer.
+//
+// Threads: the one that holds the mutex. Real-time; blocks.
+// Errors: as prt_cond_wait(); PRT_STATUS_TIMED_OUT, with the mutex held.
+int prt_cond_wait_until(const struct prt_cond *cond,
+                        const struct prt_mutex *mutex,
+                        uint64_t until_ns);
+
+// Wakes the waiter with the highest priority: it has the mutex once the caller lets go of it. Never blocks, no system call where nobody
+// waits.
+//
+// Threads: the one that holds the mutex. Real-time: futex(2).
+// Errors: PRT_STATUS_REFUSED where the calling thread does not hold the mutex, or the waiters wait with another. PRT_STATUS_NULL.
+int prt_cond_notify_one(const struct prt_cond *cond,
+                        const struct prt_mutex *mutex);
+
+// Wakes all waiters, which have the mutex one after the other, by priority. Otherwise as prt_cond_notify_one().
+//
+// Threads: the one that holds the mutex. Real-time: futex(2).
+// Errors: as prt_cond_notify_one().
+int prt_cond_notify_all(const struct prt_cond *cond,
+                        const struct prt_mutex *mutex);
+
+// A group in which these are set. Never NULL.
+//
+// Threads: any ordinary one.
+// Ownership: the caller's until prt_flags_free().
+struct prt_flags *prt_flags_new(uint32_t set);
+
+// Frees the group; nobody may wait for it. NULL is nothing.
+//
+// Threads: any ordinary one.
+void prt_flags_free(struct prt_flags *flags);
+
+// Sets these and wakes the sleepers. Never blocks, no system call where nobody sleeps.
+//
+// Threads: any. Real-time: futex(2).
+// Errors: PRT_STATUS_NULL.
+int prt_flags_set(const struct prt_flags *flags, uint32_t mask);
+
+// Clears these; `*were`, which may be NULL, gets those of them that were set. Never blocks.
+//
+// Threads: any. Real-time.
+// Errors: PRT_STATUS_NULL.
+int prt_flags_clear(const struct prt_flags *flags, uint32_t mask, uint32_t *were);
+
+// Puts the flags at this moment into `*set`.
+//
+// Threads: any. Real-time.
+// Errors: PRT_STATUS_NULL.
+int prt_flags_get(const struct prt_flags *flags, uint32_t *set);
+
+// Puts those of `mask` that are set into `*set`, where that is enough; `how` is one of enum prt_match. Never blocks.
+//
+// Threads: any. Real-time.
+// Errors: PRT_STATUS_EMPTY where it is not enough; PRT_STATUS_INVALID for a mask of 0 or another `how`; PRT_STATUS_NULL.
+int prt_flags_try_wait(const struct prt_flags *flags,
+                       uint32_t mask,
+                       int how,
+                       uint32_t *set);
+
+// As prt_flags_try_wait(), and clears them in the same step: one event is taken by one thread.
+//
+// Threads: any. Real-time.
+// Errors: as prt_flags_try_wait(): nothing is cleared then.
+int prt_flags_try_take(const struct prt_flags *flags, uint32_t mask, int how, uint32_t *set);
+
+// Sleeps until enough of `mask` are set and puts them into `*set`; `how` is one of enum prt_match. A signal does not end the wait.
+//
+// Threads: any. Real-time: futex(2) where it has to sleep; blocks.
+// Errors: PRT_STATUS_INVALID for a mask of 0 or another `how`; PRT_STATUS_NULL.
+int prt_flags_wait(const struct prt_flags *flags,
+                   uint32_t mask,
+                   int how,
+                   uint32_t *set);
+
+// As prt_flags_wait(), and clears them in the same step: one event is taken by one thread.
+//
+// Threads: any. Real-time: futex(2) where it has to sleep; blocks.
+// Errors: as prt_flags_wait().
+int prt_flags_take(const struct prt_flags *flags, uint32_t mask, int how, uint32_t *set);
+
+// As prt_flags_wait(), until `until_ns` on CLOCK_MONOTONIC at the latest. Flags that are set are found also after that.
+//
+// Threads: any. Real-time; blocks.
+// Errors: as prt_flags_wait(); PRT_STATUS_TIMED_OUT.
+int prt_flags_wait_until(const struct prt_flags *flags,
+                         uint32_t mask,
+                         int how,
+                         uint64_t until_ns,
+                         uint32_t *set);
+
+// As prt_flags_take(), until `until_ns` on CLOCK_MONOTONIC at the latest. Flags that are set are taken also after that.
+//
+// Threads: any. Real-time; blocks.
+// Errors: as prt_flags_take(); PRT_STATUS_TIMED_OUT: nothing is cleared.
+int prt_flags_take_until(const struct prt_flags *flags,
+                         uint32_t mask,
+                         int how,
+                         uint64_t until_ns,
+                         uint32_t *set);
+
 // A free mutex. Never NULL.
 //
 // Threads: any ordinary one.
@@ -444,7 +710,8 @@ struct prt_mutex *prt_mutex_new(void);
 // Frees the mutex. NULL is nothing.
 //
 // Threads: any ordinary one.
-// Errors: PRT_STATUS_BUSY or PRT_STATUS_DEADLOCK where another thread or this one holds it: it is not freed then.
+// Errors: PRT_STATUS_BUSY or PRT_STATUS_DEADLOCK where another thread or this one holds it: it is not freed then. A mutex that is lost
+// (its owner ended while nobody waited) is held for ever.
 int prt_mutex_free(struct prt_mutex *mutex);
 
 // Takes the mutex, and waits as long as that needs. A signal does not end the wait.
@@ -633,6 +900,48 @@ void prt_receiver_free(struct prt_receiver *receiver);
 // PRT_POLICY_DEADLINE (ask prt_builder_check_deadline()).
 int prt_try_scheduling(int policy,
                        int priority);
+
+// A semaphore with this count. Never NULL.
+//
+// Threads: any ordinary one.
+// Ownership: the caller's until prt_semaphore_free().
+struct prt_semaphore *prt_semaphore_new(uint32_t count);
+
+// Frees the semaphore; nobody may wait for it. NULL is nothing.
+//
+// Threads: any ordinary one.
+void prt_semaphore_free(struct prt_semaphore *semaphore);
+
+// Raises the count by one and wakes one sleeper. Never blocks, no system call where nobody sleeps.
+//
+// Threads: any. Real-time: futex(2).
+// Errors: PRT_STATUS_FULL at a count of 2^32 - 1, which stays; PRT_STATUS_NULL.
+int prt_semaphore_post(const struct prt_semaphore *semaphore);
+
+// Lowers the count, and sleeps until it can. A signal does not end the wait.
+//
+// Threads: any. Real-time: no system call where the count is not 0, futex(2) where it is; blocks.
+// Errors: PRT_STATUS_NULL.
+int prt_semaphore_wait(const struct prt_semaphore *semaphore);
+
+// As prt_semaphore_wait(), until `until_ns` on CLOCK_MONOTONIC at the latest. A count that is there is taken also after that.
+//
+// Threads: any. Real-time; blocks.
+// Errors: PRT_STATUS_TIMED_OUT: the count is not lowered. PRT_STATUS_NULL.
+int prt_semaphore_wait_until(const struct prt_semaphore *semaphore,
+                             uint64_t until_ns);
+
+// Lowers the count where it is not 0. Never blocks, no system call.
+//
+// Threads: any. Real-time.
+// Errors: PRT_STATUS_EMPTY where it is 0; PRT_STATUS_NULL.
+int prt_semaphore_try_wait(const struct prt_semaphore *semaphore);
+
+// Puts the count at this moment into `*count`.
+//
+// Threads: any. Real-time.
+// Errors: PRT_STATUS_NULL.
+int prt_semaphore_count(const struct prt_semaphore *semaphore, uint32_t *count);
 
 // Nothing locked, nothing checked yet. Never NULL.
 //
@@ -814,7 +1123,8 @@ struct prt_mutex *prt_mutex_new(void);
 // Frees the mutex. NULL is nothing.
 //
 // Threads: any ordinary one.
-// Errors: PRT_STATUS_BUSY or PRT_STATUS_DEADLOCK where another thread or this one holds it: it is not freed then.
+// Errors: PRT_STATUS_BUSY or PRT_STATUS_DEADLOCK where another thread or this one holds it: it is not freed then. A mutex that is lost
+// (its owner ended while nobody waited) is held for ever.
 int prt_mutex_free(struct prt_mutex *mutex);
 
 // Takes the mutex, and waits as long as that needs. A signal does not end the wait.
@@ -1003,6 +1313,48 @@ void prt_receiver_free(struct prt_receiver *receiver);
 // PRT_POLICY_DEADLINE (ask prt_builder_check_deadline()).
 int prt_try_scheduling(int policy,
                        int priority);
+
+// A semaphore with this count. Never NULL.
+//
+// Threads: any ordinary one.
+// Ownership: the caller's until prt_semaphore_free().
+struct prt_semaphore *prt_semaphore_new(uint32_t count);
+
+// Frees the semaphore; nobody may wait for it. NULL is nothing.
+//
+// Threads: any ordinary one.
+void prt_semaphore_free(struct prt_semaphore *semaphore);
+
+// Raises the count by one and wakes one sleeper. Never blocks, no system call where nobody sleeps.
+//
+// Threads: any. Real-time: futex(2).
+// Errors: PRT_STATUS_FULL at a count of 2^32 - 1, which stays; PRT_STATUS_NULL.
+int prt_semaphore_post(const struct prt_semaphore *semaphore);
+
+// Lowers the count, and sleeps until it can. A signal does not end the wait.
+//
+// Threads: any. Real-time: no system call where the count is not 0, futex(2) where it is; blocks.
+// Errors: PRT_STATUS_NULL.
+int prt_semaphore_wait(const struct prt_semaphore *semaphore);
+
+// As prt_semaphore_wait(), until `until_ns` on CLOCK_MONOTONIC at the latest. A count that is there is taken also after that.
+//
+// Threads: any. Real-time; blocks.
+// Errors: PRT_STATUS_TIMED_OUT: the count is not lowered. PRT_STATUS_NULL.
+int prt_semaphore_wait_until(const struct prt_semaphore *semaphore,
+                             uint64_t until_ns);
+
+// Lowers the count where it is not 0. Never blocks, no system call.
+//
+// Threads: any. Real-time.
+// Errors: PRT_STATUS_EMPTY where it is 0; PRT_STATUS_NULL.
+int prt_semaphore_try_wait(const struct prt_semaphore *semaphore);
+
+// Puts the count at this moment into `*count`.
+//
+// Threads: any. Real-time.
+// Errors: PRT_STATUS_NULL.
+int prt_semaphore_count(const struct prt_semaphore *semaphore, uint32_t *count);
 
 // Nothing locked, nothing checked yet. Never NULL.
 //

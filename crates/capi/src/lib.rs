@@ -16,10 +16,13 @@
 mod alarms;
 mod boundary;
 mod clock;
+mod cond;
+mod flags;
 mod mutex;
 mod pipe;
 mod queue;
 mod scheduling;
+mod semaphore;
 mod start;
 mod stats;
 mod status;
@@ -27,10 +30,13 @@ mod task;
 
 pub use alarms::*;
 pub use clock::*;
+pub use cond::*;
+pub use flags::*;
 pub use mutex::*;
 pub use pipe::*;
 pub use queue::*;
 pub use scheduling::*;
+pub use semaphore::*;
 pub use start::*;
 pub use stats::*;
 pub use status::*;

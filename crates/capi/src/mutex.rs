@@ -11,7 +11,7 @@ use std::ffi::c_int;
 /// signal handlers, and not in the child of fork(2).
 pub struct prt_mutex(PiFutex);
 
-fn failure(error: LockError) -> Failure {
+pub(crate) fn failure(error: LockError) -> Failure {
     let (status, text) = match error {
         LockError::Deadlock => (
             prt_status::Deadlock,
@@ -37,7 +37,7 @@ fn failure(error: LockError) -> Failure {
 
 /// # Safety
 /// NULL or a live mutex.
-unsafe fn futex<'a>(mutex: *const prt_mutex) -> Result<&'a PiFutex, Failure> {
+pub(crate) unsafe fn futex<'a>(mutex: *const prt_mutex) -> Result<&'a PiFutex, Failure> {
     // SAFETY: as the caller promises; its word changes by atomic operations only.
     unsafe { shared(mutex, c"mutex is NULL") }.map(|mutex| &mutex.0)
 }
@@ -54,7 +54,8 @@ pub extern "C" fn prt_mutex_new() -> *mut prt_mutex {
 /// Frees the mutex. NULL is nothing.
 ///
 /// Threads: any ordinary one.
-/// Errors: PRT_STATUS_BUSY or PRT_STATUS_DEADLOCK where another thread or this one holds it: it is not freed then.
+/// Errors: PRT_STATUS_BUSY or PRT_STATUS_DEADLOCK where another thread or this one holds it: it is not freed then. A mutex that is lost
+/// (its owner ended while nobody waited) is held for ever.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_mutex_free(mutex: *mut prt_mutex) -> c_int {
     guard(|| {
@@ -93,7 +94,12 @@ pub unsafe extern "C" fn prt_mutex_lock_until(mutex: *const prt_mutex, until_ns:
 }
 
 fn acquired(answer: Result<Acquired, LockError>) -> Result<(), Failure> {
-    match answer.map_err(failure)? {
+    held(answer.map_err(failure)?)
+}
+
+/// The caller has the mutex; is what it guards whole?
+pub(crate) fn held(acquired: Acquired) -> Result<(), Failure> {
+    match acquired {
         Acquired::Clean => Ok(()),
         Acquired::OwnerDied => Err(Failure::fixed(
             prt_status::OwnerDied,

@@ -47,7 +47,7 @@ fn config() -> Config {
     };
     config.enumeration.rename_variants = RenameRule::QualifiedScreamingSnakeCase;
     // Named by functions only as numbers, so that any number a caller gives can be refused.
-    let enums = ["status", "policy", "check", "severity", "next", "miss", "end", "measure", "overflow"];
+    let enums = ["status", "policy", "check", "severity", "next", "miss", "end", "measure", "overflow", "match"];
     config.export.include = enums.map(|name| format!("prt_{name}")).to_vec();
     config
 }

@@ -125,6 +125,16 @@ fn misuse_is_an_error_and_no_crash() {
     });
 }
 
+#[test]
+fn threads_wait_for_each_other() {
+    everywhere("tests/c/sync.c", |program, _| {
+        let text = succeeded("sync", &Command::new(program).output().unwrap());
+        let (told, last) = text.trim_end().rsplit_once('\n').unwrap_or(("", text.trim_end()));
+        assert!(last == "sync ok" && told.lines().all(|line| line.starts_with("not tested: ")), "{text}");
+        println!("{told}");
+    });
+}
+
 /// The program of docs/c-interface.md, as it stands there.
 fn documented() -> String {
     let text = fs::read_to_string(folder().join("../../docs/c-interface.md")).unwrap();

@@ -1,0 +1,110 @@
+//! A condition variable for the mutex with priority inheritance.
+
+use crate::boundary::{guard, shared, take};
+use crate::mutex::{failure, futex, held, prt_mutex};
+use crate::status::{Failure, prt_status};
+use punctual_rt::{Condvar, Nanos, Woke};
+use std::ffi::c_int;
+
+/// A condition that threads wait for while another changes what a prt_mutex guards. A notified thread moves in the kernel to the mutex's
+/// queue, wakes once, as its owner, and lends its priority meanwhile: FUTEX_WAIT_REQUEUE_PI, futex(2). All waiters of one condition
+/// variable use the same mutex. A wait can end without a notification: wait in a loop. For threads of one process.
+pub struct prt_cond(Condvar);
+
+/// # Safety
+/// NULL or a live condition variable.
+unsafe fn condvar<'a>(cond: *const prt_cond) -> Result<&'a Condvar, Failure> {
+    // SAFETY: as the caller promises; its words change by atomic operations only.
+    unsafe { shared(cond, c"cond is NULL") }.map(|cond| &cond.0)
+}
+
+/// One that nobody waits for. Never NULL.
+///
+/// Threads: any ordinary one.
+/// Ownership: the caller's until prt_cond_free().
+#[unsafe(no_mangle)]
+pub extern "C" fn prt_cond_new() -> *mut prt_cond {
+    Box::into_raw(Box::new(prt_cond(Condvar::new())))
+}
+
+/// Frees the condition variable. NULL is nothing.
+///
+/// Threads: any ordinary one.
+/// Errors: PRT_STATUS_BUSY where a thread waits for it, or has not yet returned from its wait: it is not freed then.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_cond_free(cond: *mut prt_cond) -> c_int {
+    guard(|| {
+        if cond.is_null() {
+            return Ok(());
+        }
+        // SAFETY: not NULL, so the caller's handle.
+        if unsafe { condvar(cond) }?.waiters() > 0 {
+            return Err(Failure::fixed(
+                prt_status::Busy,
+                c"a thread waits for this condition: notify it, and join it first",
+            ));
+        }
+        // SAFETY: the caller's handle, from prt_cond_new, not used any more.
+        drop(unsafe { take(cond) });
+        Ok(())
+    })
+}
+
+/// # Safety
+/// Each NULL or a live handle.
+unsafe fn wait(cond: *const prt_cond, mutex: *const prt_mutex, until: Option<Nanos>) -> Result<(), Failure> {
+    // SAFETY: as the caller promises.
+    let (cond, mutex) = unsafe { (condvar(cond)?, futex(mutex)?) };
+    let (acquired, woke) = cond.wait_on(mutex, until).map_err(failure)?;
+    held(acquired)?;
+    match woke {
+        Woke::Notified => Ok(()),
+        Woke::TimedOut => Err(Failure::fixed(
+            prt_status::TimedOut,
+            c"nobody notified in time; the calling thread has the mutex again",
+        )),
+    }
+}
+
+/// Lets go of the mutex, sleeps until notified (or for no reason), and takes the mutex again.
+///
+/// Threads: the one that holds the mutex. Real-time: futex(2); blocks.
+/// Errors: PRT_STATUS_REFUSED where the calling thread does not hold the mutex: it has not waited then. PRT_STATUS_OWNER_DIED as for
+/// prt_mutex_lock(). PRT_STATUS_NULL. In doubt prt_mutex_is_mine() tells whether the mutex is held.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_cond_wait(cond: *const prt_cond, mutex: *const prt_mutex) -> c_int {
+    // SAFETY: each NULL or a live handle.
+    guard(|| unsafe { wait(cond, mutex, None) })
+}
+
+/// As prt_cond_wait(), until `until_ns` on CLOCK_MONOTONIC at the latest. The mutex is taken again in any case, and that may take longer.
+///
+/// Threads: the one that holds the mutex. Real-time; blocks.
+/// Errors: as prt_cond_wait(); PRT_STATUS_TIMED_OUT, with the mutex held.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_cond_wait_until(cond: *const prt_cond, mutex: *const prt_mutex, until_ns: u64) -> c_int {
+    let until = Nanos(until_ns.min(i64::MAX as u64));
+    // SAFETY: each NULL or a live handle.
+    guard(|| unsafe { wait(cond, mutex, Some(until)) })
+}
+
+/// Wakes the waiter with the highest priority: it has the mutex once the caller lets go of it. Never blocks, no system call where nobody
+/// waits.
+///
+/// Threads: the one that holds the mutex. Real-time: futex(2).
+/// Errors: PRT_STATUS_REFUSED where the calling thread does not hold the mutex, or the waiters wait with another. PRT_STATUS_NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_cond_notify_one(cond: *const prt_cond, mutex: *const prt_mutex) -> c_int {
+    // SAFETY: each NULL or a live handle.
+    guard(|| unsafe { condvar(cond)?.notify_one_on(futex(mutex)?) }.map(drop).map_err(failure))
+}
+
+/// Wakes all waiters, which have the mutex one after the other, by priority. Otherwise as prt_cond_notify_one().
+///
+/// Threads: the one that holds the mutex. Real-time: futex(2).
+/// Errors: as prt_cond_notify_one().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_cond_notify_all(cond: *const prt_cond, mutex: *const prt_mutex) -> c_int {
+    // SAFETY: each NULL or a live handle.
+    guard(|| unsafe { condvar(cond)?.notify_all_on(futex(mutex)?) }.map(drop).map_err(failure))
+}

@@ -1,0 +1,191 @@
+//! 32 flags that threads wait for.
+
+use crate::boundary::{guard, put, shared, take, wanted};
+use crate::status::{Failure, prt_status};
+use punctual_rt::{EventFlags, Match, Nanos};
+use std::ffi::c_int;
+
+/// Which of the flags asked for have to be set.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum prt_match {
+    /// At least one.
+    Any = 0,
+    /// Every one.
+    All = 1,
+}
+
+/// A group of 32 flags. Threads set and clear them; others wait until some or all of a mask are set. Flags are states, not counts: one that
+/// is set twice before it is cleared was set once. Nobody owns them: no priority is lent. For threads of one process.
+pub struct prt_flags(EventFlags);
+
+/// # Safety
+/// NULL or a live group.
+unsafe fn inner<'a>(flags: *const prt_flags) -> Result<&'a EventFlags, Failure> {
+    // SAFETY: as the caller promises; its words change by atomic operations only.
+    unsafe { shared(flags, c"flags is NULL") }.map(|flags| &flags.0)
+}
+
+/// How to match a mask, where that can ever be met.
+fn asked(mask: u32, how: c_int) -> Result<Match, Failure> {
+    match how {
+        _ if mask == 0 => Err(Failure::fixed(prt_status::Invalid, c"mask is 0: name the flags to wait for")),
+        h if h == prt_match::Any as c_int => Ok(Match::Any),
+        h if h == prt_match::All as c_int => Ok(Match::All),
+        _ => Err(Failure::fixed(prt_status::Invalid, c"how is unknown: use one of enum prt_match")),
+    }
+}
+
+const NONE: Failure = Failure::fixed(prt_status::Empty, c"not enough of these flags are set");
+const LATE: Failure = Failure::fixed(prt_status::TimedOut, c"not enough of these flags were set in time");
+
+/// # Safety
+/// `flags` is NULL or a live handle, `set` NULL or a place for a number.
+unsafe fn look(
+    flags: *const prt_flags,
+    mask: u32,
+    how: c_int,
+    set: *mut u32,
+    at: impl FnOnce(&EventFlags, Match) -> Result<u32, Failure>,
+) -> c_int {
+    guard(|| {
+        // SAFETY: as the caller promises.
+        let flags = unsafe { inner(flags) }?;
+        let how = asked(mask, how)?;
+        // Asked first: what is taken has to reach the caller.
+        wanted(set, c"set is NULL")?;
+        let found = at(flags, how)?;
+        // SAFETY: as the caller promises.
+        unsafe { put(set, found, c"set is NULL") }
+    })
+}
+
+fn until(until_ns: u64) -> Nanos {
+    Nanos(until_ns.min(i64::MAX as u64))
+}
+
+/// A group in which these are set. Never NULL.
+///
+/// Threads: any ordinary one.
+/// Ownership: the caller's until prt_flags_free().
+#[unsafe(no_mangle)]
+pub extern "C" fn prt_flags_new(set: u32) -> *mut prt_flags {
+    Box::into_raw(Box::new(prt_flags(EventFlags::new(set))))
+}
+
+/// Frees the group; nobody may wait for it. NULL is nothing.
+///
+/// Threads: any ordinary one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_flags_free(flags: *mut prt_flags) {
+    // SAFETY: NULL or the caller's handle, from prt_flags_new, not used any more.
+    drop(unsafe { take(flags) });
+}
+
+/// Sets these and wakes the sleepers. Never blocks, no system call where nobody sleeps.
+///
+/// Threads: any. Real-time: futex(2).
+/// Errors: PRT_STATUS_NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_flags_set(flags: *const prt_flags, mask: u32) -> c_int {
+    // SAFETY: NULL or a live handle.
+    guard(|| unsafe { inner(flags) }.map(|flags| flags.set(mask)))
+}
+
+/// Clears these; `*were`, which may be NULL, gets those of them that were set. Never blocks.
+///
+/// Threads: any. Real-time.
+/// Errors: PRT_STATUS_NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_flags_clear(flags: *const prt_flags, mask: u32, were: *mut u32) -> c_int {
+    guard(|| {
+        // SAFETY: NULL or a live handle.
+        let cleared = unsafe { inner(flags) }?.clear(mask);
+        // SAFETY: not NULL, so a place for a number.
+        if were.is_null() { Ok(()) } else { unsafe { put(were, cleared, c"were is NULL") } }
+    })
+}
+
+/// Puts the flags at this moment into `*set`.
+///
+/// Threads: any. Real-time.
+/// Errors: PRT_STATUS_NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_flags_get(flags: *const prt_flags, set: *mut u32) -> c_int {
+    // SAFETY: each NULL, or a live handle and a place for a number.
+    guard(|| unsafe { put(set, inner(flags)?.get(), c"set is NULL") })
+}
+
+/// Puts those of `mask` that are set into `*set`, where that is enough; `how` is one of enum prt_match. Never blocks.
+///
+/// Threads: any. Real-time.
+/// Errors: PRT_STATUS_EMPTY where it is not enough; PRT_STATUS_INVALID for a mask of 0 or another `how`; PRT_STATUS_NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_flags_try_wait(flags: *const prt_flags, mask: u32, how: c_int, set: *mut u32) -> c_int {
+    // SAFETY: as this function's caller promises.
+    unsafe { look(flags, mask, how, set, |flags, how| flags.try_wait(mask, how).ok_or(NONE)) }
+}
+
+/// As prt_flags_try_wait(), and clears them in the same step: one event is taken by one thread.
+///
+/// Threads: any. Real-time.
+/// Errors: as prt_flags_try_wait(): nothing is cleared then.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_flags_try_take(flags: *const prt_flags, mask: u32, how: c_int, set: *mut u32) -> c_int {
+    // SAFETY: as this function's caller promises.
+    unsafe { look(flags, mask, how, set, |flags, how| flags.try_take(mask, how).ok_or(NONE)) }
+}
+
+/// Sleeps until enough of `mask` are set and puts them into `*set`; `how` is one of enum prt_match. A signal does not end the wait.
+///
+/// Threads: any. Real-time: futex(2) where it has to sleep; blocks.
+/// Errors: PRT_STATUS_INVALID for a mask of 0 or another `how`; PRT_STATUS_NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_flags_wait(flags: *const prt_flags, mask: u32, how: c_int, set: *mut u32) -> c_int {
+    // SAFETY: as this function's caller promises.
+    unsafe { look(flags, mask, how, set, |flags, how| Ok(flags.wait(mask, how))) }
+}
+
+/// As prt_flags_wait(), and clears them in the same step: one event is taken by one thread.
+///
+/// Threads: any. Real-time: futex(2) where it has to sleep; blocks.
+/// Errors: as prt_flags_wait().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_flags_take(flags: *const prt_flags, mask: u32, how: c_int, set: *mut u32) -> c_int {
+    // SAFETY: as this function's caller promises.
+    unsafe { look(flags, mask, how, set, |flags, how| Ok(flags.take(mask, how))) }
+}
+
+/// As prt_flags_wait(), until `until_ns` on CLOCK_MONOTONIC at the latest. Flags that are set are found also after that.
+///
+/// Threads: any. Real-time; blocks.
+/// Errors: as prt_flags_wait(); PRT_STATUS_TIMED_OUT.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_flags_wait_until(
+    flags: *const prt_flags,
+    mask: u32,
+    how: c_int,
+    until_ns: u64,
+    set: *mut u32,
+) -> c_int {
+    let at = |flags: &EventFlags, how| flags.wait_until(mask, how, until(until_ns)).map_err(|_| LATE);
+    // SAFETY: as this function's caller promises.
+    unsafe { look(flags, mask, how, set, at) }
+}
+
+/// As prt_flags_take(), until `until_ns` on CLOCK_MONOTONIC at the latest. Flags that are set are taken also after that.
+///
+/// Threads: any. Real-time; blocks.
+/// Errors: as prt_flags_take(); PRT_STATUS_TIMED_OUT: nothing is cleared.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_flags_take_until(
+    flags: *const prt_flags,
+    mask: u32,
+    how: c_int,
+    until_ns: u64,
+    set: *mut u32,
+) -> c_int {
+    let at = |flags: &EventFlags, how| flags.take_until(mask, how, until(until_ns)).map_err(|_| LATE);
+    // SAFETY: as this function's caller promises.
+    unsafe { look(flags, mask, how, set, at) }
+}

@@ -1,0 +1,93 @@
+//! A counting semaphore.
+
+use crate::boundary::{guard, put, shared, take};
+use crate::status::{Failure, prt_status};
+use punctual_rt::{Nanos, Semaphore};
+use std::ffi::c_int;
+
+/// A count that prt_semaphore_post() raises and prt_semaphore_wait() lowers, or waits to be raised. Waiters wake by real-time priority;
+/// one that comes meanwhile may take the count first. Nobody owns it, so no priority is lent: guard data with a prt_mutex. For threads of
+/// one process.
+pub struct prt_semaphore(Semaphore);
+
+/// # Safety
+/// NULL or a live semaphore.
+unsafe fn inner<'a>(semaphore: *const prt_semaphore) -> Result<&'a Semaphore, Failure> {
+    // SAFETY: as the caller promises; its words change by atomic operations only.
+    unsafe { shared(semaphore, c"semaphore is NULL") }.map(|semaphore| &semaphore.0)
+}
+
+/// A semaphore with this count. Never NULL.
+///
+/// Threads: any ordinary one.
+/// Ownership: the caller's until prt_semaphore_free().
+#[unsafe(no_mangle)]
+pub extern "C" fn prt_semaphore_new(count: u32) -> *mut prt_semaphore {
+    Box::into_raw(Box::new(prt_semaphore(Semaphore::new(count))))
+}
+
+/// Frees the semaphore; nobody may wait for it. NULL is nothing.
+///
+/// Threads: any ordinary one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_semaphore_free(semaphore: *mut prt_semaphore) {
+    // SAFETY: NULL or the caller's handle, from prt_semaphore_new, not used any more.
+    drop(unsafe { take(semaphore) });
+}
+
+/// Raises the count by one and wakes one sleeper. Never blocks, no system call where nobody sleeps.
+///
+/// Threads: any. Real-time: futex(2).
+/// Errors: PRT_STATUS_FULL at a count of 2^32 - 1, which stays; PRT_STATUS_NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_semaphore_post(semaphore: *const prt_semaphore) -> c_int {
+    const MOST: Failure = Failure::fixed(
+        prt_status::Full,
+        c"the semaphore's count is at its most, 2^32 - 1: more is posted than ever waited for",
+    );
+    // SAFETY: NULL or a live handle.
+    guard(|| unsafe { inner(semaphore) }?.post().map_err(|_| MOST))
+}
+
+/// Lowers the count, and sleeps until it can. A signal does not end the wait.
+///
+/// Threads: any. Real-time: no system call where the count is not 0, futex(2) where it is; blocks.
+/// Errors: PRT_STATUS_NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_semaphore_wait(semaphore: *const prt_semaphore) -> c_int {
+    // SAFETY: NULL or a live handle.
+    guard(|| unsafe { inner(semaphore) }.map(Semaphore::wait))
+}
+
+/// As prt_semaphore_wait(), until `until_ns` on CLOCK_MONOTONIC at the latest. A count that is there is taken also after that.
+///
+/// Threads: any. Real-time; blocks.
+/// Errors: PRT_STATUS_TIMED_OUT: the count is not lowered. PRT_STATUS_NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_semaphore_wait_until(semaphore: *const prt_semaphore, until_ns: u64) -> c_int {
+    const LATE: Failure = Failure::fixed(prt_status::TimedOut, c"nobody posted to the semaphore in time");
+    let until = Nanos(until_ns.min(i64::MAX as u64));
+    // SAFETY: NULL or a live handle.
+    guard(|| unsafe { inner(semaphore) }?.wait_until(until).map_err(|_| LATE))
+}
+
+/// Lowers the count where it is not 0. Never blocks, no system call.
+///
+/// Threads: any. Real-time.
+/// Errors: PRT_STATUS_EMPTY where it is 0; PRT_STATUS_NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_semaphore_try_wait(semaphore: *const prt_semaphore) -> c_int {
+    const NONE: Failure = Failure::fixed(prt_status::Empty, c"the semaphore's count is 0");
+    // SAFETY: NULL or a live handle.
+    guard(|| if unsafe { inner(semaphore) }?.try_wait() { Ok(()) } else { Err(NONE) })
+}
+
+/// Puts the count at this moment into `*count`.
+///
+/// Threads: any. Real-time.
+/// Errors: PRT_STATUS_NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_semaphore_count(semaphore: *const prt_semaphore, count: *mut u32) -> c_int {
+    // SAFETY: each NULL, or a live handle and a place for a number.
+    guard(|| unsafe { put(count, inner(semaphore)?.count(), c"count is NULL") })
+}
