@@ -7,7 +7,8 @@ use punctual_uapi::gpio::{self, EVENT_BYTES, INPUT, LineRequest};
 use punctual_units::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::io::{Errno, read, retry_on_intr};
+use rustix::io::{Errno, read};
+use rustix::time::{ClockId, clock_gettime};
 
 /// Events the kernel keeps where nothing else is asked (linereq_create: 16 a line).
 pub const USUAL_BUFFER: u32 = 16;
@@ -15,6 +16,18 @@ pub const USUAL_BUFFER: u32 = 16;
 pub const MOST_BUFFERED: u32 = 1024;
 /// Events fetched by one read(2).
 const CHUNK: usize = 64;
+
+fn monotonic() -> Nanos {
+    let now = clock_gettime(ClockId::Monotonic);
+    Nanos(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
+}
+
+fn timespec(time: Nanos) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(time.0 / 1_000_000_000).unwrap_or(i64::MAX),
+        tv_nsec: (time.0 % 1_000_000_000) as _,
+    }
+}
 
 /// A line requested for its edges. It is ours until this is dropped.
 #[derive(Debug)]
@@ -60,19 +73,20 @@ impl Line {
         gpio::value(&self.fd).map_err(|e| GpioError::of_call(self.offset, e))
     }
 
-    /// Waits until an event can be read, at most `limit`; `None`: for ever. `false`: nothing came. Goes on waiting after a signal,
-    /// `limit` from then on.
+    /// Waits until an event can be read, at most `limit`; `None`: for ever. `false`: nothing came. A signal does not end it, nor does
+    /// it make it longer.
     ///
     /// # Errors
     /// poll(2) failed.
     pub fn wait(&self, limit: Option<Nanos>) -> Result<bool, GpioError> {
-        let limit = limit.map(|n| Timespec {
-            tv_sec: i64::try_from(n.0 / 1_000_000_000).unwrap_or(i64::MAX),
-            tv_nsec: (n.0 % 1_000_000_000) as _,
-        });
-        let mut fds = [PollFd::new(&self.fd, PollFlags::IN)];
-        let ready = retry_on_intr(|| poll(&mut fds, limit.as_ref()));
-        Ok(ready.map_err(|e| GpioError::of_line("poll", self.offset, e))? > 0)
+        let until = limit.map(|limit| Nanos(monotonic().0.saturating_add(limit.0)));
+        loop {
+            let left = until.map(|until| timespec(until.saturating_sub(monotonic())));
+            match poll(&mut [PollFd::new(&self.fd, PollFlags::IN)], left.as_ref()) {
+                Err(Errno::INTR) => {}
+                ready => return Ok(ready.map_err(|e| GpioError::of_line("poll", self.offset, e))? > 0),
+            }
+        }
     }
 
     /// Reads what is there, up to `events.len()` and 64 at once; blocks until there is one. Returns how many came; 0 only where
@@ -153,8 +167,11 @@ impl Iterator for Events<'_> {
 mod tests {
     use super::*;
     use crate::event::{Edge, tests::bytes_of};
+    use punctual_uapi::{install_wakeup, wake};
     use rustix::io::write;
     use rustix::pipe::pipe;
+    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::Ordering::Relaxed;
 
     /// A pipe in the kernel's place.
     fn line_and_writer() -> (Line, OwnedFd) {
@@ -190,5 +207,30 @@ mod tests {
         let mut events = line.events();
         assert!(matches!(events.next(), Some(Err(GpioError::Unknown(u32::MAX)))));
         assert!(events.next().is_none());
+    }
+
+    /// Whoever stops a thread wakes it by signals until it has ended: closer together than the limit, they kept it waiting for ever.
+    #[test]
+    fn signals_do_not_make_a_wait_longer() {
+        install_wakeup().unwrap();
+        let (line, _writer) = line_and_writer();
+        let waiter = rustix::thread::gettid().as_raw_nonzero().get();
+        let done = AtomicBool::new(false);
+        let stopped = std::thread::scope(|s| {
+            let sender = s.spawn(|| {
+                let mut signals = 0;
+                while !done.load(Relaxed) && signals < 5000 {
+                    wake(waiter).unwrap();
+                    signals += 1;
+                    std::thread::sleep(std::time::Duration::from_millis(2));
+                }
+                signals
+            });
+            let came = line.wait(Some(Nanos::from_millis(200)));
+            done.store(true, Relaxed);
+            assert!(!came.unwrap());
+            sender.join().unwrap()
+        });
+        assert!((1..5000).contains(&stopped), "{stopped}");
     }
 }
