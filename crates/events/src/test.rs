@@ -89,7 +89,7 @@ pub const TESTS: [Test; 23] = [
     source(Source::RtSignal, Promise::Bounded, "queued real-time signals with a number each"),
     source(Source::Signal, Promise::Merged, "an ordinary signal"),
     source(Source::Udp, Promise::Nothing, "datagrams over the loopback device"),
-    source(Source::Gpio, Promise::Bounded, "edges of a GPIO line that another one drives"),
+    source(Source::Gpio, Promise::Merged, "edges of a GPIO line that another one drives"),
     test(
         "rtc",
         What::Source(Source::Rtc),

@@ -15,6 +15,7 @@ mod event;
 mod input;
 mod line;
 mod output;
+mod settle;
 #[cfg(feature = "sim")]
 pub mod sim;
 mod tally;
@@ -26,4 +27,5 @@ pub use input::{Bias, Input};
 pub use line::{Events, Line, MOST_BUFFERED, USUAL_BUFFER};
 pub use output::Output;
 pub use punctual_uapi::gpio::{ChipInfo, LineInfo};
+pub use settle::settle;
 pub use tally::Tally;

@@ -45,6 +45,18 @@ impl Times {
         }
     }
 
+    /// Which event was sent last at the time `at`, from `next` on: nothing later was. `next` where not even that was.
+    pub fn number_at(&self, next: u64, at: Nanos) -> u64 {
+        let Times::Sent(times) = self else { return next };
+        let sent = |number: u64| times[number as usize % KEPT].load(Acquire);
+        let mut number = next;
+        // A slot that was not written yet is older than the one before it.
+        while (sent(number)..=at.0).contains(&sent(number + 1)) {
+            number += 1;
+        }
+        number
+    }
+
     fn lateness(&self, number: u64, now: Nanos) -> Nanos {
         now.saturating_sub(match self {
             Times::Sent(times) => Nanos(times[number as usize % KEPT].load(Acquire)),
@@ -58,6 +70,20 @@ impl Times {
 pub(super) struct Came {
     pub number: Option<u64>,
     pub count: u64,
+    /// So many before it were dropped, the source says.
+    pub dropped: u64,
+}
+
+impl Came {
+    /// One event with its number.
+    pub fn numbered(number: u64) -> Came {
+        Came { number: Some(number), count: 1, dropped: 0 }
+    }
+
+    /// So many events without numbers.
+    pub fn counted(count: u64) -> Came {
+        Came { number: None, count, dropped: 0 }
+    }
 }
 
 /// Takes what has come from a source.
@@ -85,6 +111,7 @@ impl<T: Taker> Source for Taking<T> {
             }
             events += came.count;
             let mut ledger = ledger.lock().unwrap_or_else(PoisonError::into_inner);
+            ledger.overflowed(came.dropped);
             match came.number {
                 Some(number) => ledger.arrived_together(number, came.count, |n| times.lateness(n, now)),
                 None => ledger.counted(came.count, |n| times.lateness(n, now)),
@@ -178,7 +205,17 @@ impl Posix {
         taker: impl Taker,
         send: impl FnMut(u64) -> Result<bool, Errno> + Send + 'static,
     ) -> Answer {
-        let times = Times::new();
+        self.deliver_at(plan, Times::new(), taker, send)
+    }
+
+    /// The same, where the taker knows the times of sending.
+    pub(super) fn deliver_at(
+        &self,
+        plan: &Plan<'_>,
+        times: Times,
+        taker: impl Taker,
+        send: impl FnMut(u64) -> Result<bool, Errno> + Send + 'static,
+    ) -> Answer {
         let receiver = self.receive(plan, self.scheduling(plan, 0), &times, taker)?;
         let sent = self.send(plan, &times, send);
         let observed = receiver.finish(plan, sent?)?;
@@ -209,5 +246,30 @@ impl Receiver {
         let mut ledger = ledger.into_inner().unwrap_or_else(PoisonError::into_inner);
         ledger.overflowed(sent.refused);
         Ok(Observed { page_faults: stats.usage.page_faults, ..Observed::new(ledger, sent.sent) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An event belongs to what was sent last before it: those between came together with it.
+    #[test]
+    fn an_event_is_known_by_its_time() {
+        let times = Times::Sent(Arc::new((0..KEPT).map(|_| AtomicU64::new(1)).collect()));
+        let Times::Sent(slots) = &times else { unreachable!() };
+        for (number, at) in [(0, 100), (1, 200), (2, 300), (3, 400)] {
+            slots[number].store(at, Release);
+        }
+        assert_eq!(times.number_at(0, Nanos(150)), 0);
+        assert_eq!(times.number_at(1, Nanos(399)), 2);
+        assert_eq!(times.number_at(1, Nanos(400)), 3);
+        assert_eq!(times.number_at(3, Nanos(9999)), 3, "nothing was sent after it");
+        assert_eq!(times.number_at(2, Nanos(50)), 2, "an event from before: the next one");
+        // The ring goes round: the slot of KEPT still holds what was sent KEPT events ago.
+        slots[KEPT - 1].store(1000, Release);
+        assert_eq!(times.number_at(KEPT as u64 - 1, Nanos(2000)), KEPT as u64 - 1);
+        slots[0].store(1100, Release);
+        assert_eq!(times.number_at(KEPT as u64 - 1, Nanos(2000)), KEPT as u64);
     }
 }

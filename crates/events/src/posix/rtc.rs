@@ -66,7 +66,7 @@ impl Taker for Seconds {
         let count = (usize::from_ne_bytes(bytes) as u64 >> 8).min(self.left);
         self.left -= count;
         if count > 0 {
-            came(Came { number: None, count });
+            came(Came::counted(count));
         }
         Ok(())
     }

@@ -164,7 +164,7 @@ impl Taker for Expirations {
         let count = arrival.events.min(self.left);
         self.left -= count;
         if count > 0 {
-            came(Came { number: None, count });
+            came(Came::counted(count));
         }
         Ok(())
     }

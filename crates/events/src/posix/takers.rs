@@ -1,7 +1,7 @@
 //! How events are taken from each kind of source.
 
-use super::deliver::{Came, Taker};
-use punctual_gpio::{Edge, Event, Line};
+use super::deliver::{Came, Taker, Times};
+use punctual_gpio::{Event, Line};
 use punctual_rt::{self as rt, Nanos, Semaphore, monotonic};
 use punctual_uapi::{SignalSet, take};
 use rustix::fd::AsFd;
@@ -34,7 +34,7 @@ impl<F: AsFd + Send + 'static> Taker for Numbers<F> {
         }
         let end = self.held + got;
         let (whole, _) = self.bytes[..end].as_chunks::<8>();
-        whole.iter().for_each(|bytes| came(Came { number: Some(u64::from_le_bytes(*bytes)), count: 1 }));
+        whole.iter().for_each(|bytes| came(Came::numbered(u64::from_le_bytes(*bytes))));
         // A terminal may give half a number.
         self.held = end % 8;
         self.bytes.copy_within(end - self.held..end, 0);
@@ -48,7 +48,7 @@ pub(super) struct Counted<S>(pub S);
 impl<S: rt::Source + 'static> Taker for Counted<S> {
     fn take(&mut self, came: &mut dyn FnMut(Came)) -> Result<(), Errno> {
         let arrival = self.0.wait()?;
-        came(Came { number: None, count: arrival.events });
+        came(Came::counted(arrival.events));
         Ok(())
     }
 }
@@ -64,7 +64,7 @@ impl Taker for Signals {
     fn take(&mut self, came: &mut dyn FnMut(Came)) -> Result<(), Errno> {
         self.thread.store(rustix::thread::gettid().as_raw_nonzero().get(), Release);
         let taken = take(&self.set)?;
-        came(Came { number: Some(taken.value.into()), count: 1 });
+        came(Came::numbered(taken.value.into()));
         Ok(())
     }
 }
@@ -79,32 +79,30 @@ impl Taker for Queued {
     fn take(&mut self, came: &mut dyn FnMut(Came)) -> Result<(), Errno> {
         self.filled.wait_until(monotonic() + LOOK).map_err(|_| Errno::INTR)?;
         while let Some(number) = self.receiver.receive() {
-            came(Came { number: Some(number), count: 1 });
+            came(Came::numbered(number));
         }
         Ok(())
     }
 }
 
-/// Edges of a GPIO line, rising first and then in turn: the kernel's numbers show a full queue, the direction an edge that was coalesced.
+/// Edges of a GPIO line. The kernel stamps an edge in the hard interrupt and numbers it in the interrupt's thread, so that a full queue
+/// leaves a gap of numbers, and edges that were coalesced do not: the stamp, after one sending and before the next, says which it is.
 pub(super) struct Edges {
     pub line: Line,
     pub events: Vec<Event>,
+    pub times: Times,
     /// The kernel's number of the last edge, and ours of the next.
     pub last: u32,
     pub next: u64,
 }
 
 impl Edges {
-    /// Which of ours an edge is.
-    fn number(&mut self, event: &Event) -> u64 {
-        let gap = event.line_seqno.wrapping_sub(self.last).wrapping_sub(1);
+    fn came(&mut self, event: &Event) -> Came {
+        let dropped = event.line_seqno.wrapping_sub(self.last).wrapping_sub(1);
         self.last = event.line_seqno;
-        let mut number = self.next + u64::from(gap);
-        if number.is_multiple_of(2) != (event.edge == Edge::Rising) {
-            number += 1;
-        }
+        let number = self.times.number_at(self.next, Nanos(event.timestamp_ns));
         self.next = number + 1;
-        number
+        Came { dropped: dropped.into(), ..Came::numbered(number) }
     }
 }
 
@@ -117,7 +115,8 @@ impl Taker for Edges {
         let mut events = std::mem::take(&mut self.events);
         let got = self.line.read(&mut events).map_err(|_| Errno::IO);
         for event in &events[..*got.as_ref().unwrap_or(&0)] {
-            came(Came { number: Some(self.number(event)), count: 1 });
+            let edge = self.came(event);
+            came(edge);
         }
         self.events = events;
         got.map(drop)
@@ -137,7 +136,7 @@ impl<F: AsFd + Send + 'static> Taker for Bytes<F> {
         for byte in &bytes[..got] {
             let number = nearest(self.next, *byte);
             self.next = self.next.max(number + 1);
-            came(Came { number: Some(number), count: 1 });
+            came(Came::numbered(number));
         }
         Ok(())
     }

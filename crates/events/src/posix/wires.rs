@@ -1,14 +1,19 @@
 //! What hangs outside: a GPIO loopback, a serial port.
 
 use super::Posix;
+use super::deliver::Times;
 use super::takers::{Bytes, Edges};
 use crate::backend::{Answer, NotRun, Plan};
 use punctual_gpio::sim::SimChip;
-use punctual_gpio::{Chip, Event, EventClock, GpioError, Line, MOST_BUFFERED, Output};
+use punctual_gpio::{Chip, Event, EventClock, GpioError, Line, MOST_BUFFERED, Output, settle};
 use punctual_measure::Serial;
+use punctual_units::Nanos;
 use rustix::io::{Errno, write};
 use std::str::FromStr;
 use std::sync::Arc;
+
+/// How long the interrupt's thread may take to be ready.
+const SETTLED: Nanos = Nanos::from_millis(500);
 
 /// Which wires there are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -72,22 +77,27 @@ impl Posix {
     /// Edges, rising and falling in turn.
     pub(super) fn gpio(&self, plan: &Plan<'_>) -> Answer {
         let none = || "no wire was named: --gpio CHIP:OUT,IN (two lines joined), or --gpio sim (gpio-sim)".to_owned();
+        let times = Times::new();
         match self.wires.gpio.as_ref().ok_or_else(|| NotRun::Unsupported(none()))? {
             GpioWire::Simulated => {
                 let name = format!("punctual-events-{}", std::process::id());
                 // No gpio-sim in the kernel is something this environment lacks.
                 let chip = SimChip::new(&name, &["in"]).map_err(|e| NotRun::Unsupported(e.to_string()))?;
                 chip.pull(0, false).map_err(failed)?;
-                let line = edges(&chip.open().map_err(failed)?, 0)?;
+                let line = edges(&chip.open().map_err(failed)?, 0, &times)?;
                 let chip = Arc::new(chip);
                 let theirs = chip.clone();
-                self.deliver(plan, line, move |n| theirs.pull(0, n.is_multiple_of(2)).map(|()| true).map_err(errno))
+                self.deliver_at(plan, times, line, move |n| {
+                    theirs.pull(0, n.is_multiple_of(2)).map(|()| true).map_err(errno)
+                })
             }
             GpioWire::Lines { chip, out, input } => {
                 let chip = Chip::find(chip).map_err(failed)?;
                 let output = Output::new(&chip, *out, false).map_err(failed)?;
-                let line = edges(&chip, *input)?;
-                self.deliver(plan, line, move |n| output.set(n.is_multiple_of(2)).map(|()| true).map_err(errno))
+                let line = edges(&chip, *input, &times)?;
+                self.deliver_at(plan, times, line, move |n| {
+                    output.set(n.is_multiple_of(2)).map(|()| true).map_err(errno)
+                })
             }
         }
     }
@@ -112,10 +122,12 @@ impl Posix {
     }
 }
 
-fn edges(chip: &Chip, offset: u32) -> Result<Edges, NotRun> {
+fn edges(chip: &Chip, offset: u32, times: &Times) -> Result<Edges, NotRun> {
     let both = punctual_gpio::Edges::Both;
     let line = Line::edges(chip, offset, both, MOST_BUFFERED, EventClock::Monotonic).map_err(failed)?;
-    Ok(Edges { line, events: vec![Event::default(); 64], last: 0, next: 0 })
+    // Where it does not settle, edges may coalesce at first, which is counted.
+    settle(SETTLED);
+    Ok(Edges { line, events: vec![Event::default(); 64], times: times.clone(), last: 0, next: 0 })
 }
 
 #[cfg(test)]

@@ -4,8 +4,10 @@
 #![forbid(unsafe_code)]
 
 use punctual_gpio::sim::SimChip;
-use punctual_gpio::{Chip, Edge, Edges, Event, EventClock, GpioError, Line, Output, Tally, USUAL_BUFFER, find_line};
-use punctual_uapi::{scheduling, set_scheduling};
+use punctual_gpio::{
+    Chip, Edge, Edges, Event, EventClock, GpioError, Line, Output, Tally, USUAL_BUFFER, find_line, settle,
+};
+use punctual_uapi::set_scheduling;
 use punctual_units::{Nanos, Priority, Scheduling};
 use rustix::time::{ClockId, clock_gettime};
 use std::error::Error;
@@ -74,26 +76,10 @@ fn now_ns(clock: ClockId) -> u64 {
 fn line(sim: &SimChip, offset: u32, edges: Edges, buffer: u32) -> Result<Line, GpioError> {
     sim.pull(offset, false)?;
     let line = Line::edges(&sim.open()?, offset, edges, buffer, EventClock::Monotonic)?;
-    settle();
-    Ok(line)
-}
-
-/// The request returns once the interrupt's thread has begun, which is before it has become FIFO 50 (irq_thread in
-/// kernel/irq/manage.c): until then it does not preempt the sender, and edges coalesce.
-fn settle() {
-    while irq_threads().any(|tid| !matches!(scheduling(tid), Ok((Scheduling::Fifo { .. }, _)) | Err(_))) {
-        std::thread::sleep(std::time::Duration::from_millis(1));
+    if !settle(Nanos::from_millis(5000)) {
+        return Err(GpioError::Usage("the interrupt's thread is not FIFO after 5 s".into()));
     }
-}
-
-/// Threads `irq/N-punctual`, after the consumer of the line.
-fn irq_threads() -> impl Iterator<Item = i32> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| {
-        let comm = std::fs::read_to_string(entry.path().join("comm")).ok()?;
-        let is_ours = comm.starts_with("irq/") && comm.trim_end().ends_with("-punctual");
-        entry.file_name().to_str()?.parse().ok().filter(|_| is_ours)
-    })
+    Ok(line)
 }
 
 /// `count` toggles, the first of them up.

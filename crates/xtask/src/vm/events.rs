@@ -61,6 +61,9 @@ fn suite(one: &In, place: &Path) -> Result<String, String> {
     if one.words.contains("--gpio") && !gpio.is_some_and(|result| ended(&result, "ran")) {
         return Err(format!("{}: the gpio test did not run: {gpio:?}", one.name));
     }
+    if let Some(gpio) = gpio.filter(|result| ended(result, "ran")) {
+        edges(&gpio["ended"]["counts"]).map_err(|why| format!("{}: {why}", one.name))?;
+    }
     let sum = |key: &str| results.iter().filter_map(|result| result["ended"]["counts"][key].as_u64()).sum::<u64>();
     let counts =
         ["sent", "received", "coalesced", "overflowed", "lost", "doubled"].map(|key| format!("{key} {}", sum(key)));
@@ -68,4 +71,15 @@ fn suite(one: &In, place: &Path) -> Result<String, String> {
         results.iter().filter(|result| ended(result, "unsupported")).filter_map(|result| result["test"].as_str());
     let without: Vec<&str> = without.collect();
     Ok(format!("{}; not there: {}", counts.join(", "), without.join(", ")))
+}
+
+/// Edges are not promised one by one (an interrupt's thread may be late), but most of 1 ms apart must come, and each must be accounted for.
+fn edges(counts: &Value) -> Result<(), String> {
+    let count = |key: &str| counts[key].as_u64().unwrap_or(u64::MAX);
+    let (sent, received) = (count("sent"), count("received"));
+    let missing = count("lost").saturating_add(count("overflowed"));
+    match sent == received.saturating_add(missing) && missing.saturating_mul(20) <= sent && count("doubled") == 0 {
+        true => Ok(()),
+        false => Err(format!("gpio: {counts}")),
+    }
 }

@@ -1,0 +1,36 @@
+//! Interrupt threads of lines: when they are ready.
+
+use punctual_uapi::scheduling;
+use punctual_units::{Nanos, Scheduling};
+use std::time::{Duration, Instant};
+
+/// Waits until the interrupt threads of all our lines are SCHED_FIFO, at most `limit`. A request returns once such a thread has
+/// begun, which is before it is FIFO 50 (irq_thread, kernel/irq/manage.c, 6.12): until then it waits for ordinary threads, and edges
+/// that come close together are one event. `false`: some are not, or none is seen (in a container, or of a chip that polls).
+///
+/// Reads /proc and allocates.
+pub fn settle(limit: Nanos) -> bool {
+    let end = Instant::now() + Duration::from_nanos(limit.0);
+    loop {
+        let threads: Vec<i32> = irq_threads().collect();
+        // One that is gone has nothing to wait for.
+        let is_ready = |tid: &i32| matches!(scheduling(*tid), Ok((Scheduling::Fifo { .. }, _)) | Err(_));
+        if !threads.is_empty() && threads.iter().all(is_ready) {
+            return true;
+        }
+        if Instant::now() >= end {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Threads `irq/N-punctual`, after the consumer of the line.
+fn irq_threads() -> impl Iterator<Item = i32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| {
+        let comm = std::fs::read_to_string(entry.path().join("comm")).ok()?;
+        let is_ours = comm.starts_with("irq/") && comm.trim_end().ends_with("-punctual");
+        entry.file_name().to_str()?.parse().ok().filter(|_| is_ours)
+    })
+}
