@@ -20,9 +20,11 @@
 #![forbid(unsafe_code)]
 
 mod place;
+mod pull;
 mod simulated;
 
 pub use place::{BadPlace, Place};
+pub use pull::Pull;
 pub use punctual_gpio::{Bias, GpioError};
 pub use simulated::{EdgeAt, SimIn, SimOut, wire};
 
@@ -33,18 +35,21 @@ use punctual_gpio::{Input, Output};
 pub enum Out {
     /// A GPIO line.
     Gpio(Output),
+    /// The pull of a line of gpio-sim.
+    Pull(Pull),
     /// One end of a [`wire`].
     Simulated(SimOut),
 }
 
 impl Out {
-    /// Drives it. A GPIO line: one ioctl(2); a wire: two atomic stores and a clock read.
+    /// Drives it. A GPIO line: one ioctl(2); a pull: one pwrite(2); a wire: two atomic stores and a clock read.
     ///
     /// # Errors
     /// A GPIO line's chip was removed, or its driver refuses.
     pub fn set(&mut self, level: bool) -> Result<(), GpioError> {
         match self {
             Out::Gpio(line) => line.set(level),
+            Out::Pull(pull) => pull.set(level),
             Out::Simulated(wire) => {
                 wire.set(level);
                 Ok(())

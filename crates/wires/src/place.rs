@@ -1,12 +1,14 @@
 //! Where a line is, as users write it.
 
+use crate::pull::Pull;
 use crate::{Bias, In, Out};
 use punctual_gpio::{Chip, GpioError, Input, Output, find_line};
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 
-/// Where a line is: `gpiochip0:17`, `/dev/gpiochip0:17` (a chip may also be given by its label), a line's name such as `GPIO17`, or
-/// `sim`.
+/// Where a line is: `gpiochip0:17`, `/dev/gpiochip0:17` (a chip may also be given by its label), a line's name such as `GPIO17`,
+/// `sim`, or, for outputs only, the pull of a simulated line: `/sys/devices/platform/gpio-sim.0/gpiochip0/sim_gpio3/pull`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// By its offset on a chip.
@@ -18,6 +20,9 @@ pub enum Place {
     },
     /// By its name, on whichever chip has it.
     Named(String),
+    /// The file that pulls a line of gpio-sim up and down, as a wire to it would: another program, or this one, has that line as an
+    /// input (Documentation/admin-guide/gpio/gpio-sim.rst).
+    Pull(PathBuf),
     /// In memory.
     Simulated,
 }
@@ -36,6 +41,7 @@ impl FromStr for Place {
         let bad = || BadPlace(text.to_owned());
         match text.rsplit_once(':') {
             None if text == "sim" => Ok(Place::Simulated),
+            None if text.starts_with("/sys/") && text.ends_with("/pull") => Ok(Place::Pull(text.into())),
             None if text.is_empty() || text.starts_with('/') => Err(bad()),
             None => Ok(Place::Named(text.to_owned())),
             Some(("", _)) => Err(bad()),
@@ -49,6 +55,7 @@ impl fmt::Display for Place {
         match self {
             Place::Offset { chip, line } => write!(f, "{chip}:{line}"),
             Place::Named(name) => f.write_str(name),
+            Place::Pull(path) => write!(f, "{}", path.display()),
             Place::Simulated => f.write_str("sim"),
         }
     }
@@ -60,6 +67,9 @@ impl Place {
     /// # Errors
     /// No such chip or line, no permission, the line is in use.
     pub fn output(&self, level: bool) -> Result<Option<Out>, GpioError> {
+        if let Place::Pull(path) = self {
+            return Ok(Some(Out::Pull(Pull::open(path, level)?)));
+        }
         let Some((chip, line)) = self.open()? else { return Ok(None) };
         Ok(Some(Out::Gpio(Output::new(&chip, line, level)?)))
     }
@@ -76,11 +86,15 @@ impl Place {
     /// The chip and the line's offset, for edges; `None` for [`Place::Simulated`].
     ///
     /// # Errors
-    /// No such chip or line, no permission.
+    /// No such chip or line, no permission; a pull, which can only be driven.
     pub fn open(&self) -> Result<Option<(Chip, u32)>, GpioError> {
         match self {
             Place::Offset { chip, line } => Ok(Some((Chip::find(chip)?, *line))),
             Place::Named(name) => find_line(name).map(|found| Some((found.chip, found.offset))),
+            Place::Pull(path) => {
+                let path = path.display();
+                Err(GpioError::Usage(format!("{path} can only be driven: to read that line name its chip and offset")))
+            }
             Place::Simulated => Ok(None),
         }
     }

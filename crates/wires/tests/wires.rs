@@ -21,6 +21,15 @@ proptest! {
 }
 
 #[test]
+fn a_pull_of_gpio_sim_can_only_be_driven() {
+    let text = "/sys/devices/platform/gpio-sim.0/gpiochip0/sim_gpio3/pull";
+    let place: Place = text.parse().unwrap();
+    assert_eq!((place.to_string().as_str(), &place), (text, &Place::Pull(text.into())));
+    let error = place.input(Bias::Unchanged, false).unwrap_err().to_string();
+    assert!(error.contains(text) && error.contains("only be driven"), "{error}");
+}
+
+#[test]
 fn a_chip_that_is_absent_is_an_error_that_tells_what_to_type() {
     let place: Place = "/dev/gpiochip-that-is-absent:1".parse().unwrap();
     let error = place.output(false).unwrap_err();

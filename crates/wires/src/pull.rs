@@ -1,0 +1,60 @@
+//! A line of gpio-sim driven from outside, as a wire to it would: by its pull.
+
+use punctual_gpio::GpioError;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+const HINT: &str =
+    "gpio-sim's files are writable for root: see ls -l /sys/devices/platform/gpio-sim.*/*/sim_gpio*/pull";
+
+/// An open `sim_gpioN/pull` (Documentation/admin-guide/gpio/gpio-sim.rst). Who has the line as an input sees an edge where a write changes
+/// its level.
+#[derive(Debug)]
+pub struct Pull {
+    file: File,
+    path: PathBuf,
+}
+
+impl Pull {
+    /// Opens the file and pulls the line to `level`.
+    ///
+    /// # Errors
+    /// It is not there, may not be written, or refuses.
+    pub fn open(path: &Path, level: bool) -> Result<Pull, GpioError> {
+        let file = File::options().write(true).open(path).map_err(failed("open", path))?;
+        let mut pull = Pull { file, path: path.into() };
+        pull.set(level)?;
+        Ok(pull)
+    }
+
+    /// Up or down: one pwrite(2).
+    pub(crate) fn set(&mut self, level: bool) -> Result<(), GpioError> {
+        let word: &[u8] = if level { b"pull-up" } else { b"pull-down" };
+        self.file.write_all_at(word, 0).map_err(failed("write", &self.path))
+    }
+}
+
+fn failed<'a>(what: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> GpioError + 'a {
+    move |source| GpioError::Sim { what, path: path.into(), source, hint: HINT }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file in the place of the simulator's: each write begins at its start.
+    #[test]
+    fn each_level_is_written_from_the_start() {
+        let path = std::env::temp_dir().join(format!("punctual-pull-{}", std::process::id()));
+        std::fs::write(&path, "").unwrap();
+        let mut pull = Pull::open(&path, false).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"pull-down");
+        pull.set(true).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"pull-upwn");
+        std::fs::remove_file(&path).unwrap();
+        let error = Pull::open(&path, true).unwrap_err().to_string();
+        assert!(error.contains("punctual-pull") && error.contains("ls -l"), "{error}");
+    }
+}
