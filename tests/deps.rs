@@ -14,6 +14,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("gpio", &["units", "uapi"]),
     ("wires", &["units", "rt", "gpio"]),
     ("model", &["units"]),
+    ("rotary-dial", &["units", "uapi", "rt", "wires", "record"]),
     ("stats", &[]),
     ("rundir", &["units", "model"]),
     ("judge", &["units", "model", "stats"]),

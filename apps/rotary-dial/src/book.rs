@@ -1,0 +1,170 @@
+//! Which number stands for which command.
+
+use punctual_rt::Line;
+use std::fmt;
+use std::str::FromStr;
+
+/// The most digits a number has.
+pub const MOST_DIGITS: usize = 16;
+
+/// A number and its command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    digits: Box<[u8]>,
+    command: Line,
+}
+
+/// This is no entry of a book.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BookError {
+    /// No `=`.
+    #[error("`{0}` is no number with its command: write for example 421=d21")]
+    NoCommand(String),
+    /// Not digits only, none, or too many.
+    #[error("`{0}` is not a number: write 1 to {MOST_DIGITS} digits")]
+    NoNumber(String),
+    /// A command that does not fit a line of the pipe.
+    #[error("the command of {number} does not fit: 1 to 62 bytes on one line, and this is `{command}`")]
+    Command {
+        /// Of which number.
+        number: String,
+        /// It.
+        command: String,
+    },
+    /// The number is there already.
+    #[error("the number {0} has two commands: leave one out")]
+    Twice(String),
+}
+
+impl Entry {
+    /// A number, written in digits, and what is written to the pipe for it.
+    ///
+    /// # Errors
+    /// [`BookError`].
+    pub fn new(number: &str, command: &str) -> Result<Entry, BookError> {
+        let digits: Option<Box<[u8]>> = number.chars().map(|c| c.to_digit(10).map(|digit| digit as u8)).collect();
+        let digits = digits.filter(|digits| (1..=MOST_DIGITS).contains(&digits.len()));
+        let digits = digits.ok_or_else(|| BookError::NoNumber(number.into()))?;
+        let line = Line::new(command).filter(|_| !command.trim().is_empty());
+        let command = line.ok_or_else(|| BookError::Command { number: number.into(), command: command.into() })?;
+        Ok(Entry { digits, command })
+    }
+
+    /// Its digits, 0 to 9.
+    pub fn digits(&self) -> &[u8] {
+        &self.digits
+    }
+
+    /// Its command.
+    pub fn command(&self) -> Line {
+        self.command
+    }
+}
+
+/// `421=d21`.
+impl FromStr for Entry {
+    type Err = BookError;
+
+    fn from_str(text: &str) -> Result<Entry, BookError> {
+        let (number, command) = text.split_once('=').ok_or_else(|| BookError::NoCommand(text.into()))?;
+        Entry::new(number.trim(), command.trim())
+    }
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.digits.iter().try_for_each(|digit| write!(f, "{digit}"))?;
+        write!(f, "={}", String::from_utf8_lossy(self.command.as_bytes()))
+    }
+}
+
+/// What digits are, as far as they have come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found<'a> {
+    /// No number begins so.
+    Nothing,
+    /// Some number begins so, and this is none yet.
+    Begun,
+    /// A number; `longer`: others begin with it.
+    Number {
+        /// It.
+        entry: &'a Entry,
+        /// Others begin with it.
+        longer: bool,
+    },
+}
+
+/// Numbers with their commands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Book(Vec<Entry>);
+
+/// The paper's: 421 switches the socket d2 on, 420 off.
+impl Default for Book {
+    fn default() -> Book {
+        let entries = [("421", "d21"), ("420", "d20")];
+        Book(entries.into_iter().filter_map(|(number, command)| Entry::new(number, command).ok()).collect())
+    }
+}
+
+impl Book {
+    /// With these entries.
+    ///
+    /// # Errors
+    /// [`BookError::Twice`].
+    pub fn new(entries: Vec<Entry>) -> Result<Book, BookError> {
+        for (at, entry) in entries.iter().enumerate() {
+            if entries.iter().take(at).any(|other| other.digits == entry.digits) {
+                let number = entry.digits.iter().map(u8::to_string).collect();
+                return Err(BookError::Twice(number));
+            }
+        }
+        Ok(Book(entries))
+    }
+
+    /// Its entries, in the order given.
+    pub fn entries(&self) -> &[Entry] {
+        &self.0
+    }
+
+    /// What these digits are. Allocates nothing.
+    pub fn find(&self, digits: &[u8]) -> Found<'_> {
+        let begins = |entry: &&Entry| entry.digits.starts_with(digits);
+        let longer = self.0.iter().filter(begins).any(|entry| entry.digits.len() > digits.len());
+        match self.0.iter().find(|entry| *entry.digits == *digits) {
+            Some(entry) => Found::Number { entry, longer },
+            None if longer => Found::Begun,
+            None => Found::Nothing,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_found_and_so_is_what_begins_like_them() {
+        let book = Book::new(vec!["42=x".parse().unwrap(), "421=d21".parse().unwrap()]).unwrap();
+        assert!(matches!(book.find(&[4]), Found::Begun));
+        assert!(matches!(book.find(&[4, 2]), Found::Number { longer: true, .. }));
+        assert!(
+            matches!(book.find(&[4, 2, 1]), Found::Number { longer: false, entry } if entry.command().as_bytes() == b"d21")
+        );
+        assert!(matches!(book.find(&[1]), Found::Nothing));
+        assert_eq!(book.entries()[1].to_string(), "421=d21");
+    }
+
+    #[test]
+    fn what_is_no_entry_is_refused_with_an_example() {
+        let parse = |text: &str| text.parse::<Entry>().unwrap_err();
+        assert!(matches!(parse("421"), BookError::NoCommand(_)));
+        for bad in ["=d21", "42a=d21", "12345678901234567=d21", "-1=d21"] {
+            assert!(matches!(parse(bad), BookError::NoNumber(_)), "{bad}");
+        }
+        for bad in ["421=", &format!("421={}", "x".repeat(63)), "421=a\nb"] {
+            assert!(matches!(parse(bad), BookError::Command { .. }), "{bad}");
+        }
+        let twice = vec!["421=a".parse().unwrap(), "421=b".parse().unwrap()];
+        assert_eq!(Book::new(twice), Err(BookError::Twice("421".into())));
+    }
+}

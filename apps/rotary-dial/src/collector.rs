@@ -1,0 +1,191 @@
+//! Digits become a number, and the number a command.
+
+use crate::book::{Book, Found, MOST_DIGITS};
+use punctual_rt::Line;
+use punctual_units::Nanos;
+use std::fmt;
+
+/// Digits that were dialled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Number {
+    digits: [u8; MOST_DIGITS],
+    length: u8,
+}
+
+impl Number {
+    /// They, 0 to 9 each.
+    pub fn digits(&self) -> &[u8] {
+        self.digits.get(..self.length.into()).unwrap_or_default()
+    }
+
+    fn push(&mut self, digit: u8) {
+        if let Some(place) = self.digits.get_mut(usize::from(self.length)) {
+            *place = digit;
+            self.length += 1;
+        }
+    }
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.digits().iter().try_for_each(|digit| write!(f, "{digit}"))
+    }
+}
+
+/// What became of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It stands for this command.
+    Command(Number, Line),
+    /// No entry is it or begins so. Digits that follow belong to it, until the caller pauses or hangs up.
+    Unknown(Number),
+    /// It was begun and not ended: the caller hung up or paused, or a digit of it was rejected.
+    Dropped(Number),
+}
+
+/// Collects the digits of one line. Allocates nothing.
+#[derive(Clone, Debug)]
+pub struct Collector {
+    pause: Nanos,
+    number: Number,
+    /// What is dialled now can be no number any more.
+    spoiled: bool,
+    since: Nanos,
+}
+
+impl Collector {
+    /// A number ends where no digit follows for `pause`.
+    pub fn new(pause: Nanos) -> Collector {
+        Collector { pause, number: Number::default(), spoiled: false, since: Nanos::ZERO }
+    }
+
+    /// The next digit, 0 to 9, dialled by `at`.
+    pub fn digit(&mut self, at: Nanos, digit: u8, book: &Book) -> Option<Outcome> {
+        self.since = at;
+        if self.spoiled {
+            return None;
+        }
+        self.number.push(digit);
+        match book.find(self.number.digits()) {
+            Found::Number { entry, longer: false } => Some(Outcome::Command(self.take(), entry.command())),
+            Found::Nothing => {
+                self.spoiled = true;
+                Some(Outcome::Unknown(std::mem::take(&mut self.number)))
+            }
+            Found::Number { longer: true, .. } | Found::Begun => None,
+        }
+    }
+
+    /// A digit was rejected, or may have been overlooked: the number it belongs to is none.
+    pub fn spoil(&mut self, at: Nanos) -> Option<Outcome> {
+        (self.since, self.spoiled) = (at, true);
+        let number = std::mem::take(&mut self.number);
+        (number.length > 0).then_some(Outcome::Dropped(number))
+    }
+
+    /// The handset was hung up.
+    pub fn hang_up(&mut self) -> Option<Outcome> {
+        let number = self.take();
+        (number.length > 0).then_some(Outcome::Dropped(number))
+    }
+
+    /// Time has passed. `dialling`: a digit is on its way, so nothing ends now.
+    pub fn pass(&mut self, now: Nanos, dialling: bool, book: &Book) -> Option<Outcome> {
+        if dialling {
+            // The pause is counted from the end of what is on its way.
+            self.since = now;
+            return None;
+        }
+        if now.saturating_sub(self.since) < self.pause {
+            return None;
+        }
+        let number = self.take();
+        match book.find(number.digits()) {
+            _ if number.length == 0 => None,
+            Found::Number { entry, .. } => Some(Outcome::Command(number, entry.command())),
+            Found::Begun | Found::Nothing => Some(Outcome::Dropped(number)),
+        }
+    }
+
+    fn take(&mut self) -> Number {
+        self.spoiled = false;
+        std::mem::take(&mut self.number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(n: u64) -> Nanos {
+        Nanos::from_millis(n)
+    }
+
+    fn dial(digits: &[u8], book: &Book) -> (Collector, Vec<String>) {
+        let mut collector = Collector::new(ms(4000));
+        let told = digits.iter().enumerate().filter_map(|(n, digit)| {
+            let outcome = collector.digit(ms(n as u64 * 1000), *digit, book);
+            outcome.map(text)
+        });
+        let told = told.collect();
+        (collector, told)
+    }
+
+    fn text(outcome: Outcome) -> String {
+        match outcome {
+            Outcome::Command(number, line) => format!("{number} {}", String::from_utf8_lossy(line.as_bytes())),
+            Outcome::Unknown(number) => format!("{number} unknown"),
+            Outcome::Dropped(number) => format!("{number} dropped"),
+        }
+    }
+
+    #[test]
+    fn numbers_follow_each_other_without_a_pause() {
+        let book = Book::default();
+        assert_eq!(dial(&[4, 2, 1, 4, 2, 0, 4], &book).1, ["421 d21", "420 d20"]);
+    }
+
+    #[test]
+    fn a_wrong_number_does_not_end_in_a_right_one() {
+        let book = Book::default();
+        let (mut collector, told) = dial(&[9, 4, 2, 1], &book);
+        assert_eq!(told, ["9 unknown"]);
+        assert_eq!(collector.pass(ms(8000), false, &book), None);
+        let told: Vec<_> = [4, 2, 0].iter().filter_map(|d| collector.digit(ms(8000), *d, &book).map(text)).collect();
+        assert_eq!(told, ["420 d20"]);
+    }
+
+    #[test]
+    fn hanging_up_clears() {
+        let book = Book::default();
+        let (mut collector, _) = dial(&[4, 2], &book);
+        assert_eq!(collector.hang_up().map(text), Some("42 dropped".into()));
+        assert_eq!(collector.digit(ms(9000), 1, &book).map(text), Some("1 unknown".into()));
+        assert_eq!(collector.hang_up(), None);
+    }
+
+    #[test]
+    fn a_number_that_others_begin_with_waits_for_the_pause() {
+        let book = Book::new(vec!["42=short".parse().unwrap(), "421=long".parse().unwrap()]).unwrap();
+        let (mut collector, told) = dial(&[4, 2], &book);
+        assert_eq!(told, Vec::<String>::new());
+        assert_eq!(collector.pass(ms(4999), false, &book), None);
+        assert_eq!(collector.pass(ms(4999), true, &book), None);
+        assert_eq!(collector.pass(ms(8998), false, &book), None);
+        assert_eq!(collector.pass(ms(8999), false, &book).map(text), Some("42 short".into()));
+    }
+
+    #[test]
+    fn a_number_with_a_rejected_digit_is_none() {
+        let book = Book::default();
+        let (mut collector, _) = dial(&[4], &book);
+        assert_eq!(collector.spoil(ms(1000)).map(text), Some("4 dropped".into()));
+        for digit in [2, 1, 4, 2, 1] {
+            assert_eq!(collector.digit(ms(2000), digit, &book), None);
+        }
+        assert_eq!(collector.pass(ms(6000), false, &book), None);
+        assert_eq!(collector.digit(ms(6000), 4, &book), None);
+        assert_eq!(collector.digit(ms(6000), 2, &book), None);
+        assert_eq!(collector.digit(ms(6000), 1, &book).map(text), Some("421 d21".into()));
+    }
+}

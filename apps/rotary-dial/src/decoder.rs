@@ -1,0 +1,183 @@
+//! The decoder: four states, moved on by the majority of three consecutive samples.
+//!
+//! Wrong digits are worse than none: whatever may have been overlooked (samples that did not come, a make between two of them) rejects the
+//! digit, and says why.
+
+use crate::train::{Reason, Timing, Train};
+use punctual_units::Nanos;
+
+/// Where a line is. A line is closed while the handset is lifted and the dial rests; each pulse of the dial opens it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Open for long, not known yet, or closed and not settled.
+    OnHook,
+    /// Lifted; the dial rests.
+    Ready,
+    /// In a digit, open.
+    Break,
+    /// In a digit, closed between two pulses or after the last.
+    Make,
+}
+
+/// What a sample brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// The handset was lifted and the line has settled.
+    Lifted,
+    /// The dial has run back and rests: 1 to 10 pulses.
+    Pulses(u8),
+    /// The dial rests, and its pulses are no digit.
+    Rejected(Reason),
+    /// The handset was hung up; `cut`: within a digit, which is [`Reason::HungUp`].
+    HungUp {
+        /// Pulses had been counted or a digit before had not ended.
+        cut: bool,
+    },
+    /// The handset is lifted, the dial seemed to rest, and samples were missing for so long that a pulse may have been overlooked.
+    Blind,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    at: Nanos,
+    closed: bool,
+}
+
+/// Decodes one line from its samples. A pure function of their times and levels: it reads no clock, and counts no samples.
+///
+/// ```
+/// use punctual_units::Nanos;
+/// use rotary_dial::{Decoder, Heard, Timing};
+///
+/// let mut decoder = Decoder::new(Timing::default());
+/// let ms = |ms| Nanos::from_millis(ms);
+/// // Closed from 0 on; two pulses, 60 ms open and 40 ms closed each, from 500 ms on.
+/// let closed = |t: u64| !(500..560).contains(&t) && !(600..660).contains(&t);
+/// let heard: Vec<Heard> = (0..1000).step_by(10).filter_map(|t| decoder.sample(ms(t), closed(t))).collect();
+/// assert_eq!(heard, [Heard::Lifted, Heard::Pulses(2)]);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Decoder {
+    timing: Timing,
+    /// The last but one, the last.
+    before: (Option<Sample>, Option<Sample>),
+    closed: Option<bool>,
+    /// Since when the contact is as it is.
+    since: Nanos,
+    state: State,
+    train: Train,
+    /// When samples last lay so far apart that a break may have been overlooked.
+    blind: Option<Nanos>,
+}
+
+impl Decoder {
+    /// Knows nothing of the line yet: it has to be closed for the digit timeout before anything is a digit.
+    pub fn new(timing: Timing) -> Decoder {
+        Decoder {
+            timing,
+            before: (None, None),
+            closed: None,
+            since: Nanos::ZERO,
+            state: State::OnHook,
+            train: Train::new(Nanos::ZERO),
+            blind: None,
+        }
+    }
+
+    /// Where the line is.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Takes the next sample: when it was taken, and whether the line was closed. One that is not later than the last is left out.
+    /// Allocates nothing.
+    pub fn sample(&mut self, at: Nanos, closed: bool) -> Option<Heard> {
+        let now = Sample { at, closed };
+        let (older, last) = self.before;
+        if last.is_some_and(|last| at <= last.at) {
+            return None;
+        }
+        self.before = (last, Some(now));
+        let (Some(older), Some(last)) = (older, last) else { return None };
+        let blind = self.look(older, last, now);
+        let majority = [older, last, now].iter().filter(|sample| sample.closed).count() >= 2;
+        let heard = if self.closed == Some(majority) {
+            self.stays(at)
+        } else {
+            let since = if older.closed == majority { older.at } else { last.at };
+            let lasted = since.saturating_sub(self.since);
+            (self.closed, self.since) = (Some(majority), since);
+            self.changes(majority, lasted);
+            None
+        };
+        heard.or(blind)
+    }
+
+    /// What three samples say beside their majority: what may have been overlooked, and short makes.
+    fn look(&mut self, older: Sample, last: Sample, now: Sample) -> Option<Heard> {
+        let wide = now.at.saturating_sub(older.at) > self.timing.break_unseen;
+        match self.state {
+            State::Make if wide => self.train.reject(Reason::Samples),
+            State::Ready if wide => {
+                // One gap is in two windows of three samples.
+                let told = self.blind.replace(now.at) == Some(last.at);
+                return (!told).then_some(Heard::Blind);
+            }
+            // What came before is not known: it has to settle again.
+            State::OnHook if wide => self.since = now.at,
+            State::Break => {
+                if now.at.saturating_sub(last.at) > self.timing.make_unseen {
+                    self.train.unseen();
+                }
+                if !older.closed && last.closed && !now.closed {
+                    self.train.contrary(last.at, &self.timing);
+                }
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// The contact stays as it was: what has lasted long enough?
+    fn stays(&mut self, now: Nanos) -> Option<Heard> {
+        let lasts = now.saturating_sub(self.since);
+        match (self.state, self.closed) {
+            (State::OnHook, Some(true)) if lasts >= self.timing.digit_timeout => {
+                self.state = State::Ready;
+                Some(Heard::Lifted)
+            }
+            (State::Break, _) if self.train.open_for(now) >= self.timing.hang_up => {
+                self.state = State::OnHook;
+                Some(Heard::HungUp { cut: self.train.pulses() > 0 })
+            }
+            (State::Make, _) if lasts >= self.timing.digit_timeout => {
+                self.state = State::Ready;
+                Some(self.train.end().map_or_else(Heard::Rejected, Heard::Pulses))
+            }
+            _ => None,
+        }
+    }
+
+    /// The contact has changed, after it had been as it was for `lasted`.
+    fn changes(&mut self, closed: bool, lasted: Nanos) {
+        let at = self.since;
+        match self.state {
+            State::Ready if !closed => {
+                self.train = Train::new(at);
+                if self.blind.is_some_and(|blind| at.saturating_sub(blind) <= self.timing.longest_make) {
+                    self.train.reject(Reason::Samples);
+                }
+                self.state = State::Break;
+            }
+            State::Break if closed => {
+                self.train.close(at, &self.timing);
+                self.state = State::Make;
+            }
+            State::Make if !closed => {
+                self.train.open(at, lasted, &self.timing);
+                self.state = State::Break;
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! How pulses and digits belong together: it differs between countries.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// Which digit a number of pulses is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DigitMap {
+    /// n pulses are n, ten are 0: most countries.
+    #[default]
+    Usual,
+    /// One pulse is 0, ten are 9.
+    Sweden,
+    /// Reversed: one pulse is 9, nine are 1, ten are 0. Also in Oslo.
+    NewZealand,
+}
+
+impl DigitMap {
+    /// All of them.
+    pub const ALL: [DigitMap; 3] = [DigitMap::Usual, DigitMap::Sweden, DigitMap::NewZealand];
+
+    /// The digit of 1 to 10 pulses; `None` for other numbers.
+    pub fn digit(self, pulses: u8) -> Option<u8> {
+        match (self, pulses) {
+            (_, 0 | 11..) => None,
+            (DigitMap::Usual, n) => Some(n % 10),
+            (DigitMap::Sweden, n) => Some(n - 1),
+            (DigitMap::NewZealand, n) => Some(10 - n),
+        }
+    }
+
+    /// The pulses of a digit, 0 to 9; `None` for other numbers.
+    pub fn pulses(self, digit: u8) -> Option<u8> {
+        (1..=10).find(|pulses| self.digit(*pulses) == Some(digit))
+    }
+}
+
+impl fmt::Display for DigitMap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            DigitMap::Usual => "usual",
+            DigitMap::Sweden => "sweden",
+            DigitMap::NewZealand => "new-zealand",
+        })
+    }
+}
+
+/// This is no digit map.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a digit map: write usual (ten pulses are 0), sweden (one pulse is 0) or new-zealand (reversed)")]
+pub struct NoMap(String);
+
+impl FromStr for DigitMap {
+    type Err = NoMap;
+
+    fn from_str(text: &str) -> Result<DigitMap, NoMap> {
+        DigitMap::ALL.into_iter().find(|map| map.to_string() == text).ok_or_else(|| NoMap(text.into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_country_has_ten_digits_and_its_own_zero() {
+        for (map, zero, one, nine) in
+            [(DigitMap::Usual, 10, 1, 9), (DigitMap::Sweden, 1, 2, 10), (DigitMap::NewZealand, 10, 9, 1)]
+        {
+            assert_eq!((map.pulses(0), map.pulses(1), map.pulses(9)), (Some(zero), Some(one), Some(nine)), "{map}");
+            let mut digits: Vec<u8> = (1..=10).filter_map(|pulses| map.digit(pulses)).collect();
+            digits.sort_unstable();
+            assert_eq!(digits, (0..10).collect::<Vec<_>>());
+            assert_eq!((map.digit(0), map.digit(11), map.pulses(10)), (None, None, None));
+            assert_eq!(map.to_string().parse(), Ok(map));
+        }
+        assert!("swedish".parse::<DigitMap>().unwrap_err().to_string().contains("sweden"));
+    }
+}

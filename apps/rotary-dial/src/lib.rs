@@ -1,0 +1,51 @@
+//! Decodes the dials of rotary telephones.
+//!
+//! - [`Decoder`]: samples of a line, each a time and a level, become digits, hang-ups and rejections: a pure function of them;
+//! - [`DigitMap`], [`Book`], [`Collector`]: pulses become digits, digits a number, and a number the command it stands for;
+//! - [`Dial`], [`Script`]: a dial played on a wire, for tests and for use without hardware;
+//! - [`Exchange`]: all lines sampled in one real-time loop; [`run`]: the program around it.
+//!
+//! Architecture invariant: an [`Exchange`]'s cycle allocates nothing, locks nothing and prints nothing while the lines can be read.
+
+#![forbid(unsafe_code)]
+
+mod book;
+mod collector;
+mod config;
+mod counts;
+mod decoder;
+mod digits;
+mod error;
+mod exchange;
+mod lines;
+mod options;
+mod play;
+mod program;
+mod random;
+mod report;
+mod running;
+mod script;
+mod start;
+mod survey;
+mod told;
+mod train;
+mod trial;
+
+pub use book::{Book, BookError, Entry, Found, MOST_DIGITS};
+pub use collector::{Collector, Number, Outcome};
+pub use config::{Config, LineConfig, PIPE, Pull};
+pub use counts::{Counts, LineCounts};
+pub use decoder::{Decoder, Heard, State};
+pub use digits::{DigitMap, NoMap};
+pub use error::{Error, UsageError};
+pub use exchange::{Exchange, ExchangeLine};
+pub use lines::Contact;
+pub use options::{Asked, HELP, Options, Simulation, parse};
+pub use play::{Change, Dial, Play};
+pub use program::run;
+pub use random::Random;
+pub use report::{LineReport, Report};
+pub use script::{NoScript, Script, Step};
+pub use told::{Told, What};
+pub use train::{Reason, Timing};
+pub use trial::{PERIOD, Sampling, Tried, listen};

@@ -1,0 +1,143 @@
+//! The lines opened, and what plays a dial on them.
+
+use crate::config::{Config, LineConfig};
+use crate::error::{Error, UsageError};
+use crate::options::{Options, Simulation};
+use crate::play::{Dial, Play};
+use crate::random::Random;
+use punctual_rt::{Nanos, Receiver, monotonic, sleep_until};
+use punctual_wires::{EdgeAt, In, Out, Place, wire};
+use std::thread::JoinHandle;
+
+/// What a line in memory keeps of its edges, which nobody reads.
+const EDGES: usize = 1;
+
+/// A contact that is played.
+#[derive(Debug)]
+pub struct Contact {
+    out: Out,
+    /// Its line is low while it is closed.
+    active_low: bool,
+    /// Kept, so that the wire has both ends.
+    _edges: Option<Receiver<EdgeAt>>,
+}
+
+impl Contact {
+    fn set(&mut self, closed: bool) -> Result<(), punctual_wires::GpioError> {
+        self.out.set(closed != self.active_low)
+    }
+}
+
+/// A line's sampled end, and the contact on it where it is in memory.
+pub(crate) struct Opened {
+    pub(crate) input: In,
+    pub(crate) contact: Option<Contact>,
+}
+
+/// Opens a line.
+pub(crate) fn open(line: &LineConfig) -> Result<Opened, Error> {
+    let failed = |source| Error::Line { name: line.name.clone(), source };
+    match line.place.input(line.pull.bias(), line.active_low).map_err(failed)? {
+        Some(input) => Ok(Opened { input, contact: None }),
+        None => {
+            let (out, input, edges) = wire(EDGES)?;
+            Ok(Opened { input, contact: Some(Contact { out, active_low: false, _edges: Some(edges) }) })
+        }
+    }
+}
+
+/// A dial that plays in a thread of its own, an ordinary one.
+pub(crate) struct Player {
+    pub(crate) name: String,
+    pub(crate) thread: JoinHandle<Result<(), punctual_wires::GpioError>>,
+}
+
+/// Starts every dial that was asked for, 50 ms from now. `contacts`: of the lines, in their order.
+pub(crate) fn play(
+    config: &Config,
+    options: &Options,
+    mut contacts: Vec<Option<Contact>>,
+) -> Result<Vec<Player>, Error> {
+    let (start, mut players) = (monotonic() + Nanos::from_millis(50), Vec::new());
+    for (number, simulation) in options.simulations.iter().enumerate() {
+        let mut random = Random::new(number as u64);
+        for (line, contact) in contacts_of(simulation, config, options, &mut contacts)? {
+            let play = Play::call(&simulation.script, line.map, &options.dial, &mut random);
+            let thread = std::thread::Builder::new().name("dial player".into());
+            let thread = thread.spawn(move || perform(&play, start, contact)).map_err(Error::Thread)?;
+            players.push(Player { name: line.name.clone(), thread });
+        }
+    }
+    Ok(players)
+}
+
+/// Before anything is opened: is there something to play on?
+pub(crate) fn check(config: &Config, options: &Options) -> Result<(), UsageError> {
+    let Options { simulations, play_on, .. } = options;
+    let played = |line: &LineConfig| simulations.iter().filter(|s| plays_on(s, line, options)).count();
+    for simulation in simulations {
+        if !config.lines.iter().any(|line| plays_on(simulation, line, options)) {
+            let name = simulation.line.as_deref().unwrap_or("sim");
+            return Err(UsageError(format!(
+                "there is no line {name} to play on: a played line is sim, or driven from --play-on PLACE"
+            )));
+        }
+    }
+    if let Some(line) = config.lines.iter().find(|line| played(line) > 1) {
+        return Err(UsageError(format!("two dials on line {}: one --simulate a line", line.name)));
+    }
+    let real = config.lines.iter().filter(|line| line.place != Place::Simulated && played(line) > 0).count();
+    match play_on {
+        Some(Place::Simulated) => Err(UsageError("--play-on sim: a line that is sim is played on without it".into())),
+        Some(_) if real != 1 => Err(UsageError(format!(
+            "--play-on drives one line, and {real} are played on: name it, --simulate NAME=421"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn plays_on(simulation: &Simulation, line: &LineConfig, options: &Options) -> bool {
+    let possible = line.place == Place::Simulated || options.play_on.is_some();
+    possible && simulation.line.as_ref().is_none_or(|name| *name == line.name)
+}
+
+/// The contacts of the lines a simulation plays on.
+fn contacts_of<'a>(
+    simulation: &Simulation,
+    config: &'a Config,
+    options: &Options,
+    contacts: &mut [Option<Contact>],
+) -> Result<Vec<(&'a LineConfig, Contact)>, Error> {
+    let mut found = Vec::new();
+    for (line, contact) in config.lines.iter().zip(contacts).filter(|(line, _)| plays_on(simulation, line, options)) {
+        match (contact.take(), &options.play_on) {
+            (Some(contact), _) => found.push((line, contact)),
+            (None, Some(place)) => {
+                let out = place.output(line.active_low);
+                let out = out.map_err(|source| Error::Line { name: format!("{} (--play-on)", line.name), source })?;
+                found.extend(out.map(|out| (line, Contact { out, active_low: line.active_low, _edges: None })));
+            }
+            (None, None) => {}
+        }
+    }
+    Ok(found)
+}
+
+/// Plays until its end. A change that comes late is late; the next ones keep their times.
+fn perform(play: &Play, start: Nanos, mut contact: Contact) -> Result<(), punctual_wires::GpioError> {
+    for change in &play.changes {
+        wait_until(start + change.at);
+        contact.set(change.closed)?;
+    }
+    wait_until(start + play.end);
+    Ok(())
+}
+
+fn wait_until(at: Nanos) {
+    while sleep_until(at).is_err() {}
+}
+
+/// For reports: the dial that is played.
+pub(crate) fn describe(dial: &Dial) -> String {
+    format!("{} pulses/s, {:.0} % make, {} bounce", dial.pulses_per_second, dial.make * 100.0, dial.bounce)
+}

@@ -1,0 +1,277 @@
+//! The command line.
+
+use crate::book::Entry;
+use crate::config::Pull;
+use crate::digits::DigitMap;
+use crate::error::UsageError;
+use crate::play::Dial;
+use crate::script::Script;
+use lexopt::{Arg, Parser, ValueExt};
+use punctual_units::{CpuId, Nanos, Priority};
+use punctual_wires::Place;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// What `--help` prints.
+pub const HELP: &str = "\
+rotary-dial: numbers dialled on rotary telephones become commands in a pipe
+
+  rotary-dial --line gpiochip0:17            421 writes d21 to /run/punctual/rtp2, 420 writes d20
+  rotary-dial --simulate 421                 without hardware: a dial played on a line in memory
+  cat /run/punctual/rtp2 > /run/punctual/rtp1     connects it with rf-switch
+
+lines
+  --line [NAME=]PLACE   gpiochip0:17, a line's name (GPIO17) or sim; again for more lines, all in one loop
+  --map MAP             usual (10 pulses are 0), sweden (1 pulse is 0), new-zealand (reversed)   [usual]
+  --pull PULL           up, down, none, as-is                                                    [up]
+  --active-low, --active-high   level of the line while its contact is closed        [low, with --pull down high]
+  --number NUMBER=COMMAND   again for more; in place of 421=d21 and 420=d20
+  --number-timeout TIME a number ends where no digit follows                                     [4s]
+  --config FILE         all this for each line: docs/apps/rotary-dial.md
+  --to PIPE             a name below /run, or a path                              [/run/punctual/rtp2]
+real time
+  --priority N          SCHED_FIFO 1 to 99                                                       [60]
+  --cpu N               stay on this CPU
+  --allow-ordinary      go on as an ordinary program where real time is refused
+without hardware
+  --simulate [NAME=]SCRIPT   plays a dial on this line (on all that are sim, without NAME), then ends: digits, h hangs up and
+                        lifts again, a comma waits for a second
+  --play-on PLACE       plays it there, for a line that is wired to it: an output, or the pull of gpio-sim
+  --pps N --make PERCENT --bounce TIME   the dial played: 5 to 20 pulses/s, closed for 10 to 90 %   [10, 40, 3ms]
+  --survey              how many digits of which dials are decoded, in simulated time; a table
+results
+  -D, --duration TIME   end after that; else at SIGTERM, SIGINT or SIGHUP. SIGUSR1 reports meanwhile
+  --json                JSON, one object a line
+  --quiet               nothing but the report
+  --out RUN             write a run directory at the end: punctual report RUN
+  --help, --version
+";
+
+/// A dial to be played.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Simulation {
+    /// On which line; `None`: on all that are in memory, or the one that is driven.
+    pub line: Option<String>,
+    /// What the caller does.
+    pub script: Script,
+}
+
+/// What the command line says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Options {
+    /// `--config`.
+    pub config: Option<PathBuf>,
+    /// `--line`, in order.
+    pub lines: Vec<(Option<String>, Place)>,
+    /// `--map`.
+    pub map: DigitMap,
+    /// `--pull`.
+    pub pull: Pull,
+    /// `--active-low`, `--active-high`.
+    pub active_low: Option<bool>,
+    /// `--number`.
+    pub numbers: Vec<Entry>,
+    /// `--number-timeout`.
+    pub pause: Option<Nanos>,
+    /// `--to`.
+    pub pipe: Option<String>,
+    /// `--priority`.
+    pub priority: Option<Priority>,
+    /// `--cpu`.
+    pub cpu: Option<CpuId>,
+    /// `--allow-ordinary`.
+    pub allow_ordinary: bool,
+    /// `--simulate`.
+    pub simulations: Vec<Simulation>,
+    /// `--play-on`.
+    pub play_on: Option<Place>,
+    /// `--pps`, `--make`, `--bounce`.
+    pub dial: Dial,
+    /// `--duration`.
+    pub duration: Option<Nanos>,
+    /// `--json`.
+    pub json: bool,
+    /// `--quiet`.
+    pub quiet: bool,
+    /// `--out`.
+    pub out: Option<PathBuf>,
+    /// The words as they were, for the run directory.
+    pub words: Vec<String>,
+}
+
+/// What is asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Asked {
+    /// Decode.
+    Run(Box<Options>),
+    /// [`HELP`].
+    Help,
+    /// The version.
+    Version,
+    /// The table of dials.
+    Survey,
+}
+
+/// Reads the words, the program's name first.
+///
+/// # Errors
+/// [`UsageError`].
+pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Asked, UsageError> {
+    let words: Vec<OsString> = words.into_iter().collect();
+    let text = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let mut options = Options { words: text, ..Options::default() };
+    let mut parser = Parser::from_iter(words);
+    while let Some(arg) = parser.next().map_err(said)? {
+        match arg {
+            Arg::Long("help") | Arg::Short('h') => return Ok(Asked::Help),
+            Arg::Long("version") | Arg::Short('V') => return Ok(Asked::Version),
+            Arg::Long("survey") => return Ok(Asked::Survey),
+            Arg::Short('D') => options.duration = Some(value(&mut parser)?),
+            Arg::Long(name) => {
+                let name = name.to_owned();
+                option(&mut options, &name, &mut parser)?;
+            }
+            other => return Err(said(other.unexpected())),
+        }
+    }
+    Ok(Asked::Run(Box::new(options)))
+}
+
+fn option(options: &mut Options, name: &str, parser: &mut Parser) -> Result<(), UsageError> {
+    match name {
+        "active-low" => options.active_low = Some(true),
+        "active-high" => options.active_low = Some(false),
+        "allow-ordinary" => options.allow_ordinary = true,
+        "json" => options.json = true,
+        "quiet" => options.quiet = true,
+        "config" => options.config = Some(word(parser)?.into()),
+        "out" => options.out = Some(word(parser)?.into()),
+        "line" => {
+            let (name, place) = named(word(parser)?);
+            options.lines.push((name, place.parse().map_err(said)?));
+        }
+        "map" => options.map = value(parser)?,
+        "pull" => options.pull = Pull::parse(&word(parser)?)?,
+        "number" => options.numbers.push(value(parser)?),
+        "number-timeout" => options.pause = Some(value(parser)?),
+        "to" => options.pipe = Some(word(parser)?),
+        "priority" => options.priority = Some(value(parser)?),
+        "cpu" => options.cpu = Some(CpuId(value(parser)?)),
+        "simulate" => {
+            let (line, script) = named(word(parser)?);
+            options.simulations.push(Simulation { line, script: script.parse().map_err(said)? });
+        }
+        "play-on" => options.play_on = Some(value(parser)?),
+        "pps" => options.dial.pulses_per_second = within(name, value(parser)?, 5.0, 20.0)?,
+        "make" => options.dial.make = within(name, value(parser)?, 10.0, 90.0)? / 100.0,
+        "bounce" => options.dial.bounce = bounce(value(parser)?)?,
+        "duration" => options.duration = Some(value(parser)?),
+        _ => return Err(UsageError(format!("there is no option --{name}"))),
+    }
+    Ok(())
+}
+
+/// A name may hold no slash and no colon, so that it is never half of a place.
+fn named(text: String) -> (Option<String>, String) {
+    match text.split_once('=') {
+        Some((name, rest)) if !name.is_empty() && !name.contains(['/', ':']) => (Some(name.into()), rest.into()),
+        _ => (None, text),
+    }
+}
+
+fn said(error: impl std::error::Error) -> UsageError {
+    UsageError(error.to_string())
+}
+
+fn word(parser: &mut Parser) -> Result<String, UsageError> {
+    parser.value().and_then(|value| value.string()).map_err(said)
+}
+
+fn value<T: std::str::FromStr<Err: std::error::Error>>(parser: &mut Parser) -> Result<T, UsageError> {
+    word(parser)?.parse().map_err(said)
+}
+
+fn within(name: &str, value: f64, least: f64, most: f64) -> Result<f64, UsageError> {
+    match (least..=most).contains(&value) {
+        true => Ok(value),
+        false => Err(UsageError(format!("--{name} {value}: choose {least} to {most}"))),
+    }
+}
+
+fn bounce(time: Nanos) -> Result<Nanos, UsageError> {
+    match time <= Nanos::from_millis(20) {
+        true => Ok(time),
+        false => Err(UsageError(format!("--bounce {time}: choose 0 to 20ms"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parsed(words: &[&str]) -> Result<Asked, UsageError> {
+        parse(std::iter::once(&"rotary-dial").chain(words).map(OsString::from))
+    }
+
+    fn options(words: &[&str]) -> Options {
+        match parsed(words) {
+            Ok(Asked::Run(options)) => *options,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn options_are_read() {
+        let read = options(&[
+            "--line",
+            "hall=gpiochip0:17",
+            "--line=sim",
+            "--map",
+            "sweden",
+            "--make=33",
+            "-D2s",
+            "--cpu",
+            "1",
+        ]);
+        let hall = Place::Offset { chip: "gpiochip0".into(), line: 17 };
+        assert_eq!(read.lines, [(Some("hall".into()), hall), (None, Place::Simulated)]);
+        assert_eq!((read.map, read.dial.make, read.cpu), (DigitMap::Sweden, 0.33, Some(CpuId(1))));
+        assert_eq!(read.duration, Some(Nanos::from_secs(2)));
+        let read = options(&["--simulate", "hall=42h1", "--simulate", "421", "--active-high", "--number", "9=a=b"]);
+        assert_eq!(read.simulations[0].line.as_deref(), Some("hall"));
+        assert_eq!((read.simulations[1].line.as_deref(), read.active_low), (None, Some(false)));
+        assert_eq!(read.numbers[0].to_string(), "9=a=b");
+        assert_eq!(parsed(&["--line", "sim", "--help"]), Ok(Asked::Help));
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused_with_help() {
+        for bad in [
+            &["--line"][..],
+            &["--line", ":"],
+            &["--priority", "0"],
+            &["--pps", "nan"],
+            &["--make", "95"],
+            &["--bounce", "1s"],
+            &["--bounce", "3"],
+            &["--pull", "left"],
+            &["--cpu", "-1"],
+            &["--no-such"],
+            &["stray"],
+            &["-x"],
+            &["--json=yes"],
+            &["--number-timeout", "0.5.1s"],
+        ] {
+            let error = parsed(bad).unwrap_err().to_string();
+            assert!(error.contains("rotary-dial --help"), "{error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_words_are_answered(words in proptest::collection::vec("--[a-z]{2,9}|[ -~]{0,12}", 0..6)) {
+            let _ = parse(words.into_iter().map(OsString::from));
+        }
+    }
+}

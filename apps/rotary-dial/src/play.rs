@@ -1,0 +1,110 @@
+//! A dial played on a line: when its contact opens and closes, bounce included.
+
+use crate::digits::DigitMap;
+use crate::random::Random;
+use crate::script::{Script, Step};
+use punctual_units::Nanos;
+
+/// A telephone's dial.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Dial {
+    /// Pulses a second: 10 nominally, 7 to 12 in the field.
+    pub pulses_per_second: f64,
+    /// The closed part of a pulse, 0 to 1: 0.4 or 0.33 nominally.
+    pub make: f64,
+    /// How long the contact bounces after each change.
+    pub bounce: Nanos,
+    /// Closed between digits; dials take 200 to 800 ms to be wound up.
+    pub pause: Nanos,
+}
+
+impl Default for Dial {
+    fn default() -> Dial {
+        Dial { pulses_per_second: 10.0, make: 0.4, bounce: Nanos::from_millis(3), pause: Nanos::from_millis(600) }
+    }
+}
+
+/// A change of the contact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// When, on the player's clock.
+    pub at: Nanos,
+    /// Closed from then on.
+    pub closed: bool,
+}
+
+/// Everything the contact does, in order of time; it is open at first.
+#[derive(Clone, Debug, Default)]
+pub struct Play {
+    /// Its changes; two that follow each other always differ, and times never go back.
+    pub changes: Vec<Change>,
+    /// When each digit's first pulse began, and its last make ended.
+    pub digits: Vec<(Nanos, Nanos)>,
+    /// By when all is over.
+    pub end: Nanos,
+}
+
+impl Play {
+    /// A whole call: on the hook for 300 ms, lifted, after 600 ms the script, then closed for 500 ms and hung up for 400 ms.
+    pub fn call(script: &Script, map: DigitMap, dial: &Dial, random: &mut Random) -> Play {
+        let mut play = Play { end: Nanos::from_millis(300), ..Play::default() };
+        play.lift(dial, random);
+        for step in script.steps() {
+            match step {
+                Step::Digit(digit) => {
+                    play.digit(map.pulses(*digit).unwrap_or_default(), dial, random);
+                    play.wait(dial.pause);
+                }
+                Step::HangUp => {
+                    play.set(false, dial, random);
+                    play.wait(Nanos::from_millis(600));
+                    play.lift(dial, random);
+                }
+                Step::Pause => play.wait(Nanos::from_secs(1)),
+            }
+        }
+        play.wait(Nanos::from_millis(500));
+        play.set(false, dial, random);
+        play.wait(Nanos::from_millis(400));
+        play
+    }
+
+    fn lift(&mut self, dial: &Dial, random: &mut Random) {
+        self.set(true, dial, random);
+        self.wait(Nanos::from_millis(600));
+    }
+
+    /// The pulses of one digit: open, closed, open, …, closed.
+    pub fn digit(&mut self, pulses: u8, dial: &Dial, random: &mut Random) {
+        let period = 1e9 / dial.pulses_per_second.clamp(0.1, 1000.0);
+        let make = period * dial.make.clamp(0.0, 1.0);
+        let start = self.end;
+        for _ in 0..pulses {
+            self.set(false, dial, random);
+            self.wait(Nanos((period - make) as u64));
+            self.set(true, dial, random);
+            self.wait(Nanos(make as u64));
+        }
+        self.digits.push((start, self.end));
+    }
+
+    /// Time passes.
+    pub fn wait(&mut self, time: Nanos) {
+        self.end = self.end + time;
+    }
+
+    /// The contact changes now, and bounces.
+    pub fn set(&mut self, closed: bool, dial: &Dial, random: &mut Random) {
+        // A bounce that is longer than the part it begins pushes the next change back.
+        let mut at = self.changes.last().map_or(self.end, |last| last.at.max(self.end));
+        let until = at + dial.bounce;
+        self.changes.push(Change { at, closed });
+        // Up to three times back and forth, each a random part of what is left.
+        for _ in 0..random.up_to(3) {
+            let back = at + Nanos(random.up_to((until - at).0));
+            let forth = back + Nanos(random.up_to((until - back).0));
+            self.changes.extend([Change { at: back, closed: !closed }, Change { at: forth, closed }]);
+            at = forth;
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The program around the loop.
+
+use crate::config::{Config, PIPE};
+use crate::error::Error;
+use crate::exchange::{Exchange, ExchangeLine};
+use crate::lines::{self, Player};
+use crate::options::{Asked, HELP, Options, parse};
+use crate::running::Running;
+use crate::start::{self, Started};
+use crate::survey;
+use crate::train::Timing;
+use crate::trial::PERIOD;
+use punctual_rt::{Line, Miss, Overflow, block_signals, pipe_out, queue};
+use punctual_uapi::{self as uapi, Sig, SignalSet, Waited};
+use punctual_units::Nanos;
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Commands between the loop and the FIFO; the FIFO holds 64 KiB more.
+const COMMANDS: usize = 64;
+/// Things told that wait to be printed: some minutes of dialling.
+const TOLD: usize = 1024;
+/// How often what was told is printed.
+const LOOK: Nanos = Nanos::from_millis(50);
+
+/// Runs the program; the answer is its exit code: 0 after an orderly end, 2 where the command line has to change, 4 where the machine has
+/// to. Prints to standard output, errors to standard error.
+pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
+    let result = parse(words).map_err(Error::from).and_then(|asked| match asked {
+        Asked::Help => print(HELP),
+        Asked::Version => print(&format!("rotary-dial {}\n", env!("CARGO_PKG_VERSION"))),
+        Asked::Survey => print(&survey::table()),
+        Asked::Run(options) => decode(&options),
+    });
+    match result {
+        Ok(()) => 0,
+        Err(error) => {
+            eprintln!("rotary-dial: {error}");
+            error.exit_code()
+        }
+    }
+}
+
+/// Who does not read any more need not be told.
+fn print(text: &str) -> Result<(), Error> {
+    let _ = io::stdout().write_all(text.as_bytes());
+    Ok(())
+}
+
+fn decode(options: &Options) -> Result<(), Error> {
+    let config = Config::of(options)?;
+    lines::check(&config, options)?;
+    block_signals().and_then(|()| uapi::block(&SignalSet::new(&[Sig::Usr1]))).map_err(Error::Signals)?;
+    let started = start::start(config.priority, options.allow_ordinary)?;
+    if !options.quiet {
+        eprint!("{}", started.rt.report());
+    }
+    started.narrowed.iter().for_each(|narrowed| eprintln!("rotary-dial: {narrowed}"));
+    let (mut running, players) = begin(&config, options, started)?;
+    let outcome = attend(&mut running, options, players);
+    running.end()?;
+    outcome
+}
+
+/// Opens pipe and lines, starts the loop, then the dials that are played.
+fn begin(config: &Config, options: &Options, started: Started) -> Result<(Running, Vec<Player>), Error> {
+    folder(&config.pipe)?;
+    let (commands, bridge) = pipe_out::<Line, COMMANDS>(config.pipe.as_str(), Overflow::DropNewest)?;
+    let (mut opened, mut contacts, mut counts) = (Vec::new(), Vec::new(), Vec::new());
+    for line in &config.lines {
+        let open = lines::open(line)?;
+        let line = ExchangeLine::new(open.input, line.map, line.book.clone(), Timing::default(), config.pause);
+        counts.push(line.counts());
+        contacts.push(open.contact);
+        opened.push(line);
+    }
+    let (tell, told) = queue(TOLD, Overflow::DropNewest)?;
+    let mut exchange = Exchange::new(opened, commands, tell);
+    let failure = exchange.failure();
+    let Started { rt, scheduling, narrowed } = started;
+    let task = rt.periodic("dial", scheduling, PERIOD).on_miss(Miss::Skip);
+    let task = match config.cpu {
+        Some(cpu) => task.cpu(cpu),
+        None => task,
+    };
+    let task = task.spawn(move |_| exchange.cycle())?;
+    let players = lines::play(config, options, contacts)?;
+    if !players.is_empty() && !options.quiet {
+        eprintln!("rotary-dial: plays {}", lines::describe(&options.dial));
+    }
+    Ok((Running::new(config, options, narrowed, task, bridge, told, counts, failure), players))
+}
+
+/// The folder of the usual pipe is ours to make; systemd makes it by RuntimeDirectory=.
+fn folder(pipe: &str) -> Result<(), Error> {
+    let Some(folder) = Path::new(PIPE).parent().filter(|_| pipe == PIPE) else { return Ok(()) };
+    match std::fs::create_dir(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            Err(Error::Folder { path: folder.into(), source: error })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Until a signal, the time, the end of what is played, or a failure.
+fn attend(running: &mut Running, options: &Options, mut players: Vec<Player>) -> Result<(), Error> {
+    let set = SignalSet::new(&[Sig::Int, Sig::Term, Sig::Hup, Sig::Usr1]);
+    let (plays, give_up) =
+        (!players.is_empty(), options.duration.map(|time| Nanos(punctual_rt::monotonic().0.saturating_add(time.0))));
+    loop {
+        let waited = uapi::wait(&set, Some(LOOK));
+        running.tell();
+        match waited {
+            Waited::Signal(Sig::Usr1) => running.report(),
+            Waited::Signal(_) => return Ok(()),
+            Waited::TimedOut => {}
+        }
+        running.healthy()?;
+        for player in players.extract_if(.., |player| player.thread.is_finished()) {
+            let failed = |source| Error::Line { name: player.name, source };
+            player.thread.join().map_err(|_| Error::Ended("a player panicked".into()))?.map_err(failed)?;
+        }
+        let over = give_up.is_some_and(|at| punctual_rt::monotonic() >= at);
+        if over || (plays && players.is_empty()) {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The loop while it runs: what it tells is printed, and its figures reported.
+
+use crate::config::Config;
+use crate::counts::LineCounts;
+use crate::error::Error;
+use crate::options::Options;
+use crate::report::{LineReport, Report};
+use crate::told::Told;
+use punctual_record::Taken;
+use punctual_rt::{Bridge, End, Finished, Receiver, Task, TaskStats, monotonic};
+use punctual_units::Nanos;
+use punctual_wires::GpioError;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How long the end waits for commands that are on their way into the pipe.
+const LAST_COMMANDS: Nanos = Nanos::from_millis(200);
+
+type Failure = Arc<Mutex<Option<(usize, GpioError)>>>;
+
+/// Everything that is held while the loop runs.
+pub(crate) struct Running {
+    /// Names, places and maps of the lines.
+    lines: Vec<[String; 3]>,
+    narrowed: Vec<String>,
+    /// `None` once it has ended.
+    task: Option<Task>,
+    bridge: Bridge,
+    told: Receiver<Told>,
+    counts: Vec<Arc<LineCounts>>,
+    failure: Failure,
+    scheduling: String,
+    taken: Taken,
+    json: bool,
+    quiet: bool,
+    out: Option<PathBuf>,
+    words: Vec<String>,
+}
+
+impl Running {
+    #[allow(clippy::too_many_arguments)] // each is something else
+    pub(crate) fn new(
+        config: &Config,
+        options: &Options,
+        narrowed: Vec<String>,
+        task: Task,
+        bridge: Bridge,
+        told: Receiver<Told>,
+        counts: Vec<Arc<LineCounts>>,
+        failure: Failure,
+    ) -> Running {
+        let line = |line: &crate::LineConfig| [line.name.clone(), line.place.to_string(), line.map.to_string()];
+        Running {
+            lines: config.lines.iter().map(line).collect(),
+            narrowed,
+            scheduling: task.applied().scheduling.to_string(),
+            taken: Taken::of(&task),
+            task: Some(task),
+            bridge,
+            told,
+            counts,
+            failure,
+            json: options.json,
+            quiet: options.quiet,
+            out: options.out.clone(),
+            words: options.words.clone(),
+        }
+    }
+
+    /// Prints what was told since the last time.
+    pub(crate) fn tell(&mut self) {
+        while let Some(told) = self.told.receive() {
+            let name = self.lines.get(told.line).map_or("?", |[name, ..]| name.as_str());
+            match (self.quiet, self.json) {
+                (true, _) => {}
+                (false, true) => say(&format!("{}\n", told.json(name))),
+                (false, false) => say(&format!("{name}: {}\n", told.what)),
+            }
+        }
+    }
+
+    /// Prints the figures so far.
+    pub(crate) fn report(&self) {
+        if let Some(task) = &self.task {
+            self.print(task.stats());
+        }
+    }
+
+    fn print(&self, stats: TaskStats) {
+        let lines = self.lines.iter().zip(&self.counts).map(|([name, place, map], counts)| LineReport {
+            name: name.clone(),
+            place: place.clone(),
+            map: map.clone(),
+            counts: counts.now(),
+        });
+        let report = Report {
+            scheduling: self.scheduling.clone(),
+            narrowed: self.narrowed.clone(),
+            task: stats,
+            pipe: self.bridge.path().display().to_string(),
+            piped: self.bridge.counts(),
+            untold: self.told.counts().dropped,
+            lines: lines.collect(),
+        };
+        say(&if self.json { format!("{}\n", report.json()) } else { report.text() });
+    }
+
+    /// Is the loop still running?
+    ///
+    /// # Errors
+    /// Why it is not: a line that cannot be read any more.
+    pub(crate) fn healthy(&self) -> Result<(), Error> {
+        if let Some((line, source)) = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            let name = self.lines.get(line).map_or_else(|| "?".into(), |[name, ..]| name.clone());
+            return Err(Error::Line { name, source });
+        }
+        match &self.task {
+            Some(task) if task.is_finished() => Err(Error::Ended("nobody asked it to".into())),
+            _ => Ok(()),
+        }
+    }
+
+    /// Stops the loop, lets the last commands into the pipe, reports, and writes the run directory.
+    pub(crate) fn end(mut self) -> Result<(), Error> {
+        let Some(task) = self.task.take() else { return Ok(()) };
+        let finished = task.stop();
+        self.tell();
+        self.last_commands();
+        self.print(finished.stats.clone());
+        let written = self.out.take().map(|folder| self.write(&folder, &finished)).transpose();
+        match finished.end {
+            End::Panicked(message) => Err(Error::Ended(message)),
+            _ => written.map(drop),
+        }
+    }
+
+    /// What nobody reads stays where it is: in a full FIFO there is no room, and then there is nothing to wait for.
+    fn last_commands(&self) {
+        let commands: u64 = self.counts.iter().map(|counts| counts.now().commands).sum();
+        let give_up = monotonic() + LAST_COMMANDS;
+        let done = || {
+            let piped = self.bridge.counts();
+            piped.sent + piped.dropped >= commands
+        };
+        while !done() && monotonic() < give_up {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn write(&self, folder: &std::path::Path, finished: &Finished) -> Result<(), Error> {
+        let run = self.taken.clone().ended(finished);
+        punctual_record::write(folder, &[run], &self.words).map_err(|error| Error::Run(error.to_string()))
+    }
+}
+
+/// Who does not read any more need not be told.
+fn say(text: &str) {
+    let mut out = io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}

@@ -1,0 +1,65 @@
+//! What a simulated caller does.
+
+use std::str::FromStr;
+
+/// One thing a caller does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Dials it, 0 to 9.
+    Digit(u8),
+    /// Hangs up and lifts the handset again: `h`.
+    HangUp,
+    /// Waits for a second: `,`.
+    Pause,
+}
+
+/// What a caller does, one after the other: `421`, `42h420`, `42,,,,1`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Script(Vec<Step>);
+
+/// Nobody dials so.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` cannot be dialled: write digits, `h` where the caller hangs up and lifts again, `,` for a second's pause (421, 42h420)"
+)]
+pub struct NoScript(String);
+
+impl Script {
+    /// These digits, 0 to 9 each.
+    pub fn of_digits(digits: &[u8]) -> Script {
+        Script(digits.iter().map(|digit| Step::Digit(*digit)).collect())
+    }
+
+    /// Its steps.
+    pub fn steps(&self) -> &[Step] {
+        &self.0
+    }
+}
+
+impl FromStr for Script {
+    type Err = NoScript;
+
+    fn from_str(text: &str) -> Result<Script, NoScript> {
+        let step = |c: char| match c {
+            'h' | 'H' => Some(Step::HangUp),
+            ',' => Some(Step::Pause),
+            _ => c.to_digit(10).map(|digit| Step::Digit(digit as u8)),
+        };
+        let steps: Option<Vec<Step>> = text.chars().map(step).collect();
+        steps.filter(|steps| !steps.is_empty()).map(Script).ok_or_else(|| NoScript(text.into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_are_read() {
+        let script: Script = "4h,0".parse().unwrap();
+        assert_eq!(script.steps(), [Step::Digit(4), Step::HangUp, Step::Pause, Step::Digit(0)]);
+        for bad in ["", "42x", "4 2"] {
+            assert!(bad.parse::<Script>().unwrap_err().to_string().contains("42h420"));
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Real time where it is granted, and a word about it where it is not.
+
+use crate::error::Error;
+use punctual_rt::{Check, Priority, Rt, Scheduling, StartError, refusal_advice, try_scheduling};
+
+/// What the program locks at most: its own few MiB, and the stacks of its threads.
+const MEMORY: u64 = 64 << 20;
+
+/// What the machine granted.
+pub(crate) struct Started {
+    pub(crate) rt: Rt,
+    pub(crate) scheduling: Scheduling,
+    /// What it did not, where that was allowed.
+    pub(crate) narrowed: Vec<String>,
+}
+
+/// SCHED_FIFO and locked memory, or with `allow_ordinary` what there is.
+pub(crate) fn start(priority: Priority, allow_ordinary: bool) -> Result<Started, Error> {
+    let wanted = Scheduling::Fifo { priority };
+    let mut narrowed = Vec::new();
+    let scheduling = match try_scheduling(wanted) {
+        Ok(()) => wanted,
+        Err(refused) => {
+            let errno = match &refused {
+                punctual_rt::Refused::Scheduling { source, .. } => source.errno(),
+                _ => None,
+            };
+            let advice = refusal_advice(wanted, errno).map(|advice| format!("; {advice}")).unwrap_or_default();
+            if !allow_ordinary {
+                return Err(Error::NotRealTime(format!("{refused}{advice}")));
+            }
+            narrowed.push(format!("runs as an ordinary program and may come late: {refused}"));
+            Scheduling::Other { nice: 0 }
+        }
+    };
+    let builder = || Rt::builder().warn(Check::PreemptRt).warn(Check::NoThrottling);
+    // Locked now, so that a thread's stack is not what cannot be had later.
+    let rt = match builder().require(Check::LockedMemory(MEMORY)).lock_memory().start() {
+        Ok(rt) => rt,
+        Err(refused @ (StartError::Lock(_) | StartError::Required(_))) if allow_ordinary => {
+            narrowed.push(format!("memory is not locked and may have to be read back: {}", shortly(&refused)));
+            builder().start()?
+        }
+        Err(refused @ (StartError::Lock(_) | StartError::Required(_))) => {
+            return Err(Error::NotRealTime(refused.to_string().trim_end().into()));
+        }
+        Err(other) => return Err(other.into()),
+    };
+    Ok(Started { rt, scheduling, narrowed })
+}
+
+/// The failed check only.
+fn shortly(refused: &StartError) -> String {
+    let text = refused.to_string();
+    let line = text.lines().find(|line| line.contains("(required)")).unwrap_or(&text);
+    line.strip_prefix("FAILED").unwrap_or(line).trim().to_owned()
+}

@@ -1,0 +1,81 @@
+//! What the real-time loop tells the rest of the program, as it happens.
+
+use crate::collector::Number;
+use crate::train::Reason;
+use punctual_rt::Line;
+use punctual_units::Nanos;
+use serde_json::{Value, json};
+use std::fmt;
+
+/// Something happened on a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// Which line, from 0 on.
+    pub line: usize,
+    /// When: that of the sample, CLOCK_MONOTONIC.
+    pub at: Nanos,
+    /// What.
+    pub what: What,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// The handset was lifted.
+    Lifted,
+    /// It was hung up.
+    HungUp,
+    /// A digit, 0 to 9, was dialled.
+    Digit(u8),
+    /// Pulses were no digit.
+    Rejected(Reason),
+    /// Samples were missing while the dial rested.
+    Blind,
+    /// A number stands for this command, which is in the pipe.
+    Command(Number, Line),
+    /// A number stands for none.
+    Unknown(Number),
+    /// A number was begun and not ended.
+    Dropped(Number),
+}
+
+impl fmt::Display for What {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            What::Lifted => write!(f, "lifted"),
+            What::HungUp => write!(f, "hung up"),
+            What::Digit(digit) => write!(f, "digit {digit}"),
+            What::Rejected(reason) => write!(f, "pulses rejected: {}", reason.name()),
+            What::Blind => write!(f, "samples came too late: what is dialled now counts for nothing"),
+            What::Command(number, line) => write!(f, "{number}: {}", String::from_utf8_lossy(line.as_bytes())),
+            What::Unknown(number) => write!(f, "{number}: no such number"),
+            What::Dropped(number) => write!(f, "{number}: not ended"),
+        }
+    }
+}
+
+impl What {
+    /// Its name and its detail, for programs.
+    fn parts(&self) -> (&'static str, Value) {
+        match self {
+            What::Lifted => ("lifted", Value::Null),
+            What::HungUp => ("hung_up", Value::Null),
+            What::Digit(digit) => ("digit", json!(digit)),
+            What::Rejected(reason) => ("rejected", json!(reason.name())),
+            What::Blind => ("blind", Value::Null),
+            What::Command(number, line) => {
+                ("command", json!({"number": number.to_string(), "command": String::from_utf8_lossy(line.as_bytes())}))
+            }
+            What::Unknown(number) => ("unknown", json!({"number": number.to_string()})),
+            What::Dropped(number) => ("dropped", json!({"number": number.to_string()})),
+        }
+    }
+}
+
+impl Told {
+    /// As JSON; `name` of its line.
+    pub fn json(&self, name: &str) -> Value {
+        let (event, detail) = self.what.parts();
+        json!({"event": event, "line": name, "mono_ns": self.at.0, "detail": detail})
+    }
+}

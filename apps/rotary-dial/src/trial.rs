@@ -1,0 +1,99 @@
+//! Dials played into the decoder in simulated time: how far it can be trusted.
+
+use crate::decoder::{Decoder, Heard};
+use crate::digits::DigitMap;
+use crate::play::{Dial, Play};
+use crate::random::Random;
+use crate::script::Script;
+use crate::train::{Reason, Timing};
+use punctual_units::Nanos;
+
+/// How samples are taken: every 10 ms, each late by chance, some not at all.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sampling {
+    /// A sample comes evenly between its time and so much later.
+    pub lateness: Nanos,
+    /// One sample in a thousand, a hundred, … is lost: how many of a million.
+    pub lost_per_million: u64,
+}
+
+/// Every 10 ms.
+pub const PERIOD: Nanos = Nanos::from_millis(10);
+
+/// What became of digits that were dialled.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tried {
+    /// Numbers dialled.
+    pub numbers: u64,
+    /// Digits in them.
+    pub digits: u64,
+    /// Digits decoded as dialled.
+    pub right: u64,
+    /// Digits rejected, by reason.
+    pub rejected: [u64; Reason::ALL.len()],
+    /// Times samples were missing while the dial rested, and hang-ups heard within a digit.
+    pub blind: u64,
+    /// Numbers with a digit that was not dialled there, two for one, or one that left no trace: what was dialled and heard.
+    pub wrong: Vec<String>,
+}
+
+impl Tried {
+    /// Digits that were rejected.
+    pub fn rejected(&self) -> u64 {
+        self.rejected.iter().sum()
+    }
+
+    /// Dials a number once and adds what became of it.
+    pub fn dial(&mut self, digits: &[u8], dial: &Dial, sampling: &Sampling, random: &mut Random) {
+        let play = Play::call(&Script::of_digits(digits), DigitMap::Usual, dial, random);
+        let heard = listen(&play, sampling, random);
+        self.numbers += 1;
+        self.digits += digits.len() as u64;
+        let mut answers = vec![None; digits.len()];
+        let (mut wrong, mut blind) = (false, 0);
+        for (at, heard) in &heard {
+            // An answer belongs to the digit that ended last; it comes before the next one ends.
+            let index = play.digits.iter().rposition(|(_, end)| end <= at);
+            match heard {
+                Heard::Pulses(pulses) => {
+                    let dialled = index.and_then(|index| digits.get(index)).copied();
+                    wrong |= dialled.is_none() || DigitMap::Usual.digit(*pulses) != dialled;
+                    wrong |= index.and_then(|i| answers.get_mut(i)).and_then(|place| place.replace(true)).is_some();
+                }
+                Heard::Rejected(reason) => {
+                    self.rejected[*reason as usize] += 1;
+                    index.and_then(|i| answers.get_mut(i)).and_then(|place| place.get_or_insert(false).then_some(()));
+                }
+                Heard::Blind | Heard::HungUp { cut: true } => blind += 1,
+                Heard::Lifted | Heard::HungUp { cut: false } => {}
+            }
+        }
+        self.blind += blind;
+        self.right += answers.iter().filter(|answer| **answer == Some(true)).count() as u64;
+        // A digit that leaves no trace at all makes another number of it.
+        wrong |= blind == 0 && answers.contains(&None);
+        if wrong {
+            self.wrong.push(format!("{digits:?} with {dial:?}: {heard:?}"));
+        }
+    }
+}
+
+/// What a decoder hears of a play.
+pub fn listen(play: &Play, sampling: &Sampling, random: &mut Random) -> Vec<(Nanos, Heard)> {
+    let mut decoder = Decoder::new(Timing::default());
+    let mut changes = play.changes.iter().peekable();
+    let (mut closed, mut heard) = (false, Vec::new());
+    let mut grid = Nanos(random.up_to(PERIOD.0 - 1));
+    while grid < play.end {
+        let at = grid + Nanos(random.up_to(sampling.lateness.0));
+        grid = grid + PERIOD;
+        if sampling.lost_per_million > 0 && random.up_to(999_999) < sampling.lost_per_million {
+            continue;
+        }
+        while let Some(change) = changes.next_if(|change| change.at <= at) {
+            closed = change.closed;
+        }
+        heard.extend(decoder.sample(at, closed).map(|what| (at, what)));
+    }
+    heard
+}
