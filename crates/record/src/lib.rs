@@ -16,7 +16,7 @@
 
 use punctual_machine::Live;
 use punctual_model::{
-    CpuResult, Distribution, EndedBy, Kind, Phase, Problem, ProblemKind, Run, Settings, Stamp, Tool, Worst,
+    CpuResult, Distribution, EndedBy, Kind, LoadReport, Phase, Problem, ProblemKind, Run, Settings, Stamp, Tool, Worst,
 };
 use punctual_rt::{CpuId, CpuList, End, Finished, Nanos, Policy, Scheduling, Task, TaskStats, monotonic};
 use punctual_rundir as rundir;
@@ -38,6 +38,10 @@ pub struct TaskRun {
     taken: Taken,
     stats: TaskStats,
     end: Option<End>,
+    /// Name and report of the load it ran under.
+    load: Option<(String, LoadReport)>,
+    problems: Vec<Problem>,
+    notes: Vec<String>,
 }
 
 impl Taken {
@@ -53,12 +57,12 @@ impl Taken {
 
     /// With its figures at its end.
     pub fn ended(self, finished: &Finished) -> TaskRun {
-        TaskRun { taken: self, stats: finished.stats.clone(), end: Some(finished.end.clone()) }
+        TaskRun { end: Some(finished.end.clone()), ..self.so_far(finished.stats.clone()) }
     }
 
     /// With its figures while it runs.
     pub fn so_far(self, stats: TaskStats) -> TaskRun {
-        TaskRun { taken: self, stats, end: None }
+        TaskRun { taken: self, stats, end: None, load: None, problems: Vec::new(), notes: Vec::new() }
     }
 }
 
@@ -70,7 +74,7 @@ impl Taken {
 pub fn write(folder: &Path, tasks: &[TaskRun], command: &[String]) -> Result<(), rundir::Error> {
     let mut writer = rundir::Writer::create(folder, run(tasks, command), true)?;
     for (number, task) in tasks.iter().enumerate() {
-        let id = format!("{}-{}", number + 1, plain(&task.stats.name));
+        let id = format!("{}-{}", number + 1, plain(task.load.as_ref().map_or(&task.stats.name, |(load, _)| load)));
         let cpu = task.cpu();
         let counted = &task.stats.counted;
         let distribution = Distribution { raw: counted.lateness.clone(), skipped: counted.given_up.clone() };
@@ -88,6 +92,7 @@ pub fn write(folder: &Path, tasks: &[TaskRun], command: &[String]) -> Result<(),
     }
     let run = writer.run_mut();
     run.complete = tasks.iter().all(|task| task.orderly());
+    run.notes = tasks.iter().flat_map(|task| task.notes.clone()).collect();
     run.ended_by = Some(EndedBy::Duration);
     run.ended = Some(stamp());
     writer.finish()
@@ -100,6 +105,29 @@ fn plain(name: &str) -> String {
 }
 
 impl TaskRun {
+    /// It ran under a load: the phase has the load's name in place of the task's, and what the load proved.
+    pub fn under(mut self, load: &str, report: LoadReport) -> TaskRun {
+        self.load = Some((load.to_owned(), report));
+        self
+    }
+
+    /// Something that makes its phase inconclusive.
+    pub fn problem(mut self, problem: Problem) -> TaskRun {
+        self.problems.push(problem);
+        self
+    }
+
+    /// Something the reader of the run should know, which decides nothing.
+    pub fn note(mut self, text: impl Into<String>) -> TaskRun {
+        self.notes.push(text.into());
+        self
+    }
+
+    /// What its phase is called by: the load, or itself.
+    fn load_name(&self) -> String {
+        self.load.as_ref().map_or_else(|| format!("task:{}", self.stats.name), |(load, _)| load.clone())
+    }
+
     /// The CPU it is pinned to, or the first of those it may run on.
     fn cpu(&self) -> CpuId {
         self.taken.affinity.iter().next().unwrap_or(CpuId(0))
@@ -108,13 +136,14 @@ impl TaskRun {
     /// Did it end as it was meant to, or is it running?
     fn orderly(&self) -> bool {
         matches!(self.end, None | Some(End::Returned | End::Stopped | End::Cycles))
+            && !self.problems.iter().any(|problem| problem.kind == ProblemKind::Interrupted)
     }
 
     fn phase(&self, id: String) -> Phase {
         let TaskStats { counted, usage, at, .. } = &self.stats;
         Phase {
             id,
-            load: format!("task:{}", self.stats.name),
+            load: self.load_name(),
             label: None,
             start_mono_ns: Some(self.taken.first.0),
             end_mono_ns: Some(at.0.max(self.taken.first.0)),
@@ -135,7 +164,12 @@ impl TaskRun {
                 run_delay_ns: None,
                 blur: None,
             }],
-            load_report: None,
+            // Idle is no load: it has nothing to prove.
+            load_report: self
+                .load
+                .as_ref()
+                .map(|(_, report)| report.clone())
+                .filter(|report| report.workers > 0 || !report.ran),
             traced: None,
             rounds: Vec::new(),
             problems: self.problems(),
@@ -144,7 +178,12 @@ impl TaskRun {
 
     fn problems(&self) -> Vec<Problem> {
         let name = &self.stats.name;
-        let mut problems = Vec::new();
+        let mut problems = self.problems.clone();
+        if let Some((_, report)) = self.load.as_ref().filter(|(_, report)| !report.ran) {
+            let why = report.why_not.as_deref().unwrap_or("it gave no reason");
+            let text = format!("the load {} did not run: {why}", report.load);
+            problems.push(Problem { kind: ProblemKind::LoadDidNotRun, text });
+        }
         let mut tell = |kind, text: String| problems.push(Problem { kind, text });
         if !self.taken.scheduling.policy().is_real_time() {
             tell(ProblemKind::NoRealTime, format!("task {name} ran as {}: an ordinary thread", self.taken.scheduling));
@@ -155,7 +194,7 @@ impl TaskRun {
         if let Some(faults) = self.stats.usage.page_faults.filter(|n| *n > 0) {
             tell(ProblemKind::PageFaults, format!("task {name} took {faults} page faults"));
         }
-        if !self.orderly() {
+        if !matches!(self.end, None | Some(End::Returned | End::Stopped | End::Cycles)) {
             let how = match &self.end {
                 Some(End::Panicked(message)) => format!("panicked: {message}"),
                 Some(End::Missed) => "ended because it missed a release".into(),
@@ -193,7 +232,7 @@ fn run(tasks: &[TaskRun], command: &[String]) -> Run {
             alignment: None,
             duration_ns: None,
             warmup_ns: None,
-            loads: tasks.iter().map(|task| format!("task:{}", task.stats.name)).collect(),
+            loads: tasks.iter().map(TaskRun::load_name).collect(),
             cpu_dma_latency_us: None,
             context: false,
             worst_kept: 1,
