@@ -15,6 +15,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("wires", &["units", "rt", "gpio"]),
     ("model", &["units"]),
     ("rotary-dial", &["units", "uapi", "rt", "wires", "record"]),
+    ("metronome", &["units", "uapi", "rt", "gpio", "wires", "record", "model", "loads"]),
     ("stats", &[]),
     ("rundir", &["units", "model"]),
     ("judge", &["units", "model", "stats"]),

@@ -1,0 +1,94 @@
+//! The ordinary thread that reads edges and matches them with beats while the task runs.
+
+use crate::edges::{EdgeSource, Lost};
+use crate::error::Error;
+use crate::matcher::{EdgeCounts, Matcher};
+use crate::toggler::Beat;
+use punctual_rt::{Receiver, monotonic};
+use punctual_units::Nanos;
+use punctual_wires::GpioError;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread::JoinHandle;
+
+/// How long a wait for edges lasts before beats and the end are looked at.
+const LOOK: Nanos = Nanos::from_millis(20);
+/// How long after the last beat its edge is waited for.
+const LAST_EDGE: Nanos = Nanos::from_millis(100);
+
+/// What it works on: kept from one measurement to the next.
+#[derive(Debug)]
+pub(crate) struct Heard {
+    /// `None`: nobody listens, and beats are only taken.
+    pub(crate) source: Option<EdgeSource>,
+    pub(crate) beats: Receiver<Beat>,
+}
+
+/// What one measurement brought.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Listened {
+    /// `None`: nobody listened.
+    pub(crate) edges: Option<(EdgeCounts, Lost)>,
+    /// Beats that came.
+    pub(crate) beats: u64,
+}
+
+/// A thread that listens.
+pub(crate) struct Listener {
+    thread: JoinHandle<(Heard, Result<Listened, GpioError>)>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Listener {
+    /// Starts it, as an ordinary thread: of the caller, which has to be one.
+    pub(crate) fn start(heard: Heard) -> Result<Listener, Error> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let theirs = stop.clone();
+        let thread = std::thread::Builder::new().name("edges".into());
+        let thread = thread.spawn(move || {
+            let mut heard = heard;
+            let listened = listen(&mut heard, &theirs);
+            (heard, listened)
+        });
+        Ok(Listener { thread: thread.map_err(Error::Thread)?, stop })
+    }
+
+    /// The task has ended: takes what is left, and gives everything back.
+    pub(crate) fn end(self) -> Result<(Heard, Listened), Error> {
+        self.stop.store(true, Relaxed);
+        let (heard, listened) =
+            self.thread.join().map_err(|_| Error::Ended("the thread that reads edges panicked".into()))?;
+        Ok((heard, listened.map_err(|source| Error::Line { what: "--listen", source })?))
+    }
+}
+
+fn listen(heard: &mut Heard, stop: &AtomicBool) -> Result<Listened, GpioError> {
+    let (mut matcher, mut beats, mut give_up) = (Matcher::default(), 0, None);
+    let before = heard.source.as_ref().map(EdgeSource::lost).unwrap_or_default();
+    loop {
+        // Looked at before the reading: what was there when it was set is still read.
+        let stopping = stop.load(Relaxed);
+        let mut edges = Vec::new();
+        match &mut heard.source {
+            Some(source) => source.read(LOOK, |edge| edges.push(edge))?,
+            None => std::thread::sleep(LOOK.into()),
+        }
+        // Each beat was sent before its edge came.
+        while let Some(beat) = heard.beats.receive() {
+            beats += 1;
+            if heard.source.is_some() {
+                matcher.beat(beat);
+            }
+        }
+        let quiet = edges.is_empty();
+        edges.into_iter().for_each(|edge| matcher.edge(edge));
+        let mut over = || monotonic() >= *give_up.get_or_insert_with(|| monotonic() + LAST_EDGE);
+        if stopping && (heard.source.is_none() || (quiet && over())) {
+            break;
+        }
+    }
+    let lost = |source: &EdgeSource| Lost { dropped: source.lost().dropped - before.dropped };
+    let edges = heard.source.as_ref().map(|source| (matcher.end(), lost(source)));
+    Ok(Listened { edges, beats })
+}

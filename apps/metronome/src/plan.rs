@@ -1,0 +1,92 @@
+//! What is to be measured, and what was.
+
+use crate::edges::Lost;
+use crate::matcher::EdgeCounts;
+use punctual_loads::LoadSpec;
+use punctual_model::LoadReport;
+use punctual_record::TaskRun;
+use punctual_rt::TaskStats;
+use punctual_uapi::Sig;
+use punctual_units::{Nanos, Scheduling};
+
+/// One measurement that is to be made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Policy and priority of the task.
+    pub scheduling: Scheduling,
+    /// Its period.
+    pub period: Nanos,
+    /// The load it runs under.
+    pub load: LoadSpec,
+}
+
+/// Changes of the line, and the word of them to whoever listens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Beats {
+    /// Made by the task.
+    pub made: u64,
+    /// Told to the listener.
+    pub told: u64,
+    /// Not told: it was too slow, and the queue was full.
+    pub untold: u64,
+}
+
+/// One measurement that was made.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// What it was.
+    pub plan: Plan,
+    /// The task's figures.
+    pub stats: TaskStats,
+    /// What edges tell; `None`: nobody listened.
+    pub edges: Option<(EdgeCounts, Lost)>,
+    /// Changes of the line.
+    pub beats: Beats,
+    /// What the load did.
+    pub load: LoadReport,
+    /// Ended before its time, by this signal.
+    pub ended_by: Option<Sig>,
+    /// For the run directory.
+    pub run: TaskRun,
+}
+
+impl Measured {
+    /// Every release ran or was given up, and every beat that was made is a release that ran.
+    pub fn accounted_for(&self) -> bool {
+        let counted = &self.stats.counted;
+        let Beats { made, told, untold } = self.beats;
+        let edges = self.edges.as_ref().is_none_or(|(edges, _)| edges.seen + edges.unseen == told);
+        counted.released == counted.ran + counted.skipped && made == counted.ran && told + untold == made && edges
+    }
+
+    /// Anything that keeps its figures from meaning what they say: told with them.
+    pub fn doubts(&self) -> Vec<String> {
+        let mut doubts = Vec::new();
+        if !self.accounted_for() {
+            doubts.push("releases and beats do not add up: report this as a fault of metronome".into());
+        }
+        if !self.load.ran {
+            let why = self.load.why_not.as_deref().unwrap_or("it gave no reason");
+            doubts.push(format!("the load did not run: {why}"));
+        }
+        if let Some(signal) = self.ended_by {
+            doubts.push(format!("ended early by {}", signal.name()));
+        }
+        doubts.extend(self.edge_doubts());
+        doubts
+    }
+
+    fn edge_doubts(&self) -> Option<String> {
+        let (edges, lost) = self.edges.as_ref()?;
+        let untold = self.beats.untold;
+        match edges.seen {
+            0 if edges.unseen > 0 => Some("no edge came: is --listen wired to --line?".into()),
+            _ if edges.unseen + edges.strays + lost.dropped + untold > 0 => Some(format!(
+                "edges of {} beats were not seen ({} were dropped for want of room), {} edges belong to no beat, {untold} beats were \
+                 not told",
+                edges.unseen, lost.dropped, edges.strays
+            )),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Measurements as run directories: one for each period and policy, a phase for each load.
+
+use crate::error::Error;
+use crate::plan::Measured;
+use punctual_units::{Nanos, Scheduling};
+use std::path::Path;
+
+/// Writes what was measured below `folder`, which is made where it is missing.
+///
+/// # Errors
+/// A folder cannot be made, or holds something already; what was written before stays.
+pub(crate) fn write(folder: &Path, measured: &[Measured], words: &[String]) -> Result<Vec<String>, Error> {
+    let mut written: Vec<String> = Vec::new();
+    for one in measured {
+        let name = name(one.plan.period, one.plan.scheduling);
+        if written.contains(&name) {
+            continue;
+        }
+        let same = |m: &&Measured| m.plan.period == one.plan.period && m.plan.scheduling == one.plan.scheduling;
+        let runs: Vec<_> = measured.iter().filter(same).map(noted).collect();
+        punctual_record::write(&folder.join(&name), &runs, words).map_err(|error| Error::Run(error.to_string()))?;
+        written.push(name);
+    }
+    Ok(written)
+}
+
+fn noted(measured: &Measured) -> punctual_record::TaskRun {
+    let load = &measured.plan.load;
+    let mut run = measured.run.clone();
+    if let Some((edges, lost)) = &measured.edges {
+        let shown = |ns: Option<u64>| ns.map_or("not known".into(), |ns| Nanos(ns).to_string());
+        run = run.note(format!(
+            "{load}: {} edges were seen, late by {} at the median and {} at most; {} were not seen ({} dropped), {} belong to no beat",
+            edges.seen,
+            shown(edges.latency.quantile(0.5)),
+            shown(edges.latency.max()),
+            edges.unseen,
+            lost.dropped,
+            edges.strays
+        ));
+    }
+    run
+}
+
+/// `360us-fifo-99`, `35ms-other`.
+fn name(period: Nanos, scheduling: Scheduling) -> String {
+    let period = match period.0 {
+        ns if ns % 1_000_000 == 0 => format!("{}ms", ns / 1_000_000),
+        ns if ns % 1_000 == 0 => format!("{}us", ns / 1_000),
+        ns => format!("{ns}ns"),
+    };
+    format!("{period}-{}", scheduling.to_string().to_lowercase().replace(' ', "-"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_named_by_period_and_policy() {
+        let fifo = Scheduling::Fifo { priority: 99.try_into().unwrap() };
+        assert_eq!(name(Nanos::from_micros(360), fifo), "360us-fifo-99");
+        assert_eq!(name(Nanos::from_millis(35), Scheduling::Other { nice: 0 }), "35ms-other");
+        assert_eq!(name(Nanos(123_456), fifo), "123456ns-fifo-99");
+    }
+}
