@@ -166,3 +166,14 @@ fn without_privilege_it_refuses_or_says_what_it_goes_on_without() {
     assert!(allowed.status.success() && said.contains("measures an ordinary thread"), "{said}");
     assert!(said.contains("memory is not locked"), "{said}");
 }
+
+/// What systemd is told to start is what the program takes.
+#[test]
+fn the_unit_starts_it_with_options_it_has() {
+    let unit = include_str!("../systemd/metronome.service");
+    let line = unit.lines().find_map(|line| line.split_once("exec ")).unwrap().1;
+    let words = line.trim_end_matches('\'').replace('"', "").replace(" +%%", "+");
+    let asked = metronome::parse(words.split(' ').map(Into::into)).unwrap();
+    let metronome::Asked::Run(options) = asked else { panic!("{asked:?}") };
+    assert_eq!((options.scheduling.len(), options.duration.as_secs_f64()), (2, 600.0));
+}

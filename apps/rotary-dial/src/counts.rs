@@ -24,7 +24,7 @@ pub struct LineCounts {
 pub struct Counts {
     /// Samples taken.
     pub samples: u64,
-    /// Samples that could not be taken: the line gave an error.
+    /// Samples that could not be taken: the line gave an error, or the loop was preempted for 2 ms while it read it.
     pub unread: u64,
     /// Digits decoded.
     pub digits: u64,

@@ -15,6 +15,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// A line that cannot be read for so many samples in a row ends the loop: a second.
 const MOST_UNREAD: u32 = 100;
 
+/// A reading that took longer was preempted: nobody knows when the level was so, and it counts as lost.
+const UNSURE: Nanos = Nanos::from_millis(2);
+
 /// One line of an [`Exchange`].
 #[derive(Debug)]
 pub struct ExchangeLine {
@@ -117,16 +120,16 @@ impl Exchange {
         self.failure.clone()
     }
 
-    /// Samples every line once, now. For the body of a periodic task of 100 Hz.
+    /// Samples every line once. For the body of a periodic task of 100 Hz.
     pub fn cycle(&mut self) -> Next {
-        self.cycle_at(monotonic())
+        self.cycle_by(monotonic)
     }
 
-    /// Samples every line once; the samples' time is `at`, which must not go back. The last line is read some system calls later: µs, where
-    /// the decoder counts in ms.
-    pub fn cycle_at(&mut self, at: Nanos) -> Next {
+    /// The same with a clock that is given; it must not go back.
+    pub fn cycle_by(&mut self, clock: impl Fn() -> Nanos) -> Next {
         let Exchange { lines, commands, told, failure } = self;
         for (index, line) in lines.iter_mut().enumerate() {
+            let before = clock();
             let closed = match line.input.value() {
                 Ok(closed) => closed,
                 Err(error) => {
@@ -141,6 +144,11 @@ impl Exchange {
                 }
             };
             line.unread = 0;
+            let at = clock();
+            if at.saturating_sub(before) > UNSURE {
+                count(&line.counts.unread);
+                continue;
+            }
             line.sample(at, closed, |what| {
                 // Both drop and count what finds no room.
                 if let What::Command(_, command) = what {

@@ -65,7 +65,7 @@ fn run<E>(exchange: &mut Exchange, plays: &mut [(Out, Receiver<E>, Play)]) -> u6
                 *next += 1;
             }
         }
-        assert_eq!(exchange.cycle_at(at), Next::Continue);
+        assert_eq!(exchange.cycle_by(|| at), Next::Continue);
         at = at + PERIOD;
         cycles += 1;
     }
@@ -118,9 +118,25 @@ fn what_nobody_reads_is_counted_and_the_loop_goes_on() {
     let mut exchange = Exchange::new(vec![line], commands, tell);
     for ms in (0..20_000).step_by(10) {
         out.set(ms % 1000 >= 60).unwrap();
-        assert_eq!(exchange.cycle_at(Nanos::from_millis(ms)), Next::Continue);
+        assert_eq!(exchange.cycle_by(|| Nanos::from_millis(ms)), Next::Continue);
     }
     assert!(counts.now().commands >= 18, "{:?}", counts.now());
     assert!(told.receive().is_some() && told.receive().is_none());
     assert!(told.counts().dropped >= 36);
+}
+
+#[test]
+fn a_reading_that_was_preempted_is_no_sample() {
+    let folder = tempfile::tempdir().unwrap();
+    let (commands, _bridge) = pipe_out::<Line, 1>(&*folder.path().join("rtp2"), Overflow::DropNewest).unwrap();
+    let (tell, _told) = queue(1, Overflow::DropNewest).unwrap();
+    let (_out, input, _edges) = wire(1).unwrap();
+    let line = ExchangeLine::new(input, DigitMap::Usual, Book::default(), Timing::default(), Nanos::from_secs(4));
+    let counts = line.counts();
+    let mut exchange = Exchange::new(vec![line], commands, tell);
+    let now = std::cell::Cell::new(Nanos::ZERO);
+    for step in [Nanos::from_millis(1), Nanos::from_millis(3), Nanos::from_millis(1)] {
+        exchange.cycle_by(|| now.replace(now.get() + step));
+    }
+    assert_eq!((counts.now().samples, counts.now().unread), (2, 1));
 }

@@ -154,3 +154,31 @@ fn without_privilege_it_refuses_or_says_what_it_goes_on_without() {
     assert!(said.contains("runs as an ordinary program"), "{said}");
     assert!(text(&allowed).contains("1: x"), "{allowed:?}");
 }
+
+/// `cat rtp2 > rtp1`, as the paper's users type it.
+#[test]
+fn the_shell_connects_the_pipe_with_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let (transmitter, held) = fifo(folder.path());
+    let path = folder.path().join("out");
+    let mut dial = program().args(["--line", "sim", "--simulate", "421", "--to"]).arg(&path).spawn().unwrap();
+    while !path.exists() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let script = format!("cat {} > {transmitter}", path.display());
+    let cat = Command::new("sh").args(["-c", &script]).status().unwrap();
+    assert!(cat.success());
+    assert_eq!(line(held), "d21\n");
+    assert!(dial.wait().unwrap().success());
+}
+
+/// What systemd is told to start is what the program takes.
+#[test]
+fn the_unit_starts_it_with_options_it_has() {
+    let unit = include_str!("../systemd/rotary-dial.service");
+    let words = unit.lines().find_map(|line| line.strip_prefix("ExecStart=")).unwrap();
+    let asked = rotary_dial::parse(words.split(' ').map(Into::into)).unwrap();
+    assert!(
+        matches!(asked, rotary_dial::Asked::Run(options) if options.config == Some("/etc/rotary-dial.toml".into()))
+    );
+}
