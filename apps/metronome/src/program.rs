@@ -59,7 +59,9 @@ fn all(options: &Options) -> Result<u8, Error> {
     let (loads, duration, settle) = (load_settings(options)?, options.duration, options.settle);
     let bench = Bench { rt: &rt, cpu: options.cpu, loads, duration, settle };
     let (mut measured, mut failed) = (Vec::new(), None);
-    let mut plans = plans(options, &scheduling).into_iter().peekable();
+    let plans = plans(options, &scheduling);
+    options.out.as_deref().map_or(Ok(()), |folder| runs::free(folder, &plans))?;
+    let mut plans = plans.into_iter().peekable();
     while let Some(plan) = plans.next() {
         match measure(&bench, &plan, instruments) {
             Ok((one, back)) => {

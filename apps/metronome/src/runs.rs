@@ -1,8 +1,9 @@
 //! Measurements as run directories: one for each period and policy, a phase for each load.
 
 use crate::error::Error;
-use crate::plan::Measured;
+use crate::plan::{Measured, Plan};
 use punctual_units::{Nanos, Scheduling};
+use std::io;
 use std::path::Path;
 
 /// Writes what was measured below `folder`, which is made where it is missing.
@@ -22,6 +23,26 @@ pub(crate) fn write(folder: &Path, measured: &[Measured], words: &[String]) -> R
         written.push(name);
     }
     Ok(written)
+}
+
+/// Before anything is measured: folders that hold something would be refused when all is over.
+///
+/// # Errors
+/// Which one, and what is wrong with it.
+pub(crate) fn free<'a>(folder: &Path, plans: impl IntoIterator<Item = &'a Plan>) -> Result<(), Error> {
+    for plan in plans {
+        let folder = folder.join(name(plan.period, plan.scheduling));
+        match std::fs::read_dir(&folder).map(|mut entries| entries.next().is_some()) {
+            Ok(true) => {
+                return Err(Error::Run(format!("{} is not empty", folder.display())));
+            }
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(Error::Run(format!("opendir({}): {error}", folder.display())));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 fn noted(measured: &Measured) -> punctual_record::TaskRun {

@@ -34,12 +34,14 @@ fn every_release_and_every_edge_is_accounted_for_in_every_measurement() {
     command.args(["--line", "sim", "-D", "300ms", "--settle", "50ms", "--loads", "idle,cpu", "--compare", "--json"]);
     // Where the tests run real time may be refused; then one policy is left, and it says so.
     let output = command.arg("--allow-ordinary").arg("--out").arg(&out).output().unwrap();
-    assert!(output.status.success(), "{output:?}");
+    let events = events(&output);
+    // On a machine that is busy with other things a load of 300 ms may not prove itself: then that is told.
+    let proven = events.iter().all(|event| event["load_report"]["ran"] == true);
+    assert_eq!(output.status.code(), Some(if proven { 0 } else { 3 }), "{output:?}");
     let narrowed = text(&output.stderr).contains("measures an ordinary thread");
     if narrowed {
         println!("NOT TESTED with SCHED_FIFO: it is refused here");
     }
-    let events = events(&output);
     assert_eq!(events.len(), if narrowed { 4 } else { 8 });
     for event in &events {
         assert_eq!(number(&event["released"]), number(&event["ran"]) + number(&event["skipped"]), "{event}");
@@ -47,7 +49,8 @@ fn every_release_and_every_edge_is_accounted_for_in_every_measurement() {
         let edges = &event["edges"];
         assert_eq!(event["ran"], edges["seen"], "{event}");
         assert_eq!((number(&edges["unseen"]), number(&edges["strays"])), (0, 0), "{event}");
-        assert_eq!(event["load_report"]["ran"], true);
+        let doubts = event["doubts"].to_string();
+        assert_eq!(event["load_report"]["ran"] == true, !doubts.contains("the load did not run"), "{event}");
         // All but the first, which is a millisecond or a period after the start.
         assert!(number(&event["released"]) >= 290_000_000 / number(&event["period_ns"]) - 1, "{event}");
         // An edge is never earlier than its task woke.
@@ -61,6 +64,11 @@ fn every_release_and_every_edge_is_accounted_for_in_every_measurement() {
         );
     }
     runs(&out, narrowed);
+    // A second run there is refused before it measures for an hour.
+    let mut again = program();
+    again.args(["--line", "sim", "-D", "1h", "--loads", "idle", "--policy", "ordinary", "--allow-ordinary"]);
+    let output = again.arg("--out").arg(&out).output().unwrap();
+    assert!(output.status.code() == Some(4) && text(&output.stderr).contains("is not empty"), "{output:?}");
 }
 
 /// The run directories hold the same.
@@ -75,7 +83,9 @@ fn runs(folder: &Path, narrowed: bool) {
         assert!(recording.damage.is_empty() && recording.run.complete, "{name}: {:?}", recording.damage);
         let loads: Vec<&str> = recording.run.phases.iter().map(|phase| phase.load.as_str()).collect();
         assert_eq!(loads, ["idle", "cpu"]);
-        assert!(recording.run.phases[1].load_report.as_ref().is_some_and(|report| report.ran));
+        let phase = &recording.run.phases[1];
+        let unproven = phase.problems.iter().any(|problem| problem.kind == punctual_model::ProblemKind::LoadDidNotRun);
+        assert_eq!(phase.load_report.as_ref().map(|report| report.ran), Some(!unproven));
         assert!(recording.run.notes.iter().any(|note| note.contains("edges were seen")));
         for phase in &recording.run.phases {
             let result = &phase.cpus[0];

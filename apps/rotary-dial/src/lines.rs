@@ -5,7 +5,7 @@ use crate::error::{Error, UsageError};
 use crate::options::{Options, Simulation};
 use crate::play::{Dial, Play};
 use crate::random::Random;
-use punctual_rt::{Nanos, Receiver, monotonic, sleep_until};
+use punctual_rt::{Attributes, Nanos, Receiver, Scheduling, monotonic, sleep_until};
 use punctual_wires::{EdgeAt, In, Out, Place, wire};
 use std::thread::JoinHandle;
 
@@ -46,25 +46,32 @@ pub(crate) fn open(line: &LineConfig) -> Result<Opened, Error> {
     }
 }
 
-/// A dial that plays in a thread of its own, an ordinary one.
+/// A dial that plays in a thread of its own, under the loop's policy, so that what is late is the loop and not what it listens to.
 pub(crate) struct Player {
     pub(crate) name: String,
     pub(crate) thread: JoinHandle<Result<(), punctual_wires::GpioError>>,
 }
 
-/// Starts every dial that was asked for, 50 ms from now. `contacts`: of the lines, in their order.
+/// Starts every dial that was asked for, 50 ms from now, under the policy of the loop. `contacts`: of the lines, in their order.
 pub(crate) fn play(
     config: &Config,
     options: &Options,
+    scheduling: Scheduling,
     mut contacts: Vec<Option<Contact>>,
 ) -> Result<Vec<Player>, Error> {
+    let attributes = Attributes { scheduling, cpu: None, lock_stack: false };
     let (start, mut players) = (monotonic() + Nanos::from_millis(50), Vec::new());
     for (number, simulation) in options.simulations.iter().enumerate() {
         let mut random = Random::new(number as u64);
         for (line, contact) in contacts_of(simulation, config, options, &mut contacts)? {
             let play = Play::call(&simulation.script, line.map, &options.dial, &mut random);
             let thread = std::thread::Builder::new().name("dial player".into());
-            let thread = thread.spawn(move || perform(&play, start, contact)).map_err(Error::Thread)?;
+            let thread = thread.spawn(move || {
+                // The loop got the same; where the player does not, it may play late, and that is what is heard.
+                let _ = attributes.apply();
+                perform(&play, start, contact)
+            });
+            let thread = thread.map_err(Error::Thread)?;
             players.push(Player { name: line.name.clone(), thread });
         }
     }

@@ -51,6 +51,7 @@ fn print(text: &str) -> Result<(), Error> {
 fn decode(options: &Options) -> Result<(), Error> {
     let config = Config::of(options)?;
     lines::check(&config, options)?;
+    options.out.as_deref().map_or(Ok(()), free)?;
     block_signals().and_then(|()| uapi::block(&SignalSet::new(&[Sig::Usr1]))).map_err(Error::Signals)?;
     let started = start::start(config.priority, options.allow_ordinary)?;
     if !options.quiet {
@@ -85,11 +86,22 @@ fn begin(config: &Config, options: &Options, started: Started) -> Result<(Runnin
         None => task,
     };
     let task = task.spawn(move |_| exchange.cycle())?;
-    let players = lines::play(config, options, contacts)?;
+    let players = lines::play(config, options, scheduling, contacts)?;
     if !players.is_empty() && !options.quiet {
         eprintln!("rotary-dial: plays {}", lines::describe(&options.dial));
     }
     Ok((Running::new(config, options, narrowed, task, bridge, told, counts, failure), players))
+}
+
+/// Before anything runs: a folder that holds something would be refused when all is over.
+fn free(folder: &Path) -> Result<(), Error> {
+    match std::fs::read_dir(folder).map(|mut entries| entries.next().is_some()) {
+        Ok(true) => Err(Error::Run(format!("{} is not empty", folder.display()))),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(Error::Run(format!("opendir({}): {error}", folder.display())))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The folder of the usual pipe is ours to make; systemd makes it by RuntimeDirectory=.

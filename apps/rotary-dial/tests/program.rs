@@ -53,6 +53,9 @@ fn a_simulated_421_writes_d21_to_the_pipe() {
     let result = &recording.run.phases[0].cpus[0];
     assert_eq!(result.released, Some(result.ran + result.skipped.unwrap()));
     assert!(result.ran > 100);
+    let again = program().args(["--line", "sim", "--to", &path, "--out", run.to_str().unwrap()]).output().unwrap();
+    let said = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert!(again.status.code() == Some(4) && said.contains("is not empty"), "{said}");
 }
 
 #[test]
@@ -170,6 +173,24 @@ fn the_shell_connects_the_pipe_with_another() {
     assert!(cat.success());
     assert_eq!(line(held), "d21\n");
     assert!(dial.wait().unwrap().success());
+}
+
+#[test]
+fn after_a_kill_the_pipe_is_taken_over_and_nothing_in_it_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, held) = fifo(folder.path());
+    let config = ["--line", "sim", "--line", "played=sim", "--simulate", "played=421", "--to", &path];
+    let mut child = program().args(config).spawn().unwrap();
+    let mut told = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(told.by_ref().any(|line| line.unwrap() == "played: 421: d21"));
+    // The bridge has been woken for it; the program would run for 0.9 s more.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let output = program().args(["--simulate", "420", "--to", &path]).output().unwrap();
+    assert!(text(&output).contains("sim: 420: d20"), "{output:?}");
+    let mut lines = BufReader::new(held).lines();
+    assert_eq!([lines.next().unwrap().unwrap(), lines.next().unwrap().unwrap()], ["d21", "d20"]);
 }
 
 /// What systemd is told to start is what the program takes.
