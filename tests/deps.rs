@@ -84,6 +84,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tune", &["units", "model", "stats"]),
     ("tuning", &["units", "uapi", "model", "rundir", "machine", "audit", "report", "fix", "tune", "proof"]),
     ("plant", &["units", "uapi", "rt"]),
+    ("rf-switch", &["units", "uapi", "rt", "gpio", "wires", "model", "loads", "journal", "tracefs"]),
     (
         "xtask",
         &["units", "uapi", "model", "machine", "audit", "boot", "import", "stats", "trace", "explain", "plant", "vm"],

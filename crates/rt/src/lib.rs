@@ -46,7 +46,7 @@ pub use timerfd::Timerfd;
 pub use wait::{Remarks, Wait};
 
 pub use ipc::{
-    Arg, At, Bridge, CapacityError, Frame, Full, Level, Line, Log, LogCounts, Mailbox, MailboxCounts, NotOpened,
+    Arg, At, Bridge, CapacityError, Fifo, Frame, Full, Level, Line, Log, LogCounts, Mailbox, MailboxCounts, NotOpened,
     NotSent, Overflow, Parsed, PipeCounts, QueueCounts, Received, Receiver, Recorder, Rendezvous, Request, RtReceiver,
     RtSender, SendError, Sender, ServeError, Server, Shared, SharedWriter, Unsteady, Words, pipe, pipe_out, queue,
 };

@@ -1,7 +1,8 @@
 //! Pipes through real FIFOs, in a folder of the test's own.
 
 use punctual_rt::{
-    Bridge, CapacityError, Frame, Line, NotOpened, Overflow, Parsed, PipeCounts, TimedOut, monotonic, pipe, pipe_out,
+    Bridge, CapacityError, Fifo, Frame, Line, NotOpened, Overflow, Parsed, PipeCounts, TimedOut, monotonic, pipe,
+    pipe_out,
 };
 use punctual_units::Nanos;
 use std::fs::{self, File, OpenOptions};
@@ -169,4 +170,19 @@ fn what_is_no_fifo_is_refused_and_left_alone() {
     assert!(error.starts_with("mknod(") && error.contains("ls -ld"), "{error}");
     let error = pipe::<Line, 2>(&*path, Overflow::DropOldest).unwrap_err();
     assert!(matches!(error, NotOpened::Capacity(CapacityError::DropOldest)));
+}
+
+#[test]
+fn a_fifo_for_a_bridge_of_one_s_own_is_ours_alone_and_outlives_its_writers() {
+    let (_folder, path) = place();
+    let fifo = Fifo::open(&*path).unwrap();
+    assert!(fifo.made() && fifo.path() == path);
+    assert!(matches!(Fifo::open(&*path).unwrap_err(), NotOpened::InUse { .. }));
+    write_to(&path).write_all(b"d21").unwrap();
+    let mut bytes = [0; 8];
+    assert_eq!(rustix::io::read(&fifo, &mut bytes), Ok(3));
+    // Its writer has left, and that is no end of file.
+    assert_eq!(rustix::io::read(&fifo, &mut bytes), Err(rustix::io::Errno::AGAIN));
+    drop(fifo);
+    assert!(!path.exists());
 }

@@ -10,7 +10,7 @@ mod shared;
 
 pub use log::{Arg, Level, Log, LogCounts, Recorder};
 pub use mailbox::{Mailbox, MailboxCounts, NotSent};
-pub use pipe::{At, Bridge, Frame, Line, NotOpened, Parsed, PipeCounts, RtReceiver, RtSender, pipe, pipe_out};
+pub use pipe::{At, Bridge, Fifo, Frame, Line, NotOpened, Parsed, PipeCounts, RtReceiver, RtSender, pipe, pipe_out};
 pub use queue::{CapacityError, Full, QueueCounts, Receiver, Sender, queue};
 pub use rendezvous::{Received, Rendezvous, Request, SendError, ServeError, Server};
 pub use shared::{Shared, SharedWriter, Unsteady, Words};

@@ -1,7 +1,7 @@
 //! The FIFO: found or made, ours alone, removed where made.
 
 use crate::CapacityError;
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{
     AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Stat, flock, fstat, mknodat, open, statat, unlink,
 };
@@ -82,17 +82,31 @@ pub enum NotOpened {
     Thread(io::Error),
 }
 
+/// A FIFO that this program alone reads or alone writes (flock(2)), open for both, so that the other ends may come and go; not blocking.
+/// For programs whose bridge is their own; [`pipe`](crate::pipe) and [`pipe_out`](crate::pipe_out) have one.
+///
+/// It is made where there is none (mode 660, less the umask) and then removed when this is dropped; one that is there is taken over and left.
 #[derive(Debug)]
-pub(super) struct Fifo {
+pub struct Fifo {
     fd: OwnedFd,
     path: PathBuf,
     made: bool,
     inode: (u64, u64),
 }
 
+impl AsFd for Fifo {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
 impl Fifo {
-    pub(super) fn open(at: At) -> Result<Fifo, NotOpened> {
-        let path = at.path();
+    /// Makes or takes over the FIFO.
+    ///
+    /// # Errors
+    /// [`NotOpened`]: another program has it, it is no FIFO, or the system refuses.
+    pub fn open(at: impl Into<At>) -> Result<Fifo, NotOpened> {
+        let path = at.into().path();
         // A program that ends just now removes what we have opened: then once more.
         for _ in 0..8 {
             if let Some(fifo) = Fifo::try_open(&path)? {
@@ -140,11 +154,13 @@ impl Fifo {
         rustix::io::fcntl_dupfd_cloexec(&self.fd, 0).map_err(refused)
     }
 
-    pub(super) fn path(&self) -> &Path {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(super) fn made(&self) -> bool {
+    /// Was it made, and will it be removed?
+    pub fn made(&self) -> bool {
         self.made
     }
 

@@ -4,7 +4,7 @@ mod bridge;
 mod fifo;
 mod frame;
 
-pub use fifo::{At, NotOpened};
+pub use fifo::{At, Fifo, NotOpened};
 pub use frame::{Frame, Line, Parsed};
 
 use super::queue::Full;
@@ -13,7 +13,6 @@ use crate::clock::{monotonic, timespec};
 use crate::sync::TimedOut;
 use crate::{Receiver, Sender};
 use bridge::Common;
-use fifo::Fifo;
 use punctual_units::Nanos;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};

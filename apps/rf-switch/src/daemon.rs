@@ -1,0 +1,149 @@
+//! The daemon and the one-shot: started, watched over, ended by a signal.
+
+use crate::code::Code;
+use crate::command::Command;
+use crate::error::Error;
+use crate::fifo;
+use crate::ook::{EdgeAt, OokWriter};
+use crate::options::Options;
+use crate::report::{Phase, Report};
+use crate::station::Station;
+use crate::waveform::Waveform;
+use punctual_uapi::{Sig, SignalSet, Waited, block, wait};
+use punctual_units::Nanos;
+use std::fs::File;
+use std::io::Write;
+
+/// How often a daemon looks after its threads.
+const LOOK: Nanos = Nanos::from_millis(500);
+/// How often a one-shot looks whether all is sent.
+const LOOK_SOON: Nanos = Nanos::from_millis(10);
+
+/// The signals that are waited for.
+#[derive(Clone, Copy)]
+pub struct Signals(SignalSet);
+
+impl Signals {
+    /// Blocks SIGINT, SIGTERM, SIGHUP and SIGUSR1: before the first thread is started.
+    ///
+    /// # Errors
+    /// None that Linux gives; passed on for honesty.
+    pub fn block() -> Result<Signals, Error> {
+        let set = SignalSet::new(&[Sig::Int, Sig::Term, Sig::Hup, Sig::Usr1]);
+        block(&set)?;
+        Ok(Signals(set))
+    }
+
+    /// Sleeps for so long or until a signal. `None`: the time; `Some(true)`: the figures are wanted, `Some(false)`: the end.
+    pub fn wait(&self, limit: Nanos) -> Option<bool> {
+        match wait(&self.0, Some(limit)) {
+            Waited::Signal(signal) => Some(signal == Sig::Usr1),
+            Waited::TimedOut => None,
+        }
+    }
+}
+
+/// Prints to stdout. Where nobody reads it any more there is nobody to tell.
+pub fn print(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
+/// What is said at the start, on stderr.
+pub fn greet(station: &Station, where_from: &str) {
+    eprint!("{}", station.report());
+    station.narrowed.iter().for_each(|line| eprintln!("rf-switch: narrowed: {line}"));
+    eprintln!("rf-switch: transmitter {}; {where_from}", station.scheduling);
+    if station.restored > 0 {
+        eprintln!("rf-switch: {} commands of an earlier run wait still, and are sent first", station.restored);
+    }
+}
+
+/// Ends a station and prints what it did.
+///
+/// # Errors
+/// What went wrong while it ran.
+pub fn end(station: Station, phases: Option<Vec<Phase>>, json: bool) -> Result<u64, Error> {
+    let (board, narrowed, scheduling) =
+        (station.board.clone(), station.narrowed.clone(), station.scheduling.to_string());
+    let ended = station.stop();
+    let figures = board.figures().clone();
+    let phases = phases.unwrap_or_else(|| vec![Phase::of(&figures)]);
+    let report = Report::new(scheduling, &narrowed, phases);
+    match ended {
+        Ok(ended) => {
+            let waiting = ended.waiting.len() as u64;
+            print(&report.ended(figures.written, ended.captured.as_ref(), waiting).text(json));
+            Ok(waiting)
+        }
+        Err(error) => {
+            print(&report.text(json));
+            Err(error)
+        }
+    }
+}
+
+/// Sends what comes through the FIFO until a signal ends it.
+///
+/// # Errors
+/// What cannot be had, or failed while it ran.
+pub fn daemon(options: &Options, signals: &Signals) -> Result<(), Error> {
+    let tap = fifo::open(options)?;
+    let from = format!("reads {}", tap.path().display());
+    let station = Station::start(options, Some(tap), Vec::new())?;
+    greet(&station, &from);
+    while !station.broken() {
+        match signals.wait(LOOK) {
+            None => {}
+            Some(true) => {
+                let phase = Phase::of(&station.board.figures());
+                print(&Report::new(station.scheduling.to_string(), &station.narrowed, vec![phase]).text(options.json));
+            }
+            Some(false) => break,
+        }
+    }
+    end(station, None, options.json).map(drop)
+}
+
+/// Sends these and ends.
+///
+/// # Errors
+/// What cannot be had; [`Error::NotSent`] where a signal came first.
+pub fn one_shot(options: &Options, codes: &[Code], signals: &Signals) -> Result<(), Error> {
+    if options.virtual_time {
+        return as_meant(options, codes);
+    }
+    let commands: Vec<Command> = codes.iter().map(|code| Command { code: *code, stamp: None }).collect();
+    let total = commands.len() as u64;
+    let station = Station::start(options, None, commands)?;
+    greet(&station, &format!("sends {total} commands"));
+    while !station.broken() && station.board.figures().commands.sent < total {
+        if signals.wait(LOOK_SOON) == Some(false) {
+            break;
+        }
+    }
+    match end(station, None, options.json)? {
+        0 => Ok(()),
+        left => Err(Error::NotSent(format!("{left} of {total} commands were not sent: ended by a signal"))),
+    }
+}
+
+/// Writes the edges as they are meant, without sleeping: the same alarms, of a time long past.
+fn as_meant(options: &Options, codes: &[Code]) -> Result<(), Error> {
+    let Some(path) = &options.ook else { return Ok(()) };
+    let failed = || Error::file("write", path);
+    let file = File::create(path).map_err(failed())?;
+    let mut writer = OokWriter::new(file, &options.timing, "the alarms as they are meant").map_err(failed())?;
+    let waveform = Waveform::new(&options.timing)?;
+    let frames = codes.iter().flat_map(|code| (0..options.repeats).map(move |_| *code));
+    for (frame, code) in frames.enumerate() {
+        let mut wrote = Ok(());
+        waveform.send(code, waveform.start(Nanos(1), frame as u32), |level, rung| {
+            wrote = writer.edge(EdgeAt { at: rung.due, level });
+            wrote.is_ok()
+        });
+        wrote.map_err(failed())?;
+    }
+    let written = writer.finish().map_err(failed())?;
+    print(&format!("{} commands, {} pulses as they are meant, in {}\n", codes.len(), written.pulses, path.display()));
+    Ok(())
+}

@@ -1,0 +1,93 @@
+//! What is counted while sending.
+
+use crate::ook::Written;
+use crate::transmit::{Done, Emitted, Origin};
+use punctual_units::{Histogram, Nanos};
+
+/// Counts of commands. `accepted + restored == sent + waiting`; a command that is unfinished still waits, for the next start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Commands {
+    /// Read and taken.
+    pub accepted: u64,
+    /// Taken over from an earlier run.
+    pub restored: u64,
+    /// Sent with all their frames.
+    pub sent: u64,
+    /// Ended after some of their frames, by the program's end or the line's.
+    pub unfinished: u64,
+    /// Lost: no room to wait.
+    pub dropped: u64,
+    /// Words that were no command.
+    pub bad: u64,
+    /// Taken, but not written into the pending file: lost, if the program is killed before they are sent.
+    pub not_kept: u64,
+}
+
+/// The figures of one load, or of all the time.
+#[derive(Clone, Debug, Default)]
+pub struct Figures {
+    /// Commands.
+    pub commands: Commands,
+    /// Frames sent whole.
+    pub frames: u64,
+    /// From the sender's stamp to the first edge, ns, of commands that did not wait for another.
+    pub from_written: Histogram,
+    /// From when they were read by the ordinary side to the first edge, ns, of commands without a stamp that did not wait.
+    pub from_read: Histogram,
+    /// Commands that waited for another one, whose latency says nothing.
+    pub waited: u64,
+    /// How late each edge was: from when it was due until the call that drives the line had returned, ns.
+    pub lateness: Histogram,
+    /// Edges later than half of T.
+    pub late: u64,
+    /// Edges that came when the next was due already: missed alarms.
+    pub missed: u64,
+    /// Edges of which nothing is known: the ring between the threads was full.
+    pub unrecorded: u64,
+    /// What became pulse text.
+    pub written: Option<Written>,
+    last: Option<Emitted>,
+}
+
+impl Figures {
+    /// Takes an edge; `half`: half of T.
+    pub fn edge(&mut self, edge: Emitted, half: Nanos) {
+        let late = edge.at.saturating_sub(edge.due);
+        self.lateness.record(late.0);
+        self.late += u64::from(late > half);
+        // One too early is none: the next one's due time is this one's deadline.
+        self.missed += u64::from(self.last.is_some_and(|last| last.due < edge.due && last.at > edge.due));
+        self.last = Some(edge);
+    }
+
+    /// Takes what became of a message of so many frames.
+    pub fn done(&mut self, done: &Done, repeats: u32) {
+        self.frames += u64::from(done.frames);
+        match done.frames == repeats {
+            true => self.commands.sent += 1,
+            false => self.commands.unfinished += 1,
+        }
+        let since = |from: Nanos| done.first_edge.and_then(|at| at.0.checked_sub(from.0));
+        match done.job.origin {
+            Origin::Waited => self.waited += 1,
+            Origin::Written(from) => since(from).into_iter().for_each(|ns| self.from_written.record(ns)),
+            Origin::Read(from) => since(from).into_iter().for_each(|ns| self.from_read.record(ns)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_edge_after_the_next_was_due_is_a_missed_alarm() {
+        let mut figures = Figures::default();
+        let us = Nanos::from_micros;
+        for (due, at, level) in [(0, 10, true), (360, 1_500, false), (1_440, 1_501, true), (1_800, 1_801, false)] {
+            figures.edge(Emitted { due: us(due), at: us(at), level }, us(180));
+        }
+        assert_eq!((figures.late, figures.missed, figures.lateness.count()), (1, 1, 4));
+        assert_eq!(figures.lateness.max(), Some(1_140_000));
+    }
+}

@@ -1,0 +1,236 @@
+//! The ordinary side: from the FIFO to the ring, from what was done to the figures and to the pulse text.
+
+use crate::command::{BadCommand, Command, Decoder};
+use crate::error::Error;
+use crate::figures::Figures;
+use crate::ook::{EdgeAt, OokWriter};
+use crate::pending::Pending;
+use crate::tap::{MOST, Tap};
+use crate::tell::Teller;
+use crate::transmit::{Done, Emitted, Job, Origin, Shared};
+use punctual_rt::{Eventfd, Receiver, Sender, monotonic};
+use punctual_units::Nanos;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::Stderr;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// How often a file of pulse text is looked after.
+const LOOK: Nanos = Nanos::from_millis(100);
+
+/// What the main thread and the intake share.
+#[derive(Debug, Default)]
+pub struct Board {
+    figures: Mutex<Figures>,
+    /// The intake is to end.
+    pub stop: AtomicBool,
+}
+
+impl Board {
+    /// The figures.
+    pub fn figures(&self) -> MutexGuard<'_, Figures> {
+        self.figures.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Pulse text of what this program drove.
+#[derive(Debug)]
+pub struct Sink {
+    /// Where it goes.
+    pub writer: OokWriter<File>,
+    /// Its edges as the wire in memory saw them; `None`: a real line, and the times at which it was driven are taken.
+    pub wire: Option<Receiver<punctual_wires::EdgeAt>>,
+}
+
+/// What the intake thread has.
+#[derive(Debug)]
+pub struct Intake {
+    /// The FIFO; `None`: a program that sends what it was given.
+    pub tap: Option<Tap>,
+    /// Bytes to commands.
+    pub decoder: Decoder,
+    /// Where waiting commands are kept.
+    pub pending: Option<Pending>,
+    /// Those that wait, the one in flight first.
+    pub waiting: VecDeque<Command>,
+    /// How many may.
+    pub most: usize,
+    /// The number of the next.
+    pub next: u64,
+    /// To the transmitter.
+    pub jobs: Sender<Job>,
+    /// Wakes it.
+    pub raise: Eventfd,
+    /// From the transmitter.
+    pub done: Receiver<Done>,
+    /// Its edges.
+    pub edges: Receiver<Emitted>,
+    /// Both.
+    pub shared: Arc<Shared>,
+    /// Both here.
+    pub board: Arc<Board>,
+    /// Pulse text.
+    pub sink: Option<Sink>,
+    /// For what is wrong.
+    pub teller: Teller<Stderr>,
+    /// Frames of a message.
+    pub repeats: u32,
+    /// Half of T.
+    pub half: Nanos,
+    /// Edges that had found no room when it was looked last.
+    pub dropped: u64,
+}
+
+impl Intake {
+    /// Carries on until it is told to stop. What waits then stays in the pending file.
+    ///
+    /// # Errors
+    /// The FIFO or the file of pulse text failed.
+    pub fn run(mut self) -> Result<VecDeque<Command>, Error> {
+        let end = self.carry_on();
+        self.settle()?;
+        if let Some(sink) = self.sink.take() {
+            let written = sink.writer.finish().map_err(Error::file("write", "the file of --ook"))?;
+            self.board.figures().written = Some(written);
+        }
+        self.teller.say_held();
+        end.map(|()| self.waiting)
+    }
+
+    fn carry_on(&mut self) -> Result<(), Error> {
+        while !self.board.stop.load(Relaxed) {
+            self.sleep();
+            let _ = rustix::io::read(&self.shared.wake, &mut [0u8; 8]);
+            self.settle()?;
+            self.read()?;
+            self.teller.look(monotonic());
+        }
+        Ok(())
+    }
+
+    /// Until something is to be done, or for no reason.
+    fn sleep(&self) {
+        let mut fds = vec![PollFd::new(&self.shared.wake, PollFlags::IN)];
+        fds.extend(self.tap.iter().map(|tap| PollFd::new(tap, PollFlags::IN)));
+        let looks = self.sink.is_some() || self.teller.holds();
+        let limit = looks.then_some(Timespec { tv_sec: 0, tv_nsec: LOOK.0 as _ });
+        let _ = poll(&mut fds, limit.as_ref());
+    }
+
+    /// Takes what the FIFO has: written down, then taken out, then handed over.
+    fn read(&mut self) -> Result<(), Error> {
+        let Some(tap) = &self.tap else { return Ok(()) };
+        let mut bytes = [0; MOST];
+        let seen = tap.look(&mut bytes)?;
+        if seen.is_empty() {
+            return Ok(());
+        }
+        let at = monotonic();
+        let rest = self.decoder.rest().to_vec();
+        let said: Vec<_> = seen.iter().filter_map(|byte| self.decoder.push(*byte)).collect();
+        let jobs = self.accept(said, at);
+        if !jobs.is_empty() || self.decoder.rest() != rest {
+            self.keep(jobs.len() as u64, at);
+        }
+        if self.tap.as_ref().is_some_and(|tap| !tap.take(seen).unwrap_or(false)) {
+            self.teller.tell(at, "another program reads this FIFO, too, and takes commands away: see fuser -v on it");
+        }
+        self.hand_over(jobs);
+        Ok(())
+    }
+
+    /// Of what was said, what is to be sent.
+    fn accept(&mut self, said: Vec<Result<Command, BadCommand>>, at: Nanos) -> Vec<Job> {
+        let mut jobs = Vec::new();
+        for one in said {
+            let mut count = self.board.figures();
+            match one {
+                Err(bad) => {
+                    count.commands.bad += 1;
+                    self.teller.tell(at, &bad.to_string());
+                }
+                Ok(command) if self.waiting.len() >= self.most => {
+                    count.commands.dropped += 1;
+                    let (code, most) = (command.code, self.most);
+                    self.teller.tell(at, &format!("{code} is dropped: {most} commands wait already, see --queue"));
+                }
+                Ok(command) => {
+                    count.commands.accepted += 1;
+                    // A stamp of the future says nothing.
+                    let written = command.stamp.filter(|stamp| *stamp <= at).map(Origin::Written);
+                    let alone = self.waiting.is_empty();
+                    let origin = if alone { written.unwrap_or(Origin::Read(at)) } else { Origin::Waited };
+                    jobs.push(Job { number: self.next, code: command.code, origin });
+                    self.next += 1;
+                    self.waiting.push_back(command);
+                }
+            }
+        }
+        jobs
+    }
+
+    /// Writes down what waits; `new`: how many of those are.
+    fn keep(&mut self, new: u64, at: Nanos) {
+        let Some(pending) = &self.pending else { return };
+        if let Err(error) = pending.keep(&self.waiting, self.decoder.rest()) {
+            self.board.figures().commands.not_kept += new;
+            self.teller.tell(at, &format!("{error}; commands that wait would be lost by kill -9"));
+        }
+    }
+
+    /// To the transmitter.
+    pub fn hand_over(&mut self, jobs: Vec<Job>) {
+        if jobs.is_empty() {
+            return;
+        }
+        for job in jobs {
+            // The ring holds as many as may wait.
+            let _ = self.jobs.send(job);
+        }
+        let _ = self.raise.raise(1);
+    }
+
+    /// Takes what was done, and its edges.
+    fn settle(&mut self) -> Result<(), Error> {
+        let at = monotonic();
+        // In this order: the edges of what is done are there.
+        let done: Vec<Done> = std::iter::from_fn(|| self.done.receive()).collect();
+        let edges: Vec<Emitted> = std::iter::from_fn(|| self.edges.receive()).collect();
+        let dropped = self.edges.counts().dropped;
+        let whole = done.iter().filter(|done| done.frames == self.repeats).count();
+        {
+            let mut figures = self.board.figures();
+            edges.iter().for_each(|edge| figures.edge(*edge, self.half));
+            done.iter().for_each(|done| figures.done(done, self.repeats));
+            figures.unrecorded += dropped - std::mem::replace(&mut self.dropped, dropped);
+        }
+        if whole > 0 {
+            self.waiting.drain(..whole.min(self.waiting.len()));
+            self.keep(0, at);
+        }
+        self.write(edges, at)
+    }
+
+    fn write(&mut self, driven: Vec<Emitted>, now: Nanos) -> Result<(), Error> {
+        let Some(Sink { writer, wire }) = &mut self.sink else { return Ok(()) };
+        let failed = |source| Error::file("write", "the file of --ook")(source);
+        match wire {
+            None => {
+                let mut edges = driven.into_iter().map(|edge| EdgeAt { at: edge.at, level: edge.level });
+                edges.try_for_each(|edge| writer.edge(edge)).map_err(failed)?;
+                writer.lost(self.dropped);
+            }
+            Some(wire) => {
+                while let Some(edge) = wire.receive() {
+                    writer.edge(EdgeAt { at: edge.at, level: edge.level }).map_err(failed)?;
+                }
+                writer.lost(wire.counts().dropped);
+            }
+        }
+        writer.quiet_until(now).map_err(failed)?;
+        self.board.figures().written = Some(writer.written());
+        Ok(())
+    }
+}

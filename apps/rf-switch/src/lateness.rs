@@ -1,0 +1,234 @@
+//! The table "lateness → frames decoded": what late edges do to a receiver, and why alarms are absolute. The edges are those of the
+//! transmitter's own alarms, made late by so much; nothing sleeps, and the same seed makes the same table.
+
+use crate::code::{Addresses, Code};
+use crate::error::Error;
+use crate::ook::{EdgeAt, OokWriter};
+use crate::rtl433;
+use crate::waveform::{Timing, Waveform};
+use punctual_units::Nanos;
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::fs::File;
+
+/// Commands of a cell.
+const COMMANDS: usize = 60;
+/// Frames of a message.
+const REPEATS: u32 = 4;
+/// Before each command the line was low for so long.
+const PAUSE: Nanos = Nanos::from_millis(200);
+
+/// How late edges are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lateness {
+    /// Anything from 0 to so many µs, evenly.
+    UniformUs(u64),
+    /// So many µs, all.
+    ConstantUs(u64),
+}
+
+/// The rows of the table.
+pub const ROWS: [Lateness; 11] = [
+    Lateness::UniformUs(0),
+    Lateness::UniformUs(50),
+    Lateness::UniformUs(100),
+    Lateness::UniformUs(150),
+    Lateness::UniformUs(200),
+    Lateness::UniformUs(250),
+    Lateness::UniformUs(300),
+    Lateness::ConstantUs(50),
+    Lateness::ConstantUs(100),
+    Lateness::ConstantUs(150),
+    Lateness::ConstantUs(200),
+];
+
+/// How the times of edges are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deadlines {
+    /// From the start of the bit, as this program does it: lateness does not add up.
+    Absolute,
+    /// From the edge before: it does.
+    Relative,
+}
+
+/// What a receiver made of 60 commands of 4 frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Decoded {
+    /// Frames, of 240.
+    pub frames: u64,
+    /// Commands of which a frame at least was decoded, of 60.
+    pub commands: u64,
+    /// Frames decoded as a code that was not sent.
+    pub wrong: u64,
+}
+
+/// A row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Row {
+    /// How late.
+    pub lateness: Lateness,
+    /// With absolute deadlines.
+    pub absolute: Decoded,
+    /// With relative sleeps.
+    pub relative: Decoded,
+}
+
+/// splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
+#[derive(Clone, Debug)]
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+}
+
+impl Lateness {
+    fn draw(self, random: &mut Random) -> Nanos {
+        match self {
+            Lateness::UniformUs(us) => Nanos(random.next() % (us * 1_000 + 1)),
+            Lateness::ConstantUs(us) => Nanos::from_micros(us),
+        }
+    }
+
+    fn words(self) -> String {
+        match self {
+            Lateness::UniformUs(0) => "none".into(),
+            Lateness::UniformUs(us) => format!("0 to {us} µs"),
+            Lateness::ConstantUs(us) => format!("{us} µs, all"),
+        }
+    }
+}
+
+/// The edges of a message of which each is late.
+fn edges(
+    waveform: &Waveform,
+    code: Code,
+    from: Nanos,
+    late: impl FnMut() -> Nanos,
+    deadlines: Deadlines,
+) -> Vec<EdgeAt> {
+    let mut late = late;
+    let (mut edges, mut before): (Vec<EdgeAt>, Option<Nanos>) = (Vec::new(), None);
+    for frame in 0..REPEATS {
+        // All times are long past: no alarm sleeps, and what was meant is in `due`.
+        waveform.send(code, waveform.start(Nanos(1), frame), |level, rung| {
+            let due = from + rung.due;
+            let last = edges.last().map(|edge| edge.at);
+            let at = match (deadlines, before, last) {
+                (Deadlines::Relative, Some(before), Some(last)) => last + (due - before) + late(),
+                // An alarm is carried out after the one before it, however late that is.
+                (_, _, last) => (due + late()).max(last.unwrap_or(due)),
+            };
+            before = Some(due);
+            edges.push(EdgeAt { at, level });
+            true
+        });
+    }
+    edges
+}
+
+/// One cell.
+///
+/// # Errors
+/// rtl_433 is absent or fails; no file can be written.
+fn cell(lateness: Lateness, deadlines: Deadlines, timing: &Timing, seed: u64) -> Result<Decoded, Error> {
+    let file = tempfile::Builder::new()
+        .suffix(".ook")
+        .tempfile()
+        .map_err(Error::file("make a file in", std::env::temp_dir()))?;
+    let failed = || Error::file("write", file.path());
+    let output = File::create(file.path()).map_err(failed())?;
+    let mut writer = OokWriter::new(output, timing, "a simulation").map_err(failed())?;
+    let waveform = Waveform::new(timing)?;
+    let mut random = Random(seed);
+    // Each command has a code of its own, by which it is known again.
+    let codes: Vec<Code> = Addresses::All.codes().step_by(7).take(COMMANDS).collect();
+    let mut from = PAUSE;
+    for code in &codes {
+        let message = edges(&waveform, *code, from, || lateness.draw(&mut random), deadlines);
+        from = message.last().map_or(from, |edge| edge.at) + PAUSE;
+        message.into_iter().try_for_each(|edge| writer.edge(edge)).map_err(failed())?;
+    }
+    writer.finish().map_err(failed())?;
+    let read = rtl433::decode(file.path())?;
+    let (right, wrong): (Vec<Code>, Vec<Code>) = read.into_iter().partition(|code| codes.contains(code));
+    let commands = right.iter().collect::<BTreeSet<_>>().len() as u64;
+    Ok(Decoded { frames: right.len() as u64, commands, wrong: wrong.len() as u64 })
+}
+
+/// The whole table.
+///
+/// # Errors
+/// rtl_433 is absent or fails; no file can be written.
+pub fn table(rows: &[Lateness], timing: &Timing) -> Result<Vec<Row>, Error> {
+    let row = |(n, lateness): (usize, &Lateness)| {
+        let seed = n as u64 + 1;
+        let absolute = cell(*lateness, Deadlines::Absolute, timing, seed)?;
+        let relative = cell(*lateness, Deadlines::Relative, timing, seed)?;
+        Ok(Row { lateness: *lateness, absolute, relative })
+    };
+    rows.iter().enumerate().map(row).collect()
+}
+
+/// As it is printed.
+pub fn text(rows: &[Row], json: bool) -> String {
+    if json {
+        return rows.iter().filter_map(|row| serde_json::to_string(row).ok()).map(|line| line + "\n").collect();
+    }
+    let mut text = String::from("edges late by   absolute: frames commands wrong   relative: frames commands wrong\n");
+    for row in rows {
+        let (a, r) = (row.absolute, row.relative);
+        text.push_str(&format!(
+            "{:<15} {:>16} {:>8} {:>5} {:>18} {:>8} {:>5}\n",
+            row.lateness.words(),
+            a.frames,
+            a.commands,
+            a.wrong,
+            r.frames,
+            r.commands,
+            r.wrong
+        ));
+    }
+    text.push_str("of 240 frames and 60 commands; decoded by rtl_433 -R 4\n");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lateness_adds_up_with_relative_sleeps_only() {
+        let timing = Timing::default();
+        let waveform = Waveform::new(&timing).unwrap();
+        let code = Addresses::Usual.codes().next().unwrap();
+        let late = || Nanos::from_micros(100);
+        let absolute = edges(&waveform, code, PAUSE, late, Deadlines::Absolute);
+        let relative = edges(&waveform, code, PAUSE, late, Deadlines::Relative);
+        assert_eq!((absolute.len(), relative.len()), (200, 200));
+        let span = |edges: &[EdgeAt]| edges[199].at - edges[0].at;
+        assert_eq!(span(&relative) - span(&absolute), Nanos::from_micros(199 * 100));
+        assert!(
+            relative
+                .iter()
+                .chain(&absolute)
+                .zip([true, false].into_iter().cycle())
+                .all(|(edge, level)| edge.level == level)
+        );
+    }
+
+    #[test]
+    fn edges_stay_in_order_however_late() {
+        let waveform = Waveform::new(&Timing::default()).unwrap();
+        let code = Addresses::Usual.codes().next().unwrap();
+        let mut random = Random(1);
+        let edges = edges(&waveform, code, PAUSE, || Lateness::UniformUs(5_000).draw(&mut random), Deadlines::Absolute);
+        assert!(edges.is_sorted_by_key(|edge| edge.at));
+    }
+}

@@ -1,0 +1,20 @@
+//! `rf-switch`: the program; all it does is in the library.
+
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut words = std::env::args_os().skip(1).peekable();
+    if words.next_if(|first| first == punctual_loads::HIDDEN_ARG).is_some() {
+        // A load of a trial: 0 to 255 is what an exit code can say.
+        return ExitCode::from(u8::try_from(punctual_loads::child_main(words)).unwrap_or(1));
+    }
+    match punctual_rf_switch::run(words) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("rf-switch: {error}");
+            ExitCode::from(error.code())
+        }
+    }
+}

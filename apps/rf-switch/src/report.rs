@@ -1,0 +1,253 @@
+//! Figures as text and as JSON.
+
+use crate::capture::Captured;
+use crate::figures::Figures;
+use crate::ook::Written;
+use punctual_model::LoadReport;
+use punctual_units::{Histogram, Nanos};
+use serde::Serialize;
+use std::fmt;
+
+/// Its schema.
+pub const SCHEMA: &str = "punctual.rf-switch/1";
+
+/// Figures of a distribution; `None`: no sample.
+#[derive(Clone, Debug, Serialize)]
+pub struct Spread {
+    /// Samples.
+    pub count: u64,
+    /// The smallest, ns.
+    pub min_ns: u64,
+    /// The median, ns.
+    pub p50_ns: u64,
+    /// 99 of 100 are not above, ns.
+    pub p99_ns: u64,
+    /// The largest, ns.
+    pub max_ns: u64,
+}
+
+impl Spread {
+    /// Of a histogram.
+    pub fn of(histogram: &Histogram) -> Option<Spread> {
+        Some(Spread {
+            count: histogram.count(),
+            min_ns: histogram.min()?,
+            p50_ns: histogram.quantile(0.5)?,
+            p99_ns: histogram.quantile(0.99)?,
+            max_ns: histogram.max()?,
+        })
+    }
+}
+
+impl fmt::Display for Spread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Spread { count, min_ns, p50_ns, p99_ns, max_ns } = self;
+        let [min, p50, p99, max] = [min_ns, p50_ns, p99_ns, max_ns].map(|ns| Nanos(*ns));
+        write!(f, "{count} samples: min {min}, p50 {p50}, p99 {p99}, max {max}")
+    }
+}
+
+/// What was captured or written as pulse text.
+#[derive(Clone, Debug, Serialize)]
+pub struct Pulses {
+    /// Packages.
+    pub packages: u64,
+    /// Pulses.
+    pub pulses: u64,
+    /// Edges that had no partner.
+    pub out_of_order: u64,
+    /// Edges known to be lost.
+    pub lost: u64,
+    /// The same edge twice; `None`: not told here.
+    pub repeated: Option<u64>,
+}
+
+impl Pulses {
+    fn of(written: &Written, repeated: Option<u64>) -> Pulses {
+        let Written { packages, pulses, out_of_order, lost } = *written;
+        Pulses { packages, pulses, out_of_order, lost, repeated }
+    }
+}
+
+/// One load, or all the time.
+#[derive(Clone, Debug, Serialize)]
+pub struct Phase {
+    /// The load of a trial; `None`: a daemon, which does not know.
+    pub load: Option<String>,
+    /// Did it run? `None`: no load of ours.
+    pub load_ran: Option<bool>,
+    /// Why not.
+    pub load_why_not: Option<String>,
+    /// Commands that the trial wrote; `None`: others write.
+    pub written: Option<u64>,
+    /// Written and neither sent nor waiting, nor refused: lost on the way; `None`: others write.
+    pub lost: Option<u64>,
+    /// Taken from the FIFO or the command line.
+    pub accepted: u64,
+    /// Taken over from an earlier run.
+    pub restored: u64,
+    /// Sent with all frames.
+    pub sent: u64,
+    /// Cut off after some frames.
+    pub unfinished: u64,
+    /// Dropped for want of room.
+    pub dropped: u64,
+    /// No commands.
+    pub bad: u64,
+    /// Not written into the pending file.
+    pub not_kept: u64,
+    /// Frames sent.
+    pub frames: u64,
+    /// From the sender's stamp to the first edge.
+    pub written_to_first_edge: Option<Spread>,
+    /// From the read to the first edge.
+    pub read_to_first_edge: Option<Spread>,
+    /// Commands that waited for another.
+    pub waited: u64,
+    /// How late edges were.
+    pub edge_lateness: Option<Spread>,
+    /// Edges later than half of T.
+    pub late_edges: u64,
+    /// Edges after the next was due.
+    pub missed_alarms: u64,
+    /// Edges of which nothing is known.
+    pub unrecorded_edges: u64,
+}
+
+impl Phase {
+    /// Of figures.
+    pub fn of(figures: &Figures) -> Phase {
+        let c = figures.commands;
+        Phase {
+            load: None,
+            load_ran: None,
+            load_why_not: None,
+            written: None,
+            lost: None,
+            accepted: c.accepted,
+            restored: c.restored,
+            sent: c.sent,
+            unfinished: c.unfinished,
+            dropped: c.dropped,
+            bad: c.bad,
+            not_kept: c.not_kept,
+            frames: figures.frames,
+            written_to_first_edge: Spread::of(&figures.from_written),
+            read_to_first_edge: Spread::of(&figures.from_read),
+            waited: figures.waited,
+            edge_lateness: Spread::of(&figures.lateness),
+            late_edges: figures.late,
+            missed_alarms: figures.missed,
+            unrecorded_edges: figures.unrecorded,
+        }
+    }
+
+    /// Under this load, with so many commands written.
+    pub fn under(self, load: &LoadReport, written: u64) -> Phase {
+        let arrived = self.sent + self.dropped + self.bad + self.unfinished;
+        Phase {
+            load: Some(load.load.clone()),
+            load_ran: Some(load.ran),
+            load_why_not: load.why_not.clone(),
+            written: Some(written),
+            lost: Some(written.saturating_sub(arrived)),
+            ..self
+        }
+    }
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(load) = &self.load {
+            let ran = if self.load_ran == Some(true) { "" } else { " (which did NOT run as it should)" };
+            writeln!(
+                f,
+                "load {load}{ran}{}",
+                self.load_why_not.as_ref().map(|why| format!(": {why}")).unwrap_or_default()
+            )?;
+        }
+        if let (Some(written), Some(lost)) = (self.written, self.lost) {
+            writeln!(f, "  commands written  {written}, lost {lost}")?;
+        }
+        let Phase { accepted, restored, sent, unfinished, dropped, bad, frames, .. } = self;
+        writeln!(
+            f,
+            "  commands          {accepted} accepted, {restored} taken over, {sent} sent, {unfinished} cut off, {dropped} dropped, {bad} no commands"
+        )?;
+        if self.not_kept > 0 {
+            writeln!(f, "  not kept          {} commands could not be written into the pending file", self.not_kept)?;
+        }
+        writeln!(f, "  frames            {frames}")?;
+        let none = || "nothing".to_owned();
+        let text = |spread: &Option<Spread>| spread.as_ref().map_or_else(none, Spread::to_string);
+        writeln!(f, "  written to edge   {}", text(&self.written_to_first_edge))?;
+        writeln!(f, "  read to edge      {}; {} waited for another", text(&self.read_to_first_edge), self.waited)?;
+        writeln!(f, "  edges late by     {}", text(&self.edge_lateness))?;
+        write!(
+            f,
+            "  later than T/2    {}, missed alarms {}, not recorded {}",
+            self.late_edges, self.missed_alarms, self.unrecorded_edges
+        )
+    }
+}
+
+/// All there is to say.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// What the transmitter runs as.
+    pub scheduling: String,
+    /// What was not had.
+    pub narrowed: Vec<String>,
+    /// Loads, or the one time.
+    pub phases: Vec<Phase>,
+    /// Pulse text of what was driven or captured.
+    pub pulse_text: Option<Pulses>,
+    /// Commands that wait still.
+    pub waiting: Option<u64>,
+}
+
+impl Report {
+    /// Of a station, with what it did.
+    pub fn new(scheduling: String, narrowed: &[String], phases: Vec<Phase>) -> Report {
+        Report { schema: SCHEMA, scheduling, narrowed: narrowed.to_vec(), phases, pulse_text: None, waiting: None }
+    }
+
+    /// With the pulse text that was written, and what waits.
+    pub fn ended(mut self, written: Option<Written>, captured: Option<&Captured>, waiting: u64) -> Report {
+        let of_capture = captured.map(|c| Pulses::of(&c.written, Some(c.repeated)));
+        self.pulse_text = of_capture.or(written.map(|written| Pulses::of(&written, None)));
+        self.waiting = Some(waiting);
+        self
+    }
+
+    /// As it is printed.
+    pub fn text(&self, json: bool) -> String {
+        match json {
+            // Numbers, texts and lists: nothing of it can fail.
+            true => serde_json::to_string(self).unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}")) + "\n",
+            false => self.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "transmitter: {}", self.scheduling)?;
+        self.narrowed.iter().try_for_each(|line| writeln!(f, "narrowed: {line}"))?;
+        self.phases.iter().try_for_each(|phase| writeln!(f, "{phase}"))?;
+        if let Some(p) = &self.pulse_text {
+            write!(
+                f,
+                "pulse text: {} packages, {} pulses, {} edges without a partner, {} lost",
+                p.packages, p.pulses, p.out_of_order, p.lost
+            )?;
+            writeln!(f, "{}", p.repeated.map(|n| format!(", {n} repeated")).unwrap_or_default())?;
+        }
+        match self.waiting {
+            Some(waiting) if waiting > 0 => writeln!(f, "{waiting} commands wait for the next start"),
+            _ => Ok(()),
+        }
+    }
+}

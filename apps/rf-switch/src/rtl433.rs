@@ -1,0 +1,115 @@
+//! rtl_433 as the independent reader of what was sent: package rtl-433 of Debian and Ubuntu, <https://github.com/merbanan/rtl_433>.
+
+use crate::code::{Code, House, Unit};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Why nothing was decoded.
+#[derive(Debug, thiserror::Error)]
+pub enum Rtl433Error {
+    /// It is not installed.
+    #[error("there is no rtl_433 in PATH: apt-get install rtl-433")]
+    Absent,
+    /// It cannot be run.
+    #[error("cannot run rtl_433 on {}: {source}; try it by hand: rtl_433 -R 4 -r {} -F json", path.display(), path.display())]
+    NotRun {
+        /// The file it was to read.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It ended with an error.
+    #[error("rtl_433 on {} ended with {status}: {said}", path.display())]
+    Failed {
+        /// The file.
+        path: PathBuf,
+        /// How it ended.
+        status: std::process::ExitStatus,
+        /// The last lines of what it said.
+        said: String,
+    },
+    /// It printed what is not known.
+    #[error("rtl_433 printed what this program does not understand ({what}): {line}; versions from 20.02 on are known")]
+    Unknown {
+        /// What is missing.
+        what: &'static str,
+        /// Its line.
+        line: String,
+    },
+}
+
+/// What rtl_433 (its decoder 4, Waveman-Switch) reads from a pulse text with the suffix .ook: a code for each frame, in order.
+///
+/// # Errors
+/// [`Rtl433Error`].
+pub fn decode(path: &Path) -> Result<Vec<Code>, Rtl433Error> {
+    let mut command = Command::new("rtl_433");
+    // -c 0: no configuration file of the user's changes what it does.
+    command.args(["-c", "0", "-R", "4", "-F", "json", "-r"]).arg(path).stdin(Stdio::null());
+    let output = command.output().map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => Rtl433Error::Absent,
+        _ => Rtl433Error::NotRun { path: path.into(), source },
+    })?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let lines: Vec<&str> = said.lines().collect();
+        let said = lines[lines.len().saturating_sub(3)..].join("; ");
+        return Err(Rtl433Error::Failed { path: path.into(), status: output.status, said });
+    }
+    String::from_utf8_lossy(&output.stdout).lines().filter(|line| line.starts_with('{')).map(code).collect()
+}
+
+/// A line such as `{"model" : "Waveman-Switch", "id" : "D", "channel" : 1, "button" : 2, "state" : "on"}`: unit = (channel − 1) · 4 + button.
+fn code(line: &str) -> Result<Code, Rtl433Error> {
+    let unknown = |what| Rtl433Error::Unknown { what, line: line.chars().take(200).collect() };
+    let value: serde_json::Value = serde_json::from_str(line).map_err(|_| unknown("JSON"))?;
+    let number = |key| value.get(key).and_then(serde_json::Value::as_u64);
+    let id = value.get("id").and_then(serde_json::Value::as_str).ok_or_else(|| unknown("id"))?;
+    let house = match id.as_bytes() {
+        [letter] => House::of_letter(*letter),
+        _ => None,
+    };
+    let unit = number("channel").zip(number("button")).and_then(|(channel, button)| {
+        let unit = channel.checked_sub(1)?.checked_mul(4)?.checked_add(button)?;
+        Unit::of_number(u8::try_from(unit).ok()?)
+    });
+    let state = value.get("state").and_then(serde_json::Value::as_str).unwrap_or_default();
+    let on = match () {
+        () if state.eq_ignore_ascii_case("on") => true,
+        () if state.eq_ignore_ascii_case("off") => false,
+        () => return Err(unknown("state")),
+    };
+    Ok(Code {
+        house: house.ok_or_else(|| unknown("id"))?,
+        unit: unit.ok_or_else(|| unknown("channel and button"))?,
+        on,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_rtl_433_is_a_code() {
+        let line = r#"{"time" : "@0.000000s", "model" : "Waveman-Switch", "id" : "D", "channel" : 1, "button" : 2, "state" : "on"}"#;
+        assert_eq!(code(line).unwrap().to_string(), "d21");
+        let last =
+            line.replace("\"D\"", "\"P\"").replace(": 1", ": 4").replace(": 2", ": 4").replace("\"on\"", "\"OFF\"");
+        assert_eq!(code(&last).unwrap().to_string(), "p:16:0");
+    }
+
+    #[test]
+    fn what_is_not_understood_is_an_error() {
+        for line in [
+            "{",
+            "{}",
+            r#"{"id":"D","channel":0,"button":2,"state":"on"}"#,
+            r#"{"id":"Q","channel":1,"button":2,"state":"on"}"#,
+            r#"{"id":"D","channel":1,"button":2,"state":"dim"}"#,
+        ] {
+            assert!(matches!(code(line), Err(Rtl433Error::Unknown { .. })), "{line}");
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Privileges and checks: as asked for, or narrower where that is allowed, and said.
+
+use crate::error::Error;
+use crate::options::Options;
+use punctual_rt::{Builder, Check, Rt, StartError, try_scheduling};
+use punctual_units::Scheduling;
+
+/// What was had.
+pub struct Started {
+    /// The library.
+    pub rt: Rt,
+    /// What the transmitter is to run as.
+    pub scheduling: Scheduling,
+    /// What was not had, and what was done without it.
+    pub narrowed: Vec<String>,
+}
+
+fn builder(options: &Options) -> Builder {
+    let priority = options.priority.get();
+    let builder = Rt::builder()
+        .warn(Check::PreemptRt)
+        .warn(Check::HighResolutionTimers)
+        .warn(Check::FastClock)
+        .warn(Check::NoThrottling)
+        .warn(Check::NoRtTimeLimit)
+        .warn(Check::ForeignRtAbove(priority));
+    match options.cpu {
+        Some(cpu) => builder.warn(Check::Isolated(cpu)).warn(Check::FixedFrequency(cpu)),
+        None => builder,
+    }
+}
+
+/// Checks the machine, locks memory and tries the priority.
+///
+/// # Errors
+/// A privilege is missing and may not be; each says how to get it.
+pub fn start(options: &Options) -> Result<Started, Error> {
+    let wanted = Scheduling::Fifo { priority: options.priority };
+    let ordinary = options.dry_run || options.allow_ordinary;
+    let mut narrowed = Vec::new();
+    let scheduling = match try_scheduling(wanted) {
+        Err(refused) if ordinary => {
+            narrowed.push(format!("{refused}: runs as an ordinary thread, and edges come late under load"));
+            Scheduling::Other { nice: 0 }
+        }
+        // Refused without being allowed to be: the required check says it with its fix.
+        _ => wanted,
+    };
+    let required =
+        if ordinary { builder(options) } else { builder(options).require(Check::Priority(options.priority.get())) };
+    let rt = match required.lock_memory().start() {
+        Err(StartError::Lock(error)) if ordinary => {
+            narrowed.push(format!("memory is not locked ({error}): a page fault can make an edge late"));
+            builder(options).start()?
+        }
+        other => other?,
+    };
+    Ok(Started { rt, scheduling, narrowed })
+}

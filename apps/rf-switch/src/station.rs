@@ -1,0 +1,252 @@
+//! All that sends: the line, the real-time task, the intake, a capture; started in this order, and ended in the reverse one.
+
+use crate::capture::{Captured, Capturing};
+use crate::command::{Command, Decoder};
+use crate::error::Error;
+use crate::intake::{Board, Intake, Sink};
+use crate::ook::OokWriter;
+use crate::options::{Capture, Options};
+use crate::pending::Pending;
+use crate::start::{Started, start};
+use crate::tap::Tap;
+use crate::tell::Teller;
+use crate::transmit::{Done, Emitted, Job, Origin, Shared, Transmitter};
+use crate::waveform::Waveform;
+use punctual_rt::{End, Eventfd, InterruptHandle, Overflow, Receiver, Rt, Sender, queue};
+use punctual_units::{Nanos, Scheduling};
+use punctual_wires::{Out, wire};
+use rustix::event::{EventfdFlags, eventfd};
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+/// Edges that wait for the ordinary side: 40 messages.
+const EDGES: usize = 8192;
+/// The name of the real-time thread.
+const TASK: &str = "transmitter";
+
+/// A station on the air.
+pub struct Station {
+    rt: Rt,
+    task: InterruptHandle,
+    intake: JoinHandle<Result<VecDeque<Command>, Error>>,
+    capturing: Option<Capturing>,
+    shared: Arc<Shared>,
+    /// Figures.
+    pub board: Arc<Board>,
+    /// What was not had, and what was done without it.
+    pub narrowed: Vec<String>,
+    /// What the transmitter runs as.
+    pub scheduling: Scheduling,
+    /// Commands taken over from an earlier run.
+    pub restored: u64,
+}
+
+/// What was left when it ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// Commands that were not sent.
+    pub waiting: VecDeque<Command>,
+    /// What was captured.
+    pub captured: Option<Captured>,
+}
+
+/// Rings between the two sides, and what is at their ends.
+struct Rings {
+    jobs: (Sender<Job>, Receiver<Job>),
+    done: (Sender<Done>, Receiver<Done>),
+    edges: (Sender<Emitted>, Receiver<Emitted>),
+}
+
+impl Rings {
+    fn new(commands: usize) -> Result<Rings, Error> {
+        Ok(Rings {
+            jobs: queue(commands, Overflow::DropNewest)?,
+            done: queue(commands + 1, Overflow::DropNewest)?,
+            edges: queue(EDGES, Overflow::DropNewest)?,
+        })
+    }
+}
+
+/// The line, low, and of a wire in memory its edges.
+fn line(options: &Options) -> Result<(Out, Option<Receiver<punctual_wires::EdgeAt>>), Error> {
+    let real = match &options.line {
+        Some(place) => place.output(false).map_err(Error::Line)?,
+        None => None,
+    };
+    match real {
+        Some(out) => Ok((out, None)),
+        None => {
+            let (out, _, edges) = wire(EDGES)?;
+            Ok((out, Some(edges)))
+        }
+    }
+}
+
+/// Where the pulse text goes: to the intake, or to the capture.
+fn writer(options: &Options) -> Result<Option<OokWriter<File>>, Error> {
+    let Some(path) = &options.ook else { return Ok(None) };
+    let from = match (&options.capture, options.dry_run) {
+        (Some(Capture::Line(place)), _) => format!("{place}, stamped by the kernel"),
+        (Some(Capture::Trace), _) => "the tracepoint gpio:gpio_value".into(),
+        (None, true) => "a wire in memory".into(),
+        (None, false) => "the clock after each call that drives the line".into(),
+    };
+    let file = File::create(path).map_err(Error::file("create", path))?;
+    OokWriter::new(file, &options.timing, &from).map(Some).map_err(Error::file("write", path))
+}
+
+fn shared() -> Result<Arc<Shared>, Error> {
+    let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(Error::call("eventfd"))?;
+    Ok(Arc::new(Shared { ending: AtomicBool::new(false), wake, failure: Mutex::new(None) }))
+}
+
+/// What an earlier run left, and where it is kept; for a program without a FIFO nothing.
+fn restore(options: &Options, tap: Option<&Tap>) -> Result<(Option<Pending>, Decoder, Vec<Command>), Error> {
+    let mut decoder = Decoder::new(options.addresses);
+    let Some(tap) = tap else { return Ok((None, decoder, Vec::new())) };
+    let pending = Pending::at(pending_path(options, tap));
+    let left = pending.restore(&mut decoder)?;
+    left.bad.iter().for_each(|bad| eprintln!("rf-switch: of an earlier run: {bad}"));
+    Ok((Some(pending), decoder, left.commands))
+}
+
+/// Starts the capture; without one, says where the intake writes.
+fn outputs(
+    options: &Options,
+    wire: Option<Receiver<punctual_wires::EdgeAt>>,
+) -> Result<(Option<Capturing>, Option<Sink>), Error> {
+    match (writer(options)?, &options.capture) {
+        (None, _) => Ok((None, None)),
+        (Some(writer), None) => Ok((None, Some(Sink { writer, wire }))),
+        (Some(writer), Some(capture)) => Ok((Capturing::start(capture, transmitter_tid()?, writer)?, None)),
+    }
+}
+
+fn transmitter(
+    options: &Options,
+    started: &Started,
+    raise: &Eventfd,
+    transmitter: Transmitter,
+) -> Result<InterruptHandle, Error> {
+    let mut transmitter = transmitter;
+    let mut task = started.rt.interrupt(TASK, started.scheduling, raise.clone());
+    if let Some(cpu) = options.cpu {
+        task = task.cpu(cpu);
+    }
+    Ok(task.spawn(move |_| transmitter.work())?)
+}
+
+impl Station {
+    /// Starts everything. `tap`: the FIFO; `commands`: what is to be sent first.
+    ///
+    /// # Errors
+    /// What cannot be had; nothing is left of the rest.
+    pub fn start(options: &Options, tap: Option<Tap>, commands: Vec<Command>) -> Result<Station, Error> {
+        let started = start(options)?;
+        let (out, wire) = line(options)?;
+        let (pending, decoder, left) = restore(options, tap.as_ref())?;
+        let restored = left.len() as u64;
+        let waiting: VecDeque<Command> = left.into_iter().chain(commands).collect();
+        let Rings { jobs, done, edges } = Rings::new(options.queue.max(waiting.len()))?;
+        let shared = shared()?;
+        let raise = Eventfd::new().map_err(Error::call("eventfd"))?;
+        let (waveform, repeats, theirs) = (Waveform::new(&options.timing)?, options.repeats, shared.clone());
+        let task = Transmitter { out, waveform, repeats, jobs: jobs.1, done: done.0, edges: edges.0, shared: theirs };
+        let task = transmitter(options, &started, &raise, task)?;
+        // From here on a failure ends the process, and the line is low.
+        let (capturing, sink) = outputs(options, wire)?;
+        let board = Arc::new(Board::default());
+        let intake = Intake {
+            tap,
+            decoder,
+            pending,
+            waiting,
+            most: options.queue,
+            next: 0,
+            jobs: jobs.0,
+            raise,
+            done: done.1,
+            edges: edges.1,
+            shared: shared.clone(),
+            board: board.clone(),
+            sink,
+            teller: Teller::new(std::io::stderr()),
+            repeats,
+            half: Nanos(options.timing.t.0 / 2),
+            dropped: 0,
+        };
+        let intake = feed(intake, restored)?;
+        let Started { rt, scheduling, narrowed } = started;
+        Ok(Station { rt, task, intake, capturing, shared, board, narrowed, scheduling, restored })
+    }
+
+    /// What the checks found.
+    pub fn report(&self) -> String {
+        self.rt.report().to_string()
+    }
+
+    /// Has a thread ended that should not? Then [`Station::stop`] says why.
+    pub fn broken(&self) -> bool {
+        self.task.task().is_finished() || self.intake.is_finished()
+    }
+
+    /// Ends: the frame in flight is finished, the line is low, what waits stays in the pending file.
+    ///
+    /// # Errors
+    /// What went wrong while it ran.
+    pub fn stop(self) -> Result<Ended, Error> {
+        self.shared.ending.store(true, Relaxed);
+        let (end, _) = self.task.stop();
+        self.board.stop.store(true, Relaxed);
+        self.shared.wake();
+        let waiting = self.intake.join().unwrap_or(Err(Error::Thread("intake")));
+        let captured = self.capturing.map(Capturing::stop).transpose();
+        if let Some(failure) = self.shared.failed() {
+            return Err(Error::Line(failure));
+        }
+        if let End::Panicked(_) = end {
+            return Err(Error::Thread(TASK));
+        }
+        Ok(Ended { waiting: waiting?, captured: captured? })
+    }
+}
+
+/// Hands the first commands over and starts the intake.
+fn feed(mut intake: Intake, restored: u64) -> Result<JoinHandle<Result<VecDeque<Command>, Error>>, Error> {
+    // They wait for this start: no latency is counted.
+    let job = |(n, command): (usize, &Command)| Job { number: n as u64, code: command.code, origin: Origin::Waited };
+    let jobs: Vec<Job> = intake.waiting.iter().enumerate().map(job).collect();
+    intake.next = jobs.len() as u64;
+    {
+        let mut figures = intake.board.figures();
+        figures.commands.restored = restored;
+        figures.commands.accepted = intake.next - restored;
+    }
+    intake.hand_over(jobs);
+    let thread = std::thread::Builder::new().name("intake".into()).spawn(move || intake.run());
+    thread.map_err(|source| Error::Call { call: "clone", source })
+}
+
+fn pending_path(options: &Options, tap: &Tap) -> std::path::PathBuf {
+    options.pending.clone().unwrap_or_else(|| {
+        let mut path = tap.path().as_os_str().to_owned();
+        path.push(".pending");
+        path.into()
+    })
+}
+
+/// The thread of this process that has the task's name.
+fn transmitter_tid() -> Result<i32, Error> {
+    let tasks = "/proc/self/task";
+    let entries = fs::read_dir(tasks).map_err(Error::file("list", tasks))?;
+    let named = |path: &std::path::Path| fs::read_to_string(path.join("comm")).is_ok_and(|name| name.trim() == TASK);
+    let tid = entries
+        .flatten()
+        .filter(|entry| named(&entry.path()))
+        .find_map(|entry| entry.file_name().to_str()?.parse().ok());
+    tid.ok_or(Error::Thread(TASK))
+}

@@ -1,0 +1,98 @@
+//! The FIFO, read in two steps: looked at by tee(2), and taken out once what was seen is written down. A program that is killed between the two
+//! reads it again: twice is harmless, never is not.
+
+use crate::error::Error;
+use punctual_rt::Fifo;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::{Errno, read};
+use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, tee};
+use std::path::Path;
+
+/// The most bytes seen at once.
+pub const MOST: usize = 4096;
+
+/// The FIFO and the pipe that its bytes are seen through.
+#[derive(Debug)]
+pub struct Tap {
+    fifo: Fifo,
+    seen: OwnedFd,
+    copy: OwnedFd,
+}
+
+impl AsFd for Tap {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fifo.as_fd()
+    }
+}
+
+impl Tap {
+    /// On this FIFO.
+    ///
+    /// # Errors
+    /// pipe2(2).
+    pub fn new(fifo: Fifo) -> Result<Tap, Error> {
+        let (seen, copy) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).map_err(Error::call("pipe2"))?;
+        Ok(Tap { fifo, seen, copy })
+    }
+
+    /// Where the FIFO is.
+    pub fn path(&self) -> &Path {
+        self.fifo.path()
+    }
+
+    /// What is there, at most [`MOST`] bytes; it stays there.
+    ///
+    /// # Errors
+    /// tee(2), read(2); nothing there is no error.
+    pub fn look<'a>(&self, bytes: &'a mut [u8; MOST]) -> Result<&'a [u8], Error> {
+        match tee(&self.fifo, &self.copy, MOST, SpliceFlags::NONBLOCK) {
+            Ok(0) | Err(Errno::AGAIN | Errno::INTR) => return Ok(&[]),
+            Err(errno) => return Err(Error::call("tee")(errno)),
+            Ok(_) => {}
+        }
+        let count = read(&self.seen, &mut bytes[..]).map_err(Error::call("read"))?;
+        Ok(&bytes[..count])
+    }
+
+    /// Takes out what was seen. `false`: it was something else, so that another program reads this FIFO, too.
+    ///
+    /// # Errors
+    /// read(2).
+    pub fn take(&self, seen: &[u8]) -> Result<bool, Error> {
+        let mut bytes = [0; MOST];
+        let mut taken = 0;
+        while taken < seen.len() {
+            match read(&self.fifo, &mut bytes[taken..seen.len()]) {
+                Ok(0) | Err(Errno::AGAIN) => return Ok(false),
+                Ok(count) => taken += count,
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(Error::call("read")(errno)),
+            }
+        }
+        Ok(bytes[..taken] == *seen)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn what_is_seen_stays_until_it_is_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rtp1");
+        let tap = Tap::new(Fifo::open(&*path).unwrap()).unwrap();
+        let mut bytes = [0; MOST];
+        assert_eq!(tap.look(&mut bytes).unwrap(), b"");
+        let mut writer = std::fs::File::options().write(true).open(&path).unwrap();
+        writer.write_all(b"d21").unwrap();
+        assert_eq!(tap.look(&mut bytes).unwrap(), b"d21");
+        writer.write_all(b"d20").unwrap();
+        let seen = tap.look(&mut bytes).unwrap();
+        assert_eq!(seen, b"d21d20");
+        assert!(tap.take(&seen[..3]).unwrap());
+        assert!(!tap.take(b"xxx").unwrap(), "somebody else read");
+        assert!(!tap.take(b"d21").unwrap(), "nothing is left");
+    }
+}

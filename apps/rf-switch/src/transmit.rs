@@ -1,0 +1,238 @@
+//! The real-time side: takes jobs from a ring and drives the line. It touches no FIFO and no file, and allocates nothing.
+
+use crate::code::Code;
+use crate::waveform::{FrameEnd, Waveform};
+use punctual_rt::{Next, Receiver, Rung, Sender, monotonic};
+use punctual_units::Nanos;
+use punctual_wires::{GpioError, Out};
+use rustix::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// From when on the latency of a command is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// From the stamp that its sender wrote before it.
+    Written(Nanos),
+    /// From when the ordinary side had read it.
+    Read(Nanos),
+    /// Not counted: it waited for the one before, or for this start.
+    Waited,
+}
+
+/// A message to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// Its number, from 0 on.
+    pub number: u64,
+    /// What.
+    pub code: Code,
+    /// For the latency.
+    pub origin: Origin,
+}
+
+/// What became of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// Which.
+    pub job: Job,
+    /// When the line had been driven for its first edge, CLOCK_MONOTONIC; `None`: it could not be.
+    pub first_edge: Option<Nanos>,
+    /// Frames sent whole.
+    pub frames: u32,
+}
+
+/// An edge as this program drove it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Emitted {
+    /// When it was due, CLOCK_MONOTONIC.
+    pub due: Nanos,
+    /// When the call that drove the line had returned.
+    pub at: Nanos,
+    /// The level from then on.
+    pub level: bool,
+}
+
+/// What both sides know, besides the rings.
+#[derive(Debug)]
+pub struct Shared {
+    /// No further frame is begun.
+    pub ending: AtomicBool,
+    /// Wakes the ordinary side: an eventfd(2) that does not block.
+    pub wake: OwnedFd,
+    /// Why the line could not be driven.
+    pub failure: Mutex<Option<GpioError>>,
+}
+
+impl Shared {
+    /// Adds one to the eventfd. At its most it is readable anyway.
+    pub fn wake(&self) {
+        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+    }
+
+    /// Takes the failure, where there is one.
+    pub fn failed(&self) -> Option<GpioError> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// The transmitter's body.
+#[derive(Debug)]
+pub struct Transmitter {
+    /// The line.
+    pub out: Out,
+    /// A frame.
+    pub waveform: Waveform,
+    /// Frames of a message.
+    pub repeats: u32,
+    /// Messages to be sent.
+    pub jobs: Receiver<Job>,
+    /// What became of them.
+    pub done: Sender<Done>,
+    /// Every edge.
+    pub edges: Sender<Emitted>,
+    /// The rest.
+    pub shared: Arc<Shared>,
+}
+
+impl Transmitter {
+    /// Sends what waits, a message after the other. Between frames it looks whether it is to end; the line is low then.
+    pub fn work(&mut self) -> Next {
+        while !self.shared.ending.load(Relaxed) {
+            let Some(job) = self.jobs.receive() else { return Next::Continue };
+            let (done, end) = self.message(job);
+            // As large as the ring of jobs: there is room.
+            let _ = self.done.send(done);
+            self.shared.wake();
+            if end == FrameEnd::Failed {
+                return Next::Stop;
+            }
+        }
+        Next::Stop
+    }
+
+    fn message(&mut self, job: Job) -> (Done, FrameEnd) {
+        let Transmitter { out, waveform, edges, shared, .. } = self;
+        let mut done = Done { job, first_edge: None, frames: 0 };
+        // Every frame's start is absolute from here.
+        let epoch = monotonic();
+        for frame in 0..self.repeats {
+            if frame > 0 && shared.ending.load(Relaxed) {
+                break;
+            }
+            let end = waveform.send(job.code, waveform.start(epoch, frame), |level, rung| {
+                let at = drive(out, level, rung, edges, shared);
+                done.first_edge = done.first_edge.or(at);
+                at.is_some()
+            });
+            if end == FrameEnd::Failed {
+                let _ = out.set(false);
+                return (done, end);
+            }
+            done.frames += 1;
+        }
+        (done, FrameEnd::Sent)
+    }
+}
+
+/// Drives the line; `None`: it cannot be, and why is left for the ordinary side. That lock is taken once, at the end of the task.
+fn drive(out: &mut Out, level: bool, rung: Rung, edges: &mut Sender<Emitted>, shared: &Shared) -> Option<Nanos> {
+    match out.set(level) {
+        Ok(()) => {
+            let at = monotonic();
+            // What finds no room is counted by the ring, and told.
+            let _ = edges.send(Emitted { due: rung.due, at, level });
+            Some(at)
+        }
+        Err(error) => {
+            *shared.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code::Addresses;
+    use crate::waveform::Timing;
+    use punctual_rt::{Overflow, queue};
+    use punctual_wires::wire;
+    use rustix::event::{EventfdFlags, eventfd};
+
+    /// T of 20 µs: a message of 10 ms.
+    fn timing() -> Timing {
+        Timing::new(Nanos::from_micros(20), 36).unwrap()
+    }
+
+    struct Bench {
+        transmitter: Transmitter,
+        jobs: Sender<Job>,
+        done: Receiver<Done>,
+        edges: Receiver<Emitted>,
+        wire: Receiver<punctual_wires::EdgeAt>,
+        shared: Arc<Shared>,
+    }
+
+    fn bench() -> Bench {
+        let (out, _, wire) = wire(4_096).unwrap();
+        let (jobs, jobs_in) = queue(8, Overflow::Refuse).unwrap();
+        let (done_out, done) = queue(8, Overflow::Refuse).unwrap();
+        let (edges_out, edges) = queue(4_096, Overflow::DropNewest).unwrap();
+        let wake = eventfd(0, EventfdFlags::NONBLOCK).unwrap();
+        let shared = Arc::new(Shared { ending: AtomicBool::new(false), wake, failure: Mutex::new(None) });
+        let waveform = Waveform::new(&timing()).unwrap();
+        let theirs = shared.clone();
+        let transmitter =
+            Transmitter { out, waveform, repeats: 4, jobs: jobs_in, done: done_out, edges: edges_out, shared: theirs };
+        Bench { transmitter, jobs, done, edges, wire, shared }
+    }
+
+    fn job(number: u64) -> Job {
+        let code = Addresses::Usual.codes().nth(number as usize).unwrap();
+        Job { number, code, origin: Origin::Waited }
+    }
+
+    #[test]
+    fn messages_are_sent_in_order_without_an_allocation_and_leave_the_line_low() {
+        let mut b = bench();
+        (0..3).for_each(|n| b.jobs.send(job(n)).unwrap());
+        let allocated = allocation_counter::measure(|| assert_eq!(b.transmitter.work(), Next::Continue));
+        assert_eq!(allocated.count_total, 0);
+        for n in 0..3 {
+            let done = b.done.receive().unwrap();
+            assert_eq!((done.job, done.frames), (job(n), 4));
+            assert!(done.first_edge.is_some());
+        }
+        let emitted: Vec<Emitted> = std::iter::from_fn(|| b.edges.receive()).collect();
+        let seen: Vec<_> = std::iter::from_fn(|| b.wire.receive()).collect();
+        assert_eq!((emitted.len(), seen.len()), (3 * 4 * 50, 3 * 4 * 50));
+        assert!(emitted.iter().zip(&seen).all(|(e, s)| e.level == s.level && e.due <= s.at && s.at <= e.at));
+        assert!(!seen.last().unwrap().level);
+        // Absolute from the message's start: the last falling edge is due exactly 3 frames and 96 T + T later.
+        let (first, last) = (emitted[0], emitted[199]);
+        assert_eq!(last.due - first.due, Nanos(3 * timing().frame().0 + timing().times(97).0));
+    }
+
+    #[test]
+    fn an_end_comes_between_two_frames() {
+        let mut b = bench();
+        b.jobs.send(job(0)).unwrap();
+        b.jobs.send(job(1)).unwrap();
+        let shared = b.shared.clone();
+        let waker = std::thread::spawn(move || {
+            let mut edges = b.edges;
+            while edges.receive().is_none() {
+                std::thread::yield_now();
+            }
+            shared.ending.store(true, Relaxed);
+        });
+        assert_eq!(b.transmitter.work(), Next::Stop);
+        waker.join().unwrap();
+        // How many were sent by then depends on the machine; none of them is cut.
+        let frames: u32 = std::iter::from_fn(|| b.done.receive()).map(|done| done.frames).sum();
+        let seen: Vec<_> = std::iter::from_fn(|| b.wire.receive()).collect();
+        assert!(frames >= 1 && seen.len() == 50 * frames as usize, "{frames} frames, {} edges", seen.len());
+        assert!(!seen.last().unwrap().level);
+    }
+}
