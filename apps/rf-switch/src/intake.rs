@@ -10,10 +10,12 @@ use crate::tell::Teller;
 use crate::transmit::{Done, Emitted, Job, Origin, Shared};
 use punctual_rt::{Eventfd, Receiver, Sender, monotonic};
 use punctual_units::Nanos;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{Timespec, epoll};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Stderr;
+use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -100,45 +102,62 @@ impl Intake {
     }
 
     fn carry_on(&mut self) -> Result<(), Error> {
+        let epoll = self.epoll()?;
+        let mut more = false;
         while !self.board.stop.load(Relaxed) {
-            self.sleep();
+            if !more {
+                self.sleep(&epoll);
+            }
             let _ = rustix::io::read(&self.shared.wake, &mut [0u8; 8]);
             self.settle()?;
-            self.read()?;
+            // A piece at a time: a writer that never stops must not keep what was done from being settled.
+            more = self.read()?;
             self.teller.look(monotonic());
         }
         Ok(())
     }
 
-    /// Until something is to be done, or for no reason.
-    fn sleep(&self) {
-        let mut fds = vec![PollFd::new(&self.shared.wake, PollFlags::IN)];
-        fds.extend(self.tap.iter().map(|tap| PollFd::new(tap, PollFlags::IN)));
-        let looks = self.sink.is_some() || self.teller.holds();
-        let limit = looks.then_some(Timespec { tv_sec: 0, tv_nsec: LOOK.0 as _ });
-        let _ = poll(&mut fds, limit.as_ref());
+    /// The FIFO wakes when something is written (edge-triggered), not because a part of a command is left in it: from Linux 5.14 on a
+    /// write wakes also where the FIFO was not empty (3a34b13a88ca, in the stable series too).
+    fn epoll(&self) -> Result<OwnedFd, Error> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(Error::call("epoll_create1"))?;
+        let add = |fd: BorrowedFd<'_>, flags| {
+            epoll::add(&epoll, fd, epoll::EventData::new_u64(0), flags).map_err(Error::call("epoll_ctl"))
+        };
+        add(self.shared.wake.as_fd(), epoll::EventFlags::IN)?;
+        if let Some(tap) = &self.tap {
+            add(tap.as_fd(), epoll::EventFlags::IN | epoll::EventFlags::ET)?;
+        }
+        Ok(epoll)
     }
 
-    /// Takes what the FIFO has: written down, then taken out, then handed over.
-    fn read(&mut self) -> Result<(), Error> {
-        let Some(tap) = &self.tap else { return Ok(()) };
+    /// Until something is to be done, or for no reason.
+    fn sleep(&self, epoll: &OwnedFd) {
+        let looks = self.sink.is_some() || self.teller.holds();
+        let limit = looks.then_some(Timespec { tv_sec: 0, tv_nsec: LOOK.0 as _ });
+        let mut events = [const { MaybeUninit::uninit() }; 2];
+        let _ = epoll::wait(epoll, &mut events, limit.as_ref());
+    }
+
+    /// Takes a piece of what the FIFO has, up to a command that is not complete, which stays there: looked at, written down, taken out, handed
+    /// over. `false`: there is nothing that can be taken.
+    fn read(&mut self) -> Result<bool, Error> {
+        let Some(tap) = &self.tap else { return Ok(false) };
         let mut bytes = [0; MOST];
         let seen = tap.look(&mut bytes)?;
-        if seen.is_empty() {
-            return Ok(());
-        }
         let at = monotonic();
         let rest = self.decoder.rest().to_vec();
         let said: Vec<_> = seen.iter().filter_map(|byte| self.decoder.push(*byte)).collect();
+        let whole = &seen[..seen.len() - self.decoder.hold_back().min(seen.len())];
         let jobs = self.accept(said, at);
         if !jobs.is_empty() || self.decoder.rest() != rest {
             self.keep(jobs.len() as u64, at);
         }
-        if self.tap.as_ref().is_some_and(|tap| !tap.take(seen).unwrap_or(false)) {
+        if self.tap.as_ref().is_some_and(|tap| !tap.take(whole).unwrap_or(false)) {
             self.teller.tell(at, "another program reads this FIFO, too, and takes commands away: see fuser -v on it");
         }
         self.hand_over(jobs);
-        Ok(())
+        Ok(!whole.is_empty())
     }
 
     /// Of what was said, what is to be sent.

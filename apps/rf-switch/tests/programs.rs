@@ -109,9 +109,9 @@ fn without_privileges(place: &Place, words: &[&str]) -> (Option<i32>, String) {
             .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all", "--inh-caps=-all"])
             .arg(&program);
     }
-    let limits = format!("ulimit -r 0 2>/dev/null; ulimit -l 64 2>/dev/null; exec \"$0\" \"$@\"");
+    let limits = r#"ulimit -r 0 2>/dev/null; ulimit -l 64 2>/dev/null; exec "$0" "$@""#;
     let mut shell = Command::new("bash");
-    shell.args(["-c", &limits]).arg(command.get_program()).args(command.get_args()).args(words);
+    shell.args(["-c", limits]).arg(command.get_program()).args(command.get_args()).args(words);
     let output = shell.output().unwrap();
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
