@@ -102,8 +102,8 @@ impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (house, unit, on) = (self.house.letter().to_ascii_lowercase(), self.unit.number(), u8::from(self.on));
         match unit {
-            1..=9 => write!(f, "{house}{unit}{on}"),
-            _ => write!(f, "{house}:{unit}:{on}"),
+            1..=9 => f.pad(&format!("{house}{unit}{on}")),
+            _ => f.pad(&format!("{house}:{unit}:{on}")),
         }
     }
 }

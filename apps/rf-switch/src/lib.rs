@@ -59,6 +59,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> Result<(), Error> {
             let rows = lateness::table(&lateness::ROWS, &options.timing)?;
             daemon::print(&lateness::text(&rows, options.json));
         }
+        What::Decode(path) => daemon::print(&rtl433::table(&rtl433::decode(path)?, options.json)),
         What::Daemon => daemon::daemon(&options, &daemon::Signals::block()?)?,
         What::OneShot(codes) => daemon::one_shot(&options, codes, &daemon::Signals::block()?)?,
         What::Trial(loads) => trial::trial(&options, loads, &daemon::Signals::block()?)?,

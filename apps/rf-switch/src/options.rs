@@ -28,6 +28,8 @@ pub enum What {
     LatenessTable,
     /// Print the commands with the time.
     Stamp(Vec<Code>),
+    /// Print what rtl_433 reads from a file of pulse text.
+    Decode(PathBuf),
     /// Print the help.
     Help,
     /// Print the version.
@@ -132,6 +134,7 @@ struct Words {
     trial: Option<Vec<LoadSpec>>,
     table: bool,
     stamp: bool,
+    decode: Option<PathBuf>,
     shown: Option<What>,
     t: Option<Nanos>,
     stop_gap: Option<u32>,
@@ -151,6 +154,7 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Options, Usage
             Arg::Short('h') | Arg::Long("help") => said.shown = Some(What::Help),
             Arg::Short('V') | Arg::Long("version") => said.shown = Some(What::Version),
             Arg::Long("lateness-table") => said.table = true,
+            Arg::Long("decode") => said.decode = Some(parser.value()?.into()),
             Arg::Long("stamp") => said.stamp = true,
             Arg::Long("trial") => said.trial = Some(loads(&parser.value()?.string()?)?),
             Arg::Long("t") => said.t = Some(parser.value()?.string()?.parse()?),
@@ -236,14 +240,17 @@ fn what(said: Words, options: &Options) -> Result<What, UsageError> {
     if let Some(shown) = said.shown {
         return Ok(shown);
     }
-    match (said.table, said.stamp, said.trial, commands.is_empty()) {
-        (false, false, None, true) => Ok(What::Daemon),
-        (false, false, None, false) => Ok(What::OneShot(commands)),
-        (true, false, None, true) => Ok(What::LatenessTable),
-        (false, true, None, false) => Ok(What::Stamp(commands)),
-        (false, false, Some(loads), true) => Ok(What::Trial(loads)),
-        (false, true, None, true) => Err(UsageError::Together("--stamp needs commands")),
-        _ => Err(UsageError::Together("choose one of COMMAND..., --trial, --lateness-table and --stamp COMMAND...")),
+    match (said.table, said.stamp, said.trial, said.decode, commands.is_empty()) {
+        (false, false, None, None, true) => Ok(What::Daemon),
+        (false, false, None, None, false) => Ok(What::OneShot(commands)),
+        (true, false, None, None, true) => Ok(What::LatenessTable),
+        (false, true, None, None, false) => Ok(What::Stamp(commands)),
+        (false, false, Some(loads), None, true) => Ok(What::Trial(loads)),
+        (false, false, None, Some(path), true) => Ok(What::Decode(path)),
+        (false, true, None, None, true) => Err(UsageError::Together("--stamp needs commands")),
+        _ => Err(UsageError::Together(
+            "choose one of COMMAND..., --trial, --lateness-table, --decode FILE and --stamp COMMAND...",
+        )),
     }
 }
 

@@ -1,6 +1,7 @@
 //! rtl_433 as the independent reader of what was sent: package rtl-433 of Debian and Ubuntu, <https://github.com/merbanan/rtl_433>.
 
 use crate::code::{Code, House, Unit};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -58,6 +59,19 @@ pub fn decode(path: &Path) -> Result<Vec<Code>, Rtl433Error> {
         return Err(Rtl433Error::Failed { path: path.into(), status: output.status, said });
     }
     String::from_utf8_lossy(&output.stdout).lines().filter(|line| line.starts_with('{')).map(code).collect()
+}
+
+/// Codes with the number of their frames, a line each, and the sums.
+pub fn table(codes: &[Code], json: bool) -> String {
+    let mut frames: BTreeMap<Code, u64> = BTreeMap::new();
+    codes.iter().for_each(|code| *frames.entry(*code).or_default() += 1);
+    if json {
+        let of: BTreeMap<String, u64> = frames.iter().map(|(code, count)| (code.to_string(), *count)).collect();
+        return format!("{}\n", serde_json::json!({ "codes": frames.len(), "frames": codes.len(), "frames_of": of }));
+    }
+    let mut text: String = frames.iter().map(|(code, count)| format!("{code:<8} {count} frames\n")).collect();
+    text.push_str(&format!("{} codes in {} frames\n", frames.len(), codes.len()));
+    text
 }
 
 /// A line such as `{"model" : "Waveman-Switch", "id" : "D", "channel" : 1, "button" : 2, "state" : "on"}`: unit = (channel − 1) · 4 + button.
