@@ -1,5 +1,6 @@
 //! Edges as the kernel stamps them: of an input wired to the transmitter's line, or by the tracepoint gpio:gpio_value.
 
+use crate::daemon::say;
 use crate::error::Error;
 use crate::ook::{EdgeAt, OokWriter, Written};
 use crate::options::Capture;
@@ -113,7 +114,7 @@ fn write_failed(source: std::io::Error) -> Error {
 /// A private trace instance with this one event, of this one thread: no number of the line is needed, which the kernel gives out anew at each
 /// boot. The thread's number is that of the first PID namespace.
 fn trace(tid: i32) -> Result<(Instance, File), Error> {
-    punctual_tracefs::recover().iter().for_each(|line| eprintln!("rf-switch: {line}"));
+    punctual_tracefs::recover().iter().for_each(|line| say(line));
     let config = Config { events: TRACEPOINT, buffer_kb: Some(BUFFER_KB), tracer: None };
     let instance = Instance::create(&Tracefs::find()?, &Journal::of_user(), &config)?;
     if !instance.missing().is_empty() {
@@ -162,7 +163,7 @@ fn of_trace(
     }
     captured.written = writer.finish().map_err(write_failed)?;
     drop(pipe);
-    instance.remove().unwrap_or_else(|left| left.iter().for_each(|line| eprintln!("rf-switch: {line}")));
+    instance.remove().unwrap_or_else(|left| left.iter().for_each(|line| say(line)));
     Ok(captured)
 }
 

@@ -48,13 +48,18 @@ pub fn print(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
+/// Says a line on stderr, likewise.
+pub fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "rf-switch: {line}");
+}
+
 /// What is said at the start, on stderr.
 pub fn greet(station: &Station, where_from: &str) {
-    eprint!("{}", station.report());
-    station.narrowed.iter().for_each(|line| eprintln!("rf-switch: narrowed: {line}"));
-    eprintln!("rf-switch: transmitter {}; {where_from}", station.scheduling);
+    let _ = write!(std::io::stderr(), "{}", station.report());
+    station.narrowed.iter().for_each(|line| say(&format!("narrowed: {line}")));
+    say(&format!("transmitter {}; {where_from}", station.scheduling));
     if station.restored > 0 {
-        eprintln!("rf-switch: {} commands of an earlier run wait still, and are sent first", station.restored);
+        say(&format!("{} commands of an earlier run wait still, and are sent first", station.restored));
     }
 }
 
@@ -137,8 +142,10 @@ fn as_meant(options: &Options, codes: &[Code]) -> Result<(), Error> {
     let frames = codes.iter().flat_map(|code| (0..options.repeats).map(move |_| *code));
     for (frame, code) in frames.enumerate() {
         let mut wrote = Ok(());
-        waveform.send(code, waveform.start(Nanos(1), frame as u32), |level, rung| {
-            wrote = writer.edge(EdgeAt { at: rung.due, level });
+        // Every frame's alarms are those of the clock's first moments: however short this machine has been up, they have passed.
+        let from = Nanos(options.timing.frame().0 * frame as u64);
+        waveform.send(code, Nanos(1), |level, rung| {
+            wrote = writer.edge(EdgeAt { at: from + rung.due, level });
             wrote.is_ok()
         });
         wrote.map_err(failed())?;

@@ -16,14 +16,12 @@ pub struct Started {
 }
 
 fn builder(options: &Options) -> Builder {
-    let priority = options.priority.get();
     let builder = Rt::builder()
         .warn(Check::PreemptRt)
         .warn(Check::HighResolutionTimers)
         .warn(Check::FastClock)
         .warn(Check::NoThrottling)
-        .warn(Check::NoRtTimeLimit)
-        .warn(Check::ForeignRtAbove(priority));
+        .warn(Check::NoRtTimeLimit);
     match options.cpu {
         Some(cpu) => builder.warn(Check::Isolated(cpu)).warn(Check::FixedFrequency(cpu)),
         None => builder,

@@ -2,6 +2,7 @@
 
 use crate::capture::{Captured, Capturing};
 use crate::command::{Command, Decoder};
+use crate::daemon::say;
 use crate::error::Error;
 use crate::intake::{Board, Intake, Sink};
 use crate::ook::OokWriter;
@@ -110,7 +111,7 @@ fn restore(options: &Options, tap: Option<&Tap>) -> Result<(Option<Pending>, Dec
     let Some(tap) = tap else { return Ok((None, decoder, Vec::new())) };
     let pending = Pending::at(pending_path(options, tap));
     let left = pending.restore(&mut decoder)?;
-    left.bad.iter().for_each(|bad| eprintln!("rf-switch: of an earlier run: {bad}"));
+    left.bad.iter().for_each(|bad| say(&format!("of an earlier run: {bad}")));
     Ok((Some(pending), decoder, left.commands))
 }
 

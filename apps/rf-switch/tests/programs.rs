@@ -76,6 +76,23 @@ fn a_trial_sends_all_it_wrote_and_tells_the_latency_of_each_load() {
 }
 
 #[test]
+fn a_trial_of_a_load_that_does_not_run_is_no_success() {
+    let place = Place::new();
+    std::fs::write(place.pending(), "d21\nd20\n").unwrap();
+    let pipe = place.pipe();
+    let words =
+        ["--dry-run", "--json", "--t", "20us", "--pipe", pipe.to_str().unwrap(), "--count", "2", "--every", "30ms"];
+    let (code, text, said) = output(&[&words[..], &["--trial", "idle,cmd:false"]].concat());
+    assert_eq!(code, Some(1), "{said} {text}");
+    assert!(said.contains("the load cmd:false did not run"), "{said}");
+    let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+    // What an earlier run left was sent before, and is in no load's figures.
+    let idle = &report["phases"][0];
+    assert_eq!((count(idle, "written"), count(idle, "sent"), count(idle, "restored")), (2, 2, 0), "{report}");
+    assert_eq!(report["phases"][1]["load_ran"].as_bool(), Some(false));
+}
+
+#[test]
 fn the_fifo_that_systemd_keeps_is_read() {
     let place = Place::new();
     let pipe = place.pipe();
@@ -141,4 +158,15 @@ fn the_command_line_is_refused_with_2() {
     }
     assert!(output(&["--help"]).1.contains("--lateness-table"));
     assert_eq!(output(&["--dry-run", "--ook", "/nowhere/x.ook", "d21"]).0, Some(4));
+}
+
+#[test]
+fn nobody_reading_what_it_says_is_no_end_of_it() {
+    let place = Place::new();
+    let script = r#"("$0" --dry-run --t 20us --ook "$1" d21; echo $? > "$2") 2>&1 | true"#;
+    let (ook, code) = (place.path("x.ook"), place.path("code"));
+    let mut shell = Command::new("bash");
+    assert!(shell.args(["-c", script, PROGRAM]).arg(&ook).arg(&code).status().unwrap().success());
+    assert_eq!(std::fs::read_to_string(&code).unwrap().trim(), "0");
+    assert_eq!(packages(&ook).concat().len(), 100);
 }
