@@ -142,9 +142,21 @@ impl Intake {
     /// Takes a piece of what the FIFO has, up to a command that is not complete, which stays there: looked at, written down, taken out, handed
     /// over. `false`: there is nothing that can be taken.
     fn read(&mut self) -> Result<bool, Error> {
-        let Some(tap) = &self.tap else { return Ok(false) };
         let mut bytes = [0; MOST];
-        let seen = tap.look(&mut bytes)?;
+        let (whole, jobs) = self.write_down(&mut bytes)?;
+        // Killed here, all of it is read again by the next start.
+        if self.tap.as_ref().is_some_and(|tap| !tap.take(whole).unwrap_or(false)) {
+            let text = "another program reads this FIFO, too, and takes commands away: see fuser -v on it";
+            self.teller.tell(monotonic(), text);
+        }
+        self.hand_over(jobs);
+        Ok(!whole.is_empty())
+    }
+
+    /// Looks at the FIFO and writes down the commands that are there: which bytes are to be taken out, and what is to be sent.
+    fn write_down<'a>(&mut self, bytes: &'a mut [u8; MOST]) -> Result<(&'a [u8], Vec<Job>), Error> {
+        let Some(tap) = &self.tap else { return Ok((&[], Vec::new())) };
+        let seen = tap.look(bytes)?;
         let at = monotonic();
         let rest = self.decoder.rest().to_vec();
         let said: Vec<_> = seen.iter().filter_map(|byte| self.decoder.push(*byte)).collect();
@@ -153,11 +165,7 @@ impl Intake {
         if !jobs.is_empty() || self.decoder.rest() != rest {
             self.keep(jobs.len() as u64, at);
         }
-        if self.tap.as_ref().is_some_and(|tap| !tap.take(whole).unwrap_or(false)) {
-            self.teller.tell(at, "another program reads this FIFO, too, and takes commands away: see fuser -v on it");
-        }
-        self.hand_over(jobs);
-        Ok(!whole.is_empty())
+        Ok((whole, jobs))
     }
 
     /// Of what was said, what is to be sent.
@@ -253,3 +261,6 @@ impl Intake {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;
