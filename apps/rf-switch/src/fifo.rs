@@ -5,7 +5,7 @@ use crate::options::{Options, USUAL_PIPE};
 use crate::tap::Tap;
 use punctual_rt::Fifo;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// What systemd hands over as the first descriptor. It is not read by that number: the FIFO is opened by its name, and what counts is that
@@ -27,7 +27,8 @@ pub fn open(options: &Options) -> Result<Tap, Error> {
     };
     // The usual place is a folder of our own below /run; others are somebody's.
     if let Some(folder) = Path::new(USUAL_PIPE).parent().filter(|_| path == Path::new(USUAL_PIPE)) {
-        fs::create_dir_all(folder).map_err(Error::file("make", folder))?;
+        // The journal of a capture is there, too, and wants it written by its owner alone.
+        fs::DirBuilder::new().recursive(true).mode(0o755).create(folder).map_err(Error::file("make", folder))?;
     }
     Tap::new(Fifo::open(&*path)?)
 }

@@ -63,6 +63,30 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 0..60)
 }
 
+/// An intake that has lived through these steps, and what is not written yet.
+fn live<'a>(path: &Path, writer: &mut std::fs::File, text: &'a [u8], steps: Vec<Step>) -> (Intake, &'a [u8]) {
+    let (mut now, mut rest) = (intake(path, 100_000), text);
+    for step in steps {
+        match step {
+            Step::Write(count) => {
+                let (one, two) = rest.split_at(count.min(rest.len()));
+                writer.write_all(one).unwrap();
+                rest = two;
+                continue;
+            }
+            Step::Read => {
+                now.read().unwrap();
+                continue;
+            }
+            Step::Kill => {}
+            Step::KillBetween => drop(now.write_down(&mut [0; MOST]).unwrap()),
+        }
+        drop(now);
+        now = intake(path, 100_000);
+    }
+    (now, rest)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -79,24 +103,7 @@ proptest! {
         let mut writer = std::fs::File::options().read(true).write(true).open(&path).unwrap();
         let codes: Vec<Code> = Addresses::All.codes().collect();
         let text: String = picks.iter().map(|(n, after)| format!("{}{after}", codes[*n])).collect();
-        let mut rest = text.as_bytes();
-        let mut now = intake(&path, 100_000);
-        for step in steps {
-            match step {
-                Step::Write(count) => {
-                    let (one, two) = rest.split_at(count.min(rest.len()));
-                    writer.write_all(one).unwrap();
-                    rest = two;
-                }
-                Step::Read => { now.read().unwrap(); }
-                Step::Kill => { drop(now); now = intake(&path, 100_000); }
-                Step::KillBetween => {
-                    now.write_down(&mut [0; MOST]).unwrap();
-                    drop(now);
-                    now = intake(&path, 100_000);
-                }
-            }
-        }
+        let (mut now, rest) = live(&path, &mut writer, text.as_bytes(), steps);
         writer.write_all(rest).unwrap();
         while now.read().unwrap() {}
         prop_assert_eq!(now.board.figures().commands.dropped, 0);
