@@ -24,10 +24,11 @@ wait
 # Dials played on the pull of the line, idle and beside endless loops; each command goes through the FIFO.
 dial() {
   mkfifo /tmp/rtp2
-  cat /tmp/rtp2 > /tmp/commands &
-  reader=$!
+  # Held open, so that what is written stays until it is read.
+  exec 3<> /tmp/rtp2
   rotary-dial --line $chip:0 --simulate "$1" --play-on $lines/sim_gpio0/pull --to /tmp/rtp2 > /tmp/dial 2>&1
-  wait $reader
+  timeout 1 cat <&3 > /tmp/commands
+  exec 3>&-
   rm /tmp/rtp2
   check "dialled $1 $3" "$(tr '\n' ' ' < /tmp/commands)" "$2"
   grep -E "loop|rejected" /tmp/dial

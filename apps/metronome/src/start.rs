@@ -31,11 +31,13 @@ pub(crate) fn start(wanted: &[Scheduling], allow_ordinary: bool) -> Result<Start
             scheduling.push(granted);
         }
     }
+    // An ordinary thread needs no privilege; where there is none it is measured as it is.
+    let allow_unlocked = allow_ordinary || scheduling.iter().all(|one| !one.policy().is_real_time());
     let builder = || Rt::builder().warn(Check::PreemptRt).warn(Check::NoThrottling);
     // Locked now, so that a thread's stack is not what cannot be had later.
     let rt = match builder().require(Check::LockedMemory(MEMORY)).lock_memory().start() {
         Ok(rt) => rt,
-        Err(refused @ (StartError::Lock(_) | StartError::Required(_))) if allow_ordinary => {
+        Err(refused @ (StartError::Lock(_) | StartError::Required(_))) if allow_unlocked => {
             narrowed.push(format!("memory is not locked and may have to be read back: {}", shortly(&refused)));
             builder().start()?
         }

@@ -175,6 +175,8 @@ fn without_privilege_it_refuses_or_says_what_it_goes_on_without() {
     let said = text(&allowed.stderr);
     assert!(allowed.status.success() && said.contains("measures an ordinary thread"), "{said}");
     assert!(said.contains("memory is not locked"), "{said}");
+    let ordinary = nobody(&["--policy", "ordinary"]);
+    assert!(ordinary.status.success() && text(&ordinary.stderr).contains("memory is not locked"), "{ordinary:?}");
 }
 
 /// What systemd is told to start is what the program takes.

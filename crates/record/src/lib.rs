@@ -32,7 +32,7 @@ pub struct Taken {
     first: Nanos,
 }
 
-/// A task with its statistics: what [`write`] takes.
+/// A task with its statistics: what [`write()`] takes.
 #[derive(Clone, Debug)]
 pub struct TaskRun {
     taken: Taken,
