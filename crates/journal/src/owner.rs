@@ -2,13 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 use std::io;
+use std::path::Path;
+
+/// Stands for the only PID namespace of a kernel that has no others.
+const NO_NAMESPACES: &str = "none";
 
 /// A process, named beyond doubt: by boot, PID namespace, number and start time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
     /// /proc/sys/kernel/random/boot_id.
     pub boot_id: String,
-    /// Target of /proc/self/ns/pid; numbers mean nothing in another namespace.
+    /// Target of /proc/self/ns/pid, `none` on a kernel without CONFIG_PID_NS; numbers mean nothing in another namespace.
     pub pid_namespace: String,
     /// Process id.
     pub pid: u32,
@@ -51,12 +55,38 @@ fn boot_id() -> io::Result<String> {
     Ok(std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
 }
 
+/// A kernel without CONFIG_PID_NS has one namespace, and no link that names it.
 fn pid_namespace() -> io::Result<String> {
-    Ok(std::fs::read_link("/proc/self/ns/pid")?.to_string_lossy().into_owned())
+    namespace_of(Path::new("/proc/self"))
+}
+
+fn namespace_of(process: &Path) -> io::Result<String> {
+    match std::fs::read_link(process.join("ns/pid")) {
+        Ok(link) => Ok(link.to_string_lossy().into_owned()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound && process.join("stat").exists() => Ok(NO_NAMESPACES.into()),
+        Err(e) => Err(e),
+    }
 }
 
 /// The name may hold blanks and parentheses: fields are counted from the last one.
 fn start_of(pid: u32) -> io::Result<Option<u64>> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
     Ok(stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(19)?.parse().ok()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Small kernels for boards have no CONFIG_PID_NS; without /proc nothing is known.
+    #[test]
+    fn a_kernel_without_namespaces_has_one() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(namespace_of(folder.path()).is_err());
+        std::fs::write(folder.path().join("stat"), "1 (init) S").unwrap();
+        assert_eq!(namespace_of(folder.path()).unwrap(), NO_NAMESPACES);
+        std::fs::create_dir(folder.path().join("ns")).unwrap();
+        std::os::unix::fs::symlink("pid:[4026531836]", folder.path().join("ns/pid")).unwrap();
+        assert_eq!(namespace_of(folder.path()).unwrap(), "pid:[4026531836]");
+    }
 }
