@@ -1,5 +1,6 @@
 //! `cargo xtask vm`: the lab against real kernels in QEMU.
 
+mod apps;
 mod events;
 mod gpio;
 mod isolated;
@@ -16,7 +17,7 @@ const PUNCTUAL: &str = "target/release/punctual";
 type Test = fn(&Path) -> Result<String, String>;
 
 /// The table: name, what it shows, how.
-const TESTS: [(&str, &str, Test); 16] = [
+const TESTS: [(&str, &str, Test); 17] = [
     ("boot", "a script runs in PREEMPT_RT, files go in and out, the exit code is the script's", boot),
     ("panic", "a kernel that panics ends with a message", panics),
     ("hang", "a guest that hangs ends with a message within its time-out", hangs),
@@ -44,11 +45,16 @@ const TESTS: [(&str, &str, Test); 16] = [
         gpio::gpio,
     ),
     ("events", "the event suite keeps every promise in the RT, the stock and the gpio-sim kernel", events::events),
+    (
+        "apps",
+        "the applications on simulated lines: every code decoded under load, dial to radio, the paper's table",
+        apps::apps,
+    ),
     ("control", "several virtual CPUs show their control", control),
 ];
 
 /// Not run unless they are named: they need a kernel that takes minutes to build.
-const NAMED_ONLY: [&str; 2] = ["gpio", "events"];
+const NAMED_ONLY: [&str; 3] = ["gpio", "events", "apps"];
 
 /// Runs the named tests; where none is named, all that need no kernel built.
 pub fn run(names: &[String]) -> Result<(), String> {
