@@ -83,6 +83,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("selftest", &["units", "uapi", "rt", "model", "machine", "audit", "measure"]),
     ("tune", &["units", "model", "stats"]),
     ("tuning", &["units", "uapi", "model", "rundir", "machine", "audit", "report", "fix", "tune", "proof"]),
+    ("queens", &[]),
     ("plant", &["units", "uapi", "rt"]),
     ("rf-switch", &["units", "uapi", "rt", "gpio", "wires", "model", "loads", "journal", "tracefs"]),
     (
@@ -91,8 +92,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// The only crates whose source may hold `unsafe`: system calls, and the pointers of a C caller.
-const UNSAFE: &[&str] = &["uapi", "capi"];
+/// The only crates whose source may hold `unsafe`: system calls, the pointers of a C caller, and SIMD kernels.
+const UNSAFE: &[&str] = &["uapi", "capi", "queens"];
 
 /// Folder by name, of crates/ and apps/.
 fn folders() -> BTreeMap<String, PathBuf> {

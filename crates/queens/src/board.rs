@@ -1,0 +1,146 @@
+//! A board and the independent parts its count is made of.
+
+use crate::error::Error;
+use crate::position::{Middle, Position, middles};
+use crate::rows::{Set, Symmetry, family};
+
+/// Sets of south-eastern rows in one unit at most: bounds the time of a unit on large boards.
+const SETS_IN_UNIT: usize = 64;
+
+/// An N × N board.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Board {
+    n: u32,
+}
+
+/// A part of the search. The counts of all [`Board::units`] add up to the count of the board, in any order; a unit's count
+/// is one number, so a long count can be stored unit by unit and resumed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Unit {
+    pub(crate) n: u32,
+    pub(crate) index: u32,
+    pub(crate) middle: Middle,
+    /// Rows of the north-western quarter.
+    pub(crate) top: Set,
+    /// Which of the sets of south-eastern rows: the first, and one past the last.
+    pub(crate) south: (u32, u32),
+    size: f64,
+}
+
+impl Unit {
+    /// Its place in [`Board::units`]: the same for the same board in every run of this version.
+    #[must_use]
+    pub fn index(&self) -> usize {
+        self.index as usize
+    }
+
+    /// Its expected share of the work, in no unit: to be added up and divided, for an estimate of the time left.
+    #[must_use]
+    pub fn size(&self) -> f64 {
+        self.size
+    }
+}
+
+impl Board {
+    /// The largest board: the largest of which the count is known (OEIS A000170).
+    pub const MAX: u32 = 27;
+
+    /// A board for `n` queens, 1 to [`Self::MAX`].
+    ///
+    /// # Errors
+    /// [`Error::Size`] for any other.
+    pub fn new(n: u32) -> Result<Self, Error> {
+        if (1..=Self::MAX).contains(&n) { Ok(Self { n }) } else { Err(Error::Size { n }) }
+    }
+
+    /// Number of queens.
+    #[must_use]
+    pub fn n(self) -> u32 {
+        self.n
+    }
+
+    /// The search split into independent parts, always the same list for the same board; the larger parts come early, so
+    /// that threads that take them in this order end together.
+    #[must_use]
+    pub fn units(self) -> Vec<Unit> {
+        let mut units = Vec::new();
+        for middle in middles(self.n) {
+            if self.n > 1 {
+                self.units_of(middle, &mut units);
+            } else {
+                let top = Set { mask: 0, rank: 0 };
+                units.push(Unit { n: 1, index: 0, middle, top, south: (0, 1), size: 1.0 });
+            }
+        }
+        units.sort_by(|a, b| b.size.total_cmp(&a.size));
+        for (index, unit) in units.iter_mut().enumerate() {
+            unit.index = index as u32;
+        }
+        units
+    }
+
+    fn units_of(self, middle: Middle, units: &mut Vec<Unit>) {
+        let position = Position::new(self.n, middle);
+        let [rows, _] = position.rows;
+        let largest = match position.symmetry {
+            Symmetry::Square => self.n / 4,
+            Symmetry::None => rows.count_ones(),
+        };
+        for queens in 0..=largest {
+            let families = Families::new(&position, queens);
+            let halves = position.symmetry == Symmetry::Square && queens * 2 == rows.count_ones();
+            for top in families.top.iter().filter(|top| !halves || top.mask > rows ^ top.mask) {
+                let width = |sets: &[Set]| up_to(sets, top.rank).len();
+                let (count, each) = (width(&families.south_rows), work(self.n, queens));
+                let lanes = width(&families.west_columns) as f64 * width(&families.east_columns) as f64;
+                for first in (0..count).step_by(SETS_IN_UNIT) {
+                    let end = (first + SETS_IN_UNIT).min(count);
+                    let size = (end - first) as f64 * lanes * each;
+                    let south = (first as u32, end as u32);
+                    units.push(Unit { n: self.n, index: 0, middle, top: *top, south, size });
+                }
+            }
+        }
+    }
+}
+
+/// How the work for one combination of sets depends on the number of queens in the north-western quarter: about the number
+/// of ways to put that many and the rest into the given rows and columns of two quarters.
+fn work(n: u32, queens: u32) -> f64 {
+    let factorial = |k: u32| (1..=k).map(f64::from).product::<f64>();
+    let rest = (n / 2).saturating_sub(queens);
+    // A third of the permutations of 2, and ever fewer of more, have no two queens on one diagonal.
+    let ways = |k: u32| 1.0 + factorial(k) * 0.45f64.powi(k as i32);
+    ways(queens) * ways(rest)
+}
+
+/// The sets of one size that the rows and columns of a position fall into.
+#[derive(Debug)]
+pub(crate) struct Families {
+    /// Rows of the north-western quarter.
+    pub(crate) top: Vec<Set>,
+    /// Rows of the south-eastern quarter.
+    pub(crate) south_rows: Vec<Set>,
+    /// Columns of the north-western quarter.
+    pub(crate) west_columns: Vec<Set>,
+    /// Columns of the south-eastern quarter.
+    pub(crate) east_columns: Vec<Set>,
+}
+
+impl Families {
+    pub(crate) fn new(position: &Position, queens: u32) -> Self {
+        let [north, south] = position.rows;
+        let sets = |free| family(free, queens, position.symmetry);
+        Self {
+            top: sets(north),
+            south_rows: sets(south),
+            west_columns: sets(position.north_west.columns),
+            east_columns: sets(position.south_east.columns),
+        }
+    }
+}
+
+/// The sets up to a rank.
+pub(crate) fn up_to(sets: &[Set], rank: u32) -> &[Set] {
+    &sets[..sets.partition_point(|set| set.rank <= rank)]
+}

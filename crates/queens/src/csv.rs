@@ -1,0 +1,129 @@
+//! The file of the published benchmark, one line a repetition. Text in, text out.
+
+use core::fmt;
+use core::str::FromStr;
+
+use crate::error::Error;
+
+/// The first line.
+pub const HEADER: &str = "time,queen,threads,solutions,seconds,microseconds,cpu_temp,gpu_temp";
+
+/// A temperature in hundredths of a degree Celsius, as exact as the file has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CentiCelsius(pub i32);
+
+impl fmt::Display for CentiCelsius {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.0 < 0 { "-" } else { "" };
+        let value = self.0.unsigned_abs();
+        write!(f, "{sign}{}.{:02}", value / 100, value % 100)
+    }
+}
+
+impl FromStr for CentiCelsius {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        const FORM: &str = "not degrees with two decimals, as 62.81";
+        let (negative, rest) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
+        let (whole, hundredths) = rest.split_once('.').ok_or(FORM)?;
+        if whole.is_empty() || hundredths.len() != 2 || !rest.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
+            return Err(FORM);
+        }
+        let whole: i32 = whole.parse().map_err(|_| FORM)?;
+        let hundredths: i32 = hundredths.parse().map_err(|_| FORM)?;
+        let value = whole.checked_mul(100).and_then(|value| value.checked_add(hundredths)).ok_or(FORM)?;
+        Ok(Self(if negative { -value } else { value }))
+    }
+}
+
+/// One repetition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Repetition {
+    /// When it had ended: whole seconds since 1970, UTC.
+    pub time_s: u64,
+    /// Rows of the board.
+    pub queens: u32,
+    /// Threads.
+    pub threads: u32,
+    /// Solutions found.
+    pub solutions: u64,
+    /// Elapsed time in microseconds; the file has seconds and the rest.
+    pub elapsed_us: u64,
+    /// Of the CPU, after the repetition. `None`: not read.
+    pub cpu: Option<CentiCelsius>,
+    /// Of the GPU. `None`: not read, or there is none.
+    pub gpu: Option<CentiCelsius>,
+}
+
+/// Without temperatures the published program leaves both columns out. One of them alone it does not know: the other is left
+/// empty.
+impl fmt::Display for Repetition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { time_s, queens, threads, solutions, elapsed_us, cpu, gpu } = self;
+        write!(
+            f,
+            "{time_s}, {queens}, {threads}, {solutions}, {}, {}",
+            elapsed_us / 1_000_000,
+            elapsed_us % 1_000_000
+        )?;
+        if cpu.is_none() && gpu.is_none() {
+            return Ok(());
+        }
+        let text = |value: &Option<CentiCelsius>| value.map(|value| value.to_string()).unwrap_or_default();
+        write!(f, ", {}, {}", text(cpu), text(gpu))
+    }
+}
+
+/// The whole file.
+#[must_use]
+pub fn write(repetitions: &[Repetition]) -> String {
+    let lines = repetitions.iter().map(|repetition| format!("{repetition}\n"));
+    core::iter::once(format!("{HEADER}\n")).chain(lines).collect()
+}
+
+/// The repetitions of a file.
+///
+/// # Errors
+/// [`Error::Csv`] with the line and what is wrong with it. A last line without its end is such an error: it may have been
+/// cut off.
+pub fn read(text: &str) -> Result<Vec<Repetition>, Error> {
+    let at = |line: usize, reason: String| Error::Csv { line: line + 1, reason };
+    let mut lines = text.split_inclusive('\n').enumerate();
+    let header = lines.next().map_or("", |(_, line)| line.trim_end_matches(['\r', '\n']));
+    if header != HEADER {
+        return Err(at(0, format!("the header is {header:?}, not {HEADER:?}")));
+    }
+    lines
+        .map(|(index, line)| {
+            let line = line.strip_suffix('\n').ok_or_else(|| at(index, "it does not end: cut off?".to_owned()))?;
+            read_line(line.trim_end_matches('\r')).map_err(|reason| at(index, reason))
+        })
+        .collect()
+}
+
+fn read_line(line: &str) -> Result<Repetition, String> {
+    let fields: Vec<&str> = line.split(',').map(str::trim).collect();
+    if fields.len() != 6 && fields.len() != 8 {
+        return Err(format!("{} columns, not 6 or 8", fields.len()));
+    }
+    let number = |column: usize, name: &str, largest: u64| match fields[column].parse::<u64>() {
+        Ok(value) if value <= largest && fields[column].bytes().all(|b| b.is_ascii_digit()) => Ok(value),
+        _ => Err(format!("{name} is {:?}, not a number from 0 to {largest}", fields[column])),
+    };
+    let degrees = |column: usize, name: &str| match fields.get(column) {
+        None | Some(&"") => Ok(None),
+        Some(text) => text.parse().map(Some).map_err(|error| format!("{name} is {text:?}: {error}")),
+    };
+    let seconds = number(4, "seconds", u64::MAX / 1_000_000 - 1)?;
+    let microseconds = number(5, "microseconds", 999_999)?;
+    Ok(Repetition {
+        time_s: number(0, "time", u64::MAX)?,
+        queens: number(1, "queen", u64::from(u32::MAX))? as u32,
+        threads: number(2, "threads", u64::from(u32::MAX))? as u32,
+        solutions: number(3, "solutions", u64::MAX)?,
+        elapsed_us: seconds * 1_000_000 + microseconds,
+        cpu: degrees(6, "cpu_temp")?,
+        gpu: degrees(7, "gpu_temp")?,
+    })
+}

@@ -1,0 +1,219 @@
+//! The eastern half of the board: a flat list of pairs of a north-eastern and a south-eastern placement, as bits.
+//!
+//! Of the diagonals of a pair, those that a north-western quarter can meet are kept transposed, one row of bits for each
+//! diagonal, so that the pairs one placement leaves are found 512 at a time by OR. Those that a south-western quarter can
+//! meet are kept as one word a pair, so that what is left is tested by AND, sixteen at a time.
+
+use crate::quadrant::Diagonals;
+use crate::simd::{ROOM, Simd};
+use crate::transpose::transpose;
+
+/// Pairs in one group of bits.
+pub(crate) const GROUP: usize = 512;
+/// Groups in a block.
+pub(crate) const GROUPS: usize = 16;
+/// Pairs in a block: its rows and words fit the second level of cache.
+pub(crate) const PAIRS: usize = GROUP * GROUPS;
+/// Pairs that come at a time at most.
+pub(crate) const MORE: usize = 64;
+/// Pairs in one word of bits.
+pub(crate) const BITS: usize = 64;
+
+/// A word that holds the diagonals a south-western quarter can meet: 32 bits do up to N = 23.
+pub(crate) trait Word: Copy + Eq + core::fmt::Debug + Default {
+    /// Meets everything.
+    const FULL: Self;
+    /// The low bits.
+    fn new(bits: u64) -> Self;
+    /// [`Simd::gather_32`] or [`Simd::gather_64`].
+    ///
+    /// # Safety
+    /// As for the methods of [`Simd`].
+    unsafe fn gather<S: Simd>(
+        words: &[Self; PAIRS + MORE],
+        bits: &[u64],
+        places: &[u64],
+        to: &mut [Self; ROOM],
+    ) -> usize;
+
+    /// Pairs of one of `left` and one of `probes` without a common bit.
+    ///
+    /// # Safety
+    /// As for the methods of [`Simd`].
+    unsafe fn count<S: Simd>(left: &[Self], probes: &[Self]) -> u64;
+}
+
+macro_rules! word {
+    ($type:ty, $count:ident, $gather:ident) => {
+        impl Word for $type {
+            const FULL: Self = Self::MAX;
+            #[inline(always)]
+            fn new(bits: u64) -> Self {
+                bits as Self
+            }
+            #[inline(always)]
+            unsafe fn gather<S: Simd>(
+                words: &[Self; PAIRS + MORE],
+                bits: &[u64],
+                places: &[u64],
+                to: &mut [Self; ROOM],
+            ) -> usize {
+                // SAFETY: as the caller promises.
+                unsafe { S::$gather(words, bits, places, to) }
+            }
+            #[inline(always)]
+            unsafe fn count<S: Simd>(left: &[Self], probes: &[Self]) -> u64 {
+                // SAFETY: as the caller promises.
+                unsafe { S::$count(left, probes) }
+            }
+        }
+    };
+}
+word!(u32, count_32, gather_32);
+word!(u64, count_64, gather_64);
+
+/// The bits of 512 pairs.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Group(pub(crate) [u64; GROUP / BITS]);
+
+/// Up to [`PAIRS`] pairs.
+#[derive(Debug)]
+pub(crate) struct Block<T> {
+    /// `rows[diagonal][group]`: the pairs on that diagonal. The last row: those that are no pair.
+    pub(crate) rows: Vec<[Group; GROUPS]>,
+    /// What a south-western quarter can meet.
+    pub(crate) words: Box<[T; PAIRS + MORE]>,
+    /// What a north-western quarter can meet, of the pairs since the last whole group.
+    waiting: Box<[u64; GROUP + MORE]>,
+    length: usize,
+    /// Words of bits before this one are of pairs with columns below the highest rank.
+    pub(crate) top: usize,
+    absent: u64,
+}
+
+impl<T: Word> Block<T> {
+    pub(crate) fn new(diagonals: Diagonals) -> Self {
+        let bits = diagonals.bits();
+        Self {
+            rows: vec![[Group([0; GROUP / BITS]); GROUPS]; bits + 1],
+            words: Box::new([T::FULL; PAIRS + MORE]),
+            waiting: Box::new([0; GROUP + MORE]),
+            length: 0,
+            top: usize::MAX,
+            absent: 1 << bits,
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.length = 0;
+        self.top = usize::MAX;
+    }
+
+    /// Room left.
+    pub(crate) fn room(&self) -> usize {
+        PAIRS - self.length
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// Groups in use, after [`Self::close`].
+    pub(crate) fn groups(&self) -> usize {
+        self.length / GROUP
+    }
+
+    /// The bit of a probe that finds what is no pair.
+    pub(crate) fn absent(&self) -> u64 {
+        self.absent
+    }
+
+    /// Adds the pairs of one north-eastern placement with those south-eastern ones it does not attack; at most [`MORE`].
+    /// There is room for all of them.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, north: &NorthEast, south: &[SouthEast]) {
+        let start = self.length / GROUP * GROUP;
+        for south in south {
+            self.waiting[self.length - start] = north.west | south.across;
+            self.words[self.length] = T::new(north.across | south.beside);
+            self.length += usize::from(north.probe & south.own == 0);
+        }
+        if self.length - start >= GROUP {
+            self.flush();
+        }
+    }
+
+    /// From here on come pairs with columns of the highest rank.
+    pub(crate) fn begin_top(&mut self) {
+        if self.top == usize::MAX {
+            self.pad(BITS);
+            self.top = self.length / BITS;
+        }
+    }
+
+    pub(crate) fn close(&mut self) {
+        self.pad(GROUP);
+    }
+
+    fn pad(&mut self, multiple: usize) {
+        let end = self.length.next_multiple_of(multiple);
+        let start = self.length / GROUP * GROUP;
+        self.waiting[self.length - start..end - start].fill(self.absent);
+        self.length = end;
+        if end > start && end.is_multiple_of(GROUP) {
+            self.flush();
+        }
+    }
+
+    /// Makes rows of the first waiting group.
+    fn flush(&mut self) {
+        let group = self.length / GROUP - 1;
+        let mut matrices = [[0u64; GROUP / BITS]; BITS];
+        for (word, pairs) in self.waiting[..GROUP].as_chunks::<BITS>().0.iter().enumerate() {
+            for (matrix, pair) in matrices.iter_mut().zip(pairs) {
+                matrix[word] = *pair;
+            }
+        }
+        transpose(&mut matrices);
+        for (row, bits) in self.rows.iter_mut().zip(matrices) {
+            row[group] = Group(bits);
+        }
+        self.waiting.copy_within(GROUP.., 0);
+    }
+}
+
+/// A north-eastern placement as the other quarters meet it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NorthEast {
+    /// [`Diagonals::north_east_seen_west`].
+    pub(crate) west: u64,
+    /// [`Diagonals::north_east_seen_across`].
+    across: u64,
+    /// [`Diagonals::above`].
+    probe: u64,
+    /// Columns left for the south-eastern quarter.
+    pub(crate) columns: u32,
+}
+
+impl NorthEast {
+    pub(crate) fn new(diagonals: Diagonals, word: u64, columns: u32) -> Self {
+        let (west, across) = (diagonals.north_east_seen_west(word), diagonals.north_east_seen_across(word));
+        Self { west, across, probe: diagonals.above(word), columns }
+    }
+}
+
+/// A south-eastern placement as the other quarters meet it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SouthEast {
+    across: u64,
+    beside: u64,
+    own: u64,
+}
+
+impl SouthEast {
+    pub(crate) fn new(diagonals: Diagonals, word: u64) -> Self {
+        let (across, beside) = (diagonals.south_east_seen_across(word), diagonals.south_east_seen_beside(word));
+        Self { across, beside, own: word }
+    }
+}

@@ -1,0 +1,118 @@
+//! The western half against a block of the eastern one.
+//!
+//! Everything here is inlined into the functions of [`crate::kernel`], and compiled there for their instructions.
+
+use crate::east::{Block, GROUPS, Group, Word};
+use crate::quadrant::Diagonals;
+use crate::simd::{BIT_WORDS, Bits, ROOM, Simd, TILE};
+
+/// Solutions found, apart for eastern columns of the highest rank.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) below: u64,
+    pub(crate) top: u64,
+}
+
+/// Memory a join works in.
+#[derive(Debug)]
+pub(crate) struct Scratch<T> {
+    /// South-western placements as they meet the east.
+    probes: Vec<T>,
+    /// Those that fit one north-western placement.
+    fitting: Vec<T>,
+    /// Pairs left, as bits.
+    bits: Box<Bits>,
+    /// What is left of the east beside one north-western placement.
+    left: Box<[T; ROOM]>,
+}
+
+impl<T: Word> Scratch<T> {
+    pub(crate) fn new() -> Self {
+        Self {
+            probes: Vec::new(),
+            fitting: Vec::new(),
+            bits: Box::new(Bits { words: [0; BIT_WORDS], places: [0; BIT_WORDS] }),
+            left: Box::new([T::FULL; ROOM]),
+        }
+    }
+}
+
+/// One set of columns of the western half.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct West<'a> {
+    pub(crate) diagonals: Diagonals,
+    pub(crate) north: &'a [u64],
+    pub(crate) south: &'a [u64],
+}
+
+/// Solutions in a block for one set of columns in the west.
+///
+/// # Safety
+/// The processor has the instructions of `S`, and the calling function has them enabled.
+#[inline(always)]
+pub(crate) unsafe fn join<S: Simd, T: Word>(west: West<'_>, block: &Block<T>, scratch: &mut Scratch<T>) -> Found {
+    let diagonals = west.diagonals;
+    let Scratch { probes, fitting, bits, left } = scratch;
+    probes.clear();
+    probes.extend(west.south.iter().map(|word| T::new(diagonals.south_west_probe(*word))));
+    fitting.resize(probes.len(), T::FULL);
+    let mut found = Found::default();
+    for word in west.north {
+        let count = fit(diagonals.above(*word), west.south, probes, fitting);
+        if count == 0 {
+            continue;
+        }
+        // SAFETY: as the caller promises.
+        let all = unsafe { filter::<S, T>(block, diagonals.north_west_probe(*word) | block.absent(), bits) };
+        let below = bits.places[..all].partition_point(|place| (*place as usize) < block.top);
+        // SAFETY: as the caller promises.
+        found.below += unsafe {
+            let length = gather::<S, T>(block, &bits.words[..below], &bits.places[..below], left);
+            T::count::<S>(&left[..length], &fitting[..count])
+        };
+        if all > below {
+            // SAFETY: as the caller promises.
+            found.top += unsafe {
+                let length = gather::<S, T>(block, &bits.words[below..all], &bits.places[below..all], left);
+                T::count::<S>(&left[..length], &fitting[..count])
+            };
+        }
+    }
+    found
+}
+
+/// The southern placements that fit a northern one; returns how many.
+#[inline(always)]
+fn fit<T: Word>(probe: u64, south: &[u64], probes: &[T], fitting: &mut [T]) -> usize {
+    let mut count = 0;
+    for (word, own) in south.iter().zip(probes) {
+        fitting[count] = *own;
+        count += usize::from(probe & word == 0);
+    }
+    count
+}
+
+/// Lists the words of bits that hold a pair on none of these diagonals; returns how many there are.
+#[inline(always)]
+unsafe fn filter<S: Simd, T: Word>(block: &Block<T>, mut probe: u64, bits: &mut Bits) -> usize {
+    let Some(first) = block.rows.first() else { return 0 };
+    let mut rows: [&[Group; GROUPS]; 64] = [first; 64];
+    let mut count = 0;
+    while probe != 0 {
+        rows[count % 64] = &block.rows[probe.trailing_zeros() as usize];
+        count += 1;
+        probe &= probe - 1;
+    }
+    // SAFETY: as the caller promises.
+    unsafe { S::filter(&rows[..count], block.groups(), bits) }
+}
+
+/// Puts what is left of these words of bits side by side, filled up to whole tiles; returns the length.
+#[inline(always)]
+unsafe fn gather<S: Simd, T: Word>(block: &Block<T>, bits: &[u64], places: &[u64], left: &mut [T; ROOM]) -> usize {
+    // SAFETY: as the caller promises.
+    let length = unsafe { T::gather::<S>(&block.words, bits, places, left) };
+    let end = length.next_multiple_of(TILE);
+    left[length..end].fill(T::FULL);
+    end
+}

@@ -1,0 +1,90 @@
+//! Where the queens of the middle lines stand, and what that leaves of the four quarters.
+
+use crate::quadrant::Quarter;
+use crate::rows::Symmetry;
+
+/// A start of the search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Middle {
+    /// Even boards have no middle lines.
+    None,
+    /// One queen in the centre of an odd board.
+    Centre,
+    /// One queen `row` above the centre, one `column` to the right of it, `column` < `row`: one of eight images.
+    Apart {
+        /// From 1.
+        column: u32,
+        /// From 2.
+        row: u32,
+    },
+}
+
+/// The starts of a board, which together give every solution.
+pub(crate) fn middles(n: u32) -> Vec<Middle> {
+    if n.is_multiple_of(2) {
+        return vec![Middle::None];
+    }
+    let side = n / 2;
+    let apart = (2..=side).flat_map(|row| (1..row).map(move |column| Middle::Apart { column, row }));
+    core::iter::once(Middle::Centre).chain(apart).collect()
+}
+
+/// The quarters of a start.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Position {
+    pub(crate) north_west: Quarter,
+    pub(crate) north_east: Quarter,
+    pub(crate) south_west: Quarter,
+    pub(crate) south_east: Quarter,
+    /// Rows to fill in the north and in the south.
+    pub(crate) rows: [u32; 2],
+    pub(crate) symmetry: Symmetry,
+}
+
+impl Position {
+    pub(crate) fn new(n: u32, middle: Middle) -> Self {
+        let side = n / 2;
+        let all = (1 << side) - 1;
+        let quarter = Quarter { side, gap: n % 2, columns: all, taken_delta: 0, taken_sigma: 0 };
+        match middle {
+            Middle::None => Self::square(quarter, all),
+            Middle::Centre => Self::square(Quarter { taken_delta: 1 << (side - 1), ..quarter }, all),
+            Middle::Apart { column, row } => Self::apart(quarter, all, column, row),
+        }
+    }
+
+    fn square(quarter: Quarter, all: u32) -> Self {
+        Self {
+            north_west: quarter,
+            north_east: quarter,
+            south_west: quarter,
+            south_east: quarter,
+            rows: [all; 2],
+            symmetry: Symmetry::Square,
+        }
+    }
+
+    /// The queens are (0, row) and (column, 0), counted from the centre; in quarter coordinates, mirrored outwards from 1,
+    /// each is seen on δ = x − y and σ = x + y as below.
+    fn apart(quarter: Quarter, all: u32, column: u32, row: u32) -> Self {
+        let (column, row) = (i64::from(column), i64::from(row));
+        let taken = |deltas: &[i64], sigmas: &[i64]| Quarter {
+            taken_delta: deltas.iter().fold(0, |mask, delta| mask | 1 << (delta + i64::from(quarter.side) - 1)),
+            taken_sigma: sigmas.iter().filter(|sigma| **sigma >= 2).fold(0, |mask, sigma| mask | 1 << (sigma - 2)),
+            ..quarter
+        };
+        let east = all & !(1 << (column - 1));
+        // δ = ±side lies outside of a quarter.
+        let inside = |deltas: &[i64]| -> Vec<i64> {
+            deltas.iter().copied().filter(|delta| delta.abs() < i64::from(quarter.side)).collect()
+        };
+        Self {
+            north_east: Quarter { columns: east, ..taken(&inside(&[-row, column]), &[column, row]) },
+            north_west: taken(&inside(&[-row, -column]), &[row]),
+            south_east: Quarter { columns: east, ..taken(&inside(&[row, column]), &[column]) },
+            south_west: taken(&inside(&[row, -column]), &[]),
+            rows: [all & !(1 << (row - 1)), all],
+            symmetry: Symmetry::None,
+        }
+    }
+}

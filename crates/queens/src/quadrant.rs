@@ -1,0 +1,191 @@
+//! One quarter of the board: every way to fill given rows of it with queens that do not attack each other.
+//!
+//! Coordinates run outwards from the centre of the board in all four quarters, so that one list serves all of them, and a
+//! mirror image of the board only swaps quarters. For a queen in column x and row y, both from 0: δ = x − y, σ = x + y.
+
+const S: u32 = 0;
+const M: u32 = 1;
+const P: u32 = 2;
+const Z: u32 = 3;
+
+/// The diagonals of a quarter that other quarters see, each a bit of one word. With H = side − 1: bits 0..H are S (σ, where the diagonal leaves the quarter for a neighbour), H..2H are M
+/// (δ = −1, −2…), 2H..3H are P (δ = 1, 2…), bit 3H is Z (δ = 0).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Diagonals {
+    width: u32,
+}
+
+impl Diagonals {
+    /// For quarters of `side` rows and columns.
+    pub(crate) fn new(side: u32) -> Self {
+        Self { width: side.saturating_sub(1) }
+    }
+
+    /// Number of bits in a word.
+    pub(crate) fn bits(self) -> usize {
+        3 * self.width as usize + 1
+    }
+
+    #[inline(always)]
+    fn field(self, word: u64, index: u32) -> u64 {
+        let low = if index == Z { 1 } else { (1 << self.width) - 1 };
+        (word >> (index * self.width)) & low
+    }
+
+    #[inline(always)]
+    fn pack(self, fields: [u64; 4]) -> u64 {
+        let at = |index: u32| fields[index as usize] << (index * self.width);
+        at(0) | at(1) | at(2) | at(3)
+    }
+
+    /// Bits a quarter above or below (they share columns) may not have: its σ meets the other's positive δ.
+    #[inline(always)]
+    pub(crate) fn above(self, word: u64) -> u64 {
+        self.pack([self.field(word, P), 0, self.field(word, S), 0])
+    }
+
+    /// The diagonals on which a north-western quarter meets the eastern half, in the order of
+    /// [`Self::north_east_seen_west`]: north-east across the middle column, south-east across the centre.
+    #[inline(always)]
+    pub(crate) fn north_west_probe(self, word: u64) -> u64 {
+        self.pack([self.field(word, M), self.field(word, S), self.field(word, P), self.field(word, Z)])
+    }
+
+    /// A north-eastern quarter as a north-western one sees it.
+    #[inline(always)]
+    pub(crate) fn north_east_seen_west(self, word: u64) -> u64 {
+        self.pack([self.field(word, S), self.field(word, M), 0, 0])
+    }
+
+    /// A south-eastern quarter as a north-western one sees it.
+    #[inline(always)]
+    pub(crate) fn south_east_seen_across(self, word: u64) -> u64 {
+        self.pack([self.field(word, P), 0, self.field(word, M), self.field(word, Z)])
+    }
+
+    /// The diagonals on which a south-western quarter meets the eastern half: south-east across the middle column,
+    /// north-east across the centre.
+    #[inline(always)]
+    pub(crate) fn south_west_probe(self, word: u64) -> u64 {
+        self.north_west_probe(word)
+    }
+
+    /// A north-eastern quarter as a south-western one sees it.
+    #[inline(always)]
+    pub(crate) fn north_east_seen_across(self, word: u64) -> u64 {
+        self.south_east_seen_across(word)
+    }
+
+    /// A south-eastern quarter as a south-western one sees it.
+    #[inline(always)]
+    pub(crate) fn south_east_seen_beside(self, word: u64) -> u64 {
+        self.north_east_seen_west(word)
+    }
+}
+
+/// What a quarter looks like before any queen is in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Quarter {
+    /// Rows and columns.
+    pub(crate) side: u32,
+    /// 1 where a middle row and column lie between the quarters (odd boards), else 0.
+    pub(crate) gap: u32,
+    /// Columns a queen may stand in.
+    pub(crate) columns: u32,
+    /// Diagonals taken by queens in the middle lines: bit δ + side − 1.
+    pub(crate) taken_delta: u32,
+    /// The same for σ.
+    pub(crate) taken_sigma: u32,
+}
+
+/// All placements in one set of rows, by the columns they use.
+#[derive(Debug)]
+pub(crate) struct Placements {
+    starts: Vec<u32>,
+    words: Vec<u64>,
+}
+
+impl Placements {
+    /// Every placement of one queen in each row of `rows`.
+    pub(crate) fn new(quarter: Quarter, rows: u32) -> Self {
+        let mut found = Search { quarter, rows, found: Vec::new() };
+        found.place(rows, 0, quarter.taken_delta, quarter.taken_sigma);
+        Self::sorted(quarter.side, &found.found)
+    }
+
+    fn sorted(side: u32, found: &[(u32, u64)]) -> Self {
+        let mut starts = vec![0u32; (1 << side) + 1];
+        for (columns, _) in found {
+            starts[*columns as usize + 1] += 1;
+        }
+        for index in 1..starts.len() {
+            starts[index] += starts[index - 1];
+        }
+        let mut next = starts.clone();
+        let mut words = vec![0u64; found.len()];
+        for (columns, word) in found {
+            let slot = &mut next[*columns as usize];
+            words[*slot as usize] = *word;
+            *slot += 1;
+        }
+        Self { starts, words }
+    }
+
+    /// The placements that use exactly these columns, as [`Diagonals`] words.
+    pub(crate) fn with_columns(&self, columns: u32) -> &[u64] {
+        &self.words[self.range(columns)]
+    }
+
+    /// All of them.
+    pub(crate) fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// Where among [`Self::words`] those with exactly these columns are.
+    pub(crate) fn range(&self, columns: u32) -> core::ops::Range<usize> {
+        let column = columns as usize;
+        self.starts[column] as usize..self.starts[column + 1] as usize
+    }
+
+    /// Bytes on the heap.
+    pub(crate) fn bytes(&self) -> usize {
+        self.starts.capacity() * size_of::<u32>() + self.words.capacity() * size_of::<u64>()
+    }
+}
+
+struct Search {
+    quarter: Quarter,
+    rows: u32,
+    found: Vec<(u32, u64)>,
+}
+
+impl Search {
+    fn place(&mut self, rows: u32, used: u32, delta: u32, sigma: u32) {
+        if rows == 0 {
+            let word = self.word(delta ^ self.quarter.taken_delta, sigma ^ self.quarter.taken_sigma);
+            self.found.push((used, word));
+            return;
+        }
+        let row = rows.trailing_zeros();
+        let shift = self.quarter.side - 1 - row;
+        let mut free = self.quarter.columns & !used & !(delta >> shift) & !(sigma >> row);
+        while free != 0 {
+            let queen = free & free.wrapping_neg();
+            self.place(rows & (rows - 1), used | queen, delta | queen << shift, sigma | queen << row);
+            free ^= queen;
+        }
+    }
+
+    fn word(&self, delta: u32, sigma: u32) -> u64 {
+        let width = self.quarter.side.saturating_sub(1);
+        if width == 0 {
+            return u64::from(self.rows != 0);
+        }
+        let low = (1u64 << width) - 1;
+        let negative = u64::from(delta.reverse_bits() >> (32 - width));
+        let positive = u64::from(delta) >> (width + 1) & low;
+        let zero = u64::from(delta) >> width & 1;
+        let sums = (u64::from(sigma) << self.quarter.gap) & low;
+        sums | negative << width | positive << (2 * width) | zero << (3 * width)
+    }
+}

@@ -1,0 +1,89 @@
+//! The two inner loops, for each kind of processor.
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod avx2;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod avx512;
+#[cfg(target_arch = "aarch64")]
+pub(crate) mod neon;
+pub(crate) mod portable;
+
+use crate::east::{BITS, GROUPS, Group, MORE, PAIRS};
+
+/// Words of bits in a block, and room for one group more, which a group may be written to as a whole.
+pub(crate) const BIT_WORDS: usize = PAIRS / 64 + 8;
+/// Pairs in a vector of counts of the widest kernel: lists are filled up to multiples of this.
+pub(crate) const TILE: usize = 16;
+
+/// Room for the pairs of a block, and for a tile more, which may be written to as a whole.
+pub(crate) const ROOM: usize = PAIRS + 2 * TILE;
+
+/// Words of bits that are not 0, and where in the block each was.
+#[derive(Debug)]
+pub(crate) struct Bits {
+    pub(crate) words: [u64; BIT_WORDS],
+    pub(crate) places: [u64; BIT_WORDS],
+}
+
+/// The instructions of a kernel.
+///
+/// # Safety
+/// A method is only called where the processor has the instructions, from a function that has them enabled (so that it is
+/// inlined there).
+pub(crate) trait Simd {
+    /// Finds the pairs on none of the given rows, in this many groups: lists the words of bits that have any, and returns
+    /// how many words those are.
+    unsafe fn filter(rows: &[&[Group; GROUPS]], groups: usize, to: &mut Bits) -> usize;
+
+    /// Puts the words of the pairs whose bits are set side by side and returns how many there are. Beyond them it may
+    /// write up to [`TILE`] words of no meaning.
+    #[inline(always)]
+    unsafe fn gather_32(words: &[u32; PAIRS + MORE], bits: &[u64], places: &[u64], to: &mut [u32; ROOM]) -> usize {
+        gather(words, bits, places, to)
+    }
+
+    /// The same of 64 bits.
+    #[inline(always)]
+    unsafe fn gather_64(words: &[u64; PAIRS + MORE], bits: &[u64], places: &[u64], to: &mut [u64; ROOM]) -> usize {
+        gather(words, bits, places, to)
+    }
+
+    /// Pairs of one of `left` and one of `probes` without a common bit. `left` is whole [`TILE`]s.
+    unsafe fn count_32(left: &[u32], probes: &[u32]) -> u64;
+
+    /// The same of 64 bits.
+    unsafe fn count_64(left: &[u64], probes: &[u64]) -> u64;
+}
+
+/// Appends the words of a group that are not 0, without branches: which they are is hard to predict.
+#[inline(always)]
+pub(crate) fn append(words: [u64; 8], group: usize, to: &mut Bits, length: usize) -> usize {
+    let mut end = length;
+    for (index, word) in words.into_iter().enumerate() {
+        to.words[end] = word;
+        to.places[end] = (group * 8 + index) as u64;
+        end += usize::from(word != 0);
+    }
+    end
+}
+
+/// [`Simd::gather_32`] without particular instructions. How many pairs a word of bits holds is hard to predict, so eight
+/// are copied whether they are there or not.
+#[inline(always)]
+fn gather<T: Copy>(words: &[T; PAIRS + MORE], bits: &[u64], places: &[u64], to: &mut [T; ROOM]) -> usize {
+    let mut length = 0;
+    for (bits, place) in bits.iter().zip(places) {
+        let mut bits = *bits;
+        let base = *place as usize * BITS;
+        let end = length + bits.count_ones() as usize;
+        while length < end {
+            for slot in to[length % PAIRS..].iter_mut().take(8) {
+                *slot = words[(base + bits.trailing_zeros() as usize) % PAIRS];
+                bits &= bits.wrapping_sub(1);
+            }
+            length += 8;
+        }
+        length = end;
+    }
+    length
+}

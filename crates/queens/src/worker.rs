@@ -1,0 +1,262 @@
+//! One thread's share: counts units, keeping what the next unit can use.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::board::{Families, Unit, up_to};
+use crate::east::{BITS, Block, MORE, NorthEast, SouthEast, Word};
+use crate::error::Error;
+use crate::join::{Scratch, West};
+use crate::kernel::{Join, Kernel};
+use crate::position::{Middle, Position};
+use crate::quadrant::{Diagonals, Placements, Quarter};
+use crate::rows::{Set, weight};
+
+/// Bytes of placements kept for later units, per worker.
+const KEPT: usize = 64 << 20;
+
+/// Counts units one after the other, and keeps what the next can use: at most 64 MiB of placements beside what a unit needs
+/// itself (see the table in the crate's documentation).
+#[derive(Debug)]
+pub struct Worker {
+    narrow: Counter<u32>,
+    wide: Counter<u64>,
+}
+
+impl Worker {
+    /// A worker that uses `kernel`.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] if the processor does not have its instructions.
+    pub fn new(kernel: Kernel) -> Result<Self, Error> {
+        Ok(Self::with(kernel.select()?))
+    }
+
+    pub(crate) fn with(join: Join) -> Self {
+        Self { narrow: Counter::new(join), wide: Counter::new(join) }
+    }
+
+    /// The solutions in a unit (all images of a solution counted).
+    pub fn count(&mut self, unit: &Unit) -> u64 {
+        self.count_until(unit, &AtomicBool::new(false)).unwrap_or_default()
+    }
+
+    /// The same, or `None` if `stop` became true before the end: looked at every second or so on the largest boards, more
+    /// often on others.
+    pub fn count_until(&mut self, unit: &Unit, stop: &AtomicBool) -> Option<u64> {
+        if Diagonals::new(unit.n / 2).bits() <= u32::BITS as usize {
+            self.narrow.count(unit, stop)
+        } else {
+            self.wide.count(unit, stop)
+        }
+    }
+}
+
+/// A worker with words of one width.
+#[derive(Debug)]
+pub(crate) struct Counter<T> {
+    join: Join,
+    start: Option<Start<T>>,
+    scratch: Scratch<T>,
+    kept: Kept,
+}
+
+/// What all units of a start share.
+#[derive(Debug)]
+struct Start<T> {
+    n: u32,
+    middle: Middle,
+    position: Position,
+    diagonals: Diagonals,
+    families: HashMap<u32, Rc<Families>>,
+    block: Block<T>,
+    north_east: NorthEasts,
+    south_east: Vec<SouthEast>,
+}
+
+/// The eastern and western quarters of one pair of row sets.
+struct Quarters {
+    north_west: Rc<Placements>,
+    north_east: Rc<Placements>,
+    south_west: Rc<Placements>,
+    south_east: Rc<Placements>,
+}
+
+/// The sets under which a unit counts.
+struct Sets<'a> {
+    top: Set,
+    south: Set,
+    west: &'a [Set],
+    east: &'a [Set],
+}
+
+impl<T: Word> Counter<T> {
+    pub(crate) fn new(join: Join) -> Self {
+        Self { join, start: None, scratch: Scratch::new(), kept: Kept::default() }
+    }
+
+    /// The solutions in a unit, unless stopped.
+    pub(crate) fn count(&mut self, unit: &Unit, stop: &AtomicBool) -> Option<u64> {
+        if unit.n == 1 {
+            return Some(1);
+        }
+        let mut start = match self.start.take() {
+            Some(start) if start.n == unit.n && start.middle == unit.middle => start,
+            _ => {
+                self.kept = Kept::default();
+                Start::new(unit)
+            }
+        };
+        let families = start.families(unit.top.mask.count_ones());
+        let west = up_to(&families.west_columns, unit.top.rank);
+        let east = up_to(&families.east_columns, unit.top.rank);
+        let mut total = 0;
+        for south in &families.south_rows[unit.south.0 as usize..unit.south.1 as usize] {
+            let sets = Sets { top: unit.top, south: *south, west, east };
+            total += self.count_rows(&mut start, &sets, stop)?;
+        }
+        self.start = Some(start);
+        Some(total)
+    }
+
+    /// The solutions with these rows in the north-western and the south-eastern quarter.
+    fn count_rows(&mut self, start: &mut Start<T>, sets: &Sets<'_>, stop: &AtomicBool) -> Option<u64> {
+        let position = &start.position;
+        let quarters = Quarters {
+            north_west: self.kept.get(position.north_west, sets.top.mask),
+            north_east: self.kept.get(position.north_east, position.rows[0] ^ sets.top.mask),
+            south_west: self.kept.get(position.south_west, position.rows[1] ^ sets.south.mask),
+            south_east: self.kept.get(position.south_east, sets.south.mask),
+        };
+        start.north_east.fill(start.diagonals, sets, position.north_east.columns, &quarters.north_east);
+        start.south_east.clear();
+        let words = quarters.south_east.words().iter();
+        start.south_east.extend(words.map(|word| SouthEast::new(start.diagonals, *word)));
+        let mut total = 0;
+        start.block.clear();
+        for index in 0..start.north_east.all.len() {
+            let north = start.north_east.all[index];
+            for part in quarters.south_east.range(north.columns).step_by(MORE) {
+                let end = quarters.south_east.range(north.columns).end.min(part + MORE);
+                // The last word of bits below the highest rank may have to be filled up.
+                if start.block.room() < MORE + BITS {
+                    total += self.count_block(start, sets, &quarters, stop)?;
+                }
+                if index >= start.north_east.top {
+                    start.block.begin_top();
+                }
+                start.block.push(&north, &start.south_east[part..end]);
+            }
+        }
+        if !start.block.is_empty() {
+            total += self.count_block(start, sets, &quarters, stop)?;
+        }
+        Some(total)
+    }
+
+    /// The solutions in one block of the east, which is empty afterwards.
+    fn count_block(
+        &mut self,
+        start: &mut Start<T>,
+        sets: &Sets<'_>,
+        quarters: &Quarters,
+        stop: &AtomicBool,
+    ) -> Option<u64> {
+        if stop.load(Ordering::Relaxed) {
+            return None;
+        }
+        start.block.close();
+        let symmetry = start.position.symmetry;
+        let all = start.position.south_west.columns;
+        let mut total = 0;
+        for columns in sets.west {
+            let (south_top, west_top) = (sets.south.rank == sets.top.rank, columns.rank == sets.top.rank);
+            let west = West {
+                diagonals: start.diagonals,
+                north: quarters.north_west.with_columns(columns.mask),
+                south: quarters.south_west.with_columns(all ^ columns.mask),
+            };
+            if west.north.is_empty() || west.south.is_empty() {
+                continue;
+            }
+            let found = self.join.count(west, &start.block, &mut self.scratch);
+            total += found.below * weight(symmetry, south_top, west_top, false);
+            total += found.top * weight(symmetry, south_top, west_top, true);
+        }
+        start.block.clear();
+        Some(total)
+    }
+}
+
+impl<T: Word> Start<T> {
+    fn new(unit: &Unit) -> Self {
+        let diagonals = Diagonals::new(unit.n / 2);
+        Self {
+            n: unit.n,
+            middle: unit.middle,
+            position: Position::new(unit.n, unit.middle),
+            diagonals,
+            families: HashMap::new(),
+            block: Block::new(diagonals),
+            north_east: NorthEasts::default(),
+            south_east: Vec::new(),
+        }
+    }
+
+    fn families(&mut self, queens: u32) -> Rc<Families> {
+        let position = &self.position;
+        Rc::clone(self.families.entry(queens).or_insert_with(|| Rc::new(Families::new(position, queens))))
+    }
+}
+
+/// The north-eastern placements of one set of rows, in an order in which those that a north-western one attacks lie close.
+#[derive(Debug, Default)]
+struct NorthEasts {
+    made_for: Option<Set>,
+    all: Vec<NorthEast>,
+    /// From here on the columns have the highest rank.
+    top: usize,
+}
+
+impl NorthEasts {
+    fn fill(&mut self, diagonals: Diagonals, sets: &Sets<'_>, all: u32, placements: &Placements) {
+        if self.made_for == Some(sets.top) {
+            return;
+        }
+        self.made_for = Some(sets.top);
+        self.all.clear();
+        let below = sets.east.partition_point(|set| set.rank < sets.top.rank);
+        for part in [&sets.east[..below], &sets.east[below..]] {
+            self.top = self.all.len();
+            for set in part {
+                let words = placements.with_columns(all ^ set.mask);
+                self.all.extend(words.iter().map(|word| NorthEast::new(diagonals, *word, set.mask)));
+            }
+            self.all[self.top..].sort_unstable_by_key(|placement| placement.west);
+        }
+    }
+}
+
+/// Placements made before, while they fit into [`KEPT`].
+#[derive(Debug, Default)]
+struct Kept {
+    lists: HashMap<(Quarter, u32), Rc<Placements>>,
+    bytes: usize,
+}
+
+impl Kept {
+    fn get(&mut self, quarter: Quarter, rows: u32) -> Rc<Placements> {
+        if let Some(list) = self.lists.get(&(quarter, rows)) {
+            return Rc::clone(list);
+        }
+        let list = Rc::new(Placements::new(quarter, rows));
+        self.bytes += list.bytes();
+        if self.bytes > KEPT {
+            self.lists.clear();
+            self.bytes = list.bytes();
+        }
+        self.lists.insert((quarter, rows), Rc::clone(&list));
+        list
+    }
+}
