@@ -88,3 +88,45 @@ impl Position {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_square_is_taken_exactly_where_a_queen_of_the_middle_lines_attacks_it() {
+        for n in (5..=27).step_by(2) {
+            let side = n / 2;
+            for middle in middles(n) {
+                let Middle::Apart { column, row } = middle else { continue };
+                let position = Position::new(n, middle);
+                for (quarter, east, north) in [
+                    (position.north_west, -1, 1),
+                    (position.north_east, 1, 1),
+                    (position.south_west, -1, -1),
+                    (position.south_east, 1, -1),
+                ] {
+                    for (x, y) in (0..side).flat_map(|x| (0..side).map(move |y| (x, y))) {
+                        let at = (i64::from(x + 1) * east, i64::from(y + 1) * north);
+                        let queens = [(0, i64::from(row)), (i64::from(column), 0)];
+                        let attacked = queens.iter().any(|queen| (queen.0 - at.0).abs() == (queen.1 - at.1).abs());
+                        let delta = quarter.taken_delta >> (x + side - 1 - y) & 1;
+                        let sigma = quarter.taken_sigma >> (x + y) & 1;
+                        assert_eq!(delta | sigma == 1, attacked, "{n} queens, {middle:?}, square {at:?}");
+                    }
+                }
+                assert_eq!(position.rows[0].count_ones() + 1, side);
+                assert_eq!(position.north_east.columns.count_ones() + 1, side);
+            }
+        }
+    }
+
+    #[test]
+    fn the_starts_of_an_odd_board_are_the_centre_and_one_of_eight_images_of_each_pair() {
+        assert_eq!(middles(8), [Middle::None]);
+        for n in [1, 3, 5, 7, 27] {
+            let side = n / 2;
+            assert_eq!(middles(n).len() as u32, 1 + side * side.saturating_sub(1) / 2);
+        }
+    }
+}

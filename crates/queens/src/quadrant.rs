@@ -189,3 +189,80 @@ impl Search {
         sums | negative << width | positive << (2 * width) | zero << (3 * width)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A queen in a quarter; `east` and `north` say which.
+    #[derive(Clone, Copy)]
+    struct Queen {
+        east: bool,
+        north: bool,
+        x: u32,
+        y: u32,
+    }
+
+    impl Queen {
+        fn word(self, quarter: Quarter) -> u64 {
+            let search = Search { quarter, rows: 1 << self.y, found: Vec::new() };
+            search.word(1 << (self.x + quarter.side - 1 - self.y), 1 << (self.x + self.y))
+        }
+
+        /// On the board, in half squares from its centre.
+        fn place(self, gap: u32) -> (i64, i64) {
+            let from_centre = |at: u32, positive: bool| i64::from(2 * at + 1 + gap) * if positive { 1 } else { -1 };
+            (from_centre(self.x, self.east), from_centre(self.y, self.north))
+        }
+
+        fn attacks(self, other: Self, gap: u32) -> bool {
+            let ((x, y), (other_x, other_y)) = (self.place(gap), other.place(gap));
+            (x - other_x).abs() == (y - other_y).abs()
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4000))]
+
+        #[test]
+        fn two_quarters_meet_in_their_words_where_their_queens_meet_on_the_board(
+            n in 2u32..=27,
+            at in proptest::array::uniform8(0u32..9999),
+        ) {
+            let (side, gap) = (n / 2, n % 2);
+            let quarter = Quarter { side, gap, columns: (1 << side) - 1, taken_delta: 0, taken_sigma: 0 };
+            let d = Diagonals::new(side);
+            let queen = |east, north, x: u32, y: u32| Queen { east, north, x: x % side, y: y % side };
+            let (ne, nw) = (queen(true, true, at[0], at[1]), queen(false, true, at[2], at[3]));
+            let (se, sw) = (queen(true, false, at[4], at[5]), queen(false, false, at[6], at[7]));
+            let [ne_word, nw_word, se_word, sw_word] = [ne, nw, se, sw].map(|queen| queen.word(quarter));
+            for (meets, one, other) in [
+                (d.north_west_probe(nw_word) & d.north_east_seen_west(ne_word), nw, ne),
+                (d.north_west_probe(nw_word) & d.south_east_seen_across(se_word), nw, se),
+                (d.south_west_probe(sw_word) & d.south_east_seen_beside(se_word), sw, se),
+                (d.south_west_probe(sw_word) & d.north_east_seen_across(ne_word), sw, ne),
+                (d.above(ne_word) & se_word, ne, se),
+                (d.above(nw_word) & sw_word, nw, sw),
+            ] {
+                prop_assert_eq!(meets != 0, one.attacks(other, gap), "{:?} and {:?} of {}", one.place(gap), other.place(gap), n);
+                prop_assert!(meets >> d.bits() == 0);
+            }
+        }
+    }
+
+    #[test]
+    fn the_placements_of_all_row_sets_are_the_non_attacking_ones() {
+        // k queens that do not attack each other on a board of 5: 1, 25, 140, 204, 82, 10 (OEIS A036464, A036465, A000170).
+        let quarter = Quarter { side: 5, gap: 0, columns: 0b1_1111, taken_delta: 0, taken_sigma: 0 };
+        let mut counts = [0; 6];
+        for rows in 0u32..32 {
+            let placements = Placements::new(quarter, rows);
+            counts[rows.count_ones() as usize] += placements.words().len();
+            for columns in (0..32).filter(|columns: &u32| columns.count_ones() != rows.count_ones()) {
+                assert!(placements.with_columns(columns).is_empty());
+            }
+        }
+        assert_eq!(counts, [1, 25, 140, 204, 82, 10]);
+    }
+}

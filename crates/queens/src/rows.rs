@@ -56,3 +56,51 @@ pub(crate) fn weight(symmetry: Symmetry, v_is_top: bool, s_is_top: bool, t_is_to
         _ => 2,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sums the weights of all searched quadruples of sets; each is one position, so this must be their number.
+    fn weighed(free: u32, size: u32) -> u64 {
+        let sets = family(free, size, Symmetry::Square);
+        let halves = size * 2 == free.count_ones();
+        let mut sum = 0;
+        for u in sets.iter().filter(|u| !halves || u.mask > free ^ u.mask) {
+            let below: Vec<&Set> = sets.iter().filter(|set| set.rank <= u.rank).collect();
+            for (v, s) in below.iter().flat_map(|v| below.iter().map(move |s| (v, s))) {
+                let top = |set: &Set| set.rank == u.rank;
+                sum += below.iter().map(|t| weight(Symmetry::Square, top(v), top(s), top(t))).sum::<u64>();
+            }
+        }
+        sum
+    }
+
+    #[test]
+    fn the_weights_of_the_searched_positions_add_up_to_all_positions() {
+        for (free, size) in [(0b1111, 2), (0b111_1110, 3), (0b1111_1111, 4)] {
+            let all = family(free, size, Symmetry::Square).len() as u64;
+            assert_eq!(weighed(free, size), all.pow(4), "{size} of {free:b}");
+        }
+        // With fewer than half the queens in the north-west, the mirror image has more than half, and is not searched.
+        for (free, size) in [(0b1, 0), (0b1111, 1), (0b1_1111, 2), (0b11_1111, 2)] {
+            let all = family(free, size, Symmetry::Square).len() as u64;
+            assert_eq!(weighed(free, size), 2 * all.pow(4), "{size} of {free:b}");
+        }
+    }
+
+    #[test]
+    fn a_family_has_every_subset_once_in_the_order_of_rank() {
+        for (size, count) in [(0, 1), (1, 7), (2, 21), (3, 35), (7, 1)] {
+            for symmetry in [Symmetry::None, Symmetry::Square] {
+                let sets = family(0b1_0111_1110, size, symmetry);
+                let mut masks: Vec<u32> = sets.iter().map(|set| set.mask).collect();
+                masks.sort_unstable();
+                masks.dedup();
+                assert_eq!((masks.len(), sets.len()), (count, count));
+                assert!(masks.iter().all(|mask| mask.count_ones() == size && mask & !0b1_0111_1110 == 0));
+                assert!(sets.is_sorted_by_key(|set| set.rank));
+            }
+        }
+    }
+}

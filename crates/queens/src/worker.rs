@@ -260,3 +260,43 @@ impl Kept {
         list
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::board::Board;
+    use crate::known;
+
+    fn wide(kernel: Kernel) -> Counter<u64> {
+        Counter::new(kernel.select().unwrap())
+    }
+
+    fn kernels() -> impl Iterator<Item = Kernel> {
+        Kernel::ALL.into_iter().filter(|kernel| kernel.is_available())
+    }
+
+    #[test]
+    fn words_of_64_bits_which_boards_from_24_need_count_smaller_boards_the_same() {
+        for kernel in kernels() {
+            let mut counter = wide(kernel);
+            for n in 1..=14 {
+                let units = Board::new(n).unwrap().units();
+                let total = units.iter().map(|unit| counter.count(unit, &AtomicBool::new(false)).unwrap()).sum();
+                assert_eq!(known::solutions(n), Some(total), "{n} queens, {kernel}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_kept_for_other_units_stays_below_its_limit() {
+        let mut kept = Kept::default();
+        let quarter = Position::new(24, Middle::None).north_west;
+        for rows in (0..1u32 << 12).filter(|rows| rows.count_ones() == 5).take(300) {
+            let list = kept.get(quarter, rows);
+            assert!(kept.bytes <= KEPT.max(list.bytes()));
+            assert!(kept.lists.contains_key(&(quarter, rows)));
+        }
+        let sum: usize = kept.lists.values().map(|list| list.bytes()).sum();
+        assert_eq!(sum, kept.bytes);
+    }
+}
