@@ -1,5 +1,6 @@
 //! Counts against those known from elsewhere, on every kernel this processor has.
 
+use std::io::{self, Write};
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,7 +16,8 @@ fn count(n: u32, kernel: Kernel) -> u64 {
 fn kernels() -> Vec<Kernel> {
     let (here, missing): (Vec<_>, Vec<_>) = Kernel::ALL.into_iter().partition(|kernel| kernel.is_available());
     for kernel in missing {
-        eprintln!("NOT TESTED: kernel {kernel}: this processor does not have its instructions");
+        // Not eprintln: the test harness hides what a passing test prints with it.
+        let _ = writeln!(io::stderr(), "not tested: kernel {kernel}: this processor does not have its instructions");
     }
     here
 }
@@ -112,7 +114,6 @@ fn a_stopped_run_is_resumed_with_the_units_that_were_not_finished() {
     let units = Board::new(14).unwrap().units();
     let runner = Runner::new(NonZeroUsize::new(2).unwrap(), Kernel::detect()).unwrap();
     let mut counts = vec![None; units.len()];
-    let mut runs = 0;
     while counts.contains(&None) {
         let left: Vec<_> = units.iter().filter(|unit| counts[unit.index()].is_none()).copied().collect();
         let (stop, mut seen) = (AtomicBool::new(false), 0);
@@ -125,9 +126,7 @@ fn a_stopped_run_is_resumed_with_the_units_that_were_not_finished() {
             .unwrap();
         assert_eq!(outcome.finished, seen);
         assert_eq!(outcome.complete, seen == left.len());
-        runs += 1;
     }
-    assert!(runs >= 1);
     assert_eq!(Some(counts.into_iter().flatten().sum()), known::solutions(14));
 }
 
