@@ -22,7 +22,7 @@
 //!
 //! A worker needs 0.2 MB of fixed tables, the placements of two row sets in each of four quarters, and at most 64 MiB of
 //! placements kept for other units. No table grows with the number of solutions or of halves. What one worker had resident
-//! after its first, largest units (VmHWM, x86-64, without what it keeps later): below 8 MB up to N = 19, 11 at 20, 12 at
+//! in its first seconds, so not a proven maximum (VmHWM, x86-64, without what it keeps later): below 8 MB up to N = 19, 11 at 20, 12 at
 //! 21, 25 at 22, 39 at 23, 106 at 25, 463 at 27; even boards, which leave fewer queens to one quarter, 11 at 24 and 29 at
 //! 26.
 #![deny(unsafe_op_in_unsafe_fn)]
