@@ -28,8 +28,12 @@ pub struct Commands {
 pub struct Figures {
     /// Commands.
     pub commands: Commands,
-    /// Frames sent whole.
+    /// Frames sent to their end.
     pub frames: u64,
+    /// Of those, frames with an edge later than half of T.
+    pub spoiled: u64,
+    /// Commands sent, of which no frame was in time.
+    pub doubtful: u64,
     /// From the sender's stamp to the first edge, ns, of commands that did not wait for another.
     pub from_written: Histogram,
     /// From when they were read by the ordinary side to the first edge, ns, of commands without a stamp that did not wait.
@@ -60,10 +64,12 @@ impl Figures {
         self.last = Some(edge);
     }
 
-    /// Takes what became of a message of so many frames.
-    pub fn done(&mut self, done: &Done, repeats: u32) {
+    /// Takes what became of a message.
+    pub fn done(&mut self, done: &Done) {
         self.frames += u64::from(done.frames);
-        match done.frames == repeats {
+        self.spoiled += u64::from(done.spoiled);
+        self.doubtful += u64::from(done.whole && done.spoiled == done.frames);
+        match done.whole {
             true => self.commands.sent += 1,
             false => self.commands.unfinished += 1,
         }

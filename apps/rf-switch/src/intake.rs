@@ -77,8 +77,6 @@ pub struct Intake {
     pub sink: Option<Sink>,
     /// For what is wrong.
     pub teller: Teller<Stderr>,
-    /// Frames of a message.
-    pub repeats: u32,
     /// Half of T.
     pub half: Nanos,
     /// Edges that had found no room when it was looked last.
@@ -226,11 +224,11 @@ impl Intake {
         let done: Vec<Done> = std::iter::from_fn(|| self.done.receive()).collect();
         let edges: Vec<Emitted> = std::iter::from_fn(|| self.edges.receive()).collect();
         let dropped = self.edges.counts().dropped;
-        let whole = done.iter().filter(|done| done.frames == self.repeats).count();
+        let whole = done.iter().filter(|done| done.whole).count();
         {
             let mut figures = self.board.figures();
             edges.iter().for_each(|edge| figures.edge(*edge, self.half));
-            done.iter().for_each(|done| figures.done(done, self.repeats));
+            done.iter().for_each(|done| figures.done(done));
             figures.unrecorded += dropped - std::mem::replace(&mut self.dropped, dropped);
         }
         if whole > 0 {

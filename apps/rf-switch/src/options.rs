@@ -60,6 +60,8 @@ pub struct Options {
     pub timing: Timing,
     /// Frames of a message.
     pub repeats: u32,
+    /// Frames sent in place of spoiled ones, at most.
+    pub replace: u32,
     /// The FIFO; `None`: not said.
     pub pipe: Option<PathBuf>,
     /// The file of the commands that wait; `None`: beside the FIFO.
@@ -180,6 +182,7 @@ fn usual() -> Result<Options, UsageError> {
         addresses: Addresses::Usual,
         timing: Timing::default(),
         repeats: 4,
+        replace: 4,
         pipe: None,
         pending: None,
         queue: 64,
@@ -202,6 +205,7 @@ fn named(name: &str, parser: &mut Parser, options: &mut Options) -> Result<(), U
         "dry-run" => options.dry_run = true,
         "all-addresses" => options.addresses = Addresses::All,
         "repeats" => options.repeats = ranged("--repeats", parser, 1, 100)? as u32,
+        "replace" => options.replace = ranged("--replace", parser, 0, 100)? as u32,
         "pipe" => options.pipe = Some(parser.value()?.into()),
         "pending" => options.pending = Some(parser.value()?.into()),
         "queue" => options.queue = ranged("--queue", parser, 1, MOST_QUEUED as u64)? as usize,

@@ -98,6 +98,10 @@ pub struct Phase {
     pub not_kept: u64,
     /// Frames sent.
     pub frames: u64,
+    /// Frames with an edge later than half of T.
+    pub spoiled_frames: u64,
+    /// Commands sent, of which no frame was in time.
+    pub doubtful: u64,
     /// From the sender's stamp to the first edge.
     pub written_to_first_edge: Option<Spread>,
     /// From the read to the first edge.
@@ -132,6 +136,8 @@ impl Phase {
             bad: c.bad,
             not_kept: c.not_kept,
             frames: figures.frames,
+            spoiled_frames: figures.spoiled,
+            doubtful: figures.doubtful,
             written_to_first_edge: Spread::of(&figures.from_written),
             read_to_first_edge: Spread::of(&figures.from_read),
             waited: figures.waited,
@@ -177,7 +183,9 @@ impl fmt::Display for Phase {
         if self.not_kept > 0 {
             writeln!(f, "  not kept          {} commands could not be written into the pending file", self.not_kept)?;
         }
-        writeln!(f, "  frames            {frames}")?;
+        let Phase { spoiled_frames, doubtful, .. } = self;
+        let at_all = if *doubtful > 0 { format!("; {doubtful} commands had no other") } else { String::new() };
+        writeln!(f, "  frames            {frames}, {spoiled_frames} spoiled by a late edge{at_all}")?;
         let none = || "nothing".to_owned();
         let text = |spread: &Option<Spread>| spread.as_ref().map_or_else(none, Spread::to_string);
         writeln!(f, "  written to edge   {}", text(&self.written_to_first_edge))?;

@@ -155,8 +155,18 @@ impl Station {
         let Rings { jobs, done, edges } = Rings::new(options.queue.max(waiting.len()))?;
         let shared = shared()?;
         let raise = Eventfd::new().map_err(Error::call("eventfd"))?;
-        let (waveform, repeats, theirs) = (Waveform::new(&options.timing)?, options.repeats, shared.clone());
-        let task = Transmitter { out, waveform, repeats, jobs: jobs.1, done: done.0, edges: edges.0, shared: theirs };
+        let (jobs_in, done_out, edges_out) = (jobs.1, done.0, edges.0);
+        let task = Transmitter {
+            out,
+            waveform: Waveform::new(&options.timing)?,
+            repeats: options.repeats,
+            replace: options.replace,
+            half: Nanos(options.timing.t.0 / 2),
+            jobs: jobs_in,
+            done: done_out,
+            edges: edges_out,
+            shared: shared.clone(),
+        };
         let task = transmitter(options, &started, &raise, task)?;
         // From here on a failure ends the process, and the line is low.
         let (capturing, sink) = outputs(options, wire)?;
@@ -176,7 +186,6 @@ impl Station {
             board: board.clone(),
             sink,
             teller: Teller::new(std::io::stderr()),
-            repeats,
             half: Nanos(options.timing.t.0 / 2),
             dropped: 0,
         };

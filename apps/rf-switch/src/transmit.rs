@@ -38,8 +38,12 @@ pub struct Done {
     pub job: Job,
     /// When the line had been driven for its first edge, CLOCK_MONOTONIC; `None`: it could not be.
     pub first_edge: Option<Nanos>,
-    /// Frames sent whole.
+    /// Frames sent to their end.
     pub frames: u32,
+    /// Of those, how many had an edge later than half of T.
+    pub spoiled: u32,
+    /// Was it sent to its end?
+    pub whole: bool,
 }
 
 /// An edge as this program drove it.
@@ -85,6 +89,10 @@ pub struct Transmitter {
     pub waveform: Waveform,
     /// Frames of a message.
     pub repeats: u32,
+    /// Frames sent in place of spoiled ones, at most.
+    pub replace: u32,
+    /// An edge later than this spoils its frame: half of T.
+    pub half: Nanos,
     /// Messages to be sent.
     pub jobs: Receiver<Job>,
     /// What became of them.
@@ -112,17 +120,20 @@ impl Transmitter {
     }
 
     fn message(&mut self, job: Job) -> (Done, FrameEnd) {
-        let Transmitter { out, waveform, edges, shared, .. } = self;
-        let mut done = Done { job, first_edge: None, frames: 0 };
+        let Transmitter { out, waveform, edges, shared, half, .. } = self;
+        let mut done = Done { job, first_edge: None, frames: 0, spoiled: 0, whole: false };
         // Every frame's start is absolute from here.
         let epoch = monotonic();
-        for frame in 0..self.repeats {
+        while done.frames < self.repeats + done.spoiled.min(self.replace) {
+            let frame = done.frames;
             if frame > 0 && shared.ending.load(Relaxed) {
-                break;
+                return (done, FrameEnd::Sent);
             }
+            let mut spoiled = false;
             let end = waveform.send(job.code, waveform.start(epoch, frame), |level, rung| {
                 let at = drive(out, level, rung, edges, shared);
                 done.first_edge = done.first_edge.or(at);
+                spoiled |= at.is_some_and(|at| at.saturating_sub(rung.due) > *half);
                 at.is_some()
             });
             if end == FrameEnd::Failed {
@@ -130,7 +141,9 @@ impl Transmitter {
                 return (done, end);
             }
             done.frames += 1;
+            done.spoiled += u32::from(spoiled);
         }
+        done.whole = true;
         (done, FrameEnd::Sent)
     }
 }
@@ -183,8 +196,17 @@ mod tests {
         let shared = Arc::new(Shared { ending: AtomicBool::new(false), wake, failure: Mutex::new(None) });
         let waveform = Waveform::new(&timing()).unwrap();
         let theirs = shared.clone();
-        let transmitter =
-            Transmitter { out, waveform, repeats: 4, jobs: jobs_in, done: done_out, edges: edges_out, shared: theirs };
+        let transmitter = Transmitter {
+            out,
+            waveform,
+            repeats: 4,
+            replace: 0,
+            half: Nanos(timing().t.0 / 2),
+            jobs: jobs_in,
+            done: done_out,
+            edges: edges_out,
+            shared: theirs,
+        };
         Bench { transmitter, jobs, done, edges, wire, shared }
     }
 
@@ -212,6 +234,28 @@ mod tests {
         // Absolute from the message's start: the last falling edge is due exactly 3 frames and 96 T + T later.
         let (first, last) = (emitted[0], emitted[199]);
         assert_eq!(last.due - first.due, Nanos(3 * timing().frame().0 + timing().times(97).0));
+    }
+
+    /// What the edges say of each frame is what was counted, and what was added for it. Half of T is 10 µs here: many are late.
+    #[test]
+    fn spoiled_frames_are_replaced_up_to_a_bound_and_told() {
+        for half in [Nanos(0), Nanos(timing().t.0 / 2), Nanos(u64::MAX)] {
+            let mut b = bench();
+            (b.transmitter.replace, b.transmitter.half) = (3, half);
+            b.jobs.send(job(0)).unwrap();
+            assert_eq!(b.transmitter.work(), Next::Continue);
+            let done = b.done.receive().unwrap();
+            let emitted: Vec<Emitted> = std::iter::from_fn(|| b.edges.receive()).collect();
+            let late = |frame: &&[Emitted]| frame.iter().any(|edge| edge.at.saturating_sub(edge.due) > half);
+            assert_eq!(emitted.len() as u32, done.frames * 50);
+            assert_eq!(emitted.chunks(50).filter(late).count() as u32, done.spoiled);
+            assert!(done.whole && done.frames >= 4 + done.spoiled.min(3).min(done.frames - 4), "{done:?}");
+            match half.0 {
+                0 => assert_eq!((done.frames, done.spoiled), (7, 7)),
+                u64::MAX => assert_eq!((done.frames, done.spoiled), (4, 0)),
+                _ => assert!((4..=7).contains(&done.frames), "{done:?}"),
+            }
+        }
     }
 
     #[test]

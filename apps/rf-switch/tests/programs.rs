@@ -11,7 +11,8 @@ use std::process::Command;
 fn a_one_shot_sends_four_frames_of_25_pulses_and_ends() {
     let place = Place::new();
     let ook = place.path("sent.ook");
-    let (code, text, said) = output(&["--dry-run", "--json", "--ook", ook.to_str().unwrap(), "d21", "d20"]);
+    let (code, text, said) =
+        output(&["--dry-run", "--json", "--replace", "0", "--ook", ook.to_str().unwrap(), "d21", "d20"]);
     assert_eq!(code, Some(0), "{said}");
     let report: serde_json::Value = serde_json::from_str(&text).unwrap();
     let phase = &report["phases"][0];
@@ -163,7 +164,7 @@ fn the_command_line_is_refused_with_2() {
 #[test]
 fn nobody_reading_what_it_says_is_no_end_of_it() {
     let place = Place::new();
-    let script = r#"("$0" --dry-run --t 20us --ook "$1" d21; echo $? > "$2") 2>&1 | true"#;
+    let script = r#"("$0" --dry-run --t 20us --replace 0 --ook "$1" d21; echo $? > "$2") 2>&1 | true"#;
     let (ook, code) = (place.path("x.ook"), place.path("code"));
     let mut shell = Command::new("bash");
     assert!(shell.args(["-c", script, PROGRAM]).arg(&ook).arg(&code).status().unwrap().success());

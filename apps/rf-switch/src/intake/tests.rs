@@ -34,7 +34,6 @@ fn intake(path: &Path, most: usize) -> Intake {
         board: Arc::new(Board::default()),
         sink: None,
         teller: Teller::new(std::io::stderr()),
-        repeats: 4,
         half: Nanos::ZERO,
         dropped: 0,
     }

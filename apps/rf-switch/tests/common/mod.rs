@@ -48,7 +48,7 @@ impl Place {
     /// Starts a daemon on a wire in memory, with T of 20 µs where `words` say nothing else: a message of 10 ms.
     pub fn daemon(&self, words: &[&str]) -> Daemon {
         let mut command = Command::new(PROGRAM);
-        command.args(["--dry-run", "--json", "--pipe"]).arg(self.pipe()).args(words);
+        command.args(["--dry-run", "--json", "--replace", "0", "--pipe"]).arg(self.pipe()).args(words);
         if !words.contains(&"--t") {
             command.args(["--t", "20us"]);
         }
