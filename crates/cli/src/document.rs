@@ -15,6 +15,12 @@ pub fn document(command: &str, exit_code: u8, result: &Value) -> String {
     )
 }
 
+/// The same of anything that is written as JSON; what cannot be is told in its place.
+pub fn document_of(command: &str, exit_code: u8, result: &impl serde::Serialize) -> String {
+    let value = serde_json::to_value(result).unwrap_or_else(|e| error(&format!("the result cannot be written: {e}")));
+    document(command, exit_code, &value)
+}
+
 /// The result of a command that failed before it had one.
 pub fn error(message: &str) -> Value {
     serde_json::json!({ "error": message })

@@ -66,10 +66,7 @@ fn suite_text(args: &ReportArgs, suite: &Suite) -> String {
     match format {
         Format::Html => report::suite_html(suite),
         Format::Csv => report::suite_csv(suite),
-        Format::Json => {
-            let result = serde_json::to_value(suite).unwrap_or_default();
-            document::document("events", 0, &result) + "\n"
-        }
+        Format::Json => document::document_of("events", 0, suite) + "\n",
         Format::Text => report::suite_text(suite),
     }
 }

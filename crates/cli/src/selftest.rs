@@ -11,8 +11,7 @@ pub fn selftest(args: &SelftestArgs) -> ExitCode {
         Ok(tested) => {
             let code = if tested.passed() { 0 } else { exit::FAILED };
             if args.output.json {
-                let result = serde_json::to_value(&tested).unwrap_or_default();
-                terminal::print(&(document::document("selftest", code, &result) + "\n"));
+                terminal::print(&(document::document_of("selftest", code, &tested) + "\n"));
             } else if !args.output.quiet {
                 terminal::print(&text(&tested));
             }

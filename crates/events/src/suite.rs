@@ -26,6 +26,8 @@ pub struct Surroundings<'a> {
     pub command: Vec<String>,
     /// Set when the user wants no more.
     pub stop: &'a AtomicBool,
+    /// What is known of this machine.
+    pub machine: MachineFacts,
     /// The signal that set it, where one did; told before `stop`.
     pub signal: &'a OnceLock<Sig>,
 }
@@ -122,7 +124,7 @@ fn new_run(settings: &Settings, around: &Surroundings<'_>) -> Run {
         settings: asked(settings, around),
         import: None,
         virtual_time: None,
-        machine: MachineFacts::default(),
+        machine: around.machine.clone(),
         tracing: None,
         phases: Vec::new(),
         looks: Vec::new(),

@@ -5,6 +5,7 @@ pub mod args;
 use crate::{document, exit, prove, terminal};
 use args::{BackendArg, EventsArgs, FormatArg};
 use punctual_events::{Backend, COKERNELS, Mock, NotRun, Posix, Settings, Surroundings, TESTS, Wires};
+use punctual_machine as machine;
 use punctual_model::{Outcome, Suite, SuiteResult};
 use punctual_report as report;
 use punctual_uapi::{self as uapi, Sig, SignalSet, Waited};
@@ -69,7 +70,8 @@ fn measure(args: &EventsArgs) -> Result<(Suite, Option<Sig>), (u8, String)> {
     let command = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let stop = AtomicBool::new(false);
     let (done, caught) = (AtomicBool::new(false), OnceLock::new());
-    let around = Surroundings { under: &args.under, out: &out, command, stop: &stop, signal: &caught };
+    let machine = machine::facts(&machine::Live::new());
+    let around = Surroundings { under: &args.under, out: &out, command, stop: &stop, machine, signal: &caught };
     let (suite, signal) = std::thread::scope(|s| {
         let listener = s.spawn(|| listen(&signals, &stop, &caught, &done));
         let suite = punctual_events::suite(&mut *backend, &settings, &around, &mut |result| progress(args, result));
@@ -129,8 +131,7 @@ fn tell(args: &EventsArgs, suite: &Suite, outcome: Outcome, code: u8) {
         return;
     }
     if is_json(args) {
-        let result = serde_json::to_value(suite).unwrap_or_default();
-        terminal::print(&(document::document("events", code, &result) + "\n"));
+        terminal::print(&(document::document_of("events", code, suite) + "\n"));
         return;
     }
     let verdict = match outcome {
