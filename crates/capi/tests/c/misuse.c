@@ -186,6 +186,7 @@ static struct prt_task *late_task(struct prt *rt, int miss, struct late *seen, i
 {
     struct prt_task_options o;
     struct prt_task *task = NULL;
+    int tries = 0;
     do {
         EXPECT(PRT_STATUS_OK, prt_task_free(task));
         memset(seen, 0, sizeof *seen);
@@ -196,7 +197,8 @@ static struct prt_task *late_task(struct prt *rt, int miss, struct late *seen, i
         o.safe_state_data = seen;
         EXPECT(PRT_STATUS_OK, prt_task_start(rt, &o, stalls, seen, &task));
         EXPECT(PRT_STATUS_OK, prt_task_join(task, end));
-    } while (wrong == 0 && seen->bodies == 0);
+    } while (wrong == 0 && seen->bodies == 0 && ++tries < 100);
+    CHECK(seen->bodies > 0);
     return task;
 }
 
