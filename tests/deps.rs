@@ -77,6 +77,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("events", &["units", "uapi", "rt", "gpio", "model", "rundir", "loads", "measure"]),
+    ("workloads", &[]),
     ("vm", &[]),
     ("lab", &["units", "model", "rundir", "judge", "compare", "vm"]),
     ("cyclictest", &["units", "uapi", "rt", "machine", "journal"]),

@@ -1,0 +1,23 @@
+//! What the threads of a scheduling experiment compute: a fixed amount of work in steps of some ten microseconds, so that a
+//! thread can look at the clock between two of them and never runs away.
+//!
+//! Everything is allocated when a workload is made. A step allocates nothing, locks nothing and, but for
+//! [`CannyIo`], makes no system call; `tests/allocations.rs` holds it to that.
+//!
+//! Architecture invariant: knows no clock, no thread and no scheduler. How long a step takes is measured by who calls it.
+
+#![forbid(unsafe_code)]
+
+mod busy;
+mod canny;
+mod image;
+mod io;
+mod queens;
+mod work;
+
+pub use busy::Busy;
+pub use canny::{Canny, HIGH, LOW};
+pub use image::{Image, ImageError};
+pub use io::{CannyIo, FRAMES_PER_WRITE};
+pub use queens::{Queens, SIZES};
+pub use work::{Kind, KindError, Work, WorkError};

@@ -1,0 +1,157 @@
+//! Any of the workloads.
+
+use crate::{Busy, Canny, CannyIo, Image, ImageError, Queens};
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::str::FromStr;
+
+/// Which workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Edge detection ([`Canny`]): uses caches and memory.
+    Canny,
+    /// Edge detection that writes its result within its work ([`CannyIo`]): blocks.
+    CannyIo,
+    /// Arithmetic ([`Busy`]): uses nothing but the CPU.
+    Busy,
+    /// N queens ([`Queens`]): branches.
+    Nqueens,
+    /// No work: sleeps as long as it would have worked.
+    Sleep,
+}
+
+impl Kind {
+    /// All, in the order they are listed.
+    pub const ALL: [Kind; 5] = [Kind::Canny, Kind::CannyIo, Kind::Busy, Kind::Nqueens, Kind::Sleep];
+
+    /// Its name in experiments.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Canny => "canny",
+            Kind::CannyIo => "canny+io",
+            Kind::Busy => "busy",
+            Kind::Nqueens => "nqueens",
+            Kind::Sleep => "sleep",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// No workload has this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no workload: use canny, canny+io, busy, nqueens or sleep")]
+pub struct KindError(String);
+
+impl FromStr for Kind {
+    type Err = KindError;
+
+    fn from_str(text: &str) -> Result<Kind, KindError> {
+        Kind::ALL.into_iter().find(|kind| kind.name() == text).ok_or_else(|| KindError(text.into()))
+    }
+}
+
+/// Why a workload cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkError {
+    /// Its image.
+    #[error(transparent)]
+    Image(#[from] ImageError),
+    /// `canny+io` without a file.
+    #[error("the workload canny+io needs a file to write: name a run directory on a disk with --out")]
+    NoFile,
+}
+
+/// Board of the N queens: a pass takes some ten milliseconds.
+const BOARD: u32 = 11;
+
+/// A workload ready to run; boxed where its state is large.
+#[derive(Debug)]
+pub enum Work {
+    /// See [`Canny`].
+    Canny(Box<Canny>),
+    /// See [`CannyIo`].
+    CannyIo(Box<CannyIo>),
+    /// See [`Busy`].
+    Busy(Busy),
+    /// See [`Queens`].
+    Nqueens(Box<Queens>),
+    /// Nothing to compute.
+    Sleep,
+}
+
+impl Work {
+    /// Allocates all that it needs. `image` is what edges are found in; `file` what `canny+io` writes.
+    ///
+    /// # Errors
+    /// [`WorkError::NoFile`].
+    pub fn new(kind: Kind, image: &Image, file: Option<File>) -> Result<Work, WorkError> {
+        let canny = || Canny::new(image.clone());
+        Ok(match kind {
+            Kind::Canny => Work::Canny(Box::new(canny())),
+            Kind::CannyIo => Work::CannyIo(Box::new(CannyIo::new(canny(), file.ok_or(WorkError::NoFile)?))),
+            Kind::Busy => Work::Busy(Busy::new()),
+            Kind::Nqueens => Work::Nqueens(Box::new(Queens::new(BOARD))),
+            Kind::Sleep => Work::Sleep,
+        })
+    }
+
+    /// One step. Allocates nothing.
+    ///
+    /// # Errors
+    /// Writing failed; `canny+io` only.
+    pub fn step(&mut self) -> io::Result<()> {
+        match self {
+            Work::Canny(canny) => canny.step(),
+            Work::CannyIo(io) => return io.step(),
+            Work::Busy(busy) => busy.step(),
+            Work::Nqueens(queens) => queens.step(),
+            Work::Sleep => {}
+        }
+        Ok(())
+    }
+
+    /// Steps after which the work repeats itself: a frame. Amounts of work are whole numbers of these, so that equal amounts are
+    /// equal work.
+    pub fn unit(&self) -> u64 {
+        match self {
+            Work::Canny(canny) => canny.steps_a_frame(),
+            Work::CannyIo(io) => io.canny().steps_a_frame(),
+            Work::Busy(_) | Work::Nqueens(_) | Work::Sleep => 1,
+        }
+    }
+
+    /// The edges found last, where it finds edges.
+    pub fn edges(&self) -> Option<&Image> {
+        match self {
+            Work::Canny(canny) => Some(canny.edges()),
+            Work::CannyIo(io) => Some(io.canny().edges()),
+            Work::Busy(_) | Work::Nqueens(_) | Work::Sleep => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back_and_others_refused() {
+        for kind in Kind::ALL {
+            assert_eq!(kind.name().parse(), Ok(kind));
+        }
+        assert!("Canny".parse::<Kind>().unwrap_err().to_string().contains("canny+io"));
+    }
+
+    #[test]
+    fn what_writes_needs_a_file() {
+        let image = Image::scene(16, 16, 1).unwrap();
+        assert!(Work::new(Kind::CannyIo, &image, None).unwrap_err().to_string().contains("--out"));
+        assert!(Work::new(Kind::Canny, &image, None).unwrap().edges().is_some());
+    }
+}
