@@ -78,6 +78,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     ("events", &["units", "uapi", "rt", "gpio", "model", "rundir", "loads", "measure"]),
     ("workloads", &[]),
+    (
+        "sched",
+        &["units", "uapi", "rt", "model", "rundir", "measure", "trace", "tracefs", "journal", "workloads"],
+    ),
     ("vm", &[]),
     ("lab", &["units", "model", "rundir", "judge", "compare", "vm"]),
     ("cyclictest", &["units", "uapi", "rt", "machine", "journal"]),

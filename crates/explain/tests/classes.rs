@@ -83,6 +83,7 @@ fn recording(latency_ns: u64, change: impl Fn(&mut ContextSample)) -> Recording 
         maxima: Vec::new(),
         tuned: None,
         suite: None,
+        experiment: None,
         findings: vec![],
         damage: vec![],
     }

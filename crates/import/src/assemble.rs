@@ -109,6 +109,7 @@ fn empty() -> Recording {
         damage: Vec::new(),
         tuned: None,
         suite: None,
+        experiment: None,
     }
 }
 

@@ -14,6 +14,7 @@ mod claim;
 mod class;
 mod comparison;
 mod event;
+mod experiment;
 mod explained;
 mod finding;
 mod hardware;
@@ -39,6 +40,10 @@ pub use comparison::{
     Scatter, Told, Unlike, UnlikeKind,
 };
 pub use event::{ContextSample, CpuContext, Event, Reading, WindowMax};
+pub use experiment::{
+    Doing, EXPERIMENT_SCHEMA, Experiment, GanttSpan, Held, OtherTask, PlannedThread, Prediction, RanThread, Repetition,
+    RtLimit, SchedSettings, Taken, TimeAccount,
+};
 pub use explained::{
     Blocked, Cause, CulpritGroup, Cycle, Explained, Explanation, Lane, Moments, Scheduled, Span, SpanKind, StateSpan,
     ThreadState, Timeline, Victim,

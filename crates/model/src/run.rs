@@ -79,6 +79,8 @@ pub enum Kind {
     Imported,
     /// The event suite: everything is in `suite.json`, nothing in the phases.
     Events,
+    /// A scheduling experiment: everything is in `experiment.json`, nothing in the phases.
+    Sched,
 }
 
 /// One instant on three clocks.
@@ -317,6 +319,8 @@ pub struct Recording {
     pub tuned: Option<crate::Tuned>,
     /// What the event suite found; runs of [`Kind::Events`] only.
     pub suite: Option<crate::Suite>,
+    /// What a scheduling experiment measured; runs of [`Kind::Sched`] only.
+    pub experiment: Option<crate::Experiment>,
     /// What was wrong with the files themselves: a torn tail dropped, a checksum that fails.
     pub damage: Vec<String>,
 }

@@ -8,13 +8,15 @@ use std::collections::BTreeMap;
 /// Format of `run.json`; the number after the slash is the major version.
 pub const SCHEMA: &str = "punctual.run/1";
 /// Major and minor version. A minor version adds fields only.
-pub const SCHEMA_VERSION: &str = "1.5";
+pub const SCHEMA_VERSION: &str = "1.6";
 
 pub(crate) const RUN: &str = "run.json";
 /// What was tried before, of a run that `tune` ended with.
 pub const TUNE: &str = "tune.json";
 /// What the event suite found.
 pub(crate) const SUITE: &str = "suite.json";
+/// What a scheduling experiment measured.
+pub(crate) const EXPERIMENT: &str = "experiment.json";
 pub(crate) const FINDINGS: &str = "findings.json";
 pub(crate) const WORST: &str = "worst.jsonl";
 pub(crate) const CAUSES: &str = "causes.jsonl";

@@ -8,7 +8,7 @@ use crate::layout::{self, FileSum, HistogramFile, Manifest, Progress, Record, hi
 use crate::segment;
 use punctual_model::{
     BlockMaximum, Capture, CpuResult, Distribution, EndedBy, Explained, Finding, Kind, Phase, Problem, ProblemKind,
-    Recording, Run, Suite, Tuned, Worst,
+    Recording, Run, Tuned, Worst,
 };
 use punctual_units::CpuId;
 use serde::de::DeserializeOwned;
@@ -55,6 +55,7 @@ fn read_as(root: &Path, detail: Detail) -> Result<Recording, Error> {
         findings: Vec::new(),
         tuned: None,
         suite: None,
+        experiment: None,
         damage,
     };
     let check = |name: &str| manifest.as_ref().and_then(|m| m.files.get(name).copied());
@@ -206,7 +207,7 @@ fn read_lists(
         Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {}
         Err(e) => recording.damage.push(e.to_string()),
     }
-    read_suite(recording, root, check);
+    read_whole(recording, root, check);
     if !recording.run.phases.is_empty() {
         match checked(root, layout::WORST, check(layout::WORST)) {
             Ok(content) => recording.worst = json_lines::<Worst>(layout::WORST, &content, &mut recording.damage),
@@ -239,16 +240,24 @@ fn read_lists(
     }
 }
 
-/// What the event suite found, in a run of its kind.
-fn read_suite(recording: &mut Recording, root: &Path, check: &dyn Fn(&str) -> Option<FileSum>) {
-    if recording.run.kind != Kind::Events {
-        return;
+/// What the event suite or a scheduling experiment found, in runs of their kinds.
+fn read_whole(recording: &mut Recording, root: &Path, check: &dyn Fn(&str) -> Option<FileSum>) {
+    match recording.run.kind {
+        Kind::Events => recording.suite = read_one(layout::SUITE, root, check, &mut recording.damage),
+        Kind::Sched => recording.experiment = read_one(layout::EXPERIMENT, root, check, &mut recording.damage),
+        Kind::Latency | Kind::Imported => {}
     }
-    let content = checked(root, layout::SUITE, check(layout::SUITE));
-    match content.and_then(|content| parse::<Suite>(layout::SUITE, &content)) {
-        Ok(suite) => recording.suite = Some(suite),
-        Err(what) => recording.damage.push(what),
-    }
+}
+
+/// A file that is one JSON value.
+fn read_one<T: DeserializeOwned>(
+    name: &str,
+    root: &Path,
+    check: &dyn Fn(&str) -> Option<FileSum>,
+    damage: &mut Vec<String>,
+) -> Option<T> {
+    let read = checked(root, name, check(name)).and_then(|content| parse::<T>(name, &content));
+    read.map_err(|what| damage.push(what)).ok()
 }
 
 /// The maxima of blocks, which a short run or one without context need not have.

@@ -8,7 +8,7 @@ pub use crate::layout::Progress;
 use crate::layout::{self, FileSum, HistogramFile, Record, hist_path};
 use crate::segment;
 use crate::text::{lines, pretty, worst_lines};
-use punctual_model::{BlockMaximum, Distribution, Event, Finding, Phase, Run, Suite, Worst};
+use punctual_model::{BlockMaximum, Distribution, Event, Experiment, Finding, Phase, Run, Suite, Worst};
 use punctual_units::CpuId;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -129,6 +129,14 @@ impl Writer {
     /// [`Error::Io`].
     pub fn suite(&mut self, suite: &Suite) -> Result<(), Error> {
         self.json(layout::SUITE, suite)
+    }
+
+    /// What a scheduling experiment has measured so far.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn experiment(&mut self, experiment: &Experiment) -> Result<(), Error> {
+        self.json(layout::EXPERIMENT, experiment)
     }
 
     /// Facts of the machine: `machine/<name>.json`.

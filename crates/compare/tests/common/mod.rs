@@ -31,6 +31,7 @@ pub fn recording(loads: &[(String, Vec<u64>)]) -> Recording {
         findings: vec![],
         tuned: None,
         suite: None,
+        experiment: None,
         damage: vec![],
     };
     for (phase, (_, values)) in recording.run.phases.iter().zip(loads) {

@@ -179,6 +179,7 @@ pub fn empty() -> Recording {
         maxima: Vec::new(),
         tuned: None,
         suite: None,
+        experiment: None,
         findings: vec![],
         damage: vec![],
     }

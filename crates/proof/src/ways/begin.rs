@@ -81,6 +81,7 @@ pub(super) fn empty(run: Run) -> Recording {
         findings: Vec::new(),
         tuned: None,
         suite: None,
+        experiment: None,
         damage: Vec::new(),
     }
 }

@@ -74,6 +74,7 @@ pub fn recording(plan: RunPlan) -> Recording {
         maxima: Vec::new(),
         tuned: None,
         suite: None,
+        experiment: None,
         findings: facts::findings(),
         damage: vec![],
     };

@@ -1,0 +1,165 @@
+//! A small simulation of Linux's policies on several CPUs.
+
+use super::state::{At, State};
+use super::{Scheduler, Task};
+use punctual_model::Prediction;
+use punctual_units::{CpuId, Nanos, Scheduling};
+
+/// A CPU and the use real-time threads made of it.
+struct Cpu {
+    id: CpuId,
+    /// Beginning of the period of the limit; `None`: no real-time thread has run yet.
+    window: Option<u64>,
+    used: f64,
+    /// The real-time thread that has it.
+    real_time: Option<usize>,
+    /// The ordinary ones that are queued there.
+    ordinary: Vec<usize>,
+}
+
+struct Sim<'a> {
+    states: Vec<State<'a>>,
+    cpus: Vec<Cpu>,
+    scheduler: &'a Scheduler,
+    place: u64,
+}
+
+/// When each thread begins and ends, counted from its own release. Real-time threads run by priority and, within one, in order of
+/// waking; SCHED_RR goes to the end of its queue after each slice; SCHED_DEADLINE runs by earliest deadline within its budget;
+/// ordinary threads share what is left in proportion to their weights.
+pub fn simulate(tasks: &[Task], scheduler: &Scheduler) -> Vec<Prediction> {
+    let mut ids: Vec<CpuId> = tasks.iter().flat_map(|task| task.cpus.iter()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let cpu = |id| Cpu { id, window: None, used: 0.0, real_time: None, ordinary: Vec::new() };
+    let states = tasks.iter().enumerate().map(|(n, task)| State::new(task, n as u64, scheduler.quantum)).collect();
+    let mut sim = Sim { states, cpus: ids.into_iter().map(cpu).collect(), scheduler, place: tasks.len() as u64 };
+    let step = scheduler.step.0.max(1);
+    let mut now = 0;
+    while now < scheduler.horizon.0 && sim.states.iter().any(|state| state.at != At::Ended) {
+        sim.wake(now);
+        sim.place_real_time();
+        sim.place_ordinary();
+        sim.run(now, step);
+        now += step;
+    }
+    let mut found: Vec<Prediction> = sim.states.iter().map(State::prediction).collect();
+    // Threads without an end of their own end with the experiment.
+    for (prediction, task) in found.iter_mut().zip(tasks).filter(|(_, task)| task.body.loops.is_none()) {
+        prediction.ends_ns = Some(scheduler.horizon.saturating_sub(task.release));
+    }
+    found
+}
+
+impl Sim<'_> {
+    fn wake(&mut self, now: u64) {
+        for state in &mut self.states {
+            if state.wake(now) {
+                state.place = self.place;
+                self.place += 1;
+                state.slice = self.scheduler.quantum.0 as f64;
+            }
+            if let Scheduling::Deadline { runtime_ns, period_ns, .. } = state.task.scheduling
+                && state.is_ready()
+                && now >= state.deadline
+            {
+                // A constant bandwidth server: a new budget with each deadline that has passed.
+                let from = if state.deadline == 0 || state.budget > 0.0 { now } else { state.deadline };
+                (state.budget, state.deadline) = (runtime_ns.0 as f64, from + period_ns.0);
+            }
+        }
+    }
+
+    /// The most urgent threads get CPUs, each where it was if that is free.
+    fn place_real_time(&mut self) {
+        for cpu in &mut self.cpus {
+            cpu.real_time = None;
+        }
+        let mut order: Vec<usize> = (0..self.states.len()).filter(|n| self.is_runnable_real_time(*n)).collect();
+        order.sort_by_key(|n| {
+            let state = &self.states[*n];
+            let deadline = if state.is_deadline() { state.deadline } else { 0 };
+            (std::cmp::Reverse(state.rank()), deadline, state.place)
+        });
+        for n in order {
+            let state = &self.states[n];
+            let free = |cpu: &&mut Cpu| cpu.real_time.is_none() && state.task.cpus.contains(cpu.id);
+            let mut places: Vec<&mut Cpu> = self.cpus.iter_mut().filter(free).collect();
+            let at = places.iter().position(|cpu| Some(cpu.id) == state.cpu).unwrap_or(0);
+            if let Some(cpu) = places.get_mut(at) {
+                cpu.real_time = Some(n);
+                self.states[n].cpu = Some(cpu.id);
+            }
+        }
+    }
+
+    fn is_runnable_real_time(&self, n: usize) -> bool {
+        let state = &self.states[n];
+        state.is_ready() && state.rank().is_some() && (!state.is_deadline() || state.budget > 0.0)
+    }
+
+    /// Ordinary threads go where there is most room: to CPUs without a real-time thread, then to the shortest queue.
+    fn place_ordinary(&mut self) {
+        for cpu in &mut self.cpus {
+            cpu.ordinary.clear();
+        }
+        for (n, state) in self.states.iter_mut().enumerate() {
+            if !state.is_ready() || state.rank().is_some() {
+                continue;
+            }
+            let allowed = self.cpus.iter_mut().filter(|cpu| state.task.cpus.contains(cpu.id));
+            let room =
+                |cpu: &&mut Cpu| (cpu.real_time.is_some(), cpu.ordinary.len(), Some(cpu.id) != state.cpu, cpu.id);
+            if let Some(cpu) = allowed.min_by_key(room) {
+                cpu.ordinary.push(n);
+                state.cpu = Some(cpu.id);
+            }
+        }
+    }
+
+    fn run(&mut self, now: u64, step: u64) {
+        for cpu in &mut self.cpus {
+            let limited = cpu.is_limited(now, self.scheduler.limit);
+            match cpu.real_time.filter(|_| !(limited && !cpu.ordinary.is_empty())) {
+                Some(n) => {
+                    cpu.window.get_or_insert(now);
+                    let state = &mut self.states[n];
+                    let used = state.run(now, step as f64);
+                    cpu.used += used;
+                    state.budget -= used;
+                    state.slice -= used;
+                    let turns = matches!(state.task.scheduling, Scheduling::Rr { .. });
+                    if turns && state.slice < step as f64 / 2.0 && state.is_ready() {
+                        state.slice += self.scheduler.quantum.0 as f64;
+                        state.place = self.place;
+                        self.place += 1;
+                    }
+                }
+                None => share(&mut self.states, &cpu.ordinary, now, step as f64),
+            }
+        }
+    }
+}
+
+impl Cpu {
+    /// Have real-time threads had what they may have in this period?
+    fn is_limited(&mut self, now: u64, limit: Option<(Nanos, Nanos)>) -> bool {
+        let (Some((runtime, period)), Some(start)) = (limit, self.window) else { return false };
+        if now >= start + period.0.max(1) {
+            self.window = Some(start + (now - start) / period.0.max(1) * period.0.max(1));
+            self.used = 0.0;
+        }
+        self.used >= runtime.0 as f64
+    }
+}
+
+/// Ordinary threads have a CPU together for a while, each its share; what one leaves goes to the next.
+fn share(states: &mut [State<'_>], queue: &[usize], now: u64, length: f64) {
+    let mut left = length;
+    let mut weights: f64 = queue.iter().map(|n| states[*n].weight()).sum();
+    for n in queue {
+        let weight = states[*n].weight();
+        left -= states[*n].run(now, left * weight / weights.max(f64::MIN_POSITIVE));
+        weights -= weight;
+    }
+}

@@ -1,0 +1,142 @@
+//! A thread within the simulation.
+
+use super::Task;
+use crate::body::Action;
+use punctual_model::Prediction;
+use punctual_units::{CpuId, Nanos, Scheduling};
+
+/// What it is at.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum At {
+    /// Asleep, or not released.
+    Asleep(u64),
+    /// Wants the CPU for so long.
+    Ready(f64),
+    /// Done.
+    Ended,
+}
+
+/// A thread and what has become of it.
+pub(super) struct State<'a> {
+    pub task: &'a Task,
+    pub at: At,
+    /// Place in the queue of its priority: lower is earlier.
+    pub place: u64,
+    /// What is left of its slice.
+    pub slice: f64,
+    /// Budget and deadline of SCHED_DEADLINE; no budget: throttled until the deadline.
+    pub budget: f64,
+    pub deadline: u64,
+    /// Where it runs, or ran last.
+    pub cpu: Option<CpuId>,
+    begun: Option<u64>,
+    ended: Option<u64>,
+    action: usize,
+    loops: u64,
+    timer: u64,
+}
+
+impl<'a> State<'a> {
+    pub fn new(task: &'a Task, place: u64, quantum: Nanos) -> State<'a> {
+        State {
+            task,
+            at: At::Asleep(task.release.0),
+            place,
+            slice: quantum.0 as f64,
+            budget: 0.0,
+            deadline: 0,
+            cpu: None,
+            begun: None,
+            ended: None,
+            action: 0,
+            loops: 0,
+            timer: task.release.0,
+        }
+    }
+
+    /// Goes on where its sleep is over; tells whether it woke.
+    pub fn wake(&mut self, now: u64) -> bool {
+        let At::Asleep(until) = self.at else { return false };
+        if until > now {
+            return false;
+        }
+        self.at = self.next(until);
+        matches!(self.at, At::Ready(_))
+    }
+
+    /// The next thing it does, from `now` on. A loop without work or sleep ends the thread: it would never end by itself.
+    fn next(&mut self, now: u64) -> At {
+        for _ in 0..=self.task.body.actions.len() {
+            if self.action >= self.task.body.actions.len() {
+                self.action = 0;
+                self.loops += 1;
+            }
+            if self.task.body.loops.is_some_and(|loops| self.loops >= loops) {
+                break;
+            }
+            let Some(action) = self.task.body.actions.get(self.action) else { break };
+            self.action += 1;
+            match *action {
+                Action::Run(Nanos(0)) | Action::Sleep(Nanos(0)) => {}
+                Action::Run(work) => return At::Ready(work.0 as f64),
+                Action::Sleep(length) => return At::Asleep(now + length.0),
+                Action::Timer(period) => {
+                    self.timer += period.0;
+                    if self.timer > now {
+                        return At::Asleep(self.timer);
+                    }
+                    self.timer = now;
+                }
+            }
+        }
+        self.ended = Some(now);
+        At::Ended
+    }
+
+    /// Has the CPU for up to `length`; what it used.
+    pub fn run(&mut self, now: u64, length: f64) -> f64 {
+        let At::Ready(left) = self.at else { return 0.0 };
+        self.begun.get_or_insert(now);
+        if left > length {
+            self.at = At::Ready(left - length);
+            return length;
+        }
+        self.at = self.next(now + left as u64);
+        if let At::Asleep(until) = self.at
+            && until <= now
+        {
+            self.at = At::Asleep(now + 1);
+        }
+        left
+    }
+
+    pub fn is_ready(&self) -> bool {
+        matches!(self.at, At::Ready(_))
+    }
+
+    /// Real-time priority, SCHED_DEADLINE above all; `None`: ordinary.
+    pub fn rank(&self) -> Option<u8> {
+        match self.task.scheduling {
+            Scheduling::Deadline { .. } => Some(100),
+            other => other.priority().map(|priority| priority.get()),
+        }
+    }
+
+    pub fn is_deadline(&self) -> bool {
+        matches!(self.task.scheduling, Scheduling::Deadline { .. })
+    }
+
+    /// Share among ordinary threads: 1.25 to a step of nice (kernel/sched/core.c, sched_prio_to_weight).
+    pub fn weight(&self) -> f64 {
+        match self.task.scheduling {
+            Scheduling::Other { nice } | Scheduling::Batch { nice } => 1024.0 / 1.25f64.powi(nice.into()),
+            _ => 3.0,
+        }
+    }
+
+    pub fn prediction(&self) -> Prediction {
+        let since = |t: u64| Nanos(t.saturating_sub(self.task.release.0));
+        let begins = self.begun.or(self.ended).map_or(Nanos::ZERO, since);
+        Prediction { begins_ns: begins, ends_ns: self.ended.map(since) }
+    }
+}

@@ -1,0 +1,140 @@
+//! Predictions beside published figures and closed forms.
+
+use proptest::prelude::*;
+use punctual_sched::body::{Action, Body};
+use punctual_sched::predict::{Scheduler, Task, formula, simulate};
+use punctual_units::{Nanos, Scheduling};
+
+fn fifo() -> Scheduling {
+    Scheduling::Fifo { priority: 80.try_into().unwrap() }
+}
+
+fn rr() -> Scheduling {
+    Scheduling::Rr { priority: 80.try_into().unwrap() }
+}
+
+const OTHER: Scheduling = Scheduling::Other { nice: 0 };
+
+fn task(scheduling: Scheduling, seconds: f64, cpus: &str) -> Task {
+    let body = Body::run(Nanos((seconds * 1e9) as u64));
+    Task { scheduling, cpus: cpus.parse().unwrap(), release: Nanos::ZERO, body }
+}
+
+fn scheduler(limited: bool) -> Scheduler {
+    let limit = (Nanos::from_millis(950), Nanos::from_secs(1));
+    Scheduler {
+        quantum: Nanos::from_millis(100),
+        limit: limited.then_some(limit),
+        horizon: Nanos::from_secs(100),
+        step: Nanos::from_micros(100),
+    }
+}
+
+/// Ends in seconds.
+fn ends(tasks: &[Task], limited: bool) -> Vec<f64> {
+    simulate(tasks, &scheduler(limited)).iter().map(|p| p.ends_ns.unwrap().as_secs_f64()).collect()
+}
+
+#[track_caller]
+fn near(found: &[f64], wanted: &[f64], tolerance: f64) {
+    assert_eq!(found.len(), wanted.len());
+    for (f, w) in found.iter().zip(wanted) {
+        assert!((f - w).abs() <= tolerance, "{found:?}, wanted {wanted:?}");
+    }
+}
+
+/// stats-vectors.json, `sched_pred`; the measured ones are of a Raspberry Pi 5.
+#[test]
+fn the_five_published_cases_are_predicted_as_in_the_vectors() {
+    let three = |work: [f64; 3], policies: [Scheduling; 3]| {
+        work.into_iter().zip(policies).map(|(work, policy)| task(policy, work, "1")).collect::<Vec<Task>>()
+    };
+    let equal = [2.27; 3];
+    let foo = ends(&three(equal, [fifo(), OTHER, OTHER]), true);
+    near(&foo, &[2.37, 6.81, 6.81], 0.002);
+    near(&foo, &[2.32, 6.81, 6.80], 0.051);
+    let ffo = ends(&three(equal, [fifo(), fifo(), OTHER]), true);
+    near(&ffo, &[2.37, 4.74, 6.81], 0.002);
+    near(&ffo, &[2.37, 4.73, 6.80], 0.0151);
+    let rro = ends(&three(equal, [rr(), rr(), OTHER]), true);
+    near(&rro, &[4.67, 4.74, 6.81], 0.002);
+    near(&rro, &[4.66, 4.73, 6.80], 0.0151);
+    near(&ends(&three([7.96, 2.26, 2.26], [fifo(), OTHER, OTHER]), true), &[8.36, 12.48, 12.48], 0.002);
+    near(&ends(&three([8.36, 2.06, 2.06], [fifo(), OTHER, OTHER]), false), &[8.36, 12.48, 12.48], 0.002);
+}
+
+#[test]
+fn free_threads_spread_over_the_cpus() {
+    let free = |policies: [Scheduling; 3], cpus: &str| policies.map(|policy| task(policy, 1.0, cpus));
+    near(&ends(&free([fifo(), OTHER, OTHER], "0-3"), true), &[1.0, 1.0, 1.0], 0.001);
+    // Two CPUs: the ordinary ones share one until the real-time thread has ended, then each has its own.
+    near(&ends(&free([fifo(), OTHER, OTHER], "0-1"), true), &[1.0, 1.5, 1.5], 0.002);
+    near(&ends(&free([fifo(), fifo(), OTHER], "0-1"), false), &[1.0, 1.0, 2.0], 0.002);
+}
+
+#[test]
+fn who_sleeps_under_fifo_loses_its_turn_to_an_equal() {
+    let mut first = task(fifo(), 0.0, "1");
+    first.body.actions = vec![
+        Action::Run(Nanos::from_millis(50)),
+        Action::Sleep(Nanos::from_millis(5)),
+        Action::Run(Nanos::from_millis(300)),
+    ];
+    let second = Task { release: Nanos::from_millis(4), ..task(fifo(), 0.2, "1") };
+    // The second begins when the first sleeps, and keeps the CPU to its end.
+    near(&ends(&[first, second], false), &[0.55, 0.246], 0.001);
+}
+
+#[test]
+fn more_weight_is_a_larger_share() {
+    let nice = |nice, work| task(Scheduling::Other { nice }, work, "0");
+    // 1024 to 335.5: the favoured one has .753 of the CPU.
+    near(&ends(&[nice(0, 0.753), nice(5, 0.5)], false), &[1.0, 1.253], 0.003);
+}
+
+#[test]
+fn a_deadline_thread_has_its_budget_each_period_and_no_more() {
+    let ms = Nanos::from_millis;
+    let server = Scheduling::Deadline { runtime_ns: ms(10), deadline_ns: ms(100), period_ns: ms(100) };
+    let tasks = [task(server, 0.025, "0"), task(OTHER, 0.1, "0")];
+    let bound = formula::cbs(ms(25), ms(10), ms(100)).as_secs_f64();
+    near(&ends(&tasks, false), &[bound, 0.12], 0.001);
+}
+
+#[test]
+fn periodic_threads_keep_their_grid_and_endless_ones_end_with_the_experiment() {
+    let periodic = |loops| Body {
+        actions: vec![Action::Run(Nanos::from_millis(10)), Action::Timer(Nanos::from_millis(100))],
+        loops,
+    };
+    let task = |loops| Task { body: periodic(loops), ..task(fifo(), 0.0, "0") };
+    near(&ends(&[task(Some(3))], false), &[0.3], 0.001);
+    near(&ends(&[task(None)], false), &[100.0], 0.001);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn one_cpu_is_never_idle_and_never_used_twice(work in proptest::collection::vec(1u64..400, 1..6), policies in proptest::collection::vec(0u8..4, 6)) {
+        let policy = |n: usize| match policies[n] { 0 => fifo(), 1 => rr(), 2 => Scheduling::Fifo { priority: 10.try_into().unwrap() }, _ => OTHER };
+        let tasks: Vec<Task> = work.iter().enumerate().map(|(n, ms)| task(policy(n), *ms as f64 / 1e3, "0")).collect();
+        let ends = ends(&tasks, true);
+        let last = ends.iter().fold(0.0, |a: f64, b| a.max(*b));
+        let sum = work.iter().sum::<u64>() as f64 / 1e3;
+        prop_assert!((last - sum).abs() < 0.002, "{} {}", last, sum);
+        for (end, ms) in ends.iter().zip(&work) {
+            prop_assert!(end + 0.0002 >= *ms as f64 / 1e3);
+        }
+    }
+
+    #[test]
+    fn fifo_and_rr_are_as_their_formulas_say(work in 1u64..900) {
+        let pair = |policy| [task(policy, work as f64 / 1e3, "0"), task(policy, work as f64 / 1e3, "0")];
+        let seconds = |n: Nanos| n.as_secs_f64();
+        let ms = Nanos::from_millis(work);
+        near(&ends(&pair(fifo()), false), &formula::fifo(&[ms, ms]).into_iter().map(seconds).collect::<Vec<_>>(), 0.001);
+        let (first, second) = formula::rr_pair(ms, Nanos::from_millis(100));
+        near(&ends(&pair(rr()), false), &[seconds(first), seconds(second)], 0.001);
+    }
+}
