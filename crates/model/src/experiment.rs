@@ -6,6 +6,13 @@ use serde::{Deserialize, Serialize};
 /// The schema of [`Experiment`].
 pub const EXPERIMENT_SCHEMA: &str = "punctual.sched/1";
 
+/// A thread's time is accounted for where no more than this share of it is missing.
+pub const ACCOUNTED: f64 = 0.005;
+/// A thread's end is explained where no more than this share of its time is left over.
+pub const EXPLAINED: f64 = 0.03;
+/// Nor does less than this count: a wakeup's latency, a clock's read.
+const TOO_SHORT: u64 = 1_000_000;
+
 /// `experiment.json`: what was to run, what was predicted, what was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Experiment {
@@ -237,5 +244,15 @@ impl RanThread {
     /// That rest as a share of the elapsed time; its sign is that of the rest.
     pub fn rest(&self) -> Option<f64> {
         Some(self.rest_ns()? as f64 / self.elapsed_ns.0.max(1) as f64)
+    }
+
+    /// Are run, wait, sleep and steal the elapsed time? `None`: not all are known.
+    pub fn is_accounted(&self) -> Option<bool> {
+        Some(self.unaccounted()? <= ACCOUNTED)
+    }
+
+    /// Does the prediction, with what was charged and taken, explain its end? `None`: not all is known.
+    pub fn is_explained(&self) -> Option<bool> {
+        Some(self.rest()?.abs() <= EXPLAINED || self.rest_ns()?.unsigned_abs() < TOO_SHORT)
     }
 }

@@ -41,8 +41,8 @@ pub use comparison::{
 };
 pub use event::{ContextSample, CpuContext, Event, Reading, WindowMax};
 pub use experiment::{
-    Doing, EXPERIMENT_SCHEMA, Experiment, GanttSpan, Held, OtherTask, PlannedThread, Prediction, RanThread, Repetition,
-    RtLimit, SchedSettings, Taken, TimeAccount,
+    ACCOUNTED, Doing, EXPERIMENT_SCHEMA, EXPLAINED, Experiment, GanttSpan, Held, OtherTask, PlannedThread, Prediction,
+    RanThread, Repetition, RtLimit, SchedSettings, Taken, TimeAccount,
 };
 pub use explained::{
     Blocked, Cause, CulpritGroup, Cycle, Explained, Explanation, Lane, Moments, Scheduled, Span, SpanKind, StateSpan,

@@ -3,10 +3,34 @@
 //!
 //! An experiment is a file of `experiments/` ([`EXPERIMENTS`]), a TOML file of the same form, or an rt-app workload.
 //!
-//! Architecture invariant: [`predict`] and the accounting of traces are pure; only the runner starts threads. Threads that are
+//! Architecture invariant: [`predict`] and [`account`] are pure; only the runner starts threads. Threads that are
 //! measured do not allocate, log or lock between their release and their end, and none runs longer than it was allowed to.
 
 #![forbid(unsafe_code)]
 
+pub mod account;
 pub mod body;
+mod builtin;
+mod calibrate;
+mod error;
+mod guard;
+mod job;
+mod limit;
+mod outcome;
+mod pass;
+mod plan;
 pub mod predict;
+mod record;
+mod release;
+mod rtapp;
+mod run;
+mod schedstat;
+mod spec;
+mod system;
+mod tracing;
+
+pub use builtin::{EXPERIMENTS, builtin};
+pub use error::{SchedError, SpecError};
+pub use outcome::outcome;
+pub use run::{Options, run};
+pub use spec::{Amount, MOST_THREADS, Place, Spec, Thread};

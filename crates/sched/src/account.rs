@@ -1,0 +1,256 @@
+//! Where threads' time went, from sched_switch and sched_waking.
+
+use punctual_model::{Doing, GanttSpan, Held, OtherTask};
+use punctual_trace::{Event, Kind};
+use punctual_units::{CpuId, Nanos};
+use std::collections::BTreeMap;
+
+/// A thread to be followed.
+#[derive(Clone, Copy, Debug)]
+pub struct Watched {
+    /// Its thread id, as the trace has it.
+    pub tid: i32,
+    /// From its release, CLOCK_MONOTONIC.
+    pub from: u64,
+    /// To its end.
+    pub to: u64,
+    /// Has it a real-time policy?
+    pub is_real_time: bool,
+}
+
+/// Where one thread's time went, ns.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Spent {
+    /// It had a CPU, with what the hypervisor took from that.
+    pub on_cpu: u64,
+    /// It was runnable without one.
+    pub waited: u64,
+    /// It slept.
+    pub slept: u64,
+    /// Of the wait: a task that is none of the experiment's had the CPU.
+    pub others: u64,
+    /// How long thread `n` had the CPU while this one waited for it; its own time in its own place.
+    pub behind: Vec<u64>,
+}
+
+/// All threads'.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Accounts {
+    /// In the order of the threads.
+    pub spent: Vec<Spent>,
+    /// In order of time, since `start`.
+    pub spans: Vec<GanttSpan>,
+    /// Ordinary threads that ran while real-time ones waited there.
+    pub held: Vec<Held>,
+    /// Who else ran while a thread waited.
+    pub others: Vec<OtherTask>,
+    /// Switches of the threads that were seen; none: the trace knows them by other numbers.
+    pub switches: u64,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+struct Now {
+    doing: Doing,
+    cpu: Option<u32>,
+    since: u64,
+}
+
+struct Sweep<'a> {
+    threads: &'a [Watched],
+    start: u64,
+    now: Vec<Now>,
+    /// Who has each CPU: thread id and name.
+    current: BTreeMap<u32, (i32, String)>,
+    at: u64,
+    out: Accounts,
+    others: BTreeMap<String, u64>,
+    /// A real-time thread is being held on this CPU since.
+    held: BTreeMap<u32, u64>,
+}
+
+/// Follows the threads through a trace in order of time. `start` is the beginning of the experiment.
+pub fn account(events: impl Iterator<Item = Event>, threads: &[Watched], start: u64) -> Accounts {
+    let asleep = Now { doing: Doing::Sleeps, cpu: None, since: start };
+    let spent = Spent { behind: vec![0; threads.len()], ..Spent::default() };
+    let mut sweep = Sweep {
+        threads,
+        start,
+        now: vec![asleep; threads.len()],
+        current: BTreeMap::new(),
+        at: 0,
+        out: Accounts { spent: vec![spent; threads.len()], ..Accounts::default() },
+        others: BTreeMap::new(),
+        held: BTreeMap::new(),
+    };
+    for event in events {
+        sweep.advance(event.t_ns);
+        sweep.take(&event);
+    }
+    sweep.finish()
+}
+
+impl Sweep<'_> {
+    /// Charges the time since the last event.
+    fn advance(&mut self, t: u64) {
+        for n in 0..self.threads.len() {
+            let watched = self.threads[n];
+            let length = t.min(watched.to).saturating_sub(self.at.max(watched.from));
+            let Now { doing, cpu, .. } = self.now[n];
+            let spent = &mut self.out.spent[n];
+            match doing {
+                Doing::Runs | Doing::Shares => {
+                    spent.on_cpu += length;
+                    spent.behind[n] += length;
+                }
+                Doing::Sleeps => spent.slept += length,
+                Doing::Waits => {
+                    spent.waited += length;
+                    let Some((tid, comm)) = cpu.and_then(|cpu| self.current.get(&cpu)) else { continue };
+                    match self.threads.iter().position(|other| other.tid == *tid) {
+                        Some(other) => spent.behind[other] += length,
+                        None if *tid == 0 || length == 0 => {}
+                        None => {
+                            spent.others += length;
+                            *self.others.entry(comm.clone()).or_default() += length;
+                        }
+                    }
+                }
+            }
+        }
+        self.at = self.at.max(t);
+    }
+
+    fn take(&mut self, event: &Event) {
+        match &event.kind {
+            Kind::SchedSwitch { prev, prev_state, next } => {
+                let comm = next.comm.map_or_else(|| format!("thread {}", next.tid), |comm| comm.to_string());
+                self.current.insert(event.cpu, (next.tid, comm));
+                if let Some(n) = self.find(prev.tid) {
+                    let doing = if prev_state.runnable() { Doing::Waits } else { Doing::Sleeps };
+                    self.set(n, doing, Some(event.cpu), event.t_ns);
+                }
+                if let Some(n) = self.find(next.tid) {
+                    self.set(n, Doing::Runs, Some(event.cpu), event.t_ns);
+                    self.out.switches += 1;
+                }
+            }
+            Kind::SchedWaking { task, target_cpu } => {
+                if let Some(n) = self.find(task.tid).filter(|n| self.now[*n].doing == Doing::Sleeps) {
+                    let cpu = target_cpu.or(self.now[n].cpu);
+                    self.set(n, Doing::Waits, cpu, event.t_ns);
+                }
+            }
+            Kind::SchedMigrate { task, to_cpu, .. } => {
+                if let Some(n) = self.find(task.tid).filter(|n| self.now[*n].doing == Doing::Waits) {
+                    self.now[n].cpu = Some(*to_cpu);
+                }
+            }
+            _ => {}
+        }
+        self.note_held(event.t_ns);
+    }
+
+    fn find(&self, tid: i32) -> Option<usize> {
+        self.threads.iter().position(|watched| watched.tid == tid)
+    }
+
+    /// Ends what a thread did and begins something else.
+    fn set(&mut self, n: usize, doing: Doing, cpu: Option<u32>, t: u64) {
+        self.close(n, t);
+        self.now[n] = Now { doing, cpu, since: t };
+    }
+
+    fn close(&mut self, n: usize, t: u64) {
+        let (Now { doing, cpu, since }, watched) = (self.now[n], self.threads[n]);
+        let (from, to) = (since.max(watched.from), t.min(watched.to));
+        if to > from {
+            let since_start = |t: u64| Nanos(t.saturating_sub(self.start));
+            let cpu = cpu.filter(|_| doing != Doing::Sleeps).map(CpuId);
+            self.out.spans.push(GanttSpan {
+                thread: n,
+                cpu,
+                doing,
+                from_ns: since_start(from),
+                to_ns: since_start(to),
+            });
+        }
+    }
+
+    /// Does an ordinary thread of ours run where a real-time one waits?
+    fn note_held(&mut self, t: u64) {
+        let of = |doing, real_time| {
+            let pairs = self.now.iter().zip(self.threads);
+            let these = pairs.filter(move |(now, watched)| now.doing == doing && watched.is_real_time == real_time);
+            these.filter(move |(_, watched)| (watched.from..watched.to).contains(&t)).filter_map(|(now, _)| now.cpu)
+        };
+        let waited: Vec<u32> = of(Doing::Waits, true).collect();
+        let now: Vec<u32> = of(Doing::Runs, false).filter(|cpu| waited.contains(cpu)).collect();
+        for cpu in &now {
+            self.held.entry(*cpu).or_insert(t);
+        }
+        let over: Vec<u32> = self.held.keys().copied().filter(|cpu| !now.contains(cpu)).collect();
+        for cpu in over {
+            let from = self.held.remove(&cpu).unwrap_or(t);
+            let since_start = Nanos(from.saturating_sub(self.start));
+            self.out.held.push(Held { from_ns: since_start, lasted_ns: Nanos(t - from), cpu: CpuId(cpu) });
+        }
+    }
+
+    fn finish(mut self) -> Accounts {
+        let end = self.threads.iter().map(|watched| watched.to).max().unwrap_or(0);
+        self.advance(end);
+        for n in 0..self.threads.len() {
+            self.close(n, end);
+        }
+        self.out.held = rounds(&self.out.held);
+        self.out.spans.sort_by_key(|span| (span.from_ns, span.thread));
+        let took = |(comm, ns)| OtherTask { comm, took_ns: Nanos(ns) };
+        self.out.others = std::mem::take(&mut self.others).into_iter().map(took).collect();
+        self.out.others.sort_by_key(|other| std::cmp::Reverse(other.took_ns));
+        self.out
+    }
+}
+
+/// Ordinary threads that take turns while a real-time one is held are one time of holding. A switch between two of them is shorter
+/// than 100 µs; less than that in all is a wakeup's own latency, and holds nobody.
+fn rounds(held: &[Held]) -> Vec<Held> {
+    const SWITCH: u64 = 100_000;
+    let mut out: Vec<Held> = Vec::new();
+    for one in held {
+        match out.last_mut() {
+            Some(last) if last.cpu == one.cpu && one.from_ns.0 <= last.from_ns.0 + last.lasted_ns.0 + SWITCH => {
+                last.lasted_ns = Nanos(one.from_ns.0 + one.lasted_ns.0 - last.from_ns.0);
+            }
+            _ => out.push(*one),
+        }
+    }
+    out.retain(|one| one.lasted_ns.0 >= SWITCH);
+    out
+}
+
+/// Joins what is too short to draw: in each of `parts` equal parts of the time a thread does one thing, or shares its CPU.
+pub fn coarse(spans: &[GanttSpan], parts: u64) -> Vec<GanttSpan> {
+    let end = spans.iter().map(|span| span.to_ns.0).max().unwrap_or(0);
+    let shortest = end / parts.max(1);
+    let mut last: BTreeMap<usize, GanttSpan> = BTreeMap::new();
+    let mut out = Vec::new();
+    for span in spans {
+        let short = |span: &GanttSpan| span.to_ns.0 - span.from_ns.0 < shortest;
+        let Some(before) = last.get_mut(&span.thread) else {
+            last.insert(span.thread, *span);
+            continue;
+        };
+        let same = before.doing == span.doing && before.cpu == span.cpu;
+        let turns = before.doing == Doing::Shares || short(before);
+        if same || (turns && short(span) && before.to_ns == span.from_ns) {
+            before.doing = if same { before.doing } else { Doing::Shares };
+            before.to_ns = span.to_ns;
+            before.cpu = before.cpu.or(span.cpu);
+        } else {
+            out.push(std::mem::replace(before, *span));
+        }
+    }
+    out.extend(last.into_values());
+    out.sort_by_key(|span| (span.from_ns, span.thread));
+    out
+}

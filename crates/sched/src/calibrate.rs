@@ -1,0 +1,190 @@
+//! How long a workload takes alone.
+
+use crate::body::{Action, Body};
+use crate::error::SchedError;
+use crate::job::{Do, charged, compile};
+use crate::plan::PlanThread;
+use crate::schedstat::Schedstat;
+use punctual_rt::monotonic;
+use punctual_uapi as uapi;
+use punctual_units::{CpuId, CpuList, Nanos};
+use punctual_workloads::{FRAMES_PER_WRITE, Image, Kind, Work};
+use std::fs::File;
+use std::path::Path;
+
+/// Rounds; the middle one counts.
+const ROUNDS: usize = 3;
+/// CPU time of a round.
+const ROUND: (Nanos, Nanos) = (Nanos::from_millis(60), Nanos::from_millis(400));
+
+/// What a workload takes alone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Rate {
+    /// Steps after which it repeats itself.
+    unit: u64,
+    /// CPU time of these.
+    unit_ns: f64,
+    /// Time asleep at each write, where it writes.
+    write: Option<Nanos>,
+}
+
+/// Runs each workload alone on `cpu`, as an ordinary thread: what is measured is the CPU time it is charged, not how long that
+/// takes.
+pub(crate) fn calibrate(
+    kinds: &[Kind],
+    image: &Image,
+    cpu: CpuId,
+    scale: Nanos,
+    folder: &Path,
+) -> Result<Vec<(Kind, Rate)>, SchedError> {
+    let round = Nanos(scale.0 / 4).clamp(ROUND.0, ROUND.1);
+    let one = |kind: Kind| {
+        let work = new_work(kind, image, folder)?;
+        let measured = std::thread::scope(|s| s.spawn(|| measure(work, cpu, round)).join());
+        let failed = |why: String| SchedError::thread(&format!("calibrating {kind}"), why);
+        let rate =
+            measured.unwrap_or_else(|_| Err("the thread panicked; please report this".into())).map_err(failed)?;
+        Ok((kind, rate))
+    };
+    kinds.iter().map(|kind| one(*kind)).collect()
+}
+
+/// The workload; what it writes is a file without a name in `folder`.
+pub(crate) fn new_work(kind: Kind, image: &Image, folder: &Path) -> Result<Work, SchedError> {
+    let file = match kind {
+        Kind::CannyIo => Some(scratch(folder)?),
+        _ => None,
+    };
+    Ok(Work::new(kind, image, file)?)
+}
+
+/// A file that is gone with its last user.
+fn scratch(folder: &Path) -> Result<File, SchedError> {
+    let path = folder.join(format!(".edges-{}", std::process::id()));
+    let failed = |source| SchedError::System {
+        call: "create",
+        path: path.clone(),
+        source,
+        help: "canny+io writes there; name another folder with --out",
+    };
+    let file = File::options().read(true).write(true).create(true).truncate(true).open(&path).map_err(failed)?;
+    std::fs::remove_file(&path).map_err(failed)?;
+    Ok(file)
+}
+
+fn measure(mut work: Work, cpu: CpuId, round: Nanos) -> Result<Rate, String> {
+    uapi::set_affinity(0, &CpuList::from_iter([cpu])).map_err(|e| e.to_string())?;
+    let said = |e: std::io::Error| e.to_string();
+    let unit = work.unit();
+    // Memory is touched and caches are filled before anything counts.
+    for _ in 0..unit {
+        work.step().map_err(said)?;
+    }
+    let mut rounds = Vec::new();
+    for _ in 0..ROUNDS {
+        let (start, mut units) = (charged(), 0u64);
+        while charged().saturating_sub(start) < round {
+            for _ in 0..unit {
+                work.step().map_err(said)?;
+            }
+            units += 1;
+            if matches!(work, Work::Sleep) {
+                break;
+            }
+        }
+        rounds.push(charged().saturating_sub(start).0 as f64 / units.max(1) as f64);
+    }
+    rounds.sort_by(f64::total_cmp);
+    let write = match &mut work {
+        Work::CannyIo(_) => Some(sleep_a_write(&mut work, unit).map_err(said)?),
+        _ => None,
+    };
+    Ok(Rate { unit, unit_ns: rounds[ROUNDS / 2].max(1.0), write })
+}
+
+/// Mean time asleep at a write: what is neither charged nor waited for the CPU.
+fn sleep_a_write(work: &mut Work, unit: u64) -> std::io::Result<Nanos> {
+    const WRITES: u64 = 4;
+    let stat = Schedstat::open().ok();
+    let wait = || stat.as_ref().and_then(Schedstat::wait).unwrap_or_default();
+    let (start, cpu, waited) = (monotonic(), charged(), wait());
+    for _ in 0..WRITES * FRAMES_PER_WRITE * unit {
+        work.step()?;
+    }
+    let elapsed = monotonic().saturating_sub(start);
+    let busy = charged().saturating_sub(cpu) + wait().saturating_sub(waited);
+    Ok(Nanos(elapsed.saturating_sub(busy).0 / WRITES))
+}
+
+impl Rate {
+    /// Whole units nearest to this much CPU time alone, one at least.
+    pub fn units(&self, work: Nanos) -> u64 {
+        ((work.0 as f64 / self.unit_ns).round() as u64).max(1)
+    }
+
+    /// Steps of this much work.
+    pub fn steps(&self, work: Nanos) -> u64 {
+        self.units(work) * self.unit
+    }
+
+    /// CPU time of so many units.
+    fn alone(&self, units: u64) -> Nanos {
+        Nanos((units as f64 * self.unit_ns) as u64)
+    }
+
+    /// What the thread does, in steps, and the same in calibrated time, with the sleeps of its writes.
+    pub fn fit(&self, thread: &PlanThread) -> (Vec<Do>, Body) {
+        let doing = compile(&thread.body.actions, |work| self.steps(work));
+        let mut actions = Vec::new();
+        for action in &thread.body.actions {
+            match (*action, self.write) {
+                (Action::Run(work), None) => actions.push(Action::Run(self.alone(self.units(work)))),
+                (Action::Run(work), Some(write)) => {
+                    // After the first frame, then after every so many.
+                    let (mut left, mut next) = (self.units(work), 1);
+                    while left >= next {
+                        actions.extend([Action::Run(self.alone(next)), Action::Sleep(write)]);
+                        (left, next) = (left - next, FRAMES_PER_WRITE);
+                    }
+                    actions.push(Action::Run(self.alone(left)));
+                }
+                (other, _) => actions.push(other),
+            }
+        }
+        (doing, Body { actions, loops: thread.body.loops })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::tests::plan;
+
+    #[test]
+    fn work_is_whole_units_and_writes_are_sleeps() {
+        let rate = Rate { unit: 600, unit_ns: 5e6, write: Some(Nanos::from_millis(3)) };
+        let mut thread = plan("case-3-io", "0", None).threads.remove(0);
+        thread.body = Body::run(Nanos::from_millis(101));
+        let (doing, body) = rate.fit(&thread);
+        assert_eq!(doing, [Do::Steps(20 * 600)]);
+        let ms = Nanos::from_millis;
+        let (sleep, run) = (Action::Sleep(ms(3)), |n| Action::Run(ms(n)));
+        assert_eq!(body.actions, [run(5), sleep, run(80), sleep, run(15)]);
+    }
+
+    #[test]
+    fn no_work_is_ever_less_than_a_unit() {
+        let rate = Rate { unit: 1, unit_ns: 5e6, write: None };
+        assert_eq!(rate.steps(Nanos(1)), 1);
+    }
+
+    #[test]
+    fn every_workload_can_be_calibrated() {
+        let image = Image::scene(64, 48, 42).unwrap();
+        let cpu = uapi::affinity(0).unwrap().iter().next().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let rates = calibrate(&Kind::ALL, &image, cpu, Nanos::from_millis(1), folder.path()).unwrap();
+        assert!(rates.iter().all(|(_, rate)| rate.unit_ns >= 1.0 && rate.unit >= 1));
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "scratch files have no name");
+    }
+}

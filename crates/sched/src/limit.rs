@@ -1,0 +1,46 @@
+//! The kernel's own bound on real-time work, behind ours: RLIMIT_RTTIME of getrlimit(2).
+
+use punctual_units::Nanos;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Put back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct RtTime(Rlimit);
+
+impl RtTime {
+    /// A real-time thread that works so long without sleeping ends this process (SIGXCPU): only if its own look at the clock after
+    /// each step has failed. `None`: the limit was stricter already, or cannot be set.
+    pub fn at_most(limit: Nanos) -> Option<RtTime> {
+        let before = getrlimit(Resource::Rttime);
+        let micros = limit.0 / 1000;
+        if before.current.is_some_and(|current| current <= micros) {
+            return None;
+        }
+        let wanted = Rlimit { current: Some(micros), maximum: before.maximum };
+        setrlimit(Resource::Rttime, wanted).ok().map(|()| RtTime(before))
+    }
+}
+
+impl Drop for RtTime {
+    fn drop(&mut self) {
+        // It was this limit before.
+        let _ = setrlimit(Resource::Rttime, self.0.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_holds_while_it_lives_and_a_stricter_one_stays() {
+        let before = getrlimit(Resource::Rttime).current;
+        let hour = RtTime::at_most(Nanos::from_secs(3600));
+        if hour.is_some() {
+            assert_eq!(getrlimit(Resource::Rttime).current, Some(3_600_000_000));
+            assert!(RtTime::at_most(Nanos::from_secs(3601)).is_none());
+        }
+        drop(hour);
+        assert_eq!(getrlimit(Resource::Rttime).current, before);
+    }
+}

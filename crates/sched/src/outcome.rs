@@ -1,0 +1,158 @@
+//! What a pass came to: its times, its accounts, and what the prediction leaves unexplained.
+
+use crate::account::{Accounts, Watched, coarse};
+use crate::body::Body;
+use crate::pass::{Ended, Passed};
+use crate::run::Fitted;
+use punctual_model::{Experiment, Outcome, Prediction, RanThread, Repetition, Taken, TimeAccount};
+use punctual_units::Nanos;
+use punctual_workloads::Image;
+use std::path::Path;
+
+/// Parts of the time that a drawing shows.
+const PARTS: u64 = 1000;
+
+/// A pass as it is recorded.
+pub(crate) struct Folded {
+    pub repetition: Repetition,
+    /// Why there is no account from a trace.
+    pub untraced: Option<String>,
+    pub edges: Option<Image>,
+}
+
+impl Folded {
+    /// The trace is kept as `trace`.
+    pub fn new(fitted: &Fitted, passed: Passed, trace: &Path) -> Folded {
+        let Passed { start, threads, trace: traced } = passed;
+        let watched: Vec<Watched> = threads
+            .iter()
+            .zip(&fitted.plan.threads)
+            .map(|(ended, plan)| {
+                let is_real_time = plan.scheduling.policy().is_real_time();
+                Watched { tid: ended.tid, from: ended.released.0, to: ended.done.end.0, is_real_time }
+            })
+            .collect();
+        let accounts = match traced {
+            Ok(tracing) => tracing.end(trace.to_owned(), &watched, start.0).map_err(|why| (why, Vec::new())),
+            Err(untraced) => Err(untraced),
+        };
+        let (accounts, untraced, sampled) = match accounts {
+            Ok(accounts) => (Some(accounts), None, Vec::new()),
+            Err((why, spans)) => (None, Some(why), spans),
+        };
+        let as_charged = as_charged(fitted, &threads, accounts.as_ref());
+        let ran = threads
+            .iter()
+            .enumerate()
+            .map(|(n, ended)| ran(n, ended, start, accounts.as_ref(), &threads, as_charged[n]));
+        let ran: Vec<RanThread> = ran.collect();
+        let problems = problems(fitted, &threads);
+        let accounts = accounts.unwrap_or_else(|| Accounts { spans: sampled, ..Accounts::default() });
+        let repetition = Repetition {
+            start_mono_ns: start.0,
+            threads: ran,
+            spans: coarse(&accounts.spans, PARTS),
+            held: accounts.held,
+            others: accounts.others,
+            problems,
+        };
+        let edges = threads.into_iter().find_map(|ended| ended.edges);
+        Folded { repetition, untraced, edges }
+    }
+}
+
+/// The prediction once more, with the CPU time that each thread was charged.
+fn as_charged(fitted: &Fitted, threads: &[Ended], accounts: Option<&Accounts>) -> Vec<Prediction> {
+    let slept = |n: usize| accounts.and_then(|accounts| accounts.spent.get(n)).map(|spent| Nanos(spent.slept));
+    let body = |(n, ended): (usize, &Ended)| fitted.as_charged(n, ended.done.charged, slept(n));
+    let bodies: Vec<Body> = threads.iter().enumerate().map(body).collect();
+    fitted.plan.predict(&bodies)
+}
+
+fn ran(
+    n: usize,
+    ended: &Ended,
+    start: Nanos,
+    accounts: Option<&Accounts>,
+    threads: &[Ended],
+    as_charged: Prediction,
+) -> RanThread {
+    let done = &ended.done;
+    let (account, taken) = match accounts {
+        Some(accounts) => (traced(n, ended, accounts), Some(taken(n, accounts, threads))),
+        None => (untraced(ended), None),
+    };
+    RanThread {
+        tid: ended.tid,
+        whole: done.whole,
+        released_ns: ended.released.saturating_sub(start),
+        begins_ns: done.first.saturating_sub(ended.released),
+        workload_ns: done.end.saturating_sub(done.first),
+        elapsed_ns: done.end.saturating_sub(ended.released),
+        charged_ns: done.charged,
+        page_faults: ended.page_faults,
+        account,
+        as_charged,
+        taken,
+        worst_response_ns: Some(done.worst_response).filter(|worst| worst.0 > 0),
+    }
+}
+
+fn traced(n: usize, ended: &Ended, accounts: &Accounts) -> TimeAccount {
+    let spent = &accounts.spent[n];
+    TimeAccount {
+        run_ns: ended.done.charged,
+        wait_ns: Some(Nanos(spent.waited)),
+        blocked_ns: Some(Nanos(spent.slept)),
+        steal_ns: Some(Nanos(spent.on_cpu.saturating_sub(ended.done.charged.0))),
+        schedstat_wait_ns: ended.schedstat_wait,
+        machine_steal_ns: ended.machine_steal,
+    }
+}
+
+/// Without a trace steal and sleep cannot be told apart.
+fn untraced(ended: &Ended) -> TimeAccount {
+    TimeAccount {
+        run_ns: ended.done.charged,
+        wait_ns: ended.schedstat_wait,
+        blocked_ns: None,
+        steal_ns: None,
+        schedstat_wait_ns: ended.schedstat_wait,
+        machine_steal_ns: ended.machine_steal,
+    }
+}
+
+/// What delayed thread `n`: others it waited for, and the steal of whoever had its CPU meanwhile, itself included.
+fn taken(n: usize, accounts: &Accounts, threads: &[Ended]) -> Taken {
+    let of = |(other, behind): (usize, &u64)| {
+        let spent = &accounts.spent[other];
+        let stolen = spent.on_cpu.saturating_sub(threads[other].done.charged.0);
+        stolen as f64 * (*behind as f64 / spent.on_cpu.max(1) as f64)
+    };
+    let spent = &accounts.spent[n];
+    let steal: f64 = spent.behind.iter().enumerate().map(of).sum();
+    Taken { steal_ns: Nanos(steal as u64), others_ns: Nanos(spent.others) }
+}
+
+fn problems(fitted: &Fitted, threads: &[Ended]) -> Vec<String> {
+    let problem = |(ended, plan): (&Ended, &crate::plan::PlanThread)| match (&ended.done.failed, ended.done.whole) {
+        (Some(e), _) => Some(format!("{} ended early: {e}", plan.name)),
+        (None, false) => Some(format!("{} was stopped before its work was done", plan.name)),
+        (None, true) => None,
+    };
+    threads.iter().zip(&fitted.plan.threads).filter_map(problem).collect()
+}
+
+/// Pass: in every repetition run, wait, sleep and steal of every thread are its elapsed time, and the prediction explains its end.
+/// Fail: for one they are not. Inconclusive: what that takes was not all measured.
+pub fn outcome(experiment: &Experiment) -> Outcome {
+    let threads: Vec<&RanThread> = experiment.repetitions.iter().flat_map(|one| &one.threads).collect();
+    let whole = !threads.is_empty() && !experiment.interrupted && threads.iter().all(|thread| thread.whole);
+    let of = |thread: &&RanThread| Some(thread.is_accounted()? && thread.is_explained()?);
+    let all: Vec<Option<bool>> = threads.iter().map(of).collect();
+    match whole {
+        true if all.contains(&Some(false)) => Outcome::Fail,
+        true if all.iter().all(|one| *one == Some(true)) => Outcome::Pass,
+        _ => Outcome::Inconclusive,
+    }
+}

@@ -1,0 +1,219 @@
+//! One pass of an experiment: threads made ready, released, joined.
+
+use crate::calibrate::new_work;
+use crate::error::SchedError;
+use crate::job::{Bounds, Do, Done, Job};
+use crate::plan::{Plan, PlanThread};
+use crate::release::{Gate, release, sample};
+use crate::schedstat::Schedstat;
+use crate::system::steal;
+use crate::tracing::Tracing;
+use punctual_model::GanttSpan;
+use punctual_rt::{Attributes, Refused, monotonic, refusal_advice};
+use punctual_uapi as uapi;
+use punctual_units::{CpuId, Nanos, Policy, Priority, Scheduling};
+use punctual_workloads::Image;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::Thread;
+
+/// Between the last preparation and the first release.
+const LEAD: Nanos = Nanos::from_millis(20);
+/// Distance of two looks at the threads where there is no trace.
+const LOOKS: Nanos = Nanos::from_millis(10);
+
+/// What a pass is made of.
+pub(crate) struct Pass<'a> {
+    pub plan: &'a Plan,
+    /// What each thread does, in steps.
+    pub doing: &'a [Vec<Do>],
+    pub image: &'a Image,
+    pub folder: &'a Path,
+    /// From a thread's release: it ends then at the latest.
+    pub limit: Nanos,
+    pub stop: &'a AtomicBool,
+}
+
+/// A thread that has ended.
+pub(crate) struct Ended {
+    pub tid: i32,
+    pub released: Nanos,
+    pub done: Done,
+    pub page_faults: Option<u64>,
+    pub schedstat_wait: Option<Nanos>,
+    pub machine_steal: Option<Nanos>,
+    pub edges: Option<Image>,
+}
+
+/// A pass that is over.
+pub(crate) struct Passed {
+    pub start: Nanos,
+    pub threads: Vec<Ended>,
+    /// The trace, or why there is none and what was seen without.
+    pub trace: Result<Tracing, (String, Vec<GanttSpan>)>,
+}
+
+type Ready = (usize, Result<(i32, Thread), SchedError>);
+
+impl Pass<'_> {
+    /// Runs it.
+    ///
+    /// # Errors
+    /// A thread could not get what it needs; then none has been released.
+    pub fn run(&self) -> Result<Passed, SchedError> {
+        let gates: Vec<Gate> = self.plan.threads.iter().map(|_| Gate::default()).collect();
+        let (halt, ended, steal) = (AtomicBool::new(false), AtomicUsize::new(0), steal());
+        let jobs = self.jobs()?;
+        std::thread::scope(|s| {
+            let (tell, ready) = channel();
+            let workers: Vec<_> = jobs
+                .into_iter()
+                .enumerate()
+                .map(|(n, job)| {
+                    let (tell, gate, steal, halt, ended) = (tell.clone(), &gates[n], &steal, &halt, &ended);
+                    s.spawn(move || {
+                        let done = self.worker(n, job, &tell, gate, halt, steal);
+                        ended.fetch_add(1, Release);
+                        done
+                    })
+                })
+                .collect();
+            drop(tell);
+            let count = workers.len();
+            let over = || {
+                halt.fetch_or(self.stop.load(Relaxed), Relaxed);
+                ended.load(Acquire) == count
+            };
+            let released = prepared(&ready, count).and_then(|threads| self.conduct(&threads, &gates, &over));
+            if released.is_err() {
+                // Who is ready waits at its gate: it passes, and sees that nothing is wanted of it.
+                halt.store(true, Relaxed);
+                let threads = workers.iter().zip(&gates).map(|(w, gate)| (Nanos::ZERO, gate, w.thread().clone()));
+                release(Nanos::ZERO, &threads.collect::<Vec<_>>());
+            }
+            let threads: Vec<Option<Ended>> = workers.into_iter().map(|w| w.join().ok().flatten()).collect();
+            let (start, trace) = released?;
+            let threads: Option<Vec<Ended>> = threads.into_iter().collect();
+            let threads = threads.ok_or_else(|| SchedError::thread("a thread", "it panicked; please report this"))?;
+            Ok(Passed { start, threads, trace })
+        })
+    }
+
+    fn jobs(&self) -> Result<Vec<Job>, SchedError> {
+        let job = |(thread, doing): (&PlanThread, &Vec<Do>)| {
+            let work = new_work(thread.workload, self.image, self.folder)?;
+            Ok(Job { doing: doing.clone(), loops: thread.body.loops, work })
+        };
+        self.plan.threads.iter().zip(self.doing).map(job).collect()
+    }
+
+    /// Traces, releases each thread at its time, and looks on where there is no trace.
+    fn conduct(
+        &self,
+        threads: &[(i32, Thread)],
+        gates: &[Gate],
+        over: &(dyn Fn() -> bool + Sync),
+    ) -> Result<(Nanos, Result<Tracing, (String, Vec<GanttSpan>)>), SchedError> {
+        let tids: Vec<i32> = threads.iter().map(|(tid, _)| *tid).collect();
+        let trace = Tracing::start(&tids);
+        let gates = self.plan.threads.iter().zip(gates).zip(threads);
+        let gates: Vec<_> = gates.map(|((plan, gate), (_, thread))| (plan.offset, gate, thread.clone())).collect();
+        let (traced, real_time) = (trace.is_ok(), self.plan.has_real_time());
+        let conductor = || -> Result<(Nanos, Vec<GanttSpan>), SchedError> {
+            if real_time {
+                let top = Priority::try_from(99).map_err(|e| SchedError::thread("the releasing thread", e))?;
+                let wanted = Scheduling::Fifo { priority: top };
+                uapi::set_scheduling(0, wanted, true).map_err(|e| SchedError::thread("the releasing thread", e))?;
+            }
+            let start = monotonic() + LEAD;
+            release(start, &gates);
+            let mut spans = Vec::new();
+            if !traced {
+                spans = sample(start, &tids, LOOKS, over);
+            }
+            while !over() {
+                let _ = punctual_rt::sleep_until(monotonic() + LOOKS);
+            }
+            Ok((start, spans))
+        };
+        let conducted = std::thread::scope(|s| s.spawn(conductor).join());
+        let (start, spans) =
+            conducted.unwrap_or_else(|_| Err(SchedError::thread("the releasing thread", "it panicked")))?;
+        Ok((start, trace.map_err(|why| (why, spans))))
+    }
+
+    fn worker(
+        &self,
+        n: usize,
+        mut job: Job,
+        tell: &Sender<Ready>,
+        gate: &Gate,
+        halt: &AtomicBool,
+        steal_before: &BTreeMap<CpuId, Nanos>,
+    ) -> Option<Ended> {
+        let plan = &self.plan.threads[n];
+        let prepared = prepare(plan, &mut job);
+        let failed = prepared.is_err();
+        let told = prepared.map(|tid| (tid, std::thread::current()));
+        let tid = told.as_ref().map_or(0, |(tid, _)| *tid);
+        let stat = Schedstat::open().ok();
+        let faults = || uapi::thread_usage().ok().map(|usage| usage.page_faults);
+        // Nobody listens only where another thread has failed already.
+        let _ = tell.send((n, told));
+        if failed {
+            return None;
+        }
+        let (waited, faulted) = (stat.as_ref().and_then(Schedstat::wait), faults());
+        let released = gate.wait();
+        let done = job.perform(released, &Bounds { until: released + self.limit, stop: halt });
+        let wait = stat.as_ref().and_then(Schedstat::wait);
+        let page_faults = faults();
+        let stolen = steal();
+        let taken = |cpu: CpuId| Some(stolen.get(&cpu)?.saturating_sub(*steal_before.get(&cpu)?).0);
+        Some(Ended {
+            tid,
+            released,
+            done,
+            page_faults: page_faults.zip(faulted).map(|(after, before)| after.saturating_sub(before)),
+            schedstat_wait: wait.zip(waited).map(|(after, before)| after.saturating_sub(before)),
+            machine_steal: plan.cpus.iter().map(taken).sum::<Option<u64>>().map(Nanos),
+            edges: job.work.edges().cloned(),
+        })
+    }
+}
+
+/// CPUs, memory, policy: in this order, for the first thing a real-time thread does is to wait.
+fn prepare(plan: &PlanThread, job: &mut Job) -> Result<i32, SchedError> {
+    let failed = |why: String| SchedError::thread(&plan.name, why);
+    let deadline = plan.scheduling.policy() == Policy::Deadline;
+    if !deadline {
+        uapi::set_affinity(0, &plan.cpus).map_err(|e| failed(e.to_string()))?;
+    }
+    for _ in 0..job.work.unit() {
+        job.work.step().map_err(|e| failed(format!("its workload: {e}")))?;
+    }
+    // Of memory that is locked there may not be enough; its faults are counted.
+    let lock_stack = plan.scheduling.policy().is_real_time();
+    let attributes = Attributes { scheduling: plan.scheduling, cpu: None, lock_stack };
+    attributes.apply().map_err(|refused| {
+        let advice = match &refused {
+            Refused::Scheduling { wanted, source } => refusal_advice(*wanted, source.errno()),
+            _ => None,
+        };
+        failed(advice.map_or_else(|| refused.to_string(), |advice| format!("{refused}; {advice}")))
+    })?;
+    Ok(rustix::thread::gettid().as_raw_nonzero().get())
+}
+
+/// All threads at their gates, in their order; the first failure if there is one.
+fn prepared(ready: &Receiver<Ready>, count: usize) -> Result<Vec<(i32, Thread)>, SchedError> {
+    let mut all: Vec<Option<(i32, Thread)>> = vec![None; count];
+    for (n, thread) in ready.iter().take(count) {
+        all[n] = Some(thread?);
+    }
+    let all: Option<Vec<_>> = all.into_iter().collect();
+    all.ok_or_else(|| SchedError::thread("a thread", "it ended before it was ready; please report this"))
+}

@@ -1,0 +1,196 @@
+//! A whole experiment: calibrated, predicted, measured, recorded.
+
+use crate::body::{Action, Body};
+use crate::calibrate::{Rate, calibrate};
+use crate::error::SchedError;
+use crate::guard;
+use crate::job::Do;
+use crate::limit::RtTime;
+use crate::outcome::Folded;
+use crate::pass::Pass;
+use crate::plan::Plan;
+use crate::record;
+use crate::spec::Spec;
+use crate::system::settings;
+use punctual_measure::Topology;
+use punctual_model::{EXPERIMENT_SCHEMA, Experiment, PlannedThread, Prediction};
+use punctual_rundir::Writer;
+use punctual_uapi::Sig;
+use punctual_units::{CpuId, Nanos};
+use punctual_workloads::{Image, Kind};
+use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// What is asked for.
+#[derive(Debug)]
+pub struct Options<'a> {
+    /// The experiment.
+    pub spec: &'a Spec,
+    /// CPU time of an amount of 1.
+    pub scale: Nanos,
+    /// The CPU of pinned threads; `None`: the last one.
+    pub cpu: Option<CpuId>,
+    /// How often; `None`: as the experiment says.
+    pub repeat: Option<u32>,
+    /// The run directory to make.
+    pub out: &'a Path,
+    /// The command line, for the record.
+    pub command: Vec<String>,
+    /// Set when the user wants no more.
+    pub stop: &'a AtomicBool,
+    /// The signal that set it, where one did; told before `stop`.
+    pub signal: &'a OnceLock<Sig>,
+}
+
+/// An experiment before it runs.
+pub(crate) struct Fitted {
+    pub plan: Plan,
+    pub doing: Vec<Vec<Do>>,
+    /// What the threads do, in calibrated time.
+    pub bodies: Vec<Body>,
+    pub predicted: Vec<Prediction>,
+}
+
+/// Runs an experiment and writes a run directory of kind `sched`; what is done so far is in it after every repetition. Also gives the
+/// edges that the first thread found which looks for edges.
+///
+/// Blocks until its end. Threads get the policies they ask for; none outlives this call.
+///
+/// # Errors
+/// [`SchedError`]: what an experiment asks for cannot be had, or must not be.
+pub fn run(
+    options: &Options<'_>,
+    told: &mut dyn FnMut(&Experiment),
+) -> Result<(Experiment, Option<Image>), SchedError> {
+    let topology = Topology::read().map_err(|e| SchedError::Refused(format!("the CPUs cannot be found: {e}")))?;
+    let free = topology.allowed.and(&topology.online);
+    let (system, mut notes) = settings(Path::new("/"), topology.online.clone());
+    let plan = Plan::new(options.spec, options.scale, options.cpu, free, system)?;
+    guard::check(&plan, options.spec.at_most).map_err(SchedError::Refused)?;
+    notes.extend(options.spec.notes.iter().cloned());
+    let mut writer = Writer::create(options.out, record::new_run(options, &plan), false)?;
+    let measured = measure(options, plan, notes, &mut writer, told);
+    record::finish(writer, options, measured.as_ref().err())?;
+    measured
+}
+
+fn measure(
+    options: &Options<'_>,
+    plan: Plan,
+    notes: Vec<String>,
+    writer: &mut Writer,
+    told: &mut dyn FnMut(&Experiment),
+) -> Result<(Experiment, Option<Image>), SchedError> {
+    let image = Image::scene(640, 480, 42).map_err(punctual_workloads::WorkError::from)?;
+    let fitted = Fitted::new(plan, &image, options.out)?;
+    let mut experiment = fitted.planned(options.spec, notes);
+    let mut edges = None;
+    for number in 1..=options.repeat.unwrap_or(options.spec.repetitions) {
+        if options.stop.load(Relaxed) {
+            break;
+        }
+        let limit = fitted.limit();
+        let _backstop = fitted.plan.has_real_time().then(|| RtTime::at_most(limit + Nanos::from_secs(5)));
+        let pass = Pass {
+            plan: &fitted.plan,
+            doing: &fitted.doing,
+            image: &image,
+            folder: options.out,
+            limit,
+            stop: options.stop,
+        };
+        let passed = pass.run()?;
+        let mut folded = Folded::new(&fitted, passed, &options.out.join(format!("sched-{number}.dat")));
+        experiment.untraced = experiment.untraced.take().or(folded.untraced);
+        edges = edges.or_else(|| folded.edges.take());
+        experiment.repetitions.push(folded.repetition);
+        experiment.interrupted = options.stop.load(Relaxed);
+        writer.experiment(&experiment)?;
+        told(&experiment);
+    }
+    experiment.interrupted = options.stop.load(Relaxed);
+    writer.experiment(&experiment)?;
+    Ok((experiment, edges))
+}
+
+impl Fitted {
+    fn new(plan: Plan, image: &Image, folder: &Path) -> Result<Fitted, SchedError> {
+        let mut kinds: Vec<Kind> = plan.threads.iter().map(|thread| thread.workload).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        let rates = calibrate(&kinds, image, plan.pinned, plan.scale, folder)?;
+        let rate = |kind: Kind| rates.iter().find(|(known, _)| *known == kind).map(|(_, rate)| *rate);
+        let (mut doing, mut bodies) = (Vec::new(), Vec::new());
+        for thread in &plan.threads {
+            let rate: Rate = rate(thread.workload).ok_or_else(|| SchedError::thread(&thread.name, "not calibrated"))?;
+            let (steps, body) = rate.fit(thread);
+            doing.push(steps);
+            bodies.push(body);
+        }
+        let predicted = plan.predict(&bodies);
+        Ok(Fitted { plan, doing, bodies, predicted })
+    }
+
+    /// From a thread's release: it ends then at the latest.
+    fn limit(&self) -> Nanos {
+        let longest =
+            self.predicted.iter().filter_map(|prediction| prediction.ends_ns).max().unwrap_or(Nanos::from_secs(60));
+        self.plan.at_most.unwrap_or(Nanos(longest.0.saturating_mul(3)) + Nanos::from_secs(2))
+    }
+
+    /// CPU time of thread `n` as calibrated; `None`: it has no end of its own.
+    pub fn alone(&self, n: usize) -> Option<Nanos> {
+        Some(Nanos(self.bodies[n].work().0.saturating_mul(self.bodies[n].loops?)))
+    }
+
+    /// What thread `n` does, stretched to the CPU time it was charged and the time it slept.
+    pub fn as_charged(&self, n: usize, charged: Nanos, slept: Option<Nanos>) -> Body {
+        let ratio = |part: Nanos, whole: Nanos| part.0 as f64 / whole.0.max(1) as f64;
+        let body = match self.alone(n) {
+            Some(alone) if alone.0 > 0 => self.bodies[n].scaled(ratio(charged, alone)),
+            _ => self.bodies[n].clone(),
+        };
+        let Some(slept) = slept.filter(|_| self.plan.threads[n].workload == Kind::CannyIo) else { return body };
+        let factor = ratio(slept, body.sleep());
+        let stretch = |action: &Action| match action {
+            Action::Sleep(length) => Action::Sleep(Nanos((length.0 as f64 * factor) as u64)),
+            other => *other,
+        };
+        Body { actions: body.actions.iter().map(stretch).collect(), loops: body.loops }
+    }
+
+    fn planned(&self, spec: &Spec, notes: Vec<String>) -> Experiment {
+        let bounds = self.plan.bounds(&self.bodies);
+        let steps = |doing: &[Do]| doing.iter().map(|d| if let Do::Steps(n) = d { *n } else { 0 }).sum::<u64>();
+        let thread = |n: usize| {
+            let thread = &self.plan.threads[n];
+            PlannedThread {
+                name: thread.name.clone(),
+                scheduling: thread.scheduling,
+                cpus: thread.cpus.clone(),
+                workload: thread.workload.name().into(),
+                offset_ns: thread.offset,
+                steps: thread.body.loops.map(|loops| loops.saturating_mul(steps(&self.doing[n]))),
+                alone_ns: self.alone(n),
+                predicted: self.predicted[n],
+                bound_ns: bounds[n],
+            }
+        };
+        Experiment {
+            schema: EXPERIMENT_SCHEMA.into(),
+            name: spec.name.clone(),
+            about: spec.about.clone(),
+            scale_ns: self.plan.scale,
+            pinned: self.plan.pinned,
+            free: self.plan.free.clone(),
+            system: self.plan.system.clone(),
+            threads: (0..self.plan.threads.len()).map(thread).collect(),
+            repetitions: Vec::new(),
+            untraced: None,
+            notes,
+            interrupted: false,
+        }
+    }
+}

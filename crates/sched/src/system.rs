@@ -1,0 +1,139 @@
+//! What the predictions need of the machine, and what protects it.
+
+use punctual_model::{RtLimit, SchedSettings};
+use punctual_units::{CpuId, CpuList, Nanos};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+/// Quantum where the kernel does not tell: RR_TIMESLICE of include/linux/sched/rt.h.
+pub(crate) const RR_QUANTUM: Nanos = Nanos::from_millis(100);
+
+/// Reads what is below `root` (`/`), which tests replace. What cannot be read is `None`, and told among the notes.
+pub fn settings(root: &Path, online: CpuList) -> (SchedSettings, Vec<String>) {
+    let kernel = root.join("proc/sys/kernel");
+    let rr_quantum_ns = number(&kernel.join("sched_rr_timeslice_ms")).and_then(|ms| u64::try_from(ms).ok());
+    let quantum = rr_quantum_ns.filter(|ms| *ms > 0).map(Nanos::from_millis);
+    let mut notes = Vec::new();
+    if quantum.is_none() {
+        notes.push("sched_rr_timeslice_ms cannot be read: 100 ms are assumed".into());
+    }
+    let limit = fair_server(root, &online).or_else(|| throttling(&kernel));
+    if limit.is_none() {
+        notes.push(
+            "RT throttling is off (sched_rt_runtime_us is -1, or cannot be read) and no fair server can be seen: predictions let real-time threads have \
+             all of a CPU"
+                .into(),
+        );
+    }
+    (SchedSettings { rr_quantum_ns: quantum, limit, online }, notes)
+}
+
+/// Is a CPU taken from real-time threads that never sleep, by a bound that can be read?
+pub fn is_throttled(settings: &SchedSettings) -> bool {
+    settings.limit.as_ref().is_some_and(|limit| limit.runtime_ns < limit.period_ns)
+}
+
+/// The fair server's (kernel/sched/deadline.c, since 6.12): the least it leaves to real-time threads on any CPU.
+fn fair_server(root: &Path, online: &CpuList) -> Option<RtLimit> {
+    let folder = root.join("sys/kernel/debug/sched/fair_server");
+    let of = |cpu: CpuId| {
+        let read = |name: &str| {
+            let value = number(&folder.join(format!("cpu{cpu}/{name}")))?;
+            u64::try_from(value).ok()
+        };
+        Some((read("runtime")?, read("period")?))
+    };
+    let (runtime, period) =
+        online.iter().filter_map(of).filter(|(runtime, period)| *runtime > 0 && runtime < period).max()?;
+    Some(RtLimit {
+        runtime_ns: Nanos(period - runtime),
+        period_ns: Nanos(period),
+        by: "the fair server (/sys/kernel/debug/sched/fair_server)".into(),
+    })
+}
+
+fn throttling(kernel: &Path) -> Option<RtLimit> {
+    let runtime = u64::try_from(number(&kernel.join("sched_rt_runtime_us"))?).ok()?;
+    let period = u64::try_from(number(&kernel.join("sched_rt_period_us"))?).ok().filter(|period| *period > 0)?;
+    (runtime < period).then(|| RtLimit {
+        runtime_ns: Nanos::from_micros(runtime),
+        period_ns: Nanos::from_micros(period),
+        by: "RT throttling or the fair server (/proc/sys/kernel/sched_rt_runtime_us)".into(),
+    })
+}
+
+fn number(path: &Path) -> Option<i64> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+/// Steal of each CPU since boot (/proc/stat, in hundredths of a second); empty where it cannot be read.
+pub fn steal() -> BTreeMap<CpuId, Nanos> {
+    parse_steal(&fs::read_to_string("/proc/stat").unwrap_or_default())
+}
+
+fn parse_steal(text: &str) -> BTreeMap<CpuId, Nanos> {
+    let line = |line: &str| {
+        let mut words = line.split_ascii_whitespace();
+        let cpu = words.next()?.strip_prefix("cpu")?.parse().ok()?;
+        // user nice system idle iowait irq softirq steal: proc_stat(5). USER_HZ is 100 for every program.
+        let ticks: u64 = words.nth(7)?.parse().ok()?;
+        Some((CpuId(cpu), Nanos::from_millis(ticks.saturating_mul(10))))
+    };
+    text.lines().filter_map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        root
+    }
+
+    #[test]
+    fn quantum_and_throttling_are_read() {
+        let root = machine(&[
+            ("proc/sys/kernel/sched_rr_timeslice_ms", "90\n"),
+            ("proc/sys/kernel/sched_rt_runtime_us", "950000\n"),
+            ("proc/sys/kernel/sched_rt_period_us", "1000000\n"),
+        ]);
+        let (settings, notes) = settings(root.path(), "0-1".parse().unwrap());
+        assert_eq!(settings.rr_quantum_ns, Some(Nanos::from_millis(90)));
+        assert_eq!(settings.limit.as_ref().unwrap().runtime_ns, Nanos::from_millis(950));
+        assert!(is_throttled(&settings) && notes.is_empty(), "{notes:?}");
+    }
+
+    #[test]
+    fn the_fair_server_counts_where_it_can_be_seen() {
+        let root = machine(&[
+            ("proc/sys/kernel/sched_rt_runtime_us", "-1\n"),
+            ("sys/kernel/debug/sched/fair_server/cpu1/runtime", "50000000\n"),
+            ("sys/kernel/debug/sched/fair_server/cpu1/period", "1000000000\n"),
+        ]);
+        let (settings, _) = settings(root.path(), "0-1".parse().unwrap());
+        assert!(settings.limit.unwrap().by.contains("fair server"));
+    }
+
+    #[test]
+    fn what_is_off_or_unreadable_is_no_bound() {
+        let off = machine(&[("proc/sys/kernel/sched_rt_runtime_us", "-1\n")]);
+        for root in [off, machine(&[])] {
+            let (settings, notes) = settings(root.path(), "0".parse().unwrap());
+            assert!(settings.limit.is_none() && !is_throttled(&settings));
+            assert_eq!(notes.len(), 2, "{notes:?}");
+        }
+    }
+
+    #[test]
+    fn steal_is_the_eighth_figure() {
+        let text = "cpu  1 2 3 4 5 6 7 8 9 0\ncpu0 1 2 3 4 5 6 7 20 0 0\ncpu1 1 2 3\nintr 5\n";
+        assert_eq!(parse_steal(text), [(CpuId(0), Nanos::from_millis(200))].into());
+    }
+}

@@ -1,0 +1,64 @@
+//! A trace of the experiment's threads alone: sched_switch and sched_waking.
+
+use crate::account::{Accounts, Watched, account};
+use punctual_journal::Journal;
+use punctual_trace::{Damage, Options};
+use punctual_tracefs::{Config, Cut, EventSet, Flight, Instance, Tracefs};
+use std::fs::File;
+use std::path::PathBuf;
+
+const EVENTS: &EventSet = &[("sched", "sched_switch"), ("sched", "sched_waking"), ("sched", "sched_migrate_task")];
+/// Switches of a handful of threads take some kilobytes a second.
+const BUFFER_KB: u64 = 4096;
+
+/// A trace that records from here on.
+pub(crate) struct Tracing {
+    flight: Flight,
+}
+
+impl Tracing {
+    /// Records the switches of these threads, and the wakeups.
+    ///
+    /// # Errors
+    /// Why it cannot be traced, and what helps.
+    pub fn start(tids: &[i32]) -> Result<Tracing, String> {
+        let said = |e: punctual_tracefs::TracefsError| e.to_string();
+        let tracefs = Tracefs::find().map_err(said)?;
+        let config = Config { events: EVENTS, buffer_kb: Some(BUFFER_KB), tracer: None };
+        let instance = Instance::create(&tracefs, &Journal::of_user(), &config).map_err(said)?;
+        let any = |fields: &[&str]| {
+            let one =
+                |tid: &i32| fields.iter().map(|field| format!("{field} == {tid}")).collect::<Vec<_>>().join(" || ");
+            tids.iter().map(one).collect::<Vec<_>>().join(" || ")
+        };
+        instance.filter("sched", "sched_switch", &any(&["prev_pid", "next_pid"])).map_err(said)?;
+        instance.filter("sched", "sched_waking", &any(&["pid"])).map_err(said)?;
+        instance.filter("sched", "sched_migrate_task", &any(&["pid"])).map_err(said)?;
+        Ok(Tracing { flight: Flight::new(instance).map_err(said)? })
+    }
+
+    /// Ends it, keeps it as a trace.dat, and says where the threads' time went.
+    ///
+    /// # Errors
+    /// What is missing; then nothing is concluded from it.
+    pub fn end(mut self, path: PathBuf, threads: &[Watched], start: u64) -> Result<Accounts, String> {
+        let to = threads.iter().map(|watched| watched.to).max().unwrap_or(start);
+        let cut = Cut { from_ns: start, to_ns: to, path: path.clone() };
+        let kept = self.flight.cut(std::slice::from_ref(&cut)).map_err(|e| format!("{}: {e}", path.display()))?;
+        self.flight.end().map_err(|left| left.join(", "))?;
+        if let Some(cpu) = kept.iter().flat_map(|kept| &kept.overwritten).next() {
+            return Err(format!("the trace of CPU {cpu} was overwritten: it ran too long for its buffer"));
+        }
+        let file = File::open(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        let mut source = punctual_trace::open(file, Options::default()).map_err(|e| e.to_string())?;
+        let accounts = account(source.by_ref(), threads, start);
+        let lost = |damage: &Damage| matches!(damage, Damage::Lost { .. } | Damage::Truncated { .. });
+        if source.info().notes.iter().any(|note| lost(&note.what)) {
+            return Err("events of the trace were lost".into());
+        }
+        if accounts.switches == 0 {
+            return Err("the trace has none of the threads: this process is in a PID namespace of its own".into());
+        }
+        Ok(accounts)
+    }
+}

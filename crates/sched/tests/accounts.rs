@@ -1,0 +1,119 @@
+//! Where time went, from made-up traces.
+
+use proptest::prelude::*;
+use punctual_model::Doing;
+use punctual_sched::account::{Accounts, Watched, account, coarse};
+use punctual_trace::{Comm, Event, Kind, Task, TaskState};
+
+const MS: u64 = 1_000_000;
+
+fn task(tid: i32) -> Task {
+    Task { tid, comm: Some(Comm::new(format!("t{tid}").as_bytes())), prio: None }
+}
+
+fn event(ms: u64, cpu: u32, kind: Kind) -> Event {
+    Event { t_ns: ms * MS, cpu, tid: None, comm: None, flags: None, kind }
+}
+
+fn switch(ms: u64, prev: i32, state: u8, next: i32) -> Event {
+    let prev_state = TaskState { letter: state, preempted: false };
+    event(ms, 1, Kind::SchedSwitch { prev: task(prev), prev_state, next: task(next) })
+}
+
+fn wake(ms: u64, tid: i32) -> Event {
+    event(ms, 0, Kind::SchedWaking { task: task(tid), target_cpu: Some(1) })
+}
+
+fn watched(tid: i32, from: u64, to: u64, is_real_time: bool) -> Watched {
+    Watched { tid, from: from * MS, to: to * MS, is_real_time }
+}
+
+/// FIFO thread 10 and ordinary thread 20 on CPU 1; the first is held for 50 ms, and a task of others runs for 5 ms.
+fn held() -> Accounts {
+    let events = [
+        wake(100, 10),
+        switch(101, 0, b'R', 10),
+        wake(104, 20),
+        switch(1051, 10, b'R', 20),
+        switch(1101, 20, b'R', 10),
+        switch(1200, 10, b'R', 99),
+        switch(1205, 99, b'S', 10),
+        switch(1300, 10, b'S', 20),
+        switch(1500, 20, b'S', 0),
+    ];
+    account(events.into_iter(), &[watched(10, 100, 1300, true), watched(20, 104, 1500, false)], 100 * MS)
+}
+
+#[test]
+fn run_wait_and_sleep_add_up_to_the_elapsed_time() {
+    let accounts = held();
+    let [a, b] = &accounts.spent[..] else { panic!() };
+    assert_eq!((a.on_cpu / MS, a.waited / MS, a.slept, a.others / MS), (1144, 56, 0, 5));
+    assert_eq!((b.on_cpu / MS, b.waited / MS, b.slept, b.others / MS), (250, 1146, 0, 5));
+    assert_eq!((b.behind[0] / MS, b.behind[1] / MS), (1141, 250));
+    assert_eq!(accounts.switches, 5);
+}
+
+#[test]
+fn what_held_a_real_time_thread_and_who_else_ran_is_named() {
+    let accounts = held();
+    assert_eq!(accounts.held.len(), 1, "{:?}", accounts.held);
+    assert_eq!((accounts.held[0].from_ns.0 / MS, accounts.held[0].lasted_ns.0 / MS), (951, 50));
+    assert_eq!(
+        (accounts.others[0].comm.as_str(), accounts.others[0].took_ns.0 / MS),
+        ("t99", 10),
+        "of both that waited"
+    );
+}
+
+#[test]
+fn a_sleep_in_the_middle_is_a_sleep() {
+    let events = [wake(0, 10), switch(0, 0, b'R', 10), switch(5, 10, b'D', 0), wake(8, 10), switch(9, 0, b'R', 10)];
+    let spent = account(events.into_iter(), &[watched(10, 0, 20, true)], 0).spent.remove(0);
+    assert_eq!((spent.on_cpu / MS, spent.waited / MS, spent.slept / MS), (16, 1, 3));
+}
+
+#[test]
+fn a_trace_without_the_threads_has_no_switches() {
+    assert_eq!(account([switch(1, 7, b'S', 8)].into_iter(), &[watched(10, 0, 9, true)], 0).switches, 0);
+}
+
+#[test]
+fn short_turns_are_drawn_as_one() {
+    let mut events = vec![wake(0, 10), wake(0, 20), switch(0, 0, b'R', 10)];
+    for n in 1..500 {
+        let (prev, next) = if n % 2 == 1 { (10, 20) } else { (20, 10) };
+        events.push(switch(n, prev, b'R', next));
+    }
+    let accounts = account(events.into_iter(), &[watched(10, 0, 500, false), watched(20, 0, 900, false)], 0);
+    assert!(accounts.spans.len() > 990);
+    let drawn = coarse(&accounts.spans, 100);
+    assert!(drawn.len() <= 4, "{drawn:?}");
+    assert!(drawn.iter().any(|span| span.thread == 0 && span.doing == Doing::Shares));
+    let whole = |spans: &[punctual_model::GanttSpan]| spans.iter().map(|s| s.to_ns.0 - s.from_ns.0).sum::<u64>();
+    assert_eq!(whole(&drawn), whole(&accounts.spans), "nothing is lost or doubled");
+}
+
+proptest! {
+    #[test]
+    fn no_trace_makes_more_or_less_time_than_there_was(steps in proptest::collection::vec((0u64..50, 0u8..4, any::<bool>()), 0..200)) {
+        let (mut t, mut events, mut current) = (0, Vec::new(), 0);
+        for (wait, who, asleep) in steps {
+            t += wait;
+            let next = [0, 10, 20, 99][usize::from(who)];
+            events.push(wake(t, next));
+            events.push(switch(t, current, if asleep { b'S' } else { b'R' }, next));
+            current = next;
+        }
+        let threads = [watched(10, 20, 700, true), watched(20, 0, 900, false)];
+        let accounts = account(events.into_iter(), &threads, 0);
+        for (spent, watched) in accounts.spent.iter().zip(&threads) {
+            prop_assert_eq!(spent.on_cpu + spent.waited + spent.slept, watched.to - watched.from);
+            prop_assert!(spent.others <= spent.waited);
+        }
+        for n in 0..2 {
+            let drawn: u64 = accounts.spans.iter().filter(|s| s.thread == n).map(|s| s.to_ns.0 - s.from_ns.0).sum();
+            prop_assert_eq!(drawn, threads[n].to - threads[n].from);
+        }
+    }
+}
