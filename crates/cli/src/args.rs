@@ -49,6 +49,8 @@ pub enum Command {
     Selftest(SelftestArgs),
     /// The portable event suite: periodic and interrupt-driven events, their timing and their number, none of which may be lost
     Events(crate::events::args::EventsArgs),
+    /// Scheduling experiments: threads with policies, priorities and CPUs, when each ends, predicted beside measured
+    Sched(crate::sched::args::SchedArgs),
     /// Read other tools' results into a run directory: cyclictest, rtla, jitterdebugger, oslat, CSV
     Import(ImportArgs),
     /// Show a run directory again, or another tool's file, as HTML, text, JSON or CSV

@@ -19,6 +19,7 @@ mod live;
 mod new_file;
 mod prove;
 mod report;
+mod sched;
 mod selftest;
 mod serve;
 mod terminal;
@@ -64,6 +65,7 @@ fn main() -> ExitCode {
         args::Command::Import(options) => import::import(&options),
         args::Command::Compare(options) => compare::compare(&options),
         args::Command::Events(options) => events::events(&options),
+        args::Command::Sched(options) => sched::sched(&options),
         args::Command::Explain(options) => explain::explain(&options, started),
         #[cfg(feature = "history")]
         args::Command::History(options) => history::history(&options),

@@ -5,7 +5,7 @@ use crate::document;
 use crate::exit;
 use crate::import;
 use crate::terminal;
-use punctual_model::{Claim, Recording, Suite};
+use punctual_model::{Claim, Experiment, Recording, Suite};
 use punctual_report as report;
 use std::io::Write;
 use std::process::ExitCode;
@@ -34,6 +34,9 @@ pub fn report(args: &ReportArgs) -> ExitCode {
     };
     if let Some(suite) = recording.suite.take() {
         return written(args, &suite_text(args, &suite));
+    }
+    if let Some(experiment) = recording.experiment.take() {
+        return written(args, &experiment_text(args, &experiment));
     }
     punctual_explain::suspect(&mut recording);
     let claims = match (&args.claims[..], &recording.run.settings.claims[..]) {
@@ -68,6 +71,20 @@ fn suite_text(args: &ReportArgs, suite: &Suite) -> String {
         Format::Csv => report::suite_csv(suite),
         Format::Json => document::document_of("events", 0, suite) + "\n",
         Format::Text => report::suite_text(suite),
+    }
+}
+
+/// Nor has a scheduling experiment.
+fn experiment_text(args: &ReportArgs, experiment: &Experiment) -> String {
+    let format = if args.json { Format::Json } else { args.format };
+    match format {
+        Format::Html => report::experiment_html(experiment),
+        Format::Csv => report::experiment_csv(experiment),
+        Format::Json => {
+            let result = serde_json::to_value(experiment).unwrap_or_default();
+            document::document("sched", 0, &result) + "\n"
+        }
+        Format::Text => report::experiment_text(experiment),
     }
 }
 

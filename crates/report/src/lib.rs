@@ -15,6 +15,7 @@ mod clean;
 mod comparison;
 mod csv;
 mod date;
+mod experiment;
 mod figures;
 mod history;
 mod html;
@@ -33,6 +34,7 @@ pub mod words;
 pub use comparison::{comparison_html, comparison_json, comparison_text};
 pub use csv::csv;
 pub use date::utc;
+pub use experiment::{experiment_csv, experiment_html, experiment_text};
 pub use history::{gate_json, gate_text, history_html, history_json, history_text};
 pub use html::html;
 

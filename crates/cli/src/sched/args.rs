@@ -1,0 +1,42 @@
+//! The options of `sched`.
+
+use crate::args::OutputArgs;
+use clap::Args;
+use punctual_units::Nanos;
+use std::path::PathBuf;
+
+/// Options of `sched`.
+#[derive(Args, Debug)]
+pub struct SchedArgs {
+    /// An experiment that is built in (--list; 3 is case-3), a TOML file of the same form, or a workload of rt-app (.json)
+    #[arg(value_name = "EXPERIMENT|FILE", required_unless_present = "list")]
+    pub experiment: Option<String>,
+    /// List the experiments that are built in, and end
+    #[arg(long)]
+    pub list: bool,
+    /// The CPU of pinned threads [default: the last one]
+    #[arg(long, value_name = "N")]
+    pub cpu: Option<u32>,
+    /// How often it runs [default: as the experiment says]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeat: Option<u32>,
+    /// CPU time of an amount of 1, seconds: 0.01 to 600
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = scale)]
+    pub scale: Nanos,
+    /// Write the edges that the first thread found into this new PGM file, after everything that is timed
+    #[arg(long, value_name = "FILE")]
+    pub image: Option<PathBuf>,
+    /// The run directory to make [default: ./punctual-runs/<time>-sched-<experiment>]
+    #[arg(short, long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+fn scale(text: &str) -> Result<Nanos, String> {
+    let seconds: f64 = text.parse().map_err(|_| "seconds, for example 0.5".to_owned())?;
+    match (0.01..=600.0).contains(&seconds) {
+        true => Ok(Nanos((seconds * 1e9) as u64)),
+        false => Err("0.01 to 600 seconds".into()),
+    }
+}

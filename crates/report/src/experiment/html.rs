@@ -1,0 +1,120 @@
+//! One self-contained page.
+
+use super::sentences::{remarks, residuals};
+use super::text::settings;
+use super::{difference, gantt, seconds, share};
+use crate::html::head;
+use crate::html::write::{details, esc, figure, list, prose, section, table};
+use crate::svg::Table;
+use punctual_model::{Experiment, Repetition};
+
+/// The experiment as one HTML file without script: figures, drawing and explanation of each repetition.
+pub fn experiment_html(experiment: &Experiment) -> String {
+    let mut body = String::new();
+    for (number, repetition) in experiment.repetitions.iter().enumerate() {
+        body.push_str(&of_repetition(experiment, repetition, number + 1));
+    }
+    let threads = section("threads", "Threads", &table(&planned(experiment)));
+    let remarks = remarks(experiment);
+    let remarks = if remarks.is_empty() { String::new() } else { section("notes", "Notes", &list("", &remarks)) };
+    format!(
+        "{}<header><p class=\"what\">Scheduling experiment <strong>{}</strong></p><h1 class=\"said\">{}</h1><p class=\"measured\">{}</header>\n\
+         {body}{threads}{remarks}</body></html>\n",
+        head(&format!("Scheduling experiment {}", experiment.name)),
+        esc(&experiment.name),
+        prose(&experiment.about),
+        prose(&settings(experiment))
+    )
+}
+
+fn of_repetition(experiment: &Experiment, repetition: &Repetition, number: usize) -> String {
+    let chart = gantt::chart(&format!("g{number}"), experiment, repetition);
+    let content = format!(
+        "{}{}{}{}",
+        table(&measured(experiment, repetition)),
+        list("", &residuals(experiment, repetition)),
+        figure(&chart, "Who had the CPU, and under it what was predicted", "Stretches as a table"),
+        details("Where the time of each thread went, seconds", &table(&accounts(experiment, repetition)))
+    );
+    section(&format!("repetition-{number}"), &format!("Repetition {number}"), &content)
+}
+
+fn words(head: &[&str]) -> Vec<String> {
+    head.iter().map(ToString::to_string).collect()
+}
+
+fn planned(experiment: &Experiment) -> Table {
+    let rows = experiment.threads.iter().map(|thread| {
+        vec![
+            thread.name.clone(),
+            thread.scheduling.to_string(),
+            thread.workload.clone(),
+            thread.cpus.to_string(),
+            thread.offset_ns.to_string(),
+            seconds(thread.alone_ns),
+            seconds(Some(thread.predicted.begins_ns)),
+            seconds(thread.predicted.ends_ns),
+        ]
+    });
+    let head = ["thread", "policy", "workload", "CPUs", "released", "alone, s", "predicted to begin, s", "to end, s"];
+    Table { head: words(&head), rows: rows.collect() }
+}
+
+fn measured(experiment: &Experiment, repetition: &Repetition) -> Table {
+    let rows = experiment.threads.iter().zip(&repetition.threads).map(|(planned, ran)| {
+        vec![
+            planned.name.clone(),
+            seconds(planned.predicted.ends_ns),
+            seconds(ran.as_charged.ends_ns),
+            seconds(Some(ran.elapsed_ns)),
+            seconds(Some(ran.workload_ns)),
+            seconds(ran.taken.map(|taken| taken.steal_ns)),
+            seconds(ran.taken.map(|taken| taken.others_ns)),
+            difference(ran.rest_ns()),
+            share(ran.rest()),
+        ]
+    });
+    let head = [
+        "thread",
+        "predicted, s",
+        "as charged, s",
+        "elapsed, s",
+        "workload, s",
+        "steal, s",
+        "others, s",
+        "rest, s",
+        "of elapsed",
+    ];
+    Table { head: words(&head), rows: rows.collect() }
+}
+
+fn accounts(experiment: &Experiment, repetition: &Repetition) -> Table {
+    let rows = experiment.threads.iter().zip(&repetition.threads).map(|(planned, ran)| {
+        let account = &ran.account;
+        vec![
+            planned.name.clone(),
+            seconds(Some(account.run_ns)),
+            seconds(account.wait_ns),
+            seconds(account.blocked_ns),
+            seconds(account.steal_ns),
+            seconds(account.sum()),
+            seconds(Some(ran.elapsed_ns)),
+            seconds(account.schedstat_wait_ns),
+            seconds(account.machine_steal_ns),
+            ran.page_faults.map_or_else(|| "–".into(), |faults| faults.to_string()),
+        ]
+    });
+    let head = [
+        "thread",
+        "run",
+        "wait",
+        "sleep",
+        "steal",
+        "together",
+        "elapsed",
+        "wait by schedstat",
+        "steal of its CPUs",
+        "page faults",
+    ];
+    Table { head: words(&head), rows: rows.collect() }
+}

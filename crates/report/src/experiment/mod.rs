@@ -1,0 +1,68 @@
+//! A scheduling experiment: predicted beside measured, as text, page and rows.
+
+mod gantt;
+mod html;
+mod sentences;
+mod text;
+
+use punctual_model::{Experiment, RanThread};
+use punctual_units::Nanos;
+use std::fmt::Write;
+
+pub use html::experiment_html;
+pub use text::experiment_text;
+
+use crate::clean::line;
+
+/// The figures as rows: a thread of a repetition each; what is not known is empty.
+pub fn experiment_csv(experiment: &Experiment) -> String {
+    let mut out = String::from(
+        "repetition,thread,whole,alone_ns,predicted_ns,as_charged_ns,elapsed_ns,workload_ns,run_ns,wait_ns,blocked_ns,steal_ns,taken_steal_ns,\
+         taken_others_ns,rest_ns\n",
+    );
+    for (number, repetition) in experiment.repetitions.iter().enumerate() {
+        for (planned, ran) in experiment.threads.iter().zip(&repetition.threads) {
+            let cell = |n: Option<Nanos>| n.map_or(String::new(), |n| n.0.to_string());
+            let account = &ran.account;
+            let cells = [
+                planned.alone_ns,
+                planned.predicted.ends_ns,
+                ran.as_charged.ends_ns,
+                Some(ran.elapsed_ns),
+                Some(ran.workload_ns),
+                Some(account.run_ns),
+                account.wait_ns,
+                account.blocked_ns,
+                account.steal_ns,
+                ran.taken.map(|taken| taken.steal_ns),
+                ran.taken.map(|taken| taken.others_ns),
+            ];
+            let cells: Vec<String> = cells.into_iter().map(cell).collect();
+            let rest = ran.rest_ns().map_or(String::new(), |rest| rest.to_string());
+            let name = line(&planned.name).replace(',', " ");
+            // Writing to a String cannot fail.
+            let _ = writeln!(out, "{},{name},{},{},{rest}", number + 1, ran.whole, cells.join(","));
+        }
+    }
+    out
+}
+
+/// Seconds with the three digits of the seed's own lines.
+fn seconds(ns: Option<Nanos>) -> String {
+    ns.map_or_else(|| "–".into(), |ns| format!("{:.3}", ns.as_secs_f64()))
+}
+
+/// A difference in seconds, with its sign.
+fn difference(ns: Option<i64>) -> String {
+    ns.map_or_else(|| "–".into(), |ns| format!("{:+.3}", ns as f64 / 1e9))
+}
+
+/// A share in percent, with its sign.
+fn share(share: Option<f64>) -> String {
+    share.map_or_else(|| "–".into(), |share| format!("{:+.1} %", share * 100.0))
+}
+
+/// Predicted from the work as calibrated alone, beside measured, as a share of the measured.
+fn alone_misses(predicted: Option<Nanos>, ran: &RanThread) -> Option<f64> {
+    Some((ran.elapsed_ns.0 as f64 - predicted?.0 as f64) / ran.elapsed_ns.0.max(1) as f64)
+}

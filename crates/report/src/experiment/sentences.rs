@@ -1,0 +1,105 @@
+//! What the figures mean.
+
+use super::{alone_misses, share};
+use crate::clean::line;
+use crate::number::plural;
+use punctual_model::{ACCOUNTED, Experiment, PlannedThread, RanThread, Repetition};
+use punctual_units::Nanos;
+
+/// What makes a difference worth a sentence.
+const TELLS: f64 = 0.01;
+/// Others named.
+const OTHERS: usize = 3;
+
+/// What explains the residuals of a repetition.
+pub fn residuals(experiment: &Experiment, repetition: &Repetition) -> Vec<String> {
+    let pairs = experiment.threads.iter().zip(&repetition.threads);
+    let mut out: Vec<String> = pairs.filter_map(|(planned, ran)| of_thread(planned, ran)).collect();
+    out.extend(held(experiment, repetition));
+    out.extend(others(repetition));
+    out.extend(repetition.problems.iter().map(|problem| line(problem)));
+    out
+}
+
+fn of_thread(planned: &PlannedThread, ran: &RanThread) -> Option<String> {
+    let mut causes = Vec::new();
+    let of_elapsed = |ns: f64| ns / ran.elapsed_ns.0.max(1) as f64;
+    if let Some(alone) = planned.alone_ns {
+        let more = ran.charged_ns.0 as f64 - alone.0 as f64;
+        if (more / alone.0.max(1) as f64).abs() > TELLS {
+            let word = if more > 0.0 { "more" } else { "less" };
+            causes.push(format!("its work was charged {} {word} CPU time than alone", Nanos(more.abs() as u64)));
+        }
+    }
+    if let Some(taken) = ran.taken {
+        if of_elapsed(taken.steal_ns.0 as f64) > TELLS {
+            causes.push(format!("the hypervisor took {}", taken.steal_ns));
+        }
+        if of_elapsed(taken.others_ns.0 as f64) > TELLS {
+            causes.push(format!("tasks that are none of the experiment's took {}", taken.others_ns));
+        }
+    }
+    if ran.is_explained() == Some(false) {
+        causes.push(format!("{} of its time is not explained", share(ran.rest())));
+    }
+    if let Some(missing) = ran.unaccounted().filter(|missing| *missing > ACCOUNTED) {
+        causes.push(format!("run, wait, sleep and steal are {:.1} % off its elapsed time", missing * 100.0));
+    }
+    if let (Some(bound), Some(worst)) = (planned.bound_ns, ran.worst_response_ns) {
+        let kept = if worst <= bound { "within" } else { "BEYOND" };
+        causes.push(format!("its longest period took {worst}, {kept} the bound of {bound} of response-time analysis"));
+    }
+    let told = alone_misses(planned.predicted.ends_ns, ran).filter(|miss| miss.abs() > TELLS);
+    let off = told.map_or(String::new(), |miss| format!(" ended {} from its prediction", share(Some(miss))));
+    (!causes.is_empty()).then(|| format!("{}{off}: {}", line(&planned.name), causes.join("; ")))
+}
+
+/// Real-time threads that stood aside: their number, and the length that names the mechanism.
+fn held(experiment: &Experiment, repetition: &Repetition) -> Option<String> {
+    let (first, count) = (repetition.held.first()?, repetition.held.len() as u64);
+    let sum: u64 = repetition.held.iter().map(|held| held.lasted_ns.0).sum();
+    let longest = repetition.held.iter().map(|held| held.lasted_ns).max().unwrap_or(first.lasted_ns);
+    let by = experiment.system.limit.as_ref();
+    let aside = by.map(|limit| limit.period_ns.saturating_sub(limit.runtime_ns));
+    let quanta = aside.map_or(0, |aside| {
+        let like = |held: &&punctual_model::Held| held.lasted_ns.0.abs_diff(aside.0) * 10 <= aside.0;
+        repetition.held.iter().filter(like).count()
+    });
+    let times = plural(count, "time", "times");
+    let named = match (by, aside) {
+        (Some(by), Some(aside)) if quanta > 0 => format!("; {quanta} of them {aside} long, as {} does", line(&by.by)),
+        _ => "; no setting that could be read explains that".into(),
+    };
+    Some(format!(
+        "ordinary threads ran {times} while a real-time thread waited for the CPU, {} in all, {longest} at most, first after {}{named}",
+        Nanos(sum),
+        first.from_ns
+    ))
+}
+
+fn others(repetition: &Repetition) -> Option<String> {
+    let named: Vec<String> = repetition
+        .others
+        .iter()
+        .filter(|other| other.took_ns.0 >= 1_000_000)
+        .take(OTHERS)
+        .map(|other| format!("{} ({})", line(&other.comm), other.took_ns))
+        .collect();
+    (!named.is_empty()).then(|| format!("a thread waited while others ran: {}", named.join(", ")))
+}
+
+/// What limits the whole.
+pub fn remarks(experiment: &Experiment) -> Vec<String> {
+    let mut out = Vec::new();
+    if let Some(why) = &experiment.untraced {
+        out.push(format!(
+            "not traced: {}; waits are those of /proc/thread-self/schedstat, sleep, steal and others cannot be told apart, and nothing is concluded",
+            line(why)
+        ));
+    }
+    out.extend(experiment.notes.iter().map(|note| line(note)));
+    if experiment.interrupted {
+        out.push("interrupted: repetitions are missing".into());
+    }
+    out
+}
