@@ -32,7 +32,8 @@ fn sched(file: &Path, more: &[&str], out: &Path) -> (i32, String, String) {
 #[test]
 fn a_run_is_recorded_and_every_format_shows_it_again() {
     let folder = tempfile::tempdir().unwrap();
-    let (file, out, image) = (folder.path().join("small.toml"), folder.path().join("run"), folder.path().join("edges.pgm"));
+    let (file, out, image) =
+        (folder.path().join("small.toml"), folder.path().join("run"), folder.path().join("edges.pgm"));
     std::fs::write(&file, SMALL).unwrap();
     let (code, text, err) = sched(&file, &["--repeat", "2", "--image", image.to_str().unwrap()], &out);
     assert!([0, 1, 3].contains(&code), "{code} {err}");
@@ -61,7 +62,10 @@ fn a_run_is_recorded_and_every_format_shows_it_again() {
         }
     }
     let run: Value = serde_json::from_slice(&std::fs::read(out.join("run.json")).unwrap()).unwrap();
-    assert_eq!((&run["kind"], &run["complete"], &run["schema_version"]), (&"sched".into(), &true.into(), &"1.6".into()));
+    assert_eq!(
+        (&run["kind"], &run["complete"], &run["schema_version"]),
+        (&"sched".into(), &true.into(), &"1.6".into())
+    );
     if !result["untraced"].is_null() {
         assert_eq!(code, 3, "what is not traced is never a pass");
         eprintln!("not tested: accounts of a trace: {}", result["untraced"]);
@@ -99,7 +103,8 @@ fn what_is_wrong_is_named_and_nothing_is_made() {
         ("", "best", "not a scheduling policy"),
     ];
     for (line, policy, said) in cases {
-        std::fs::write(&file, SMALL.replace("policy = \"other\"\ncpu", &format!("policy = \"{policy}\"\n{line}\ncpu"))).unwrap();
+        std::fs::write(&file, SMALL.replace("policy = \"other\"\ncpu", &format!("policy = \"{policy}\"\n{line}\ncpu")))
+            .unwrap();
         let (code, _, err) = sched(&file, &[], &out);
         assert!(code == 2 && err.contains(said), "{said}: {code} {err}");
     }

@@ -107,7 +107,7 @@ pub struct Repetition {
     pub threads: Vec<RanThread>,
     /// Who had which CPU when, since the beginning, in order of time; what is too short to draw is joined.
     pub spans: Vec<GanttSpan>,
-    /// Times an ordinary thread ran while a real-time one waited for the same CPU.
+    /// Times an ordinary task ran while a real-time thread of the experiment waited for the same CPU.
     pub held: Vec<Held>,
     /// Other tasks that took CPU time from the threads, the most first.
     pub others: Vec<OtherTask>,
@@ -167,7 +167,7 @@ pub struct TimeAccount {
 pub struct Taken {
     /// By the hypervisor.
     pub steal_ns: Nanos,
-    /// By tasks that are none of the experiment's.
+    /// By tasks that are none of the experiment's, where the prediction has nobody run.
     pub others_ns: Nanos,
 }
 
@@ -200,7 +200,7 @@ pub enum Doing {
     Sleeps,
 }
 
-/// An ordinary thread ran while a real-time one waited for the same CPU.
+/// An ordinary task ran while a real-time thread of the experiment waited for the same CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Held {
     /// Since the experiment's beginning.

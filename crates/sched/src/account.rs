@@ -14,8 +14,19 @@ pub struct Watched {
     pub from: u64,
     /// To its end.
     pub to: u64,
-    /// Has it a real-time policy?
-    pub is_real_time: bool,
+    /// Who has to wait for it.
+    pub class: Class,
+}
+
+/// Classes of threads, as far as it matters who may run before whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// SCHED_OTHER, SCHED_BATCH, SCHED_IDLE.
+    Ordinary,
+    /// SCHED_FIFO, SCHED_RR.
+    RealTime,
+    /// SCHED_DEADLINE: anybody may run where its budget is used up.
+    Deadline,
 }
 
 /// Where one thread's time went, ns.
@@ -27,7 +38,7 @@ pub struct Spent {
     pub waited: u64,
     /// It slept.
     pub slept: u64,
-    /// Of the wait: a task that is none of the experiment's had the CPU.
+    /// Of the wait: a task that is none of the experiment's had the CPU, and the prediction has nobody in its place.
     pub others: u64,
     /// How long thread `n` had the CPU while this one waited for it; its own time in its own place.
     pub behind: Vec<u64>,
@@ -55,12 +66,20 @@ struct Now {
     since: u64,
 }
 
+/// Who has a CPU.
+struct Current {
+    tid: i32,
+    comm: String,
+    /// An ordinary task: kernel priority 100 and above. Where the trace does not tell, it is taken for one.
+    is_ordinary: bool,
+}
+
 struct Sweep<'a> {
     threads: &'a [Watched],
     start: u64,
     now: Vec<Now>,
-    /// Who has each CPU: thread id and name.
-    current: BTreeMap<u32, (i32, String)>,
+    /// Who has each CPU.
+    current: BTreeMap<u32, Current>,
     at: u64,
     out: Accounts,
     others: BTreeMap<String, u64>,
@@ -105,13 +124,15 @@ impl Sweep<'_> {
                 Doing::Sleeps => spent.slept += length,
                 Doing::Waits => {
                     spent.waited += length;
-                    let Some((tid, comm)) = cpu.and_then(|cpu| self.current.get(&cpu)) else { continue };
-                    match self.threads.iter().position(|other| other.tid == *tid) {
+                    let Some(current) = cpu.and_then(|cpu| self.current.get(&cpu)) else { continue };
+                    match self.threads.iter().position(|other| other.tid == current.tid) {
                         Some(other) => spent.behind[other] += length,
-                        None if *tid == 0 || length == 0 => {}
+                        None if current.tid == 0 || length == 0 => {}
                         None => {
-                            spent.others += length;
-                            *self.others.entry(comm.clone()).or_default() += length;
+                            if !self.is_predicted(n, current, cpu) {
+                                self.out.spent[n].others += length;
+                            }
+                            *self.others.entry(current.comm.clone()).or_default() += length;
                         }
                     }
                 }
@@ -120,11 +141,26 @@ impl Sweep<'_> {
         self.at = self.at.max(t);
     }
 
+    /// Would the prediction have somebody run here as well? An ordinary task in the time that a real-time thread stands aside for
+    /// ordinary threads of the experiment; anybody where a budget is used up.
+    fn is_predicted(&self, n: usize, current: &Current, cpu: Option<u32>) -> bool {
+        let wants = |(now, watched): (&Now, &Watched)| {
+            let wants = watched.class == Class::Ordinary && now.doing == Doing::Waits && now.cpu == cpu;
+            wants && (watched.from..watched.to).contains(&self.at)
+        };
+        match self.threads[n].class {
+            Class::Ordinary => false,
+            Class::RealTime => current.is_ordinary && self.now.iter().zip(self.threads).any(wants),
+            Class::Deadline => true,
+        }
+    }
+
     fn take(&mut self, event: &Event) {
         match &event.kind {
             Kind::SchedSwitch { prev, prev_state, next } => {
                 let comm = next.comm.map_or_else(|| format!("thread {}", next.tid), |comm| comm.to_string());
-                self.current.insert(event.cpu, (next.tid, comm));
+                let is_ordinary = next.prio.is_none_or(|prio| prio >= 100);
+                self.current.insert(event.cpu, Current { tid: next.tid, comm, is_ordinary });
                 if let Some(n) = self.find(prev.tid) {
                     let doing = if prev_state.runnable() { Doing::Waits } else { Doing::Sleeps };
                     self.set(n, doing, Some(event.cpu), event.t_ns);
@@ -176,15 +212,14 @@ impl Sweep<'_> {
         }
     }
 
-    /// Does an ordinary thread of ours run where a real-time one waits?
+    /// Does an ordinary task run where a real-time thread waits?
     fn note_held(&mut self, t: u64) {
-        let of = |doing, real_time| {
-            let pairs = self.now.iter().zip(self.threads);
-            let these = pairs.filter(move |(now, watched)| now.doing == doing && watched.is_real_time == real_time);
-            these.filter(move |(_, watched)| (watched.from..watched.to).contains(&t)).filter_map(|(now, _)| now.cpu)
+        let waits = |(now, watched): (&Now, &Watched)| {
+            let waits = watched.class == Class::RealTime && now.doing == Doing::Waits;
+            now.cpu.filter(|_| waits && (watched.from..watched.to).contains(&t))
         };
-        let waited: Vec<u32> = of(Doing::Waits, true).collect();
-        let now: Vec<u32> = of(Doing::Runs, false).filter(|cpu| waited.contains(cpu)).collect();
+        let ordinary = |cpu: &u32| self.current.get(cpu).is_some_and(|current| current.tid != 0 && current.is_ordinary);
+        let now: Vec<u32> = self.now.iter().zip(self.threads).filter_map(waits).filter(ordinary).collect();
         for cpu in &now {
             self.held.entry(*cpu).or_insert(t);
         }

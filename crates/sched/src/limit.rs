@@ -24,7 +24,7 @@ impl RtTime {
 impl Drop for RtTime {
     fn drop(&mut self) {
         // It was this limit before.
-        let _ = setrlimit(Resource::Rttime, self.0.clone());
+        let _ = setrlimit(Resource::Rttime, self.0);
     }
 }
 

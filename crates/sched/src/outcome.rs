@@ -1,11 +1,11 @@
 //! What a pass came to: its times, its accounts, and what the prediction leaves unexplained.
 
-use crate::account::{Accounts, Watched, coarse};
+use crate::account::{Accounts, Class, Watched, coarse};
 use crate::body::Body;
 use crate::pass::{Ended, Passed};
 use crate::run::Fitted;
 use punctual_model::{Experiment, Outcome, Prediction, RanThread, Repetition, Taken, TimeAccount};
-use punctual_units::Nanos;
+use punctual_units::{Nanos, Policy};
 use punctual_workloads::Image;
 use std::path::Path;
 
@@ -28,8 +28,12 @@ impl Folded {
             .iter()
             .zip(&fitted.plan.threads)
             .map(|(ended, plan)| {
-                let is_real_time = plan.scheduling.policy().is_real_time();
-                Watched { tid: ended.tid, from: ended.released.0, to: ended.done.end.0, is_real_time }
+                let class = match plan.scheduling.policy() {
+                    Policy::Fifo | Policy::Rr => Class::RealTime,
+                    Policy::Deadline => Class::Deadline,
+                    Policy::Other | Policy::Batch | Policy::Idle => Class::Ordinary,
+                };
+                Watched { tid: ended.tid, from: ended.released.0, to: ended.done.end.0, class }
             })
             .collect();
         let accounts = match traced {

@@ -53,8 +53,11 @@ pub(crate) struct Passed {
     pub start: Nanos,
     pub threads: Vec<Ended>,
     /// The trace, or why there is none and what was seen without.
-    pub trace: Result<Tracing, (String, Vec<GanttSpan>)>,
+    pub trace: Traced,
 }
+
+/// The trace, or why there is none and what was seen without.
+pub(crate) type Traced = Result<Tracing, (String, Vec<GanttSpan>)>;
 
 type Ready = (usize, Result<(i32, Thread), SchedError>);
 
@@ -116,7 +119,7 @@ impl Pass<'_> {
         threads: &[(i32, Thread)],
         gates: &[Gate],
         over: &(dyn Fn() -> bool + Sync),
-    ) -> Result<(Nanos, Result<Tracing, (String, Vec<GanttSpan>)>), SchedError> {
+    ) -> Result<(Nanos, Traced), SchedError> {
         let tids: Vec<i32> = threads.iter().map(|(tid, _)| *tid).collect();
         let trace = Tracing::start(&tids);
         let gates = self.plan.threads.iter().zip(gates).zip(threads);
@@ -195,6 +198,7 @@ fn prepare(plan: &PlanThread, job: &mut Job) -> Result<i32, SchedError> {
     for _ in 0..job.work.unit() {
         job.work.step().map_err(|e| failed(format!("its workload: {e}")))?;
     }
+    job.work.begin_anew();
     // Of memory that is locked there may not be enough; its faults are counted.
     let lock_stack = plan.scheduling.policy().is_real_time();
     let attributes = Attributes { scheduling: plan.scheduling, cpu: None, lock_stack };

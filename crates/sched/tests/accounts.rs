@@ -2,13 +2,15 @@
 
 use proptest::prelude::*;
 use punctual_model::Doing;
-use punctual_sched::account::{Accounts, Watched, account, coarse};
+use punctual_sched::account::{Accounts, Class, Watched, account, coarse};
 use punctual_trace::{Comm, Event, Kind, Task, TaskState};
 
 const MS: u64 = 1_000_000;
 
+/// Thread 99 is a real-time one of others, 98 an ordinary one.
 fn task(tid: i32) -> Task {
-    Task { tid, comm: Some(Comm::new(format!("t{tid}").as_bytes())), prio: None }
+    let prio = Some(if tid == 99 { 0 } else { 120 });
+    Task { tid, comm: Some(Comm::new(format!("t{tid}").as_bytes())), prio }
 }
 
 fn event(ms: u64, cpu: u32, kind: Kind) -> Event {
@@ -25,7 +27,8 @@ fn wake(ms: u64, tid: i32) -> Event {
 }
 
 fn watched(tid: i32, from: u64, to: u64, is_real_time: bool) -> Watched {
-    Watched { tid, from: from * MS, to: to * MS, is_real_time }
+    let class = if is_real_time { Class::RealTime } else { Class::Ordinary };
+    Watched { tid, from: from * MS, to: to * MS, class }
 }
 
 /// FIFO thread 10 and ordinary thread 20 on CPU 1; the first is held for 50 ms, and a task of others runs for 5 ms.
@@ -64,6 +67,21 @@ fn what_held_a_real_time_thread_and_who_else_ran_is_named() {
         ("t99", 10),
         "of both that waited"
     );
+}
+
+#[test]
+fn ordinary_tasks_of_others_count_only_where_nobody_was_to_run() {
+    let events =
+        || [wake(0, 10), switch(0, 0, b'R', 10), switch(950, 10, b'R', 98), switch(1000, 98, b'R', 10)].into_iter();
+    let alone = account(events(), &[watched(10, 0, 1100, true)], 0);
+    assert_eq!((alone.spent[0].others / MS, alone.held.len()), (50, 1), "no ordinary thread of ours wants the CPU");
+    let waits = [wake(0, 20)].into_iter().chain(events());
+    let beside = account(waits, &[watched(10, 0, 1100, true), watched(20, 0, 1100, false)], 0);
+    assert_eq!(beside.spent[0].others, 0, "the prediction has it stand aside");
+    assert_eq!(beside.spent[1].others / MS, 50, "and the ordinary one run");
+    let server = Watched { class: Class::Deadline, ..watched(10, 0, 1100, true) };
+    let budget = account(events(), &[server], 0);
+    assert_eq!((budget.spent[0].others, budget.held.len()), (0, 0), "its budget was used up");
 }
 
 #[test]

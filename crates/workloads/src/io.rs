@@ -19,6 +19,8 @@ pub struct CannyIo {
     buffer: Vec<u8>,
     head: usize,
     writes: u64,
+    /// Frames since it began.
+    frames: u64,
 }
 
 impl CannyIo {
@@ -28,7 +30,7 @@ impl CannyIo {
         let mut buffer = pgm_head(edges.width(), edges.height());
         let head = buffer.len();
         buffer.resize(head + edges.pixels().len(), 0);
-        CannyIo { canny, file, buffer, head, writes: 0 }
+        CannyIo { canny, file, buffer, head, writes: 0, frames: 0 }
     }
 
     /// One step of the detection, and a write where it ends the frame for which one is due.
@@ -38,13 +40,22 @@ impl CannyIo {
     pub fn step(&mut self) -> io::Result<()> {
         let before = self.canny.frames();
         self.canny.step();
-        if self.canny.frames() != before && before.is_multiple_of(FRAMES_PER_WRITE) {
+        if self.canny.frames() == before {
+            return Ok(());
+        }
+        self.frames += 1;
+        if self.frames % FRAMES_PER_WRITE == 1 {
             self.buffer[self.head..].copy_from_slice(self.canny.edges().pixels());
             self.file.write_all_at(&self.buffer, 0)?;
             self.file.sync_data()?;
             self.writes += 1;
         }
         Ok(())
+    }
+
+    /// Counts from here on which frames are written.
+    pub fn begin_anew(&mut self) {
+        self.frames = 0;
     }
 
     /// The detection.
@@ -72,6 +83,9 @@ mod tests {
             (0..unit).for_each(|_| io.step().unwrap());
             assert_eq!(io.writes(), 1 + (frame - 1) / FRAMES_PER_WRITE, "frame {frame}");
         }
+        io.begin_anew();
+        (0..unit).for_each(|_| io.step().unwrap());
+        assert_eq!(io.writes(), 4, "the first frame since it began anew");
         assert_eq!(std::fs::read(path.path()).unwrap(), io.canny().edges().pgm());
     }
 

@@ -116,6 +116,13 @@ impl Work {
         Ok(())
     }
 
+    /// What was done so far was a warm-up: `canny+io` counts anew which frames it writes.
+    pub fn begin_anew(&mut self) {
+        if let Work::CannyIo(io) = self {
+            io.begin_anew();
+        }
+    }
+
     /// Steps after which the work repeats itself: a frame. Amounts of work are whole numbers of these, so that equal amounts are
     /// equal work.
     pub fn unit(&self) -> u64 {

@@ -71,7 +71,7 @@ fn held(experiment: &Experiment, repetition: &Repetition) -> Option<String> {
         _ => "; no setting that could be read explains that".into(),
     };
     Some(format!(
-        "ordinary threads ran {times} while a real-time thread waited for the CPU, {} in all, {longest} at most, first after {}{named}",
+        "ordinary tasks ran {times} while a real-time thread waited for the CPU, {} in all, {longest} at most, first after {}{named}",
         Nanos(sum),
         first.from_ns
     ))

@@ -120,7 +120,7 @@ impl Sim<'_> {
     fn run(&mut self, now: u64, step: u64) {
         for cpu in &mut self.cpus {
             let limited = cpu.is_limited(now, self.scheduler.limit);
-            match cpu.real_time.filter(|_| !(limited && !cpu.ordinary.is_empty())) {
+            match cpu.real_time.filter(|_| !limited || cpu.ordinary.is_empty()) {
                 Some(n) => {
                     cpu.window.get_or_insert(now);
                     let state = &mut self.states[n];
