@@ -129,9 +129,9 @@ proptest! {
             prop_assert_eq!(spent.on_cpu + spent.waited + spent.slept, watched.to - watched.from);
             prop_assert!(spent.others <= spent.waited);
         }
-        for n in 0..2 {
+        for (n, watched) in threads.iter().enumerate() {
             let drawn: u64 = accounts.spans.iter().filter(|s| s.thread == n).map(|s| s.to_ns.0 - s.from_ns.0).sum();
-            prop_assert_eq!(drawn, threads[n].to - threads[n].from);
+            prop_assert_eq!(drawn, watched.to - watched.from);
         }
     }
 }
