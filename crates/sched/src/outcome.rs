@@ -24,18 +24,8 @@ impl Folded {
     /// The trace is kept as `trace`.
     pub fn new(fitted: &Fitted, passed: Passed, trace: &Path) -> Folded {
         let Passed { start, threads, trace: traced } = passed;
-        let watched: Vec<Watched> = threads
-            .iter()
-            .zip(&fitted.plan.threads)
-            .map(|(ended, plan)| {
-                let class = match plan.scheduling.policy() {
-                    Policy::Fifo | Policy::Rr => Class::RealTime,
-                    Policy::Deadline => Class::Deadline,
-                    Policy::Other | Policy::Batch | Policy::Idle => Class::Ordinary,
-                };
-                Watched { tid: ended.tid, from: ended.released.0, to: ended.done.end.0, class }
-            })
-            .collect();
+        let pairs = threads.iter().zip(&fitted.plan.threads);
+        let watched: Vec<Watched> = pairs.map(|(ended, plan)| watched(ended, plan)).collect();
         let accounts = match traced {
             Ok(tracing) => tracing.end(trace.to_owned(), &watched, start.0).map_err(|why| (why, Vec::new())),
             Err(untraced) => Err(untraced),
@@ -63,6 +53,15 @@ impl Folded {
         let edges = threads.into_iter().find_map(|ended| ended.edges);
         Folded { repetition, untraced, edges }
     }
+}
+
+fn watched(ended: &Ended, plan: &crate::plan::PlanThread) -> Watched {
+    let class = match plan.scheduling.policy() {
+        Policy::Fifo | Policy::Rr => Class::RealTime,
+        Policy::Deadline => Class::Deadline,
+        Policy::Other | Policy::Batch | Policy::Idle => Class::Ordinary,
+    };
+    Watched { tid: ended.tid, from: ended.released.0, to: ended.done.end.0, class }
 }
 
 /// The prediction once more, with the CPU time that each thread was charged.
