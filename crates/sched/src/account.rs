@@ -57,6 +57,8 @@ pub struct Accounts {
     pub others: Vec<OtherTask>,
     /// Switches of the threads that were seen; none: the trace knows them by other numbers.
     pub switches: u64,
+    /// Times a thread left a CPU that it had not been given: switches are missing, and the accounts are wrong.
+    pub missing: u64,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -162,6 +164,8 @@ impl Sweep<'_> {
                 let is_ordinary = next.prio.is_none_or(|prio| prio >= 100);
                 self.current.insert(event.cpu, Current { tid: next.tid, comm, is_ordinary });
                 if let Some(n) = self.find(prev.tid) {
+                    let unseen = self.now[n].doing != Doing::Runs && event.t_ns > self.threads[n].from;
+                    self.out.missing += u64::from(unseen);
                     let doing = if prev_state.runnable() { Doing::Waits } else { Doing::Sleeps };
                     self.set(n, doing, Some(event.cpu), event.t_ns);
                 }

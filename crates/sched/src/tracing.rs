@@ -59,6 +59,9 @@ impl Tracing {
         if accounts.switches == 0 {
             return Err("the trace has none of the threads: this process is in a PID namespace of its own".into());
         }
-        Ok(accounts)
+        match accounts.missing {
+            0 => Ok(accounts),
+            missing => Err(format!("{missing} of {} switches are missing from the trace", accounts.switches + missing)),
+        }
     }
 }

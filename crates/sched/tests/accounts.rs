@@ -92,6 +92,13 @@ fn a_sleep_in_the_middle_is_a_sleep() {
 }
 
 #[test]
+fn a_switch_that_is_missing_is_counted() {
+    let events = [wake(1, 10), switch(5, 10, b'S', 0)];
+    assert_eq!(account(events.into_iter(), &[watched(10, 0, 9, true)], 0).missing, 1);
+    assert_eq!(held().missing, 0);
+}
+
+#[test]
 fn a_trace_without_the_threads_has_no_switches() {
     assert_eq!(account([switch(1, 7, b'S', 8)].into_iter(), &[watched(10, 0, 9, true)], 0).switches, 0);
 }
