@@ -1,4 +1,4 @@
-//! Times of a benchmark that files told, one batch after the other, with the temperature after each.
+//! Times of a benchmark, our own or as files told them, one batch after the other, with the temperature after each.
 
 use crate::Side;
 use crate::heat;
@@ -27,7 +27,8 @@ pub(crate) fn scatters(sides: &[Side]) -> Vec<Scatter> {
 }
 
 fn all_series(recording: &Recording) -> impl Iterator<Item = &Series> {
-    recording.run.import.iter().flat_map(|import| &import.series)
+    let imported = recording.run.import.iter().flat_map(|import| &import.series);
+    imported.chain(recording.bench.iter().flat_map(|bench| &bench.series))
 }
 
 /// What, name and unit of the series that every group has.

@@ -84,6 +84,7 @@ fn recording(latency_ns: u64, change: impl Fn(&mut ContextSample)) -> Recording 
         tuned: None,
         suite: None,
         experiment: None,
+        bench: None,
         findings: vec![],
         damage: vec![],
     }

@@ -110,6 +110,7 @@ fn empty() -> Recording {
         tuned: None,
         suite: None,
         experiment: None,
+        bench: None,
     }
 }
 

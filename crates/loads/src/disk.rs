@@ -73,6 +73,21 @@ pub(crate) fn disk_of(
     }
 }
 
+/// What a folder lies on, in words: `ext4 on vda1`.
+///
+/// # Errors
+/// It is no disk of this machine: what it is instead. Or the folder cannot be read.
+pub fn storage(folder: &Path) -> Result<String, String> {
+    let meta = std::fs::metadata(folder).map_err(|e| e.to_string())?;
+    let (device, mounts) = (numbers(meta.dev()), crate::mounts::own());
+    let kind = mounts.iter().rfind(|m| m.device == device).map_or("an unknown filesystem", |m| m.kind.as_str());
+    match disk_of(device, &mounts, is_counted, device_of) {
+        Disk::Device(major, minor) => Ok(format!("{kind} on {}", name((major, minor)))),
+        Disk::Unclear(_) => Ok(format!("{kind}, on a disk that is not told")),
+        Disk::Elsewhere(what) => Err(what),
+    }
+}
+
 /// The numbers of a device node, or of the filesystem that a path is on.
 pub(crate) fn device_of(path: &str) -> Option<(u32, u32)> {
     let meta = std::fs::metadata(path).ok()?;
@@ -151,6 +166,13 @@ mod tests {
         assert!(matches!(on("1 1 0:40 / / rw - tmpfs tmpfs rw"), Disk::Elsewhere(_)));
         assert!(matches!(on("1 1 0:40 / / rw - nfs4 host:/x rw"), Disk::Elsewhere(_)));
         assert!(matches!(on(""), Disk::Unclear(_)));
+    }
+
+    #[test]
+    fn what_a_folder_lies_on_is_told_or_why_not() {
+        assert!(storage(Path::new("/")).map_or_else(|why| !why.is_empty(), |on| on.contains("on ")));
+        assert!(storage(Path::new("/dev/shm")).is_err_and(|why| why.contains("memory") || why.contains("No such")));
+        assert!(storage(Path::new("/proc/self/nothing")).is_err_and(|why| why.contains("No such file")));
     }
 
     #[test]

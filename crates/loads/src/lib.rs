@@ -49,6 +49,7 @@ mod wire;
 
 pub use builtin::NAMES;
 pub use child::{HIDDEN_ARG, child_main};
+pub use disk::storage;
 pub use error::LoadError;
 pub use load::{Load, LoadWatch, Progress};
 pub use report::not_run;

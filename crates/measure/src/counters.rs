@@ -50,6 +50,16 @@ impl Counters {
         self.thermal.throttled_since(&before.thermal).into_iter().filter(|reading| reading.value > 0).collect()
     }
 
+    /// All throttling that can be read, since `before`: counters by how much they rose, flags that are up; also zeros.
+    pub fn throttling_since(&self, before: &Counters) -> Vec<Reading> {
+        self.thermal.throttled_since(&before.thermal)
+    }
+
+    /// Every temperature that can be read, m°C.
+    pub fn temperatures(&self) -> &[Reading] {
+        &self.thermal.temperatures
+    }
+
     /// The hottest sensor, m°C.
     pub fn hottest(&self) -> Option<Reading> {
         self.thermal.temperatures.iter().max_by_key(|reading| reading.value).cloned()

@@ -35,5 +35,5 @@ pub use engine::{EngineError, Plan, Running, start, start_polling};
 pub use gaps::{GapPlan, GapResult, Gaps, gaps};
 pub use idle::{IdleError, IdleExit, idle_exit};
 pub use outcome::Outcome;
-pub use sources::between::between_phases;
+pub use sources::between::{between_phases, frequencies};
 pub use woken::{SenderPlace, Sent, Serial, SerialError, WayRefused};

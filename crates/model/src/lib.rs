@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bench;
 mod change;
 mod claim;
 mod class;
@@ -32,6 +33,10 @@ mod until;
 mod verdict;
 mod worst;
 
+pub use bench::{
+    BENCH_SCHEMA, Bench, BenchCheck, BenchDistribution, BenchFigure, BenchLog, BenchParts, BenchPlan, BenchRecord,
+    BenchRepetition, BenchSettings, Beside, Conditions, NetworkSettings, NqueensMode, NqueensSettings,
+};
 pub use change::{Argv, Back, Command, Draft, Edit, Step};
 pub use claim::{Claim, ClaimError, Quantity};
 pub use class::{Class, Confidence};

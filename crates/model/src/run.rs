@@ -81,6 +81,8 @@ pub enum Kind {
     Events,
     /// A scheduling experiment: everything is in `experiment.json`, nothing in the phases.
     Sched,
+    /// A benchmark: everything is in `bench.json`, nothing in the phases.
+    Bench,
 }
 
 /// One instant on three clocks.
@@ -321,6 +323,8 @@ pub struct Recording {
     pub suite: Option<crate::Suite>,
     /// What a scheduling experiment measured; runs of [`Kind::Sched`] only.
     pub experiment: Option<crate::Experiment>,
+    /// What a benchmark measured; runs of [`Kind::Bench`] only. Its conditions are [`Recording::events`] as well.
+    pub bench: Option<crate::Bench>,
     /// What was wrong with the files themselves: a torn tail dropped, a checksum that fails.
     pub damage: Vec<String>,
 }

@@ -145,6 +145,7 @@ impl<'a> Measurement<'a> {
             tuned: None,
             suite: None,
             experiment: None,
+            bench: None,
         };
         let recorder = Arc::new(Mutex::new(ToDisk::new(writer, options.worst_kept, options.maxima_block)));
         let cost = OwnCost { context_cpus: setup::where_context_runs(options, &housekeeping), ..OwnCost::default() };

@@ -19,6 +19,17 @@ pub enum Error {
         /// Why.
         source: io::Error,
     },
+    /// Another process writes it.
+    #[error("{0} is still being measured by another process: wait for it, or end it (`fuser {0}` tells which)")]
+    Busy(PathBuf),
+    /// A run that cannot go on.
+    #[error("{path} cannot be resumed: {why}")]
+    NotResumable {
+        /// The run directory.
+        path: PathBuf,
+        /// Why.
+        why: &'static str,
+    },
     /// The folder holds no run.
     #[error("{0} is not a run directory: it has no run.json. Give the folder that `punctual prove` named")]
     NoRun(PathBuf),

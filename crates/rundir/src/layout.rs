@@ -17,6 +17,9 @@ pub const TUNE: &str = "tune.json";
 pub(crate) const SUITE: &str = "suite.json";
 /// What a scheduling experiment measured.
 pub(crate) const EXPERIMENT: &str = "experiment.json";
+/// What a benchmark measured, and the log it is made of.
+pub(crate) const BENCH: &str = "bench.json";
+pub(crate) const BENCH_LOG: &str = "bench.jsonl";
 pub(crate) const FINDINGS: &str = "findings.json";
 pub(crate) const WORST: &str = "worst.jsonl";
 pub(crate) const CAUSES: &str = "causes.jsonl";

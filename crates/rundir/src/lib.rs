@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod appended;
+mod bench;
 mod brief;
 mod error;
 mod events;
@@ -19,6 +20,7 @@ mod segment;
 mod text;
 mod writer;
 
+pub use bench::BenchWriter;
 pub use error::Error;
 pub use finished::{attach, attach_causes, capture_text, replace_worst};
 pub use layout::{HistogramFile, SCHEMA, SCHEMA_VERSION, TUNE};

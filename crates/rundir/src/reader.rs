@@ -56,11 +56,13 @@ fn read_as(root: &Path, detail: Detail) -> Result<Recording, Error> {
         tuned: None,
         suite: None,
         experiment: None,
+        bench: None,
         damage,
     };
     let check = |name: &str| manifest.as_ref().and_then(|m| m.files.get(name).copied());
     read_distributions(&mut recording, root, &check);
     read_lists(&mut recording, root, &check, segments.events, detail);
+    crate::bench::read_bench(&mut recording, root, check(layout::BENCH));
     if manifest.is_none() {
         add_running(&mut recording, root, segments);
     }
@@ -216,6 +218,10 @@ fn read_lists(
     }
     read_causes(recording, root, check);
     read_maxima(recording, root, check);
+    // A benchmark's conditions are in its own file.
+    if recording.run.kind == Kind::Bench {
+        return;
+    }
     let mark = check(layout::EVENTS).or(events);
     if let (Some(mark), Detail::Brief) = (mark, detail)
         && let Some(events) = brief::events(&root.join(layout::EVENTS), mark, LARGEST)
@@ -245,7 +251,8 @@ fn read_whole(recording: &mut Recording, root: &Path, check: &dyn Fn(&str) -> Op
     match recording.run.kind {
         Kind::Events => recording.suite = read_one(layout::SUITE, root, check, &mut recording.damage),
         Kind::Sched => recording.experiment = read_one(layout::EXPERIMENT, root, check, &mut recording.damage),
-        Kind::Latency | Kind::Imported => {}
+        // A benchmark's file is made of its log, where there is none.
+        Kind::Bench | Kind::Latency | Kind::Imported => {}
     }
 }
 

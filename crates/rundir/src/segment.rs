@@ -1,8 +1,9 @@
 //! Lines with checksums: `crc32 json`, eight hexadecimal digits, a blank, one JSON object, a newline.
 
-use crate::layout::Record;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
-pub(crate) fn encode(record: &Record) -> Result<Vec<u8>, serde_json::Error> {
+pub(crate) fn encode<T: Serialize>(record: &T) -> Result<Vec<u8>, serde_json::Error> {
     let json = serde_json::to_vec(record)?;
     let mut line = format!("{:08x} ", crc32fast::hash(&json)).into_bytes();
     line.extend_from_slice(&json);
@@ -11,23 +12,29 @@ pub(crate) fn encode(record: &Record) -> Result<Vec<u8>, serde_json::Error> {
 }
 
 /// The records of a segment, up to the first line that is torn or altered; and what was wrong with that.
-pub(crate) fn decode(bytes: &[u8]) -> (Vec<Record>, Option<String>) {
+pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> (Vec<T>, Option<String>) {
+    let (records, _, torn) = decode_until(bytes);
+    (records, torn)
+}
+
+/// The same, and how many bytes are whole.
+pub(crate) fn decode_until<T: DeserializeOwned>(bytes: &[u8]) -> (Vec<T>, usize, Option<String>) {
     let mut records = Vec::new();
     let mut at = 0;
     while at < bytes.len() {
         let Some(length) = bytes[at..].iter().position(|&b| b == b'\n') else {
-            return (records, Some(format!("a torn tail of {} bytes was dropped", bytes.len() - at)));
+            return (records, at, Some(format!("a torn tail of {} bytes was dropped", bytes.len() - at)));
         };
         match decode_line(&bytes[at..at + length]) {
             Some(record) => records.push(record),
-            None => return (records, Some(format!("from byte {at} on the checksum does not hold; dropped"))),
+            None => return (records, at, Some(format!("from byte {at} on the checksum does not hold; dropped"))),
         }
         at += length + 1;
     }
-    (records, None)
+    (records, at, None)
 }
 
-fn decode_line(line: &[u8]) -> Option<Record> {
+fn decode_line<T: DeserializeOwned>(line: &[u8]) -> Option<T> {
     let (sum, json) = (line.get(..9)?, line.get(9..)?);
     if sum != format!("{:08x} ", crc32fast::hash(json)).as_bytes() {
         return None;
@@ -38,7 +45,7 @@ fn decode_line(line: &[u8]) -> Option<Record> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::FileSum;
+    use crate::layout::{FileSum, Record};
     use proptest::prelude::*;
 
     fn lines(n: u64) -> Vec<u8> {
@@ -50,7 +57,7 @@ mod tests {
         fn a_cut_loses_the_cut_line_only(n in 1u64..20, cut in 0usize..2_000) {
             let whole = lines(n);
             let cut = cut.min(whole.len());
-            let (records, damage) = decode(&whole[..cut]);
+            let (records, damage) = decode::<Record>(&whole[..cut]);
             let complete = whole[..cut].iter().filter(|&&b| b == b'\n').count();
             prop_assert_eq!(records.len(), complete);
             prop_assert_eq!(damage.is_some(), cut > 0 && whole[cut - 1] != b'\n');
@@ -61,13 +68,13 @@ mod tests {
             let mut bytes = lines(8);
             let at = at % bytes.len();
             bytes[at] ^= 1 << bit;
-            let (records, damage) = decode(&bytes);
+            let (records, damage) = decode::<Record>(&bytes);
             prop_assert!(records.len() < 8 && damage.is_some());
         }
 
         #[test]
         fn any_bytes_are_answered(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-            let _ = decode(&bytes);
+            let _ = decode::<Record>(&bytes);
         }
     }
 }

@@ -6,7 +6,7 @@ use punctual_units::{CpuId, Histogram, Nanos, Scheduling};
 use std::fs;
 use std::path::Path;
 
-fn run() -> Run {
+pub(crate) fn run() -> Run {
     let stamp = Stamp { mono_ns: 5, boot_ns: 5, real_ns: 1_700_000_000_000_000_000 };
     Run {
         schema: crate::SCHEMA.into(),

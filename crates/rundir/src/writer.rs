@@ -331,7 +331,7 @@ fn segment_path(root: &Path, number: u32) -> PathBuf {
     root.join(layout::SEGMENTS).join(format!("{number:06}.log"))
 }
 
-fn make_empty_folder(root: &Path) -> Result<(), Error> {
+pub(crate) fn make_empty_folder(root: &Path) -> Result<(), Error> {
     fs::create_dir_all(root).map_err(Error::io("create", root))?;
     match fs::read_dir(root).map_err(Error::io("read", root))?.next() {
         None => Ok(()),

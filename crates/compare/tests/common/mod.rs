@@ -32,6 +32,7 @@ pub fn recording(loads: &[(String, Vec<u64>)]) -> Recording {
         tuned: None,
         suite: None,
         experiment: None,
+        bench: None,
         damage: vec![],
     };
     for (phase, (_, values)) in recording.run.phases.iter().zip(loads) {

@@ -180,6 +180,7 @@ pub fn empty() -> Recording {
         tuned: None,
         suite: None,
         experiment: None,
+        bench: None,
         findings: vec![],
         damage: vec![],
     }

@@ -11,7 +11,7 @@ use std::os::unix::fs::FileExt;
 /// Frequencies and SMI counts of these CPUs now; an event for each kind that can be read.
 pub fn between_phases(cpus: &CpuList) -> Vec<Event> {
     let mono_ns = monotonic().0;
-    let khz: Vec<(CpuId, u64)> = cpus.iter().filter_map(|cpu| Some((cpu, frequency(cpu)?))).collect();
+    let khz = frequencies(cpus);
     let counts = smi_counts(cpus);
     let mut events = Vec::new();
     if !khz.is_empty() {
@@ -21,6 +21,11 @@ pub fn between_phases(cpus: &CpuList) -> Vec<Event> {
         events.push(Event::Smi { mono_ns, counts });
     }
     events
+}
+
+/// The frequency of each of these CPUs now, kHz, where it can be read. Some drivers interrupt a CPU to be told.
+pub fn frequencies(cpus: &CpuList) -> Vec<(CpuId, u64)> {
+    cpus.iter().filter_map(|cpu| Some((cpu, frequency(cpu)?))).collect()
 }
 
 /// System management interrupts of each CPU since boot, where they can be counted.

@@ -82,6 +82,7 @@ pub(super) fn empty(run: Run) -> Recording {
         tuned: None,
         suite: None,
         experiment: None,
+        bench: None,
         damage: Vec::new(),
     }
 }

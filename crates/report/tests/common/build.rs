@@ -75,6 +75,7 @@ pub fn recording(plan: RunPlan) -> Recording {
         tuned: None,
         suite: None,
         experiment: None,
+        bench: None,
         findings: facts::findings(),
         damage: vec![],
     };

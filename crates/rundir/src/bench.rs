@@ -1,0 +1,192 @@
+//! Runs of kind `bench`: a log that is appended to and synced, so that a benchmark that was killed can go on where it was.
+
+use crate::Error;
+use crate::appended::append_whole;
+use crate::files;
+use crate::finished::write_manifest;
+use crate::layout::{self, FileSum};
+use crate::segment;
+use crate::text::pretty;
+use crate::writer::make_empty_folder;
+use punctual_model::{Bench, BenchLog, BenchPlan, BenchRecord, Kind, Recording, Run};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+/// No log of a benchmark is larger.
+const LARGEST: u64 = 1 << 30;
+
+/// A benchmark's run directory being written. Locked (flock(2)) as long as this lives.
+pub struct BenchWriter {
+    root: PathBuf,
+    _lock: File,
+    run: Run,
+    log: File,
+    bytes: u64,
+}
+
+impl BenchWriter {
+    /// Makes the folder (which must not exist, or be empty) and writes the run and its plan.
+    ///
+    /// # Errors
+    /// [`Error::NotEmpty`]; [`Error::Io`].
+    pub fn create(root: &Path, run: Run, plan: &BenchPlan) -> Result<BenchWriter, Error> {
+        make_empty_folder(root)?;
+        let lock = lock(root)?;
+        let log = files::create_new(&root.join(layout::BENCH_LOG))?;
+        let mut writer = BenchWriter { root: root.to_owned(), _lock: lock, run, log, bytes: 0 };
+        writer.append(&BenchRecord::Plan(Box::new(plan.clone())))?;
+        // Last, and all at once: a folder with run.json is a run that can be resumed.
+        writer.write_run()?;
+        files::sync_folder(root)?;
+        Ok(writer)
+    }
+
+    /// Goes on with a run that was killed, interrupted, or whose machine lost power. What is torn at the end of its log is cut
+    /// off.
+    ///
+    /// # Errors
+    /// [`Error::NoRun`], [`Error::Format`], [`Error::Damaged`]; [`Error::Busy`] while another process writes it;
+    /// [`Error::NotResumable`] where it is no benchmark, or nothing is left to do; [`Error::Io`].
+    pub fn resume(root: &Path) -> Result<(BenchWriter, BenchLog), Error> {
+        let recording = crate::read(root)?;
+        let refuse = |why| Err(Error::NotResumable { path: root.to_owned(), why });
+        if recording.run.kind != Kind::Bench {
+            return refuse("it is not a run of `punctual bench`");
+        }
+        let lock = lock(root)?;
+        let path = root.join(layout::BENCH_LOG);
+        let content = files::read(&path, LARGEST)?;
+        let (records, whole, _) = segment::decode_until(&content);
+        let Some(log) = BenchLog::of(records) else {
+            return refuse("its log does not begin with a plan; begin a new run with --out DIR");
+        };
+        if log.repetitions.len() as u64 >= log.plan.repetitions {
+            return refuse("it is complete: `punctual report DIR` shows it");
+        }
+        for name in [layout::MANIFEST, layout::BENCH] {
+            remove(&root.join(name))?;
+        }
+        let file = open_log(&path, whole as u64)?;
+        let run = Run { complete: false, ended: None, ended_by: None, ..recording.run };
+        let mut writer = BenchWriter { root: root.to_owned(), _lock: lock, run, log: file, bytes: whole as u64 };
+        writer.write_run()?;
+        Ok((writer, log))
+    }
+
+    /// Where it is.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The run as it will be written.
+    pub fn run_mut(&mut self) -> &mut Run {
+        &mut self.run
+    }
+
+    /// Appends a record and syncs it: when this returns it survives a power cut.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; then nothing of it is in the log.
+    pub fn append(&mut self, record: &BenchRecord) -> Result<(), Error> {
+        let path = self.root.join(layout::BENCH_LOG);
+        let line = segment::encode(record).map_err(|e| Error::io("write", &path)(e.into()))?;
+        append_whole(&mut self.log, self.bytes, &line).map_err(Error::io("write", &path))?;
+        self.bytes += line.len() as u64;
+        self.log.sync_data().map_err(Error::io("sync", path))
+    }
+
+    /// Writes what was measured, the run as it ended, and the checksums. An interrupted run can still be resumed.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; what was appended stays readable.
+    pub fn finish(mut self) -> Result<Bench, Error> {
+        let path = self.root.join(layout::BENCH_LOG);
+        let content = files::read(&path, LARGEST)?;
+        let log = BenchLog::of(segment::decode_until(&content).0);
+        let bench = Bench::of(log.ok_or(Error::Damaged { path, why: "it does not begin with a plan".into() })?);
+        let text = pretty(&bench).map_err(Error::io("write", self.root.join(layout::BENCH)))?;
+        let sums = BTreeMap::from([
+            (layout::BENCH_LOG.to_owned(), files::sum(&content)),
+            (layout::BENCH.to_owned(), files::replace(&self.root.join(layout::BENCH), &text, true)?),
+            (layout::RUN.to_owned(), self.write_run()?),
+        ]);
+        write_manifest(&self.root, sums, true)?;
+        files::sync_folder(&self.root)?;
+        Ok(bench)
+    }
+
+    fn write_run(&mut self) -> Result<FileSum, Error> {
+        let path = self.root.join(layout::RUN);
+        let text = pretty(&self.run).map_err(Error::io("write", &path))?;
+        files::replace(&path, &text, true)
+    }
+}
+
+/// Nobody else may write it meanwhile.
+fn lock(root: &Path) -> Result<File, Error> {
+    let folder = File::open(root).map_err(Error::io("open", root))?;
+    match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(folder),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(Error::Busy(root.to_owned())),
+        Err(e) => Err(Error::io("lock", root)(e.into())),
+    }
+}
+
+fn remove(path: &Path) -> Result<(), Error> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(Error::io("remove", path)(e)),
+        _ => Ok(()),
+    }
+}
+
+/// The log, cut off behind its last whole record.
+fn open_log(path: &Path, whole: u64) -> Result<File, Error> {
+    let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|e| Error::io("open", path)(e.into()))?;
+    let mut file = File::from(fd);
+    file.set_len(whole).map_err(Error::io("cut", path))?;
+    file.seek(SeekFrom::Start(whole)).map_err(Error::io("seek in", path))?;
+    Ok(file)
+}
+
+/// What a benchmark measured, in a run of its kind: as it was written at the end, or of its log.
+pub(crate) fn read_bench(recording: &mut Recording, root: &Path, sum: Option<FileSum>) {
+    if recording.run.kind != Kind::Bench {
+        return;
+    }
+    let written = sum.and_then(|sum| {
+        let content = files::read(&root.join(layout::BENCH), LARGEST).ok()?;
+        if files::sum(&content) == sum { serde_json::from_slice::<Bench>(&content).ok() } else { None }
+    });
+    if sum.is_some() && written.is_none() {
+        recording.damage.push("bench.json: its checksum does not hold; read from bench.jsonl instead".into());
+    }
+    recording.bench = match written {
+        Some(bench) => Some(bench),
+        None => read_log(recording, &root.join(layout::BENCH_LOG)),
+    };
+    recording.events = recording.bench.as_ref().map(Bench::events).unwrap_or_default();
+}
+
+fn read_log(recording: &mut Recording, path: &Path) -> Option<Bench> {
+    let content = match files::read(path, LARGEST) {
+        Ok(content) => content,
+        Err(e) => {
+            recording.damage.push(e.to_string());
+            return None;
+        }
+    };
+    let (records, _, torn) = segment::decode_until(&content);
+    recording.damage.extend(torn.map(|what| format!("bench.jsonl: {what}")));
+    let bench = BenchLog::of(records).map(Bench::of);
+    if bench.is_none() {
+        recording.damage.push("bench.jsonl: it does not begin with a plan; left out".into());
+    }
+    bench
+}
+
+#[cfg(test)]
+mod tests;
