@@ -1,0 +1,18 @@
+//! The clocks a repetition is timed with.
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// CLOCK_MONOTONIC, ns.
+pub(crate) fn now() -> u64 {
+    read(ClockId::Monotonic)
+}
+
+/// Processor time of this process, all threads, user and system, ns: CLOCK_PROCESS_CPUTIME_ID.
+pub(crate) fn cpu_time() -> u64 {
+    read(ClockId::ProcessCPUTime)
+}
+
+fn read(id: ClockId) -> u64 {
+    let t = clock_gettime(id);
+    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+}

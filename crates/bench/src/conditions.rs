@@ -1,0 +1,82 @@
+//! The machine while a repetition runs: temperatures, frequencies, throttling, steal.
+
+use punctual_measure::{Counters, frequencies};
+use punctual_model::Conditions;
+use punctual_units::{CpuId, CpuList};
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread::{self, Scope, ScopedJoinHandle};
+use std::time::Duration;
+
+/// Frequencies are read so often: seldom enough to cost nothing, often enough to see a board throttle.
+const EVERY: Duration = Duration::from_millis(500);
+
+/// Sums of what was read, kHz, and how many readings.
+type Sums = BTreeMap<CpuId, (u64, u64)>;
+
+/// Watches from here to [`Watch::end`].
+pub(crate) struct Watch<'s> {
+    cpus: CpuList,
+    before: Counters,
+    sampler: Option<ScopedJoinHandle<'s, Sums>>,
+    over: &'s AtomicBool,
+}
+
+impl<'s> Watch<'s> {
+    /// Begins; `over` must be false. Where no thread can be had, frequencies are read at the end only.
+    pub fn begin<'e>(scope: &'s Scope<'s, 'e>, cpus: &CpuList, over: &'s AtomicBool) -> Watch<'s> {
+        let list = cpus.clone();
+        let sample = move || {
+            let mut sums = Sums::new();
+            while !over.load(Relaxed) {
+                thread::park_timeout(EVERY);
+                add(&mut sums, &list);
+            }
+            sums
+        };
+        let sampler = thread::Builder::new().name("conditions".into()).spawn_scoped(scope, sample).ok();
+        Watch { cpus: cpus.clone(), before: Counters::read(cpus), sampler, over }
+    }
+
+    /// What was seen.
+    pub fn end(self) -> Conditions {
+        self.over.store(true, Relaxed);
+        // Woken at once it reads a last time: a repetition shorter than half a second has this reading.
+        self.sampler.iter().for_each(|s| s.thread().unpark());
+        let mut sums = self.sampler.and_then(|s| s.join().ok()).unwrap_or_default();
+        if sums.is_empty() {
+            add(&mut sums, &self.cpus);
+        }
+        let after = Counters::read(&self.cpus);
+        let steal = self.cpus.iter().map(|cpu| after.steal_since(&self.before, cpu));
+        Conditions {
+            temperatures: after.temperatures().to_vec(),
+            khz: sums.into_iter().map(|(cpu, (sum, n))| (cpu, sum / n.max(1))).collect(),
+            throttling: after.throttling_since(&self.before),
+            steal_ns: steal.sum(),
+        }
+    }
+}
+
+fn add(sums: &mut Sums, cpus: &CpuList) {
+    for (cpu, khz) in frequencies(cpus) {
+        let (sum, n) = sums.entry(cpu).or_default();
+        (*sum, *n) = (sum.saturating_add(khz), *n + 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn watching_ends_and_tells_what_this_machine_has() {
+        let cpus: CpuList = "0".parse().unwrap();
+        let over = AtomicBool::new(false);
+        let seen = thread::scope(|scope| Watch::begin(scope, &cpus, &over).end());
+        assert_eq!(seen.khz.is_empty(), frequencies(&cpus).is_empty());
+        assert!(seen.khz.iter().all(|(cpu, khz)| *cpu == CpuId(0) && *khz > 0));
+        assert!(over.load(Relaxed));
+    }
+}

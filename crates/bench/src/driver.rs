@@ -1,0 +1,259 @@
+//! Repetitions one after the other: conditions, log, signals, progress.
+
+use crate::axis::{self, Axis, Ended, Turn};
+use crate::conditions::Watch;
+use crate::error::BenchError;
+use punctual_machine::Live;
+use punctual_measure::{Topology, clocks, host_name};
+use punctual_model::{
+    Bench, BenchLog, BenchParts, BenchPlan, BenchRecord, BenchRepetition, EndedBy, Kind, MachineFacts, Outcome, Run,
+    Tool,
+};
+use punctual_rundir::{BenchWriter, SCHEMA, SCHEMA_VERSION};
+use punctual_uapi::Sig;
+use punctual_units::CpuList;
+use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+/// What a benchmark needs besides its plan.
+#[derive(Debug)]
+pub struct Around<'a> {
+    /// The command line, for the record.
+    pub command: Vec<String>,
+    /// Set when the user wants no more.
+    pub stop: &'a AtomicBool,
+    /// The signal that set it, where one did; told before `stop`.
+    pub signal: &'a OnceLock<Sig>,
+}
+
+/// What happens, as it happens.
+#[derive(Debug)]
+pub enum Told<'a> {
+    /// A repetition is over.
+    Repetition(&'a BenchRepetition),
+    /// How far it is.
+    Share {
+        /// The repetition that runs, from 1.
+        number: u64,
+        /// Of how many.
+        of: u64,
+        /// How much of all repetitions is done, 0 to 1.
+        done: f64,
+        /// The time left if all goes on as since it was started; `None`: nothing is done yet.
+        left: Option<Duration>,
+    },
+}
+
+/// Runs a benchmark into a new run directory.
+///
+/// # Errors
+/// [`BenchError`]; what was measured before is in the run directory, and can be gone on with.
+pub fn run(
+    plan: &BenchPlan,
+    out: &Path,
+    around: &Around<'_>,
+    told: &mut dyn FnMut(Told<'_>),
+) -> Result<Bench, BenchError> {
+    let axis = axis::of(&plan.settings)?;
+    let writer = BenchWriter::create(out, new_run(around), plan)?;
+    let log = BenchLog { plan: plan.clone(), repetitions: Vec::new(), parts: BenchParts::default() };
+    Driver::new(writer, log)?.drive(axis, around, told)
+}
+
+/// Goes on with a benchmark that was killed or interrupted.
+///
+/// # Errors
+/// [`BenchError`]: also where the machine or its kernel is another than it was begun on.
+pub fn resume(root: &Path, around: &Around<'_>, told: &mut dyn FnMut(Told<'_>)) -> Result<Bench, BenchError> {
+    let (mut writer, log) = BenchWriter::resume(root)?;
+    let (then, now) = (&writer.run_mut().machine, facts());
+    let same = |what, then: &Option<String>, now: &Option<String>| match (then, now) {
+        (Some(then), Some(now)) if then != now => {
+            Err(BenchError::Elsewhere { what, then: then.clone(), now: now.clone() })
+        }
+        _ => Ok(()),
+    };
+    same("the kernel", &then.kernel_release, &now.kernel_release)?;
+    same("the processor", &then.cpu_model, &now.cpu_model)?;
+    writer.run_mut().notes.push(format!("resumed after {} repetitions", log.repetitions.len()));
+    let axis = axis::of(&log.plan.settings)?;
+    Driver::new(writer, log)?.drive(axis, around, told)
+}
+
+/// Fail: a result is wrong. Pass: all repetitions are there, and nothing is wrong. Inconclusive: some are missing.
+pub fn outcome(bench: &Bench) -> Outcome {
+    match (bench.wrong().next(), bench.interrupted) {
+        (Some(_), _) => Outcome::Fail,
+        (None, true) => Outcome::Inconclusive,
+        (None, false) => Outcome::Pass,
+    }
+}
+
+/// A benchmark that runs.
+struct Driver {
+    writer: BenchWriter,
+    plan: BenchPlan,
+    done: u64,
+    parts: BenchParts,
+    cpus: CpuList,
+}
+
+impl Driver {
+    fn new(writer: BenchWriter, log: BenchLog) -> Result<Driver, BenchError> {
+        let topology = Topology::read().map_err(|e| BenchError::Refused(e.to_string()))?;
+        let done = log.repetitions.len() as u64;
+        Ok(Driver { writer, plan: log.plan, done, parts: log.parts, cpus: topology.allowed.and(&topology.online) })
+    }
+
+    fn drive(
+        mut self,
+        mut axis: Box<dyn Axis>,
+        around: &Around<'_>,
+        told: &mut dyn FnMut(Told<'_>),
+    ) -> Result<Bench, BenchError> {
+        let mut pace = Pace::new(self.plan.repetitions);
+        let mut failed = None;
+        while self.done < self.plan.repetitions && failed.is_none() && !around.stop.load(Relaxed) {
+            match self.repetition(axis.as_mut(), around, &mut pace, told) {
+                Ok(true) => self.done += 1,
+                Ok(false) => break,
+                Err(e) => failed = Some(e),
+            }
+        }
+        let bench = self.finish(around, failed.as_ref())?;
+        failed.map_or(Ok(bench), Err)
+    }
+
+    /// One repetition; `false` where it was stopped.
+    fn repetition(
+        &mut self,
+        axis: &mut dyn Axis,
+        around: &Around<'_>,
+        pace: &mut Pace,
+        told: &mut dyn FnMut(Told<'_>),
+    ) -> Result<bool, BenchError> {
+        let number = self.done + 1;
+        let earlier = std::mem::take(&mut self.parts);
+        // Only where something of it is kept does it go on; else it begins anew.
+        let resumed = if earlier.done.is_empty() { 0 } else { earlier.resumed + 1 };
+        let over = AtomicBool::new(false);
+        let writer = &mut self.writer;
+        let mut log = |parts| writer.append(&BenchRecord::Parts(BenchParts { repetition: number, resumed, ..parts }));
+        let mut share = |share| told(pace.told(number, share));
+        share(0.0);
+        let mut turn = Turn { number, earlier, stop: around.stop, log: &mut log, share: &mut share };
+        let (ended, conditions) = std::thread::scope(|scope| {
+            let watch = Watch::begin(scope, &self.cpus, &over);
+            let ended = axis.repetition(&mut turn);
+            (ended, watch.end())
+        });
+        let Ended::Done(measured) = ended? else { return Ok(false) };
+        let now = clocks();
+        let one = BenchRepetition {
+            number,
+            ended_mono_ns: now.mono_ns,
+            ended_real_ns: now.real_ns,
+            elapsed_ns: measured.elapsed_ns,
+            cpu_ns: measured.cpu_ns,
+            resumed,
+            figures: measured.figures,
+            checks: measured.checks,
+            distributions: measured.distributions,
+            notes: measured.notes,
+            conditions,
+        };
+        self.writer.append(&BenchRecord::Repetition(Box::new(one.clone())))?;
+        told(Told::Repetition(&one));
+        Ok(true)
+    }
+
+    fn finish(mut self, around: &Around<'_>, failed: Option<&BenchError>) -> Result<Bench, BenchError> {
+        let complete = self.done >= self.plan.repetitions;
+        let run = self.writer.run_mut();
+        (run.complete, run.ended) = (complete, Some(clocks()));
+        run.ended_by = Some(match (failed, complete, around.signal.get()) {
+            (Some(e), ..) => EndedBy::Error { text: e.to_string() },
+            (None, true, _) => EndedBy::Duration,
+            (None, false, Some(signal)) => EndedBy::Signal { number: signal.number(), name: signal.name().into() },
+            (None, false, None) => EndedBy::Error { text: "stopped before all repetitions were done".into() },
+        });
+        Ok(self.writer.finish()?)
+    }
+}
+
+/// How far it is, and how long it will take.
+struct Pace {
+    began: Instant,
+    of: u64,
+    first: Option<f64>,
+}
+
+impl Pace {
+    fn new(of: u64) -> Pace {
+        Pace { began: Instant::now(), of, first: None }
+    }
+
+    fn told(&mut self, number: u64, share: f64) -> Told<'static> {
+        let done = ((number - 1) as f64 + share.clamp(0.0, 1.0)) / self.of.max(1) as f64;
+        let first = *self.first.get_or_insert(done);
+        let here = done - first;
+        let left = (here > 0.0).then(|| self.began.elapsed().as_secs_f64() / here * (1.0 - done));
+        let left = left.and_then(|s| Duration::try_from_secs_f64(s.max(0.0)).ok());
+        Told::Share { number, of: self.of, done, left }
+    }
+}
+
+fn facts() -> MachineFacts {
+    punctual_machine::facts(&Live::new())
+}
+
+fn new_run(around: &Around<'_>) -> Run {
+    Run {
+        schema: SCHEMA.into(),
+        schema_version: SCHEMA_VERSION.into(),
+        tool: Tool { name: "punctual".into(), version: Some(env!("CARGO_PKG_VERSION").into()) },
+        kind: Kind::Bench,
+        complete: false,
+        ended_by: None,
+        started: Some(clocks()),
+        ended: None,
+        host: host_name(),
+        command: around.command.clone(),
+        settings: nothing_measured(),
+        import: None,
+        virtual_time: None,
+        machine: facts(),
+        tracing: None,
+        phases: Vec::new(),
+        looks: Vec::new(),
+        problems: Vec::new(),
+        notes: Vec::new(),
+        cost: None,
+    }
+}
+
+/// The settings of a run that has no measuring threads.
+fn nothing_measured() -> punctual_model::Settings {
+    punctual_model::Settings {
+        clock: None,
+        via: None,
+        scheduling: None,
+        scheduling_explicit: false,
+        period_ns: None,
+        cpus: CpuList::new(),
+        alignment: None,
+        duration_ns: None,
+        warmup_ns: None,
+        loads: Vec::new(),
+        cpu_dma_latency_us: None,
+        context: false,
+        worst_kept: 0,
+        deadline_ns: None,
+        claims: Vec::new(),
+        until_decided: None,
+        maxima_block_ns: None,
+    }
+}
