@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bench;
 mod bounds;
 mod clean;
 mod comparison;
@@ -31,6 +32,7 @@ mod text;
 mod why;
 pub mod words;
 
+pub use bench::{bench_csv, bench_html, bench_line, bench_text};
 pub use comparison::{comparison_html, comparison_json, comparison_text};
 pub use csv::csv;
 pub use date::utc;

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 pub use html::comparison_html;
 pub use text::comparison_text;
+pub(crate) use value::shown;
 
 /// The comparison for programs, with its sentences.
 pub fn comparison_json(comparison: &Comparison) -> Value {

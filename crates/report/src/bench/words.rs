@@ -1,0 +1,181 @@
+//! Sentences about a benchmark that text and page share.
+
+use crate::clean::line;
+use crate::number::{bytes, count, percent, plural};
+use punctual_model::{Bench, BenchSettings, Beside, NqueensMode, NqueensSettings, Reading, Series};
+use punctual_units::Nanos;
+use std::collections::BTreeMap;
+
+/// What was measured, and how.
+pub fn title(bench: &Bench) -> String {
+    match &bench.plan.settings {
+        BenchSettings::Nqueens(settings) => nqueens(settings),
+        BenchSettings::Network(n) => {
+            let to = n.to.as_deref().map_or("over loopback".into(), |to| format!("to {}", line(to)));
+            let beside = match n.beside {
+                Beside::Nothing => String::new(),
+                Beside::Nqueens { n, threads } => {
+                    format!(", beside {n} queens in {}", plural(threads.into(), "thread", "threads"))
+                }
+                Beside::Measure => ", beside a measurement of wakeup latency".into(),
+            };
+            format!("images of {} posted {to} for {}{beside}", bytes(n.bytes), n.duration_ns)
+        }
+        BenchSettings::Memory { threads, bytes: size } => {
+            format!("bandwidth of memory, {}, {} each", plural((*threads).into(), "thread", "threads"), bytes(*size))
+        }
+        BenchSettings::Disk { folder, bytes: size, writes } => {
+            let folder = line(&folder.display().to_string());
+            format!("{} synced writes of {} of each kind in `{folder}`", count((*writes).into()), bytes(*size))
+        }
+        BenchSettings::Switch { rounds, cpu, other } => {
+            let cpus = other.map_or(format!("CPU {cpu}"), |other| format!("CPU {cpu} and {other}"));
+            format!("wakeups and switches, {} round trips of each kind on {cpus}", count((*rounds).into()))
+        }
+    }
+}
+
+fn nqueens(settings: &NqueensSettings) -> String {
+    let mode = match settings.mode {
+        NqueensMode::Compat => "the published search in native code".to_owned(),
+        NqueensMode::Native => {
+            format!("the fastest search ({})", line(settings.kernel.as_deref().unwrap_or("kernel not told")))
+        }
+    };
+    let threads = plural(settings.threads.into(), "thread", "threads");
+    let batch = match settings.batch {
+        1 => String::new(),
+        n => format!(", {} counts a repetition", count(n)),
+    };
+    format!("{} queens by {mode}, {threads}{batch}", settings.n)
+}
+
+/// What a reader must know first: what is wrong, missing, or throttled.
+pub fn warnings(bench: &Bench) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for (number, check) in bench.wrong().take(8) {
+        let expected = check.expected.unwrap_or(0);
+        all.push(format!(
+            "WRONG in repetition {number}: {} are {}, and were counted as {}",
+            line(&check.what),
+            count(expected),
+            count(check.got)
+        ));
+    }
+    if bench.interrupted {
+        let (done, of) = (bench.repetitions.len() as u64, bench.plan.repetitions);
+        all.push(format!("{} of {} repetitions are there: --resume goes on with the rest", count(done), count(of)));
+    }
+    let resumed = bench.repetitions.iter().filter(|r| r.resumed > 0).count() as u64;
+    if resumed > 0 {
+        let were = if resumed == 1 { "was" } else { "were" };
+        let those = plural(resumed, "repetition", "repetitions");
+        all.push(format!("{those} {were} broken off and gone on with: the times are not among the figures"));
+    }
+    all.extend(throttled(bench));
+    all
+}
+
+/// The sensors that told of throttling, and in how many repetitions.
+fn throttled(bench: &Bench) -> Option<String> {
+    let mut told: BTreeMap<&str, u64> = BTreeMap::new();
+    let up = |r: &&Reading| r.value > 0;
+    for reading in bench.repetitions.iter().flat_map(|r| r.conditions.throttling.iter().filter(up)) {
+        *told.entry(&reading.name).or_default() += 1;
+    }
+    let of = bench.repetitions.len() as u64;
+    let each: Vec<String> = told.iter().map(|(name, n)| format!("{} in {} of {of}", line(name), count(*n))).collect();
+    (!each.is_empty()).then(|| format!("throttled: {}", each.join(", ")))
+}
+
+/// The machine meanwhile, a sentence each; what cannot be read is said.
+pub fn conditions(bench: &Bench) -> Vec<String> {
+    let of = |name: &str| bench.series.iter().find(|s| s.name == name);
+    let heat = |s: Option<&Series>, what: &str| match s {
+        Some(s) => format!("{what}: {:.1} to {:.1} °C", s.min, s.max),
+        None => format!("{what}: cannot be read here"),
+    };
+    let mut all = vec![heat(of("CPU temperature after it"), "CPU temperature after each repetition")];
+    if let Some(gpu) = of("GPU temperature after it") {
+        all.push(heat(Some(gpu), "GPU temperature after each repetition"));
+    }
+    let khz = || bench.repetitions.iter().flat_map(|r| &r.conditions.khz).map(|(_, khz)| *khz);
+    all.push(match (khz().min(), khz().max()) {
+        (Some(low), Some(high)) => {
+            format!("CPU frequency, mean of a repetition: {:.0} to {:.0} MHz", low as f64 / 1e3, high as f64 / 1e3)
+        }
+        _ => "CPU frequency: cannot be read here".into(),
+    });
+    if bench.repetitions.iter().all(|r| r.conditions.throttling.is_empty()) {
+        all.push("throttling: cannot be read here".into());
+    }
+    let steal: Option<u64> = bench.repetitions.iter().map(|r| r.conditions.steal_ns).sum();
+    all.extend(steal.map(|ns| format!("stolen by the hypervisor, all CPUs together: {}", Nanos(ns))));
+    let elapsed: u64 = bench.repetitions.iter().map(|r| r.elapsed_ns).sum();
+    let cpu: Option<u64> = bench.repetitions.iter().map(|r| r.cpu_ns).sum();
+    all.push(match cpu {
+        Some(cpu) if elapsed > 0 => {
+            let share = percent(cpu as f64 / elapsed as f64);
+            format!("measured for {}, with {share} of one CPU in this program", Nanos(elapsed))
+        }
+        _ => format!("measured for {}", Nanos(elapsed)),
+    });
+    all
+}
+
+/// Notes of the plan and of repetitions, each once.
+pub fn notes(bench: &Bench) -> Vec<String> {
+    let mut all: Vec<String> = bench.plan.notes.iter().map(|n| line(n)).collect();
+    for one in &bench.repetitions {
+        for note in one.notes.iter().map(|n| line(n)) {
+            if all.len() < 40 && !all.iter().any(|known| known.ends_with(&note)) {
+                all.push(format!("repetition {}: {note}", one.number));
+            }
+        }
+    }
+    all
+}
+
+/// What stands in the columns of a series.
+pub const HEAD: [&str; 7] = ["of", "figure", "n", "median", "min", "max", "mean"];
+
+/// The figures that are no temperatures, a row each.
+pub fn rows(bench: &Bench) -> Vec<[String; 7]> {
+    let row = |s: &Series| {
+        let shown = |v: f64| crate::comparison::shown(v, &s.unit);
+        [line(&s.of), line(&s.name), count(s.count), shown(median(s)), shown(s.min), shown(s.max), shown(s.mean)]
+    };
+    bench.series.iter().filter(|s| s.unit != "°C").map(row).collect()
+}
+
+fn median(series: &Series) -> f64 {
+    let mut points = series.points.clone();
+    points.sort_by(f64::total_cmp);
+    let at = |n: usize| points.get(n).copied().unwrap_or(series.mean);
+    match points.len() {
+        0 => series.mean,
+        n if n % 2 == 1 => at(n / 2),
+        n => (at(n / 2 - 1) + at(n / 2)) / 2.0,
+    }
+}
+
+/// What stands in the columns of times.
+pub const TIMES: [&str; 7] = ["of", "time of each", "n", "median", "p99", "p99.9", "max"];
+
+/// The times of single steps, a row each.
+pub fn times(bench: &Bench) -> Vec<[String; 7]> {
+    let row = |d: &punctual_model::BenchDistribution| {
+        let h = &d.histogram;
+        let shown = crate::number::nanos;
+        [
+            line(&d.of),
+            line(&d.name),
+            count(h.count()),
+            shown(h.quantile(0.5)),
+            shown(h.quantile(0.99)),
+            shown(h.quantile(0.999)),
+            shown(h.max()),
+        ]
+    };
+    bench.distributions.iter().map(row).collect()
+}
