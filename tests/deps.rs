@@ -78,7 +78,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "bench",
         ],
     ),
-    ("bench", &["units", "uapi", "model", "machine", "measure", "loads", "rundir"]),
+    ("bench", &["units", "uapi", "model", "machine", "measure", "loads", "rundir", "queens"]),
     ("events", &["units", "uapi", "rt", "gpio", "model", "rundir", "loads", "measure"]),
     ("workloads", &[]),
     ("sched", &["units", "uapi", "rt", "model", "rundir", "measure", "trace", "tracefs", "journal", "workloads"]),

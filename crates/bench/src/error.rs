@@ -8,6 +8,9 @@ pub enum BenchError {
     /// The run directory.
     #[error(transparent)]
     RunDirectory(#[from] punctual_rundir::Error),
+    /// The counting of queens.
+    #[error(transparent)]
+    Queens(#[from] punctual_queens::Error),
     /// A system call failed.
     #[error("cannot {what} {on}: {source}; {advice}")]
     System {
@@ -56,6 +59,9 @@ impl BenchError {
         match self {
             BenchError::Refused(_) | BenchError::Elsewhere { .. } => true,
             BenchError::RunDirectory(e) => !e.is_environment(),
+            BenchError::Queens(e) => {
+                !matches!(e, punctual_queens::Error::Thread { .. } | punctual_queens::Error::Ended)
+            }
             BenchError::System { .. } | BenchError::Ended => false,
         }
     }

@@ -16,6 +16,7 @@ mod disk;
 mod driver;
 mod error;
 mod memory;
+mod nqueens;
 mod switch;
 
 pub use axis::{Axis, Ended, Measured, Turn};
@@ -23,4 +24,5 @@ pub use disk::plan as plan_disk;
 pub use driver::{Around, Told, outcome, resume, run};
 pub use error::BenchError;
 pub use memory::plan as plan_memory;
+pub use nqueens::{Wanted as WantedQueens, plan as plan_nqueens, published_csv};
 pub use switch::plan as plan_switch;

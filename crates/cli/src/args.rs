@@ -51,6 +51,9 @@ pub enum Command {
     Events(crate::events::args::EventsArgs),
     /// Scheduling experiments: threads with policies, priorities and CPUs, when each ends, predicted beside measured
     Sched(crate::sched::args::SchedArgs),
+    /// What a kernel costs: N-queens, memory, disk, switching; repeated, with temperature and frequency, for `compare`
+    #[command(subcommand)]
+    Bench(crate::bench::args::BenchCommand),
     /// Read other tools' results into a run directory: cyclictest, rtla, jitterdebugger, oslat, CSV
     Import(ImportArgs),
     /// Show a run directory again, or another tool's file, as HTML, text, JSON or CSV

@@ -4,6 +4,7 @@
 
 mod args;
 mod audit;
+mod bench;
 mod compare;
 mod cyclictest;
 mod document;
@@ -64,6 +65,7 @@ fn main() -> ExitCode {
         args::Command::Report(options) => report::report(&options),
         args::Command::Import(options) => import::import(&options),
         args::Command::Compare(options) => compare::compare(&options),
+        args::Command::Bench(axis) => bench::bench(&axis),
         args::Command::Events(options) => events::events(&options),
         args::Command::Sched(options) => sched::sched(&options),
         args::Command::Explain(options) => explain::explain(&options, started),

@@ -5,7 +5,7 @@ use crate::document;
 use crate::exit;
 use crate::import;
 use crate::terminal;
-use punctual_model::{Claim, Experiment, Recording, Suite};
+use punctual_model::{Bench, Claim, Experiment, Recording, Suite};
 use punctual_report as report;
 use std::io::Write;
 use std::process::ExitCode;
@@ -37,6 +37,9 @@ pub fn report(args: &ReportArgs) -> ExitCode {
     }
     if let Some(experiment) = recording.experiment.take() {
         return written(args, &experiment_text(args, &experiment));
+    }
+    if let Some(bench) = recording.bench.take() {
+        return written(args, &bench_text(args, &bench));
     }
     punctual_explain::suspect(&mut recording);
     let claims = match (&args.claims[..], &recording.run.settings.claims[..]) {
@@ -80,11 +83,19 @@ fn experiment_text(args: &ReportArgs, experiment: &Experiment) -> String {
     match format {
         Format::Html => report::experiment_html(experiment),
         Format::Csv => report::experiment_csv(experiment),
-        Format::Json => {
-            let result = serde_json::to_value(experiment).unwrap_or_default();
-            document::document("sched", 0, &result) + "\n"
-        }
+        Format::Json => document::document_of("sched", 0, experiment) + "\n",
         Format::Text => report::experiment_text(experiment),
+    }
+}
+
+/// Nor has a benchmark. Of the published search the CSV is the published one.
+fn bench_text(args: &ReportArgs, bench: &Bench) -> String {
+    let format = if args.json { Format::Json } else { args.format };
+    match format {
+        Format::Html => report::bench_html(bench),
+        Format::Csv => punctual_bench::published_csv(bench).unwrap_or_else(|| report::bench_csv(bench)),
+        Format::Json => document::document_of("bench", 0, bench) + "\n",
+        Format::Text => report::bench_text(bench),
     }
 }
 

@@ -124,8 +124,7 @@ fn tell(args: &SchedArgs, experiment: &Experiment, outcome: Outcome, code: u8) {
         return;
     }
     if args.output.json {
-        let result = serde_json::to_value(experiment).unwrap_or_default();
-        terminal::print(&(document::document("sched", code, &result) + "\n"));
+        terminal::print(&(document::document_of("sched", code, experiment) + "\n"));
         return;
     }
     let verdict = match outcome {

@@ -49,7 +49,8 @@ fn charts(bench: &Bench) -> String {
 
 /// One dot a repetition; `None` where there are no points.
 fn chart(n: usize, series: &Series) -> Option<Chart> {
-    let (low, high) = (series.points.iter().copied().min_by(f64::total_cmp)?, series.points.iter().copied().max_by(f64::total_cmp)?);
+    let (low, high) =
+        (series.points.iter().copied().min_by(f64::total_cmp)?, series.points.iter().copied().max_by(f64::total_cmp)?);
     let room = ((high - low) * 0.05).max(high.abs() * 0.01);
     let (scale, unit) = scaled(&series.unit, high);
     let frame = Frame {

@@ -29,10 +29,11 @@ pub fn bench_text(bench: &Bench) -> String {
 }
 
 /// One repetition as it ends.
-pub fn bench_line(one: &BenchRepetition, of: u64) -> String {
-    let figures: Vec<String> = one.figures.iter().take(2).map(|f| format!("{} {}", line(&f.name), shown(f.value, &f.unit))).collect();
+pub fn bench_line(one: &BenchRepetition) -> String {
+    let figures: Vec<String> =
+        one.figures.iter().take(2).map(|f| format!("{} {}", line(&f.name), shown(f.value, &f.unit))).collect();
     let heat = one.conditions.cpu_celsius().map(|c| format!(", {c:.1} °C")).unwrap_or_default();
-    format!("repetition {} of {of}: {}{heat} ({})\n", one.number, figures.join(", "), Nanos(one.elapsed_ns))
+    format!("repetition {}: {}{heat} ({})\n", one.number, figures.join(", "), Nanos(one.elapsed_ns))
 }
 
 fn list(out: &mut String, what: &str, all: &[String]) {

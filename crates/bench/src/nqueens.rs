@@ -1,0 +1,299 @@
+//! Solutions of the N-queens problem, counted by the published search or by the fastest one.
+
+use crate::axis::{Axis, Ended, Measured, Turn};
+use crate::clock::{cpu_time, now};
+use crate::error::BenchError;
+use punctual_model::{Bench, BenchCheck, BenchParts, BenchPlan, BenchSettings, NqueensMode, NqueensSettings};
+use punctual_queens::csv::{CentiCelsius, Repetition, write};
+use punctual_queens::{Board, Kernel, Published, Runner, Unit, known};
+use std::collections::BTreeMap;
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+/// Parts that are done are written and synced so often: a longer one at once, shorter ones together, so that syncing costs nothing
+/// that could be measured.
+const SYNC_EVERY_NS: u64 = 1_000_000_000;
+/// How often a count that cannot be interrupted looks whether it is wanted any more.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Threads that can be asked for.
+const MOST_THREADS: u32 = 4096;
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Wanted {
+    /// Which search.
+    pub mode: NqueensMode,
+    /// Queens.
+    pub n: u32,
+    /// Threads; `None`: one a CPU.
+    pub threads: Option<u32>,
+    /// Seconds that a repetition shall take, by counting again and again; `None`: one count each.
+    pub fill_s: Option<f64>,
+    /// Repetitions.
+    pub repetitions: u64,
+}
+
+/// The plan; with `fill_s` it counts up to a second to find out how many counts that is.
+///
+/// # Errors
+/// [`BenchError`]: no such board, or too many threads.
+pub fn plan(wanted: &Wanted, stop: &AtomicBool) -> Result<BenchPlan, BenchError> {
+    let Wanted { mode, n, threads, fill_s, repetitions } = *wanted;
+    let cpus = punctual_uapi::affinity(0).map_or(1, |cpus| cpus.len() as u32);
+    let threads = threads.unwrap_or(cpus);
+    let kernel = (mode == NqueensMode::Native).then(|| Kernel::detect().name().to_owned());
+    let mut settings = NqueensSettings { mode, n, threads, batch: 1, kernel };
+    let axis = Nqueens::new(&settings)?;
+    let mut notes = Vec::new();
+    if let Some(seconds) = fill_s {
+        if !(seconds > 0.0 && seconds <= 86_400.0) {
+            return Err(BenchError::Refused(format!("--fill {seconds}: more than 0 s and a day at most")));
+        }
+        settings.batch = axis.counts_in(seconds, stop)?;
+        notes.push(format!(
+            "a repetition counts the board {} times, about {seconds} s here; times are those of one count",
+            settings.batch
+        ));
+    }
+    if mode == NqueensMode::Compat {
+        notes.push("seconds of native code: never to be compared with those of the published Python program".into());
+    }
+    if threads > cpus {
+        notes.push(format!("{threads} threads share {cpus} CPUs"));
+    }
+    let not_measured = Vec::new();
+    Ok(BenchPlan { settings: BenchSettings::Nqueens(settings), repetitions, not_measured, notes })
+}
+
+/// The published file of a run in mode `compat`: a row a repetition that ran in one go. `None` for any other run.
+pub fn published_csv(bench: &Bench) -> Option<String> {
+    let BenchSettings::Nqueens(NqueensSettings { mode: NqueensMode::Compat, n, threads, batch, .. }) =
+        &bench.plan.settings
+    else {
+        return None;
+    };
+    let centi = |celsius: Option<f64>| celsius.map(|c| CentiCelsius((c * 100.0).round() as i32));
+    let rows: Vec<Repetition> = bench
+        .repetitions
+        .iter()
+        .filter(|r| r.resumed == 0)
+        .filter_map(|r| {
+            Some(Repetition {
+                time_s: r.ended_real_ns / 1_000_000_000,
+                queens: *n,
+                threads: *threads,
+                solutions: r.checks.first()?.got,
+                elapsed_us: r.elapsed_ns / (*batch).max(1) / 1000,
+                cpu: centi(r.conditions.cpu_celsius()),
+                gpu: centi(r.conditions.gpu_celsius()),
+            })
+        })
+        .collect();
+    Some(write(&rows))
+}
+
+/// Counting.
+pub(crate) struct Nqueens {
+    settings: NqueensSettings,
+    threads: NonZeroU32,
+    /// Of the fastest search: its parts and what counts them.
+    native: Option<(Vec<Unit>, Runner)>,
+    of: String,
+}
+
+impl Nqueens {
+    pub fn new(settings: &NqueensSettings) -> Result<Nqueens, BenchError> {
+        let n = settings.n;
+        let board = Board::new(n)?;
+        let threads = NonZeroU32::new(settings.threads).filter(|t| t.get() <= MOST_THREADS);
+        let refused = || BenchError::Refused(format!("--threads {}: 1 to {MOST_THREADS}", settings.threads));
+        let threads = threads.ok_or_else(refused)?;
+        let (native, mode) = match settings.mode {
+            NqueensMode::Compat => (None, "compat"),
+            NqueensMode::Native => {
+                let kernel = settings.kernel.as_deref().map_or_else(|| Ok(Kernel::detect()), str::parse)?;
+                let many = NonZeroUsize::try_from(threads).map_err(|_| refused())?;
+                (Some((board.units(), Runner::new(many, kernel)?)), "native")
+            }
+        };
+        let plural = if threads.get() == 1 { "thread" } else { "threads" };
+        let of = format!("N-queens, N = {n}, {threads} {plural}, {mode}");
+        Ok(Nqueens { settings: settings.clone(), threads, native, of })
+    }
+
+    /// One count; `None` where it was stopped.
+    pub fn count(&self, stop: &AtomicBool) -> Result<Option<u64>, BenchError> {
+        match &self.native {
+            None => published(Published::new(self.settings.n, self.threads)?, self.threads.get(), stop),
+            Some((units, runner)) => {
+                let outcome = runner.run(units, stop, |_, _| {})?;
+                Ok(outcome.complete.then_some(outcome.total))
+            }
+        }
+    }
+
+    /// How many counts take so many seconds.
+    fn counts_in(&self, seconds: f64, stop: &AtomicBool) -> Result<u64, BenchError> {
+        // The first finds cold caches and clocks.
+        self.count(stop)?;
+        let began = now();
+        let mut counts = 0u64;
+        while counts == 0 || (now() - began < SYNC_EVERY_NS / 2 && !stop.load(Relaxed)) {
+            self.count(stop)?;
+            counts += 1;
+        }
+        let each = ((now() - began) as f64 / 1e9 / counts as f64).max(1e-9);
+        Ok((seconds / each).round().clamp(1.0, 1e9) as u64)
+    }
+
+    /// All counts of a repetition, one after the other; `None` where it was stopped.
+    fn batch(&self, turn: &mut Turn<'_>) -> Result<Option<BenchCheck>, BenchError> {
+        let mut check = None;
+        for n in 0..self.settings.batch {
+            let Some(total) = self.count(turn.stop)? else { return Ok(None) };
+            let this = self.check(total);
+            // One wrong count makes the repetition wrong.
+            if check.is_none() || this.is_wrong() {
+                check = Some(this);
+            }
+            turn.share((n + 1) as f64 / self.settings.batch as f64);
+        }
+        Ok(check)
+    }
+
+    fn check(&self, got: u64) -> BenchCheck {
+        BenchCheck {
+            what: format!("solutions, N = {}", self.settings.n),
+            got,
+            expected: known::solutions(self.settings.n),
+        }
+    }
+}
+
+impl Axis for Nqueens {
+    fn repetition(&mut self, turn: &mut Turn<'_>) -> Result<Ended, BenchError> {
+        let (began, cpu) = (now(), cpu_time());
+        let (earlier_ns, earlier_cpu) = (turn.earlier.elapsed_ns, turn.earlier.cpu_ns);
+        let check = match (&self.native, self.settings.batch) {
+            (Some((units, runner)), 1) => {
+                let mut parts = Parts::new(turn, units, (began, cpu));
+                parts.count(runner)?.map(|total| self.check(total))
+            }
+            _ => self.batch(turn)?,
+        };
+        let (elapsed_ns, cpu_ns) = (now() - began + earlier_ns, cpu_time() - cpu + earlier_cpu.unwrap_or(0));
+        let Some(check) = check else { return Ok(Ended::Stopped) };
+        let mut measured = Measured { elapsed_ns, cpu_ns: Some(cpu_ns), checks: vec![check], ..Measured::default() };
+        let each = |ns: u64| ns as f64 / self.settings.batch as f64 / 1e9;
+        measured.figure(&self.of, "time of a count", "s", each(elapsed_ns));
+        measured.figure(&self.of, "CPU time of a count", "s", each(cpu_ns));
+        Ok(Ended::Done(measured))
+    }
+}
+
+/// One count in parts, each logged when it is done.
+struct Parts<'t, 'a, 'u> {
+    turn: &'t mut Turn<'a>,
+    units: &'u [Unit],
+    known: BTreeMap<u64, u64>,
+    pending: Vec<(u64, u64)>,
+    /// When it began, and the processor time then.
+    began: (u64, u64),
+    synced: u64,
+    size: f64,
+    done: f64,
+    failed: Option<BenchError>,
+}
+
+impl<'t, 'a, 'u> Parts<'t, 'a, 'u> {
+    fn new(turn: &'t mut Turn<'a>, units: &'u [Unit], began: (u64, u64)) -> Parts<'t, 'a, 'u> {
+        let known: BTreeMap<u64, u64> =
+            turn.earlier.done.iter().copied().filter(|(at, _)| *at < units.len() as u64).collect();
+        let size = units.iter().map(Unit::size).sum();
+        let done = units.iter().filter(|u| known.contains_key(&(u.index() as u64))).map(Unit::size).sum();
+        Parts { turn, units, known, pending: Vec::new(), began, synced: began.0, size, done, failed: None }
+    }
+
+    /// The sum of all parts; `None` where it was stopped.
+    fn count(&mut self, runner: &Runner) -> Result<Option<u64>, BenchError> {
+        let left: Vec<Unit> =
+            self.units.iter().filter(|u| !self.known.contains_key(&(u.index() as u64))).copied().collect();
+        let stop = self.turn.stop;
+        let outcome = runner.run(&left, stop, |unit, count| self.finished(unit, count))?;
+        if outcome.complete && self.failed.is_none() {
+            return Ok(Some(self.known.values().sum::<u64>() + outcome.total));
+        }
+        // Also what is short of a second: it need not be counted again.
+        self.flush();
+        match self.failed.take() {
+            Some(e) => Err(e),
+            None => Ok(outcome.complete.then(|| self.known.values().sum::<u64>() + outcome.total)),
+        }
+    }
+
+    fn finished(&mut self, unit: &Unit, count: u64) {
+        self.pending.push((unit.index() as u64, count));
+        self.done += unit.size();
+        let share = self.done / self.size.max(f64::MIN_POSITIVE);
+        self.turn.share(share);
+        if now() - self.synced >= SYNC_EVERY_NS {
+            self.flush();
+        }
+    }
+
+    /// Writes what is pending. What could not be written is tried again with the next part, and told at the end.
+    fn flush(&mut self) {
+        self.synced = now();
+        if self.pending.is_empty() {
+            return;
+        }
+        let earlier = &self.turn.earlier;
+        let parts = BenchParts {
+            done: self.pending.clone(),
+            elapsed_ns: self.synced - self.began.0 + earlier.elapsed_ns,
+            cpu_ns: Some(cpu_time() - self.began.1 + earlier.cpu_ns.unwrap_or(0)),
+            ..BenchParts::default()
+        };
+        self.failed = self.turn.log(parts).err();
+        if self.failed.is_none() {
+            self.pending.clear();
+        }
+    }
+}
+
+/// The published search, each part in a thread of its own. Stopped, it leaves the threads to the end of the process: the search
+/// knows no stopping, and is left as it was published.
+fn published(search: Published, threads: u32, stop: &AtomicBool) -> Result<Option<u64>, BenchError> {
+    let (sender, counts) = channel();
+    for index in 0..threads {
+        let sender = sender.clone();
+        // Nobody listens any more where it was stopped.
+        let work = move || {
+            let _ = sender.send(search.count_part(index));
+        };
+        let spawned = thread::Builder::new().name(format!("queens-{index}")).spawn(work);
+        spawned.map_err(BenchError::io(
+            "start",
+            "a thread",
+            "give fewer --threads, or raise RLIMIT_NPROC (ulimit -u)",
+        ))?;
+    }
+    drop(sender);
+    let (mut total, mut left) = (0u64, threads);
+    while left > 0 {
+        match counts.recv_timeout(LOOK_EVERY) {
+            Ok(count) => (total, left) = (total + count, left - 1),
+            Err(RecvTimeoutError::Timeout) if stop.load(Relaxed) => return Ok(None),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Err(BenchError::Ended),
+        }
+    }
+    Ok(if stop.load(Relaxed) { None } else { Some(total) })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,178 @@
+//! `bench`: what a kernel costs on each axis.
+
+pub mod args;
+
+use crate::{document, exit, prove, terminal};
+use args::{BenchArgs, BenchCommand};
+use punctual_bench::{Around, BenchError, Told, WantedQueens};
+use punctual_model::{Bench, BenchPlan, Outcome};
+use punctual_report as report;
+use punctual_uapi::{self as uapi, Sig, SignalSet, Waited};
+use punctual_units::Nanos;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+/// Repetitions where none are told: enough for an interval of a comparison.
+const REPETITIONS: u64 = 20;
+const COUNTS: u64 = 10;
+
+/// `punctual bench`: 0 measured, 1 a wrong result, 2 wrong usage, 3 not all of it, 4 the environment, 128+n a signal.
+pub fn bench(command: &BenchCommand) -> ExitCode {
+    let (name, args) = axis(command);
+    match measure(command, name, args) {
+        Ok((bench, out, signal)) => {
+            let code = match (punctual_bench::outcome(&bench), signal) {
+                (Outcome::Fail, _) => exit::FAILED,
+                (outcome, None) => exit::of_outcome(outcome),
+                (_, Some(signal)) => exit::of_signal(signal),
+            };
+            tell(args, &bench, &out, code)
+        }
+        Err((code, why)) => {
+            eprintln!("punctual: {why}");
+            if args.output.json && !args.output.quiet {
+                terminal::print(&(document::document("bench", code, &document::error(&why)) + "\n"));
+            }
+            ExitCode::from(code)
+        }
+    }
+}
+
+fn axis(command: &BenchCommand) -> (&'static str, &BenchArgs) {
+    match command {
+        BenchCommand::Nqueens(a) => ("nqueens", &a.bench),
+        BenchCommand::Memory(a) => ("memory", &a.bench),
+        BenchCommand::Disk(a) => ("disk", &a.bench),
+        BenchCommand::Switch(a) => ("switch", &a.bench),
+    }
+}
+
+fn plan(command: &BenchCommand, stop: &AtomicBool) -> Result<BenchPlan, BenchError> {
+    let (_, args) = axis(command);
+    let repetitions = args.repeat.unwrap_or(REPETITIONS);
+    match command {
+        BenchCommand::Nqueens(a) => {
+            let repetitions = args.repeat.unwrap_or(COUNTS);
+            let (mode, n, threads, fill_s) = (a.mode.into(), a.n, a.threads, a.fill);
+            punctual_bench::plan_nqueens(&WantedQueens { mode, n, threads, fill_s, repetitions }, stop)
+        }
+        BenchCommand::Memory(a) => {
+            punctual_bench::plan_memory(a.threads, a.size.map(|mib| mib.saturating_mul(1 << 20)), repetitions)
+        }
+        BenchCommand::Disk(a) => punctual_bench::plan_disk(&a.dir, a.size, a.writes, repetitions),
+        BenchCommand::Switch(a) => punctual_bench::plan_switch(a.rounds, a.cpus, repetitions),
+    }
+}
+
+type Measured = (Bench, PathBuf, Option<Sig>);
+
+/// Runs it, with a thread that hears signals.
+fn measure(command: &BenchCommand, name: &str, args: &BenchArgs) -> Result<Measured, (u8, String)> {
+    let signals = SignalSet::new(&[Sig::Hup, Sig::Int, Sig::Quit, Sig::Term]);
+    uapi::block(&signals).map_err(|e| (exit::ENVIRONMENT, e.to_string()))?;
+    let out = match (&args.resume, &args.out) {
+        (Some(resumed), _) => resumed.clone(),
+        (None, Some(out)) => out.clone(),
+        (None, None) => prove::numbered(&format!("bench-{name}")),
+    };
+    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let (stop, done, caught) = (AtomicBool::new(false), AtomicBool::new(false), OnceLock::new());
+    let around = Around { command: words, stop: &stop, signal: &caught };
+    let mut progress = Progress::new(args);
+    let bench = std::thread::scope(|scope| {
+        scope.spawn(|| listen(&signals, &stop, &caught, &done));
+        let bench = match args.resume {
+            Some(_) => punctual_bench::resume(&out, &around, &mut |told| progress.tell(told)),
+            None => plan(command, &stop)
+                .and_then(|plan| punctual_bench::run(&plan, &out, &around, &mut |told| progress.tell(told))),
+        };
+        done.store(true, Relaxed);
+        bench
+    });
+    progress.clear();
+    let code = |e: &BenchError| if e.is_usage() { exit::USAGE } else { exit::ENVIRONMENT };
+    let bench = bench.map_err(|e| (code(&e), e.to_string()))?;
+    Ok((bench, out, caught.get().copied()))
+}
+
+/// Until it is done: a signal ends the benchmark; what is done is kept.
+fn listen(signals: &SignalSet, stop: &AtomicBool, caught: &OnceLock<Sig>, done: &AtomicBool) {
+    while !done.load(Relaxed) {
+        if let Waited::Signal(signal) = uapi::wait(signals, Some(Nanos::from_millis(100))) {
+            // It takes one signal only.
+            let _ = caught.set(signal);
+            stop.store(true, Relaxed);
+            return;
+        }
+    }
+}
+
+/// What is told while it runs, where somebody watches.
+struct Progress {
+    watched: bool,
+    drawn: Option<Instant>,
+}
+
+impl Progress {
+    fn new(args: &BenchArgs) -> Progress {
+        Progress { watched: terminal::has_watcher() && !args.output.quiet, drawn: None }
+    }
+
+    fn tell(&mut self, told: Told<'_>) {
+        if !self.watched {
+            return;
+        }
+        match told {
+            Told::Repetition(one) => {
+                self.clear();
+                eprint!("{}", report::bench_line(one));
+            }
+            Told::Share { number, of, done, left } => {
+                if self.drawn.is_some_and(|at| at.elapsed() < Duration::from_millis(200)) {
+                    return;
+                }
+                let left = left.map(|l| format!(", {} left", Nanos(l.as_nanos() as u64))).unwrap_or_default();
+                eprint!("\r\x1b[K{:.1} % (repetition {number} of {of}){left}", done * 100.0);
+                self.drawn = Some(Instant::now());
+            }
+        }
+    }
+
+    /// Takes away the line that is drawn over.
+    fn clear(&mut self) {
+        if self.watched && self.drawn.take().is_some() {
+            eprint!("\r\x1b[K");
+        }
+    }
+}
+
+fn tell(args: &BenchArgs, bench: &Bench, out: &Path, code: u8) -> ExitCode {
+    if bench.interrupted {
+        eprintln!("punctual: ended early; go on with: punctual bench {} --resume {}", name_of(bench), out.display());
+    }
+    if args.output.quiet {
+        return ExitCode::from(code);
+    }
+    let text = match args.output.json {
+        true => document::document_of("bench", code, bench) + "\n",
+        false => format!("{}\nrun directory: {}\n", report::bench_text(bench), out.display()),
+    };
+    terminal::print(&text);
+    ExitCode::from(code)
+}
+
+/// The word of the command line for an axis.
+fn name_of(bench: &Bench) -> &'static str {
+    use punctual_model::BenchSettings::{Disk, Memory, Network, Nqueens, Switch};
+    match bench.plan.settings {
+        Nqueens(_) => "nqueens",
+        Network(_) => "network",
+        Memory { .. } => "memory",
+        Disk { .. } => "disk",
+        Switch { .. } => "switch",
+    }
+}
