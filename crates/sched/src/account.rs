@@ -162,10 +162,14 @@ impl Sweep<'_> {
             Kind::SchedSwitch { prev, prev_state, next } => {
                 let comm = next.comm.map_or_else(|| format!("thread {}", next.tid), |comm| comm.to_string());
                 let is_ordinary = next.prio.is_none_or(|prio| prio >= 100);
+                let before = self.current.get(&event.cpu).is_none_or(|current| current.tid == 0);
                 self.current.insert(event.cpu, Current { tid: next.tid, comm, is_ordinary });
                 if let Some(n) = self.find(prev.tid) {
                     let unseen = self.now[n].doing != Doing::Runs && event.t_ns > self.threads[n].from;
-                    self.out.missing += u64::from(unseen);
+                    match unseen && before && self.now[n].doing == Doing::Waits {
+                        true => self.ran_from_idle(n, event.t_ns),
+                        false => self.out.missing += u64::from(unseen),
+                    }
                     let doing = if prev_state.runnable() { Doing::Waits } else { Doing::Sleeps };
                     self.set(n, doing, Some(event.cpu), event.t_ns);
                 }
@@ -188,6 +192,19 @@ impl Sweep<'_> {
             _ => {}
         }
         self.note_held(event.t_ns);
+    }
+
+    /// A thread leaves a CPU that was idle when it woke, and the switch to it is not in the trace (seen on 6.18 with switches from the
+    /// idle task of some CPUs): an idle CPU runs at once what is woken there, so what was taken for a wait was none.
+    fn ran_from_idle(&mut self, n: usize, t: u64) {
+        let (watched, since) = (self.threads[n], self.now[n].since);
+        let length = t.min(watched.to).saturating_sub(since.max(watched.from));
+        let spent = &mut self.out.spent[n];
+        spent.waited = spent.waited.saturating_sub(length);
+        spent.on_cpu += length;
+        spent.behind[n] += length;
+        self.now[n].doing = Doing::Runs;
+        self.out.switches += 1;
     }
 
     fn find(&self, tid: i32) -> Option<usize> {

@@ -93,7 +93,13 @@ fn a_sleep_in_the_middle_is_a_sleep() {
 
 #[test]
 fn a_switch_that_is_missing_is_counted() {
-    let events = [wake(1, 10), switch(5, 10, b'S', 0)];
+    let idle = account([wake(1, 10), switch(5, 10, b'S', 0)].into_iter(), &[watched(10, 0, 9, true)], 0);
+    assert_eq!(
+        (idle.missing, idle.spent[0].on_cpu / MS, idle.spent[0].waited),
+        (0, 4, 0),
+        "an idle CPU runs it at once"
+    );
+    let events = [switch(0, 0, b'R', 99), wake(1, 10), switch(5, 10, b'S', 0)];
     assert_eq!(account(events.into_iter(), &[watched(10, 0, 9, true)], 0).missing, 1);
     assert_eq!(held().missing, 0);
 }
