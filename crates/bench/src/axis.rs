@@ -1,7 +1,7 @@
 //! What every axis does: one repetition.
 
 use crate::error::BenchError;
-use crate::{disk, memory, nqueens, switch};
+use crate::{disk, memory, network, nqueens, switch};
 use punctual_model::{BenchCheck, BenchDistribution, BenchFigure, BenchParts, BenchSettings};
 use punctual_units::Histogram;
 use std::sync::atomic::AtomicBool;
@@ -106,8 +106,6 @@ pub(crate) fn of(settings: &BenchSettings) -> Result<Box<dyn Axis>, BenchError> 
         BenchSettings::Disk { folder, bytes, writes } => Box::new(disk::Disk::new(folder, *bytes, *writes)?),
         BenchSettings::Switch { rounds, cpu, other } => Box::new(switch::Switch::new(*rounds, *cpu, *other)),
         BenchSettings::Nqueens(settings) => Box::new(nqueens::Nqueens::new(settings)?),
-        BenchSettings::Network(_) => {
-            return Err(BenchError::Refused("this axis is not here".into()));
-        }
+        BenchSettings::Network(settings) => Box::new(network::Network::new(settings)?),
     })
 }

@@ -16,6 +16,7 @@ mod disk;
 mod driver;
 mod error;
 mod memory;
+mod network;
 mod nqueens;
 mod switch;
 
@@ -24,5 +25,6 @@ pub use disk::plan as plan_disk;
 pub use driver::{Around, Told, outcome, resume, run};
 pub use error::BenchError;
 pub use memory::plan as plan_memory;
+pub use network::plan as plan_network;
 pub use nqueens::{Wanted as WantedQueens, plan as plan_nqueens, published_csv};
 pub use switch::plan as plan_switch;

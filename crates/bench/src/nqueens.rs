@@ -166,11 +166,7 @@ impl Nqueens {
     }
 
     fn check(&self, got: u64) -> BenchCheck {
-        BenchCheck {
-            what: format!("solutions, N = {}", self.settings.n),
-            got,
-            expected: known::solutions(self.settings.n),
-        }
+        check(self.settings.n, got)
     }
 }
 
@@ -188,11 +184,16 @@ impl Axis for Nqueens {
         let (elapsed_ns, cpu_ns) = (now() - began + earlier_ns, cpu_time() - cpu + earlier_cpu.unwrap_or(0));
         let Some(check) = check else { return Ok(Ended::Stopped) };
         let mut measured = Measured { elapsed_ns, cpu_ns: Some(cpu_ns), checks: vec![check], ..Measured::default() };
-        let each = |ns: u64| ns as f64 / self.settings.batch as f64 / 1e9;
-        measured.figure(&self.of, "time of a count", "s", each(elapsed_ns));
-        measured.figure(&self.of, "CPU time of a count", "s", each(cpu_ns));
+        let each = |ns: u64| ns as f64 / self.settings.batch as f64;
+        measured.figure(&self.of, "time of a count", "ns", each(elapsed_ns));
+        measured.figure(&self.of, "CPU time of a count", "ns", each(cpu_ns));
         Ok(Ended::Done(measured))
     }
+}
+
+/// A count beside the known one.
+pub(crate) fn check(n: u32, got: u64) -> BenchCheck {
+    BenchCheck { what: format!("solutions, N = {n}"), got, expected: known::solutions(n) }
 }
 
 /// One count in parts, each logged when it is done.

@@ -52,6 +52,7 @@ pub enum Command {
     /// Scheduling experiments: threads with policies, priorities and CPUs, when each ends, predicted beside measured
     Sched(crate::sched::args::SchedArgs),
     /// What a kernel costs: N-queens, memory, disk, switching; repeated, with temperature and frequency, for `compare`
+    /// What a kernel costs: N-queens, network, memory, disk, switching; repeated, with temperature and frequency, for `compare`
     #[command(subcommand)]
     Bench(crate::bench::args::BenchCommand),
     /// Read other tools' results into a run directory: cyclictest, rtla, jitterdebugger, oslat, CSV
@@ -386,4 +387,13 @@ pub struct ServeArgs {
     /// Port, TCP and UDP
     #[arg(long, default_value_t = punctual_loads::DEFAULT_PORT)]
     pub port: u16,
+    /// Also store images of `bench network` in this folder, under names made up here: anybody who reaches the port can send them
+    #[arg(long, value_name = "DIR")]
+    pub store: Option<PathBuf>,
+    /// MiB of one image at most
+    #[arg(long, value_name = "MIB", default_value_t = 64, requires = "store", value_parser = clap::value_parser!(u64).range(1..=1024))]
+    pub largest: u64,
+    /// MiB of all images kept; the oldest of this server are removed
+    #[arg(long, value_name = "MIB", default_value_t = 256, requires = "store", value_parser = clap::value_parser!(u64).range(1..=1_048_576))]
+    pub keep: u64,
 }

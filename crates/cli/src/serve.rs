@@ -1,8 +1,8 @@
-//! `serve`: the other end of the network load.
+//! `serve`: the other end of the network load and of `bench network`.
 
 use crate::args::ServeArgs;
 use crate::exit;
-use punctual_loads::{ServeEvent, Server};
+use punctual_loads::{ServeEvent, Server, Store, StoreLimits};
 use punctual_uapi::{self as uapi, Sig, SignalSet, Waited};
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -10,7 +10,7 @@ use std::process::ExitCode;
 /// `punctual serve`: answers until a signal ends it; that is its ordinary end.
 pub fn serve(args: &ServeArgs) -> ExitCode {
     let address = SocketAddr::new(args.bind, args.port);
-    match answer(address) {
+    match answer(args, address) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("punctual: {why}");
@@ -19,10 +19,16 @@ pub fn serve(args: &ServeArgs) -> ExitCode {
     }
 }
 
-fn answer(address: SocketAddr) -> Result<(), String> {
+fn answer(args: &ServeArgs, address: SocketAddr) -> Result<(), String> {
     let signals = SignalSet::new(&[Sig::Hup, Sig::Int, Sig::Quit, Sig::Term]);
     uapi::block(&signals).map_err(|e| e.to_string())?;
-    let server = Server::bind(address).map_err(|e| e.to_string())?;
+    let mut server = Server::bind(address).map_err(|e| e.to_string())?;
+    if let Some(folder) = &args.store {
+        let limits = StoreLimits { largest: args.largest << 20, kept: args.keep << 20 };
+        let store =
+            Store::open(folder, limits).map_err(|e| format!("{e}; name a folder that is there with --store DIR"))?;
+        server = server.storing(store);
+    }
     let (stop, keep) = std::io::pipe().map_err(|e| format!("cannot make a pipe: {e}"))?;
     let served = std::thread::scope(|scope| {
         let running = scope.spawn(|| server.run(&stop, &tell));

@@ -44,6 +44,7 @@ mod serve;
 mod settings;
 mod setup;
 mod spec;
+mod store;
 mod traffic;
 mod wire;
 
@@ -56,3 +57,4 @@ pub use report::not_run;
 pub use serve::{DEFAULT_PORT, ServeEvent, Served, Server, serve};
 pub use settings::LoadSettings;
 pub use spec::{LoadSpec, parse};
+pub use store::{Store, StoreLimits};

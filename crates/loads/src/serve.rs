@@ -1,7 +1,7 @@
 //! The other end of network traffic: `punctual serve`, and the far side of the loopback load.
 
-use crate::LoadError;
 use crate::wire::{self, TOKEN, Token};
+use crate::{LoadError, Store};
 use rustix::event::{PollFd, PollFlags, poll};
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -57,6 +57,7 @@ pub struct Server {
     open: Mutex<Open>,
     clients: AtomicU64,
     tcp_bytes: AtomicU64,
+    store: Option<Store>,
 }
 
 #[derive(Default)]
@@ -92,7 +93,17 @@ impl Server {
         tcp.set_nonblocking(true).map_err(failed("fcntl"))?;
         udp.set_nonblocking(true).map_err(failed("fcntl"))?;
         let open = Mutex::default();
-        Ok(Server { tcp, udp, address, open, clients: AtomicU64::new(0), tcp_bytes: AtomicU64::new(0) })
+        Ok(Server { tcp, udp, address, open, clients: AtomicU64::new(0), tcp_bytes: AtomicU64::new(0), store: None })
+    }
+
+    /// Also takes images by HTTP POST and keeps them in `store`; without it such requests are refused.
+    pub fn storing(self, store: Store) -> Server {
+        Server { store: Some(store), ..self }
+    }
+
+    /// The folder that images are stored in.
+    pub fn store(&self) -> Option<&Store> {
+        self.store.as_ref()
     }
 
     /// Where it listens.
@@ -182,7 +193,17 @@ impl Server {
     fn client(&self, mut stream: TcpStream, from: SocketAddr, number: u64, told: &(dyn Fn(ServeEvent) + Sync)) {
         let mut bytes = 0;
         match self.greet(&mut stream, from.ip()) {
-            Ok(token) => {
+            Ok(Greeting::Post(store, begun)) => {
+                self.clients.fetch_add(1, Relaxed);
+                told(ServeEvent::Began(from));
+                let served = store.serve(&mut stream, begun.as_bytes(), |n| bytes += n);
+                self.tcp_bytes.fetch_add(bytes, Relaxed);
+                if let Err(error) = served {
+                    told(ServeEvent::Refused(from, error.to_string()));
+                }
+                told(ServeEvent::Ended(from, bytes));
+            }
+            Ok(Greeting::Load(token)) => {
                 self.clients.fetch_add(1, Relaxed);
                 told(ServeEvent::Began(from));
                 let _ = wire::serve_frames(&mut stream, |n| bytes += n);
@@ -195,12 +216,17 @@ impl Server {
         self.open().streams.remove(&number);
     }
 
-    fn greet(&self, stream: &mut TcpStream, from: IpAddr) -> io::Result<Token> {
+    fn greet(&self, stream: &mut TcpStream, from: IpAddr) -> io::Result<Greeting<'_>> {
         stream.set_nonblocking(false)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(HANDSHAKE))?;
         stream.set_write_timeout(Some(SILENCE))?;
-        if wire::read_line(stream)? != wire::HELLO {
+        let line = wire::read_line(stream)?;
+        if let Some(store) = self.store.as_ref().filter(|_| line.starts_with("POST ")) {
+            stream.set_read_timeout(Some(SILENCE))?;
+            return Ok(Greeting::Post(store, line));
+        }
+        if line != wire::HELLO {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "it does not speak PUNCTUAL-LOAD/1"));
         }
         let token = wire::new_token()?;
@@ -210,7 +236,7 @@ impl Server {
             self.open().sessions.remove(&token);
             return Err(error);
         }
-        Ok(token)
+        Ok(Greeting::Load(token))
     }
 
     /// Sends back the datagrams of open sessions; returns how many.
@@ -239,6 +265,14 @@ impl Server {
     fn open(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What a client wants.
+enum Greeting<'a> {
+    /// Traffic, under this token.
+    Load(Token),
+    /// To send images to be stored; with what of its first request was read.
+    Post(&'a Store, String),
 }
 
 #[derive(Default)]

@@ -3,7 +3,7 @@
 use crate::args::OutputArgs;
 use clap::{Args, Subcommand, ValueEnum};
 use punctual_model::NqueensMode;
-use punctual_units::CpuId;
+use punctual_units::{CpuId, Nanos};
 use std::path::PathBuf;
 
 /// One axis.
@@ -11,6 +11,8 @@ use std::path::PathBuf;
 pub enum BenchCommand {
     /// Count the solutions of the N-queens problem: the published benchmark, or as fast as it goes
     Nqueens(NqueensArgs),
+    /// Images posted to a web server and stored, while queens are counted or wakeup latency is measured
+    Network(NetworkArgs),
     /// Bandwidth of memory: read, write and copy, one thread a CPU
     Memory(MemoryArgs),
     /// How long it takes until written data is on the disk (fsync, fdatasync)
@@ -76,6 +78,49 @@ pub struct NqueensArgs {
     /// Count again and again until a repetition takes about so many seconds
     #[arg(long, value_name = "SECONDS", conflicts_with = "resume")]
     pub fill: Option<f64>,
+    #[command(flatten)]
+    pub bench: BenchArgs,
+}
+
+/// What runs beside the images.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum BesideArg {
+    /// Nothing
+    Nothing,
+    /// The published search for N queens, again and again
+    Nqueens,
+    /// Wakeup latency, one thread a CPU
+    Measure,
+}
+
+/// Options of `bench network`.
+#[derive(Args, Debug)]
+#[command(after_help = "10 repetitions unless told. Without --to client and server are both here, over loopback.\n\n\
+    Between two machines, the board being measured as the one that sends:\n  \
+    there:  punctual serve --store /mnt/usb\n  \
+    here:   punctual bench network --to THERE --beside nqueens")]
+pub struct NetworkArgs {
+    /// HOST[:PORT] of a `punctual serve --store DIR`
+    #[arg(long, value_name = "HOST", conflicts_with_all = ["store", "resume"])]
+    pub to: Option<String>,
+    /// Where the server here stores images; they are removed at the end
+    #[arg(long, value_name = "DIR", default_value = ".", conflicts_with = "resume")]
+    pub store: PathBuf,
+    /// KiB of an image
+    #[arg(long, value_name = "KIB", default_value_t = 500, conflicts_with = "resume")]
+    pub size: u64,
+    /// How long images are sent in a repetition: 5s
+    #[arg(short = 'D', long, value_name = "TIME", default_value = "5s", conflicts_with = "resume")]
+    pub duration: Nanos,
+    /// What runs meanwhile, and is measured, too
+    #[arg(long, value_enum, default_value_t = BesideArg::Nothing, conflicts_with = "resume")]
+    pub beside: BesideArg,
+    /// Queens, with --beside nqueens
+    #[arg(short, value_name = "N", default_value_t = 12, conflicts_with = "resume")]
+    pub n: u32,
+    /// Threads that count queens [default: one a CPU]
+    #[arg(short, long, value_name = "N", conflicts_with = "resume")]
+    pub threads: Option<u32>,
     #[command(flatten)]
     pub bench: BenchArgs,
 }

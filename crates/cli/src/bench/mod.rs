@@ -3,9 +3,9 @@
 pub mod args;
 
 use crate::{document, exit, prove, terminal};
-use args::{BenchArgs, BenchCommand};
+use args::{BenchArgs, BenchCommand, BesideArg, NetworkArgs};
 use punctual_bench::{Around, BenchError, Told, WantedQueens};
-use punctual_model::{Bench, BenchPlan, Outcome};
+use punctual_model::{Bench, BenchPlan, Beside, NetworkSettings, Outcome};
 use punctual_report as report;
 use punctual_uapi::{self as uapi, Sig, SignalSet, Waited};
 use punctual_units::Nanos;
@@ -45,6 +45,7 @@ pub fn bench(command: &BenchCommand) -> ExitCode {
 fn axis(command: &BenchCommand) -> (&'static str, &BenchArgs) {
     match command {
         BenchCommand::Nqueens(a) => ("nqueens", &a.bench),
+        BenchCommand::Network(a) => ("network", &a.bench),
         BenchCommand::Memory(a) => ("memory", &a.bench),
         BenchCommand::Disk(a) => ("disk", &a.bench),
         BenchCommand::Switch(a) => ("switch", &a.bench),
@@ -60,12 +61,25 @@ fn plan(command: &BenchCommand, stop: &AtomicBool) -> Result<BenchPlan, BenchErr
             let (mode, n, threads, fill_s) = (a.mode.into(), a.n, a.threads, a.fill);
             punctual_bench::plan_nqueens(&WantedQueens { mode, n, threads, fill_s, repetitions }, stop)
         }
+        BenchCommand::Network(a) => punctual_bench::plan_network(network(a), args.repeat.unwrap_or(COUNTS)),
         BenchCommand::Memory(a) => {
             punctual_bench::plan_memory(a.threads, a.size.map(|mib| mib.saturating_mul(1 << 20)), repetitions)
         }
         BenchCommand::Disk(a) => punctual_bench::plan_disk(&a.dir, a.size, a.writes, repetitions),
         BenchCommand::Switch(a) => punctual_bench::plan_switch(a.rounds, a.cpus, repetitions),
     }
+}
+
+fn network(args: &NetworkArgs) -> NetworkSettings {
+    let cpus = uapi::affinity(0).map_or(1, |cpus| cpus.len() as u32);
+    let beside = match args.beside {
+        BesideArg::Nothing => Beside::Nothing,
+        BesideArg::Nqueens => Beside::Nqueens { n: args.n, threads: args.threads.unwrap_or(cpus) },
+        BesideArg::Measure => Beside::Measure,
+    };
+    let folder = args.to.is_none().then(|| args.store.clone());
+    let (bytes, duration_ns) = (args.size.saturating_mul(1024), args.duration);
+    NetworkSettings { to: args.to.clone(), folder, bytes, duration_ns, beside }
 }
 
 type Measured = (Bench, PathBuf, Option<Sig>);

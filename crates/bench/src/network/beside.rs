@@ -1,0 +1,146 @@
+//! What runs while images are sent, and what it measured.
+
+use crate::axis::Measured;
+use crate::clock::now;
+use crate::error::BenchError;
+use crate::nqueens::Nqueens;
+use punctual_measure::{EngineError, Plan, Running, Topology, start};
+use punctual_model::{Alignment, Beside, NqueensMode, NqueensSettings};
+use punctual_queens::known;
+use punctual_units::{CpuList, Histogram, Nanos, Priority, Scheduling, Way};
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+use std::thread::{self, Scope, ScopedJoinHandle};
+
+/// Priority of the measuring threads, as that of `punctual measure`.
+const PRIORITY: u8 = 80;
+
+/// Something that runs beside.
+pub(super) enum Company {
+    /// Nothing.
+    Nothing,
+    /// N-queens, again and again.
+    Nqueens(Box<Nqueens>, u32),
+    /// Wakeup latency.
+    Measure(CpuList),
+}
+
+/// What it measured.
+pub(super) enum Results {
+    /// Nothing.
+    Nothing,
+    /// Counts that ended, what they took, one that is wrong, and how many queens.
+    Nqueens { counts: u64, elapsed_ns: u64, got: Option<u64>, n: u32 },
+    /// Latencies, and what makes them less than was wanted.
+    Measure(Histogram, Vec<String>),
+}
+
+type Joined<'s> = ScopedJoinHandle<'s, Result<Results, BenchError>>;
+
+impl Company {
+    pub fn new(beside: &Beside) -> Result<Company, BenchError> {
+        Ok(match *beside {
+            Beside::Nothing => Company::Nothing,
+            Beside::Nqueens { n, threads } => {
+                let settings = NqueensSettings { mode: NqueensMode::Compat, n, threads, batch: 1, kernel: None };
+                Company::Nqueens(Box::new(Nqueens::new(&settings)?), n)
+            }
+            Beside::Measure => {
+                let topology = Topology::read().map_err(|e| BenchError::Refused(e.to_string()))?;
+                Company::Measure(topology.allowed.and(&topology.online))
+            }
+        })
+    }
+
+    /// Starts it; it ends when `over`, or when its time is.
+    pub fn start<'s>(
+        &'s self,
+        scope: &'s Scope<'s, '_>,
+        over: &'s AtomicBool,
+        duration: Nanos,
+    ) -> Result<Joined<'s>, BenchError> {
+        // The engine checks what it may while it starts: before anything is sent.
+        let running = match self {
+            Company::Measure(cpus) => Some(measuring(cpus, duration)?),
+            Company::Nothing | Company::Nqueens(..) => None,
+        };
+        let work = move || match (self, running) {
+            (Company::Nqueens(queens, n), _) => count(queens, *n, over),
+            (_, Some((running, notes))) => Ok(collect(running, notes)),
+            (_, None) => Ok(Results::Nothing),
+        };
+        let spawned = thread::Builder::new().name("beside".into()).spawn_scoped(scope, work);
+        spawned.map_err(BenchError::io("start", "a thread", "raise RLIMIT_NPROC (ulimit -u)"))
+    }
+}
+
+/// Counts that end before the images do.
+fn count(queens: &Nqueens, n: u32, over: &AtomicBool) -> Result<Results, BenchError> {
+    let (began, mut ended) = (now(), now());
+    let (mut counts, mut got) = (0, None);
+    while let Some(total) = queens.count(over)? {
+        (counts, ended) = (counts + 1, now());
+        if got.is_none() || known::solutions(n) != Some(total) {
+            got = Some(total);
+        }
+    }
+    Ok(Results::Nqueens { counts, elapsed_ns: ended - began, got, n })
+}
+
+/// Measuring threads, real-time where that is allowed.
+fn measuring(cpus: &CpuList, duration: Nanos) -> Result<(Running, Vec<String>), BenchError> {
+    let plan = |scheduling| Plan {
+        phase: "network".into(),
+        cpus: cpus.clone(),
+        scheduling,
+        via: Way::Nanosleep,
+        senders: CpuList::new(),
+        groups: BTreeMap::new(),
+        period: Nanos::from_millis(1),
+        alignment: Alignment::Staggered,
+        warmup: Nanos::ZERO,
+        duration,
+        keep: 1,
+        bell: None,
+    };
+    let refused = |e: EngineError| BenchError::Refused(e.to_string());
+    let fifo = Priority::try_from(PRIORITY).map(|priority| Scheduling::Fifo { priority });
+    match fifo.map(|fifo| start(plan(fifo))) {
+        Ok(Ok(running)) => Ok((running, Vec::new())),
+        _ => {
+            let running = start(plan(Scheduling::Other { nice: 0 })).map_err(refused)?;
+            Ok((running, vec!["the measuring threads were not real-time: `ulimit -r`, or as root".into()]))
+        }
+    }
+}
+
+fn collect(running: Running, mut notes: Vec<String>) -> Results {
+    let outcome = running.collect();
+    let mut all = Histogram::new();
+    for (_, distribution) in &outcome.distributions {
+        all.merge(&distribution.corrected());
+    }
+    notes.extend(outcome.problems.into_iter().map(|p| p.text));
+    Results::Measure(all, notes)
+}
+
+impl Results {
+    pub fn tell(self, of: &str, measured: &mut Measured) {
+        match self {
+            Results::Nothing => {}
+            Results::Nqueens { counts: 0, .. } => {
+                measured
+                    .notes
+                    .push("no count of queens ended in this time: take a longer --duration, or a smaller -n".into());
+            }
+            Results::Nqueens { counts, elapsed_ns, got, n } => {
+                measured.figure(of, "time of a count of queens", "ns", elapsed_ns as f64 / counts as f64);
+                measured.checks.extend(got.map(|got| crate::nqueens::check(n, got)));
+            }
+            Results::Measure(all, notes) => {
+                measured.times(of, "wakeup latency", all);
+                measured.notes.extend(notes);
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! A client that posts images over one connection.
+
+use crate::clock::now;
+use crate::error::BenchError;
+use punctual_units::{Histogram, Nanos};
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// A server that says nothing for this long is gone.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// No head of an answer is longer.
+const LONGEST_HEAD: usize = 8 << 10;
+const ADVICE: &str = "see whether `punctual serve --store DIR` still runs there, and the cable";
+
+/// One connection.
+pub(super) struct Client {
+    stream: TcpStream,
+    name: String,
+}
+
+/// What was sent.
+pub(super) struct Sent {
+    /// From the first byte to the last answer.
+    pub elapsed_ns: u64,
+    /// Of each image, from its first byte to the answer.
+    pub times: Histogram,
+}
+
+impl Client {
+    pub fn connect(to: SocketAddr, name: &str) -> Result<Client, BenchError> {
+        let failed = |e| BenchError::io("connect to", name, super::SERVER)(e);
+        let stream = TcpStream::connect_timeout(&to, PATIENCE).map_err(failed)?;
+        let set = stream.set_nodelay(true).and_then(|()| stream.set_read_timeout(Some(PATIENCE)));
+        set.and_then(|()| stream.set_write_timeout(Some(PATIENCE))).map_err(failed)?;
+        Ok(Client { stream, name: name.to_owned() })
+    }
+
+    /// Sends the image again and again for this long, or until stopped; at least once.
+    pub fn send(&mut self, image: &[u8], duration: Nanos, stop: &AtomicBool) -> Result<Sent, BenchError> {
+        let (began, mut times) = (now(), Histogram::new());
+        while times.is_empty() || (now() - began < duration.0 && !stop.load(Relaxed)) {
+            let begin = now();
+            self.post(image)?;
+            times.record(now() - begin);
+        }
+        Ok(Sent { elapsed_ns: now() - began, times })
+    }
+
+    /// One image, stored.
+    pub fn post(&mut self, image: &[u8]) -> Result<(), BenchError> {
+        let head = format!(
+            "POST /image HTTP/1.1\r\nHost: punctual\r\nContent-Type: image/x-portable-graymap\r\nContent-Length: {}\r\n\r\n",
+            image.len()
+        );
+        let sent = self.stream.write_all(head.as_bytes()).and_then(|()| self.stream.write_all(image));
+        // A server that refuses answers before it has read all: its answer says more than the broken pipe.
+        match (self.answer(), sent) {
+            (Ok(201), Ok(())) => Ok(()),
+            (Ok(status), _) => Err(BenchError::Refused(format!("{} answered {status}: {}", self.name, advice(status)))),
+            (Err(e), Ok(())) | (Err(_), Err(e)) => Err(BenchError::io("post an image to", &self.name, ADVICE)(e)),
+        }
+    }
+
+    /// The status of an answer without a body.
+    fn answer(&mut self) -> io::Result<u16> {
+        let mut head = Vec::new();
+        let mut byte = [0];
+        while !head.ends_with(b"\r\n\r\n") {
+            if head.len() > LONGEST_HEAD || self.stream.read(&mut byte)? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            head.push(byte[0]);
+        }
+        status(&head).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "its answer is not HTTP/1.1"))
+    }
+}
+
+/// Of `HTTP/1.1 201 Created`.
+fn status(head: &[u8]) -> Option<u16> {
+    let rest = head.strip_prefix(b"HTTP/1.1 ").and_then(|rest| rest.get(..3))?;
+    std::str::from_utf8(rest).ok()?.parse().ok()
+}
+
+fn advice(status: u16) -> &'static str {
+    match status {
+        413 => "its limit is smaller; send smaller images with --size, or raise --largest there",
+        507 => "its disk is full; free some space there, or name another folder with --store",
+        405 | 404 | 501 => "it is no `punctual serve --store DIR`",
+        _ => "look at what it says on its terminal",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_read_by_its_status() {
+        assert_eq!(status(b"HTTP/1.1 201 Created\r\n\r\n"), Some(201));
+        for bad in [&b""[..], b"HTTP/1.1 ", b"HTTP/1.1 2", b"HTTP/2 200", b"HTTP/1.1 abc"] {
+            assert_eq!(status(bad), None);
+        }
+    }
+}

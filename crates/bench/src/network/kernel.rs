@@ -1,0 +1,87 @@
+//! What the kernel counted meanwhile: processor time by kind, interrupts.
+
+use crate::axis::Measured;
+use std::fs;
+
+/// /proc/stat (proc_stat(5)) at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counters {
+    /// Ticks of all CPUs: user, nice, system, idle, iowait, irq, softirq, steal.
+    ticks: [u64; 8],
+    interrupts: u64,
+    net_rx: u64,
+    net_tx: u64,
+}
+
+impl Counters {
+    /// `None` where it cannot be read.
+    pub fn read() -> Option<Counters> {
+        parse(&fs::read_to_string("/proc/stat").ok()?)
+    }
+
+    pub fn since(&self, before: &Counters) -> Counters {
+        Counters {
+            // iowait can fall (proc_stat(5)).
+            ticks: std::array::from_fn(|n| self.ticks[n].saturating_sub(before.ticks[n])),
+            interrupts: self.interrupts.saturating_sub(before.interrupts),
+            net_rx: self.net_rx.saturating_sub(before.net_rx),
+            net_tx: self.net_tx.saturating_sub(before.net_tx),
+        }
+    }
+
+    /// As figures; shares are of all CPUs. Less than a second of ticks is too coarse to be told.
+    pub fn tell(&self, of: &str, measured: &mut Measured) {
+        let [user, nice, system, _, _, irq, softirq, steal] = self.ticks;
+        let all: u64 = self.ticks.iter().sum();
+        if all >= 100 {
+            let share = |ticks: u64| ticks as f64 / all as f64;
+            measured.figure(of, "CPUs busy", "share", share(user + nice + system + irq + softirq));
+            measured.figure(of, "CPUs in interrupts", "share", share(irq + softirq));
+            measured.figure(of, "CPUs stolen", "share", share(steal));
+        } else {
+            measured
+                .notes
+                .push("CPU share: too short for the kernel's ticks of 10 ms; take a longer --duration".into());
+        }
+        measured.figure(of, "interrupts", "count", self.interrupts as f64);
+        measured.figure(of, "NET_RX softirqs", "count", self.net_rx as f64);
+        measured.figure(of, "NET_TX softirqs", "count", self.net_tx as f64);
+    }
+}
+
+fn parse(text: &str) -> Option<Counters> {
+    let line = |name: &str| text.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix(' '));
+    let numbers = |name: &str| -> Option<Vec<u64>> { line(name)?.split_whitespace().map(|w| w.parse().ok()).collect() };
+    let ticks: [u64; 8] = numbers("cpu")?.get(..8)?.try_into().ok()?;
+    let softirqs = numbers("softirq")?;
+    // The sum, HI, TIMER, NET_TX, NET_RX: include/linux/interrupt.h.
+    let (net_tx, net_rx) = (*softirqs.get(3)?, *softirqs.get(4)?);
+    // Thousands of numbers: only the first, their sum, is wanted.
+    let interrupts = line("intr")?.split_whitespace().next()?.parse().ok()?;
+    Some(Counters { ticks, interrupts, net_rx, net_tx })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STAT: &str =
+        "cpu  1 2 3 4 5 6 7 8 0 0\ncpu0 9 9 9 9 9 9 9 9 0 0\nintr 77 1 2\nctxt 5\nsoftirq 50 1 2 30 40 5\n";
+
+    #[test]
+    fn counters_are_found_and_what_is_missing_is_none() {
+        let ticks = [1, 2, 3, 4, 5, 6, 7, 8];
+        assert_eq!(parse(STAT), Some(Counters { ticks, interrupts: 77, net_rx: 40, net_tx: 30 }));
+        for missing in ["cpu ", "intr", "softirq"] {
+            assert_eq!(parse(&STAT.replace(missing, "x")), None, "{missing}");
+        }
+        assert_eq!(parse(""), None);
+    }
+
+    #[test]
+    fn a_short_time_has_no_shares() {
+        let mut measured = Measured::default();
+        parse(STAT).unwrap().tell("a", &mut measured);
+        assert!(measured.figures.iter().all(|f| f.unit == "count") && measured.notes.len() == 1);
+    }
+}

@@ -1,0 +1,259 @@
+//! Images that arrive by HTTP POST, stored in one folder: the far side of `bench network`.
+//!
+//! Names are chosen here, never taken from a request, and files are made relative to an open folder without following links: what a
+//! client sends decides a file's content and nothing else. An image is whole or not there; the oldest go when there are too many.
+
+use crate::wire::CHUNK;
+use crate::{LoadError, wire};
+use rustix::fs::{AtFlags, Mode, OFlags};
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+const MIB: u64 = 1 << 20;
+/// The longest head of a request.
+const LONGEST_HEAD: usize = 8 << 10;
+/// Header fields of a request.
+const MOST_FIELDS: usize = 32;
+/// So much of the file system stays free, whatever is sent.
+const LEFT_FREE: u64 = 64 * MIB;
+
+/// What is accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoreLimits {
+    /// Bytes of one image.
+    pub largest: u64,
+    /// Bytes of all images kept; the oldest of this server are removed when there are more.
+    pub kept: u64,
+}
+
+impl Default for StoreLimits {
+    fn default() -> StoreLimits {
+        StoreLimits { largest: 64 * MIB, kept: 256 * MIB }
+    }
+}
+
+/// A folder that images are stored in.
+#[derive(Debug)]
+pub struct Store {
+    folder: OwnedFd,
+    limits: StoreLimits,
+    token: String,
+    files: Mutex<Files>,
+}
+
+/// What is there, the oldest first.
+#[derive(Debug, Default)]
+struct Files {
+    next: u64,
+    kept: VecDeque<(String, u64)>,
+    bytes: u64,
+}
+
+/// Why a request gets no image stored.
+#[derive(Debug)]
+enum Refused {
+    /// The client did wrong, or too much: status and reason of the answer.
+    Status(u16, &'static str),
+    /// The connection, or the disk.
+    Failed(io::Error),
+}
+
+impl From<io::Error> for Refused {
+    fn from(e: io::Error) -> Refused {
+        Refused::Failed(e)
+    }
+}
+
+impl Store {
+    /// Stores in `folder`, which must be there.
+    ///
+    /// # Errors
+    /// open(2): `ENOENT`, `ENOTDIR`, `EACCES`; getrandom(2).
+    pub fn open(folder: &Path, limits: StoreLimits) -> Result<Store, LoadError> {
+        let on = || folder.display().to_string();
+        let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+        let fd = rustix::fs::open(folder, flags, Mode::empty()).map_err(|e| LoadError::system("open", on(), e))?;
+        let token = wire::new_token().map_err(LoadError::on("getrandom", on()))?;
+        let token = token.iter().take(4).map(|b| format!("{b:02x}")).collect();
+        Ok(Store { folder: fd, limits, token, files: Mutex::default() })
+    }
+
+    /// Removes every image that is left of this server.
+    pub fn clear(&self) {
+        let mut files = self.files();
+        while let Some((name, _)) = files.kept.pop_front() {
+            self.remove(&name);
+        }
+        files.bytes = 0;
+    }
+
+    /// Answers one client's requests until it hangs up or asks for what is refused; `begun` is what of the first was read.
+    pub(crate) fn serve(
+        &self,
+        stream: &mut (impl Read + Write),
+        begun: &[u8],
+        mut told: impl FnMut(u64),
+    ) -> io::Result<()> {
+        let mut buffer = begun.to_vec();
+        loop {
+            let answer = match self.request(stream, &mut buffer) {
+                Ok(None) => return Ok(()),
+                Ok(Some(bytes)) => {
+                    told(bytes);
+                    stream.write_all(b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n")?;
+                    continue;
+                }
+                Err(Refused::Status(status, why)) => (status, why),
+                Err(Refused::Failed(e)) if e.kind() == io::ErrorKind::StorageFull => (507, "Insufficient Storage"),
+                Err(Refused::Failed(e)) => return Err(e),
+            };
+            let (status, why) = answer;
+            write!(stream, "HTTP/1.1 {status} {why}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")?;
+            return Err(io::Error::new(io::ErrorKind::InvalidData, format!("a request was refused: {status} {why}")));
+        }
+    }
+
+    /// Stores one image; its bytes, or `None` where the client has hung up between two.
+    fn request(&self, stream: &mut (impl Read + Write), buffer: &mut Vec<u8>) -> Result<Option<u64>, Refused> {
+        let head = loop {
+            if let Some(head) = head(buffer)? {
+                break head;
+            }
+            if buffer.len() > LONGEST_HEAD {
+                return Err(Refused::Status(431, "Request Header Fields Too Large"));
+            }
+            let mut piece = [0; 1024];
+            match stream.read(&mut piece)? {
+                0 if buffer.is_empty() => return Ok(None),
+                0 => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+                n => buffer.extend_from_slice(piece.get(..n).unwrap_or_default()),
+            }
+        };
+        if head.bytes > self.limits.largest {
+            return Err(Refused::Status(413, "Content Too Large"));
+        }
+        self.make_room(head.bytes)?;
+        if head.waits {
+            stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
+        }
+        buffer.drain(..head.length);
+        self.image(stream, buffer, head.bytes)?;
+        Ok(Some(head.bytes))
+    }
+
+    /// The oldest go; and the file system keeps some space.
+    fn make_room(&self, bytes: u64) -> Result<(), Refused> {
+        let mut files = self.files();
+        while files.bytes.saturating_add(bytes) > self.limits.kept
+            && let Some((name, old)) = files.kept.pop_front()
+        {
+            self.remove(&name);
+            files.bytes -= old;
+        }
+        let space = rustix::fs::fstatvfs(&self.folder).map_err(io::Error::from)?;
+        match space.f_bavail.saturating_mul(space.f_frsize) < bytes.saturating_add(LEFT_FREE) {
+            true => Err(Refused::Status(507, "Insufficient Storage")),
+            false => Ok(()),
+        }
+    }
+
+    /// Reads the body into a new file; of one that breaks off nothing stays.
+    fn image(&self, stream: &mut impl Read, buffer: &mut Vec<u8>, bytes: u64) -> io::Result<()> {
+        let number = {
+            let mut files = self.files();
+            files.next += 1;
+            files.next
+        };
+        let name = format!("punctual-{}-{number:08}.img", self.token);
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut file = File::from(rustix::fs::openat(&self.folder, &name, flags, Mode::RUSR | Mode::WUSR)?);
+        if let Err(e) = body(stream, buffer, bytes, &mut file) {
+            self.remove(&name);
+            return Err(e);
+        }
+        let mut files = self.files();
+        files.kept.push_back((name, bytes));
+        files.bytes = files.bytes.saturating_add(bytes);
+        Ok(())
+    }
+
+    fn remove(&self, name: &str) {
+        // Somebody else may have removed it: then it is gone, too.
+        let _ = rustix::fs::unlinkat(&self.folder, name, AtFlags::empty());
+    }
+
+    fn files(&self) -> MutexGuard<'_, Files> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What of a request's head matters.
+#[derive(Debug, PartialEq, Eq)]
+struct Head {
+    /// Its own bytes.
+    length: usize,
+    /// Those of the body.
+    bytes: u64,
+    /// Does the client wait for a word before it sends the body?
+    waits: bool,
+}
+
+/// `None`: it has not ended yet.
+fn head(buffer: &[u8]) -> Result<Option<Head>, Refused> {
+    let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
+    let mut request = httparse::Request::new(&mut fields);
+    let length = match request.parse(buffer) {
+        Ok(httparse::Status::Complete(length)) => length,
+        Ok(httparse::Status::Partial) => return Ok(None),
+        Err(httparse::Error::TooManyHeaders) => return Err(Refused::Status(431, "Request Header Fields Too Large")),
+        Err(_) => return Err(Refused::Status(400, "Bad Request")),
+    };
+    if request.method != Some("POST") {
+        return Err(Refused::Status(405, "Method Not Allowed"));
+    }
+    let named = |name: &'static str| request.headers.iter().filter(move |h| h.name.eq_ignore_ascii_case(name));
+    if named("transfer-encoding").next().is_some() {
+        return Err(Refused::Status(411, "Length Required"));
+    }
+    // Two lengths are how requests are smuggled: neither is believed.
+    let mut lengths = named("content-length").map(|h| std::str::from_utf8(h.value).ok().and_then(digits));
+    let bytes = match (lengths.next(), lengths.next()) {
+        (None, _) => return Err(Refused::Status(411, "Length Required")),
+        (Some(Some(bytes)), None) => bytes,
+        _ => return Err(Refused::Status(400, "Bad Request")),
+    };
+    let waits = named("expect").any(|h| h.value.eq_ignore_ascii_case(b"100-continue"));
+    Ok(Some(Head { length, bytes, waits }))
+}
+
+/// Digits only: `parse` would take a sign.
+fn digits(text: &str) -> Option<u64> {
+    text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+}
+
+/// Copies the body: what has been read already, then the rest; leaves what belongs to the next request.
+fn body(stream: &mut impl Read, buffer: &mut Vec<u8>, bytes: u64, file: &mut impl Write) -> io::Result<()> {
+    let here = usize::try_from(bytes).unwrap_or(usize::MAX).min(buffer.len());
+    file.write_all(buffer.get(..here).unwrap_or_default())?;
+    buffer.drain(..here);
+    let mut left = bytes - here as u64;
+    let mut piece = vec![0; CHUNK];
+    while left > 0 {
+        let most = usize::try_from(left).unwrap_or(usize::MAX).min(CHUNK);
+        match stream.read(piece.get_mut(..most).unwrap_or_default())? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            n => {
+                file.write_all(piece.get(..n).unwrap_or_default())?;
+                left -= n as u64;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
