@@ -63,7 +63,8 @@ impl BenchWriter {
         let Some(log) = BenchLog::of(records) else {
             return refuse("its log does not begin with a plan; begin a new run with --out DIR");
         };
-        if log.repetitions.len() as u64 >= log.plan.repetitions {
+        // Killed between its last repetition and its end, only its end is missing.
+        if log.repetitions.len() as u64 >= log.plan.repetitions && recording.run.complete {
             return refuse("it is complete: `punctual report DIR` shows it");
         }
         for name in [layout::MANIFEST, layout::BENCH] {

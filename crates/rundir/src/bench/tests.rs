@@ -73,6 +73,20 @@ fn a_run_that_was_interrupted_goes_on_with_what_it_has() {
 }
 
 #[test]
+fn a_run_killed_before_its_end_was_written_can_be_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("run");
+    let mut writer = BenchWriter::create(&root, bench_run(), &plan(1)).unwrap();
+    writer.append(&repetition(1)).unwrap();
+    drop(writer);
+    let (mut writer, log) = BenchWriter::resume(&root).unwrap();
+    assert_eq!(log.repetitions.len(), 1);
+    writer.run_mut().complete = true;
+    assert!(!writer.finish().unwrap().interrupted);
+    assert!(matches!(BenchWriter::resume(&root), Err(Error::NotResumable { .. })));
+}
+
+#[test]
 fn another_kind_of_run_is_not_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("run");
