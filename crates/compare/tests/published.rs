@@ -2,7 +2,9 @@
 
 use punctual_compare::{Side, compare, differs, drawings};
 use punctual_import::{Options, read, recording};
-use punctual_model::{Comparison, ComparisonRow, Recording, SampleUnit, Told};
+use punctual_model::{
+    Bench, BenchLog, BenchParts, BenchPlan, BenchSettings, Comparison, ComparisonRow, Recording, SampleUnit, Told,
+};
 use punctual_stats::SplitMix64;
 use std::fs::File;
 use std::path::PathBuf;
@@ -109,4 +111,25 @@ fn a_true_difference_at_constant_temperature_is_not_called_heat() {
     assert!((against.ratio.unwrap().value - 1.11).abs() < 0.01, "{against:?}");
     assert!(against.covariate.is_none_or(|c| !c.is_most), "{against:?}");
     assert!(differs(&comparison));
+}
+
+/// A benchmark of ours with the same figures and temperatures takes the same path: the same ratio, and the same heat behind it.
+#[test]
+fn a_benchmark_of_ours_is_compared_as_the_published_one() {
+    let groups = groups();
+    let wanted = compare(&sides(&groups)).unwrap();
+    let mut ours = groups;
+    for (_, runs) in &mut ours {
+        for (_, recording) in runs {
+            let settings = BenchSettings::Memory { threads: 1, bytes: 1 };
+            let plan = BenchPlan { settings, repetitions: 0, not_measured: Vec::new(), notes: Vec::new() };
+            let empty = Bench::of(BenchLog { plan, repetitions: Vec::new(), parts: BenchParts::default() });
+            let series = recording.run.import.as_mut().map(|i| std::mem::take(&mut i.series)).unwrap();
+            recording.bench = Some(Bench { series, ..empty });
+        }
+    }
+    let got = compare(&sides(&ours)).unwrap();
+    let [wanted, got] = [&wanted, &got].map(|c| row(c, "4 processes", "time of a batch"));
+    assert_eq!(wanted, got);
+    assert!(got.against[0].covariate.is_some_and(|c| c.is_most), "heat");
 }

@@ -3,8 +3,13 @@
 mod common;
 
 use proptest::prelude::*;
-use punctual_model::{Explanation, Recording, Verdict};
-use punctual_report::{TextStyle, csv, explanation_html, html, json, json_text, text, timeline_text};
+use punctual_model::{
+    Bench, BenchDistribution, BenchLog, BenchParts, BenchPlan, BenchSettings, Beside, Explanation, NetworkSettings,
+    Recording, Series, Verdict,
+};
+use punctual_report::{
+    TextStyle, bench_csv, bench_html, bench_text, csv, explanation_html, html, json, json_text, text, timeline_text,
+};
 
 /// No markup but ours: what stands between `<` and `>` is never from outside.
 fn assert_harmless_html(page: &str) {
@@ -22,7 +27,33 @@ fn assert_plain(text: &str) {
     assert!(!text.contains('\u{202e}'), "a direction override got through");
 }
 
+/// A benchmark whose every text is from outside.
+fn assert_bench_harmless(name: &str) {
+    let network = NetworkSettings {
+        to: Some(name.into()),
+        folder: None,
+        bytes: 64,
+        duration_ns: punctual_units::Nanos(1),
+        beside: Beside::Nothing,
+    };
+    let settings = BenchSettings::Network(network);
+    let plan = BenchPlan { settings, repetitions: 1, not_measured: vec![name.into()], notes: vec![name.into()] };
+    let mut bench = Bench::of(BenchLog { plan, repetitions: Vec::new(), parts: BenchParts::default() });
+    let mut series = Series::new(name, name, name);
+    [1.0, 2.0, 4.0].into_iter().for_each(|v| series.push(v));
+    let mut histogram = punctual_units::Histogram::new();
+    histogram.record(7);
+    bench.distributions.push(BenchDistribution { of: name.into(), name: name.into(), histogram });
+    bench.series.push(series);
+    let page = bench_html(&bench);
+    assert_harmless_html(&page);
+    assert!(page.contains("Every repetition") && page.contains("<circle"), "it is drawn");
+    assert_plain(&bench_text(&bench));
+    assert_plain(&bench_csv(&bench));
+}
+
 fn assert_harmless(name: &str) {
+    assert_bench_harmless(name);
     for (recording, verdict) in [common::hostile(name), common::hostile_explained(name)] {
         assert_run_harmless(&recording, &verdict);
     }

@@ -10,10 +10,16 @@ use punctual_queens::known;
 use punctual_units::{CpuList, Histogram, Nanos, Priority, Scheduling, Way};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::thread::{self, Scope, ScopedJoinHandle};
+use std::time::Duration;
 
 /// Priority of the measuring threads, as that of `punctual measure`.
 const PRIORITY: u8 = 80;
+
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// A thread that is starved ends later than asked; after this it is left behind, and that is told.
+const PATIENCE_NS: u64 = 1_000_000_000;
 
 /// Something that runs beside.
 pub(super) enum Company {
@@ -66,7 +72,7 @@ impl Company {
         };
         let work = move || match (self, running) {
             (Company::Nqueens(queens, n), _) => count(queens, *n, over),
-            (_, Some((running, notes))) => Ok(collect(running, notes)),
+            (_, Some((running, notes))) => Ok(collect(running, notes, over)),
             (_, None) => Ok(Results::Nothing),
         };
         let spawned = thread::Builder::new().name("beside".into()).spawn_scoped(scope, work);
@@ -114,7 +120,17 @@ fn measuring(cpus: &CpuList, duration: Nanos) -> Result<(Running, Vec<String>), 
     }
 }
 
-fn collect(running: Running, mut notes: Vec<String>) -> Results {
+/// Waits until the threads have measured all they had to, or nothing is sent any more.
+fn collect(running: Running, mut notes: Vec<String>, over: &AtomicBool) -> Results {
+    while !running.finished() && !over.load(Relaxed) {
+        thread::sleep(LOOK_EVERY);
+    }
+    // Images are sent for as long as was to be measured: what is missing are the last milliseconds.
+    running.stop_with_enough();
+    let patience = now() + PATIENCE_NS;
+    while !running.finished() && now() < patience {
+        thread::sleep(LOOK_EVERY);
+    }
     let outcome = running.collect();
     let mut all = Histogram::new();
     for (_, distribution) in &outcome.distributions {

@@ -10,7 +10,6 @@ pub(super) struct Counters {
     ticks: [u64; 8],
     interrupts: u64,
     net_rx: u64,
-    net_tx: u64,
 }
 
 impl Counters {
@@ -25,12 +24,12 @@ impl Counters {
             ticks: std::array::from_fn(|n| self.ticks[n].saturating_sub(before.ticks[n])),
             interrupts: self.interrupts.saturating_sub(before.interrupts),
             net_rx: self.net_rx.saturating_sub(before.net_rx),
-            net_tx: self.net_tx.saturating_sub(before.net_tx),
         }
     }
 
-    /// As figures; shares are of all CPUs. Less than a second of ticks is too coarse to be told.
-    pub fn tell(&self, of: &str, measured: &mut Measured) {
+    /// As figures; shares are of all CPUs, interrupts for each of so many images. Less than a second of ticks is too coarse to be
+    /// told.
+    pub fn tell(&self, of: &str, images: u64, measured: &mut Measured) {
         let [user, nice, system, _, _, irq, softirq, steal] = self.ticks;
         let all: u64 = self.ticks.iter().sum();
         if all >= 100 {
@@ -43,9 +42,9 @@ impl Counters {
                 .notes
                 .push("CPU share: too short for the kernel's ticks of 10 ms; take a longer --duration".into());
         }
-        measured.figure(of, "interrupts", "count", self.interrupts as f64);
-        measured.figure(of, "NET_RX softirqs", "count", self.net_rx as f64);
-        measured.figure(of, "NET_TX softirqs", "count", self.net_tx as f64);
+        let each = |n: u64| n as f64 / images.max(1) as f64;
+        measured.figure(of, "interrupts", "an image", each(self.interrupts));
+        measured.figure(of, "NET_RX softirqs", "an image", each(self.net_rx));
     }
 }
 
@@ -55,10 +54,10 @@ fn parse(text: &str) -> Option<Counters> {
     let ticks: [u64; 8] = numbers("cpu")?.get(..8)?.try_into().ok()?;
     let softirqs = numbers("softirq")?;
     // The sum, HI, TIMER, NET_TX, NET_RX: include/linux/interrupt.h.
-    let (net_tx, net_rx) = (*softirqs.get(3)?, *softirqs.get(4)?);
+    let net_rx = *softirqs.get(4)?;
     // Thousands of numbers: only the first, their sum, is wanted.
     let interrupts = line("intr")?.split_whitespace().next()?.parse().ok()?;
-    Some(Counters { ticks, interrupts, net_rx, net_tx })
+    Some(Counters { ticks, interrupts, net_rx })
 }
 
 #[cfg(test)]
@@ -71,7 +70,7 @@ mod tests {
     #[test]
     fn counters_are_found_and_what_is_missing_is_none() {
         let ticks = [1, 2, 3, 4, 5, 6, 7, 8];
-        assert_eq!(parse(STAT), Some(Counters { ticks, interrupts: 77, net_rx: 40, net_tx: 30 }));
+        assert_eq!(parse(STAT), Some(Counters { ticks, interrupts: 77, net_rx: 40 }));
         for missing in ["cpu ", "intr", "softirq"] {
             assert_eq!(parse(&STAT.replace(missing, "x")), None, "{missing}");
         }
@@ -81,7 +80,7 @@ mod tests {
     #[test]
     fn a_short_time_has_no_shares() {
         let mut measured = Measured::default();
-        parse(STAT).unwrap().tell("a", &mut measured);
-        assert!(measured.figures.iter().all(|f| f.unit == "count") && measured.notes.len() == 1);
+        parse(STAT).unwrap().tell("a", 10, &mut measured);
+        assert!(measured.figures.iter().all(|f| f.unit == "an image") && measured.notes.len() == 1);
     }
 }

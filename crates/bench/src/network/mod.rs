@@ -104,9 +104,10 @@ impl Network {
         });
         let (sent, after) = (sent?, Counters::read());
         let of = self.of();
+        let images = sent.times.count();
         self.told(&of, sent, measured);
         match before.zip(after) {
-            Some((before, after)) => after.since(&before).tell(&of, measured),
+            Some((before, after)) => after.since(&before).tell(&of, images, measured),
             None => measured.notes.push("CPU share and interrupts: /proc/stat cannot be read".into()),
         }
         beside?.tell(&of, measured);

@@ -31,7 +31,7 @@ pub fn bench_text(bench: &Bench) -> String {
 /// One repetition as it ends.
 pub fn bench_line(one: &BenchRepetition) -> String {
     let figures: Vec<String> =
-        one.figures.iter().take(2).map(|f| format!("{} {}", line(&f.name), shown(f.value, &f.unit))).collect();
+        one.figures.iter().take(2).map(|f| format!("{} {}", line(&f.name), shown(f.value, &line(&f.unit)))).collect();
     let heat = one.conditions.cpu_celsius().map(|c| format!(", {c:.1} °C")).unwrap_or_default();
     format!("repetition {}: {}{heat} ({})\n", one.number, figures.join(", "), Nanos(one.elapsed_ns))
 }

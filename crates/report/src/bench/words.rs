@@ -142,7 +142,8 @@ pub const HEAD: [&str; 7] = ["of", "figure", "n", "median", "min", "max", "mean"
 /// The figures that are no temperatures, a row each.
 pub fn rows(bench: &Bench) -> Vec<[String; 7]> {
     let row = |s: &Series| {
-        let shown = |v: f64| crate::comparison::shown(v, &s.unit);
+        let unit = line(&s.unit);
+        let shown = |v: f64| crate::comparison::shown(v, &unit);
         [line(&s.of), line(&s.name), count(s.count), shown(median(s)), shown(s.min), shown(s.max), shown(s.mean)]
     };
     bench.series.iter().filter(|s| s.unit != "°C").map(row).collect()
