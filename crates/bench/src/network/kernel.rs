@@ -43,8 +43,8 @@ impl Counters {
                 .push("CPU share: too short for the kernel's ticks of 10 ms; take a longer --duration".into());
         }
         let each = |n: u64| n as f64 / images.max(1) as f64;
-        measured.figure(of, "interrupts", "an image", each(self.interrupts));
-        measured.figure(of, "NET_RX softirqs", "an image", each(self.net_rx));
+        measured.figure(of, "interrupts", "per image", each(self.interrupts));
+        measured.figure(of, "NET_RX softirqs", "per image", each(self.net_rx));
     }
 }
 
@@ -81,6 +81,6 @@ mod tests {
     fn a_short_time_has_no_shares() {
         let mut measured = Measured::default();
         parse(STAT).unwrap().tell("a", 10, &mut measured);
-        assert!(measured.figures.iter().all(|f| f.unit == "an image") && measured.notes.len() == 1);
+        assert!(measured.figures.iter().all(|f| f.unit == "per image") && measured.notes.len() == 1);
     }
 }

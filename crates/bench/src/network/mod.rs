@@ -119,7 +119,7 @@ impl Network {
         measured.figure(of, "images", "1/s", sent.times.count() as f64 / seconds);
         let mib = (sent.times.count() * self.image.len() as u64) as f64 / MIB as f64;
         measured.figure(of, "rate", "MiB/s", mib / seconds);
-        measured.times(of, "an image", sent.times);
+        measured.times(of, "post and answer", sent.times);
     }
 
     /// What its figures are of: also what ran beside, without which they are of something else.
