@@ -1,13 +1,13 @@
 //! Repetitions one after the other: conditions, log, signals, progress.
 
-use crate::axis::{self, Axis, Ended, Turn};
+use crate::axis::{self, Axis, Ended, Measured, Turn};
 use crate::conditions::Watch;
 use crate::error::BenchError;
 use punctual_machine::Live;
 use punctual_measure::{Topology, clocks, host_name};
 use punctual_model::{
-    Bench, BenchLog, BenchParts, BenchPlan, BenchRecord, BenchRepetition, EndedBy, Kind, MachineFacts, Outcome, Run,
-    Tool,
+    Bench, BenchLog, BenchParts, BenchPlan, BenchRecord, BenchRepetition, Conditions, EndedBy, Kind, MachineFacts,
+    Outcome, Run, Tool,
 };
 use punctual_rundir::{BenchWriter, SCHEMA, SCHEMA_VERSION};
 use punctual_uapi::Sig;
@@ -151,20 +151,7 @@ impl Driver {
             (ended, watch.end())
         });
         let Ended::Done(measured) = ended? else { return Ok(false) };
-        let now = clocks();
-        let one = BenchRepetition {
-            number,
-            ended_mono_ns: now.mono_ns,
-            ended_real_ns: now.real_ns,
-            elapsed_ns: measured.elapsed_ns,
-            cpu_ns: measured.cpu_ns,
-            resumed,
-            figures: measured.figures,
-            checks: measured.checks,
-            distributions: measured.distributions,
-            notes: measured.notes,
-            conditions,
-        };
+        let one = told_of(measured, number, resumed, conditions);
         self.writer.append(&BenchRecord::Repetition(Box::new(one.clone())))?;
         told(Told::Repetition(&one));
         Ok(true)
@@ -181,6 +168,23 @@ impl Driver {
             (None, false, None) => EndedBy::Error { text: "stopped before all repetitions were done".into() },
         });
         Ok(self.writer.finish()?)
+    }
+}
+
+fn told_of(measured: Measured, number: u64, resumed: u32, conditions: Conditions) -> BenchRepetition {
+    let now = clocks();
+    BenchRepetition {
+        number,
+        ended_mono_ns: now.mono_ns,
+        ended_real_ns: now.real_ns,
+        elapsed_ns: measured.elapsed_ns,
+        cpu_ns: measured.cpu_ns,
+        resumed,
+        figures: measured.figures,
+        checks: measured.checks,
+        distributions: measured.distributions,
+        notes: measured.notes,
+        conditions,
     }
 }
 

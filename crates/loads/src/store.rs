@@ -50,6 +50,7 @@ pub struct Store {
 struct Files {
     next: u64,
     kept: VecDeque<(String, u64)>,
+    /// Of those, and of what is being received.
     bytes: u64,
 }
 
@@ -85,10 +86,10 @@ impl Store {
     /// Removes every image that is left of this server.
     pub fn clear(&self) {
         let mut files = self.files();
-        while let Some((name, _)) = files.kept.pop_front() {
+        while let Some((name, bytes)) = files.kept.pop_front() {
             self.remove(&name);
+            files.bytes -= bytes;
         }
-        files.bytes = 0;
     }
 
     /// Answers one client's requests until it hangs up or asks for what is refused; `begun` is what of the first was read.
@@ -136,16 +137,19 @@ impl Store {
         if head.bytes > self.limits.largest {
             return Err(Refused::Status(413, "Content Too Large"));
         }
-        self.make_room(head.bytes)?;
         if head.waits {
             stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
         }
+        self.make_room(head.bytes)?;
         buffer.drain(..head.length);
-        self.image(stream, buffer, head.bytes)?;
+        if let Err(e) = self.image(stream, buffer, head.bytes) {
+            self.files().bytes -= head.bytes;
+            return Err(e.into());
+        }
         Ok(Some(head.bytes))
     }
 
-    /// The oldest go; and the file system keeps some space.
+    /// The oldest go, and the room is reserved; the file system keeps some space.
     fn make_room(&self, bytes: u64) -> Result<(), Refused> {
         let mut files = self.files();
         while files.bytes.saturating_add(bytes) > self.limits.kept
@@ -155,10 +159,14 @@ impl Store {
             files.bytes -= old;
         }
         let space = rustix::fs::fstatvfs(&self.folder).map_err(io::Error::from)?;
-        match space.f_bavail.saturating_mul(space.f_frsize) < bytes.saturating_add(LEFT_FREE) {
-            true => Err(Refused::Status(507, "Insufficient Storage")),
-            false => Ok(()),
+        let free = space.f_bavail.saturating_mul(space.f_frsize);
+        // Those of other clients that are being received may leave no room, whatever is removed.
+        let crowded = files.bytes.saturating_add(bytes) > self.limits.kept;
+        if crowded || free < bytes.saturating_add(LEFT_FREE) {
+            return Err(Refused::Status(507, "Insufficient Storage"));
         }
+        files.bytes += bytes;
+        Ok(())
     }
 
     /// Reads the body into a new file; of one that breaks off nothing stays.
@@ -175,9 +183,7 @@ impl Store {
             self.remove(&name);
             return Err(e);
         }
-        let mut files = self.files();
-        files.kept.push_back((name, bytes));
-        files.bytes = files.bytes.saturating_add(bytes);
+        self.files().kept.push_back((name, bytes));
         Ok(())
     }
 

@@ -99,6 +99,18 @@ fn the_oldest_go_when_there_are_too_many() {
 }
 
 #[test]
+fn what_is_being_received_takes_room_until_it_breaks_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path(), LIMITS).unwrap();
+    store.make_room(100).unwrap();
+    store.make_room(100).unwrap();
+    assert!(matches!(store.make_room(100), Err(Refused::Status(507, _))));
+    let mut torn = Client { sent: Cursor::new(request("/", &[1; 50])[..90].to_vec()), answers: Vec::new() };
+    assert!(store.serve(&mut torn, b"", |_| {}).is_err());
+    assert_eq!(store.files().bytes, 200);
+}
+
+#[test]
 fn a_client_that_waits_is_told_to_go_on() {
     let sent = b"POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\nab";
     let (answers, files) = post(sent);
