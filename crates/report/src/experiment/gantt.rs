@@ -97,6 +97,9 @@ fn legend(experiment: &Experiment, repetition: &Repetition) -> Vec<Key> {
     if repetition.spans.iter().any(|span| span.doing == Doing::Shares) {
         keys.push(key("block k0 faint", "pale in its colour: turns too short to draw".into()));
     }
+    if repetition.spans.iter().any(|span| span.doing == Doing::Waits) {
+        keys.push(key("block wants", "waits for a CPU".into()));
+    }
     keys.push(key("rest", "predicted".into()));
     if !repetition.held.is_empty() {
         keys.push(key("dashed", "a real-time thread is held".into()));
