@@ -1,0 +1,170 @@
+//! Is all that was asked for in the configuration that kconfig made of it? kconfig drops options whose dependencies are not met
+//! without a word and with exit code 0 (Documentation/kbuild/kconfig-language.rst).
+
+mod expr;
+mod kconfig;
+pub mod make;
+
+pub use kconfig::Kconfig;
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What an option is set to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Value(String);
+
+impl Value {
+    /// As a `.config` writes it: `y`, `m`, `n`, a number, a string in its quotes.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0 == "n" { "off" } else { &self.0 })
+    }
+}
+
+/// A fragment is not one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FragmentError {
+    /// A line sets nothing.
+    #[error("line {line}: `{text}` is no option: write CONFIG_NAME=value or # CONFIG_NAME is not set")]
+    Line {
+        /// Counted from 1.
+        line: usize,
+        /// Its beginning.
+        text: String,
+    },
+    /// Two values for one option.
+    #[error("CONFIG_{symbol} is set to {first} and to {second}: which one is meant?")]
+    Twice {
+        /// Which.
+        symbol: String,
+        /// The one.
+        first: Value,
+        /// The other.
+        second: Value,
+    },
+}
+
+/// Options by name, without `CONFIG_`.
+pub type Options = BTreeMap<String, Value>;
+
+/// `None`: a blank line or a remark. An unset option is a remark by its form (`# CONFIG_X is not set`).
+fn option(line: &str) -> Option<Option<(String, Value)>> {
+    let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let line = line.trim();
+    if let Some(name) = line.strip_prefix("# CONFIG_").and_then(|rest| rest.strip_suffix(" is not set")) {
+        return is_name(name).then(|| Some((name.to_owned(), Value("n".to_owned()))));
+    }
+    if line.is_empty() || line.starts_with('#') {
+        return Some(None);
+    }
+    let (name, value) = line.strip_prefix("CONFIG_")?.split_once('=')?;
+    let is_string = value.len() >= 2 && value.starts_with('"') && value.ends_with('"');
+    let is_word = !value.is_empty() && value.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    (is_name(name) && (is_string || is_word)).then(|| Some((name.to_owned(), Value(value.to_owned()))))
+}
+
+/// The options of a fragment.
+///
+/// # Errors
+/// A line is no option, or an option has two values.
+pub fn requested(fragment: &str) -> Result<Options, FragmentError> {
+    let mut options = Options::new();
+    for (number, line) in fragment.lines().enumerate() {
+        let wrong = || FragmentError::Line { line: number + 1, text: line.chars().take(60).collect() };
+        let Some((symbol, second)) = option(line).ok_or_else(wrong)? else { continue };
+        if let Some(first) = options.insert(symbol.clone(), second.clone()).filter(|first| *first != second) {
+            return Err(FragmentError::Twice { symbol, first, second });
+        }
+    }
+    Ok(options)
+}
+
+/// The options of a `.config`; lines that are none are left out.
+pub fn of_config(text: &str) -> Options {
+    text.lines().filter_map(|line| option(line).flatten()).collect()
+}
+
+/// An option that did not come out as it was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Dropped {
+    /// Without `CONFIG_`.
+    pub symbol: String,
+    /// What was asked for.
+    pub wanted: Value,
+    /// What it is; off where the configuration does not mention it.
+    pub got: Value,
+    /// Why, as far as the tree's Kconfig files tell.
+    pub why: String,
+}
+
+impl fmt::Display for Dropped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CONFIG_{}: asked for {}, is {}: {}", self.symbol, self.wanted, self.got, self.why)
+    }
+}
+
+/// Compares what was asked for with what came out; empty where all is in it.
+pub fn dropped(requested: &Options, result: &Options, kconfig: &Kconfig) -> Vec<Dropped> {
+    let mut all = Vec::new();
+    for (symbol, wanted) in requested {
+        let got = result.get(symbol).cloned().unwrap_or(Value("n".to_owned()));
+        // `CONFIG_X=""` is written for an empty string, and left out where its dependencies are off.
+        let is_empty = wanted.text() == "\"\"" && !result.contains_key(symbol);
+        if got != *wanted && !is_empty {
+            let why = kconfig.why(symbol, wanted.text(), result);
+            all.push(Dropped { symbol: symbol.clone(), wanted: wanted.clone(), got, why });
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_fragment_is_read() {
+        let text = "# a remark\n\nCONFIG_A=y\n# CONFIG_B is not set\nCONFIG_C=\"a b\"\nCONFIG_D=0x10\nCONFIG_E=-1\nCONFIG_A=y\n";
+        let options = requested(text).unwrap();
+        let text = |name: &str| options[name].text().to_owned();
+        assert_eq!(
+            (text("A"), text("B"), text("C"), text("D"), text("E")),
+            ("y".into(), "n".into(), "\"a b\"".into(), "0x10".into(), "-1".into())
+        );
+    }
+
+    #[test]
+    fn what_sets_nothing_or_twice_is_refused() {
+        for bad in [
+            "PREEMPT_RT=y",
+            "CONFIG_A",
+            "CONFIG_A=",
+            "CONFIG_A B=y",
+            "CONFIG_A=y y",
+            "CONFIG_A=\"",
+            "CONFIG_=y",
+            "# CONFIG_A B is not set",
+        ] {
+            assert!(matches!(requested(&format!("\n{bad}\n")), Err(FragmentError::Line { line: 2, .. })), "{bad}");
+        }
+        let twice = requested("CONFIG_A=y\n# CONFIG_A is not set\n").unwrap_err().to_string();
+        assert_eq!(twice, "CONFIG_A is set to y and to off: which one is meant?");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_answered(text in ".*", kconfig in ".*") {
+            let _ = (requested(&text), of_config(&text));
+            let _ = Kconfig::of_text(&kconfig).why("A", "y", &Options::new());
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Who signed a file: gpgv(1) with a keyring the user chose. Nothing is fetched and no trust database counts.
+
+use super::PatchError;
+use crate::programs::{Ran, last_lines, run};
+use std::path::Path;
+use std::process::Command;
+
+const REMEDY: &str = "apt-get install gpgv";
+
+/// Checks a detached signature of `content` (published patches: of the unpacked file). Returns the fingerprint of the key.
+///
+/// # Errors
+/// It is not by a key of the keyring, or of something else, or expired.
+pub fn detached(name: &str, content: &[u8], sign: &Path, keyring: &Path) -> Result<String, PatchError> {
+    let mut gpgv = gpgv(keyring);
+    let ran = run(gpgv.arg(sign).arg("-"), content, REMEDY)?;
+    fingerprint(name, &ran)
+}
+
+/// Checks a text with its signature inside, `sha256sums.asc`. Returns what is signed, nothing else of the file, and the
+/// fingerprint.
+///
+/// # Errors
+/// As [`detached`].
+pub fn clearsigned(name: &str, file: &Path, keyring: &Path) -> Result<(String, String), PatchError> {
+    let content = std::fs::read(file).map_err(super::ProgramError::file("read", file))?;
+    let folder = tempfile::tempdir().map_err(super::ProgramError::file("make", std::env::temp_dir()))?;
+    let out = folder.path().join("signed");
+    let mut gpgv = gpgv(keyring);
+    let ran = run(gpgv.arg("--output").arg(&out).arg("-"), &content, REMEDY)?;
+    let fingerprint = fingerprint(name, &ran)?;
+    let text = std::fs::read_to_string(&out).map_err(super::ProgramError::file("read", &out))?;
+    Ok((text, fingerprint))
+}
+
+fn gpgv(keyring: &Path) -> Command {
+    let mut gpgv = Command::new("gpgv");
+    // A name without a slash is looked for in ~/.gnupg.
+    let keyring = std::path::absolute(keyring).unwrap_or_else(|_| keyring.to_owned());
+    gpgv.args(["--status-fd", "1", "--keyring"]).arg(keyring);
+    gpgv
+}
+
+/// doc/DETAILS of GnuPG: VALIDSIG comes only with a signature that holds; its first word is the key's fingerprint.
+fn fingerprint(name: &str, ran: &Ran) -> Result<String, PatchError> {
+    let status = String::from_utf8_lossy(&ran.stdout).into_owned();
+    let word = |tag: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix("[GNUPG:] ")?.strip_prefix(tag));
+        line.map(|rest| rest.split_whitespace().next().unwrap_or_default().to_owned())
+    };
+    let refused = |why: String| PatchError::Signature { name: name.to_owned(), why };
+    if word("BADSIG").is_some() {
+        return Err(refused("the signature is of another content: the file was changed or damaged".to_owned()));
+    }
+    if let Some(key) = word("NO_PUBKEY") {
+        return Err(refused(format!("signed by key {key}, which is not in the keyring")));
+    }
+    for (tag, what) in
+        [("EXPKEYSIG", "an expired key"), ("REVKEYSIG", "a revoked key"), ("EXPSIG", "a signature that expired")]
+    {
+        if word(tag).is_some() {
+            return Err(refused(format!("it has {what}")));
+        }
+    }
+    match word("VALIDSIG") {
+        Some(fingerprint) if ran.status.success() => Ok(fingerprint),
+        _ => Err(refused(format!("gpgv found no signature that holds: {}", last_lines(&ran.said(), 2)))),
+    }
+}
+
+/// The SHA-256 that a verified `sha256sums.asc` has for a file.
+pub fn sum_of<'t>(sums: &'t str, file: &str) -> Option<&'t str> {
+    let lines = sums.lines().filter_map(|line| line.split_once(char::is_whitespace));
+    let is_hash = |hash: &&str| hash.len() == 64 && hash.bytes().all(|b| b.is_ascii_hexdigit());
+    lines
+        .filter(|(hash, _)| is_hash(hash))
+        .find(|(_, name)| name.trim_start_matches([' ', '*']) == file)
+        .map(|(hash, _)| hash)
+}
+
+/// Is a file the one that a verified list names? sha256sum(1).
+///
+/// # Errors
+/// It is not listed, or has another content.
+pub fn listed(file: &Path, sums: &str) -> Result<(), PatchError> {
+    let name = file.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let refused = |why: &str| PatchError::Signature { name: name.clone(), why: why.to_owned() };
+    let wanted = sum_of(sums, &name).ok_or_else(|| refused("the signed list has no such file"))?;
+    let ran = run(Command::new("sha256sum").arg("--").arg(file), b"", "apt-get install coreutils")?;
+    let found = String::from_utf8_lossy(&ran.stdout).into_owned();
+    let found = found.trim_start_matches('\\').split_whitespace().next().unwrap_or_default();
+    match ran.status.success() && found.eq_ignore_ascii_case(wanted) {
+        true => Ok(()),
+        false => Err(refused("its SHA-256 is not the one of the signed list: it was changed or damaged")),
+    }
+}

@@ -1,0 +1,283 @@
+//! Where the kernel comes from: the first way that fulfils the wish, from the cheapest on.
+
+use super::{PassedOver, PlanError, Situation, Tracer, Wish};
+use crate::{Arch, Package, Patched, RtBy, Series, SeriesEntry, Verified, packages, series, source_packages};
+use serde::Serialize;
+
+/// Where a kernel comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Source {
+    /// The running kernel does.
+    Running,
+    /// The distribution's package.
+    Package {
+        /// Its name.
+        package: String,
+        /// How it is installed.
+        install: String,
+    },
+    /// Built from the distribution's source package.
+    DistributionSource {
+        /// Its name.
+        package: String,
+        /// The kernel's series.
+        series: Series,
+    },
+    /// Built from the Raspberry Pi's tree, which has PREEMPT_RT from mainline.
+    PiTree {
+        /// Its branch.
+        branch: String,
+        /// The kernel's series.
+        series: Series,
+    },
+    /// Built from the Raspberry Pi's tree with the published patch.
+    PiTreePatched {
+        /// Its branch.
+        branch: String,
+        /// The patch, where one is known; else the newest of the published index.
+        patched: Option<Patched>,
+        /// The kernel's series.
+        series: Series,
+    },
+    /// Built from kernel.org's source.
+    Mainline {
+        /// The kernel's series.
+        series: Series,
+    },
+    /// Built from kernel.org's source with the published patch.
+    StableRt {
+        /// The patch, where one is known; else the newest of the published index.
+        patched: Option<Patched>,
+        /// The kernel's series.
+        series: Series,
+    },
+}
+
+impl Source {
+    /// Has a kernel to be built?
+    pub fn is_built(&self) -> bool {
+        self.built().is_some()
+    }
+
+    /// The series that is built.
+    pub fn built(&self) -> Option<Series> {
+        match self {
+            Source::Running | Source::Package { .. } => None,
+            Source::DistributionSource { series, .. }
+            | Source::PiTree { series, .. }
+            | Source::PiTreePatched { series, .. }
+            | Source::Mainline { series }
+            | Source::StableRt { series, .. } => Some(*series),
+        }
+    }
+}
+
+/// What was chosen.
+pub(super) struct Chosen {
+    pub source: Source,
+    pub why: String,
+    pub passed_over: Vec<PassedOver>,
+    pub warnings: Vec<String>,
+}
+
+/// Without a wished series the maintained ones are tried: those with PREEMPT_RT in mainline first, of these the best tried, then
+/// the newest.
+pub(super) fn choose(at: &Situation, wish: &Wish) -> Result<Chosen, PlanError> {
+    let mut first = None;
+    for entry in entries(at.board.arch, wish)? {
+        match of_series(at, wish, entry) {
+            Err(error) => first = first.or(Some(error)),
+            chosen => return chosen,
+        }
+    }
+    let reasons = vec!["no maintained series has PREEMPT_RT on its architecture".to_owned()];
+    Err(first.unwrap_or_else(|| PlanError::NoSource { board: at.board.name.clone(), reasons }))
+}
+
+fn of_series(at: &Situation, wish: &Wish, entry: &SeriesEntry) -> Result<Chosen, PlanError> {
+    let ways: [(&str, Way); 5] = [
+        ("the running kernel", running),
+        ("the distribution's real-time package", package),
+        ("the distribution's kernel source", distribution_source),
+        ("the Raspberry Pi's kernel tree", pi_tree),
+        ("kernel.org's source", kernel_org),
+    ];
+    let mut passed_over = Vec::new();
+    for (way, look) in ways {
+        match look(at, wish, entry) {
+            Ok((source, why)) => {
+                let warnings = if source.is_built() { warnings(entry) } else { Vec::new() };
+                return Ok(Chosen { source, why, passed_over, warnings });
+            }
+            Err(why) => passed_over.push(PassedOver { way: way.to_owned(), why }),
+        }
+    }
+    let reasons = passed_over.into_iter().map(|p| format!("{}: {}", p.way, p.why)).collect();
+    Err(PlanError::NoSource { board: at.board.name.clone(), reasons })
+}
+
+fn entries(arch: Arch, wish: &Wish) -> Result<Vec<&'static SeriesEntry>, PlanError> {
+    let with_rt = |entry: &&SeriesEntry| entry.archs.contains(&arch);
+    let names = |entries: Vec<&SeriesEntry>| entries.iter().map(|e| e.name.to_string()).collect::<Vec<_>>().join(", ");
+    let Some(wished) = wish.series else {
+        let is_fit = |entry: &&SeriesEntry| entry.over.is_none() && wish.late_tracer(entry.name).is_none();
+        let mut maintained: Vec<&SeriesEntry> = series().iter().filter(with_rt).filter(is_fit).collect();
+        maintained.sort_by_key(|e| (e.rt != RtBy::Mainline, e.verified, std::cmp::Reverse(e.name)));
+        return Ok(maintained);
+    };
+    let known = series().iter().find(|entry| entry.name == wished);
+    let known = known.ok_or_else(|| PlanError::UnknownSeries { wished, known: names(series().iter().collect()) })?;
+    if !with_rt(&known) {
+        let instead = format!("these have: {}", names(series().iter().filter(with_rt).collect()));
+        return Err(PlanError::NoRealTime { series: wished, arch: arch.name(), instead });
+    }
+    match wish.late_tracer(wished) {
+        Some((tracer, since)) => Err(PlanError::NoTracer { series: wished, tracer: tracer.name(), since }),
+        None => Ok(vec![known]),
+    }
+}
+
+type Way = fn(&Situation, &Wish, &SeriesEntry) -> Result<(Source, String), String>;
+
+fn warnings(entry: &SeriesEntry) -> Vec<String> {
+    let mut all = Vec::new();
+    if let Some(over) = &entry.over {
+        all.push(format!("{} is not maintained since {over}: known security holes stay open", entry.name));
+    }
+    if entry.verified == Verified::Model {
+        all.push(format!("the entry of series {} was not tried: {}", entry.name, entry.source));
+    }
+    all
+}
+
+fn running(at: &Situation, wish: &Wish, _: &SeriesEntry) -> Result<(Source, String), String> {
+    match at.is_rt {
+        None => return Err("whether it is PREEMPT_RT is not known".to_owned()),
+        Some(false) => return Err("it is not PREEMPT_RT".to_owned()),
+        Some(true) => {}
+    }
+    let release = at.release.as_deref().unwrap_or_default();
+    if let Some(series) = wish.series {
+        match crate::Release::of_uname(release) {
+            Some(running) if running.series == series => {}
+            _ => return Err(format!("it is {release}, wished is {series}")),
+        }
+    }
+    if let Some(hz) = wish.hz {
+        match at.hz {
+            Some(running) if running == hz => {}
+            Some(running) => return Err(format!("its CONFIG_HZ is {running}, wished is {hz}")),
+            None => return Err("its CONFIG_HZ is not known".to_owned()),
+        }
+    }
+    if !wish.tracers.is_empty() || !wish.fragments.is_empty() {
+        return Err("tracers or options are wished, and what it has was not compared".to_owned());
+    }
+    Ok((Source::Running, format!("{release} is PREEMPT_RT already: nothing has to be installed")))
+}
+
+/// The entry of a table for this system.
+fn of_system<'p, P>(at: &Situation, all: &'p [P], names: fn(&P) -> (&str, &str)) -> Result<&'p P, String> {
+    let Some(system) = &at.system else { return Err("the operating system is not known".to_owned()) };
+    let version = system.version.as_deref().unwrap_or_default();
+    let is_of =
+        |wanted: &str| version == wanted || version.strip_prefix(wanted).is_some_and(|rest| rest.starts_with('.'));
+    let found = all.iter().find(|entry| names(entry).0 == system.id && is_of(names(entry).1));
+    found.ok_or_else(|| format!("none is known of {system}"))
+}
+
+fn package(at: &Situation, wish: &Wish, _: &SeriesEntry) -> Result<(Source, String), String> {
+    let found = of_system(at, packages(), |p| (&p.os, &p.version))?;
+    let arch = at.board.arch;
+    let Some(name) = found.package.get(&arch) else {
+        return Err(format!("{} {} has none for {}", found.os, found.version, arch.name()));
+    };
+    lacks(found, wish).map_or(Ok(()), |what| Err(format!("{name} {what}")))?;
+    let install = found.install.replace("{package}", name);
+    let note = found.note.as_ref().map(|note| format!("; it {note}")).unwrap_or_default();
+    let why = format!(
+        "{name} ({}) is built, signed and updated by the distribution, and has all that is wished{note}",
+        found.series
+    );
+    Ok((Source::Package { package: name.clone(), install }, why))
+}
+
+/// What of the wish a package does not have, or is not known to have.
+fn lacks(package: &Package, wish: &Wish) -> Option<String> {
+    if let Some(series) = wish.series.filter(|series| *series != package.series) {
+        return Some(format!("is {}, wished is {series}", package.series));
+    }
+    match (wish.hz, package.hz) {
+        (Some(wished), Some(hz)) if wished != hz => return Some(format!("has CONFIG_HZ={hz}, wished is {wished}")),
+        (Some(_), None) => return Some("has a CONFIG_HZ that is not known".to_owned()),
+        _ => {}
+    }
+    if !wish.fragments.is_empty() {
+        return Some("is built already, and options are wished".to_owned());
+    }
+    let missing = match &package.tracers {
+        _ if wish.tracers.is_empty() => return None,
+        None => return Some("has tracers that are not known".to_owned()),
+        Some(has) => wish.tracers.iter().filter(|t| !has.contains(t)).map(|t| Tracer::name(*t)).collect::<Vec<_>>(),
+    };
+    (!missing.is_empty()).then(|| format!("has no {}", missing.join(", ")))
+}
+
+fn distribution_source(at: &Situation, _: &Wish, entry: &SeriesEntry) -> Result<(Source, String), String> {
+    if at.board.pi.is_some() {
+        return Err("it lacks the Raspberry Pi's overlays and drivers".to_owned());
+    }
+    let found = of_system(at, source_packages(), |p| (&p.os, &p.version))?;
+    if found.series != entry.name {
+        return Err(format!("{} is {}, and {} is to be built", found.package, found.series, entry.name));
+    }
+    if entry.rt != RtBy::Mainline {
+        return Err(format!("{} carries no real-time patch", found.package));
+    }
+    let why = format!(
+        "{} has PREEMPT_RT from mainline and the distribution's security fixes, and apt checks its signature",
+        found.package
+    );
+    Ok((Source::DistributionSource { package: found.package.clone(), series: entry.name }, why))
+}
+
+fn pi_tree(at: &Situation, wish: &Wish, entry: &SeriesEntry) -> Result<(Source, String), String> {
+    let Some(names) = &at.board.pi else { return Err("this is no Raspberry Pi".to_owned()) };
+    if entry.name < names.since {
+        return Err(format!("{} is older than the board: the tree knows it since {}", entry.name, names.since));
+    }
+    // Branches known: those that were the default of Raspberry Pi OS.
+    let known = ["4.19", "5.4", "5.10", "5.15", "6.1", "6.6", "6.12"];
+    let (series, rt) = (entry.name, entry.rt);
+    let branch = format!("rpi-{series}.y");
+    if !known.contains(&series.to_string().as_str()) {
+        return Err(format!("a branch {branch} is not known"));
+    }
+    let overlays = "the tree has the board's overlays, drivers and firmware interfaces";
+    if rt == RtBy::Mainline {
+        let why = format!("{overlays}, and PREEMPT_RT from mainline");
+        return Ok((Source::PiTree { branch, series }, why));
+    }
+    let why = format!("{overlays}; before 6.12 PREEMPT_RT is a patch, which fits only commits of its own sublevel");
+    Ok((Source::PiTreePatched { branch, patched: newest(wish, entry), series }, why))
+}
+
+fn kernel_org(at: &Situation, wish: &Wish, entry: &SeriesEntry) -> Result<(Source, String), String> {
+    let series = entry.name;
+    let Some(mainline) = &at.board.mainline else {
+        return Err("mainline has no complete device tree of this board, as far as known".to_owned());
+    };
+    if series < mainline.since {
+        return Err(format!("{series} is older than the board: mainline knows it since {}", mainline.since));
+    }
+    if entry.rt == RtBy::Mainline {
+        return Ok((Source::Mainline { series }, format!("{series} has PREEMPT_RT in mainline: no patch")));
+    }
+    let why = format!("before 6.12 PREEMPT_RT is a patch; {series} has a published, signed one");
+    Ok((Source::StableRt { patched: newest(wish, entry), series }, why))
+}
+
+fn newest(wish: &Wish, entry: &SeriesEntry) -> Option<Patched> {
+    wish.newest_rt.filter(|p| p.release.series == entry.name).or(entry.newest_rt)
+}

@@ -1,0 +1,155 @@
+//! What a kernel is to have.
+
+use super::PlanError;
+use crate::{Arch, Patched, Series};
+use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
+use std::str::FromStr;
+
+/// A tracer of the kernel (Documentation/trace/ftrace.rst).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tracer {
+    /// Timer interrupt and thread latency.
+    Timerlat,
+    /// Operating system noise.
+    Osnoise,
+    /// Hardware and firmware latency.
+    Hwlat,
+    /// The latest wakeup of a real-time task.
+    WakeupRt,
+    /// The longest time with interrupts off.
+    Irqsoff,
+    /// The longest time with preemption off.
+    Preemptoff,
+    /// Every function.
+    Function,
+}
+
+impl Tracer {
+    /// All, by the name in `available_tracers`, with the option that brings each (kernel/trace/Kconfig).
+    pub const ALL: [(Tracer, &'static str, &'static str); 7] = [
+        (Tracer::Timerlat, "timerlat", "TIMERLAT_TRACER"),
+        (Tracer::Osnoise, "osnoise", "OSNOISE_TRACER"),
+        (Tracer::Hwlat, "hwlat", "HWLAT_TRACER"),
+        (Tracer::WakeupRt, "wakeup_rt", "SCHED_TRACER"),
+        (Tracer::Irqsoff, "irqsoff", "IRQSOFF_TRACER"),
+        (Tracer::Preemptoff, "preemptoff", "PREEMPT_TRACER"),
+        (Tracer::Function, "function", "FUNCTION_TRACER"),
+    ];
+
+    /// Its name in `available_tracers`.
+    pub fn name(self) -> &'static str {
+        Tracer::ALL.iter().find(|(tracer, ..)| *tracer == self).map_or("", |(_, name, _)| name)
+    }
+}
+
+/// The text names no tracer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no tracer: use one of {names}", names = Tracer::ALL.map(|(_, name, _)| name).join(", "))]
+pub struct UnknownTracer(String);
+
+impl FromStr for Tracer {
+    type Err = UnknownTracer;
+
+    fn from_str(text: &str) -> Result<Tracer, UnknownTracer> {
+        let known = Tracer::ALL.iter().find(|(_, name, _)| *name == text);
+        known.map(|(tracer, ..)| *tracer).ok_or_else(|| UnknownTracer(text.to_owned()))
+    }
+}
+
+/// What a kernel is to have besides PREEMPT_RT.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wish {
+    /// Of this series.
+    pub series: Option<Series>,
+    /// CONFIG_HZ.
+    pub hz: Option<u32>,
+    /// Tracers.
+    pub tracers: Vec<Tracer>,
+    /// Files with more options, by name: any means that a kernel has to be built.
+    pub fragments: Vec<String>,
+    /// The newest patched release of a published index, in place of the table's.
+    pub newest_rt: Option<Patched>,
+}
+
+/// kernel/Kconfig.hz.
+const FREQUENCIES: [u32; 4] = [100, 250, 300, 1000];
+/// arch/arm/Kconfig has a choice of its own, without 300.
+const ARM_FREQUENCIES: [u32; 5] = [100, 200, 250, 500, 1000];
+
+impl Wish {
+    pub(super) fn check(&self, arch: Arch) -> Result<(), PlanError> {
+        let offered: &[u32] = if arch == Arch::Arm { &ARM_FREQUENCIES } else { &FREQUENCIES };
+        match self.hz.filter(|hz| !offered.contains(hz)) {
+            Some(hz) => Err(PlanError::BadHz(hz)),
+            None => Ok(()),
+        }
+    }
+
+    /// A tracer that a series does not have yet, and the first that has it. timerlat and osnoise: v5.14 (Documentation/trace).
+    pub(super) fn late_tracer(&self, series: Series) -> Option<(Tracer, Series)> {
+        let since = Series { major: 5, minor: 14 };
+        let late = self.tracers.iter().find(|t| matches!(t, Tracer::Timerlat | Tracer::Osnoise));
+        late.filter(|_| series < since).map(|tracer| (*tracer, since))
+    }
+
+    /// The options as a fragment for `scripts/kconfig/merge_config.sh` and `punctual kernel configure`.
+    pub fn fragment(&self, arch: Arch, series: Series) -> String {
+        let mut text = String::from("# PREEMPT_RT needs EXPERT (kernel/Kconfig.preempt).\n");
+        let mut put = |symbol: &str| {
+            let _ = writeln!(text, "CONFIG_{symbol}=y");
+        };
+        // Before 5.3 the patches called it so.
+        let rt = if series < (Series { major: 5, minor: 3 }) { "PREEMPT_RT_FULL" } else { "PREEMPT_RT" };
+        ["EXPERT", rt, "HIGH_RES_TIMERS", "DEVTMPFS", "DEVTMPFS_MOUNT"].into_iter().for_each(&mut put);
+        if let Some(hz) = self.hz {
+            put(&format!("HZ_{hz}"));
+        }
+        if !self.tracers.is_empty() {
+            put("FTRACE");
+        }
+        let asked = Tracer::ALL.iter().filter(|(tracer, ..)| self.tracers.contains(tracer));
+        asked.for_each(|(.., symbol)| put(symbol));
+        text.push_str("# A name of its own: modules of another kernel are never mixed in.\nCONFIG_LOCALVERSION=\"-punctual-rt\"\n");
+        if arch == Arch::X86 {
+            text.push_str(
+                "# Distributions name a certificate that is not in the source.\nCONFIG_SYSTEM_TRUSTED_KEYS=\"\"\n",
+            );
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tracers_are_named_as_the_kernel_names_them() {
+        for (tracer, name, _) in Tracer::ALL {
+            assert_eq!((name.parse(), tracer.name()), (Ok(tracer), name));
+            assert_eq!(serde_json::to_value(tracer).unwrap(), name);
+        }
+        assert!("irqs".parse::<Tracer>().unwrap_err().to_string().contains("timerlat, osnoise"));
+    }
+
+    #[test]
+    fn a_frequency_the_kernel_does_not_offer_is_refused() {
+        let wish = Wish { hz: Some(300), ..Wish::default() };
+        assert!(wish.check(Arch::Arm64).is_ok());
+        assert_eq!(wish.check(Arch::Arm), Err(PlanError::BadHz(300)));
+    }
+
+    #[test]
+    fn the_fragment_holds_what_is_wished_once() {
+        let tracers = vec![Tracer::Irqsoff, Tracer::Timerlat, Tracer::Irqsoff];
+        let text = Wish { hz: Some(1000), tracers, ..Wish::default() }.fragment(Arch::Arm64, "6.12".parse().unwrap());
+        for line in ["CONFIG_HZ_1000=y", "CONFIG_IRQSOFF_TRACER=y", "CONFIG_TIMERLAT_TRACER=y", "CONFIG_PREEMPT_RT=y"] {
+            assert_eq!(text.lines().filter(|l| *l == line).count(), 1, "{line}");
+        }
+        assert!(!text.contains("TRUSTED"));
+        let old = Wish::default().fragment(Arch::Arm, "4.19".parse().unwrap());
+        assert!(old.contains("CONFIG_PREEMPT_RT_FULL=y\n") && !old.contains("CONFIG_PREEMPT_RT=y"));
+    }
+}

@@ -1,0 +1,100 @@
+//! Running the host's own programs.
+
+use std::io::{ErrorKind, Read, Write as _};
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus, Stdio};
+use std::thread;
+
+/// A program could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramError {
+    /// It is not installed.
+    #[error("{program} is not installed: {remedy}")]
+    Missing {
+        /// The program.
+        program: String,
+        /// What to type.
+        remedy: &'static str,
+    },
+    /// It could not be started, or its output not be read.
+    #[error("cannot run {program}: {source}")]
+    Failed {
+        /// The program.
+        program: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file it is to work on.
+    #[error("cannot {what} {}: {source}", path.display())]
+    File {
+        /// `read`, `write`, `make`.
+        what: &'static str,
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+impl ProgramError {
+    pub(crate) fn file(what: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> ProgramError {
+        let path = path.into();
+        move |source| ProgramError::File { what, path, source }
+    }
+}
+
+/// Most that is read of what a program writes: bytes. It ends by SIGPIPE where it writes more.
+pub(crate) const OUTPUT_LIMIT: usize = 80 << 20;
+
+/// What a program came to.
+pub(crate) struct Ran {
+    pub status: ExitStatus,
+    pub stdout: Vec<u8>,
+    pub stderr: String,
+}
+
+impl Ran {
+    /// Both streams as text, standard output first.
+    pub fn said(&self) -> String {
+        format!("{}{}", String::from_utf8_lossy(&self.stdout), self.stderr)
+    }
+}
+
+/// Runs a program to its end, with English messages, on `input`.
+pub(crate) fn run(command: &mut Command, input: &[u8], remedy: &'static str) -> Result<Ran, ProgramError> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let failed = |source| ProgramError::Failed { program: program.clone(), source };
+    command.env("LC_ALL", "C").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|source| match source.kind() {
+        ErrorKind::NotFound => ProgramError::Missing { program: program.clone(), remedy },
+        _ => failed(source),
+    })?;
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let (out, errors) = thread::scope(|scope| {
+        scope.spawn(move || {
+            if let Some(mut stdin) = stdin {
+                // A program that stops reading says why by its exit code.
+                let _ = stdin.write_all(input);
+            }
+        });
+        let errors = scope.spawn(move || read(stderr));
+        (read(stdout), errors.join())
+    });
+    let status = child.wait().map_err(failed)?;
+    let errors = errors.unwrap_or_else(|_| Ok(Vec::new())).map_err(failed)?;
+    Ok(Ran { status, stdout: out.map_err(failed)?, stderr: String::from_utf8_lossy(&errors).into_owned() })
+}
+
+fn read(pipe: Option<impl Read>) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    match pipe {
+        Some(pipe) => pipe.take(OUTPUT_LIMIT as u64).read_to_end(&mut bytes).map(|_| bytes),
+        None => Ok(bytes),
+    }
+}
+
+/// The last lines that say something.
+pub(crate) fn last_lines(text: &str, count: usize) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    lines[lines.len().saturating_sub(count)..].join("\n")
+}
