@@ -3,6 +3,7 @@
 use crate::audit::args::{AuditArgs, SnapshotArgs};
 use crate::explain::args::ExplainArgs;
 use crate::fix::args::UndoArgs;
+use crate::kernel::args::KernelCommand;
 use crate::lab::args::LabCommand;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use punctual_model::{Alignment, Claim, VirtualTime};
@@ -71,6 +72,9 @@ pub enum Command {
     /// Boot kernels in QEMU: run scripts in them, prove and compare them in virtual time, without a board
     #[command(subcommand)]
     Lab(LabCommand),
+    /// Real-time kernels: which one this board needs and the cheapest way to it, checks before a build, patches, configurations
+    #[command(subcommand)]
+    Kernel(KernelCommand),
 }
 
 /// Options of `selftest`.

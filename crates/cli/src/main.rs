@@ -15,6 +15,7 @@ mod fix;
 #[cfg(feature = "history")]
 mod history;
 mod import;
+mod kernel;
 mod lab;
 mod live;
 mod new_file;
@@ -72,6 +73,7 @@ fn main() -> ExitCode {
         #[cfg(feature = "history")]
         args::Command::History(options) => history::history(&options),
         args::Command::Serve(options) => serve::serve(&options),
+        args::Command::Kernel(command) => kernel::run(&command),
         args::Command::Lab(command) => lab::run(&command),
     }
 }

@@ -1,7 +1,7 @@
 //! `audit` and `snapshot`: every rule on this machine, a tree of files or a snapshot.
 
 pub mod args;
-mod config;
+pub mod config;
 mod formats;
 mod plan;
 pub mod profile;

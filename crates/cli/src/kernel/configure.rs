@@ -1,0 +1,82 @@
+//! `kernel configure`.
+
+use super::args::ConfigureArgs;
+use super::{Result, shown, text_file, usage};
+use crate::exit;
+use punctual_audit::{Context, Profile, audit};
+use punctual_kernel::config::make::{ConfigureError, Configured, Job, configure};
+use punctual_machine::{Given, Kind};
+use punctual_model::{Finding, State};
+use punctual_units::{Priority, Scheduling};
+use serde_json::json;
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+const LARGEST_FRAGMENT: usize = 4 << 20;
+
+/// Configures, compares, audits.
+pub fn run(args: &ConfigureArgs) -> ExitCode {
+    shown("configure", args.output, configured(args))
+}
+
+fn configured(args: &ConfigureArgs) -> Result {
+    if !args.tree.join("Kconfig").is_file() {
+        let tree = args.tree.display();
+        return Err(usage(format!("{tree} has no Kconfig: name an unpacked kernel source (--tree)")));
+    }
+    let mut fragments = Vec::new();
+    for path in &args.fragments {
+        fragments.push((path.display().to_string(), text_file(path, LARGEST_FRAGMENT)?));
+    }
+    let job = Job {
+        tree: args.tree.clone(),
+        out: args.out.clone(),
+        arch: args.arch,
+        cross: args.cross.clone(),
+        defconfig: args.defconfig.clone(),
+        fragments,
+    };
+    let done = configure(&job).map_err(|error| (code(&error), error.to_string()))?;
+    let findings = audited(&done)?;
+    let lacks_rt = findings.iter().any(|f| f.id == "kernel-preempt-rt" && f.state != State::Pass);
+    let code = if done.dropped.is_empty() && !lacks_rt { 0 } else { exit::FAILED };
+    let json = json!({ "config": done.path, "requested": done.requested.len(), "dropped": done.dropped, "findings": findings });
+    Ok((code, text(&done, &findings), json))
+}
+
+fn code(error: &ConfigureError) -> u8 {
+    match error {
+        ConfigureError::Program(_) | ConfigureError::Make { .. } => exit::ENVIRONMENT,
+        _ => exit::USAGE,
+    }
+}
+
+/// What the audit's rules say of the configuration alone.
+fn audited(done: &Configured) -> std::result::Result<Vec<Finding>, (u8, String)> {
+    let environment = |error: String| (exit::ENVIRONMENT, error);
+    let mut given = Given::new();
+    let name = done.path.display().to_string();
+    given.add(&name, done.text.as_bytes(), Some(Kind::Kconfig)).map_err(|e| environment(e.to_string()))?;
+    let priority = Priority::try_from(90).map_err(|e| environment(e.to_string()))?;
+    let cpus = "0".parse().map_err(|_| environment("CPU 0 is no CPU list".to_owned()))?;
+    let context = Context { scheduling: Scheduling::Fifo { priority }, cpus, profile: Profile::ControlLoop };
+    let is_of_config = |f: &Finding| f.id.starts_with("kconfig-") || f.id == "kernel-preempt-rt";
+    let mut findings: Vec<Finding> = audit(&given, &context).into_iter().filter(is_of_config).collect();
+    crate::audit::config::name_sources(&mut findings, &given);
+    Ok(findings)
+}
+
+fn text(done: &Configured, findings: &[Finding]) -> String {
+    let mut out = format!("{}\n", done.path.display());
+    let (asked, lost) = (done.requested.len(), done.dropped.len());
+    let _ = writeln!(out, "{} of {asked} options asked for are in it", asked.saturating_sub(lost));
+    for dropped in &done.dropped {
+        let _ = writeln!(out, "DROPPED {dropped}");
+    }
+    for finding in findings.iter().filter(|f| !matches!(f.state, State::Pass | State::Skip)) {
+        let _ = writeln!(out, "{:?} {}: {}", finding.state, finding.id, finding.summary);
+    }
+    let passed = findings.iter().filter(|f| f.state == State::Pass).count();
+    let _ = writeln!(out, "{passed} of the audit's rules on configurations pass");
+    out
+}
