@@ -72,6 +72,48 @@ fn a_wish_that_cannot_be_is_a_usage_error_with_what_to_type() {
 }
 
 #[test]
+fn a_preflight_shows_each_check_and_its_fix() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join(".config");
+    std::fs::write(&config, "CONFIG_HZ=250\nCONFIG_SYSTEM_TRUSTED_KEYS=\"debian/certs/x.pem\"\n").unwrap();
+    let config = config.display().to_string();
+    let words = ["preflight", "--board", "raspberry-pi-1", "--series", "6.12", "--out", "build", "--config", &config];
+    let (code, text, errors) = ran(&words);
+    assert_eq!(code, 1, "{errors}");
+    for said in
+        ["6.12 has none on arm", "build is relative", "PREEMPT_RT is off, EXPERT is off", "scripts/config --set-str"]
+    {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    let (_, json) = document(&words);
+    let checks = json["result"]["checks"].as_array().unwrap();
+    assert_eq!(checks.len(), 17);
+    // Another board than this machine is not looked at.
+    let usb = checks.iter().find(|c| c["id"] == "dwc-otg-fiq").unwrap();
+    assert_eq!(usb["outcome"], "unknown");
+    let (code, _, errors) = ran(&["preflight", "--board", "pc-amd64", "--tree", "/nowhere"]);
+    assert!(code == 2 && errors.contains("/nowhere/Makefile"), "{errors}");
+}
+
+#[test]
+fn a_mounted_card_is_looked_at() {
+    let card = tempfile::tempdir().unwrap();
+    let put = |path: &str, text: &str| {
+        let path = card.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    put("boot/firmware/cmdline.txt", "rootwait dwc_otg.fiq_enable=0 dwc_otg.fiq_fsm_enable=0\n");
+    put("boot/firmware/config.txt", "auto_initramfs=1\n");
+    let root = card.path().display().to_string();
+    let (_, json) = document(&["preflight", "--board", "raspberry-pi-3-64", "--root", &root]);
+    let outcome = |id: &str| {
+        json["result"]["checks"].as_array().unwrap().iter().find(|c| c["id"] == id).unwrap()["outcome"].clone()
+    };
+    assert_eq!((outcome("dwc-otg-fiq"), outcome("initramfs")), ("pass".into(), "warn".into()));
+}
+
+#[test]
 fn the_newest_patch_of_a_saved_index_enters_the_plan() {
     let index = fixture("rt-6.6.html");
     let (code, text, errors) = ran(&["plan", "--board", "arm64-board", "--series", "6.6", "--index", &index]);

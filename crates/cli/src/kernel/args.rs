@@ -2,7 +2,7 @@
 
 use crate::args::OutputArgs;
 use clap::{Args, Subcommand};
-use punctual_kernel::{Arch, Release, Series, Tracer};
+use punctual_kernel::{Arch, Patched, Release, Series, Tracer};
 use std::path::PathBuf;
 
 /// What to do about kernels.
@@ -10,10 +10,43 @@ use std::path::PathBuf;
 pub enum KernelCommand {
     /// Say which kernel this board needs and the cheapest trustworthy way to it, each step with why, time, disk and risk
     Plan(PlanArgs),
+    /// Check what a build and the first boot fail on, each with the fix to type: tools, compiler, room, series, patch, options, board
+    Preflight(PreflightArgs),
     /// Find the published real-time patch for exactly one release, or check one: release, signature, and a dry run with fuzz 0
     Patch(PatchArgs),
     /// Configure a kernel source in a folder of its own, compare what came out with what was asked for, and audit it
     Configure(ConfigureArgs),
+}
+
+/// Options of `kernel preflight`.
+#[derive(Args, Debug)]
+pub struct PreflightArgs {
+    /// Board instead of this machine
+    #[arg(long, value_name = "BOARD")]
+    pub board: Option<String>,
+    /// The board's files lie below this folder: a mounted card
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
+    /// Cross compiler's name up to gcc [default: the board's, or none on its own architecture]
+    #[arg(long, value_name = "PREFIX")]
+    pub cross: Option<String>,
+    /// Kernel series to build [default: the source's]
+    #[arg(long, value_name = "X.Y")]
+    pub series: Option<Series>,
+    /// The unpacked kernel source
+    #[arg(long, value_name = "DIR")]
+    pub tree: Option<PathBuf>,
+    /// The real-time patch to apply to it
+    #[arg(long, value_name = "A.B.C-rtN")]
+    pub patch: Option<Patched>,
+    /// Folder of the build, as make's O= is to have it
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// The configuration, when there is one
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 /// Options of `kernel patch`.

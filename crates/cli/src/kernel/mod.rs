@@ -4,17 +4,21 @@ pub mod args;
 mod configure;
 mod patch;
 mod plan;
+mod preflight;
 
 use crate::{document, exit, terminal};
 use args::KernelCommand;
+use punctual_machine::Live;
 use serde_json::Value;
 use std::fmt::Display;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// `punctual kernel …`.
 pub fn run(command: &KernelCommand) -> ExitCode {
     match command {
         KernelCommand::Plan(args) => plan::run(args),
+        KernelCommand::Preflight(args) => preflight::run(args),
         KernelCommand::Patch(args) => patch::run(args),
         KernelCommand::Configure(args) => configure::run(args),
     }
@@ -25,6 +29,15 @@ type Result = std::result::Result<(u8, String, Value), (u8, String)>;
 
 fn usage(error: impl Display) -> (u8, String) {
     (exit::USAGE, error.to_string())
+}
+
+/// The machine to look at: this one, or one whose files lie below a folder.
+fn machine(root: Option<&Path>) -> std::result::Result<Live, (u8, String)> {
+    match root {
+        Some(root) if !root.is_dir() => Err(usage(format!("{} is no folder (--root)", root.display()))),
+        Some(root) => Ok(Live::under(root)),
+        None => Ok(Live::new()),
+    }
 }
 
 fn shown(command: &str, output: crate::args::OutputArgs, result: Result) -> ExitCode {
@@ -44,7 +57,7 @@ fn shown(command: &str, output: crate::args::OutputArgs, result: Result) -> Exit
 }
 
 /// A file of the user's, as text of at most `limit` bytes.
-fn text_file(path: &std::path::Path, limit: usize) -> std::result::Result<String, (u8, String)> {
+fn text_file(path: &Path, limit: usize) -> std::result::Result<String, (u8, String)> {
     use std::io::Read as _;
     let named = |what: String| usage(format!("cannot read {}: {what}", path.display()));
     let mut bytes = Vec::new();

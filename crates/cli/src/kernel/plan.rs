@@ -1,11 +1,10 @@
 //! `kernel plan`.
 
 use super::args::PlanArgs;
-use super::{Result, shown, text_file, usage};
+use super::{Result, machine, shown, text_file, usage};
 use crate::exit;
 use punctual_kernel::patch::index;
 use punctual_kernel::{Patched, Situation, Wish, plan};
-use punctual_machine::{Live, Machine};
 use std::process::ExitCode;
 
 /// An index page has some hundred kilobytes.
@@ -18,12 +17,8 @@ pub fn run(args: &PlanArgs) -> ExitCode {
 }
 
 fn planned(args: &PlanArgs) -> Result {
-    let live: Box<dyn Machine> = match &args.root {
-        Some(root) if !root.is_dir() => return Err(usage(format!("{} is no folder (--root)", root.display()))),
-        Some(root) => Box::new(Live::under(root)),
-        None => Box::new(Live::new()),
-    };
-    let situation = Situation::of(live.as_ref(), args.board.as_deref()).map_err(usage)?;
+    let live = machine(args.root.as_deref())?;
+    let situation = Situation::of(&live, args.board.as_deref()).map_err(usage)?;
     let mut fragments = Vec::new();
     for path in &args.fragments {
         let text = text_file(path, LARGEST_FRAGMENT)?;

@@ -1,0 +1,143 @@
+//! Tools, compiler, room, and whether source, patch and architecture go together.
+
+use super::{Check, Given, Outcome, check};
+use crate::host::{HEADERS, PROGRAMS, install};
+use crate::{Arch, RtBy, series};
+
+/// A build with modules takes this much: bytes.
+const NEEDED: u64 = 4 << 30;
+
+pub fn checks(given: &Given) -> Vec<Check> {
+    vec![programs(given), headers(given), compiler(given), disk(given), out(given), supported(given), sublevel(given)]
+}
+
+fn programs(given: &Given) -> Check {
+    let why = "a build stops after minutes with \"not found\"";
+    let missing: Vec<&(&str, &str)> = PROGRAMS.iter().filter(|(name, _)| !given.host.programs.contains(name)).collect();
+    if missing.is_empty() {
+        return check("programs", why, Outcome::Pass, "all are there", "");
+    }
+    let names: Vec<&str> = missing.iter().map(|(name, _)| *name).collect();
+    let packages: Vec<&str> = missing.iter().map(|(_, package)| *package).collect();
+    let fix = install(given.host.distribution.as_deref(), &packages);
+    check("programs", why, Outcome::Fail, format!("missing: {}", names.join(", ")), &fix)
+}
+
+fn headers(given: &Given) -> Check {
+    let why = "scripts/extract-cert.c: fatal error: openssl/bio.h; objtool needs gelf.h";
+    let Some(there) = &given.host.headers else {
+        return check("headers", why, Outcome::Unknown, "without gcc nobody knows", "install gcc and look again");
+    };
+    let missing: Vec<&(&str, &str)> = HEADERS.iter().filter(|(name, _)| !there.contains(name)).collect();
+    if missing.is_empty() {
+        return check("headers", why, Outcome::Pass, "OpenSSL's and libelf's are there", "");
+    }
+    let names: Vec<&str> = missing.iter().map(|(name, _)| *name).collect();
+    let packages: Vec<&str> = missing.iter().map(|(_, package)| *package).collect();
+    let fix = install(given.host.distribution.as_deref(), &packages);
+    check("headers", why, Outcome::Fail, format!("missing: {}", names.join(", ")), &fix)
+}
+
+fn compiler(given: &Given) -> Check {
+    let why = "a compiler for another machine gives \"Exec format error\" or a kernel that does not boot";
+    let arch = given.board.arch;
+    let package = format!("gcc-{}", given.board.cross.trim_end_matches('-'));
+    let fix = install(given.host.distribution.as_deref(), &[&package]);
+    match &given.host.compiler {
+        None => check("compiler", why, Outcome::Unknown, "not looked at", &fix),
+        Some(Err(error)) => check("compiler", why, Outcome::Fail, error.clone(), &fix),
+        Some(Ok(machine)) if Arch::of_compiler(machine) == Some(arch) => {
+            check("compiler", why, Outcome::Pass, format!("it compiles for {machine}"), "")
+        }
+        Some(Ok(machine)) => {
+            let found = format!("it compiles for {machine}, and the board is {}", arch.name());
+            check("compiler", why, Outcome::Fail, found, &fix)
+        }
+    }
+}
+
+fn disk(given: &Given) -> Check {
+    let why = "a full disk stops the build after an hour";
+    match given.host.free_bytes {
+        None => check("disk", why, Outcome::Unknown, "how much is free could not be told", "df -h ."),
+        Some(free) => {
+            let outcome = if free >= NEEDED { Outcome::Pass } else { Outcome::Fail };
+            check(
+                "disk",
+                why,
+                outcome,
+                format!("{:.1} GB free, 4.3 GB needed", free as f64 / 1e9),
+                "name a folder elsewhere (--out)",
+            )
+        }
+    }
+}
+
+fn out(given: &Given) -> Check {
+    let why = "make -C changes the folder first: a relative O= lies somewhere else than meant";
+    match given.out {
+        None => check(
+            "out-absolute",
+            why,
+            Outcome::Unknown,
+            "no folder for the build is named",
+            "name it: --out \"$PWD/build\"",
+        ),
+        Some(out) if out.is_absolute() => check("out-absolute", why, Outcome::Pass, out.display().to_string(), ""),
+        Some(out) => {
+            let fix = format!("O=\"$PWD/{}\"", out.display());
+            check("out-absolute", why, Outcome::Warn, format!("{} is relative", out.display()), &fix)
+        }
+    }
+}
+
+fn supported(given: &Given) -> Check {
+    let why = "PREEMPT_RT cannot be chosen where series or architecture do not have it";
+    let Some(wanted) = given.series.or(given.tree.map(|tree| tree.series)) else {
+        return check(
+            "series-arch",
+            why,
+            Outcome::Unknown,
+            "no series is named",
+            "name it: --series X.Y, or --tree DIR",
+        );
+    };
+    let Some(entry) = series().iter().find(|entry| entry.name == wanted) else {
+        let found = format!("nothing is known of series {wanted}");
+        return check(
+            "series-arch",
+            why,
+            Outcome::Unknown,
+            found,
+            "look for ARCH_SUPPORTS_RT in arch/*/Kconfig of the source",
+        );
+    };
+    let arch = given.board.arch;
+    if !entry.archs.contains(&arch) {
+        let fix = format!("punctual kernel plan --board {}", given.board.key);
+        return check("series-arch", why, Outcome::Fail, format!("{wanted} has none on {}", arch.name()), &fix);
+    }
+    let by = if entry.rt == RtBy::Mainline { "in mainline" } else { "by the published patch" };
+    check("series-arch", why, Outcome::Pass, format!("{wanted} has it on {}, {by}", arch.name()), "")
+}
+
+fn sublevel(given: &Given) -> Check {
+    let why = "a patch of another sublevel gives rejects, or worse, applies and does not compile";
+    let needs = given.series.or(given.tree.map(|t| t.series)).and_then(|s| series().iter().find(|e| e.name == s));
+    match (given.patch, given.tree) {
+        (Some(patch), Some(tree)) if patch.release == tree => {
+            check("patch-sublevel", why, Outcome::Pass, format!("{patch} on {tree}"), "")
+        }
+        (Some(patch), Some(tree)) => {
+            let fix = format!("punctual kernel patch --release {tree} --index FILE --older FILE");
+            check("patch-sublevel", why, Outcome::Fail, format!("{patch} on {tree}"), &fix)
+        }
+        (None, _) if needs.is_some_and(|entry| entry.rt == RtBy::Mainline) => {
+            check("patch-sublevel", why, Outcome::Skip, "no patch is needed", "")
+        }
+        _ => {
+            let fix = "name source and patch: --tree DIR --patch A.B.C-rtN";
+            check("patch-sublevel", why, Outcome::Unknown, "source or patch is not named", fix)
+        }
+    }
+}
