@@ -39,6 +39,7 @@ mod words;
 pub use change::{BadWord, Change};
 pub use current::{Configured, Drift};
 pub use detect::{Chain, Kind, detect};
+pub use pi::{PiBoot, PiStart, firmware_start};
 pub use plan::{Plan, Refusal, Run, Trial};
 pub use read::BootError;
 pub use trial::{TRIAL_PARAMETER, trial_word};

@@ -33,7 +33,18 @@ pub(super) struct Config {
 impl Config {
     /// Reads it for a board, as an ordinary boot does.
     pub fn read(view: &dyn Machine, folder: &str, model: Option<&str>) -> Result<Config, BootError> {
-        let path = format!("{folder}/config.txt");
+        Config::read_file(view, folder, "config.txt", false, model)
+    }
+
+    /// Reads one of the files that can stand in its place; sections `[tryboot]` hold in a trial.
+    pub fn read_file(
+        view: &dyn Machine,
+        folder: &str,
+        name: &str,
+        is_trial: bool,
+        model: Option<&str>,
+    ) -> Result<Config, BootError> {
+        let path = format!("{folder}/{name}");
         let text = required(view, &path)?;
         let mut reader = Reader {
             view,
@@ -42,6 +53,7 @@ impl Config {
             filters: BTreeMap::new(),
             settings: Vec::new(),
             includes: 0,
+            is_trial,
             has_tryboot: false,
         };
         reader.file(&path, &text, 0)?;
@@ -79,6 +91,7 @@ struct Reader<'r> {
     filters: BTreeMap<&'static str, Holds>,
     settings: Vec<(String, String, bool, String)>,
     includes: usize,
+    is_trial: bool,
     has_tryboot: bool,
 }
 
@@ -92,6 +105,8 @@ impl Reader<'_> {
                 self.filter(filter.strip_suffix(']'));
             } else if let Some(name) = line.strip_prefix("include ") {
                 self.include(path, name.trim(), depth)?;
+            } else if let Some(value) = line.strip_prefix("initramfs ") {
+                self.set(path, "initramfs", value.trim());
             } else if let Some((key, value)) = line.split_once('=') {
                 self.set(path, key.trim(), value.trim());
             }
@@ -147,7 +162,7 @@ impl Reader<'_> {
             "none" => self.put("none", Holds::No),
             "tryboot" => {
                 self.has_tryboot = true;
-                self.put("tryboot", Holds::No);
+                self.put("tryboot", if self.is_trial { Holds::Yes } else { Holds::No });
             }
             name => match model_holds(name, self.model) {
                 Some(holds) => self.put("model", holds),

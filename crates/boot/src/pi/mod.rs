@@ -1,6 +1,9 @@
 //! The Raspberry Pi's firmware: config.txt names cmdline.txt, which is one line; tryboot.txt is for one boot.
 
 mod config;
+mod firmware;
+
+pub use firmware::{PiBoot, PiStart, firmware_start};
 
 use crate::current::Configured;
 use crate::plan::{Plan, Stop, Trial};
@@ -74,7 +77,8 @@ fn prefix(view: &dyn Machine, folder: &str, config: &Config) -> Result<String, B
         return Err(unclear(&path, format!("`os_prefix={prefix}` leads out of the boot folder")));
     }
     let (inner, start) = prefix.rsplit_once('/').unwrap_or(("", prefix));
-    let there = listed(view, &format!("{folder}/{inner}"))?;
+    // A recording knows no folder whose name ends in a slash.
+    let there = listed(view, format!("{folder}/{inner}").trim_end_matches('/'))?;
     let rest = |name: &String| name.strip_prefix(start).map(str::to_owned);
     let behind: Vec<String> = there.iter().filter_map(rest).collect();
     let is_kernel = |name: &String| match config.value("kernel") {
