@@ -168,6 +168,11 @@ fn small_tree() -> tempfile::TempDir {
     tree
 }
 
+fn configured(tree: &str, out: &str, target: &str, fragment: &str) -> (i32, String, String) {
+    let target = format!("--defconfig={target}");
+    ran(&["configure", "--tree", tree, "--out", out, "--arch", "arm64", &target, "--fragment", fragment])
+}
+
 #[test]
 fn a_dropped_option_fails_and_names_what_it_depends_on() {
     if !has(&["make"]) {
@@ -176,26 +181,7 @@ fn a_dropped_option_fails_and_names_what_it_depends_on() {
     let tree = small_tree();
     let path = |name: &str| tree.path().join(name).display().to_string();
     std::fs::write(path("rt.config"), "CONFIG_PREEMPT_RT=y\nCONFIG_SPI=y\n").unwrap();
-    let words = |target: &'static str, out: &str| -> Vec<String> {
-        let all = [
-            "configure",
-            "--tree",
-            &path(""),
-            "--out",
-            &path(out),
-            "--arch",
-            "arm64",
-            "--defconfig",
-            target,
-            "--fragment",
-            &path("rt.config"),
-        ];
-        all.map(str::to_owned).to_vec()
-    };
-    let run = |target, out| {
-        let words = words(target, out);
-        ran(&words.iter().map(String::as_str).collect::<Vec<_>>())
-    };
+    let run = |target: &str, out: &str| configured(&path(""), &path(out), target, &path("rt.config"));
     let (code, text, errors) = run("defconfig", "out");
     assert_eq!(code, 1, "{errors}");
     assert!(text.contains("1 of 2 options asked for are in it"), "{text}");
