@@ -52,7 +52,7 @@ fn the_fastest_kernel_counts_boards_of_17_and_18_as_oeis_a000170() {
 }
 
 #[test]
-#[ignore = "takes a minute: run with --ignored after a change to kernels or symmetries"]
+#[ignore = "takes minutes: run with --ignored after a change to kernels or symmetries"]
 fn every_kernel_counts_boards_of_17_to_19_as_oeis_a000170() {
     for kernel in kernels() {
         for n in 17..=19 {

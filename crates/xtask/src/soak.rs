@@ -41,6 +41,12 @@ const JOBS: &[Job] = &[
         commands: &[&["test", "--release", "-p", "punctual-events", "--test", "exact", "--", "--ignored"]],
     },
     Job {
+        name: "queens",
+        shows: "N queens counted for N = 17 to 19 on every kernel that this machine has",
+        minutes: 5,
+        commands: &[&["test", "-p", "punctual-queens", "--", "--ignored"]],
+    },
+    Job {
         name: "stats",
         shows: "fits and arrivals over many draws",
         minutes: 10,
