@@ -94,8 +94,9 @@ fn watch(child: &mut Running, log: &Log, limit: Duration, begun: Instant, compla
             return Ok(said);
         }
         if let (Some(line), true) = (&said.panic, gone.is_some() || begun.elapsed() > limit) {
-            let (line, tail) = (line.clone(), console::tail(&log.text()));
-            return Err(VmError::Panicked { line, tail, lasted: begun.elapsed() });
+            let when = if said.started { "in the script" } else { "before the script began" };
+            let (line, tail) = (line.clone(), console::panic(&log.text()));
+            return Err(VmError::Panicked { line, tail, when, lasted: begun.elapsed() });
         }
         if let Some(status) = gone {
             let said = tools::last_lines(&read_all(complaints), 3);

@@ -58,6 +58,24 @@ pub(crate) fn tail(text: &str) -> String {
     if clean.is_empty() { "(nothing came from the console)".into() } else { clean }
 }
 
+/// What a person should see of a panic: the first fault and what follows it, then the last lines.
+pub(crate) fn panic(text: &str) -> String {
+    const FAULTS: [&str; 6] =
+        ["BUG: ", "Oops", "general protection", "Unable to handle", "Internal error", "Unhandled"];
+    const LINES: usize = 12;
+    let plain = clean(&plain(text));
+    let lines: Vec<&str> = plain.lines().filter(|line| !line.trim().is_empty()).collect();
+    let first = lines.iter().position(|line| FAULTS.iter().any(|fault| line.contains(fault)));
+    match first {
+        Some(first) if first + 2 * LINES < lines.len() => {
+            let (cause, end) = (&lines[first..first + LINES], &lines[lines.len() - LINES..]);
+            format!("{}\n[…]\n{}", cause.join("\n"), end.join("\n"))
+        }
+        Some(first) => lines[first..].join("\n"),
+        None => tail(text),
+    }
+}
+
 /// Without control characters but the ends of lines.
 pub(crate) fn clean(text: &str) -> String {
     text.chars().filter(|c| *c == '\n' || !c.is_control()).collect()
@@ -105,11 +123,24 @@ mod tests {
         assert_eq!(tail(""), "(nothing came from the console)");
     }
 
+    #[test]
+    fn the_cause_of_a_panic_is_shown_though_registers_follow() {
+        let registers = "[ 1.9] RAX: 0\r\n".repeat(40);
+        let text =
+            format!("[ 1.8] Linux\r\n[ 1.9] BUG: unable to handle page fault\r\n[ 1.9] RIP: 0010:f+0x1\r\n{registers}");
+        let said = panic(&format!("{text}[ 1.9] Kernel panic - not syncing: Fatal exception\r\n"));
+        assert!(said.starts_with("[ 1.9] BUG: unable to handle page fault\n[ 1.9] RIP: 0010:f+0x1"), "{said}");
+        assert!(said.contains("[…]") && said.ends_with("Fatal exception"), "{said}");
+        assert_eq!(said.lines().count(), 25);
+        assert_eq!(panic(TEXT), tail(TEXT));
+    }
+
     proptest! {
         #[test]
         fn any_console_is_read(text in "(\\x1e|\\+|[a-zA-Z0-9+/= \\r\\n]|exit |end|started)*") {
             let folder = tempfile::tempdir().unwrap();
             said(&text);
+            panic(&text);
             let _ = unpack_files(&text, folder.path());
         }
     }

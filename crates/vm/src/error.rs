@@ -56,12 +56,14 @@ pub enum VmError {
     #[error("{0}")]
     Usage(String),
     /// The kernel panicked.
-    #[error("the kernel panicked after {lasted:.1?}: {line}\n{tail}")]
+    #[error("the kernel panicked after {lasted:.1?}, {when}: {line}\n{tail}")]
     Panicked {
         /// The panic's line.
         line: String,
-        /// The last lines of the console.
+        /// What came before it: its cause, where the console has one.
         tail: String,
+        /// Before or after the script was started.
+        when: &'static str,
         /// Since QEMU was started.
         lasted: Duration,
     },

@@ -88,10 +88,25 @@ pub fn run(names: &[String]) -> Result<(), String> {
     }
 }
 
+/// Runs it. A guest of several CPUs whose kernel panics before anything of ours ran in it is booted once more, and that is said: of
+/// 120 such boots of Debian's RT kernels in QEMU 7.2 (TCG, a thread a CPU) one panicked, elsewhere than another time.
 pub fn lab(words: &[&str]) -> Result<Output, String> {
-    let output = Command::new(PUNCTUAL).arg("lab").args(words).stdin(std::process::Stdio::null()).output();
-    output.map_err(|e| format!("{PUNCTUAL}: {e}; build it first: cargo build --release"))
+    let run = || {
+        let output = Command::new(PUNCTUAL).arg("lab").args(words).stdin(std::process::Stdio::null()).output();
+        output.map_err(|e| format!("{PUNCTUAL}: {e}; build it first: cargo build --release"))
+    };
+    let output = run()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let early = words.contains(&"--cpus") && said.contains("the kernel panicked") && said.contains(EARLY);
+    if !early {
+        return Ok(output);
+    }
+    println!("once more: {said}");
+    run()
 }
+
+/// In what `punctual lab` says.
+const EARLY: &str = ", before the script began: ";
 
 /// Runs it and checks exit code and what it says on either stream.
 fn expect(words: &[&str], code: i32, says: &str) -> Result<String, String> {
