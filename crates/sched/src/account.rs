@@ -66,6 +66,10 @@ struct Now {
     doing: Doing,
     cpu: Option<u32>,
     since: u64,
+    /// Where it waits: since when, on that CPU.
+    here: u64,
+    /// It was runnable when the CPU went idle without it: throttled, until nobody knows when.
+    set_aside: bool,
 }
 
 /// Who has a CPU.
@@ -74,6 +78,8 @@ struct Current {
     comm: String,
     /// An ordinary task: kernel priority 100 and above. Where the trace does not tell, it is taken for one.
     is_ordinary: bool,
+    /// Since when.
+    since: u64,
 }
 
 struct Sweep<'a> {
@@ -91,7 +97,7 @@ struct Sweep<'a> {
 
 /// Follows the threads through a trace in order of time. `start` is the beginning of the experiment.
 pub fn account(events: impl Iterator<Item = Event>, threads: &[Watched], start: u64) -> Accounts {
-    let asleep = Now { doing: Doing::Sleeps, cpu: None, since: start };
+    let asleep = Now { doing: Doing::Sleeps, cpu: None, since: start, here: start, set_aside: false };
     let spent = Spent { behind: vec![0; threads.len()], ..Spent::default() };
     let mut sweep = Sweep {
         threads,
@@ -160,19 +166,11 @@ impl Sweep<'_> {
     fn take(&mut self, event: &Event) {
         match &event.kind {
             Kind::SchedSwitch { prev, prev_state, next } => {
+                self.left(event, prev.tid, prev_state.runnable(), next.tid);
                 let comm = next.comm.map_or_else(|| format!("thread {}", next.tid), |comm| comm.to_string());
                 let is_ordinary = next.prio.is_none_or(|prio| prio >= 100);
-                let before = self.current.get(&event.cpu).is_none_or(|current| current.tid == 0);
-                self.current.insert(event.cpu, Current { tid: next.tid, comm, is_ordinary });
-                if let Some(n) = self.find(prev.tid) {
-                    let unseen = self.now[n].doing != Doing::Runs && event.t_ns > self.threads[n].from;
-                    match unseen && before && self.now[n].doing == Doing::Waits {
-                        true => self.ran_from_idle(n, event.t_ns),
-                        false => self.out.missing += u64::from(unseen),
-                    }
-                    let doing = if prev_state.runnable() { Doing::Waits } else { Doing::Sleeps };
-                    self.set(n, doing, Some(event.cpu), event.t_ns);
-                }
+                let current = Current { tid: next.tid, comm, is_ordinary, since: event.t_ns };
+                self.current.insert(event.cpu, current);
                 if let Some(n) = self.find(next.tid) {
                     self.set(n, Doing::Runs, Some(event.cpu), event.t_ns);
                     self.out.switches += 1;
@@ -187,6 +185,7 @@ impl Sweep<'_> {
             Kind::SchedMigrate { task, to_cpu, .. } => {
                 if let Some(n) = self.find(task.tid).filter(|n| self.now[*n].doing == Doing::Waits) {
                     self.now[n].cpu = Some(*to_cpu);
+                    self.now[n].here = event.t_ns;
                 }
             }
             _ => {}
@@ -194,17 +193,62 @@ impl Sweep<'_> {
         self.note_held(event.t_ns);
     }
 
-    /// A thread leaves a CPU that was idle when it woke, and the switch to it is not in the trace (seen on 6.18 with switches from the
-    /// idle task of some CPUs): an idle CPU runs at once what is woken there, so what was taken for a wait was none.
-    fn ran_from_idle(&mut self, n: usize, t: u64) {
-        let (watched, since) = (self.threads[n], self.now[n].since);
+    /// A task leaves its CPU.
+    fn left(&mut self, event: &Event, prev: i32, runnable: bool, next: i32) {
+        let current = self.current.get(&event.cpu);
+        let was_idle = current.is_none_or(|current| current.tid == 0);
+        let since = current.map_or(0, |current| current.since);
+        let Some(n) = self.find(prev) else {
+            if was_idle && current.is_some() && prev != 0 {
+                self.other_ran_from_idle(event, prev, since);
+            }
+            return;
+        };
+        let now = self.now[n];
+        let unseen = now.doing != Doing::Runs && event.t_ns > self.threads[n].from;
+        match unseen && was_idle && now.doing == Doing::Waits && !now.set_aside {
+            true => self.ran_from_idle(n, since.max(now.here), event.t_ns),
+            false => self.out.missing += u64::from(unseen),
+        }
+        let doing = if runnable { Doing::Waits } else { Doing::Sleeps };
+        self.set(n, doing, Some(event.cpu), event.t_ns);
+        self.now[n].set_aside = runnable && next == 0;
+    }
+
+    /// A thread leaves a CPU that was idle when it came there, and the switch to it is not in the trace (seen on 6.18 with switches
+    /// from the idle task of CPUs other than the first): an idle CPU runs at once what is woken or moved there, so what was taken
+    /// for a wait since then was none.
+    fn ran_from_idle(&mut self, n: usize, since: u64, t: u64) {
+        let watched = self.threads[n];
         let length = t.min(watched.to).saturating_sub(since.max(watched.from));
         let spent = &mut self.out.spent[n];
         spent.waited = spent.waited.saturating_sub(length);
         spent.on_cpu += length;
         spent.behind[n] += length;
+        if since > self.now[n].since {
+            self.set(n, Doing::Runs, self.now[n].cpu, since);
+        }
         self.now[n].doing = Doing::Runs;
         self.out.switches += 1;
+    }
+
+    /// The same for a task of others: since the CPU was idle, at most, threads there waited for it.
+    fn other_ran_from_idle(&mut self, event: &Event, tid: i32, since: u64) {
+        let Kind::SchedSwitch { prev, .. } = &event.kind else { return };
+        let mut took = 0;
+        for (n, watched) in self.threads.iter().enumerate() {
+            let now = self.now[n];
+            let from = since.max(now.here).max(watched.from);
+            let length = event.t_ns.min(watched.to).saturating_sub(from);
+            if now.doing == Doing::Waits && now.cpu == Some(event.cpu) && !now.set_aside {
+                self.out.spent[n].others += length;
+                took += length;
+            }
+        }
+        if took > 0 {
+            let comm = prev.comm.map_or_else(|| format!("thread {tid}"), |comm| comm.to_string());
+            *self.others.entry(comm).or_default() += took;
+        }
     }
 
     fn find(&self, tid: i32) -> Option<usize> {
@@ -214,11 +258,11 @@ impl Sweep<'_> {
     /// Ends what a thread did and begins something else.
     fn set(&mut self, n: usize, doing: Doing, cpu: Option<u32>, t: u64) {
         self.close(n, t);
-        self.now[n] = Now { doing, cpu, since: t };
+        self.now[n] = Now { doing, cpu, since: t, here: t, set_aside: false };
     }
 
     fn close(&mut self, n: usize, t: u64) {
-        let (Now { doing, cpu, since }, watched) = (self.now[n], self.threads[n]);
+        let (Now { doing, cpu, since, .. }, watched) = (self.now[n], self.threads[n]);
         let (from, to) = (since.max(watched.from), t.min(watched.to));
         if to > from {
             let since_start = |t: u64| Nanos(t.saturating_sub(self.start));

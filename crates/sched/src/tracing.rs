@@ -31,7 +31,9 @@ impl Tracing {
                 |tid: &i32| fields.iter().map(|field| format!("{field} == {tid}")).collect::<Vec<_>>().join(" || ");
             tids.iter().map(one).collect::<Vec<_>>().join(" || ")
         };
-        instance.filter("sched", "sched_switch", &any(&["prev_pid", "next_pid"])).map_err(said)?;
+        // And when CPUs go idle: not every kernel records the switches from the idle task.
+        let switches = format!("{} || next_pid == 0", any(&["prev_pid", "next_pid"]));
+        instance.filter("sched", "sched_switch", &switches).map_err(said)?;
         instance.filter("sched", "sched_waking", &any(&["pid"])).map_err(said)?;
         instance.filter("sched", "sched_migrate_task", &any(&["pid"])).map_err(said)?;
         Ok(Tracing { flight: Flight::new(instance).map_err(said)? })

@@ -104,6 +104,35 @@ fn a_switch_that_is_missing_is_counted() {
     assert_eq!(held().missing, 0);
 }
 
+/// A kernel that leaves out the switches from the idle task of CPU 1: only when it goes idle is known.
+#[test]
+fn threads_that_come_to_an_idle_cpu_run_at_once_though_the_switch_is_missing() {
+    let moved = event(20, 0, Kind::SchedMigrate { task: task(10), from_cpu: 0, to_cpu: 1 });
+    let events = [switch(0, 99, b'S', 98), wake(2, 10), switch(10, 98, b'S', 0), moved, switch(50, 10, b'S', 0)];
+    let accounts = account(events.into_iter(), &[watched(10, 0, 60, false)], 0);
+    let spent = &accounts.spent[0];
+    assert_eq!((accounts.missing, spent.waited / MS, spent.on_cpu / MS, spent.slept / MS), (0, 18, 30, 12));
+    assert_eq!(spent.on_cpu + spent.waited + spent.slept, 60 * MS);
+}
+
+#[test]
+fn a_task_of_others_that_ran_unseen_from_idle_was_waited_for() {
+    let events = [switch(0, 98, b'S', 0), wake(5, 10), switch(25, 99, b'S', 10), switch(30, 10, b'S', 0)];
+    let accounts = account(events.into_iter(), &[watched(10, 5, 30, false)], 0);
+    assert_eq!((accounts.missing, accounts.spent[0].waited / MS, accounts.spent[0].others / MS), (0, 20, 20));
+    assert_eq!((accounts.others[0].comm.as_str(), accounts.others[0].took_ns.0 / MS), ("t99", 20));
+}
+
+#[test]
+fn a_thread_that_was_set_aside_for_an_idle_cpu_has_a_switch_missing() {
+    let events = [wake(0, 10), switch(0, 0, b'R', 10), switch(5, 10, b'R', 0), switch(50, 10, b'S', 0)];
+    assert_eq!(
+        account(events.into_iter(), &[watched(10, 0, 60, true)], 0).missing,
+        1,
+        "nobody knows when it came back"
+    );
+}
+
 #[test]
 fn a_trace_without_the_threads_has_no_switches() {
     assert_eq!(account([switch(1, 7, b'S', 8)].into_iter(), &[watched(10, 0, 9, true)], 0).switches, 0);
