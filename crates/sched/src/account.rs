@@ -42,6 +42,26 @@ pub struct Spent {
     pub others: u64,
     /// How long thread `n` had the CPU while this one waited for it; its own time in its own place.
     pub behind: Vec<u64>,
+    /// Of the time it had a CPU: it may have waited still, because the switch that gave it the CPU is not in the trace.
+    pub unclear: u64,
+    /// Of that: behind a task of others, which no prediction has.
+    pub unclear_others: u64,
+}
+
+impl Spent {
+    /// What the trace leaves unclear as /proc/thread-self/schedstat has it, whose `wait` is of the same time; false: that is not
+    /// known, and something is unclear.
+    #[must_use]
+    pub fn settle(&mut self, thread: usize, wait: Option<u64>) -> bool {
+        let Some(wait) = wait else { return self.unclear == 0 };
+        let waited = wait.saturating_sub(self.waited).min(self.unclear);
+        self.waited += waited;
+        self.others += (waited as f64 * (self.unclear_others as f64 / self.unclear.max(1) as f64)) as u64;
+        self.on_cpu -= waited;
+        self.behind[thread] = self.behind[thread].saturating_sub(waited);
+        (self.unclear, self.unclear_others) = (0, 0);
+        true
+    }
 }
 
 /// All threads'.
@@ -206,8 +226,10 @@ impl Sweep<'_> {
         };
         let now = self.now[n];
         let unseen = now.doing != Doing::Runs && event.t_ns > self.threads[n].from;
-        match unseen && was_idle && now.doing == Doing::Waits && !now.set_aside {
-            true => self.ran_from_idle(n, since.max(now.here), event.t_ns),
+        // Another of the threads cannot have had it: it would not have left.
+        let given = unseen && now.doing == Doing::Waits && self.find_on(event.cpu).is_none();
+        match given {
+            true => self.ran_unseen(n, since.max(now.here), event.t_ns, was_idle && !now.set_aside),
             false => self.out.missing += u64::from(unseen),
         }
         let doing = if runnable { Doing::Waits } else { Doing::Sleeps };
@@ -215,16 +237,27 @@ impl Sweep<'_> {
         self.now[n].set_aside = runnable && next == 0;
     }
 
-    /// A thread leaves a CPU that was idle when it came there, and the switch to it is not in the trace (seen on 6.18 with switches
-    /// from the idle task of CPUs other than the first): an idle CPU runs at once what is woken or moved there, so what was taken
-    /// for a wait since then was none.
-    fn ran_from_idle(&mut self, n: usize, since: u64, t: u64) {
+    /// A thread leaves a CPU, and the switch to it is not in the trace (seen on 6.18: switches away from some tasks never are, the idle
+    /// task of CPU 1 among them). An idle CPU runs `at_once` what is woken or moved there, so what was taken for a wait since then was
+    /// none. Behind another task, or throttled, it waited for an unknown part of that time.
+    fn ran_unseen(&mut self, n: usize, since: u64, t: u64, at_once: bool) {
         let watched = self.threads[n];
         let length = t.min(watched.to).saturating_sub(since.max(watched.from));
         let spent = &mut self.out.spent[n];
         spent.waited = spent.waited.saturating_sub(length);
         spent.on_cpu += length;
         spent.behind[n] += length;
+        if !at_once {
+            spent.unclear += length;
+            // What `advance` charged.
+            let charged = length.min(spent.others);
+            spent.others -= charged;
+            spent.unclear_others += charged;
+            let other = self.now[n].cpu.and_then(|cpu| self.current.get(&cpu)).map(|current| &current.comm);
+            if let Some(took) = other.and_then(|comm| self.others.get_mut(comm)) {
+                *took = took.saturating_sub(length);
+            }
+        }
         if since > self.now[n].since {
             self.set(n, Doing::Runs, self.now[n].cpu, since);
         }
@@ -249,6 +282,11 @@ impl Sweep<'_> {
             let comm = prev.comm.map_or_else(|| format!("thread {tid}"), |comm| comm.to_string());
             *self.others.entry(comm).or_default() += took;
         }
+    }
+
+    /// The thread that has a CPU, by what the trace says.
+    fn find_on(&self, cpu: u32) -> Option<usize> {
+        self.find(self.current.get(&cpu)?.tid)
     }
 
     fn find(&self, tid: i32) -> Option<usize> {

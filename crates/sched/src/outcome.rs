@@ -27,7 +27,11 @@ impl Folded {
         let pairs = threads.iter().zip(&fitted.plan.threads);
         let watched: Vec<Watched> = pairs.map(|(ended, plan)| watched(ended, plan)).collect();
         let accounts = match traced {
-            Ok(tracing) => tracing.end(trace.to_owned(), &watched, start.0).map_err(|why| (why, Vec::new())),
+            Ok(tracing) => {
+                let accounts =
+                    tracing.end(trace.to_owned(), &watched, start.0).and_then(|known| settled(known, &threads));
+                accounts.map_err(|why| (why, Vec::new()))
+            }
             Err(untraced) => Err(untraced),
         };
         let (accounts, untraced, sampled) = match accounts {
@@ -53,6 +57,20 @@ impl Folded {
         let edges = threads.into_iter().find_map(|ended| ended.edges);
         Folded { repetition, untraced, edges }
     }
+}
+
+/// What is unclear in a trace, by what the kernel counted itself.
+fn settled(mut accounts: Accounts, threads: &[Ended]) -> Result<Accounts, String> {
+    for (n, (spent, ended)) in accounts.spent.iter_mut().zip(threads).enumerate() {
+        if !spent.settle(n, ended.schedstat_wait.map(|wait| wait.0)) {
+            return Err(
+                "switches are missing from the trace, and /proc/thread-self/schedstat, which has the waits, cannot be \
+                        read (CONFIG_SCHED_INFO)"
+                    .into(),
+            );
+        }
+    }
+    Ok(accounts)
 }
 
 fn watched(ended: &Ended, plan: &crate::plan::PlanThread) -> Watched {

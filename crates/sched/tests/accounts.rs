@@ -99,8 +99,11 @@ fn a_switch_that_is_missing_is_counted() {
         (0, 4, 0),
         "an idle CPU runs it at once"
     );
-    let events = [switch(0, 0, b'R', 99), wake(1, 10), switch(5, 10, b'S', 0)];
-    assert_eq!(account(events.into_iter(), &[watched(10, 0, 9, true)], 0).missing, 1);
+    let events = [switch(0, 0, b'R', 10), switch(5, 10, b'S', 0), switch(7, 10, b'S', 0)];
+    assert_eq!(account(events.into_iter(), &[watched(10, 0, 9, true)], 0).missing, 1, "nothing woke it");
+    let both = [wake(0, 20), wake(0, 10), switch(1, 0, b'R', 20), switch(5, 10, b'S', 0)];
+    let accounts = account(both.into_iter(), &[watched(10, 0, 9, true), watched(20, 0, 9, true)], 0);
+    assert_eq!(accounts.missing, 1, "the other one left unseen");
     assert_eq!(held().missing, 0);
 }
 
@@ -123,14 +126,31 @@ fn a_task_of_others_that_ran_unseen_from_idle_was_waited_for() {
     assert_eq!((accounts.others[0].comm.as_str(), accounts.others[0].took_ns.0 / MS), ("t99", 20));
 }
 
+/// The switch from thread 99 to thread 10 is not in the trace: it may have come at any time between.
 #[test]
-fn a_thread_that_was_set_aside_for_an_idle_cpu_has_a_switch_missing() {
+fn a_wait_behind_a_task_that_left_unseen_is_as_the_kernel_counted_it() {
+    let events =
+        || [switch(0, 0, b'R', 10), switch(10, 10, b'R', 99), switch(50, 10, b'R', 98), switch(52, 98, b'S', 10)];
+    let spent = || account(events().into_iter(), &[watched(10, 0, 60, false)], 0).spent.remove(0);
+    assert_eq!((spent().waited / MS, spent().on_cpu / MS, spent().unclear / MS), (2, 58, 40));
+    for (counted, waited) in [(0, 2), (2, 2), (5, 5), (42, 42), (60, 42)] {
+        let mut spent = spent();
+        assert!(spent.settle(0, Some(counted * MS)));
+        assert_eq!((spent.waited / MS, spent.on_cpu / MS), (waited, 60 - waited), "counted {counted}");
+        assert_eq!(spent.others / MS, waited);
+    }
+    assert!(!spent().settle(0, None), "without what the kernel counted it is not known");
+    assert!(account([switch(0, 0, b'R', 10)].into_iter(), &[watched(10, 0, 60, false)], 0).spent[0].settle(0, None));
+}
+
+/// Throttled, with nobody else to run: nobody knows when it came back but the kernel's own count.
+#[test]
+fn a_thread_that_was_set_aside_for_an_idle_cpu_waited_as_long_as_the_kernel_counted() {
     let events = [wake(0, 10), switch(0, 0, b'R', 10), switch(5, 10, b'R', 0), switch(50, 10, b'S', 0)];
-    assert_eq!(
-        account(events.into_iter(), &[watched(10, 0, 60, true)], 0).missing,
-        1,
-        "nobody knows when it came back"
-    );
+    let mut spent = account(events.into_iter(), &[watched(10, 0, 60, true)], 0).spent.remove(0);
+    assert_eq!((spent.waited, spent.unclear / MS), (0, 45));
+    assert!(spent.settle(0, Some(30 * MS)));
+    assert_eq!((spent.waited / MS, spent.on_cpu / MS, spent.slept / MS, spent.others), (30, 20, 10, 0));
 }
 
 #[test]
