@@ -2,8 +2,8 @@
 
 mod common;
 
-use punctual_model::{Recording, Verdict};
-use punctual_report::{TextStyle, csv, html, json, json_text, text};
+use punctual_model::{Experiment, Recording, Verdict};
+use punctual_report::{TextStyle, csv, experiment_csv, experiment_html, experiment_text, html, json, json_text, text};
 use std::path::PathBuf;
 
 fn compare(name: &str, got: &str) {
@@ -57,6 +57,15 @@ fn htmls() {
     {
         compare(&format!("{name}.html"), &html(&recording, &verdict));
     }
+}
+
+/// Case 3 as it was measured on a machine of two CPUs (Linux 6.18).
+#[test]
+fn experiments() {
+    let experiment: Experiment = serde_json::from_str(include_str!("fixtures/experiment.json")).unwrap();
+    compare("experiment.txt", &experiment_text(&experiment));
+    compare("experiment.csv", &experiment_csv(&experiment));
+    compare("experiment.html", &experiment_html(&experiment));
 }
 
 /// Writes every report to the folder named by `REPORT_DUMP`, for looking at.
