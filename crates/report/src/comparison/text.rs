@@ -39,25 +39,70 @@ pub fn comparison_text(comparison: &Comparison, style: TextStyle) -> String {
     page.finish()
 }
 
-const FIGURE: usize = 17;
-const VALUE: usize = 9;
-/// Columns a ratio with its interval takes.
-const RATIO: usize = 20;
+/// A row of the table in words.
+struct Cells {
+    figure: String,
+    values: Vec<String>,
+    ratios: Vec<String>,
+}
+
+impl Cells {
+    fn new(row: &ComparisonRow, groups: usize) -> Cells {
+        Cells {
+            figure: clean::line(figure_name(&row.figure)),
+            values: (0..groups).map(|n| cell(middle(row, n), row)).collect(),
+            ratios: row.against.iter().map(|a| a.ratio.as_ref().map_or("-".into(), brief)).collect(),
+        }
+    }
+
+    fn heading(groups: usize) -> Cells {
+        Cells {
+            figure: "figure".into(),
+            values: (0..groups).map(|n| letter(n).to_string()).collect(),
+            ratios: (1..groups).map(|n| format!("{}/A", letter(n))).collect(),
+        }
+    }
+
+    /// In columns of these widths.
+    fn line(&self, [figure, value, ratio]: [usize; 3]) -> String {
+        let values: String = self.values.iter().map(|v| format!(" {v:>value$}")).collect();
+        let ratios: String = self.ratios.iter().map(|r| format!("  {r:<ratio$}")).collect();
+        format!("{:<figure$}{values} {ratios}", clean::clip(&self.figure, figure))
+    }
+}
+
+/// Columns the longest name of a figure may take.
+const FIGURE: usize = 40;
 
 fn table(page: &mut Page, comparison: &Comparison) {
     let groups = comparison.groups.len();
-    let fixed = FIGURE + 1 + groups * (VALUE + 1) + 3 + (groups - 1) * RATIO;
-    let longest = comparison.rows.iter().map(|r| r.load.chars().count()).max().unwrap_or(0);
-    let wide = longest.min(page.width().saturating_sub(fixed)).max(9);
-    let letters: String = (0..groups).map(|n| format!(" {:>VALUE$}", letter(n))).collect();
-    let against: Vec<String> = (1..groups).map(|n| format!("{:<RATIO$}", format!("{}/A", letter(n)))).collect();
-    page.heading(&format!("{:<wide$} {:<FIGURE$}{letters}   {}", "load", "figure", against.concat().trim_end()));
-    for row in &comparison.rows {
-        let values: String = (0..groups).map(|n| format!(" {:>VALUE$}", cell(middle(row, n), row))).collect();
-        let ratios = row.against.iter().map(|a| format!("{:<RATIO$}", a.ratio.as_ref().map_or("-".into(), brief)));
-        let load = clean::clip(&row.load, wide);
-        let figure = clean::clip(figure_name(&row.figure), FIGURE);
-        page.row(tint(row), &format!("{load:<wide$} {figure:<FIGURE$}{values}   {}", ratios.collect::<String>()));
+    let rows: Vec<Cells> = comparison.rows.iter().map(|row| Cells::new(row, groups)).collect();
+    let heading = Cells::heading(groups);
+    let widest = |of: &dyn Fn(&Cells) -> usize| rows.iter().chain([&heading]).map(of).max().unwrap_or(0);
+    let longest = |cells: &[String]| cells.iter().map(|c| c.chars().count()).max().unwrap_or(0);
+    let widths = [
+        widest(&|c| c.figure.chars().count()).min(FIGURE),
+        widest(&|c| longest(&c.values)).max(9),
+        widest(&|c| longest(&c.ratios)),
+    ];
+    let beside = heading.line(widths).chars().count() + 1;
+    let load = |row: &ComparisonRow| clean::line(&row.load);
+    let wide = comparison.rows.iter().map(|row| load(row).chars().count()).max().unwrap_or(0).max(4);
+    if wide + beside <= page.width() {
+        page.heading(format!("{:<wide$} {}", "load", heading.line(widths)).trim_end());
+        for (row, cells) in comparison.rows.iter().zip(&rows) {
+            page.row(tint(row), &format!("{:<wide$} {}", load(row), cells.line(widths)));
+        }
+        return;
+    }
+    // No room beside: a line for each load, its figures below.
+    page.heading(format!("  {}", heading.line(widths)).trim_end());
+    let mut above = None;
+    for (row, cells) in comparison.rows.iter().zip(&rows) {
+        if above.replace(&row.load) != Some(&row.load) {
+            page.row(Tint::Plain, &load(row));
+        }
+        page.row(tint(row), &format!("  {}", cells.line(widths)));
     }
 }
 
