@@ -1,5 +1,6 @@
 //! System calls of an application while a window lasted, as the kernel's `raw_syscalls:sys_enter` told them.
 
+use punctual_units::Arrange;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What an application's threads asked the kernel for.
@@ -160,7 +161,7 @@ impl Calls {
     pub(crate) fn rates(&self, tid: u32) -> Vec<String> {
         let mut counted: Vec<(&i64, &u64)> =
             self.counts.iter().filter(|((of, _), _)| *of == tid).map(|((_, number), count)| (number, count)).collect();
-        counted.sort_by_key(|(number, count)| (std::cmp::Reverse(**count), **number));
+        counted.arrange_by_key(|(number, count)| (std::cmp::Reverse(**count), **number));
         let rate = |count: u64| if self.seconds > 0.0 { count as f64 / self.seconds } else { 0.0 };
         let shown = |number: &i64| self.name(*number).map_or_else(|| format!("call {number}"), str::to_owned);
         counted.into_iter().map(|(number, count)| format!("{} {:.1}/s", shown(number), rate(*count))).collect()

@@ -2,7 +2,7 @@
 
 use crate::reading::{Cause, Gap};
 use punctual_machine::{Listing, Machine};
-use punctual_units::Policy;
+use punctual_units::{Arrange, Policy};
 
 /// One task of a real-time policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +82,7 @@ pub(crate) fn read(machine: &dyn Machine) -> Tasks {
     for pid in processes.into_iter().filter(|pid| Some(*pid) != own) {
         tasks.add_process(machine, pid);
     }
-    tasks.real_time.sort_by_key(|task| (task.is_kernel, task.policy != Policy::Deadline, -task.priority, task.tid));
+    tasks.real_time.arrange_by_key(|task| (task.is_kernel, task.policy != Policy::Deadline, -task.priority, task.tid));
     tasks
 }
 

@@ -2,6 +2,7 @@
 
 use crate::Side;
 use punctual_model::{CauseShare, Class, Explained};
+use punctual_units::Arrange;
 use std::collections::BTreeMap;
 
 /// Named of each group.
@@ -30,7 +31,7 @@ fn of_side(side: &Side) -> Vec<CauseShare> {
         share.longest_ns = share.longest_ns.max(cause.ns);
     }
     let mut all: Vec<CauseShare> = found.into_values().collect();
-    all.sort_by_key(|c| std::cmp::Reverse((c.wakeups, c.longest_ns)));
+    all.arrange_by_key(|c| std::cmp::Reverse((c.wakeups, c.longest_ns)));
     all.truncate(NAMED);
     all
 }

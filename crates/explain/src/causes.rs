@@ -3,7 +3,7 @@
 use crate::context::{Index, Part, Reference, Window};
 use crate::usual::Usual;
 use punctual_model::{Reading, Suspicion, SuspicionClass, Worst};
-use punctual_units::{CpuList, Nanos, Scheduling};
+use punctual_units::{Arrange, CpuList, Nanos, Scheduling};
 use std::rc::Rc;
 
 /// A suspicion and how likely it is beside the others; only the order of the weights means something.
@@ -39,7 +39,7 @@ pub fn of(index: &mut Index, worst: &Worst) -> Vec<Suspicion> {
     if found.is_empty() {
         return vec![unknown(&case.nothing_moved())];
     }
-    found.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
+    found.arrange_by_key(|(weight, _)| std::cmp::Reverse(*weight));
     found.into_iter().map(|(_, suspicion)| suspicion).collect()
 }
 
@@ -303,7 +303,7 @@ impl<'a> Case<'a> {
         };
         let mut bursts: Vec<Burst> = self.window.named(list).into_iter().filter_map(burst).collect();
         let ratio = |b: &Burst| b.count as f64 / b.usual.max(1.0);
-        bursts.sort_by(|a, b| ratio(b).total_cmp(&ratio(a)));
+        bursts.arrange_by(|a, b| ratio(b).total_cmp(&ratio(a)));
         bursts.truncate(2);
         bursts
     }

@@ -2,7 +2,7 @@
 
 use crate::usual::Usual;
 use punctual_model::{ContextSample, CpuContext, Event, Phase, Reading, Recording, Worst};
-use punctual_units::{CpuId, Scheduling};
+use punctual_units::{Arrange, CpuId, Scheduling};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -39,7 +39,7 @@ impl<'a> Window<'a> {
             *sum = sum.saturating_add(u64::try_from(reading.value).unwrap_or(0));
         }
         let mut sums: Vec<_> = sums.into_iter().filter(|(_, n)| *n > 0).collect();
-        sums.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+        sums.arrange_by_key(|(_, n)| std::cmp::Reverse(*n));
         sums
     }
 }
@@ -100,8 +100,8 @@ impl<'a> Index<'a> {
                 _ => {}
             }
         }
-        samples.sort_by_key(|s| s.mono_ns);
-        smi.sort_by_key(|s| s.0);
+        samples.arrange_by_key(|s| s.mono_ns);
+        smi.arrange_by_key(|s| s.0);
         Index { recording, samples, smi, references: BTreeMap::new() }
     }
 

@@ -1,5 +1,7 @@
 //! What a counter usually does.
 
+use punctual_units::Arrange;
+
 /// The usual rate of a counter, and how far it usually strays.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Usual {
@@ -35,7 +37,7 @@ impl Usual {
 }
 
 fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
+    values.arrange_by(f64::total_cmp);
     let mid = values.len() / 2;
     if values.len() % 2 == 1 { values[mid] } else { (values[mid - 1] + values[mid]) / 2.0 }
 }

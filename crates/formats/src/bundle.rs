@@ -6,7 +6,7 @@
 
 use punctual_model::Victim;
 use punctual_trace::{CpuMask, Event, Flags, Kind, Source, Symbol, Task, Vector};
-use punctual_units::Policy;
+use punctual_units::{Arrange, Policy};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::{self, Write};
 
@@ -115,7 +115,7 @@ impl Writer {
         if !self.early.is_empty() || !self.last.is_empty() {
             let mut early: Vec<Event> = std::mem::take(&mut self.early).into_values().collect();
             early.extend(std::mem::take(&mut self.last).into_values().flatten());
-            early.sort_by_key(|event| event.t_ns);
+            early.arrange_by_key(|event| event.t_ns);
             for event in &early {
                 written += self.line(event, out)?;
             }

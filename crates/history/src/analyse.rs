@@ -6,6 +6,7 @@ use punctual_model::history::{
     Difference, Figure, History, HistoryGroup, HistoryPoint, HistorySeries, HistoryShift, HistoryTrend, RunSummary,
 };
 use punctual_stats::{ChangePoint, TheilSen, benjamini_hochberg, mann_kendall, median, pettitt, ratio, theil_sen};
+use punctual_units::Arrange;
 
 /// P(a trend or shift is claimed anywhere) where nothing changed.
 pub const ALPHA: f64 = 0.05;
@@ -46,7 +47,7 @@ impl Filter {
 pub fn analyse(runs: Vec<RunSummary>, load: Option<&str>, figures: &[Figure]) -> History {
     let mut groups: Vec<HistoryGroup> = grouped(runs).into_iter().map(|g| group(g, load, figures)).collect();
     let latest = |g: &HistoryGroup| g.runs.iter().filter_map(|r| r.started_ns).max();
-    groups.sort_by(|a, b| latest(b).cmp(&latest(a)).then_with(|| a.settings.cmp(&b.settings)));
+    groups.arrange_by(|a, b| latest(b).cmp(&latest(a)).then_with(|| a.settings.cmp(&b.settings)));
     let mut found: Vec<Option<Tested>> = Vec::new();
     groups.iter().flat_map(|g| &g.series).for_each(|s| found.push(Tested::of(&s.points)));
     let tests = 2 * found.iter().flatten().count();

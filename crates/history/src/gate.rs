@@ -3,6 +3,7 @@
 use crate::analyse::unlike;
 use punctual_model::history::{Difference, Figure, Gate, GateMethod, GateOutcome, GateTest, RunSummary};
 use punctual_stats::{Tail, ln_beta_tails, median, student_two_sided};
+use punctual_units::Arrange;
 
 /// Runs in the baseline from which on a model of their spread is believed at all.
 pub const LEAST_BASELINE: usize = 4;
@@ -201,7 +202,7 @@ fn scores(tests: &[GateTest], rows: &[Row], allowance: f64) -> Scores {
 fn by_rank(gate: &mut Gate, rows: &[Row], options: &GateOptions) {
     let allowance = options.tolerance.ln_1p();
     let mut found = scores(&gate.tests, rows, allowance);
-    found.baseline.sort_by(|a, b| b.total_cmp(a));
+    found.baseline.arrange_by(|a, b| b.total_cmp(a));
     // As many runs may score as much as alpha leaves room for beside the new one itself.
     let n = rows.len() as f64 + 1.0;
     let room = (options.alpha * n + 1e-9).floor() as usize;

@@ -1,6 +1,7 @@
 //! Steps or a line: where a series shifted, and whether it rather drifts.
 
 use punctual_stats::{ChangePoint, TheilSen, median, pettitt};
+use punctual_units::Arrange;
 
 /// Fewer values than this cannot show a shift at 5 %: 2/C(7, 3) = 0.057.
 pub const LEAST: usize = 8;
@@ -31,7 +32,7 @@ pub fn cuts(x: &[f64], root: &ChangePoint, alpha: f64) -> Vec<Cut> {
             open.extend([(from, at, 0.25 * alpha), (at, to, 0.25 * alpha)]);
         }
     }
-    found.sort_by_key(|cut| cut.at);
+    found.arrange_by_key(|cut| cut.at);
     found
 }
 

@@ -6,7 +6,7 @@ use crate::settle::settle;
 use punctual_model::{
     CpuResult, Import, Kind, Lost, LostKind, Phase, Problem, ProblemKind, Recording, Run, Series, Settings, Tool,
 };
-use punctual_units::{CpuId, CpuList, Nanos};
+use punctual_units::{Arrange, CpuId, CpuList, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Schema of a run, and the version that knows imports: `rundir::SCHEMA_VERSION`.
@@ -214,7 +214,7 @@ fn add_phase(recording: &mut Recording, import: &mut Import, block: Block, label
         cpus.push(settled.result);
         recording.distributions.insert((id.clone(), cpu), settled.distribution);
     }
-    cpus.sort_by_key(|c| c.cpu);
+    cpus.arrange_by_key(|c| c.cpu);
     recording.run.phases.push(Phase {
         id,
         load: "unknown".into(),

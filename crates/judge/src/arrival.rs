@@ -3,7 +3,7 @@
 use crate::cell::Cell;
 use punctual_model::{ArrivalPattern, Arrivals, Latest, Recording};
 use punctual_stats::{Observed, Pattern};
-use punctual_units::Nanos;
+use punctual_units::{Arrange, Nanos};
 
 /// So many of the seconds with the latest wakeups are looked at.
 const SECONDS: usize = 256;
@@ -14,7 +14,7 @@ const NS: f64 = 1e9;
 pub(crate) fn arrivals(recording: &Recording, cell: &Cell, seconds: &[(u64, u64)]) -> Arrivals {
     let wakeups: Vec<u64> = recording.worst_of(cell.phase, cell.cpu).map(|w| w.release_mono_ns).collect();
     let mut latest: Vec<&(u64, u64)> = seconds.iter().collect();
-    latest.sort_by_key(|(at, max)| (std::cmp::Reverse(*max), *at));
+    latest.arrange_by_key(|(at, max)| (std::cmp::Reverse(*max), *at));
     // Not all seconds: those say when it was measured, not when it was late.
     latest.truncate(SECONDS.min(seconds.len() / 4));
     let latest: Vec<u64> = latest.into_iter().map(|(at, _)| *at).collect();

@@ -2,7 +2,7 @@
 
 use punctual_model::Worst;
 use punctual_stats::Gap;
-use punctual_units::Histogram;
+use punctual_units::{Arrange, Histogram};
 
 /// The kept worst wakeups of a cell.
 pub(crate) struct Late {
@@ -31,7 +31,7 @@ impl Late {
     pub fn new(worst: &[&Worst], keep: usize, raw: &Histogram, period: u64) -> Late {
         let mut wakeups: Vec<Wakeup> =
             worst.iter().map(|w| Wakeup { latency: w.latency_ns, cycle: w.cycle, skipped: w.skipped }).collect();
-        wakeups.sort_by_key(|w| (std::cmp::Reverse(w.latency), w.cycle));
+        wakeups.arrange_by_key(|w| (std::cmp::Reverse(w.latency), w.cycle));
         let kept = wakeups.len() as u64;
         let on_time = raw.bins().find(|b| b.low == 0).map_or(0, |b| b.count);
         let whole = kept >= raw.count() - on_time;

@@ -61,6 +61,7 @@ use punctual_model::{
     CellId, CellJudgement, Claim, ClusterNote, CpuResult, Judged, Outcome, ProblemKind, Quantity, Recording, Verdict,
 };
 use punctual_stats::exceedance_upper;
+use punctual_units::Arrange;
 
 pub use cluster::LEAST_LATE;
 pub use coverage::RARE_EVENTS;
@@ -130,7 +131,7 @@ fn judge_claim(claim: &Claim, look: u64, cells: &[Cell], doubts: &[Doubt]) -> Ju
     let asked = sequential::at_look(claim, look);
     let mut judged: Vec<CellJudgement> = cells.iter().map(|cell| judge_cell(&asked, cell)).collect();
     // The one that decides first. A stable sort: equally bad cells stay in the order of phases and CPUs.
-    judged.sort_by(|a, b| {
+    judged.arrange_by(|a, b| {
         let max = a.max_ns.unwrap_or(u64::MAX).cmp(&b.max_ns.unwrap_or(u64::MAX));
         let bound = a.upper.unwrap_or(f64::INFINITY).total_cmp(&b.upper.unwrap_or(f64::INFINITY));
         let badness = match claim.quantity {

@@ -4,6 +4,7 @@ use crate::error::LabError;
 use crate::options::LabOptions;
 use crate::prove::{LabRun, prove};
 use punctual_model::Outcome;
+use punctual_units::Arrange;
 use punctual_vm::Cache;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -73,7 +74,7 @@ pub fn prove_boots(
         }
     });
     let mut results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    results.sort_by_key(|(i, _)| *i);
+    results.arrange_by_key(|(i, _)| *i);
     let runs = results.into_iter().map(|(_, run)| run).collect::<Result<Vec<_>, _>>()?;
     Ok(Proven { runs })
 }

@@ -2,7 +2,7 @@
 
 use punctual_explain::{Facts, Measured, Options};
 use punctual_model::{Capture, Event, Explained, LateWakeup, Recording};
-use punctual_units::Way;
+use punctual_units::{Arrange, Way};
 use std::fs::File;
 use std::path::Path;
 
@@ -17,7 +17,7 @@ pub fn explain(root: &Path, recording: &mut Recording) -> bool {
             Err(why) => recording.damage.push(format!("{}: {why}", capture.file)),
         }
     }
-    explained.sort_by_key(|e: &Explained| (std::cmp::Reverse(e.latency_ns), e.release_mono_ns));
+    explained.arrange_by_key(|e: &Explained| (std::cmp::Reverse(e.latency_ns), e.release_mono_ns));
     recording.explained = explained;
     recording.captures = captures;
     !recording.captures.is_empty()

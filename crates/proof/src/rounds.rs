@@ -2,7 +2,7 @@
 
 use crate::recorder::Earlier;
 use punctual_model::{CpuResult, Distribution, LoadReport, Phase, PhaseTrace, Proof, Rate, Recording, Worst};
-use punctual_units::{CpuId, Nanos};
+use punctual_units::{Arrange, CpuId, Nanos};
 use std::collections::BTreeMap;
 
 /// What is known of a phase before another round of it, by CPU; empty before the first.
@@ -23,7 +23,7 @@ pub(crate) fn add(distribution: &mut Distribution, worst: &mut Vec<Worst>, earli
     distribution.skipped.merge(&earlier.distribution.skipped);
     worst.iter_mut().for_each(|w| w.cycle = w.cycle.saturating_add(earlier.released));
     worst.extend(earlier.worst.iter().cloned());
-    worst.sort_by_key(|w| (std::cmp::Reverse(w.latency_ns), w.cycle));
+    worst.arrange_by_key(|w| (std::cmp::Reverse(w.latency_ns), w.cycle));
     worst.truncate(keep);
 }
 

@@ -2,7 +2,7 @@
 
 use crate::bounds::{self, Finder, Quantile};
 use punctual_model::{CellJudgement, CpuResult, Phase, Recording, Verdict};
-use punctual_units::{CpuId, Histogram};
+use punctual_units::{Arrange, CpuId, Histogram};
 use std::borrow::Cow;
 
 /// The quantiles shown, with their names.
@@ -149,11 +149,11 @@ impl<'a> Figures<'a> {
     /// The CPUs that charts draw one by one: all, or in a crowd the worst of each phase, then the worst of the rest.
     pub fn picked(&self) -> Vec<CpuId> {
         let mut by_max: Vec<&Cell> = self.cells.iter().collect();
-        by_max.sort_by_key(|c| (std::cmp::Reverse(c.max()), c.cpu()));
+        by_max.arrange_by_key(|c| (std::cmp::Reverse(c.max()), c.cpu()));
         let mut picked: Vec<CpuId> = Vec::new();
         let phases = self.recording.run.phases.iter();
         let mut worst_of_each: Vec<_> = phases.filter_map(|p| by_max.iter().find(|c| c.phase.id == p.id)).collect();
-        worst_of_each.sort_by_key(|c| std::cmp::Reverse(c.max()));
+        worst_of_each.arrange_by_key(|c| std::cmp::Reverse(c.max()));
         for cell in worst_of_each.into_iter().chain(&by_max) {
             if picked.len() < MOST_APART && !picked.contains(&cell.cpu()) {
                 picked.push(cell.cpu());

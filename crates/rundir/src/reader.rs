@@ -10,7 +10,7 @@ use punctual_model::{
     BlockMaximum, Capture, CpuResult, Distribution, EndedBy, Explained, Finding, Kind, Phase, Problem, ProblemKind,
     Recording, Run, Tuned, Worst,
 };
-use punctual_units::CpuId;
+use punctual_units::{Arrange, CpuId};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -66,7 +66,7 @@ fn read_as(root: &Path, detail: Detail) -> Result<Recording, Error> {
     if manifest.is_none() {
         add_running(&mut recording, root, segments);
     }
-    recording.worst.sort_by(|a, b| b.latency_ns.cmp(&a.latency_ns).then(a.release_mono_ns.cmp(&b.release_mono_ns)));
+    recording.worst.arrange_by(|a, b| b.latency_ns.cmp(&a.latency_ns).then(a.release_mono_ns.cmp(&b.release_mono_ns)));
     Ok(recording)
 }
 
@@ -276,7 +276,7 @@ fn read_maxima(recording: &mut Recording, root: &Path, check: &dyn Fn(&str) -> O
     match checked(root, layout::MAXIMA, check(layout::MAXIMA)) {
         Ok(content) => {
             recording.maxima = json_lines::<BlockMaximum>(layout::MAXIMA, &content, &mut recording.damage);
-            recording.maxima.sort_by_key(|block| block.from_mono_ns);
+            recording.maxima.arrange_by_key(|block| block.from_mono_ns);
         }
         Err(what) => recording.damage.push(what),
     }
@@ -294,7 +294,7 @@ fn read_causes(recording: &mut Recording, root: &Path, check: &dyn Fn(&str) -> O
             Err(what) => recording.damage.push(what),
         }
     }
-    recording.captures.sort_by_key(|capture| capture.from_mono_ns);
+    recording.captures.arrange_by_key(|capture| capture.from_mono_ns);
     if check(layout::CAUSES).is_some() {
         match checked(root, layout::CAUSES, check(layout::CAUSES)) {
             Ok(content) => {

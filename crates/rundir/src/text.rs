@@ -1,6 +1,7 @@
 //! Values as they stand in a run's files.
 
 use punctual_model::Worst;
+use punctual_units::Arrange;
 use serde::Serialize;
 
 /// One JSON document a line.
@@ -17,7 +18,7 @@ pub(crate) fn lines<T: Serialize>(all: &[T]) -> Vec<u8> {
 
 /// The worst first.
 pub(crate) fn worst_lines(worst: &mut [Worst]) -> Vec<u8> {
-    worst.sort_by(|a, b| b.latency_ns.cmp(&a.latency_ns).then(a.release_mono_ns.cmp(&b.release_mono_ns)));
+    worst.arrange_by(|a, b| b.latency_ns.cmp(&a.latency_ns).then(a.release_mono_ns.cmp(&b.release_mono_ns)));
     lines(worst)
 }
 

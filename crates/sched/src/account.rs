@@ -2,7 +2,7 @@
 
 use punctual_model::{Doing, GanttSpan, Held, OtherTask};
 use punctual_trace::{Event, Kind};
-use punctual_units::{CpuId, Nanos};
+use punctual_units::{Arrange, CpuId, Nanos};
 use std::collections::BTreeMap;
 
 /// A thread to be followed.
@@ -341,10 +341,10 @@ impl Sweep<'_> {
             self.close(n, end);
         }
         self.out.held = rounds(&self.out.held);
-        self.out.spans.sort_by_key(|span| (span.from_ns, span.thread));
+        self.out.spans.arrange_by_key(|span| (span.from_ns, span.thread));
         let took = |(comm, ns)| OtherTask { comm, took_ns: Nanos(ns) };
         self.out.others = std::mem::take(&mut self.others).into_iter().map(took).collect();
-        self.out.others.sort_by_key(|other| std::cmp::Reverse(other.took_ns));
+        self.out.others.arrange_by_key(|other| std::cmp::Reverse(other.took_ns));
         self.out
     }
 }
@@ -389,6 +389,6 @@ pub fn coarse(spans: &[GanttSpan], parts: u64) -> Vec<GanttSpan> {
         }
     }
     out.extend(last.into_values());
-    out.sort_by_key(|span| (span.from_ns, span.thread));
+    out.arrange_by_key(|span| (span.from_ns, span.thread));
     out
 }

@@ -7,7 +7,7 @@ use crate::plan::PlanThread;
 use crate::schedstat::Schedstat;
 use punctual_rt::monotonic;
 use punctual_uapi as uapi;
-use punctual_units::{CpuId, CpuList, Nanos};
+use punctual_units::{Arrange, CpuId, CpuList, Nanos};
 use punctual_workloads::{FRAMES_PER_WRITE, Image, Kind, Work};
 use std::fs::File;
 use std::path::Path;
@@ -94,7 +94,7 @@ fn measure(mut work: Work, cpu: CpuId, round: Nanos) -> Result<Rate, String> {
         }
         rounds.push(charged().saturating_sub(start).0 as f64 / units.max(1) as f64);
     }
-    rounds.sort_by(f64::total_cmp);
+    rounds.arrange_by(f64::total_cmp);
     let write = match &mut work {
         Work::CannyIo(_) => Some(sleep_a_write(&mut work, unit).map_err(said)?),
         _ => None,

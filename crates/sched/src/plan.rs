@@ -7,7 +7,7 @@ use crate::predict::{Scheduler, Task, simulate};
 use crate::spec::{Place, Spec};
 use crate::system::RR_QUANTUM;
 use punctual_model::{Prediction, SchedSettings};
-use punctual_units::{CpuId, CpuList, Nanos, Policy, Scheduling};
+use punctual_units::{Arrange, CpuId, CpuList, Nanos, Policy, Scheduling};
 use punctual_workloads::Kind;
 
 /// Threads with CPUs instead of words for them.
@@ -110,7 +110,7 @@ impl Plan {
     pub fn bounds(&self, bodies: &[Body]) -> Vec<Option<Nanos>> {
         let none = vec![None; self.threads.len()];
         let mut order: Vec<usize> = (0..self.threads.len()).collect();
-        order.sort_by_key(|n| std::cmp::Reverse(self.threads[*n].scheduling.priority()));
+        order.arrange_by_key(|n| std::cmp::Reverse(self.threads[*n].scheduling.priority()));
         let fifo = |n: &usize| self.threads[*n].scheduling.policy() == Policy::Fifo;
         let alone = |n: &usize| self.threads[*n].cpus.len() == 1 && self.threads[*n].cpus == self.threads[0].cpus;
         let real_time: Vec<usize> = order.into_iter().filter(fifo).collect();

@@ -3,7 +3,7 @@
 use crate::schedstat::parse;
 use punctual_model::{Doing, GanttSpan};
 use punctual_rt::{monotonic, sleep_until};
-use punctual_units::{CpuId, Nanos};
+use punctual_units::{Arrange, CpuId, Nanos};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::thread::{Thread, park};
@@ -34,7 +34,7 @@ impl Gate {
 /// soft expiry).
 pub(crate) fn release(start: Nanos, gates: &[(Nanos, &Gate, Thread)]) {
     let mut order: Vec<&(Nanos, &Gate, Thread)> = gates.iter().collect();
-    order.sort_by_key(|(offset, ..)| *offset);
+    order.arrange_by_key(|(offset, ..)| *offset);
     for (offset, gate, thread) in order {
         // A clock that cannot be slept on would only make it early.
         let _ = sleep_until(start + *offset);

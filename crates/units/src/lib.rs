@@ -1,5 +1,5 @@
 //! The words everything else is written in: [`Nanos`], [`CpuId`] and [`CpuList`], [`Policy`] and
-//! [`Priority`], and the log-linear [`Histogram`].
+//! [`Priority`], and the log-linear [`Histogram`]; and [`Arrange`], which sorts in little code.
 //!
 //! Architecture invariant: no system call, no clock and no other crate of this workspace is used here.
 
@@ -8,11 +8,13 @@
 mod cpu;
 mod histogram;
 mod nanos;
+mod order;
 mod sched;
 mod way;
 
 pub use cpu::{CpuId, CpuList, CpuListError};
 pub use histogram::{BINS, Bin, Histogram, bin_high, bin_index, bin_low, bins_of_steps};
 pub use nanos::{DurationError, Nanos};
+pub use order::Arrange;
 pub use sched::{Policy, PolicyError, Priority, PriorityError, Scheduling};
 pub use way::{Way, WayError};

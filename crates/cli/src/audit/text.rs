@@ -3,6 +3,7 @@
 use super::Audited;
 use crate::terminal;
 use punctual_model::{Finding, State};
+use punctual_units::Arrange;
 
 /// The order of states.
 const ORDER: [State; 7] =
@@ -14,7 +15,7 @@ pub fn text(audited: &Audited, all: bool) -> String {
     let mut out = String::new();
     for state in shown {
         let mut findings: Vec<&Finding> = audited.findings.iter().filter(|f| f.state == *state).collect();
-        findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+        findings.arrange_by_key(|finding| std::cmp::Reverse(finding.severity));
         findings.iter().for_each(|finding| out.push_str(&line(finding)));
     }
     if !all {

@@ -4,6 +4,7 @@ use super::args::CompareArgs;
 use crate::import;
 use punctual_compare::Side;
 use punctual_model::Recording;
+use punctual_units::Arrange;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -85,7 +86,7 @@ fn folder(path: &Path) -> Result<Runs, String> {
             folders.push(entry);
         }
     }
-    folders.sort_by_key(|p| by_number(&last_name(p)));
+    folders.arrange_by_key(|p| by_number(&last_name(p)));
     if folders.is_empty() {
         return Err(format!("{} is no run directory and holds none; name a run, or a folder of runs", path.display()));
     }

@@ -4,6 +4,7 @@ use super::sentences;
 use super::walk::{Tally, What};
 use punctual_model::{Cause, Class, CulpritGroup as Group, Victim};
 use punctual_trace::Comm;
+use punctual_units::Arrange;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -80,7 +81,7 @@ impl Latest {
             groups.entry(key).or_default().push((t0, latency));
         }
         let mut groups: Vec<(u64, Group)> = groups.into_iter().map(|(key, late)| group(key, late, &name)).collect();
-        groups.sort_by_key(|(total, _)| Reverse(*total));
+        groups.arrange_by_key(|(total, _)| Reverse(*total));
         let victims = self.top.into_iter().filter(|v| threshold.is_none_or(|least| v.latency_ns >= least));
         (victims.collect(), groups.into_iter().map(|(_, group)| group).collect())
     }
@@ -105,7 +106,7 @@ pub fn groups(victims: &[Victim]) -> Vec<Group> {
             summed(late, Group { class, tid, comm: comm.map(String::from), what: what.map(String::from), ..empty() })
         })
         .collect();
-    all.sort_by_key(|(total, _)| Reverse(*total));
+    all.arrange_by_key(|(total, _)| Reverse(*total));
     all.into_iter().map(|(_, group)| group).collect()
 }
 

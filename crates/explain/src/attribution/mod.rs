@@ -36,7 +36,7 @@ use cycle::Cycles;
 use machine::{Machine, Window};
 use punctual_model::Explanation;
 use punctual_trace::{Event, Kind, Source, TraceInfo};
-use punctual_units::Policy;
+use punctual_units::{Arrange, Policy};
 use std::collections::HashMap;
 use tracers::Tracers;
 use walk::{Tally, Walk, What};
@@ -284,7 +284,7 @@ impl Attribution {
             }
             victims.extend(analysed);
         }
-        victims.sort_by_key(|v| std::cmp::Reverse(v.latency_ns));
+        victims.arrange_by_key(|v| std::cmp::Reverse(v.latency_ns));
         victims.truncate(self.options.most);
         let doubt = tracers::doubt(machine, info);
         for victim in &mut victims {

@@ -6,7 +6,7 @@
 use super::{Facts, choose, victim};
 use punctual_model::{Cause, Class, Confidence, Scheduled, Victim};
 use punctual_trace::{Comm, RtlaAnalysis};
-use punctual_units::Policy;
+use punctual_units::{Arrange, Policy};
 
 /// The victim of one section; `None` without a total.
 pub(super) fn victim(analysis: &RtlaAnalysis, facts: &Facts) -> Option<Victim> {
@@ -27,7 +27,7 @@ pub(super) fn assemble(cpu: u32, latency_ns: u64, measured: Vec<Cause>, doubt: &
     }
     causes.push(cause(Class::Unaccounted, left, Confidence::High, "not measured by the tracer"));
     causes.retain(|cause| cause.ns > 0);
-    causes.sort_by_key(|cause| std::cmp::Reverse(cause.ns));
+    causes.arrange_by_key(|cause| std::cmp::Reverse(cause.ns));
     causes.iter_mut().for_each(|cause| cause.share = victim::share(cause.ns, latency_ns));
     let unaccounted_ns = victim::unaccounted(&causes);
     Victim {

@@ -6,7 +6,7 @@
 use super::{Facts, rtla, sentences};
 use punctual_model::{Cause, Class, Confidence, Victim};
 use punctual_trace::{Event, Kind, NoiseSource, TimerlatContext};
-use punctual_units::Nanos;
+use punctual_units::{Arrange, Nanos};
 use std::collections::{BTreeMap, VecDeque};
 
 /// CPUs that are followed.
@@ -94,7 +94,7 @@ impl Timerlats {
         let worst = self.worst.as_ref().filter(|worst| !worst.noises.is_empty())?;
         let mut causes: Vec<Cause> = worst.noises.iter().map(|noise| of(noise, worst, facts)).collect();
         // Threads first: their length is net; what is left before the interrupt was its delay.
-        causes.sort_by_key(|cause| (cause.tid.is_none(), std::cmp::Reverse(cause.ns)));
+        causes.arrange_by_key(|cause| (cause.tid.is_none(), std::cmp::Reverse(cause.ns)));
         if let Some((late, idle)) = worst.irq {
             let class = if idle { Class::IdleExit } else { Class::IrqsDisabled };
             causes.push(rtla::cause(class, late, Confidence::Suspected, "timerlat: its interrupt came late"));

@@ -4,6 +4,7 @@ use super::machine::{Machine, Window};
 use super::walk::{Part, Tally};
 use super::{Facts, choose, sentences};
 use punctual_model::{Cause, Class, Confidence, Moments, Victim};
+use punctual_units::Arrange;
 
 /// The victim of a wakeup, without its verdict. It ends at T3, or where its thread read its clock, if that is known.
 pub(super) fn new(machine: &Machine, window: &Window, facts: &Facts, tally: &Tally, t4_ns: Option<u64>) -> Victim {
@@ -56,7 +57,7 @@ pub(super) fn share(ns: u64, of: u64) -> f64 {
 /// All causes, the largest first.
 pub(super) fn causes(machine: &Machine, facts: &Facts, tally: &Tally, whole_ns: u64) -> Vec<Cause> {
     let mut causes: Vec<Cause> = tally.parts.iter().map(|part| cause(machine, facts, part, whole_ns)).collect();
-    causes.sort_by_key(|cause| std::cmp::Reverse(cause.ns));
+    causes.arrange_by_key(|cause| std::cmp::Reverse(cause.ns));
     causes
 }
 

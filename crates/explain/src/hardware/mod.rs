@@ -13,7 +13,7 @@ use crate::attribution::activity;
 use natures::{Natures, Steal};
 use parts::{Parts, brief_and_long};
 use punctual_model::{Confidence, ExplainedGap, Gap, GapClass, GapFinding, GapPart, Span};
-use punctual_units::CpuId;
+use punctual_units::{Arrange, CpuId};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
@@ -184,14 +184,14 @@ impl GapSorter {
         let sure = if self.doubtful_ns > self.linux.total_ns / 2 { Confidence::Medium } else { Confidence::High };
         let linux = self.linux.finding(GapClass::Linux, sure).map(|finding| {
             let mut parts: Vec<GapPart> = self.by_name.into_values().collect();
-            parts.sort_by(|a, b| Reverse(a.total_ns).cmp(&Reverse(b.total_ns)).then_with(|| a.what.cmp(&b.what)));
+            parts.arrange_by(|a, b| Reverse(a.total_ns).cmp(&Reverse(b.total_ns)).then_with(|| a.what.cmp(&b.what)));
             GapFinding { parts, ..finding }
         });
         let unknown = self.unknown.finding(GapClass::Unknown, Confidence::Suspected);
         let mut findings: Vec<GapFinding> = linux.into_iter().chain(unknown).collect();
         findings.extend(self.natures.findings(around));
         findings.iter_mut().for_each(|finding| words::say(finding, around));
-        findings.sort_by_key(|finding| (Reverse(finding.worst_ns), finding.class));
+        findings.arrange_by_key(|finding| (Reverse(finding.worst_ns), finding.class));
         (findings, self.worst)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::GapEvidence;
 use punctual_model::{Gap, Span, SpanKind};
+use punctual_units::Arrange;
 use std::cmp::Reverse;
 
 /// Handlers of system vectors take microseconds: one that took this long without anything happening in it was held up in it.
@@ -36,7 +37,7 @@ impl Parts {
             at = to.max(at);
         }
         parts.unknown_ns += end - at;
-        parts.did.sort_by_key(|(_, ns)| Reverse(*ns));
+        parts.did.arrange_by_key(|(_, ns)| Reverse(*ns));
         parts
     }
 
@@ -73,7 +74,7 @@ impl Parts {
             }
         }
         self.did.retain(|(_, ns)| *ns > 0);
-        self.did.sort_by_key(|(_, ns)| Reverse(*ns));
+        self.did.arrange_by_key(|(_, ns)| Reverse(*ns));
     }
 }
 

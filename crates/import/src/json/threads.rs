@@ -7,6 +7,7 @@ use crate::cyclictest::MOST_THREADS;
 use crate::number;
 use crate::{Options, Unit};
 use punctual_model::LostKind;
+use punctual_units::Arrange;
 use serde_json::Value;
 
 /// The threads under a key, by number.
@@ -18,7 +19,7 @@ pub(super) fn of<'a>(value: &'a Value, key: &str) -> Vec<(u32, &'a Value)> {
         .filter_map(|(number, one)| Some((u32::try_from(number::whole(number)?).ok()?, one)))
         .filter(|(number, one)| *number < MOST_THREADS && one.is_object())
         .collect();
-    found.sort_by_key(|(number, _)| *number);
+    found.arrange_by_key(|(number, _)| *number);
     found
 }
 

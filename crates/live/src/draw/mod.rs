@@ -8,7 +8,7 @@ mod text;
 
 use crate::snapshot::{CpuView, Machine, Snapshot, Stage};
 use canvas::{BOLD, Canvas, DIM, PLAIN, REVERSED, WARN};
-use punctual_units::Nanos;
+use punctual_units::{Arrange, Nanos};
 use ratatui_core::buffer::Buffer;
 use std::cmp::Reverse;
 use text::{celsius, clean, hertz};
@@ -68,10 +68,10 @@ fn full(snapshot: &Snapshot, canvas: &mut Canvas) {
 fn shown(cpus: &[CpuView], room: usize) -> Vec<&CpuView> {
     let mut all: Vec<&CpuView> = cpus.iter().collect();
     if all.len() > room {
-        all.sort_by_key(|view| (Reverse(view.skipped > 0), Reverse(view.worst), view.cpu));
+        all.arrange_by_key(|view| (Reverse(view.skipped > 0), Reverse(view.worst), view.cpu));
         all.truncate(room.max(1));
     }
-    all.sort_by_key(|view| view.cpu);
+    all.arrange_by_key(|view| view.cpu);
     all
 }
 

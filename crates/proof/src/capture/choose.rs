@@ -1,7 +1,7 @@
 //! Which windows of a trace are worth keeping.
 
 use punctual_model::LateWakeup;
-use punctual_units::Nanos;
+use punctual_units::{Arrange, Nanos};
 
 /// Windows kept a phase.
 pub(crate) const MOST: usize = 8;
@@ -31,7 +31,7 @@ impl Window {
 /// Windows around `late`, where they overlap as one; only such as belong among the [`MOST`] latest beside those `kept`, and at
 /// most [`AT_ONCE`]. In order of time.
 pub(crate) fn windows(mut late: Vec<Late>, before: Nanos, after: Nanos, kept: &[u64]) -> Vec<Window> {
-    late.sort_by_key(|l| l.release_mono_ns);
+    late.arrange_by_key(|l| l.release_mono_ns);
     let mut all: Vec<Window> = Vec::new();
     for one in late {
         let to = one.release_mono_ns + one.latency_ns + after.0;
@@ -44,11 +44,11 @@ pub(crate) fn windows(mut late: Vec<Late>, before: Nanos, after: Nanos, kept: &[
             None => all.push(Window { from, to, late: vec![one] }),
         }
     }
-    all.sort_by_key(|window| std::cmp::Reverse(window.latest()));
+    all.arrange_by_key(|window| std::cmp::Reverse(window.latest()));
     all.truncate(AT_ONCE);
     let better = |window: &Window| kept.iter().filter(|latency| **latency >= window.latest()).count() < MOST;
     all.retain(better);
-    all.sort_by_key(|window| window.from);
+    all.arrange_by_key(|window| window.from);
     all
 }
 

@@ -2,6 +2,7 @@
 
 use punctual_rt::monotonic;
 use punctual_tracefs::Instance;
+use punctual_units::Arrange;
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
@@ -29,7 +30,7 @@ pub(super) fn of_event(instance: &Instance) -> Option<f64> {
         switch(true)?;
         costs.push((with - without) / f64::from(CALLS));
     }
-    costs.sort_by(f64::total_cmp);
+    costs.arrange_by(f64::total_cmp);
     costs.get(PAIRS / 2).copied().filter(|ns| *ns > 0.0)
 }
 

@@ -21,7 +21,7 @@ use punctual_measure::{Bell, Cell};
 use punctual_model::{Capture, LateWakeup, PhaseTrace, Tracing};
 use punctual_rt::monotonic;
 use punctual_tracefs::{Config, Cut, FULL, Flight, Instance, MINIMAL, Tracefs, TracefsError};
-use punctual_units::{CpuId, Nanos};
+use punctual_units::{Arrange, CpuId, Nanos};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
@@ -244,7 +244,7 @@ impl Watcher {
     }
 
     fn forget_least(&mut self) {
-        self.kept.sort_by_key(|(latency, _)| std::cmp::Reverse(*latency));
+        self.kept.arrange_by_key(|(latency, _)| std::cmp::Reverse(*latency));
         for (_, capture) in self.kept.drain(MOST.min(self.kept.len())..) {
             let path = self.tracer.root.join(&capture.file);
             // If it stays, a reader finds one capture more.

@@ -4,7 +4,7 @@ use punctual_explain::{Activity, GapEvidence, GapSorter, Surroundings};
 use punctual_measure::{GapPlan, Topology, steal_ticks};
 use punctual_model::{ExplainedGap, Gap, GapFinding};
 use punctual_rt::monotonic;
-use punctual_units::{CpuId, CpuList, Nanos};
+use punctual_units::{Arrange, CpuId, CpuList, Nanos};
 use std::collections::{HashMap, VecDeque};
 
 /// CPU time is charged at the next tick or switch: what a gap's charge is, is known this much later.
@@ -77,7 +77,7 @@ impl Comparison {
 
     /// Compares the gaps that ended well before `known_until`, to which the trace was read.
     pub fn compare(&mut self, known_until: u64, traced: bool) {
-        self.waiting.sort_by_key(|gap| gap.start_ns);
+        self.waiting.arrange_by_key(|gap| gap.start_ns);
         self.steal.push_back((monotonic().0, steal_ticks()));
         self.steal.drain(..self.steal.len().saturating_sub(SAMPLES));
         let settled = known_until.saturating_sub(if known_until == u64::MAX { 0 } else { SETTLE });

@@ -3,7 +3,7 @@
 use crate::clean::line;
 use crate::number::{bytes, count, percent, plural};
 use punctual_model::{Bench, BenchSettings, Beside, NqueensMode, NqueensSettings, Reading, Series};
-use punctual_units::Nanos;
+use punctual_units::{Arrange, Nanos};
 use std::collections::BTreeMap;
 
 /// What was measured, and how.
@@ -151,7 +151,7 @@ pub fn rows(bench: &Bench) -> Vec<[String; 7]> {
 
 fn median(series: &Series) -> f64 {
     let mut points = series.points.clone();
-    points.sort_by(f64::total_cmp);
+    points.arrange_by(f64::total_cmp);
     let at = |n: usize| points.get(n).copied().unwrap_or(series.mean);
     match points.len() {
         0 => series.mean,

@@ -5,6 +5,7 @@ use super::{letter, middle};
 use crate::clean;
 use crate::number::{count, plural, round_probability};
 use punctual_model::{Against, Comparison, ComparisonRow, Covariate, SampleUnit, Sampled, Told};
+use punctual_units::Arrange;
 
 /// The first row in one sentence.
 pub fn headline(comparison: &Comparison) -> String {
@@ -29,7 +30,7 @@ pub fn findings(comparison: &Comparison) -> Vec<String> {
             }
         }
     }
-    ranked.sort_by_key(|(rank, _)| *rank);
+    ranked.arrange_by_key(|(rank, _)| *rank);
     ranked.into_iter().map(|(_, sentence)| sentence).chain(too_few_runs(&open)).collect()
 }
 

@@ -4,6 +4,7 @@ use super::sentences::{remarks, residuals};
 use super::{difference, seconds, share};
 use crate::clean::line;
 use punctual_model::{Experiment, PlannedThread, RanThread, Repetition};
+use punctual_units::Arrange;
 use std::fmt::Write;
 
 /// What was planned, then each repetition: the seed's own lines, the table, what explains it.
@@ -51,7 +52,7 @@ pub(super) fn settings(experiment: &Experiment) -> String {
 /// The form of the course work's program: each thread's two lines, in the order they ended.
 fn seed_lines(experiment: &Experiment, repetition: &Repetition) -> String {
     let mut pairs: Vec<(&PlannedThread, &RanThread)> = experiment.threads.iter().zip(&repetition.threads).collect();
-    pairs.sort_by_key(|(_, ran)| ran.released_ns.0 + ran.elapsed_ns.0);
+    pairs.arrange_by_key(|(_, ran)| ran.released_ns.0 + ran.elapsed_ns.0);
     let mut out = String::new();
     for (planned, ran) in pairs {
         let kind = if planned.scheduling.policy().is_real_time() { "RT" } else { "NRT" };

@@ -5,6 +5,7 @@ use crate::clean;
 use crate::number::plural;
 use crate::words;
 use punctual_model::{Evidence, Finding, Severity, State};
+use punctual_units::Arrange;
 
 /// What asks for attention in the open, the rest in a closed part.
 pub fn findings(all: &[Finding]) -> String {
@@ -12,7 +13,7 @@ pub fn findings(all: &[Finding]) -> String {
         return String::new();
     }
     let mut sorted: Vec<&Finding> = all.iter().collect();
-    sorted.sort_by_key(|f| (rank(f.state), std::cmp::Reverse(f.severity)));
+    sorted.arrange_by_key(|f| (rank(f.state), std::cmp::Reverse(f.severity)));
     let (open, quiet): (Vec<&Finding>, Vec<&Finding>) = sorted.into_iter().partition(|f| rank(f.state) < 4);
     let mut out = format!("<p>{}", counts(all));
     if !open.is_empty() {

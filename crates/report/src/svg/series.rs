@@ -3,7 +3,7 @@
 use super::axis::{nice_above, nice_below};
 use crate::figures::{Cell, Figures};
 use crate::words::claims::limit;
-use punctual_units::{CpuId, Histogram};
+use punctual_units::{Arrange, CpuId, Histogram};
 
 /// The span of latencies that all charts of a run share, so that loads can be compared by eye.
 pub struct Span {
@@ -31,7 +31,7 @@ impl Span {
         let log = most / body > 60.0;
         let mut limits: Vec<f64> =
             figures.verdict.claims.iter().filter_map(|j| limit(&j.claim)).map(|l| l.0 as f64).collect();
-        limits.sort_by(f64::total_cmp);
+        limits.arrange_by(f64::total_cmp);
         limits.dedup();
         let near = |l: &&f64| **l <= most * if log { 10.0 } else { 1.6 };
         let upto = limits.iter().filter(near).fold(most, |a, b| a.max(*b)) * 1.02;

@@ -8,7 +8,7 @@ use crate::number::count;
 use crate::{date, words};
 use page::{Page, Tint};
 use punctual_model::{Finding, Judged, Outcome, Recording, Severity, State, Verdict, Worst};
-use punctual_units::Nanos;
+use punctual_units::{Arrange, Nanos};
 
 /// How the summary is to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,7 +142,7 @@ fn audit(page: &mut Page, findings: &[Finding]) {
     }
     let mut grave: Vec<_> =
         findings.iter().filter(|f| f.state == State::Fail && f.severity >= Severity::High).collect();
-    grave.sort_by_key(|f| std::cmp::Reverse(f.severity));
+    grave.arrange_by_key(|f| std::cmp::Reverse(f.severity));
     let of = |state: State| findings.iter().filter(|f| f.state == state).count() as u64;
     page.heading("Audit");
     page.tagged(

@@ -12,6 +12,7 @@ pub use text::timeline_text;
 
 use crate::words::{self, causes};
 use punctual_model::{Class, Recording, Timeline, Victim};
+use punctual_units::Arrange;
 
 /// A late wakeup and what surrounds it.
 pub(crate) struct Late<'a> {
@@ -40,7 +41,7 @@ pub(crate) fn of_run(recording: &Recording) -> Vec<Late<'_>> {
             timeline: explained.timeline.as_ref(),
         })
         .collect();
-    all.sort_by_key(|late| std::cmp::Reverse(late.latency_ns));
+    all.arrange_by_key(|late| std::cmp::Reverse(late.latency_ns));
     all
 }
 
@@ -102,7 +103,7 @@ pub(crate) fn shares<'a>(victims: impl Iterator<Item = &'a Victim>) -> (Vec<Shar
             None => all.push(Share { class: cause.class, name, ns: cause.ns, share: 0.0 }),
         }
     }
-    all.sort_by_key(|share| std::cmp::Reverse(share.ns));
+    all.arrange_by_key(|share| std::cmp::Reverse(share.ns));
     all.retain(|share| share.ns > 0);
     if all.len() > SHARES {
         let rest = all.split_off(SHARES - 1);

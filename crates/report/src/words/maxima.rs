@@ -4,7 +4,7 @@ use super::at_place;
 use crate::date;
 use crate::number::count;
 use punctual_model::{BlockMaximum, Recording};
-use punctual_units::{CpuId, Nanos};
+use punctual_units::{Arrange, CpuId, Nanos};
 use std::collections::BTreeMap;
 
 /// Fewer whole blocks of one CPU than this show nothing over time.
@@ -19,7 +19,7 @@ pub fn maxima(recording: &Recording) -> Option<String> {
     whole.iter().for_each(|block| *of_each.entry(block.cpu).or_default() += 1);
     of_each.values().find(|n| **n >= LEAST)?;
     let mut known: Vec<&&BlockMaximum> = whole.iter().filter(|b| b.max_ns.is_some()).collect();
-    known.sort_by_key(|b| (b.max_ns, std::cmp::Reverse(b.from_mono_ns)));
+    known.arrange_by_key(|b| (b.max_ns, std::cmp::Reverse(b.from_mono_ns)));
     let (least, most) = (known.first()?, known.last()?);
     let middle = known.get(known.len() / 2)?;
     let ns = |b: &BlockMaximum| Nanos(b.max_ns.unwrap_or(0));

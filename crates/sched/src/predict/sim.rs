@@ -3,7 +3,7 @@
 use super::state::{At, State};
 use super::{Scheduler, Task};
 use punctual_model::Prediction;
-use punctual_units::{CpuId, Nanos, Scheduling};
+use punctual_units::{Arrange, CpuId, Nanos, Scheduling};
 
 /// A CPU and the use real-time threads made of it.
 struct Cpu {
@@ -76,7 +76,7 @@ impl Sim<'_> {
             cpu.real_time = None;
         }
         let mut order: Vec<usize> = (0..self.states.len()).filter(|n| self.is_runnable_real_time(*n)).collect();
-        order.sort_by_key(|n| {
+        order.arrange_by_key(|n| {
             let state = &self.states[*n];
             let deadline = if state.is_deadline() { state.deadline } else { 0 };
             (std::cmp::Reverse(state.rank()), deadline, state.place)

@@ -12,7 +12,7 @@ use super::walk::{Drawn, Tally, Walk};
 use super::{Facts, measured};
 use punctual_model::{Moments, Timeline, Victim};
 use punctual_trace::{Event, Kind, Source, TraceInfo};
-use punctual_units::CpuId;
+use punctual_units::{Arrange, CpuId};
 use std::collections::HashMap;
 
 /// Time shown before T0 and after T3 at least and at most, and the part of the delay in between.
@@ -202,7 +202,7 @@ impl Timelines {
         }
         let others = self.machine.cpus().filter(|(cpu, _)| !cpus.contains(cpu));
         let mut others: Vec<(u64, u32)> = others.map(|(cpu, state)| (lane::busy(state, start, end), cpu)).collect();
-        others.sort_by_key(|(busy, cpu)| (std::cmp::Reverse(*busy), *cpu));
+        others.arrange_by_key(|(busy, cpu)| (std::cmp::Reverse(*busy), *cpu));
         cpus.extend(others.iter().map(|(_, cpu)| *cpu));
         cpus
     }

@@ -5,7 +5,7 @@ use crate::figures::Figures;
 use crate::svg::series::{Series, colour_of};
 use crate::words;
 use punctual_model::{ContextSample, Event, WindowMax};
-use punctual_units::CpuId;
+use punctual_units::{Arrange, CpuId};
 use std::collections::BTreeMap;
 
 /// Most sensors drawn: the hottest.
@@ -112,7 +112,7 @@ impl History {
             }
         }
         let mut sensors: Vec<_> = sensors.into_iter().filter(|(_, s)| s.max().is_some()).collect();
-        sensors.sort_by(|a, b| b.1.max().unwrap_or(0.0).total_cmp(&a.1.max().unwrap_or(0.0)));
+        sensors.arrange_by(|a, b| b.1.max().unwrap_or(0.0).total_cmp(&a.1.max().unwrap_or(0.0)));
         sensors.truncate(MOST_SENSORS);
         self.temperature = sensors.into_iter().map(|(name, s)| (clean::clip(name, 40), s)).collect();
         self.frequency = frequency.into_iter().filter(|(_, s)| s.max().is_some()).collect();
@@ -165,7 +165,7 @@ fn with_lines(figures: &Figures, picked: &[CpuId]) -> Vec<CpuId> {
     }
     let max = |cpu: CpuId| figures.cells.iter().filter(|c| c.cpu() == cpu).filter_map(|c| c.max()).max();
     let mut worst = picked.to_vec();
-    worst.sort_by_key(|cpu| (std::cmp::Reverse(max(*cpu)), *cpu));
+    worst.arrange_by_key(|cpu| (std::cmp::Reverse(max(*cpu)), *cpu));
     worst.truncate(MOST_LINES);
     worst.sort_unstable();
     worst

@@ -10,7 +10,7 @@ use crate::svg::colour;
 use crate::svg::series::colour_of;
 use crate::words;
 use punctual_model::Event;
-use punctual_units::{CpuId, Nanos};
+use punctual_units::{Arrange, CpuId, Nanos};
 
 const WORST_MARKED: usize = 10;
 const EVENTS_MARKED: usize = 12;
@@ -21,7 +21,7 @@ const CHARACTER: f64 = 7.5;
 pub fn phases(canvas: &mut Canvas, figures: &Figures, x: &Scale, (top, bottom): (f64, f64)) {
     let stretches = figures.recording.run.phases.iter().flat_map(|p| p.stretches().into_iter().map(move |s| (p, s)));
     let mut stretches: Vec<_> = stretches.collect();
-    stretches.sort_by_key(|(_, (from, _))| *from);
+    stretches.arrange_by_key(|(_, (from, _))| *from);
     for (n, (phase, (from, to))) in stretches.into_iter().enumerate() {
         let from = x.at(from as f64);
         let to = to.map_or(RIGHT, |end| x.at(end as f64));

@@ -4,7 +4,7 @@ use super::super::Table;
 use super::{LANES, SPANS, View, bars};
 use crate::words::causes;
 use punctual_model::Span;
-use punctual_units::Nanos;
+use punctual_units::{Arrange, Nanos};
 
 /// Rows; those that delayed, then the longest.
 const ROWS: usize = 40;
@@ -18,9 +18,9 @@ pub fn of(view: &View) -> Table {
         let spans = lane.spans.iter().take(SPANS).filter(|span| span.start_ns < t3 && span.end_ns > t0);
         all.extend(spans.map(|span| (lane.cpu.0, span)));
     }
-    all.sort_by_key(|(_, span)| (span.cause.is_none(), std::cmp::Reverse(length(span))));
+    all.arrange_by_key(|(_, span)| (span.cause.is_none(), std::cmp::Reverse(length(span))));
     all.truncate(ROWS);
-    all.sort_by_key(|(cpu, span)| (span.start_ns, *cpu));
+    all.arrange_by_key(|(cpu, span)| (span.start_ns, *cpu));
     let row = |(cpu, span): &(u32, &Span)| {
         vec![
             format!("CPU {cpu}"),

@@ -5,7 +5,7 @@ use crate::svg::axis::{Scale, Unit, plain};
 use crate::text::page::Tint;
 use crate::words::causes;
 use punctual_model::{Lane, Span, SpanKind, ThreadState, Timeline, Victim};
-use punctual_units::Nanos;
+use punctual_units::{Arrange, Nanos};
 
 /// Columns of the names on the left.
 const NAMES: usize = 9;
@@ -37,7 +37,7 @@ impl<'a> Grid<'a> {
                 None => threads.push((span.tid, causes::thread(Some(&span.label), &span.scheduled, span.tid), ns)),
             }
         }
-        threads.sort_by_key(|thread| std::cmp::Reverse(thread.2));
+        threads.arrange_by_key(|thread| std::cmp::Reverse(thread.2));
         Grid { victim, timeline, columns: width.saturating_sub(NAMES + 1).max(10), threads }
     }
 
@@ -46,7 +46,7 @@ impl<'a> Grid<'a> {
         let mut row = vec![' '; self.columns + 2];
         let mut marks = causes::moments(self.timeline);
         // T0 and T3 matter most.
-        marks.sort_by_key(|(name, ..)| matches!(*name, "T1" | "T2"));
+        marks.arrange_by_key(|(name, ..)| matches!(*name, "T1" | "T2"));
         for (name, at, _) in marks {
             let at = self.column(at);
             let near = row.get(at.saturating_sub(1)..(at + 3).min(row.len())).unwrap_or_default();
