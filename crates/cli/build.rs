@@ -4,6 +4,9 @@
 //! `-C target-feature=+crt-static` in the workspace would do the same, but cargo then refuses to build procedural
 //! macros unless a target is named, and the binary would not be at target/release/punctual. So: `-static`, and
 //! linker scripts that answer `-lc` and its kin, which rustc asks for dynamically, with the archives.
+//!
+//! A release is also linked small: without what unwinding needs, since panics abort and stripped frames have no names, and with
+//! equal functions once where the toolchain brings a linker that can do that.
 
 use std::env;
 use std::fs;
@@ -20,25 +23,69 @@ fn main() {
     let is_native = env::var("HOST") == env::var("TARGET");
     let already = env::var("CARGO_CFG_TARGET_FEATURE").is_ok_and(|f| f.split(',').any(|f| f == "crt-static"));
     let Ok(out) = env::var("OUT_DIR") else { return };
-    if !is_gnu || !is_native || already {
-        return;
+    if is_gnu && (already || (is_native && link_static(&out))) && is_small_release() {
+        link_small(&out);
     }
+}
+
+/// Tells the linker; whether that could be done.
+fn link_static(out: &str) -> bool {
     if !archives_exist() {
         println!(
             "cargo:warning=libc.a is not installed: punctual is linked dynamically (Debian: apt install libc6-dev)"
         );
-        return;
+        return false;
     }
     for (asked, archive) in LIBRARIES {
-        let script = Path::new(&out).join(format!("lib{asked}.so"));
+        let script = Path::new(out).join(format!("lib{asked}.so"));
         if let Err(e) = fs::write(&script, format!("INPUT(-l:lib{archive}.a)\n")) {
             println!("cargo:warning=cannot write {}: {e}; punctual is linked dynamically", script.display());
-            return;
+            return false;
         }
     }
     println!("cargo:rustc-link-arg-bins=-L{out}");
     println!("cargo:rustc-link-arg-bins=-static");
     println!("cargo:rustc-link-arg-bins=-no-pie");
+    true
+}
+
+/// The profile `release`, or one that differs from it in nothing of this: built for size. A build script is not told whether
+/// panics unwind; in the profile `fuzz` they do, and it is built for speed.
+fn is_small_release() -> bool {
+    env::var("PROFILE").is_ok_and(|p| p == "release") && env::var("OPT_LEVEL").is_ok_and(|level| level == "z")
+}
+
+/// Of the C library's start files the tables stay: crtbegin and crtend mark their ends. 1.2 MB less on x86-64.
+const NO_UNWINDING: &str = "SECTIONS { /DISCARD/ : {
+  *(EXCLUDE_FILE(*crt1.o *crti.o *crtbegin*.o *crtend*.o *crtn.o) .eh_frame)
+  *(.gcc_except_table .gcc_except_table.*)
+} } INSERT AFTER .text;
+";
+
+/// What fails here only makes the program larger, and is said.
+fn link_small(out: &str) {
+    let script = Path::new(out).join("no-unwinding.ld");
+    match fs::write(&script, NO_UNWINDING) {
+        Ok(()) => {
+            println!("cargo:rustc-link-arg-bins=-Wl,--no-eh-frame-hdr");
+            println!("cargo:rustc-link-arg-bins=-Wl,-T,{}", script.display());
+        }
+        Err(e) => println!("cargo:warning=cannot write {}: {e}; punctual is 1 MB larger", script.display()),
+    }
+    if let Some(folder) = lld() {
+        println!("cargo:rustc-link-arg-bins=-B{folder}");
+        println!("cargo:rustc-link-arg-bins=-fuse-ld=lld");
+        println!("cargo:rustc-link-arg-bins=-Wl,--icf=all");
+    }
+}
+
+/// The folder in which the toolchain has LLVM's linker, for any target; Debian's toolchains have none.
+fn lld() -> Option<String> {
+    let rustc = env::var_os("RUSTC")?;
+    let asked = Command::new(rustc).args(["--print", "sysroot"]).output().ok().filter(|o| o.status.success())?;
+    let sysroot = String::from_utf8(asked.stdout).ok()?;
+    let folder = format!("{}/lib/rustlib/{}/bin/gcc-ld", sysroot.trim(), env::var("HOST").ok()?);
+    Path::new(&folder).join("ld.lld").exists().then_some(folder)
 }
 
 /// Does the C compiler find every archive? It prints the bare name where it does not.

@@ -18,7 +18,8 @@ const OPTIONS: [&str; 2] = ["cmdline-append", "dangerous-cmdline-append"];
 /// The values of both options.
 fn read(view: &dyn Machine) -> Result<[Option<String>; 2], BootError> {
     let state = required(view, STATE)?;
-    let state: serde_json::Value = serde_json::from_str(&state).map_err(|_| unclear(STATE, "is not JSON"))?;
+    let state: serde_json::Value =
+        serde_json::from_slice(state.as_bytes()).map_err(|_| unclear(STATE, "is not JSON"))?;
     let value = |option: &str| -> Result<Option<String>, BootError> {
         match state.pointer(&format!("/data/config/core/system/kernel/{option}")) {
             None | Some(serde_json::Value::Null) => Ok(None),

@@ -10,7 +10,6 @@ use punctual_model::{Alignment, Claim, VirtualTime};
 use punctual_proof::Via;
 use punctual_units::{CpuList, Nanos, Policy, Priority};
 use std::ffi::OsStr;
-use std::net::IpAddr;
 use std::path::PathBuf;
 
 /// Will it be on time, and if not, what is in the way?
@@ -52,7 +51,6 @@ pub enum Command {
     Events(crate::events::args::EventsArgs),
     /// Scheduling experiments: threads with policies, priorities and CPUs, when each ends, predicted beside measured
     Sched(crate::sched::args::SchedArgs),
-    /// What a kernel costs: N-queens, memory, disk, switching; repeated, with temperature and frequency, for `compare`
     /// What a kernel costs: N-queens, network, memory, disk, switching; repeated, with temperature and frequency, for `compare`
     #[command(subcommand)]
     Bench(crate::bench::args::BenchCommand),
@@ -68,13 +66,17 @@ pub enum Command {
     #[cfg(feature = "history")]
     History(crate::history::args::HistoryArgs),
     /// Answer the network load of another machine
-    Serve(ServeArgs),
+    Serve(crate::serve::ServeArgs),
     /// Boot kernels in QEMU: run scripts in them, prove and compare them in virtual time, without a board
     #[command(subcommand)]
     Lab(LabCommand),
     /// Real-time kernels: which one this board needs and the cheapest way to it, checks before a build, patches, configurations
     #[command(subcommand)]
     Kernel(KernelCommand),
+    /// Print what completes its commands and options in a shell
+    Completions(crate::manual::CompletionsArgs),
+    /// Write its manual pages into a folder, one for each command
+    Man(crate::manual::ManArgs),
 }
 
 /// Options of `selftest`.
@@ -234,7 +236,7 @@ pub struct RunArgs {
 }
 
 fn virtual_time(text: &str) -> Result<VirtualTime, serde_json::Error> {
-    serde_json::from_str(text)
+    serde_json::from_slice(text.as_bytes())
 }
 
 /// The measuring commands alone: building the whole tree of commands would delay the first sample.
@@ -380,24 +382,4 @@ pub struct ImportArgs {
     pub out: PathBuf,
     #[command(flatten)]
     pub output: OutputArgs,
-}
-
-/// Options of `serve`.
-#[derive(Args, Debug)]
-pub struct ServeArgs {
-    /// Address to answer on
-    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0")]
-    pub bind: IpAddr,
-    /// Port, TCP and UDP
-    #[arg(long, default_value_t = punctual_loads::DEFAULT_PORT)]
-    pub port: u16,
-    /// Also store images of `bench network` in this folder, under names made up here: anybody who reaches the port can send them
-    #[arg(long, value_name = "DIR")]
-    pub store: Option<PathBuf>,
-    /// MiB of one image at most
-    #[arg(long, value_name = "MIB", default_value_t = 64, requires = "store", value_parser = clap::value_parser!(u64).range(1..=1024))]
-    pub largest: u64,
-    /// MiB of all images kept; the oldest of this server are removed
-    #[arg(long, value_name = "MIB", default_value_t = 256, requires = "store", value_parser = clap::value_parser!(u64).range(1..=1_048_576))]
-    pub keep: u64,
 }

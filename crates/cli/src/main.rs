@@ -18,9 +18,11 @@ mod import;
 mod kernel;
 mod lab;
 mod live;
+mod manual;
 mod new_file;
 mod prove;
 mod report;
+mod rights;
 mod sched;
 mod selftest;
 mod serve;
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|first| first == fix::GUARD_ARG) {
         return fix::guard_main(std::env::args_os().skip(2));
     }
+    rights::borrow();
     punctual_uapi::one_heap();
     punctual_proof::recover().iter().for_each(|what| eprintln!("punctual: {what}"));
     fix::recover();
@@ -75,5 +78,7 @@ fn main() -> ExitCode {
         args::Command::Serve(options) => serve::serve(&options),
         args::Command::Kernel(command) => kernel::run(&command),
         args::Command::Lab(command) => lab::run(&command),
+        args::Command::Completions(options) => manual::completions(&options),
+        args::Command::Man(options) => manual::man(&options),
     }
 }

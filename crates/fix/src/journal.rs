@@ -366,7 +366,8 @@ impl<'s> Journal<'s> {
 
 fn parse(line: &[u8]) -> Option<Record> {
     let (sum, json) = std::str::from_utf8(line).ok()?.trim_end_matches('\n').split_once(' ')?;
-    (u32::from_str_radix(sum, 16).ok()? == crc32fast::hash(json.as_bytes())).then(|| serde_json::from_str(json).ok())?
+    (u32::from_str_radix(sum, 16).ok()? == crc32fast::hash(json.as_bytes()))
+        .then(|| serde_json::from_slice(json.as_bytes()).ok())?
 }
 
 fn make_folders(sys: &dyn System, folder: &Path) -> io::Result<()> {

@@ -123,7 +123,7 @@ fn run(row: &Row) -> Result<RunSummary> {
             period_ns: row.get(15)?,
             scheduling: row.get(16)?,
             cpus: row.get(17)?,
-            loads: serde_json::from_str(&loads).map_err(|e| unreadable(18, e.to_string()))?,
+            loads: serde_json::from_slice(loads.as_bytes()).map_err(|e| unreadable(18, e.to_string()))?,
             via: row.get(19)?,
             alignment: row.get(20)?,
             cpu_dma_latency_us: row.get(21)?,

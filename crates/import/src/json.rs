@@ -44,11 +44,11 @@ pub(crate) fn read<R: Read>(name: &str, input: &mut Counted<R>, options: &Option
 
 /// As it is, else mended.
 fn parse(text: &str) -> Result<(Value, bool), serde_json::Error> {
-    match serde_json::from_str(text) {
+    match serde_json::from_slice(text.as_bytes()) {
         Ok(value) => Ok((value, false)),
         Err(first) => {
             let mended = mended(text);
-            serde_json::from_str(&mended).map(|value| (value, true)).map_err(|_| first)
+            serde_json::from_slice(mended.as_bytes()).map(|value| (value, true)).map_err(|_| first)
         }
     }
 }

@@ -52,7 +52,7 @@ pub(crate) fn read(text: &str) -> (Vec<Message>, String) {
     let mut messages = Vec::new();
     let mut rest = String::new();
     for line in text.lines() {
-        match serde_json::from_str(line) {
+        match serde_json::from_slice(line.as_bytes()) {
             Ok(message) => messages.push(message),
             Err(_) => rest = format!("{rest}{line}\n"),
         }

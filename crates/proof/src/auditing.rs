@@ -46,7 +46,7 @@ fn measuring() -> Overlay {
 /// Audits this machine and prints the findings; `words` are what follows [`AUDIT_ARG`]. The result is the exit code.
 pub fn audit_main(mut words: impl Iterator<Item = OsString>) -> i32 {
     let mut next = || words.next()?.into_string().ok();
-    let scheduling = next().and_then(|text| serde_json::from_str::<Scheduling>(&text).ok());
+    let scheduling = next().and_then(|text| serde_json::from_slice::<Scheduling>(text.as_bytes()).ok());
     let (Some(scheduling), Some(cpus)) = (scheduling, next().and_then(|text| text.parse::<CpuList>().ok())) else {
         return 2;
     };

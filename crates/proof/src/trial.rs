@@ -82,7 +82,7 @@ fn child(user: Option<&str>, wanted: Scheduling) -> Result<Tried, String> {
 
 /// The trying process; `words` are what follows [`TRIAL_ARG`]. Nothing it is granted outlives it. The result is the exit code.
 pub fn trial_main(mut words: impl Iterator<Item = OsString>) -> i32 {
-    let wanted = words.next().and_then(|text| serde_json::from_str::<Scheduling>(text.to_str()?).ok());
+    let wanted = words.next().and_then(|text| serde_json::from_slice::<Scheduling>(text.to_str()?.as_bytes()).ok());
     let Some(wanted) = wanted else { return 2 };
     let live = punctual_machine::Live::new();
     let files = OWN.iter().filter_map(|path| Some(((*path).to_owned(), live.read(path).bytes()?.to_vec())));

@@ -159,7 +159,7 @@ impl Wish {
             "case": self.cases,
             "fix": self.fix,
         });
-        serde_json::from_value(rule).map_err(|error| error.to_string())
+        serde_json::from_slice(rule.to_string().as_bytes()).map_err(|error| error.to_string())
     }
 }
 
@@ -177,7 +177,7 @@ pub(super) fn unchecked(prefix: &str, name: &str, notes: &[String]) -> Option<Ru
         "case": [{ "state": "INFO", "say": format!("{count} of the profile's wishes are not checked: {listed}") }],
         "fix": { "none": "check it by hand" },
     });
-    serde_json::from_value(rule).ok()
+    serde_json::from_slice(rule.to_string().as_bytes()).ok()
 }
 
 /// Longest end of an id, characters.

@@ -59,7 +59,7 @@ impl User {
         let mut user = User { child, threads: Vec::new() };
         for line in out.into_iter().flat_map(|out| BufReader::new(out.take(1 << 20)).lines()).take(cpus.len()) {
             let line = line.map_err(|e| failed(e.to_string()))?;
-            match serde_json::from_str(&line) {
+            match serde_json::from_slice(line.as_bytes()) {
                 Ok(thread) => user.threads.push(thread),
                 Err(_) => return Err(failed(line)),
             }
@@ -92,7 +92,7 @@ impl Drop for User {
 /// Is that process; `words` are what follows [`TIMERLAT_ARG`]. The result is the exit code.
 pub fn timerlat_main(mut words: impl Iterator<Item = OsString>) -> i32 {
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
-    let wanted = words.next().and_then(|text| serde_json::from_str::<Wanted>(text.to_str()?).ok());
+    let wanted = words.next().and_then(|text| serde_json::from_slice::<Wanted>(text.to_str()?.as_bytes()).ok());
     let Some(wanted) = wanted else { return 2 };
     let mut threads = Vec::new();
     for cpu in wanted.cpus.iter() {

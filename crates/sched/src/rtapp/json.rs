@@ -20,7 +20,7 @@ pub enum Json {
 impl Json {
     /// Reads a text, comments (`/* … */`, which json-c takes) left out.
     pub fn parse(text: &str) -> Result<Json, String> {
-        serde_json::from_str(&without_comments(text)).map_err(|e| e.to_string())
+        serde_json::from_slice(without_comments(text).as_bytes()).map_err(|e| e.to_string())
     }
 
     /// Its keys and values, in order.
