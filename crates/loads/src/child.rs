@@ -33,7 +33,7 @@ const STACK: usize = 256 << 10;
 pub fn child_main(mut args: impl Iterator<Item = OsString>) -> i32 {
     let config = match args.next() {
         Some(word) if word == EXIT_ARG => return 0,
-        Some(json) => serde_json::from_str(&json.to_string_lossy()).map_err(|e| e.to_string()),
+        Some(json) => serde_json::from_slice(json.to_string_lossy().as_bytes()).map_err(|e| e.to_string()),
         None => Err("no configuration".to_string()),
     };
     match config {
@@ -89,7 +89,9 @@ fn prepare(load: &Builtin, config: &ChildConfig, notes: &mut Vec<String>) -> Res
         RunsAs::Nobody | RunsAs::Caller => None,
     };
     // A command's host must end what it has started before it ends: it watches its lifeline instead.
-    if !load.is_command() {
+    if load.is_command() {
+        setup::lend_nothing(notes);
+    } else {
         // So that no filesystem is kept busy.
         let _ = rustix::process::chdir("/");
         setup::drop_privileges(notes);

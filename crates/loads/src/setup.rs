@@ -71,6 +71,14 @@ pub(crate) fn drop_privileges(notes: &mut Vec<String>) {
     let _ = rustix::thread::set_no_new_privs(true);
 }
 
+/// A command runs with its caller's rights, but not with what an ordinary user holds to measure: ambient capabilities
+/// (capabilities(7)) would be its own. Root's command stays root's. Must run before a second thread exists.
+pub(crate) fn lend_nothing(notes: &mut Vec<String>) {
+    if !rustix::process::geteuid().is_root() {
+        drop_capabilities(notes);
+    }
+}
+
 /// A program with file capabilities (`setcap cap_sys_nice+ep punctual`) gets them again when it runs itself.
 fn drop_capabilities(notes: &mut Vec<String>) {
     use rustix::thread::{CapabilitySet, CapabilitySets};

@@ -90,7 +90,10 @@ impl Outcome {
             self.problem(ProblemKind::PageFaults, text);
         }
         if let Some(why) = &end.not_locked {
-            self.notes.push(format!("memory of the thread on CPU {cpu} could not be locked: {why}"));
+            self.notes.push(format!(
+                "memory of the thread on CPU {cpu} could not be locked: {why}; grant CAP_IPC_LOCK (setcap \
+                 cap_sys_nice,cap_ipc_lock+ep), or raise memlock in /etc/security/limits.d and log in again"
+            ));
         }
     }
 }
