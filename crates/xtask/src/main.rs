@@ -1,4 +1,4 @@
-//! `cargo xtask bench`, `fuzz`, `soak` and `cross`: what takes too long, too quiet a machine or other compilers, for CI.
+//! `cargo xtask bench`, `fuzz`, `soak`, `cross` and `release`: what takes too long, too quiet a machine or other compilers, for CI.
 
 #![forbid(unsafe_code)]
 
@@ -14,6 +14,7 @@ mod kill;
 mod kill_fix;
 mod misconfigured;
 mod overhead;
+mod pack;
 mod planted;
 mod side;
 mod soak;
@@ -51,8 +52,12 @@ cargo xtask misconfigured [--kernel K]… [--only NAME]… [--out DIR] [--markdo
 cargo xtask misconfigured --score DIR  what an earlier run recorded, judged again
 cargo xtask tune [--kernel K]… [--out DIR] | --score DIR
                               faults planted in guests beside harmless settings, and what `tune` keeps; and without any fault
-cargo xtask cross [TARGET]    the static binary for arm64, armv7 or all of them (default all); docs/cross.md
+cargo xtask cross [TARGET]    the static binary for x86-64, arm64, armv7 or all of them (default all); docs/cross.md
 cargo xtask cross TARGET -- CARGO WORDS    another cargo command for that target: test --workspace, clippy
+cargo xtask size [FILE]       the release binary must not be larger than docs/cross.md says (default target/release/punctual)
+cargo xtask deb TARGET        the Debian package for x86-64, arm64, armv7 or all, into dist/ (docs/packages.md)
+cargo xtask deb-check TARGET  the package in a fresh Debian of that architecture: installed, measured with, purged, nothing left
+cargo xtask release [TARGET]  programs, packages, bills of materials (CycloneDX) and SHA256SUMS into dist/
 
 Before bench, configs, kill and vm: cargo build --release. Before planted, side-by-side and misconfigured: cargo build --release -p
 punctual-plant (side-by-side: cargo build --release, too), and cargo xtask cross arm64 -- build --release -p punctual-plant for the arm64 guest. bench, soak, kill and planted
@@ -85,6 +90,10 @@ fn main() -> ExitCode {
         Some("side-by-side") => side::run(words.get(1..).unwrap_or_default()),
         Some("misconfigured") => misconfigured::run(words.get(1..).unwrap_or_default()),
         Some("tune") => tune::run(words.get(1..).unwrap_or_default()),
+        Some("size") => pack::size(words.get(1).map(String::as_str)),
+        Some("deb") => pack::deb(words.get(1..).unwrap_or_default()),
+        Some("deb-check") => pack::check(words.get(1..).unwrap_or_default()),
+        Some("release") => pack::release(words.get(1..).unwrap_or_default()),
         Some("cross") => cross::run(words.get(1..).unwrap_or_default()),
         Some(bare::HIDDEN) => bare::run(&words[1..]),
         _ => Err(USAGE.to_owned()),

@@ -156,6 +156,12 @@ const JOBS: &[Job] = &[
         commands: &[RELEASE, &["xtask", "boots"]],
     },
     Job {
+        name: "deb",
+        shows: "packages in fresh Debian roots: installed, measured with, purged, nothing left",
+        minutes: 40,
+        commands: &[&["xtask", "deb", "all"], &["xtask", "deb-check", "all"]],
+    },
+    Job {
         name: "fuzz",
         shows: "mutated traces through every reader, a million each",
         minutes: 60,

@@ -1,0 +1,42 @@
+//! `cargo xtask release`: programs, packages, bills of materials and checksums in dist/.
+
+use super::{PROGRAMS, copy, files, make, package, remove, root, sbom, write};
+use crate::cross::{self, TARGETS};
+use std::process::Command;
+
+/// Everything for every target; what an earlier release left in dist/ is removed first.
+pub fn run(words: &[String]) -> Result<(), String> {
+    let targets = match words {
+        [] => TARGETS.iter().collect(),
+        [one] => cross::wanted_targets(one)?,
+        _ => return Err("release takes one target at most: x86-64, arm64 or armv7".to_owned()),
+    };
+    let dist = root().join("dist");
+    remove(&dist)?;
+    make(&dist)?;
+    for target in targets {
+        let deb = package(target)?;
+        println!("{}", deb.display());
+        let built = cross::target_dir().join(target.triple).join("release");
+        for program in PROGRAMS.map(cross::program) {
+            copy(&built.join(program), &dist.join(format!("{program}-{}-{}", env!("CARGO_PKG_VERSION"), target.name)))?;
+        }
+        let bill = sbom::bill(target)?;
+        write(&dist.join(format!("punctual-{}-{}.cdx.json", env!("CARGO_PKG_VERSION"), target.name)), &bill)?;
+    }
+    checksums(&dist)
+}
+
+/// As sha256sum(1) writes and checks them: `sha256sum --check SHA256SUMS`.
+fn checksums(dist: &std::path::Path) -> Result<(), String> {
+    let all = files(dist)?;
+    let names = all.iter().filter_map(|path| path.file_name());
+    let done = Command::new("sha256sum").args(names).current_dir(dist).output();
+    let done = done.map_err(|e| format!("sha256sum (coreutils): {e}"))?;
+    if !done.status.success() {
+        return Err(format!("sha256sum: {}", String::from_utf8_lossy(&done.stderr).trim()));
+    }
+    write(&dist.join("SHA256SUMS"), &String::from_utf8_lossy(&done.stdout))?;
+    println!("{}", dist.join("SHA256SUMS").display());
+    Ok(())
+}
