@@ -33,7 +33,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tracefs", &["journal", "trace"]),
     ("explain", &["units", "model", "trace"]),
     ("import", &["units", "model"]),
-    ("formats", &["units", "model", "trace"]),
+    ("formats", &["units", "model", "trace", "report"]),
     ("references", &[]),
     ("report", &["units", "model", "stats", "references"]),
     ("history", &["units", "model", "stats"]),
@@ -95,7 +95,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("rf-switch", &["units", "uapi", "rt", "gpio", "wires", "model", "loads", "journal", "tracefs"]),
     (
         "xtask",
-        &["units", "uapi", "model", "machine", "audit", "boot", "import", "stats", "trace", "explain", "plant", "vm"],
+        &[
+            "units", "uapi", "model", "machine", "audit", "boot", "import", "stats", "trace", "explain", "plant", "vm",
+            "rundir",
+        ],
     ),
 ];
 

@@ -56,8 +56,8 @@ pub enum Command {
     Bench(crate::bench::args::BenchCommand),
     /// Read other tools' results into a run directory: cyclictest, rtla, jitterdebugger, oslat, CSV
     Import(ImportArgs),
-    /// Show a run directory again, or another tool's file, as HTML, text, JSON or CSV
-    Report(ReportArgs),
+    /// Show a run directory again, or another tool's file: as a page, text, JSON, CSV, or in the formats that labs and dashboards collect
+    Report(crate::report::args::ReportArgs),
     /// Say what delayed the latest wakeups of a trace (trace.dat, the kernel's own text, pasted lines)
     Explain(ExplainArgs),
     /// Put two or more runs, kernels or other tools' files beside each other: what differs, and how sure that is
@@ -276,44 +276,6 @@ pub struct OutputArgs {
     /// Nothing on standard output: the exit code tells
     #[arg(short, long)]
     pub quiet: bool,
-}
-
-/// What `report` writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// One self-contained page
-    Html,
-    /// For a terminal
-    Text,
-    /// One document with every figure
-    Json,
-    /// The histograms, one line a bin
-    Csv,
-}
-
-/// Options of `report`.
-#[derive(Args, Debug)]
-pub struct ReportArgs {
-    /// The run directory, or files that `import` understands (- reads standard input)
-    #[arg(required = true, value_name = "RUN|FILE")]
-    pub run: Vec<PathBuf>,
-    /// What to write
-    #[arg(short, long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
-    #[command(flatten, next_help_heading = "With another tool's file")]
-    pub told: ToldArgs,
-    /// Judge these claims instead of the run's own
-    #[arg(short = 'c', long = "claim", value_name = "CLAIM")]
-    pub claims: Vec<Claim>,
-    /// Write to this new file instead of standard output
-    #[arg(short, long, value_name = "FILE")]
-    pub out: Option<PathBuf>,
-    /// Same as --format json
-    #[arg(long)]
-    pub json: bool,
-    /// Text as LinuxCNC's latency-test shows it: max interval and max jitter, with its documentation's words for them
-    #[arg(long, conflicts_with_all = ["format", "json"])]
-    pub linuxcnc: bool,
 }
 
 /// What a file of another tool is read as.

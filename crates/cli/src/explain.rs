@@ -11,6 +11,7 @@ use crate::document;
 use crate::exit;
 use crate::terminal;
 use args::ExplainArgs;
+pub use export::perfetto_of_run;
 use punctual_explain::{Explanation, Facts, Options, Timeline, Victim, Victims};
 use punctual_model::Capture;
 use punctual_trace::{self as trace, Source};

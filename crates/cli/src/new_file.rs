@@ -25,6 +25,23 @@ pub fn write<T>(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<
     written.map_err(failed)
 }
 
+/// Puts a file in the place of what has this name, at once: a reader sees the old one or the new one, whole. A link is replaced,
+/// not followed.
+///
+/// # Errors
+/// A sentence: what failed. What was there before is still there then.
+pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    let failed = |e: io::Error| format!("cannot write {}: {e}", path.display());
+    let temporary = beside(path).ok_or_else(|| format!("{} is no file name", path.display()))?;
+    let file = File::options().write(true).create_new(true).open(&temporary).map_err(failed)?;
+    let written = fill(file, |out| out.write_all(bytes)).and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        // What failed before is told; this could only fail for the same reason.
+        let _ = fs::remove_file(&temporary);
+    }
+    written.map_err(failed)
+}
+
 fn fill<T>(file: File, content: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> io::Result<T> {
     let mut out = BufWriter::new(file);
     let value = content(&mut out)?;
@@ -49,6 +66,21 @@ fn rename(from: &Path, to: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_collectors_file_is_replaced_and_a_link_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("x.prom"), folder.path().join("secret"));
+        fs::write(&other, b"kept").unwrap();
+        std::os::unix::fs::symlink(&other, &path).unwrap();
+        for text in [b"one", b"two"] {
+            assert_eq!(replace(&path, text), Ok(()));
+            assert_eq!(fs::read(&path).unwrap(), text);
+        }
+        assert_eq!(fs::read(&other).unwrap(), b"kept");
+        assert!(replace(&folder.path().join("none/x"), b"").unwrap_err().starts_with("cannot write"));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
 
     #[test]
     fn nothing_is_replaced_and_nothing_half_written_stays() {

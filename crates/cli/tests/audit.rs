@@ -85,7 +85,7 @@ fn other_formats_parse() {
     assert_eq!(sarif["runs"][0]["results"].as_array().unwrap().len(), 225);
     let junit = text(&punctual(&["audit", "--root", root, "--format", "junit"]));
     assert_eq!(junit.matches("<testcase ").count(), 225);
-    assert!(junit.contains("tests=\"225\"") && junit.trim_end().ends_with("</testsuite>"));
+    assert!(junit.contains("tests=\"225\"") && junit.trim_end().ends_with("</testsuites>"));
     let markdown = text(&punctual(&["audit", "--root", root, "--format", "markdown", "--all"]));
     assert_eq!(markdown.lines().filter(|line| line.starts_with("| ")).count(), 226);
 }

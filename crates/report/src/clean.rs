@@ -24,7 +24,25 @@ pub fn line(text: &str) -> String {
             c => out.push(c),
         }
     }
-    if out.contains("<LAVA_") { out.replace("<LAVA_", "\\x3cLAVA_") } else { out }
+    without_signals(out)
+}
+
+/// The same of a text of several lines, which stay lines; nothing is cut.
+pub fn lines(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' => out.push('\n'),
+            '\t' => out.push(' '),
+            c if is_obeyed(c) => escape(&mut out, c),
+            c => out.push(c),
+        }
+    }
+    without_signals(out)
+}
+
+fn without_signals(text: String) -> String {
+    if text.contains("<LAVA_") { text.replace("<LAVA_", "\\x3cLAVA_") } else { text }
 }
 
 fn escape(out: &mut String, c: char) {

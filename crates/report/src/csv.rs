@@ -32,9 +32,30 @@ fn rows(out: &mut String, start: &str, histogram: &Histogram) {
     }
 }
 
-/// Quoted where needed; a leading sign that a spreadsheet would take for a formula is quoted with an apostrophe.
-fn field(text: &str) -> String {
+/// A text from outside as a field: harmless, quoted where needed. A spreadsheet takes what begins with `=`, `+`, `-` or `@` for a
+/// formula, some of them after blanks or in full width; an apostrophe before it makes it text (OWASP, CSV Injection).
+pub(crate) fn field(text: &str) -> String {
     let clean = clean::line(text);
-    let clean = if clean.starts_with(['=', '+', '-', '@']) { format!("'{clean}") } else { clean };
-    if clean.contains([',', '"', '\'']) { format!("\"{}\"", clean.replace('"', "\"\"")) } else { clean }
+    let is_formula = clean.trim_start().starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']);
+    let clean = if is_formula { format!("'{clean}") } else { clean };
+    if clean.contains([',', '"', '\'', ';']) { format!("\"{}\"", clean.replace('"', "\"\"")) } else { clean }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_field_is_a_formula() {
+        for (text, want) in [
+            ("=cmd|' /C calc'!A0", "\"'=cmd|' /C calc'!A0\""),
+            (" +1", "\"' +1\""),
+            ("＝1", "\"'＝1\""),
+            ("\t=1", "\"' =1\""),
+            ("a,\"b\"", "\"a,\"\"b\"\"\""),
+            ("µs", "µs"),
+        ] {
+            assert_eq!(field(text), want);
+        }
+    }
 }

@@ -14,6 +14,18 @@ pub fn utc_millis(real_ns: u64) -> String {
     format!("{date}T{}.{:03}Z", clock(second), nanos / 1_000_000)
 }
 
+/// `Fri, 20 Nov 2026 21:03:58 +0000` (RFC 5322), as mail and rt-tests write it.
+pub fn utc_mail(real_ns: u64) -> String {
+    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let seconds = real_ns / 1_000_000_000;
+    let (year, month, day) = civil(seconds / 86_400);
+    // 1970-01-01 was a Thursday; months are 1 to 12.
+    let weekday = DAYS[(seconds / 86_400 % 7) as usize];
+    let month = MONTHS[(month as usize - 1) % 12];
+    format!("{weekday}, {day:02} {month} {year:04} {} +0000", clock(seconds % 86_400))
+}
+
 fn parts(real_ns: u64) -> (String, u64, u64) {
     let seconds = real_ns / 1_000_000_000;
     let (year, month, day) = civil(seconds / 86_400);
@@ -70,6 +82,12 @@ mod tests {
             assert_eq!(utc(seconds * 1_000_000_000), text);
         }
         assert_eq!(utc_millis(1_234_567_890_123_456_789), "2009-02-13T23:31:30.123Z");
+    }
+
+    #[test]
+    fn mail_has_the_day_of_the_week() {
+        assert_eq!(utc_mail(1_795_208_638_000_000_000), "Fri, 20 Nov 2026 21:03:58 +0000");
+        assert_eq!(utc_mail(951_782_400_000_000_000), "Tue, 29 Feb 2000 00:00:00 +0000");
     }
 
     #[test]

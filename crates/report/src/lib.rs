@@ -12,7 +12,7 @@
 
 mod bench;
 mod bounds;
-mod clean;
+pub mod clean;
 mod comparison;
 mod csv;
 mod date;
@@ -33,10 +33,12 @@ mod why;
 pub mod words;
 
 pub use bench::{bench_csv, bench_html, bench_line, bench_text};
+pub use bounds::Quantile;
 pub use comparison::{comparison_html, comparison_json, comparison_text};
 pub use csv::csv;
-pub use date::utc;
+pub use date::{utc, utc_mail};
 pub use experiment::{experiment_csv, experiment_html, experiment_text};
+pub use figures::{Cell, Figures, QUANTILES, Row, recorded_ns};
 pub use history::{gate_json, gate_text, history_html, history_json, history_text};
 pub use html::html;
 

@@ -123,8 +123,7 @@ pub fn suite_csv(suite: &Suite) -> String {
     for result in &suite.results {
         if let SuiteEnd::Ran(ran) = &result.ended {
             for bin in ran.lateness.bins() {
-                let _ =
-                    writeln!(out, "{},{},{},{}", line(&result.test).replace(',', " "), bin.low, bin.high, bin.count);
+                let _ = writeln!(out, "{},{},{},{}", crate::csv::field(&result.test), bin.low, bin.high, bin.count);
             }
         }
     }

@@ -73,6 +73,10 @@ pub enum AuditFormat {
     Sarif,
     /// For continuous integration: one test case a rule
     Junit,
+    /// Test Anything Protocol (versions 13, 14, KTAP): one test point a rule
+    Tap,
+    /// Signals for a LAVA dispatcher: one a rule
+    Lava,
     /// A table
     Markdown,
 }

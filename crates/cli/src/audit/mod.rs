@@ -182,7 +182,9 @@ fn show(args: &AuditArgs, audited: &Audited) -> String {
             document::document("audit", code(&audited.findings), &result) + "\n"
         }
         AuditFormat::Sarif => formats::sarif(audited),
-        AuditFormat::Junit => formats::junit(audited),
+        AuditFormat::Junit => punctual_formats::junit(&formats::cases(audited)),
+        AuditFormat::Tap => punctual_formats::tap(&formats::cases(audited)),
+        AuditFormat::Lava => punctual_formats::lava(&formats::cases(audited)),
         AuditFormat::Markdown => formats::markdown(audited, args.all),
     }
 }

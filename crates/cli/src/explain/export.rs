@@ -4,8 +4,9 @@ use super::Found;
 use super::args::ExplainArgs;
 use crate::{new_file, terminal};
 use punctual_explain::{Explanation, Timeline};
-use punctual_formats::{BundleHead, bundle};
+use punctual_formats::{BundleHead, Written, bundle};
 use punctual_report::{TextStyle, explanation_html, timeline_text};
+use std::path::Path;
 
 const NOT_KEPT: &str = "no trace was kept: leave out --task, or record with trace-cmd and explain that file";
 
@@ -49,4 +50,20 @@ pub fn picture(explanation: &Explanation, timelines: &[Option<Timeline>]) -> Str
         Some((victim, timeline)) => format!("\n{}", timeline_text(victim, timeline, style)),
         None => "\nNo timeline: the trace tells of late wakeups in summaries only.\n".to_owned(),
     }
+}
+
+/// The trace of a run's latest wakeup with all verdicts, for Perfetto.
+///
+/// # Errors
+/// A sentence: the run cannot be read, or has no trace.
+pub fn perfetto_of_run(root: &Path) -> Result<(Vec<u8>, Written), String> {
+    let found = super::run::found(root)?;
+    let why = found.explanation.notes.join("; ");
+    let none = || format!("{} has no trace of a late wakeup; measure with --trace always. {why}", root.display());
+    let trace = found.trace.as_ref().ok_or_else(none)?;
+    let mut source = super::open(trace)?;
+    let mut bytes = Vec::new();
+    let written = punctual_formats::perfetto(source.as_mut(), &found.explanation, &mut bytes)
+        .map_err(|e| format!("cannot read {}: {e}", trace.display()))?;
+    Ok((bytes, written))
 }

@@ -7,7 +7,6 @@ mod words;
 pub use html::bench_html;
 pub use text::{bench_line, bench_text};
 
-use crate::clean::line;
 use punctual_model::{Bench, BenchRepetition};
 use std::fmt::Write;
 
@@ -16,7 +15,7 @@ pub fn bench_csv(bench: &Bench) -> String {
     let mut out = String::from("repetition,ended_real_ns,resumed,cpu_celsius,gpu_celsius,of,figure,unit,value\n");
     for one in &bench.repetitions {
         for figure in &one.figures {
-            let text = |t: &str| quoted(&line(t));
+            let text = crate::csv::field;
             let _ = writeln!(
                 out,
                 "{},{},{},{},{},{},{}",
@@ -39,9 +38,4 @@ fn head(one: &BenchRepetition) -> String {
 
 fn celsius(degrees: Option<f64>) -> String {
     degrees.map(|d| format!("{d:.2}")).unwrap_or_default()
-}
-
-/// As RFC 4180 wants it.
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }

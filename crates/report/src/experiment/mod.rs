@@ -12,8 +12,6 @@ use std::fmt::Write;
 pub use html::experiment_html;
 pub use text::experiment_text;
 
-use crate::clean::line;
-
 /// The figures as rows: a thread of a repetition each; what is not known is empty.
 pub fn experiment_csv(experiment: &Experiment) -> String {
     let mut out = String::from(
@@ -39,7 +37,7 @@ pub fn experiment_csv(experiment: &Experiment) -> String {
             ];
             let cells: Vec<String> = cells.into_iter().map(cell).collect();
             let rest = ran.rest_ns().map_or(String::new(), |rest| rest.to_string());
-            let name = line(&planned.name).replace(',', " ");
+            let name = crate::csv::field(&planned.name);
             // Writing to a String cannot fail.
             let _ = writeln!(out, "{},{name},{},{},{rest}", number + 1, ran.whole, cells.join(","));
         }

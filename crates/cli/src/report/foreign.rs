@@ -1,0 +1,80 @@
+//! A run in the formats of others.
+
+use super::args::{Format, ReportArgs};
+use crate::{explain, terminal};
+use punctual_formats::{self as formats, Cases, KcidbIds};
+use punctual_model::{Recording, Verdict};
+use std::io::IsTerminal;
+
+/// Of a run that measured latencies, or of an imported one.
+///
+/// # Errors
+/// A sentence: why this run cannot be written so, and what to type.
+pub fn of_run(args: &ReportArgs, recording: &Recording, verdict: &Verdict) -> Result<Vec<u8>, String> {
+    let load = args.load.as_deref();
+    let text = match args.format {
+        Format::Prometheus => formats::prometheus(recording, verdict),
+        Format::Cyclictest => formats::cyclictest_text(recording, load).map_err(|e| e.to_string())?,
+        Format::CyclictestJson => formats::cyclictest_json(recording, load).map_err(|e| e.to_string())?,
+        Format::Sarif if recording.findings.is_empty() => {
+            return Err("the run has no findings of an audit; type `punctual audit --format sarif`, or measure with \
+                        `punctual prove`"
+                .into());
+        }
+        Format::Sarif => formats::sarif(&recording.findings, recording.run.tool.version.as_deref()),
+        Format::Perfetto => return perfetto(args),
+        _ => return of_cases(args, &Cases::of_run(recording, verdict), "this run"),
+    };
+    Ok(text.into_bytes())
+}
+
+/// In a format that takes named outcomes and figures. `what` they are of, for the sentence where it is none.
+///
+/// # Errors
+/// A sentence: why they cannot be written so, and what to type.
+pub fn of_cases(args: &ReportArgs, cases: &Cases, what: &str) -> Result<Vec<u8>, String> {
+    let text = match args.format {
+        Format::Junit => formats::junit(cases),
+        Format::Tap => formats::tap(cases),
+        Format::Lava => formats::lava(cases),
+        Format::SquadTests => formats::squad_tests(cases),
+        Format::SquadMetrics => formats::squad_metrics(cases),
+        Format::Bencher => formats::bencher(cases),
+        Format::Kcidb => {
+            let ids = KcidbIds { origin: args.kcidb_origin.clone(), build: args.kcidb_build.clone() };
+            formats::kcidb(cases, &ids).map_err(|e| e.to_string())?
+        }
+        other => return Err(not_of(other, what)),
+    };
+    Ok(text.into_bytes())
+}
+
+/// The sentence where a format cannot hold what was measured.
+pub fn not_of(format: Format, what: &str) -> String {
+    let is_for_cases =
+        "junit, tap, lava, kcidb, squad-tests, squad-metrics and bencher take event suites and benchmarks, too";
+    format!("{} has no place for {what}; take --format html, text, json or csv ({is_for_cases})", format.name())
+}
+
+fn perfetto(args: &ReportArgs) -> Result<Vec<u8>, String> {
+    let [root] = args.run.as_slice() else {
+        return Err("perfetto takes the trace of one run directory: name one".into());
+    };
+    if !root.is_dir() {
+        return Err(format!(
+            "{} is no run directory with traces; type `punctual explain FILE --perfetto OUT`",
+            root.display()
+        ));
+    }
+    if args.out.is_none() && std::io::stdout().is_terminal() {
+        return Err("perfetto is binary: name a file with --out".into());
+    }
+    let (bytes, written) = explain::perfetto_of_run(root)?;
+    if terminal::has_watcher() {
+        eprintln!(
+            "punctual: {} events, {} verdicts; open it at https://ui.perfetto.dev",
+            written.events, written.verdicts
+        );
+    }
+    Ok(bytes)
+}

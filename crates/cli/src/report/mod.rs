@@ -1,0 +1,144 @@
+//! `report`: a run directory shown again.
+
+pub mod args;
+mod foreign;
+
+use crate::{document, exit, import, new_file, terminal};
+use args::{Format, ReportArgs};
+use punctual_formats::Cases;
+use punctual_model::{Bench, Claim, Experiment, Recording, Suite, Verdict};
+use punctual_report as report;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// A run directory, or a run of other tools' files. What is wrong is said.
+fn read(args: &ReportArgs) -> Result<Recording, u8> {
+    let [only] = args.run.as_slice() else { return import::recording(&args.run, None, args.told) };
+    if !only.is_dir() {
+        return import::recording(&args.run, None, args.told);
+    }
+    let recording = punctual_rundir::read(only).map_err(|e| {
+        eprintln!("punctual: {e}");
+        exit::USAGE
+    })?;
+    for damage in &recording.damage {
+        eprintln!("punctual: {}: {damage}", only.display());
+    }
+    Ok(recording)
+}
+
+/// `punctual report`: exits 0 if it wrote, whatever the verdict.
+pub fn report(args: &ReportArgs) -> ExitCode {
+    let mut recording = match read(args) {
+        Ok(recording) => recording,
+        Err(code) => return ExitCode::from(code),
+    };
+    let made = match (recording.suite.take(), recording.experiment.take(), recording.bench.take()) {
+        (Some(suite), _, _) => suite_text(args, &recording, &suite),
+        (_, Some(experiment), _) => experiment_text(args, &experiment),
+        (_, _, Some(bench)) => bench_text(args, &recording, &bench),
+        _ => latency(args, &mut recording),
+    };
+    match made {
+        Ok(bytes) => written(args, &bytes),
+        Err(what) => {
+            eprintln!("punctual: {what}");
+            ExitCode::from(exit::USAGE)
+        }
+    }
+}
+
+/// What was asked for; `--json` is a format as well.
+fn format(args: &ReportArgs) -> Format {
+    if args.json { Format::Json } else { args.format }
+}
+
+fn latency(args: &ReportArgs, recording: &mut Recording) -> Result<Vec<u8>, String> {
+    punctual_explain::suspect(recording);
+    let claims = match (&args.claims[..], &recording.run.settings.claims[..]) {
+        // Of another tool's file nothing is claimed but what is asked.
+        ([], []) if recording.run.import.is_some() => Vec::new(),
+        ([], []) => vec![Claim::none_missed()],
+        ([], own) => own.to_vec(),
+        (given, _) => given.to_vec(),
+    };
+    let verdict = match format(args) {
+        Format::Html | Format::Json | Format::Text => punctual_judge::judge_with_tails(recording, &claims),
+        _ => punctual_judge::judge(recording, &claims),
+    };
+    shown(args, recording, &verdict)
+}
+
+fn shown(args: &ReportArgs, recording: &Recording, verdict: &Verdict) -> Result<Vec<u8>, String> {
+    let text = match format(args) {
+        Format::Html => report::html(recording, verdict),
+        Format::Csv => report::csv(recording),
+        Format::Json => document::document("report", 0, &report::json(recording, verdict)) + "\n",
+        Format::Text => {
+            let to_file = args.out.is_some();
+            let width = if to_file { 80 } else { terminal::width() };
+            let style = report::TextStyle { color: !to_file && terminal::colour(), width };
+            let write = if args.linuxcnc { report::linuxcnc } else { report::text };
+            write(recording, verdict, style)
+        }
+        _ => return foreign::of_run(args, recording, verdict),
+    };
+    Ok(text.into_bytes())
+}
+
+/// A run of the event suite has no wakeups to judge: its own table.
+fn suite_text(args: &ReportArgs, recording: &Recording, suite: &Suite) -> Result<Vec<u8>, String> {
+    let text = match format(args) {
+        Format::Html => report::suite_html(suite),
+        Format::Csv => report::suite_csv(suite),
+        Format::Json => document::document_of("events", 0, suite) + "\n",
+        Format::Text => report::suite_text(suite),
+        _ => return foreign::of_cases(args, &Cases::of_suite(&recording.run, suite), "an event suite"),
+    };
+    Ok(text.into_bytes())
+}
+
+/// Nor has a scheduling experiment.
+fn experiment_text(args: &ReportArgs, experiment: &Experiment) -> Result<Vec<u8>, String> {
+    let text = match format(args) {
+        Format::Html => report::experiment_html(experiment),
+        Format::Csv => report::experiment_csv(experiment),
+        Format::Json => document::document_of("sched", 0, experiment) + "\n",
+        Format::Text => report::experiment_text(experiment),
+        other => return Err(foreign::not_of(other, "a scheduling experiment")),
+    };
+    Ok(text.into_bytes())
+}
+
+/// Nor has a benchmark. Of the published search the CSV is the published one.
+fn bench_text(args: &ReportArgs, recording: &Recording, bench: &Bench) -> Result<Vec<u8>, String> {
+    let text = match format(args) {
+        Format::Html => report::bench_html(bench),
+        Format::Csv => punctual_bench::published_csv(bench).unwrap_or_else(|| report::bench_csv(bench)),
+        Format::Json => document::document_of("bench", 0, bench) + "\n",
+        Format::Text => report::bench_text(bench),
+        _ => return foreign::of_cases(args, &Cases::of_bench(&recording.run, bench), "a benchmark"),
+    };
+    Ok(text.into_bytes())
+}
+
+/// Prints it, or makes the file. A collector looks at the same name again and again, so its file is replaced at once; all others
+/// must be new.
+fn written(args: &ReportArgs, bytes: &[u8]) -> ExitCode {
+    let done = match &args.out {
+        None => {
+            let mut out = std::io::stdout().lock();
+            let printed = out.write_all(bytes).and_then(|()| out.flush());
+            return if printed.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(exit::ENVIRONMENT) };
+        }
+        Some(path) if format(args) == Format::Prometheus => new_file::replace(path, bytes),
+        Some(path) => new_file::write(path, |out| out.write_all(bytes)),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(what) => {
+            eprintln!("punctual: {what}; name a new file with --out");
+            ExitCode::from(exit::ENVIRONMENT)
+        }
+    }
+}

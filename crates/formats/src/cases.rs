@@ -1,0 +1,266 @@
+//! What test harnesses are told: named outcomes and figures, made once for all of their formats.
+
+mod bench;
+mod findings;
+mod latency;
+mod suite;
+
+use punctual_model::{Outcome, Run};
+use std::collections::BTreeSet;
+
+/// Everything that a harness can be told of one work.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cases {
+    /// Where and when.
+    pub about: About,
+    /// In the order measured.
+    pub groups: Vec<Group>,
+}
+
+/// Where and when it was measured; `None`: not known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct About {
+    /// The machine's name.
+    pub host: Option<String>,
+    /// `uname -r`.
+    pub kernel_release: Option<String>,
+    /// `uname -v`.
+    pub kernel_version: Option<String>,
+    /// `uname -m`.
+    pub architecture: Option<String>,
+    /// Board name.
+    pub board: Option<String>,
+    /// Of the tool that measured: `punctual 0.1.0`.
+    pub tool: String,
+    /// CLOCK_REALTIME at the start, ns since 1970.
+    pub started_real_ns: Option<u64>,
+    /// What tells this run from others where its start is not known: CRC-32 of the imported files.
+    pub identity: Option<u32>,
+    /// Were times those of an emulator's clock?
+    pub is_virtual: bool,
+}
+
+impl About {
+    /// Of a run.
+    pub fn of(run: &Run) -> About {
+        let machine = &run.machine;
+        let imported = run.import.as_ref();
+        let crc = |import: &punctual_model::Import| {
+            import.files.iter().fold(0u32, |all, file| all.rotate_left(1) ^ file.crc32)
+        };
+        About {
+            host: run.host.clone(),
+            kernel_release: machine.kernel_release.clone(),
+            kernel_version: machine.kernel_version.clone(),
+            architecture: machine.architecture.clone(),
+            board: machine.board.clone(),
+            tool: [Some(run.tool.name.as_str()), run.tool.version.as_deref()]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>()
+                .join(" "),
+            started_real_ns: run.started.map(|s| s.real_ns).or(imported.and_then(|i| i.started_real_ns)),
+            identity: imported.map(crc),
+            is_virtual: run.virtual_time.is_some(),
+        }
+    }
+}
+
+/// What belongs together: one load, one suite, one audit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Group {
+    /// A slug, unique among the groups.
+    pub name: String,
+    /// As people call it, from outside: not escaped.
+    pub title: String,
+    /// How long it was measured, seconds; `None`: not known.
+    pub seconds: Option<f64>,
+    /// Slugs of its CPUs, in the order measured; the second segment of their paths.
+    pub places: Vec<String>,
+    /// What came out one way or the other.
+    pub cases: Vec<Case>,
+    /// What was measured.
+    pub figures: Vec<Figure>,
+}
+
+/// Something that holds or not.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// Slugs from the group down: `["io", "cpu1", "max-lt-100us"]`.
+    pub path: Vec<String>,
+    /// What must hold, from outside: not escaped.
+    pub title: String,
+    /// How it came out.
+    pub outcome: CaseOutcome,
+    /// By what, from outside: not escaped.
+    pub sentence: String,
+}
+
+/// How a case came out. Only `Pass` is a pass, in every format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CaseOutcome {
+    /// It holds, with the evidence asked for.
+    Pass,
+    /// It does not apply, or this machine does not have it.
+    Skip,
+    /// Nothing can be concluded.
+    Inconclusive,
+    /// It does not hold.
+    Fail,
+}
+
+impl CaseOutcome {
+    /// In a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            CaseOutcome::Pass => "pass",
+            CaseOutcome::Skip => "skip",
+            CaseOutcome::Inconclusive => "inconclusive",
+            CaseOutcome::Fail => "fail",
+        }
+    }
+}
+
+impl From<Outcome> for CaseOutcome {
+    fn from(outcome: Outcome) -> CaseOutcome {
+        match outcome {
+            Outcome::Pass => CaseOutcome::Pass,
+            Outcome::Inconclusive => CaseOutcome::Inconclusive,
+            Outcome::Fail => CaseOutcome::Fail,
+        }
+    }
+}
+
+/// Something that was measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// Slugs from the group down: `["io", "cpu1", "p99_9"]`.
+    pub path: Vec<String>,
+    /// In its unit; finite.
+    pub value: f64,
+    /// Bounds at 95 %, both sides together, where they are known.
+    pub bounds: (Option<f64>, Option<f64>),
+    /// Its unit.
+    pub unit: FigureUnit,
+}
+
+/// Units of figures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FigureUnit {
+    /// A latency or a time.
+    Nanoseconds,
+    /// A number of things.
+    Count,
+    /// A benchmark's own, from outside: not escaped.
+    Other(String),
+}
+
+impl Cases {
+    /// All cases, group by group.
+    pub fn cases(&self) -> impl Iterator<Item = &Case> {
+        self.groups.iter().flat_map(|group| &group.cases)
+    }
+
+    /// All figures, group by group.
+    pub fn figures(&self) -> impl Iterator<Item = &Figure> {
+        self.groups.iter().flat_map(|group| &group.figures)
+    }
+
+    /// The worst outcome of the cases beside a figure: those of its group and place. `None`: there is none.
+    pub fn outcome_beside(&self, figure: &Figure) -> Option<CaseOutcome> {
+        let place = |path: &[String]| path.get(..2).map(<[String]>::to_vec);
+        let wanted = place(&figure.path);
+        let group = self.groups.iter().find(|g| Some(&g.name) == figure.path.first())?;
+        group
+            .cases
+            .iter()
+            .filter(|case| case.path.len() > 2 && place(&case.path) == wanted)
+            .map(|case| case.outcome)
+            .max()
+    }
+}
+
+/// Most characters of one slug: names are taken apart, listed and typed.
+const LONGEST_SLUG: usize = 48;
+
+/// A segment of a name that every harness takes: `[a-zA-Z0-9_-]`, at most 48 characters, never empty. `<`, `>`, `=` become words,
+/// so that `max < 100us` stays readable; a point between digits becomes `_`; all else a single `-`.
+pub fn slug(text: &str) -> String {
+    let worded =
+        text.replace("<=", " le ").replace('≤', " le ").replace('<', " lt ").replace('>', " gt ").replace('=', " eq ");
+    let mut out = String::new();
+    for c in worded.chars() {
+        match c {
+            c if c.is_ascii_alphanumeric() => out.push(c),
+            '_' => out.push('_'),
+            '.' if out.ends_with(|c: char| c.is_ascii_digit()) => out.push('_'),
+            _ if out.is_empty() || out.ends_with('-') => {}
+            _ => out.push('-'),
+        }
+        if out.len() >= LONGEST_SLUG {
+            break;
+        }
+    }
+    let trimmed = out.trim_end_matches(['-', '_']);
+    if trimmed.is_empty() { "unnamed".into() } else { trimmed.into() }
+}
+
+/// Keeps names apart: two texts may have the same slug.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    taken: BTreeSet<String>,
+}
+
+impl Names {
+    /// The path, its last segment with a number behind it where the path is taken. Paths differ however their segments are
+    /// joined.
+    pub fn path(&mut self, mut path: Vec<String>) -> Vec<String> {
+        let Some(last) = path.pop() else { return path };
+        let joined = |name: &str| path.iter().map(String::as_str).chain([name]).collect::<Vec<_>>().join("-");
+        let mut name = last.clone();
+        let mut n = 2u64;
+        while !self.taken.insert(joined(&name)) {
+            name = format!("{last}-{n}");
+            n += 1;
+        }
+        path.push(name);
+        path
+    }
+
+    /// The same of a name without segments before it.
+    pub fn name(&mut self, name: String) -> String {
+        self.path(vec![name]).pop().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claims_stay_readable_as_names() {
+        assert_eq!(slug("max < 100us"), "max-lt-100us");
+        assert_eq!(slug("p99.99 < 50us @95%"), "p99_99-lt-50us-95");
+        assert_eq!(slug("P(>100us) < 1e-6 @95%"), "P-gt-100us-lt-1e-6-95");
+        assert_eq!(slug("missed <= 3 per 1e6"), "missed-le-3-per-1e6");
+        assert_eq!(slug("cmd:make -j4"), "cmd-make-j4");
+    }
+
+    #[test]
+    fn a_name_is_never_empty_and_never_strange() {
+        for text in ["", " ", "\0", "\x1b[31m", "../../etc", "<LAVA_SIGNAL_TESTCASE>", "µ", &"x".repeat(5000)] {
+            let name = slug(text);
+            assert!(!name.is_empty() && name.len() <= LONGEST_SLUG, "{text:?}");
+            assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-'), "{name}");
+        }
+    }
+
+    #[test]
+    fn equal_names_are_told_apart_however_they_are_joined() {
+        let mut names = Names::default();
+        let path = |words: &[&str]| words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>();
+        let all = [names.path(path(&["a", "b-c"])), names.path(path(&["a-b", "c"])), names.path(path(&["a", "b-c"]))];
+        let joined: BTreeSet<String> = all.iter().map(|p| p.join("-")).collect();
+        assert_eq!(joined.len(), 3, "{all:?}");
+    }
+}

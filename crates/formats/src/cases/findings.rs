@@ -1,0 +1,45 @@
+//! Cases of an audit: one a rule.
+
+use super::{About, Case, CaseOutcome, Cases, Group, Names, slug};
+use punctual_model::{Finding, Severity, State};
+
+impl Cases {
+    /// Of an audit's findings. What could not be read is inconclusive; what does not apply, is doubtful or only told is skipped, with
+    /// its sentence.
+    pub fn of_findings(about: About, findings: &[Finding]) -> Cases {
+        let mut names = Names::default();
+        let mut groups: Vec<Group> = Vec::new();
+        for finding in findings {
+            let at = groups.iter().position(|g| g.title == finding.group).unwrap_or_else(|| {
+                let name = names.name(slug(&format!("audit {}", finding.group)));
+                groups.push(Group {
+                    name,
+                    title: finding.group.clone(),
+                    seconds: None,
+                    places: vec![],
+                    cases: vec![],
+                    figures: vec![],
+                });
+                groups.len() - 1
+            });
+            let group = &mut groups[at];
+            let path = names.path(vec![group.name.clone(), slug(&finding.id)]);
+            group.cases.push(case(path, finding));
+        }
+        Cases { about, groups }
+    }
+}
+
+fn case(path: Vec<String>, finding: &Finding) -> Case {
+    let outcome = match (finding.state, finding.severity) {
+        (State::Pass, _) => CaseOutcome::Pass,
+        // What is only informative decides nothing, as in the exit code of `audit`.
+        (_, Severity::Off | Severity::Info) => CaseOutcome::Skip,
+        (State::Fail, _) => CaseOutcome::Fail,
+        (State::Warn | State::Info | State::Skip, _) => CaseOutcome::Skip,
+        (State::Blocked | State::Unknown, _) => CaseOutcome::Inconclusive,
+    };
+    let state = format!("{:?}", finding.state).to_uppercase();
+    let fix = finding.fix.as_ref().map(|fix| format!(". Fix: {fix}")).unwrap_or_default();
+    Case { path, title: finding.id.clone(), outcome, sentence: format!("{state}: {}{fix}", finding.summary) }
+}

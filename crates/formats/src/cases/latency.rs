@@ -1,0 +1,129 @@
+//! Cases of a run that measured wakeup latency, or whose figures were imported: one for each claim on each CPU under each load,
+//! and one for each load that says whether its figures are in doubt.
+
+use super::{About, Case, CaseOutcome, Cases, Figure, FigureUnit, Group, Names, slug};
+use punctual_model::{Judged, Outcome, Phase, Recording, Verdict};
+use punctual_report::{Cell, Figures, QUANTILES, recorded_ns, words};
+
+impl Cases {
+    /// Of a recorded run and its verdict. Figures are those of the corrected distribution, as in every report.
+    pub fn of_run(recording: &Recording, verdict: &Verdict) -> Cases {
+        let figures = Figures::new(recording, verdict);
+        let mut names = Names::default();
+        let mut groups = Vec::with_capacity(recording.run.phases.len() + 1);
+        groups.push(whole(&mut names, recording, verdict));
+        for phase in &recording.run.phases {
+            let told = phase.label.as_deref().unwrap_or(&phase.load);
+            let name = names.name(slug(told));
+            groups.push(Builder { figures: &figures, names: &mut names, phase, group: name }.group(told));
+        }
+        Cases { about: About::of(&recording.run), groups }
+    }
+}
+
+/// The run as a whole: the verdict, where anything was claimed, and whether the record is complete.
+fn whole(names: &mut Names, recording: &Recording, verdict: &Verdict) -> Group {
+    let name = names.name("run".into());
+    let mut cases = Vec::new();
+    if !verdict.claims.is_empty() {
+        let headline = words::headline(recording, verdict);
+        cases.push(Case {
+            path: names.path(vec![name.clone(), "verdict".into()]),
+            title: "every claim holds".into(),
+            outcome: verdict.outcome.into(),
+            sentence: headline.sentence,
+        });
+    }
+    let mut doubts: Vec<&str> =
+        verdict.problems.iter().filter(|(phase, _)| phase.is_none()).map(|(_, p)| p.text.as_str()).collect();
+    doubts.extend(recording.damage.iter().map(String::as_str));
+    if !recording.run.complete {
+        doubts.push("not every phase ran to its planned end");
+    }
+    let path = names.path(vec![name.clone(), "complete".into()]);
+    cases.push(in_doubt(path, "the run is complete and nothing speaks against it", &doubts));
+    Group { name, title: "run".into(), seconds: None, places: Vec::new(), cases, figures: Vec::new() }
+}
+
+/// A pass only where nothing is in doubt.
+fn in_doubt(path: Vec<String>, title: &str, doubts: &[&str]) -> Case {
+    let (outcome, sentence) = match doubts {
+        [] => (CaseOutcome::Pass, "nothing in doubt".to_owned()),
+        some => (CaseOutcome::Inconclusive, some.join("; ")),
+    };
+    Case { path, title: title.into(), outcome, sentence }
+}
+
+struct Builder<'a> {
+    figures: &'a Figures<'a>,
+    names: &'a mut Names,
+    phase: &'a Phase,
+    group: String,
+}
+
+impl<'a> Builder<'a> {
+    fn group(mut self, told: &str) -> Group {
+        let recording = self.figures.recording;
+        let doubts = self.doubts();
+        let path = self.names.path(vec![self.group.clone(), "undoubted".into()]);
+        let mut cases = vec![in_doubt(path, "the load ran, and its figures are not in doubt", &doubts)];
+        let (mut figures, mut places) = (Vec::new(), Vec::new());
+        for cell in self.figures.cells.iter().filter(|c| std::ptr::eq(c.phase, self.phase)) {
+            let place = self.names.path(vec![self.group.clone(), format!("cpu{}", cell.cpu())]);
+            cases.extend(self.claims(&place, cell, !doubts.is_empty()));
+            figures.extend(self.of_cell(&place, cell));
+            places.extend(place.into_iter().next_back());
+        }
+        let ns = recorded_ns(recording, self.phase);
+        let seconds = (ns > 0).then(|| ns as f64 / 1e9);
+        Group { name: self.group, title: told.into(), seconds, places, cases, figures }
+    }
+
+    /// What makes this phase inconclusive, as the verdict tells it.
+    fn doubts(&self) -> Vec<&'a str> {
+        let concerns = |phase: &Option<String>| phase.as_ref().is_none_or(|id| *id == self.phase.id);
+        let problems = &self.figures.verdict.problems;
+        problems.iter().filter(|(phase, _)| concerns(phase)).map(|(_, p)| p.text.as_str()).collect()
+    }
+
+    fn claims(&mut self, place: &[String], cell: &Cell, is_doubtful: bool) -> Vec<Case> {
+        let Figures { recording, verdict, .. } = *self.figures;
+        let mut cases = Vec::with_capacity(verdict.claims.len());
+        for judged in &verdict.claims {
+            let mut here = judged.cells.iter().filter(|c| c.phase == cell.phase.id && c.cpu == cell.cpu());
+            let Some(own) = here.next() else { continue };
+            // What would pass by its samples alone does not where they are in doubt.
+            let least = if is_doubtful { Outcome::Inconclusive } else { Outcome::Pass };
+            let outcome = own.outcome.max(least);
+            let one = Judged { claim: judged.claim, outcome, cells: vec![own.clone()] };
+            cases.push(Case {
+                path: self.names.path([place, &[slug(&judged.claim.to_string())]].concat()),
+                title: format!("{} on CPU {}, load {}", judged.claim, cell.cpu(), self.phase.load),
+                outcome: outcome.into(),
+                sentence: words::claim(recording, &one),
+            });
+        }
+        cases
+    }
+
+    fn of_cell(&mut self, place: &[String], cell: &Cell) -> Vec<Figure> {
+        let all = cell.corrected.as_ref();
+        let mut figures = Vec::new();
+        let mut add = |name: &str, value: Option<f64>, bounds: (Option<u64>, Option<u64>), unit: FigureUnit| {
+            let Some(value) = value.filter(|v| v.is_finite()) else { return };
+            let bounds = (bounds.0.map(|b| b as f64), bounds.1.map(|b| b as f64));
+            figures.push(Figure { path: self.names.path([place, &[name.to_owned()]].concat()), value, bounds, unit });
+        };
+        let none = (None, None);
+        add("min", all.and_then(|h| h.min()).map(|ns| ns as f64), none, FigureUnit::Nanoseconds);
+        add("mean", all.and_then(|h| h.mean()), none, FigureUnit::Nanoseconds);
+        for ((_, name), quantile) in QUANTILES.iter().zip(&cell.quantiles) {
+            let bounds = (quantile.lower, quantile.upper);
+            add(&slug(name), quantile.ns.map(|ns| ns as f64), bounds, FigureUnit::Nanoseconds);
+        }
+        add("max", cell.max().map(|ns| ns as f64), none, FigureUnit::Nanoseconds);
+        add("periods", Some(cell.result.scored() as f64), none, FigureUnit::Count);
+        add("skipped", cell.result.skipped.map(|n| n as f64), none, FigureUnit::Count);
+        figures
+    }
+}

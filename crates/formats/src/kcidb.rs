@@ -1,0 +1,132 @@
+//! Reports for KCIDB, the kernel's common report database, in version 5.3 of its I/O schema (kcidb_io/schema/v05_03.py).
+
+use crate::cases::{Case, CaseOutcome, Cases, Figure, FigureUnit};
+use punctual_report::{clean, json_text, utc};
+use serde_json::{Map, Value, json};
+
+/// Who submits, and what was tested.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KcidbIds {
+    /// The CI system as KCIDB knows it: `[a-z0-9_]+`.
+    pub origin: String,
+    /// The build that was tested, `origin:text`; `None`: named after the kernel's release and version.
+    pub build: Option<String>,
+}
+
+/// Why there is no report.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KcidbError {
+    /// The origin is not of the form that the schema asks for.
+    #[error("`{0}` is no origin of KCIDB: it is made of a-z, 0-9 and _; name your CI system with --kcidb-origin")]
+    Origin(String),
+    /// The build is not of the form that the schema asks for.
+    #[error("`{0}` is no build of KCIDB: type --kcidb-build ORIGIN:ID")]
+    Build(String),
+    /// The kernel that was tested is not known.
+    #[error("the run does not tell its kernel, so its build has no name: type --kcidb-build ORIGIN:ID")]
+    Kernel,
+    /// Nothing tells this run from another one.
+    #[error(
+        "the run tells neither when it began nor what file it was read from, so its tests have no ids: import it with `punctual import`"
+    )]
+    Identity,
+}
+
+/// The report: a test object a case, and one with a `number` a figure (status DONE). What cannot be concluded is ERROR, for DONE
+/// would rank below PASS.
+///
+/// # Errors
+/// Ids that the schema does not allow, or that this run does not tell.
+pub fn kcidb(cases: &Cases, ids: &KcidbIds) -> Result<String, KcidbError> {
+    let is_origin =
+        |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    if !is_origin(&ids.origin) {
+        return Err(KcidbError::Origin(clean::line(&ids.origin)));
+    }
+    let about = &cases.about;
+    let build = match &ids.build {
+        Some(build) if build.split_once(':').is_some_and(|(origin, _)| is_origin(origin)) => clean::line(build),
+        Some(build) => return Err(KcidbError::Build(clean::line(build))),
+        None => {
+            let release = about.kernel_release.as_deref().ok_or(KcidbError::Kernel)?;
+            let words = [about.architecture.as_deref(), Some(release), about.kernel_version.as_deref()];
+            let words: Vec<&str> = words.into_iter().flatten().collect();
+            format!("{}:{}", ids.origin, clean::line(&words.join(" ")))
+        }
+    };
+    let run = match (about.started_real_ns, about.identity) {
+        (Some(real_ns), _) => format!("{}-{}", utc(real_ns), real_ns % 1_000_000_000),
+        (None, Some(crc)) => format!("{crc:08x}"),
+        (None, None) => return Err(KcidbError::Identity),
+    };
+    let host = about.host.as_deref().map(crate::slug);
+    let writer = Writer {
+        cases,
+        origin: &ids.origin,
+        build,
+        run: [host, Some(run)].into_iter().flatten().collect::<Vec<_>>().join("-"),
+    };
+    let tests: Vec<Value> = cases
+        .cases()
+        .map(|case| writer.case(case))
+        .chain(cases.figures().map(|figure| writer.figure(figure)))
+        .collect();
+    Ok(json_text(&json!({"version": {"major": 5, "minor": 3}, "tests": tests})))
+}
+
+struct Writer<'a> {
+    cases: &'a Cases,
+    origin: &'a str,
+    build: String,
+    run: String,
+}
+
+impl Writer<'_> {
+    fn case(&self, case: &Case) -> Value {
+        let status = match case.outcome {
+            CaseOutcome::Pass => "PASS",
+            CaseOutcome::Fail => "FAIL",
+            CaseOutcome::Inconclusive => "ERROR",
+            CaseOutcome::Skip => "SKIP",
+        };
+        let mut test = self.test(&case.path, status);
+        test.insert("comment".into(), clean::line(&case.title).into());
+        // The schema allows 16,384 characters; a line of ours is cut at 2,000.
+        test.insert("log_excerpt".into(), clean::line(&case.sentence).into());
+        Value::Object(test)
+    }
+
+    fn figure(&self, figure: &Figure) -> Value {
+        let mut test = self.test(&figure.path, "DONE");
+        let number = match &figure.unit {
+            FigureUnit::Nanoseconds => json!({"value": figure.value / 1e9, "unit": "s", "prefix": "metric"}),
+            FigureUnit::Count => json!({"value": figure.value}),
+            FigureUnit::Other(unit) => json!({"value": figure.value, "unit": clean::line(unit)}),
+        };
+        test.insert("number".into(), number);
+        Value::Object(test)
+    }
+
+    fn test(&self, path: &[String], status: &str) -> Map<String, Value> {
+        let about = &self.cases.about;
+        let name = format!("punctual.{}", path.join("."));
+        let mut test = Map::new();
+        test.insert("id".into(), format!("{}:{}-{name}", self.origin, self.run).into());
+        test.insert("origin".into(), self.origin.into());
+        test.insert("build_id".into(), self.build.clone().into());
+        test.insert("path".into(), name.into());
+        test.insert("status".into(), status.into());
+        if let Some(real_ns) = about.started_real_ns {
+            test.insert("start_time".into(), utc(real_ns).into());
+        }
+        let seconds = self.cases.groups.iter().find(|g| Some(&g.name) == path.first()).and_then(|g| g.seconds);
+        if let Some(seconds) = seconds {
+            test.insert("duration".into(), seconds.into());
+        }
+        let comment: Vec<String> = [&about.host, &about.board].into_iter().flatten().map(|t| clean::line(t)).collect();
+        let clock = if about.is_virtual { "virtual" } else { "real" };
+        let misc = json!({"clock": clock, "tool": clean::line(&about.tool)});
+        test.insert("environment".into(), json!({"comment": comment.join(", "), "misc": misc}));
+        test
+    }
+}

@@ -1,0 +1,202 @@
+//! Prometheus' text exposition format, for the textfile collector of the node exporter.
+//!
+//! Latencies are in seconds, as Prometheus asks for base units. A run's figures do not grow, so all but the histogram are gauges.
+
+use crate::cases::{About, Case, CaseOutcome, Cases, Group};
+use punctual_model::{CpuResult, Recording, Verdict};
+use punctual_report::{Cell, Figures, clean};
+use std::fmt::Write;
+
+/// Upper bounds of the buckets, seconds, and the nanoseconds they stand for. With `+Inf` 20 a CPU: enough for a heat map, few enough
+/// for a server that keeps hundreds of boards. The same for every run, so that runs can be added up.
+pub const BUCKETS_S: [(&str, u64); 19] = [
+    ("1e-06", 1_000),
+    ("2e-06", 2_000),
+    ("5e-06", 5_000),
+    ("1e-05", 10_000),
+    ("2e-05", 20_000),
+    ("5e-05", 50_000),
+    ("0.0001", 100_000),
+    ("0.0002", 200_000),
+    ("0.0005", 500_000),
+    ("0.001", 1_000_000),
+    ("0.002", 2_000_000),
+    ("0.005", 5_000_000),
+    ("0.01", 10_000_000),
+    ("0.02", 20_000_000),
+    ("0.05", 50_000_000),
+    ("0.1", 100_000_000),
+    ("0.2", 200_000_000),
+    ("0.5", 500_000_000),
+    ("1", 1_000_000_000),
+];
+
+/// A run's distributions (corrected: every released period scored), its largest latencies, skipped periods and verdict.
+///
+/// A bucket counts what is certainly not later than its bound: bins of the recording (at most 0.78 % wide) that reach beyond it count
+/// in the next one. What is not known has no sample.
+pub fn prometheus(recording: &Recording, verdict: &Verdict) -> String {
+    let figures = Figures::new(recording, verdict);
+    let mut out = String::new();
+    about(&mut out, recording);
+    let cases = Cases::of_run(recording, verdict);
+    let places = places(recording, &figures, &cases);
+    latencies(&mut out, &places);
+    largest(&mut out, &places);
+    periods(&mut out, &places);
+    outcomes(&mut out, &cases, verdict);
+    out
+}
+
+/// A cell and its labels.
+struct Place<'a> {
+    cell: &'a Cell<'a>,
+    labels: String,
+}
+
+/// Labels that tell every cell apart, however phases and CPUs are named.
+fn places<'a>(recording: &Recording, figures: &'a Figures<'a>, cases: &Cases) -> Vec<Place<'a>> {
+    let clock = clock(recording);
+    // The first group is the run as a whole.
+    let of_phases = cases.groups.iter().skip(1).flat_map(|group| group.places.iter().map(move |place| (group, place)));
+    let labels = |(group, place): (&Group, &String)| {
+        let (cpu, load) = (place.trim_start_matches("cpu"), label(&clean::clip(&group.title, 48)));
+        format!("clock=\"{clock}\",cpu=\"{cpu}\",load=\"{load}\",phase=\"{}\"", group.name)
+    };
+    figures.cells.iter().zip(of_phases).map(|(cell, place)| Place { cell, labels: labels(place) }).collect()
+}
+
+fn clock(recording: &Recording) -> &'static str {
+    if recording.run.virtual_time.is_some() { "virtual" } else { "real" }
+}
+
+/// A label's value: harmless, and `\`, `"` and newline escaped.
+fn label(text: &str) -> String {
+    clean::line(text).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+fn head(out: &mut String, name: &str, kind: &str, help: &str) {
+    // Writing to a String cannot fail.
+    let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+}
+
+fn about(out: &mut String, recording: &Recording) {
+    let run = &recording.run;
+    let told = About::of(run);
+    head(out, "punctual_run_info", "gauge", "The run that the other samples are of; always 1.");
+    let labels = [
+        ("architecture", told.architecture.as_deref()),
+        ("board", told.board.as_deref()),
+        ("clock", Some(clock(recording))),
+        ("host", told.host.as_deref()),
+        ("kernel", told.kernel_release.as_deref()),
+        ("tool", Some(told.tool.as_str())),
+    ];
+    let labels: Vec<String> =
+        labels.into_iter().filter_map(|(name, value)| Some(format!("{name}=\"{}\"", label(value?)))).collect();
+    let _ = writeln!(out, "punctual_run_info{{{}}} 1", labels.join(","));
+    head(out, "punctual_run_complete", "gauge", "1 where every phase ran to its planned end.");
+    let _ = writeln!(out, "punctual_run_complete {}", u8::from(run.complete));
+    let times = [
+        ("punctual_run_start_time_seconds", "When the run began, seconds since 1970.", told.started_real_ns),
+        ("punctual_run_end_time_seconds", "When the run ended, seconds since 1970.", run.ended.map(|s| s.real_ns)),
+    ];
+    for (name, help, real_ns) in times {
+        if let Some(real_ns) = real_ns {
+            head(out, name, "gauge", help);
+            let _ = writeln!(out, "{name} {}", seconds(real_ns));
+        }
+    }
+}
+
+/// Exact: nanoseconds as a decimal fraction.
+fn seconds(ns: u64) -> String {
+    let text = format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn latencies(out: &mut String, places: &[Place]) {
+    const NAME: &str = "punctual_wakeup_latency_seconds";
+    let known: Vec<_> = places.iter().filter_map(|p| Some((p, p.cell.corrected.as_ref()?))).collect();
+    if known.is_empty() {
+        return;
+    }
+    head(out, NAME, "histogram", "Wakeup latency of every released period.");
+    for (Place { labels, .. }, histogram) in known {
+        let mut bins = histogram.bins().peekable();
+        let mut below = 0u64;
+        for (bound, ns) in BUCKETS_S {
+            // The largest sample is exact: the last bin reaches no farther than it.
+            while let Some(bin) = bins.next_if(|bin| histogram.max().map_or(bin.high, |max| bin.high.min(max)) <= ns) {
+                below = below.saturating_add(bin.count);
+            }
+            let _ = writeln!(out, "{NAME}_bucket{{{labels},le=\"{bound}\"}} {below}");
+        }
+        let _ = writeln!(out, "{NAME}_bucket{{{labels},le=\"+Inf\"}} {}", histogram.count());
+        let _ = writeln!(out, "{NAME}_sum{{{labels}}} {}", histogram.sum() as f64 / 1e9);
+        let _ = writeln!(out, "{NAME}_count{{{labels}}} {}", histogram.count());
+    }
+}
+
+fn largest(out: &mut String, places: &[Place]) {
+    const NAME: &str = "punctual_wakeup_latency_max_seconds";
+    let known: Vec<_> = places.iter().filter_map(|p| Some((p, p.cell.max()?))).collect();
+    if known.is_empty() {
+        return;
+    }
+    head(out, NAME, "gauge", "Largest wakeup latency.");
+    for (Place { labels, .. }, max) in known {
+        let _ = writeln!(out, "{NAME}{{{labels}}} {}", seconds(max));
+    }
+}
+
+fn periods(out: &mut String, places: &[Place]) {
+    type Count = fn(&CpuResult) -> Option<u64>;
+    let both: [(&str, &str, Count); 2] = [
+        ("punctual_periods_released", "Periods released.", |r| r.released),
+        ("punctual_periods_skipped", "Periods that passed while the thread was late for an earlier one.", |r| {
+            r.skipped
+        }),
+    ];
+    for (name, help, of) in both {
+        let known: Vec<_> = places.iter().filter_map(|p| Some((&p.labels, of(p.cell.result)?))).collect();
+        if !known.is_empty() {
+            head(out, name, "gauge", help);
+        }
+        for (labels, count) in known {
+            let _ = writeln!(out, "{name}{{{labels}}} {count}");
+        }
+    }
+}
+
+/// The verdict and each claim as state sets: 1 for how it came out, 0 for the others.
+fn outcomes(out: &mut String, cases: &Cases, verdict: &Verdict) {
+    if verdict.claims.is_empty() {
+        return;
+    }
+    const STATES: [CaseOutcome; 3] = [CaseOutcome::Pass, CaseOutcome::Inconclusive, CaseOutcome::Fail];
+    head(out, "punctual_verdict", "gauge", "1 for how the run came out.");
+    for state in STATES {
+        let is = u8::from(CaseOutcome::from(verdict.outcome) == state);
+        let _ = writeln!(out, "punctual_verdict{{outcome=\"{}\"}} {is}", state.word());
+    }
+    head(out, "punctual_claim", "gauge", "1 for how a claim came out on a CPU under a load.");
+    for group in cases.groups.iter().skip(1) {
+        for case in group.cases.iter().filter(|case| case.path.len() == 3) {
+            states(out, group, case, &STATES);
+        }
+    }
+}
+
+fn states(out: &mut String, group: &Group, case: &Case, all: &[CaseOutcome]) {
+    let load = label(&clean::clip(&group.title, 48));
+    let [_, place, claim] = case.path.as_slice() else { return };
+    let cpu = place.trim_start_matches("cpu");
+    for state in all {
+        let (is, word, phase) = (u8::from(case.outcome == *state), state.word(), &group.name);
+        let _ = writeln!(
+            out,
+            "punctual_claim{{claim=\"{claim}\",cpu=\"{cpu}\",load=\"{load}\",outcome=\"{word}\",phase=\"{phase}\"}} {is}"
+        );
+    }
+}

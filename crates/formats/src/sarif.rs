@@ -1,0 +1,123 @@
+//! SARIF 2.1.0 (OASIS, Static Analysis Results Interchange Format): an audit's findings for code scanning.
+
+use punctual_model::{Evidence, Finding, Severity, State};
+use punctual_report::{clean, json_text};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
+
+/// Each rule is a `rule`, each finding a `result`; what could not be read has kind `open`, which is no pass. `version` is that of
+/// the program that audited; `None`: not known.
+pub fn sarif(findings: &[Finding], version: Option<&str>) -> String {
+    // Rules are unique (§3.19.23); a recording from outside may name one twice.
+    let mut at: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut rules: Vec<Value> = Vec::new();
+    for finding in findings {
+        at.entry(&finding.id).or_insert_with(|| {
+            rules.push(rule(finding));
+            rules.len() - 1
+        });
+    }
+    let mut driver = json!({"name": "punctual", "rules": rules});
+    if let Some(version) = version {
+        driver["version"] = clean::line(version).into();
+    }
+    let results: Vec<Value> = findings.iter().map(|f| result(at.get(f.id.as_str()).copied().unwrap_or(0), f)).collect();
+    json_text(&json!({
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}],
+    }))
+}
+
+fn rule(finding: &Finding) -> Value {
+    let id = clean::line(&finding.id);
+    json!({
+        "id": id,
+        "shortDescription": { "text": said(&id.replace('-', " ")) },
+        "fullDescription": { "text": said(&finding.why) },
+        "properties": { "group": clean::line(&finding.group), "severity": finding.severity },
+    })
+}
+
+fn result(at: usize, finding: &Finding) -> Value {
+    let (kind, level) = match (finding.state, finding.severity) {
+        (State::Fail, Severity::Fatal | Severity::High) => ("fail", "error"),
+        (State::Fail, Severity::Medium) => ("fail", "warning"),
+        (State::Fail, _) => ("fail", "note"),
+        (State::Warn, _) => ("review", "none"),
+        (State::Info, _) => ("informational", "none"),
+        (State::Pass, _) => ("pass", "none"),
+        (State::Skip, _) => ("notApplicable", "none"),
+        (State::Blocked | State::Unknown, _) => ("open", "none"),
+    };
+    let text = match &finding.fix {
+        Some(fix) => format!("{}. Fix: {fix}", finding.summary),
+        None => finding.summary.clone(),
+    };
+    let files = finding.evidence.iter().filter(|evidence| evidence.source.starts_with('/'));
+    json!({
+        "ruleId": clean::line(&finding.id),
+        "ruleIndex": at,
+        "kind": kind,
+        "level": level,
+        "message": { "text": said(&text) },
+        "locations": files.map(location).collect::<Vec<Value>>(),
+        "properties": { "state": finding.state },
+    })
+}
+
+/// A message's text is never empty, and `{0}`, `[…](…)` and `\` in plain text mean something (§3.11.5, §3.11.6).
+fn said(text: &str) -> String {
+    let clean = clean::line(text);
+    let mut out = String::with_capacity(clean.len());
+    for c in clean.chars() {
+        match c {
+            '\\' | '[' | ']' => out.extend(['\\', c]),
+            '{' | '}' => out.extend([c, c]),
+            c => out.push(c),
+        }
+    }
+    if out.trim().is_empty() { "(nothing told)".into() } else { out }
+}
+
+fn location(evidence: &Evidence) -> Value {
+    let path = evidence.source.split([' ', ':', ',']).next().unwrap_or_default();
+    json!({
+        "physicalLocation": { "artifactLocation": { "uri": uri(path) } },
+        "message": { "text": said(&evidence.value) },
+    })
+}
+
+/// A path as a URI reference (RFC 3986): what is not unreserved is written `%XX`. Never begins with `//`, which would name a host.
+fn uri(path: &str) -> String {
+    let mut out = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        match byte {
+            b'/' if out == "/" => {}
+            b'/' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),
+            b if b.is_ascii_alphanumeric() => out.push(char::from(b)),
+            b => out.push_str(&format!("%{b:02X}")),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_references_that_name_no_host() {
+        assert_eq!(uri("/sys/devices/cpu*/x y"), "/sys/devices/cpu%2A/x%20y");
+        assert_eq!(uri("//evil.example/x"), "/evil.example/x");
+        assert_eq!(uri("/a\n\"µ"), "/a%0A%22%C2%B5");
+    }
+
+    #[test]
+    fn nothing_in_a_message_is_a_placeholder_or_a_link() {
+        assert_eq!(said("{0} [x](y) \\"), "{{0}} \\[x\\](y) \\\\");
+        assert_eq!(said(" "), "(nothing told)");
+    }
+}

@@ -1,0 +1,44 @@
+//! Test Anything Protocol (testanything.org) in the part that versions 13, 14 and KTAP (the kernel's
+//! Documentation/dev-tools/ktap.rst) have in common: a plan, test points, comments. No YAML blocks, no directives but SKIP. Said is
+//! version 13, for Perl's TAP::Parser before 3.48 refuses 14, and readers of 14 and of KTAP take 13.
+
+use crate::cases::{Case, CaseOutcome, Cases, Figure, FigureUnit};
+use punctual_report::clean;
+use std::fmt::Write;
+
+/// The document. What cannot be concluded is `not ok`: a TODO would count as passed.
+///
+/// A description is a name of `[a-zA-Z0-9_.-]`, so that no text from outside can be a directive; sentences and figures stand in
+/// comments, each with a word of ours before it.
+pub fn tap(cases: &Cases) -> String {
+    let all: Vec<&Case> = cases.cases().collect();
+    let mut out = format!("TAP version 13\n1..{}\n", all.len());
+    let clock = if cases.about.is_virtual { "virtual" } else { "real" };
+    let _ = writeln!(out, "# clock: {clock}");
+    for (n, case) in all.iter().enumerate() {
+        point(&mut out, n + 1, case);
+    }
+    cases.figures().for_each(|figure| comment(&mut out, figure));
+    out
+}
+
+fn point(out: &mut String, number: usize, case: &Case) {
+    let name = case.path.join(".");
+    let said = format!("{}: {}: {}", case.outcome.word(), clean::line(&case.title), clean::line(&case.sentence));
+    // Writing to a String cannot fail.
+    let _ = match case.outcome {
+        CaseOutcome::Pass => writeln!(out, "ok {number} - {name}"),
+        CaseOutcome::Skip => writeln!(out, "ok {number} - {name} # SKIP"),
+        CaseOutcome::Inconclusive | CaseOutcome::Fail => writeln!(out, "not ok {number} - {name}"),
+    };
+    let _ = writeln!(out, "# {said}");
+}
+
+fn comment(out: &mut String, figure: &Figure) {
+    let unit = match &figure.unit {
+        FigureUnit::Nanoseconds => " ns".to_owned(),
+        FigureUnit::Count => String::new(),
+        FigureUnit::Other(unit) => format!(" {}", clean::line(unit)),
+    };
+    let _ = writeln!(out, "# figure: {} {}{unit}", figure.path.join("."), figure.value);
+}
