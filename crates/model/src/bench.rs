@@ -14,6 +14,7 @@ pub const BENCH_SCHEMA: &str = "punctual.bench/1";
 
 /// `bench.json`: everything a benchmark measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Bench {
     /// `punctual.bench/1`.
     pub schema: String,
@@ -31,6 +32,7 @@ pub struct Bench {
 
 /// What a benchmark is to do: the first record of its log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BenchPlan {
     /// On which axis, and how.
     pub settings: BenchSettings,
@@ -44,6 +46,7 @@ pub struct BenchPlan {
 
 /// The axis and what was asked for, with every default filled in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "axis", rename_all = "snake_case")]
 pub enum BenchSettings {
     /// Solutions of the N-queens problem counted.
@@ -79,6 +82,7 @@ pub enum BenchSettings {
 
 /// How N-queens are counted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NqueensSettings {
     /// The published search, or the fastest.
     pub mode: NqueensMode,
@@ -95,6 +99,7 @@ pub struct NqueensSettings {
 
 /// Which search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum NqueensMode {
     /// The backtracking of the published benchmark, in native code.
@@ -105,6 +110,7 @@ pub enum NqueensMode {
 
 /// How images are sent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NetworkSettings {
     /// HOST:PORT of a `punctual serve --store`; `None`: a server in this process, over loopback.
     pub to: Option<String>,
@@ -120,6 +126,7 @@ pub struct NetworkSettings {
 
 /// What runs while images are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "what", rename_all = "lowercase")]
 pub enum Beside {
     /// Nothing.
@@ -137,6 +144,7 @@ pub enum Beside {
 
 /// One repetition.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BenchRepetition {
     /// Counts from 1.
     pub number: u64,
@@ -164,6 +172,7 @@ pub struct BenchRepetition {
 
 /// The machine during one repetition. What cannot be read is missing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Conditions {
     /// Temperatures at its end, m°C, by sensor.
     pub temperatures: Vec<Reading>,
@@ -177,6 +186,7 @@ pub struct Conditions {
 
 /// One figure of a repetition.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BenchFigure {
     /// What it is of: `N-queens, N = 12, 4 threads, compat`.
     pub of: String,
@@ -190,6 +200,7 @@ pub struct BenchFigure {
 
 /// A result beside what it has to be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BenchCheck {
     /// What: `solutions, N = 12`.
     pub what: String,
@@ -208,6 +219,7 @@ impl BenchCheck {
 
 /// The times of one kind of step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BenchDistribution {
     /// What it is of: `pipe, same CPU`.
     pub of: String,
@@ -219,6 +231,7 @@ pub struct BenchDistribution {
 
 /// Parts of the running repetition that are done: none of them is ever done again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BenchParts {
     /// Of which repetition, from 1.
     pub repetition: u64,
@@ -234,6 +247,7 @@ pub struct BenchParts {
 
 /// One line of `bench.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "record", rename_all = "snake_case")]
 pub enum BenchRecord {
     /// The first: what is to be done.

@@ -31,6 +31,7 @@ impl Edit {
 
 /// A program and its arguments. Never goes through a shell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Argv(
     /// The program, looked up in the system's folders when it has no slash, and its arguments.
     pub Vec<String>,
@@ -58,6 +59,7 @@ fn quoted(word: &str) -> String {
 
 /// How a command is taken back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Back {
     /// By this command, in its turn (from the last step to the first).
@@ -88,6 +90,7 @@ pub struct Command {
 /// is, and takes the old one's place: a power cut leaves the old one or the new one. grub-mkconfig(8) itself ends with
 /// `cat grub.cfg.new > grub.cfg`, without fsync, and a cut in there leaves half a menu (GRUB 2.06, util/grub-mkconfig.in).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Draft {
     /// Where the file belongs.
     pub path: PathBuf,

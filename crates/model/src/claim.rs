@@ -192,6 +192,17 @@ fn round_share(x: f64) -> f64 {
     (x * scale).round() / scale
 }
 
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Claim {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Claim".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"type": "string", "description": "What must hold: max < 100us, p99.99 < 50us @95%, P(>100us) < 1e-6 @95%, missed = 0"})
+    }
+}
+
 impl Serialize for Claim {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         s.collect_str(self)

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Why time passed between the moment a thread should have run and the moment it did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
     /// A thread of higher priority ran.
@@ -80,6 +81,7 @@ impl Confidence {
 
 /// How sure a cause is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Confidence {
     /// It fits, but something that would prove it is missing from the trace.

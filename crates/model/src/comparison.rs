@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What comparing groups of runs came to. The first group is what the others are compared with.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// The groups, in the order given; two at least.
     pub groups: Vec<Group>,
@@ -25,6 +26,7 @@ pub struct Comparison {
 
 /// One group.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Group {
     /// Its name, for example the kernel's release.
     pub name: String,
@@ -38,6 +40,7 @@ pub struct Group {
 
 /// What one value of a row is taken of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SampleUnit {
     /// A run: independent of the others where each was booted for itself.
@@ -50,6 +53,7 @@ pub enum SampleUnit {
 
 /// One figure in all groups.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparisonRow {
     /// Of what: `all loads`, a load, or what a series is of.
     pub load: String,
@@ -69,6 +73,7 @@ pub struct ComparisonRow {
 
 /// One figure of one group.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sampled {
     /// The values, one a run or batch; empty where they are seconds.
     pub values: Vec<f64>,
@@ -94,6 +99,7 @@ pub struct Sampled {
 
 /// A group compared with the first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Against {
     /// This group over the first.
     pub ratio: Option<Ratio>,
@@ -110,6 +116,7 @@ pub struct Against {
 
 /// What a row says of two groups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Told {
     /// The second has more.
@@ -127,6 +134,7 @@ pub enum Told {
 
 /// A ratio and what is known of its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ratio {
     /// Hodges–Lehmann's estimate on logarithms; of seconds the ratio of medians, of batches that of means.
     pub value: f64,
@@ -140,6 +148,7 @@ pub struct Ratio {
 
 /// Whether a difference is one of the temperature at which the values were taken.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Covariate {
     /// The temperature from which on values of both groups differ, °C.
     pub at: f64,
@@ -161,6 +170,7 @@ pub struct Covariate {
 
 /// What differs between groups besides what is compared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Unlike {
     /// What.
     pub what: UnlikeKind,
@@ -170,6 +180,7 @@ pub struct Unlike {
 
 /// Kinds of [`Unlike`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum UnlikeKind {
     /// Board or processor.
@@ -210,6 +221,7 @@ pub enum UnlikeKind {
 
 /// A cause's part in the latest wakeups of a group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CauseShare {
     /// Its class.
     pub class: crate::Class,

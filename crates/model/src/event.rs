@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// One line of `events.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
     /// The machine's counters over the last interval.
@@ -118,6 +119,7 @@ impl Event {
 
 /// The machine's counters over one interval. What could not be read is `None`, or missing from its list.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ContextSample {
     /// CLOCK_MONOTONIC at the end of the interval.
     pub mono_ns: u64,
@@ -141,6 +143,7 @@ pub struct ContextSample {
 
 /// A named figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reading {
     /// Where it comes from: `thermal_zone0 cpu-thermal`.
     pub name: String,
@@ -150,6 +153,7 @@ pub struct Reading {
 
 /// One measured CPU over one interval.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuContext {
     /// Which.
     pub cpu: CpuId,
@@ -178,6 +182,7 @@ pub struct CpuContext {
 
 /// The worst wakeup of each CPU over one interval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WindowMax {
     /// CLOCK_MONOTONIC at the end of the interval.
     pub mono_ns: u64,

@@ -15,6 +15,7 @@ const TOO_SHORT: u64 = 1_000_000;
 
 /// `experiment.json`: what was to run, what was predicted, what was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Experiment {
     /// `punctual.sched/1`.
     pub schema: String,
@@ -45,6 +46,7 @@ pub struct Experiment {
 
 /// What the predictions need to know of the kernel.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SchedSettings {
     /// Slice of SCHED_RR: /proc/sys/kernel/sched_rr_timeslice_ms; `None`: not readable.
     pub rr_quantum_ns: Option<Nanos>,
@@ -56,6 +58,7 @@ pub struct SchedSettings {
 
 /// A bound on real-time threads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RtLimit {
     /// CPU time in each period.
     pub runtime_ns: Nanos,
@@ -67,6 +70,7 @@ pub struct RtLimit {
 
 /// A thread as it was planned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlannedThread {
     /// `App #1`.
     pub name: String,
@@ -91,6 +95,7 @@ pub struct PlannedThread {
 
 /// When a thread begins and ends, from its release.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Prediction {
     /// From its release until it first has a CPU.
     pub begins_ns: Nanos,
@@ -100,6 +105,7 @@ pub struct Prediction {
 
 /// One pass.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Repetition {
     /// CLOCK_MONOTONIC of its beginning.
     pub start_mono_ns: u64,
@@ -117,6 +123,7 @@ pub struct Repetition {
 
 /// A thread as it ran.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RanThread {
     /// Its thread id.
     pub tid: i32,
@@ -147,6 +154,7 @@ pub struct RanThread {
 
 /// Where a thread's elapsed time went; `None`: not known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimeAccount {
     /// Runs as charged by the kernel, without steal.
     pub run_ns: Nanos,
@@ -164,6 +172,7 @@ pub struct TimeAccount {
 
 /// What delayed a thread's end and is no part of the experiment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Taken {
     /// By the hypervisor.
     pub steal_ns: Nanos,
@@ -173,6 +182,7 @@ pub struct Taken {
 
 /// A stretch of a thread's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GanttSpan {
     /// Which thread, from 0.
     pub thread: usize,
@@ -188,6 +198,7 @@ pub struct GanttSpan {
 
 /// What a thread does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Doing {
     /// It has the CPU.
@@ -202,6 +213,7 @@ pub enum Doing {
 
 /// An ordinary task ran while a real-time thread of the experiment waited for the same CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Held {
     /// Since the experiment's beginning.
     pub from_ns: Nanos,
@@ -213,6 +225,7 @@ pub struct Held {
 
 /// A task that is none of the experiment's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OtherTask {
     /// Its name.
     pub comm: String,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// A thread's policy and priority as people write them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Scheduled {
     /// `FIFO`, `RR`, `DEADLINE`, `OTHER`…; `RT` if the trace does not tell FIFO from RR; `None` if unknown.
     pub policy: Option<String>,
@@ -15,6 +16,7 @@ pub struct Scheduled {
 
 /// One cause of one late wakeup.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cause {
     /// Its class.
     pub class: Class,
@@ -39,6 +41,7 @@ pub struct Cause {
 
 /// The moments of a wakeup, ns of the trace's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Moments {
     /// When it was due: expiry of the timer, or the waking where no timer was seen.
     pub t0_ns: u64,
@@ -55,6 +58,7 @@ pub struct Moments {
 
 /// One late wakeup.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Victim {
     /// Thread id; `None` only where a summary does not tell it.
     pub tid: Option<i32>,
@@ -83,6 +87,7 @@ pub struct Victim {
 
 /// Late wakeups with the same main cause.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CulpritGroup {
     /// Class of the main cause.
     pub class: Class,
@@ -104,6 +109,7 @@ pub struct CulpritGroup {
 
 /// A time in which a thread was blocked in the middle of its work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Blocked {
     /// Nanoseconds until it was woken.
     pub ns: u64,
@@ -119,6 +125,7 @@ pub struct Blocked {
 
 /// One cycle of a thread, from its timer to the end of its work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cycle {
     /// Thread id.
     pub tid: i32,
@@ -145,6 +152,7 @@ pub struct Cycle {
 
 /// What a trace says about late wakeups.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Explanation {
     /// The latest wakeups, the latest first.
     pub victims: Vec<Victim>,
@@ -164,6 +172,7 @@ pub struct Explanation {
 
 /// One of a run's worst wakeups, explained from a trace; a line of `causes.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Explained {
     /// Phase id.
     pub phase: String,
@@ -185,6 +194,7 @@ pub struct Explained {
 
 /// What the CPUs did around one late wakeup: enough for a picture, and bounded. Times are of the trace's clock, ns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Timeline {
     /// Its first moment.
     pub start_ns: u64,
@@ -204,6 +214,7 @@ pub struct Timeline {
 
 /// One CPU of a [`Timeline`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lane {
     /// Which.
     pub cpu: CpuId,
@@ -216,6 +227,7 @@ pub struct Lane {
 
 /// What a CPU did from one moment to another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Span {
     /// From.
     pub start_ns: u64,
@@ -236,6 +248,7 @@ pub struct Span {
 
 /// What a CPU can be busy with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SpanKind {
     /// The trace does not tell.
@@ -254,6 +267,7 @@ pub enum SpanKind {
 
 /// A stretch of the late thread's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StateSpan {
     /// From.
     pub start_ns: u64,
@@ -265,6 +279,7 @@ pub struct StateSpan {
 
 /// States of a thread on its way to the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ThreadState {
     /// Waiting for its time, as it should.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// One rule, judged on one machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
     /// The rule's id, for example `cpu-governor`.
     pub id: String,
@@ -25,6 +26,7 @@ pub struct Finding {
 
 /// How bad a rule's failure is; the words of the kernel's real-time guide and two more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Not judged.
@@ -43,6 +45,7 @@ pub enum Severity {
 
 /// How a rule came out. Only `Pass` is a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "UPPERCASE")]
 pub enum State {
     /// As it should be, and read.
@@ -63,6 +66,7 @@ pub enum State {
 
 /// One thing that was read, and what stood there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Evidence {
     /// Path, system call or command.
     pub source: String,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Two successive readings of one CPU's clock that lie apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gap {
     /// Where.
     pub cpu: CpuId,
@@ -17,6 +18,7 @@ pub struct Gap {
 
 /// Who took the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum GapClass {
     /// Linux: interrupts, softirqs, NMI handlers, other threads, as its own trace shows.
@@ -35,6 +37,7 @@ pub enum GapClass {
 
 /// What took the CPU, of one name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GapPart {
     /// `local_timer`, `irq 24 eth0`, `NET_RX`, `NMI`, `stress-ng (FIFO 99, pid 712)`.
     pub what: String,
@@ -50,6 +53,7 @@ pub struct GapPart {
 
 /// All gaps of one class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GapFinding {
     /// Whose they are.
     pub class: GapClass,
@@ -77,6 +81,7 @@ pub struct GapFinding {
 
 /// One gap, compared with the trace. `linux_ns + beyond_ns + edge_ns + unknown_ns` is its length.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExplainedGap {
     /// Where and when.
     #[serde(flatten)]
@@ -97,6 +102,7 @@ pub struct ExplainedGap {
 
 /// What one CPU's thread saw.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GapCpu {
     /// Where.
     pub cpu: CpuId,
@@ -128,6 +134,7 @@ pub struct GapCpu {
 
 /// What the kernel's own detector saw, with interrupts off: nothing of it is Linux but NMIs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Hwlat {
     /// For how long it ran, ns; it reads half of the time.
     pub ran_ns: u64,
@@ -145,6 +152,7 @@ pub struct Hwlat {
 
 /// Hardware, hypervisor and Linux told apart.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Hardware {
     /// By class, the longest first; empty: no gap.
     pub findings: Vec<GapFinding>,

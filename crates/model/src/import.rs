@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// Where an imported run comes from.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Import {
     /// The format of the first file, for example `cyclictest-histogram`.
     pub format: String,
@@ -31,6 +32,7 @@ pub struct Import {
 
 /// One file that was read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ImportedFile {
     /// Its name, without folders.
     pub name: String,
@@ -44,6 +46,7 @@ pub struct ImportedFile {
 
 /// One thing that the file does not tell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lost {
     /// For programs.
     pub kind: LostKind,
@@ -62,6 +65,7 @@ pub struct Lost {
 
 /// Kinds of [`Lost`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LostKind {
     /// Samples beyond the last bin: counted, their values gone.
@@ -97,6 +101,7 @@ pub enum LostKind {
 /// What the samples of one thread can be beyond what is told: each told value `v` was a latency of `v − below_ns` to
 /// `v + above_ns`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Blur {
     /// How much smaller than told a latency can have been, ns.
     pub below_ns: u64,
@@ -115,6 +120,7 @@ pub struct Blur {
 
 /// Samples that are counted but whose values are not told; the histogram holds them at `from_ns`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Unplaced {
     /// How many. The largest of all, where it is told, is not among them: it stands in the histogram where it was.
     pub count: u64,
@@ -127,6 +133,7 @@ pub struct Unplaced {
 
 /// Figures in the order they were taken, with their summary.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Series {
     /// What they are of, for example `N-queens, N = 12, 4 threads`.
     pub of: String,

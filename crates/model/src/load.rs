@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a load did, and the proof that it ran.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadReport {
     /// `cpu`, `io`, `cmd:make -j4`, …
     pub load: String,
@@ -29,6 +30,7 @@ pub struct LoadReport {
 
 /// A rate with its unit: 1234.5 `MiB/s`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rate {
     /// What is counted: `written`, `page faults`, `round trips`.
     pub what: String,
@@ -40,6 +42,7 @@ pub struct Rate {
 
 /// A counter of the kernel that must rise where the load runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Proof {
     /// Which: `/proc/diskstats vda sectors written`.
     pub what: String,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// The machine in a few lines; the files behind it are in `machine/`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MachineFacts {
     /// `uname -r`.
     pub kernel_release: Option<String>,
@@ -46,6 +47,7 @@ pub struct MachineFacts {
 
 /// What measuring itself cost the machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OwnCost {
     /// User instructions or nothing: CPU time of the measuring threads, ns.
     pub measuring_cpu_ns: Option<u64>,
@@ -65,6 +67,7 @@ pub struct OwnCost {
 
 /// Space the tool may use for scratch files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Scratch {
     /// Folder of the scratch file.
     pub folder: String,

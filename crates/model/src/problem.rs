@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Something that makes a result inconclusive: it can never pass.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Problem {
     /// For programs.
     pub kind: ProblemKind,
@@ -13,6 +14,7 @@ pub struct Problem {
 
 /// Kinds of [`Problem`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ProblemKind {
     /// The load did not run, or did not prove that it ran.

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 /// `run.json`: everything about a run but its samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
     /// `punctual.run/1`; readers accept any newer minor version and refuse a newer major one.
     pub schema: String,
@@ -61,6 +62,7 @@ pub struct Run {
 
 /// Name and version of the program that wrote a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tool {
     /// `punctual`, or the tool an imported file came from.
     pub name: String,
@@ -71,6 +73,7 @@ pub struct Tool {
 
 /// What a run measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// Wakeup latency.
@@ -87,6 +90,7 @@ pub enum Kind {
 
 /// One instant on three clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stamp {
     /// CLOCK_MONOTONIC.
     pub mono_ns: u64,
@@ -98,6 +102,7 @@ pub struct Stamp {
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum EndedBy {
     /// As planned.
@@ -120,6 +125,7 @@ pub enum EndedBy {
 
 /// What the user asked for, with every default filled in. `None`: an imported file does not tell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Settings {
     /// Measuring clock and way of sleeping: `CLOCK_MONOTONIC, clock_nanosleep absolute`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -170,6 +176,7 @@ pub struct Settings {
 /// A clock that counts instructions: QEMU's `-icount shift=N,sleep=off`. A model of the kernel's work, not of a board: every
 /// instruction takes the same time, there are no caches and no firmware, and several CPUs take turns.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VirtualTime {
     /// The emulator and its version.
     pub emulator: String,
@@ -187,6 +194,7 @@ pub struct VirtualTime {
 
 /// How the releases of the threads on several CPUs lie to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Alignment {
     /// All at the same instant.
@@ -197,6 +205,7 @@ pub enum Alignment {
 
 /// One stretch of measuring under one load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Phase {
     /// Unique in the run and usable as a folder name: `1-idle`, `2-cpu`.
     pub id: String,
@@ -239,6 +248,7 @@ impl Phase {
 
 /// The totals of one measuring thread in one phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuResult {
     /// Where it ran; in an imported run without affinities the number of the thread.
     pub cpu: CpuId,

@@ -10,6 +10,7 @@ pub const SUITE_SCHEMA: &str = "punctual.events/1";
 
 /// `suite.json`: a whole pass of the event suite over one backend.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Suite {
     /// `punctual.events/1`.
     pub schema: String,
@@ -32,6 +33,7 @@ pub struct Suite {
 
 /// One test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SuiteResult {
     /// Its name: `timerfd`.
     pub test: String,
@@ -48,6 +50,7 @@ pub struct SuiteResult {
 
 /// How a test ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum SuiteEnd {
     /// It ran.
@@ -66,6 +69,7 @@ pub enum SuiteEnd {
 
 /// A test that ran to its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SuiteRan {
     /// Events by what became of them.
     pub counts: EventCounts,
@@ -87,6 +91,7 @@ pub struct SuiteRan {
 
 /// Events by what became of them. `sent == received + coalesced + overflowed + lost`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EventCounts {
     /// Events sent, or refused with a word to the sender.
     pub sent: u64,
@@ -110,6 +115,7 @@ pub struct EventCounts {
 
 /// The paper's three kinds of real time (seed 2, §2.1, after Laplante and Ovaska), decided by what was counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum SuiteClass {
     /// More than a few deadlines missed or events lost.
@@ -122,6 +128,7 @@ pub enum SuiteClass {
 
 /// What a source promises about the delivery of events. docs/backends.md has the table, with sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Promise {
     /// Each event once, on its own, in order.

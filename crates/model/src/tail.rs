@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The tail of one load, on the CPU with its latest wakeup. Derived when a recording is judged for a report, never stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tail {
     /// Phase id.
     pub phase: String,
@@ -31,6 +32,7 @@ pub struct Tail {
 
 /// The run over time, as the stationarity saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TailSeries {
     /// Maxima of seconds.
@@ -41,6 +43,7 @@ pub enum TailSeries {
 
 /// The fit above one threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TailThreshold {
     /// The threshold.
     pub threshold_ns: f64,
@@ -58,6 +61,7 @@ pub struct TailThreshold {
 
 /// A level beyond the data, or why there is none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum TailOutcome {
     /// All gates are open. It carries the distribution of this run on; no bound on what can happen.
@@ -90,6 +94,7 @@ pub enum TailOutcome {
 
 /// A closed gate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "gate", rename_all = "snake_case")]
 pub enum TailRefusal {
     /// The run's problems concern these samples.
@@ -145,6 +150,7 @@ pub enum TailRefusal {
 
 /// How the latest lie in time, tested against independent events of one rate (Poisson).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Arrivals {
     /// What they are.
     pub source: Latest,
@@ -156,6 +162,7 @@ pub struct Arrivals {
 
 /// What the latest are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Latest {
     /// Wakeups, known exactly.
@@ -166,6 +173,7 @@ pub enum Latest {
 
 /// How events lie in time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum ArrivalPattern {
     /// They keep in step with a period.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 /// The trace of a run: what was recorded, and what that cost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tracing {
     /// Why nothing was traced, and what to do; `None`: it was.
     pub why_not: Option<String>,
@@ -21,6 +22,7 @@ pub struct Tracing {
 
 /// What was traced in one phase.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PhaseTrace {
     /// Events recorded, all CPUs; most were overwritten, as intended.
     pub events: u64,
@@ -34,6 +36,7 @@ pub struct PhaseTrace {
 
 /// One window of the trace around late wakeups; `traces/<name>.json` beside `traces/<name>.dat`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Capture {
     /// Phase id.
     pub phase: String,
@@ -60,6 +63,7 @@ pub struct Capture {
 
 /// A late wakeup of a measuring thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LateWakeup {
     /// Where.
     pub cpu: CpuId,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// `tune.json`: a whole search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tuned {
     /// `punctual.tune/1`.
     pub schema: String,
@@ -33,6 +34,7 @@ pub const TUNE_SCHEMA: &str = "punctual.tune/1";
 
 /// One change measured beside itself undone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Trial {
     /// The rule.
     pub rule: String,
@@ -52,6 +54,7 @@ pub struct Trial {
 
 /// What a trial was for.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum TrialKind {
     /// To find what is worth confirming.
@@ -69,6 +72,7 @@ pub enum TrialKind {
 
 /// Why a search ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum Ended {
     /// The claims hold.

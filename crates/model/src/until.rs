@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Measure in rounds over all loads until every claim is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UntilDecided {
     /// The most measuring time over all loads, without warm-up.
     pub max_ns: Nanos,
@@ -14,6 +15,7 @@ pub struct UntilDecided {
 /// One look at the claims while a run is measured until they are decided. Its number, counting from 1, is its place in the
 /// run's list; what the number does to the confidence is the judge's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Look {
     /// CLOCK_MONOTONIC.
     pub mono_ns: u64,
@@ -25,6 +27,7 @@ pub struct Look {
 
 /// One stretch of a phase that was measured in rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Round {
     /// CLOCK_MONOTONIC of its first recorded release.
     pub start_mono_ns: u64,
@@ -34,6 +37,7 @@ pub struct Round {
 
 /// The largest latency of one CPU in one block of a phase; a line of `maxima.jsonl`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BlockMaximum {
     /// Phase id.
     pub phase: String,

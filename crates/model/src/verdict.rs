@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Pass, fail, or not enough to tell. Missing data is never a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
     /// Every claim holds in every phase on every CPU, with the evidence asked for.
@@ -18,6 +19,7 @@ pub enum Outcome {
 
 /// The answer to a run's claims. Fail wins over inconclusive, inconclusive over pass.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verdict {
     /// The worst of the judged claims.
     pub outcome: Outcome,
@@ -52,6 +54,7 @@ impl Verdict {
 
 /// The worst wakeups of one virtual CPU while idle and beside a control's spinners, where they differ most.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VirtualControl {
     /// The CPU.
     pub cpu: CpuId,
@@ -80,6 +83,7 @@ impl VirtualControl {
 
 /// One claim, judged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Judged {
     /// What was claimed.
     pub claim: Claim,
@@ -91,6 +95,7 @@ pub struct Judged {
 
 /// Where a figure comes from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellId {
     /// Phase id.
     pub phase: String,
@@ -102,6 +107,7 @@ pub struct CellId {
 
 /// One claim on one phase and CPU.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellJudgement {
     /// Phase id.
     pub phase: String,
@@ -136,6 +142,7 @@ pub struct CellJudgement {
 
 /// How much more is needed for a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Needed {
     /// The statement: probability of being beyond the limit below this.
     pub p: f64,
@@ -147,6 +154,7 @@ pub struct Needed {
 
 /// How strongly the late wakeups cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum ClusterNote {
     /// Extremal index by the intervals estimator (Ferro and Segers 2003) on this many late samples.
@@ -165,6 +173,7 @@ pub enum ClusterNote {
 
 /// What a run of this length sees of a rare event.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Coverage {
     /// The event comes once in this time on average.
     pub every_ns: Nanos,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// One of the worst wakeups, exact; a line of `worst.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Worst {
     /// Phase id.
     pub phase: String,
@@ -26,6 +27,7 @@ pub struct Worst {
 
 /// What the counters say about one late wakeup. A hint: the counters know the second, not the instant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Suspicion {
     /// For programs.
     pub class: SuspicionClass,
@@ -35,6 +37,7 @@ pub struct Suspicion {
 
 /// What may have been the cause, as far as counters can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SuspicionClass {
     /// The thread was runnable and another held the CPU.

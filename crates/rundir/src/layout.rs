@@ -35,6 +35,7 @@ pub(crate) const HIST: &str = "hist";
 
 /// `hist/<phase>/<cpu>.json`: raw, skipped and corrected latencies of one phase on one CPU, ns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HistogramFile {
     /// `punctual.hist/1`.
     pub schema: String,
@@ -63,12 +64,14 @@ pub(crate) fn hist_path(phase: &str, cpu: CpuId) -> String {
 
 /// `manifest.json`: sizes and checksums of a finished run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Manifest {
     pub schema: String,
     pub files: BTreeMap<String, FileSum>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct FileSum {
     pub bytes: u64,
     pub crc32: u32,
@@ -76,6 +79,7 @@ pub(crate) struct FileSum {
 
 /// One line of a segment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "record", rename_all = "snake_case")]
 pub(crate) enum Record {
     /// First of every segment: the run as far as it is known.
@@ -90,6 +94,7 @@ pub(crate) enum Record {
 
 /// Results of one CPU in the running phase so far.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Progress {
     /// Phase id.
     pub phase: String,

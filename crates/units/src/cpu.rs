@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 /// The number of a logical CPU, as in `/sys/devices/system/cpu/cpuN`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct CpuId(pub u32);
 
@@ -136,6 +137,17 @@ impl FromStr for CpuList {
         }
         let listed = (0..).zip(cpus).filter(|(_, is_listed)| *is_listed);
         Ok(CpuList(listed.map(|(cpu, _)| CpuId(cpu)).collect()))
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for CpuList {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "CpuList".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"type": "string", "description": "CPUs as the kernel writes them: 0-3,8"})
     }
 }
 

@@ -222,12 +222,29 @@ impl Histogram {
 
 /// On disk: `{count, min_ns, max_ns, sum_ns, bins: [[low_ns, width_ns, count], …]}`, empty bins left out.
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct OnDisk {
+    /// Samples.
     count: u64,
+    /// The smallest, exact; null without samples.
     min_ns: Option<u64>,
+    /// The largest, exact.
     max_ns: Option<u64>,
+    /// Their sum; the largest 64-bit number where it is more.
     sum_ns: u64,
+    /// Smallest value, width and number of samples of each bin that is not empty.
     bins: Vec<(u64, u64, u64)>,
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Histogram {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Histogram".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        OnDisk::json_schema(generator)
+    }
 }
 
 impl Serialize for Histogram {

@@ -9,6 +9,7 @@ use std::str::FromStr;
 ///
 /// 64 bits on every architecture: 584 years. Serialized as a plain number under a key that ends in `_ns`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Nanos(pub u64);
 

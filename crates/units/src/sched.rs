@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 /// A scheduling policy of sched(7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Policy {
     /// SCHED_OTHER, the ordinary class.
@@ -72,6 +73,7 @@ impl FromStr for Policy {
 
 /// A real-time priority, 1 (lowest) to 99 (highest), as userspace counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "u8", into = "u8")]
 pub struct Priority(u8);
 
@@ -115,6 +117,7 @@ impl fmt::Display for Priority {
 
 /// A policy with all its parameters, as sched_getattr(2) reports them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "policy", rename_all = "lowercase")]
 pub enum Scheduling {
     /// SCHED_OTHER with a nice value.

@@ -7,6 +7,7 @@ use std::str::FromStr;
 /// By what a measuring thread is woken. The first four set their own timer; in the others a partner thread sends at the
 /// release, and the latency counts from the partner's clock reading before the sending call.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
 pub enum Way {
     /// clock_nanosleep(2), absolute.

@@ -6,6 +6,7 @@ mod bare;
 mod bench;
 mod boots;
 mod configs;
+mod consumers;
 mod cross;
 mod explain;
 mod fuzz;
@@ -16,6 +17,7 @@ mod misconfigured;
 mod overhead;
 mod pack;
 mod planted;
+mod schemas;
 mod side;
 mod soak;
 mod steps;
@@ -53,6 +55,10 @@ cargo xtask misconfigured --score DIR  what an earlier run recorded, judged agai
 cargo xtask tune [--kernel K]… [--out DIR] | --score DIR
                               faults planted in guests beside harmless settings, and what `tune` keeps; and without any fault
 cargo xtask cross [TARGET]    the static binary for x86-64, arm64, armv7 or all of them (default all); docs/cross.md
+cargo xtask schemas           JSON Schemas of our own formats, from the types, into docs/schemas
+cargo xtask consumers [--tools DIR] [--punctual FILE] [NAME…]
+                              every format of `report` and `audit` given to the programs that take it; names those that are missing
+cargo xtask cross [TARGET]    the static binary for arm64, armv7 or all of them (default all); docs/cross.md
 cargo xtask cross TARGET -- CARGO WORDS    another cargo command for that target: test --workspace, clippy
 cargo xtask size [FILE]       the release binary must not be larger than docs/cross.md says (default target/release/punctual)
 cargo xtask deb TARGET        the Debian package for x86-64, arm64, armv7 or all, into dist/ (docs/packages.md)
@@ -94,6 +100,8 @@ fn main() -> ExitCode {
         Some("deb") => pack::deb(words.get(1..).unwrap_or_default()),
         Some("deb-check") => pack::check(words.get(1..).unwrap_or_default()),
         Some("release") => pack::release(words.get(1..).unwrap_or_default()),
+        Some("schemas") => schemas::run(words.get(1..).unwrap_or_default()),
+        Some("consumers") => consumers::run(words.get(1..).unwrap_or_default()),
         Some("cross") => cross::run(words.get(1..).unwrap_or_default()),
         Some(bare::HIDDEN) => bare::run(&words[1..]),
         _ => Err(USAGE.to_owned()),

@@ -15,6 +15,7 @@ use std::str::FromStr;
 
 /// One run, as much of it as is kept. `None` is what the run did not tell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunSummary {
     /// What tells it from every other run, wherever its folder lies: 16 hexadecimal digits.
     pub id: String,
@@ -48,6 +49,7 @@ pub struct RunSummary {
 
 /// Which kind of machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MachineId {
     /// Board name (device tree or DMI).
     pub board: Option<String>,
@@ -61,6 +63,7 @@ pub struct MachineId {
 
 /// Which kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KernelId {
     /// `uname -r`.
     pub release: Option<String>,
@@ -72,6 +75,7 @@ pub struct KernelId {
 
 /// What has to be the same for runs to be comparable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunSettings {
     /// The program that measured.
     pub measured_by: String,
@@ -97,6 +101,7 @@ pub struct RunSettings {
 
 /// How a claim came out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClaimOutcome {
     /// The claim.
     pub claim: String,
@@ -106,6 +111,7 @@ pub struct ClaimOutcome {
 
 /// One phase on one CPU. Latencies are corrected: skipped periods are scored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SummaryCell {
     /// Phase id.
     pub phase: String,
@@ -137,6 +143,7 @@ pub struct SummaryCell {
 
 /// A figure of a run under a load: that of the CPU on which it is largest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Figure {
     /// The latest wakeup.
     #[serde(rename = "max")]

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 /// What a history says.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct History {
     /// Which figures were looked at.
     pub figures: Vec<Figure>,
@@ -18,6 +19,7 @@ pub struct History {
 
 /// Comparable runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HistoryGroup {
     /// The machine in a few words.
     pub machine: String,
@@ -35,6 +37,7 @@ pub struct HistoryGroup {
 
 /// One figure under one load over time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HistorySeries {
     /// The load.
     pub load: String,
@@ -58,6 +61,7 @@ pub struct HistorySeries {
 
 /// Runs that a series does not hold, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LeftOut {
     /// Without a time.
     pub undated: usize,
@@ -73,6 +77,7 @@ pub struct LeftOut {
 
 /// One run in a series.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HistoryPoint {
     /// The run.
     pub run: String,
@@ -86,6 +91,7 @@ pub struct HistoryPoint {
 
 /// Does it rise or fall?
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HistoryTrend {
     /// By what factor it changes in 30 days: Theil–Sen's slope of the logarithms.
     pub per_30_days: f64,
@@ -101,6 +107,7 @@ pub struct HistoryTrend {
 
 /// A shift.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HistoryShift {
     /// The first run after it: its place in the series.
     pub at: usize,
@@ -130,6 +137,7 @@ pub struct HistoryShift {
 
 /// One thing in which two runs differ.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Difference {
     /// Its name.
     pub what: String,
@@ -141,6 +149,7 @@ pub struct Difference {
 
 /// How a run compares with its baseline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gate {
     /// The run.
     pub run: String,
@@ -170,6 +179,7 @@ pub struct Gate {
 
 /// How a gate came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum GateOutcome {
     /// Nothing is worse.
@@ -184,6 +194,7 @@ pub enum GateOutcome {
 
 /// How a gate was decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum GateMethod {
     /// By the rank of the run among its baseline: no assumption but that runs are exchangeable.
@@ -195,6 +206,7 @@ pub enum GateMethod {
 
 /// One figure under one load.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateTest {
     /// The load.
     pub load: String,

@@ -1,0 +1,134 @@
+//! Real files and documents of each kind hold to docs/schemas.
+
+mod common;
+use common::{answer, punctual, run};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+fn schema(name: &str) -> jsonschema::Validator {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schemas").join(format!("{name}.schema.json"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    jsonschema::validator_for(&serde_json::from_str(&text).unwrap()).unwrap()
+}
+
+/// Fails with the first few contradictions.
+fn assert_holds(name: &str, value: &Value) {
+    let validator = schema(name);
+    let errors: Vec<String> =
+        validator.iter_errors(value).take(3).map(|e| format!("{} at {}", e, e.instance_path())).collect();
+    assert!(errors.is_empty(), "{name}: {errors:#?}");
+}
+
+fn file(name: &str, path: &Path) {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    assert_holds(name, &serde_json::from_str(&text).unwrap());
+}
+
+/// Every line of a file; how many there were.
+fn lines(name: &str, path: &Path) -> usize {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let validator = schema(name);
+    for line in text.lines() {
+        let value: Value = serde_json::from_str(line).unwrap();
+        assert!(validator.is_valid(&value), "{name}: {line}");
+    }
+    text.lines().count()
+}
+
+/// The document that a command prints with --json.
+fn document(args: &[&str]) -> Value {
+    let (_, out, err) = run(args);
+    let value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{args:?}: {e}: {out} {err}"));
+    assert_holds("document", &value);
+    value
+}
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name)
+}
+
+#[test]
+fn a_run_directory_and_its_documents_hold_to_their_schemas() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("run");
+    let out = root.to_str().unwrap();
+    let args = [
+        "prove", "-D", "2500ms", "-l", "idle,cpu", "-a", "0", "-c", "max < 1s", "--trace", "never", "--json", "--out",
+        out,
+    ];
+    assert_holds("document-report", &document(&args));
+    assert_holds("document-report", &document(&["report", out, "--json"]));
+    file("run", &root.join("run.json"));
+    file("findings", &root.join("findings.json"));
+    for phase in std::fs::read_dir(root.join("hist")).unwrap().flatten() {
+        std::fs::read_dir(phase.path()).unwrap().flatten().for_each(|cpu| file("hist", &cpu.path()));
+    }
+    assert!(lines("worst", &root.join("worst.jsonl")) > 0);
+    assert!(lines("events", &root.join("events.jsonl")) > 0);
+    lines("maxima", &root.join("maxima.jsonl"));
+}
+
+#[test]
+fn recorded_causes_hold_to_their_schema() {
+    assert!(lines("causes", &fixture("report/tests/fixtures/causes.jsonl")) > 0);
+}
+
+#[test]
+fn an_imported_run_and_its_document_hold_to_their_schemas() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("run");
+    let sample = fixture("import/tests/fixtures/ct-2.4.json");
+    let document = document(&["import", sample.to_str().unwrap(), "--json", "--out", root.to_str().unwrap()]);
+    assert_holds("document-import", &document);
+    file("run", &root.join("run.json"));
+    assert_holds("document-report", &common::shown(&root));
+}
+
+#[test]
+fn an_event_suite_holds_to_its_schema() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("run");
+    let document = document(&["events", "--backend", "mock", "-D", "1s", "--json", "--out", root.to_str().unwrap()]);
+    assert_holds("document-events", &document);
+    file("suite", &root.join("suite.json"));
+    file("run", &root.join("run.json"));
+}
+
+#[test]
+fn a_benchmark_holds_to_its_schema() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("run");
+    let document = document(&["bench", "nqueens", "--json", "-n", "6", "--out", root.to_str().unwrap()]);
+    assert_holds("document-bench", &document);
+    file("bench", &root.join("bench.json"));
+}
+
+#[test]
+fn an_audit_and_a_snapshot_hold_to_their_schemas() {
+    let folder = tempfile::tempdir().unwrap();
+    let tar = folder.path().join("x.tar");
+    assert_holds("document-audit", &document(&["audit", "--json"]));
+    assert_holds("document-snapshot", &document(&["snapshot", tar.to_str().unwrap(), "--json"]));
+    assert_holds("document-audit", &document(&["audit", "--json", "--snapshot", "/nonexistent.tar"]));
+}
+
+#[test]
+fn an_explanation_holds_to_its_schema() {
+    let folder = tempfile::tempdir().unwrap();
+    let empty = folder.path().join("trace.txt");
+    std::fs::write(&empty, "# tracer: nop\n#\n").unwrap();
+    assert_holds("document-explain", &document(&["explain", empty.to_str().unwrap(), "--json"]));
+}
+
+#[test]
+fn a_schema_refuses_what_is_none() {
+    let sample = fixture("import/tests/fixtures/ct-2.4.json");
+    let (_, out, _) = answer(punctual().arg("report").arg(sample).arg("--json").output().unwrap());
+    let mut value: Value = serde_json::from_str(&out).unwrap();
+    let whole = schema("document-report");
+    assert!(whole.is_valid(&value));
+    value["result"]["verdict"]["outcome"] = "perhaps".into();
+    assert!(!whole.is_valid(&value));
+    value["schema"] = "other/1".into();
+    assert!(!schema("document").is_valid(&value));
+}

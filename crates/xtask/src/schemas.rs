@@ -1,0 +1,87 @@
+//! `cargo xtask schemas`: JSON Schemas of our own formats, made from the types that are written, into docs/schemas.
+
+mod documents;
+
+use documents::{Answer, AuditResult, Document, ExplainResult, ImportResult, ReportResult, SnapshotResult};
+use punctual_model as model;
+use punctual_rundir::HistogramFile;
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where they are.
+const FOLDER: &str = "docs/schemas";
+
+/// Name, and what makes it.
+type Row = (&'static str, fn() -> String);
+
+/// The table: files of a run directory, then documents of `--json`.
+const SCHEMAS: &[Row] = &[
+    ("run", made::<model::Run>),
+    ("hist", made::<HistogramFile>),
+    ("worst", made::<model::Worst>),
+    ("events", made::<model::Event>),
+    ("maxima", made::<model::BlockMaximum>),
+    ("causes", made::<model::Explained>),
+    ("capture", made::<model::Capture>),
+    ("findings", made::<Vec<model::Finding>>),
+    ("suite", made::<model::Suite>),
+    ("experiment", made::<model::Experiment>),
+    ("bench", made::<model::Bench>),
+    ("document", made::<Document<serde_json::Map<String, serde_json::Value>>>),
+    ("document-report", made::<Document<Answer<ReportResult>>>),
+    ("document-audit", made::<Document<Answer<AuditResult>>>),
+    ("document-snapshot", made::<Document<SnapshotResult>>),
+    ("document-explain", made::<Document<Answer<ExplainResult>>>),
+    ("document-import", made::<Document<Answer<ImportResult>>>),
+    ("document-events", made::<Document<Answer<model::Suite>>>),
+    ("document-sched", made::<Document<Answer<model::Experiment>>>),
+    ("document-bench", made::<Document<Answer<model::Bench>>>),
+];
+
+/// As the type is written, with its documentation.
+fn made<T: JsonSchema>() -> String {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    let schema = SchemaGenerator::new(settings).into_root_schema_for::<T>();
+    format!("{:#}\n", schema.as_value())
+}
+
+fn path(name: &str) -> PathBuf {
+    // The workspace is two folders up; CI checks from anywhere.
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(FOLDER).join(format!("{name}.schema.json"))
+}
+
+/// Writes them all.
+pub fn run(words: &[String]) -> Result<(), String> {
+    if !words.is_empty() {
+        return Err("cargo xtask schemas".into());
+    }
+    for (name, make) in SCHEMAS {
+        let path = path(name);
+        fs::write(&path, make()).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+    }
+    println!("{} schemas in {FOLDER}", SCHEMAS.len());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_schemas_in_docs_are_those_of_the_types() {
+        for (name, make) in SCHEMAS {
+            let kept = fs::read_to_string(path(name)).unwrap_or_default();
+            assert!(kept == make(), "docs/schemas/{name}.schema.json is old: cargo xtask schemas");
+        }
+    }
+
+    #[test]
+    fn every_schema_in_docs_is_made_here() {
+        let files = fs::read_dir(path("x").parent().unwrap()).unwrap().flatten();
+        let names: Vec<String> = files.map(|f| f.file_name().into_string().unwrap()).collect();
+        let known = |name: &String| SCHEMAS.iter().any(|(n, _)| *name == format!("{n}.schema.json"));
+        assert!(names.iter().all(known), "{names:?}");
+    }
+}
