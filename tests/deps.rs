@@ -77,6 +77,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "sched",
             "bench",
             "kernel",
+            "kbuild",
         ],
     ),
     ("bench", &["units", "uapi", "model", "machine", "measure", "loads", "rundir", "queens"]),
@@ -85,6 +86,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("sched", &["units", "uapi", "rt", "model", "rundir", "measure", "trace", "tracefs", "journal", "workloads"]),
     ("vm", &[]),
     ("kernel", &["machine"]),
+    ("kbuild", &["kernel", "vm"]),
     ("lab", &["units", "model", "rundir", "judge", "compare", "vm"]),
     ("cyclictest", &["units", "uapi", "rt", "machine", "journal"]),
     ("selftest", &["units", "uapi", "rt", "model", "machine", "audit", "measure"]),
@@ -98,6 +100,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &[
             "units", "uapi", "model", "machine", "audit", "boot", "import", "stats", "trace", "explain", "plant", "vm",
             "rundir",
+        &["units", "uapi", "model", "machine", "audit", "boot", "import", "stats", "trace", "explain", "plant", "vm",
+            "kbuild",
         ],
     ),
 ];

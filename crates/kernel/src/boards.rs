@@ -2,6 +2,7 @@
 
 use crate::Series;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 macro_rules! files {
@@ -120,6 +121,17 @@ pub struct Mainline {
     pub dtbs: Vec<String>,
 }
 
+/// A part of a board that a kernel has to drive, or the board is of no use: issues about new kernels begin with a dead keyboard.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Need {
+    /// The part: `SPI`, `USB`, `HID`.
+    pub what: String,
+    /// Options of which one is enough, each with the module it becomes where it is `m`, without `.ko`. The trees of mainline and of
+    /// the Raspberry Pi have different drivers for some parts.
+    pub any: BTreeMap<String, String>,
+}
+
 /// A board, or a group of boards that take the same kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -148,6 +160,8 @@ pub struct Board {
     pub verified: Verified,
     /// By what, in words.
     pub verified_by: String,
+    /// Parts a kernel has to drive.
+    pub needs: Vec<Need>,
     /// What has gone wrong on it.
     pub traps: Vec<String>,
     /// Where this was read.
@@ -251,6 +265,7 @@ mod tests {
             assert!(!board.sources.is_empty() && !board.verified_by.is_empty() && !board.machines.is_empty(), "{name}");
             assert!(board.pi.is_some() || board.mainline.is_some(), "{name}");
             assert!(board.pi.is_some() == (board.boot == BootWay::RaspberryPi), "{name}");
+            assert!(!board.needs.is_empty() && board.needs.iter().all(|need| !need.any.is_empty()), "{name}");
             assert_eq!(Arch::of_compiler(board.cross.trim_end_matches('-')), Some(board.arch), "{name}");
         }
         assert_eq!(boards().len(), FILES.len());

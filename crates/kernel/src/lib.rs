@@ -15,11 +15,11 @@ pub mod host;
 pub mod patch;
 mod plan;
 mod preflight;
-mod programs;
+pub mod programs;
 mod version;
 mod versions;
 
-pub use boards::{Arch, Board, BoardError, BootWay, Mainline, PiNames, Verified, board, boards, detect};
+pub use boards::{Arch, Board, BoardError, BootWay, Mainline, Need, PiNames, Verified, board, boards, detect};
 pub use plan::{Estimate, Plan, PlanError, Situation, Source, Step, System, Tracer, UnknownTracer, Wish, plan};
 pub use preflight::{Check, Given, Outcome, preflight};
 pub use version::{Patched, Release, Series, VersionError};

@@ -1,4 +1,4 @@
-//! Running the host's own programs.
+//! Running the host's own programs: to their end, with English messages, and what they said.
 
 use std::io::{ErrorKind, Read, Write as _};
 use std::path::PathBuf;
@@ -37,19 +37,24 @@ pub enum ProgramError {
 }
 
 impl ProgramError {
-    pub(crate) fn file(what: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> ProgramError {
+    /// The error of an operation on a file, for `map_err`.
+    pub fn file(what: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> ProgramError {
         let path = path.into();
         move |source| ProgramError::File { what, path, source }
     }
 }
 
 /// Most that is read of what a program writes: bytes. It ends by SIGPIPE where it writes more.
-pub(crate) const OUTPUT_LIMIT: usize = 80 << 20;
+pub const OUTPUT_LIMIT: usize = 80 << 20;
 
 /// What a program came to.
-pub(crate) struct Ran {
+#[derive(Debug)]
+pub struct Ran {
+    /// How it ended.
     pub status: ExitStatus,
+    /// What it wrote.
     pub stdout: Vec<u8>,
+    /// What it complained of.
     pub stderr: String,
 }
 
@@ -61,7 +66,10 @@ impl Ran {
 }
 
 /// Runs a program to its end, with English messages, on `input`.
-pub(crate) fn run(command: &mut Command, input: &[u8], remedy: &'static str) -> Result<Ran, ProgramError> {
+///
+/// # Errors
+/// It is not installed (`remedy` says what to type), or its output cannot be read. An exit code is no error here.
+pub fn run(command: &mut Command, input: &[u8], remedy: &'static str) -> Result<Ran, ProgramError> {
     let program = command.get_program().to_string_lossy().into_owned();
     let failed = |source| ProgramError::Failed { program: program.clone(), source };
     command.env("LC_ALL", "C").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -85,6 +93,20 @@ pub(crate) fn run(command: &mut Command, input: &[u8], remedy: &'static str) -> 
     Ok(Ran { status, stdout: out.map_err(failed)?, stderr: String::from_utf8_lossy(&errors).into_owned() })
 }
 
+/// The same, on what a pipe or file brings.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_piped(command: &mut Command, input: Stdio, remedy: &'static str) -> Result<Ran, ProgramError> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command.env("LC_ALL", "C").stdin(input).output().map_err(|source| match source.kind() {
+        ErrorKind::NotFound => ProgramError::Missing { program, remedy },
+        _ => ProgramError::Failed { program, source },
+    })?;
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    Ok(Ran { status: output.status, stdout: output.stdout, stderr })
+}
+
 fn read(pipe: Option<impl Read>) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     match pipe {
@@ -94,7 +116,7 @@ fn read(pipe: Option<impl Read>) -> std::io::Result<Vec<u8>> {
 }
 
 /// The last lines that say something.
-pub(crate) fn last_lines(text: &str, count: usize) -> String {
+pub fn last_lines(text: &str, count: usize) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
     lines[lines.len().saturating_sub(count)..].join("\n")
 }

@@ -47,6 +47,17 @@ impl KernelSource {
         cache.root().join(self.name()).is_dir()
     }
 
+    /// Fetches the package (apt checks its signature chain and checksum) and returns the packed tree in it: about 150 MB.
+    ///
+    /// # Errors
+    /// No network; no room.
+    pub fn archive(&self, cache: &Cache) -> Result<PathBuf, VmError> {
+        let package = package_folder(&self.package, self.arch, cache)?;
+        let tar = package.join("usr/src").join(format!("{}.tar.xz", self.package));
+        let lost = || VmError::NoKernel(format!("the package {} holds no usr/src/{0}.tar.xz", self.package));
+        if tar.is_file() { Ok(tar) } else { Err(lost()) }
+    }
+
     /// Fetches the package (apt checks its signature chain and checksum), unpacks the tree in it, and returns the tree's folder:
     /// about 150 MB fetched, 1.7 GB unpacked. Each of the two steps, once done, is kept; an interrupted one begins again.
     ///
@@ -54,12 +65,7 @@ impl KernelSource {
     /// No network; no room; no xz.
     pub fn unpack(&self, cache: &Cache) -> Result<PathBuf, VmError> {
         let folder = cache.folder(&self.name(), |folder| {
-            let package = package_folder(&self.package, self.arch, cache)?;
-            let tar = package.join("usr/src").join(format!("{}.tar.xz", self.package));
-            if !tar.is_file() {
-                let lost = format!("the package {} holds no usr/src/{}.tar.xz", self.package, self.package);
-                return Err(VmError::NoKernel(lost));
-            }
+            let tar = self.archive(cache)?;
             tools::output(Command::new("tar").arg("-xf").arg(&tar).arg("-C").arg(folder), XZ).map(drop)
         })?;
         tree_below(&folder)

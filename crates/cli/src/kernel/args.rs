@@ -2,6 +2,7 @@
 
 use crate::args::OutputArgs;
 use clap::{Args, Subcommand};
+pub use super::building::{BuildArgs, FetchArgs};
 use punctual_kernel::{Arch, Patched, Release, Series, Tracer};
 use std::path::PathBuf;
 
@@ -16,6 +17,10 @@ pub enum KernelCommand {
     Patch(PatchArgs),
     /// Configure a kernel source in a folder of its own, compare what came out with what was asked for, and audit it
     Configure(ConfigureArgs),
+    /// Fetch a kernel source into a folder of its own: signed, or it is refused; broken off, the same command goes on
+    Fetch(FetchArgs),
+    /// Build image, modules and device trees outside of the source, also for another architecture; killed, the same command goes on
+    Build(BuildArgs),
 }
 
 /// Options of `kernel preflight`.
@@ -84,7 +89,7 @@ pub struct PatchArgs {
 /// Options of `kernel configure`.
 #[derive(Args, Debug)]
 pub struct ConfigureArgs {
-    /// The unpacked kernel source
+    /// The unpacked kernel source, or the folder of `kernel fetch`
     #[arg(long, value_name = "DIR")]
     pub tree: PathBuf,
     /// Folder for .config, as make's O= takes it
@@ -102,6 +107,9 @@ pub struct ConfigureArgs {
     /// File with options; may be repeated
     #[arg(long = "fragment", value_name = "FILE", required = true)]
     pub fragments: Vec<PathBuf>,
+    /// Change the result in make's menu before it is compared
+    #[arg(long)]
+    pub menuconfig: bool,
     #[command(flatten)]
     pub output: OutputArgs,
 }

@@ -1,7 +1,7 @@
 //! `kernel configure`.
 
 use super::args::ConfigureArgs;
-use super::{Result, shown, text_file, usage};
+use super::{Result, shown, source, text_file, usage};
 use crate::exit;
 use punctual_audit::{Context, Profile, audit};
 use punctual_kernel::config::make::{ConfigureError, Configured, Job, configure};
@@ -10,6 +10,7 @@ use punctual_model::{Finding, State};
 use punctual_units::{Priority, Scheduling};
 use serde_json::json;
 use std::fmt::Write as _;
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 const LARGEST_FRAGMENT: usize = 4 << 20;
@@ -20,21 +21,26 @@ pub fn run(args: &ConfigureArgs) -> ExitCode {
 }
 
 fn configured(args: &ConfigureArgs) -> Result {
-    if !args.tree.join("Kconfig").is_file() {
+    let source = source(&args.tree)?;
+    if !source.join("Kconfig").is_file() {
         let tree = args.tree.display();
         return Err(usage(format!("{tree} has no Kconfig: name an unpacked kernel source (--tree)")));
+    }
+    if args.menuconfig && !std::io::stdin().is_terminal() {
+        return Err(usage("--menuconfig needs a terminal: leave it out, and write the options into a fragment"));
     }
     let mut fragments = Vec::new();
     for path in &args.fragments {
         fragments.push((path.display().to_string(), text_file(path, LARGEST_FRAGMENT)?));
     }
     let job = Job {
-        tree: args.tree.clone(),
+        tree: source,
         out: args.out.clone(),
         arch: args.arch,
         cross: args.cross.clone(),
         defconfig: args.defconfig.clone(),
         fragments,
+        menu: args.menuconfig,
     };
     let done = configure(&job).map_err(|error| (code(&error), error.to_string()))?;
     let findings = audited(&done)?;

@@ -1,7 +1,10 @@
-//! `kernel`: from a board to a kernel, as far as it takes no root and changes nothing.
+//! `kernel`: from a board to a package, as far as it takes no root and installs nothing.
 
 pub mod args;
+mod build;
+mod building;
 mod configure;
+mod fetch;
 mod patch;
 mod plan;
 mod preflight;
@@ -11,7 +14,7 @@ use args::KernelCommand;
 use punctual_machine::Live;
 use serde_json::Value;
 use std::fmt::Display;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// `punctual kernel …`.
@@ -21,6 +24,8 @@ pub fn run(command: &KernelCommand) -> ExitCode {
         KernelCommand::Preflight(args) => preflight::run(args),
         KernelCommand::Patch(args) => patch::run(args),
         KernelCommand::Configure(args) => configure::run(args),
+        KernelCommand::Fetch(args) => fetch::run(args),
+        KernelCommand::Build(args) => build::run(args),
     }
 }
 
@@ -37,6 +42,33 @@ fn machine(root: Option<&Path>) -> std::result::Result<Live, (u8, String)> {
         Some(root) if !root.is_dir() => Err(usage(format!("{} is no folder (--root)", root.display()))),
         Some(root) => Ok(Live::under(root)),
         None => Ok(Live::new()),
+    }
+}
+
+/// What a build came to grief on: the files (1), the words (2), or this machine (4).
+fn of_kbuild(error: punctual_kbuild::KbuildError) -> (u8, String) {
+    let code = match (error.is_usage(), error.is_verdict()) {
+        (true, _) => exit::USAGE,
+        (_, true) => exit::FAILED,
+        _ => exit::ENVIRONMENT,
+    };
+    (code, error.to_string())
+}
+
+/// The source below a folder of `kernel fetch`, or the folder itself.
+fn source(folder: &Path) -> std::result::Result<PathBuf, (u8, String)> {
+    match punctual_kbuild::fetch::read_manifest(folder).map_err(of_kbuild)? {
+        Some(fetched) => Ok(fetched.tree),
+        None => Ok(folder.to_owned()),
+    }
+}
+
+/// Lines that say what is being done, beside the result: on standard error.
+fn teller(output: crate::args::OutputArgs) -> impl FnMut(&str) {
+    move |line| {
+        if !output.quiet {
+            eprintln!("{}", terminal::harmless(line));
+        }
     }
 }
 

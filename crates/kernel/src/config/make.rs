@@ -1,6 +1,6 @@
 //! Makes a configuration in a folder outside the source: defconfig, fragments, olddefconfig.
 
-use super::{Dropped, Kconfig, Options, dropped, of_config, requested};
+use super::{Dropped, Kconfig, Options, Value, dropped, of_config, requested};
 use crate::Arch;
 use crate::programs::{ProgramError, last_lines, run};
 use std::fs;
@@ -22,7 +22,14 @@ pub struct Job {
     pub defconfig: String,
     /// Fragments with their names, the later before the earlier.
     pub fragments: Vec<(String, String)>,
+    /// Let the user change the result in `make menuconfig`, on this terminal, before it is compared.
+    pub menu: bool,
 }
+
+/// What was asked for, beside the configuration: a package is compared with it once more.
+pub const REQUESTED: &str = "punctual-requested.config";
+/// In the name of every kernel built here, so that none goes over one of the distribution.
+const OURS: &str = "-punctual";
 
 /// Why there is no configuration.
 #[derive(Debug, thiserror::Error)]
@@ -102,7 +109,8 @@ pub fn merged(fragments: &[(String, String)]) -> Result<Options, ConfigureError>
 /// # Errors
 /// Fragments disagree, the folder is taken, or make fails; a `.config` begun is taken away then.
 pub fn configure(job: &Job) -> Result<Configured, ConfigureError> {
-    let wanted = merged(&job.fragments)?;
+    let mut wanted = merged(&job.fragments)?;
+    ours(&mut wanted);
     let is_target = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     if !job.defconfig.ends_with("config") || !job.defconfig.chars().all(is_target) || job.defconfig.starts_with('-') {
         return Err(ConfigureError::Target(job.defconfig.clone()));
@@ -119,27 +127,52 @@ pub fn configure(job: &Job) -> Result<Configured, ConfigureError> {
         let _ = fs::remove_file(&path);
     }
     let text = made?;
+    let note = out.join(REQUESTED);
+    fs::write(&note, super::fragment(&wanted)).map_err(ProgramError::file("write", &note))?;
     let kconfig = Kconfig::of_tree(&job.tree, job.arch.folder());
     let dropped = dropped(&wanted, &of_config(&text), &kconfig);
     Ok(Configured { path, text, requested: wanted, dropped })
+}
+
+/// A name of its own, always; and no certificate of the distribution's, which its source does not hold.
+fn ours(wanted: &mut Options) {
+    let name = wanted.get("LOCALVERSION").map_or("", |value| value.text().trim_matches('"'));
+    if !name.contains(OURS) {
+        let name = Value::string(&format!("{name}{OURS}"));
+        wanted.insert("LOCALVERSION".to_owned(), name);
+    }
+    for symbol in ["SYSTEM_TRUSTED_KEYS", "SYSTEM_REVOCATION_KEYS"] {
+        wanted.entry(symbol.to_owned()).or_insert_with(|| Value::string(""));
+    }
 }
 
 fn made(job: &Job, out: &Path, path: &Path, wanted: &Options) -> Result<String, ConfigureError> {
     make(job, out, &job.defconfig)?;
     let mut text = fs::read_to_string(path).map_err(ProgramError::file("read", path))?;
     // kconfig takes the last value of an option (scripts/kconfig/confdata.c).
-    for (symbol, value) in wanted {
-        text += &match value.text() {
-            "n" => format!("# CONFIG_{symbol} is not set\n"),
-            value => format!("CONFIG_{symbol}={value}\n"),
-        };
-    }
+    text += &super::fragment(wanted);
     fs::write(path, text).map_err(ProgramError::file("write", path))?;
     make(job, out, "olddefconfig")?;
+    if job.menu {
+        menu(job, out)?;
+    }
     Ok(fs::read_to_string(path).map_err(ProgramError::file("read", path))?)
 }
 
-fn make(job: &Job, out: &Path, target: &str) -> Result<(), ConfigureError> {
+/// `make menuconfig` draws on the terminal and reads from it.
+fn menu(job: &Job, out: &Path) -> Result<(), ConfigureError> {
+    let mut make = command(job, out, "menuconfig");
+    let status = make.status().map_err(|source| ProgramError::Failed { program: "make".to_owned(), source })?;
+    match status.success() {
+        true => Ok(()),
+        false => {
+            let said = format!("{status}; it needs ncurses: apt-get install libncurses-dev");
+            Err(ConfigureError::Make { target: "menuconfig".to_owned(), tree: job.tree.clone(), said })
+        }
+    }
+}
+
+fn command(job: &Job, out: &Path, target: &str) -> Command {
     let mut make = Command::new("make");
     make.arg("-C").arg(&job.tree).arg(format!("O={}", out.display())).arg(format!("ARCH={}", job.arch.name()));
     if let Some(cross) = &job.cross {
@@ -157,7 +190,12 @@ fn make(job: &Job, out: &Path, target: &str) -> Result<(), ConfigureError> {
     ] {
         make.env_remove(name);
     }
-    let ran = run(make.arg(target), b"", "apt-get install make gcc flex bison")?;
+    make.arg(target);
+    make
+}
+
+fn make(job: &Job, out: &Path, target: &str) -> Result<(), ConfigureError> {
+    let ran = run(&mut command(job, out, target), b"", "apt-get install make gcc flex bison")?;
     match ran.status.success() {
         true => Ok(()),
         false => {

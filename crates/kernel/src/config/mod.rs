@@ -21,6 +21,11 @@ impl Value {
     pub fn text(&self) -> &str {
         &self.0
     }
+
+    /// A string, put in quotes.
+    pub fn string(text: &str) -> Value {
+        Value(format!("\"{text}\""))
+    }
 }
 
 impl fmt::Display for Value {
@@ -85,6 +90,15 @@ pub fn requested(fragment: &str) -> Result<Options, FragmentError> {
         }
     }
     Ok(options)
+}
+
+/// Options as a fragment, one a line.
+pub fn fragment(options: &Options) -> String {
+    let line = |(symbol, value): (&String, &Value)| match value.text() {
+        "n" => format!("# CONFIG_{symbol} is not set\n"),
+        value => format!("CONFIG_{symbol}={value}\n"),
+    };
+    options.iter().map(line).collect()
 }
 
 /// The options of a `.config`; lines that are none are left out.

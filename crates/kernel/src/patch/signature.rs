@@ -1,9 +1,9 @@
 //! Who signed a file: gpgv(1) with a keyring the user chose. Nothing is fetched and no trust database counts.
 
 use super::PatchError;
-use crate::programs::{Ran, last_lines, run};
+use crate::programs::{Ran, last_lines, run, run_piped};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 const REMEDY: &str = "apt-get install gpgv";
 
@@ -14,6 +14,16 @@ const REMEDY: &str = "apt-get install gpgv";
 pub fn detached(name: &str, content: &[u8], sign: &Path, keyring: &Path) -> Result<String, PatchError> {
     let mut gpgv = gpgv(keyring);
     let ran = run(gpgv.arg(sign).arg("-"), content, REMEDY)?;
+    fingerprint(name, &ran)
+}
+
+/// The same of what a pipe brings: an unpacked source is larger than memory should be asked for.
+///
+/// # Errors
+/// As [`detached`].
+pub fn detached_piped(name: &str, content: Stdio, sign: &Path, keyring: &Path) -> Result<String, PatchError> {
+    let mut gpgv = gpgv(keyring);
+    let ran = run_piped(gpgv.arg(sign).arg("-"), content, REMEDY)?;
     fingerprint(name, &ran)
 }
 

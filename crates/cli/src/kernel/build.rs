@@ -1,0 +1,140 @@
+//! `kernel build`.
+
+use super::building::BuildArgs;
+use super::{Result, of_kbuild, shown, source, teller, text_file, usage};
+use punctual_kbuild::build::{Built, Heat, Job, Progress, usual_target};
+use punctual_kbuild::fetch::read_manifest;
+use punctual_kernel::Arch;
+use punctual_kernel::config::of_config;
+use serde_json::json;
+use std::io::{IsTerminal as _, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+use std::thread::available_parallelism;
+use std::time::{Duration, Instant, UNIX_EPOCH};
+
+const LARGEST_CONFIG: usize = 4 << 20;
+const THERMAL: &str = "/sys/class/thermal";
+/// How often a line of progress is written where no terminal rewrites it.
+const LINE: Duration = Duration::from_secs(60);
+
+/// Builds a kernel.
+pub fn run(args: &BuildArgs) -> ExitCode {
+    shown("build", args.output, built(args))
+}
+
+fn built(args: &BuildArgs) -> Result {
+    let job = job(args)?;
+    let mut show = Shown::new(args.output.quiet);
+    let built = punctual_kbuild::build(&job, &mut teller(args.output), &mut |progress| show.show(progress));
+    show.end();
+    let built = built.map_err(of_kbuild)?;
+    let json = json!({
+        "release": built.release, "image": built.image, "log": built.log, "objects": built.objects, "arch": job.arch,
+        "lasted_s": built.lasted.as_secs_f64(), "paused_s": built.paused.as_secs_f64(),
+    });
+    Ok((0, text(&built), json))
+}
+
+fn job(args: &BuildArgs) -> std::result::Result<Job, (u8, String)> {
+    let tree = source(&args.tree)?;
+    let arch = arch_of(&args.out)?;
+    let is_native = host_arch() == Some(arch);
+    let cross = args.cross.clone().or_else(|| (!is_native).then(|| usual_cross(arch).to_owned()));
+    let heat = Heat::at(args.pause_at, Path::new(THERMAL)).map_err(usage)?;
+    let jobs = args.jobs.map_or_else(|| available_parallelism().map_or(1, usize::from), usize::from);
+    Ok(Job {
+        epoch: epoch(&args.tree, &tree)?,
+        tree,
+        out: args.out.clone(),
+        arch,
+        cross,
+        target: args.target.clone().unwrap_or_else(|| usual_target(arch).to_owned()),
+        jobs,
+        heat: is_native.then_some(heat),
+    })
+}
+
+/// The architecture a folder is configured for.
+pub fn arch_of(out: &Path) -> std::result::Result<Arch, (u8, String)> {
+    let path = out.join(".config");
+    if !path.is_file() {
+        let out = out.display();
+        return Err(usage(format!("{out} has no .config: punctual kernel configure --out {out} …")));
+    }
+    let options = of_config(&text_file(&path, LARGEST_CONFIG)?);
+    let on = |name: &str| options.get(name).is_some_and(|value| value.text() == "y");
+    let known = [("ARM64", Arch::Arm64), ("ARM", Arch::Arm), ("X86_64", Arch::X86), ("RISCV", Arch::Riscv)];
+    let found = known.into_iter().find(|(name, _)| on(name)).map(|(_, arch)| arch);
+    found.ok_or_else(|| usage(format!("{} is for none of arm64, arm, x86_64 and riscv", path.display())))
+}
+
+pub fn host_arch() -> Option<Arch> {
+    Arch::of_compiler(std::env::consts::ARCH).or(match std::env::consts::ARCH {
+        "riscv64" => Some(Arch::Riscv),
+        _ => None,
+    })
+}
+
+/// Debian's cross compilers.
+pub fn usual_cross(arch: Arch) -> &'static str {
+    match arch {
+        Arch::Arm => "arm-linux-gnueabihf-",
+        Arch::Arm64 => "aarch64-linux-gnu-",
+        Arch::X86 => "x86_64-linux-gnu-",
+        Arch::Riscv => "riscv64-linux-gnu-",
+    }
+}
+
+/// The source's date: of its manifest, else of its Makefile.
+fn epoch(folder: &Path, tree: &Path) -> std::result::Result<u64, (u8, String)> {
+    if let Some(manifest) = read_manifest(folder).map_err(of_kbuild)? {
+        return Ok(manifest.epoch);
+    }
+    let path = tree.join("Makefile");
+    let changed = path.metadata().and_then(|meta| meta.modified());
+    let changed = changed.map_err(|e| usage(format!("cannot read {}: {e}; name a source (--tree)", path.display())))?;
+    Ok(changed.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()))
+}
+
+fn text(built: &Built) -> String {
+    let paused = match built.paused.as_secs() {
+        0 => String::new(),
+        paused => format!(", {paused} s of them paused because of heat"),
+    };
+    let (release, image) = (&built.release, built.image.display());
+    format!("{release} in {} s{paused}\n{image}\nlog: {}\n", built.lasted.as_secs(), built.log.display())
+}
+
+/// Progress: one line that is rewritten on a terminal, a line a minute elsewhere.
+struct Shown {
+    quiet: bool,
+    terminal: bool,
+    last: Option<Instant>,
+}
+
+impl Shown {
+    fn new(quiet: bool) -> Shown {
+        Shown { quiet, terminal: std::io::stderr().is_terminal(), last: None }
+    }
+
+    fn show(&mut self, progress: &Progress) {
+        if self.quiet {
+            return;
+        }
+        if self.terminal {
+            eprint!("\r{progress}\x1b[K");
+            let _ = std::io::stderr().flush();
+            self.last = Some(Instant::now());
+        } else if self.last.is_none_or(|last| last.elapsed() >= LINE) {
+            eprintln!("{progress}");
+            self.last = Some(Instant::now());
+        }
+    }
+
+    fn end(&self) {
+        if self.terminal && self.last.is_some() && !self.quiet {
+            eprintln!();
+        }
+    }
+}

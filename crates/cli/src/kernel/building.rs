@@ -1,0 +1,78 @@
+//! Arguments of what fetches, builds and packages.
+
+use crate::args::OutputArgs;
+use clap::Args;
+use punctual_kernel::{Release, Series};
+use std::path::PathBuf;
+
+/// Options of `kernel fetch`.
+#[derive(Args, Debug)]
+#[command(group = clap::ArgGroup::new("origin").args(["url", "git", "debian", "tree"]).required(true))]
+pub struct FetchArgs {
+    /// A tarball as kernel.org publishes it: address or file; its .sign and sha256sums.asc lie beside it
+    #[arg(long, value_name = "URL|FILE")]
+    pub url: Option<String>,
+    /// A git repository: address or path; needs --branch, and --commit, a signed tag or --unsigned
+    #[arg(long, value_name = "URL", requires = "branch")]
+    pub git: Option<String>,
+    /// The distribution's package linux-source-X.Y, by apt; installs nothing
+    #[arg(long)]
+    pub debian: bool,
+    /// A source that is there: noted, not copied
+    #[arg(long, value_name = "DIR")]
+    pub tree: Option<PathBuf>,
+    /// Branch or tag of the repository
+    #[arg(long, value_name = "NAME", requires = "git")]
+    pub branch: Option<String>,
+    /// The commit that is meant, all 40 digits
+    #[arg(long, value_name = "HASH", requires = "git", conflicts_with = "release")]
+    pub commit: Option<String>,
+    /// The newest commit of the branch that is this release: a patch fits only one
+    #[arg(long, value_name = "A.B.C", requires = "git")]
+    pub release: Option<Release>,
+    /// Take a branch that nobody signed; it is noted in the manifest
+    #[arg(long, requires = "git")]
+    pub unsigned: bool,
+    /// Series of the distribution's package [default: the newest]
+    #[arg(long, value_name = "X.Y", requires = "debian")]
+    pub series: Option<Series>,
+    /// Keys that may have signed it, as `gpg --export KEY > FILE` writes them
+    #[arg(long, value_name = "FILE")]
+    pub keyring: Option<PathBuf>,
+    /// Signature of the unpacked tarball [default: beside it]
+    #[arg(long, value_name = "URL|FILE", requires = "url")]
+    pub sign: Option<String>,
+    /// The signed list of sums [default: sha256sums.asc beside it]
+    #[arg(long, value_name = "URL|FILE", requires = "url")]
+    pub sums: Option<String>,
+    /// Folder for source and manifest.json
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// Options of `kernel build`.
+#[derive(Args, Debug)]
+pub struct BuildArgs {
+    /// The unpacked kernel source, or the folder of `kernel fetch`
+    #[arg(long, value_name = "DIR")]
+    pub tree: PathBuf,
+    /// Folder of `kernel configure`: everything is built there
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Cross compiler's name up to gcc [default: Debian's for the configuration's architecture, none on that architecture]
+    #[arg(long, value_name = "PREFIX")]
+    pub cross: Option<String>,
+    /// make target of the image [default: zImage, Image.gz or bzImage by architecture]
+    #[arg(long, value_name = "TARGET")]
+    pub target: Option<String>,
+    /// Compilers at once [default: one a CPU]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub jobs: Option<u16>,
+    /// Pause a native build at this temperature, in degrees Celsius, until it is 8 below
+    #[arg(long, value_name = "DEGREES", default_value_t = 75)]
+    pub pause_at: i64,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}

@@ -1,0 +1,50 @@
+//! `kernel fetch`.
+
+use super::building::FetchArgs;
+use super::{Result, of_kbuild, shown, teller, usage};
+use crate::exit;
+use punctual_kbuild::fetch::{Origin, Request, SourceManifest};
+use punctual_vm::Cache;
+use std::process::ExitCode;
+
+/// Fetches a source.
+pub fn run(args: &FetchArgs) -> ExitCode {
+    shown("fetch", args.output, fetched(args))
+}
+
+fn fetched(args: &FetchArgs) -> Result {
+    let request = Request {
+        origin: origin(args)?,
+        keyring: args.keyring.clone(),
+        sign: args.sign.clone(),
+        sums: args.sums.clone(),
+        unsigned: args.unsigned,
+        out: args.out.clone(),
+    };
+    let cache = Cache::usual().map_err(usage)?;
+    let manifest = punctual_kbuild::fetch(&request, &cache, &mut teller(args.output)).map_err(of_kbuild)?;
+    let json = serde_json::to_value(&manifest).map_err(|error| (exit::ENVIRONMENT, error.to_string()))?;
+    Ok((0, text(&manifest), json))
+}
+
+fn origin(args: &FetchArgs) -> std::result::Result<Origin, (u8, String)> {
+    if let Some(url) = &args.url {
+        return Ok(Origin::Tarball { url: url.clone() });
+    }
+    if let (Some(url), Some(branch)) = (&args.git, &args.branch) {
+        let (reference, commit) = (branch.clone(), args.commit.clone());
+        return Ok(Origin::Git { url: url.clone(), reference, commit, release: args.release });
+    }
+    match &args.tree {
+        Some(path) => Ok(Origin::Tree { path: path.clone() }),
+        None if args.debian => Ok(Origin::Debian { series: args.series }),
+        None => Err(usage("name a source: --url, --git with --branch, --debian or --tree")),
+    }
+}
+
+fn text(manifest: &SourceManifest) -> String {
+    let sum = manifest.sha256.as_ref().map(|sum| format!("\nSHA-256 {sum}")).unwrap_or_default();
+    let commit = manifest.commit.as_ref().map(|commit| format!("\ncommit {commit}")).unwrap_or_default();
+    let (release, origin, proof) = (manifest.release, &manifest.origin, &manifest.proof);
+    format!("{release} from {origin}\n{proof}{sum}{commit}\n{}\n", manifest.tree.display())
+}

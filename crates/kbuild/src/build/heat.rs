@@ -1,0 +1,87 @@
+//! Boards that compile get hot, throttle, and some switch off: a native build waits until they are cooler.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// When to pause and when to go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Heat {
+    /// Pause at this temperature, thousandths of a degree Celsius, as thermal zones have it
+    /// (Documentation/ABI/testing/sysfs-class-thermal).
+    pub pause_millidegrees: i64,
+    /// Go on below this one.
+    pub resume_millidegrees: i64,
+    /// `/sys/class/thermal`.
+    pub zones: PathBuf,
+}
+
+/// A limit is none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0} °C is no temperature to pause at: name 30 to 110 (--pause-at)")]
+pub struct HeatError(i64);
+
+/// Degrees between pausing and going on: less, and it stops every second.
+const HYSTERESIS: i64 = 8;
+
+impl Heat {
+    /// Pause at a temperature in degrees Celsius, go on 8 below it.
+    ///
+    /// # Errors
+    /// The figure cannot be meant.
+    pub fn at(degrees: i64, zones: &Path) -> Result<Heat, HeatError> {
+        if !(30..=110).contains(&degrees) {
+            return Err(HeatError(degrees));
+        }
+        Ok(Heat {
+            pause_millidegrees: degrees * 1000,
+            resume_millidegrees: (degrees - HYSTERESIS) * 1000,
+            zones: zones.to_owned(),
+        })
+    }
+
+    /// The hottest zone; `None`: no zone tells a temperature.
+    pub fn hottest(&self) -> Option<i64> {
+        let zones = fs::read_dir(&self.zones).ok()?.flatten();
+        let zones = zones.filter(|entry| entry.file_name().to_string_lossy().starts_with("thermal_zone"));
+        zones.filter_map(|zone| fs::read_to_string(zone.path().join("temp")).ok()?.trim().parse().ok()).max()
+    }
+
+    /// Should it be paused now? What cannot be read changes nothing.
+    pub(super) fn pauses(&self, is_paused: bool, hottest: Option<i64>) -> bool {
+        match hottest {
+            None => is_paused,
+            Some(now) if is_paused => now >= self.resume_millidegrees,
+            Some(now) => now >= self.pause_millidegrees,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_pauses_at_the_limit_and_goes_on_well_below_it() {
+        let heat = Heat::at(75, Path::new("/nowhere")).unwrap();
+        let steps = [(74_999, false), (75_000, true), (70_000, true), (67_000, true), (66_999, false), (74_000, false)];
+        let mut paused = false;
+        for (now, expected) in steps {
+            paused = heat.pauses(paused, Some(now));
+            assert_eq!(paused, expected, "{now}");
+        }
+        assert!(heat.pauses(true, None) && !heat.pauses(false, None), "unknown is no reason to change");
+        assert!(Heat::at(5, Path::new("/")).is_err());
+    }
+
+    #[test]
+    fn the_hottest_zone_counts_and_none_is_unknown() {
+        let folder = tempfile::tempdir().unwrap();
+        let heat = Heat::at(75, folder.path()).unwrap();
+        assert_eq!(heat.hottest(), None);
+        for (zone, temperature) in [("thermal_zone0", "41000\n"), ("thermal_zone1", "52500\n"), ("cooling_device0", "99000")] {
+            fs::create_dir(folder.path().join(zone)).unwrap();
+            fs::write(folder.path().join(zone).join("temp"), temperature).unwrap();
+        }
+        assert_eq!(heat.hottest(), Some(52_500));
+    }
+}

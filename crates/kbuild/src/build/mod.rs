@@ -1,0 +1,243 @@
+//! A build outside of its tree. What is built depends on source, configuration and compiler alone: name, user, host, date and number
+//! of the build are fixed, so that a build that was killed and went on gives what an undisturbed one gives (a key made by
+//! MODULE_SIG is random, and so is RANDSTRUCT's seed: both stay in the folder).
+
+mod attend;
+mod broken;
+mod heat;
+mod progress;
+mod state;
+
+pub use broken::Broken;
+pub use heat::{Heat, HeatError};
+pub use progress::Progress;
+pub use state::State;
+
+use crate::KbuildError;
+use crate::files::{lock, sha256_of};
+use punctual_kernel::Arch;
+use punctual_kernel::config::{Value, of_config};
+use punctual_kernel::programs::{last_lines, run};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant, UNIX_EPOCH};
+
+/// Everything make says.
+pub const LOG: &str = "punctual-build.log";
+const LOCK: &str = ".punctual-build.lock";
+/// Part of every name: a kernel never goes over one of the distribution.
+pub const OURS: &str = "-punctual";
+
+/// What to build.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// The source, clean.
+    pub tree: PathBuf,
+    /// The folder with `.config`; everything is built there.
+    pub out: PathBuf,
+    /// The kernel's architecture.
+    pub arch: Arch,
+    /// A cross compiler's name up to `gcc`.
+    pub cross: Option<String>,
+    /// make's target of the image.
+    pub target: String,
+    /// Compilers at once.
+    pub jobs: usize,
+    /// Date of the build, seconds since 1970: that of the source.
+    pub epoch: u64,
+    /// When to pause; `None`: never.
+    pub heat: Option<Heat>,
+}
+
+/// What a build came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Built {
+    /// `uname -r`.
+    pub release: String,
+    /// The image.
+    pub image: PathBuf,
+    /// What make said.
+    pub log: PathBuf,
+    /// Objects that were to be compiled this time; `None`: make could not tell.
+    pub objects: Option<usize>,
+    /// This time, pauses included.
+    pub lasted: Duration,
+    /// Paused because of heat.
+    pub paused: Duration,
+}
+
+/// make's target of the image where no board names one.
+pub fn usual_target(arch: Arch) -> &'static str {
+    match arch {
+        Arch::Arm => "zImage",
+        Arch::Arm64 | Arch::Riscv => "Image.gz",
+        Arch::X86 => "bzImage",
+    }
+}
+
+/// Builds image, modules and device trees, or goes on where an earlier build was killed. `tell` is given lines for people, `show` how far
+/// it is.
+///
+/// # Errors
+/// There is no configuration, a program is missing, the folder belongs to another tree, or make fails: the first file and line that it
+/// failed on are named.
+pub fn build(
+    job: &Job,
+    tell: &mut dyn FnMut(&str),
+    show: &mut dyn FnMut(&Progress),
+) -> Result<Built, KbuildError> {
+    let begun = Instant::now();
+    let job = absolute(job)?;
+    if !job.out.join(".config").is_file() {
+        let said = format!("{} has no .config: punctual kernel configure --out {0} …", job.out.display());
+        return Err(KbuildError::Usage(said));
+    }
+    state::end_of_before(&job.out)?;
+    let lock = lock(&job.out.join(LOCK), tell)?;
+    let config = own(&job, tell)?;
+    let mut state = State::open(&job, &sha256_of(config.as_bytes()))?;
+    let log = Log::open(&job.out)?;
+    let job = Job { epoch: state.epoch, ..job };
+    attend::prepare(&job, &log)?;
+    let objects = attend::count(&job)?;
+    if let Some(objects) = objects {
+        tell(&format!("{objects} objects to compile, by {} at once", job.jobs));
+    }
+    let paused = attend::compile(&job, &log, &lock, objects, &mut state, tell, show)?;
+    let (release, image) = (release(&job.out)?, image(&job)?);
+    state.release = Some(release.clone());
+    state.done = true;
+    state.write(&job.out)?;
+    Ok(Built { release, image, log: log.path, objects, lasted: begun.elapsed(), paused })
+}
+
+/// What make says, all builds of a folder one after the other.
+pub(crate) struct Log {
+    pub path: PathBuf,
+    pub file: File,
+}
+
+impl Log {
+    fn open(out: &Path) -> Result<Log, KbuildError> {
+        let path = out.join(LOG);
+        let file = File::options().append(true).create(true).open(&path).map_err(KbuildError::file("write", &path))?;
+        Ok(Log { path, file })
+    }
+}
+
+fn absolute(job: &Job) -> Result<Job, KbuildError> {
+    let whole = |path: &Path| std::path::absolute(path).map_err(KbuildError::file("find", path));
+    let (tree, out) = (whole(&job.tree)?, whole(&job.out)?);
+    if !tree.join("Makefile").is_file() {
+        return Err(KbuildError::Usage(format!("{} has no Makefile: name a kernel source (--tree)", tree.display())));
+    }
+    if out.starts_with(&tree) {
+        let said = format!("{} lies in the source: name a folder outside of it (--out)", out.display());
+        return Err(KbuildError::Usage(said));
+    }
+    Ok(Job { tree, out, ..job.clone() })
+}
+
+/// The configuration, with a name of ours and without certificates that the source does not hold.
+fn own(job: &Job, tell: &mut dyn FnMut(&str)) -> Result<String, KbuildError> {
+    let path = job.out.join(".config");
+    let read = || fs::read_to_string(&path).map_err(KbuildError::file("read", &path));
+    let text = read()?;
+    let options = of_config(&text);
+    let of = |name: &str| options.get(name).map_or("", |value| value.text().trim_matches('"'));
+    let mut add = String::new();
+    if !of("LOCALVERSION").contains(OURS) {
+        let name = Value::string(&format!("{}{OURS}", of("LOCALVERSION")));
+        add += &format!("CONFIG_LOCALVERSION={}\n", name.text());
+    }
+    for symbol in ["SYSTEM_TRUSTED_KEYS", "SYSTEM_REVOCATION_KEYS"] {
+        if !matches!(of(symbol), "" | "n") {
+            add += &format!("CONFIG_{symbol}=\"\"\n");
+        }
+    }
+    if add.is_empty() {
+        return Ok(text);
+    }
+    tell(&format!("changing the configuration: {}", add.trim_end().replace('\n', ", ")));
+    crate::files::replace(&path, (text + &add).as_bytes())?;
+    let ran = run(make(job).arg("olddefconfig"), b"", MAKE)?;
+    match ran.status.success() {
+        true => read(),
+        false => Err(KbuildError::Failed {
+            what: format!("make olddefconfig in {}", job.out.display()),
+            status: ran.status.to_string(),
+            said: last_lines(&ran.said(), 5),
+            next: "punctual kernel preflight names what is missing".to_owned(),
+        }),
+    }
+}
+
+/// The end of the year 9999: seconds since 1970.
+const LAST_DATE: u64 = 253_402_300_799;
+pub(crate) const MAKE: &str = "apt-get install make gcc flex bison bc libssl-dev libelf-dev";
+
+/// make for a job, with everything fixed that would get into the result by chance.
+pub(crate) fn make(job: &Job) -> Command {
+    let mut make = Command::new("make");
+    make.arg("-C").arg(&job.tree).arg(format!("O={}", job.out.display())).arg(format!("ARCH={}", job.arch.name()));
+    make.arg(format!("CROSS_COMPILE={}", job.cross.as_deref().unwrap_or_default()));
+    // Given and empty: no `+` for a tree with changes (scripts/setlocalversion).
+    make.arg("LOCALVERSION=");
+    make.args(["KBUILD_BUILD_USER=punctual", "KBUILD_BUILD_HOST=kbuild", "KBUILD_BUILD_VERSION=1"]);
+    make.arg(format!("KBUILD_BUILD_TIMESTAMP={}", date(job.epoch)));
+    make.env("LC_ALL", "C").env("SOURCE_DATE_EPOCH", job.epoch.to_string()).env("TZ", "UTC");
+    for name in ["MAKEFLAGS", "MAKELEVEL", "KCONFIG_CONFIG", "KBUILD_OUTPUT", "KBUILD_EXTMOD", "INSTALL_MOD_PATH"] {
+        make.env_remove(name);
+    }
+    make
+}
+
+/// A date as `date -u` writes it: it becomes the end of `uname -v`.
+fn date(epoch: u64) -> String {
+    // "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110).
+    let text = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(epoch.min(LAST_DATE)));
+    let words: Vec<&str> = text.split([' ', ',']).filter(|word| !word.is_empty()).collect();
+    match words.as_slice() {
+        [weekday, day, month, year, time, _] => format!("{weekday} {month} {day} {time} UTC {year}"),
+        _ => text,
+    }
+}
+
+/// Are there modules to build?
+pub(crate) fn has_modules(job: &Job) -> bool {
+    let options = fs::read_to_string(job.out.join(".config")).map(|text| of_config(&text)).unwrap_or_default();
+    options.get("MODULES").is_some_and(|value| value.text() == "y")
+}
+
+/// Has the architecture device trees in its source?
+pub(crate) fn has_dtbs(job: &Job) -> bool {
+    let options = fs::read_to_string(job.out.join(".config")).map(|text| of_config(&text)).unwrap_or_default();
+    job.arch != Arch::X86 && options.get("OF").is_some_and(|value| value.text() == "y")
+}
+
+fn release(out: &Path) -> Result<String, KbuildError> {
+    let path = out.join("include/config/kernel.release");
+    let text = fs::read_to_string(&path).map_err(KbuildError::file("read", &path))?;
+    Ok(text.trim().to_owned())
+}
+
+/// The image of a job's target.
+pub(crate) fn image(job: &Job) -> Result<PathBuf, KbuildError> {
+    let path = job.out.join("arch").join(job.arch.folder()).join("boot").join(&job.target);
+    match path.is_file() {
+        true => Ok(path),
+        false => Err(KbuildError::bad(&path, "make ended well and left no image: name its target (--target)")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_written_as_date_does() {
+        assert_eq!(date(784_111_777), "Sun Nov 06 08:49:37 UTC 1994");
+        assert!(date(u64::MAX).ends_with("UTC 9999"));
+    }
+}

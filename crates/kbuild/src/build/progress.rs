@@ -1,0 +1,74 @@
+//! How far a build is, by the lines make says.
+
+use std::fmt;
+use std::time::Duration;
+
+/// Compiled so far, this time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Objects compiled.
+    pub objects: usize,
+    /// Objects there were to compile; `None`: not known.
+    pub of: Option<usize>,
+    /// Compiling, without pauses.
+    pub worked: Duration,
+    /// Is it paused, at which temperature (thousandths of a degree Celsius)?
+    pub paused_at: Option<i64>,
+}
+
+impl Progress {
+    /// Time to go if the rest takes as long as what is done did; `None`: too little is done to tell, or the number is not known.
+    pub fn eta(&self) -> Option<Duration> {
+        let rest = self.of?.checked_sub(self.objects)?;
+        (self.objects >= 20).then(|| self.worked.mul_f64(rest as f64 / self.objects as f64))
+    }
+}
+
+impl fmt::Display for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} s: {}", self.worked.as_secs(), self.objects)?;
+        if let Some(of) = self.of {
+            write!(f, " of {of}")?;
+        }
+        f.write_str(" objects")?;
+        match self.eta() {
+            Some(eta) => write!(f, ", about {} s to go", eta.as_secs())?,
+            None => f.write_str(", time to go not known yet")?,
+        }
+        match self.paused_at {
+            Some(at) => write!(f, "; PAUSED at {:.1} °C", at as f64 / 1e3),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Objects among lines of make's log: what `make -n … | grep -c ' -c -o '` counts before.
+pub fn compiled(log: &str) -> usize {
+    log.lines().filter(|line| ["  CC ", "  AS ", "  CC [M] "].iter().any(|tag| line.starts_with(tag))).count()
+}
+
+/// Objects that a dry run would compile.
+pub fn planned(dry_run: &str) -> usize {
+    dry_run.lines().filter(|line| line.contains(" -c -o ")).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_are_counted_and_links_are_not() {
+        assert_eq!(compiled("  CC      a.o\n  CC [M]  b.o\n  AS      c.o\n  LD      vmlinux\n  HOSTCC  d\n"), 3);
+        assert_eq!(planned("gcc -Wp,-MMD -c -o a.o a.c\nld -o b\n"), 1);
+    }
+
+    #[test]
+    fn the_rest_takes_as_long_as_what_is_done_did() {
+        let at = |objects, of| Progress { objects, of, worked: Duration::from_secs(100), paused_at: None };
+        assert_eq!(at(50, Some(200)).eta(), Some(Duration::from_secs(300)));
+        assert_eq!((at(5, Some(200)).eta(), at(50, None).eta(), at(50, Some(40)).eta()), (None, None, None));
+        assert_eq!(at(50, Some(200)).to_string(), "100 s: 50 of 200 objects, about 300 s to go");
+        let paused = Progress { paused_at: Some(81_250), ..at(5, None) };
+        assert!(paused.to_string().ends_with("not known yet; PAUSED at 81.2 °C"), "{paused}");
+    }
+}

@@ -1,0 +1,94 @@
+//! What a build folder is for, and how far it is: `punctual-build.json`.
+
+use super::Job;
+use crate::KbuildError;
+use crate::files::{read_json, write_json};
+use punctual_kernel::Arch;
+use rustix::process::{Pid, Signal};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const FILE: &str = "punctual-build.json";
+
+/// A build folder's note.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct State {
+    /// Of this file; 1.
+    pub format: u32,
+    /// The source.
+    pub tree: PathBuf,
+    /// The architecture.
+    pub arch: Arch,
+    /// The cross compiler's name up to `gcc`.
+    pub cross: Option<String>,
+    /// make's target of the image.
+    pub target: String,
+    /// Date of the build, seconds since 1970; that of the first one stays.
+    pub epoch: u64,
+    /// Of the configuration that is built.
+    pub config_sha256: String,
+    /// Is image, modules and device trees there?
+    pub done: bool,
+    /// `uname -r`, where it is done.
+    pub release: Option<String>,
+    /// The process group of make while it runs, with the start of its leader (proc_pid_stat(5), field 22).
+    pub running: Option<(i32, u64)>,
+}
+
+impl State {
+    /// The note of a folder, or a new one.
+    pub(super) fn open(job: &Job, config_sha256: &str) -> Result<State, KbuildError> {
+        let new = State {
+            format: 1,
+            tree: job.tree.clone(),
+            arch: job.arch,
+            cross: job.cross.clone(),
+            target: job.target.clone(),
+            epoch: job.epoch,
+            config_sha256: config_sha256.to_owned(),
+            done: false,
+            release: None,
+            running: None,
+        };
+        let Some(old) = State::read(&job.out)? else { return Ok(new) };
+        if (&old.tree, old.arch) != (&new.tree, new.arch) {
+            let shown = |s: &State| format!("a build of {} for {}", s.tree.display(), s.arch.name());
+            return Err(KbuildError::Taken { path: job.out.clone(), found: shown(&old), wanted: shown(&new) });
+        }
+        Ok(State { epoch: old.epoch, ..new })
+    }
+
+    /// The note of a folder; `None`: nothing was built in it.
+    ///
+    /// # Errors
+    /// It is damaged.
+    pub fn read(out: &Path) -> Result<Option<State>, KbuildError> {
+        read_json(&out.join(FILE))
+    }
+
+    pub(super) fn write(&self, out: &Path) -> Result<(), KbuildError> {
+        write_json(&out.join(FILE), self)
+    }
+}
+
+/// The start of a process, clock ticks since boot; tells it from a later one of the same number.
+pub(super) fn started(pid: i32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses may hold anything.
+    text.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+}
+
+/// A make that outlived us, perhaps paused, holds the lock: it is told to end, and to go on so that it can.
+pub(super) fn end_of_before(out: &Path) -> Result<(), KbuildError> {
+    let Some((pid, start)) = State::read(out)?.and_then(|state| state.running) else { return Ok(()) };
+    if started(pid) == Some(start) {
+        if let Some(group) = Pid::from_raw(pid) {
+            for signal in [Signal::TERM, Signal::CONT] {
+                // Where it ended in the meantime there is nothing to do.
+                let _ = rustix::process::kill_process_group(group, signal);
+            }
+        }
+    }
+    Ok(())
+}

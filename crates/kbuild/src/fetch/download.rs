@@ -1,0 +1,76 @@
+//! One file over a network, by curl(1) or wget(1); a part goes on where it broke off.
+
+use crate::KbuildError;
+use crate::files::make_folder;
+use punctual_kernel::programs::{last_lines, run};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// curl(1), exit codes: 22 an HTTP error with --fail (416 where the part is the whole), 33 ranges are not served, 36 the part cannot
+/// be continued.
+const CANNOT_GO_ON: [i32; 3] = [22, 33, 36];
+/// What a program says when the other side has less than the part here.
+const REMEDY: &str = "apt-get install curl";
+
+/// The file of an address, in `folder`; a path is taken as it is.
+pub fn file(url: &str, folder: &Path, tell: &mut dyn FnMut(&str)) -> Result<PathBuf, KbuildError> {
+    if !url.contains("://") {
+        return match Path::new(url).is_file() {
+            true => Ok(url.into()),
+            false => Err(KbuildError::Usage(format!("there is no file {url}: name one, or an address with https://"))),
+        };
+    }
+    let is_plain = |name: &&str| !name.is_empty() && !name.starts_with('.') && !name.contains(['?', '#', '%']);
+    let name = url.rsplit('/').next().filter(is_plain);
+    let name = name.ok_or_else(|| KbuildError::Usage(format!("{url} does not end in a file's name")))?;
+    let whole = folder.join(name);
+    if whole.is_file() {
+        return Ok(whole);
+    }
+    make_folder(folder)?;
+    let part = folder.join(format!("{name}.part"));
+    let had = part.metadata().map_or(0, |m| m.len());
+    tell(&match had {
+        0 => format!("fetching {url}"),
+        had => format!("fetching {url}, going on after {had} bytes"),
+    });
+    transfer(url, &part, had)?;
+    fs::rename(&part, &whole).map_err(KbuildError::file("rename", &part))?;
+    Ok(whole)
+}
+
+fn transfer(url: &str, part: &Path, had: u64) -> Result<(), KbuildError> {
+    let ran = run(&mut command(url, part), b"", REMEDY)?;
+    if ran.status.success() {
+        return Ok(());
+    }
+    if had > 0 && ran.status.code().is_some_and(|code| CANNOT_GO_ON.contains(&code)) {
+        fs::remove_file(part).map_err(KbuildError::file("remove", part))?;
+        return transfer(url, part, 0);
+    }
+    Err(KbuildError::Failed {
+        what: format!("fetching {url}"),
+        status: ran.status.to_string(),
+        said: last_lines(&ran.said(), 2),
+        next: "type the same again: it goes on where it broke off".to_owned(),
+    })
+}
+
+/// The words of the program that is there.
+fn command(url: &str, part: &Path) -> Command {
+    let is_there = |program: &str| {
+        let paths = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&paths).any(|folder| folder.join(program).is_file())
+    };
+    if !is_there("curl") && is_there("wget") {
+        let mut wget = Command::new("wget");
+        wget.args(["--quiet", "--continue", "--tries=3", "-O"]).arg(part).arg("--").arg(url);
+        return wget;
+    }
+    let mut curl = Command::new("curl");
+    curl.args(["--fail", "--location", "--silent", "--show-error", "--retry", "3"]);
+    curl.args(["--proto", "=https,http,file", "--proto-redir", "=https", "--continue-at", "-", "--output"]);
+    curl.arg(part).arg("--").arg(url);
+    curl
+}

@@ -1,0 +1,162 @@
+//! A git repository: one commit where that is enough; where a release of a branch is asked for (a patch fits one sublevel), as much
+//! history as it takes, without the files of other commits. Each step, once fetched, is kept.
+
+use super::{Origin, Proof, Request, TREE, Taken};
+use crate::KbuildError;
+use crate::files::{aside, make_folder, remove_folder};
+use punctual_kernel::Release;
+use punctual_kernel::patch::{makefile_release, signature};
+use punctual_kernel::programs::{last_lines, run};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// Commits of history more, each time: a stable release has some hundred.
+const DEEPER: u32 = 3000;
+/// Times; a branch of the Raspberry Pi's has fewer commits of its own.
+const STEPS: u32 = 20;
+const SIGNATURE: &str = "-----BEGIN PGP SIGNATURE-----";
+
+/// What the request says of a repository.
+struct Wanted<'r> {
+    url: &'r str,
+    reference: &'r str,
+    commit: Option<&'r str>,
+    release: Option<Release>,
+}
+
+pub fn fetch(request: &Request, out: &Path, tell: &mut dyn FnMut(&str)) -> Result<Taken, KbuildError> {
+    let Origin::Git { url, reference, commit, release } = &request.origin else {
+        return Err(KbuildError::Usage("no repository is named (--git)".to_owned()));
+    };
+    let wanted = Wanted { url, reference, commit: commit.as_deref(), release: *release };
+    sane(&wanted)?;
+    let tree = out.join(TREE);
+    let making = aside(&tree);
+    remove_folder(&tree)?;
+    if !making.join(".git").is_dir() {
+        make_folder(&making)?;
+        git(&making, &["init", "--quiet"])?;
+    }
+    tell(&format!("fetching {reference} of {url}"));
+    let chosen = chosen(&wanted, &making, tell)?;
+    let proof = proof(request, &wanted, &making)?;
+    git(&making, &["-c", "advice.detachedHead=false", "checkout", "--quiet", "--force", "--detach", &chosen])?;
+    let date = git(&making, &["show", "-s", "--format=%ct", &chosen])?;
+    let epoch = date.trim().parse().ok();
+    fs::rename(&making, &tree).map_err(KbuildError::file("rename", &making))?;
+    Ok(Taken { tree, proof, sha256: None, commit: Some(chosen), epoch })
+}
+
+/// The commit that is checked out.
+pub fn head(tree: &Path) -> Result<String, KbuildError> {
+    git(tree, &["rev-parse", "HEAD"]).map(|said| said.trim().to_owned())
+}
+
+/// Nothing that git would take for an option.
+fn sane(wanted: &Wanted) -> Result<(), KbuildError> {
+    let is_hash = |text: &str| text.len() == 40 && text.bytes().all(|b| b.is_ascii_hexdigit());
+    if wanted.url.starts_with('-') || wanted.reference.starts_with('-') || wanted.reference.is_empty() {
+        let said = format!("`{}` of `{}` is no branch of a repository (--branch, --git)", wanted.reference, wanted.url);
+        return Err(KbuildError::Usage(said));
+    }
+    match wanted.commit {
+        Some(commit) if !is_hash(commit) => {
+            Err(KbuildError::Usage(format!("`{commit}` is no whole commit: write its 40 digits (--commit)")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn chosen(wanted: &Wanted, making: &Path, tell: &mut dyn FnMut(&str)) -> Result<String, KbuildError> {
+    let Some(release) = wanted.release else {
+        let what = wanted.commit.unwrap_or(wanted.reference);
+        git(making, &["fetch", "--quiet", "--depth=1", wanted.url, what])?;
+        let chosen = git(making, &["rev-parse", "FETCH_HEAD^{commit}"])?.trim().to_owned();
+        return match wanted.commit {
+            Some(commit) if commit != chosen => {
+                Err(KbuildError::Usage(format!("{} gave {chosen} for commit {commit}", wanted.url)))
+            }
+            _ => Ok(chosen),
+        };
+    };
+    // Files of old commits are fetched when they are looked at (gitglossary(7), promisor remote).
+    for (name, value) in [("url", wanted.url), ("promisor", "true"), ("partialclonefilter", "blob:none")] {
+        git(making, &["config", &format!("remote.origin.{name}"), value])?;
+    }
+    for step in 0..STEPS {
+        let depth = format!("--depth={}", 1 + step * DEEPER);
+        git(making, &["fetch", "--quiet", "--filter=blob:none", &depth, "origin", wanted.reference])?;
+        if let Some(commit) = of_release(making, release)? {
+            return Ok(commit);
+        }
+        tell(&format!("{release} is not among the newest {} commits of {}", 1 + step * DEEPER, wanted.reference));
+        if !making.join(".git/shallow").exists() {
+            break;
+        }
+    }
+    let said = format!("{} never was {release}: take the patch of a release it was (older/)", wanted.reference);
+    Err(KbuildError::Usage(said))
+}
+
+/// The newest commit of the branch whose Makefile says so: what is on top of the merge belongs to it, too.
+fn of_release(making: &Path, release: Release) -> Result<Option<String>, KbuildError> {
+    let is_release = |commit: &str| -> Result<bool, KbuildError> {
+        let text = git(making, &["show", &format!("{commit}:Makefile")])?;
+        Ok(makefile_release(&text) == Some(release))
+    };
+    let tip = git(making, &["rev-parse", "FETCH_HEAD^{commit}"])?.trim().to_owned();
+    if is_release(&tip)? {
+        return Ok(Some(tip));
+    }
+    let changes = git(making, &["log", "--first-parent", "--format=%H %P", "FETCH_HEAD", "--", "Makefile"])?;
+    for line in changes.lines() {
+        // The commit before a change has the release before it.
+        let Some(before) = line.split(' ').nth(1).filter(|parent| !parent.is_empty()) else { continue };
+        if git(making, &["cat-file", "-e", before]).is_ok() && is_release(before)? {
+            return Ok(Some(before.to_owned()));
+        }
+    }
+    Ok(None)
+}
+
+fn proof(request: &Request, wanted: &Wanted, making: &Path) -> Result<Proof, KbuildError> {
+    if wanted.commit.is_some() {
+        return Ok(Proof::NamedCommit);
+    }
+    if request.unsigned {
+        return Ok(Proof::None { why: "--unsigned: trust rests on the connection".to_owned() });
+    }
+    let refused = |why: &str| {
+        KbuildError::Usage(format!(
+            "{} of {} {why}: name a signed tag and --keyring, or the commit you mean (--commit), or say --unsigned",
+            wanted.reference, wanted.url
+        ))
+    };
+    let Some(keyring) = request.keyring.as_deref() else { return Err(refused("was not checked")) };
+    // A branch is a commit, a signed tag an object of its own (git-mktag(1)).
+    let object = match git(making, &["cat-file", "tag", "FETCH_HEAD"]) {
+        Ok(object) => object,
+        Err(_) => return Err(refused("is no signed tag")),
+    };
+    let Some(at) = object.find(SIGNATURE) else { return Err(refused("has no signature")) };
+    let sign = making.join(".git/punctual-tag.sign");
+    fs::write(&sign, &object[at..]).map_err(KbuildError::file("write", &sign))?;
+    let key = signature::detached(wanted.reference, &object.as_bytes()[..at], &sign, keyring)?;
+    Ok(Proof::SignedTag { key })
+}
+
+fn git(folder: &Path, words: &[&str]) -> Result<String, KbuildError> {
+    let mut git = Command::new("git");
+    git.arg("-C").arg(folder).args(words).env("GIT_TERMINAL_PROMPT", "0");
+    let ran = run(&mut git, b"", "apt-get install git")?;
+    match ran.status.success() {
+        true => Ok(String::from_utf8_lossy(&ran.stdout).into_owned()),
+        false => Err(KbuildError::Failed {
+            what: format!("git {}", words.join(" ")),
+            status: ran.status.to_string(),
+            said: last_lines(&ran.stderr, 3),
+            next: "type the same again: what was fetched is kept".to_owned(),
+        }),
+    }
+}

@@ -1,0 +1,146 @@
+//! A source, fetched into a folder of its own: verified before it is unpacked, unpacked aside, named last.
+//!
+//! ```text
+//! OUT/download/   packed files; *.part goes on where it was broken off
+//! OUT/tree/       the source, whole or absent
+//! OUT/manifest.json   what it is and who says so; written last
+//! ```
+
+mod download;
+mod git;
+mod origin;
+mod tarball;
+
+pub use origin::{Origin, Proof, Request, SourceManifest, Taken};
+
+use crate::KbuildError;
+use crate::files::{aside, lock, make_folder, read_json, remove_folder, write_json};
+use punctual_kernel::patch::makefile_release;
+use punctual_kernel::programs::{last_lines, run};
+use punctual_vm::{Cache, KernelSource};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::UNIX_EPOCH;
+
+/// The note that a fetch is done.
+pub const MANIFEST: &str = "manifest.json";
+const TREE: &str = "tree";
+
+/// Fetches, or says that it is there. `tell` is given a line for each step.
+///
+/// # Errors
+/// No network, no room; a signature or sum that is missing or does not hold; the folder holds another source. A download that broke
+/// off goes on when the same is asked again; a tree is never there in part.
+pub fn fetch(request: &Request, cache: &Cache, tell: &mut dyn FnMut(&str)) -> Result<SourceManifest, KbuildError> {
+    let out = std::path::absolute(&request.out).map_err(KbuildError::file("find", &request.out))?;
+    make_folder(&out)?;
+    let _lock = lock(&out.join(".lock"), tell)?;
+    if let Some(there) = read_manifest(&out)? {
+        return match there.origin == request.origin {
+            true => Ok(there),
+            false => Err(KbuildError::Taken {
+                path: out,
+                found: there.origin.to_string(),
+                wanted: request.origin.to_string(),
+            }),
+        };
+    }
+    let taken = taken(request, &out, cache, tell)?;
+    let manifest = manifest(request, taken)?;
+    write_json(&out.join(MANIFEST), &manifest)?;
+    Ok(manifest)
+}
+
+/// What an earlier fetch left; `None`: it did not come to its end.
+///
+/// # Errors
+/// The note is damaged.
+pub fn read_manifest(out: &Path) -> Result<Option<SourceManifest>, KbuildError> {
+    let manifest: Option<SourceManifest> = read_json(&out.join(MANIFEST))?;
+    Ok(manifest.filter(|manifest| manifest.tree.join("Makefile").is_file()))
+}
+
+fn taken(
+    request: &Request,
+    out: &Path,
+    cache: &Cache,
+    tell: &mut dyn FnMut(&str),
+) -> Result<Taken, KbuildError> {
+    match &request.origin {
+        Origin::Tarball { url } => tarball::fetch(url, request, out, tell),
+        Origin::Git { .. } => git::fetch(request, out, tell),
+        Origin::Debian { series } => debian(series.map(|s| s.to_string()).as_deref(), out, cache, tell),
+        Origin::Tree { path } => own(path),
+    }
+}
+
+/// apt checks the chain from the distribution's key to the package's sum (apt-secure(8)).
+fn debian(
+    series: Option<&str>,
+    out: &Path,
+    cache: &Cache,
+    tell: &mut dyn FnMut(&str),
+) -> Result<Taken, KbuildError> {
+    let source = KernelSource::newest(series, cache)?;
+    tell(&format!("fetching {} {} by apt, 150 MB where it is not there yet", source.package, source.version));
+    let archive = source.archive(cache)?;
+    let sha256 = crate::sha256(&archive)?;
+    let tree = unpack(&archive, out, tell)?;
+    let proof = Proof::Apt { package: source.package, version: source.version };
+    Ok(Taken { tree, proof, sha256: Some(sha256), commit: None, epoch: None })
+}
+
+fn own(path: &Path) -> Result<Taken, KbuildError> {
+    let tree = std::path::absolute(path).map_err(KbuildError::file("find", path))?;
+    let commit = tree.join(".git").exists().then(|| git::head(&tree)).transpose()?;
+    let proof = Proof::None { why: "a tree of the user's own".to_owned() };
+    Ok(Taken { tree, proof, sha256: None, commit, epoch: None })
+}
+
+/// Unpacks beside the name the tree will have: it is whole, or not there.
+fn unpack(archive: &Path, out: &Path, tell: &mut dyn FnMut(&str)) -> Result<PathBuf, KbuildError> {
+    let tree = out.join(TREE);
+    let making = aside(&tree);
+    remove_folder(&making)?;
+    // Without a note of its end an older tree is nobody's.
+    remove_folder(&tree)?;
+    make_folder(&making)?;
+    tell(&format!("unpacking {}: 1.7 GB where it is a whole kernel", archive.display()));
+    let mut tar = Command::new("tar");
+    tar.arg("-xf").arg(archive).arg("-C").arg(&making).args(["--strip-components=1", "--no-same-owner"]);
+    let ran = run(&mut tar, b"", "apt-get install tar xz-utils")?;
+    if !ran.status.success() {
+        remove_folder(&making)?;
+        return Err(KbuildError::Failed {
+            what: format!("unpacking {}", archive.display()),
+            status: ran.status.to_string(),
+            said: last_lines(&ran.said(), 3),
+            next: "look for room (df -h) and type the same again".to_owned(),
+        });
+    }
+    fs::rename(&making, &tree).map_err(KbuildError::file("rename", &making))?;
+    Ok(tree)
+}
+
+fn manifest(request: &Request, taken: Taken) -> Result<SourceManifest, KbuildError> {
+    let path = taken.tree.join("Makefile");
+    let text = fs::read_to_string(&path).map_err(KbuildError::file("read", &path))?;
+    let none = || KbuildError::bad(&path, "it does not begin with VERSION, PATCHLEVEL and SUBLEVEL: this is no kernel");
+    let release = makefile_release(&text).ok_or_else(none)?;
+    if let Some(wanted) = request.release().filter(|wanted| *wanted != release) {
+        return Err(KbuildError::bad(&path, format!("it is {release}, and {wanted} was asked for (--release)")));
+    }
+    let changed = path.metadata().and_then(|m| m.modified()).map_err(KbuildError::file("read", &path))?;
+    let seconds = changed.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    Ok(SourceManifest {
+        format: 1,
+        origin: request.origin.clone(),
+        release,
+        proof: taken.proof,
+        sha256: taken.sha256,
+        commit: taken.commit,
+        tree: taken.tree,
+        epoch: taken.epoch.unwrap_or(seconds),
+    })
+}

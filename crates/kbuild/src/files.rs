@@ -1,0 +1,132 @@
+//! Files that are whole or absent, and their sums.
+
+use crate::KbuildError;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+/// SHA-256 of a file, in hexadecimal digits.
+///
+/// # Errors
+/// It cannot be read.
+pub fn sha256(path: &Path) -> Result<String, KbuildError> {
+    let mut file = File::open(path).map_err(KbuildError::file("read", path))?;
+    let mut sum = Sha256::new();
+    let mut block = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut block).map_err(KbuildError::file("read", path))? {
+            0 => return Ok(hex(&sum.finalize())),
+            length => sum.update(&block[..length]),
+        }
+    }
+}
+
+/// SHA-256 of bytes.
+pub(crate) fn sha256_of(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Writes a file aside, syncs it, and renames it: a kill leaves the old one or the new one.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), KbuildError> {
+    let aside = aside(path);
+    let mut file = File::create(&aside).map_err(KbuildError::file("write", &aside))?;
+    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(KbuildError::file("write", &aside))?;
+    fs::rename(&aside, path).map_err(KbuildError::file("rename", &aside))
+}
+
+/// Where something is made before it gets its name.
+pub(crate) fn aside(path: &Path) -> PathBuf {
+    let mut name = std::ffi::OsString::from(".making-");
+    name.push(path.file_name().unwrap_or_default());
+    path.with_file_name(name)
+}
+
+pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), KbuildError> {
+    let text = serde_json::to_string_pretty(value).map_err(|e| KbuildError::bad(path, format!("not written: {e}")))?;
+    replace(path, (text + "\n").as_bytes())
+}
+
+/// `None`: there is no such file.
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, KbuildError> {
+    let text = match fs::read_to_string(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        text => text.map_err(KbuildError::file("read", path))?,
+    };
+    let read = serde_json::from_str(&text);
+    read.map(Some).map_err(|e| KbuildError::bad(path, format!("it is damaged ({e}): delete it and type the same again")))
+}
+
+/// One job at a time in a folder. The lock ends with the last copy of the file (flock(2)).
+pub(crate) fn lock(path: &Path, tell: &mut dyn FnMut(&str)) -> Result<File, KbuildError> {
+    let opened = File::options().read(true).write(true).create(true).truncate(false).open(path);
+    let file = opened.map_err(KbuildError::file("make", path))?;
+    if file.try_lock().is_err() {
+        tell(&format!("waiting for another one that works there: {}", path.display()));
+        file.lock().map_err(KbuildError::file("lock", path))?;
+    }
+    Ok(file)
+}
+
+pub(crate) fn make_folder(path: &Path) -> Result<(), KbuildError> {
+    fs::create_dir_all(path).map_err(KbuildError::file("make", path))
+}
+
+/// Gone, whatever it was.
+pub(crate) fn remove_folder(path: &Path) -> Result<(), KbuildError> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(KbuildError::file("remove", path)(error)),
+        _ => Ok(()),
+    }
+}
+
+/// All files and links below a folder, sorted, by their path relative to it.
+pub(crate) fn below(root: &Path) -> Result<Vec<PathBuf>, KbuildError> {
+    let mut found = Vec::new();
+    let mut open = vec![root.to_owned()];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(&folder).map_err(KbuildError::file("read", &folder))? {
+            let entry = entry.map_err(KbuildError::file("read", &folder))?;
+            let kind = entry.file_type().map_err(KbuildError::file("read", entry.path()))?;
+            if kind.is_dir() {
+                open.push(entry.path());
+            } else if let Ok(path) = entry.path().strip_prefix(root) {
+                found.push(path.to_owned());
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_are_those_of_the_standard() {
+        // FIPS 180-4's example.
+        let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(sha256_of(b"abc"), abc);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("abc");
+        replace(&path, b"abc").unwrap();
+        assert_eq!(sha256(&path).unwrap(), abc);
+        assert_eq!(below(folder.path()).unwrap(), [PathBuf::from("abc")]);
+    }
+
+    #[test]
+    fn a_damaged_note_is_told_and_not_taken_for_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("note");
+        assert_eq!(read_json::<Vec<u8>>(&path).unwrap(), None);
+        fs::write(&path, "[1,").unwrap();
+        assert!(read_json::<Vec<u8>>(&path).unwrap_err().to_string().contains("delete it"));
+    }
+}
