@@ -8,7 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod build;
-//CHECK
+pub mod check;
 mod error;
 pub mod fetch;
 mod files;

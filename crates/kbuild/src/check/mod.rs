@@ -1,0 +1,140 @@
+//! Is a package what it is called? Each check is from a kernel that somebody shipped or booted: one named -rt that was none, options
+//! that were dropped without a word, modules of another build, a board without keyboard and SPI.
+
+mod banner;
+mod modules;
+mod needs;
+
+pub use banner::{Banner, banner};
+pub use modules::{Module, expected_vermagic, modules};
+
+use crate::KbuildError;
+use punctual_kernel::Board;
+use punctual_kernel::config::{Options, of_config};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::Path;
+
+/// What a check came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// It holds.
+    Pass,
+    /// It does not.
+    Fail,
+    /// It could not be looked at: no pass.
+    Unknown,
+    /// It was not asked for.
+    Skip,
+}
+
+/// One check.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// Its name.
+    pub id: String,
+    /// What it came to.
+    pub outcome: Outcome,
+    /// What was found.
+    pub found: String,
+    /// What to do; empty where nothing is to be done.
+    pub fix: String,
+}
+
+fn check(id: &str, outcome: Outcome, found: impl Into<String>, fix: &str) -> Check {
+    let fix = if matches!(outcome, Outcome::Pass | Outcome::Skip) { String::new() } else { fix.to_owned() };
+    Check { id: id.to_owned(), outcome, found: found.into(), fix }
+}
+
+/// What a package is checked against.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'w> {
+    /// `uname -r` it should have.
+    pub release: &'w str,
+    /// Options that were asked for; `None`: not known.
+    pub requested: Option<&'w Options>,
+    /// The board it is for.
+    pub board: Option<&'w Board>,
+}
+
+/// The files of a package, unpacked: `boot/vmlinuz-R`, `boot/config-R`, `lib/modules/R`.
+///
+/// # Errors
+/// Its files cannot be read.
+pub fn package(root: &Path, wanted: &Wanted) -> Result<Vec<Check>, KbuildError> {
+    let release = wanted.release;
+    let image = root.join("boot").join(format!("vmlinuz-{release}"));
+    let banner = banner(&fs::read(&image).map_err(KbuildError::file("read", &image))?);
+    let path = root.join("boot").join(format!("config-{release}"));
+    let config = of_config(&fs::read_to_string(&path).map_err(KbuildError::file("read", &path))?);
+    let modules = modules(&root.join("lib/modules").join(release))?;
+    Ok(vec![
+        named(release, banner.as_ref()),
+        real_time(wanted, banner.as_ref(), &config),
+        requested(wanted, &config),
+        modules::vermagic_check(release, &config, &modules),
+        needs::check(wanted.board, &config, &modules),
+    ])
+}
+
+fn named(release: &str, banner: Option<&Banner>) -> Check {
+    const UNREAD: &str = "the image's packing is not read here: boot it and look at uname -r and uname -v, or set CONFIG_KERNEL_GZIP=y";
+    match banner {
+        None => check("release", Outcome::Unknown, "the image does not tell its version", UNREAD),
+        Some(banner) if banner.release == release => check("release", Outcome::Pass, release, ""),
+        Some(banner) => {
+            let found = format!("the image is {}, the package {release}", banner.release);
+            check("release", Outcome::Fail, found, "package image and modules of one build")
+        }
+    }
+}
+
+/// Does a name promise real time?
+fn is_named_rt(release: &str) -> bool {
+    release.split(['-', '_', '+', '.']).any(|word| {
+        word.strip_prefix("rt").is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()))
+    })
+}
+
+/// By the image itself: a configuration beside it may be of another build.
+fn real_time(wanted: &Wanted, banner: Option<&Banner>, config: &Options) -> Check {
+    let id = "preempt-rt";
+    let is_asked = wanted.requested.is_some_and(|all| all.get("PREEMPT_RT").is_some_and(|v| v.text() == "y"));
+    let on = |name: &str| config.get(name).is_some_and(|value| value.text() == "y");
+    let configured = on("PREEMPT_RT") || on("PREEMPT_RT_FULL");
+    if !is_asked && !is_named_rt(wanted.release) && !configured {
+        return check(id, Outcome::Skip, "neither asked for nor in its name", "");
+    }
+    const FIX: &str = "punctual kernel configure with CONFIG_EXPERT=y and CONFIG_PREEMPT_RT=y, and build anew";
+    let Some(banner) = banner else {
+        return check(id, Outcome::Unknown, "the image does not tell its version", "boot it and look at uname -v");
+    };
+    match (banner.is_rt(), configured) {
+        (true, true) => check(id, Outcome::Pass, banner.version.clone(), ""),
+        (true, false) => check(id, Outcome::Fail, "the image is PREEMPT_RT, the configuration beside it is not", FIX),
+        (false, _) => {
+            let found = format!("{} is no real-time kernel: uname -v will say `{}`", wanted.release, banner.version);
+            check(id, Outcome::Fail, found, FIX)
+        }
+    }
+}
+
+fn requested(wanted: &Wanted, config: &Options) -> Check {
+    let id = "requested";
+    let Some(all) = wanted.requested else {
+        let fix = "punctual kernel configure notes what was asked for beside .config";
+        return check(id, Outcome::Unknown, "what was asked for is not known", fix);
+    };
+    let got = |symbol: &str| config.get(symbol).map_or("n", |value| value.text());
+    let is_same = |wanted: &str, got: &str| got == wanted || (wanted == "\"\"" && got == "n");
+    let lost = all.iter().filter(|(symbol, value)| !is_same(value.text(), got(symbol)));
+    let lost: Vec<String> = lost.map(|(s, value)| format!("CONFIG_{s} asked for {value}, is {}", got(s))).collect();
+    match lost.as_slice() {
+        [] => check(id, Outcome::Pass, format!("all {} options asked for", all.len()), ""),
+        lost => check(id, Outcome::Fail, lost.join("; "), "punctual kernel configure names what each depends on"),
+    }
+}
+
+#[cfg(test)]
+mod tests;
