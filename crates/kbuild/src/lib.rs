@@ -12,11 +12,12 @@ pub mod check;
 mod error;
 pub mod fetch;
 mod files;
-//IMAGE
-//PACKAGE
+pub mod image;
+pub mod package;
 
 pub use build::build;
 pub use error::KbuildError;
 pub use fetch::fetch;
 pub use files::sha256;
+pub use package::package;
 

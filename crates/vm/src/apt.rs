@@ -25,13 +25,22 @@ const SYSTEM: [&str; 5] = ["install", "-y", "-q", "--no-install-recommends", "?e
 pub(crate) struct Apt {
     root: PathBuf,
     arch: Arch,
+    /// What is put behind each suite's name; empty: nothing.
+    suffix: &'static str,
 }
 
 impl Apt {
     /// Makes the private state where it is not there yet and fetches the lists where they are old.
     pub fn open(cache: &Cache, arch: Arch) -> Result<Apt, VmError> {
-        let apt = Apt { root: cache.root().join(format!("apt-{arch}")), arch };
-        let _lock = cache.lock(&format!("apt-{arch}"))?;
+        Apt::open_suite(cache, arch, "")
+    }
+
+    /// The same for a suite beside the machine's own, `-backports`: its source is the machine's own entry with another suite's
+    /// name, so that no host is written down here.
+    pub fn open_suite(cache: &Cache, arch: Arch, suffix: &'static str) -> Result<Apt, VmError> {
+        let name = format!("apt-{arch}{suffix}");
+        let apt = Apt { root: cache.root().join(&name), arch, suffix };
+        let _lock = cache.lock(&name)?;
         for folder in ["lists/partial", "archives/partial", "sources", "tmp"] {
             let path = apt.root.join(folder);
             fs::create_dir_all(&path).map_err(VmError::file("make", &path))?;
@@ -121,16 +130,57 @@ impl Apt {
         let list = Path::new("/etc/apt/sources.list");
         let own = fs::read_to_string(list).unwrap_or_default();
         let path = self.root.join("sources.list");
-        fs::write(&path, own).map_err(VmError::file("write", &path))?;
+        fs::write(&path, suite(&own, self.suffix)).map_err(VmError::file("write", &path))?;
         for name in OWN_SOURCES {
             let from = Path::new("/etc/apt/sources.list.d").join(name);
             if let Ok(text) = fs::read_to_string(&from) {
                 let to = self.root.join("sources").join(name);
-                fs::write(&to, text).map_err(VmError::file("write", &to))?;
+                fs::write(&to, suite(&text, self.suffix)).map_err(VmError::file("write", &to))?;
             }
         }
         Ok(())
     }
+}
+
+/// Sources (sources.list(5), both forms) with a suite beside the first one of each entry, and that alone; entries of other kinds
+/// (security, updates of their own) are left out. Without a suffix: as they are.
+fn suite(text: &str, suffix: &str) -> String {
+    if suffix.is_empty() {
+        return text.to_owned();
+    }
+    let is_release = |word: &str| word.chars().all(|c| c.is_ascii_lowercase()) && !word.is_empty();
+    let mut out = String::new();
+    for entry in text.split("\n\n") {
+        let mut kept = String::new();
+        let mut has_suite = false;
+        for line in entry.lines().filter(|line| !line.trim_start().starts_with('#')) {
+            let mut words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            let place = match words.first().map(String::as_str) {
+                Some("Suites:") => Some(1),
+                // deb [options] uri suite component…
+                Some("deb") => words.iter().position(|word| word.contains("://")).map(|at| at + 1),
+                _ => None,
+            };
+            if let Some(at) = place {
+                let Some(name) = words.get(at).filter(|name| is_release(name)) else { continue };
+                let name = format!("{name}{suffix}");
+                if words[0] == "Suites:" {
+                    words.truncate(1);
+                    words.push(name);
+                } else {
+                    words[at] = name;
+                }
+                has_suite = true;
+                kept += &(words.join(" ") + "\n");
+            } else if words.first().is_some_and(|word| word != "deb-src") {
+                kept += &format!("{line}\n");
+            }
+        }
+        if has_suite {
+            out += &(kept + "\n");
+        }
+    }
+    out
 }
 
 /// Unpacks a package's files into `folder` (dpkg-deb(1)); nothing is installed and no script of it runs.
@@ -147,4 +197,20 @@ pub(crate) fn unpack(deb: &Path, folder: &Path) -> Result<(), VmError> {
 pub(crate) fn field(deb: &Path, name: &str) -> Result<String, VmError> {
     let out = tools::output(Command::new("dpkg-deb").arg("-f").arg(deb).arg(name), "install dpkg")?;
     Ok(String::from_utf8_lossy(&out).trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_suite_beside_the_machines_own_is_derived_from_its_entries() {
+        let deb822 = "Types: deb\n# a remark\nURIs: http://mirror/debian\nSuites: bookworm bookworm-updates\nComponents: main\n\n\
+                      Types: deb\nURIs: http://mirror/debian-security\nSuites: bookworm-security\nComponents: main\n";
+        let wanted = "Types: deb\nURIs: http://mirror/debian\nSuites: bookworm-backports\nComponents: main\n\n";
+        assert_eq!(suite(deb822, "-backports"), wanted);
+        let lines = "deb [signed-by=/k] http://mirror/debian bookworm main\ndeb http://mirror/s bookworm-security main\ndeb-src http://m/d bookworm main\n";
+        assert_eq!(suite(lines, "-backports"), "deb [signed-by=/k] http://mirror/debian bookworm-backports main\n\n");
+        assert_eq!(suite(lines, ""), lines);
+    }
 }

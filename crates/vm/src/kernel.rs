@@ -111,6 +111,14 @@ impl Kernel {
     }
 }
 
+/// The distribution's static BusyBox.
+///
+/// # Errors
+/// No network; no apt.
+pub fn busybox(arch: Arch, cache: &Cache) -> Result<PathBuf, VmError> {
+    package_file("busybox-static", arch, "bin/busybox", cache)
+}
+
 /// A file of a package that is no kernel: its path below the package's root.
 pub(crate) fn package_file(package: &str, arch: Arch, file: &str, cache: &Cache) -> Result<PathBuf, VmError> {
     let folder = package_folder(package, arch, cache)?;

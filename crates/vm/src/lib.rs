@@ -11,8 +11,10 @@
 
 mod apt;
 mod arch;
+mod backport;
 mod boot;
 mod cache;
+mod card;
 mod console;
 mod cpio;
 mod disk;
@@ -31,11 +33,12 @@ mod tools;
 pub use arch::Arch;
 pub use boot::{Booted, boot};
 pub use cache::Cache;
+pub use card::{Card, CardBoot};
 pub use disk::{DiskBoot, DiskGuest, DiskImage, DiskRun, Ending, Kill, Step};
 pub use error::VmError;
 pub use fleet::{Network, boot_all};
 pub use guest::{Clock, Disk, FileIn, Forward, Guest, shift_of_mips};
-pub use kernel::{Kernel, KernelSpec};
+pub use kernel::{Kernel, KernelSpec, busybox};
 pub use machine::Machine;
 pub use qemu::{Qemu, Version};
 pub use source::KernelSource;

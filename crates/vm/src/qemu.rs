@@ -1,12 +1,14 @@
 //! The emulator: is it there, is it new enough, and its command line.
 
+use crate::backport;
+use crate::cache::Cache;
 use crate::error::VmError;
 use crate::fleet::Network;
 use crate::guest::{Clock, Guest};
 use crate::machine::Machine;
 use crate::tools;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A version of QEMU.
@@ -29,7 +31,7 @@ impl fmt::Display for Version {
 /// An installed QEMU that can emulate one machine.
 #[derive(Clone, Debug)]
 pub struct Qemu {
-    program: &'static str,
+    program: PathBuf,
     machine: Machine,
     /// Its version.
     pub version: Version,
@@ -41,9 +43,25 @@ impl Qemu {
     /// # Errors
     /// It is not installed, or too old; the error says what to install.
     pub fn find(machine: Machine) -> Result<Qemu, VmError> {
+        Qemu::at(machine, Path::new(machine.facts().emulator))
+    }
+
+    /// The same, or where it is too old the one of the distribution's backports, unpacked into the cache: nothing is installed, and
+    /// the libraries of the installed one serve both.
+    ///
+    /// # Errors
+    /// None is installed; the distribution has no backports, or an old one there, too; no network.
+    pub fn find_or_backport(machine: Machine, cache: &Cache) -> Result<Qemu, VmError> {
+        match Qemu::find(machine) {
+            Err(VmError::TooOld { .. }) => Qemu::at(machine, &backport::emulator(machine, cache)?),
+            other => other,
+        }
+    }
+
+    fn at(machine: Machine, program: &Path) -> Result<Qemu, VmError> {
         let facts = machine.facts();
         let remedy = format!("apt-get install {}", facts.package);
-        let said = tools::output(Command::new(facts.emulator).arg("--version"), &format!("install it: {remedy}"))?;
+        let said = tools::output(Command::new(program).arg("--version"), &format!("install it: {remedy}"))?;
         let said = String::from_utf8_lossy(&said).into_owned();
         let version = parse_version(&said).ok_or_else(|| VmError::Failed {
             program: format!("{} --version", facts.emulator),
@@ -59,7 +77,7 @@ impl Qemu {
                 remedy: format!("on Debian 12: enable bookworm-backports, then {remedy} -t bookworm-backports"),
             });
         }
-        Ok(Qemu { program: facts.emulator, machine, version })
+        Ok(Qemu { program: program.to_owned(), machine, version })
     }
 
     /// The command for a guest; `console` and `initramfs` are paths as the child sees them.
@@ -72,7 +90,7 @@ impl Qemu {
         console: &str,
     ) -> Command {
         let facts = self.machine.facts();
-        let mut command = dying_with_us(self.program);
+        let mut command = dying_with_us(&self.program);
         command.args(facts.arguments);
         command.args(["-m", &facts.memory.unwrap_or(guest.memory_mib).to_string()]);
         command.args(["-smp", &if facts.fixed_cpus { facts.most_cpus } else { guest.cpus }.to_string()]);
@@ -101,6 +119,13 @@ impl Qemu {
             command.arg("-dtb").arg(path);
         }
         command.args(["-append", &self.append(guest)]);
+        command
+    }
+
+    /// The program and its machine, before anything else is said.
+    pub(crate) fn begun(&self) -> Command {
+        let mut command = dying_with_us(&self.program);
+        command.args(self.machine.facts().arguments);
         command
     }
 
@@ -160,12 +185,13 @@ pub(crate) fn drive(id: &str, image: &Path, format: &str, cache: &str) -> [Strin
 }
 
 /// The emulator must not outlive us, also after SIGKILL: setpriv(1) asks for SIGKILL at our death (PR_SET_PDEATHSIG).
-pub(crate) fn dying_with_us(program: &str) -> Command {
+pub(crate) fn dying_with_us(program: impl AsRef<Path>) -> Command {
+    let program = program.as_ref();
     if !tools::is_installed("setpriv") {
         return Command::new(program);
     }
     let mut command = Command::new("setpriv");
-    command.args(["--pdeathsig", "KILL", "--", program]);
+    command.args(["--pdeathsig", "KILL", "--"]).arg(program);
     command
 }
 

@@ -2,7 +2,7 @@
 
 use crate::args::OutputArgs;
 use clap::{Args, Subcommand};
-pub use super::building::{BuildArgs, FetchArgs};
+pub use super::building::{BuildArgs, FetchArgs, PackageArgs};
 use punctual_kernel::{Arch, Patched, Release, Series, Tracer};
 use std::path::PathBuf;
 
@@ -21,6 +21,8 @@ pub enum KernelCommand {
     Fetch(FetchArgs),
     /// Build image, modules and device trees outside of the source, also for another architecture; killed, the same command goes on
     Build(BuildArgs),
+    /// Package a build as tarball and .deb with a manifest, checked for the faults that others shipped; --image writes a card
+    Package(PackageArgs),
 }
 
 /// Options of `kernel preflight`.

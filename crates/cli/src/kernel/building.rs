@@ -76,3 +76,37 @@ pub struct BuildArgs {
     #[command(flatten)]
     pub output: OutputArgs,
 }
+
+/// Options of `kernel package`.
+#[derive(Args, Debug)]
+pub struct PackageArgs {
+    /// Folder of a finished `kernel build`
+    #[arg(long, value_name = "DIR")]
+    pub build: PathBuf,
+    /// The board it is for: its needs are checked
+    #[arg(long, value_name = "BOARD")]
+    pub board: String,
+    /// Folder for the packages, beside a folder `stage` with their files
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Debian packages beside the tarball
+    #[arg(long)]
+    pub deb: bool,
+    /// Headers for modules of one's own, too
+    #[arg(long)]
+    pub headers: bool,
+    /// Write a Raspberry Pi's card: 512 MiB, a minimal root with BusyBox
+    #[arg(long, value_name = "FILE")]
+    pub image: Option<PathBuf>,
+    /// Static BusyBox of the board's architecture for the card [default: the distribution's, by apt]
+    #[arg(long, value_name = "FILE", requires = "image")]
+    pub busybox: Option<PathBuf>,
+    /// Folder with the Raspberry Pi's firmware for the card: start*.elf, fixup*.dat, bootcode.bin, overlays/
+    #[arg(long, value_name = "DIR", requires = "image")]
+    pub firmware: Option<PathBuf>,
+    /// Shell script that the card runs as root at each boot
+    #[arg(long, value_name = "FILE", requires = "image")]
+    pub boot_script: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}

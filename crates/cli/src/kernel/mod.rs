@@ -5,6 +5,7 @@ mod build;
 mod building;
 mod configure;
 mod fetch;
+mod package;
 mod patch;
 mod plan;
 mod preflight;
@@ -26,6 +27,7 @@ pub fn run(command: &KernelCommand) -> ExitCode {
         KernelCommand::Configure(args) => configure::run(args),
         KernelCommand::Fetch(args) => fetch::run(args),
         KernelCommand::Build(args) => build::run(args),
+        KernelCommand::Package(args) => package::run(args),
     }
 }
 

@@ -1,0 +1,122 @@
+//! `kernel package`.
+
+use super::building::PackageArgs;
+use super::{Result, of_kbuild, shown, teller, usage};
+use crate::exit;
+use punctual_kbuild::KbuildError;
+use punctual_kbuild::build::State;
+use punctual_kbuild::check::{Check, Outcome};
+use punctual_kbuild::fetch::{SourceManifest, read_manifest};
+use punctual_kbuild::image;
+use punctual_kbuild::package::{Job, Packaged, Stage};
+use punctual_kernel::{Arch, Board};
+use punctual_vm::Cache;
+use serde_json::json;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Packages a build.
+pub fn run(args: &PackageArgs) -> ExitCode {
+    shown("package", args.output, packaged(args))
+}
+
+fn packaged(args: &PackageArgs) -> Result {
+    let board = punctual_kernel::board(&args.board).map_err(usage)?;
+    let (build, into) = (args.build.clone(), args.out.clone());
+    let job = Job { source: origin(&build)?, build, board: Some(board), into, deb: args.deb, headers: args.headers };
+    let tell = &mut teller(args.output);
+    let mut done = punctual_kbuild::package(&job, tell).map_err(of_kbuild)?;
+    let mut notes = Vec::new();
+    if let (Some(path), false) = (&args.image, done.files.is_empty()) {
+        notes = card(args, board, &done, path, tell)?;
+        done.files.push(path.clone());
+    }
+    let any = |outcome| done.checks.iter().any(|check| check.outcome == outcome);
+    let code = match (any(Outcome::Fail), any(Outcome::Unknown)) {
+        (true, _) => exit::FAILED,
+        (_, true) => exit::INCONCLUSIVE,
+        _ => 0,
+    };
+    let manifest = &done.manifest;
+    let json = json!({
+        "release": manifest.release, "version": manifest.version, "checks": done.checks, "files": done.files,
+        "stage": done.stage, "notes": notes,
+    });
+    Ok((code, text(&done, &notes), json))
+}
+
+/// The manifest of the source that was built, where it was fetched by us.
+fn origin(build: &Path) -> std::result::Result<Option<SourceManifest>, (u8, String)> {
+    let Some(tree) = State::read(build).map_err(of_kbuild)?.map(|state| state.tree) else { return Ok(None) };
+    let Some(folder) = tree.parent() else { return Ok(None) };
+    let manifest = read_manifest(folder).map_err(of_kbuild)?;
+    Ok(manifest.filter(|manifest| manifest.tree == tree))
+}
+
+fn card(
+    args: &PackageArgs,
+    board: &Board,
+    done: &Packaged,
+    path: &Path,
+    tell: &mut dyn FnMut(&str),
+) -> std::result::Result<Vec<String>, (u8, String)> {
+    let stage = Stage { root: done.stage.clone(), release: done.manifest.release.clone() };
+    let job = image::Job {
+        stage: &stage,
+        board,
+        busybox: busybox(args, board)?,
+        firmware: args.firmware.clone(),
+        script: args.boot_script.clone(),
+        epoch: done.manifest.epoch,
+        path: path.to_owned(),
+    };
+    image::write(&job, tell).map_err(of_kbuild)
+}
+
+fn busybox(args: &PackageArgs, board: &Board) -> std::result::Result<PathBuf, (u8, String)> {
+    if let Some(path) = &args.busybox {
+        return Ok(path.clone());
+    }
+    let arch = match board.arch {
+        Arch::Arm64 => punctual_vm::Arch::Arm64,
+        Arch::X86 => punctual_vm::Arch::Amd64,
+        Arch::Arm | Arch::Riscv => {
+            return Err(usage("for this architecture name a static BusyBox: --busybox FILE (Debian: busybox-static)"));
+        }
+    };
+    let cache = Cache::usual().map_err(usage)?;
+    punctual_vm::busybox(arch, &cache).map_err(|error| of_kbuild(KbuildError::Packages(error)))
+}
+
+fn text(done: &Packaged, notes: &[String]) -> String {
+    let manifest = &done.manifest;
+    let mut out = format!("{}\n", manifest.release);
+    let _ = writeln!(out, "{}", manifest.version.as_deref().unwrap_or("uname -v is not known"));
+    for check in &done.checks {
+        line(&mut out, check);
+    }
+    for note in notes {
+        let _ = writeln!(out, "note: {note}");
+    }
+    if done.files.is_empty() {
+        let _ = writeln!(out, "nothing was packaged; the files: {}", done.stage.display());
+    }
+    for file in &done.files {
+        let _ = writeln!(out, "{}", file.display());
+    }
+    out
+}
+
+fn line(out: &mut String, check: &Check) {
+    let word = match check.outcome {
+        Outcome::Pass => "ok",
+        Outcome::Fail => "FAIL",
+        Outcome::Unknown => "unknown",
+        Outcome::Skip => "skip",
+    };
+    let _ = writeln!(out, "{word:<8}{:<11} {}", check.id, check.found);
+    if !check.fix.is_empty() {
+        let _ = writeln!(out, "        fix: {}", check.fix);
+    }
+}

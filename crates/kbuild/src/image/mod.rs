@@ -1,0 +1,104 @@
+//! A card for a Raspberry Pi: a partition the firmware starts from and a root with BusyBox, made without root's rights.
+//!
+//! The card is for a first boot and a look; a distribution's card gets the kernel from the package. Without the firmware's files
+//! (`--firmware`) it boots where the firmware is elsewhere: in QEMU, and on boards from the Raspberry Pi 5 on, which have it in their EEPROM.
+
+mod boot;
+mod layout;
+mod root;
+
+pub use boot::command_line;
+pub use root::INIT;
+
+use crate::KbuildError;
+use crate::files::{aside, remove_folder};
+use crate::package::Stage;
+use layout::Layout;
+use punctual_kernel::config::of_config;
+use punctual_kernel::{Board, BootWay};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+/// What to write.
+#[derive(Clone, Debug)]
+pub struct Job<'j> {
+    /// The package's files, unpacked.
+    pub stage: &'j Stage,
+    /// For which board.
+    pub board: &'j Board,
+    /// A static BusyBox of the board's architecture.
+    pub busybox: PathBuf,
+    /// A folder with the firmware's files: bootcode.bin, start*.elf, fixup*.dat, overlays/.
+    pub firmware: Option<PathBuf>,
+    /// A shell script that is run as root at each boot.
+    pub script: Option<PathBuf>,
+    /// Date of its files, seconds since 1970.
+    pub epoch: u64,
+    /// The image file.
+    pub path: PathBuf,
+}
+
+/// Drivers that have to be in the kernel itself, since the card has no initramfs; of each group one.
+const BUILT_IN: [&[&str]; 4] = [
+    &["MMC_BLOCK"],
+    &["EXT4_FS"],
+    &["DEVTMPFS"],
+    &["MMC_BCM2835", "MMC_SDHCI_IPROC", "MMC_BCM2835_SDHOST", "MMC_BCM2835_MMC", "MMC_SDHCI_BRCMSTB"],
+];
+
+/// Writes the image: whole, or not there. Returns what to know before it is used.
+///
+/// # Errors
+/// The board does not start from such a card; the kernel could not read its root; mke2fs is missing; no room.
+pub fn write(job: &Job, tell: &mut dyn FnMut(&str)) -> Result<Vec<String>, KbuildError> {
+    if job.board.boot != BootWay::RaspberryPi {
+        let said = format!("{} does not start from a Raspberry Pi's card: leave --image out", job.board.key);
+        return Err(KbuildError::Usage(said));
+    }
+    bootable(job)?;
+    let making = aside(&job.path);
+    let scratch = super::files::aside(&job.path.with_extension("root"));
+    let done = made(job, &making, &scratch, tell);
+    remove_folder(&scratch)?;
+    if done.is_err() {
+        // Half an image would be written to a card.
+        let _ = fs::remove_file(&making);
+    }
+    let notes = done?;
+    fs::rename(&making, &job.path).map_err(KbuildError::file("rename", &making))?;
+    Ok(notes)
+}
+
+fn made(
+    job: &Job,
+    making: &Path,
+    scratch: &Path,
+    tell: &mut dyn FnMut(&str),
+) -> Result<Vec<String>, KbuildError> {
+    tell(&format!("writing {}", job.path.display()));
+    let layout = Layout::usual();
+    let disk = File::options().read(true).write(true).create(true).truncate(true).open(making);
+    let disk = disk.map_err(KbuildError::file("make", making))?;
+    layout.write(&disk).map_err(KbuildError::file("write", making))?;
+    let files = boot::files(job)?;
+    let notes = files.notes.clone();
+    boot::write(&disk, &layout, &files).map_err(KbuildError::file("write", making))?;
+    root::write(job, &layout, making, scratch)?;
+    disk.sync_all().map_err(KbuildError::file("write", making))?;
+    Ok(notes)
+}
+
+fn bootable(job: &Job) -> Result<(), KbuildError> {
+    let path = job.stage.root.join(format!("boot/config-{}", job.stage.release));
+    let options = of_config(&fs::read_to_string(&path).map_err(KbuildError::file("read", &path))?);
+    let built_in = |name: &&str| options.get(*name).is_some_and(|value| value.text() == "y");
+    let missing: Vec<String> =
+        BUILT_IN.iter().filter(|group| !group.iter().any(|name| built_in(&name))).map(|g| g.join(" or ")).collect();
+    match missing.as_slice() {
+        [] => Ok(()),
+        missing => {
+            let why = format!("the card has no initramfs, and these are not built in: {}; set them =y", missing.join(", "));
+            Err(KbuildError::bad(&path, why))
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Headers and scripts with which modules of one's own are built (dkms, `make -C /lib/modules/R/build`).
+//!
+//! The kernel's own script collects them: `scripts/package/install-extmod-build`, since 6.6 called by `make run-command`.
+
+use super::{empty, stage::of_state};
+use crate::KbuildError;
+use crate::build::{MAKE, State, make};
+use crate::files::make_folder;
+use punctual_kernel::programs::{last_lines, run};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+const SCRIPT: &str = "scripts/package/install-extmod-build";
+
+/// Collects them into a folder that stands for `/`.
+pub fn stage(state: &State, build: &Path, into: &Path, release: &str) -> Result<PathBuf, KbuildError> {
+    if !state.tree.join(SCRIPT).is_file() {
+        let said = format!("{} has no {SCRIPT}: headers are packaged since 6.6, leave --headers out", state.tree.display());
+        return Err(KbuildError::Usage(said));
+    }
+    let root = empty(&into.join("headers"))?;
+    let folder = root.join("usr/src").join(format!("linux-headers-{release}"));
+    make_folder(&folder)?;
+    let mut make = make(&of_state(state, build));
+    // `$(srctree)` and `$(CC)` are the kernel's Makefile's.
+    make.arg(format!("KBUILD_RUN_COMMAND=+$(srctree)/{SCRIPT} {}", folder.display())).arg("run-command");
+    let ran = run(&mut make, b"", MAKE)?;
+    if !ran.status.success() {
+        return Err(KbuildError::Failed {
+            what: format!("collecting the headers of {}", build.display()),
+            status: ran.status.to_string(),
+            said: last_lines(&ran.said(), 5),
+            next: "for another architecture its C library is needed: apt-get install libc6-dev-ARCH-cross; or leave --headers out"
+                .to_owned(),
+        });
+    }
+    let modules = root.join("lib/modules").join(release);
+    make_folder(&modules)?;
+    let link = modules.join("build");
+    symlink(format!("/usr/src/linux-headers-{release}"), &link).map_err(KbuildError::file("make", &link))?;
+    Ok(root)
+}

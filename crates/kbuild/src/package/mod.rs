@@ -1,0 +1,148 @@
+//! Image, modules, device trees and configuration of one build put together as a tarball with a manifest and as Debian packages.
+//!
+//! The same build gives the same bytes: files are sorted, belong to root, and have the source's date (reproducible-builds.org).
+
+mod archive;
+mod deb;
+mod headers;
+mod manifest;
+mod stage;
+
+pub use archive::tarball;
+pub(crate) use manifest::is_of_board;
+pub use manifest::{File, Manifest};
+pub use stage::Stage;
+
+use crate::build::State;
+use crate::check::{self, Check, Outcome, Wanted};
+use crate::fetch::SourceManifest;
+use crate::files::{aside, lock, make_folder, remove_folder, replace};
+use crate::{KbuildError, sha256};
+use punctual_kernel::Board;
+use punctual_kernel::config::make::REQUESTED;
+use punctual_kernel::config::{Options, requested};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What to package.
+#[derive(Clone, Debug)]
+pub struct Job<'j> {
+    /// The folder of a finished build.
+    pub build: PathBuf,
+    /// For which board; its needs are checked, and its device trees are named.
+    pub board: Option<&'j Board>,
+    /// Where the source came from.
+    pub source: Option<SourceManifest>,
+    /// The folder for the packages.
+    pub into: PathBuf,
+    /// Debian packages beside the tarball.
+    pub deb: bool,
+    /// The headers for modules of one's own, too.
+    pub headers: bool,
+}
+
+/// What was packaged.
+#[derive(Clone, Debug)]
+pub struct Packaged {
+    /// What is in it, and where it comes from.
+    pub manifest: Manifest,
+    /// The checks.
+    pub checks: Vec<Check>,
+    /// The files that were written; none where a check failed.
+    pub files: Vec<PathBuf>,
+    /// The files of the package, unpacked, for an image.
+    pub stage: PathBuf,
+}
+
+/// Packages. Where a check fails nothing is written but the stage, for a look.
+///
+/// # Errors
+/// The build is not finished; a program is missing; make fails; no room.
+pub fn package(job: &Job, tell: &mut dyn FnMut(&str)) -> Result<Packaged, KbuildError> {
+    let (build, into) = (absolute(&job.build)?, absolute(&job.into)?);
+    let state = State::read(&build)?.filter(|state| state.done);
+    let (Some(state), true) = (state, build.join(".config").is_file()) else {
+        let said = format!("{} holds no finished build: punctual kernel build --out {0} …", build.display());
+        return Err(KbuildError::Usage(said));
+    };
+    let release = state.release.clone().unwrap_or_default();
+    make_folder(&into)?;
+    let _lock = lock(&into.join(".lock"), tell)?;
+    tell(&format!("putting the files of {release} together"));
+    let stage = Stage::make(&state, &build, &into, tell)?;
+    let asked = asked(&build)?;
+    let wanted = Wanted { release: &release, requested: asked.as_ref(), board: job.board };
+    let checks = check::package(&stage.root, &wanted)?;
+    let manifest = Manifest::of(&stage, &state, job, asked.as_ref(), &checks)?;
+    let mut files = Vec::new();
+    if checks.iter().all(|check| check.outcome != Outcome::Fail) {
+        files = written(job, &state, &build, &into, &stage, &manifest, tell)?;
+    }
+    Ok(Packaged { manifest, checks, files, stage: stage.root })
+}
+
+fn written(
+    job: &Job,
+    state: &State,
+    build: &Path,
+    into: &Path,
+    stage: &Stage,
+    manifest: &Manifest,
+    tell: &mut dyn FnMut(&str),
+) -> Result<Vec<PathBuf>, KbuildError> {
+    let text = manifest.text()?;
+    let path = into.join("manifest.json");
+    replace(&path, text.as_bytes())?;
+    let tar = into.join(format!("linux-{}-{}.tar.gz", stage.release, state.arch.name()));
+    tell(&format!("writing {}", tar.display()));
+    replace(&tar, &archive::tarball(&stage.root, &[("manifest.json", text.as_bytes())], state.epoch)?)?;
+    let mut files = vec![path, tar];
+    if job.deb {
+        files.push(deb::image(stage, state, into)?);
+    }
+    if job.headers {
+        tell("putting the headers together");
+        let root = headers::stage(state, build, into, &stage.release)?;
+        files.push(match job.deb {
+            true => deb::headers(stage, state, &root, into)?,
+            false => {
+                let path = into.join(format!("linux-headers-{}-{}.tar.gz", stage.release, state.arch.name()));
+                replace(&path, &archive::tarball(&root, &[], state.epoch)?)?;
+                path
+            }
+        });
+        remove_folder(&root)?;
+    }
+    let mut sums = String::new();
+    for file in &files {
+        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        sums += &format!("{}  {name}\n", sha256(file)?);
+    }
+    let path = into.join("sha256sums");
+    replace(&path, sums.as_bytes())?;
+    files.push(path);
+    Ok(files)
+}
+
+/// What was asked for when the build was configured.
+fn asked(build: &Path) -> Result<Option<Options>, KbuildError> {
+    let path = build.join(REQUESTED);
+    let text = match fs::read_to_string(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        text => text.map_err(KbuildError::file("read", &path))?,
+    };
+    let options = requested(&text).map_err(|e| KbuildError::bad(&path, format!("{e}; configure anew")))?;
+    Ok(Some(options))
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, KbuildError> {
+    std::path::absolute(path).map_err(KbuildError::file("find", path))
+}
+
+/// A folder beside its later name, empty.
+fn empty(path: &Path) -> Result<PathBuf, KbuildError> {
+    let making = aside(path);
+    remove_folder(&making)?;
+    make_folder(&making)?;
+    Ok(making)
+}

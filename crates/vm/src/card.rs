@@ -1,0 +1,128 @@
+//! A board that starts from a card's image. QEMU does not emulate the boards' firmware: it is given what the firmware would read
+//! from the card, and everything from the kernel on is the card's.
+
+use crate::boot::{Log, Running, in_memory, read_all};
+use crate::cache::Cache;
+use crate::console;
+use crate::error::VmError;
+use crate::machine::Machine;
+use crate::qemu::Qemu;
+use crate::tools;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// A card and what its firmware would start.
+#[derive(Clone, Debug)]
+pub struct Card {
+    /// The board.
+    pub machine: Machine,
+    /// The card's image; what the guest writes is thrown away.
+    pub image: PathBuf,
+    /// The kernel, from the card.
+    pub kernel: PathBuf,
+    /// The device tree, from the card; nodes that QEMU lacks are switched off in a copy.
+    pub device_tree: PathBuf,
+    /// The card's cmdline.txt; `serial0` becomes the port that QEMU shows, as the firmware does it.
+    pub command_line: String,
+    /// The line at which the guest is killed: some boards cannot switch themselves off.
+    pub until: String,
+    /// The longest it may take.
+    pub limit: Duration,
+}
+
+/// What a board did.
+#[derive(Clone, Debug)]
+pub struct CardBoot {
+    /// Everything it said on its serial console.
+    pub console: String,
+    /// From the start of QEMU to the line.
+    pub lasted: Duration,
+    /// Of QEMU.
+    pub emulator: String,
+}
+
+impl Card {
+    /// Boots until the line has come.
+    ///
+    /// # Errors
+    /// It did not come within the limit; QEMU is missing, too old, or ended; fdtput is missing.
+    pub fn boot(&self, cache: &Cache) -> Result<CardBoot, VmError> {
+        let qemu = Qemu::find_or_backport(self.machine, cache)?;
+        let (log, complaints) = (Log::open(None)?, in_memory("complaints", b"")?);
+        let tree = self.mended_tree()?;
+        let mut command = self.command(&qemu, &tree, &log);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command.stderr(complaints.try_clone().map_err(VmError::file("duplicate", "a descriptor"))?);
+        let begun = Instant::now();
+        let mut child = Running(command.spawn().map_err(VmError::file("run", command.get_program()))?);
+        loop {
+            let gone = child.has_ended()?;
+            let text = console::plain(&log.text());
+            if text.lines().any(|line| line.trim() == self.until) {
+                return Ok(CardBoot { console: text, lasted: begun.elapsed(), emulator: qemu.version.to_string() });
+            }
+            if let Some(status) = gone {
+                let status = format!("{status}: {}", tools::last_lines(&read_all(&complaints), 3));
+                return Err(VmError::Stopped { status, tail: console::tail(&log.text()) });
+            }
+            if begun.elapsed() > self.limit {
+                let what = if log.length() == 0 { "nothing came from the console" } else { "the script did not end" };
+                return Err(VmError::TimedOut { what, limit: self.limit, tail: console::tail(&log.text()) });
+            }
+            sleep(Duration::from_millis(250));
+        }
+    }
+
+    fn command(&self, qemu: &Qemu, tree: &Path, log: &Log) -> Command {
+        let facts = self.machine.facts();
+        let mut command = qemu.begun();
+        if let Some(memory) = facts.memory {
+            command.args(["-m", &memory.to_string()]);
+        }
+        command.args(["-accel", "tcg", "-nodefaults", "-display", "none", "-monitor", "none", "-nic", "none"]);
+        for _ in 0..facts.serial_before {
+            command.args(["-serial", "null"]);
+        }
+        command.args(["-serial", &format!("file:{}", log.path())]);
+        let image = self.image.display().to_string().replace(',', ",,");
+        command.args(["-drive", &format!("if=sd,format=raw,snapshot=on,file={image}")]);
+        command.arg("-kernel").arg(&self.kernel).arg("-dtb").arg(tree);
+        command.args(["-append", &append(&self.command_line, facts.append)]);
+        command
+    }
+
+    /// A copy beside the card's, with nodes off for which the kernel would wait for ever.
+    fn mended_tree(&self) -> Result<PathBuf, VmError> {
+        let nodes = self.machine.facts().disabled_nodes;
+        if nodes.is_empty() {
+            return Ok(self.device_tree.clone());
+        }
+        let path = self.device_tree.with_extension("qemu.dtb");
+        std::fs::copy(&self.device_tree, &path).map_err(VmError::file("copy", &self.device_tree))?;
+        for node in nodes {
+            let mut fdtput = Command::new("fdtput");
+            fdtput.args(["-t", "s"]).arg(&path).args([node, "status", "disabled"]);
+            tools::output(&mut fdtput, "install it: apt-get install device-tree-compiler")?;
+        }
+        Ok(path)
+    }
+}
+
+/// The card's words, with the console's port as the machine has it.
+fn append(line: &str, console: &[&str]) -> String {
+    let own = line.split_whitespace().filter(|word| !word.starts_with("console="));
+    own.chain(console.iter().copied()).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cards_words_are_kept_but_for_the_console() {
+        let line = "console=serial0,115200 console=tty1 root=PARTUUID=1-02 rootwait\n";
+        assert_eq!(append(line, &["console=ttyS1,115200", "8250.nr_uarts=2"]), "root=PARTUUID=1-02 rootwait console=ttyS1,115200 8250.nr_uarts=2");
+    }
+}
