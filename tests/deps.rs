@@ -102,6 +102,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "rundir",
         &["units", "uapi", "model", "machine", "audit", "boot", "import", "stats", "trace", "explain", "plant", "vm",
             "kbuild",
+            "kbuild", "kernel",
         ],
     ),
 ];

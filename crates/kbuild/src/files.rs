@@ -60,7 +60,8 @@ pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, K
         text => text.map_err(KbuildError::file("read", path))?,
     };
     let read = serde_json::from_str(&text);
-    read.map(Some).map_err(|e| KbuildError::bad(path, format!("it is damaged ({e}): delete it and type the same again")))
+    read.map(Some)
+        .map_err(|e| KbuildError::bad(path, format!("it is damaged ({e}): delete it and type the same again")))
 }
 
 /// One job at a time in a folder. The lock ends with the last copy of the file (flock(2)).

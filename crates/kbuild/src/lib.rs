@@ -20,4 +20,3 @@ pub use error::KbuildError;
 pub use fetch::fetch;
 pub use files::sha256;
 pub use package::package;
-

@@ -16,6 +16,7 @@ mod kill_fix;
 mod misconfigured;
 mod overhead;
 mod pack;
+mod pi;
 mod planted;
 mod schemas;
 mod side;
@@ -40,6 +41,9 @@ cargo xtask configs DIR [--punctual FILE]   kernel configurations (plain .config
 cargo xtask vm [TEST…]        the lab against real kernels in QEMU: boot, panic, hang, silent, network, negative, repeatable, control; by name only: gpio, events, apps
 cargo xtask gpio-kernel [--stock] [--series 6.12] [--jobs N]
                               a guest kernel with gpio-sim from the distribution's source, for `vm gpio` and `lab` (docs/gpio-kernel.md)
+cargo xtask pi [--punctual FILE] [--dir DIR]
+                              the small RT kernel for a Raspberry Pi by `punctual kernel` plan … package from the distribution's source,
+                              faults planted in it, and its cards booted on raspi3b and raspi4b (docs/kernel.md)
 cargo xtask boots [--punctual FILE --rule ID --word PARAMETER] [--kills N] [--out DIR] [keep|trial|kill|chroot]…
                               kernel parameters in a guest that boots through OVMF and GRUB: made permanent, taken back, tried
                               once, and killed in between; chroot: the product killed over a copy of its disk (docs/disk-guest.md)
@@ -91,6 +95,7 @@ fn main() -> ExitCode {
         Some("configs") => configs::run(words.get(1..).unwrap_or_default()),
         Some("gpio-kernel") => gpio_kernel::run(words.get(1..).unwrap_or_default()),
         Some("vm") => vm::run(words.get(1..).unwrap_or_default()),
+        Some("pi") => pi::run(words.get(1..).unwrap_or_default()),
         Some("boots") => boots::run(words.get(1..).unwrap_or_default()),
         Some("planted") => planted::run(words.get(1..).unwrap_or_default()),
         Some("side-by-side") => side::run(words.get(1..).unwrap_or_default()),

@@ -1,8 +1,8 @@
 //! Arguments of `punctual kernel`.
 
+pub use super::building::{BuildArgs, FetchArgs, PackageArgs};
 use crate::args::OutputArgs;
 use clap::{Args, Subcommand};
-pub use super::building::{BuildArgs, FetchArgs, PackageArgs};
 use punctual_kernel::{Arch, Patched, Release, Series, Tracer};
 use std::path::PathBuf;
 

@@ -22,7 +22,10 @@ const SHOW: Duration = Duration::from_secs(2);
 pub fn prepare(job: &Job, log: &Log) -> Result<(), KbuildError> {
     let begin = length(log)?;
     let mut make = make(job);
-    make.arg(format!("-j{}", job.jobs)).args(["prepare"]).args(has_modules(job).then_some("modules_prepare")).stdin(Stdio::null());
+    make.arg(format!("-j{}", job.jobs))
+        .args(["prepare"])
+        .args(has_modules(job).then_some("modules_prepare"))
+        .stdin(Stdio::null());
     let output = make.stdout(shared(log)?).stderr(shared(log)?).status().map_err(missing)?;
     ended(output, log, begin)
 }
@@ -93,7 +96,11 @@ fn attend(
         sleep(LOOK);
         let lasted = begun.elapsed();
         begun = Instant::now();
-        if is_paused { paused += lasted } else { worked += lasted }
+        if is_paused {
+            paused += lasted
+        } else {
+            worked += lasted
+        }
         if shown.elapsed() < SHOW {
             continue;
         }

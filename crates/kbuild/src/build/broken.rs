@@ -42,9 +42,9 @@ impl Broken {
 
 /// `dir/file.c:12:3: error: …`, `fatal error: …`, and the assembler's `file.S:4: Error: …`.
 fn place(line: &str) -> Option<Place> {
-    let at = ["error: ", "Error: "].iter().find_map(|tag| line.find(&format!(": {tag}")).or_else(|| {
-        line.find(&format!(": fatal {tag}"))
-    }))?;
+    let at = ["error: ", "Error: "]
+        .iter()
+        .find_map(|tag| line.find(&format!(": {tag}")).or_else(|| line.find(&format!(": fatal {tag}"))))?;
     let (start, said) = (&line[..at], line[at + 2..].to_owned());
     let mut words = start.split(':');
     let file = words.next().filter(|file| !file.is_empty() && !file.contains(' '))?;
@@ -92,7 +92,10 @@ mod tests {
         let place = broken.place.as_ref().unwrap();
         assert_eq!((place.file.as_str(), place.line), ("../kernel/b.c", 40));
         let said = broken.to_string();
-        assert!(said.contains("../kernel/b.c line 40: error: expected ';'") && said.contains("gave up kernel/b.o"), "{said}");
+        assert!(
+            said.contains("../kernel/b.c line 40: error: expected ';'") && said.contains("gave up kernel/b.o"),
+            "{said}"
+        );
     }
 
     #[test]

@@ -78,7 +78,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let heat = Heat::at(75, folder.path()).unwrap();
         assert_eq!(heat.hottest(), None);
-        for (zone, temperature) in [("thermal_zone0", "41000\n"), ("thermal_zone1", "52500\n"), ("cooling_device0", "99000")] {
+        for (zone, temperature) in
+            [("thermal_zone0", "41000\n"), ("thermal_zone1", "52500\n"), ("cooling_device0", "99000")]
+        {
             fs::create_dir(folder.path().join(zone)).unwrap();
             fs::write(folder.path().join(zone).join("temp"), temperature).unwrap();
         }

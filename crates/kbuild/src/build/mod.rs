@@ -82,11 +82,7 @@ pub fn usual_target(arch: Arch) -> &'static str {
 /// # Errors
 /// There is no configuration, a program is missing, the folder belongs to another tree, or make fails: the first file and line that it
 /// failed on are named.
-pub fn build(
-    job: &Job,
-    tell: &mut dyn FnMut(&str),
-    show: &mut dyn FnMut(&Progress),
-) -> Result<Built, KbuildError> {
+pub fn build(job: &Job, tell: &mut dyn FnMut(&str), show: &mut dyn FnMut(&Progress)) -> Result<Built, KbuildError> {
     let begun = Instant::now();
     let job = absolute(job)?;
     if !job.out.join(".config").is_file() {

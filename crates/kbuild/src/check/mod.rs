@@ -79,7 +79,8 @@ pub fn package(root: &Path, wanted: &Wanted) -> Result<Vec<Check>, KbuildError> 
 }
 
 fn named(release: &str, banner: Option<&Banner>) -> Check {
-    const UNREAD: &str = "the image's packing is not read here: boot it and look at uname -r and uname -v, or set CONFIG_KERNEL_GZIP=y";
+    const UNREAD: &str =
+        "the image's packing is not read here: boot it and look at uname -r and uname -v, or set CONFIG_KERNEL_GZIP=y";
     match banner {
         None => check("release", Outcome::Unknown, "the image does not tell its version", UNREAD),
         Some(banner) if banner.release == release => check("release", Outcome::Pass, release, ""),
@@ -92,9 +93,9 @@ fn named(release: &str, banner: Option<&Banner>) -> Check {
 
 /// Does a name promise real time?
 fn is_named_rt(release: &str) -> bool {
-    release.split(['-', '_', '+', '.']).any(|word| {
-        word.strip_prefix("rt").is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()))
-    })
+    release
+        .split(['-', '_', '+', '.'])
+        .any(|word| word.strip_prefix("rt").is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit())))
 }
 
 /// By the image itself: a configuration beside it may be of another build.

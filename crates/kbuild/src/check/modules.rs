@@ -84,8 +84,18 @@ pub(super) fn vermagic_check(release: &str, config: &Options, modules: &[Module]
     let wanted = config.values().filter(|value| value.text() == "m").count();
     if let Some(first) = strange.first() {
         let magic = first.vermagic.as_deref().unwrap_or("no vermagic");
-        let found = format!("{} of {} modules are of another kernel: {} has `{magic}`, expected `{expected}`", strange.len(), modules.len(), first.name);
-        return super::check("vermagic", Outcome::Fail, found, "make modules_install of the same build, into an empty folder");
+        let found = format!(
+            "{} of {} modules are of another kernel: {} has `{magic}`, expected `{expected}`",
+            strange.len(),
+            modules.len(),
+            first.name
+        );
+        return super::check(
+            "vermagic",
+            Outcome::Fail,
+            found,
+            "make modules_install of the same build, into an empty folder",
+        );
     }
     if modules.is_empty() && wanted > 0 {
         let found = format!("{wanted} options are m, and there is no module");
@@ -93,8 +103,6 @@ pub(super) fn vermagic_check(release: &str, config: &Options, modules: &[Module]
     }
     super::check("vermagic", Outcome::Pass, format!("{} modules, `{expected}`", modules.len()), "")
 }
-
-
 
 #[cfg(test)]
 mod tests {

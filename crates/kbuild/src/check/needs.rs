@@ -14,7 +14,9 @@ pub(super) fn check(board: Option<&Board>, config: &Options, modules: &[Module])
             let parts: Vec<&str> = board.needs.iter().map(|need| need.what.as_str()).collect();
             super::check("board", Outcome::Pass, format!("it drives {}", parts.join(", ")), "")
         }
-        missing => super::check("board", Outcome::Fail, missing.join("; "), "put the options into a fragment, =y or =m"),
+        missing => {
+            super::check("board", Outcome::Fail, missing.join("; "), "put the options into a fragment, =y or =m")
+        }
     }
 }
 
@@ -27,7 +29,9 @@ fn lacks(need: &Need, config: &Options, modules: &[Module]) -> Option<String> {
         match value(option) {
             "y" => return None,
             "m" if has(module) => return None,
-            "m" => lost = Some(format!("no {}: CONFIG_{option} is m, and {module}.ko is not in the package", need.what)),
+            "m" => {
+                lost = Some(format!("no {}: CONFIG_{option} is m, and {module}.ko is not in the package", need.what))
+            }
             _ => {}
         }
     }

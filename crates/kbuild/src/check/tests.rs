@@ -31,7 +31,10 @@ impl Package {
     }
 
     fn image(&self, version: &str) {
-        self.put(&format!("boot/vmlinuz-{RELEASE}"), &format!("code\0Linux version {RELEASE} (p@k) (gcc) {version}\n\0"));
+        self.put(
+            &format!("boot/vmlinuz-{RELEASE}"),
+            &format!("code\0Linux version {RELEASE} (p@k) (gcc) {version}\n\0"),
+        );
     }
 
     fn module_path(&self, name: &str) -> PathBuf {
@@ -44,7 +47,9 @@ impl Package {
     }
 
     fn failed(&self) -> Vec<Check> {
-        let asked = fragment("CONFIG_EXPERT=y\nCONFIG_PREEMPT_RT=y\nCONFIG_SPI_BCM2835=m\nCONFIG_SYSTEM_TRUSTED_KEYS=\"\"\n").unwrap();
+        let asked =
+            fragment("CONFIG_EXPERT=y\nCONFIG_PREEMPT_RT=y\nCONFIG_SPI_BCM2835=m\nCONFIG_SYSTEM_TRUSTED_KEYS=\"\"\n")
+                .unwrap();
         let board = punctual_kernel::board("raspberry-pi-3-64").unwrap();
         let wanted = Wanted { release: RELEASE, requested: Some(&asked), board: Some(board) };
         let checks = package(self.0.path(), &wanted).unwrap();
@@ -88,7 +93,8 @@ fn a_dropped_option_is_caught_in_the_package() {
 #[test]
 fn a_module_of_another_kernel_is_caught() {
     let package = Package::whole();
-    for wrong in ["6.12.9-v8-rt SMP preempt_rt mod_unload aarch64", "6.12.9-punctual-rt SMP preempt mod_unload aarch64"] {
+    for wrong in ["6.12.9-v8-rt SMP preempt_rt mod_unload aarch64", "6.12.9-punctual-rt SMP preempt mod_unload aarch64"]
+    {
         package.module("dwc2", wrong);
         package.fails("vermagic", &format!("1 of 6 modules are of another kernel: dwc2 has `{wrong}`"));
     }

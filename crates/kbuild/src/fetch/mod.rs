@@ -61,12 +61,7 @@ pub fn read_manifest(out: &Path) -> Result<Option<SourceManifest>, KbuildError> 
     Ok(manifest.filter(|manifest| manifest.tree.join("Makefile").is_file()))
 }
 
-fn taken(
-    request: &Request,
-    out: &Path,
-    cache: &Cache,
-    tell: &mut dyn FnMut(&str),
-) -> Result<Taken, KbuildError> {
+fn taken(request: &Request, out: &Path, cache: &Cache, tell: &mut dyn FnMut(&str)) -> Result<Taken, KbuildError> {
     match &request.origin {
         Origin::Tarball { url } => tarball::fetch(url, request, out, tell),
         Origin::Git { .. } => git::fetch(request, out, tell),
@@ -76,12 +71,7 @@ fn taken(
 }
 
 /// apt checks the chain from the distribution's key to the package's sum (apt-secure(8)).
-fn debian(
-    series: Option<&str>,
-    out: &Path,
-    cache: &Cache,
-    tell: &mut dyn FnMut(&str),
-) -> Result<Taken, KbuildError> {
+fn debian(series: Option<&str>, out: &Path, cache: &Cache, tell: &mut dyn FnMut(&str)) -> Result<Taken, KbuildError> {
     let source = KernelSource::newest(series, cache)?;
     tell(&format!("fetching {} {} by apt, 150 MB where it is not there yet", source.package, source.version));
     let archive = source.archive(cache)?;

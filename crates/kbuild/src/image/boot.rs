@@ -5,7 +5,7 @@ use super::layout::{Layout, SECTOR, root_name};
 use crate::KbuildError;
 use crate::files::below;
 use crate::package::is_of_board;
-use fatfs::{FatType, FileSystem, FormatVolumeOptions, FsOptions};
+use fatfs::{Date, DateTime, FatType, FileSystem, FormatVolumeOptions, FsOptions, Time, TimeProvider};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -43,7 +43,8 @@ pub fn files(job: &Job) -> Result<Files, KbuildError> {
     let mut all = BTreeMap::new();
     let mut notes = Vec::new();
     let read = |path: &Path| fs::read(path).map_err(KbuildError::file("read", path));
-    let names = job.board.pi.as_ref().ok_or_else(|| KbuildError::Usage(format!("{} has no image name", job.board.key)))?;
+    let names =
+        job.board.pi.as_ref().ok_or_else(|| KbuildError::Usage(format!("{} has no image name", job.board.key)))?;
     all.insert(names.image.clone(), read(&job.stage.root.join(format!("boot/vmlinuz-{release}")))?);
     let folder = job.stage.root.join(format!("usr/lib/linux-image-{release}"));
     let mut trees = Vec::new();
@@ -121,7 +122,7 @@ pub fn write(disk: &File, layout: &Layout, files: &Files) -> io::Result<()> {
         .volume_id(0x7075_6e63)
         .volume_label(*b"BOOT       ");
     fatfs::format_volume(&mut part(), options)?;
-    let system = FileSystem::new(part(), FsOptions::new())?;
+    let system = FileSystem::new(part(), FsOptions::new().time_provider(&FIRST_DAY))?;
     for (name, bytes) in &files.all {
         let mut folder = system.root_dir();
         let mut words: Vec<&str> = name.split('/').collect();
@@ -134,6 +135,39 @@ pub fn write(disk: &File, layout: &Layout, files: &Files) -> io::Result<()> {
         file.flush()?;
     }
     system.unmount()
+}
+
+/// A file of a card's first partition, as the firmware reads it.
+///
+/// # Errors
+/// The image has no such partition or file.
+pub fn read(image: &Path, name: &str) -> Result<Vec<u8>, KbuildError> {
+    let disk = File::open(image).map_err(KbuildError::file("read", image))?;
+    let layout = Layout::usual();
+    let part = Part { disk: &disk, start: layout.boot, length: layout.root - layout.boot, at: 0 };
+    let content = |part| -> io::Result<Vec<u8>> {
+        let system = FileSystem::new(part, FsOptions::new().update_accessed_date(false))?;
+        let mut bytes = Vec::new();
+        system.root_dir().open_file(name)?.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    content(part).map_err(KbuildError::file("read", format!("{} of {}", name, image.display())))
+}
+
+/// FAT's first day: the same files give the same file system.
+#[derive(Debug)]
+struct FirstDay;
+
+static FIRST_DAY: FirstDay = FirstDay;
+
+impl TimeProvider for FirstDay {
+    fn get_current_date(&self) -> Date {
+        Date { year: 1980, month: 1, day: 1 }
+    }
+
+    fn get_current_date_time(&self) -> DateTime {
+        DateTime { date: self.get_current_date(), time: Time { hour: 0, min: 0, sec: 0, millis: 0 } }
+    }
 }
 
 /// A partition as a file of its own.

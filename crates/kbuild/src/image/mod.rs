@@ -7,7 +7,7 @@ mod boot;
 mod layout;
 mod root;
 
-pub use boot::command_line;
+pub use boot::{command_line, read};
 pub use root::INIT;
 
 use crate::KbuildError;
@@ -69,12 +69,7 @@ pub fn write(job: &Job, tell: &mut dyn FnMut(&str)) -> Result<Vec<String>, Kbuil
     Ok(notes)
 }
 
-fn made(
-    job: &Job,
-    making: &Path,
-    scratch: &Path,
-    tell: &mut dyn FnMut(&str),
-) -> Result<Vec<String>, KbuildError> {
+fn made(job: &Job, making: &Path, scratch: &Path, tell: &mut dyn FnMut(&str)) -> Result<Vec<String>, KbuildError> {
     tell(&format!("writing {}", job.path.display()));
     let layout = Layout::usual();
     let disk = File::options().read(true).write(true).create(true).truncate(true).open(making);
@@ -97,7 +92,8 @@ fn bootable(job: &Job) -> Result<(), KbuildError> {
     match missing.as_slice() {
         [] => Ok(()),
         missing => {
-            let why = format!("the card has no initramfs, and these are not built in: {}; set them =y", missing.join(", "));
+            let why =
+                format!("the card has no initramfs, and these are not built in: {}; set them =y", missing.join(", "));
             Err(KbuildError::bad(&path, why))
         }
     }

@@ -34,7 +34,21 @@ pub fn write(job: &Job, layout: &Layout, disk: &Path, scratch: &Path) -> Result<
 }
 
 fn tree(job: &Job, root: &Path) -> Result<(), KbuildError> {
-    for name in ["bin", "sbin", "usr/bin", "usr/sbin", "dev", "proc", "sys", "run", "tmp", "root", "mnt", "etc/init.d", "lib/modules"] {
+    for name in [
+        "bin",
+        "sbin",
+        "usr/bin",
+        "usr/sbin",
+        "dev",
+        "proc",
+        "sys",
+        "run",
+        "tmp",
+        "root",
+        "mnt",
+        "etc/init.d",
+        "lib/modules",
+    ] {
         make_folder(&root.join(name))?;
     }
     program(&job.busybox, &root.join("bin/busybox"))?;

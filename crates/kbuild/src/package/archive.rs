@@ -103,7 +103,8 @@ mod tests {
         assert_eq!(first, made(&["c", "b", "a/x"], 500));
         assert_ne!(first, made(&["a/x", "b", "d"], 5));
         let mut tar = tar::Archive::new(flate2::read::GzDecoder::new(first.as_slice()));
-        let names: Vec<String> = tar.entries().unwrap().map(|e| e.unwrap().path().unwrap().display().to_string()).collect();
+        let names: Vec<String> =
+            tar.entries().unwrap().map(|e| e.unwrap().path().unwrap().display().to_string()).collect();
         assert_eq!(names, ["manifest.json", "a", "a/x", "b", "c", "link"]);
     }
 }

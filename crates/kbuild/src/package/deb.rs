@@ -17,7 +17,8 @@ pub fn image(stage: &Stage, state: &State, into: &Path) -> Result<PathBuf, Kbuil
     let name = format!("linux-image-{}", lower(release));
     let scripts: Vec<(&str, String)> =
         ["preinst", "postinst", "prerm", "postrm"].iter().map(|when| (*when, script(when, release))).collect();
-    let text = format!("Linux kernel {release}\n Image, modules and device trees, built by punctual; beside other kernels.\n");
+    let text =
+        format!("Linux kernel {release}\n Image, modules and device trees, built by punctual; beside other kernels.\n");
     let size = stage.bytes()? / 1024;
     let extra = "Provides: linux-image\nSuggests: initramfs-tools\n";
     write(&name, state, into, &stage.root, &control(&name, state, release, size, extra, &text), &scripts)

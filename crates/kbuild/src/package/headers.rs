@@ -15,7 +15,8 @@ const SCRIPT: &str = "scripts/package/install-extmod-build";
 /// Collects them into a folder that stands for `/`.
 pub fn stage(state: &State, build: &Path, into: &Path, release: &str) -> Result<PathBuf, KbuildError> {
     if !state.tree.join(SCRIPT).is_file() {
-        let said = format!("{} has no {SCRIPT}: headers are packaged since 6.6, leave --headers out", state.tree.display());
+        let said =
+            format!("{} has no {SCRIPT}: headers are packaged since 6.6, leave --headers out", state.tree.display());
         return Err(KbuildError::Usage(said));
     }
     let root = empty(&into.join("headers"))?;

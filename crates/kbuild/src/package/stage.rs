@@ -49,7 +49,9 @@ impl Stage {
             installed(&job, "dtbs_install", &words)?;
         }
         if has_modules(&job) && !making.join("lib/modules").join(&release).join("modules.dep").is_file() {
-            tell("there is no modules.dep, since depmod is missing here: apt-get install kmod, or run depmod on the board");
+            tell(
+                "there is no modules.dep, since depmod is missing here: apt-get install kmod, or run depmod on the board",
+            );
         }
         remove_folder(&root)?;
         fs::rename(&making, &root).map_err(KbuildError::file("rename", &making))?;
@@ -90,7 +92,8 @@ pub(super) fn of_state(state: &State, build: &Path) -> Build {
 fn files(job: &Build, root: &Path, release: &str) -> Result<(), KbuildError> {
     let boot = root.join("boot");
     make_folder(&boot)?;
-    let from = [(image(job)?, "vmlinuz"), (job.out.join(".config"), "config"), (job.out.join("System.map"), "System.map")];
+    let from =
+        [(image(job)?, "vmlinuz"), (job.out.join(".config"), "config"), (job.out.join("System.map"), "System.map")];
     for (from, name) in from {
         let to = boot.join(format!("{name}-{release}"));
         fs::copy(&from, &to).map_err(KbuildError::file("copy", &from))?;

@@ -11,6 +11,8 @@ for module in spi_bcm2835 spidev i2c_bcm2835 dwc2 usbhid hid_generic xhci_pci ge
 	modprobe "$module" 2>&1 | sed "s/^/LOOK refused $module /"
 done
 say modules "$(awk '{print $1}' /proc/modules | sort | tr '\n' ' ')"
+# Hubs are found some time after their driver.
+sleep 8
 say wrong "$(dmesg | grep -c -e 'version magic' -e 'disagrees about')"
 say spi "$(ls /sys/class/spi_master | tr '\n' ' ')"
 say i2c "$(ls /sys/class/i2c-adapter 2>/dev/null | tr '\n' ' ')"
