@@ -99,10 +99,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "xtask",
         &[
             "units", "uapi", "model", "machine", "audit", "boot", "import", "stats", "trace", "explain", "plant", "vm",
-            "rundir",
-        &["units", "uapi", "model", "machine", "audit", "boot", "import", "stats", "trace", "explain", "plant", "vm",
-            "kbuild",
-            "kbuild", "kernel",
+            "rundir", "kernel", "kbuild",
         ],
     ),
 ];

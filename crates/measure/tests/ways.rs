@@ -44,7 +44,7 @@ fn account(outcome: &Outcome, planned: u64) {
         assert!(result.released <= Some(sent.messages));
     }
     let all = outcome.distributions.iter().map(|(_, d)| d.raw.count() + d.skipped.count()).sum::<u64>();
-    assert_eq!(all, outcome.cpus.iter().filter_map(|cpu| cpu.released).sum());
+    assert_eq!(all, outcome.cpus.iter().filter_map(|cpu| cpu.released).sum::<u64>());
 }
 
 #[test]

@@ -166,6 +166,8 @@ const JOBS: &[Job] = &[
         shows: "packages in fresh Debian roots: installed, measured with, purged, nothing left",
         minutes: 40,
         commands: &[&["xtask", "deb", "all"], &["xtask", "deb-check", "all"]],
+    },
+    Job {
         name: "consumers",
         shows: "every format accepted by what takes it: promtool, LAVA, KCIDB, … (says which are missing: docs/formats.md)",
         minutes: 1,
