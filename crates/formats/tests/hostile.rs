@@ -7,11 +7,15 @@ mod read;
 
 use proptest::prelude::*;
 use punctual_formats::{
-    Cases, KcidbIds, bencher, cyclictest_json, cyclictest_text, junit, kcidb, lava, prometheus, sarif, squad_metrics,
-    squad_tests, tap,
+    CaseOutcome, Cases, KcidbIds, bencher, cyclictest_json, cyclictest_text, junit, kcidb, lava, prometheus, sarif,
+    squad_metrics, squad_tests, tap,
 };
-use punctual_model::{Finding, Recording, Verdict};
-use punctual_report::{TextStyle, csv, html, json, json_text, linuxcnc, text};
+use punctual_model::{
+    Bench, BenchLog, BenchParts, BenchPlan, BenchSettings, Finding, Promise, Recording, Series, Suite, SuiteEnd,
+    SuiteRan, SuiteResult, Verdict,
+};
+use punctual_report::{TextStyle, csv, html, json, json_text, linuxcnc, suite_csv, suite_html, suite_text, text};
+use punctual_units::Histogram;
 
 /// A format, what writes it, and what must hold of all that it writes.
 type Row = (&'static str, fn(&Recording, &Verdict) -> String, fn(&str));
@@ -44,6 +48,67 @@ const FORMATS: &[Row] = &[
     ("sarif", |r, _| sarif(&r.findings, Some("1")), read::json),
 ];
 
+/// An event suite and a benchmark, in all that they are written as.
+fn of_suite_and_bench(run: &punctual_model::Run, name: &str) {
+    let ended = [
+        SuiteEnd::Unsupported { why: name.into() },
+        SuiteEnd::Failed { why: name.into() },
+        SuiteEnd::Ran(Box::new(SuiteRan {
+            counts: Default::default(),
+            lateness: [7u64, 9].into_iter().fold(Histogram::new(), |mut h, ns| {
+                h.record(ns);
+                h
+            }),
+            page_faults: None,
+            mode_switches: None,
+            class: None,
+            broken: vec![name.into()],
+            inconclusive: vec![name.into()],
+            notes: vec![name.into()],
+        })),
+    ];
+    let deadline_ns = punctual_units::Nanos(1);
+    let result =
+        |ended| SuiteResult { test: name.into(), promise: Promise::Each, interval_ns: None, deadline_ns, ended };
+    let suite = Suite {
+        schema: punctual_model::SUITE_SCHEMA.into(),
+        backend: name.into(),
+        environment: [(name.to_owned(), name.to_owned())].into(),
+        cpu: None,
+        duration_ns: deadline_ns,
+        under: vec![],
+        results: ended.into_iter().map(result).collect(),
+        interrupted: true,
+    };
+    read::plain(&suite_text(&suite));
+    read::html(&suite_html(&suite));
+    read::csv(&suite_csv(&suite));
+    of_cases(&Cases::of_suite(run, &suite));
+    let settings = BenchSettings::Network(punctual_model::NetworkSettings {
+        to: None,
+        folder: None,
+        bytes: 64,
+        duration_ns: deadline_ns,
+        beside: punctual_model::Beside::Nothing,
+    });
+    let plan = BenchPlan { settings, repetitions: 1, not_measured: vec![], notes: vec![] };
+    let mut bench = Bench::of(BenchLog { plan, repetitions: vec![], parts: BenchParts::default() });
+    let mut series = Series::new(name, name, name);
+    series.push(1.0);
+    bench.series = vec![series.clone(), series];
+    of_cases(&Cases::of_bench(run, &bench));
+}
+
+fn of_cases(cases: &Cases) {
+    assert!(cases.cases().all(|case| case.outcome > CaseOutcome::Pass), "{cases:?}");
+    read::junit(&junit(cases));
+    read::tap(&tap(cases));
+    read::lava(&lava(cases));
+    for text in [squad_tests(cases), squad_metrics(cases), bencher(cases)] {
+        read::json(&text);
+    }
+}
+
 /// Formats of an audit.
 fn of_findings(findings: &[Finding]) {
     let cases = Cases::of_findings(Default::default(), findings);
@@ -70,6 +135,7 @@ fn assert_harmless(name: &str) {
         read(&written);
     }
     of_findings(&recording.findings);
+    of_suite_and_bench(&recording.run, name);
 }
 
 #[test]

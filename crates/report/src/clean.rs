@@ -101,6 +101,12 @@ mod tests {
     }
 
     #[test]
+    fn lines_stay_lines_and_nothing_is_cut() {
+        assert_eq!(lines("a\tb\n\x1b[0m<LAVA_\u{202e}"), "a b\n\\x1b[0m\\x3cLAVA_\\u{202e}");
+        assert_eq!(lines(&"x".repeat(5_000)).len(), 5_000);
+    }
+
+    #[test]
     fn cleaning_twice_changes_nothing_more() {
         for text in ["a\x1b[0m", "<LAVA_", "µs – 93", "\\x1b"] {
             assert_eq!(line(&line(text)), line(text));

@@ -6,6 +6,7 @@ mod facts;
 mod summary;
 mod tails;
 mod verdict;
+mod views;
 mod work;
 pub(crate) mod write;
 
@@ -46,6 +47,7 @@ pub fn html(recording: &Recording, verdict: &Verdict) -> String {
         ("distributions", "Distributions", "Distributions", charts::distributions(&page)),
         ("tail", "Beyond the data", "Beyond the data", tails::tails(&page)),
         ("time", "Over time", "Over time", charts::over_time(&page)),
+        ("views", "As others show it", "As others show it", views::views(&page)),
         ("worst", "Worst", "The worst wakeups", work::worst(&page)),
         ("loads", "Loads", "Loads, and the proof that they ran", work::loads(&page)),
         ("tuned", "Changes", "What each change bought", facts::tuned(recording)),

@@ -30,9 +30,9 @@ pub fn chart(id: &str, name: &str, cells: &[&Cell], picked: &[CpuId], span: &Spa
     draw_rest(&mut canvas, &frame, span, &rest);
     for b in &mine {
         let class = colour(colour_of(picked, b.cell.cpu()).unwrap_or(0));
-        canvas.path(&format!("{class} bars"), &steps(&frame, span, &b.all));
+        canvas.path(&format!("{class} bars"), &steps(&frame, &span.edges, &b.all));
         if let Some(raw) = &b.raw {
-            canvas.path(&format!("{class} raw"), &steps(&frame, span, raw));
+            canvas.path(&format!("{class} raw"), &steps(&frame, &span.edges, raw));
         }
         if let Some(max) = b.cell.max() {
             let x = frame.x.at(max as f64);
@@ -66,7 +66,7 @@ fn described(name: &str, cells: &[&Cell]) -> String {
 }
 
 /// A line along the tops of the bars, down to the ground where there are none.
-fn steps(frame: &Frame, span: &Span, counts: &[u64]) -> String {
+pub fn steps(frame: &Frame, edges: &[f64], counts: &[u64]) -> String {
     let ground = frame.area.bottom;
     let mut d = String::new();
     let mut down = true;
@@ -79,9 +79,9 @@ fn steps(frame: &Frame, span: &Span, counts: &[u64]) -> String {
             continue;
         }
         if down {
-            d.push_str(&format!("M{} {}", px(frame.x.at(span.edges[i])), px(ground)));
+            d.push_str(&format!("M{} {}", px(frame.x.at(edges[i])), px(ground)));
         }
-        d.push_str(&format!("V{}H{}", px(frame.y.at(n as f64)), px(frame.x.at(span.edges[i + 1]))));
+        d.push_str(&format!("V{}H{}", px(frame.y.at(n as f64)), px(frame.x.at(edges[i + 1]))));
         down = false;
     }
     if !down {
@@ -97,7 +97,7 @@ fn draw_rest(canvas: &mut Canvas, frame: &Frame, span: &Span, rest: &[&Bars]) {
     }
     let most = |i: usize| rest.iter().map(|b| b.all[i]).max().unwrap_or(0);
     let envelope: Vec<u64> = (0..span.edges.len() - 1).map(most).collect();
-    canvas.path("rest", &steps(frame, span, &envelope));
+    canvas.path("rest", &steps(frame, &span.edges, &envelope));
 }
 
 /// The claimed limits, and the largest latency of all.

@@ -1,0 +1,41 @@
+//! The run drawn as its readers know it from elsewhere: OSADL's long-term plots and LinuxCNC's latency-histogram.
+
+use super::Page;
+use super::write::{details, figure};
+use crate::figures::Cell;
+use crate::svg::{osadl, signed};
+use punctual_units::{CpuId, Histogram};
+use std::collections::BTreeMap;
+
+/// Both charts in closed parts; nothing where no wakeups were recorded.
+pub fn views(page: &Page) -> String {
+    let wakeups = wakeups(page);
+    let limits = page.span.as_ref().map_or(&[][..], |span| &span.limits);
+    let long = osadl::chart("osadl", &wakeups, &page.picked, limits)
+        .map(|chart| figure(&chart, "Wakeups by latency in steps of 1 µs, all loads together", ""));
+    let both_ways = signed::chart("signed", &wakeups)
+        .map(|chart| figure(&chart, "Wakeups before and after the median of their CPU, in steps of 100 ns", ""));
+    let parts = [("As OSADL's long-term plots", long), ("As LinuxCNC's latency-histogram", both_ways)];
+    parts
+        .into_iter()
+        .filter_map(|(name, chart)| Some(details(name, &format!("<div class=\"wide\">{}</div>", chart?))))
+        .collect()
+}
+
+/// Raw wakeups of each CPU under all loads, as cyclictest and latency-histogram count them; not what other kinds of latency a phase
+/// may hold.
+fn wakeups(page: &Page) -> BTreeMap<CpuId, Histogram> {
+    let mut all: BTreeMap<CpuId, Histogram> = BTreeMap::new();
+    let is_wakeups = |cell: &&Cell| page.figures.recording.run.import.is_some() || cell.phase.label.is_none();
+    for cell in page.figures.cells.iter().filter(is_wakeups) {
+        if let Some(raw) = cell.raw.filter(|raw| !raw.is_empty()) {
+            let sum = all.entry(cell.cpu()).or_default();
+            // Counts whose sum does not fit are no counts.
+            if sum.count().checked_add(raw.count()).is_some() {
+                sum.merge(raw);
+            }
+        }
+    }
+    all.retain(|_, histogram| !histogram.is_empty());
+    all
+}

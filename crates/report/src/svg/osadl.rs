@@ -1,0 +1,67 @@
+//! OSADL's long-term view: latency to the right in steps of a microsecond, number of wakeups upwards on a log scale, a colour a core.
+//!
+//! Source: the latency plots of OSADL's farm (osadl.org, "Latency plots"), made of `cyclictest -h400`: so the axis ends at 400 µs.
+
+use super::axis::{Scale, plain, short_count};
+use super::canvas::Canvas;
+use super::frame::{AREA, Area, Frame};
+use super::histogram::steps;
+use super::series::{colour_of, counts};
+use super::{Chart, Key, Table, colour};
+use crate::number::{count, nanos, plural};
+use punctual_units::{CpuId, Histogram, Nanos};
+use std::collections::BTreeMap;
+
+/// Steps of the farm's plots.
+const MOST_STEPS: u64 = 400;
+const STEP_NS: u64 = 1_000;
+const WIDE: (f64, f64) = (1120.0, 336.0);
+
+/// The chart of a run; `None` without wakeups. Of many CPUs those that all charts pick.
+pub fn chart(id: &str, all: &BTreeMap<CpuId, Histogram>, picked: &[CpuId], limits: &[f64]) -> Option<Chart> {
+    let most = all.values().filter_map(Histogram::max).max()?;
+    let steps_shown = (most / STEP_NS + 1).clamp(10, MOST_STEPS);
+    let edges: Vec<f64> = (0..=steps_shown).map(|n| (n * STEP_NS) as f64).collect();
+    let drawn: Vec<(usize, CpuId, &Histogram, Vec<u64>)> = all
+        .iter()
+        .filter_map(|(cpu, histogram)| Some((colour_of(picked, *cpu)?, *cpu, histogram, counts(histogram, &edges))))
+        .collect();
+    let highest = drawn.iter().flat_map(|(.., counts)| counts).copied().max().unwrap_or(1).max(10) as f64;
+    let frame = Frame {
+        area: Area { right: WIDE.0 - 22.0, ..AREA },
+        x: Scale::linear(0.0, (steps_shown * STEP_NS) as f64, (AREA.left, WIDE.0 - 22.0)),
+        y: Scale::log(0.7, highest * 2.2, (AREA.bottom, AREA.top)),
+    };
+    let described = format!(
+        "Number of wakeups by latency in steps of 1 µs, logarithmic, one line a CPU, all loads together; the largest is {}.",
+        nanos(Some(most))
+    );
+    let mut canvas = Canvas::new(id, WIDE, "Wakeup latency as OSADL plots it", &described);
+    frame.grid(&mut canvas, |ns| plain(ns / 1e3), short_count);
+    for (n, _, _, counts) in &drawn {
+        canvas.path(&format!("{} bars", colour(*n)), &steps(&frame, &edges, counts));
+    }
+    for (row, limit) in limits.iter().enumerate().take(3) {
+        frame.mark(&mut canvas, "limit", *limit, row + 1, &format!("limit {}", Nanos(*limit as u64)));
+    }
+    frame.mark(&mut canvas, "max", most as f64, 0, &format!("max {}", Nanos(most)));
+    frame.axes(&mut canvas, "wakeup latency, µs", "wakeups per step of 1 µs");
+    let legend = drawn.iter().map(|(n, cpu, histogram, _)| Key {
+        class: colour(*n),
+        text: format!("CPU {cpu}: {} wakeups, max {}", count(histogram.count()), nanos(histogram.max())),
+    });
+    let note = note(all, drawn.len(), steps_shown * STEP_NS);
+    Some(Chart { svg: canvas.finish(), legend: legend.collect(), table: Table::default(), note })
+}
+
+/// What the drawing leaves out.
+fn note(all: &BTreeMap<CpuId, Histogram>, drawn: usize, end_ns: u64) -> Option<String> {
+    let beyond = all.values().fold(0u64, |sum, histogram| sum.saturating_add(histogram.above(end_ns).1));
+    let beyond = (beyond > 0)
+        .then(|| format!("{} later than {} and not drawn.", plural(beyond, "wakeup is", "wakeups are"), Nanos(end_ns)));
+    let others = all.len().saturating_sub(drawn);
+    let others = (others > 0)
+        .then(|| format!("{} not drawn, with smaller maxima.", plural(others as u64, "CPU is", "CPUs are")));
+    let said: Vec<String> = beyond.into_iter().chain(others).collect();
+    (!said.is_empty()).then(|| said.join(" "))
+}

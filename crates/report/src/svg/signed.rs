@@ -1,0 +1,120 @@
+//! LinuxCNC's signed view: too early to the left, too late to the right, in steps of 100 ns, number upwards on a log scale, and a bar
+//! at each end for what is off the chart.
+//!
+//! Source: `latency-histogram` of LinuxCNC (scripts/latency-histogram.in): 200 bins of 100 ns each way. It draws the time between two
+//! wakeups against the period. Recorded is how late each wakeup was, so drawn is that against the median of its CPU: a wakeup that is
+//! later by some time makes the interval before it longer by it and the one after it shorter, unless its neighbours were late as well.
+
+use super::axis::{Scale, plain, short_count};
+use super::canvas::Canvas;
+use super::frame::{AREA, Area, Frame};
+use super::histogram::steps;
+use super::series::counts;
+use super::{Chart, Key, Table, colour};
+use crate::number::count;
+use punctual_units::{CpuId, Histogram, Nanos};
+use std::collections::BTreeMap;
+
+const BINS_EACH_WAY: i64 = 200;
+const BIN_NS: f64 = 100.0;
+const WIDE: (f64, f64) = (1120.0, 336.0);
+/// Width of an end bar.
+const END: f64 = 9.0;
+
+/// Deviations of one CPU: within the chart, and off it on either side.
+struct Deviations {
+    median: u64,
+    within: Vec<u64>,
+    early: u64,
+    late: u64,
+}
+
+fn deviations(histogram: &Histogram, edges: &[f64]) -> Option<Deviations> {
+    let median = histogram.quantile(0.5)?;
+    let shifted: Vec<f64> = edges.iter().map(|edge| edge + median as f64).collect();
+    // Latencies are not negative: edges before 0 hold nothing.
+    let within = counts(histogram, &shifted);
+    let (first, last) = (shifted.first()?, shifted.last()?);
+    let late =
+        histogram.bins().filter(|bin| bin.low as f64 >= *last).fold(0u64, |sum, bin| sum.saturating_add(bin.count));
+    let inside = within.iter().fold(0u64, |sum, n| sum.saturating_add(*n));
+    let rest = histogram.count().saturating_sub(inside);
+    let late = if *first <= 0.0 { rest } else { late.min(rest) };
+    Some(Deviations { median, within, early: rest - late, late })
+}
+
+/// The chart of the CPU with the latest wakeup; `None` without wakeups.
+pub fn chart(id: &str, all: &BTreeMap<CpuId, Histogram>) -> Option<Chart> {
+    let (cpu, histogram) = all.iter().max_by_key(|(cpu, h)| (h.max(), std::cmp::Reverse(**cpu)))?;
+    let edges: Vec<f64> = (-BINS_EACH_WAY..=BINS_EACH_WAY).map(|n| n as f64 * BIN_NS).collect();
+    let found = deviations(histogram, &edges)?;
+    let highest = found.within.iter().copied().chain([found.early, found.late]).max().unwrap_or(1).max(10) as f64;
+    let (left, right) = (AREA.left + END + 3.0, WIDE.0 - 22.0 - END - 3.0);
+    let frame = Frame {
+        area: Area { right: WIDE.0 - 22.0, ..AREA },
+        x: Scale::linear(edges[0], -edges[0], (left, right)),
+        y: Scale::log(0.7, highest * 2.2, (AREA.bottom, AREA.top)),
+    };
+    let (early, late) = (count(found.early), count(found.late));
+    let described = format!(
+        "Number of wakeups of CPU {cpu} by how much earlier or later than the median they came, in steps of 100 ns, logarithmic; \
+         {early} are off the chart to the left, {late} to the right."
+    );
+    let mut canvas = Canvas::new(id, WIDE, "Wakeups as LinuxCNC's latency-histogram draws them", &described);
+    frame.grid(&mut canvas, |ns| plain(ns / 1e3), short_count);
+    canvas.path(&format!("{} bars", colour(0)), &steps(&frame, &edges, &found.within));
+    for (n, x, tip) in [(found.early, AREA.left, "earlier"), (found.late, right + 3.0, "later")] {
+        if n > 0 {
+            let y = frame.y.at(n as f64);
+            let tip = format!("{} {tip} than the chart reaches", count(n));
+            canvas.told_rect("throttled", (x, y), (END, AREA.bottom - y), &tip);
+        }
+    }
+    frame.axes(&mut canvas, "earlier or later than the median wakeup, µs", "wakeups per step of 100 ns");
+    let key = |class: String, text: String| Key { class, text };
+    let legend = vec![
+        key(colour(0), format!("CPU {cpu}, whose latest wakeup is the latest of all; median {}", Nanos(found.median))),
+        key(
+            "limit".into(),
+            format!("bars at the ends: {early} wakeups off the chart to the left, {late} to the right"),
+        ),
+    ];
+    let note = "latency-histogram draws times between wakeups. Which wakeups follow each other is not recorded, so each stands here \
+                against the median: one that is later makes the time before it longer and the time after it shorter by as much. \
+                `punctual report --linuxcnc` bounds what latency-test shows.";
+    Some(Chart { svg: canvas.finish(), legend, table: Table::default(), note: Some(note.into()) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_wakeup_is_in_the_chart_or_in_an_end_bar() {
+        for (base, far) in [(50_000u64, 1_000u64), (3_000, 100_000), (100, 21_000)] {
+            let mut histogram = Histogram::new();
+            (0..1_000).for_each(|n| histogram.record(base + n * 7));
+            histogram.record(base + far);
+            histogram.record(base.saturating_sub(30_000));
+            let edges: Vec<f64> = (-BINS_EACH_WAY..=BINS_EACH_WAY).map(|n| n as f64 * BIN_NS).collect();
+            let found = deviations(&histogram, &edges).unwrap();
+            let all = found.within.iter().sum::<u64>() + found.early + found.late;
+            assert_eq!(all, histogram.count(), "{base} {far}");
+        }
+    }
+
+    #[test]
+    fn what_is_off_the_chart_is_on_its_side() {
+        let mut histogram = Histogram::new();
+        histogram.record_n(100_000, 100);
+        histogram.record_n(20_000, 3);
+        histogram.record_n(900_000, 5);
+        let edges: Vec<f64> = (-BINS_EACH_WAY..=BINS_EACH_WAY).map(|n| n as f64 * BIN_NS).collect();
+        let found = deviations(&histogram, &edges).unwrap();
+        assert_eq!((found.early, found.late), (3, 5));
+        let one = BTreeMap::from([(CpuId(3), histogram)]);
+        let svg = chart("x", &one).unwrap().svg;
+        assert!(svg.contains("3 earlier than the chart") && svg.contains("5 later than the chart"));
+        assert!(chart("x", &BTreeMap::new()).is_none());
+    }
+}
