@@ -36,23 +36,23 @@ pub(crate) fn path(view: &dyn Machine) -> Option<&'static str> {
 }
 
 /// The file and its default label.
-struct Menu {
-    path: &'static str,
-    text: String,
-    label: String,
+pub(crate) struct Menu {
+    pub(crate) path: &'static str,
+    pub(crate) text: String,
+    pub(crate) label: String,
     /// Lines of the label, its first included.
-    lines: std::ops::Range<usize>,
+    pub(crate) lines: std::ops::Range<usize>,
     append: Option<usize>,
 }
 
 /// Keyword in lower case, and the rest of the line.
-fn keyword(line: &str) -> Option<(String, &str)> {
+pub(crate) fn keyword(line: &str) -> Option<(String, &str)> {
     let trimmed = line.trim();
     let (word, rest) = trimmed.split_once([' ', '\t']).unwrap_or((trimmed, ""));
     (!word.is_empty() && !word.starts_with('#')).then(|| (word.to_ascii_lowercase(), rest.trim()))
 }
 
-fn read(view: &dyn Machine) -> Result<Menu, BootError> {
+pub(crate) fn read(view: &dyn Machine) -> Result<Menu, BootError> {
     let path = path(view).ok_or_else(|| BootError::Missing { path: "/boot/extlinux/extlinux.conf".to_owned() })?;
     let text = required(view, path)?;
     let mut labels: Vec<(String, usize)> = Vec::new();
@@ -88,7 +88,7 @@ fn read(view: &dyn Machine) -> Result<Menu, BootError> {
 }
 
 impl Menu {
-    fn line(&self, n: usize) -> &str {
+    pub(crate) fn line(&self, n: usize) -> &str {
         self.text.split_inclusive('\n').nth(n).unwrap_or_default()
     }
 
@@ -103,7 +103,7 @@ impl Menu {
         self.parts().map_or_else(Vec::new, |(_, tail)| words(tail))
     }
 
-    fn appended(&self, change: &Change) -> Result<String, Stop> {
+    pub(crate) fn appended(&self, change: &Change) -> Result<String, Stop> {
         let no_append = || unclear(self.path, format!("label {} has no line APPEND", self.label));
         let (head, tail) = self.parts().ok_or_else(no_append)?;
         let tail = rewrite(tail, change)?;
@@ -150,7 +150,7 @@ impl Menu {
 }
 
 /// Is the file written by u-boot-update?
-fn is_generated(view: &dyn Machine) -> bool {
+pub(crate) fn is_generated(view: &dyn Machine) -> bool {
     let says = |text: String| text.lines().any(|line| line.starts_with('#') && line.contains("u-boot-update"));
     path(view).and_then(|path| hint(view, path)).is_some_and(says)
 }

@@ -14,11 +14,11 @@ use punctual_model::{Argv, Back, Draft, Edit};
 
 const DEFAULTS: &str = "/etc/default/grub";
 const PARTS: &str = "/etc/default/grub.d";
-const MENU: &str = "/boot/grub/grub.cfg";
+pub(crate) const MENU: &str = "/boot/grub/grub.cfg";
 /// grub-mkconfig(8) fills the menu in place and syncs nothing.
 const DRAFT: &str = "/boot/grub/grub.cfg.punctual";
-const ENV: &str = "/boot/grub/grubenv";
-const CUSTOM: &str = "/boot/grub/custom.cfg";
+pub(crate) const ENV: &str = "/boot/grub/grubenv";
+pub(crate) const CUSTOM: &str = "/boot/grub/custom.cfg";
 
 const SPEC: Spec = Spec {
     path: "/etc/default/grub.d/60-punctual.cfg",
@@ -51,6 +51,13 @@ fn read(view: &dyn Machine) -> Result<Generated<'static>, BootError> {
     // As the shell expands `*`: by their names.
     let before = files.iter().filter(|(path, _)| path == DEFAULTS || path.as_str() < SPEC.path).count();
     Generated::read(view, &SPEC, WANTED, files, before)
+}
+
+/// The entry that grub.cfg boots by default.
+pub(crate) fn default_entry(view: &dyn Machine) -> Result<grub_menu::Default, String> {
+    let read = read(view).map_err(|e| e.to_string())?;
+    let shell = read.shell(read.own.as_ref()).map_err(|e| e.to_string())?;
+    entry(view, &shell)
 }
 
 /// The entry that grub.cfg boots; `None` where it cannot be read or says too much.

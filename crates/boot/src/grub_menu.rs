@@ -126,6 +126,32 @@ impl Default {
         line.split_at_checked(second).unwrap_or((line, ""))
     }
 
+    /// Its lines, without the first and the closing brace.
+    pub fn body(&self) -> &[String] {
+        &self.body
+    }
+
+    /// Which of them loads the kernel.
+    pub fn linux(&self) -> usize {
+        self.linux
+    }
+
+    /// The kernel's image, as GRUB names it.
+    pub fn image(&self) -> &str {
+        let line = self.line();
+        crate::words::ranges(line).get(1).and_then(|range| line.get(range.clone())).unwrap_or_default()
+    }
+
+    /// Its line with another image and other words, and those.
+    pub fn line_for(&self, image: &str, change: &Change) -> Result<(String, Vec<String>), String> {
+        let (_, tail) = self.split();
+        if tail.contains(['$', '\\', '\'', '`', ';', '{']) {
+            return Err(format!("the command line of `{}` has quotes or variables of GRUB", self.title));
+        }
+        let tail = rewrite(tail, change).map_err(|why| why.word())?;
+        Ok((format!("\tlinux\t{image}{tail}"), words(&tail)))
+    }
+
     /// What it passes to the kernel.
     pub fn words(&self) -> Vec<String> {
         words(self.split().1)

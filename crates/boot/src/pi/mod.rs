@@ -89,7 +89,7 @@ fn prefix(view: &dyn Machine, folder: &str, config: &Config) -> Result<String, B
     Ok(if has_tree && behind.iter().any(is_kernel) { prefix.to_owned() } else { String::new() })
 }
 
-fn one_line(path: &str, line: &str) -> Result<(), BootError> {
+pub(crate) fn one_line(path: &str, line: &str) -> Result<(), BootError> {
     let filled = line.lines().filter(|line| !line.trim_matches([' ', '\t', '\r', '\u{feff}']).is_empty()).count();
     let is_first = line.lines().next().is_some_and(|first| !first.trim().is_empty());
     match filled {
@@ -98,6 +98,11 @@ fn one_line(path: &str, line: &str) -> Result<(), BootError> {
         1 => Err(unclear(path, "the command line is not in the first line, the only one the firmware passes")),
         n => Err(unclear(path, format!("has {n} lines, and the firmware passes one: join them by hand first"))),
     }
+}
+
+/// The file of the ordinary boot's command line, and its text.
+pub(crate) fn line(view: &dyn Machine) -> Result<(String, String), BootError> {
+    read(view).map(|boot| (boot.path, boot.line))
 }
 
 pub(crate) fn current(view: &dyn Machine) -> Result<Configured, BootError> {

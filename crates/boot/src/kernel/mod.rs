@@ -1,0 +1,121 @@
+//! Another kernel beside the one that boots by default: an entry of its own that is booted once, and the same entry kept.
+//!
+//! What boots by default stays as it is until the entry is kept, and the default's own entry stays also then.
+
+mod extlinux;
+mod grub;
+mod pi;
+
+use crate::detect::{Chain, Kind};
+use crate::plan::{Refusal, Trial};
+use crate::trial::TRIAL_PARAMETER;
+use crate::{Change, words};
+use punctual_machine::Machine;
+use punctual_model::Edit;
+
+/// A kernel whose files are there already, in a folder of their own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NewKernel {
+    /// `uname -r`.
+    pub release: String,
+    /// Below the boot folder: `punctual/6.12.9-rt1`; no `..`, no leading slash.
+    pub folder: String,
+    /// The image's name in it.
+    pub image: String,
+    /// The initramfs' name in it; `None`: it boots without.
+    pub initrd: Option<String>,
+    /// The folder of device trees in it; `None`: those of the loader or the firmware.
+    pub trees: Option<String>,
+    /// Tells its trial boot from every other: letters and digits.
+    pub mark: String,
+    /// Words for every boot of it.
+    pub add: Vec<String>,
+    /// Lines of the loader's language in front of its trial entry: what arms a watchdog (GRUB only).
+    pub prelude: Vec<String>,
+}
+
+/// Seconds until the firmware's watchdog resets a Raspberry Pi whose kernel did not take it over.
+/// Source: Raspberry Pi documentation, config.txt, `kernel_watchdog_timeout`.
+pub const PI_WATCHDOG_S: u32 = 60;
+
+/// Ends a kernel that fails: Documentation/admin-guide/kernel-parameters.txt. A value of the user's stays.
+const ENDINGS: [&str; 5] = ["panic=10", "oops=panic", "softlockup_panic=1", "hung_task_panic=1", "nmi_watchdog=panic"];
+
+impl NewKernel {
+    /// The word on the command line of its trial boot, and of no other's.
+    pub fn word(&self) -> String {
+        format!("{TRIAL_PARAMETER}={}", self.mark)
+    }
+
+    /// For every boot.
+    fn for_good(&self) -> Change {
+        Change { add: self.add.clone(), remove: Vec::new() }
+    }
+
+    /// For the one boot: every way to fail that the kernel notices ends in a reset.
+    fn once(&self) -> Change {
+        let mut change = self.for_good();
+        let asked = |name: &str| self.add.iter().any(|word| words::key(word) == name);
+        change.add.extend(ENDINGS.iter().filter(|word| !asked(&words::key(word))).map(|word| (*word).to_owned()));
+        change.add.push(self.word());
+        change
+    }
+
+    fn check(&self) -> Result<(), Refusal> {
+        let is_name = |text: &str| {
+            !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._+-".contains(&b)) && text != ".."
+        };
+        let parts = self.folder.split('/').chain([self.image.as_str(), &self.release, &self.mark]);
+        match parts.chain(self.initrd.as_deref()).chain(self.trees.as_deref()).find(|part| !is_name(part)) {
+            Some(bad) => Err(Refusal::new(format!("`{bad}` is no name that boot loaders take as it is"))),
+            None => self.once().check().map_err(|bad| Refusal::new(bad.to_string())),
+        }
+    }
+}
+
+/// The entry that is booted once.
+///
+/// # Errors
+/// The loader has no such entry, could not forget it, or says something that is not understood.
+pub fn kernel_trial(view: &dyn Machine, chain: &Chain, kernel: &NewKernel) -> Result<Trial, Refusal> {
+    kernel.check()?;
+    match chain.kind {
+        Kind::RaspberryPi => pi::trial(view, kernel),
+        Kind::GrubDebian => grub::trial(view, kernel),
+        Kind::Extlinux => extlinux::trial(view, kernel),
+        other => Err(unknown(other)),
+    }
+}
+
+/// The entry as the default from now on. The old default's entry stays, to be chosen by hand.
+///
+/// # Errors
+/// As [`kernel_trial`].
+pub fn kernel_kept(view: &dyn Machine, chain: &Chain, kernel: &NewKernel) -> Result<Vec<Edit>, Refusal> {
+    kernel.check()?;
+    match chain.kind {
+        Kind::RaspberryPi => pi::kept(view, kernel),
+        Kind::GrubDebian => grub::kept(view, kernel),
+        Kind::Extlinux => extlinux::kept(view, kernel),
+        other => Err(unknown(other)),
+    }
+}
+
+/// Where the kernel's folder lies: the boot folder as it is mounted.
+pub fn kernel_place(view: &dyn Machine, chain: &Chain) -> Option<&'static str> {
+    match chain.kind {
+        Kind::RaspberryPi => crate::pi::folder(view),
+        Kind::GrubDebian | Kind::Extlinux => Some("/boot"),
+        _ => None,
+    }
+}
+
+fn unknown(kind: Kind) -> Refusal {
+    Refusal::by_hand(
+        format!("{}: an entry of its own for another kernel is not known for this loader", kind.name()),
+        "install the distribution's kernel package, which knows its loader",
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+//! The Raspberry Pi's firmware: `os_prefix` in tryboot.txt for one boot, in config.txt for good.
+//!
+//! Whether the firmware then starts what is meant is asked of the model of its rules, [`crate::firmware_start`].
+
+use super::{NewKernel, PI_WATCHDOG_S};
+use crate::Change;
+use crate::pi::{folder, line, one_line};
+use crate::plan::{Refusal, Trial};
+use crate::read::{BootError, exists, required, text};
+use crate::words::{rewrite, words};
+use punctual_machine::Machine;
+use punctual_model::{Argv, Edit};
+
+const MARK: &str = "# punctual: kernel ";
+
+pub fn trial(view: &dyn Machine, kernel: &NewKernel) -> Result<Trial, Refusal> {
+    let stop = |error: BootError| Refusal::new(error.to_string());
+    let folder = folder(view).ok_or_else(|| Refusal::new("there is no config.txt"))?;
+    if exists(view, &format!("{folder}/autoboot.txt")) {
+        return Err(Refusal::new("autoboot.txt is there: tryboot then chooses a partition and reads no tryboot.txt"));
+    }
+    let config = required(view, &format!("{folder}/config.txt")).map_err(stop)?;
+    if config.lines().any(|line| line.trim().eq_ignore_ascii_case("[tryboot]")) {
+        return Err(Refusal::new("config.txt has a section [tryboot] of somebody else, which would hold in the trial"));
+    }
+    let path = format!("{folder}/tryboot.txt");
+    if text(view, &path).map_err(stop)?.is_some_and(|old| !old.contains("# punctual: ")) {
+        return Err(Refusal::by_hand(
+            format!("{path} is there already and is somebody else's"),
+            format!("mv {path} {path}.before"),
+        ));
+    }
+    let line = cmdline(view, &kernel.once())?;
+    let watchdog = format!("kernel_watchdog_timeout={PI_WATCHDOG_S}\n");
+    Ok(Trial {
+        words: words(&line),
+        edits: vec![
+            Edit::write(format!("{folder}/{}/cmdline.txt", kernel.folder), line),
+            Edit::write(path, settings(&config, kernel) + &watchdog),
+        ],
+        // The argument of reboot is what arms it.
+        arm: None,
+        reboot: Argv::new(["reboot", "0 tryboot"]),
+        unattended: true,
+        fallback: format!(
+            "any reset returns to config.txt; a panic resets after 10 s; the firmware's watchdog resets after {PI_WATCHDOG_S} s \
+             unless the kernel takes it over"
+        ),
+        visible: "/proc/device-tree/chosen/bootloader/tryboot is 1".to_owned(),
+    })
+}
+
+pub fn kept(view: &dyn Machine, kernel: &NewKernel) -> Result<Vec<Edit>, Refusal> {
+    let stop = |error: BootError| Refusal::new(error.to_string());
+    let folder = folder(view).ok_or_else(|| Refusal::new("there is no config.txt"))?;
+    let path = format!("{folder}/config.txt");
+    let config = required(view, &path).map_err(stop)?;
+    let line = cmdline(view, &kernel.for_good())?;
+    Ok(vec![
+        Edit::write(format!("{folder}/{}/cmdline.txt", kernel.folder), line),
+        Edit::remove(format!("{folder}/tryboot.txt")),
+        // Last: from here on the ordinary boot is the new kernel's, which has its command line by then.
+        Edit::write(path, settings(&config, kernel)),
+    ])
+}
+
+/// The ordinary settings without an older block of ours, and what starts the new kernel behind them.
+fn settings(config: &str, kernel: &NewKernel) -> String {
+    let old = config.find(&format!("\n[all]\n{MARK}")).and_then(|at| config.get(..at)).unwrap_or(config);
+    let end = if old.is_empty() || old.ends_with('\n') { "" } else { "\n" };
+    // Nothing may follow the block: the last value counts.
+    let initramfs = match &kernel.initrd {
+        Some(name) => format!("auto_initramfs=0\ninitramfs {name} followkernel\n"),
+        None => "auto_initramfs=0\n".to_owned(),
+    };
+    format!(
+        "{old}{end}\n[all]\n{MARK}{}\nos_prefix={}/\nkernel={}\ncmdline=cmdline.txt\n{initramfs}",
+        kernel.release, kernel.folder, kernel.image
+    )
+}
+
+/// The line of the ordinary boot with other words. It is read without our prefix: the old kernel's.
+fn cmdline(view: &dyn Machine, change: &Change) -> Result<String, Refusal> {
+    let (path, line) = line(view).map_err(|error| Refusal::new(error.to_string()))?;
+    one_line(&path, &line).map_err(|error| Refusal::new(error.to_string()))?;
+    // The kept kernel's own line has a trial's words no more.
+    let old: Vec<String> = words(&line).into_iter().filter(|word| !word.starts_with("punctual.trial=")).collect();
+    rewrite(&format!("{}\n", old.join(" ")), change).map_err(|why| Refusal::new(why.word()))
+}

@@ -1,0 +1,40 @@
+//! One check, before the deployment or after the boot.
+
+use punctual_kernel::Outcome;
+use serde::Serialize;
+
+/// What was looked at, and how it came out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Check {
+    /// Its name.
+    pub id: &'static str,
+    /// How it came out. Only `Pass` is a pass.
+    pub outcome: Outcome,
+    /// What was found.
+    pub found: String,
+    /// What to type; empty where nothing is to be done.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub fix: &'static str,
+}
+
+impl Check {
+    pub(crate) fn new(id: &'static str, outcome: Outcome, found: impl Into<String>, fix: &'static str) -> Check {
+        let fix = if matches!(outcome, Outcome::Pass | Outcome::Skip) { "" } else { fix };
+        Check { id, outcome, found: found.into(), fix }
+    }
+
+    /// Passed or failed.
+    pub(crate) fn holds(id: &'static str, is_so: bool, found: impl Into<String>, fix: &'static str) -> Check {
+        Check::new(id, if is_so { Outcome::Pass } else { Outcome::Fail }, found, fix)
+    }
+}
+
+/// Of all: a failure decides, then what could not be told.
+pub fn worst(checks: &[Check]) -> Outcome {
+    let any = |outcome| checks.iter().any(|check| check.outcome == outcome);
+    match (any(Outcome::Fail), any(Outcome::Unknown)) {
+        (true, _) => Outcome::Fail,
+        (false, true) => Outcome::Unknown,
+        (false, false) => Outcome::Pass,
+    }
+}

@@ -1,0 +1,181 @@
+//! A kernel put beside the running one and armed for one boot.
+
+use crate::check::{Check, worst};
+use crate::error::DeployError;
+use crate::inventory::{Inventory, default_route};
+use crate::loader;
+use crate::package::Package;
+use crate::place;
+use crate::preflight::{self, Before};
+use crate::record::{Record, Stage, Store};
+use crate::rollback::rollback;
+use crate::site::Site;
+use crate::watchdog;
+use crate::wish::Wish;
+use punctual_boot::{Chain, Kind, NewKernel, detect, kernel_place, kernel_trial};
+use punctual_kernel::Outcome;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What a deployment came to.
+#[derive(Debug)]
+pub struct Deployed {
+    /// What was looked at before.
+    pub checks: Vec<Check>,
+    /// What is there now; `None`: a check spoke against it, and nothing was written.
+    pub record: Option<Record>,
+    /// What had to be cleared away first.
+    pub notes: Vec<String>,
+}
+
+/// Looks at package and machine, puts the files into place, makes the entry and arms it. Does not reboot.
+/// `program` is this program as a file: the guard of the trial boot.
+///
+/// # Errors
+/// What fails. The machine boots what it booted before; a second deployment clears away what is left, or [`rollback`].
+pub fn deploy(site: &Site, source: &Path, wish: &Wish, program: &Path) -> Result<Deployed, DeployError> {
+    let store = site.store();
+    fs::create_dir_all(store.folder()).map_err(crate::error::file("make", store.folder()))?;
+    let _lock = crate::lock::take(store.folder())?;
+    let mut notes = Vec::new();
+    let before = clear(site, &store, &mut notes)?;
+    let staging = store.folder().join("staging");
+    let _ = fs::remove_dir_all(&staging);
+    let result = made(site, source, wish, program, before.clone(), notes);
+    let _ = fs::remove_dir_all(&staging);
+    if store.load()?.is_none() {
+        store.clear()?;
+    }
+    result
+}
+
+fn made(
+    site: &Site,
+    source: &Path,
+    wish: &Wish,
+    program: &Path,
+    before: Option<Record>,
+    notes: Vec<String>,
+) -> Result<Deployed, DeployError> {
+    let package = Package::open(source, &site.store().folder().join("staging"))?;
+    let chain = detect(site.view).map_err(|error| DeployError::Refused(error.to_string()))?;
+    let (early, prelude) = watchdog::early(site, chain.kind);
+    let record = record(site, &package, &chain, wish, before)?;
+    let kernel = NewKernel { prelude, ..new_kernel(&record) };
+    let trial = kernel_trial(site.view, &chain, &kernel);
+    let wanted = &record.folders;
+    let look = Before { package: &package, wish, chain: &chain, trial: &trial, early: &early, wanted };
+    let checks = accepted(preflight::checks(site, &look)?, wish);
+    let Ok(trial) = trial else { return Ok(Deployed { checks, record: None, notes }) };
+    if worst(&checks) != Outcome::Pass {
+        return Ok(Deployed { checks, record: None, notes });
+    }
+    let store = site.store();
+    // From here on the record names everything that may be there.
+    let mut record = Record { reboot: trial.reboot.0.clone(), unattended: trial.unattended, ..record };
+    store.save(&record)?;
+    place::place(site, &record, &package, program)?;
+    record.stage = Stage::Placed;
+    store.save(&record)?;
+    record.stage = Stage::Armed;
+    store.save(&record)?;
+    loader::arm(site, &record, &trial)?;
+    if chain.kind == Kind::RaspberryPi {
+        loader::firmware_agrees(site, &record)?;
+    }
+    Ok(Deployed { checks, record: Some(record), notes })
+}
+
+/// Failures that were named and accepted are warnings.
+fn accepted(checks: Vec<Check>, wish: &Wish) -> Vec<Check> {
+    let is_skipped = |check: &Check| wish.skip.iter().any(|id| id == check.id) && check.outcome != Outcome::Pass;
+    let accept = |check: Check| match is_skipped(&check) {
+        true => Check { outcome: Outcome::Warn, found: format!("{} (--skip {})", check.found, check.id), ..check },
+        false => check,
+    };
+    checks.into_iter().map(accept).collect()
+}
+
+/// An earlier one that was never committed goes; one that was stays.
+fn clear(site: &Site, store: &Store, notes: &mut Vec<String>) -> Result<Option<Record>, DeployError> {
+    let Some(old) = store.load()? else { return Ok(None) };
+    if old.stage == Stage::Committed {
+        return Ok(Some(old));
+    }
+    if site.is_trial_of(&old.id) != Some(false) && old.stage == Stage::Armed && crate::place::is_live(site) {
+        let what = format!(
+            "{} is on trial in this boot: `punctual kernel commit` or `punctual kernel rollback` first",
+            old.release
+        );
+        return Err(DeployError::Refused(what));
+    }
+    rollback(site)?;
+    notes.push(format!("an earlier deployment of {} was never committed and is taken away", old.release));
+    store.load()
+}
+
+fn record(
+    site: &Site,
+    package: &Package,
+    chain: &Chain,
+    wish: &Wish,
+    before: Option<Record>,
+) -> Result<Record, DeployError> {
+    let refused = |what: &str| DeployError::Refused(what.to_owned());
+    let boot_id =
+        site.sys.boot_id().map_err(crate::error::file("read", Path::new("/proc/sys/kernel/random/boot_id")))?;
+    let boot = kernel_place(site.view, chain)
+        .ok_or_else(|| refused("no folder for kernels is known for this loader: install the distribution's package"))?;
+    let is_pi = chain.kind == Kind::RaspberryPi;
+    if is_pi && package.trees.is_empty() {
+        return Err(refused(
+            "the package has no device trees (*.dtb): without them the firmware ignores the kernel's folder",
+        ));
+    }
+    let release = package.release.clone();
+    let folder = if is_pi { format!("punctual-{release}") } else { format!("punctual/{release}") };
+    let boot_folder = Path::new(boot).join(&folder);
+    let has_tools = site.at("/etc/initramfs-tools").is_dir() && !is_pi;
+    let parent = Path::new("/boot/punctual").to_owned();
+    let is_new = !is_pi && !site.at(&parent).exists();
+    let unique = format!("{} {boot_id} {}", package.sum, site.sys.boottime_s());
+    Ok(Record {
+        schema: String::new(),
+        stage: Stage::Placing,
+        id: crate::hash::of_bytes(unique.as_bytes()).chars().take(16).collect(),
+        version: package.version.clone(),
+        is_rt: wish.is_rt,
+        package: package.sum.clone(),
+        boot_id,
+        old_release: site.release().unwrap_or_default(),
+        limit_s: wish.limit_s,
+        folders: vec![place::modules_folder(&release), boot_folder.clone()],
+        boot_folder,
+        folder,
+        initrd: has_tools.then(|| "initrd.img".to_owned()),
+        trees: (!is_pi && !package.trees.is_empty()).then(|| "dtbs".to_owned()),
+        add: wish.add.clone(),
+        parents: is_new.then_some(parent).into_iter().collect::<Vec<PathBuf>>(),
+        inventory: Inventory::of(site.view),
+        route: default_route(site.view),
+        reboot: Vec::new(),
+        unattended: false,
+        watchdog: watchdog::hardware(site).and_then(|hardware| hardware.driver),
+        before: before.map(Box::new),
+        release,
+    })
+}
+
+/// The kernel of a record, for the loader.
+pub(crate) fn new_kernel(record: &Record) -> NewKernel {
+    NewKernel {
+        release: record.release.clone(),
+        folder: record.folder.clone(),
+        image: place::image_name(record).to_owned(),
+        initrd: record.initrd.clone(),
+        trees: record.trees.clone(),
+        mark: record.id.clone(),
+        add: record.add.clone(),
+        prelude: Vec::new(),
+    }
+}

@@ -1,0 +1,234 @@
+//! The devices that a kernel finds: what was there before has to be there afterwards.
+
+use punctual_machine::{Listing, Machine, Read};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Devices by kind, by what does not change from boot to boot; `None`: the kind could not be looked at.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inventory(pub BTreeMap<String, Option<Vec<String>>>);
+
+/// What a comparison came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lost {
+    /// There before, and no more: `spi: spi0.0 spidev`.
+    pub devices: Vec<String>,
+    /// Kinds that could be looked at only once.
+    pub unknown: Vec<String>,
+}
+
+/// A kind of device: its folder, and how one of its names is told from others.
+type Kind = (&'static str, &'static str, fn(&dyn Machine, &str, &str) -> Option<String>);
+
+/// Sources: Documentation/ABI/testing/sysfs-bus-usb, -bus-i2c-devices-…, sysfs-class-net; drivers/{spi,gpio,hid}.
+const KINDS: [Kind; 8] = [
+    ("usb", "/sys/bus/usb/devices", usb),
+    ("hid", "/sys/bus/hid/devices", hid),
+    ("spi-controller", "/sys/class/spi_master", as_is),
+    ("spi", "/sys/bus/spi/devices", spi),
+    ("i2c-adapter", "/sys/class/i2c-adapter", named),
+    ("i2c", "/sys/bus/i2c/devices", i2c),
+    ("gpio", "/sys/bus/gpio/devices", chip),
+    ("net", "/sys/class/net", interface),
+];
+
+impl Inventory {
+    /// What this machine has now.
+    pub fn of(view: &dyn Machine) -> Inventory {
+        Inventory(KINDS.iter().map(|(kind, folder, name)| ((*kind).to_owned(), found(view, folder, *name))).collect())
+    }
+
+    /// What is there no more.
+    pub fn lost(&self, now: &Inventory) -> Lost {
+        let mut lost = Lost::default();
+        for (kind, before) in &self.0 {
+            match (before, now.0.get(kind).and_then(Option::as_ref)) {
+                (Some(before), Some(now)) => {
+                    lost.devices.extend(missing(before, now).map(|name| format!("{kind}: {name}")))
+                }
+                // What could not be looked at may be lost.
+                (None, _) | (Some(_), None) => lost.unknown.push(kind.clone()),
+            }
+        }
+        lost
+    }
+
+    /// How many devices there are, as far as they are known.
+    pub fn count(&self) -> usize {
+        self.0.values().flatten().map(Vec::len).sum()
+    }
+}
+
+/// Each as often as it was there before.
+fn missing<'b>(before: &'b [String], now: &'b [String]) -> impl Iterator<Item = &'b String> {
+    let count = |list: &[String], name: &String| list.iter().filter(|other| *other == name).count();
+    before
+        .iter()
+        .enumerate()
+        .filter(move |(n, name)| count(before.get(..=*n).unwrap_or_default(), name) > count(now, name))
+        .map(|(_, name)| name)
+}
+
+fn found(
+    view: &dyn Machine,
+    folder: &str,
+    name: fn(&dyn Machine, &str, &str) -> Option<String>,
+) -> Option<Vec<String>> {
+    let names = match view.list(folder) {
+        Listing::Known(names) => names,
+        // A kernel without that bus has none of its devices.
+        Listing::Absent => Vec::new(),
+        _ => return None,
+    };
+    let mut found: Vec<String> = names.iter().filter_map(|entry| name(view, folder, entry)).collect();
+    found.sort();
+    Some(found)
+}
+
+fn text(view: &dyn Machine, path: &str) -> Option<String> {
+    view.read(path).text().map(str::to_owned)
+}
+
+fn as_is(_: &dyn Machine, _: &str, entry: &str) -> Option<String> {
+    Some(entry.to_owned())
+}
+
+/// Vendor and product: bus and device numbers change. Interfaces (`1-1:1.0`) come with their device; root hubs are the controllers'.
+fn usb(view: &dyn Machine, folder: &str, entry: &str) -> Option<String> {
+    let of = |file: &str| text(view, &format!("{folder}/{entry}/{file}"));
+    if entry.contains(':') {
+        return None;
+    }
+    Some(format!("{}:{}", of("idVendor")?, of("idProduct")?))
+}
+
+/// `0003:046D:C31C.0001`: the last part counts up.
+fn hid(_: &dyn Machine, _: &str, entry: &str) -> Option<String> {
+    Some(entry.split('.').next().unwrap_or(entry).to_owned())
+}
+
+fn spi(view: &dyn Machine, folder: &str, entry: &str) -> Option<String> {
+    let modalias = text(view, &format!("{folder}/{entry}/modalias")).unwrap_or_default();
+    Some(format!("{entry} {}", modalias.trim_start_matches("spi:")).trim_end().to_owned())
+}
+
+/// By the adapter's name: numbers are given in the order of probing.
+fn named(view: &dyn Machine, folder: &str, entry: &str) -> Option<String> {
+    text(view, &format!("{folder}/{entry}/name")).or_else(|| Some(entry.to_owned()))
+}
+
+/// Devices are `BUS-ADDRESS`; adapters, `i2c-N`, are another kind.
+fn i2c(view: &dyn Machine, folder: &str, entry: &str) -> Option<String> {
+    let (_, address) = entry.split_once('-').filter(|_| !entry.starts_with("i2c-"))?;
+    Some(format!("{} at {address}", text(view, &format!("{folder}/{entry}/name")).unwrap_or_default()))
+}
+
+/// Chips have numbers only; how many there are has to stay.
+fn chip(_: &dyn Machine, _: &str, entry: &str) -> Option<String> {
+    entry.starts_with("gpiochip").then(|| "gpiochip".to_owned())
+}
+
+/// Those with a device: bridges and tunnels are made by programs.
+fn interface(view: &dyn Machine, folder: &str, entry: &str) -> Option<String> {
+    let has_device = matches!(view.list(&format!("{folder}/{entry}/device")), Listing::Known(_));
+    has_device.then(|| entry.to_owned())
+}
+
+/// The interface of the default route, IPv4 first: proc_net_route, Documentation/networking/proc_net_*.
+pub fn default_route(view: &dyn Machine) -> Option<String> {
+    let v4 = text(view, "/proc/net/route").unwrap_or_default();
+    let of_v4 = |line: &str| {
+        let mut words = line.split_whitespace();
+        let (name, destination) = (words.next()?, words.next()?);
+        let mask = words.nth(5)?;
+        (destination == "00000000" && mask == "00000000").then(|| name.to_owned())
+    };
+    let v6 = text(view, "/proc/net/ipv6_route").unwrap_or_default();
+    let of_v6 = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let is_default = words.first().is_some_and(|w| w.bytes().all(|b| b == b'0')) && words.get(1) == Some(&"00");
+        words.last().filter(|name| is_default && **name != "lo").map(|name| (*name).to_owned())
+    };
+    v4.lines().find_map(of_v4).or_else(|| v6.lines().find_map(of_v6))
+}
+
+/// Is this interface there, and up? `None`: it cannot be told.
+pub fn is_up(view: &dyn Machine, interface: &str) -> Option<bool> {
+    match view.read(&format!("/sys/class/net/{interface}/operstate")) {
+        Read::Absent => Some(false),
+        // `unknown` is what drivers without carrier detection say (Documentation/ABI/testing/sysfs-class-net).
+        read => read.text().map(|state| matches!(state, "up" | "unknown")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use punctual_machine::Recorded;
+
+    fn machine(spi: bool) -> Recorded {
+        let mut machine = Recorded::default();
+        let mut set = |path: &str, text: &str| machine.set(path, Read::Known(text.as_bytes().to_vec()));
+        for port in ["1-1", "2-4"] {
+            set(&format!("/sys/bus/usb/devices/{port}/idVendor"), "046d\n");
+            set(&format!("/sys/bus/usb/devices/{port}/idProduct"), "c31c\n");
+        }
+        set("/sys/bus/usb/devices/1-1:1.0/bInterfaceClass", "03\n");
+        set("/sys/bus/hid/devices/0003:046D:C31C.0001/modalias", "hid:b0003\n");
+        if spi {
+            set("/sys/bus/spi/devices/spi0.0/modalias", "spi:spidev\n");
+        }
+        set("/sys/class/i2c-adapter/i2c-1/name", "bcm2835 (i2c@7e804000)\n");
+        set("/sys/bus/gpio/devices/gpiochip0/dev", "254:0\n");
+        set("/sys/class/net/eth0/device/uevent", "x\n");
+        set("/sys/class/net/lo/operstate", "unknown\n");
+        machine
+    }
+
+    #[test]
+    fn a_missing_spi_device_is_named() {
+        let (before, after) = (Inventory::of(&machine(true)), Inventory::of(&machine(false)));
+        assert_eq!(before.count(), 7);
+        assert_eq!(before.lost(&after).devices, ["spi: spi0.0 spidev"]);
+        assert_eq!(after.lost(&before), Lost::default());
+    }
+
+    #[test]
+    fn one_of_two_equal_devices_is_missed() {
+        let mut one = machine(true);
+        one.set("/sys/bus/usb/devices/2-4/idVendor", Read::Absent);
+        let lost = Inventory::of(&machine(true)).lost(&Inventory::of(&one));
+        assert_eq!(lost.devices, ["usb: 046d:c31c"]);
+    }
+
+    #[test]
+    fn what_could_not_be_looked_at_is_not_there_by_default() {
+        let mut before = Inventory::of(&machine(true));
+        before.0.insert("spi".into(), None);
+        assert_eq!(before.lost(&Inventory::of(&machine(true))).unknown, ["spi"]);
+        let after = before.clone();
+        assert_eq!(Inventory::of(&machine(true)).lost(&after).unknown, ["spi"]);
+    }
+
+    #[test]
+    fn the_default_route_has_neither_destination_nor_mask() {
+        let table = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\nwlan0\t0000A8C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\n\
+            eth0\t00000000\t0100A8C0\t0003\t0\t0\t100\t00000000\t0\n";
+        let mut view = Recorded::default();
+        assert_eq!(default_route(&view), None);
+        view.set("/proc/net/route", Read::Known(table.into()));
+        assert_eq!(default_route(&view).as_deref(), Some("eth0"));
+    }
+
+    proptest! {
+        #[test]
+        fn only_what_is_missing_is_missed(before in prop::collection::vec("[ab]", 0..6), now in prop::collection::vec("[ab]", 0..6)) {
+            let count = |list: &[String], name: &str| list.iter().filter(|other| *other == name).count();
+            let lost: Vec<String> = missing(&before, &now).cloned().collect();
+            for name in ["a", "b"] {
+                prop_assert_eq!(count(&lost, name), count(&before, name).saturating_sub(count(&now, name)));
+            }
+        }
+    }
+}

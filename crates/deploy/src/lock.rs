@@ -1,0 +1,26 @@
+//! One deployment at a time.
+
+use crate::error::{DeployError, errno};
+use rustix::fd::OwnedFd;
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
+use std::path::Path;
+
+/// Held until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Lock(#[allow(dead_code)] OwnedFd);
+
+/// The lock on a folder.
+///
+/// # Errors
+/// Another process has it.
+pub(crate) fn take(folder: &Path) -> Result<Lock, DeployError> {
+    let fd = open(folder, OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+        .map_err(errno("open", folder))?;
+    match flock(&fd, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Lock(fd)),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(DeployError::Refused(
+            "another deployment is under way: wait for it, `punctual kernel status` shows it".to_owned(),
+        )),
+        Err(error) => Err(errno("lock", folder)(error)),
+    }
+}

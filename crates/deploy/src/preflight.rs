@@ -1,0 +1,164 @@
+//! What speaks against a deployment, before anything is written.
+
+use crate::check::Check;
+use crate::error::DeployError;
+use crate::package::{Package, wrong_modules};
+use crate::site::Site;
+use crate::watchdog::Early;
+use crate::wish::Wish;
+use punctual_boot::{Chain, Refusal, Trial};
+use punctual_kernel::{Outcome, host};
+
+/// Besides the package: what mkinitramfs and depmod write, bytes.
+const SPARE: u64 = 96 << 20;
+
+/// Everything that is known before it is begun.
+pub(crate) struct Before<'b> {
+    pub package: &'b Package,
+    pub wish: &'b Wish,
+    pub chain: &'b Chain,
+    pub trial: &'b Result<Trial, Refusal>,
+    pub early: &'b Early,
+    /// Paths that must not be there yet.
+    pub wanted: &'b [std::path::PathBuf],
+}
+
+/// All checks, in order.
+///
+/// # Errors
+/// The package cannot be read.
+pub(crate) fn checks(site: &Site, before: &Before) -> Result<Vec<Check>, DeployError> {
+    Ok(vec![
+        running(site, before),
+        theirs(site, before),
+        processor(site, before),
+        real_time(before)?,
+        modules(before)?,
+        room(site, before),
+        entry(before),
+        unattended(before),
+        early(before),
+    ])
+}
+
+fn running(site: &Site, before: &Before) -> Check {
+    let release = &before.package.release;
+    let fix = "build it with another LOCALVERSION: make LOCALVERSION=-mine";
+    match site.release() {
+        Some(now) => Check::holds("running", now != *release, format!("{now} runs, {release} is deployed"), fix),
+        None => Check::new(
+            "running",
+            Outcome::Unknown,
+            "/proc/sys/kernel/osrelease cannot be read",
+            "mount -t proc proc /proc",
+        ),
+    }
+}
+
+fn theirs(site: &Site, before: &Before) -> Check {
+    let there = before.wanted.iter().find(|path| site.at(path).symlink_metadata().is_ok());
+    let found = there.map_or("nothing of that release is there".to_owned(), |path| {
+        format!("{} is there already and was not put there by a deployment", path.display())
+    });
+    let fix = "remove that kernel by what installed it (apt-get remove …), or build yours with another LOCALVERSION";
+    Check::holds("files", there.is_none(), found, fix)
+}
+
+fn processor(site: &Site, before: &Before) -> Check {
+    let (id, fix) = ("processor", "give the package for this machine (uname -m)");
+    match (site.machine(), before.package.arch) {
+        (Some(here), Some(arch)) => {
+            // A 64-bit kernel may have a 32-bit system over it; the loader's default tells which runs.
+            let is_same = here == arch || (here.starts_with("armv") && arch == "armv7l");
+            Check::holds(id, is_same, format!("the image is for {arch}, this is {here}"), fix)
+        }
+        (here, arch) => {
+            let said = |text: Option<&str>| text.unwrap_or("not known").to_owned();
+            let found = format!("the image is for {}, this machine is {}", said(arch), said(here.as_deref()));
+            Check::new(id, Outcome::Warn, found, fix)
+        }
+    }
+}
+
+fn real_time(before: &Before) -> Result<Check, DeployError> {
+    let (id, fix) =
+        ("preempt-rt", "build it with EXPERT and PREEMPT_RT; a kernel that is not to be real-time: --not-rt");
+    if !before.wish.is_rt {
+        return Ok(Check::new(id, Outcome::Skip, "not asked for", ""));
+    }
+    Ok(match before.package.options()? {
+        None => Check::new(
+            id,
+            Outcome::Unknown,
+            "the package has no boot/config-RELEASE",
+            "give one with its configuration",
+        ),
+        Some(options) => {
+            let is_rt = options.get("PREEMPT_RT").is_some_and(|value| value.text() == "y");
+            let found =
+                format!("CONFIG_PREEMPT_RT of {} is {}", before.package.release, if is_rt { "y" } else { "not y" });
+            Check::holds(id, is_rt, found, fix)
+        }
+    })
+}
+
+fn modules(before: &Before) -> Result<Check, DeployError> {
+    let fix = "build and install the modules anew with the kernel: make modules_install";
+    let is_rt = before.wish.is_rt.then_some(true);
+    let magic = wrong_modules(&before.package.modules, &before.package.release, is_rt)?;
+    Ok(crate::verify::magic_check("vermagic", &magic, fix))
+}
+
+fn room(site: &Site, before: &Before) -> Check {
+    let (id, fix) = ("room", "make room: apt-get clean, or remove old kernels");
+    let needed = before.package.bytes + SPARE;
+    let folders = ["/boot", "/lib/modules"].map(|folder| (folder, host::free(&site.at(folder))));
+    match folders.iter().find(|(_, free)| free.is_none_or(|free| free < needed)) {
+        Some((folder, None)) => Check::new(id, Outcome::Unknown, format!("the room on {folder} is not known"), fix),
+        Some((folder, Some(free))) => {
+            let found = format!("{folder} has {} MB free, {} MB are needed", free >> 20, needed >> 20);
+            Check::new(id, Outcome::Fail, found, fix)
+        }
+        None => Check::new(id, Outcome::Pass, format!("{} MB are needed and free", needed >> 20), ""),
+    }
+}
+
+fn entry(before: &Before) -> Check {
+    let name = before.chain.kind.name();
+    match before.trial {
+        Ok(_) => Check::new("loader", Outcome::Pass, format!("{name}: an entry of its own"), ""),
+        Err(refusal) => {
+            let hand = refusal.by_hand.as_ref().map(|hand| format!("; by hand: {hand}")).unwrap_or_default();
+            let fix = "a /boot of its own, ext4 on a plain partition, gives GRUB a place to forget the entry in";
+            Check::new("loader", Outcome::Fail, format!("{name}: {}{hand}", refusal.why), fix)
+        }
+    }
+}
+
+fn unattended(before: &Before) -> Check {
+    let fix = "with somebody at the console: --manual-recovery";
+    match before.trial {
+        Err(_) => Check::new("one-shot", Outcome::Skip, "there is no entry", ""),
+        Ok(trial) if trial.unattended => Check::new("one-shot", Outcome::Pass, trial.fallback.clone(), ""),
+        Ok(trial) => excused(before, Check::new("one-shot", Outcome::Fail, trial.fallback.clone(), fix)),
+    }
+}
+
+fn early(before: &Before) -> Check {
+    let fix = "with somebody who can press reset: --manual-recovery";
+    match before.early {
+        Early::Armed(by) => Check::new("early-hang", Outcome::Pass, by.clone(), ""),
+        Early::None(why) => {
+            let found = format!("a kernel that hangs before its first process would stay: {why}");
+            excused(before, Check::new("early-hang", Outcome::Fail, found, fix))
+        }
+    }
+}
+
+/// Known and accepted by who stands beside the machine.
+fn excused(before: &Before, check: Check) -> Check {
+    match before.wish.manual_recovery {
+        true => Check { outcome: Outcome::Warn, found: format!("{} (--manual-recovery)", check.found), ..check },
+        false => check,
+    }
+}

@@ -1,0 +1,55 @@
+//! The machine that gets the kernel: this one, or in tests a folder.
+
+use crate::record::Store;
+use punctual_fix::System;
+use punctual_machine::Machine;
+use std::path::{Path, PathBuf};
+
+/// A machine as it is looked at and changed.
+pub struct Site<'s> {
+    /// `/`, or the folder that stands for it.
+    pub root: PathBuf,
+    /// Changes small files and runs commands, journalled.
+    pub sys: &'s dyn System,
+    /// Looks.
+    pub view: &'s dyn Machine,
+}
+
+impl Site<'_> {
+    /// An absolute path of the machine, as this process reaches it.
+    pub fn at(&self, path: impl AsRef<Path>) -> PathBuf {
+        let path = path.as_ref();
+        self.root.join(path.strip_prefix("/").unwrap_or(path))
+    }
+
+    /// Its record.
+    pub fn store(&self) -> Store {
+        Store::of(&self.root)
+    }
+
+    /// The running kernel: `uname -r`, from /proc.
+    pub fn release(&self) -> Option<String> {
+        self.text("/proc/sys/kernel/osrelease")
+    }
+
+    /// `uname -v`.
+    pub fn version(&self) -> Option<String> {
+        self.text("/proc/sys/kernel/version")
+    }
+
+    /// `uname -m`, as far as kernels from 6.1 on tell it.
+    pub fn machine(&self) -> Option<String> {
+        self.text("/proc/sys/kernel/arch")
+    }
+
+    /// Is this boot the trial of that deployment?
+    pub fn is_trial_of(&self, id: &str) -> Option<bool> {
+        let line = self.text("/proc/cmdline")?;
+        let word = format!("{}={id}", punctual_boot::TRIAL_PARAMETER);
+        Some(line.split_whitespace().any(|other| other == word))
+    }
+
+    pub(crate) fn text(&self, path: &str) -> Option<String> {
+        self.view.read(path).text().filter(|text| !text.is_empty()).map(str::to_owned)
+    }
+}

@@ -1,0 +1,115 @@
+//! What became of a deployment.
+
+use crate::error::DeployError;
+use crate::record::{Event, Record, Stage, What};
+use crate::site::Site;
+use serde::Serialize;
+
+/// Where a machine stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", rename_all = "kebab-case")]
+pub enum Status {
+    /// Nothing is deployed.
+    Nothing,
+    /// A deployment was cut off; nothing boots what is there.
+    CutOff {
+        /// Which.
+        release: String,
+    },
+    /// The next boot tries it.
+    Deployed {
+        /// Which.
+        release: String,
+        /// What boots the trial.
+        reboot: Vec<String>,
+    },
+    /// This boot tries it.
+    OnTrial {
+        /// Which.
+        release: String,
+        /// Seconds until it is returned from; 0: it is overdue, and the guard does not run.
+        left_s: u64,
+        /// Did its last verification pass? `None`: there was none.
+        is_verified: Option<bool>,
+    },
+    /// It was tried, and the old one runs.
+    Returned {
+        /// Which.
+        release: String,
+        /// Why.
+        why: String,
+    },
+    /// It boots by default.
+    Committed {
+        /// Which.
+        release: String,
+        /// Does it run now?
+        is_running: bool,
+    },
+    /// It is being taken away.
+    Removing {
+        /// Which.
+        release: String,
+    },
+    /// Whether this boot is the trial cannot be told.
+    Unknown {
+        /// Why.
+        why: String,
+    },
+}
+
+/// Where this machine stands.
+///
+/// # Errors
+/// The record cannot be read.
+pub fn status(site: &Site) -> Result<Status, DeployError> {
+    let Some(record) = site.store().load()? else { return Ok(Status::Nothing) };
+    let release = record.release.clone();
+    Ok(match record.stage {
+        Stage::Placing | Stage::Placed => Status::CutOff { release },
+        Stage::Removing => Status::Removing { release },
+        Stage::Committed => Status::Committed { is_running: site.release().as_ref() == Some(&release), release },
+        Stage::Armed => armed(site, &record)?,
+    })
+}
+
+fn armed(site: &Site, record: &Record) -> Result<Status, DeployError> {
+    let release = record.release.clone();
+    let unknown = |why: &str| Ok(Status::Unknown { why: why.to_owned() });
+    let Ok(boot_id) = site.sys.boot_id() else { return unknown("/proc/sys/kernel/random/boot_id cannot be read") };
+    let events = site.store().events(&record.id)?;
+    match site.is_trial_of(&record.id) {
+        None => unknown("/proc/cmdline cannot be read"),
+        Some(true) => {
+            let left_s = record.limit_s.saturating_sub(site.sys.boottime_s());
+            let here = |event: &&Event| event.boot_id == boot_id;
+            let is_verified = events.iter().rev().filter(here).find_map(|event| match event.what {
+                What::Verified => Some(true),
+                What::NotVerified => Some(false),
+                _ => None,
+            });
+            Ok(Status::OnTrial { release, left_s, is_verified })
+        }
+        Some(false) if boot_id == record.boot_id => Ok(Status::Deployed { release, reboot: record.reboot.clone() }),
+        Some(false) => Ok(Status::Returned { why: why(&events), release }),
+    }
+}
+
+/// From what the trial boot left on disk.
+fn why(events: &[Event]) -> String {
+    let told = |what| events.iter().rev().find(|event| event.what == what);
+    match (told(What::Late), told(What::NotVerified), told(What::Up)) {
+        (Some(late), Some(failed), _) => format!("{}; its verification had not passed: {}", late.detail, failed.detail),
+        (Some(late), None, _) => late.detail.clone(),
+        (None, Some(failed), _) => format!("its verification did not pass ({}), and it was left", failed.detail),
+        (None, None, Some(up)) => {
+            format!(
+                "it came up ({} s after its start the guard ran), and was left or reset before it was committed",
+                up.uptime_s
+            )
+        }
+        (None, None, None) => {
+            "it never came as far as its guard: a panic, a reset by the watchdog, or it was not booted".to_owned()
+        }
+    }
+}
