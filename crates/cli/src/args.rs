@@ -142,6 +142,8 @@ pub struct MeasureArgs {
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub history: Option<Option<PathBuf>>,
     #[command(flatten)]
+    pub on: crate::kernel::deploy_args::TargetArgs,
+    #[command(flatten)]
     pub output: OutputArgs,
 }
 

@@ -21,6 +21,9 @@ const UNTIL_AT_MOST: Nanos = Nanos::from_secs(12 * 3_600);
 
 /// `punctual prove`.
 pub fn prove(args: &MeasureArgs, started: Nanos) -> ExitCode {
+    if args.on.target.is_some() {
+        return elsewhere("prove", args);
+    }
     if let Via::Kernel(way) = args.run.via {
         let text = format!("prove measures wakeups: write `punctual measure --via {way}`");
         return failed("prove", args, &ProofError::Usage(text));
@@ -44,8 +47,17 @@ pub fn prove(args: &MeasureArgs, started: Nanos) -> ExitCode {
     run("prove", args, &options, &proof::prove)
 }
 
+/// On another machine; the run comes here.
+fn elsewhere(command: &str, args: &MeasureArgs) -> ExitCode {
+    let host = args.on.target.as_ref().map(|target| target.host.clone()).unwrap_or_default();
+    crate::kernel::remote::measure(command, &args.on, &args.run.out.clone().unwrap_or_else(|| numbered(&host)), args.output)
+}
+
 /// `punctual measure`.
 pub fn measure(args: &MeasureArgs, started: Nanos) -> ExitCode {
+    if args.on.target.is_some() {
+        return elsewhere("measure", args);
+    }
     let mut options = options(&args.run, started);
     if options.loads.is_empty() {
         options.loads = vec!["idle".into()];

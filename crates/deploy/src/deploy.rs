@@ -36,7 +36,8 @@ pub struct Deployed {
 pub fn deploy(site: &Site, source: &Path, wish: &Wish, program: &Path) -> Result<Deployed, DeployError> {
     let store = site.store();
     fs::create_dir_all(store.folder()).map_err(crate::error::file("make", store.folder()))?;
-    let _lock = crate::lock::take(store.folder())?;
+    // One that was started over a link that is cut by now comes to its end first.
+    let _lock = crate::lock::take(store.folder(), true)?;
     let mut notes = Vec::new();
     let before = clear(site, &store, &mut notes)?;
     let staging = store.folder().join("staging");

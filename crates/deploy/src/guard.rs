@@ -53,7 +53,7 @@ pub fn guard(site: &Site) -> Result<(), DeployError> {
     }
     let ours = Path::new("/run/punctual-guard");
     let _ = std::fs::create_dir(ours);
-    let _held = match lock::take(ours) {
+    let _held = match lock::take(ours, false) {
         Ok(held) => held,
         // The unit's or the initramfs' guard was first.
         Err(_) => return Ok(()),

@@ -15,7 +15,7 @@ pub(crate) const PROGRAM: &str = "/var/lib/punctual/deploy/punctual";
 const UNIT: &str = "/etc/systemd/system/punctual-trial.service";
 const WANTS: &str = "/etc/systemd/system/sysinit.target.d/60-punctual-trial.conf";
 /// Seconds that a watchdog's driver gives from the initramfs to the guard.
-const HEARTBEAT_S: u32 = 180;
+const HEARTBEAT_S: u32 = 120;
 
 /// Units, for machines with systemd. No dependencies: it has to run where half of the others fail.
 pub(crate) fn units(site: &Site) -> Vec<Edit> {
@@ -35,18 +35,21 @@ pub(crate) fn units(site: &Site) -> Vec<Edit> {
 /// A copy of the machine's initramfs configuration with our scripts and the watchdog's driver.
 pub(crate) fn initramfs_configuration(site: &Site, folder: &Path, driver: Option<&str>) -> Result<(), DeployError> {
     copy_folder(&site.at("/etc/initramfs-tools"), folder)?;
+    let load = driver.map(|driver| format!("modprobe {driver} heartbeat={HEARTBEAT_S}\n")).unwrap_or_default();
+    // klibc's initramfs has no grep.
+    let trial = format!("case \"$(cat /proc/cmdline)\" in *{TRIAL_PARAMETER}=*) ;; *) exit 0 ;; esac");
     let open = format!(
-        "#!/bin/sh\n[ \"$1\" = prereqs ] && exit 0\ngrep -q {TRIAL_PARAMETER}= /proc/cmdline || exit 0\n\
+        "#!/bin/sh\n[ \"$1\" = prereqs ] && exit 0\n{trial}\n{load}\
          [ -c /dev/watchdog ] || exit 0\n# Armed from here on; the guard takes it over.\nsleep 86400 > /dev/watchdog &\n\
          echo $! > /run/punctual-watchdog\n"
     );
     let start = format!(
-        "#!/bin/sh\n[ \"$1\" = prereqs ] && exit 0\ngrep -q {TRIAL_PARAMETER}= /proc/cmdline || exit 0\n\
+        "#!/bin/sh\n[ \"$1\" = prereqs ] && exit 0\n{trial}\n\
          [ -x \"${{rootmnt}}{PROGRAM}\" ] || exit 0\n\
          [ -r /run/punctual-watchdog ] && kill \"$(cat /run/punctual-watchdog)\"\n\
          chroot \"${{rootmnt}}\" {PROGRAM} kernel guard < /dev/null > /dev/null 2>&1 &\n"
     );
-    for (path, text) in [("scripts/init-premount/punctual", open), ("scripts/init-bottom/punctual", start)] {
+    for (path, text) in [("scripts/init-top/00punctual", open), ("scripts/init-bottom/punctual", start)] {
         let path = folder.join(path);
         write(&path, &text)?;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).map_err(file("set the mode of", &path))?;

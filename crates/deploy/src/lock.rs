@@ -9,14 +9,15 @@ use std::path::Path;
 #[derive(Debug)]
 pub(crate) struct Lock(#[allow(dead_code)] OwnedFd);
 
-/// The lock on a folder.
+/// The lock on a folder; where another process has it, waits, or fails.
 ///
 /// # Errors
 /// Another process has it.
-pub(crate) fn take(folder: &Path) -> Result<Lock, DeployError> {
+pub(crate) fn take(folder: &Path, wait: bool) -> Result<Lock, DeployError> {
     let fd = open(folder, OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
         .map_err(errno("open", folder))?;
-    match flock(&fd, FlockOperation::NonBlockingLockExclusive) {
+    let how = if wait { FlockOperation::LockExclusive } else { FlockOperation::NonBlockingLockExclusive };
+    match flock(&fd, how) {
         Ok(()) => Ok(Lock(fd)),
         Err(rustix::io::Errno::WOULDBLOCK) => Err(DeployError::Refused(
             "another deployment is under way: wait for it, `punctual kernel status` shows it".to_owned(),

@@ -8,7 +8,7 @@ use punctual_boot::{Kind, PI_WATCHDOG_S};
 use punctual_machine::Listing;
 
 /// Seconds from the loader to the driver.
-const LOADER_S: u32 = 300;
+const LOADER_S: u32 = 180;
 
 /// What resets a kernel that hangs before its first process.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,9 +111,9 @@ mod tests {
 
     #[test]
     fn the_lines_unlock_before_every_register() {
-        let lines = arm_i6300esb(0xfebf_1000, 300);
+        let lines = arm_i6300esb(0xfebf_1000, 180);
         assert_eq!(lines.iter().filter(|line| line.ends_with("0xfebf100c 0x80")).count(), 3);
-        assert!(lines.contains(&"write_dword 0xfebf1004 0x25800".to_owned()));
+        assert!(lines.contains(&"write_dword 0xfebf1004 0x16800".to_owned()));
         // The timer is enabled last: it runs from there.
         assert_eq!(lines.last().map(String::as_str), Some("setpci -d 8086:25ab 68.b=2"));
     }

@@ -8,6 +8,7 @@ mod boots;
 mod configs;
 mod consumers;
 mod cross;
+mod deploy;
 mod explain;
 mod fuzz;
 mod gpio_kernel;
@@ -47,6 +48,9 @@ cargo xtask pi [--punctual FILE] [--dir DIR]
 cargo xtask boots [--punctual FILE --rule ID --word PARAMETER] [--kills N] [--out DIR] [keep|trial|kill|chroot]…
                               kernel parameters in a guest that boots through OVMF and GRUB: made permanent, taken back, tried
                               once, and killed in between; chroot: the product killed over a copy of its disk (docs/disk-guest.md)
+cargo xtask deploy --punctual FILE [--runs N] [--jobs N] [--out DIR] [CASE…]
+                              kernels deployed in guests that boot through OVMF and GRUB: a good one is committed, those that panic, find no
+                              root, hang, lose the network or starve their guard return by themselves (docs/deploy.md)
 cargo xtask planted [--kernel K]… [--host] [--count N] [--plant P]… [--out DIR]
                               delays planted in guests, or here, and whether `explain` names them
 cargo xtask planted --score DIR        what an earlier run recorded, explained again
@@ -97,6 +101,7 @@ fn main() -> ExitCode {
         Some("vm") => vm::run(words.get(1..).unwrap_or_default()),
         Some("pi") => pi::run(words.get(1..).unwrap_or_default()),
         Some("boots") => boots::run(words.get(1..).unwrap_or_default()),
+        Some("deploy") => deploy::run(words.get(1..).unwrap_or_default()),
         Some("planted") => planted::run(words.get(1..).unwrap_or_default()),
         Some("side-by-side") => side::run(words.get(1..).unwrap_or_default()),
         Some("misconfigured") => misconfigured::run(words.get(1..).unwrap_or_default()),

@@ -172,6 +172,13 @@ const JOBS: &[Job] = &[
         shows: "every format accepted by what takes it: promtool, LAVA, KCIDB, … (says which are missing: docs/formats.md)",
         minutes: 1,
         commands: &[RELEASE, &["xtask", "consumers"]],
+        name: "deploy",
+        shows: "kernels tried through OVMF and GRUB: good ones committed, bad ones returned from, 20 of 20",
+        minutes: 600,
+        commands: &[
+            RELEASE,
+            &["xtask", "deploy", "--punctual", "target/release/punctual", "--runs", "20"],
+        ],
     },
     Job {
         name: "fuzz",

@@ -1,6 +1,7 @@
 //! Arguments of `punctual kernel`.
 
 pub use super::building::{BuildArgs, FetchArgs, PackageArgs};
+use super::deploy_args::{CommitArgs, DeployArgs, OnArgs, VerifyArgs};
 use crate::args::OutputArgs;
 use clap::{Args, Subcommand};
 use punctual_kernel::{Arch, Patched, Release, Series, Tracer};
@@ -23,6 +24,19 @@ pub enum KernelCommand {
     Build(BuildArgs),
     /// Package a build as tarball and .deb with a manifest, checked for the faults that others shipped; --image writes a card
     Package(PackageArgs),
+    /// Put a kernel beside the running one and arm it for one boot, here or over ssh; nothing that is there is touched
+    Deploy(DeployArgs),
+    /// In the trial boot: is it the kernel that was meant, real-time, with its modules, all devices and the network?
+    Verify(VerifyArgs),
+    /// In the trial boot, once verified: boot this kernel by default from now on
+    Commit(CommitArgs),
+    /// Take the deployed kernel away again, every file as before
+    Rollback(OnArgs),
+    /// Nothing, deployed, on trial, returned and why, or committed
+    Status(OnArgs),
+    /// In the trial boot: return to the old kernel unless it is committed in time
+    #[command(hide = true)]
+    Guard,
 }
 
 /// Options of `kernel preflight`.

@@ -1,4 +1,4 @@
-//! `kernel`: from a board to a package, as far as it takes no root and installs nothing.
+//! `kernel`: from a board to a kernel that runs on it.
 
 pub mod args;
 mod build;
@@ -6,9 +6,12 @@ mod building;
 mod configure;
 mod fetch;
 mod package;
+mod deploy;
+pub mod deploy_args;
 mod patch;
 mod plan;
 mod preflight;
+pub mod remote;
 
 use crate::{document, exit, terminal};
 use args::KernelCommand;
@@ -28,6 +31,12 @@ pub fn run(command: &KernelCommand) -> ExitCode {
         KernelCommand::Fetch(args) => fetch::run(args),
         KernelCommand::Build(args) => build::run(args),
         KernelCommand::Package(args) => package::run(args),
+        KernelCommand::Deploy(args) => deploy::deploy(args),
+        KernelCommand::Verify(args) => deploy::verify(args),
+        KernelCommand::Commit(args) => deploy::commit(args),
+        KernelCommand::Rollback(args) => deploy::rollback(args),
+        KernelCommand::Status(args) => deploy::status(args),
+        KernelCommand::Guard => deploy::guard(),
     }
 }
 

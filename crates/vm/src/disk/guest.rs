@@ -31,6 +31,8 @@ pub struct DiskGuest {
     pub limit: Duration,
     /// Programs put into the path of the steps, at /run/lab/tools: they leave no trace on the disk.
     pub tools: Vec<FileIn>,
+    /// More words for the emulator: a watchdog, a network card. Not checked.
+    pub devices: Vec<String>,
 }
 
 impl DiskGuest {
@@ -46,6 +48,7 @@ impl DiskGuest {
             cpus: 1,
             limit: Duration::from_secs(300),
             tools: Vec::new(),
+            devices: Vec::new(),
         };
         let base = image.path().display().to_string();
         let mut layer = Command::new("qemu-img");
@@ -120,6 +123,7 @@ impl DiskGuest {
         command.args(["-device", "virtio-blk-pci,drive=disk,bootindex=0"]);
         command.args(drive("steps", plan, "raw", "writethrough"));
         command.args(["-device", "virtio-blk-pci,drive=steps,serial=steps"]);
+        command.args(&self.devices);
         Ok(command)
     }
 

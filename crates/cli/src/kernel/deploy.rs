@@ -1,0 +1,250 @@
+//! `kernel deploy`, `verify`, `commit`, `rollback`, `status` on this machine.
+
+use super::deploy_args::{CommitArgs, DeployArgs, OnArgs, VerifyArgs};
+use super::{Result, remote, shown};
+use crate::exit;
+use punctual_deploy::{self as deploying, Back, Check, DeployError, Site, Status, Wish, worst};
+use punctual_fix::Real;
+use punctual_kernel::Outcome;
+use punctual_machine::Live;
+use punctual_units::Nanos;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// `kernel deploy`.
+pub fn deploy(args: &DeployArgs) -> ExitCode {
+    if let Some(target) = &args.target.target {
+        return remote::deploy(args, target);
+    }
+    shown("deploy", args.output, here(|site| deployed(site, args)))
+}
+
+/// `kernel verify`.
+pub fn verify(args: &VerifyArgs) -> ExitCode {
+    if args.target.target.is_some() {
+        return remote::pass_on("verify", &args.target, args.output);
+    }
+    shown("verify", args.output, here(|site| verified(site, args)))
+}
+
+/// `kernel commit`.
+pub fn commit(args: &CommitArgs) -> ExitCode {
+    if args.target.target.is_some() {
+        return remote::pass_on("commit", &args.target, args.output);
+    }
+    let committed = |site: &Site| {
+        let record = deploying::commit(site, args.unverified).map_err(failed)?;
+        let text = format!("{} boots by default from now on; the old kernel stays in the loader's menu\n", record.release);
+        Ok((0, text, json!({ "release": record.release })))
+    };
+    shown("commit", args.output, here(committed))
+}
+
+/// `kernel rollback`.
+pub fn rollback(args: &OnArgs) -> ExitCode {
+    if args.target.target.is_some() {
+        return remote::pass_on("rollback", &args.target, args.output);
+    }
+    shown("rollback", args.output, here(rolled_back))
+}
+
+/// `kernel status`.
+pub fn status(args: &OnArgs) -> ExitCode {
+    if args.target.target.is_some() {
+        return remote::pass_on("status", &args.target, args.output);
+    }
+    let told = |site: &Site| {
+        let status = deploying::status(site).map_err(failed)?;
+        Ok((0, sentence(&status), json!(status)))
+    };
+    shown("status", args.output, here(told))
+}
+
+/// `kernel guard`: in the trial boot, started by its initramfs or unit.
+pub fn guard() -> ExitCode {
+    let guarded = |site: &Site| deploying::guard(site).map(|()| (0, String::new(), Value::Null)).map_err(failed);
+    match here(guarded) {
+        Ok(_) => ExitCode::SUCCESS,
+        Err((code, message)) => {
+            eprintln!("punctual: {message}");
+            ExitCode::from(code)
+        }
+    }
+}
+
+fn here(work: impl FnOnce(&Site) -> Result) -> Result {
+    let (sys, view) = (Real::new(), Live::new());
+    work(&Site { root: PathBuf::from("/"), sys: &sys, view: &view })
+}
+
+pub fn failed(error: DeployError) -> (u8, String) {
+    let code = match &error {
+        DeployError::Package { .. } => exit::USAGE,
+        DeployError::Refused(_) => exit::FAILED,
+        _ => exit::ENVIRONMENT,
+    };
+    (code, error.to_string())
+}
+
+/// The code of checks: a failure decides, then what is not known.
+fn code(checks: &[Check]) -> u8 {
+    match worst(checks) {
+        Outcome::Fail => exit::FAILED,
+        Outcome::Unknown => exit::INCONCLUSIVE,
+        _ => 0,
+    }
+}
+
+fn lines(checks: &[Check]) -> String {
+    let mut out = String::new();
+    for check in checks {
+        let word = match check.outcome {
+            Outcome::Pass => "ok",
+            Outcome::Fail => "FAIL",
+            Outcome::Warn => "warn",
+            Outcome::Unknown => "unknown",
+            Outcome::Skip => "skip",
+        };
+        let _ = writeln!(out, "{word:<8}{:<15} {}", check.id, check.found);
+        if !check.fix.is_empty() {
+            let _ = writeln!(out, "        fix: {}", check.fix);
+        }
+    }
+    out
+}
+
+/// Shorter ones end before a slow board has found its disk, seconds.
+const SHORTEST_S: u64 = 30;
+
+fn deployed(site: &Site, args: &DeployArgs) -> Result {
+    if args.limit < Nanos::from_secs(SHORTEST_S) {
+        return Err((exit::USAGE, format!("--limit {}: give at least {SHORTEST_S}s, in which the kernel has to come up", args.limit)));
+    }
+    let wish = Wish {
+        is_rt: !args.not_rt,
+        limit_s: args.limit.0 / 1_000_000_000,
+        manual_recovery: args.manual_recovery,
+        add: args.append.clone(),
+        skip: args.skip.clone(),
+    };
+    let program = std::env::current_exe().map_err(|e| (exit::ENVIRONMENT, format!("cannot find this program: {e}")))?;
+    let done = deploying::deploy(site, &args.package, &wish, &program).map_err(failed)?;
+    let mut text: String = done.notes.iter().map(|note| format!("note: {note}\n")).collect();
+    text += &lines(&done.checks);
+    let json = json!({ "checks": done.checks, "notes": done.notes, "release": done.record.as_ref().map(|r| &r.release),
+        "id": done.record.as_ref().map(|r| &r.id) });
+    let Some(record) = done.record else {
+        text += "nothing was changed\n";
+        return Ok((code(&done.checks).max(exit::FAILED), text, json));
+    };
+    let reboot = punctual_model::Argv(record.reboot.clone());
+    let _ = writeln!(text, "{} is in place and armed for one boot: {}", record.release, reboot.line());
+    let _ = writeln!(text, "there: punctual kernel verify && punctual kernel commit, within {} s of its start", record.limit_s);
+    if args.reboot {
+        crate::terminal::print(&text);
+        text = restarted(&reboot)?;
+    }
+    Ok((0, text, json))
+}
+
+/// In a session of its own and a little later, so that the answer gets out first.
+fn restarted(reboot: &punctual_model::Argv) -> std::result::Result<String, (u8, String)> {
+    let line = format!("sleep 2; {}", reboot.line());
+    let mut command = std::process::Command::new("setsid");
+    command.args(["sh", "-c", &line]).stdin(std::process::Stdio::null());
+    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    match command.spawn() {
+        Ok(_) => Ok("it restarts now\n".to_owned()),
+        Err(e) => Err((exit::ENVIRONMENT, format!("cannot restart ({e}): {}", reboot.line()))),
+    }
+}
+
+fn verified(site: &Site, args: &VerifyArgs) -> Result {
+    let latency = || measured(args.duration, args.deadline);
+    let checks = deploying::verify(site, &latency).map_err(failed)?;
+    let mut text = lines(&checks);
+    text += match worst(&checks) {
+        Outcome::Pass => "every check passed: punctual kernel commit\n",
+        _ => "not kept: the guard returns to the old kernel when its time is over; at once: reboot\n",
+    };
+    Ok((code(&checks), text, json!({ "checks": checks })))
+}
+
+/// This program measures in a process of its own, into a folder that goes afterwards.
+fn measured(duration: Nanos, deadline: Option<Nanos>) -> std::result::Result<(bool, String), String> {
+    let program = std::env::current_exe().map_err(|e| format!("cannot find this program: {e}"))?;
+    let folder = tempfile::tempdir().map_err(|e| format!("cannot make a folder for the run: {e}"))?;
+    let run = folder.path().join("run");
+    let mut command = std::process::Command::new(program);
+    command.args(["measure", "--json", "--no-sync", "-D"]).arg(format!("{}ns", duration.0)).arg("--out").arg(&run);
+    command.args(deadline.iter().flat_map(|limit| ["--claim".to_owned(), format!("max < {}ns", limit.0)]));
+    let done = command.output().map_err(|e| format!("cannot measure: {e}"))?;
+    let worst = longest(&done.stdout).ok_or_else(|| {
+        let said = String::from_utf8_lossy(&done.stderr);
+        format!("the measurement ended with {}: {}", done.status, said.lines().last().unwrap_or_default())
+    })?;
+    let found = format!("longest wakeup latency {worst} in {duration}");
+    match done.status.code() {
+        Some(0) => Ok((true, found)),
+        Some(1) => Ok((false, found)),
+        _ => Err(format!("{found}; the measurement ended with {}", done.status)),
+    }
+}
+
+/// The largest `max_ns` of all CPUs in measure's document.
+fn longest(document: &[u8]) -> Option<Nanos> {
+    fn walk(value: &Value, most: &mut Option<u64>) {
+        match value {
+            Value::Object(fields) => fields.iter().for_each(|(name, value)| match (name.as_str(), value.as_u64()) {
+                ("max_ns", Some(ns)) => *most = Some(most.map_or(ns, |old| old.max(ns))),
+                _ => walk(value, most),
+            }),
+            Value::Array(all) => all.iter().for_each(|value| walk(value, most)),
+            _ => {}
+        }
+    }
+    let mut most = None;
+    walk(&serde_json::from_slice(document).ok()?, &mut most);
+    most.map(Nanos)
+}
+
+fn rolled_back(site: &Site) -> Result {
+    let back = deploying::rollback(site).map_err(failed)?;
+    Ok(match back {
+        Back::Nothing => (0, "nothing is deployed\n".to_owned(), json!({ "state": "nothing" })),
+        Back::Gone(release) => (0, format!("{release} is taken away: every file is as before\n"), json!({ "state": "gone", "release": release })),
+        Back::Running(release) => (
+            exit::FAILED,
+            format!("{release} runs, so its files stay until another does; its boot entry is gone: reboot, then punctual kernel rollback\n"),
+            json!({ "state": "running", "release": release }),
+        ),
+    })
+}
+
+fn sentence(status: &Status) -> String {
+    let text = match status {
+        Status::Nothing => "nothing is deployed: punctual kernel deploy PACKAGE".to_owned(),
+        Status::CutOff { release } => {
+            format!("the deployment of {release} was cut off; nothing boots it: deploy it again, or punctual kernel rollback")
+        }
+        Status::Deployed { release, reboot } => {
+            format!("{release} is deployed; its trial boot: {}", punctual_model::Argv(reboot.clone()).line())
+        }
+        Status::OnTrial { release, left_s, is_verified } => {
+            let verified = match is_verified {
+                Some(true) => "verified: punctual kernel commit",
+                Some(false) => "its verification did not pass",
+                None => "not verified yet: punctual kernel verify",
+            };
+            format!("{release} is on trial, {left_s} s are left; {verified}")
+        }
+        Status::Returned { release, why } => format!("returned from {release}: {why}; punctual kernel rollback takes its files away"),
+        Status::Committed { release, is_running: true } => format!("{release} is committed and runs"),
+        Status::Committed { release, is_running: false } => format!("{release} is committed; another kernel runs"),
+        Status::Removing { release } => format!("{release} is being taken away: punctual kernel rollback goes on"),
+        Status::Unknown { why } => format!("not known: {why}"),
+    };
+    text + "\n"
+}

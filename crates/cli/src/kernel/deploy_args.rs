@@ -1,0 +1,90 @@
+//! Arguments of `punctual kernel deploy` and what follows it.
+
+use crate::args::OutputArgs;
+use clap::Args;
+use punctual_deploy::Target;
+use punctual_units::Nanos;
+use std::path::PathBuf;
+
+/// Another machine.
+#[derive(Args, Clone, Debug, Default)]
+pub struct TargetArgs {
+    /// The machine, over OpenSSH with known host keys [default: this one]
+    #[arg(long, value_name = "ssh://USER@HOST")]
+    pub target: Option<Target>,
+    /// This program for the target's processor [default: the one that runs]
+    #[arg(long, value_name = "FILE", requires = "target")]
+    pub binary: Option<PathBuf>,
+    /// ssh's configuration in place of yours (ssh -F)
+    #[arg(long, value_name = "FILE", requires = "target")]
+    pub ssh_config: Option<PathBuf>,
+}
+
+/// Options of `kernel deploy`.
+#[derive(Args, Debug)]
+pub struct DeployArgs {
+    /// The kernel: a .deb (linux-image-…), a tarball with manifest.json, or a folder with boot/ and lib/modules/
+    #[arg(value_name = "PACKAGE")]
+    pub package: PathBuf,
+    /// On this machine, also where a target could be meant
+    #[arg(long, conflicts_with = "target")]
+    pub local: bool,
+    #[command(flatten)]
+    pub target: TargetArgs,
+    /// The trial boot returns to the old kernel after this time unless `kernel commit` came
+    #[arg(long, value_name = "TIME", default_value = "10m")]
+    pub limit: Nanos,
+    /// The kernel is not to be a PREEMPT_RT one
+    #[arg(long)]
+    pub not_rt: bool,
+    /// Somebody is at the machine: also where it could not return by itself
+    #[arg(long)]
+    pub manual_recovery: bool,
+    /// Word for the kernel's command line; may be repeated
+    #[arg(long = "append", value_name = "WORD")]
+    pub append: Vec<String>,
+    /// Accept that this check fails; may be repeated
+    #[arg(long = "skip", value_name = "CHECK")]
+    pub skip: Vec<String>,
+    /// Boot the trial at once
+    #[arg(long)]
+    pub reboot: bool,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// Options of `kernel verify`.
+#[derive(Args, Debug)]
+pub struct VerifyArgs {
+    #[command(flatten)]
+    pub target: TargetArgs,
+    /// Length of the latency run
+    #[arg(short = 'D', long, value_name = "TIME", default_value = "5s")]
+    pub duration: Nanos,
+    /// The longest wakeup latency that is good enough [default: any that was measured]
+    #[arg(long, value_name = "TIME")]
+    pub deadline: Option<Nanos>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// Options of `kernel commit`.
+#[derive(Args, Debug)]
+pub struct CommitArgs {
+    #[command(flatten)]
+    pub target: TargetArgs,
+    /// Also without a verification that passed in this boot
+    #[arg(long)]
+    pub unverified: bool,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// Options of `kernel rollback` and `kernel status`.
+#[derive(Args, Debug)]
+pub struct OnArgs {
+    #[command(flatten)]
+    pub target: TargetArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}

@@ -1,0 +1,74 @@
+//! This program run on another machine: brought there, started so that it outlives the link, waited for.
+
+use crate::error::DeployError;
+use crate::package::arch_of_program;
+use crate::ssh::{Ended, Job, Link, upload};
+use punctual_model::Argv;
+use std::path::Path;
+use std::time::Duration;
+
+/// A machine with this program on it.
+#[derive(Debug)]
+pub struct Remote<'l> {
+    /// How it is reached.
+    pub link: &'l Link,
+    /// The program there, below the home folder.
+    pub program: String,
+    /// Do commands need sudo to be root's?
+    pub needs_sudo: bool,
+    /// Is root to be had at all?
+    pub has_root: bool,
+}
+
+impl<'l> Remote<'l> {
+    /// Brings the program there.
+    ///
+    /// # Errors
+    /// It is for another processor, or the target cannot be reached.
+    pub fn with_program(link: &'l Link, program: &Path) -> Result<Remote<'l>, DeployError> {
+        let (machine, is_root, has_sudo) = link.who()?;
+        let refused = |what: String| Err(DeployError::Refused(what));
+        match arch_of_program(program)? {
+            Some(arch) if is_same(arch, &machine) => {}
+            Some(arch) => {
+                let what = format!("{} is for {arch}, {} is {machine}: give one for it: --binary FILE (cargo xtask cross)", program.display(), link.target);
+                return refused(what);
+            }
+            None => return refused(format!("{} is no program: --binary FILE", program.display())),
+        }
+        let there = upload(link, program)?;
+        link.output(&format!("chmod 700 {}", crate::ssh_quoted(&there)))?;
+        let said = link.output(&format!("\"$HOME\"/{} --version 2>&1 || true", crate::ssh_quoted(&there)))?;
+        if !said.starts_with("punctual ") {
+            let what = format!("{} does not run on {}: {}: give a static one: --binary FILE (docs/cross.md)", program.display(), link.target, said.trim());
+            return refused(what);
+        }
+        Ok(Remote { link, program: there, needs_sudo: !is_root && has_sudo, has_root: is_root || has_sudo })
+    }
+
+    /// Starts the program with these words; see [`Job::start`].
+    ///
+    /// # Errors
+    /// The link stays cut.
+    pub fn start(&self, job: &Job, words: &[String]) -> Result<(), DeployError> {
+        let argv = std::iter::once(format!("{{home}}/{}", self.program)).chain(words.iter().cloned()).collect();
+        job.start(self.link, &Argv(argv), self.needs_sudo)
+    }
+
+    /// Runs it to its end.
+    ///
+    /// # Errors
+    /// The link stays cut for longer than `patience`.
+    pub fn run(&self, name: &str, words: &[String], patience: Duration) -> Result<Ended, DeployError> {
+        let job = Job::new(name);
+        self.start(&job, words)?;
+        let ended = job.wait(self.link, patience)?;
+        job.remove(self.link)?;
+        Ok(ended)
+    }
+}
+
+/// A 32-bit Arm program runs on all of armv6 to armv8 in 32-bit mode, and `uname -m` says which.
+fn is_same(arch: &str, machine: &str) -> bool {
+    arch == machine || (arch == "armv7l" && (machine.starts_with("armv7") || machine.starts_with("armv8")))
+}

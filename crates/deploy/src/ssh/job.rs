@@ -1,0 +1,117 @@
+//! A command at the other end that goes on when the link is cut.
+
+use super::FOLDER;
+use super::link::{Link, Said, quoted};
+use crate::error::DeployError;
+use punctual_model::Argv;
+use std::time::{Duration, Instant};
+
+/// How often it is asked.
+const TURN: Duration = Duration::from_secs(1);
+
+/// A command that was started, or is to be.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// Its folder there, below the home folder.
+    pub folder: String,
+}
+
+/// What it came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Its exit code.
+    pub code: i32,
+    /// What it printed.
+    pub out: String,
+    /// What it complained about.
+    pub complaint: String,
+}
+
+impl Job {
+    /// Under a name that is used once.
+    pub fn new(name: &str) -> Job {
+        Job { folder: format!("{FOLDER}/jobs/{name}") }
+    }
+
+    /// Starts a command in a session of its own. `{job}` in its words is the folder's absolute path there. A folder `run` in it is
+    /// packed afterwards, for [`super::fetch()`]. Starting it twice starts it once.
+    ///
+    /// # Errors
+    /// The link stays cut.
+    pub fn start(&self, link: &Link, argv: &Argv, as_root: bool) -> Result<(), DeployError> {
+        let words: Vec<String> = argv.0.iter().map(|word| self.word(word)).collect();
+        let sudo = if as_root { "sudo -n -- " } else { "" };
+        let run = format!(
+            "mkdir lock 2> /dev/null || exit 0\necho $$ > pid\n{sudo}{} > out 2> err < /dev/null\ncode=$?\n\
+             if [ -d run ]; then {sudo}tar -cf - run > run.tar && sha256sum < run.tar > sum.new && mv sum.new sum; fi\n\
+             echo $code > code.new; sync; mv code.new code\n",
+            words.join(" ")
+        );
+        let folder = quoted(&self.folder);
+        let script = format!(
+            "umask 077; mkdir -p {folder} && cd {folder} && printf %s {} > script && {{ setsid sh ./script > /dev/null 2>&1 < /dev/null & }}; \
+             i=0; while [ ! -e pid ] && [ $i -lt 50 ]; do sleep 0.1; i=$((i + 1)); done; [ -e pid ]",
+            quoted(&run)
+        );
+        link.output(&script).map(drop)
+    }
+
+    /// The folder's path is known to the shell there only.
+    fn word(&self, word: &str) -> String {
+        match word.split_once("{job}") {
+            Some((before, after)) => format!("{}\"$PWD\"{}", plain(before), plain(after)),
+            None => match word.strip_prefix("{home}/") {
+                Some(rest) => format!("\"$HOME\"/{}", quoted(rest)),
+                None => quoted(word),
+            },
+        }
+    }
+
+    /// Waits for its end, over cut links, at most `patience` after the last answer.
+    ///
+    /// # Errors
+    /// No answer for so long, or it ended without leaving its code: the machine was restarted.
+    pub fn wait(&self, link: &Link, patience: Duration) -> Result<Ended, DeployError> {
+        let folder = quoted(&self.folder);
+        let script = format!(
+            "cd {folder} && if [ -e code ]; then cat code; elif kill -0 \"$(cat pid)\" 2> /dev/null; then echo runs; else \
+             sleep 1; cat code 2> /dev/null || echo gone; fi"
+        );
+        let mut heard = Instant::now();
+        loop {
+            match link.script(&script, None)? {
+                Said::Ended { code: 0, out, .. } => {
+                    heard = Instant::now();
+                    let said = String::from_utf8_lossy(&out).trim().to_owned();
+                    match (said.as_str(), said.parse::<i32>()) {
+                        (_, Ok(code)) => return self.ended(link, code),
+                        ("runs", _) => {}
+                        _ => return Err(DeployError::Link(format!("{}: the command is gone without an end: was it restarted?", link.target))),
+                    }
+                }
+                Said::Ended { complaint, .. } => return Err(DeployError::Link(format!("{}: {complaint}", link.target))),
+                Said::Cut(why) if heard.elapsed() > patience => return Err(link.cut(&why)),
+                Said::Cut(_) => {}
+            }
+            std::thread::sleep(TURN);
+        }
+    }
+
+    fn ended(&self, link: &Link, code: i32) -> Result<Ended, DeployError> {
+        let read = |name: &str| link.output(&format!("head -c 4194304 {}", quoted(&format!("{}/{name}", self.folder))));
+        Ok(Ended { code, out: read("out")?, complaint: read("err")? })
+    }
+
+    /// Takes its folder away.
+    ///
+    /// # Errors
+    /// The link stays cut.
+    pub fn remove(&self, link: &Link) -> Result<(), DeployError> {
+        let folder = quoted(&self.folder);
+        link.output(&format!("rm -rf {folder} 2> /dev/null || sudo -n rm -rf {folder}")).map(drop)
+    }
+}
+
+fn plain(part: &str) -> String {
+    if part.is_empty() { String::new() } else { quoted(part) }
+}
