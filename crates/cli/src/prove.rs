@@ -50,7 +50,12 @@ pub fn prove(args: &MeasureArgs, started: Nanos) -> ExitCode {
 /// On another machine; the run comes here.
 fn elsewhere(command: &str, args: &MeasureArgs) -> ExitCode {
     let host = args.on.target.as_ref().map(|target| target.host.clone()).unwrap_or_default();
-    crate::kernel::remote::measure(command, &args.on, &args.run.out.clone().unwrap_or_else(|| numbered(&host)), args.output)
+    crate::kernel::remote::measure(
+        command,
+        &args.on,
+        &args.run.out.clone().unwrap_or_else(|| numbered(&host)),
+        args.output,
+    )
 }
 
 /// `punctual measure`.

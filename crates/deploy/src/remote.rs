@@ -31,7 +31,11 @@ impl<'l> Remote<'l> {
         match arch_of_program(program)? {
             Some(arch) if is_same(arch, &machine) => {}
             Some(arch) => {
-                let what = format!("{} is for {arch}, {} is {machine}: give one for it: --binary FILE (cargo xtask cross)", program.display(), link.target);
+                let what = format!(
+                    "{} is for {arch}, {} is {machine}: give one for it: --binary FILE (cargo xtask cross)",
+                    program.display(),
+                    link.target
+                );
                 return refused(what);
             }
             None => return refused(format!("{} is no program: --binary FILE", program.display())),
@@ -40,7 +44,12 @@ impl<'l> Remote<'l> {
         link.output(&format!("chmod 700 {}", crate::ssh_quoted(&there)))?;
         let said = link.output(&format!("\"$HOME\"/{} --version 2>&1 || true", crate::ssh_quoted(&there)))?;
         if !said.starts_with("punctual ") {
-            let what = format!("{} does not run on {}: {}: give a static one: --binary FILE (docs/cross.md)", program.display(), link.target, said.trim());
+            let what = format!(
+                "{} does not run on {}: {}: give a static one: --binary FILE (docs/cross.md)",
+                program.display(),
+                link.target,
+                said.trim()
+            );
             return refused(what);
         }
         Ok(Remote { link, program: there, needs_sudo: !is_root && has_sudo, has_root: is_root || has_sudo })

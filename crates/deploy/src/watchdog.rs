@@ -78,7 +78,7 @@ fn i6300esb(site: &Site) -> Option<u64> {
 }
 
 /// As the driver does it (drivers/watchdog/i6300esb.c): two timers of 2^-9 s a unit, unlocked by 0x80 and 0x86, reset at the end of the
-/// second. GRUB's setpci and memrw; where the firmware has put the registers elsewhere this time, the entry ends, and GRUB boots the
+/// second. GRUB's setpci and memrw; where the firmware has put the registers elsewhere this time, GRUB restarts, and then boots the
 /// default.
 fn arm_i6300esb(registers: u64, seconds: u32) -> Vec<String> {
     let reload = registers + 0xc;
@@ -89,7 +89,7 @@ fn arm_i6300esb(registers: u64, seconds: u32) -> Vec<String> {
         "insmod memrw".to_owned(),
         format!("{card} -v punctual_at 10.l"),
         format!("if [ \"$punctual_at\" != \"{registers:x}\" ]; then"),
-        "\treturn 1".to_owned(),
+        "\treboot".to_owned(),
         "fi".to_owned(),
         format!("{card} 4.w=2:2"),
         // Interrupt off, 1 kHz, reset on: ESB_CONFIG_REG.

@@ -57,7 +57,8 @@ fn a_file_comes_whole_over_a_link_that_is_cut_at_twenty_points() {
     fs::write(&path, &bytes).unwrap();
     // Each connection ends after another number of bytes; the last ones are left alone.
     let (proxy, cuts) = sshd.cutting(20, 9_000_000);
-    let there = upload(&proxy, &path).unwrap_or_else(|error| panic!("{error}; {} cuts", cuts.load(std::sync::atomic::Ordering::SeqCst)));
+    let there = upload(&proxy, &path)
+        .unwrap_or_else(|error| panic!("{error}; {} cuts", cuts.load(std::sync::atomic::Ordering::SeqCst)));
     assert_eq!(fs::read(sshd.home().join(&there)).unwrap(), bytes);
     // It is there: nothing is sent again, whatever becomes of the link's later bytes.
     assert_eq!(upload(&sshd.link(), &path).unwrap(), there);

@@ -3,6 +3,7 @@
 //! Each case is deployed once, and its armed disk is copied for every run: a run is the trial boot and what comes after it.
 
 mod cases;
+mod link;
 mod package;
 
 use cases::{CASES, Case};
@@ -14,6 +15,8 @@ use std::time::{Duration, Instant};
 
 const SCRIPT: &str = include_str!("deploy/script.sh");
 const USAGE: &str = "cargo xtask deploy --punctual FILE [--runs N] [--jobs N] [--out DIR] [CASE…]";
+/// Over ssh with the controller killed at random instants; by name only, as root.
+const LINK: &str = "link";
 /// The longest boot: firmware, and a hang that a watchdog ends after 180 s, on a busy host.
 const LIMIT: Duration = Duration::from_secs(900);
 
@@ -21,6 +24,7 @@ struct Bench {
     image: DiskImage,
     folder: PathBuf,
     program: Vec<u8>,
+    path: String,
     runs: usize,
     jobs: usize,
 }
@@ -28,7 +32,13 @@ struct Bench {
 /// Runs the named cases; where none is named, all.
 pub fn run(words: &[String]) -> Result<(), String> {
     let (bench, names) = options(words)?;
-    let chosen: Vec<&Case> = CASES.iter().filter(|case| names.is_empty() || names.iter().any(|n| n == case.name)).collect();
+    if names.iter().any(|name| name == LINK) {
+        let said = link::run(&bench.path, &package::kernel(&CASES[0])?, bench.runs, &bench.folder)?;
+        println!("ok      {LINK}  {said}");
+        return Ok(());
+    }
+    let chosen: Vec<&Case> =
+        CASES.iter().filter(|case| names.is_empty() || names.iter().any(|n| n == case.name)).collect();
     let mut failed = Vec::new();
     for case in chosen {
         let begun = Instant::now();
@@ -59,17 +69,18 @@ fn options(words: &[String]) -> Result<(Bench, Vec<String>), String> {
             "--out" => folder = Some(PathBuf::from(value()?)),
             "--runs" => runs = value()?.parse().map_err(|_| USAGE)?,
             "--jobs" => jobs = value()?.parse().map_err(|_| USAGE)?,
-            name if CASES.iter().any(|case| case.name == name) => names.push(name.to_owned()),
+            name if name == LINK || CASES.iter().any(|case| case.name == name) => names.push(name.to_owned()),
             _ => return Err(format!("{USAGE}; cases: {}", CASES.map(|case| case.name).join(", "))),
         }
     }
     let program = program.ok_or(USAGE)?;
-    let program = fs::read(&program).map_err(|e| format!("{program}: {e}"))?;
+    let path = program;
+    let program = fs::read(&path).map_err(|e| format!("{path}: {e}"))?;
     let usual = || std::env::temp_dir().join(format!("punctual-deploy-{}", std::process::id()));
     let folder = folder.unwrap_or_else(usual);
     let cache = Cache::usual().map_err(|e| e.to_string())?;
     let image = DiskImage::debian(&cache).map_err(|e| e.to_string())?;
-    Ok((Bench { image, folder, program, runs, jobs }, names))
+    Ok((Bench { image, folder, program, path, runs, jobs }, names))
 }
 
 /// The case deployed once, then tried as often as asked.
@@ -102,7 +113,8 @@ fn guest(bench: &Bench, name: &str) -> Result<DiskGuest, String> {
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let mut guest = DiskGuest::new(&bench.image, &folder).map_err(|e| e.to_string())?;
     guest.limit = LIMIT;
-    let words = ["-netdev", "user,id=n0,restrict=on", "-device", "virtio-net-pci,netdev=n0,romfile=", "-device", "i6300esb"];
+    let words =
+        ["-netdev", "user,id=n0,restrict=on", "-device", "virtio-net-pci,netdev=n0,romfile=", "-device", "i6300esb"];
     guest.devices = words.map(str::to_owned).to_vec();
     guest.tools = vec![FileIn { path: "punctual".into(), mode: 0o755, content: bench.program.clone() }];
     Ok(guest)
@@ -118,7 +130,9 @@ fn armed(bench: &Bench, case: &Case) -> Result<DiskGuest, String> {
     let kernel = package::kernel(case)?;
     guest.tools.push(FileIn { path: "kernel.tar".into(), mode: 0o644, content: kernel });
     let words: Vec<String> = case.words.iter().map(|word| format!("'{word}'")).collect();
-    let run = guest.run(&[step(&format!("{}\ndeployed {}", case.before, words.join(" ")))], None).map_err(|e| e.to_string())?;
+    let run = guest
+        .run(&[step(&format!("{}\ndeployed {}", case.before, words.join(" ")))], None)
+        .map_err(|e| e.to_string())?;
     keep(bench, &name, &run);
     match (&run.ending, run.boots.last().and_then(|boot| boot.exit_code)) {
         (Ending::Off, Some(0)) => {}

@@ -175,10 +175,7 @@ const JOBS: &[Job] = &[
         name: "deploy",
         shows: "kernels tried through OVMF and GRUB: good ones committed, bad ones returned from, 20 of 20",
         minutes: 600,
-        commands: &[
-            RELEASE,
-            &["xtask", "deploy", "--punctual", "target/release/punctual", "--runs", "20"],
-        ],
+        commands: &[RELEASE, &["xtask", "deploy", "--punctual", "target/release/punctual", "--runs", "20"]],
     },
     Job {
         name: "fuzz",

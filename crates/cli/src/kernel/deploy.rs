@@ -36,7 +36,8 @@ pub fn commit(args: &CommitArgs) -> ExitCode {
     }
     let committed = |site: &Site| {
         let record = deploying::commit(site, args.unverified).map_err(failed)?;
-        let text = format!("{} boots by default from now on; the old kernel stays in the loader's menu\n", record.release);
+        let text =
+            format!("{} boots by default from now on; the old kernel stays in the loader's menu\n", record.release);
         Ok((0, text, json!({ "release": record.release })))
     };
     shown("commit", args.output, here(committed))
@@ -120,7 +121,10 @@ const SHORTEST_S: u64 = 30;
 
 fn deployed(site: &Site, args: &DeployArgs) -> Result {
     if args.limit < Nanos::from_secs(SHORTEST_S) {
-        return Err((exit::USAGE, format!("--limit {}: give at least {SHORTEST_S}s, in which the kernel has to come up", args.limit)));
+        return Err((
+            exit::USAGE,
+            format!("--limit {}: give at least {SHORTEST_S}s, in which the kernel has to come up", args.limit),
+        ));
     }
     let wish = Wish {
         is_rt: !args.not_rt,
@@ -141,7 +145,11 @@ fn deployed(site: &Site, args: &DeployArgs) -> Result {
     };
     let reboot = punctual_model::Argv(record.reboot.clone());
     let _ = writeln!(text, "{} is in place and armed for one boot: {}", record.release, reboot.line());
-    let _ = writeln!(text, "there: punctual kernel verify && punctual kernel commit, within {} s of its start", record.limit_s);
+    let _ = writeln!(
+        text,
+        "there: punctual kernel verify && punctual kernel commit, within {} s of its start",
+        record.limit_s
+    );
     if args.reboot {
         crate::terminal::print(&text);
         text = restarted(&reboot)?;
@@ -214,10 +222,16 @@ fn rolled_back(site: &Site) -> Result {
     let back = deploying::rollback(site).map_err(failed)?;
     Ok(match back {
         Back::Nothing => (0, "nothing is deployed\n".to_owned(), json!({ "state": "nothing" })),
-        Back::Gone(release) => (0, format!("{release} is taken away: every file is as before\n"), json!({ "state": "gone", "release": release })),
+        Back::Gone(release) => (
+            0,
+            format!("{release} is taken away: every file is as before\n"),
+            json!({ "state": "gone", "release": release }),
+        ),
         Back::Running(release) => (
             exit::FAILED,
-            format!("{release} runs, so its files stay until another does; its boot entry is gone: reboot, then punctual kernel rollback\n"),
+            format!(
+                "{release} runs, so its files stay until another does; its boot entry is gone: reboot, then punctual kernel rollback\n"
+            ),
             json!({ "state": "running", "release": release }),
         ),
     })
@@ -227,7 +241,9 @@ fn sentence(status: &Status) -> String {
     let text = match status {
         Status::Nothing => "nothing is deployed: punctual kernel deploy PACKAGE".to_owned(),
         Status::CutOff { release } => {
-            format!("the deployment of {release} was cut off; nothing boots it: deploy it again, or punctual kernel rollback")
+            format!(
+                "the deployment of {release} was cut off; nothing boots it: deploy it again, or punctual kernel rollback"
+            )
         }
         Status::Deployed { release, reboot } => {
             format!("{release} is deployed; its trial boot: {}", punctual_model::Argv(reboot.clone()).line())
@@ -240,7 +256,9 @@ fn sentence(status: &Status) -> String {
             };
             format!("{release} is on trial, {left_s} s are left; {verified}")
         }
-        Status::Returned { release, why } => format!("returned from {release}: {why}; punctual kernel rollback takes its files away"),
+        Status::Returned { release, why } => {
+            format!("returned from {release}: {why}; punctual kernel rollback takes its files away")
+        }
         Status::Committed { release, is_running: true } => format!("{release} is committed and runs"),
         Status::Committed { release, is_running: false } => format!("{release} is committed; another kernel runs"),
         Status::Removing { release } => format!("{release} is being taken away: punctual kernel rollback goes on"),

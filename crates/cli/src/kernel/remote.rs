@@ -28,7 +28,8 @@ pub fn deploy(args: &DeployArgs, target: &Target) -> ExitCode {
 pub fn pass_on(command: &str, on: &TargetArgs, output: OutputArgs) -> ExitCode {
     let Some(target) = &on.target else { return ExitCode::from(exit::USAGE) };
     let work = |remote: &Remote, _: &Link| {
-        let words = ["kernel", command].map(str::to_owned).into_iter().chain(own_words(&[command], None)).collect::<Vec<_>>();
+        let words =
+            ["kernel", command].map(str::to_owned).into_iter().chain(own_words(&[command], None)).collect::<Vec<_>>();
         remote.run(&name(command), &words, PATIENCE)
     };
     done(with(target, on, work), output)
@@ -47,7 +48,8 @@ pub fn measure(command: &str, on: &TargetArgs, out: &Path, output: OutputArgs) -
         words.extend(own_words(&[command], None));
         words.extend(["--out".to_owned(), "{job}/run".to_owned()]);
         remote.start(&job, &words)?;
-        let ended = job.wait(link, PATIENCE)?;
+        let mut ended = job.wait(link, PATIENCE)?;
+        ended.out = with_own_path(&ended.out, &format!("{}/run", job.folder), out);
         match fetch(link, &job, out) {
             Ok(()) => job.remove(link)?,
             // What was refused left no run; its own message says why.
@@ -61,6 +63,21 @@ pub fn measure(command: &str, on: &TargetArgs, out: &Path, output: OutputArgs) -
         eprintln!("punctual: the run is in {}", out.display());
     }
     done(result, output)
+}
+
+/// The run's path there, wherever it is named, as the one here.
+fn with_own_path(text: &str, there: &str, here: &Path) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(there) {
+        let (before, behind) = rest.split_at(at);
+        // The home folder in front is known to the other side only.
+        let start = before.rfind([' ', '"', '\n', '\'']).map_or(0, |blank| blank + 1);
+        out += before.get(..start).unwrap_or_default();
+        out += &here.display().to_string();
+        rest = behind.get(there.len()..).unwrap_or_default();
+    }
+    out + rest
 }
 
 fn with(
@@ -156,9 +173,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_run_is_where_it_was_brought() {
+        let text = "Run directory: /home/pi/.cache/x/run\n{\"run\":\"/home/pi/.cache/x/run/a\"} x";
+        assert_eq!(
+            with_own_path(text, ".cache/x/run", Path::new("here")),
+            "Run directory: here\n{\"run\":\"here/a\"} x"
+        );
+    }
+
+    #[test]
     fn words_about_this_side_stay_here() {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        let given = words("--target ssh://pi -D 5s --out x --binary=b a.deb --claim max<1ms --ssh-config f -o y --json");
+        let given =
+            words("--target ssh://pi -D 5s --out x --binary=b a.deb --claim max<1ms --ssh-config f -o y --json");
         assert_eq!(elsewhere(&given, Some("a.deb")), words("-D 5s --claim max<1ms --json"));
     }
 }

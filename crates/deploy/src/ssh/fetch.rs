@@ -23,7 +23,10 @@ pub fn fetch(link: &Link, job: &Job, to: &Path) -> Result<(), DeployError> {
     }
     let above = to.parent().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(above).map_err(file("make", above))?;
-    let staging = tempfile::Builder::new().prefix(".punctual-fetch-").tempdir_in(above).map_err(file("make a folder in", above))?;
+    let staging = tempfile::Builder::new()
+        .prefix(".punctual-fetch-")
+        .tempdir_in(above)
+        .map_err(file("make a folder in", above))?;
     let part = staging.path().join("run.tar");
     receive(link, &packed, &sum, &part)?;
     let (from, folder) = (part.display().to_string(), staging.path().display().to_string());

@@ -86,10 +86,17 @@ impl Job {
                     match (said.as_str(), said.parse::<i32>()) {
                         (_, Ok(code)) => return self.ended(link, code),
                         ("runs", _) => {}
-                        _ => return Err(DeployError::Link(format!("{}: the command is gone without an end: was it restarted?", link.target))),
+                        _ => {
+                            return Err(DeployError::Link(format!(
+                                "{}: the command is gone without an end: was it restarted?",
+                                link.target
+                            )));
+                        }
                     }
                 }
-                Said::Ended { complaint, .. } => return Err(DeployError::Link(format!("{}: {complaint}", link.target))),
+                Said::Ended { complaint, .. } => {
+                    return Err(DeployError::Link(format!("{}: {complaint}", link.target)));
+                }
                 Said::Cut(why) if heard.elapsed() > patience => return Err(link.cut(&why)),
                 Said::Cut(_) => {}
             }

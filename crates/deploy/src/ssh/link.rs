@@ -57,8 +57,9 @@ impl Link {
         let mut command = self.command(&line);
         let stdin = if input.is_some() { Stdio::piped() } else { Stdio::null() };
         command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| {
-            DeployError::Program { command: "ssh".into(), what: format!("{error}: apt-get install openssh-client") }
+        let mut child = command.spawn().map_err(|error| DeployError::Program {
+            command: "ssh".into(),
+            what: format!("{error}: apt-get install openssh-client"),
         })?;
         if let (Some(input), Some(mut pipe)) = (input, child.stdin.take()) {
             // A cut link shows in ssh's exit code.
@@ -97,7 +98,9 @@ impl Link {
             ));
         }
         if complaint.contains("Permission denied") {
-            return Some(format!("{target}: no key of yours is accepted there ({complaint}): ssh-copy-id {port}{user}{host}"));
+            return Some(format!(
+                "{target}: no key of yours is accepted there ({complaint}): ssh-copy-id {port}{user}{host}"
+            ));
         }
         let is_wrong = ["Could not resolve hostname", "Bad configuration option", "Can't open user config file"];
         is_wrong.iter().any(|text| complaint.contains(text)).then(|| format!("{target}: {complaint}"))
@@ -121,7 +124,9 @@ impl Link {
 
     pub(crate) fn cut(&self, why: &str) -> DeployError {
         let target = &self.target;
-        DeployError::Link(format!("{target} cannot be reached ({why}): the same command again goes on where this one ended"))
+        DeployError::Link(format!(
+            "{target} cannot be reached ({why}): the same command again goes on where this one ended"
+        ))
     }
 
     /// `uname -m` there, and whether commands run as root: by themselves or through sudo.

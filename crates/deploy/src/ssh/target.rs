@@ -32,12 +32,14 @@ impl FromStr for Target {
             Some((host, port)) => (host, Some(port.strip_prefix(':').ok_or_else(error)?)),
             None => rest.split_once(':').map_or((rest, None), |(host, port)| (host, Some(port))),
         };
-        let port = port.map(|port| port.parse::<u16>().ok().filter(|port| *port > 0)).map_or(Ok(None), |port| {
-            port.map(Some).ok_or_else(error)
-        })?;
+        let port = port
+            .map(|port| port.parse::<u16>().ok().filter(|port| *port > 0))
+            .map_or(Ok(None), |port| port.map(Some).ok_or_else(error))?;
         // A leading dash would be an option; ssh itself refuses such names since 7.5.
         let is_name = |text: &str, more: &str| {
-            !text.is_empty() && !text.starts_with('-') && text.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c))
+            !text.is_empty()
+                && !text.starts_with('-')
+                && text.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c))
         };
         let is_user = user.as_deref().is_none_or(|user| is_name(user, "._-"));
         match is_user && is_name(host, "._-:%") {
@@ -68,7 +70,18 @@ mod tests {
         for text in ["ssh://pi", "ssh://pi@10.0.0.2:2222", "ssh://root@[fe80::1%eth0]:22", "ssh://[::1]"] {
             assert_eq!(text.parse::<Target>().unwrap().to_string(), text);
         }
-        for text in ["pi", "ssh://", "ssh://-oProxyCommand=x", "ssh://a b", "ssh://a:0", "ssh://a:99999", "ssh://@h", "ssh://-x@h", "ssh://h/p", "ssh://[h]22"] {
+        for text in [
+            "pi",
+            "ssh://",
+            "ssh://-oProxyCommand=x",
+            "ssh://a b",
+            "ssh://a:0",
+            "ssh://a:99999",
+            "ssh://@h",
+            "ssh://-x@h",
+            "ssh://h/p",
+            "ssh://[h]22",
+        ] {
             assert!(text.parse::<Target>().is_err(), "{text}");
         }
     }

@@ -16,7 +16,8 @@ use std::time::Duration;
 pub fn upload(link: &Link, path: &Path) -> Result<String, DeployError> {
     let sum = hash::of_file(path)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let name: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || "._+-".contains(c) { c } else { '_' }).collect();
+    let name: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() || "._+-".contains(c) { c } else { '_' }).collect();
     let to = format!("{FOLDER}/up/{}-{name}", sum.get(..16).unwrap_or(&sum));
     let (mut cuts, mut best, mut why) = (0, 0, String::new());
     while cuts < TRIES {

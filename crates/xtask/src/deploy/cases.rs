@@ -37,10 +37,17 @@ pub struct Case {
 /// A first process that takes the only CPU for good, with the real-time throttle off.
 const HOG: &str = "printf '%s\\n' '#!/bin/sh' 'mount -t proc proc /proc 2> /dev/null' 'echo -1 > /proc/sys/kernel/sched_rt_runtime_us' \
     'chrt -f 99 sh -c \"while :; do :; done\"' > /usr/sbin/hog; chmod 755 /usr/sbin/hog";
-const HANG: &str = "printf '%s\\n' '#!/bin/sh' 'mount -t proc proc /proc 2> /dev/null' 'while :; do sleep 1000; done' > /usr/sbin/hang
+const HANG: &str =
+    "printf '%s\\n' '#!/bin/sh' 'mount -t proc proc /proc 2> /dev/null' 'while :; do sleep 1000; done' > /usr/sbin/hang
     chmod 755 /usr/sbin/hang";
 
-const fn case(name: &'static str, plant: Plant, words: &'static [&'static str], before: &'static str, comes: Comes) -> Case {
+const fn case(
+    name: &'static str,
+    plant: Plant,
+    words: &'static [&'static str],
+    before: &'static str,
+    comes: Comes,
+) -> Case {
     Case { name, plant, words, before, comes }
 }
 

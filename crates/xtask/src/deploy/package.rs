@@ -84,7 +84,13 @@ fn loops(image: &mut [u8]) -> Result<(), String> {
     };
     let setup = (usize::from(*image.get(0x1f1).ok_or("the image is cut off")?) + 1) * 512;
     let pe = number(image, 0x3c)?;
-    let entries = [number(image, pe + 0x28)?, setup + number(image, 0x264)?, setup + number(image, 0x264)? + 512, setup + 0x200, setup];
+    let entries = [
+        number(image, pe + 0x28)?,
+        setup + number(image, 0x264)?,
+        setup + number(image, 0x264)? + 512,
+        setup + 0x200,
+        setup,
+    ];
     for entry in entries {
         image.get_mut(entry..entry + 3).ok_or("an entry lies behind the image")?.copy_from_slice(&[0xfa, 0xeb, 0xfe]);
     }

@@ -1,6 +1,8 @@
 # What every step can do. The guest's own first process has no network: the first card is brought up here, as the distribution's
 # would be.
 network() {
+  # Without udev nothing loads it.
+  modprobe virtio_net || return 1
   for card in /sys/class/net/*/device; do
     [ -e "$card" ] || return 1
     name=${card%/device}
