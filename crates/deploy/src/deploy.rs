@@ -80,9 +80,14 @@ fn made(
     store.save(&record)?;
     record.stage = Stage::Armed;
     store.save(&record)?;
-    loader::arm(site, &record, &trial)?;
-    if chain.kind == Kind::RaspberryPi {
-        loader::firmware_agrees(site, &record)?;
+    let armed = loader::arm(site, &record, &trial).and_then(|()| match chain.kind {
+        Kind::RaspberryPi => loader::firmware_agrees(site, &record),
+        _ => Ok(()),
+    });
+    if let Err(error) = armed {
+        record.stage = Stage::Placed;
+        store.save(&record)?;
+        return Err(error);
     }
     Ok(Deployed { checks, record: Some(record), notes })
 }

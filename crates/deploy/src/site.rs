@@ -37,8 +37,11 @@ impl Site<'_> {
         self.text("/proc/sys/kernel/version")
     }
 
-    /// `uname -m`, as far as kernels from 6.1 on tell it.
+    /// `uname -m`; of a folder as far as kernels from 6.1 on tell it.
     pub fn machine(&self) -> Option<String> {
+        if self.root == Path::new("/") {
+            return rustix::system::uname().machine().to_str().ok().map(str::to_owned);
+        }
         self.text("/proc/sys/kernel/arch")
     }
 

@@ -1,7 +1,7 @@
 //! Deployed, tried, kept or returned from, and taken away to the byte: on folders that stand for machines, whatever fails on the way.
 
 #[path = "../../fix/tests/common/mod.rs"]
-#[allow(dead_code, unused_imports)]
+#[allow(unused_imports)]
 mod common;
 mod machines;
 

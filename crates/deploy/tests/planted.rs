@@ -1,7 +1,7 @@
 //! Kernels that are not what they are called, each caught by verify.
 
 #[path = "../../fix/tests/common/mod.rs"]
-#[allow(dead_code, unused_imports)]
+#[allow(unused_imports)]
 mod common;
 mod machines;
 

@@ -59,7 +59,7 @@ pub fn measure(command: &str, on: &TargetArgs, out: &Path, output: OutputArgs) -
         Ok(ended)
     };
     let result = with(target, on, work);
-    if result.is_ok() && !output.quiet && !output.json {
+    if result.is_ok() && out.is_dir() && !output.quiet && !output.json {
         eprintln!("punctual: the run is in {}", out.display());
     }
     done(result, output)

@@ -105,7 +105,8 @@ impl Sshd {
             for client in listener.incoming().flatten() {
                 random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 // Every second connection is cut: the others are the looks between.
-                let limit = (counted.load(SeqCst) < times && (random >> 60) % 2 == 0).then_some((random >> 20) % most);
+                let limit =
+                    (counted.load(SeqCst) < times && (random >> 60).is_multiple_of(2)).then_some((random >> 20) % most);
                 let server = TcpStream::connect(("127.0.0.1", to)).unwrap();
                 let counted = Arc::clone(&counted);
                 thread::spawn(move || relay(&client, &server, limit, &counted));

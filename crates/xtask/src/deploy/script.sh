@@ -22,7 +22,7 @@ deployed() {
   modprobe i6300esb
   network || return 20
   list > /root/before
-  punctual kernel deploy "$lab_kernel" --limit 150s "$@" || return 21
+  punctual kernel deploy "$lab_kernel" --limit 300s "$@" || return 21
   punctual kernel status
   uname -r > /root/old
   sync
