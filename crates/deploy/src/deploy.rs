@@ -64,8 +64,8 @@ fn made(
     let record = record(site, &package, &chain, wish, before)?;
     let kernel = NewKernel { prelude, ..new_kernel(&record) };
     let trial = kernel_trial(site.view, &chain, &kernel);
-    let wanted = &record.folders;
-    let look = Before { package: &package, wish, chain: &chain, trial: &trial, early: &early, wanted };
+    let wanted: Vec<PathBuf> = record.folders.iter().chain(&record.files).cloned().collect();
+    let look = Before { package: &package, wish, chain: &chain, trial: &trial, early: &early, wanted: &wanted };
     let checks = accepted(preflight::checks(site, &look)?, wish);
     let Ok(trial) = trial else { return Ok(Deployed { checks, record: None, notes }) };
     if worst(&checks) != Outcome::Pass {
@@ -156,6 +156,10 @@ fn record(
         old_release: site.release().unwrap_or_default(),
         limit_s: wish.limit_s,
         folders: vec![place::modules_folder(&release), boot_folder.clone()],
+        files: (has_tools && package.config.is_some())
+            .then(|| Path::new("/boot").join(format!("config-{release}")))
+            .into_iter()
+            .collect(),
         boot_folder,
         folder,
         initrd: has_tools.then(|| "initrd.img".to_owned()),

@@ -38,6 +38,11 @@ pub(crate) fn place(site: &Site, record: &Record, package: &Package, program: &P
     fill_boot(record, package, &new_boot)?;
     sync(&new_modules)?;
     settle(&new_modules, &site.at(&modules))?;
+    for path in &record.files {
+        let (to, new) = (site.at(path), aside(&site.at(path)));
+        fs::copy(new_boot.join("config"), &new).map_err(file("write", &new))?;
+        settle(&new, &to)?;
+    }
     if is_live(site) {
         programs::run(&Argv::new(["depmod", &record.release]))?;
     }
@@ -146,6 +151,14 @@ pub(crate) fn remove(site: &Site, record: &Record) -> Result<(), DeployError> {
     for folder in &record.folders {
         for path in [site.at(folder), aside(&site.at(folder))] {
             match fs::remove_dir_all(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(file("remove", &path)(error)),
+                _ => {}
+            }
+        }
+    }
+    for path in record.files.iter().map(|path| site.at(path)) {
+        for path in [aside(&path), path] {
+            match fs::remove_file(&path) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(file("remove", &path)(error)),
                 _ => {}
             }

@@ -64,6 +64,9 @@ pub struct Record {
     pub add: Vec<String>,
     /// Folders that are wholly ours; none was there before.
     pub folders: Vec<PathBuf>,
+    /// Files beside them that are ours; none was there before: mkinitramfs(8) wants `/boot/config-RELEASE`.
+    #[serde(default)]
+    pub files: Vec<PathBuf>,
     /// Folders above them that were made, and go when they are empty.
     pub parents: Vec<PathBuf>,
     /// The devices before.
