@@ -11,9 +11,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-/// What a release binary may take, in bytes: what it takes now. The aim is 6,000,000 (docs/cross.md, Size).
-const LARGEST: u64 = 9_500_000;
-
 pub(crate) struct Target {
     /// What a user types.
     pub(crate) name: &'static str,
@@ -29,6 +26,8 @@ pub(crate) struct Target {
     runner: &'static str,
     /// For rustc, besides those of all targets.
     flags: &'static str,
+    /// What a release binary may take, in bytes: what it takes now. The aim is 6,000,000 (docs/cross.md, Size).
+    largest: u64,
 }
 
 pub(crate) const TARGETS: [Target; 3] = [
@@ -41,6 +40,7 @@ pub(crate) const TARGETS: [Target; 3] = [
         processor: "x86_64",
         runner: "qemu-x86_64-static",
         flags: "",
+        largest: 9_500_000,
     },
     Target {
         name: "arm64",
@@ -51,6 +51,7 @@ pub(crate) const TARGETS: [Target; 3] = [
         processor: "aarch64",
         runner: "qemu-aarch64-static",
         flags: "",
+        largest: 7_500_000,
     },
     Target {
         name: "armv7",
@@ -60,8 +61,9 @@ pub(crate) const TARGETS: [Target; 3] = [
         packages: "gcc-arm-linux-gnueabihf libc6-dev-armhf-cross",
         processor: "arm",
         runner: "qemu-arm-static",
-        // As Debian builds for this architecture: every such processor has Thumb-2, and its code is a quarter smaller.
+        // As Debian builds for this architecture: all its processors have Thumb-2, whose code is smaller.
         flags: " -C target-feature=+thumb-mode",
+        largest: 6_500_000,
     },
 ];
 
@@ -122,7 +124,7 @@ pub(crate) fn program(package: &str) -> &str {
 
 fn check(target: &Target, binary: &Path) -> Result<(), String> {
     check_static(target, binary)?;
-    let size = check_size(binary)?;
+    let size = check_size(target, binary)?;
     let started = match startup(target, binary) {
         Ok(ms) if is_native(target) => format!("starts in {ms:.1} ms"),
         Ok(ms) => format!("starts in {ms:.1} ms under {}", target.runner),
@@ -136,12 +138,19 @@ fn check(target: &Target, binary: &Path) -> Result<(), String> {
 ///
 /// # Errors
 /// It is larger than a release may be.
-pub(crate) fn check_size(binary: &Path) -> Result<u64, String> {
+pub(crate) fn check_size(target: &Target, binary: &Path) -> Result<u64, String> {
     let size = fs::metadata(binary).map_err(|e| format!("{}: {e}", binary.display()))?.len();
-    if size > LARGEST {
-        return Err(format!("{} has {size} bytes, more than {LARGEST}: see docs/cross.md, Size", binary.display()));
+    if size > target.largest {
+        let (file, most) = (binary.display(), target.largest);
+        return Err(format!("{file} has {size} bytes, more than {most}: see docs/cross.md, Size"));
     }
     Ok(size)
+}
+
+/// The target that is this machine's own.
+pub(crate) fn native() -> Result<&'static Target, String> {
+    let own = TARGETS.iter().find(|target| is_native(target));
+    own.ok_or_else(|| format!("no release is made for {}", env::consts::ARCH))
 }
 
 pub(crate) fn is_native(target: &Target) -> bool {

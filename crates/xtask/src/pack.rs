@@ -33,7 +33,7 @@ pub fn deb(words: &[String]) -> Result<(), String> {
 pub fn size(file: Option<&str>) -> Result<(), String> {
     let built = cross::target_dir().join("release/punctual");
     let file = file.map_or(built, PathBuf::from);
-    println!("{} bytes  {}", cross::check_size(&file)?, file.display());
+    println!("{} bytes  {}", cross::check_size(cross::native()?, &file)?, file.display());
     Ok(())
 }
 
@@ -46,7 +46,18 @@ fn package(target: &Target) -> Result<PathBuf, String> {
     make(&dist)?;
     let file = dist.join(format!("punctual_{}_{}.deb", env!("CARGO_PKG_VERSION"), target.debian));
     let mut deb = Command::new(env::var_os("CARGO").unwrap_or("cargo".into()));
-    deb.args(["deb", "--no-build", "--no-strip", "--package", "punctual", "--target", target.triple, "--output"]);
+    // Quiet: it warns of every file that is not cargo's own.
+    deb.args([
+        "deb",
+        "--quiet",
+        "--no-build",
+        "--no-strip",
+        "--package",
+        "punctual",
+        "--target",
+        target.triple,
+        "--output",
+    ]);
     deb.arg(&file).current_dir(&root);
     succeed(&mut deb, "cargo deb (cargo install cargo-deb --locked)")?;
     Ok(file)

@@ -19,7 +19,7 @@ step() { # what it shows, then the command
 list() {
     find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /tmp -o -path /run/lock \) -prune -o \
         ! -path '/var/log/dpkg.log' ! -path '/var/lib/dpkg/*-old' ! -path '/var/lib/dpkg/status' ! -path '/var/lib/dpkg/lock*' \
-        ! -path '/var/lib/dpkg/triggers/*' ! -path '/var/cache/man*' ! -path '/var/cache/ldconfig*' ! -path '/etc/*-' \
+        ! -path '/var/lib/dpkg/triggers/*' ! -path '/var/cache/man*' ! -path '/var/cache/ldconfig*' ! -path '/etc/*-' ! -path /run/adduser \
         ! -type d -printf '%y %m %u:%g %s %p\n' -o -type d ! -path '/var/cache/man*' -printf '%y %m %u:%g %p\n' | sort
     cat /etc/group /etc/gshadow /etc/passwd
 }
@@ -57,7 +57,7 @@ step "the package installs" dpkg --install "$deb"
 step "punctual says its version" punctual --version
 step "the copy with rights is the group's, the other has none" copy_is_the_groups
 step "units start programs that are there" units
-step "completions are shell scripts" sh -n /usr/share/bash-completion/completions/punctual
+step "bash reads its completions" bash -n /usr/share/bash-completion/completions/punctual
 step "manual pages open" page
 step "rf-switch shows its help" rf-switch --help
 step "rotary-dial shows its help" rotary-dial --help
@@ -71,6 +71,8 @@ as() { # groups, then words
     rm -rf /tmp/as && mkdir -m 777 /tmp/as
     prlimit --memlock=65536:65536 --rtprio=0:0 setpriv --reuid 54321 --regid 54321 $groups env HOME=/tmp/as \
         punctual measure -D 500ms --out /tmp/as/run "$@"
+    # 3: what was measured is not enough, or not as asked; what it is, is looked at.
+    case $? in 0 | 3) ;; *) return 1 ;; esac
 }
 member_has_fifo() {
     as "--groups $(getent group punctual | cut -d: -f3)" && grep -q '"policy": *"fifo"' /tmp/as/run/run.json &&
