@@ -11,8 +11,12 @@ for module in spi_bcm2835 spidev i2c_bcm2835 dwc2 usbhid hid_generic xhci_pci ge
 	modprobe "$module" 2>&1 | sed "s/^/LOOK refused $module /"
 done
 say modules "$(awk '{print $1}' /proc/modules | sort | tr '\n' ' ')"
-# Hubs are found some time after their driver.
-sleep 8
+# A controller whose supplier is not there is tried once more some 10 s after the last module (deferred_probe_timeout).
+tries=0
+while [ $tries -lt 60 ] && ! [ -e /sys/bus/usb/devices/usb1 ]; do
+	tries=$((tries + 1))
+	sleep 1
+done
 say wrong "$(dmesg | grep -c -e 'version magic' -e 'disagrees about')"
 say spi "$(ls /sys/class/spi_master | tr '\n' ' ')"
 say i2c "$(ls /sys/class/i2c-adapter 2>/dev/null | tr '\n' ' ')"
