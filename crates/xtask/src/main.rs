@@ -44,7 +44,7 @@ cargo xtask gpio-kernel [--stock] [--series 6.12] [--jobs N]
                               a guest kernel with gpio-sim from the distribution's source, for `vm gpio` and `lab` (docs/gpio-kernel.md)
 cargo xtask pi [--punctual FILE] [--dir DIR]
                               the small RT kernel for a Raspberry Pi by `punctual kernel` plan … package from the distribution's source,
-                              faults planted in it, and its cards booted on raspi3b and raspi4b (docs/kernel.md)
+                              faults planted in it, and its cards booted on raspi3b and raspi4b (docs/kernel-build.md)
 cargo xtask boots [--punctual FILE --rule ID --word PARAMETER] [--kills N] [--out DIR] [keep|trial|kill|chroot]…
                               kernel parameters in a guest that boots through OVMF and GRUB: made permanent, taken back, tried
                               once, and killed in between; chroot: the product killed over a copy of its disk (docs/disk-guest.md)
