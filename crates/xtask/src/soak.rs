@@ -172,6 +172,8 @@ const JOBS: &[Job] = &[
         shows: "every format accepted by what takes it: promtool, LAVA, KCIDB, … (says which are missing: docs/formats.md)",
         minutes: 1,
         commands: &[RELEASE, &["xtask", "consumers"]],
+    },
+    Job {
         name: "deploy",
         shows: "kernels tried through OVMF and GRUB: good ones committed, bad ones returned from, 20 of 20",
         minutes: 600,
