@@ -82,13 +82,10 @@ pub(super) fn started(pid: i32) -> Option<u64> {
 /// A make that outlived us, perhaps paused, holds the lock: it is told to end, and to go on so that it can.
 pub(super) fn end_of_before(out: &Path) -> Result<(), KbuildError> {
     let Some((pid, start)) = State::read(out)?.and_then(|state| state.running) else { return Ok(()) };
-    if started(pid) == Some(start) {
-        if let Some(group) = Pid::from_raw(pid) {
-            for signal in [Signal::TERM, Signal::CONT] {
-                // Where it ended in the meantime there is nothing to do.
-                let _ = rustix::process::kill_process_group(group, signal);
-            }
-        }
+    let group = Pid::from_raw(pid).filter(|_| started(pid) == Some(start));
+    for (group, signal) in group.into_iter().flat_map(|group| [Signal::TERM, Signal::CONT].map(|signal| (group, signal))) {
+        // Where it ended in the meantime there is nothing to do.
+        let _ = rustix::process::kill_process_group(group, signal);
     }
     Ok(())
 }

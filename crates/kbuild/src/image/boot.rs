@@ -121,7 +121,7 @@ pub fn write(disk: &File, layout: &Layout, files: &Files) -> io::Result<()> {
         .bytes_per_cluster(SECTOR as u32)
         .volume_id(0x7075_6e63)
         .volume_label(*b"BOOT       ");
-    fatfs::format_volume(&mut part(), options)?;
+    fatfs::format_volume(part(), options)?;
     let system = FileSystem::new(part(), FsOptions::new().time_provider(&FIRST_DAY))?;
     for (name, bytes) in &files.all {
         let mut folder = system.root_dir();
