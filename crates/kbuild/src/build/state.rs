@@ -83,7 +83,9 @@ pub(super) fn started(pid: i32) -> Option<u64> {
 pub(super) fn end_of_before(out: &Path) -> Result<(), KbuildError> {
     let Some((pid, start)) = State::read(out)?.and_then(|state| state.running) else { return Ok(()) };
     let group = Pid::from_raw(pid).filter(|_| started(pid) == Some(start));
-    for (group, signal) in group.into_iter().flat_map(|group| [Signal::TERM, Signal::CONT].map(|signal| (group, signal))) {
+    for (group, signal) in
+        group.into_iter().flat_map(|group| [Signal::TERM, Signal::CONT].map(|signal| (group, signal)))
+    {
         // Where it ended in the meantime there is nothing to do.
         let _ = rustix::process::kill_process_group(group, signal);
     }
