@@ -88,7 +88,7 @@ fn bootable(job: &Job) -> Result<(), KbuildError> {
     let options = of_config(&fs::read_to_string(&path).map_err(KbuildError::file("read", &path))?);
     let built_in = |name: &&str| options.get(*name).is_some_and(|value| value.text() == "y");
     let missing: Vec<String> =
-        BUILT_IN.iter().filter(|group| !group.iter().any(|name| built_in(name))).map(|g| g.join(" or ")).collect();
+        BUILT_IN.iter().filter(|group| !group.iter().any(&built_in)).map(|g| g.join(" or ")).collect();
     match missing.as_slice() {
         [] => Ok(()),
         missing => {
