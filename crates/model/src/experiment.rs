@@ -50,7 +50,7 @@ pub struct Experiment {
 pub struct SchedSettings {
     /// Slice of SCHED_RR: /proc/sys/kernel/sched_rr_timeslice_ms; `None`: not readable.
     pub rr_quantum_ns: Option<Nanos>,
-    /// What real-time threads may use while ordinary ones want the CPU; `None`: all of it.
+    /// What real-time threads may use of a CPU; `None`: all of it.
     pub limit: Option<RtLimit>,
     /// CPUs that are online.
     pub online: CpuList,
@@ -66,6 +66,9 @@ pub struct RtLimit {
     pub period_ns: Nanos,
     /// Who bounds them, and where that was read.
     pub by: String,
+    /// Also where no ordinary thread wants the CPU: RT throttling, and not the fair server.
+    #[serde(default)]
+    pub always: bool,
 }
 
 /// A thread as it was planned.

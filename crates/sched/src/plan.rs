@@ -99,7 +99,7 @@ impl Plan {
         let horizon = self.at_most.unwrap_or_else(|| longest(&tasks));
         let scheduler = Scheduler {
             quantum: self.system.rr_quantum_ns.unwrap_or(RR_QUANTUM),
-            limit: self.system.limit.as_ref().map(|limit| (limit.runtime_ns, limit.period_ns)),
+            limit: self.system.limit.clone(),
             horizon,
             step: Nanos((horizon.0 / 1_000_000).clamp(20_000, 1_000_000)),
         };
@@ -161,7 +161,8 @@ pub(crate) mod tests {
 
     /// A built-in experiment on a machine with these CPUs.
     pub(crate) fn plan(name: &str, online: &str, limit: Option<(Nanos, Nanos)>) -> Plan {
-        let limit = limit.map(|(runtime_ns, period_ns)| RtLimit { runtime_ns, period_ns, by: "a test".into() });
+        let limit =
+            limit.map(|(runtime_ns, period_ns)| RtLimit { runtime_ns, period_ns, by: "a test".into(), always: false });
         let online: CpuList = online.parse().unwrap();
         let system = SchedSettings { rr_quantum_ns: None, limit, online: online.clone() };
         Plan::new(&builtin(name).unwrap().unwrap(), Nanos::from_secs(1), None, online, system).unwrap()

@@ -38,6 +38,8 @@ pub struct Options<'a> {
     pub out: &'a Path,
     /// The command line, for the record.
     pub command: Vec<String>,
+    /// Does the kernel schedule real-time threads by groups (CONFIG_RT_GROUP_SCHED, not switched off)? `None`: not known.
+    pub rt_group_sched: Option<bool>,
     /// Set when the user wants no more.
     pub stop: &'a AtomicBool,
     /// The signal that set it, where one did; told before `stop`.
@@ -66,7 +68,7 @@ pub fn run(
 ) -> Result<(Experiment, Option<Image>), SchedError> {
     let topology = Topology::read().map_err(|e| SchedError::Refused(format!("the CPUs cannot be found: {e}")))?;
     let free = topology.allowed.and(&topology.online);
-    let (system, mut notes) = settings(Path::new("/"), topology.online.clone());
+    let (system, mut notes) = settings(Path::new("/"), topology.online.clone(), options.rt_group_sched);
     let plan = Plan::new(options.spec, options.scale, options.cpu, free, system)?;
     guard::check(&plan, options.spec.at_most).map_err(SchedError::Refused)?;
     notes.extend(options.spec.notes.iter().cloned());

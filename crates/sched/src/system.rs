@@ -9,8 +9,9 @@ use std::path::Path;
 /// Quantum where the kernel does not tell: RR_TIMESLICE of include/linux/sched/rt.h.
 pub(crate) const RR_QUANTUM: Nanos = Nanos::from_millis(100);
 
-/// Reads what is below `root` (`/`), which tests replace. What cannot be read is `None`, and told among the notes.
-pub fn settings(root: &Path, online: CpuList) -> (SchedSettings, Vec<String>) {
+/// Reads what is below `root` (`/`), which tests replace. What cannot be read is `None`, and told among the notes. Real-time threads by
+/// groups are throttled as they were before Linux 6.12.
+pub fn settings(root: &Path, online: CpuList, rt_group_sched: Option<bool>) -> (SchedSettings, Vec<String>) {
     let kernel = root.join("proc/sys/kernel");
     let rr_quantum_ns = number(&kernel.join("sched_rr_timeslice_ms")).and_then(|ms| u64::try_from(ms).ok());
     let quantum = rr_quantum_ns.filter(|ms| *ms > 0).map(Nanos::from_millis);
@@ -18,7 +19,9 @@ pub fn settings(root: &Path, online: CpuList) -> (SchedSettings, Vec<String>) {
     if quantum.is_none() {
         notes.push("sched_rr_timeslice_ms cannot be read: 100 ms are assumed".into());
     }
-    let limit = fair_server(root, &online).or_else(|| throttling(&kernel));
+    let throttles = rt_group_sched == Some(true) || has_no_fair_server(&kernel);
+    let (fair_server, throttling) = (fair_server(root, &online), throttling(&kernel, throttles));
+    let limit = if throttles { throttling.or(fair_server) } else { fair_server.or(throttling) };
     if limit.is_none() {
         notes.push(
             "RT throttling is off (sched_rt_runtime_us is -1, or cannot be read) and no fair server can be seen: predictions let real-time threads have \
@@ -50,16 +53,28 @@ fn fair_server(root: &Path, online: &CpuList) -> Option<RtLimit> {
         runtime_ns: Nanos(period - runtime),
         period_ns: Nanos(period),
         by: "the fair server (/sys/kernel/debug/sched/fair_server)".into(),
+        always: false,
     })
 }
 
-fn throttling(kernel: &Path) -> Option<RtLimit> {
+/// The fair server came with Linux 6.12 (5f6bd380c7bd) and took the place of RT throttling there.
+fn has_no_fair_server(kernel: &Path) -> bool {
+    let release = fs::read_to_string(kernel.join("osrelease")).unwrap_or_default();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse::<u64>().ok());
+    matches!((numbers.next(), numbers.next()), (Some(major), Some(minor)) if (major, minor) < (6, 12))
+}
+
+fn throttling(kernel: &Path, always: bool) -> Option<RtLimit> {
     let runtime = u64::try_from(number(&kernel.join("sched_rt_runtime_us"))?).ok()?;
     let period = u64::try_from(number(&kernel.join("sched_rt_period_us"))?).ok().filter(|period| *period > 0)?;
     (runtime < period).then(|| RtLimit {
         runtime_ns: Nanos::from_micros(runtime),
         period_ns: Nanos::from_micros(period),
-        by: "RT throttling or the fair server (/proc/sys/kernel/sched_rt_runtime_us)".into(),
+        by: match always {
+            true => "RT throttling (/proc/sys/kernel/sched_rt_runtime_us)".into(),
+            false => "the fair server, whose settings cannot be read (/proc/sys/kernel/sched_rt_runtime_us)".into(),
+        },
+        always,
     })
 }
 
@@ -104,7 +119,7 @@ mod tests {
             ("proc/sys/kernel/sched_rt_runtime_us", "950000\n"),
             ("proc/sys/kernel/sched_rt_period_us", "1000000\n"),
         ]);
-        let (settings, notes) = settings(root.path(), "0-1".parse().unwrap());
+        let (settings, notes) = settings(root.path(), "0-1".parse().unwrap(), None);
         assert_eq!(settings.rr_quantum_ns, Some(Nanos::from_millis(90)));
         assert_eq!(settings.limit.as_ref().unwrap().runtime_ns, Nanos::from_millis(950));
         assert!(is_throttled(&settings) && notes.is_empty(), "{notes:?}");
@@ -117,15 +132,30 @@ mod tests {
             ("sys/kernel/debug/sched/fair_server/cpu1/runtime", "50000000\n"),
             ("sys/kernel/debug/sched/fair_server/cpu1/period", "1000000000\n"),
         ]);
-        let (settings, _) = settings(root.path(), "0-1".parse().unwrap());
+        let (settings, _) = settings(root.path(), "0-1".parse().unwrap(), Some(true));
         assert!(settings.limit.unwrap().by.contains("fair server"));
+    }
+
+    #[test]
+    fn only_kernels_with_a_fair_server_and_without_groups_spare_threads_that_nobody_waits_for() {
+        for (release, groups, always) in
+            [("6.1.0-rt", None, true), ("6.12.0", Some(false), false), ("6.18.44", Some(true), true), ("", None, false)]
+        {
+            let root = machine(&[
+                ("proc/sys/kernel/osrelease", release),
+                ("proc/sys/kernel/sched_rt_runtime_us", "950000\n"),
+                ("proc/sys/kernel/sched_rt_period_us", "1000000\n"),
+            ]);
+            let limit = settings(root.path(), "0".parse().unwrap(), groups).0.limit.unwrap();
+            assert_eq!((limit.always, limit.by.starts_with("RT throttling")), (always, always), "{release}");
+        }
     }
 
     #[test]
     fn what_is_off_or_unreadable_is_no_bound() {
         let off = machine(&[("proc/sys/kernel/sched_rt_runtime_us", "-1\n")]);
         for root in [off, machine(&[])] {
-            let (settings, notes) = settings(root.path(), "0".parse().unwrap());
+            let (settings, notes) = settings(root.path(), "0".parse().unwrap(), Some(false));
             assert!(settings.limit.is_none() && !is_throttled(&settings));
             assert_eq!(notes.len(), 2, "{notes:?}");
         }

@@ -1,6 +1,7 @@
 //! Predictions beside published figures and closed forms.
 
 use proptest::prelude::*;
+use punctual_model::RtLimit;
 use punctual_sched::body::{Action, Body};
 use punctual_sched::predict::{Scheduler, Task, formula, simulate};
 use punctual_units::{Nanos, Scheduling};
@@ -21,13 +22,31 @@ fn task(scheduling: Scheduling, seconds: f64, cpus: &str) -> Task {
 }
 
 fn scheduler(limited: bool) -> Scheduler {
-    let limit = (Nanos::from_millis(950), Nanos::from_secs(1));
+    let (runtime_ns, period_ns) = (Nanos::from_millis(950), Nanos::from_secs(1));
+    let limit = RtLimit { runtime_ns, period_ns, by: "a test".into(), always: false };
     Scheduler {
         quantum: Nanos::from_millis(100),
         limit: limited.then_some(limit),
         horizon: Nanos::from_secs(100),
         step: Nanos::from_micros(100),
     }
+}
+
+/// RT throttling takes the CPU also where nobody else wants it, and free ordinary threads come to have it meanwhile.
+#[test]
+fn throttling_holds_a_lone_thread_as_well() {
+    let mut scheduler = scheduler(true);
+    let ends = |scheduler: &Scheduler, tasks: &[Task]| -> Vec<f64> {
+        simulate(tasks, scheduler).iter().map(|p| p.ends_ns.unwrap().as_secs_f64()).collect()
+    };
+    let lone = [task(fifo(), 2.0, "1")];
+    assert!((ends(&scheduler, &lone)[0] - 2.0).abs() < 0.001, "the fair server does not");
+    let free = [task(fifo(), 3.5, "0-1"), task(OTHER, 1.0, "0-1"), task(OTHER, 1.0, "0-1")];
+    assert!((ends(&scheduler, &free)[1] - 2.0).abs() < 0.001);
+    scheduler.limit.as_mut().unwrap().always = true;
+    assert!((ends(&scheduler, &lone)[0] - 2.1).abs() < 0.001);
+    let found = ends(&scheduler, &free);
+    assert!((found[0] - 3.65).abs() < 0.001 && (found[1] - 1.95).abs() < 0.002, "{found:?}");
 }
 
 /// Ends in seconds.

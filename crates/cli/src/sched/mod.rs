@@ -4,6 +4,7 @@ pub mod args;
 
 use crate::{document, exit, new_file, prove, terminal};
 use args::SchedArgs;
+use punctual_machine::{KernelConfig, Live, Setting};
 use punctual_model::{Experiment, Outcome};
 use punctual_report as report;
 use punctual_sched::{EXPERIMENTS, Options, Spec};
@@ -76,6 +77,7 @@ fn measure(args: &SchedArgs, named: &str) -> Result<(Experiment, Option<Sig>), (
         repeat: args.repeat,
         out: &out,
         command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
+        rt_group_sched: rt_group_sched(),
         stop: &stop,
         signal: &caught,
     };
@@ -89,6 +91,20 @@ fn measure(args: &SchedArgs, named: &str) -> Result<(Experiment, Option<Sig>), (
         measured.map_err(|e| (if e.is_usage() { exit::USAGE } else { exit::ENVIRONMENT }, e.to_string()))?;
     write_image(args, edges.as_ref().map(|edges| edges.pgm()))?;
     Ok((experiment, signal))
+}
+
+/// By the kernel's configuration, and the parameter that switches it (Documentation/admin-guide/kernel-parameters.txt, since 6.15).
+fn rt_group_sched() -> Option<bool> {
+    let config = KernelConfig::read(&Live::default()).ok()?;
+    let asked = std::fs::read_to_string("/proc/cmdline").ok().and_then(|line| {
+        let value = line.split_ascii_whitespace().rev().find_map(|word| word.strip_prefix("rt_group_sched="))?;
+        matches!(value, "0" | "1").then_some(value == "1")
+    });
+    match config.get("RT_GROUP_SCHED") {
+        Setting::Is(_) => Some(asked.unwrap_or(!config.is_on("RT_GROUP_SCHED_DEFAULT_DISABLED"))),
+        Setting::Off => Some(false),
+        Setting::Unknown => None,
+    }
 }
 
 /// The edges, where somebody wants them: after all that is timed.

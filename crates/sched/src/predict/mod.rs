@@ -8,6 +8,7 @@ mod sim;
 mod state;
 
 use crate::body::Body;
+use punctual_model::RtLimit;
 use punctual_units::{CpuList, Nanos, Scheduling};
 pub use sim::simulate;
 
@@ -29,11 +30,18 @@ pub struct Task {
 pub struct Scheduler {
     /// Slice of SCHED_RR.
     pub quantum: Nanos,
-    /// CPU time that real-time threads may have in each period of a CPU that ordinary threads want as well: RT throttling, or what
-    /// the fair server leaves. `None`: all of it.
-    pub limit: Option<(Nanos, Nanos)>,
+    /// CPU time that real-time threads may have in each period of a CPU: RT throttling, or, where ordinary threads want it as well,
+    /// what the fair server leaves. `None`: all of it.
+    pub limit: Option<RtLimit>,
     /// Nothing is simulated beyond; threads without an end stop here.
     pub horizon: Nanos,
     /// Resolution. What happens within a step happens at its end.
     pub step: Nanos,
+}
+
+impl Scheduler {
+    /// Are real-time threads throttled where nobody else wants the CPU, too?
+    fn is_always_limited(&self) -> bool {
+        self.limit.as_ref().is_some_and(|limit| limit.always)
+    }
 }

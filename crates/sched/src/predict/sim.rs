@@ -2,8 +2,8 @@
 
 use super::state::{At, State};
 use super::{Scheduler, Task};
-use punctual_model::Prediction;
-use punctual_units::{Arrange, CpuId, Nanos, Scheduling};
+use punctual_model::{Prediction, RtLimit};
+use punctual_units::{Arrange, CpuId, Scheduling};
 
 /// A CPU and the use real-time threads made of it.
 struct Cpu {
@@ -13,6 +13,8 @@ struct Cpu {
     used: f64,
     /// The real-time thread that has it.
     real_time: Option<usize>,
+    /// They may not have it, whoever else wants it.
+    throttled: bool,
     /// The ordinary ones that are queued there.
     ordinary: Vec<usize>,
 }
@@ -31,7 +33,7 @@ pub fn simulate(tasks: &[Task], scheduler: &Scheduler) -> Vec<Prediction> {
     let mut ids: Vec<CpuId> = tasks.iter().flat_map(|task| task.cpus.iter()).collect();
     ids.sort_unstable();
     ids.dedup();
-    let cpu = |id| Cpu { id, window: None, used: 0.0, real_time: None, ordinary: Vec::new() };
+    let cpu = |id| Cpu { id, window: None, used: 0.0, real_time: None, throttled: false, ordinary: Vec::new() };
     let states = tasks.iter().enumerate().map(|(n, task)| State::new(task, n as u64, scheduler.quantum)).collect();
     let mut sim = Sim { states, cpus: ids.into_iter().map(cpu).collect(), scheduler, place: tasks.len() as u64 };
     let step = scheduler.step.0.max(1);
@@ -39,7 +41,7 @@ pub fn simulate(tasks: &[Task], scheduler: &Scheduler) -> Vec<Prediction> {
     while now < scheduler.horizon.0 && sim.states.iter().any(|state| state.at != At::Ended) {
         sim.wake(now);
         sim.place_real_time();
-        sim.place_ordinary();
+        sim.place_ordinary(now);
         sim.run(now, step);
         now += step;
     }
@@ -99,17 +101,19 @@ impl Sim<'_> {
     }
 
     /// Ordinary threads go where there is most room: to CPUs without a real-time thread, then to the shortest queue.
-    fn place_ordinary(&mut self) {
+    fn place_ordinary(&mut self, now: u64) {
         for cpu in &mut self.cpus {
             cpu.ordinary.clear();
+            cpu.throttled = cpu.is_limited(now, self.scheduler.limit.as_ref()) && self.scheduler.is_always_limited();
         }
         for (n, state) in self.states.iter_mut().enumerate() {
             if !state.is_ready() || state.rank().is_some() {
                 continue;
             }
             let allowed = self.cpus.iter_mut().filter(|cpu| state.task.cpus.contains(cpu.id));
-            let room =
-                |cpu: &&mut Cpu| (cpu.real_time.is_some(), cpu.ordinary.len(), Some(cpu.id) != state.cpu, cpu.id);
+            let room = |cpu: &&mut Cpu| {
+                (cpu.real_time.is_some() && !cpu.throttled, cpu.ordinary.len(), Some(cpu.id) != state.cpu, cpu.id)
+            };
             if let Some(cpu) = allowed.min_by_key(room) {
                 cpu.ordinary.push(n);
                 state.cpu = Some(cpu.id);
@@ -119,8 +123,11 @@ impl Sim<'_> {
 
     fn run(&mut self, now: u64, step: u64) {
         for cpu in &mut self.cpus {
-            let limited = cpu.is_limited(now, self.scheduler.limit);
-            match cpu.real_time.filter(|_| !limited || cpu.ordinary.is_empty()) {
+            let limited = cpu.is_limited(now, self.scheduler.limit.as_ref());
+            // RT throttling is for SCHED_FIFO and SCHED_RR alone.
+            let throttled = |n: &usize| cpu.throttled && !self.states[*n].is_deadline();
+            let runs = |n: &usize| !limited || (cpu.ordinary.is_empty() && !throttled(n));
+            match cpu.real_time.filter(runs) {
                 Some(n) => {
                     cpu.window.get_or_insert(now);
                     let state = &mut self.states[n];
@@ -143,8 +150,9 @@ impl Sim<'_> {
 
 impl Cpu {
     /// Have real-time threads had what they may have in this period?
-    fn is_limited(&mut self, now: u64, limit: Option<(Nanos, Nanos)>) -> bool {
-        let (Some((runtime, period)), Some(start)) = (limit, self.window) else { return false };
+    fn is_limited(&mut self, now: u64, limit: Option<&RtLimit>) -> bool {
+        let (Some(limit), Some(start)) = (limit, self.window) else { return false };
+        let (runtime, period) = (limit.runtime_ns, limit.period_ns);
         if now >= start + period.0.max(1) {
             self.window = Some(start + (now - start) / period.0.max(1) * period.0.max(1));
             self.used = 0.0;
