@@ -5,6 +5,8 @@
 mod args;
 mod audit;
 mod bench;
+#[cfg(test)]
+mod book;
 mod compare;
 mod cyclictest;
 mod document;

@@ -1,0 +1,123 @@
+//! Every `punctual …` of the documentation is taken by the parser that takes it from a user.
+
+use super::lines::{self, Line};
+use crate::args::Arguments;
+use clap::error::ErrorKind;
+use clap::{Command, CommandFactory, Parser};
+
+/// Commands and options that the book describes and this tree does not have yet. Each is judged like any other from the moment
+/// the parser knows it; then it is to be taken out here.
+pub const AWAITED: [&[&str]; 13] = [
+    &["kernel", "fetch"],
+    &["kernel", "build"],
+    &["kernel", "package"],
+    &["kernel", "deploy"],
+    &["kernel", "verify"],
+    &["kernel", "commit"],
+    &["kernel", "rollback"],
+    &["kernel", "status"],
+    &["completions"],
+    &["man"],
+    &["report", "--format", "junit"],
+    &["report", "--format", "prometheus"],
+    &["prove", "--target"],
+];
+
+/// What became of a line.
+#[derive(Debug, PartialEq)]
+enum Taken {
+    /// It can be typed
+    Parsed,
+    /// It names a command, in running text
+    Named,
+    /// What it needs is not there yet
+    Awaited,
+    /// What is wrong with it
+    Wrong(String),
+}
+
+fn take(line: &Line) -> Taken {
+    // An ellipsis stands for the rest of a path; some options look whether theirs is there.
+    let words: Vec<&str> = line.words.iter().map(|word| if word.contains('…') { "/" } else { word }).collect();
+    if line.inline && is_command(&Arguments::command(), &words) {
+        return Taken::Named;
+    }
+    if words.first() == Some(&"cyclictest") {
+        return cyclictest(&words[1..]);
+    }
+    match Arguments::try_parse_from([&["punctual"], words.as_slice()].concat()) {
+        Ok(_) => Taken::Parsed,
+        Err(e) if matches!(e.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => Taken::Parsed,
+        Err(e) if is_awaited(&words, e.kind()) => Taken::Awaited,
+        Err(e) => Taken::Wrong(e.to_string().lines().next().unwrap_or_default().to_owned()),
+    }
+}
+
+/// Its options are cyclictest's, which clap passes on.
+fn cyclictest(words: &[&str]) -> Taken {
+    let words: Vec<std::ffi::OsString> = words.iter().map(Into::into).collect();
+    match punctual_cyclictest::parse(&words) {
+        Ok(_) => Taken::Parsed,
+        Err(e) => Taken::Wrong(e.to_string()),
+    }
+}
+
+/// Do these words only name a command?
+fn is_command(command: &Command, words: &[&str]) -> bool {
+    match words.split_first() {
+        None => true,
+        Some((first, rest)) => command.find_subcommand(first).is_some_and(|below| is_command(below, rest)),
+    }
+}
+
+fn is_awaited(words: &[&str], kind: ErrorKind) -> bool {
+    let unknown = matches!(kind, ErrorKind::InvalidSubcommand | ErrorKind::InvalidValue | ErrorKind::UnknownArgument);
+    unknown && AWAITED.iter().any(|of| words.starts_with(&of[..1]) && of.iter().all(|word| words.contains(word)))
+}
+
+#[test]
+fn every_line_of_the_book_is_taken_by_the_parser() {
+    let lines = lines::all();
+    let taken: Vec<(&Line, Taken)> = lines.iter().map(|line| (line, take(line))).collect();
+    let count = |what: fn(&Taken) -> bool| taken.iter().filter(|(_, taken)| what(taken)).count();
+    for (line, _) in taken.iter().filter(|(_, taken)| *taken == Taken::Awaited) {
+        println!("not here yet: {}", line.shown());
+    }
+    println!(
+        "{} lines: {} parsed, {} name a command, {} not here yet",
+        lines.len(),
+        count(|t| *t == Taken::Parsed),
+        count(|t| *t == Taken::Named),
+        count(|t| *t == Taken::Awaited)
+    );
+    let wrong: Vec<String> = taken
+        .iter()
+        .filter_map(|(line, taken)| match taken {
+            Taken::Wrong(why) => Some(format!("{}\n    {why}", line.shown())),
+            _ => None,
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{} lines of the book cannot be typed:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(count(|t| *t == Taken::Parsed) > 100, "the book has more lines than were found");
+}
+
+#[test]
+fn a_line_that_cannot_be_typed_is_found() {
+    let line = |text: &str, inline| Line {
+        page: "page.md".to_owned(),
+        number: 1,
+        inline,
+        words: text.split(' ').map(str::to_owned).collect(),
+    };
+    for wrong in [
+        "prove --duratoin 5s",
+        "prove --claim max",
+        "kernel fecth",
+        "report RUN --format nonsense",
+        "cyclictest --nonsense",
+    ] {
+        assert!(matches!(take(&line(wrong, false)), Taken::Wrong(_)), "{wrong}: {:?}", take(&line(wrong, false)));
+    }
+    assert_eq!(take(&line("bench", true)), Taken::Named);
+    assert!(matches!(take(&line("bench", false)), Taken::Wrong(_)), "a block is to be typed as it stands");
+}

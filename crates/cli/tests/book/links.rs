@@ -1,0 +1,104 @@
+//! The book without mdbook: SUMMARY.md names pages that are there, every page is in it, links lead to files and headings.
+
+use super::lines::root;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+/// Texts of a page outside of code, and where each of its links leads.
+fn links(page: &Path) -> Vec<String> {
+    let mut links = Vec::new();
+    let mut code = false;
+    for line in fs::read_to_string(page).unwrap().lines() {
+        code ^= line.trim_start().starts_with("```");
+        if code {
+            continue;
+        }
+        let outside: String = line.split('`').step_by(2).collect::<Vec<_>>().join("`");
+        links.extend(outside.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(to, _)| to.to_owned()));
+    }
+    links
+}
+
+/// Names that mdBook and GitHub give the headings of a page.
+fn anchors(page: &Path) -> BTreeSet<String> {
+    let mut code = false;
+    let text = fs::read_to_string(page).unwrap();
+    let headings = text.lines().filter(|line| {
+        code ^= line.starts_with("```");
+        !code && line.starts_with('#')
+    });
+    headings
+        .map(|line| {
+            let kept =
+                line.trim_start_matches('#').trim().chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+            kept.collect::<String>().to_lowercase().replace(' ', "-")
+        })
+        .collect()
+}
+
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(plain.pop()),
+            part => plain.push(part),
+        }
+    }
+    plain
+}
+
+/// What is wrong with one link of `page`.
+fn wrong(page: &Path, link: &str) -> Option<String> {
+    if link.contains("://") || link.starts_with("mailto:") {
+        return None;
+    }
+    let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+    let to = if file.is_empty() { page.to_owned() } else { plain(&page.parent().unwrap().join(file)) };
+    let why = match () {
+        () if !to.exists() => "is not there",
+        () if !anchor.is_empty() && to.extension().is_some_and(|e| e == "md") && !anchors(&to).contains(anchor) => {
+            "has no such heading"
+        }
+        () => return None,
+    };
+    Some(format!("{}: {link} {why}", page.display()))
+}
+
+#[test]
+fn every_link_leads_to_a_file_and_a_heading() {
+    let root = root().canonicalize().unwrap();
+    let mut pages = all(&root.join("docs"));
+    pages.push(root.join("README.md"));
+    let wrong: Vec<String> = pages
+        .iter()
+        .flat_map(|page| links(page).into_iter().filter_map(|link| wrong(page, &link)).collect::<Vec<_>>())
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_page_is_in_the_summary_once() {
+    let docs = root().canonicalize().unwrap().join("docs");
+    let summary = links(&docs.join("SUMMARY.md"));
+    let listed: BTreeSet<PathBuf> = summary.iter().map(|link| docs.join(link)).collect();
+    assert_eq!(listed.len(), summary.len(), "a page is listed twice");
+    let there: BTreeSet<PathBuf> = all(&docs).into_iter().filter(|page| !page.ends_with("SUMMARY.md")).collect();
+    let missing: Vec<&PathBuf> = there.difference(&listed).collect();
+    assert!(missing.is_empty(), "not in docs/SUMMARY.md: {missing:#?}");
+    let gone: Vec<&PathBuf> = listed.difference(&there).collect();
+    assert!(gone.is_empty(), "in docs/SUMMARY.md and not there: {gone:#?}");
+}
+
+fn all(folder: &Path) -> Vec<PathBuf> {
+    let mut pages = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => pages.extend(all(&path)),
+            false if path.extension().is_some_and(|e| e == "md") => pages.push(path),
+            false => {}
+        }
+    }
+    pages
+}
