@@ -40,7 +40,7 @@ pub(crate) const TARGETS: [Target; 3] = [
         processor: "x86_64",
         runner: "qemu-x86_64-static",
         flags: "",
-        largest: 9_500_000,
+        largest: 10_200_000,
     },
     Target {
         name: "arm64",
@@ -51,7 +51,7 @@ pub(crate) const TARGETS: [Target; 3] = [
         processor: "aarch64",
         runner: "qemu-aarch64-static",
         flags: "",
-        largest: 7_500_000,
+        largest: 8_100_000,
     },
     Target {
         name: "armv7",
@@ -64,7 +64,7 @@ pub(crate) const TARGETS: [Target; 3] = [
         // As Debian builds for this architecture: all its processors have Thumb-2, whose code is smaller.
         flags: " -C target-feature=+thumb-mode",
         // Not built since this limit is there: see that it is lowered to what it takes.
-        largest: 9_500_000,
+        largest: 10_200_000,
     },
 ];
 
