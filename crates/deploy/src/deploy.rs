@@ -127,20 +127,11 @@ fn record(
     wish: &Wish,
     before: Option<Record>,
 ) -> Result<Record, DeployError> {
-    let refused = |what: &str| DeployError::Refused(what.to_owned());
     let boot_id =
         site.sys.boot_id().map_err(crate::error::file("read", Path::new("/proc/sys/kernel/random/boot_id")))?;
-    let boot = kernel_place(site.view, chain)
-        .ok_or_else(|| refused("no folder for kernels is known for this loader: install the distribution's package"))?;
     let is_pi = chain.kind == Kind::RaspberryPi;
-    if is_pi && package.trees.is_empty() {
-        return Err(refused(
-            "the package has no device trees (*.dtb): without them the firmware ignores the kernel's folder",
-        ));
-    }
     let release = package.release.clone();
-    let folder = if is_pi { format!("punctual-{release}") } else { format!("punctual/{release}") };
-    let boot_folder = Path::new(boot).join(&folder);
+    let (boot_folder, folder) = folders(site, package, chain)?;
     let has_tools = site.at("/etc/initramfs-tools").is_dir() && !is_pi;
     let parent = Path::new("/boot/punctual").to_owned();
     let is_new = !is_pi && !site.at(&parent).exists();
@@ -174,6 +165,21 @@ fn record(
         before: before.map(Box::new),
         release,
     })
+}
+
+/// The kernel's folder, and its name as the loader has it.
+fn folders(site: &Site, package: &Package, chain: &Chain) -> Result<(PathBuf, String), DeployError> {
+    let refused = |what: &str| DeployError::Refused(what.to_owned());
+    let boot = kernel_place(site.view, chain)
+        .ok_or_else(|| refused("no folder for kernels is known for this loader: install the distribution's package"))?;
+    let (is_pi, release) = (chain.kind == Kind::RaspberryPi, &package.release);
+    if is_pi && package.trees.is_empty() {
+        return Err(refused(
+            "the package has no device trees (*.dtb): without them the firmware ignores the kernel's folder",
+        ));
+    }
+    let folder = if is_pi { format!("punctual-{release}") } else { format!("punctual/{release}") };
+    Ok((Path::new(boot).join(&folder), folder))
 }
 
 /// The kernel of a record, for the loader.

@@ -1,7 +1,6 @@
 //! The pages of commands (docs/commands): a short text by hand, and below it the help of the command and of those below it.
 
 use super::lines::{MADE, root};
-use super::parsed::AWAITED;
 use crate::args::Arguments;
 use clap::{Command, CommandFactory};
 use std::fs;
@@ -66,7 +65,6 @@ fn no_page_is_of_a_command_that_is_gone() {
     for entry in fs::read_dir(root().join("docs/commands")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         let of = name.strip_suffix(".md").unwrap_or(&name);
-        let awaited = AWAITED.iter().any(|words| **words == [of]);
-        assert!(of == "README" || awaited || known.contains(&of), "docs/commands/{name}: there is no such command");
+        assert!(of == "README" || known.contains(&of), "docs/commands/{name}: there is no such command");
     }
 }

@@ -5,24 +5,6 @@ use crate::args::Arguments;
 use clap::error::ErrorKind;
 use clap::{Command, CommandFactory, Parser};
 
-/// Commands and options that the book describes and this tree does not have yet. Each is judged like any other from the moment
-/// the parser knows it; then it is to be taken out here.
-pub const AWAITED: [&[&str]; 13] = [
-    &["kernel", "fetch"],
-    &["kernel", "build"],
-    &["kernel", "package"],
-    &["kernel", "deploy"],
-    &["kernel", "verify"],
-    &["kernel", "commit"],
-    &["kernel", "rollback"],
-    &["kernel", "status"],
-    &["completions"],
-    &["man"],
-    &["report", "--format", "junit"],
-    &["report", "--format", "prometheus"],
-    &["prove", "--target"],
-];
-
 /// What became of a line.
 #[derive(Debug, PartialEq)]
 enum Taken {
@@ -30,8 +12,6 @@ enum Taken {
     Parsed,
     /// It names a command, in running text
     Named,
-    /// What it needs is not there yet
-    Awaited,
     /// What is wrong with it
     Wrong(String),
 }
@@ -48,7 +28,6 @@ fn take(line: &Line) -> Taken {
     match Arguments::try_parse_from([&["punctual"], words.as_slice()].concat()) {
         Ok(_) => Taken::Parsed,
         Err(e) if matches!(e.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => Taken::Parsed,
-        Err(e) if is_awaited(&words, e.kind()) => Taken::Awaited,
         Err(e) => Taken::Wrong(e.to_string().lines().next().unwrap_or_default().to_owned()),
     }
 }
@@ -70,25 +49,16 @@ fn is_command(command: &Command, words: &[&str]) -> bool {
     }
 }
 
-fn is_awaited(words: &[&str], kind: ErrorKind) -> bool {
-    let unknown = matches!(kind, ErrorKind::InvalidSubcommand | ErrorKind::InvalidValue | ErrorKind::UnknownArgument);
-    unknown && AWAITED.iter().any(|of| words.starts_with(&of[..1]) && of.iter().all(|word| words.contains(word)))
-}
-
 #[test]
 fn every_line_of_the_book_is_taken_by_the_parser() {
     let lines = lines::all();
     let taken: Vec<(&Line, Taken)> = lines.iter().map(|line| (line, take(line))).collect();
     let count = |what: fn(&Taken) -> bool| taken.iter().filter(|(_, taken)| what(taken)).count();
-    for (line, _) in taken.iter().filter(|(_, taken)| *taken == Taken::Awaited) {
-        println!("not here yet: {}", line.shown());
-    }
     println!(
-        "{} lines: {} parsed, {} name a command, {} not here yet",
+        "{} lines: {} parsed, {} name a command",
         lines.len(),
         count(|t| *t == Taken::Parsed),
-        count(|t| *t == Taken::Named),
-        count(|t| *t == Taken::Awaited)
+        count(|t| *t == Taken::Named)
     );
     let wrong: Vec<String> = taken
         .iter()

@@ -46,6 +46,7 @@ fn recorded(words: &[String], place: &Path) -> Short {
     let has = |word: &str| words.iter().any(|w| w == word);
     match (words[0].as_str(), words.get(1).map(String::as_str)) {
         ("compare", _) if has("--experiment") => only("measures over several boots"),
+        ("report", _) if has("perfetto") => only("wants a run with a trace"),
         ("explain", _) if has("--live") => only("traces this machine: tests/tracing.rs"),
         ("explain", _) if has("--hardware") => only("takes the CPUs: tests/hardware.rs"),
         ("history", Some("baseline" | "remove")) => only("names runs of somebody's history"),
