@@ -63,7 +63,7 @@ fn wrong_words_say_what_to_type() {
     let tree = Tree::new();
     let path = |name: &str| tree.0.path().join(name).display().to_string();
     let (source, out) = (path("source"), path("out"));
-    let branch = ["fetch", "--git", "file:///nowhere", "--branch", "--x", "--out", &out];
+    let branch = ["fetch", "--git", "file:///nowhere", "--branch=--x", "--out", &out];
     let menu =
         ["configure", "--tree", &source, "--out", &out, "--arch", "arm64", "--fragment", "/dev/null", "--menuconfig"];
     for (words, said) in [
