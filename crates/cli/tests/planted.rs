@@ -81,7 +81,7 @@ fn a_spinner_of_20_ms_fails_the_claim_and_stands_first() {
 }
 
 #[test]
-fn a_stall_of_15_ms_skips_75_periods_of_200_us() {
+fn a_stall_of_15_ms_skips_as_many_periods_of_200_us_as_it_took() {
     attempt(|| {
         let place = tempfile::tempdir().unwrap();
         let out = place.path().join("run");
@@ -89,7 +89,10 @@ fn a_stall_of_15_ms_skips_75_periods_of_200_us() {
         let document = shown(&out);
         let worst = &document["result"]["worst"][0];
         let skipped = worst["skipped"].as_u64().unwrap();
-        ensure((74..=76).contains(&skipped), "skipped periods", worst)?;
+        // 75, or more where the machine stalled as well.
+        let latency = worst["latency_ns"].as_u64().unwrap();
+        ensure(latency > 14_500_000, "size", worst)?;
+        ensure(skipped.abs_diff(latency / 200_000) <= 1, "skipped periods", worst)?;
         let cell = &document["result"]["phases"][0]["cpus"][0];
         let p999 = |kind: &str| {
             let quantiles = cell[kind]["quantiles"].as_array().unwrap();
