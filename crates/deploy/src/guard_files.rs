@@ -56,7 +56,10 @@ pub(crate) fn initramfs_configuration(site: &Site, folder: &Path, driver: Option
     }
     let Some(driver) = driver else { return Ok(()) };
     let path = folder.join("modules");
-    let old = fs::read_to_string(&path).unwrap_or_default();
+    let old = match fs::read_to_string(&path) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
+        read => read.map_err(file("read", &path))?,
+    };
     let end = if old.is_empty() || old.ends_with('\n') { "" } else { "\n" };
     write(&path, &format!("{old}{end}{driver} heartbeat={HEARTBEAT_S}\n"))
 }
