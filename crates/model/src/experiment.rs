@@ -150,6 +150,10 @@ pub struct RanThread {
     pub as_charged: Prediction,
     /// Steal, and CPU time of others, that delayed its end; `None`: not known.
     pub taken: Option<Taken>,
+    /// How much later (negative: earlier) it ended than if every runnable ordinary thread had gone at once to the CPU with most room,
+    /// as the prediction has it; `None`: it stays on one CPU, is a real-time thread, or that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub balance_ns: Option<i64>,
     /// Longest time from the beginning of a period to the end of its work, of periodic threads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worst_response_ns: Option<Nanos>,
@@ -250,11 +254,12 @@ impl RanThread {
         Some((self.elapsed_ns.0 as f64 - sum.0 as f64).abs() / self.elapsed_ns.0.max(1) as f64)
     }
 
-    /// Measured minus what the prediction as charged, steal and others explain, ns.
+    /// Measured minus what the prediction as charged, steal, others and the balancing of CPUs explain, ns.
     pub fn rest_ns(&self) -> Option<i64> {
         let (ends, taken) = (self.as_charged.ends_ns?, self.taken?);
         let explained = ends.0.saturating_add(taken.steal_ns.0).saturating_add(taken.others_ns.0);
-        i64::try_from(i128::from(self.elapsed_ns.0) - i128::from(explained)).ok()
+        let moved = i128::from(self.balance_ns.unwrap_or(0));
+        i64::try_from(i128::from(self.elapsed_ns.0) - i128::from(explained) - moved).ok()
     }
 
     /// That rest as a share of the elapsed time; its sign is that of the rest.

@@ -1,5 +1,6 @@
 //! Where threads' time went, from sched_switch and sched_waking.
 
+use crate::predict::replay::Idle;
 use punctual_model::{Doing, GanttSpan, Held, OtherTask};
 use punctual_trace::{Event, Kind};
 use punctual_units::{Arrange, CpuId, Nanos};
@@ -25,8 +26,16 @@ pub enum Class {
     Ordinary,
     /// SCHED_FIFO, SCHED_RR.
     RealTime,
+    /// The same under RT throttling, which holds them also where nobody else wants the CPU: ordinary tasks may run then.
+    Throttled,
     /// SCHED_DEADLINE: anybody may run where its budget is used up.
     Deadline,
+}
+
+impl Class {
+    fn is_real_time(self) -> bool {
+        matches!(self, Class::RealTime | Class::Throttled)
+    }
 }
 
 /// Where one thread's time went, ns.
@@ -75,6 +84,8 @@ pub struct Accounts {
     pub held: Vec<Held>,
     /// Who else ran while a thread waited.
     pub others: Vec<OtherTask>,
+    /// When CPUs were idle for certain.
+    pub idle: Vec<Idle>,
     /// Switches of the threads that were seen; none: the trace knows them by other numbers.
     pub switches: u64,
     /// Times a thread left a CPU that it had not been given: switches are missing, and the accounts are wrong.
@@ -169,6 +180,17 @@ impl Sweep<'_> {
         self.at = self.at.max(t);
     }
 
+    /// A CPU that was idle is not any more. Where the switch away from idle was not recorded, it is not known when another task came.
+    fn end_of_idle(&mut self, event: &Event, prev: i32) {
+        let Some(current) = self.current.get(&event.cpu).filter(|current| current.tid == 0) else { return };
+        let ordinary = |n: usize| self.threads[n].class == Class::Ordinary;
+        if prev == 0 || self.find(prev).is_some_and(ordinary) {
+            let since_start = |t: u64| Nanos(t.saturating_sub(self.start));
+            let (from, to) = (since_start(current.since), since_start(event.t_ns));
+            self.out.idle.push(Idle { cpu: CpuId(event.cpu), from, to });
+        }
+    }
+
     /// Would the prediction have somebody run here as well? An ordinary task in the time that a real-time thread stands aside for
     /// ordinary threads of the experiment; anybody where a budget is used up.
     fn is_predicted(&self, n: usize, current: &Current, cpu: Option<u32>) -> bool {
@@ -179,6 +201,7 @@ impl Sweep<'_> {
         match self.threads[n].class {
             Class::Ordinary => false,
             Class::RealTime => current.is_ordinary && self.now.iter().zip(self.threads).any(wants),
+            Class::Throttled => current.is_ordinary,
             Class::Deadline => true,
         }
     }
@@ -186,6 +209,7 @@ impl Sweep<'_> {
     fn take(&mut self, event: &Event) {
         match &event.kind {
             Kind::SchedSwitch { prev, prev_state, next } => {
+                self.end_of_idle(event, prev.tid);
                 self.left(event, prev.tid, prev_state.runnable(), next.tid);
                 let comm = next.comm.map_or_else(|| format!("thread {}", next.tid), |comm| comm.to_string());
                 let is_ordinary = next.prio.is_none_or(|prio| prio >= 100);
@@ -318,7 +342,7 @@ impl Sweep<'_> {
     /// Does an ordinary task run where a real-time thread waits?
     fn note_held(&mut self, t: u64) {
         let waits = |(now, watched): (&Now, &Watched)| {
-            let waits = watched.class == Class::RealTime && now.doing == Doing::Waits;
+            let waits = watched.class.is_real_time() && now.doing == Doing::Waits;
             now.cpu.filter(|_| waits && (watched.from..watched.to).contains(&t))
         };
         let ordinary = |cpu: &u32| self.current.get(cpu).is_some_and(|current| current.tid != 0 && current.is_ordinary);
@@ -340,55 +364,11 @@ impl Sweep<'_> {
         for n in 0..self.threads.len() {
             self.close(n, end);
         }
-        self.out.held = rounds(&self.out.held);
+        self.out.held = crate::joined::rounds(&self.out.held);
         self.out.spans.arrange_by_key(|span| (span.from_ns, span.thread));
         let took = |(comm, ns)| OtherTask { comm, took_ns: Nanos(ns) };
         self.out.others = std::mem::take(&mut self.others).into_iter().map(took).collect();
         self.out.others.arrange_by_key(|other| std::cmp::Reverse(other.took_ns));
         self.out
     }
-}
-
-/// Ordinary threads that take turns while a real-time one is held are one time of holding. A switch between two of them is shorter
-/// than 100 µs; less than that in all is a wakeup's own latency, and holds nobody.
-fn rounds(held: &[Held]) -> Vec<Held> {
-    const SWITCH: u64 = 100_000;
-    let mut out: Vec<Held> = Vec::new();
-    for one in held {
-        match out.last_mut() {
-            Some(last) if last.cpu == one.cpu && one.from_ns.0 <= last.from_ns.0 + last.lasted_ns.0 + SWITCH => {
-                last.lasted_ns = Nanos(one.from_ns.0 + one.lasted_ns.0 - last.from_ns.0);
-            }
-            _ => out.push(*one),
-        }
-    }
-    out.retain(|one| one.lasted_ns.0 >= SWITCH);
-    out
-}
-
-/// Joins what is too short to draw: in each of `parts` equal parts of the time a thread does one thing, or shares its CPU.
-pub fn coarse(spans: &[GanttSpan], parts: u64) -> Vec<GanttSpan> {
-    let end = spans.iter().map(|span| span.to_ns.0).max().unwrap_or(0);
-    let shortest = end / parts.max(1);
-    let mut last: BTreeMap<usize, GanttSpan> = BTreeMap::new();
-    let mut out = Vec::new();
-    for span in spans {
-        let short = |span: &GanttSpan| span.to_ns.0 - span.from_ns.0 < shortest;
-        let Some(before) = last.get_mut(&span.thread) else {
-            last.insert(span.thread, *span);
-            continue;
-        };
-        let same = before.doing == span.doing && before.cpu == span.cpu;
-        let turns = before.doing == Doing::Shares || short(before);
-        if same || (turns && short(span) && before.to_ns == span.from_ns) {
-            before.doing = if same { before.doing } else { Doing::Shares };
-            before.to_ns = span.to_ns;
-            before.cpu = before.cpu.or(span.cpu);
-        } else {
-            out.push(std::mem::replace(before, *span));
-        }
-    }
-    out.extend(last.into_values());
-    out.arrange_by_key(|span| (span.from_ns, span.thread));
-    out
 }

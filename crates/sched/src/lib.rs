@@ -15,6 +15,7 @@ mod calibrate;
 mod error;
 mod guard;
 mod job;
+pub mod joined;
 mod limit;
 mod outcome;
 mod pass;

@@ -1,8 +1,11 @@
 //! What a pass came to: its times, its accounts, and what the prediction leaves unexplained.
 
-use crate::account::{Accounts, Class, Watched, coarse};
+use crate::account::{Accounts, Class, Watched};
 use crate::body::Body;
+use crate::joined::coarse;
 use crate::pass::{Ended, Passed};
+use crate::plan::PlanThread;
+use crate::predict::replay::{Ran, Room, replay};
 use crate::run::Fitted;
 use punctual_model::{Experiment, Outcome, Prediction, RanThread, Repetition, Taken, TimeAccount};
 use punctual_units::{Nanos, Policy};
@@ -25,7 +28,8 @@ impl Folded {
     pub fn new(fitted: &Fitted, passed: Passed, trace: &Path) -> Folded {
         let Passed { start, threads, trace: traced } = passed;
         let pairs = threads.iter().zip(&fitted.plan.threads);
-        let watched: Vec<Watched> = pairs.map(|(ended, plan)| watched(ended, plan)).collect();
+        let always = fitted.plan.system.limit.as_ref().is_some_and(|limit| limit.always);
+        let watched: Vec<Watched> = pairs.map(|(ended, plan)| watched(ended, plan, always)).collect();
         let accounts = match traced {
             Ok(tracing) => {
                 let accounts =
@@ -39,11 +43,17 @@ impl Folded {
             Err((why, spans)) => (None, Some(why), spans),
         };
         let as_charged = as_charged(fitted, &threads, accounts.as_ref());
-        let ran = threads
+        let mut ran: Vec<RanThread> = threads
             .iter()
             .enumerate()
-            .map(|(n, ended)| ran(n, ended, start, accounts.as_ref(), &threads, as_charged[n]));
-        let ran: Vec<RanThread> = ran.collect();
+            .map(|(n, ended)| ran(n, ended, start, accounts.as_ref(), &threads, as_charged[n]))
+            .collect();
+        let moved = accounts.as_ref().map_or_else(Vec::new, |known| moved(fitted, &threads, start, known));
+        for (ran, moved) in ran.iter_mut().zip(moved) {
+            let Some(Moved { others_ns, balance_ns }) = moved else { continue };
+            ran.balance_ns = Some(balance_ns);
+            ran.taken = ran.taken.map(|taken| Taken { others_ns, ..taken });
+        }
         let problems = problems(fitted, &threads);
         let accounts = accounts.unwrap_or_else(|| Accounts { spans: sampled, ..Accounts::default() });
         let repetition = Repetition {
@@ -57,6 +67,12 @@ impl Folded {
         let edges = threads.into_iter().find_map(|ended| ended.edges);
         Folded { repetition, untraced, edges }
     }
+}
+
+#[derive(Clone, Copy)]
+struct Moved {
+    others_ns: Nanos,
+    balance_ns: i64,
 }
 
 /// What is unclear in a trace, by what the kernel counted itself.
@@ -73,8 +89,9 @@ fn settled(mut accounts: Accounts, threads: &[Ended]) -> Result<Accounts, String
     Ok(accounts)
 }
 
-fn watched(ended: &Ended, plan: &crate::plan::PlanThread) -> Watched {
+fn watched(ended: &Ended, plan: &PlanThread, always_throttled: bool) -> Watched {
     let class = match plan.scheduling.policy() {
+        Policy::Fifo | Policy::Rr if always_throttled => Class::Throttled,
         Policy::Fifo | Policy::Rr => Class::RealTime,
         Policy::Deadline => Class::Deadline,
         Policy::Other | Policy::Batch | Policy::Idle => Class::Ordinary,
@@ -82,12 +99,63 @@ fn watched(ended: &Ended, plan: &crate::plan::PlanThread) -> Watched {
     Watched { tid: ended.tid, from: ended.released.0, to: ended.done.end.0, class }
 }
 
-/// The prediction once more, with the CPU time that each thread was charged.
+/// Beginnings of the period of RT throttling that are tried.
+const PHASES: u64 = 10;
+
+/// The prediction once more, with the CPU time that each thread was charged. Where RT throttling takes CPUs from real-time threads,
+/// nobody can read when its period began: of several beginnings the one by which their ends are nearest to the measured ones.
 fn as_charged(fitted: &Fitted, threads: &[Ended], accounts: Option<&Accounts>) -> Vec<Prediction> {
     let slept = |n: usize| accounts.and_then(|accounts| accounts.spent.get(n)).map(|spent| Nanos(spent.slept));
     let body = |(n, ended): (usize, &Ended)| fitted.as_charged(n, ended.done.charged, slept(n));
     let bodies: Vec<Body> = threads.iter().enumerate().map(body).collect();
-    fitted.plan.predict(&bodies)
+    let mut best = fitted.plan.predict(&bodies);
+    let Some(limit) = fitted.plan.system.limit.as_ref().filter(|limit| limit.always) else { return best };
+    let mut least = off(fitted, threads, &best);
+    for n in 0..PHASES {
+        let found = fitted.plan.predict_from(&bodies, Some(Nanos(limit.period_ns.0 / PHASES * n)));
+        let far = off(fitted, threads, &found);
+        if far < least {
+            (best, least) = (found, far);
+        }
+    }
+    best
+}
+
+/// How far the ends of real-time threads are from the measured ones, ns.
+fn off(fitted: &Fitted, threads: &[Ended], found: &[Prediction]) -> u64 {
+    let all = fitted.plan.threads.iter().zip(threads).zip(found);
+    let real_time = all.filter(|((plan, _), _)| matches!(plan.scheduling.policy(), Policy::Fifo | Policy::Rr));
+    let apart = |((_, ended), found): ((&PlanThread, &Ended), &Prediction)| {
+        let elapsed = ended.done.end.saturating_sub(ended.released);
+        found.ends_ns.map_or(u64::MAX, |ends| ends.0.abs_diff(elapsed.0))
+    };
+    real_time.map(apart).fold(0, u64::saturating_add)
+}
+
+/// Of threads that may move, what delayed them beside the experiment's own threads. What tasks of others took is by how much later
+/// they had ended with the CPUs that these left, if balanced at once; the balance is from there to the measured end.
+fn moved(fitted: &Fitted, threads: &[Ended], start: Nanos, known: &Accounts) -> Vec<Option<Moved>> {
+    let pairs = fitted.plan.threads.iter().zip(threads).enumerate();
+    let ordinary = pairs.filter(|(_, (plan, _))| !plan.scheduling.policy().is_real_time());
+    let ran = |(thread, (plan, ended)): (usize, (&PlanThread, &Ended))| Ran {
+        thread,
+        scheduling: plan.scheduling,
+        cpus: plan.cpus.clone(),
+        released: ended.released.saturating_sub(start),
+        on_cpu: Nanos(known.spent[thread].on_cpu),
+    };
+    let ordinary: Vec<Ran> = ordinary.map(ran).collect();
+    let (left, ours) = (Room::Left(&known.idle), Room::Ours);
+    let ends = replay(&ordinary, &known.spans, left).into_iter().zip(replay(&ordinary, &known.spans, ours));
+    let mut out = vec![None; threads.len()];
+    for (ran, (left, alone)) in ordinary.iter().zip(ends).filter(|(ran, _)| ran.cpus.len() > 1) {
+        let measured = threads[ran.thread].done.end.saturating_sub(start);
+        out[ran.thread] = left.zip(alone).and_then(|(left, alone)| {
+            let balance_ns = i64::try_from(i128::from(measured.0) - i128::from(left.0)).ok()?;
+            Some(Moved { others_ns: left.saturating_sub(alone), balance_ns })
+        });
+    }
+    out
 }
 
 fn ran(
@@ -115,6 +183,7 @@ fn ran(
         account,
         as_charged,
         taken,
+        balance_ns: None,
         worst_response_ns: Some(done.worst_response).filter(|worst| worst.0 > 0),
     }
 }
@@ -156,7 +225,7 @@ fn taken(n: usize, accounts: &Accounts, threads: &[Ended]) -> Taken {
 }
 
 fn problems(fitted: &Fitted, threads: &[Ended]) -> Vec<String> {
-    let problem = |(ended, plan): (&Ended, &crate::plan::PlanThread)| match (&ended.done.failed, ended.done.whole) {
+    let problem = |(ended, plan): (&Ended, &PlanThread)| match (&ended.done.failed, ended.done.whole) {
         (Some(e), _) => Some(format!("{} ended early: {e}", plan.name)),
         (None, false) => Some(format!("{} was stopped before its work was done", plan.name)),
         (None, true) => None,

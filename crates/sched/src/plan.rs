@@ -89,6 +89,11 @@ impl Plan {
 
     /// Predictions for these bodies in the place of the threads' own.
     pub fn predict(&self, bodies: &[Body]) -> Vec<Prediction> {
+        self.predict_from(bodies, None)
+    }
+
+    /// The same where RT throttling counts its periods from so long before the beginning.
+    pub fn predict_from(&self, bodies: &[Body], phase: Option<Nanos>) -> Vec<Prediction> {
         let task = |(thread, body): (&PlanThread, &Body)| Task {
             scheduling: thread.scheduling,
             cpus: thread.cpus.clone(),
@@ -100,6 +105,7 @@ impl Plan {
         let scheduler = Scheduler {
             quantum: self.system.rr_quantum_ns.unwrap_or(RR_QUANTUM),
             limit: self.system.limit.clone(),
+            phase,
             horizon,
             step: Nanos((horizon.0 / 1_000_000).clamp(20_000, 1_000_000)),
         };

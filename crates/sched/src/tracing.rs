@@ -31,8 +31,8 @@ impl Tracing {
                 |tid: &i32| fields.iter().map(|field| format!("{field} == {tid}")).collect::<Vec<_>>().join(" || ");
             tids.iter().map(one).collect::<Vec<_>>().join(" || ")
         };
-        // And when CPUs go idle: not every kernel records the switches from the idle task.
-        let switches = format!("{} || next_pid == 0", any(&["prev_pid", "next_pid"]));
+        // And when CPUs go idle and are not any more; not every kernel records the switches from the idle task.
+        let switches = format!("{} || next_pid == 0 || prev_pid == 0", any(&["prev_pid", "next_pid"]));
         instance.filter("sched", "sched_switch", &switches).map_err(said)?;
         instance.filter("sched", "sched_waking", &any(&["pid"])).map_err(said)?;
         instance.filter("sched", "sched_migrate_task", &any(&["pid"])).map_err(said)?;

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use punctual_model::Doing;
-use punctual_sched::account::{Accounts, Class, Watched, account, coarse};
+use punctual_sched::account::{Accounts, Class, Watched, account};
+use punctual_sched::joined::coarse;
 use punctual_trace::{Comm, Event, Kind, Task, TaskState};
 
 const MS: u64 = 1_000_000;
@@ -79,6 +80,9 @@ fn ordinary_tasks_of_others_count_only_where_nobody_was_to_run() {
     let beside = account(waits, &[watched(10, 0, 1100, true), watched(20, 0, 1100, false)], 0);
     assert_eq!(beside.spent[0].others, 0, "the prediction has it stand aside");
     assert_eq!(beside.spent[1].others / MS, 50, "and the ordinary one run");
+    let throttled = Watched { class: Class::Throttled, ..watched(10, 0, 1100, true) };
+    let throttled = account(events(), &[throttled], 0);
+    assert_eq!((throttled.spent[0].others, throttled.held.len()), (0, 1), "throttled whoever wants the CPU");
     let server = Watched { class: Class::Deadline, ..watched(10, 0, 1100, true) };
     let budget = account(events(), &[server], 0);
     assert_eq!((budget.spent[0].others, budget.held.len()), (0, 0), "its budget was used up");

@@ -27,6 +27,7 @@ fn scheduler(limited: bool) -> Scheduler {
     Scheduler {
         quantum: Nanos::from_millis(100),
         limit: limited.then_some(limit),
+        phase: None,
         horizon: Nanos::from_secs(100),
         step: Nanos::from_micros(100),
     }
@@ -47,6 +48,23 @@ fn throttling_holds_a_lone_thread_as_well() {
     assert!((ends(&scheduler, &lone)[0] - 2.1).abs() < 0.001);
     let found = ends(&scheduler, &free);
     assert!((found[0] - 3.65).abs() < 0.001 && (found[1] - 1.95).abs() < 0.002, "{found:?}");
+}
+
+/// Whether a thread of hardly more than the runtime is held depends on when the period began.
+#[test]
+fn a_period_that_began_earlier_spares_a_short_thread() {
+    let mut scheduler = scheduler(true);
+    scheduler.limit.as_mut().unwrap().always = true;
+    let end = |phase: Option<u64>| {
+        let scheduler = Scheduler { phase: phase.map(Nanos::from_millis), ..scheduler.clone() };
+        simulate(&[task(fifo(), 0.98, "1")], &scheduler)[0].ends_ns.unwrap().as_secs_f64()
+    };
+    let near = |end: f64, wanted: f64| assert!((end - wanted).abs() < 0.001, "{end} for {wanted}");
+    near(end(None), 1.03);
+    near(end(Some(0)), 1.03);
+    near(end(Some(500)), 0.98);
+    near(end(Some(20)), 1.01);
+    near(end(Some(999)), 1.03);
 }
 
 /// Ends in seconds.

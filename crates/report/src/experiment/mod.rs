@@ -16,7 +16,7 @@ pub use text::experiment_text;
 pub fn experiment_csv(experiment: &Experiment) -> String {
     let mut out = String::from(
         "repetition,thread,whole,alone_ns,predicted_ns,as_charged_ns,elapsed_ns,workload_ns,run_ns,wait_ns,blocked_ns,steal_ns,taken_steal_ns,\
-         taken_others_ns,rest_ns\n",
+         taken_others_ns,balance_ns,rest_ns\n",
     );
     for (number, repetition) in experiment.repetitions.iter().enumerate() {
         for (planned, ran) in experiment.threads.iter().zip(&repetition.threads) {
@@ -36,10 +36,11 @@ pub fn experiment_csv(experiment: &Experiment) -> String {
                 ran.taken.map(|taken| taken.others_ns),
             ];
             let cells: Vec<String> = cells.into_iter().map(cell).collect();
-            let rest = ran.rest_ns().map_or(String::new(), |rest| rest.to_string());
+            let signed = |ns: Option<i64>| ns.map_or(String::new(), |ns| ns.to_string());
+            let (balance, rest) = (signed(ran.balance_ns), signed(ran.rest_ns()));
             let name = crate::csv::field(&planned.name);
             // Writing to a String cannot fail.
-            let _ = writeln!(out, "{},{name},{},{},{rest}", number + 1, ran.whole, cells.join(","));
+            let _ = writeln!(out, "{},{name},{},{},{balance},{rest}", number + 1, ran.whole, cells.join(","));
         }
     }
     out

@@ -39,6 +39,11 @@ fn of_thread(planned: &PlannedThread, ran: &RanThread) -> Option<String> {
             causes.push(format!("tasks that are none of the experiment's took {}", taken.others_ns));
         }
     }
+    if let Some(ns) = ran.balance_ns.filter(|ns| of_elapsed(ns.unsigned_abs() as f64) > TELLS) {
+        let word = if ns > 0 { "later" } else { "earlier" };
+        let length = Nanos(ns.unsigned_abs());
+        causes.push(format!("the kernel's balancing of CPUs made it end {length} {word} than balancing at once"));
+    }
     if ran.is_explained() == Some(false) {
         causes.push(format!("{} of its time is not explained", share(ran.rest())));
     }

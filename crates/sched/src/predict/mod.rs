@@ -4,6 +4,7 @@
 //! for all offsets. Nothing here reads the machine.
 
 pub mod formula;
+pub mod replay;
 mod sim;
 mod state;
 
@@ -33,6 +34,10 @@ pub struct Scheduler {
     /// CPU time that real-time threads may have in each period of a CPU: RT throttling, or, where ordinary threads want it as well,
     /// what the fair server leaves. `None`: all of it.
     pub limit: Option<RtLimit>,
+    /// How long before the first release the period of the limit had begun, on all CPUs at once: RT throttling counts all real-time
+    /// threads of the machine in periods of one timer (kernel/sched/rt.c, sched_rt_period_timer). `None`: it begins with the first use of
+    /// each CPU.
+    pub phase: Option<Nanos>,
     /// Nothing is simulated beyond; threads without an end stop here.
     pub horizon: Nanos,
     /// Resolution. What happens within a step happens at its end.

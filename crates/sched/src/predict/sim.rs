@@ -8,8 +8,8 @@ use punctual_units::{Arrange, CpuId, Scheduling};
 /// A CPU and the use real-time threads made of it.
 struct Cpu {
     id: CpuId,
-    /// Beginning of the period of the limit; `None`: no real-time thread has run yet.
-    window: Option<u64>,
+    /// Beginning of the period of the limit; `None`: no real-time thread has run yet. Negative: before the first release.
+    window: Option<i64>,
     used: f64,
     /// The real-time thread that has it.
     real_time: Option<usize>,
@@ -33,7 +33,8 @@ pub fn simulate(tasks: &[Task], scheduler: &Scheduler) -> Vec<Prediction> {
     let mut ids: Vec<CpuId> = tasks.iter().flat_map(|task| task.cpus.iter()).collect();
     ids.sort_unstable();
     ids.dedup();
-    let cpu = |id| Cpu { id, window: None, used: 0.0, real_time: None, throttled: false, ordinary: Vec::new() };
+    let window = scheduler.phase.map(|phase| -phase.0.cast_signed());
+    let cpu = |id| Cpu { id, window, used: 0.0, real_time: None, throttled: false, ordinary: Vec::new() };
     let states = tasks.iter().enumerate().map(|(n, task)| State::new(task, n as u64, scheduler.quantum)).collect();
     let mut sim = Sim { states, cpus: ids.into_iter().map(cpu).collect(), scheduler, place: tasks.len() as u64 };
     let step = scheduler.step.0.max(1);
@@ -129,7 +130,7 @@ impl Sim<'_> {
             let runs = |n: &usize| !limited || (cpu.ordinary.is_empty() && !throttled(n));
             match cpu.real_time.filter(runs) {
                 Some(n) => {
-                    cpu.window.get_or_insert(now);
+                    cpu.window.get_or_insert(now.cast_signed());
                     let state = &mut self.states[n];
                     let used = state.run(now, step as f64);
                     cpu.used += used;
@@ -152,9 +153,10 @@ impl Cpu {
     /// Have real-time threads had what they may have in this period?
     fn is_limited(&mut self, now: u64, limit: Option<&RtLimit>) -> bool {
         let (Some(limit), Some(start)) = (limit, self.window) else { return false };
-        let (runtime, period) = (limit.runtime_ns, limit.period_ns);
-        if now >= start + period.0.max(1) {
-            self.window = Some(start + (now - start) / period.0.max(1) * period.0.max(1));
+        let (runtime, period) = (limit.runtime_ns, limit.period_ns.0.max(1).cast_signed());
+        let since = now.cast_signed() - start;
+        if since >= period {
+            self.window = Some(start + since / period * period);
             self.used = 0.0;
         }
         self.used >= runtime.0 as f64

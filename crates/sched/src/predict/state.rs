@@ -126,17 +126,21 @@ impl<'a> State<'a> {
         matches!(self.task.scheduling, Scheduling::Deadline { .. })
     }
 
-    /// Share among ordinary threads: 1.25 to a step of nice (kernel/sched/core.c, sched_prio_to_weight).
     pub fn weight(&self) -> f64 {
-        match self.task.scheduling {
-            Scheduling::Other { nice } | Scheduling::Batch { nice } => 1024.0 / 1.25f64.powi(nice.into()),
-            _ => 3.0,
-        }
+        weight(self.task.scheduling)
     }
 
     pub fn prediction(&self) -> Prediction {
         let since = |t: u64| Nanos(t.saturating_sub(self.task.release.0));
         let begins = self.begun.or(self.ended).map_or(Nanos::ZERO, since);
         Prediction { begins_ns: begins, ends_ns: self.ended.map(since) }
+    }
+}
+
+/// Share among ordinary threads: 1.25 to a step of nice (kernel/sched/core.c, sched_prio_to_weight).
+pub(super) fn weight(scheduling: Scheduling) -> f64 {
+    match scheduling {
+        Scheduling::Other { nice } | Scheduling::Batch { nice } => 1024.0 / 1.25f64.powi(nice.into()),
+        _ => 3.0,
     }
 }

@@ -1,0 +1,180 @@
+//! Ordinary threads once more, with the CPUs they really had, but balanced at once.
+//!
+//! The simulation moves a free thread to the CPU with most room the moment there is one. The kernel balances now and then
+//! (kernel/sched/fair.c, sched_balance_rq), so a thread may stay behind a real-time one while another has a CPU to itself. What that
+//! cost or gave a thread is its measured end minus the one found here.
+
+use super::state::weight;
+use punctual_model::{Doing, GanttSpan};
+use punctual_units::{Arrange, CpuId, CpuList, Nanos, Scheduling};
+
+/// An ordinary thread as it ran.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    /// Its place among the threads of the spans.
+    pub thread: usize,
+    /// For its weight.
+    pub scheduling: Scheduling,
+    /// CPUs it may run on.
+    pub cpus: CpuList,
+    /// Since the experiment's beginning.
+    pub released: Nanos,
+    /// CPU time it had, what the hypervisor took of it included.
+    pub on_cpu: Nanos,
+}
+
+/// A CPU was idle; times since the experiment's beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Idle {
+    /// Where.
+    pub cpu: CpuId,
+    /// From when.
+    pub from: Nanos,
+    /// Until when.
+    pub to: Nanos,
+}
+
+/// Which CPUs ordinary threads may have.
+#[derive(Clone, Copy, Debug)]
+pub enum Room<'a> {
+    /// Those that one of them had, or that were idle: tasks of others had the rest.
+    Left(&'a [Idle]),
+    /// All but those that another thread of the spans had: as if there were no tasks of others.
+    Ours,
+}
+
+/// What begins or ends at an instant.
+enum Turn {
+    /// Ordinary threads may have this CPU.
+    Open(CpuId),
+    /// They may not.
+    Closed(CpuId),
+    /// An ordinary thread sleeps.
+    Asleep(usize),
+}
+
+struct Thread<'a> {
+    ran: &'a Ran,
+    left: f64,
+    asleep: i32,
+    cpu: Option<CpuId>,
+    rate: f64,
+    end: Option<f64>,
+}
+
+struct Cpu {
+    id: CpuId,
+    open: i32,
+    weights: f64,
+    queue: usize,
+}
+
+impl Cpu {
+    fn is_closed(&self) -> bool {
+        self.open <= 0
+    }
+}
+
+/// When each of `ordinary` ends, since the experiment's beginning, if whoever is runnable always goes to the CPU with most room.
+/// `spans` are of all threads. After the last of them every CPU is free. `None`: it may run nowhere.
+pub fn replay(ordinary: &[Ran], spans: &[GanttSpan], room: Room<'_>) -> Vec<Option<Nanos>> {
+    let mut ids: Vec<CpuId> = ordinary.iter().flat_map(|ran| ran.cpus.iter()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let open = i32::from(matches!(room, Room::Ours));
+    let mut cpus: Vec<Cpu> = ids.into_iter().map(|id| Cpu { id, open, weights: 0.0, queue: 0 }).collect();
+    let thread = |ran| Thread { ran, left: Ran::work(ran), asleep: 0, cpu: None, rate: 0.0, end: None };
+    let mut threads: Vec<Thread<'_>> = ordinary.iter().map(thread).collect();
+    let mut now = 0.0;
+    for (t, by, turn) in turns(ordinary, spans, room) {
+        run(&mut threads, &mut cpus, &mut now, t as f64);
+        match turn {
+            Some(Turn::Asleep(n)) => threads[n].asleep += by,
+            Some(Turn::Open(id)) => cpus.iter_mut().filter(|cpu| cpu.id == id).for_each(|cpu| cpu.open += by),
+            Some(Turn::Closed(id)) => cpus.iter_mut().filter(|cpu| cpu.id == id).for_each(|cpu| cpu.open -= by),
+            None => {}
+        }
+    }
+    cpus.iter_mut().for_each(|cpu| cpu.open = 1);
+    run(&mut threads, &mut cpus, &mut now, f64::INFINITY);
+    threads.iter().map(|thread| thread.end.map(|end| Nanos(end as u64))).collect()
+}
+
+impl Ran {
+    fn work(&self) -> f64 {
+        self.on_cpu.0 as f64
+    }
+}
+
+/// In order of time; a release is a turn as well, at which nothing else changes.
+fn turns(ordinary: &[Ran], spans: &[GanttSpan], room: Room<'_>) -> Vec<(u64, i32, Option<Turn>)> {
+    let mut out: Vec<(u64, i32, Option<Turn>)> = ordinary.iter().map(|ran| (ran.released.0, 0, None)).collect();
+    let mut both = |from: Nanos, to: Nanos, turn: &dyn Fn() -> Turn| {
+        out.push((from.0, 1, Some(turn())));
+        out.push((to.0, -1, Some(turn())));
+    };
+    for span in spans {
+        let ours = ordinary.iter().position(|ran| ran.thread == span.thread);
+        match (span.doing, span.cpu, ours, room) {
+            (Doing::Sleeps, _, Some(n), _) => both(span.from_ns, span.to_ns, &|| Turn::Asleep(n)),
+            (Doing::Runs, Some(cpu), Some(_), Room::Left(_)) => both(span.from_ns, span.to_ns, &|| Turn::Open(cpu)),
+            (Doing::Runs, Some(cpu), None, Room::Ours) => both(span.from_ns, span.to_ns, &|| Turn::Closed(cpu)),
+            _ => {}
+        }
+    }
+    if let Room::Left(idle) = room {
+        for one in idle {
+            both(one.from, one.to, &|| Turn::Open(one.cpu));
+        }
+    }
+    out.arrange_by_key(|(t, _, _)| *t);
+    out
+}
+
+/// Up to `until`, with the CPUs as they are.
+fn run(threads: &mut [Thread<'_>], cpus: &mut [Cpu], now: &mut f64, until: f64) {
+    while *now < until {
+        place(threads, cpus, *now);
+        let first = |least: f64, thread: &Thread<'_>| {
+            if thread.rate > 0.0 { least.min(thread.left / thread.rate) } else { least }
+        };
+        let length = threads.iter().fold(until - *now, first);
+        if length.is_infinite() {
+            return;
+        }
+        for thread in threads.iter_mut().filter(|thread| thread.rate > 0.0) {
+            thread.left -= length * thread.rate;
+            // Half a nanosecond is a rounding.
+            if thread.left < 0.5 {
+                thread.end = Some(*now + length);
+            }
+        }
+        *now += length;
+    }
+    *now = until;
+}
+
+/// Each goes where there is most room: as in the simulation.
+fn place(threads: &mut [Thread<'_>], cpus: &mut [Cpu], now: f64) {
+    for cpu in cpus.iter_mut() {
+        (cpu.weights, cpu.queue) = (0.0, 0);
+    }
+    for thread in threads.iter_mut() {
+        thread.rate = 0.0;
+        if thread.end.is_some() || thread.asleep > 0 || (thread.ran.released.0 as f64) > now {
+            continue;
+        }
+        let allowed = cpus.iter_mut().filter(|cpu| thread.ran.cpus.contains(cpu.id));
+        let room = |cpu: &&mut Cpu| (cpu.is_closed(), cpu.queue, Some(cpu.id) != thread.cpu, cpu.id);
+        let Some(cpu) = allowed.min_by_key(room) else { continue };
+        let weight = weight(thread.ran.scheduling);
+        cpu.queue += 1;
+        cpu.weights += weight;
+        thread.cpu = Some(cpu.id);
+        thread.rate = if cpu.is_closed() { 0.0 } else { weight };
+    }
+    for thread in threads.iter_mut().filter(|thread| thread.rate > 0.0) {
+        let weights = cpus.iter().find(|cpu| Some(cpu.id) == thread.cpu).map_or(1.0, |cpu| cpu.weights);
+        thread.rate /= weights;
+    }
+}
