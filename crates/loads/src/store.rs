@@ -92,13 +92,12 @@ impl Store {
         }
     }
 
-    /// Answers one client's requests until it hangs up or asks for what is refused; `begun` is what of the first was read.
-    pub(crate) fn serve(
-        &self,
-        stream: &mut (impl Read + Write),
-        begun: &[u8],
-        mut told: impl FnMut(u64),
-    ) -> io::Result<()> {
+    /// Answers one client's requests until it hangs up or asks for what is refused; `begun` is what of the first was read, `told` is called
+    /// with the bytes of each image stored.
+    ///
+    /// # Errors
+    /// The connection broke off, or a request was refused, after the client was told why.
+    pub fn serve(&self, stream: &mut (impl Read + Write), begun: &[u8], mut told: impl FnMut(u64)) -> io::Result<()> {
         let mut buffer = begun.to_vec();
         loop {
             let answer = match self.request(stream, &mut buffer) {

@@ -109,9 +109,17 @@ impl Spec {
         let text = std::fs::read_to_string(path).map_err(failed)?;
         let name = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into());
         match path.extension().is_some_and(|ext| ext == "json") {
-            true => rtapp::import(&name, &text),
+            true => Spec::of_rtapp(&name, &text),
             false => Spec::parse(&name, &text),
         }
+    }
+
+    /// Reads rt-app's JSON; `source` names it in errors.
+    ///
+    /// # Errors
+    /// [`SpecError::Form`].
+    pub fn of_rtapp(source: &str, text: &str) -> Result<Spec, SpecError> {
+        rtapp::import(source, text)
     }
 
     /// Reads TOML; `source` names it in errors.

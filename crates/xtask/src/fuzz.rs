@@ -1,16 +1,19 @@
 //! Mutated traces through every reader and attribution: no panic, no hang, no memory beyond bounds, labels that add up.
 //! Mutated files of a machine through the audit: what cannot be read passes nowhere, no path leads out of a snapshot.
+//! Mutated run directories through the report, packages of kernels, and what others write or send.
 //!
 //! Deterministic: the same seed and number give the same input. Coverage-guided fuzzing with libFuzzer is in
 //! crates/trace/fuzz; this runs anywhere, and in the tests.
 
 mod boot;
 mod execute;
+mod folder;
 mod foreign;
 mod import;
 mod mutate;
 mod parts;
 mod seeds;
+mod texts;
 mod whole;
 
 use execute::Executor;
@@ -58,9 +61,22 @@ pub enum Reader {
     Boot,
     /// Files that `punctual import` reads.
     Import(Format),
+    /// A run directory, and its report.
+    Run,
+    /// A kernel's package that `punctual deploy` takes.
+    Package,
+    Experiment,
+    RtApp,
+    PatchIndex,
+    /// Pulses of a radio's recorder.
+    Pulses,
+    /// Commands to a radio switch.
+    Codes,
+    /// What a client sends to `punctual serve`.
+    Upload,
 }
 
-const READERS: [(&str, Reader); 23] = [
+const READERS: [(&str, Reader); 31] = [
     ("dat6", Reader::Dat6),
     ("dat7", Reader::Dat7),
     ("pages", Reader::Pages),
@@ -84,6 +100,14 @@ const READERS: [(&str, Reader); 23] = [
     ("import-rtla", Reader::Import(Format::Rtla)),
     ("import-jitterdebugger", Reader::Import(Format::JitterdebuggerRaw)),
     ("import-nqueens", Reader::Import(Format::NQueens)),
+    ("run", Reader::Run),
+    ("package", Reader::Package),
+    ("experiment", Reader::Experiment),
+    ("rt-app", Reader::RtApp),
+    ("patch-index", Reader::PatchIndex),
+    ("pulses", Reader::Pulses),
+    ("codes", Reader::Codes),
+    ("upload", Reader::Upload),
 ];
 
 impl Reader {
@@ -95,8 +119,16 @@ impl Reader {
             Reader::Boot => boot::WORDS,
             Reader::Import(format) if import::is_text(format) => mutate::TRACE_WORDS,
             Reader::Import(_) => &[],
+            Reader::Run | Reader::Package => folder::WORDS,
+            _ if self.is_text_of_others() => texts::WORDS,
             _ => foreign::WORDS,
         }
+    }
+
+    fn is_text_of_others(self) -> bool {
+        let texts =
+            [Reader::Experiment, Reader::RtApp, Reader::PatchIndex, Reader::Pulses, Reader::Codes, Reader::Upload];
+        texts.contains(&self)
     }
 
     /// How many executions take as long as a thousand of a trace's reader, about.
@@ -104,6 +136,8 @@ impl Reader {
         match self {
             Reader::Profile | Reader::Snapshot | Reader::Boot => 100,
             Reader::Machine => 2,
+            Reader::Run => 20,
+            Reader::Package | Reader::Upload => 100,
             _ => 1000,
         }
     }

@@ -1,8 +1,9 @@
 //! One execution: an input through its reader and through attribution, with what must hold.
 
 use super::parts::Parts;
+use super::texts::Texts;
 use super::whole::Whole;
-use super::{Reader, boot, import, seeds};
+use super::{Reader, boot, folder, import, seeds};
 use punctual_explain::{Attribution, Explanation, Victims};
 use punctual_trace::{Decoder, Event, Kind, Layout, MAX_NOTES, Options, Pages, Source, TraceInfo, open, open_text};
 use std::io::Cursor;
@@ -12,6 +13,7 @@ pub struct Executor {
     reader: Reader,
     formats: Vec<String>,
     audit: Option<Audit>,
+    texts: Texts,
 }
 
 /// What inputs of the audit are judged with: small files of a machine, or whole machines.
@@ -27,7 +29,7 @@ impl Executor {
             _ if Parts::reads(reader) => Some(Audit::Parts(Box::new(Parts::new(reader)))),
             _ => None,
         };
-        Executor { reader, formats: seeds::page_formats(), audit }
+        Executor { reader, formats: seeds::page_formats(), audit, texts: Texts::new(reader) }
     }
 
     /// Reads an input and attributes or judges it; panics if anything that must hold does not. The result: events, or
@@ -42,6 +44,8 @@ impl Executor {
         match self.reader {
             Reader::Boot => boot::execute(input),
             Reader::Import(format) => import::execute(format, input),
+            Reader::Run | Reader::Package => folder::execute(self.reader, input),
+            reader if reader.is_text_of_others() => self.texts.run(reader, input),
             Reader::Pages => self.pages(input, options),
             Reader::Kernel | Reader::TraceCmd | Reader::Rtla if input.len().is_multiple_of(3) => {
                 match open_text(input, options) {

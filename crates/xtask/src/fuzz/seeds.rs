@@ -328,6 +328,8 @@ pub fn of(reader: Reader) -> Vec<Vec<u8>> {
         Reader::Pages => pages(),
         Reader::Boot => super::boot::seeds(),
         Reader::Import(format) => super::import::seeds(format),
+        Reader::Run | Reader::Package => super::folder::seeds(reader),
+        reader if reader.is_text_of_others() => super::texts::seeds(reader),
         Reader::Perf => vec![perf_pipe(false), perf_pipe(true), perf_file()],
         Reader::Kernel => many(&[
             "g612.trace.txt",
