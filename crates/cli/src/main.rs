@@ -8,6 +8,7 @@ mod bench;
 #[cfg(test)]
 mod book;
 mod compare;
+mod confine;
 mod cyclictest;
 mod document;
 mod events;
@@ -31,6 +32,7 @@ mod serve;
 mod terminal;
 mod tune;
 
+use confine::Needs;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -68,13 +70,13 @@ fn main() -> ExitCode {
         args::Command::Measure(options) => prove::measure(&options, started),
         args::Command::Cyclictest { words } => cyclictest::cyclictest(&words),
         args::Command::Selftest(options) => selftest::selftest(&options),
-        args::Command::Report(options) => report::report(&options),
-        args::Command::Import(options) => import::import(&options),
-        args::Command::Compare(options) => compare::compare(&options),
+        args::Command::Report(options) => confined(Some(Needs::report(&options)), || report::report(&options)),
+        args::Command::Import(options) => confined(Some(Needs::import(&options)), || import::import(&options)),
+        args::Command::Compare(options) => confined(Needs::compare(&options), || compare::compare(&options)),
         args::Command::Bench(axis) => bench::bench(&axis),
         args::Command::Events(options) => events::events(&options),
         args::Command::Sched(options) => sched::sched(&options),
-        args::Command::Explain(options) => explain::explain(&options, started),
+        args::Command::Explain(options) => confined(Needs::explain(&options), || explain::explain(&options, started)),
         #[cfg(feature = "history")]
         args::Command::History(options) => history::history(&options),
         args::Command::Serve(options) => serve::serve(&options),
@@ -82,5 +84,16 @@ fn main() -> ExitCode {
         args::Command::Lab(command) => lab::run(&command),
         args::Command::Completions(options) => manual::completions(&options),
         args::Command::Man(options) => manual::man(&options),
+    }
+}
+
+/// Runs a command that has nothing but what it needs, where that is told.
+fn confined(needs: Option<Needs>, command: impl FnOnce() -> ExitCode) -> ExitCode {
+    match needs.map_or(Ok(()), |needs| needs.confine()) {
+        Ok(()) => command(),
+        Err(what) => {
+            eprintln!("punctual: {what}");
+            ExitCode::from(exit::ENVIRONMENT)
+        }
     }
 }

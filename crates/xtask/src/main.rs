@@ -10,6 +10,7 @@ mod consumers;
 mod cross;
 mod deploy;
 mod explain;
+mod faults;
 mod fuzz;
 mod gpio_kernel;
 mod kill;
@@ -34,6 +35,7 @@ cargo xtask bench explain [PAIRS] [FILE…]     reading and attribution against 
 cargo xtask bench tracing [ROUNDS]     median wakeup latency with and without a trace (default 15 rounds, 8 s each)
 cargo xtask bench cycle       user instructions and system calls a cycle of a punctual-rt task against bare loops in C
 cargo xtask fuzz [READER] [--executions N] [--seed S]   mutated traces through every reader and attribution (default 1,000,000 each)
+cargo xtask faults [NAME…] [--write]   faults planted, and what has to hold then; --write: the figures into docs/reliability.md
 cargo xtask soak [NAME…]      the long checks below one after the other, with a log each; --list: their names and how long they take
 cargo xtask kill [RUNS]       kill -9 at RUNS random instants; every run readable, at most 10 s lost (default 100)
 cargo xtask kill-fix [RUNS] [PUNCTUAL]   kill -9 at RUNS random instants of `audit --fix`, then undo: every value as before (default 200)
@@ -73,7 +75,7 @@ cargo xtask deb TARGET        the Debian package for x86-64, arm64, armv7 or all
 cargo xtask deb-check TARGET  the package in a fresh Debian of that architecture: installed, measured with, purged, nothing left
 cargo xtask release [TARGET]  programs, packages, bills of materials (CycloneDX) and SHA256SUMS into dist/
 
-Before bench, configs, kill and vm: cargo build --release. Before planted, side-by-side and misconfigured: cargo build --release -p
+Before bench, configs, faults, kill and vm: cargo build --release. Before planted, side-by-side and misconfigured: cargo build --release -p
 punctual-plant (side-by-side: cargo build --release, too), and cargo xtask cross arm64 -- build --release -p punctual-plant for the arm64 guest. bench, soak, kill and planted
 --host need root. Before vm gpio: cargo build --release -p punctual-gpio --features sim.";
 
@@ -89,6 +91,7 @@ fn main() -> ExitCode {
         }
         Some("bench") if words.get(1).is_some_and(|w| w == "cycle") => steps::run(),
         Some("bench") => number(20).and_then(bench::run),
+        Some("faults") => faults::run(words.get(1..).unwrap_or_default()),
         Some("fuzz") => fuzz::run(words.get(1..).unwrap_or_default()),
         Some("soak") => soak::run(words.get(1..).unwrap_or_default()),
         Some("kill") => number(100).and_then(kill::run),

@@ -3,7 +3,7 @@
 mod apps;
 mod events;
 mod gpio;
-mod isolated;
+pub mod isolated;
 mod ways;
 
 use serde_json::Value;

@@ -42,10 +42,14 @@ pub fn isolated(_: &Path) -> Result<String, String> {
 
 /// What to put into the guest for rt-tests' own program, where this machine has it.
 fn theirs() -> Vec<String> {
-    let path = "/usr/bin/cyclictest";
+    with_libraries("/usr/bin/cyclictest")
+}
+
+/// What to put into a guest for a program of this machine, as /bin/NAME with its libraries; nothing where it is not there.
+pub fn with_libraries(path: &str) -> Vec<String> {
     let Ok(output) = Command::new("ldd").arg(path).output() else { return Vec::new() };
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let libraries = text.split_whitespace().filter(|word| output.status.success() && word.starts_with('/'));
-    let program = output.status.success().then(|| format!("{path}:/bin/cyclictest"));
+    let program = output.status.success().then(|| format!("{path}:/bin/{}", path.rsplit('/').next().unwrap_or(path)));
     program.into_iter().chain(libraries.map(|library| format!("{library}:{library}"))).collect()
 }
