@@ -82,6 +82,29 @@ fn a_build_that_did_not_end_is_not_packaged() {
     assert!(error.is_usage() && error.to_string().contains("punctual kernel build"), "{error}");
 }
 
+#[test]
+fn a_finished_build_without_a_release_is_an_error_that_names_file_and_command() {
+    if !has(&TOOLS) {
+        return;
+    }
+    let tree = built();
+    let note = tree.0.path().join("out/punctual-build.json");
+    let whole = fs::read_to_string(&note).unwrap();
+    for release in ["null", "\"\"", "\"../../etc\""] {
+        let without = whole.replace("\"6.12.9-punctual-rt\"", release);
+        assert_ne!(whole, without);
+        fs::write(&note, without).unwrap();
+        let error = packaged(&tree, "into", true).unwrap_err();
+        assert!(matches!(error, KbuildError::Bad { .. }), "{error:?}");
+        let said = error.to_string();
+        assert!(said.contains("out/punctual-build.json") && said.contains("punctual kernel build --tree "), "{said}");
+        assert!(!tree.0.path().join("into").exists(), "something was written");
+    }
+    // The command that is named mends it.
+    build(&tree.job(&tree.0.path().join("out")), &mut |_| {}, &mut |_| {}).unwrap();
+    assert!(!packaged(&tree, "into", true).unwrap().files.is_empty());
+}
+
 fn card(tree: &Tree, done: &Packaged, name: &str, firmware: Option<PathBuf>) -> Result<Vec<String>, KbuildError> {
     let busybox = tree.0.path().join("busybox");
     fs::write(&busybox, "a program\n").unwrap();

@@ -67,6 +67,25 @@ impl State {
         read_json(&out.join(FILE))
     }
 
+    /// `uname -r` of a finished build in this folder.
+    ///
+    /// # Errors
+    /// The note does not name it: file names and modules of a package would be nobody's.
+    pub(crate) fn named(&self, out: &Path) -> Result<&str, KbuildError> {
+        // A slash or a leading dot would lead out of the folders that are named after it.
+        let is_plain =
+            |name: &&str| !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0', ' ', '\n']);
+        self.release.as_deref().filter(is_plain).ok_or_else(|| KbuildError::Bad {
+            path: out.join(FILE),
+            why: format!(
+                "it says that the build is done and {}: punctual kernel build --tree {} --out {} writes it anew",
+                self.release.as_ref().map_or("names no release".to_owned(), |r| format!("names the release `{r}`")),
+                self.tree.display(),
+                out.display()
+            ),
+        })
+    }
+
     pub(super) fn write(&self, out: &Path) -> Result<(), KbuildError> {
         write_json(&out.join(FILE), self)
     }

@@ -21,7 +21,8 @@ pub fn image(stage: &Stage, state: &State, into: &Path) -> Result<PathBuf, Kbuil
         format!("Linux kernel {release}\n Image, modules and device trees, built by punctual; beside other kernels.\n");
     let size = stage.bytes()? / 1024;
     let extra = "Provides: linux-image\nSuggests: initramfs-tools\n";
-    write(&name, state, into, &stage.root, &control(&name, state, release, size, extra, &text), &scripts)
+    let control = control(&name, state, release, size, extra, &text);
+    write(&name, state, into, stage, &control, &scripts)
 }
 
 /// The package with the headers.
@@ -31,7 +32,7 @@ pub fn headers(stage: &Stage, state: &State, root: &Path, into: &Path) -> Result
     let text = format!("headers of Linux kernel {release}\n For modules of one's own.\n");
     let whole = Stage { root: root.to_owned(), release: release.clone() };
     let control = control(&name, state, release, whole.bytes()? / 1024, "", &text);
-    write(&name, state, into, root, &control, &[])
+    write(&name, state, into, &whole, &control, &[])
 }
 
 /// Package names have no capitals (Debian Policy 5.6.7).
@@ -73,7 +74,7 @@ fn write(
     name: &str,
     state: &State,
     into: &Path,
-    root: &Path,
+    stage: &Stage,
     control: &str,
     scripts: &[(&str, String)],
 ) -> Result<PathBuf, KbuildError> {
@@ -87,9 +88,8 @@ fn write(
     replace(&folder.join("control"), control.as_bytes())?;
     let meta = tarball(&folder, &[], state.epoch)?;
     remove_folder(&folder)?;
-    let data = tarball(root, &[], state.epoch)?;
-    let release = state.release.as_deref().unwrap_or_default();
-    let path = into.join(format!("{name}_{}_{}.deb", version(release), architecture(state.arch)));
+    let data = tarball(&stage.root, &[], state.epoch)?;
+    let path = into.join(format!("{name}_{}_{}.deb", version(&stage.release), architecture(state.arch)));
     let files = [("debian-binary", b"2.0\n".to_vec()), ("control.tar.gz", meta), ("data.tar.gz", data)];
     replace(&path, &ar(&files, state.epoch))?;
     Ok(path)

@@ -65,11 +65,11 @@ pub fn package(job: &Job, tell: &mut dyn FnMut(&str)) -> Result<Packaged, Kbuild
         let said = format!("{} holds no finished build: punctual kernel build --out {0} …", build.display());
         return Err(KbuildError::Usage(said));
     };
-    let release = state.release.clone().unwrap_or_default();
+    let release = state.named(&build)?.to_owned();
     make_folder(&into)?;
     let _lock = lock(&into.join(".lock"), tell)?;
     tell(&format!("putting the files of {release} together"));
-    let stage = Stage::make(&state, &build, &into, tell)?;
+    let stage = Stage::make(&state, &release, &build, &into, tell)?;
     let asked = asked(&build)?;
     let wanted = Wanted { release: &release, requested: asked.as_ref(), board: job.board };
     let checks = check::package(&stage.root, &wanted)?;

@@ -29,33 +29,33 @@ impl Stage {
     /// Installs a finished build into a folder below `into`.
     pub(super) fn make(
         state: &State,
+        release: &str,
         build: &Path,
         into: &Path,
         tell: &mut dyn FnMut(&str),
     ) -> Result<Stage, KbuildError> {
-        let release = state.release.clone().unwrap_or_default();
         let root = into.join("stage");
         let making = empty(&root)?;
         let job = of_state(state, build);
-        files(&job, &making, &release)?;
+        files(&job, &making, release)?;
         let path = |below: &str| making.join(below).display().to_string();
         if has_modules(&job) {
             let words = [format!("INSTALL_MOD_PATH={}", path("")), "INSTALL_MOD_STRIP=1".to_owned()];
             installed(&job, "modules_install", &words)?;
-            unlinked(&making.join("lib/modules").join(&release))?;
+            unlinked(&making.join("lib/modules").join(release))?;
         }
         if has_dtbs(&job) {
             let words = [format!("INSTALL_DTBS_PATH={}", path(&format!("usr/lib/linux-image-{release}")))];
             installed(&job, "dtbs_install", &words)?;
         }
-        if has_modules(&job) && !making.join("lib/modules").join(&release).join("modules.dep").is_file() {
+        if has_modules(&job) && !making.join("lib/modules").join(release).join("modules.dep").is_file() {
             tell(
                 "there is no modules.dep, since depmod is missing here: apt-get install kmod, or run depmod on the board",
             );
         }
         remove_folder(&root)?;
         fs::rename(&making, &root).map_err(KbuildError::file("rename", &making))?;
-        Ok(Stage { root, release })
+        Ok(Stage { root, release: release.to_owned() })
     }
 
     /// Device trees, relative to their folder `usr/lib/linux-image-R`.
