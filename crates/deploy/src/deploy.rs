@@ -61,16 +61,15 @@ fn made(
     let package = Package::open(source, &site.store().folder().join("staging"))?;
     let chain = detect(site.view).map_err(|error| DeployError::Refused(error.to_string()))?;
     let (early, prelude) = watchdog::early(site, chain.kind);
-    let record = record(site, &package, &chain, wish, before)?;
+    let record = Record { before: before.map(Box::new), ..record(site, &package, &chain, wish)? };
     let kernel = NewKernel { prelude, ..new_kernel(&record) };
     let trial = kernel_trial(site.view, &chain, &kernel);
     let wanted: Vec<PathBuf> = record.folders.iter().chain(&record.files).cloned().collect();
     let look = Before { package: &package, wish, chain: &chain, trial: &trial, early: &early, wanted: &wanted };
     let checks = accepted(preflight::checks(site, &look)?, wish);
-    let Ok(trial) = trial else { return Ok(Deployed { checks, record: None, notes }) };
-    if worst(&checks) != Outcome::Pass {
+    let (Ok(trial), Outcome::Pass) = (trial, worst(&checks)) else {
         return Ok(Deployed { checks, record: None, notes });
-    }
+    };
     let store = site.store();
     // From here on the record names everything that may be there.
     let mut record = Record { reboot: trial.reboot.0.clone(), unattended: trial.unattended, ..record };
@@ -120,13 +119,7 @@ fn clear(site: &Site, store: &Store, notes: &mut Vec<String>) -> Result<Option<R
     store.load()
 }
 
-fn record(
-    site: &Site,
-    package: &Package,
-    chain: &Chain,
-    wish: &Wish,
-    before: Option<Record>,
-) -> Result<Record, DeployError> {
+fn record(site: &Site, package: &Package, chain: &Chain, wish: &Wish) -> Result<Record, DeployError> {
     let boot_id =
         site.sys.boot_id().map_err(crate::error::file("read", Path::new("/proc/sys/kernel/random/boot_id")))?;
     let is_pi = chain.kind == Kind::RaspberryPi;
@@ -147,12 +140,10 @@ fn record(
         old_release: site.release().unwrap_or_default(),
         limit_s: wish.limit_s,
         folders: vec![place::modules_folder(&release), boot_folder.clone()],
-        files: (has_tools && package.config.is_some())
-            .then(|| Path::new("/boot").join(format!("config-{release}")))
-            .into_iter()
-            .collect(),
+        files: if has_tools { configuration(package) } else { Vec::new() },
         boot_folder,
         folder,
+        image: Some(image(site, package, is_pi)?),
         initrd: has_tools.then(|| "initrd.img".to_owned()),
         trees: (!is_pi && !package.trees.is_empty()).then(|| "dtbs".to_owned()),
         add: wish.add.clone(),
@@ -162,9 +153,15 @@ fn record(
         reboot: Vec::new(),
         unattended: false,
         watchdog: watchdog::hardware(site).and_then(|hardware| hardware.driver),
-        before: before.map(Box::new),
+        before: None,
         release,
     })
+}
+
+/// Where mkinitramfs(8) looks for the configuration.
+fn configuration(package: &Package) -> Vec<PathBuf> {
+    let path = Path::new("/boot").join(format!("config-{}", package.release));
+    package.config.iter().map(|_| path.clone()).collect()
 }
 
 /// The kernel's folder, and its name as the loader has it.
@@ -180,6 +177,22 @@ fn folders(site: &Site, package: &Package, chain: &Chain) -> Result<(PathBuf, St
     }
     let folder = if is_pi { format!("punctual-{release}") } else { format!("punctual/{release}") };
     Ok((Path::new(boot).join(&folder), folder))
+}
+
+/// The Raspberry Pi's firmware tells by the name whether it starts in 32 or 64 bits: `kernel8.img`, or the 32-bit names of each model
+/// (Raspberry Pi documentation, config.txt, `arm_64bit`).
+fn image(site: &Site, package: &Package, is_pi: bool) -> Result<String, DeployError> {
+    match (is_pi, package.arch) {
+        (false, _) => Ok("vmlinuz".to_owned()),
+        (true, Some("armv7l")) => crate::pi::name_of_32_bits(site).ok_or_else(|| {
+            DeployError::Refused(
+                "the package is a 32-bit kernel, and by what name the firmware starts one on this model is not known \
+                 (/proc/device-tree/model): give a 64-bit one"
+                    .to_owned(),
+            )
+        }),
+        (true, _) => Ok(crate::pi::KERNEL8.to_owned()),
+    }
 }
 
 /// The kernel of a record, for the loader.

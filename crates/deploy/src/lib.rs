@@ -21,6 +21,7 @@ mod inventory;
 mod loader;
 mod lock;
 mod package;
+mod pi;
 mod place;
 mod preflight;
 mod programs;

@@ -74,8 +74,9 @@ fn carry(site: &Site, rule: String, steps: Vec<Doing>) -> Result<(), DeployError
 /// Asks the model of the Raspberry Pi's firmware what it will start now.
 pub(crate) fn firmware_agrees(site: &Site, record: &Record) -> Result<(), DeployError> {
     let folder = record.boot_folder.parent().unwrap_or(Path::new("/boot")).display().to_string();
+    let usual = crate::pi::usual(site, &folder);
     let start =
-        |boot| firmware_start(site.view, &folder, boot, "kernel8.img").map_err(|e| DeployError::Refused(e.to_string()));
+        |boot| firmware_start(site.view, &folder, boot, &usual).map_err(|e| DeployError::Refused(e.to_string()));
     let (trial, ordinary) = (start(PiBoot::Trial)?, start(PiBoot::Ordinary)?);
     let ours = format!("{}/", record.folder);
     let wrong = if !trial.has_kernel || trial.prefix_ignored || !trial.kernel.starts_with(&ours) {

@@ -123,10 +123,12 @@ fn fill_boot(record: &Record, package: &Package, to: &Path) -> Result<(), Deploy
     Ok(())
 }
 
-/// The image's name: the Pi's firmware tells by it what it starts.
-pub(crate) fn image_name(record: &Record) -> &'static str {
-    if record.trees.is_none() && record.boot_folder.parent() != Some(Path::new("/boot/punctual")) {
-        "kernel8.img"
+/// The image's name.
+pub(crate) fn image_name(record: &Record) -> &str {
+    if let Some(name) = &record.image {
+        name
+    } else if record.trees.is_none() && record.boot_folder.parent() != Some(Path::new("/boot/punctual")) {
+        crate::pi::KERNEL8
     } else {
         "vmlinuz"
     }

@@ -2,7 +2,7 @@
 
 use crate::check::Check;
 use crate::error::DeployError;
-use crate::package::{Package, wrong_modules};
+use crate::package::{Package, rt_option, wrong_modules};
 use crate::site::Site;
 use crate::watchdog::Early;
 use crate::wish::Wish;
@@ -94,9 +94,9 @@ fn real_time(before: &Before) -> Result<Check, DeployError> {
             "give one with its configuration",
         ),
         Some(options) => {
-            let is_rt = options.get("PREEMPT_RT").is_some_and(|value| value.text() == "y");
-            let found =
-                format!("CONFIG_PREEMPT_RT of {} is {}", before.package.release, if is_rt { "y" } else { "not y" });
+            let (release, option) = (&before.package.release, rt_option(&before.package.release));
+            let is_rt = options.get(option).is_some_and(|value| value.text() == "y");
+            let found = format!("CONFIG_{option} of {release} is {}", if is_rt { "y" } else { "not y" });
             Check::holds(id, is_rt, found, fix)
         }
     })

@@ -56,6 +56,9 @@ pub struct Record {
     pub boot_folder: PathBuf,
     /// As the loader names that folder, below the boot folder.
     pub folder: String,
+    /// The image's name there; `None`: a record of before, whose image has the name of its loader's kind.
+    #[serde(default)]
+    pub image: Option<String>,
     /// The initramfs there.
     pub initrd: Option<String>,
     /// The folder of device trees there.

@@ -3,12 +3,13 @@
 use crate::check::{Check, worst};
 use crate::error::DeployError;
 use crate::inventory::{Inventory, default_route, is_up};
-use crate::package::{Magic, wrong_modules};
+use crate::package::{Magic, rt_option, wrong_modules};
 use crate::place::modules_folder;
 use crate::record::{Event, Record, What};
 use crate::site::Site;
 use punctual_kernel::Outcome;
 use punctual_kernel::config::of_config;
+use punctual_machine::is_preempt_rt;
 use std::fs;
 
 const RETURN: &str = "leave it: the guard returns to the old kernel; at once: reboot";
@@ -78,7 +79,7 @@ fn word(site: &Site, record: &Record) -> Check {
     match site.version() {
         None => Check::new(id, Outcome::Unknown, "uname -v is not known", RETURN),
         Some(version) => {
-            let is_rt = version.split_whitespace().any(|word| word == "PREEMPT_RT");
+            let is_rt = is_preempt_rt(&version);
             Check::holds(id, is_rt, format!("uname -v is `{version}`"), "build it with EXPERT and PREEMPT_RT")
         }
     }
@@ -98,8 +99,9 @@ fn configured(site: &Site, record: &Record) -> Check {
             "deploy a package with its configuration",
         ),
         Ok(text) => {
-            let is_rt = of_config(&text).get("PREEMPT_RT").is_some_and(|value| value.text() == "y");
-            Check::holds(id, is_rt, format!("CONFIG_PREEMPT_RT is {}", if is_rt { "y" } else { "not y" }), RETURN)
+            let option = rt_option(&record.release);
+            let is_rt = of_config(&text).get(option).is_some_and(|value| value.text() == "y");
+            Check::holds(id, is_rt, format!("CONFIG_{option} is {}", if is_rt { "y" } else { "not y" }), RETURN)
         }
     }
 }

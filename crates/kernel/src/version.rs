@@ -87,6 +87,14 @@ impl FromStr for Patched {
     }
 }
 
+impl Series {
+    /// The option that the real-time kernel of this series is chosen by, without `CONFIG_`: the patches before 5.3 had a name of their
+    /// own (kernel/Kconfig.preempt).
+    pub fn rt_option(self) -> &'static str {
+        if self < (Series { major: 5, minor: 3 }) { "PREEMPT_RT_FULL" } else { "PREEMPT_RT" }
+    }
+}
+
 impl Release {
     /// Of `uname -r`: what distributions append is left out. `None` where it does not begin with a version.
     pub fn of_uname(release: &str) -> Option<Release> {

@@ -7,6 +7,7 @@ mod vermagic;
 
 pub use arch::{arch_of_image, arch_of_program};
 pub use manifest::Manifest;
+pub(crate) use vermagic::rt_option;
 pub use vermagic::{Magic, wrong_modules};
 
 use crate::error::{DeployError, file};

@@ -20,11 +20,13 @@ pub struct Magic {
     pub unknown: Vec<String>,
 }
 
-/// Looks at every module below a folder. `is_rt`: has the kernel PREEMPT_RT; `None`: not compared.
+/// Looks at every module below a folder. `is_rt`: has the kernel PREEMPT_RT; `None`: not compared. Nor is it before 5.3, whose modules say
+/// `preempt` also for a real-time kernel.
 ///
 /// # Errors
 /// A folder or file cannot be read.
 pub fn wrong_modules(folder: &Path, release: &str, is_rt: Option<bool>) -> Result<Magic, DeployError> {
+    let is_rt = is_rt.filter(|_| rt_option(release) == "PREEMPT_RT");
     let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let is_module = |path: &PathBuf| name(path).contains(".ko");
     let all: Vec<PathBuf> = super::files(folder)?.into_iter().filter(is_module).collect();
@@ -40,6 +42,11 @@ pub fn wrong_modules(folder: &Path, release: &str, is_rt: Option<bool>) -> Resul
         }
     }
     Ok(magic)
+}
+
+/// The option that chooses the real-time kernel of a release, without `CONFIG_`.
+pub(crate) fn rt_option(release: &str) -> &'static str {
+    punctual_kernel::Release::of_uname(release).map_or("PREEMPT_RT", |release| release.series.rt_option())
 }
 
 fn judge(magic: &mut Magic, name: String, found: Option<&str>, release: &str, is_rt: Option<bool>) {

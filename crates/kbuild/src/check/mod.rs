@@ -101,7 +101,8 @@ fn is_named_rt(release: &str) -> bool {
 /// By the image itself: a configuration beside it may be of another build.
 fn real_time(wanted: &Wanted, banner: Option<&Banner>, config: &Options) -> Check {
     let id = "preempt-rt";
-    let is_asked = wanted.requested.is_some_and(|all| all.get("PREEMPT_RT").is_some_and(|v| v.text() == "y"));
+    let asked = |name: &str| wanted.requested.is_some_and(|all| all.get(name).is_some_and(|v| v.text() == "y"));
+    let is_asked = asked("PREEMPT_RT") || asked("PREEMPT_RT_FULL");
     let on = |name: &str| config.get(name).is_some_and(|value| value.text() == "y");
     let configured = on("PREEMPT_RT") || on("PREEMPT_RT_FULL");
     if !is_asked && !is_named_rt(wanted.release) && !configured {

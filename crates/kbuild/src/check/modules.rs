@@ -62,11 +62,13 @@ fn vermagic(object: &[u8]) -> Option<String> {
 /// The beginning of the vermagic that modules of a configuration have (include/linux/vermagic.h); what follows is the architecture's.
 pub fn expected_vermagic(release: &str, config: &Options) -> String {
     let on = |name: &str| config.get(name).is_some_and(|value| value.text() == "y");
+    // PREEMPT_BUILD came with 5.14; what chose full preemption before, chooses it since.
+    let is_preempt = (on("PREEMPT_BUILD") || on("PREEMPT")) && !on("PREEMPT_RT");
     let mut words = vec![release];
     let parts = [
         (on("SMP"), "SMP"),
         (on("PREEMPT_RT"), "preempt_rt"),
-        (on("PREEMPT_BUILD") && !on("PREEMPT_RT"), "preempt"),
+        (is_preempt, "preempt"),
         (on("MODULE_UNLOAD"), "mod_unload"),
         (on("MODVERSIONS"), "modversions"),
     ];
@@ -115,6 +117,12 @@ mod tests {
         assert_eq!(expected_vermagic("6.12.9-x", &rt), "6.12.9-x SMP preempt_rt mod_unload");
         let stock = of_config("CONFIG_PREEMPT_BUILD=y\nCONFIG_MODVERSIONS=y\n");
         assert_eq!(expected_vermagic("6.12.9", &stock), "6.12.9 preempt modversions");
+        // The patch of 4.19: no word of its own, CONFIG_PREEMPT is on with it.
+        let classic = of_config("CONFIG_SMP=y\nCONFIG_PREEMPT=y\nCONFIG_PREEMPT_RT_FULL=y\nCONFIG_MODULE_UNLOAD=y\n");
+        assert_eq!(
+            expected_vermagic("4.19.127-rt55-punctual-rt", &classic),
+            "4.19.127-rt55-punctual-rt SMP preempt mod_unload"
+        );
         assert_eq!(vermagic(b"\x7fELF\0vermagic=6.12.9 preempt \0license=GPL\0").unwrap(), "6.12.9 preempt");
         assert_eq!(vermagic(b"\x7fELF"), None);
     }

@@ -100,9 +100,7 @@ impl Wish {
         let mut put = |symbol: &str| {
             let _ = writeln!(text, "CONFIG_{symbol}=y");
         };
-        // Before 5.3 the patches called it so.
-        let rt = if series < (Series { major: 5, minor: 3 }) { "PREEMPT_RT_FULL" } else { "PREEMPT_RT" };
-        ["EXPERT", rt, "HIGH_RES_TIMERS", "DEVTMPFS", "DEVTMPFS_MOUNT"].into_iter().for_each(&mut put);
+        ["EXPERT", series.rt_option(), "HIGH_RES_TIMERS", "DEVTMPFS", "DEVTMPFS_MOUNT"].into_iter().for_each(&mut put);
         if let Some(hz) = self.hz {
             put(&format!("HZ_{hz}"));
         }

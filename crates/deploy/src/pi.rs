@@ -1,0 +1,32 @@
+//! Names of kernels on Raspberry Pis, by model: from the boards that `punctual-kernel` knows.
+
+use crate::site::Site;
+use punctual_kernel::{Arch, Board, boards};
+use punctual_machine::Listing;
+
+/// What a 64-bit kernel is called on every model.
+pub(crate) const KERNEL8: &str = "kernel8.img";
+
+/// This model's entries: one for 32 and one for 64 bits.
+fn entries(site: &Site) -> Vec<&'static Board> {
+    let read = site.view.read("/proc/device-tree/model");
+    let Some(model) = read.text() else { return Vec::new() };
+    let is_of = |board: &&Board| board.models.iter().any(|start| model.starts_with(start.as_str()));
+    boards().iter().filter(is_of).collect()
+}
+
+/// What a 32-bit kernel is called: `kernel.img`, `kernel7.img` or `kernel7l.img`; `None`: the model has none, or is not known.
+pub(crate) fn name_of_32_bits(site: &Site) -> Option<String> {
+    let found = entries(site).into_iter().find(|board| board.arch == Arch::Arm)?;
+    found.pi.as_ref().map(|names| names.image.clone())
+}
+
+/// What the firmware starts where config.txt names nothing: of this model's names one that is there. Which of several it takes depends on
+/// the model and the firmware's age; each of them is a kernel that was there before.
+pub(crate) fn usual(site: &Site, folder: &str) -> String {
+    let Listing::Known(there) = site.view.list(folder) else { return KERNEL8.to_owned() };
+    let mut found = entries(site);
+    found.sort_by_key(|board| board.arch == Arch::Arm);
+    let mut names = found.iter().filter_map(|board| board.pi.as_ref()).map(|names| names.image.clone());
+    names.find(|name| there.contains(name)).unwrap_or_else(|| KERNEL8.to_owned())
+}
