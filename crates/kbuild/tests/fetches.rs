@@ -15,7 +15,16 @@ fn fixture(name: &str) -> PathBuf {
 }
 
 fn request(origin: Origin, out: &Path) -> Request {
-    Request { origin, keyring: None, sign: None, sums: None, unsigned: false, out: out.to_owned() }
+    Request {
+        origin,
+        keyring: None,
+        sign: None,
+        sums: None,
+        unsigned: false,
+        patch: None,
+        patch_sign: None,
+        out: out.to_owned(),
+    }
 }
 
 fn fetched(request: &Request) -> Result<SourceManifest, KbuildError> {

@@ -5,7 +5,8 @@
 //! what it was verified by.
 //!
 //! Architecture invariant: a plan is pure, so that recorded machines are planned for like live ones. Programs are run by
-//! [`host`] (compilers), [`patch`] (xz, gpgv, sha256sum, patch as a dry run) and [`config::make`] (make), which alone writes, into one new folder.
+//! [`host`] (compilers), [`patch`] (xz, gpgv, sha256sum, patch) and [`config::make`] (make). Only the latter, into one new folder, and
+//! [`patch::apply::apply`], into the tree it is given, write.
 
 #![forbid(unsafe_code)]
 

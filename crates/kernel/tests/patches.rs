@@ -157,6 +157,22 @@ fn what_is_moved_is_counted_and_what_is_there_or_foreign_is_refused() {
 }
 
 #[test]
+fn what_fits_is_applied_and_what_does_not_leaves_the_tree_as_it_was() {
+    if !has(&["patch"]) {
+        return;
+    }
+    let good = tree(&source());
+    assert_eq!(apply::apply(good.path(), &unpacked()).unwrap().files, 2);
+    assert!(fs::read_to_string(good.path().join("kernel/softirq.c")).unwrap().contains("line 15 under PREEMPT_RT\n"));
+    assert!(matches!(patch::tree_release(good.path()), Err(PatchError::AlreadyPatched(_))));
+    let near = source().replace("line 12\n", "line twelve\n");
+    let bad = tree(&near);
+    assert!(matches!(apply::apply(bad.path(), &unpacked()), Err(PatchError::Rejected(_))));
+    assert_eq!(fs::read_to_string(bad.path().join("kernel/softirq.c")).unwrap(), near);
+    assert_eq!(fs::read_dir(bad.path().join("kernel")).unwrap().count(), 1, "no .rej, no .orig");
+}
+
+#[test]
 fn a_tree_tells_its_release_and_whether_it_is_patched() {
     let tree = tree(&source());
     assert_eq!(patch::tree_release(tree.path()).unwrap().to_string(), "6.6.147");

@@ -45,6 +45,13 @@ pub struct FetchArgs {
     /// The signed list of sums [default: sha256sums.asc beside it]
     #[arg(long, value_name = "URL|FILE", requires = "url")]
     pub sums: Option<String>,
+    /// Published real-time patch to apply, for a source before 6.12: patch-A.B.C-rtN.patch.xz, or with a slash at its end the folder
+    /// https://cdn.kernel.org/pub/linux/kernel/projects/rt/X.Y/ to find it in; of a branch the newest release that has one
+    #[arg(long, value_name = "URL|FILE|FOLDER/", requires = "keyring", conflicts_with = "tree")]
+    pub patch: Option<String>,
+    /// Signature of the unpacked patch [default: beside it]
+    #[arg(long, value_name = "URL|FILE", requires = "patch")]
+    pub patch_sign: Option<String>,
     /// Folder for source and manifest.json
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,

@@ -3,7 +3,7 @@
 use super::building::FetchArgs;
 use super::{Result, of_kbuild, shown, teller, usage};
 use crate::exit;
-use punctual_kbuild::fetch::{Origin, Request, SourceManifest};
+use punctual_kbuild::fetch::{Origin, Patch, Request, SourceManifest};
 use punctual_vm::Cache;
 use std::process::ExitCode;
 
@@ -19,6 +19,8 @@ fn fetched(args: &FetchArgs) -> Result {
         sign: args.sign.clone(),
         sums: args.sums.clone(),
         unsigned: args.unsigned,
+        patch: args.patch.clone(),
+        patch_sign: args.patch_sign.clone(),
         out: args.out.clone(),
     };
     let cache = Cache::usual().map_err(usage)?;
@@ -46,5 +48,14 @@ fn text(manifest: &SourceManifest) -> String {
     let sum = manifest.sha256.as_ref().map(|sum| format!("\nSHA-256 {sum}")).unwrap_or_default();
     let commit = manifest.commit.as_ref().map(|commit| format!("\ncommit {commit}")).unwrap_or_default();
     let (release, origin, proof) = (manifest.release, &manifest.origin, &manifest.proof);
-    format!("{release} from {origin}\n{proof}{sum}{commit}\n{}\n", manifest.tree.display())
+    let patch = manifest.patch.as_ref().map(patch).unwrap_or_default();
+    format!("{release} from {origin}\n{proof}{sum}{commit}{patch}\n{}\n", manifest.tree.display())
+}
+
+fn patch(patch: &Patch) -> String {
+    let moved = match patch.moved {
+        0 => String::new(),
+        n => format!(", {n} hunks at other lines than told: the source is not the released one"),
+    };
+    format!("\npatched to {}, signed by {}: {} files{moved}", patch.patched, patch.key, patch.files)
 }

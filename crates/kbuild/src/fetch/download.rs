@@ -40,6 +40,28 @@ pub fn file(url: &str, folder: &Path, tell: &mut dyn FnMut(&str)) -> Result<Path
     Ok(whole)
 }
 
+/// The same of what is small and may have changed: never continued, and never an earlier one.
+pub fn anew(url: &str, folder: &Path, tell: &mut dyn FnMut(&str)) -> Result<PathBuf, KbuildError> {
+    if let (true, Some(name)) = (url.contains("://"), url.rsplit('/').next()) {
+        for old in [folder.join(name), folder.join(format!("{name}.part"))] {
+            if old.is_file() {
+                fs::remove_file(&old).map_err(KbuildError::file("remove", &old))?;
+            }
+        }
+    }
+    file(url, folder, tell)
+}
+
+/// A page that has no file's name.
+pub fn page(url: &str, to: &Path, tell: &mut dyn FnMut(&str)) -> Result<(), KbuildError> {
+    to.parent().map_or(Ok(()), make_folder)?;
+    if to.is_file() {
+        fs::remove_file(to).map_err(KbuildError::file("remove", to))?;
+    }
+    tell(&format!("fetching {url}"));
+    transfer(url, to, 0)
+}
+
 fn transfer(url: &str, part: &Path, had: u64) -> Result<(), KbuildError> {
     let ran = run(&mut command(url, part), b"", REMEDY)?;
     if ran.status.success() {

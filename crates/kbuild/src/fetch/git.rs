@@ -1,6 +1,7 @@
 //! A git repository: one commit where that is enough; where a release of a branch is asked for (a patch fits one sublevel), as much
 //! history as it takes, without the files of other commits. Each step, once fetched, is kept.
 
+use super::patched::Wanted as Patch;
 use super::{Origin, Proof, Request, TREE, Taken};
 use crate::KbuildError;
 use crate::files::{aside, make_folder, remove_folder};
@@ -23,16 +24,43 @@ struct Wanted<'r> {
     reference: &'r str,
     commit: Option<&'r str>,
     release: Option<Release>,
+    /// Only a release that this has a patch for.
+    patch: Option<&'r Patch<'r>>,
 }
 
-pub fn fetch(request: &Request, out: &Path, tell: &mut dyn FnMut(&str)) -> Result<Taken, KbuildError> {
+impl Wanted<'_> {
+    fn is(&self, release: Release) -> bool {
+        self.release.is_none_or(|wanted| wanted == release) && self.patch.is_none_or(|patch| patch.has(release))
+    }
+
+    /// In words.
+    fn named(&self) -> String {
+        let release = self.release.map_or("a release with a signed patch".to_owned(), |release| release.to_string());
+        format!("{release} of {}", self.reference)
+    }
+}
+
+pub fn fetch(
+    request: &Request,
+    patch: Option<&Patch>,
+    out: &Path,
+    tell: &mut dyn FnMut(&str),
+) -> Result<Taken, KbuildError> {
     let Origin::Git { url, reference, commit, release } = &request.origin else {
         return Err(KbuildError::Usage("no repository is named (--git)".to_owned()));
     };
-    let wanted = Wanted { url, reference, commit: commit.as_deref(), release: *release };
+    let wanted = Wanted { url, reference, commit: commit.as_deref(), release: *release, patch };
     sane(&wanted)?;
     let tree = out.join(TREE);
     let making = aside(&tree);
+    if tree.join(".git").is_dir() && !making.exists() {
+        // Whole, but what came after it failed: its patch, perhaps half applied.
+        fs::rename(&tree, &making).map_err(KbuildError::file("rename", &tree))?;
+        let swept = git(&making, &["reset", "--quiet", "--hard"]).and_then(|_| git(&making, &["clean", "-ffdxq"]));
+        if swept.is_err() {
+            remove_folder(&making)?;
+        }
+    }
     remove_folder(&tree)?;
     if !making.join(".git").is_dir() {
         make_folder(&making)?;
@@ -69,7 +97,7 @@ fn sane(wanted: &Wanted) -> Result<(), KbuildError> {
 }
 
 fn chosen(wanted: &Wanted, making: &Path, tell: &mut dyn FnMut(&str)) -> Result<String, KbuildError> {
-    let Some(release) = wanted.release else {
+    if wanted.commit.is_some() || (wanted.release.is_none() && wanted.patch.is_none()) {
         let what = wanted.commit.unwrap_or(wanted.reference);
         git(making, &["fetch", "--quiet", "--depth=1", wanted.url, what])?;
         let chosen = git(making, &["rev-parse", "FETCH_HEAD^{commit}"])?.trim().to_owned();
@@ -79,7 +107,7 @@ fn chosen(wanted: &Wanted, making: &Path, tell: &mut dyn FnMut(&str)) -> Result<
             }
             _ => Ok(chosen),
         };
-    };
+    }
     // Files of old commits are fetched when they are looked at (gitglossary(7), promisor remote).
     for (name, value) in [("url", wanted.url), ("promisor", "true"), ("partialclonefilter", "blob:none")] {
         git(making, &["config", &format!("remote.origin.{name}"), value])?;
@@ -87,23 +115,31 @@ fn chosen(wanted: &Wanted, making: &Path, tell: &mut dyn FnMut(&str)) -> Result<
     for step in 0..STEPS {
         let depth = format!("--depth={}", 1 + step * DEEPER);
         git(making, &["fetch", "--quiet", "--filter=blob:none", &depth, "origin", wanted.reference])?;
-        if let Some(commit) = of_release(making, release)? {
+        if let Some(commit) = of_release(making, wanted)? {
             return Ok(commit);
         }
-        tell(&format!("{release} is not among the newest {} commits of {}", 1 + step * DEEPER, wanted.reference));
+        tell(&format!("{} is not among its newest {} commits", wanted.named(), 1 + step * DEEPER));
         if !making.join(".git/shallow").exists() {
             break;
         }
     }
-    let said = format!("{} never was {release}: take the patch of a release it was (older/)", wanted.reference);
+    let said = match (wanted.release, wanted.patch) {
+        (Some(release), _) => {
+            format!("{} never was {release}: take the patch of a release it was (older/)", wanted.reference)
+        }
+        _ => format!(
+            "{} never was a release with a signed patch there: name another branch or folder (--patch)",
+            wanted.reference
+        ),
+    };
     Err(KbuildError::Usage(said))
 }
 
 /// The newest commit of the branch whose Makefile says so: what is on top of the merge belongs to it, too.
-fn of_release(making: &Path, release: Release) -> Result<Option<String>, KbuildError> {
+fn of_release(making: &Path, wanted: &Wanted) -> Result<Option<String>, KbuildError> {
     let is_release = |commit: &str| -> Result<bool, KbuildError> {
         let text = git(making, &["show", &format!("{commit}:Makefile")])?;
-        Ok(makefile_release(&text) == Some(release))
+        Ok(makefile_release(&text).is_some_and(|release| wanted.is(release)))
     };
     let tip = git(making, &["rev-parse", "FETCH_HEAD^{commit}"])?.trim().to_owned();
     if is_release(&tip)? {

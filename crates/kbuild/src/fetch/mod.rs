@@ -9,9 +9,11 @@
 mod download;
 mod git;
 mod origin;
+mod patched;
 mod tarball;
 
 pub use origin::{Origin, Proof, Request, SourceManifest, Taken};
+pub use patched::Patch;
 
 use crate::KbuildError;
 use crate::files::{aside, lock, make_folder, read_json, remove_folder, write_json};
@@ -31,25 +33,33 @@ const TREE: &str = "tree";
 ///
 /// # Errors
 /// No network, no room; a signature or sum that is missing or does not hold; the folder holds another source. A download that broke
-/// off goes on when the same is asked again; a tree is never there in part.
+/// off goes on when the same is asked again; a tree is never there in part. A patch that does not fit exactly, or is not signed.
 pub fn fetch(request: &Request, cache: &Cache, tell: &mut dyn FnMut(&str)) -> Result<SourceManifest, KbuildError> {
     let out = std::path::absolute(&request.out).map_err(KbuildError::file("find", &request.out))?;
     make_folder(&out)?;
     let _lock = lock(&out.join(".lock"), tell)?;
     if let Some(there) = read_manifest(&out)? {
-        return match there.origin == request.origin {
+        let had = there.patch.as_ref().map(|patch| patch.from.as_str());
+        return match (&there.origin, had) == (&request.origin, request.patch.as_deref()) {
             true => Ok(there),
             false => Err(KbuildError::Taken {
+                found: named(&there.origin, had),
+                wanted: named(&request.origin, request.patch.as_deref()),
                 path: out,
-                found: there.origin.to_string(),
-                wanted: request.origin.to_string(),
             }),
         };
     }
-    let taken = taken(request, &out, cache, tell)?;
-    let manifest = manifest(request, taken)?;
+    let wanted = patched::Wanted::open(request, &out, tell)?;
+    let taken = taken(request, wanted.as_ref(), &out, cache, tell)?;
+    // Its date before the patch, which may change the Makefile.
+    let mut manifest = manifest(request, taken)?;
+    manifest.patch = wanted.map(|wanted| wanted.apply(&manifest.tree, tell)).transpose()?;
     write_json(&out.join(MANIFEST), &manifest)?;
     Ok(manifest)
+}
+
+fn named(origin: &Origin, patch: Option<&str>) -> String {
+    patch.map_or_else(|| origin.to_string(), |patch| format!("{origin} with the patch of {patch}"))
 }
 
 /// What an earlier fetch left; `None`: it did not come to its end.
@@ -61,10 +71,16 @@ pub fn read_manifest(out: &Path) -> Result<Option<SourceManifest>, KbuildError> 
     Ok(manifest.filter(|manifest| manifest.tree.join("Makefile").is_file()))
 }
 
-fn taken(request: &Request, out: &Path, cache: &Cache, tell: &mut dyn FnMut(&str)) -> Result<Taken, KbuildError> {
+fn taken(
+    request: &Request,
+    patch: Option<&patched::Wanted>,
+    out: &Path,
+    cache: &Cache,
+    tell: &mut dyn FnMut(&str),
+) -> Result<Taken, KbuildError> {
     match &request.origin {
         Origin::Tarball { url } => tarball::fetch(url, request, out, tell),
-        Origin::Git { .. } => git::fetch(request, out, tell),
+        Origin::Git { .. } => git::fetch(request, patch, out, tell),
         Origin::Debian { series } => debian(series.map(|s| s.to_string()).as_deref(), out, cache, tell),
         Origin::Tree { path } => own(path),
     }
@@ -128,6 +144,7 @@ fn manifest(request: &Request, taken: Taken) -> Result<SourceManifest, KbuildErr
         origin: request.origin.clone(),
         release,
         proof: taken.proof,
+        patch: None,
         sha256: taken.sha256,
         commit: taken.commit,
         tree: taken.tree,

@@ -62,6 +62,11 @@ pub struct Request {
     pub sums: Option<String>,
     /// Take a branch that nobody signed; it is noted.
     pub unsigned: bool,
+    /// A published real-time patch to apply: its file's address or path (`patch-A.B.C-rtN.patch.xz`), or with a slash at its end
+    /// the folder that has those of the series: then the one for exactly the source's release.
+    pub patch: Option<String>,
+    /// Where the patch's signature is, if not beside it.
+    pub patch_sign: Option<String>,
     /// The folder.
     pub out: PathBuf,
 }
@@ -146,6 +151,9 @@ pub struct SourceManifest {
     pub release: Release,
     /// What vouches for it.
     pub proof: Proof,
+    /// The patch that was applied; `None`: none was.
+    #[serde(default)]
+    pub patch: Option<super::Patch>,
     /// SHA-256 of the packed tree.
     pub sha256: Option<String>,
     /// The commit.

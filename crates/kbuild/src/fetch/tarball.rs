@@ -23,8 +23,8 @@ pub fn fetch(url: &str, request: &Request, out: &Path, tell: &mut dyn FnMut(&str
     let folder = out.join("download");
     let (sign, sums) = beside(url, request);
     // Small, and never continued: what lies there may be of an earlier release.
-    let sign = anew(&sign, &folder, tell)?;
-    let sums = anew(&sums, &folder, tell)?;
+    let sign = download::anew(&sign, &folder, tell)?;
+    let sums = download::anew(&sums, &folder, tell)?;
     let archive = download::file(url, &folder, tell)?;
     tell("checking sum and signature");
     let checked = checked(&archive, &sign, &sums, keyring);
@@ -45,17 +45,6 @@ fn beside(url: &str, request: &Request) -> (String, String) {
     let sign = request.sign.clone().unwrap_or_else(|| format!("{stem}.sign"));
     let sums = request.sums.clone().unwrap_or_else(|| format!("{folder}sha256sums.asc"));
     (sign, sums)
-}
-
-fn anew(url: &str, folder: &Path, tell: &mut dyn FnMut(&str)) -> Result<std::path::PathBuf, KbuildError> {
-    if let (true, Some(name)) = (url.contains("://"), url.rsplit('/').next()) {
-        for old in [folder.join(name), folder.join(format!("{name}.part"))] {
-            if old.is_file() {
-                fs::remove_file(&old).map_err(KbuildError::file("remove", &old))?;
-            }
-        }
-    }
-    download::file(url, folder, tell)
 }
 
 fn checked(archive: &Path, sign: &Path, sums: &Path, keyring: &Path) -> Result<Proof, KbuildError> {
@@ -99,6 +88,8 @@ mod tests {
             sign: None,
             sums: None,
             unsigned: false,
+            patch: None,
+            patch_sign: None,
             out: "out".into(),
         };
         let base = "https://cdn.kernel.org/pub/linux/kernel/v6.x";

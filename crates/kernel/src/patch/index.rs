@@ -79,6 +79,11 @@ impl Index {
         self.patches.keys().rev().find(|p| series.is_none_or(|s| p.release.series == s)).copied()
     }
 
+    /// The releases that it has a signed patch for.
+    pub fn releases(&self) -> impl Iterator<Item = Release> + '_ {
+        self.patches.keys().filter(|patch| self.signed.contains(patch)).map(|patch| patch.release)
+    }
+
     /// The newest revision for exactly this release.
     fn exact(&self, release: Release) -> Option<(Patched, Packing)> {
         let (patch, packings) = self.patches.iter().rev().find(|(p, _)| p.release == release)?;
@@ -176,6 +181,12 @@ mod tests {
         assert_eq!(read(OLDER).newest(None).unwrap().to_string(), "6.6.78-rt51");
         assert_eq!(read(PAGE).newest(Some("6.1".parse().unwrap())), None);
         assert!(read(PAGE).has_sums && read(PAGE).has_older && !read(OLDER).has_older);
+    }
+
+    #[test]
+    fn only_releases_with_a_signed_patch_are_named() {
+        let older: Vec<String> = read(OLDER).releases().map(|release| release.to_string()).collect();
+        assert!(older.contains(&"6.6.78".to_owned()) && !older.contains(&"6.6.20".to_owned()), "{older:?}");
     }
 
     #[test]

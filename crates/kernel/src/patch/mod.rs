@@ -1,5 +1,5 @@
 //! Published real-time patches: which fits a tree exactly ([`index`]), who signed it ([`signature`]), whether it applies without
-//! guessing ([`apply`]).
+//! guessing, and applying it ([`apply`]).
 
 pub mod apply;
 pub mod index;
@@ -72,6 +72,16 @@ pub enum PatchError {
     /// Hunks do not fit.
     #[error("the patch does not fit the tree exactly (fuzz 0), nothing was changed:\n{0}")]
     Rejected(String),
+    /// It broke off while it was applied.
+    #[error(
+        "{tree}: the patch broke off while it was applied: {why}; the tree is of no use: look for room (df -h) and fetch it anew"
+    )]
+    Broken {
+        /// The tree.
+        tree: String,
+        /// What patch(1) says.
+        why: String,
+    },
 }
 
 /// The release of an unpacked kernel source, by the first lines of its Makefile.

@@ -1,0 +1,165 @@
+//! A published real-time patch for a source before 6.12: found for exactly its release, signed, applied with fuzz 0, or refused.
+//!
+//! It is named by its file, or by the folder in which kernel.org publishes a series' patches
+//! (https://cdn.kernel.org/pub/linux/kernel/projects/rt/X.Y/, older ones in `older/`): then the tree's release decides.
+
+use super::{Request, download};
+use crate::KbuildError;
+use punctual_kernel::patch::index::{self, Index};
+use punctual_kernel::patch::{self, apply, patch_of_name, signature};
+use punctual_kernel::{Patched, Release};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A page of kernel.org's has some hundred kilobytes.
+const LARGEST_PAGE: u64 = 4 << 20;
+
+/// The patch that a source got.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Patch {
+    /// What was asked for: a file or a folder.
+    pub from: String,
+    /// Its release and revision: `6.6.147-rt77`.
+    pub patched: String,
+    /// Fingerprint of the key that signed it.
+    pub key: String,
+    /// SHA-256 of the packed patch.
+    pub sha256: String,
+    /// Files it changed.
+    pub files: usize,
+    /// Hunks that fit with their whole context at other lines than told.
+    pub moved: usize,
+}
+
+/// A patch that is asked for, before the source is there.
+pub struct Wanted<'r> {
+    from: &'r str,
+    keyring: &'r Path,
+    /// Where packed files go.
+    folder: PathBuf,
+    source: Source<'r>,
+}
+
+enum Source<'r> {
+    File { patched: Patched, sign: Option<&'r str> },
+    Folder { page: Index, older: Option<Index> },
+}
+
+impl<'r> Wanted<'r> {
+    /// What a request says; for a folder its pages are fetched. `None`: no patch.
+    pub fn open(request: &'r Request, out: &Path, tell: &mut dyn FnMut(&str)) -> Result<Option<Self>, KbuildError> {
+        let Some(from) = request.patch.as_deref() else { return Ok(None) };
+        if matches!(request.origin, super::Origin::Tree { .. }) {
+            let said = "a tree that is there is noted and never changed: fetch it by --url or --git to have it patched";
+            return Err(KbuildError::Usage(said.to_owned()));
+        }
+        let keyring = request.keyring.as_deref().ok_or_else(|| {
+            KbuildError::Usage(
+                "a patch is used only if it is signed: name the keys with --keyring (gpg --export KEY > FILE)"
+                    .to_owned(),
+            )
+        })?;
+        let folder = out.join("download");
+        let source = match from.ends_with('/') {
+            false => {
+                let name = from.rsplit('/').next().unwrap_or(from);
+                Source::File { patched: patch_of_name(name)?, sign: request.patch_sign.as_deref() }
+            }
+            true => {
+                let page = index::read(&page(from, &folder.join("rt-index.html"), tell)?);
+                let older = match page.has_older {
+                    true => Some(page_of_older(from, &folder, tell)?),
+                    false => None,
+                };
+                Source::Folder { page, older }
+            }
+        };
+        let wanted = Wanted { from, keyring, folder, source };
+        wanted.named(request)?;
+        Ok(Some(wanted))
+    }
+
+    /// Before 150 MB are fetched: the release in the tarball's name, or the one that is asked for.
+    fn named(&self, request: &Request) -> Result<(), KbuildError> {
+        let of_url = |url: &str| {
+            let name = url.rsplit('/').next()?.strip_prefix("linux-")?;
+            name.split(".tar").next()?.parse::<Release>().ok()
+        };
+        let release = match &request.origin {
+            super::Origin::Tarball { url } => of_url(url),
+            super::Origin::Git { release, .. } => *release,
+            _ => None,
+        };
+        release.map_or(Ok(()), |release| self.of(release).map(drop))
+    }
+
+    /// Is there one for exactly this release?
+    pub fn has(&self, release: Release) -> bool {
+        match &self.source {
+            Source::File { patched, .. } => patched.release == release,
+            Source::Folder { page, older } => {
+                page.releases().chain(older.iter().flat_map(Index::releases)).any(|found| found == release)
+            }
+        }
+    }
+
+    /// What it is, where it is, and where its signature is.
+    fn of(&self, release: Release) -> Result<(Patched, String, String), KbuildError> {
+        match &self.source {
+            Source::File { patched, sign } => {
+                patch::fits(*patched, release)?;
+                let stem = self.from.strip_suffix(".xz").or_else(|| self.from.strip_suffix(".gz")).unwrap_or(self.from);
+                Ok((*patched, self.from.to_owned(), sign.map_or_else(|| format!("{stem}.sign"), str::to_owned)))
+            }
+            Source::Folder { page, older } => {
+                let found = index::find(release, page, older.as_ref())?;
+                let whole = |path: &str| format!("{}{path}", self.from);
+                Ok((found.patched, whole(&found.path), whole(&found.sign)))
+            }
+        }
+    }
+
+    /// Applies it to a tree that was just fetched.
+    ///
+    /// # Errors
+    /// None is for exactly this release, its signature does not hold, or a hunk does not fit: then the tree is as it was.
+    pub fn apply(&self, tree: &Path, tell: &mut dyn FnMut(&str)) -> Result<Patch, KbuildError> {
+        let (patched, file, sign) = self.of(patch::tree_release(tree)?)?;
+        let sign = download::anew(&sign, &self.folder, tell)?;
+        let packed = download::anew(&file, &self.folder, tell)?;
+        tell(&format!("checking the signature of {}", packed.display()));
+        let content = patch::unpack(&packed)?;
+        let key = signature::detached(&packed.display().to_string(), &content, &sign, self.keyring)?;
+        let sha256 = crate::sha256(&packed)?;
+        tell(&format!("applying {patched} with fuzz 0"));
+        let fits = apply::apply(tree, &content)?;
+        let from = self.from.to_owned();
+        Ok(Patch { from, patched: patched.to_string(), key, sha256, files: fits.files, moved: fits.moved })
+    }
+}
+
+fn page_of_older(base: &str, folder: &Path, tell: &mut dyn FnMut(&str)) -> Result<Index, KbuildError> {
+    Ok(index::read(&page(&format!("{base}older/"), &folder.join("rt-older.html"), tell)?))
+}
+
+/// The list of a folder: as the server writes it, or of a saved copy its `index.html`.
+fn page(base: &str, to: &Path, tell: &mut dyn FnMut(&str)) -> Result<String, KbuildError> {
+    let is_served = base.starts_with("https://") || base.starts_with("http://");
+    let path = match (is_served, base.strip_prefix("file://")) {
+        (true, _) => {
+            download::page(base, to, tell)?;
+            to.to_owned()
+        }
+        (false, local) => Path::new(local.unwrap_or(base)).join("index.html"),
+    };
+    let length = path.metadata().map_err(KbuildError::file("read", &path))?.len();
+    if length > LARGEST_PAGE {
+        return Err(KbuildError::bad(
+            &path,
+            format!("{length} bytes are no list of patches: name the folder (--patch)"),
+        ));
+    }
+    let bytes = fs::read(&path).map_err(KbuildError::file("read", &path))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
