@@ -27,6 +27,8 @@ pub struct SeriesEntry {
     pub rt: RtBy,
     /// The newest patched release, as last seen; `None`: not known here, see the published index.
     pub newest_rt: Option<Patched>,
+    /// A patched release that the Raspberry Pi's branch of the series is known to have been; `None`: not known.
+    pub pi_rt: Option<Patched>,
     /// Architectures with PREEMPT_RT.
     pub archs: Vec<Arch>,
     /// Year and month its maintenance ended; `None`: it is maintained.

@@ -44,3 +44,95 @@ fn newest(args: &PlanArgs) -> std::result::Result<Option<Patched>, (u8, String)>
         ))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::args::Arguments;
+    use clap::Parser;
+    use punctual_kernel::{Plan, Situation, Source, Wish, boards, plan, series};
+
+    /// Plans for every board in every series that has one, built on the board itself and elsewhere.
+    fn plans() -> Vec<Plan> {
+        let mut all = Vec::new();
+        for board in boards() {
+            for wished in std::iter::once(None).chain(series().iter().map(|entry| Some(entry.name))) {
+                for machine in [None, board.machines.first().cloned()] {
+                    let situation = Situation { machine, ..Situation::of_board(&board.key).unwrap() };
+                    let wish = Wish { series: wished, hz: Some(1000), ..Wish::default() };
+                    all.extend(plan(&situation, &wish));
+                }
+            }
+        }
+        all
+    }
+
+    /// A command without `sudo` and without the remark behind it.
+    fn plain(command: &str) -> &str {
+        let command = command.split("   #").next().unwrap_or_default();
+        command.strip_prefix("sudo ").unwrap_or(command)
+    }
+
+    #[test]
+    fn every_command_of_ours_in_every_plan_is_taken_by_the_parser() {
+        let (plans, mut taken) = (plans(), 0);
+        assert!(plans.len() > 60, "{} plans", plans.len());
+        for command in plans.iter().flat_map(|plan| &plan.steps).flat_map(|step| &step.commands) {
+            let words: Vec<&str> = plain(command).split_whitespace().collect();
+            if words.first() == Some(&"punctual") {
+                Arguments::try_parse_from(&words).unwrap_or_else(|error| panic!("{command}\n{error}"));
+                taken += 1;
+            }
+        }
+        assert!(taken > 7 * 60, "{taken} commands");
+    }
+
+    #[test]
+    fn what_is_built_is_fetched_built_packaged_tried_and_kept_by_words_of_ours() {
+        let words = ["preflight", "fetch", "configure", "build", "package", "deploy", "verify", "commit", "rollback"];
+        for plan in plans() {
+            assert!(plan.source.is_built(), "a board alone has no package");
+            let commands: Vec<&str> =
+                plan.steps.iter().flat_map(|step| &step.commands).map(|command| plain(command)).collect();
+            for word in words {
+                let wanted = format!("punctual kernel {word} ");
+                let found = commands.iter().filter(|c| format!("{c} ").starts_with(&wanted)).count();
+                assert!(found >= 1, "{}: no `{wanted}` in {commands:#?}", plan.board);
+            }
+            // Keys are the user's to choose, and what goes into rt.config stands below the plan.
+            let foreign = commands.iter().filter(|c| !c.starts_with("punctual ") && !c.starts_with("gpg "));
+            let foreign: Vec<_> = foreign.filter(|c| !c.starts_with('#')).collect();
+            assert!(foreign.is_empty(), "{}: {foreign:?}", plan.board);
+        }
+    }
+
+    #[test]
+    fn a_patch_is_asked_for_where_the_source_has_no_real_time_part_of_its_own() {
+        for plan in plans() {
+            let text = plan.to_string();
+            let is_patched = matches!(plan.source, Source::PiTreePatched { .. } | Source::StableRt { .. });
+            assert_eq!(text.contains(" --patch https://cdn.kernel.org/"), is_patched, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_old_board_is_told_what_others_ran_into() {
+        let wish = Wish { series: Some("4.19".parse().unwrap()), ..Wish::default() };
+        let said = |board: &str| plan(&Situation::of_board(board).unwrap(), &wish).unwrap().to_string();
+        let (four, three) = (said("raspberry-pi-4-32"), said("raspberry-pi-3-32"));
+        for text in [&four, &three] {
+            for word in [
+                "CONFIG_HZ is 100",
+                "SPI and I2C",
+                "USB",
+                "another sublevel",
+                "arm-linux-gnueabihf-gcc",
+                "not maintained",
+            ] {
+                assert!(text.contains(word), "{word}: {text}");
+            }
+        }
+        assert!(four.contains("kernel7l.img") && four.contains("USB of later revisions"), "{four}");
+        assert!(three.contains("kernel7.img") && three.contains("--append dwc_otg.fiq_fsm_enable=0"), "{three}");
+        assert!(three.contains("CONFIG_PREEMPT_RT_FULL=y") && three.contains("CONFIG_FB_SIMPLE"), "{three}");
+    }
+}

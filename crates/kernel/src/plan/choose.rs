@@ -35,7 +35,7 @@ pub enum Source {
     PiTreePatched {
         /// Its branch.
         branch: String,
-        /// The patch, where one is known; else the newest of the published index.
+        /// A release of the branch with its patch, where one is known; the newest is found when it is fetched.
         patched: Option<Patched>,
         /// The kernel's series.
         series: Series,
@@ -108,6 +108,7 @@ fn of_series(at: &Situation, wish: &Wish, entry: &SeriesEntry) -> Result<Chosen,
         match look(at, wish, entry) {
             Ok((source, why)) => {
                 let warnings = if source.is_built() { warnings(entry) } else { Vec::new() };
+                passed_over.extend(own_series(at, wish, entry));
                 return Ok(Chosen { source, why, passed_over, warnings });
             }
             Err(why) => passed_over.push(PassedOver { way: way.to_owned(), why }),
@@ -115,6 +116,23 @@ fn of_series(at: &Situation, wish: &Wish, entry: &SeriesEntry) -> Result<Chosen,
     }
     let reasons = passed_over.into_iter().map(|p| format!("{}: {}", p.way, p.why)).collect();
     Err(PlanError::NoSource { board: at.board.name.clone(), reasons })
+}
+
+/// A system that came with an older series may need it: offered, where a patch makes it real-time, and only by the user's word.
+fn own_series(at: &Situation, wish: &Wish, chosen: &SeriesEntry) -> Option<PassedOver> {
+    let running = crate::Release::of_uname(at.release.as_deref()?)?.series;
+    if wish.series.is_some() || at.is_rt == Some(true) || running >= chosen.name {
+        return None;
+    }
+    let entry =
+        series().iter().find(|e| e.name == running && e.rt == RtBy::StableRt && e.archs.contains(&at.board.arch))?;
+    at.board.pi.as_ref().filter(|names| names.since <= running)?;
+    let over = match &entry.over {
+        Some(over) => format!("it is not maintained since {over}"),
+        None => format!("{} is newer", chosen.name),
+    };
+    let why = format!("{over}; where drivers or the system need it: --series {running}");
+    Some(PassedOver { way: format!("the running kernel's series {running}, patched"), why })
 }
 
 fn entries(arch: Arch, wish: &Wish) -> Result<Vec<&'static SeriesEntry>, PlanError> {
@@ -242,7 +260,7 @@ fn distribution_source(at: &Situation, _: &Wish, entry: &SeriesEntry) -> Result<
     Ok((Source::DistributionSource { package: found.package.clone(), series: entry.name }, why))
 }
 
-fn pi_tree(at: &Situation, wish: &Wish, entry: &SeriesEntry) -> Result<(Source, String), String> {
+fn pi_tree(at: &Situation, _: &Wish, entry: &SeriesEntry) -> Result<(Source, String), String> {
     let Some(names) = &at.board.pi else { return Err("this is no Raspberry Pi".to_owned()) };
     if entry.name < names.since {
         return Err(format!("{} is older than the board: the tree knows it since {}", entry.name, names.since));
@@ -260,7 +278,7 @@ fn pi_tree(at: &Situation, wish: &Wish, entry: &SeriesEntry) -> Result<(Source, 
         return Ok((Source::PiTree { branch, series }, why));
     }
     let why = format!("{overlays}; before 6.12 PREEMPT_RT is a patch, which fits only commits of its own sublevel");
-    Ok((Source::PiTreePatched { branch, patched: newest(wish, entry), series }, why))
+    Ok((Source::PiTreePatched { branch, patched: entry.pi_rt, series }, why))
 }
 
 fn kernel_org(at: &Situation, wish: &Wish, entry: &SeriesEntry) -> Result<(Source, String), String> {

@@ -1,6 +1,7 @@
 //! From what a machine is and what is wished to the cheapest trustworthy kernel, step by step. Pure.
 
 mod choose;
+mod classic;
 mod situation;
 mod steps;
 mod text;
@@ -137,6 +138,7 @@ pub fn plan(situation: &Situation, wish: &Wish) -> Result<Plan, PlanError> {
     let chosen = choose::choose(situation, wish)?;
     let board = situation.board;
     let mut warnings = chosen.warnings;
+    warnings.extend(classic::warnings(situation, wish, &chosen.source));
     warnings.extend(board.traps.iter().cloned());
     let fragment = chosen.source.built().map(|series| wish.fragment(board.arch, series));
     Ok(Plan {

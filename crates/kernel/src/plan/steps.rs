@@ -1,4 +1,5 @@
-//! What to do, in order, for each source. Commands are what a shell takes; words in capitals are for the reader to fill in.
+//! What to do, in order, for each source. Commands are what a shell takes, this program's own wherever it has one for the step; words in
+//! capitals are for the reader to fill in.
 
 mod build;
 mod trial;
@@ -14,12 +15,12 @@ pub(super) fn steps(at: &Situation, wish: &Wish, source: &Source) -> Vec<Step> {
             all
         }
         built => {
-            let mut all = vec![build::preflight(at)];
-            all.extend(build::fetch(at, built));
+            let mut all = vec![build::preflight(at, built)];
+            all.extend(build::fetch(built));
             all.push(build::configure(at, wish, built));
             all.push(build::compile(at));
-            all.push(build::install(at));
-            all.extend(trial::of_built(at));
+            all.push(build::package(at));
+            all.extend(trial::of_built(at, built));
             all
         }
     }

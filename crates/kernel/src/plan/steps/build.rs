@@ -1,19 +1,27 @@
-//! From a source to an installed kernel.
+//! From a source to a package, by this program's own words.
 
 use super::{line, small};
 use crate::plan::{Estimate, Situation, Source, Step, Wish};
-use crate::{Arch, Patched, Series};
+use crate::{Patched, Series};
 
 const MEASURED: &str = "on 2 CPUs of a PC, Debian's linux-source-6.12";
+/// Folders, in the order in which they come to be.
+const SOURCE: &str = "source";
+const BUILD: &str = "build";
+const PACKAGES: &str = "packages";
+const PI_TREE: &str = "https://github.com/raspberrypi/linux";
+/// Who signs kernel.org's tarballs and lists of sums.
+const TREE_KEYS: &str = "torvalds@kernel.org gregkh@kernel.org autosigner@kernel.org";
+/// Who signed a patch differs from series to series.
+const PATCH_KEY: &str = "SIGNER";
+const KERNEL_ORG: &str = "https://cdn.kernel.org/pub/linux/kernel";
 
-pub fn preflight(at: &Situation) -> Step {
-    let command = format!("punctual kernel preflight --board {} --config build/.config", at.board.key);
+pub fn preflight(at: &Situation, source: &Source) -> Step {
+    let series = source.built().map(|series| format!(" --series {series}")).unwrap_or_default();
+    let command = format!("punctual kernel preflight --board {}{series}", at.board.key);
     let mut step = small(
         "preflight",
-        vec![
-            format!("punctual kernel preflight --board {}", at.board.key),
-            format!("{command}   # again, when it is configured"),
-        ],
+        vec![command.clone(), format!("{command} --config {BUILD}/.config   # again, when it is configured")],
         "what is missing is known before an hour is spent",
         "",
     );
@@ -21,142 +29,145 @@ pub fn preflight(at: &Situation) -> Step {
     step
 }
 
-pub fn fetch(at: &Situation, source: &Source) -> Vec<Step> {
+pub fn fetch(source: &Source) -> Vec<Step> {
     match source {
         Source::Running | Source::Package { .. } => Vec::new(),
-        Source::DistributionSource { package, .. } => vec![package_source(package)],
+        Source::DistributionSource { package, series } => vec![package_source(package, *series)],
         Source::PiTree { branch, .. } => vec![pi_tree(branch)],
-        Source::PiTreePatched { branch, patched, series } => {
-            vec![pi_history(branch, *patched), patch_file(*series, *patched), apply(at)]
-        }
-        Source::Mainline { series } => vec![tarball(*series, None)],
-        Source::StableRt { patched, series } => {
-            vec![tarball(*series, *patched), patch_file(*series, *patched), apply(at)]
-        }
+        Source::PiTreePatched { branch, series, .. } => vec![keys(&[PATCH_KEY]), pi_tree_patched(branch, *series)],
+        Source::Mainline { series } => vec![keys(&[TREE_KEYS]), tarball(*series)],
+        Source::StableRt { patched, series } => vec![keys(&[TREE_KEYS, PATCH_KEY]), tarball_patched(*series, *patched)],
     }
 }
 
-fn package_source(package: &str) -> Step {
+fn package_source(package: &str, series: Series) -> Step {
     Step {
         title: format!("fetch {package}"),
-        commands: vec![
-            format!("sudo apt-get install {package}"),
-            line("mkdir linux && tar -xf /usr/src/linux-source-*.tar.xz -C linux --strip-components=1"),
-        ],
-        why: "apt checks the signature chain and the checksum".to_owned(),
+        commands: vec![format!("punctual kernel fetch --debian --series {series} --out {SOURCE}")],
+        why: "apt checks the signature chain and the checksum; nothing is installed".to_owned(),
         time: Some(Estimate {
             minutes_min: 1,
             minutes_max: 5,
             basis: "unpacking took 14 s; the download of 150 MB depends on the line",
         }),
         disk_mb: Some(1850),
-        risk: String::new(),
+        risk: "the machine that builds has to have the package: apt-cache policy says".to_owned(),
     }
 }
 
 fn pi_tree(branch: &str) -> Step {
     Step {
         title: format!("fetch the tree, branch {branch}"),
-        commands: vec![format!("git clone --depth=1 --branch {branch} https://github.com/raspberrypi/linux")],
-        why:
-            "PREEMPT_RT is in the tree already, so one commit is enough; its commits are not signed: trust rests on TLS"
-                .to_owned(),
+        commands: vec![format!("punctual kernel fetch --git {PI_TREE} --branch {branch} --unsigned --out {SOURCE}")],
+        why: "PREEMPT_RT is in the tree already, so one commit is enough; its commits are not signed: trust rests on TLS, or on the \
+              commit that you name (--commit HASH in place of --unsigned)"
+            .to_owned(),
         time: None,
         disk_mb: None,
         risk: String::new(),
     }
 }
 
-fn pi_history(branch: &str, patched: Option<Patched>) -> Step {
-    let wanted = patched.map_or("RELEASE".to_owned(), |p| p.release.to_string());
+/// No word of ours: whom to trust is the user's to say.
+fn keys(of: &[&str]) -> Step {
+    let mut commands = Vec::new();
+    if of.contains(&TREE_KEYS) {
+        commands.push(format!("gpg --locate-keys {TREE_KEYS}"));
+    }
+    if of.contains(&PATCH_KEY) {
+        let remark = "who signed the patch, from https://git.kernel.org/pub/scm/docs/kernel/pgpkeys.git";
+        commands.push(format!("gpg --import {PATCH_KEY}.asc   # {remark}"));
+    }
+    commands.push(format!("gpg --export {} > keys.gpg", of.join(" ")));
+    small(
+        "keys",
+        commands,
+        "whose signature counts is yours to say, so no command of this program fetches keys; a key that is missing is named when \
+         the fetch is refused; https://www.kernel.org/signature.html",
+        "every key in keys.gpg counts: look at each (gpg --list-keys)",
+    )
+}
+
+fn pi_tree_patched(branch: &str, series: Series) -> Step {
     Step {
-        title: format!("fetch the tree, branch {branch}, at the merge of {wanted}"),
-        commands: vec![
-            format!("git clone --filter=blob:none --no-checkout --branch {branch} https://github.com/raspberrypi/linux"),
-            format!("git -C linux log --oneline --merges --grep 'v{wanted}'"),
-            line("git -C linux checkout COMMIT && head -4 linux/Makefile"),
-        ],
-        why: "a patch fits one sublevel exactly, and only some sublevels were merged: read VERSION, PATCHLEVEL and SUBLEVEL; \
-              a clone of depth 1 has no older commit"
+        title: format!("fetch the tree, branch {branch}, at a release that has a patch, and patch it"),
+        commands: vec![format!(
+            "punctual kernel fetch --git {PI_TREE} --branch {branch} --unsigned --patch {} --keyring keys.gpg --out {SOURCE}",
+            patches(series)
+        )],
+        why: "a patch fits one sublevel exactly, and only some sublevels were merged: the newest commit whose release has a signed \
+              patch is taken, and patched with fuzz 0; the tree's commits are not signed: trust rests on TLS"
             .to_owned(),
         time: None,
         disk_mb: None,
-        risk: "where the sublevel was never merged, take the patch of another one from older/: never force a patch".to_owned(),
+        risk: "what the tree changed itself may not fit: it is refused, never forced; then another release (--release A.B.C)"
+            .to_owned(),
     }
 }
 
-fn tarball(series: Series, patched: Option<Patched>) -> Step {
-    let release = patched.map_or(format!("{series}.N"), |p| p.release.as_released());
-    let base = format!("https://cdn.kernel.org/pub/linux/kernel/v{}.x", series.major);
+/// Where a series' patches are published.
+fn patches(series: Series) -> String {
+    format!("{KERNEL_ORG}/projects/rt/{series}/")
+}
+
+fn of_kernel_org(series: Series, release: &str, more: &str) -> String {
+    let url = format!("{KERNEL_ORG}/v{}.x/linux-{release}.tar.xz", series.major);
+    format!("punctual kernel fetch --url {url}{more} --keyring keys.gpg --out {SOURCE}")
+}
+
+fn tarball(series: Series) -> Step {
+    let release = format!("{series}.N");
     Step {
         title: format!("fetch linux-{release}"),
-        commands: vec![
-            format!("curl -fL -C - -O {base}/linux-{release}.tar.xz"),
-            format!("curl -fL -O {base}/linux-{release}.tar.sign"),
-            format!("xz -dc linux-{release}.tar.xz | gpgv --keyring KEYRING linux-{release}.tar.sign -"),
-            format!("mkdir linux && tar -xf linux-{release}.tar.xz -C linux --strip-components=1"),
-        ],
-        why: "the signature is of the uncompressed tarball; keys: https://www.kernel.org/signature.html".to_owned(),
-        time: Some(Estimate {
-            minutes_min: 1,
-            minutes_max: 10,
-            basis: "unpacking took 14 s; the download of 150 MB depends on the line",
-        }),
+        commands: vec![of_kernel_org(series, &release, "")],
+        why: "the tarball's signature and the signed list of sums both have to hold".to_owned(),
+        time: Some(FETCHED),
         disk_mb: Some(1850),
-        risk: if patched.is_some() {
-            String::new()
-        } else {
-            "N: the newest of the series on https://www.kernel.org".to_owned()
+        risk: "N: the newest of the series on https://www.kernel.org".to_owned(),
+    }
+}
+
+const FETCHED: Estimate = Estimate {
+    minutes_min: 1,
+    minutes_max: 10,
+    basis: "unpacking took 14 s; the download of 150 MB depends on the line",
+};
+
+fn tarball_patched(series: Series, patched: Option<Patched>) -> Step {
+    let release = patched.map_or(format!("{series}.N"), |p| p.release.as_released());
+    let name = patched.map_or("its patch".to_owned(), |p| format!("patch-{p}.patch"));
+    Step {
+        title: format!("fetch linux-{release} and {name}"),
+        commands: vec![of_kernel_org(series, &release, &format!(" --patch {}", patches(series)))],
+        why: "the patch for exactly this release is looked for, also in older/, its signature checked, and it is applied with fuzz 0"
+            .to_owned(),
+        time: Some(FETCHED),
+        disk_mb: Some(1860),
+        risk: match patched {
+            Some(_) => String::new(),
+            None => format!("N: one for which {} has a patch", patches(series)),
         },
     }
 }
 
-fn patch_file(series: Series, patched: Option<Patched>) -> Step {
-    let base = format!("https://cdn.kernel.org/pub/linux/kernel/projects/rt/{series}");
-    let name = patched.map_or("patch-A.B.C-rtN.patch".to_owned(), |p| format!("patch-{p}.patch"));
-    Step {
-        title: format!("fetch {name}"),
-        commands: vec![
-            format!("curl -fL -O {base}/{name}.xz || curl -fL -O {base}/older/{name}.xz"),
-            format!("curl -fL -O {base}/{name}.sign || curl -fL -O {base}/older/{name}.sign"),
-            format!("punctual kernel patch --tree linux --file {name}.xz --sign {name}.sign --keyring KEYRING"),
-        ],
-        why: "the release of the patch has to be the tree's; what was replaced by a newer one lies in older/"
-            .to_owned(),
-        time: Some(Estimate { minutes_min: 0, minutes_max: 1, basis: "a patch has less than 1 MB" }),
-        disk_mb: Some(10),
-        risk: String::new(),
-    }
-}
-
-fn apply(_: &Situation) -> Step {
-    small(
-        "patch",
-        vec![line("xz -dc patch-*-rt*.patch.xz | patch -p1 --fuzz=0 --forward --batch -d linux")],
-        "the check before was a dry run with fuzz 0: what it refused is not applied",
-        "a reject leaves *.rej files and a tree that is neither: unpack it anew",
-    )
-}
-
 /// Is it built on a machine of the kernel's own architecture?
-fn is_native(at: &Situation) -> bool {
+pub fn is_native(at: &Situation) -> bool {
     at.machine.as_ref().is_some_and(|machine| at.board.machines.contains(machine))
 }
 
-fn make(at: &Situation) -> String {
-    let cross = if is_native(at) { String::new() } else { format!(" CROSS_COMPILE={}", at.board.cross) };
-    format!("make -C linux O=\"$PWD/build\" ARCH={}{cross}", at.board.arch.name())
+fn cross(at: &Situation) -> String {
+    if is_native(at) { String::new() } else { format!(" --cross {}", at.board.cross) }
 }
 
 pub fn configure(at: &Situation, wish: &Wish, source: &Source) -> Step {
     let is_pi = matches!(source, Source::PiTree { .. } | Source::PiTreePatched { .. });
     let pi = at.board.pi.as_ref().filter(|_| is_pi).map(|pi| &pi.defconfig);
     let defconfig = pi.or(at.board.mainline.as_ref().map(|m| &m.defconfig)).map_or("defconfig", String::as_str);
-    let cross = if is_native(at) { String::new() } else { format!(" --cross {}", at.board.cross) };
-    let more: String = wish.fragments.iter().map(|name| format!(" --fragment {name}")).collect();
+    let more: String = wish.fragments.iter().map(|name| format!(" --fragment {}", quoted(name))).collect();
     let command = format!(
-        "punctual kernel configure --tree linux --out build --arch {}{cross} --defconfig {defconfig} --fragment rt.config{more}",
-        at.board.arch.name()
+        "punctual kernel configure --tree {SOURCE} --out {BUILD} --arch {}{} --defconfig {defconfig} --fragment rt.config{more}",
+        at.board.arch.name(),
+        cross(at)
     );
     let mut step = small(
         "configure",
@@ -169,20 +180,29 @@ pub fn configure(at: &Situation, wish: &Wish, source: &Source) -> Step {
     step
 }
 
+/// As a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
+    match word.chars().all(is_plain) && !word.is_empty() {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
 pub fn compile(at: &Situation) -> Step {
-    let dtbs = if at.board.arch == Arch::X86 { "" } else { " dtbs" };
     let time = match at.board.arch {
-        Arch::Arm64 if !is_native(at) => Some(Estimate { minutes_min: 12, minutes_max: 50, basis: MEASURED }),
+        crate::Arch::Arm64 if !is_native(at) => Some(Estimate { minutes_min: 12, minutes_max: 50, basis: MEASURED }),
         _ => None,
     };
     let heat = if is_native(at) && at.board.pi.is_some() {
-        "hours on the board itself, and it throttles when hot: watch vcgencmd measure_temp, or build on a PC"
+        "hours on the board itself: it is paused at --pause-at degrees, or built on a PC"
     } else {
-        "a full disk stops it: it goes on where it was"
+        "a full disk stops it: the same command goes on where it was"
     };
+    let target = &at.board.target;
     Step {
         title: "build".to_owned(),
-        commands: vec![format!("nice {} -j\"$(nproc)\" {} modules{dtbs}", make(at), at.board.target)],
+        commands: vec![format!("punctual kernel build --tree {SOURCE} --out {BUILD}{} --target {target}", cross(at))],
         why: "image, modules and device trees of one build belong together".to_owned(),
         time,
         disk_mb: Some(4000),
@@ -190,26 +210,33 @@ pub fn compile(at: &Situation) -> Step {
     }
 }
 
-pub fn install(at: &Situation) -> Step {
-    if at.board.pi.is_some() {
-        let modules = format!("{} INSTALL_MOD_PATH=\"$PWD/stage\" modules_install", make(at));
-        return small(
-            "put the files together",
-            vec![modules, format!("{} INSTALL_DTBS_PATH=\"$PWD/stage/dtbs\" dtbs_install", make(at))],
-            "nothing goes over the running kernel: the stage is copied beside it",
-            "",
-        );
-    }
+pub fn package(at: &Situation) -> Step {
     let mut step = small(
-        "package and install",
-        vec![
-            format!("{} -j\"$(nproc)\" bindeb-pkg", make(at)),
-            line("sudo apt-get install ./linux-image-*-punctual-rt_*.deb"),
-        ],
-        "as a package it can be removed again; the name -punctual-rt keeps it beside the running kernel",
-        "the boot loader may take it as its default at once: the old kernel stays in its menu",
+        "package",
+        vec![format!("punctual kernel package --build {BUILD} --board {} --out {PACKAGES}", at.board.key)],
+        "image, options, modules and the drivers the board needs are checked by the files themselves: a kernel that is only called \
+         -rt is not packaged",
+        "",
     );
     step.time = None;
     step.disk_mb = None;
     step
+}
+
+/// What `package` writes for a board.
+pub fn packaged(at: &Situation) -> String {
+    format!("{PACKAGES}/linux-*-{}.tar.gz", at.board.arch.name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn names_of_files_are_quoted_for_a_shell() {
+        assert_eq!(
+            (quoted("a/b.config").as_str(), quoted("a b").as_str(), quoted("it's").as_str()),
+            ("a/b.config", "'a b'", r"'it'\''s'")
+        );
+    }
 }

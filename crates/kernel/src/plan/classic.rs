@@ -1,0 +1,80 @@
+//! Kernels before 6.12 on Raspberry Pis, which have PREEMPT_RT by a patch: what people who built them ran into.
+
+use super::{Situation, Source, Wish};
+use crate::{Arch, Series};
+
+const NINETEEN: Series = Series { major: 4, minor: 19 };
+const FIVE_FOUR: Series = Series { major: 5, minor: 4 };
+
+/// What to know before; empty for every other source.
+pub fn warnings(at: &Situation, wish: &Wish, source: &Source) -> Vec<String> {
+    let Source::PiTreePatched { series, patched, branch } = source else { return Vec::new() };
+    let mut all = vec![
+        "a patch of another sublevel leaves a kernel that does not compile, or fails later: kernel fetch takes none but the release's \
+         own, with fuzz 0"
+            .to_owned(),
+    ];
+    if let Some(pair) = patched {
+        all.push(format!(
+            "{pair} is known to have been put on {branch} (https://github.com/raspberrypi/linux/pull/3736)"
+        ));
+    }
+    all.extend(of_board(at, *series));
+    if at.board.arch == Arch::Arm {
+        all.extend(of_32_bits(at, wish));
+    }
+    all.push(
+        "SPI and I2C have been gone where the overlays were another kernel's: the package has its own, kernel verify compares every \
+         device with those before"
+            .to_owned(),
+    );
+    all
+}
+
+fn of_board(at: &Situation, series: Series) -> Vec<String> {
+    let mut all = Vec::new();
+    if at.board.usb_dwc_otg {
+        all.push(
+            "USB (keyboard, disk, Ethernet) has locked up on this board with a real-time kernel: dwc_otg's FIQ is turned off in the \
+             deploy line, and the driver then costs CPU time, 8000 interrupts a second"
+                .to_owned(),
+        );
+        if series == NINETEEN || series == FIVE_FOUR {
+            let branch = format!("rpi-{series}.y");
+            all.push(format!(
+                "{series} with the published patch alone has not booted on the Raspberry Pi 2 and 3 \
+                 (https://github.com/raspberrypi/linux/issues/3172, https://github.com/kdoren/linux/issues/1): {branch} then needs \
+                 patches of dwc_otg"
+            ));
+        }
+        if series == NINETEEN {
+            all.push(
+                "a branch that is patched already, with these: --branch rpi-4.19.y-rt in place of the branch and of --patch (4.19.71-rt24)"
+                    .to_owned(),
+            );
+        }
+    } else if series == NINETEEN {
+        all.push(
+            "4.19 does not drive the USB of later revisions of this board: mouse and keyboard are dead (readers of \
+             https://lemariva.com/blog/2019/09/raspberry-pi-4b-preempt-rt-kernel-419y-performance-test)"
+                .to_owned(),
+        );
+    }
+    all
+}
+
+fn of_32_bits(at: &Situation, wish: &Wish) -> Vec<String> {
+    let mut all = Vec::new();
+    if wish.hz.is_none() {
+        all.push("CONFIG_HZ is 100 by this board's configuration: wish for another, --hz 1000".to_owned());
+    }
+    let (target, cross) = (&at.board.target, &at.board.cross);
+    let image = at.board.pi.as_ref().map_or("kernel.img", |pi| pi.image.as_str());
+    all.push(format!(
+        "{target} is started as {image} and by no other name: the firmware tells 32 from 64 bits by it; kernel deploy calls it so"
+    ));
+    all.push(format!(
+        "the compiler is {cross}gcc: one for another architecture or a mistyped CROSS_COMPILE builds what never boots; preflight asks it"
+    ));
+    all
+}
