@@ -53,6 +53,27 @@ fn slices(trace: &[u8]) -> Vec<(u64, u64, u64, Option<String>)> {
 }
 
 #[test]
+fn every_message_has_the_fields_and_types_that_perfetto_gives_it() {
+    for name in ["g612.dat", "g612.trace.txt", "g61.steal.trace.txt", "g612.fair_server.trace.txt"] {
+        let (explanation, out, written) = exported(name);
+        let found = common::schema::check(&out);
+        let count = |message| found.get(message).copied().unwrap_or(0);
+        assert!(count("sched_switch") > 0 && count("sched_waking") > 0, "{name}: {found:?}");
+        assert!(count("FtraceEvent") as u64 <= written.events, "{name}");
+        assert!(count("DebugAnnotation") > explanation.victims.len(), "{name}: {found:?}");
+    }
+}
+
+#[test]
+fn a_message_that_is_not_perfettos_is_refused() {
+    let (_, mut out, _) = exported("g612.trace.txt");
+    assert!(std::panic::catch_unwind(|| common::schema::check(&out)).is_ok());
+    // A packet of sequence 1 with field 61, which is never written.
+    out.extend([0x0a, 5, 0x50, 1, 0xe8, 3, 1]);
+    assert!(std::panic::catch_unwind(|| common::schema::check(&out)).is_err());
+}
+
+#[test]
 fn scheduler_events_come_out_as_they_went_in() {
     let (_, out, written) = exported("g612.dat");
     let events = ftrace(&out);

@@ -26,6 +26,7 @@ const CONSUMERS: &[Row] = &[
     ("ktap", &[".tap"]),
     ("linaro", &[".cyclictest.json"]),
     ("schemas", &[".schema.json"]),
+    ("perfetto", &[".perfetto"]),
 ];
 
 /// Formats of `report`, and the ends of their files.
@@ -37,6 +38,12 @@ const REPORTS: &[(&str, &str)] = &[
     ("sarif", "sarif.json"),
     ("tap", "tap"),
     ("cyclictest-json", "cyclictest.json"),
+];
+
+/// Recorded traces, for Perfetto.
+const TRACES: &[(&str, &str)] = &[
+    ("recorded.perfetto", "crates/trace/tests/fixtures/g612.dat"),
+    ("text.perfetto", "crates/trace/tests/fixtures/g61.steal.trace.txt"),
 ];
 
 /// The status by which the script says that a consumer is not here.
@@ -138,6 +145,11 @@ fn documents(punctual: &Path, folder: &Path) -> Result<(), String> {
     }
     for (format, end) in [("sarif", "sarif.json"), ("junit", "junit.xml"), ("tap", "tap"), ("lava", "lava.txt")] {
         keep(folder, &format!("audit.{end}"), &ran(Command::new(punctual).args(["audit", "--format", format]))?)?;
+    }
+    for (name, trace) in TRACES {
+        let mut explain = Command::new(punctual);
+        explain.args(["explain", "--perfetto"]).arg(folder.join(name)).arg(root().join(trace));
+        ran(&mut explain)?;
     }
     for from in ["crates/formats/tests/golden", "integrations/prometheus", "integrations/grafana", "docs/schemas"] {
         copy(&root().join(from), folder)?;

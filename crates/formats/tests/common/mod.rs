@@ -1,4 +1,6 @@
-//! A decoder of protocol buffers that knows no messages.
+//! A decoder of protocol buffers that knows no messages, and what it has to find in a trace for Perfetto.
+
+pub mod schema;
 
 /// Number, value of a varint, bytes of a string or message.
 pub type Field = (u32, u64, Option<Vec<u8>>);

@@ -180,6 +180,30 @@ def schemas(_folder, files):
         jsonschema.Draft202012Validator.check_schema(json.loads(text(path)))
 
 
+def perfetto(_folder, files):
+    # Perfetto's own messages: every byte is of a field that they have, and of its type.
+    how = "FOLDER/venv/bin/pip install perfetto protobuf"
+    messages = module("perfetto.protos.perfetto.trace.perfetto_trace_pb2", how)
+    unknown = module("google.protobuf.unknown_fields", how).UnknownFieldSet
+
+    def walk(message, path):
+        assert len(unknown(message)) == 0, (path, message.DESCRIPTOR.name, [f.field_number for f in unknown(message)])
+        for field, value in message.ListFields():
+            if field.message_type:
+                for inner in value if field.is_repeated else [value]:
+                    walk(inner, path)
+
+    for path in files:
+        trace = messages.Trace()
+        with open(path, "rb") as file:
+            trace.ParseFromString(file.read())
+        walk(trace, path)
+        events = [event for packet in trace.packet for event in packet.ftrace_events.event]
+        assert any(event.HasField("sched_switch") for event in events), path
+        begun = [p.track_event for p in trace.packet if p.HasField("track_event") and p.track_event.type == 1]
+        assert any(e.debug_annotations for e in begun), path
+
+
 if __name__ == "__main__":
     name, folder, files = sys.argv[1], sys.argv[2], sys.argv[3:]
     assert files, "no file was given"
