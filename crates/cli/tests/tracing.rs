@@ -1,6 +1,9 @@
 //! Late wakeups traced while they are measured: named, and nothing left behind. Needs root and tracefs.
 
 mod common;
+#[path = "../../formats/tests/common/mod.rs"]
+mod protobuf;
+
 use common::{may_be_real_time, punctual};
 use punctual_rt::{Attributes, monotonic};
 use punctual_units::{CpuId, Nanos, Priority, Scheduling};
@@ -143,7 +146,17 @@ fn shown(out: &Path) {
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success() && text.contains("1-idle: CPU0") && text.contains("rogue99 (RT 99"), "{text}");
     assert!(text.contains("T4 it reads its clock"), "{text}");
-    assert!(std::fs::metadata(perfetto).unwrap().len() > 1_000);
+    let explained = std::fs::read(&perfetto).unwrap();
+    let reported = out.with_extension("reported");
+    let words = ["report", "--format", "perfetto", "--out"];
+    let output = punctual().args(words).arg(&reported).arg(out).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for trace in [explained, std::fs::read(&reported).unwrap()] {
+        let found = protobuf::schema::check(&trace);
+        let count = |message| found.get(message).copied().unwrap_or(0);
+        assert!(count("sched_switch") > 0 && count("sched_waking") > 0, "{found:?}");
+        assert!(count("TrackEvent") >= 2 && count("DebugAnnotation") >= 2, "the verdict is there: {found:?}");
+    }
 }
 
 #[test]

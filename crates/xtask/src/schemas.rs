@@ -1,7 +1,9 @@
 //! `cargo xtask schemas`: JSON Schemas of our own formats, made from the types that are written, into docs/schemas.
 
+mod decisions;
 mod documents;
 
+use decisions::{CompareResult, GateResult, HistoryResult, SelftestResult, TuneResult, UndoResult};
 use documents::{Answer, AuditResult, Document, ExplainResult, ImportResult, ReportResult, SnapshotResult};
 use punctual_model as model;
 use punctual_rundir::HistogramFile;
@@ -38,6 +40,12 @@ const SCHEMAS: &[Row] = &[
     ("document-events", made::<Document<Answer<model::Suite>>>),
     ("document-sched", made::<Document<Answer<model::Experiment>>>),
     ("document-bench", made::<Document<Answer<model::Bench>>>),
+    ("document-compare", made::<Document<Answer<CompareResult>>>),
+    ("document-history", made::<Document<Answer<HistoryResult>>>),
+    ("document-history-gate", made::<Document<Answer<GateResult>>>),
+    ("document-tune", made::<Document<Answer<TuneResult>>>),
+    ("document-undo", made::<Document<Answer<UndoResult>>>),
+    ("document-selftest", made::<Document<Answer<SelftestResult>>>),
 ];
 
 /// As the type is written, with its documentation.

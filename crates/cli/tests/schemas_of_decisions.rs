@@ -1,0 +1,82 @@
+//! Real documents of commands that decide or change something hold to docs/schemas.
+
+mod common;
+use common::{answer, may_be_real_time, punctual, run};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+fn assert_holds(name: &str, value: &Value) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schemas").join(format!("{name}.schema.json"));
+    let schema = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let validator = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
+    let errors: Vec<String> =
+        validator.iter_errors(value).take(3).map(|e| format!("{} at {}", e, e.instance_path())).collect();
+    assert!(errors.is_empty(), "{name}: {errors:#?}");
+}
+
+/// The document that a command prints; it has a result, not an error.
+fn document(args: &[&str]) -> Value {
+    let (_, out, err) = run(args);
+    let value: Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{args:?}: {e}: {out} {err}"));
+    assert!(value["result"]["error"].is_null(), "{args:?}: {value}");
+    assert_holds("document", &value);
+    value
+}
+
+fn sample(name: &str) -> String {
+    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/tests/fixtures").join(name);
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_comparison_holds_to_its_schema() {
+    let [a, b] = [sample("ct-2.4.json"), sample("histogram_rtkernel_4.19.59-rt23-v7l+.csv")];
+    assert_holds("document-compare", &document(&["compare", &a, "--vs", &b, "--json"]));
+}
+
+#[test]
+fn a_history_and_its_gate_hold_to_their_schemas() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = folder.path().join("x.db");
+    let db = db.to_str().unwrap();
+    let runs = ["one", "two"].map(|name| folder.path().join(name).to_str().unwrap().to_owned());
+    for run in &runs {
+        document(&["measure", "-D", "500ms", "-a", "0", "--json", "--out", run]);
+        document(&["history", "--db", db, "add", run, "--json"]);
+    }
+    let history = document(&["history", "--db", db, "--json"]);
+    assert_holds("document-history", &history);
+    assert!(history["result"]["groups"][0]["series"].as_array().is_some_and(|s| !s.is_empty()), "{history}");
+    let gate = ["history", "--db", db, "gate", &runs[1], "--baseline", "1", "--json"];
+    assert_holds("document-history-gate", &document(&gate));
+}
+
+#[test]
+fn what_tune_would_try_holds_to_its_schema() {
+    let value = document(&["tune", "--dry-run", "mem-dirty-limits", "cpu-smt", "--json"]);
+    assert_holds("document-tune", &value);
+    assert_eq!(value["result"]["dry_run"], true);
+}
+
+/// What is taken back for real: crates/cli/tests/fix.rs.
+#[test]
+fn undo_with_nothing_to_undo_holds_to_its_schema() {
+    let folder = tempfile::tempdir().unwrap();
+    for words in [["undo", "--json"].as_slice(), &["undo", "--list", "--json"], &["undo", "--keep", "--json"]] {
+        let output = punctual().args(words).env("PUNCTUAL_CHANGES", folder.path().join("changes")).output().unwrap();
+        let (code, out, err) = answer(output);
+        assert_eq!(code, 0, "{words:?}: {out} {err}");
+        assert_holds("document-undo", &serde_json::from_str(&out).unwrap());
+    }
+}
+
+#[test]
+fn a_selftest_holds_to_its_schema() {
+    if !may_be_real_time() {
+        eprintln!("SKIPPED: delays are planted by threads of real-time priority");
+        return;
+    }
+    let value = document(&["selftest", "--json"]);
+    assert_holds("document-selftest", &value);
+    assert_eq!(value["result"]["planted"].as_array().map(Vec::len), Some(3), "{value}");
+}
