@@ -4,8 +4,9 @@
 //! sample in one counter and not yet in another; after the thread has ended everything agrees.
 
 use crate::bell::Bell;
+use punctual_model::Worst;
 use punctual_rt::Wakeup;
-use punctual_units::{BINS, Histogram, bin_index, bins_of_steps};
+use punctual_units::{BINS, CpuId, Histogram, bin_index, bins_of_steps};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::fence;
@@ -48,6 +49,22 @@ pub struct Kept {
     pub cycle: u64,
     /// Releases skipped because of it.
     pub skipped: u64,
+}
+
+impl Kept {
+    /// As a run keeps it.
+    pub fn of(self, phase: &str, cpu: CpuId) -> Worst {
+        Worst {
+            phase: phase.to_owned(),
+            cpu,
+            release_mono_ns: self.release,
+            latency_ns: self.latency,
+            cycle: self.cycle,
+            skipped: self.skipped,
+            trace_offset: None,
+            suspicions: Vec::new(),
+        }
+    }
 }
 
 /// A copy of a cell's counts by bin.

@@ -40,6 +40,24 @@ pub struct ContextPlan {
     pub housekeeping: CpuList,
     /// Name of the load and a way to count its heartbeats.
     pub load: Option<(String, Beats)>,
+    /// How often it looks, and how often results are handed on.
+    pub pace: Pace,
+}
+
+/// How often the context thread wakes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// From one sample to the next.
+    pub interval: Nanos,
+    /// Results are handed on every so many samples: what is measured in that time is lost to a kill.
+    pub progress_every: u64,
+}
+
+impl Default for Pace {
+    /// A sample a second, results every five.
+    fn default() -> Pace {
+        Pace { interval: Nanos::from_secs(1), progress_every: 5 }
+    }
 }
 
 /// Counts a load's heartbeats so far.
@@ -62,11 +80,8 @@ pub struct ContextCost {
     pub problems: Vec<Problem>,
 }
 
-/// Results are handed on every so many intervals: at most this many seconds are lost to a kill.
-const PROGRESS_EVERY: u64 = 5;
 /// A wakeup this late makes it worth looking for real-time tasks that have come since the last look.
 const LATE: u64 = 1_000_000;
-const INTERVAL: Duration = Duration::from_secs(1);
 
 impl Context {
     /// Takes a first sample at once, in the calling thread, so that nothing of the phase is missed where the new
@@ -154,18 +169,18 @@ impl Sampler {
         let mut before = first;
         let (mut wakeups, mut next) = (0, Instant::now());
         loop {
-            next += INTERVAL;
+            next += Duration::from(self.plan.pace.interval);
             let last = self.sleep(stop, next);
             wakeups += 1;
             let now = self.counters();
-            self.report(&before, &now, last || wakeups % PROGRESS_EVERY == 0);
+            self.report(&before, &now, last || wakeups % self.plan.pace.progress_every.max(1) == 0);
             before = now;
             if last {
                 let used = clock_gettime(ClockId::ThreadCPUTime);
                 let cpu_ns = used.tv_sec as u64 * 1_000_000_000 + used.tv_nsec as u64;
                 return ContextCost { wakeups, cpu_ns, problems: self.problems };
             }
-            // After a stall the missed seconds are not made up for: never more than one wakeup a second.
+            // After a stall the missed samples are not made up for: never more than one wakeup an interval.
             next = next.max(Instant::now());
         }
     }
@@ -360,6 +375,7 @@ mod tests {
             tids: vec![(CpuId(0), tid)],
             housekeeping: CpuList::new(),
             load: Some(("cpu".into(), Box::new(|| 7))),
+            pace: Pace::default(),
         };
         let context = Context::start(plan, kept.clone()).unwrap();
         std::thread::sleep(Duration::from_millis(100));

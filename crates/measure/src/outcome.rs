@@ -44,16 +44,7 @@ impl Outcome {
         } else {
             self.problem(ProblemKind::Interrupted, format!("the thread on CPU {cpu} did not end: it gets no CPU time"));
         }
-        self.worst.extend(cell.worst().into_iter().map(|kept| Worst {
-            phase: plan.phase.clone(),
-            cpu,
-            release_mono_ns: kept.release,
-            latency_ns: kept.latency,
-            cycle: kept.cycle,
-            skipped: kept.skipped,
-            trace_offset: None,
-            suspicions: Vec::new(),
-        }));
+        self.worst.extend(cell.worst().into_iter().map(|kept| kept.of(&plan.phase, cpu)));
         self.cpu_ns += ended.as_ref().map_or(0, |e| e.cpu_ns);
         self.cpus.push(CpuResult {
             cpu,

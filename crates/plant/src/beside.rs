@@ -77,19 +77,41 @@ pub fn beside(words: &[String], wanted: &Beside) -> Result<Seen, PlantError> {
     Ok(Seen { command: words.to_vec(), code: output.status.code(), stdout, stderr, planted })
 }
 
+/// Takes the CPU over one release.
+fn over(release_ns: u64, size_ns: u64) -> Held {
+    sleep_until(release_ns - LEAD);
+    let from_ns = now();
+    let gaps = spin_until(release_ns + size_ns);
+    Held { release_ns, size_ns, from_ns, to_ns: now(), gaps }
+}
+
+/// Takes a CPU from shortly before `release_ns` (CLOCK_MONOTONIC) until `size_ns` after it, in a thread of this name and FIFO priority
+/// that is gone when this returns.
+///
+/// # Errors
+/// [`PlantError`]: no thread, or it gets no such priority.
+pub fn hold_once(name: &str, cpu: u32, priority: u8, release_ns: u64, size_ns: u64) -> Result<Held, PlantError> {
+    let (name, scheduling) = (name.to_owned(), fifo(priority)?);
+    let holding = std::thread::spawn(move || {
+        become_thread(&name, cpu, scheduling)?;
+        let held = over(release_ns, size_ns);
+        // Ending a thread takes time, too: as an ordinary one.
+        sleep_until(now() + 5 * MS);
+        become_thread(&name, cpu, ORDINARY)?;
+        Ok(held)
+    });
+    crate::thread::joined(holding.join())
+}
+
 fn hold(wanted: &Beside, begun: u64) -> Result<Vec<Held>, PlantError> {
     become_thread("hold", wanted.cpu, fifo(wanted.priority)?)?;
     let count = wanted.sizes_ns.len() * wanted.times as usize;
     let mut planted = Vec::with_capacity(count);
     let mut at = begun + wanted.after_ns;
     for size_ns in wanted.sizes_ns.iter().cycle().take(count) {
-        let release_ns = at.div_ceil(MS) * MS;
-        sleep_until(release_ns - LEAD);
-        let from_ns = now();
-        let gaps = spin_until(release_ns + size_ns);
-        let to_ns = now();
-        planted.push(Held { release_ns, size_ns: *size_ns, from_ns, to_ns, gaps });
-        at = to_ns + REST;
+        let held = over(at.div_ceil(MS) * MS, *size_ns);
+        at = held.to_ns + REST;
+        planted.push(held);
     }
     // Ending a thread takes time, too: as an ordinary one.
     sleep_until(now() + 5 * MS);

@@ -25,7 +25,7 @@ mod truth;
 mod undo;
 mod victim;
 
-pub use beside::{Beside, Held, Seen, beside};
+pub use beside::{Beside, Held, Seen, beside, hold_once};
 pub use campaign::{Planted, Wanted, campaign};
 pub use capture::Recorder;
 pub use child::{HIDDEN_ARG, child_main};

@@ -5,7 +5,7 @@ use punctual_units::{CpuId, Nanos};
 
 /// Puts windows together into blocks. Memory: one block a CPU.
 #[derive(Debug)]
-pub(crate) struct Blocks {
+pub struct Blocks {
     length: Nanos,
     running: Vec<BlockMaximum>,
 }
@@ -38,6 +38,11 @@ impl Blocks {
         }
         let length = self.length;
         self.running.extract_if(.., |block| block.is_whole(length)).collect()
+    }
+
+    /// The blocks that are not over yet, one a CPU.
+    pub fn running(&self) -> &[BlockMaximum] {
+        &self.running
     }
 
     /// What is left when a phase, or a round of it, has ended.

@@ -12,7 +12,7 @@ pub fn explain(root: &Path, recording: &mut Recording) -> bool {
     let captures = std::mem::take(&mut recording.captures);
     let mut explained = Vec::new();
     for capture in &captures {
-        match explain_one(root, capture, recording) {
+        match explain_capture(root, capture, &|late| known(late, recording)) {
             Ok(found) => explained.extend(found),
             Err(why) => recording.damage.push(format!("{}: {why}", capture.file)),
         }
@@ -23,7 +23,24 @@ pub fn explain(root: &Path, recording: &mut Recording) -> bool {
     !recording.captures.is_empty()
 }
 
-fn explain_one(root: &Path, capture: &Capture, recording: &Recording) -> Result<Vec<Explained>, String> {
+/// What is known of a late wakeup besides its trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    /// Its CPU lost time to a hypervisor about then; `None`: not counted.
+    pub steal_rose: Option<bool>,
+    /// Another thread woke it.
+    pub sent: bool,
+}
+
+/// Explains the late wakeups of one window of a trace, which stands in `root`. Takes some megabytes for a moment.
+///
+/// # Errors
+/// The trace cannot be read.
+pub fn explain_capture(
+    root: &Path,
+    capture: &Capture,
+    known: &dyn Fn(&LateWakeup) -> Known,
+) -> Result<Vec<Explained>, String> {
     let open = || {
         let file = File::open(root.join(&capture.file)).map_err(|e| e.to_string())?;
         punctual_trace::open(file, Default::default()).map_err(|e| e.to_string())
@@ -32,7 +49,7 @@ fn explain_one(root: &Path, capture: &Capture, recording: &Recording) -> Result<
     for late in &capture.late {
         let (due_ns, woke_ns) = (late.release_mono_ns, late.release_mono_ns + late.latency_ns);
         let measured = vec![Measured { tid: late.tid, due_ns, woke_ns }];
-        let facts = facts(capture, late, recording);
+        let facts = facts(capture, known(late));
         let options = Options { measured, facts: facts.clone(), ..Options::default() };
         let found = punctual_explain::explain(open()?.as_mut(), options);
         let timelines = punctual_explain::timelines(open()?.as_mut(), &found.victims, facts);
@@ -49,7 +66,7 @@ fn explain_one(root: &Path, capture: &Capture, recording: &Recording) -> Result<
     Ok(explained)
 }
 
-fn facts(capture: &Capture, late: &LateWakeup, recording: &Recording) -> Facts {
+fn known(late: &LateWakeup, recording: &Recording) -> Known {
     let end = late.release_mono_ns + late.latency_ns;
     let steal = recording.events.iter().find_map(|event| match event {
         Event::Context(sample) if sample.mono_ns >= end => {
@@ -58,13 +75,17 @@ fn facts(capture: &Capture, late: &LateWakeup, recording: &Recording) -> Facts {
         }
         _ => None,
     });
+    Known { steal_rose: steal, sent: recording.run.settings.via.as_ref().is_some_and(Way::is_woken) }
+}
+
+fn facts(capture: &Capture, known: Known) -> Facts {
     Facts {
         policies: capture.policies.iter().map(|(tid, policy)| (*tid, *policy)).collect(),
         kernel: None,
         fair_server: capture.fair_server,
         throttled: capture.throttled,
-        steal_rose: steal,
-        sent: recording.run.settings.via.as_ref().is_some_and(Way::is_woken),
+        steal_rose: known.steal_rose,
+        sent: known.sent,
         tracer: capture.tracer.clone(),
     }
 }

@@ -168,6 +168,7 @@ impl Surroundings<'_> {
             tids: running.tids(),
             housekeeping: self.housekeeping.clone(),
             load: beats,
+            pace: measure::Pace::default(),
         };
         match Context::start(context, self.recorder.clone()) {
             Ok(context) => Some(context),
@@ -234,7 +235,7 @@ enum End {
 }
 
 /// The phase as it stands when it begins.
-fn announced(plan: &Plan, load: &str, running: &Running, rounds: Option<&[Round]>) -> Phase {
+pub fn announced(plan: &Plan, load: &str, running: &Running, rounds: Option<&[Round]>) -> Phase {
     let this = Round { start_mono_ns: running.start.0, end_mono_ns: None };
     let thread = |(cpu, tid)| CpuResult {
         cpu,

@@ -57,17 +57,8 @@ impl Recorder for ToDisk {
 
     fn progress(&mut self, phase: &str, cpu: CpuId, cell: &Cell) {
         let (raw, skipped) = cell.histograms();
-        let worst = cell.worst().into_iter().map(|kept| Worst {
-            phase: phase.to_owned(),
-            cpu,
-            release_mono_ns: kept.release,
-            latency_ns: kept.latency,
-            cycle: kept.cycle,
-            skipped: kept.skipped,
-            trace_offset: None,
-            suspicions: Vec::new(),
-        });
-        let (mut distribution, mut worst) = (Distribution { raw, skipped }, worst.collect());
+        let worst = cell.worst().into_iter().map(|kept| kept.of(phase, cpu)).collect();
+        let (mut distribution, mut worst) = (Distribution { raw, skipped }, worst);
         if let Some(earlier) = self.earlier.get(&cpu) {
             rounds::add(&mut distribution, &mut worst, earlier, self.keep);
         }

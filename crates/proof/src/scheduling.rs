@@ -7,19 +7,34 @@ use punctual_rt::{Refused, refusal_advice, try_scheduling};
 use punctual_units::{Nanos, Policy, Priority, Scheduling};
 
 /// The decision, and what has to be said about it.
-pub(crate) struct Choice {
+pub struct Choice {
     /// What was asked for, by name or by default.
     pub wanted: Scheduling,
     /// What is measured.
     pub scheduling: Scheduling,
+    /// Did the user name it?
     pub explicit: bool,
+    /// It is not what was wanted.
     pub problem: Option<Problem>,
 }
 
-/// FIFO 90, unless told otherwise; SCHED_OTHER where that is refused and was not asked for by name.
+/// As the options say.
 pub(crate) fn choose(options: &Options) -> Result<Choice, ProofError> {
-    let explicit = options.policy.is_some() || options.priority.is_some();
-    let wanted = wanted(options)?;
+    choose_scheduling(options.policy, options.priority, options.period)
+}
+
+/// FIFO 90, unless told otherwise; SCHED_OTHER where that is refused and was not asked for by name.
+///
+/// # Errors
+/// [`ProofError::Usage`] where the two contradict each other; [`ProofError::Environment`] where what was asked for by name is
+/// refused.
+pub fn choose_scheduling(
+    policy: Option<Policy>,
+    priority: Option<Priority>,
+    period: Nanos,
+) -> Result<Choice, ProofError> {
+    let explicit = policy.is_some() || priority.is_some();
+    let wanted = wanted(policy, priority, period)?;
     match granted(wanted)? {
         Ok(()) => Ok(Choice { wanted, scheduling: wanted, explicit, problem: None }),
         Err(refused) if explicit => Err(ProofError::Environment(refused)),
@@ -32,14 +47,14 @@ pub(crate) fn choose(options: &Options) -> Result<Choice, ProofError> {
     }
 }
 
-fn wanted(options: &Options) -> Result<Scheduling, ProofError> {
+fn wanted(policy: Option<Policy>, named: Option<Priority>, period: Nanos) -> Result<Scheduling, ProofError> {
     let usage = |text: &str| Err(ProofError::Usage(text.into()));
-    let priority = || match options.priority {
+    let priority = || match named {
         Some(priority) => Ok(priority),
         None => Priority::try_from(90).map_err(|e| ProofError::Usage(e.to_string())),
     };
-    let policy = options.policy.unwrap_or(Policy::Fifo);
-    if options.priority.is_some() && !policy.has_priority() {
+    let policy = policy.unwrap_or(Policy::Fifo);
+    if named.is_some() && !policy.has_priority() {
         return usage("only fifo and rr have a priority: leave out --priority, or write --policy fifo");
     }
     Ok(match policy {
@@ -50,8 +65,8 @@ fn wanted(options: &Options) -> Result<Scheduling, ProofError> {
         Policy::Idle => Scheduling::Idle,
         Policy::Deadline => {
             // A tenth of the period, at least the kernel's least budget times fifty.
-            let runtime_ns = Nanos((options.period.0 / 10).max(50_000).min(options.period.0));
-            Scheduling::Deadline { runtime_ns, deadline_ns: options.period, period_ns: options.period }
+            let runtime_ns = Nanos((period.0 / 10).max(50_000).min(period.0));
+            Scheduling::Deadline { runtime_ns, deadline_ns: period, period_ns: period }
         }
     })
 }

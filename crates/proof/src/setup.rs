@@ -74,7 +74,8 @@ pub(crate) fn plan(options: &Options, cpus: &CpuList, phases: usize) -> Result<P
     })
 }
 
-pub(crate) fn new_run(options: &Options, plan: &Plan, explicit: bool) -> Run {
+/// `run.json` of a latency run as it begins.
+pub fn new_run(options: &Options, plan: &Plan, explicit: bool) -> Run {
     Run {
         schema: rundir::SCHEMA.into(),
         schema_version: rundir::SCHEMA_VERSION.into(),
@@ -166,7 +167,8 @@ pub(crate) fn hold_dma_latency(options: &Options, run: &mut Run) -> Result<Optio
     }
 }
 
-pub(crate) fn facts() -> MachineFacts {
+/// What this machine is, with what it costs to read its clock.
+pub fn facts() -> MachineFacts {
     MachineFacts { clock_read_ns: Some(clock_read_cost()), ..machine::facts(&Live::new()) }
 }
 

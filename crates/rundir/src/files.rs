@@ -16,7 +16,16 @@ pub(crate) fn create_new(path: &Path) -> Result<File, Error> {
     }
 }
 
-/// Replaces `path` by `content`: written aside, synced where asked, renamed.
+/// Replaces `path` by `content`: written aside into a new file beside it (its extension becomes `new`), synced where asked, renamed.
+/// A reader sees the old file or the new one, whole; all may read it (0644 less the umask). A link is replaced, not followed.
+///
+/// # Errors
+/// [`Error::Io`]; what was there before is still there then.
+pub fn replace_file(path: &Path, content: &[u8], sync: bool) -> Result<(), Error> {
+    replace(path, content, sync).map(drop)
+}
+
+/// As [`replace_file`]; size and checksum of what was written.
 pub(crate) fn replace(path: &Path, content: &[u8], sync: bool) -> Result<FileSum, Error> {
     let aside = path.with_extension("new");
     // Left by a run that was killed between writing and renaming.
@@ -54,7 +63,10 @@ pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, Error> {
 }
 
 /// A regular file of at most `limit` bytes, to be read.
-pub(crate) fn open(path: &Path, limit: u64) -> Result<File, Error> {
+///
+/// # Errors
+/// [`Error::Io`]; [`Error::Damaged`] for what is no regular file, or larger.
+pub fn open(path: &Path, limit: u64) -> Result<File, Error> {
     // NONBLOCK: a FIFO planted here must not hang the reader.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|e| Error::io("read", path)(e.into()))?;

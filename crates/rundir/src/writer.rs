@@ -24,6 +24,8 @@ pub struct Writer {
     segment: File,
     segment_number: u32,
     segment_bytes: u64,
+    segment_limit: u64,
+    compact: bool,
     /// Lines of the running phase that a new segment must begin with: the phase, and each CPU's latest results.
     phase_line: Vec<u8>,
     latest: BTreeMap<CpuId, Vec<u8>>,
@@ -35,6 +37,17 @@ pub struct Writer {
     worst: Vec<Worst>,
     sums: BTreeMap<String, FileSum>,
     failed: Option<String>,
+}
+
+/// How much room a run takes while it is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// A segment of checkpoints is followed by a new one, and removed, when it is this large.
+    pub segment_bytes: u64,
+    /// Disk space kept for the results in case the disk fills up meanwhile; 0: none.
+    pub reserve_bytes: u64,
+    /// JSON without line breaks and blanks, a third of the size; for people and programs it is the same format.
+    pub compact: bool,
 }
 
 /// A segment is followed by a new one when it is this large; the old one, superseded, is removed.
@@ -51,6 +64,16 @@ impl Writer {
     /// # Errors
     /// [`Error::NotEmpty`]; [`Error::Io`] where the folder cannot be made or the disk is full.
     pub fn create(root: &Path, run: Run, sync: bool) -> Result<Writer, Error> {
+        let cells = (run.settings.cpus.len() * run.settings.loads.len()) as u64;
+        let room = Room { segment_bytes: SEGMENT_BYTES, reserve_bytes: (cells + 1) * RESERVE_BYTES, compact: false };
+        Writer::create_in(root, run, sync, room)
+    }
+
+    /// As [`Writer::create`], in as much room as is told.
+    ///
+    /// # Errors
+    /// As [`Writer::create`].
+    pub fn create_in(root: &Path, run: Run, sync: bool, room: Room) -> Result<Writer, Error> {
         make_empty_folder(root)?;
         let lock = File::open(root).map_err(Error::io("open", root))?;
         // Only a reader that runs at this very instant could hold it; then the run is merely not marked as running.
@@ -59,8 +82,9 @@ impl Writer {
             let path = root.join(folder);
             fs::create_dir(&path).map_err(Error::io("create", path))?;
         }
-        let cells = (run.settings.cpus.len() * run.settings.loads.len()) as u64;
-        reserve(&root.join(layout::RESERVE), (cells + 1) * RESERVE_BYTES)?;
+        if room.reserve_bytes > 0 {
+            reserve(&root.join(layout::RESERVE), room.reserve_bytes)?;
+        }
         let events = files::create_new(&root.join(layout::EVENTS))?;
         let segment = files::create_new(&segment_path(root, 1))?;
         let mut writer = Writer {
@@ -71,6 +95,8 @@ impl Writer {
             segment,
             segment_number: 1,
             segment_bytes: 0,
+            segment_limit: room.segment_bytes,
+            compact: room.compact,
             phase_line: Vec::new(),
             latest: BTreeMap::new(),
             events,
@@ -103,6 +129,12 @@ impl Writer {
     /// The first thing that could not be written while a phase ran, if any.
     pub fn failure(&self) -> Option<&str> {
         self.failed.as_deref()
+    }
+
+    /// The first thing that could not be written since this was last asked; what follows is told again. For who goes on when
+    /// there is room again.
+    pub fn take_failure(&mut self) -> Option<String> {
+        self.failed.take()
     }
 
     /// The audit's findings.
@@ -205,7 +237,7 @@ impl Writer {
             self.events.sync_data().map_err(Error::io("sync", self.root.join(layout::EVENTS)))?;
             self.segment.sync_data().map_err(Error::io("sync", self.root.join(layout::SEGMENTS)))?;
         }
-        if self.segment_bytes > SEGMENT_BYTES { self.next_segment() } else { Ok(()) }
+        if self.segment_bytes > self.segment_limit { self.next_segment() } else { Ok(()) }
     }
 
     /// A phase, or a round of it, has ended: its results, those of all rounds so far, become files.
@@ -320,7 +352,8 @@ impl Writer {
 
     fn json<T: Serialize>(&mut self, name: &str, value: &T) -> Result<(), Error> {
         let path = self.root.join(name);
-        let text = pretty(value).map_err(|e| Error::io("write", &path)(e))?;
+        let text = if self.compact { serde_json::to_vec(value).map_err(Into::into) } else { pretty(value) };
+        let text = text.map_err(|e| Error::io("write", &path)(e))?;
         let sum = files::replace(&path, &text, self.sync)?;
         self.sums.insert(name.to_owned(), sum);
         Ok(())

@@ -16,10 +16,13 @@ pub(crate) type Late = LateWakeup;
 
 /// A window around late wakeups.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Window {
+pub struct Window {
+    /// Beginning, CLOCK_MONOTONIC, ns.
     pub from: u64,
+    /// End.
     pub to: u64,
-    pub late: Vec<Late>,
+    /// The late wakeups in it.
+    pub late: Vec<LateWakeup>,
 }
 
 impl Window {

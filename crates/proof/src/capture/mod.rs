@@ -6,6 +6,7 @@
 
 mod choose;
 mod cost;
+mod cutter;
 mod facts;
 mod state;
 
@@ -14,23 +15,20 @@ pub(crate) use state::{HIDING, State};
 
 pub(crate) use facts::fair_server;
 
+pub use choose::Window;
 use choose::{Late, MOST};
-use facts::Log;
-use punctual_journal::Journal;
+pub use cutter::Cutter;
 use punctual_measure::{Bell, Cell};
 use punctual_model::{Capture, LateWakeup, PhaseTrace, Tracing};
 use punctual_rt::monotonic;
-use punctual_tracefs::{Config, Cut, FULL, Flight, Instance, MINIMAL, Tracefs, TracefsError};
+use punctual_tracefs::TracefsError;
 use punctual_units::{Arrange, CpuId, Nanos};
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 
-/// What has to be in the buffer behind a late wakeup before its window is cut.
-const AFTER: Nanos = Nanos::from_millis(1);
 /// Time between a new worst and looking again for less than that.
 const SECOND: Nanos = Nanos::from_secs(1);
 /// At the beginning of a phase every wakeup is the worst so far.
@@ -38,12 +36,10 @@ const SETTLE: Nanos = Nanos::from_millis(50);
 
 /// The trace of a run.
 pub(crate) struct Tracer {
-    flight: Flight,
+    cutter: Cutter,
     bell: Bell,
     /// The run directory, and the folder of traces in it.
     root: PathBuf,
-    before: Nanos,
-    pub tracing: Tracing,
     /// What is kept of phases that go on in another round, and how many windows were cut.
     kept: BTreeMap<String, (u32, Vec<(u64, Capture)>)>,
 }
@@ -61,28 +57,13 @@ pub(crate) type Watched = (CpuId, i32, Arc<Cell>);
 impl Tracer {
     /// Begins to trace. Takes about a tenth of a second, in which all CPUs are disturbed.
     pub fn start(options: &Options, bell: &Bell) -> Result<Tracer, TracefsError> {
-        let config = Config {
-            events: if options.trace.full { FULL } else { MINIMAL },
-            buffer_kb: options.trace.buffer_kb,
-            tracer: None,
-        };
-        let instance = Instance::create(&Tracefs::find()?, &Journal::of_user(), &config)?;
-        let tracing = Tracing {
-            why_not: None,
-            events: instance.events(),
-            missing: instance.missing().to_vec(),
-            buffer_kb: instance.buffer_kb(),
-            event_cost_ns: None,
-        };
-        let flight = Flight::new(instance)?;
-        // Two periods hold the start of the timer; 5 ms what the CPU did before.
-        let before = Nanos((2 * options.period.0).clamp(5_000_000, 100_000_000));
-        let kept = BTreeMap::new();
-        Ok(Tracer { flight, bell: bell.clone(), root: options.out.clone(), before, tracing, kept })
+        let cutter = Cutter::start(&options.trace, options.period)?;
+        Ok(Tracer { cutter, bell: bell.clone(), root: options.out.clone(), kept: BTreeMap::new() })
     }
 
     /// Watches one phase. Where no thread can be started, nothing is watched and the tracer comes back.
     pub fn watch(mut self, phase: String, watched: Vec<Watched>) -> Watch {
+        self.cutter.begin_log();
         let (count, kept) = self.kept.remove(&phase).unwrap_or_default();
         let stop = Arc::new(AtomicBool::new(false));
         let (bell, theirs) = (self.bell.clone(), Arc::clone(&stop));
@@ -94,7 +75,6 @@ impl Tracer {
             seen: Vec::new(),
             kept,
             count,
-            log: Log::open(),
             result: PhaseTrace::default(),
         };
         let thread = std::thread::spawn(move || watcher.run(&theirs));
@@ -103,11 +83,7 @@ impl Tracer {
 
     /// Finds out what an event costs, then removes the instance; what could not be removed is said.
     pub fn end(self) -> (Tracing, Option<String>) {
-        let Tracer { flight, mut tracing, .. } = self;
-        tracing.event_cost_ns = cost::of_event(flight.instance());
-        let left =
-            flight.end().err().map(|left| format!("the trace instance could not be removed: {}", left.join("; ")));
-        (tracing, left)
+        self.cutter.end()
     }
 }
 
@@ -130,13 +106,12 @@ struct Watcher {
     /// What was kept: the latest wakeup in it, and where it is.
     kept: Vec<(u64, Capture)>,
     count: u32,
-    log: Log,
     result: PhaseTrace,
 }
 
 impl Watcher {
     fn run(mut self, stop: &AtomicBool) -> (Tracer, PhaseTrace) {
-        self.events_before = self.tracer.flight.statistics().recorded();
+        self.events_before = self.tracer.cutter.recorded();
         let bell = self.tracer.bell.clone();
         self.pause(SETTLE, stop);
         self.arm(true);
@@ -148,7 +123,7 @@ impl Watcher {
                 break;
             }
             if rung {
-                self.pause(AFTER, stop);
+                self.pause(Cutter::AFTER, stop);
             }
             self.look();
             self.arm(rung);
@@ -156,7 +131,7 @@ impl Watcher {
         }
         self.watched.iter().for_each(|(.., cell)| cell.watch(u64::MAX));
         self.look();
-        self.result.events = self.tracer.flight.statistics().recorded().saturating_sub(self.events_before);
+        self.result.events = self.tracer.cutter.recorded().saturating_sub(self.events_before);
         self.result.captures = self.kept.len() as u64;
         self.tracer.kept.insert(self.phase, (self.count, self.kept));
         (self.tracer, self.result)
@@ -196,7 +171,7 @@ impl Watcher {
             }
         }
         let kept: Vec<u64> = self.kept.iter().map(|(latency, _)| *latency).collect();
-        let windows = choose::windows(late, self.tracer.before, AFTER, &kept);
+        let windows = self.tracer.cutter.windows(late, &kept);
         if !windows.is_empty()
             && let Err(e) = self.keep(windows)
         {
@@ -204,52 +179,24 @@ impl Watcher {
         }
     }
 
-    fn keep(&mut self, windows: Vec<choose::Window>) -> std::io::Result<()> {
-        fs::create_dir_all(self.tracer.root.join("traces"))?;
-        let mut cuts = Vec::new();
-        let mut captures = Vec::new();
+    fn keep(&mut self, windows: Vec<Window>) -> std::io::Result<()> {
+        let mut named = Vec::new();
         for window in windows {
             self.count += 1;
-            let file = format!("traces/{}-{}.dat", self.phase, self.count);
-            cuts.push(Cut { from_ns: window.from, to_ns: window.to, path: self.tracer.root.join(&file) });
-            captures.push(Capture {
-                phase: self.phase.clone(),
-                file,
-                from_mono_ns: window.from,
-                to_mono_ns: window.to,
-                late: window.late,
-                overwritten: Vec::new(),
-                policies: Default::default(),
-                fair_server: facts::fair_server(),
-                tracer: self.tracer.flight.main_tracer(),
-                throttled: self.log.throttled(),
-            });
+            named.push((format!("traces/{}-{}.dat", self.phase, self.count), window));
         }
-        let kept = self.tracer.flight.cut(&cuts)?;
-        for (mut capture, kept) in captures.into_iter().zip(kept) {
-            capture.overwritten = kept.overwritten.into_iter().map(CpuId).collect();
-            capture.policies = facts::policies(&self.tracer.root.join(&capture.file));
+        for capture in self.tracer.cutter.cut(&self.tracer.root, &self.phase, named)? {
             let latest = capture.late.iter().map(|late| late.latency_ns).max().unwrap_or(0);
-            self.note(&capture)?;
             self.kept.push((latest, capture));
         }
         self.forget_least();
         Ok(())
     }
 
-    /// Writes down what the trace is of, beside it.
-    fn note(&self, capture: &Capture) -> std::io::Result<()> {
-        let path = self.tracer.root.join(&capture.file).with_extension("json");
-        fs::write(path, punctual_rundir::capture_text(capture))
-    }
-
     fn forget_least(&mut self) {
         self.kept.arrange_by_key(|(latency, _)| std::cmp::Reverse(*latency));
         for (_, capture) in self.kept.drain(MOST.min(self.kept.len())..) {
-            let path = self.tracer.root.join(&capture.file);
-            // If it stays, a reader finds one capture more.
-            let _ = fs::remove_file(path.with_extension("json"));
-            let _ = fs::remove_file(path);
+            Cutter::forget(&self.tracer.root, &capture);
         }
     }
 

@@ -251,6 +251,7 @@ impl<'a> Job<'a> {
             tids: meter.tids(),
             housekeeping: self.housekeeping.clone(),
             load: beats,
+            pace: measure::Pace::default(),
         };
         let refused = |e: std::io::Error| {
             let text = format!("the machine's context was not sampled: {e}");

@@ -1,0 +1,119 @@
+//! Cutting windows out of the trace that the kernel overwrites: what a run and `watch` share.
+
+use super::choose::{self, Late, Window};
+use super::cost;
+use super::facts::{self, Log};
+use crate::options::Trace;
+use punctual_journal::Journal;
+use punctual_model::{Capture, Tracing};
+use punctual_tracefs::{Config, Cut, FULL, Flight, Instance, MINIMAL, Tracefs, TracefsError};
+use punctual_units::{CpuId, Nanos};
+use std::fs;
+use std::path::Path;
+
+/// A private trace that is recording, and the windows that are cut out of it. Dropping it removes the instance.
+pub struct Cutter {
+    flight: Flight,
+    before: Nanos,
+    log: Log,
+    tracing: Tracing,
+}
+
+impl Cutter {
+    /// What has to be in the buffer behind a late wakeup before its window is cut.
+    pub const AFTER: Nanos = Nanos::from_millis(1);
+
+    /// Begins to trace for threads of this period. Takes about a tenth of a second, in which all CPUs are disturbed.
+    ///
+    /// # Errors
+    /// [`TracefsError`]: it cannot be had here; nothing is left behind.
+    pub fn start(trace: &Trace, period: Nanos) -> Result<Cutter, TracefsError> {
+        let events = if trace.full { FULL } else { MINIMAL };
+        let config = Config { events, buffer_kb: trace.buffer_kb, tracer: None };
+        let instance = Instance::create(&Tracefs::find()?, &Journal::of_user(), &config)?;
+        let tracing = Tracing {
+            why_not: None,
+            events: instance.events(),
+            missing: instance.missing().to_vec(),
+            buffer_kb: instance.buffer_kb(),
+            event_cost_ns: None,
+        };
+        // Two periods hold the start of the timer; 5 ms what the CPU did before.
+        let before = Nanos((2 * period.0).clamp(5_000_000, 100_000_000));
+        Ok(Cutter { flight: Flight::new(instance)?, before, log: Log::open(), tracing })
+    }
+
+    /// What is recorded.
+    pub fn tracing(&self) -> &Tracing {
+        &self.tracing
+    }
+
+    /// Events recorded so far, all CPUs; most were overwritten, as intended.
+    pub fn recorded(&self) -> u64 {
+        self.flight.statistics().recorded()
+    }
+
+    /// What the kernel's log said until now does not count.
+    pub fn begin_log(&mut self) {
+        self.log = Log::open();
+    }
+
+    /// Windows around late wakeups that are over, as one where they overlap; of many those of the latest, and only such as belong
+    /// among the latest beside those whose latencies are `kept`. In order of time.
+    pub fn windows(&self, late: Vec<Late>, kept: &[u64]) -> Vec<Window> {
+        choose::windows(late, self.before, Self::AFTER, kept)
+    }
+
+    /// Writes each window into `root` under its name (`traces/NAME.dat`), a note with what is known besides next to it.
+    ///
+    /// # Errors
+    /// A file could not be written.
+    pub fn cut(&mut self, root: &Path, phase: &str, windows: Vec<(String, Window)>) -> std::io::Result<Vec<Capture>> {
+        fs::create_dir_all(root.join("traces"))?;
+        let (mut cuts, mut captures) = (Vec::new(), Vec::new());
+        for (file, window) in windows {
+            cuts.push(Cut { from_ns: window.from, to_ns: window.to, path: root.join(&file) });
+            captures.push(Capture {
+                phase: phase.to_owned(),
+                file,
+                from_mono_ns: window.from,
+                to_mono_ns: window.to,
+                late: window.late,
+                overwritten: Vec::new(),
+                policies: Default::default(),
+                fair_server: facts::fair_server(),
+                tracer: self.flight.main_tracer(),
+                throttled: self.log.throttled(),
+            });
+        }
+        let kept = self.flight.cut(&cuts)?;
+        for (capture, kept) in captures.iter_mut().zip(kept) {
+            capture.overwritten = kept.overwritten.into_iter().map(CpuId).collect();
+            capture.policies = facts::policies(&root.join(&capture.file));
+            fs::write(root.join(&capture.file).with_extension("json"), punctual_rundir::capture_text(capture))?;
+        }
+        Ok(captures)
+    }
+
+    /// Removes a window's files. If one stays, a reader finds a capture more.
+    pub fn forget(root: &Path, capture: &Capture) {
+        let path = root.join(&capture.file);
+        let _ = fs::remove_file(path.with_extension("json"));
+        let _ = fs::remove_file(path);
+    }
+
+    /// Finds out what an event costs, then removes the instance; what could not be removed is said.
+    pub fn end(mut self) -> (Tracing, Option<String>) {
+        self.tracing.event_cost_ns = cost::of_event(self.flight.instance());
+        (self.tracing, removed(self.flight))
+    }
+
+    /// Removes the instance at once; what could not be removed is said.
+    pub fn end_now(self) -> Option<String> {
+        removed(self.flight)
+    }
+}
+
+fn removed(flight: Flight) -> Option<String> {
+    flight.end().err().map(|left| format!("the trace instance could not be removed: {}", left.join("; ")))
+}
