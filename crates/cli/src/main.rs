@@ -31,6 +31,7 @@ mod selftest;
 mod serve;
 mod terminal;
 mod tune;
+mod watch;
 
 use confine::Needs;
 use std::process::ExitCode;
@@ -50,6 +51,9 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|first| first == punctual_proof::TIMERLAT_ARG) {
         return exit::from_number(punctual_proof::timerlat_main(std::env::args_os().skip(2)));
     }
+    if std::env::args_os().nth(1).is_some_and(|first| first == punctual_watch::EXPLAIN_ARG) {
+        return exit::from_number(punctual_watch::explain_main(std::env::args_os().skip(2)));
+    }
     if std::env::args_os().nth(1).is_some_and(|first| first == fix::GUARD_ARG) {
         return fix::guard_main(std::env::args_os().skip(2));
     }
@@ -68,6 +72,7 @@ fn main() -> ExitCode {
         args::Command::Undo(options) => fix::undo(&options),
         args::Command::Snapshot(options) => audit::snapshot(&options),
         args::Command::Measure(options) => prove::measure(&options, started),
+        args::Command::Watch(options) => watch::watch(&options, started),
         args::Command::Cyclictest { words } => cyclictest::cyclictest(&words),
         args::Command::Selftest(options) => selftest::selftest(&options),
         args::Command::Report(options) => confined(Some(Needs::report(&options)), || report::report(&options)),

@@ -14,7 +14,7 @@ use std::process::Command;
 const WITH_RIGHTS: &str = "/usr/libexec/punctual/punctual";
 
 /// The commands that run real-time threads or lock memory.
-const MEASURING: [&str; 7] = ["prove", "measure", "cyclictest", "selftest", "events", "sched", "bench"];
+const MEASURING: [&str; 8] = ["prove", "measure", "watch", "cyclictest", "selftest", "events", "sched", "bench"];
 
 /// Goes on as the copy with rights, where this process lacks them and may run it. Returns where it does not: then what is refused
 /// is said by who needs it.

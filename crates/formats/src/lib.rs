@@ -27,6 +27,7 @@ mod proto;
 mod sarif;
 mod squad;
 mod tap;
+mod watch;
 
 pub use bencher::bencher;
 pub use bundle::{BundleHead, bundle, bundle_head};
@@ -40,3 +41,4 @@ pub use prometheus::{BUCKETS_S, prometheus};
 pub use sarif::sarif;
 pub use squad::{squad_metrics, squad_tests};
 pub use tap::tap;
+pub use watch::watch_prometheus;

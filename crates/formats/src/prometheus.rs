@@ -5,6 +5,7 @@
 use crate::cases::{About, Case, CaseOutcome, Cases, Group};
 use punctual_model::{CpuResult, Recording, Verdict};
 use punctual_report::{Cell, Figures, clean};
+use punctual_units::Histogram;
 use std::fmt::Write;
 
 /// Upper bounds of the buckets, seconds, and the nanoseconds they stand for. With `+Inf` 20 a CPU: enough for a heat map, few enough
@@ -71,11 +72,11 @@ fn clock(recording: &Recording) -> &'static str {
 }
 
 /// A label's value: harmless, and `\`, `"` and newline escaped.
-fn label(text: &str) -> String {
+pub(crate) fn label(text: &str) -> String {
     clean::line(text).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-fn head(out: &mut String, name: &str, kind: &str, help: &str) {
+pub(crate) fn head(out: &mut String, name: &str, kind: &str, help: &str) {
     // Writing to a String cannot fail.
     let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
 }
@@ -110,7 +111,7 @@ fn about(out: &mut String, recording: &Recording) {
 }
 
 /// Exact: nanoseconds as a decimal fraction.
-fn seconds(ns: u64) -> String {
+pub(crate) fn seconds(ns: u64) -> String {
     let text = format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
@@ -123,19 +124,24 @@ fn latencies(out: &mut String, places: &[Place]) {
     }
     head(out, NAME, "histogram", "Wakeup latency of every released period.");
     for (Place { labels, .. }, histogram) in known {
-        let mut bins = histogram.bins().peekable();
-        let mut below = 0u64;
-        for (bound, ns) in BUCKETS_S {
-            // The largest sample is exact: the last bin reaches no farther than it.
-            while let Some(bin) = bins.next_if(|bin| histogram.max().map_or(bin.high, |max| bin.high.min(max)) <= ns) {
-                below = below.saturating_add(bin.count);
-            }
-            let _ = writeln!(out, "{NAME}_bucket{{{labels},le=\"{bound}\"}} {below}");
-        }
-        let _ = writeln!(out, "{NAME}_bucket{{{labels},le=\"+Inf\"}} {}", histogram.count());
-        let _ = writeln!(out, "{NAME}_sum{{{labels}}} {}", histogram.sum() as f64 / 1e9);
-        let _ = writeln!(out, "{NAME}_count{{{labels}}} {}", histogram.count());
+        buckets(out, NAME, labels, histogram);
     }
+}
+
+/// A histogram's samples: what is certainly not later than a bound counts in its bucket.
+pub(crate) fn buckets(out: &mut String, name: &str, labels: &str, histogram: &Histogram) {
+    let mut bins = histogram.bins().peekable();
+    let mut below = 0u64;
+    for (bound, ns) in BUCKETS_S {
+        // The largest sample is exact: the last bin reaches no farther than it.
+        while let Some(bin) = bins.next_if(|bin| histogram.max().map_or(bin.high, |max| bin.high.min(max)) <= ns) {
+            below = below.saturating_add(bin.count);
+        }
+        let _ = writeln!(out, "{name}_bucket{{{labels},le=\"{bound}\"}} {below}");
+    }
+    let _ = writeln!(out, "{name}_bucket{{{labels},le=\"+Inf\"}} {}", histogram.count());
+    let _ = writeln!(out, "{name}_sum{{{labels}}} {}", histogram.sum() as f64 / 1e9);
+    let _ = writeln!(out, "{name}_count{{{labels}}} {}", histogram.count());
 }
 
 fn largest(out: &mut String, places: &[Place]) {

@@ -18,6 +18,7 @@ mod event;
 mod experiment;
 mod explained;
 mod finding;
+mod fleet;
 mod hardware;
 pub mod history;
 mod import;
@@ -31,6 +32,7 @@ mod tracing;
 mod tuned;
 mod until;
 mod verdict;
+mod watch;
 mod worst;
 
 pub use bench::{
@@ -54,6 +56,7 @@ pub use explained::{
     ThreadState, Timeline, Victim,
 };
 pub use finding::{Evidence, Finding, Severity, State};
+pub use fleet::{Fleet, FleetBoard, FleetContrast, FleetFactor, FleetLine, FleetOutlier, FleetWorst};
 pub use hardware::{ExplainedGap, Gap, GapClass, GapCpu, GapFinding, GapPart, Hardware, Hwlat};
 pub use import::{Blur, Import, ImportedFile, Lost, LostKind, Series, Unplaced};
 pub use load::{LoadReport, Proof, Rate};
@@ -68,4 +71,8 @@ pub use tracing::{Capture, LateWakeup, PhaseTrace, Tracing};
 pub use tuned::{Ended, TUNE_SCHEMA, Trial, TrialKind, Tuned};
 pub use until::{BlockMaximum, Look, Round, UntilDecided};
 pub use verdict::{CellId, CellJudgement, ClusterNote, Coverage, Judged, Needed, Outcome, Verdict, VirtualControl};
+pub use watch::{
+    WATCH_SCHEMA, Watch, WatchBlock, WatchCost, WatchCpu, WatchDisk, WatchLine, WatchMaxima, WatchMaximum,
+    WatchSettings, WatchUpsets, Watched,
+};
 pub use worst::{Suspicion, SuspicionClass, Worst};

@@ -18,6 +18,7 @@ mod csv;
 mod date;
 mod experiment;
 mod figures;
+mod fleet;
 mod history;
 mod html;
 
@@ -29,6 +30,7 @@ mod suite;
 mod svg;
 
 mod text;
+mod watch;
 mod why;
 pub mod words;
 
@@ -39,6 +41,7 @@ pub use csv::csv;
 pub use date::{utc, utc_mail};
 pub use experiment::{experiment_csv, experiment_html, experiment_text};
 pub use figures::{Cell, Figures, QUANTILES, Row, recorded_ns};
+pub use fleet::{fleet_html, fleet_text};
 pub use history::{gate_json, gate_text, history_html, history_json, history_text};
 pub use html::html;
 
@@ -46,4 +49,5 @@ pub use json::{json, json_text};
 pub use linuxcnc::linuxcnc;
 pub use suite::{suite_csv, suite_html, suite_line, suite_text};
 pub use text::{TextStyle, text};
+pub use watch::{watch_html, watch_text};
 pub use why::{explanation_html, timeline_text};

@@ -11,6 +11,7 @@ mod cross;
 mod deploy;
 mod explain;
 mod faults;
+mod fleet;
 mod fuzz;
 mod gpio_kernel;
 mod kill;
@@ -26,6 +27,7 @@ mod soak;
 mod steps;
 mod tune;
 mod vm;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -39,6 +41,12 @@ cargo xtask faults [NAME…] [--write]   faults planted, and what has to hold th
 cargo xtask soak [NAME…]      the long checks below one after the other, with a log each; --list: their names and how long they take
 cargo xtask kill [RUNS]       kill -9 at RUNS random instants; every run readable, at most 10 s lost (default 100)
 cargo xtask kill-fix [RUNS] [PUNCTUAL]   kill -9 at RUNS random instants of `audit --fix`, then undo: every value as before (default 200)
+cargo xtask watch [--hours H] [--punctual FILE] [--out DIR]
+                              `punctual watch` beside loads that come and go and maxima planted: its memory, files and CPU time, and
+                              whether every planted maximum is traced and named (default 2 hours, needs root)
+cargo xtask fleet [--punctual FILE] [--out DIR] [--ansible FILE] [--seconds N]
+                              the Ansible role over 8 boards (network namespaces with an sshd each): one run killed, one board cut off
+cargo xtask watch --score DIR what such a soak left, also while it runs
 cargo xtask configs DIR [--punctual FILE]   kernel configurations (plain .config files): what `audit --config` says of each against
                               a plain search of its lines; fails on UNKNOWN, BLOCKED and contradictions
 cargo xtask vm [TEST…]        the lab against real kernels in QEMU: boot, panic, hang, silent, network, negative, repeatable, control; by name only: gpio, events, apps
@@ -102,6 +110,8 @@ fn main() -> ExitCode {
         Some("configs") => configs::run(words.get(1..).unwrap_or_default()),
         Some("gpio-kernel") => gpio_kernel::run(words.get(1..).unwrap_or_default()),
         Some("vm") => vm::run(words.get(1..).unwrap_or_default()),
+        Some("fleet") => fleet::run(words.get(1..).unwrap_or_default()),
+        Some("watch") => watch::run(words.get(1..).unwrap_or_default()),
         Some("pi") => pi::run(words.get(1..).unwrap_or_default()),
         Some("boots") => boots::run(words.get(1..).unwrap_or_default()),
         Some("deploy") => deploy::run(words.get(1..).unwrap_or_default()),

@@ -78,7 +78,8 @@ fn stage(target: &Target, built: &Path, stage: &Path) -> Result<(), String> {
             write(&units.join(file.file_name().unwrap_or_default()), &installed(&text))?;
         }
     }
-    copy(&root().join("packaging/punctual-serve.service"), &units.join("punctual-serve.service"))
+    let ours = ["punctual-serve.service", "punctual-watch.service"];
+    ours.iter().try_for_each(|unit| copy(&root().join("packaging").join(unit), &units.join(unit)))
 }
 
 /// What the program writes of itself.

@@ -18,7 +18,7 @@ const FOLDER: &str = "docs/schemas";
 /// Name, and what makes it.
 type Row = (&'static str, fn() -> String);
 
-/// The table: files of a run directory, then documents of `--json`.
+/// The table: files of a run directory and of a watch, then documents of `--json`.
 const SCHEMAS: &[Row] = &[
     ("run", made::<model::Run>),
     ("hist", made::<HistogramFile>),
@@ -31,6 +31,9 @@ const SCHEMAS: &[Row] = &[
     ("suite", made::<model::Suite>),
     ("experiment", made::<model::Experiment>),
     ("bench", made::<model::Bench>),
+    ("watch", made::<model::Watch>),
+    ("series", made::<model::WatchLine>),
+    ("fleet-line", made::<model::FleetLine>),
     ("document", made::<Document<serde_json::Map<String, serde_json::Value>>>),
     ("document-report", made::<Document<Answer<ReportResult>>>),
     ("document-audit", made::<Document<Answer<AuditResult>>>),
@@ -39,6 +42,7 @@ const SCHEMAS: &[Row] = &[
     ("document-import", made::<Document<Answer<ImportResult>>>),
     ("document-events", made::<Document<Answer<model::Suite>>>),
     ("document-sched", made::<Document<Answer<model::Experiment>>>),
+    ("document-fleet", made::<Document<Answer<model::Fleet>>>),
     ("document-bench", made::<Document<Answer<model::Bench>>>),
     ("document-compare", made::<Document<Answer<CompareResult>>>),
     ("document-history", made::<Document<Answer<HistoryResult>>>),

@@ -156,6 +156,12 @@ const JOBS: &[Job] = &[
         commands: &[RELEASE, &["xtask", "pi"]],
     },
     Job {
+        name: "watch",
+        shows: "`watch` for 2 hours beside loads and planted maxima: memory, files, CPU time, every maximum named",
+        minutes: 122,
+        commands: &[RELEASE, &["xtask", "watch", "--hours", "2", "--out", "target/soak/watch.run"]],
+    },
+    Job {
         name: "boots",
         shows: "trials and power cuts through OVMF and GRUB",
         minutes: 90,

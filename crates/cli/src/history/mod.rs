@@ -58,7 +58,7 @@ fn look(db: Option<PathBuf>) -> Result<Store, Refused> {
 }
 
 /// A run directory, or another tool's file, in a few figures.
-fn summarised(path: &Path, told: ToldArgs) -> Result<RunSummary, Refused> {
+pub(crate) fn summarised(path: &Path, told: ToldArgs) -> Result<RunSummary, Refused> {
     let unread = |code| (code, format!("{}: not read: the line above says why", path.display()));
     let recording = match path.is_dir() {
         true => punctual_rundir::read(path).map_err(|e| (exit::USAGE, e.to_string()))?,

@@ -16,6 +16,8 @@ pub enum Format {
     Json,
     /// The histograms, one line a bin
     Csv,
+    /// Of many runs: a line each phase and CPU of each run, for DuckDB (docs/fleet.md)
+    Jsonl,
     /// As `cyclictest -q -h` prints
     Cyclictest,
     /// As `cyclictest --json` writes
@@ -54,7 +56,8 @@ impl Format {
 /// Options of `report`.
 #[derive(Args, Debug)]
 pub struct ReportArgs {
-    /// The run directory, or files that `import` understands (- reads standard input)
+    /// The run directory, or files that `import` understands (- reads standard input); several run directories, or a folder of them:
+    /// the fleet; the folder of a watch: its series
     #[arg(required = true, value_name = "RUN|FILE")]
     pub run: Vec<PathBuf>,
     /// What to write

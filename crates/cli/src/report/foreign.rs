@@ -49,6 +49,12 @@ pub fn of_cases(args: &ReportArgs, cases: &Cases, what: &str) -> Result<Vec<u8>,
     Ok(text.into_bytes())
 }
 
+/// The sentence where a format is only for single runs.
+#[cfg(feature = "history")]
+pub fn not_of_many(format: Format) -> String {
+    format!("{} is for one run; many take --format html, text, json or jsonl", format.name())
+}
+
 /// The sentence where a format cannot hold what was measured.
 pub fn not_of(format: Format, what: &str) -> String {
     let is_for_cases =

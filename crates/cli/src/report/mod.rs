@@ -1,6 +1,8 @@
 //! `report`: a run directory shown again.
 
 pub mod args;
+#[cfg(feature = "history")]
+mod fleet;
 mod foreign;
 
 use crate::{document, exit, import, new_file, terminal};
@@ -29,6 +31,15 @@ fn read(args: &ReportArgs) -> Result<Recording, u8> {
 
 /// `punctual report`: exits 0 if it wrote, whatever the verdict.
 pub fn report(args: &ReportArgs) -> ExitCode {
+    if let [only] = args.run.as_slice()
+        && punctual_watch::is_watch(only)
+    {
+        return watched(args, only);
+    }
+    #[cfg(feature = "history")]
+    if fleet::is_fleet(args) {
+        return fleet::report(args);
+    }
     let mut recording = match read(args) {
         Ok(recording) => recording,
         Err(code) => return ExitCode::from(code),
@@ -43,6 +54,26 @@ pub fn report(args: &ReportArgs) -> ExitCode {
         Ok(bytes) => written(args, &bytes),
         Err(what) => {
             eprintln!("punctual: {what}");
+            ExitCode::from(exit::USAGE)
+        }
+    }
+}
+
+/// The folder of a watch: its series.
+fn watched(args: &ReportArgs, folder: &std::path::Path) -> ExitCode {
+    let made = punctual_watch::read(folder).map_err(|e| e.to_string()).and_then(|watched| {
+        watched.damage.iter().for_each(|what| eprintln!("punctual: {}", terminal::harmless(what)));
+        match format(args) {
+            Format::Html => Ok(report::watch_html(&watched)),
+            Format::Text => Ok(report::watch_text(&watched)),
+            Format::Json => Ok(document::document("watch", 0, &crate::watch::json(&watched)) + "\n"),
+            other => Err(foreign::not_of(other, "a watch")),
+        }
+    });
+    match made {
+        Ok(text) => written(args, text.as_bytes()),
+        Err(what) => {
+            eprintln!("punctual: {}", terminal::harmless(&what));
             ExitCode::from(exit::USAGE)
         }
     }

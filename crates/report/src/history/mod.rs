@@ -4,7 +4,7 @@ mod chart;
 mod gate;
 mod html;
 mod text;
-mod words;
+pub(crate) mod words;
 
 use punctual_model::history::{Gate, History, RunSummary};
 use serde_json::{Value, json};

@@ -13,6 +13,7 @@ pub mod signed;
 pub mod stability;
 pub mod time;
 pub mod timeline;
+pub mod watch;
 
 /// A chart with what belongs beside it.
 pub struct Chart {

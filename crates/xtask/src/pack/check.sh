@@ -39,8 +39,8 @@ page() {
 }
 
 units() { # each program that a unit starts is there
-    for unit in /usr/lib/systemd/system/punctual-serve.service /usr/lib/systemd/system/rf-switch.service \
-        /usr/lib/systemd/system/rotary-dial.service; do
+    for unit in /usr/lib/systemd/system/punctual-serve.service /usr/lib/systemd/system/punctual-watch.service \
+        /usr/lib/systemd/system/rf-switch.service /usr/lib/systemd/system/rotary-dial.service; do
         program=$(sed -n 's/^ExecStart=\([^ ]*\).*/\1/p' "$unit")
         test -x "$program" || return 1
     done

@@ -1,0 +1,82 @@
+//! `report RUN…` over many runs.
+
+use super::args::{Format, ReportArgs};
+use super::{foreign, format, written};
+use crate::history::summarised;
+use crate::{document, exit};
+use punctual_history::{is_run, runs_below};
+use punctual_model::history::RunSummary;
+use punctual_report as report;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Several run directories, or a folder of them; a single one as lines.
+pub fn is_fleet(args: &ReportArgs) -> bool {
+    match args.run.as_slice() {
+        [only] if is_run(only) => format(args) == Format::Jsonl,
+        [only] => only.is_dir() && !runs_below(only).runs.is_empty(),
+        several => several.iter().all(|path| path.is_dir()),
+    }
+}
+
+/// The fleet: exits 0 if it wrote; a run that cannot be read is said and named in the report, and is no reason not to write.
+pub fn report(args: &ReportArgs) -> ExitCode {
+    let mut unread = Vec::new();
+    let runs = summaries(args, &mut unread);
+    if runs.is_empty() {
+        eprintln!("punctual: no run that can be read: give run directories, or folders of them");
+        return ExitCode::from(exit::USAGE);
+    }
+    match made(args, &runs, unread) {
+        Ok(text) => written(args, text.as_bytes()),
+        Err(what) => {
+            eprintln!("punctual: {what}");
+            ExitCode::from(exit::USAGE)
+        }
+    }
+}
+
+fn summaries(args: &ReportArgs, unread: &mut Vec<(String, String)>) -> Vec<RunSummary> {
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for path in &args.run {
+        let found = runs_below(path);
+        found.notes.iter().for_each(|note| eprintln!("punctual: {note}"));
+        if found.runs.is_empty() {
+            eprintln!("punctual: {}: no run directory in it", path.display());
+        }
+        paths.extend(found.runs);
+    }
+    let mut runs: Vec<RunSummary> = Vec::new();
+    for path in paths {
+        match summarised(&path, args.told) {
+            // The same run twice would count twice.
+            Ok(run) if runs.iter().any(|known| known.id == run.id) => {
+                eprintln!("punctual: {}: the same run as another; left out", path.display());
+            }
+            Ok(run) => runs.push(run),
+            Err((_, why)) => {
+                eprintln!("punctual: {why}");
+                unread.push((path.display().to_string(), why));
+            }
+        }
+    }
+    runs
+}
+
+fn made(args: &ReportArgs, runs: &[RunSummary], unread: Vec<(String, String)>) -> Result<String, String> {
+    if format(args) == Format::Jsonl {
+        let lines = punctual_fleet::lines(runs);
+        let text = |line: &punctual_model::FleetLine| {
+            serde_json::to_string(line).map_err(|e| format!("a line cannot be written: {e}"))
+        };
+        return lines.iter().map(|line| text(line).map(|text| text + "\n")).collect();
+    }
+    let mut fleet = punctual_fleet::fleet(runs);
+    fleet.doubtful.extend(unread);
+    match format(args) {
+        Format::Html => Ok(report::fleet_html(&fleet)),
+        Format::Text => Ok(report::fleet_text(&fleet)),
+        Format::Json => Ok(document::document_of("fleet", 0, &fleet) + "\n"),
+        other => Err(foreign::not_of_many(other)),
+    }
+}

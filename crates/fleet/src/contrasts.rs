@@ -1,0 +1,78 @@
+//! What a kernel, or settings, have to do with the latest wakeups.
+
+use crate::outliers::of_boards;
+use crate::{latest, settings};
+use punctual_model::history::RunSummary;
+use punctual_model::{FleetContrast, FleetFactor};
+use punctual_stats::{benjamini_hochberg, mann_whitney, ratio};
+use punctual_units::Arrange;
+use std::collections::BTreeMap;
+
+/// Fewer boards on a side than this have no interval at 95 %.
+const LEAST: usize = 4;
+const CONFIDENCE: f64 = 0.95;
+
+/// Values by what is alike (stratum and load) and by what differs.
+type Strata<'a> = BTreeMap<(String, String), BTreeMap<String, Vec<(&'a RunSummary, u64)>>>;
+
+/// Each kernel beside all others under the same settings, and each settings beside all others on the same kernel; the surest first.
+pub(crate) fn contrasts(runs: &[&RunSummary]) -> Vec<FleetContrast> {
+    let kernel = |run: &RunSummary| run.kernel.release.clone().unwrap_or_else(|| "unknown".into());
+    let mut all = of_factor(FleetFactor::Kernel, &strata(runs, &settings, &kernel));
+    all.extend(of_factor(FleetFactor::Settings, &strata(runs, &kernel, &settings)));
+    let raw: Vec<f64> = all.iter().map(|contrast| contrast.p).collect();
+    for (contrast, p) in all.iter_mut().zip(benjamini_hochberg(&raw).unwrap_or_default()) {
+        contrast.p = p;
+    }
+    all.arrange_by(|a, b| a.p.total_cmp(&b.p));
+    all
+}
+
+fn strata<'a>(
+    runs: &[&'a RunSummary],
+    alike: &dyn Fn(&RunSummary) -> String,
+    differs: &dyn Fn(&RunSummary) -> String,
+) -> Strata<'a> {
+    let mut strata = Strata::new();
+    for &run in runs {
+        for (load, ns) in latest(run) {
+            let levels = strata.entry((alike(run), load.to_owned())).or_default();
+            levels.entry(differs(run)).or_default().push((run, ns));
+        }
+    }
+    strata
+}
+
+fn of_factor(factor: FleetFactor, strata: &Strata) -> Vec<FleetContrast> {
+    let mut found = Vec::new();
+    for ((within, load), levels) in strata {
+        for (level, mine) in levels {
+            let others = levels.iter().filter(|(other, _)| *other != level).flat_map(|(_, runs)| runs.iter().copied());
+            let others: Vec<(&RunSummary, u64)> = others.collect();
+            let (mine, others) = (values(mine), values(&others));
+            if mine.len() < LEAST || others.len() < LEAST {
+                continue;
+            }
+            let Some((estimate, test)) = ratio(&others, &mine, CONFIDENCE).zip(mann_whitney(&others, &mine)) else {
+                continue;
+            };
+            found.push(FleetContrast {
+                factor,
+                level: level.clone(),
+                within: within.clone(),
+                load: load.clone(),
+                boards: mine.len() as u64,
+                others: others.len() as u64,
+                ratio: estimate.value,
+                interval: estimate.interval.map(|interval| (interval.low, interval.high)),
+                p: test.p,
+            });
+        }
+    }
+    found
+}
+
+/// One a board, ns.
+fn values(all: &[(&RunSummary, u64)]) -> Vec<f64> {
+    of_boards(all).into_values().map(f64::exp).collect()
+}

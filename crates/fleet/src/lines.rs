@@ -1,0 +1,66 @@
+//! Runs as flat lines.
+
+use punctual_model::history::RunSummary;
+use punctual_model::{FleetLine, Outcome};
+use punctual_units::Nanos;
+
+/// What must be alike for latencies to be comparable, in words.
+pub fn settings(run: &RunSummary) -> String {
+    let s = &run.settings;
+    let unknown = || "unknown".to_owned();
+    let mut words = vec![
+        s.measured_by.clone(),
+        s.scheduling.clone().unwrap_or_else(unknown),
+        format!("every {}", s.period_ns.map_or_else(unknown, |ns| Nanos(ns).to_string())),
+        format!("by {}", s.via.clone().unwrap_or_else(unknown)),
+        format!("for {}", s.duration_ns.map_or_else(|| "as long as it took".into(), |ns| Nanos(ns).to_string())),
+    ];
+    words.extend(s.cpu_dma_latency_us.map(|us| format!("C-states within {us} µs")));
+    words.extend(s.traced.then(|| "traced".to_owned()));
+    words.extend(run.virtual_time.clone());
+    words.join(", ")
+}
+
+/// A line each phase and CPU of each run.
+pub fn lines(runs: &[RunSummary]) -> Vec<FleetLine> {
+    let of_run = |run: &RunSummary| {
+        let settings = settings(run);
+        let line = |cell: &punctual_model::history::SummaryCell| FleetLine {
+            run: run.id.clone(),
+            folder: run.folder.clone(),
+            started_ns: run.started_ns,
+            host: run.host.clone(),
+            board: run.machine.board.clone(),
+            kernel: run.kernel.release.clone(),
+            kernel_version: run.kernel.version.clone(),
+            preemption: run.kernel.preemption.clone(),
+            settings: settings.clone(),
+            duration_ns: run.settings.duration_ns,
+            period_ns: run.settings.period_ns,
+            load: cell.load.clone(),
+            cpu: cell.cpu,
+            samples: cell.samples,
+            skipped: cell.skipped,
+            p50_ns: cell.p50_ns,
+            p99_ns: cell.p99_ns,
+            p999_ns: cell.p999_ns,
+            p9999_ns: cell.p9999_ns,
+            max_ns: cell.max_ns,
+            temperature_max_mc: cell.temperature_max_mc,
+            cause: cell.cause.clone(),
+            doubt: cell.doubt.clone(),
+            complete: run.complete,
+            outcome: run.outcome.map(|outcome| word(outcome).to_owned()),
+        };
+        run.cells.iter().map(line).collect::<Vec<_>>()
+    };
+    runs.iter().flat_map(of_run).collect()
+}
+
+fn word(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Pass => "pass",
+        Outcome::Fail => "fail",
+        Outcome::Inconclusive => "inconclusive",
+    }
+}

@@ -1,0 +1,28 @@
+//! As one self-contained page.
+
+use super::words::{boards, contrast, headline, method, outlier, settings};
+use crate::html::head;
+use crate::html::write::{esc, list, section, table};
+use punctual_model::Fleet;
+
+/// The fleet as one HTML file without script.
+pub fn fleet_html(fleet: &Fleet) -> String {
+    let mut body = section("boards", "Boards, the one with the latest wakeup first", &table(&boards(fleet)));
+    body += &part("outliers", "Outliers", fleet.outliers.iter().map(outlier));
+    body += &part("contrasts", "By kernel and settings", fleet.contrasts.iter().filter_map(contrast));
+    body += &part("settings", "Settings", settings(fleet).into_iter());
+    body +=
+        &part("doubtful", "Without usable figures", fleet.doubtful.iter().map(|(run, why)| format!("{run}: {why}")));
+    body += &part("method", "How it was looked at", method(fleet).into_iter());
+    format!(
+        "{}<header><p class=\"what\">Wakeup latency of many boards</p><h1>{}</h1></header>\n{body}</body></html>\n",
+        head("Fleet: wakeup latency"),
+        esc(&headline(fleet)),
+    )
+}
+
+fn part(id: &str, title: &str, sentences: impl Iterator<Item = String>) -> String {
+    // Backticks are ours.
+    let all: Vec<String> = sentences.map(|sentence| sentence.replace('`', "'")).collect();
+    if all.is_empty() { String::new() } else { section(id, title, &list("", &all)) }
+}

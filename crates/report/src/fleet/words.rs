@@ -1,0 +1,106 @@
+//! Rows and sentences that the page and the terminal share.
+
+use crate::history::words::p as p_value;
+use crate::number::{count, nanos, plural};
+use crate::svg::Table;
+use punctual_model::{Fleet, FleetBoard, FleetContrast, FleetFactor, FleetOutlier};
+use punctual_units::Nanos;
+
+/// What a host or kernel is called that does not tell.
+const UNKNOWN: &str = "not named";
+
+/// The fleet in one sentence.
+pub(super) fn headline(fleet: &Fleet) -> String {
+    format!(
+        "{} of {}; {}, {} without usable figures",
+        plural(fleet.runs, "run", "runs"),
+        plural(fleet.boards.len() as u64, "board", "boards"),
+        plural(fleet.outliers.len() as u64, "outlier", "outliers"),
+        plural(fleet.doubtful.len() as u64, "run", "runs")
+    )
+}
+
+/// The table of boards, the one with the latest wakeup first.
+pub(super) fn boards(fleet: &Fleet) -> Table {
+    let head =
+        ["host", "board", "kernel", "runs", "not whole", "fail", "open", "typical", "worst", "load", "CPU", "why"];
+    Table { head: head.map(String::from).to_vec(), rows: fleet.boards.iter().map(board).collect() }
+}
+
+fn board(board: &FleetBoard) -> Vec<String> {
+    let worst = board.worst.as_ref();
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "–".into());
+    vec![
+        board.host.clone().unwrap_or_else(|| UNKNOWN.into()),
+        or_dash(board.board.clone()),
+        or_dash(Some(board.kernels.join(" and ")).filter(|text| !text.is_empty())),
+        count(board.runs),
+        count(board.incomplete),
+        count(board.failed),
+        count(board.inconclusive),
+        nanos(board.typical_ns),
+        nanos(worst.map(|worst| worst.ns)),
+        or_dash(worst.map(|worst| worst.load.clone())),
+        or_dash(worst.map(|worst| worst.cpu.to_string())),
+        or_dash(worst.and_then(|worst| worst.cause.clone())),
+    ]
+}
+
+/// The settings of the fleet, with how many boards have each.
+pub(super) fn settings(fleet: &Fleet) -> Vec<String> {
+    let mut all: Vec<(String, u64)> = Vec::new();
+    for text in fleet.boards.iter().flat_map(|board| &board.settings) {
+        match all.iter_mut().find(|(known, _)| known == text) {
+            Some((_, n)) => *n += 1,
+            None => all.push((text.clone(), 1)),
+        }
+    }
+    all.into_iter().map(|(text, n)| format!("{}: {text}", plural(n, "board", "boards"))).collect()
+}
+
+/// A run far from the others.
+pub(super) fn outlier(one: &FleetOutlier) -> String {
+    let host = one.host.as_deref().unwrap_or(UNKNOWN);
+    let kernel = one.kernel.as_deref().unwrap_or("an unknown kernel");
+    format!(
+        "{host} ({kernel}), load {}: {} where the median of {} is {} ({:+.1} robust standard deviations); {}",
+        one.load,
+        Nanos(one.ns),
+        plural(one.boards, "board", "boards"),
+        Nanos(one.median_ns.round() as u64),
+        one.score,
+        one.run
+    )
+}
+
+/// A kernel, or settings, beside the others. Only what is sure; `None` else.
+pub(super) fn contrast(one: &FleetContrast) -> Option<String> {
+    let (low, high) = one.interval.filter(|_| one.p <= 0.05)?;
+    let what = match one.factor {
+        FleetFactor::Kernel => format!("kernel {} (settings: {})", one.level, one.within),
+        FleetFactor::Settings => format!("settings {} (kernel {})", one.level, one.within),
+    };
+    Some(format!(
+        "{what}, load {}: latest wakeups are {:.2} times those of the others (95 %: {low:.2} to {high:.2}; {} against {}; p {})",
+        one.load,
+        one.ratio,
+        plural(one.boards, "board", "boards"),
+        one.others,
+        p_value(one.p)
+    ))
+}
+
+/// What was compared and how.
+pub(super) fn method(fleet: &Fleet) -> Vec<String> {
+    let compared = fleet.contrasts.len() as u64;
+    vec![
+        "One board is one sample: of its runs the median of their latest wakeups counts, on a logarithmic scale.".into(),
+        "An outlier is more than 3.5 robust standard deviations from the median of five boards or more under the same load and settings."
+            .into(),
+        format!(
+            "{} of kernels and settings with four boards or more on each side: Hodges–Lehmann's ratio, Mann–Whitney's p corrected for their \
+             number (Benjamini–Hochberg); only those below 0.05 are listed.",
+            plural(compared, "comparison", "comparisons")
+        ),
+    ]
+}

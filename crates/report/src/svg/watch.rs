@@ -1,0 +1,74 @@
+//! OSADL's long-term view: the largest latency of every five minutes over weeks, a colour a core.
+
+use super::axis::{Scale, nice_above, nice_below, plain, short_latency};
+use super::canvas::{Canvas, px};
+use super::frame::{AREA, Area, Frame};
+use super::series::Series;
+use super::{Chart, Key, Table, colour};
+use crate::date::utc;
+use crate::number::{count, nanos};
+use punctual_model::WatchBlock;
+use punctual_units::{Arrange, CpuId};
+use std::collections::BTreeMap;
+
+const WIDE: (f64, f64) = (1120.0, 336.0);
+/// CPUs drawn one by one: as many as there are colours.
+const MOST_LINES: usize = 8;
+
+/// The chart of a series; `None` without a block in which a thread woke.
+pub fn chart(id: &str, blocks: &[&WatchBlock]) -> Option<Chart> {
+    let from = blocks.iter().map(|b| b.from_real_ns).min()?;
+    let to = blocks.iter().map(|b| b.from_real_ns.saturating_add(b.lasts_ns)).max()?;
+    let mut lines: BTreeMap<CpuId, (Series, u64, u64)> = BTreeMap::new();
+    for block in blocks {
+        for (cpu, max) in block.max_ns.iter().filter_map(|(cpu, max)| Some((*cpu, (*max)?))) {
+            let line = lines.entry(cpu).or_insert_with(|| (Series::new(from, to, blocks.len()), 0, u64::MAX));
+            line.0.add(block.from_real_ns, block.from_real_ns.saturating_add(block.lasts_ns), max as f64);
+            (line.1, line.2) = (line.1.max(max), line.2.min(max));
+        }
+    }
+    let (least, most) = (lines.values().map(|l| l.2).min()?, lines.values().map(|l| l.1).max()?);
+    let all = lines.len();
+    let mut drawn: Vec<(CpuId, (Series, u64, u64))> = lines.into_iter().collect();
+    drawn.arrange_by_key(|(_, line)| std::cmp::Reverse(line.1));
+    drawn.truncate(MOST_LINES);
+    drawn.arrange_by_key(|(cpu, _)| *cpu);
+    let described = format!(
+        "The largest wakeup latency of every block of minutes from {} to {}, one step line a CPU, logarithmic; broken where nothing was \
+         measured.",
+        utc(from),
+        utc(to)
+    );
+    let hours = to.saturating_sub(from) as f64 / 3.6e12;
+    let frame = Frame {
+        area: Area { right: WIDE.0 - 22.0, ..AREA },
+        x: Scale::linear(0.0, hours, (AREA.left, WIDE.0 - 22.0)),
+        y: Scale::log(nice_below(least.max(1) as f64), nice_above(most as f64 * 1.05), (AREA.bottom, AREA.top)),
+    };
+    let mut canvas = Canvas::new(id, WIDE, "Largest latency of every block", &described);
+    frame.grid(&mut canvas, plain, short_latency);
+    for (n, (_, (series, ..))) in drawn.iter().enumerate() {
+        canvas.path(&format!("{} line", colour(n)), &path(&frame, series, from));
+    }
+    frame.axes(&mut canvas, &format!("hours since {}", utc(from)), "largest latency");
+    let legend = drawn.iter().enumerate().map(|(n, (cpu, (_, most, _)))| Key {
+        class: colour(n),
+        text: format!("CPU {cpu}: max {}", nanos(Some(*most))),
+    });
+    let left = all.saturating_sub(MOST_LINES);
+    let note = (left > 0).then(|| format!("{} CPUs with smaller maxima are not drawn.", count(left as u64)));
+    Some(Chart { svg: canvas.finish(), legend: legend.collect(), table: Table::default(), note })
+}
+
+/// Steps, broken where nothing was measured for more than a tenth of a step.
+fn path(frame: &Frame, series: &Series, from: u64) -> String {
+    let hours = |real_ns: u64| frame.x.at(real_ns.saturating_sub(from) as f64 / 3.6e12);
+    let (mut d, mut before) = (String::new(), None);
+    for (start, end, figure) in series.spans() {
+        let joins = before.is_some_and(|(s, e): (u64, u64)| start <= e.saturating_add(e.saturating_sub(s) / 10));
+        let (y, to) = (px(frame.y.at(figure)), px(hours(end)));
+        d.push_str(&if joins { format!("V{y}H{to}") } else { format!("M{} {y}H{to}", px(hours(start))) });
+        before = Some((start, end.max(start)));
+    }
+    d
+}

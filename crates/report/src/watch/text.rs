@@ -1,0 +1,181 @@
+//! For a terminal.
+
+use crate::clean::line;
+use crate::date::utc;
+use crate::number::{bytes, count, nanos, plural};
+use punctual_model::{EndedBy, Watch, WatchLine, WatchMaximum, Watched};
+use punctual_units::Nanos;
+use std::fmt::Write;
+
+/// New maxima shown, the newest.
+const MOST: usize = 12;
+const HOUR: Nanos = Nanos::from_secs(3_600);
+const DAY: Nanos = Nanos::from_secs(86_400);
+
+/// The series: a table by CPU of the largest latencies of 5 minutes, an hour, a day and ever; then the newest maxima with what delayed
+/// them, what was not measured, and what watching costs.
+pub fn watch_text(watched: &Watched) -> String {
+    let watch = &watched.watch;
+    let mut out = format!("{}\n", line(&headline(watched)));
+    let _ = writeln!(out, "{}\n", line(&settings(watch)));
+    table(&mut out, watched);
+    maxima(&mut out, watched);
+    gaps(&mut out, watched);
+    remarks(&mut out, watched);
+    out
+}
+
+/// What it is, and whether it runs.
+pub(super) fn headline(watched: &Watched) -> String {
+    let watch = &watched.watch;
+    let state = match (&watch.ended_by, watched.running) {
+        (_, true) => format!("running (pid {})", watch.pid),
+        (Some(EndedBy::Signal { name, .. }), _) => format!("ended by {name} on {}", utc(watch.updated.real_ns)),
+        (Some(EndedBy::Duration), _) => format!("ended as planned on {}", utc(watch.updated.real_ns)),
+        (Some(EndedBy::Error { text }), _) => format!("ended on {}: {text}", utc(watch.updated.real_ns)),
+        (Some(EndedBy::Killed) | None, _) => format!("killed after {}", utc(watch.updated.real_ns)),
+    };
+    let host = watch.host.as_deref().unwrap_or("a machine that is not named");
+    format!("watch of {host} since {}, {state}", utc(watch.series_started_real_ns))
+}
+
+/// How it measures.
+pub(super) fn settings(watch: &Watch) -> String {
+    let settings = &watch.settings;
+    format!(
+        "kernel {}, CPUs {}, {} every {}",
+        watch.kernel.as_deref().unwrap_or("unknown"),
+        settings.cpus,
+        settings.scheduling,
+        settings.period_ns
+    )
+}
+
+/// The columns of the table by CPU.
+pub(super) fn columns(watch: &Watch) -> [(String, Nanos); 3] {
+    let block = watch.settings.block_ns;
+    [(block.to_string(), block), ("hour".into(), HOUR), ("day".into(), DAY)]
+}
+
+fn table(out: &mut String, watched: &Watched) {
+    let columns = columns(&watched.watch);
+    let heads: String = columns.iter().map(|(name, _)| format!("{name:>10}")).collect();
+    let _ = writeln!(out, "CPU{heads}{:>10}  {:<20} {:>14} {:>8}", "ever", "when", "periods", "missed");
+    for cpu in &watched.watch.cpus {
+        let within: String =
+            columns.iter().map(|(_, time)| format!("{:>10}", nanos(watched.max_within(cpu.cpu, *time)))).collect();
+        let ever = cpu.ever.as_ref();
+        let when = ever.map_or_else(|| "–".into(), |ever| utc(ever.real_ns));
+        let ever = nanos(ever.map(|ever| ever.latency_ns));
+        let (released, skipped) = (count(cpu.released), count(cpu.skipped));
+        let _ = writeln!(out, "{:>3}{within}{ever:>10}  {when:<20} {released:>14} {skipped:>8}", cpu.cpu);
+    }
+}
+
+/// One new maximum as a sentence.
+pub(super) fn sentence(maximum: &WatchMaximum) -> String {
+    let what = match (&maximum.verdict, &maximum.why_not) {
+        (Some(verdict), _) => verdict.clone(),
+        (None, Some(why)) => format!("not explained: {why}"),
+        (None, None) => "not explained".into(),
+    };
+    format!("{}  CPU {}  {}  {what}", utc(maximum.real_ns), maximum.cpu, Nanos(maximum.latency_ns))
+}
+
+/// The newest maxima, the newest first.
+pub(super) fn newest(watched: &Watched) -> impl Iterator<Item = &WatchMaximum> {
+    watched.lines.iter().rev().filter_map(|line| match line {
+        WatchLine::Maximum(maximum) => Some(maximum),
+        _ => None,
+    })
+}
+
+fn maxima(out: &mut String, watched: &Watched) {
+    let all = newest(watched).count();
+    if all == 0 {
+        return;
+    }
+    let _ = writeln!(out, "\nNew maxima, the newest first:");
+    newest(watched).take(MOST).for_each(|one| {
+        let _ = writeln!(out, "  {}", line(&sentence(one)));
+    });
+    if all > MOST {
+        let _ = writeln!(out, "  and {} before", all - MOST);
+    }
+}
+
+/// What was not measured.
+pub(super) fn not_measured(watched: &Watched) -> Vec<String> {
+    let gap = |line: &WatchLine| match line {
+        WatchLine::Gap { from_real_ns, to_real_ns, why } => {
+            let length = to_real_ns.checked_sub(*from_real_ns).map_or("unknown".into(), |ns| Nanos(ns).to_string());
+            Some(format!("{}  {length} not measured: {why}", utc(*from_real_ns)))
+        }
+        WatchLine::Note { real_ns, text } => Some(format!("{}  {text}", utc(*real_ns))),
+        _ => None,
+    };
+    watched.lines.iter().rev().filter_map(gap).collect()
+}
+
+fn gaps(out: &mut String, watched: &Watched) {
+    let all = not_measured(watched);
+    if !all.is_empty() {
+        let _ = writeln!(out, "\nNotes, the newest first:");
+    }
+    all.iter().take(MOST).for_each(|text| {
+        let _ = writeln!(out, "  {}", line(text));
+    });
+}
+
+/// What became of new maxima, what it costs, what fails.
+pub(super) fn said(watched: &Watched) -> Vec<String> {
+    let watch = &watched.watch;
+    let m = &watch.maxima;
+    let mut said = vec![format!(
+        "since the start on {}: {} above {}, {} explained, {} left out because others had come just before, {} not explained; {} deleted for room",
+        utc(watch.started.real_ns),
+        plural(m.seen, "new maximum", "new maxima"),
+        watch.settings.trace_above_ns,
+        count(m.explained),
+        count(m.too_many),
+        count(m.failed),
+        plural(m.traces_deleted, "trace", "traces"),
+    )];
+    said.extend(watch.untraced.as_ref().map(|why| format!("new maxima are not traced: {why}")));
+    said.push(cost(watched));
+    if watch.disk.failures > 0 {
+        said.push(format!("{} could not be written", plural(watch.disk.failures, "checkpoint", "checkpoints")));
+    }
+    said.extend(watch.disk.failing.as_ref().map(|why| format!("FAILS NOW: {why}")));
+    if watch.disk.lines_lost > 0 {
+        said.push(format!(
+            "{} lost on a full disk",
+            plural(watch.disk.lines_lost, "line of the series was", "lines of the series were")
+        ));
+    }
+    said
+}
+
+fn cost(watched: &Watched) -> String {
+    let watch = &watched.watch;
+    let elapsed = watch.updated.mono_ns.saturating_sub(watch.started.mono_ns);
+    let cpu = watch
+        .cost
+        .cpu_ns
+        .filter(|_| elapsed > 0)
+        .map(|ns| format!("{:.2} % of one CPU", ns as f64 * 100.0 / elapsed as f64));
+    format!(
+        "costs {}, {} of memory, {} on disk in {}",
+        cpu.unwrap_or_else(|| "an unknown time".into()),
+        watch.cost.rss_bytes.map_or_else(|| "an unknown amount".into(), bytes),
+        bytes(watched.bytes),
+        plural(watched.segments.len() as u64, "run directory", "run directories")
+    )
+}
+
+fn remarks(out: &mut String, watched: &Watched) {
+    out.push('\n');
+    said(watched).iter().for_each(|text| {
+        let _ = writeln!(out, "{}", line(text));
+    });
+}

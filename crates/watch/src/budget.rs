@@ -1,0 +1,148 @@
+//! How often a trace is cut, and how much room traces take.
+
+use crate::keep::bytes_below;
+use crate::ledger::Ledger;
+use punctual_model::Capture;
+use punctual_units::Nanos;
+use std::collections::VecDeque;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// New maxima come ever more seldom: the n-th after about e^n times the time to the first. So this only bounds a storm.
+const BURST: u32 = 4;
+const EVERY: Nanos = Nanos::from_secs(20);
+/// Of the room for all files, what traces leave for what is written between two looks.
+const SHARE_PERCENT: u64 = 85;
+const DAY_NS: u128 = 86_400_000_000_000;
+
+/// At most [`BURST`] at once, and one every [`EVERY`].
+pub(crate) struct Pace {
+    tokens: u32,
+    since: Nanos,
+}
+
+impl Pace {
+    pub fn new() -> Pace {
+        Pace { tokens: BURST, since: Nanos::ZERO }
+    }
+
+    /// May one be traced now? Then it counts.
+    pub fn may(&mut self, now: Nanos) -> bool {
+        let earned = now.saturating_sub(self.since).0 / EVERY.0;
+        if earned > 0 {
+            self.tokens = self.tokens.saturating_add(u32::try_from(earned).unwrap_or(u32::MAX)).min(BURST);
+            self.since = if self.tokens == BURST { now } else { self.since + Nanos(earned * EVERY.0) };
+        }
+        let may = self.tokens > 0;
+        self.tokens = self.tokens.saturating_sub(1);
+        may
+    }
+}
+
+/// Traces on disk, the oldest first.
+#[derive(Default)]
+pub(crate) struct Kept(VecDeque<(PathBuf, Capture, u64)>);
+
+impl Kept {
+    /// One more.
+    pub fn add(&mut self, root: &Path, capture: Capture) {
+        let path = root.join(&capture.file);
+        let size = |path: &Path| fs::metadata(path).map_or(0, |meta| meta.len());
+        let bytes = size(&path) + size(&path.with_extension("json"));
+        self.0.push_back((root.to_owned(), capture, bytes));
+    }
+
+    /// What they take.
+    pub fn bytes(&self) -> u64 {
+        self.0.iter().map(|(.., bytes)| bytes).sum()
+    }
+
+    /// Those that have to go for the rest to fit, the oldest first: of a CPU it is the one that was exceeded since.
+    pub fn over(&mut self, allowance: u64) -> Vec<(PathBuf, Capture)> {
+        let mut gone = Vec::new();
+        while self.bytes() > allowance {
+            let Some((root, capture, _)) = self.0.pop_front() else { break };
+            gone.push((root, capture));
+        }
+        gone
+    }
+}
+
+impl Ledger {
+    /// Bytes that traces may take by now, where they take `traces`: what the other files, which grow with the time, leave them.
+    pub fn allowance(&self, traces: u64) -> u64 {
+        let elapsed = punctual_measure::clocks().mono_ns.saturating_sub(self.watch.started.mono_ns);
+        let cpus = self.watch.settings.cpus.len() as u64;
+        let grown = bytes_below(&self.out).saturating_sub(self.bytes_at_start);
+        share(self.watch.settings.bytes_a_cpu_and_day, cpus, elapsed).saturating_sub(grown.saturating_sub(traces))
+    }
+}
+
+fn share(bytes: u64, cpus: u64, elapsed_ns: u64) -> u64 {
+    let factors = [u128::from(cpus), u128::from(SHARE_PERCENT), u128::from(elapsed_ns)];
+    let all = factors.into_iter().fold(u128::from(bytes), u128::saturating_mul);
+    u64::try_from(all / (100 * DAY_NS)).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_storm_is_bounded_and_a_rare_maximum_is_always_traced() {
+        let mut pace = Pace::new();
+        let at = |s: u64| Nanos::from_secs(1000 + s);
+        assert_eq!((0..10).filter(|_| pace.may(at(0))).count(), BURST as usize);
+        assert!(!pace.may(at(19)) && pace.may(at(20)) && !pace.may(at(21)));
+        assert_eq!((0..10).filter(|_| pace.may(at(10_000))).count(), BURST as usize);
+    }
+
+    #[test]
+    fn the_oldest_traces_go_first() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("traces")).unwrap();
+        let mut kept = Kept::default();
+        for n in 0..4 {
+            let file = format!("traces/1-watch-{n}.dat");
+            fs::write(folder.path().join(&file), [0; 100]).unwrap();
+            let capture = Capture {
+                phase: "1-watch".into(),
+                file,
+                from_mono_ns: 0,
+                to_mono_ns: 0,
+                late: Vec::new(),
+                overwritten: Vec::new(),
+                policies: Default::default(),
+                fair_server: None,
+                tracer: None,
+                throttled: None,
+            };
+            kept.add(folder.path(), capture);
+        }
+        let gone: Vec<String> = kept.over(250).into_iter().map(|(_, capture)| capture.file).collect();
+        assert_eq!(gone, ["traces/1-watch-0.dat", "traces/1-watch-1.dat"]);
+        assert!(kept.over(200).is_empty());
+        assert_eq!(kept.over(0).len(), 2);
+    }
+
+    proptest! {
+        #[test]
+        fn never_more_than_the_pace(steps in proptest::collection::vec(0u64..60_000_000_000, 1..200)) {
+            let mut pace = Pace::new();
+            let (mut now, mut taken) = (Nanos(EVERY.0 * 100), 0u64);
+            let begun = now;
+            for step in steps {
+                now = now + Nanos(step);
+                taken += u64::from(pace.may(now));
+                prop_assert!(taken <= u64::from(BURST) + (now - begun).0 / EVERY.0 + 1);
+            }
+        }
+    }
+
+    #[test]
+    fn a_day_of_two_cpus_has_its_share() {
+        assert_eq!(share(1 << 20, 2, 86_400_000_000_000), (2 << 20) * 85 / 100);
+        assert_eq!(share(u64::MAX, u64::MAX, u64::MAX), u64::MAX);
+    }
+}

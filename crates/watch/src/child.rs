@@ -1,0 +1,72 @@
+//! A trace explained by a process of its own: what that takes of memory is gone when it ends, and a trace that it cannot bear ends
+//! only it.
+
+use punctual_model::{Capture, Explained};
+use punctual_proof::{Known, explain_capture};
+use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// First argument of the program when it is to explain a trace for `watch`; see [`explain_main`].
+pub const EXPLAIN_ARG: &str = "__watch-explain";
+/// No note beside a trace is larger.
+const LARGEST: u64 = 4 << 20;
+
+/// Explains a window that was cut into `root`, in a child.
+///
+/// # Errors
+/// A sentence: it could not be started, or what it ended with.
+pub(crate) fn explain(root: &Path, capture: &Capture, steal_rose: Option<bool>) -> Result<Vec<Explained>, String> {
+    let mut command = Command::new("/proc/self/exe");
+    let note = root.join(&capture.file).with_extension("json");
+    let steal = match steal_rose {
+        Some(true) => "rose",
+        Some(false) => "still",
+        None => "unknown",
+    };
+    command.arg(EXPLAIN_ARG).arg(root).arg(note).arg(steal);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let output =
+        command.output().map_err(|e| format!("the trace could not be explained: cannot start /proc/self/exe: {e}"))?;
+    match serde_json::from_slice(&output.stdout) {
+        Ok(Answer::Explained(explained)) => Ok(explained),
+        Ok(Answer::Failed(why)) => Err(format!("the trace could not be explained: {why}")),
+        Err(_) => Err(format!("the trace could not be explained: the process for it ended with {}", output.status)),
+    }
+}
+
+/// What the child prints.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Answer {
+    Explained(Vec<Explained>),
+    Failed(String),
+}
+
+/// Explains a trace and prints the causes; `words` are what follows [`EXPLAIN_ARG`]. The result is the exit code.
+pub fn explain_main(mut words: impl Iterator<Item = OsString>) -> i32 {
+    // What is measured meanwhile should not wait for it, nor what the machine is for.
+    let _ = rustix::process::nice(10);
+    let _ = punctual_uapi::unblock_all();
+    let (Some(root), Some(note), Some(steal)) = (words.next(), words.next(), words.next()) else { return 2 };
+    let steal_rose = match steal.to_str() {
+        Some("rose") => Some(true),
+        Some("still") => Some(false),
+        _ => None,
+    };
+    let answer = match explained(&PathBuf::from(root), &PathBuf::from(note), steal_rose) {
+        Ok(explained) => Answer::Explained(explained),
+        Err(why) => Answer::Failed(why),
+    };
+    let text = serde_json::to_vec(&answer).unwrap_or_default();
+    i32::from(std::io::stdout().write_all(&text).is_err())
+}
+
+fn explained(root: &Path, note: &Path, steal_rose: Option<bool>) -> Result<Vec<Explained>, String> {
+    let mut text = Vec::new();
+    let file = punctual_rundir::open_regular(note, LARGEST).map_err(|e| e.to_string())?;
+    file.take(LARGEST).read_to_end(&mut text).map_err(|e| format!("{}: {e}", note.display()))?;
+    let capture: Capture = serde_json::from_slice(&text).map_err(|e| format!("{}: {e}", note.display()))?;
+    explain_capture(root, &capture, &|_| Known { steal_rose, sent: false })
+}

@@ -1,0 +1,90 @@
+//! Why nothing is watched.
+
+use punctual_measure::{CpuError, EngineError};
+use punctual_proof::ProofError;
+use std::path::PathBuf;
+
+/// Watching did not begin, or could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum WatchError {
+    /// The options make no sense on this machine.
+    #[error("{0}")]
+    Usage(String),
+    /// The machine does not let us: privilege, disk.
+    #[error("{0}")]
+    Environment(String),
+    /// Another process writes there.
+    #[error(
+        "{path} is being written by another `punctual watch`{}: stop that first, or name another folder with --out DIR",
+        .pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default()
+    )]
+    Locked {
+        /// The folder.
+        path: PathBuf,
+        /// Whose it is, where that can be read.
+        pid: Option<u32>,
+    },
+    /// Not a folder of `watch`.
+    #[error("{0} has no watch.json: give the folder that `punctual watch --out` named")]
+    NoWatch(PathBuf),
+    /// A future format.
+    #[error(
+        "{path} is written in format `{found}`, this program reads `{}`: use a newer punctual",
+        punctual_model::WATCH_SCHEMA
+    )]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// What it says.
+        found: String,
+    },
+    /// It cannot be read.
+    #[error("{path} cannot be read: {why}; the run directories in {}/runs can: `punctual report RUN`", .path.parent().unwrap_or(.path).display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+}
+
+impl WatchError {
+    /// Is it the user's input (exit code 2) rather than the environment (4)?
+    pub fn is_usage(&self) -> bool {
+        !matches!(self, WatchError::Environment(_) | WatchError::Locked { .. })
+    }
+
+    pub(crate) fn io(call: &str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> WatchError {
+        let (call, path) = (call.to_owned(), path.into());
+        move |e| {
+            WatchError::Environment(format!(
+                "cannot {call} {}: {e}; name another folder with --out DIR",
+                path.display()
+            ))
+        }
+    }
+}
+
+impl From<ProofError> for WatchError {
+    fn from(e: ProofError) -> WatchError {
+        if e.is_usage() { WatchError::Usage(e.to_string()) } else { WatchError::Environment(e.to_string()) }
+    }
+}
+
+impl From<CpuError> for WatchError {
+    fn from(e: CpuError) -> WatchError {
+        ProofError::from(e).into()
+    }
+}
+
+impl From<EngineError> for WatchError {
+    fn from(e: EngineError) -> WatchError {
+        ProofError::from(e).into()
+    }
+}
+
+impl From<punctual_uapi::Error> for WatchError {
+    fn from(e: punctual_uapi::Error) -> WatchError {
+        WatchError::Environment(e.to_string())
+    }
+}

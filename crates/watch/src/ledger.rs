@@ -1,0 +1,330 @@
+//! What is known of the series, and where it is written: the context thread hands in what it sees every few seconds.
+//!
+//! What cannot be written is said once, counted, and tried again with the next checkpoint: measuring goes on.
+
+use crate::keep::RUNS;
+use crate::lines::Lines;
+use crate::notify::Notify;
+use crate::own;
+use crate::segment::Open;
+use crate::state::STATE;
+use punctual_measure::{Cell, Recorder, clocks, steal_ticks};
+use punctual_model::{
+    BlockMaximum, ContextSample, Event, Reading, Stamp, Watch, WatchBlock, WatchCpu, WatchLine, WatchMaximum, WindowMax,
+};
+use punctual_proof::Blocks;
+use punctual_rundir::{Progress, replace_file};
+use punctual_units::{CpuId, CpuList, Histogram, Nanos};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Told what a user should know at once, a line each.
+pub type Tell = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// The series while it is measured.
+pub(crate) struct Ledger {
+    pub out: PathBuf,
+    pub sync: bool,
+    pub tell: Tell,
+    pub watch: Watch,
+    pub lines: Lines,
+    pub notify: Notify,
+    /// The run directory being measured.
+    pub segment: Option<Open>,
+    /// The CPUs to be measured where they are online.
+    pub wanted: CpuList,
+    /// The segment should end: it is as long as it should be, or other CPUs are online.
+    pub renew: bool,
+    /// Steal time of each CPU at the last checkpoint, in ticks.
+    pub steal: Option<Vec<(CpuId, u64)>>,
+    pub blocks: Blocks,
+    /// Bytes of all files when this process began.
+    pub bytes_at_start: u64,
+    pub textfile: Textfile,
+    /// Of the segments that this process has ended: every released period scored.
+    pub earlier: BTreeMap<CpuId, Histogram>,
+    /// Throttling within the running block, and the temperatures seen last.
+    pub weather: ContextSample,
+}
+
+/// The file for Prometheus.
+pub(crate) struct Textfile {
+    pub path: Option<PathBuf>,
+    pub every: Nanos,
+    /// CLOCK_MONOTONIC.
+    pub next: Nanos,
+}
+
+/// CLOCK_REALTIME of a moment by CLOCK_MONOTONIC.
+pub(crate) fn real_of(now: &Stamp, mono_ns: u64) -> u64 {
+    now.real_ns.saturating_sub(now.mono_ns.saturating_sub(mono_ns)).saturating_add(mono_ns.saturating_sub(now.mono_ns))
+}
+
+impl Ledger {
+    pub fn note(&mut self, text: String) {
+        (self.tell)(&text);
+        self.lines.push(&WatchLine::Note { real_ns: clocks().real_ns, text });
+    }
+
+    /// The entry of a CPU, made where it is new.
+    pub fn cpu(&mut self, cpu: CpuId) -> &mut WatchCpu {
+        let cpus = &mut self.watch.cpus;
+        let at = cpus.binary_search_by_key(&cpu, |one| one.cpu).unwrap_or_else(|at| {
+            let (ever, since_start_ns, release_mono_ns) = (None, None, None);
+            cpus.insert(at, WatchCpu { cpu, ever, since_start_ns, released: 0, ran: 0, skipped: 0, release_mono_ns });
+            at
+        });
+        &mut cpus[at]
+    }
+
+    /// Books a new maximum, with what is known of its cause.
+    pub fn maximum(&mut self, maximum: WatchMaximum) {
+        let entry = self.cpu(maximum.cpu);
+        let is_later = entry.ever.as_ref().is_none_or(|ever| ever.latency_ns < maximum.latency_ns);
+        let is_same = entry.ever.as_ref().is_some_and(|ever| ever.mono_ns == maximum.mono_ns);
+        if is_later || is_same {
+            entry.ever = Some(maximum.clone());
+        }
+        self.lines.push(&WatchLine::Maximum(maximum));
+    }
+
+    /// One CPU's results in the running segment so far.
+    fn take(&mut self, cpu: CpuId, raw: &Histogram, skipped: &Histogram, cell: &Cell) {
+        let now = clocks();
+        let Some(open) = &self.segment else { return };
+        let (ran, missed) = open.base.get(&cpu).copied().unwrap_or_default();
+        let segment = Some(open.name.clone());
+        let (untraced, floor) = (self.watch.untraced.clone(), self.watch.settings.trace_above_ns.0);
+        let latest = cell.worst().into_iter().next();
+        let entry = self.cpu(cpu);
+        entry.ran = ran + raw.count();
+        entry.skipped = missed + skipped.count();
+        entry.released = entry.ran + entry.skipped;
+        let Some(latest) = latest else { return };
+        entry.release_mono_ns = Some(latest.release);
+        let is_new = entry.since_start_ns.is_none_or(|before| before < latest.latency);
+        entry.since_start_ns = entry.since_start_ns.max(Some(latest.latency));
+        let (real_ns, is_traced) = (real_of(&now, latest.release), untraced.is_none());
+        let maximum = WatchMaximum {
+            cpu,
+            real_ns,
+            mono_ns: latest.release,
+            latency_ns: latest.latency,
+            segment,
+            verdict: None,
+            why_not: untraced,
+            trace: None,
+        };
+        let counts = is_new && !is_traced && latest.latency > floor;
+        if entry.ever.as_ref().is_none_or(|ever| ever.latency_ns < latest.latency) {
+            entry.ever = Some(maximum.clone());
+        }
+        if counts {
+            self.watch.maxima.seen += 1;
+            self.watch.maxima.failed += 1;
+            self.lines.push(&WatchLine::Maximum(maximum));
+        }
+    }
+
+    fn window(&mut self, window: &WindowMax) {
+        let done = self.blocks.add(window);
+        if let Some(block) = block_of(&done) {
+            self.end_block(block, &done, window.mono_ns);
+        }
+        self.watch.block = block_of(self.blocks.running());
+    }
+
+    /// A block is over: a line of the series, and of the run directory its maxima with the weather meanwhile.
+    fn end_block(&mut self, block: WatchBlock, maxima: &[BlockMaximum], mono_ns: u64) {
+        let max_ns = block.max_ns.iter().map(|(cpu, max)| (*cpu, max.unwrap_or(0))).collect();
+        let interval_ns = block.lasts_ns;
+        self.lines.push(&WatchLine::Block(block));
+        let weather = std::mem::take(&mut self.weather);
+        let Some(open) = &mut self.segment else { return };
+        self.renew |= mono_ns + self.watch.settings.block_ns.0 / 2 >= open.due_mono.0;
+        let Some(writer) = &mut open.writer else { return };
+        writer.maxima(maxima);
+        writer.event(&Event::Context(ContextSample { mono_ns, interval_ns, ..weather }));
+        writer.event(&Event::Window(WindowMax { mono_ns, interval_ns, phase: open.phase.id.clone(), max_ns }));
+    }
+
+    fn upset(&mut self, event: &Event) {
+        let text = match event {
+            Event::ClockStep { step_ns, .. } => {
+                self.watch.upsets.clock_steps += 1;
+                format!("the wall clock was set by {} s", step_ns / 1_000_000_000)
+            }
+            Event::Suspend { asleep_ns, .. } => {
+                self.watch.upsets.suspends += 1;
+                format!("the machine slept for {}", Nanos(*asleep_ns))
+            }
+            Event::CpuLost { text, .. } => {
+                // Told with every sample while it is away.
+                self.watch.upsets.cpus_lost += 1;
+                text.clone()
+            }
+            _ => return,
+        };
+        self.note(text);
+        if let Some(writer) = self.segment.as_mut().and_then(|open| open.writer.as_mut()) {
+            writer.event(event);
+        }
+    }
+
+    /// Writes all there is; what fails is said when it begins and when it ends.
+    pub fn checkpoint(&mut self) {
+        self.watch.updated = clocks();
+        self.watch.cost = own::cost();
+        self.watch.disk.lines_lost = self.lines.lost();
+        let failed = self.write();
+        match (&failed, self.watch.disk.failing.take()) {
+            (Some(why), None) => {
+                let text =
+                    format!("{why}\n  measuring goes on; what cannot be written now is written when there is room");
+                (self.tell)(&text);
+            }
+            (None, Some(why)) => self.note(format!("files can be written again; before: {why}")),
+            _ => {}
+        }
+        self.watch.disk.failures += u64::from(failed.is_some());
+        self.watch.disk.failing = failed;
+        self.steal = steal_ticks();
+    }
+
+    /// What could not be written.
+    fn write(&mut self) -> Option<String> {
+        let mut failed = self.segment.as_mut().and_then(|open| open.flush(self.sync));
+        if let Err(e) = self.lines.write(self.sync) {
+            failed.get_or_insert(format!("cannot write {}: {e}", self.out.join(crate::lines::SERIES).display()));
+        }
+        let state = serde_json::to_vec_pretty(&self.watch).map_err(|e| e.to_string());
+        let written =
+            state.and_then(|text| replace_file(&self.out.join(STATE), &text, false).map_err(|e| e.to_string()));
+        failed = failed.or(written.err());
+        let now = punctual_rt::monotonic();
+        if now >= self.textfile.next {
+            self.textfile.next = now + self.textfile.every;
+            failed = failed.or(self.prometheus());
+        }
+        failed
+    }
+
+    /// Writes the file for Prometheus, where one is wanted.
+    pub fn prometheus(&self) -> Option<String> {
+        let path = self.textfile.path.as_ref()?;
+        let cells = self.segment.iter().flat_map(|open| &open.cells);
+        let mut all = self.earlier.clone();
+        for (cpu, cell) in cells {
+            let (mut raw, skipped) = cell.histograms();
+            raw.merge(&skipped);
+            all.entry(*cpu).and_modify(|before| before.merge(&raw)).or_insert(raw);
+        }
+        let all: Vec<(CpuId, Histogram)> = all.into_iter().collect();
+        replace_file(path, punctual_formats::watch_prometheus(&self.watch, &all).as_bytes(), false)
+            .err()
+            .map(|e| e.to_string())
+    }
+
+    /// Are other CPUs to be measured than are?
+    fn look_at_cpus(&mut self) {
+        let Some(online) = own::online() else { return };
+        let measured = self.segment.as_ref().map(|open| open.cells.iter().map(|(cpu, _)| *cpu).collect::<CpuList>());
+        self.renew |= measured.is_some_and(|measured| measured != self.wanted.and(&online));
+    }
+
+    fn status(&self) -> String {
+        let max = self.watch.cpus.iter().filter_map(|cpu| Some((cpu.since_start_ns?, cpu.cpu))).max();
+        let max = max.map_or("no wakeup yet".into(), |(ns, cpu)| format!("latest wakeup {} on CPU {cpu}", Nanos(ns)));
+        let failing = if self.watch.disk.failing.is_some() { "; FILES CANNOT BE WRITTEN" } else { "" };
+        format!(
+            "WATCHDOG=1\nSTATUS={max}, {} of {} new maxima explained{failing}",
+            self.watch.maxima.explained, self.watch.maxima.seen
+        )
+    }
+
+    /// Where run directories are.
+    pub fn runs(&self) -> PathBuf {
+        self.out.join(RUNS)
+    }
+}
+
+/// Blocks of one stretch of time as one; `None` where there is none.
+fn block_of(maxima: &[BlockMaximum]) -> Option<WatchBlock> {
+    let from = maxima.iter().map(|block| block.from_mono_ns).min()?;
+    let to = maxima.iter().map(|block| block.to_mono_ns).max()?;
+    let max_ns = maxima.iter().map(|block| (block.cpu, block.max_ns)).collect();
+    Some(WatchBlock { from_real_ns: real_of(&clocks(), from), lasts_ns: to.saturating_sub(from), max_ns })
+}
+
+impl Recorder for Ledger {
+    fn event(&mut self, event: &Event) {
+        match event {
+            Event::Window(window) => self.window(window),
+            Event::Context(sample) => {
+                self.weather.temperatures.clone_from(&sample.temperatures);
+                add(&mut self.weather.throttling, &sample.throttling);
+            }
+            other => self.upset(other),
+        }
+    }
+
+    fn progress(&mut self, phase: &str, cpu: CpuId, cell: &Cell) {
+        let (raw, skipped) = cell.histograms();
+        self.take(cpu, &raw, &skipped, cell);
+        let worst = cell.worst().into_iter().map(|kept| kept.of(phase, cpu)).collect();
+        if let Some(writer) = self.segment.as_mut().and_then(|open| open.writer.as_mut()) {
+            writer.progress(Progress { phase: phase.to_owned(), cpu, mono_ns: clocks().mono_ns, raw, skipped, worst });
+        }
+    }
+
+    fn flush(&mut self) {
+        self.checkpoint();
+        self.look_at_cpus();
+        self.notify.say(&self.status());
+    }
+}
+
+/// Adds up readings by name.
+fn add(sums: &mut Vec<Reading>, new: &[Reading]) {
+    for reading in new {
+        match sums.iter_mut().find(|sum| sum.name == reading.name) {
+            Some(sum) => sum.value = sum.value.saturating_add(reading.value),
+            None => sums.push(reading.clone()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_before_and_after_a_stamp_are_told() {
+        let now = Stamp { mono_ns: 1_000, boot_ns: 1_000, real_ns: 5_000 };
+        assert_eq!((real_of(&now, 400), real_of(&now, 1_000), real_of(&now, 1_500)), (4_400, 5_000, 5_500));
+    }
+
+    #[test]
+    fn throttling_adds_up_by_name() {
+        let reading = |name: &str, value| Reading { name: name.into(), value };
+        let mut sums = Vec::new();
+        add(&mut sums, &[reading("a", 1), reading("b", 2)]);
+        add(&mut sums, &[reading("b", 3)]);
+        assert_eq!(sums, [reading("a", 1), reading("b", 5)]);
+    }
+
+    #[test]
+    fn a_block_has_every_cpu_and_no_block_none() {
+        assert_eq!(block_of(&[]), None);
+        let of = |cpu, max_ns| BlockMaximum {
+            phase: "1-watch".into(),
+            cpu: CpuId(cpu),
+            from_mono_ns: 5,
+            to_mono_ns: 15,
+            max_ns,
+        };
+        let block = block_of(&[of(0, Some(7)), of(1, None)]).unwrap();
+        assert_eq!((block.lasts_ns, block.max_ns), (10, vec![(CpuId(0), Some(7)), (CpuId(1), None)]));
+    }
+}

@@ -1,0 +1,35 @@
+//! A machine watched for weeks at less than 1 % of a CPU: one measuring thread a CPU, in run directories of an hour of which the oldest
+//! are deleted; the largest latency of each CPU in every five minutes, for ever (OSADL's long-term view); every new maximum explained by
+//! a window of the trace. docs/watch.md is its reference.
+//!
+//! Survives kill -9 (the next start continues the series), signals, a full disk, steps of the wall clock and CPU hotplug.
+//!
+//! Architecture invariant: prints nothing; what a user should know at once leaves through [`Tell`]. What is written to disk is bounded,
+//! and so is the memory.
+
+#![forbid(unsafe_code)]
+
+mod budget;
+mod child;
+mod error;
+mod keep;
+mod ledger;
+mod lines;
+mod notify;
+mod options;
+mod own;
+mod read;
+mod segment;
+mod state;
+#[cfg(test)]
+mod tests;
+mod tracer;
+mod watching;
+
+pub use child::{EXPLAIN_ARG, explain_main};
+pub use error::WatchError;
+pub use keep::bytes_below;
+pub use ledger::Tell;
+pub use options::{Keep, KeepError, Options, size};
+pub use read::{is_watch, read};
+pub use watching::{Done, watch};

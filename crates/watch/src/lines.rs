@@ -1,0 +1,140 @@
+//! `series.jsonl`: one line a block, a new maximum, a gap; it survives a full disk and does not grow for ever.
+
+use punctual_model::WatchLine;
+use rustix::fs::{Mode, OFlags};
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Name of the file, and of what it was before.
+pub(crate) const SERIES: &str = "series.jsonl";
+pub(crate) const OLD: &str = "series.old.jsonl";
+/// A file this large becomes the old one, in place of the one before: at 120 bytes a block of two CPUs that is 4 months.
+const LARGEST: u64 = 4 << 20;
+/// Lines that wait for room on a full disk, at most: two weeks of blocks.
+const MOST_WAITING: usize = 4096;
+
+/// The file, and the lines that are still to be written.
+pub(crate) struct Lines {
+    folder: PathBuf,
+    waiting: VecDeque<Vec<u8>>,
+    lost: u64,
+}
+
+impl Lines {
+    pub fn new(folder: &Path) -> Lines {
+        Lines { folder: folder.to_owned(), waiting: VecDeque::new(), lost: 0 }
+    }
+
+    /// Takes a line; where too many wait, the oldest is lost and counted.
+    pub fn push(&mut self, line: &WatchLine) {
+        let Ok(mut text) = serde_json::to_vec(line) else { return };
+        text.push(b'\n');
+        if self.waiting.len() >= MOST_WAITING {
+            self.waiting.pop_front();
+            self.lost += 1;
+        }
+        self.waiting.push_back(text);
+    }
+
+    /// Lines lost so far.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Writes what waits: each line whole or not at all.
+    ///
+    /// # Errors
+    /// The rest goes on waiting.
+    pub fn write(&mut self, sync: bool) -> io::Result<()> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        let path = self.folder.join(SERIES);
+        if fs::metadata(&path).is_ok_and(|meta| meta.len() > LARGEST) {
+            fs::rename(&path, self.folder.join(OLD))?;
+        }
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut file = File::from(rustix::fs::open(&path, flags, Mode::from_raw_mode(0o644))?);
+        let mut length = file.metadata()?.len();
+        while let Some(line) = self.waiting.front() {
+            if let Err(e) = file.write_all(line) {
+                // Half a line would spoil the next; cutting needs no space.
+                let _ = file.set_len(length);
+                return Err(e);
+            }
+            length += line.len() as u64;
+            self.waiting.pop_front();
+        }
+        if sync { file.sync_data() } else { Ok(()) }
+    }
+}
+
+/// Cuts off what a kill left of a line. The number of bytes dropped.
+///
+/// # Errors
+/// The file is there and cannot be read or cut.
+pub(crate) fn mend(folder: &Path) -> io::Result<u64> {
+    let path = folder.join(SERIES);
+    let content = match fs::read(&path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(0),
+        content => content?,
+    };
+    let whole = content.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    if whole < content.len() {
+        File::options().write(true).open(&path)?.set_len(whole as u64)?;
+    }
+    Ok((content.len() - whole) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn note(n: u64) -> WatchLine {
+        WatchLine::Note { real_ns: n, text: "x".into() }
+    }
+
+    #[test]
+    fn lines_wait_for_room_and_the_oldest_are_lost_and_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut lines = Lines::new(&folder.path().join("not-there-yet"));
+        (0..MOST_WAITING as u64 + 3).for_each(|n| lines.push(&note(n)));
+        assert!(lines.write(false).is_err());
+        assert_eq!((lines.lost(), lines.waiting.len()), (3, MOST_WAITING));
+        fs::create_dir(folder.path().join("not-there-yet")).unwrap();
+        lines.write(true).unwrap();
+        let text = fs::read_to_string(folder.path().join("not-there-yet").join(SERIES)).unwrap();
+        let first: WatchLine = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+        assert_eq!((first, text.lines().count()), (note(3), MOST_WAITING));
+    }
+
+    #[test]
+    fn a_torn_line_is_cut_off_and_the_next_is_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut lines = Lines::new(folder.path());
+        assert_eq!(mend(folder.path()).unwrap(), 0);
+        lines.push(&note(1));
+        lines.write(false).unwrap();
+        let path = folder.path().join(SERIES);
+        let mut file = File::options().append(true).open(&path).unwrap();
+        file.write_all(b"{\"line\":\"no").unwrap();
+        assert_eq!(mend(folder.path()).unwrap(), 11);
+        lines.push(&note(2));
+        lines.write(false).unwrap();
+        let text = fs::read_to_string(path).unwrap();
+        assert!(text.lines().all(|line| serde_json::from_str::<WatchLine>(line).is_ok()) && text.lines().count() == 2);
+    }
+
+    #[test]
+    fn a_large_file_becomes_the_old_one() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(SERIES), vec![b'\n'; LARGEST as usize + 1]).unwrap();
+        let mut lines = Lines::new(folder.path());
+        lines.push(&note(1));
+        lines.write(false).unwrap();
+        assert!(fs::metadata(folder.path().join(SERIES)).unwrap().len() < 100);
+        assert_eq!(fs::metadata(folder.path().join(OLD)).unwrap().len(), LARGEST + 1);
+    }
+}

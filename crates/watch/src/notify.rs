@@ -1,0 +1,49 @@
+//! What systemd wants to hear (sd_notify(3)): one datagram a message.
+
+use std::ffi::{OsStr, OsString};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+
+/// Where to say it; nowhere where systemd did not start us.
+pub(crate) struct Notify(Option<(UnixDatagram, SocketAddr)>);
+
+impl Notify {
+    /// `socket` is $NOTIFY_SOCKET: a path, or a name in the abstract name space behind an `@`.
+    pub fn new(socket: Option<&OsString>) -> Notify {
+        let address = |name: &OsStr| match name.as_bytes() {
+            [b'@', rest @ ..] => SocketAddr::from_abstract_name(rest).ok(),
+            _ => SocketAddr::from_pathname(name).ok(),
+        };
+        Notify(socket.and_then(|name| address(name)).and_then(|to| Some((UnixDatagram::unbound().ok()?, to))))
+    }
+
+    /// Says it. Nobody to hear it is no reason to stop measuring.
+    pub fn say(&self, message: &str) {
+        if let Some((socket, to)) = &self.0 {
+            let _ = socket.send_to_addr(message.as_bytes(), to);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_heard_by_path_and_by_abstract_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notify");
+        let name = format!("punctual-watch-test-{}", std::process::id());
+        let abstract_name = SocketAddr::from_abstract_name(&name).unwrap();
+        let heard = [UnixDatagram::bind(&path).unwrap(), UnixDatagram::bind_addr(&abstract_name).unwrap()];
+        for (socket, told) in heard.iter().zip([path.into_os_string(), format!("@{name}").into()]) {
+            Notify::new(Some(&told)).say("WATCHDOG=1");
+            let mut message = [0; 32];
+            let n = socket.recv(&mut message).unwrap();
+            assert_eq!(&message[..n], b"WATCHDOG=1");
+        }
+        Notify::new(None).say("READY=1");
+        Notify::new(Some(&"/nowhere/at/all".into())).say("READY=1");
+    }
+}

@@ -1,0 +1,117 @@
+//! What the caller may choose.
+
+use punctual_model::Alignment;
+use punctual_proof::Trace;
+use punctual_units::{CpuList, Nanos, Policy, Priority};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// How to watch.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The folder of the series; an earlier one is continued.
+    pub out: PathBuf,
+    /// For the record.
+    pub command: Vec<String>,
+    /// Policy of the measuring threads; naming it makes a refusal an error.
+    pub policy: Option<Policy>,
+    /// Their priority; naming it makes a refusal an error.
+    pub priority: Option<Priority>,
+    /// Their period.
+    pub period: Nanos,
+    /// The measured CPUs; `None`: all allowed ones.
+    pub cpus: Option<CpuList>,
+    /// How the releases of several CPUs lie to each other.
+    pub alignment: Alignment,
+    /// Length of a run directory.
+    pub segment: Nanos,
+    /// Length of the blocks of which the maxima are kept.
+    pub block: Nanos,
+    /// How many run directories stay.
+    pub keep: Keep,
+    /// Tracing of new maxima.
+    pub trace: Trace,
+    /// From which latency on.
+    pub trace_above: Nanos,
+    /// A file for Prometheus' textfile collector.
+    pub textfile: Option<PathBuf>,
+    /// How often it is written.
+    pub textfile_every: Nanos,
+    /// For how long; `None`: until a signal comes.
+    pub duration: Option<Nanos>,
+    /// Most bytes that all files may grow by, a CPU and day.
+    pub bytes_a_cpu_and_day: u64,
+    /// Make checkpoints survive a power cut?
+    pub sync: bool,
+    /// $NOTIFY_SOCKET of systemd.
+    pub notify_socket: Option<OsString>,
+    /// CLOCK_MONOTONIC when the program started.
+    pub started_mono: Nanos,
+}
+
+/// How many run directories stay: the oldest are deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// So many.
+    Count(u64),
+    /// As many as fit into so many bytes.
+    Bytes(u64),
+}
+
+/// It is neither a number nor a size.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is neither a number of run directories (500) nor a size (64M, 2G); the least is 1")]
+pub struct KeepError(String);
+
+impl FromStr for Keep {
+    type Err = KeepError;
+
+    fn from_str(text: &str) -> Result<Keep, KeepError> {
+        let wrong = || KeepError(text.to_owned());
+        let known = match text.trim().strip_suffix(['k', 'K', 'M', 'G', 'T']) {
+            None => Keep::Count(text.trim().parse().map_err(|_| wrong())?),
+            Some(_) => Keep::Bytes(size(text).ok_or_else(wrong)?),
+        };
+        match known {
+            Keep::Count(0) | Keep::Bytes(0) => Err(wrong()),
+            known => Ok(known),
+        }
+    }
+}
+
+/// Bytes as people write them: `64M`, `1500k`, `1000000`; the letters are powers of 1024.
+pub fn size(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let (digits, shift) = match text.chars().last()? {
+        'k' | 'K' => (&text[..text.len() - 1], 10),
+        'M' => (&text[..text.len() - 1], 20),
+        'G' => (&text[..text.len() - 1], 30),
+        'T' => (&text[..text.len() - 1], 40),
+        _ => (text, 0),
+    };
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn numbers_are_counts_and_letters_are_sizes() {
+        assert_eq!("500".parse(), Ok(Keep::Count(500)));
+        assert_eq!("64M".parse(), Ok(Keep::Bytes(64 << 20)));
+        assert_eq!("2k".parse(), Ok(Keep::Bytes(2048)));
+        for wrong in ["", "0", "0M", "M", "-1", "1.5G", "99999999999999T", "1MM"] {
+            assert!(wrong.parse::<Keep>().is_err(), "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_answered(text in ".{0,12}") {
+            let _ = text.parse::<Keep>();
+        }
+    }
+}

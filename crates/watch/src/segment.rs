@@ -1,0 +1,205 @@
+//! One run directory of the series.
+
+use crate::error::WatchError;
+use crate::keep;
+use crate::ledger::Ledger;
+use crate::options::Options;
+use punctual_measure::{self as measure, Cell, Outcome, Plan, Running};
+use punctual_model::{Capture, EndedBy, Explained, OwnCost, Phase, PhaseTrace, Run, Tracing};
+use punctual_proof as proof;
+use punctual_rundir::{self as rundir, Room, Writer};
+use punctual_units::{CpuId, Nanos};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Id and load of the one phase: the machine does what it does.
+pub(crate) const PHASE: &str = "1-watch";
+const LOAD: &str = "watch";
+/// Checkpoints stay this small. Nothing is reserved: a run directory that finds no room at its end goes on being measured.
+const ROOM: Room = Room { segment_bytes: 16 << 10, reserve_bytes: 0, compact: true };
+/// Worst wakeups kept of a CPU.
+pub(crate) const WORST: usize = 8;
+/// Free space below which a run directory is not ended.
+const LEAST_FREE: u64 = 512 << 10;
+
+/// A run directory being measured.
+pub(crate) struct Open {
+    /// Relative to the watch's own folder.
+    pub name: String,
+    pub root: PathBuf,
+    pub phase: Phase,
+    /// CLOCK_MONOTONIC at which it is long enough.
+    pub due_mono: Nanos,
+    pub cells: Vec<(CpuId, Arc<Cell>)>,
+    /// Periods that ran and that were skipped before it, in the whole series.
+    pub base: BTreeMap<CpuId, (u64, u64)>,
+    /// `None` while the folder cannot be made.
+    pub writer: Option<Writer>,
+    run: Run,
+    /// What could not be written meanwhile.
+    gaps: u64,
+}
+
+/// What a segment came to besides its samples.
+pub(crate) struct Ending {
+    pub outcome: Outcome,
+    pub ended_by: EndedBy,
+    pub cost: OwnCost,
+    pub tracing: Option<Tracing>,
+    pub traced: Option<PhaseTrace>,
+    pub captures: Vec<Capture>,
+    pub explained: Vec<Explained>,
+}
+
+impl Open {
+    /// Begins it. Where the folder cannot be made now, that is tried again with every checkpoint.
+    pub fn begin(ledger: &mut Ledger, options: &Options, plan: &Plan, running: &Running, explicit: bool) {
+        let mut run = proof::new_run(&run_options(options, &ledger.out), plan, explicit);
+        run.machine = proof::facts();
+        run.notes.push("a part of a watch: the load is what the machine did anyway".into());
+        run.settings.loads = vec![LOAD.into()];
+        let mut phase = proof::announced(plan, LOAD, running, None);
+        phase.planned_ns = Some(options.segment);
+        let base = ledger.watch.cpus.iter().map(|cpu| (cpu.cpu, (cpu.ran, cpu.skipped))).collect();
+        let stamp = measure::clocks().real_ns;
+        let root = free_name(&ledger.runs(), stamp);
+        let name = format!("{}/{}", keep::RUNS, root.file_name().unwrap_or_default().to_string_lossy());
+        let due_mono = running.start + options.segment;
+        let mut open = Open { name, root, phase, due_mono, cells: running.cells(), base, writer: None, run, gaps: 0 };
+        // Said by the checkpoint that follows, where it fails.
+        let _ = open.create(ledger.sync);
+        ledger.watch.segment = Some(open.name.clone());
+        ledger.watch.settings.cpus = plan.cpus.clone();
+        ledger.segment = Some(open);
+        ledger.renew = false;
+    }
+
+    fn create(&mut self, sync: bool) -> Result<(), rundir::Error> {
+        let mut writer = Writer::create_in(&self.root, self.run.clone(), sync, ROOM)?;
+        writer.phase_started(&self.phase);
+        self.writer = Some(writer);
+        Ok(())
+    }
+
+    /// Writes what was handed in; what could not be written.
+    pub fn flush(&mut self, sync: bool) -> Option<String> {
+        let failed = match &mut self.writer {
+            Some(writer) => {
+                writer.flush();
+                writer.take_failure()
+            }
+            None => {
+                // What a failed attempt left is in the way of the next.
+                let _ = std::fs::remove_dir_all(&self.root);
+                self.create(sync).err().map(|e| e.to_string())
+            }
+        };
+        self.gaps += u64::from(failed.is_some());
+        failed
+    }
+}
+
+impl Ledger {
+    /// Is there room to end the segment? Where not, it goes on.
+    pub fn has_room(&self) -> bool {
+        let free = rustix::fs::statvfs(&self.out).ok().map(|stat| stat.f_bavail.saturating_mul(stat.f_frsize));
+        self.watch.disk.failing.is_none() && free.is_none_or(|free| free >= LEAST_FREE)
+    }
+
+    /// Ends the segment: its results become files. What could not be written.
+    pub fn end_segment(&mut self, ending: Ending) -> Option<String> {
+        let mut open = self.segment.take()?;
+        for (cpu, distribution) in &ending.outcome.distributions {
+            let all = distribution.corrected();
+            self.earlier.entry(*cpu).and_modify(|before| before.merge(&all)).or_insert(all);
+        }
+        for result in &ending.outcome.cpus {
+            let (ran, skipped) = open.base.get(&result.cpu).copied().unwrap_or_default();
+            let entry = self.cpu(result.cpu);
+            (entry.ran, entry.skipped) = (ran + result.ran, skipped + result.skipped.unwrap_or(0));
+            entry.released = entry.ran + entry.skipped;
+            entry.release_mono_ns = None;
+        }
+        self.watch.segment = None;
+        let name = open.name.clone();
+        match open.writer.take() {
+            None => Some(format!("{name}: no run directory could be made; its maxima are in the series")),
+            Some(writer) => finish(open, writer, ending).err().map(|e| e.to_string()),
+        }
+    }
+}
+
+fn finish(open: Open, mut writer: Writer, ending: Ending) -> Result<(), rundir::Error> {
+    let Ending { outcome, ended_by, cost, tracing, traced, captures, explained } = ending;
+    let mut phase = open.phase;
+    phase.end_mono_ns = Some(outcome.end.0);
+    phase.cpus = outcome.cpus;
+    phase.problems = outcome.problems;
+    phase.traced = traced;
+    writer.phase_done(phase.clone(), &outcome.distributions, outcome.worst)?;
+    let run = writer.run_mut();
+    run.complete = ended_by == EndedBy::Duration;
+    run.ended_by = Some(ended_by);
+    run.ended = Some(measure::clocks());
+    run.tracing = tracing;
+    run.cost = Some(cost);
+    run.notes.extend(outcome.notes);
+    if open.gaps > 0 {
+        run.notes.push(format!("{} checkpoints could not be written meanwhile; no sample is missing", open.gaps));
+    }
+    writer.finish()?;
+    if captures.is_empty() && explained.is_empty() {
+        return Ok(());
+    }
+    rundir::attach_causes(&open.root, &captures, &explained)
+}
+
+/// The options of a run like this one.
+fn run_options(options: &Options, out: &Path) -> proof::Options {
+    proof::Options {
+        out: out.to_owned(),
+        command: options.command.clone(),
+        policy: options.policy,
+        priority: options.priority,
+        via: Default::default(),
+        period: options.period,
+        cpus: options.cpus.clone(),
+        alignment: options.alignment,
+        duration: options.segment,
+        until: None,
+        maxima_block: options.block,
+        warmup: Nanos::ZERO,
+        loads: vec![LOAD.into()],
+        context: true,
+        cpu_dma_latency_us: None,
+        worst_kept: WORST,
+        deadline: None,
+        claims: Vec::new(),
+        peer: None,
+        scratch: None,
+        write_cap: 0,
+        trace: options.trace,
+        sync: options.sync,
+        virtual_time: None,
+        started_mono: options.started_mono,
+    }
+}
+
+/// `20261122T205244Z`, with a number behind it where that is taken: the clock may have been set back.
+fn free_name(runs: &Path, real_ns: u64) -> PathBuf {
+    let time: String = utc_name(real_ns);
+    let taken = |path: &PathBuf| path.symlink_metadata().is_ok();
+    let numbered = (2..).map(|n| runs.join(format!("{time}-{n}")));
+    std::iter::once(runs.join(&time)).chain(numbered).find(|path| !taken(path)).unwrap_or_else(|| runs.join(&time))
+}
+
+fn utc_name(real_ns: u64) -> String {
+    punctual_report::utc(real_ns).chars().filter(|c| !matches!(c, '-' | ':')).collect()
+}
+
+/// The folder of run directories, made where it is not there.
+pub(crate) fn make_runs(out: &Path) -> Result<(), WatchError> {
+    let runs = out.join(keep::RUNS);
+    std::fs::create_dir_all(&runs).map_err(WatchError::io("create", runs))
+}

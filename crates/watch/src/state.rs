@@ -1,0 +1,227 @@
+//! `watch.json` and the folder of a series: locked, begun, continued.
+
+use crate::error::WatchError;
+use crate::lines::{self, Lines};
+use crate::options::Options;
+use crate::own;
+use punctual_measure::{clocks, host_name};
+use punctual_model::{EndedBy, Stamp, Tool, WATCH_SCHEMA, Watch, WatchLine, WatchMaxima, WatchSettings, WatchUpsets};
+use punctual_units::{CpuList, Scheduling};
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::Path;
+
+/// Name of the file.
+pub(crate) const STATE: &str = "watch.json";
+/// No such file is larger: a kilobyte a CPU.
+const LARGEST: u64 = 16 << 20;
+
+/// Makes the folder where it is not there, and takes it: nobody else may write it as long as the file lives.
+pub(crate) fn take(out: &Path) -> Result<File, WatchError> {
+    fs::create_dir_all(out).map_err(WatchError::io("create", out))?;
+    let folder = File::open(out).map_err(WatchError::io("open", out))?;
+    match rustix::fs::flock(&folder, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+        Err(rustix::io::Errno::WOULDBLOCK) => {
+            let pid = read(out).ok().flatten().map(|watch| watch.pid);
+            Err(WatchError::Locked { path: out.to_owned(), pid })
+        }
+        // A file system without locks: two at once are the user's business there.
+        _ => Ok(folder),
+    }
+}
+
+/// The state of a series; `None`: there is none yet.
+pub(crate) fn read(out: &Path) -> Result<Option<Watch>, WatchError> {
+    #[derive(serde::Deserialize)]
+    struct Head {
+        schema: String,
+    }
+    let path = out.join(STATE);
+    if fs::symlink_metadata(&path).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound) {
+        return Ok(None);
+    }
+    let damaged = |why: String| WatchError::Damaged { path: path.clone(), why };
+    let mut content = Vec::new();
+    let file = punctual_rundir::open_regular(&path, LARGEST).map_err(|e| damaged(e.to_string()))?;
+    file.take(LARGEST).read_to_end(&mut content).map_err(|e| damaged(e.to_string()))?;
+    let head: Head = serde_json::from_slice(&content).map_err(|e| damaged(e.to_string()))?;
+    if head.schema != WATCH_SCHEMA {
+        return Err(WatchError::Format { path, found: head.schema });
+    }
+    serde_json::from_slice(&content).map(Some).map_err(|e| damaged(e.to_string()))
+}
+
+/// A series as it begins now.
+pub(crate) fn begin(options: &Options, scheduling: Scheduling, cpus: &CpuList) -> Watch {
+    let now = clocks();
+    Watch {
+        schema: WATCH_SCHEMA.into(),
+        schema_version: "1.0".into(),
+        tool: Tool { name: "punctual".into(), version: Some(env!("CARGO_PKG_VERSION").into()) },
+        host: host_name(),
+        kernel: Some(rustix::system::uname().release().to_string_lossy().into_owned()),
+        boot_id: own::boot_id(),
+        series_started_real_ns: now.real_ns,
+        started: now,
+        updated: now,
+        ended_by: None,
+        pid: std::process::id(),
+        settings: WatchSettings {
+            period_ns: options.period,
+            scheduling,
+            cpus: cpus.clone(),
+            segment_ns: options.segment,
+            block_ns: options.block,
+            trace_above_ns: options.trace_above,
+            bytes_a_cpu_and_day: options.bytes_a_cpu_and_day,
+        },
+        segment: None,
+        block: None,
+        cpus: Vec::new(),
+        maxima: WatchMaxima::default(),
+        untraced: None,
+        disk: Default::default(),
+        cost: own::cost(),
+        upsets: WatchUpsets::default(),
+    }
+}
+
+/// Continues an earlier series in the same folder: its maxima and counts stay, and what was not measured in between becomes a
+/// line. What has to be said of it.
+///
+/// # Errors
+/// The series is of a future format; it is left alone.
+pub(crate) fn resume(out: &Path, watch: &mut Watch, lines: &mut Lines) -> Result<Vec<String>, WatchError> {
+    let mut said = Vec::new();
+    match lines::mend(out) {
+        Ok(0) => {}
+        Ok(n) => said.push(format!("a torn line of {n} bytes was cut off {}", lines::SERIES)),
+        Err(e) => return Err(WatchError::Damaged { path: out.join(lines::SERIES), why: e.to_string() }),
+    }
+    let before = match read(out) {
+        Ok(before) => before,
+        Err(WatchError::Damaged { path, why }) => {
+            let aside = out.join("watch.damaged.json");
+            fs::rename(&path, &aside).map_err(WatchError::io("rename", &path))?;
+            said.push(format!(
+                "{} could not be read ({why}) and is {} now: maxima and counts begin anew",
+                path.display(),
+                aside.display()
+            ));
+            None
+        }
+        Err(e) => return Err(e),
+    };
+    if let Some(before) = before {
+        said.push(continued(before, watch, lines));
+    }
+    Ok(said)
+}
+
+fn continued(before: Watch, watch: &mut Watch, lines: &mut Lines) -> String {
+    if let Some(block) = before.block.clone().filter(|block| block.lasts_ns > 0) {
+        lines.push(&WatchLine::Block(block));
+    }
+    let why = match &before.ended_by {
+        Some(EndedBy::Signal { name, .. }) => format!("ended by {name}"),
+        Some(EndedBy::Duration) => "ended as planned".into(),
+        Some(EndedBy::Error { text }) => format!("ended: {text}"),
+        Some(EndedBy::Killed) | None if before.boot_id != watch.boot_id => "the machine went down".into(),
+        Some(EndedBy::Killed) | None => "killed".into(),
+    };
+    let (from_real_ns, to_real_ns) = (before.updated.real_ns, watch.started.real_ns);
+    lines.push(&WatchLine::Gap { from_real_ns, to_real_ns, why: why.clone() });
+    watch.series_started_real_ns = before.series_started_real_ns;
+    watch.cpus = before.cpus;
+    for cpu in &mut watch.cpus {
+        (cpu.since_start_ns, cpu.release_mono_ns) = (None, None);
+    }
+    format!("an earlier series is continued ({why}): {} not measured", gap(&before.updated, watch))
+}
+
+/// How long nothing was measured; the wall clock may have been set meanwhile.
+fn gap(before: &Stamp, watch: &Watch) -> String {
+    match watch.started.real_ns.checked_sub(before.real_ns) {
+        Some(ns) => punctual_units::Nanos(ns).to_string(),
+        None => "a time that the wall clock, set back since, does not tell".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use punctual_model::{WatchBlock, WatchCpu};
+    use punctual_units::{CpuId, Nanos};
+
+    fn watch() -> Watch {
+        let options = crate::tests::options(Path::new("/nowhere"));
+        begin(&options, Scheduling::Other { nice: 0 }, &CpuList::from_iter([CpuId(0)]))
+    }
+
+    fn written(watch: &Watch) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(STATE), serde_json::to_vec(watch).unwrap()).unwrap();
+        folder
+    }
+
+    #[test]
+    fn a_killed_series_is_continued_with_its_block_and_the_gap() {
+        let mut before = watch();
+        before.block = Some(WatchBlock { from_real_ns: 5, lasts_ns: 7, max_ns: vec![(CpuId(0), Some(9))] });
+        before.cpus.push(WatchCpu {
+            cpu: CpuId(0),
+            ever: None,
+            since_start_ns: Some(3),
+            released: 5,
+            ran: 4,
+            skipped: 1,
+            release_mono_ns: Some(1),
+        });
+        before.series_started_real_ns = 77;
+        let folder = written(&before);
+        let (mut now, mut lines) = (watch(), Lines::new(folder.path()));
+        now.started.real_ns = before.updated.real_ns + 60_000_000_000;
+        let said = resume(folder.path(), &mut now, &mut lines).unwrap();
+        assert!(said[0].contains("killed") && said[0].contains("60"), "{said:?}");
+        assert_eq!((now.series_started_real_ns, now.cpus[0].released, now.cpus[0].since_start_ns), (77, 5, None));
+        lines.write(false).unwrap();
+        let text = fs::read_to_string(folder.path().join(lines::SERIES)).unwrap();
+        let read: Vec<WatchLine> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert!(matches!(&read[..], [WatchLine::Block(_), WatchLine::Gap { why, .. }] if why == "killed"), "{read:?}");
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_makes_no_gap_of_years() {
+        let before = watch();
+        let folder = written(&before);
+        let (mut now, mut lines) = (watch(), Lines::new(folder.path()));
+        now.started.real_ns = 1;
+        assert!(resume(folder.path(), &mut now, &mut lines).unwrap()[0].contains("set back"));
+    }
+
+    #[test]
+    fn a_future_format_is_left_alone_and_a_damaged_file_is_put_aside() {
+        let mut future = watch();
+        future.schema = "punctual.series/2".into();
+        let folder = written(&future);
+        let (mut now, mut lines) = (watch(), Lines::new(folder.path()));
+        assert!(matches!(resume(folder.path(), &mut now, &mut lines), Err(WatchError::Format { .. })));
+        fs::write(folder.path().join(STATE), b"{\"schema\":\"punctual.series/1\",").unwrap();
+        let said = resume(folder.path(), &mut now, &mut lines).unwrap();
+        assert!(said[0].contains("begin anew") && folder.path().join("watch.damaged.json").exists(), "{said:?}");
+    }
+
+    #[test]
+    fn two_cannot_write_one_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let _first = take(folder.path()).unwrap();
+        assert!(matches!(take(folder.path()), Err(WatchError::Locked { pid: None, .. })));
+    }
+
+    #[test]
+    fn lengths_are_told_in_units() {
+        let mut now = watch();
+        now.started.real_ns = now.updated.real_ns + 1_500_000_000;
+        assert_eq!(gap(&now.updated, &now), Nanos(1_500_000_000).to_string());
+    }
+}

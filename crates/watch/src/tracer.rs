@@ -1,0 +1,327 @@
+//! Every new maximum of a CPU leaves a window of the trace, and a sentence that names its cause.
+//!
+//! A measuring thread rings when it was later than ever since the start ([`Cell::watch`]); an ordinary thread that sleeps otherwise cuts
+//! the window out and has it explained at once by a process of its own. At most so many in so much time: what is left out is counted
+//! and told.
+
+use crate::budget::{Kept, Pace};
+use crate::child;
+use crate::ledger::{Ledger, real_of};
+use punctual_measure::{Bell, Cell, clocks, steal_ticks};
+use punctual_model::{Capture, Explained, LateWakeup, PhaseTrace, WatchMaximum};
+use punctual_proof::{Cutter, Window};
+use punctual_rt::monotonic;
+use punctual_units::CpuId;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// At the beginning of a segment wakeups settle.
+const SETTLE: Duration = Duration::from_millis(50);
+/// Causes in full kept of a segment.
+const EXPLAINED: usize = 6;
+/// The end of a segment waits this long for what is being explained.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// The thread, seen from the others.
+pub(crate) struct Tracer {
+    bell: Bell,
+    orders: Sender<Order>,
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Option<String>>,
+}
+
+/// What it is told.
+enum Order {
+    /// A segment begins.
+    Watch(Watched),
+    /// It has ended: answer with what was kept of it.
+    End(SyncSender<Yield>),
+}
+
+/// A segment to be watched.
+pub(crate) struct Watched {
+    pub root: PathBuf,
+    pub name: String,
+    pub phase: String,
+    pub cells: Vec<(CpuId, i32, Arc<Cell>)>,
+}
+
+/// What was kept of a segment.
+#[derive(Default)]
+pub(crate) struct Yield {
+    pub traced: PhaseTrace,
+    pub captures: Vec<Capture>,
+    pub explained: Vec<Explained>,
+}
+
+impl Tracer {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// It cannot be created.
+    pub fn start(cutter: Cutter, bell: Bell, ledger: Arc<Mutex<Ledger>>) -> std::io::Result<Tracer> {
+        let (orders, inbox) = channel();
+        let stop = Arc::new(AtomicBool::new(false));
+        let worker = Worker {
+            cutter,
+            bell: bell.clone(),
+            inbox,
+            stop: Arc::clone(&stop),
+            ledger,
+            latest: BTreeMap::new(),
+            pace: Pace::new(),
+            kept: Kept::default(),
+            count: 0,
+            watched: None,
+            result: Yield::default(),
+            events_before: 0,
+        };
+        let thread =
+            std::thread::Builder::new().name("tracer".into()).stack_size(512 * 1024).spawn(move || worker.run())?;
+        Ok(Tracer { bell, orders, stop, thread })
+    }
+
+    /// A segment begins.
+    pub fn watch(&self, watched: Watched) {
+        let _ = self.orders.send(Order::Watch(watched));
+        self.bell.ring();
+    }
+
+    /// It has ended; what was kept of it, unless that takes too long.
+    pub fn end_segment(&self) -> Yield {
+        let (answer, answered) = sync_channel(1);
+        let _ = self.orders.send(Order::End(answer));
+        self.bell.ring();
+        answered.recv_timeout(PATIENCE).unwrap_or_default()
+    }
+
+    /// Ends it and removes the trace; what could not be removed is said.
+    pub fn end(self) -> Option<String> {
+        self.stop.store(true, Relaxed);
+        self.bell.ring();
+        self.thread.join().unwrap_or_else(|_| Some("the thread that kept the traces died".into()))
+    }
+}
+
+struct Worker {
+    cutter: Cutter,
+    bell: Bell,
+    inbox: Receiver<Order>,
+    stop: Arc<AtomicBool>,
+    ledger: Arc<Mutex<Ledger>>,
+    /// The latest wakeup of each CPU since the start that was looked at.
+    latest: BTreeMap<CpuId, u64>,
+    pace: Pace,
+    /// Traces on disk, the oldest first.
+    kept: Kept,
+    count: u32,
+    watched: Option<Watched>,
+    result: Yield,
+    events_before: u64,
+}
+
+impl Worker {
+    fn run(mut self) -> Option<String> {
+        while !self.stop.load(Relaxed) {
+            let rung = self.bell.wait(None);
+            if self.stop.load(Relaxed) {
+                break;
+            }
+            if rung {
+                std::thread::sleep(Cutter::AFTER.into());
+            }
+            self.look();
+            while let Ok(order) = self.inbox.try_recv() {
+                self.obey(order);
+            }
+            self.arm();
+        }
+        self.cutter.end_now()
+    }
+
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Watch(watched) => {
+                std::thread::sleep(SETTLE);
+                self.cutter.begin_log();
+                self.events_before = self.cutter.recorded();
+                (self.watched, self.result, self.count) = (Some(watched), Yield::default(), 0);
+                // The segment before has become files.
+                self.make_room();
+                self.look();
+            }
+            Order::End(answer) => {
+                self.watched = None;
+                let mut result = std::mem::take(&mut self.result);
+                result.traced.events = self.cutter.recorded().saturating_sub(self.events_before);
+                result.traced.captures = result.captures.len() as u64;
+                // Nobody waits any more: what was kept stays in the folder and is read from there.
+                let _ = answer.try_send(result);
+            }
+        }
+    }
+
+    /// The next wakeup of a CPU that is later than all before rings.
+    fn arm(&self) {
+        let floor = self.ledger().watch.settings.trace_above_ns.0;
+        for (cpu, _, cell) in self.watched.iter().flat_map(|watched| &watched.cells) {
+            let latest = self.latest.get(cpu).copied().unwrap_or(0).max(floor);
+            cell.watch(latest);
+            // What came between looking and arming.
+            if cell.worst().first().is_some_and(|kept| kept.latency > latest) {
+                self.bell.ring();
+            }
+        }
+    }
+
+    fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// New maxima that are over: one after the other the latest so far.
+    fn new_maxima(&mut self, floor: u64) -> Vec<LateWakeup> {
+        let now = monotonic().0;
+        let mut new = Vec::new();
+        for (cpu, tid, cell) in self.watched.iter().flat_map(|watched| &watched.cells) {
+            let mut kept = cell.worst();
+            kept.sort_by_key(|one| one.release);
+            let latest = self.latest.entry(*cpu).or_insert(floor);
+            for one in kept.into_iter().filter(|one| one.release + one.latency <= now) {
+                if one.latency > *latest {
+                    *latest = one.latency;
+                    new.push(LateWakeup {
+                        cpu: *cpu,
+                        tid: *tid,
+                        release_mono_ns: one.release,
+                        latency_ns: one.latency,
+                    });
+                }
+            }
+        }
+        new
+    }
+
+    fn look(&mut self) {
+        let floor = self.ledger().watch.settings.trace_above_ns.0;
+        let new = self.new_maxima(floor);
+        if new.is_empty() {
+            return;
+        }
+        self.result.traced.wakeups += 1;
+        let all: Vec<LateWakeup> = new.clone();
+        let windows = match self.pace.may(monotonic()) {
+            true => self.cutter.windows(new, &[]),
+            false => Vec::new(),
+        };
+        let taken: Vec<(CpuId, u64)> =
+            windows.iter().flat_map(|window| &window.late).map(|late| (late.cpu, late.release_mono_ns)).collect();
+        let left_out = all.into_iter().filter(|late| !taken.contains(&(late.cpu, late.release_mono_ns)));
+        for late in left_out {
+            self.book(&late, Err("not traced: other new maxima had come just before".into()), None);
+        }
+        if !windows.is_empty() {
+            self.keep(windows);
+        }
+    }
+
+    /// Cuts the windows and has them explained.
+    fn keep(&mut self, windows: Vec<Window>) {
+        let Some((root, phase)) = self.watched.as_ref().map(|w| (w.root.clone(), w.phase.clone())) else { return };
+        let late: Vec<LateWakeup> = windows.iter().flat_map(|window| window.late.clone()).collect();
+        let before = self.ledger().steal.clone();
+        let mut named = Vec::new();
+        for window in windows {
+            self.count += 1;
+            named.push((format!("traces/{phase}-{}.dat", self.count), window));
+        }
+        match self.cutter.cut(&root, &phase, named) {
+            Ok(captures) => captures.into_iter().for_each(|capture| self.explain(&root, capture, before.as_deref())),
+            Err(e) => late
+                .iter()
+                .for_each(|one| self.book(one, Err(format!("the window of the trace could not be kept: {e}")), None)),
+        }
+    }
+
+    fn explain(&mut self, root: &std::path::Path, capture: Capture, before: Option<&[(CpuId, u64)]>) {
+        let explained = child::explain(root, &capture, steal_rose(before, &capture));
+        for late in &capture.late {
+            let mine = |one: &&Explained| (one.cpu, one.release_mono_ns) == (late.cpu, late.release_mono_ns);
+            let verdict = match &explained {
+                Ok(all) => all.iter().find(mine).map(|one| one.victim.verdict.clone()).ok_or_else(|| {
+                    let lost = if capture.overwritten.is_empty() {
+                        ""
+                    } else {
+                        "; the buffer was overwritten: see --trace-buffer"
+                    };
+                    format!("its wakeup is not in the trace{lost}")
+                }),
+                Err(why) => Err(why.clone()),
+            };
+            self.book(late, verdict, Some(capture.file.clone()));
+        }
+        // Pictures of what the CPUs did take more room than all the rest; a trace that is kept has it all.
+        let slim = explained.unwrap_or_default().into_iter().map(|one| Explained { timeline: None, ..one });
+        self.result.explained.extend(slim);
+        // The others are superseded; their sentences are in the series.
+        self.result.explained.sort_by_key(|one| std::cmp::Reverse(one.latency_ns));
+        self.result.explained.truncate(EXPLAINED);
+        self.kept.add(root, capture.clone());
+        self.result.captures.push(capture);
+        self.make_room();
+    }
+
+    /// Deletes the oldest traces where all files together take too much.
+    fn make_room(&mut self) {
+        let allowance = self.ledger().allowance(self.kept.bytes());
+        for (root, gone) in self.kept.over(allowance) {
+            Cutter::forget(&root, &gone);
+            let here = self.watched.as_ref().is_some_and(|watched| watched.root == root);
+            self.result.captures.retain(|one| !here || one.file != gone.file);
+            self.ledger().watch.maxima.traces_deleted += 1;
+        }
+    }
+
+    /// Books a new maximum with what became of it.
+    fn book(&self, late: &LateWakeup, verdict: Result<String, String>, trace: Option<String>) {
+        let mut ledger = self.ledger();
+        let maxima = &mut ledger.watch.maxima;
+        maxima.seen += 1;
+        match (&verdict, &trace) {
+            (Ok(_), _) => maxima.explained += 1,
+            (Err(why), None) if why.starts_with("not traced") => maxima.too_many += 1,
+            (Err(_), _) => maxima.failed += 1,
+        }
+        let (verdict, why_not) = match verdict {
+            Ok(verdict) => (Some(verdict), None),
+            Err(why) => (None, Some(why)),
+        };
+        let maximum = WatchMaximum {
+            cpu: late.cpu,
+            real_ns: real_of(&clocks(), late.release_mono_ns),
+            mono_ns: late.release_mono_ns,
+            latency_ns: late.latency_ns,
+            segment: self.watched.as_ref().map(|watched| watched.name.clone()),
+            verdict,
+            why_not,
+            trace,
+        };
+        ledger.maximum(maximum);
+    }
+}
+
+/// Did a CPU of these wakeups lose time to a hypervisor since the last checkpoint?
+fn steal_rose(before: Option<&[(CpuId, u64)]>, capture: &Capture) -> Option<bool> {
+    let now = steal_ticks()?;
+    let of = |all: &[(CpuId, u64)], cpu| all.iter().find(|(c, _)| *c == cpu).map(|(_, ticks)| *ticks);
+    let mut rose = None;
+    for late in &capture.late {
+        let risen = of(&now, late.cpu)? > of(before?, late.cpu)?;
+        rose = Some(rose.unwrap_or(false) | risen);
+    }
+    rose
+}

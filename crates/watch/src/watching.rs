@@ -1,0 +1,352 @@
+//! The whole of it: set up, segment after segment, the end.
+
+use crate::error::WatchError;
+use crate::keep;
+use crate::ledger::{Ledger, Tell, Textfile};
+use crate::lines::Lines;
+use crate::notify::Notify;
+use crate::options::Options;
+use crate::own;
+use crate::segment::{self, Ending, Open, PHASE, WORST};
+use crate::state;
+use crate::tracer::{Tracer, Watched, Yield};
+use punctual_measure::{Bell, Context, ContextPlan, EngineError, Pace, Plan, Running, Topology, start};
+use punctual_model::{EndedBy, OwnCost, Tracing, Watch};
+use punctual_proof::{Blocks, Choice, Cutter, When, choose_scheduling, signals};
+use punctual_rt::monotonic;
+use punctual_uapi::{self as uapi, Sig, Waited, wait};
+use punctual_units::{CpuId, CpuList, Nanos};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A sample of the machine and a checkpoint every so often: at most this much is lost to a kill.
+const TICK: Nanos = Nanos::from_secs(5);
+/// How often the main thread looks whether the segment is over.
+const LOOK: Nanos = Nanos::from_secs(2);
+/// A thread that was asked to end may take this long.
+const PATIENCE: Nanos = Nanos::from_millis(400);
+/// CPUs that are all offline are looked for again so often.
+const RETRY: Nanos = Nanos::from_secs(5);
+
+/// How it ended.
+pub struct Done {
+    /// The series as it stands.
+    pub watch: Watch,
+    /// The signal that ended it.
+    pub signal: Option<Sig>,
+    /// What could not be written; the exit code tells, too.
+    pub error: Option<String>,
+}
+
+/// Watches the machine until a signal comes or `duration` is over. Signals as for a run ([`punctual_proof::signals`]) must be blocked.
+///
+/// # Errors
+/// [`WatchError`]: it did not begin. Once it has, nothing but the loss of all CPUs' threads ends it.
+pub fn watch(options: &Options, tell: Tell) -> Result<Done, WatchError> {
+    check(options)?;
+    uapi::install_wakeup()?;
+    let topology = Topology::read()?;
+    let cpus = topology.choose(options.cpus.as_ref())?;
+    let choice = choose_scheduling(options.policy, options.priority, options.period)?;
+    let lock = state::take(&options.out)?;
+    segment::make_runs(&options.out)?;
+    let housekeeping = topology.housekeeping(&cpus);
+    if !housekeeping.is_empty() {
+        uapi::set_affinity(0, &housekeeping)?;
+    }
+    let wanted = options.cpus.clone().unwrap_or_else(|| topology.allowed.clone());
+    let ledger = Arc::new(Mutex::new(begin(options, &choice, wanted, tell)?));
+    let tracer = start_tracer(options, &ledger)?;
+    let _lock: File = lock;
+    Watching { options, choice, housekeeping, ledger, tracer }.run()
+}
+
+fn check(options: &Options) -> Result<(), WatchError> {
+    let usage = |text: String| Err(WatchError::Usage(text));
+    if options.period < Nanos::from_micros(100) || options.period > Nanos::from_secs(60) {
+        return usage(format!(
+            "a period of {} is not for watching: choose 100us to 1min with --interval",
+            options.period
+        ));
+    }
+    if options.block < Nanos::from_secs(1) || options.segment < options.block {
+        return usage(format!("--segment {} is shorter than a block of maxima, {}", options.segment, options.block));
+    }
+    if options.segment > Nanos::from_secs(7 * 86_400) {
+        return usage("--segment: a run directory of more than a week is too long to lose".into());
+    }
+    if options.textfile_every < TICK {
+        return usage(format!("--textfile-every: results are handed on every {TICK}, write that or more"));
+    }
+    Ok(())
+}
+
+fn begin(options: &Options, choice: &Choice, wanted: CpuList, tell: Tell) -> Result<Ledger, WatchError> {
+    let mut watch = state::begin(options, choice.scheduling, &wanted);
+    let mut lines = Lines::new(&options.out);
+    let said = state::resume(&options.out, &mut watch, &mut lines)?;
+    said.iter().for_each(|text| tell(text));
+    if let Some(problem) = &choice.problem {
+        tell(&problem.text);
+    }
+    Ok(Ledger {
+        out: options.out.clone(),
+        sync: options.sync,
+        tell,
+        watch,
+        lines,
+        notify: Notify::new(options.notify_socket.as_ref()),
+        segment: None,
+        wanted,
+        renew: false,
+        steal: None,
+        blocks: Blocks::new(options.block),
+        bytes_at_start: keep::bytes_below(&options.out),
+        textfile: Textfile { path: options.textfile.clone(), every: options.textfile_every, next: Nanos::ZERO },
+        earlier: BTreeMap::new(),
+        weather: Default::default(),
+    })
+}
+
+/// The trace of the whole watch; why there is none is in the state.
+fn start_tracer(options: &Options, ledger: &Arc<Mutex<Ledger>>) -> Result<Option<(Tracer, Tracing, Bell)>, WatchError> {
+    let why = if options.trace.when == When::Never {
+        "not asked for (--trace never)".to_owned()
+    } else {
+        let started = Bell::new().map_err(|e| format!("no eventfd: {e}")).and_then(|bell| {
+            let cutter = Cutter::start(&options.trace, options.period).map_err(|e| e.to_string())?;
+            let tracing = cutter.tracing().clone();
+            let tracer =
+                Tracer::start(cutter, bell.clone(), Arc::clone(ledger)).map_err(|e| format!("no thread: {e}"))?;
+            Ok((tracer, tracing, bell))
+        });
+        match started {
+            Ok(all) => return Ok(Some(all)),
+            Err(why) if options.trace.when == When::Always => {
+                return Err(WatchError::Environment(format!("new maxima cannot be traced: {why}")));
+            }
+            Err(why) => why,
+        }
+    };
+    let mut ledger = ledger.lock().unwrap_or_else(PoisonError::into_inner);
+    if options.trace.when != When::Never {
+        (ledger.tell)(&format!("new maxima are not traced: {why}"));
+    }
+    ledger.watch.untraced = Some(why);
+    Ok(None)
+}
+
+struct Watching<'a> {
+    options: &'a Options,
+    choice: Choice,
+    housekeeping: CpuList,
+    ledger: Arc<Mutex<Ledger>>,
+    tracer: Option<(Tracer, Tracing, Bell)>,
+}
+
+impl Watching<'_> {
+    fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run(mut self) -> Result<Done, WatchError> {
+        let end = self.options.duration.map(|duration| monotonic() + duration);
+        let (mut signal, mut error) = (None, None);
+        while signal.is_none() && end.is_none_or(|end| monotonic() < end) {
+            let cpus =
+                own::online().map_or_else(|| self.ledger().wanted.clone(), |online| self.ledger().wanted.and(&online));
+            if cpus.is_empty() {
+                signal = self.pause(RETRY);
+                continue;
+            }
+            match self.segment(cpus, end) {
+                Ok((ended, failed)) => {
+                    signal = ended;
+                    error = failed.or(error);
+                }
+                Err(e) if self.ledger().earlier.is_empty() => return Err(e),
+                // A CPU that goes offline between looking and starting.
+                Err(e) => {
+                    self.ledger().note(format!("no segment could begin: {e}; trying again"));
+                    signal = self.pause(RETRY);
+                }
+            }
+        }
+        self.finish(signal, error)
+    }
+
+    fn pause(&self, time: Nanos) -> Option<Sig> {
+        let until = monotonic() + time;
+        while monotonic() < until {
+            match wait(&signals(), Some(until.saturating_sub(monotonic()))) {
+                Waited::Signal(Sig::Chld) | Waited::TimedOut => {}
+                Waited::Signal(other) => return Some(other),
+            }
+        }
+        None
+    }
+
+    fn plan(&self, cpus: CpuList) -> Plan {
+        Plan {
+            phase: PHASE.into(),
+            cpus,
+            scheduling: self.choice.scheduling,
+            via: Default::default(),
+            senders: CpuList::new(),
+            groups: BTreeMap::new(),
+            period: self.options.period,
+            alignment: self.options.alignment,
+            warmup: Nanos::ZERO,
+            // Ended when the segment is long enough and can be written.
+            duration: Nanos(366 * 86_400_000_000_000),
+            keep: WORST,
+            bell: self.tracer.as_ref().map(|(.., bell)| bell.clone()),
+        }
+    }
+
+    /// Measures one segment. The signal that ended it, and what could not be written.
+    fn segment(&mut self, cpus: CpuList, end: Option<Nanos>) -> Result<(Option<Sig>, Option<String>), WatchError> {
+        let plan = self.plan(cpus);
+        let running = start(plan.clone()).map_err(|e: EngineError| WatchError::from(e))?;
+        {
+            let mut ledger = self.ledger();
+            Open::begin(&mut ledger, self.options, &plan, &running, self.choice.explicit);
+            ledger.checkpoint();
+            ledger.notify.say("READY=1");
+        }
+        let context = self.context(&running)?;
+        self.begin_trace(&running);
+        let signal = self.wait_for_end(&running, end);
+        Self::stop(&running);
+        let yielded = self.tracer.as_ref().map(|(tracer, ..)| tracer.end_segment());
+        let cost = context.finish();
+        let failed = self.end_segment(running, signal, cost.cpu_ns, cost.wakeups, yielded);
+        Ok((signal, failed))
+    }
+
+    fn context(&self, running: &Running) -> Result<Context, WatchError> {
+        let plan = ContextPlan {
+            phase: PHASE.into(),
+            cells: running.cells(),
+            tids: running.tids(),
+            housekeeping: self.housekeeping.clone(),
+            load: None,
+            pace: Pace { interval: TICK.min(self.options.block), progress_every: 1 },
+        };
+        Context::start(plan, self.ledger.clone()).map_err(|e| {
+            running.stop();
+            WatchError::Environment(format!(
+                "cannot start the context thread: {e}; raise RLIMIT_NPROC (ulimit -u) or memory"
+            ))
+        })
+    }
+
+    fn begin_trace(&self, running: &Running) {
+        let Some((tracer, ..)) = &self.tracer else { return };
+        let ledger = self.ledger();
+        let Some(open) = &ledger.segment else { return };
+        let tids: BTreeMap<CpuId, i32> = running.tids().into_iter().collect();
+        let cells = running.cells().into_iter().map(|(cpu, cell)| (cpu, tids.get(&cpu).copied().unwrap_or(0), cell));
+        tracer.watch(Watched {
+            root: open.root.clone(),
+            name: open.name.clone(),
+            phase: PHASE.into(),
+            cells: cells.collect(),
+        });
+    }
+
+    /// Sleeps until the segment is over and can be written, the time is up, or a signal comes.
+    fn wait_for_end(&self, running: &Running, end: Option<Nanos>) -> Option<Sig> {
+        loop {
+            let left = end.map_or(LOOK, |end| end.saturating_sub(monotonic()).min(LOOK));
+            match wait(&signals(), Some(left)) {
+                Waited::Signal(Sig::Chld) | Waited::TimedOut => {}
+                Waited::Signal(other) => return Some(other),
+            }
+            let ledger = self.ledger();
+            let is_over = ledger.renew && ledger.has_room();
+            if is_over || end.is_some_and(|end| monotonic() >= end) || running.finished() {
+                return None;
+            }
+        }
+    }
+
+    fn stop(running: &Running) {
+        let give_up = monotonic() + PATIENCE;
+        while !running.finished() && monotonic() < give_up {
+            // The series ends where the user says: nothing is missing of what was measured.
+            running.stop_with_enough();
+            let _ = wait(&signals(), Some(Nanos::from_micros(500)));
+        }
+    }
+
+    fn end_segment(
+        &mut self,
+        running: Running,
+        signal: Option<Sig>,
+        context_ns: u64,
+        context_wakeups: u64,
+        yielded: Option<Yield>,
+    ) -> Option<String> {
+        let outcome = running.collect();
+        let ended_by = match signal {
+            Some(s) => EndedBy::Signal { number: s.number(), name: s.name().into() },
+            None => EndedBy::Duration,
+        };
+        let cost = OwnCost {
+            context_cpus: if self.housekeeping.is_empty() {
+                "shared with the measured CPUs".into()
+            } else {
+                format!("housekeeping CPU {}", self.housekeeping)
+            },
+            context_cpu_ns: Some(context_ns),
+            context_wakeups,
+            measuring_cpu_ns: Some(outcome.cpu_ns),
+            ..OwnCost::default()
+        };
+        let tracing = self.tracer.as_ref().map(|(_, tracing, _)| tracing.clone());
+        let Yield { traced, captures, explained } = yielded.unwrap_or_default();
+        let traced = tracing.is_some().then_some(traced);
+        let ending = Ending { outcome, ended_by, cost, tracing, traced, captures, explained };
+        let mut ledger = self.ledger();
+        let failed = ledger.end_segment(ending);
+        if let Some(why) = &failed {
+            (ledger.tell)(why);
+            ledger.watch.disk.failures += 1;
+        }
+        match keep::tidy(&ledger.out, self.options.keep) {
+            Ok(deleted) => ledger.watch.disk.segments_deleted += deleted,
+            Err(e) => ledger.note(format!("an old run directory could not be deleted: {e}")),
+        }
+        failed
+    }
+
+    fn finish(mut self, signal: Option<Sig>, error: Option<String>) -> Result<Done, WatchError> {
+        {
+            let mut ledger = self.ledger();
+            ledger.notify.say("STOPPING=1");
+            ledger.watch.ended_by = Some(match signal {
+                Some(s) => EndedBy::Signal { number: s.number(), name: s.name().into() },
+                None => EndedBy::Duration,
+            });
+            ledger.textfile.next = Nanos::ZERO;
+            ledger.checkpoint();
+        }
+        if let Some((tracer, ..)) = self.tracer.take()
+            && let Some(left) = tracer.end()
+        {
+            (self.ledger().tell)(&left);
+        }
+        let ledger = self.ledger();
+        let written = ledger.watch.disk.failing.clone();
+        let earlier = (ledger.watch.disk.failures > 0).then(|| {
+            format!(
+                "{} checkpoints could not be written; see the notes in {}",
+                ledger.watch.disk.failures,
+                ledger.out.join(crate::lines::SERIES).display()
+            )
+        });
+        Ok(Done { watch: ledger.watch.clone(), signal, error: error.or(written).or(earlier) })
+    }
+}
