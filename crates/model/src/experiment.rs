@@ -243,7 +243,8 @@ pub struct OtherTask {
 impl TimeAccount {
     /// Run, wait, sleep and steal together; `None` where one is not known.
     pub fn sum(&self) -> Option<Nanos> {
-        Some(Nanos(self.run_ns.0 + self.wait_ns?.0 + self.blocked_ns?.0 + self.steal_ns?.0))
+        let parts = [self.run_ns, self.wait_ns?, self.blocked_ns?, self.steal_ns?];
+        Some(parts.into_iter().fold(Nanos::ZERO, |sum, part| Nanos(sum.0.saturating_add(part.0))))
     }
 }
 

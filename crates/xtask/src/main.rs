@@ -44,9 +44,9 @@ cargo xtask kill-fix [RUNS] [PUNCTUAL]   kill -9 at RUNS random instants of `aud
 cargo xtask watch [--hours H] [--punctual FILE] [--out DIR]
                               `punctual watch` beside loads that come and go and maxima planted: its memory, files and CPU time, and
                               whether every planted maximum is traced and named (default 2 hours, needs root)
+cargo xtask watch --score DIR what such a soak left, also while it runs
 cargo xtask fleet [--punctual FILE] [--out DIR] [--ansible FILE] [--seconds N]
                               the Ansible role over 8 boards (network namespaces with an sshd each): one run killed, one board cut off
-cargo xtask watch --score DIR what such a soak left, also while it runs
 cargo xtask configs DIR [--punctual FILE]   kernel configurations (plain .config files): what `audit --config` says of each against
                               a plain search of its lines; fails on UNKNOWN, BLOCKED and contradictions
 cargo xtask vm [TEST…]        the lab against real kernels in QEMU: boot, panic, hang, silent, network, negative, repeatable, control; by name only: gpio, events, apps
@@ -76,7 +76,6 @@ cargo xtask cross [TARGET]    the static binary for x86-64, arm64, armv7 or all 
 cargo xtask schemas           JSON Schemas of our own formats, from the types, into docs/schemas
 cargo xtask consumers [--tools DIR] [--punctual FILE] [NAME…]
                               every format of `report` and `audit` given to the programs that take it; names those that are missing
-cargo xtask cross [TARGET]    the static binary for arm64, armv7 or all of them (default all); docs/cross.md
 cargo xtask cross TARGET -- CARGO WORDS    another cargo command for that target: test --workspace, clippy
 cargo xtask size [FILE]       the release binary must not be larger than docs/cross.md says (default target/release/punctual)
 cargo xtask deb TARGET        the Debian package for x86-64, arm64, armv7 or all, into dist/ (docs/packages.md)

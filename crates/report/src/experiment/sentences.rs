@@ -62,12 +62,12 @@ fn of_thread(planned: &PlannedThread, ran: &RanThread) -> Option<String> {
 /// Real-time threads that stood aside: their number, and the length that names the mechanism.
 fn held(experiment: &Experiment, repetition: &Repetition) -> Option<String> {
     let (first, count) = (repetition.held.first()?, repetition.held.len() as u64);
-    let sum: u64 = repetition.held.iter().map(|held| held.lasted_ns.0).sum();
+    let sum = repetition.held.iter().map(|held| held.lasted_ns.0).fold(0, u64::saturating_add);
     let longest = repetition.held.iter().map(|held| held.lasted_ns).max().unwrap_or(first.lasted_ns);
     let by = experiment.system.limit.as_ref();
     let aside = by.map(|limit| limit.period_ns.saturating_sub(limit.runtime_ns));
     let quanta = aside.map_or(0, |aside| {
-        let like = |held: &&punctual_model::Held| held.lasted_ns.0.abs_diff(aside.0) * 10 <= aside.0;
+        let like = |held: &&punctual_model::Held| held.lasted_ns.0.abs_diff(aside.0) <= aside.0 / 10;
         repetition.held.iter().filter(like).count()
     });
     let times = plural(count, "time", "times");

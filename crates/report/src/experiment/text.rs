@@ -52,7 +52,7 @@ pub(super) fn settings(experiment: &Experiment) -> String {
 /// The form of the course work's program: each thread's two lines, in the order they ended.
 fn seed_lines(experiment: &Experiment, repetition: &Repetition) -> String {
     let mut pairs: Vec<(&PlannedThread, &RanThread)> = experiment.threads.iter().zip(&repetition.threads).collect();
-    pairs.arrange_by_key(|(_, ran)| ran.released_ns.0 + ran.elapsed_ns.0);
+    pairs.arrange_by_key(|(_, ran)| ran.released_ns.0.saturating_add(ran.elapsed_ns.0));
     let mut out = String::new();
     for (planned, ran) in pairs {
         let kind = if planned.scheduling.policy().is_real_time() { "RT" } else { "NRT" };
