@@ -37,6 +37,7 @@ pub fn short(words: &[String], place: &Path) -> Short {
         "kernel" => kernel(words, place),
         "lab" => only("boots kernels in QEMU: cargo xtask vm"),
         "serve" => only("ends only when it is told to"),
+        "watch" => only("ends only when it is told to: tests/watch.rs"),
         _ => run(words),
     }
 }
