@@ -48,7 +48,10 @@ fn the_histogram_is_read_by_osadls_way() {
         line.split_once(':').unwrap().1.split_whitespace().map(|field| field.parse().unwrap()).collect()
     };
     assert_eq!(counted, named("# Total:")[0]);
-    assert_eq!(counted + named("Histogram Overflows")[0], 100);
+    // It ends, like rt-tests', with the first thread that has so many: another may have been late.
+    let (totals, overflows) = (named("# Total:"), named("Histogram Overflows"));
+    let cycles: Vec<u64> = totals.iter().zip(&overflows).map(|(binned, over)| binned + over).collect();
+    assert_eq!(cycles.iter().max(), Some(&100), "{cycles:?}");
     assert!(named("Max Latencies")[0] >= named("Min Latencies")[0]);
 }
 
