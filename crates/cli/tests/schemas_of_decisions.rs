@@ -95,5 +95,6 @@ fn a_selftest_holds_to_its_schema() {
         return;
     }
     assert_holds("document-selftest", &value);
-    assert_eq!(value["result"]["planted"].as_array().map(Vec::len), Some(3), "{value}");
+    // Delays that the machine disturbed are planted once more.
+    assert!(value["result"]["planted"].as_array().is_some_and(|all| all.len() >= 3), "{value}");
 }

@@ -14,7 +14,9 @@ use punctual_model::{
     Bench, BenchLog, BenchParts, BenchPlan, BenchSettings, Finding, Promise, Recording, Series, Suite, SuiteEnd,
     SuiteRan, SuiteResult, Verdict,
 };
-use punctual_report::{TextStyle, csv, html, json, json_text, linuxcnc, suite_csv, suite_html, suite_text, text};
+use punctual_report::{
+    TextStyle, csv, html, json, json_line, json_text, linuxcnc, suite_csv, suite_html, suite_text, text,
+};
 use punctual_units::Histogram;
 
 /// A format, what writes it, and what must hold of all that it writes.
@@ -46,7 +48,14 @@ const FORMATS: &[Row] = &[
     ("squad-metrics", |r, v| squad_metrics(&Cases::of_run(r, v)), read::json),
     ("bencher", |r, v| bencher(&Cases::of_run(r, v)), read::json),
     ("sarif", |r, _| sarif(&r.findings, Some("1")), read::json),
+    ("jsonl", jsonl, |text| text.lines().for_each(read::json)),
 ];
+
+/// As `report` writes several runs.
+fn jsonl(recording: &Recording, verdict: &Verdict) -> String {
+    let lines = punctual_fleet::lines(&[punctual_history::summary(recording, verdict, None)]);
+    lines.iter().map(|line| json_line(&serde_json::to_value(line).unwrap())).collect()
+}
 
 /// An event suite and a benchmark, in all that they are written as.
 fn of_suite_and_bench(run: &punctual_model::Run, name: &str) {

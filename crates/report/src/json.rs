@@ -51,7 +51,15 @@ pub fn json(recording: &Recording, verdict: &Verdict) -> Value {
 /// A JSON document as text, indented. `<`, all control characters and marks that hide text are written `\uXXXX`, which
 /// means the same, so that neither a browser, a terminal nor a LAVA dispatcher finds anything to obey in it.
 pub fn json_text(value: &Value) -> String {
-    let plain = format!("{value:#}\n");
+    escaped(&format!("{value:#}\n"))
+}
+
+/// The same on one line, for JSON lines.
+pub fn json_line(value: &Value) -> String {
+    escaped(&format!("{value}\n"))
+}
+
+fn escaped(plain: &str) -> String {
     let mut out = String::with_capacity(plain.len());
     for c in plain.chars() {
         // Outside strings JSON has none of these but the newline, and inside strings newlines are escaped already.

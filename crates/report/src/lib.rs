@@ -45,7 +45,7 @@ pub use fleet::{fleet_html, fleet_text};
 pub use history::{gate_json, gate_text, history_html, history_json, history_text};
 pub use html::html;
 
-pub use json::{json, json_text};
+pub use json::{json, json_line, json_text};
 pub use linuxcnc::linuxcnc;
 pub use suite::{suite_csv, suite_html, suite_line, suite_text};
 pub use text::{TextStyle, text};

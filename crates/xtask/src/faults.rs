@@ -112,7 +112,7 @@ pub(super) const FAULTS: [Fault; 16] = [
         number: 12,
         name: "names",
         fault: "ANSI, newlines, `<LAVA_SIGNAL`, `<script>` in names of tasks, hosts, labels",
-        reach: "nothing unescaped in any of 16 formats",
+        reach: "nothing unescaped in any of 17 formats",
         how: How::By("cargo test -p punctual-formats; cargo xtask consumers"),
     },
     Fault {

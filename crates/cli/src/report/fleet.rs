@@ -67,9 +67,9 @@ fn made(args: &ReportArgs, runs: &[RunSummary], unread: Vec<(String, String)>) -
     if format(args) == Format::Jsonl {
         let lines = punctual_fleet::lines(runs);
         let text = |line: &punctual_model::FleetLine| {
-            serde_json::to_string(line).map_err(|e| format!("a line cannot be written: {e}"))
+            serde_json::to_value(line).map_err(|e| format!("a line cannot be written: {e}"))
         };
-        return lines.iter().map(|line| text(line).map(|text| text + "\n")).collect();
+        return lines.iter().map(|line| text(line).map(|value| report::json_line(&value))).collect();
     }
     let mut fleet = punctual_fleet::fleet(runs);
     fleet.doubtful.extend(unread);
