@@ -164,13 +164,12 @@ fn the_shell_connects_the_pipe_with_another() {
     let folder = tempfile::tempdir().unwrap();
     let (transmitter, held) = fifo(folder.path());
     let path = folder.path().join("out");
-    let mut dial = program().args(["--line", "sim", "--simulate", "421", "--to"]).arg(&path).spawn().unwrap();
-    while !path.exists() {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    // The reader first: it waits for a writer, and a machine that stands still cannot make it come too late.
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
     let script = format!("cat {} > {transmitter}", path.display());
-    let cat = Command::new("sh").args(["-c", &script]).status().unwrap();
-    assert!(cat.success());
+    let mut cat = Command::new("sh").args(["-c", &script]).spawn().unwrap();
+    let mut dial = program().args(["--line", "sim", "--simulate", "421", "--to"]).arg(&path).spawn().unwrap();
+    assert!(cat.wait().unwrap().success());
     assert_eq!(line(held), "d21\n");
     assert!(dial.wait().unwrap().success());
 }
