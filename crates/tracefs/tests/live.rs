@@ -68,9 +68,11 @@ fn a_window_holds_what_happened_in_it_and_nothing_is_left_behind() {
         assert!(events.windows(2).all(|pair| pair[0].t_ns <= pair[1].t_ns));
         assert!(events.first().unwrap().t_ns <= cut.from_ns || kept.pages > 0);
         let mine = events.iter().filter(|e| cut.from_ns <= e.t_ns && e.t_ns <= cut.to_ns + 5_000_000);
-        let woken =
-            mine.filter(|e| matches!(&e.kind, Kind::SchedSwitch { next, .. } if next.tid != me && next.tid != 0));
-        assert!(woken.count() > 0);
+        // Not every kernel records the switches from the idle task; those to it are this thread's own.
+        let one = |tid: i32| tid != me && tid != 0;
+        let switched =
+            mine.filter(|e| matches!(&e.kind, Kind::SchedSwitch { prev, next, .. } if one(prev.tid) || one(next.tid)));
+        assert!(switched.count() > 0);
         assert!(source.info().notes.is_empty(), "{:?}", source.info().notes);
     }
     assert!(!folder.exists());
