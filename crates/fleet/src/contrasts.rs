@@ -21,7 +21,9 @@ pub(crate) fn contrasts(runs: &[&RunSummary]) -> Vec<FleetContrast> {
     let mut all = of_factor(FleetFactor::Kernel, &strata(runs, &settings, &kernel));
     all.extend(of_factor(FleetFactor::Settings, &strata(runs, &kernel, &settings)));
     let raw: Vec<f64> = all.iter().map(|contrast| contrast.p).collect();
-    for (contrast, p) in all.iter_mut().zip(benjamini_hochberg(&raw).unwrap_or_default()) {
+    // Of what is no probability nothing is concluded.
+    let adjusted = benjamini_hochberg(&raw).unwrap_or_else(|| vec![1.0; raw.len()]);
+    for (contrast, p) in all.iter_mut().zip(adjusted) {
         contrast.p = p;
     }
     all.arrange_by(|a, b| a.p.total_cmp(&b.p));

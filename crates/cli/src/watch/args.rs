@@ -21,7 +21,7 @@ pub struct WatchArgs {
     /// CPUs to measure, as the kernel writes them: 0-3,8 [default: all allowed]
     #[arg(short = 'a', long, visible_alias = "affinity", value_name = "CPUS")]
     pub cpus: Option<CpuList>,
-    /// Period of the measuring threads: 10ms cost some 0.2 % of each CPU
+    /// Period of the measuring threads: 10ms cost some 0.3 % of each CPU
     #[arg(short = 'i', long = "interval", visible_alias = "period", value_name = "TIME", default_value = "10ms")]
     pub period: Nanos,
     /// Priority of the measuring threads, 1 to 99 [default: 90 where permitted]
