@@ -5,14 +5,18 @@ use common::{answer, punctual, run};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
-/// Two short runs in a folder.
+/// Two short runs in a folder. Real-time threads of one test are in another's way, and a machine that stands still makes a run
+/// inconclusive, which is no matter here.
 fn runs(folder: &Path) {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     for name in ["a", "b"] {
         let out = folder.join(name);
         let done = punctual().args(["measure", "-D", "300ms", "--quiet", "--out"]).arg(&out).output().unwrap();
         let (code, _, err) = answer(done);
-        assert_eq!(code, 0, "{err}");
+        assert!(code == 0 || code == 3, "{code}: {err}");
     }
 }
 
