@@ -12,10 +12,12 @@ const MIB: u64 = 1 << 20;
 const LARGEST: u64 = 64 * MIB;
 const SMALLEST: u64 = MIB;
 
-/// How large a scratch file may be where `free` of `total` bytes are free: 64 MiB and 5 % of what is free at most, and
-/// 64 MiB and 5 % of the filesystem stay free.
+/// How large a scratch file may be where `free` of `total` bytes are free: 64 MiB and 5 % of what is free at most.
+///
+/// 5 % of the filesystem stay free, but at least 64 MiB and at most 1 GiB: what lives on a disk of terabytes is no nearer
+/// to running out for a file of 64 MiB.
 pub(crate) fn scratch_size(folder: &Path, free: u64, total: u64) -> Result<u64, LoadError> {
-    let kept = (total / 20).max(64 * MIB);
+    let kept = (total / 20).clamp(64 * MIB, 1024 * MIB);
     let size = (free / 20).min(LARGEST).min(free.saturating_sub(kept));
     if size >= SMALLEST {
         return Ok(size / SMALLEST * SMALLEST);
@@ -146,7 +148,8 @@ mod tests {
         assert_eq!(size(400, 1000).unwrap(), 20);
         assert_eq!(size(66, 1000).unwrap(), 2);
         assert!(size(64, 1000).unwrap_err().to_string().contains("--scratch"));
-        assert!(size(9_000, 200_000).is_err());
+        assert_eq!(size(9_000, 200_000).unwrap(), 64);
+        assert!(size(1_024, 200_000).is_err());
     }
 
     fn mounts(line: &str) -> Vec<Mount> {
