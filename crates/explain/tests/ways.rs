@@ -192,3 +192,15 @@ fn a_recorded_futex_wakeup_blames_no_interrupt() {
     // A timer's rules must not be applied to it, nor a sender's to a timer.
     assert!(explained(false).causes.iter().all(|c| c.class != Class::Waker || c.tid.is_some()));
 }
+
+/// Linux 6.18 in a guest leaves out switches: the victim's next event is its own sleep, after it read its clock.
+#[test]
+fn a_wakeup_whose_switch_is_not_in_the_trace_is_found_by_its_waking() {
+    let trace = asleep(1).switch(1, 1150, IDLE, "R", HOG).wake(HOG, 1, 1230);
+    let trace = trace.line(VICTIM, 1, "d..1.", 1300, "hrtimer_cancel: hrtimer=00000000000000bb");
+    // Back in user space at 1290.
+    let victim = trace.worst(false, 1200, 1280);
+    assert_eq!(victim.latency_ns, 90_000);
+    assert_eq!(victim.moments.unwrap().t3_ns, 1_290_000);
+    assert!(victim.causes.iter().all(|cause| cause.confidence == Confidence::Suspected), "{:?}", victim.causes);
+}

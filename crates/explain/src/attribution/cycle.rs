@@ -117,7 +117,7 @@ impl Cycles {
             by: None,
             waker: None,
         };
-        let window = Window { tid, comm: open.comm, prio: open.prio, cpu, waking, t3: t };
+        let window = Window { tid, comm: open.comm, prio: open.prio, cpu, waking, t3: t, switched: true };
         let mut walk = Walk { machine, window: &window, facts, tally: Tally::default(), steps: 0, drawn: None };
         walk.run();
         let steps = walk.steps;

@@ -24,6 +24,8 @@ pub(super) struct Window {
     pub waking: Waking,
     /// sched_switch to it.
     pub t3: u64,
+    /// It is in the trace. If not, `t3` is the thread's first event: the latest that it can have been.
+    pub switched: bool,
 }
 
 /// What was seen that tells kernels apart, or spoils verdicts.
@@ -172,8 +174,8 @@ impl Machine {
             known.on_cpu = Some(event.cpu);
             let waking = known.waking.take_if(|_| tid != 0 && current.is_some());
             let (comm, prio) = (known.comm, known.prio);
-            let window =
-                |waking: Box<Waking>| Window { tid, comm, prio, cpu: event.cpu, waking: *waking, t3: event.t_ns };
+            let (cpu, t3) = (event.cpu, event.t_ns);
+            let window = |waking: Box<Waking>| Window { tid, comm, prio, cpu, waking: *waking, t3, switched: false };
             return Some(waking.map(window));
         }
         Some(None)
@@ -209,7 +211,7 @@ impl Machine {
         cpu.frames.extend(soft.map(|vec| Frame::Soft { vec }));
         cpu.turn(t, event.flags, true, most);
         let waking = waking.filter(|_| next.tid != 0)?;
-        Some(Window { tid: next.tid, comm, prio, cpu: event.cpu, waking: *waking, t3: t })
+        Some(Window { tid: next.tid, comm, prio, cpu: event.cpu, waking: *waking, t3: t, switched: true })
     }
 
     /// It has a CPU already.

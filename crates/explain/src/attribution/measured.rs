@@ -26,13 +26,15 @@ impl Pending {
     /// A wakeup is complete: if it is one of those that were measured, it is followed to its end.
     pub fn woken(&mut self, options: &Options, mut window: Window) {
         let is = |m: &&Measured| {
-            let inside = window.t3 > m.due_ns && window.t3 <= m.woke_ns && window.waking.t2 >= m.due_ns;
-            m.tid == window.tid && inside
+            let had_it = if window.switched { window.t3 } else { window.waking.t2 };
+            m.tid == window.tid && had_it <= m.woke_ns && window.t3 > m.due_ns && window.waking.t2 >= m.due_ns
         };
         let Some(measured) = options.measured.iter().find(is) else { return };
         // A second wakeup within the same delay (a signal) is part of it.
         if !self.found.contains(measured) {
             self.found.push(*measured);
+            // Without the switch the thread's clock reading may be the first that is known of it.
+            window.t3 = window.t3.min(measured.woke_ns);
             window.waking.t0 = measured.due_ns;
             let timer = window.waking.t1.filter(|_| !options.facts.sent);
             window.waking.t1 = timer.map(|t1| t1.max(measured.due_ns));

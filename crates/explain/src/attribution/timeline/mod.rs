@@ -29,7 +29,7 @@ const WORK: u64 = 20_000_000;
 pub struct Timelines {
     machine: Machine,
     facts: Facts,
-    /// Which victims a wakeup is: by thread, CPU and T3.
+    /// Which victims a wakeup is: by thread, CPU and T2.
     wanted: HashMap<(i32, u32, u64), Vec<(Moments, usize)>>,
     /// Wakeups that are complete but for what came after.
     pending: Vec<Pending>,
@@ -58,7 +58,7 @@ impl Timelines {
         let mut wanted: HashMap<_, Vec<(Moments, usize)>> = HashMap::new();
         for (n, victim) in victims.iter().enumerate() {
             if let (Some(tid), Some(moments)) = (victim.tid, victim.moments) {
-                wanted.entry((tid, victim.cpu, moments.t3_ns)).or_default().push((moments, n));
+                wanted.entry((tid, victim.cpu, moments.t2_ns)).or_default().push((moments, n));
             }
         }
         Timelines {
@@ -109,6 +109,7 @@ impl Timelines {
         let Some((moments, victims)) = self.wanted_as(&window).filter(|_| self.work > 0) else { return };
         // Where the thread itself knew better when it was due, the first pass went by that.
         (window.waking.t0, window.waking.t1) = (moments.t0_ns.min(window.waking.t2), moments.t1_ns);
+        window.t3 = window.t3.min(moments.t3_ns);
         let (machine, facts) = (&self.machine, &self.facts);
         let (tally, drawn) = (Tally::default(), Some(Vec::new()));
         let mut walk = Walk { machine, window: &window, facts, tally, steps: 0, drawn };
@@ -122,7 +123,7 @@ impl Timelines {
 
     /// Which victims this wakeup is, and their moments.
     fn wanted_as(&mut self, window: &Window) -> Option<(Moments, Vec<usize>)> {
-        let wanted = self.wanted.get_mut(&(window.tid, window.cpu, window.t3))?;
+        let wanted = self.wanted.get_mut(&(window.tid, window.cpu, window.waking.t2))?;
         let exact = moments(window);
         let known = |m: &Moments| *m == exact || (m.t4_ns.is_some() && m.t2_ns == exact.t2_ns);
         let found = wanted.iter().map(|(moments, _)| *moments).find(known)?;
