@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Wraps a result. `schema` and `schema_version` come first; the keys' order is part of the contract.
+/// Wraps a result of a command, `report` or `lab boot`. `schema` and `schema_version` come first; the keys' order is part of the contract.
 pub fn document(command: &str, exit_code: u8, result: &Value) -> String {
     let text = |s: &str| Value::from(s).to_string();
     let result = punctual_report::json_text(result);
@@ -10,7 +10,7 @@ pub fn document(command: &str, exit_code: u8, result: &Value) -> String {
     format!(
         "{{\"schema\":{},\"schema_version\":\"1.0\",\"tool\":{{\"name\":\"punctual\",\"version\":{}}},\
          \"exit_code\":{exit_code},\"result\":{result}}}",
-        text(&format!("punctual.{command}/1")),
+        text(&format!("punctual.{}/1", command.replace([' ', '.'], "-"))),
         text(env!("CARGO_PKG_VERSION")),
     )
 }
@@ -37,5 +37,6 @@ mod tests {
         let value: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(value["result"]["error"], "a \"quoted\"\nline");
         assert_eq!(value["exit_code"], 3);
+        assert!(document("lab boot", 0, &Value::Null).contains("punctual.lab-boot/1"));
     }
 }

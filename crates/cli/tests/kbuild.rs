@@ -39,9 +39,18 @@ fn from_a_tree_to_a_package() {
     assert!(code == 0 && text.contains("options asked for are in it"), "{text}{errors}");
     let (code, _, errors) = ran(&["build", "--tree", &source, "--out", &out, "--cross", ""]);
     assert!(code == 0 && errors.contains("12 objects to compile"), "{errors}");
+    let (again, fragment) = (["build", "--tree", &source, "--out", &out, "--cross", ""], path("rt.config"));
+    let elsewhere = path("elsewhere");
+    let configure = ["configure", "--tree", &source, "--out", &elsewhere, "--arch", "arm64", "--fragment", &fragment];
+    for words in [&configure[..], &["fetch", "--tree", &path("source"), "--out", &path("refetched")], &again] {
+        let (code, text, errors) = ran(&[words, &["--json"]].concat());
+        assert_eq!(code, 0, "{words:?}: {errors}");
+        common::schema::holds(&serde_json::from_str(&text).unwrap());
+    }
     let package = ["package", "--build", &out, "--board", "raspberry-pi-3-64", "--out", &path("into"), "--json"];
     let (code, text, errors) = ran(&package);
     let json: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}{errors}"));
+    common::schema::holds(&json);
     assert_eq!((code, json["schema"].as_str()), (0, Some("punctual.kernel-package/1")), "{text}");
     assert_eq!(
         json["result"]["version"],

@@ -1,23 +1,10 @@
 //! Real files and documents of each kind hold to docs/schemas.
 
 mod common;
+use common::schema::{assert_holds, schema};
 use common::{answer, punctual, run};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-
-fn schema(name: &str) -> jsonschema::Validator {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schemas").join(format!("{name}.schema.json"));
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    jsonschema::validator_for(&serde_json::from_str(&text).unwrap()).unwrap()
-}
-
-/// Fails with the first few contradictions.
-fn assert_holds(name: &str, value: &Value) {
-    let validator = schema(name);
-    let errors: Vec<String> =
-        validator.iter_errors(value).take(3).map(|e| format!("{} at {}", e, e.instance_path())).collect();
-    assert!(errors.is_empty(), "{name}: {errors:#?}");
-}
 
 fn file(name: &str, path: &Path) {
     let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));

@@ -1,19 +1,11 @@
 //! Real documents of commands that decide or change something hold to docs/schemas.
 
 mod common;
+use common::schema::assert_holds;
 use common::{answer, may_be_real_time, punctual, run};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-fn assert_holds(name: &str, value: &Value) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schemas").join(format!("{name}.schema.json"));
-    let schema = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let validator = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
-    let errors: Vec<String> =
-        validator.iter_errors(value).take(3).map(|e| format!("{} at {}", e, e.instance_path())).collect();
-    assert!(errors.is_empty(), "{name}: {errors:#?}");
-}
 
 /// The document that a command prints; it has a result, not an error.
 fn document(args: &[&str]) -> Value {

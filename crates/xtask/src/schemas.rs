@@ -2,6 +2,9 @@
 
 mod decisions;
 mod documents;
+mod kernels;
+mod labs;
+mod plans;
 
 use decisions::{CompareResult, GateResult, HistoryResult, SelftestResult, TuneResult, UndoResult};
 use documents::{Answer, AuditResult, Document, ExplainResult, ImportResult, ReportResult, SnapshotResult};
@@ -50,6 +53,25 @@ const SCHEMAS: &[Row] = &[
     ("document-tune", made::<Document<Answer<TuneResult>>>),
     ("document-undo", made::<Document<Answer<UndoResult>>>),
     ("document-selftest", made::<Document<Answer<SelftestResult>>>),
+    ("document-kernel-plan", made::<Document<Answer<plans::PlanResult>>>),
+    ("document-kernel-fetch", made::<Document<Answer<kernels::FetchResult>>>),
+    ("document-kernel-preflight", made::<Document<Answer<kernels::PreflightResult>>>),
+    ("document-kernel-patch", made::<Document<Answer<kernels::PatchResult>>>),
+    ("document-kernel-configure", made::<Document<Answer<kernels::ConfigureResult>>>),
+    ("document-kernel-build", made::<Document<Answer<kernels::BuildResult>>>),
+    ("document-kernel-package", made::<Document<Answer<kernels::PackageResult>>>),
+    ("document-kernel-deploy", made::<Document<Answer<kernels::DeployResult>>>),
+    ("document-kernel-verify", made::<Document<Answer<kernels::VerifyResult>>>),
+    ("document-kernel-commit", made::<Document<Answer<kernels::CommitResult>>>),
+    ("document-kernel-rollback", made::<Document<Answer<kernels::RollbackResult>>>),
+    ("document-kernel-status", made::<Document<Answer<kernels::StatusResult>>>),
+    ("document-lab-boot", made::<Document<Answer<labs::LabBootResult>>>),
+    ("document-lab-prove", made::<Document<Answer<labs::LabProveResult>>>),
+    ("document-fix", made::<Document<Answer<labs::FixResult>>>),
+    ("document-history-add", made::<Document<Answer<labs::AddResult>>>),
+    ("document-history-baseline", made::<Document<Answer<labs::BaselineResult>>>),
+    ("document-lab-compare", made::<Document<Answer<labs::LabCompareResult>>>),
+    ("document-lab-bisect", made::<Document<Answer<labs::LabBisectResult>>>),
 ];
 
 /// As the type is written, with its documentation.
