@@ -14,6 +14,7 @@ mod faults;
 mod fleet;
 mod fuzz;
 mod gpio_kernel;
+mod integrations;
 mod kill;
 mod kill_fix;
 mod misconfigured;
@@ -47,6 +48,8 @@ cargo xtask watch [--hours H] [--punctual FILE] [--out DIR]
 cargo xtask watch --score DIR what such a soak left, also while it runs
 cargo xtask fleet [--punctual FILE] [--out DIR] [--ansible FILE] [--seconds N]
                               the Ansible role over 8 boards (network namespaces with an sshd each): one run killed, one board cut off
+cargo xtask integrations [--punctual FILE] [--tools DIR] [NAME…]
+                              the examples of integrations/ run by podman (image and Kubernetes pod), lava-run and labgrid; as root
 cargo xtask configs DIR [--punctual FILE]   kernel configurations (plain .config files): what `audit --config` says of each against
                               a plain search of its lines; fails on UNKNOWN, BLOCKED and contradictions
 cargo xtask vm [TEST…]        the lab against real kernels in QEMU: boot, panic, hang, silent, network, negative, repeatable, control; by name only: gpio, events, apps
@@ -110,6 +113,7 @@ fn main() -> ExitCode {
         Some("gpio-kernel") => gpio_kernel::run(words.get(1..).unwrap_or_default()),
         Some("vm") => vm::run(words.get(1..).unwrap_or_default()),
         Some("fleet") => fleet::run(words.get(1..).unwrap_or_default()),
+        Some("integrations") => integrations::run(words.get(1..).unwrap_or_default()),
         Some("watch") => watch::run(words.get(1..).unwrap_or_default()),
         Some("pi") => pi::run(words.get(1..).unwrap_or_default()),
         Some("boots") => boots::run(words.get(1..).unwrap_or_default()),

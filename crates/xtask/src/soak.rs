@@ -180,6 +180,18 @@ const JOBS: &[Job] = &[
         commands: &[RELEASE, &["xtask", "consumers"]],
     },
     Job {
+        name: "integrations",
+        shows: "the examples of integrations/ run by podman, lava-run and labgrid (says which are missing)",
+        minutes: 3,
+        commands: &[RELEASE, &["xtask", "integrations"]],
+    },
+    Job {
+        name: "fleet",
+        shows: "the Ansible role over 8 boards, one run killed, one board cut off",
+        minutes: 3,
+        commands: &[RELEASE, &["xtask", "fleet"]],
+    },
+    Job {
         name: "deploy",
         shows: "kernels tried through OVMF and GRUB: good ones committed, bad ones returned from, 20 of 20",
         minutes: 600,
