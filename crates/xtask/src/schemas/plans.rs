@@ -78,7 +78,8 @@ pub enum Source {
         install: String,
     },
     /// Built from the distribution's source package.
-    DistributionSource {
+    #[serde(rename = "distribution-source")]
+    Distribution {
         /// Its name.
         package: String,
         /// The kernel's series.
