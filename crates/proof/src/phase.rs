@@ -79,11 +79,7 @@ impl Surroundings<'_> {
         let disturbed = trace.start(self.options, Some(running.start));
         let locked_bytes = own_memory("VmLck:");
         let mut phase = announced(&plan, name, &running, self.rounds.as_deref());
-        {
-            let mut recorder = self.recorder();
-            recorder.writer.event(&Event::PhaseStart { mono_ns: running.start.0, phase: plan.phase.clone() });
-            recorder.writer.phase_started(&phase);
-        }
+        self.write_begin(&phase, running.start);
         let context = self.start_context(&plan, &running, name, load.as_ref(), &mut problems);
         if let Some(load) = &mut load {
             load.start_recording();
@@ -98,31 +94,19 @@ impl Surroundings<'_> {
         }
         // While the measuring threads are still there to be looked at.
         let cost = context.map(Context::finish);
-        let mut traced = trace.unwatch(watch);
-        if let (Some(traced), Ok(Some(text))) = (&mut traced, &disturbed) {
+        phase.traced = trace.unwatch(watch);
+        if let (Some(traced), Ok(Some(text))) = (&mut phase.traced, &disturbed) {
             traced.problems.push(text.clone());
         }
-        phase.traced = traced;
         let outcome = running.collect();
         disturbed?;
-        let load_report = load.map(Load::stop);
-        phase.end_mono_ns = Some(outcome.end.0);
-        phase.rounds =
-            phase.rounds.last().map(|r| Round { end_mono_ns: Some(outcome.end.0), ..*r }).into_iter().collect();
-        phase.cpus = outcome.cpus.clone();
+        phase.load_report = load.map(Load::stop);
+        problems.extend(outcome.problems.iter().cloned());
+        problems.extend(cost.iter().flat_map(|c| c.problems.clone()));
+        problems.extend(asleep(&before));
         phase.problems = problems;
-        phase.problems.extend(outcome.problems.iter().cloned());
-        phase.problems.extend(cost.iter().flat_map(|c| c.problems.clone()));
-        phase.problems.extend(asleep(&before));
-        if let Some(report) = load_report.as_ref().filter(|r| !r.ran) {
-            let text = report.why_not.clone().unwrap_or_else(|| "it gives no reason".into());
-            phase.problems.push(Problem { kind: ProblemKind::LoadDidNotRun, text });
-        }
-        phase.load_report = load_report;
-        if end == End::User {
-            self.recorder().writer.event(&Event::EndedEarly { mono_ns: outcome.end.0, phase: plan.phase.clone() });
-        }
-        self.recorder().writer.event(&Event::PhaseEnd { mono_ns: outcome.end.0, phase: plan.phase });
+        concluded(&mut phase, &outcome);
+        self.write_end(plan.phase, end, outcome.end);
         Ok(Measured {
             phase,
             outcome,
@@ -133,6 +117,20 @@ impl Surroundings<'_> {
             enough: end == End::Enough,
             warmup: plan.warmup,
         })
+    }
+
+    fn write_begin(&self, phase: &Phase, start: Nanos) {
+        let mut recorder = self.recorder();
+        recorder.writer.event(&Event::PhaseStart { mono_ns: start.0, phase: phase.id.clone() });
+        recorder.writer.phase_started(phase);
+    }
+
+    fn write_end(&self, phase: String, how: End, end: Nanos) {
+        let mut recorder = self.recorder();
+        if how == End::User {
+            recorder.writer.event(&Event::EndedEarly { mono_ns: end.0, phase: phase.clone() });
+        }
+        recorder.writer.event(&Event::PhaseEnd { mono_ns: end.0, phase });
     }
 
     /// Idle is no load; one that does not start is a problem of the phase.
@@ -264,6 +262,18 @@ pub fn announced(plan: &Plan, load: &str, running: &Running, rounds: Option<&[Ro
         traced: None,
         rounds: rounds.map_or_else(Vec::new, |earlier| [earlier, &[this]].concat()),
         problems: Vec::new(),
+    }
+}
+
+/// What the measuring threads and the load brought, in the phase's record.
+fn concluded(phase: &mut Phase, outcome: &Outcome) {
+    let end_mono_ns = Some(outcome.end.0);
+    phase.end_mono_ns = end_mono_ns;
+    phase.rounds = phase.rounds.last().map(|round| Round { end_mono_ns, ..*round }).into_iter().collect();
+    phase.cpus = outcome.cpus.clone();
+    if let Some(report) = phase.load_report.as_ref().filter(|report| !report.ran) {
+        let text = report.why_not.clone().unwrap_or_else(|| "it gives no reason".into());
+        phase.problems.push(Problem { kind: ProblemKind::LoadDidNotRun, text });
     }
 }
 
