@@ -151,6 +151,7 @@ fn device_tree(guest: &Guest, cache: &Cache) -> Result<Option<PathBuf>, VmError>
 }
 
 /// A running emulator; killed and waited for when it is dropped.
+#[derive(Debug)]
 pub(crate) struct Running(pub Child);
 
 impl Running {
@@ -175,6 +176,7 @@ impl Drop for Running {
 }
 
 /// The console's text, in a file of the caller's or in memory. A file, not a pipe: a full pipe would make the guest wait.
+#[derive(Debug)]
 pub(crate) struct Log(File);
 
 impl Log {

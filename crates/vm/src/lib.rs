@@ -34,7 +34,7 @@ pub use arch::Arch;
 pub use boot::{Booted, boot};
 pub use cache::Cache;
 pub use card::{Card, CardBoot};
-pub use disk::{DiskBoot, DiskGuest, DiskImage, DiskRun, Ending, Kill, Step};
+pub use disk::{DiskBoot, DiskGuest, DiskImage, DiskRun, Ending, Kill, LiveBoot, Step};
 pub use error::VmError;
 pub use fleet::{Network, boot_all};
 pub use guest::{Clock, Disk, FileIn, Forward, Guest, shift_of_mips};

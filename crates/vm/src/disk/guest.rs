@@ -5,7 +5,6 @@ use super::image::DiskImage;
 use super::run::{Ending, Kill, watch};
 use super::said::DiskBoot;
 use super::steps::{Step, archive};
-use crate::boot::{Log, Running, in_memory};
 use crate::error::VmError;
 use crate::guest::FileIn;
 use crate::machine::Machine;
@@ -13,7 +12,7 @@ use crate::qemu::{Qemu, drive, dying_with_us};
 use crate::tools;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 const REMEDY: &str = "install it: apt-get install qemu-utils";
@@ -95,17 +94,16 @@ impl DiskGuest {
         Ok(DiskRun { boots, ending: Ending::Looping, lasted: begun.elapsed() })
     }
 
-    fn boot(&self, plan: &Path, kill: Option<&Kill>) -> Result<(DiskBoot, Option<Ending>), VmError> {
-        let log = Log::open(None)?;
-        let complaints = in_memory("complaints", b"")?;
-        let mut command = self.command(plan, &log.path())?;
-        command.stdin(Stdio::null()).stdout(Stdio::null());
-        command.stderr(complaints.try_clone().map_err(VmError::file("duplicate", "a descriptor"))?);
-        let mut child = Running(command.spawn().map_err(VmError::file("run", command.get_program()))?);
-        watch(&mut child, &log, self.limit, kill, &complaints)
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
     }
 
-    fn command(&self, plan: &Path, console: &str) -> Result<Command, VmError> {
+    fn boot(&self, plan: &Path, kill: Option<&Kill>) -> Result<(DiskBoot, Option<Ending>), VmError> {
+        let mut live = self.spawn(plan)?;
+        watch(&mut live.child, &live.log, self.limit, kill, &live.complaints)
+    }
+
+    pub(super) fn command(&self, plan: &Path, console: &str) -> Result<Command, VmError> {
         // Only to say what is missing, or too old.
         Qemu::find(Machine::Pc)?;
         let mut command = dying_with_us("qemu-system-x86_64");

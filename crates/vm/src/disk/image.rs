@@ -32,7 +32,7 @@ const ROOT_MIB: u64 = 1536;
 /// The guest that finishes the image: two initramfs archives and the loader, emulated.
 const FINISHING: Duration = Duration::from_secs(1200);
 
-const PACKAGES: [&str; 14] = [
+pub(super) const PACKAGES: [&str; 14] = [
     "usr-is-merged",
     "usrmerge-",
     "mount",
@@ -147,7 +147,7 @@ fn make(folder: &Path, apt: &Apt, packages: &[&str], cache: &Cache) -> Result<()
 }
 
 /// The folders that were merged, as links (hier(7); Debian from 12 on).
-fn skeleton(root: &Path) -> Result<(), VmError> {
+pub(super) fn skeleton(root: &Path) -> Result<(), VmError> {
     for name in ["bin", "sbin", "lib", "lib64"] {
         let folder = root.join("usr").join(name);
         fs::create_dir_all(&folder).map_err(VmError::file("make", &folder))?;
@@ -162,7 +162,7 @@ fn skeleton(root: &Path) -> Result<(), VmError> {
 }
 
 /// As dpkg does it: a link to a folder stays, where `dpkg-deb -x` would put a folder in its place.
-fn unpack(deb: &Path, root: &Path) -> Result<(), VmError> {
+pub(super) fn unpack(deb: &Path, root: &Path) -> Result<(), VmError> {
     let remedy = "install it: apt-get install dpkg tar";
     let mut source = Command::new("dpkg-deb");
     let source = source.arg("--fsys-tarfile").arg(deb).stdin(Stdio::null()).stdout(Stdio::piped());

@@ -4,6 +4,8 @@
 mod guest;
 mod host;
 mod image;
+mod live;
+mod more;
 mod partitions;
 mod run;
 mod said;
@@ -11,6 +13,7 @@ mod steps;
 
 pub use guest::{DiskGuest, DiskRun};
 pub use image::DiskImage;
+pub use live::LiveBoot;
 pub use run::{Ending, Kill};
 pub use said::DiskBoot;
 pub use steps::Step;

@@ -66,7 +66,11 @@ pub(super) fn watch(
     }
 }
 
-fn ended(boot: DiskBoot, status: ExitStatus, complaints: &File) -> Result<(DiskBoot, Option<Ending>), VmError> {
+pub(super) fn ended(
+    boot: DiskBoot,
+    status: ExitStatus,
+    complaints: &File,
+) -> Result<(DiskBoot, Option<Ending>), VmError> {
     if boot.ended {
         return Ok((boot, Some(Ending::Off)));
     }

@@ -1,0 +1,60 @@
+//! A guest that runs while the caller does something else, and is cut off when the caller wants.
+
+use super::guest::DiskGuest;
+use super::run::ended;
+use super::said::DiskBoot;
+use super::steps::{Step, archive};
+use crate::boot::{Log, Running, in_memory};
+use crate::error::VmError;
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::Stdio;
+
+/// One boot of a [`DiskGuest`] under way. Dropped, it is cut off: what the guest has synced is on its disk, nothing else is. It ends
+/// also with the thread that started it.
+#[derive(Debug)]
+pub struct LiveBoot {
+    pub(super) child: Running,
+    pub(super) log: Log,
+    pub(super) complaints: File,
+}
+
+impl DiskGuest {
+    /// Starts one boot with these steps and returns at once. [`DiskGuest::limit`] is the caller's to watch.
+    ///
+    /// # Errors
+    /// The emulator is missing or too old, or could not be started.
+    pub fn start(&self, steps: &[Step]) -> Result<LiveBoot, VmError> {
+        let plan = self.folder().join("steps.img");
+        fs::write(&plan, archive(steps, &self.tools)?).map_err(VmError::file("write", &plan))?;
+        self.spawn(&plan)
+    }
+
+    pub(super) fn spawn(&self, plan: &Path) -> Result<LiveBoot, VmError> {
+        let log = Log::open(None)?;
+        let complaints = in_memory("complaints", b"")?;
+        let mut command = self.command(plan, &log.path())?;
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command.stderr(complaints.try_clone().map_err(VmError::file("duplicate", "a descriptor"))?);
+        let child = Running(command.spawn().map_err(VmError::file("run", command.get_program()))?);
+        Ok(LiveBoot { child, log, complaints })
+    }
+}
+
+impl LiveBoot {
+    /// What it has said so far.
+    pub fn said(&self) -> DiskBoot {
+        DiskBoot::of(self.log.text())
+    }
+
+    /// Whether it has ended by itself; [`DiskBoot::ended`] tells an end from a restart.
+    ///
+    /// # Errors
+    /// The emulator failed.
+    pub fn has_ended(&mut self) -> Result<bool, VmError> {
+        match self.child.has_ended()? {
+            Some(status) => ended(self.said(), status, &self.complaints).map(|_| true),
+            None => Ok(false),
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Packages that an image has not, for guests that need them.
+
+use super::image::{DiskImage, PACKAGES, skeleton, unpack};
+use crate::apt::Apt;
+use crate::arch::Arch;
+use crate::cache::Cache;
+use crate::error::VmError;
+use crate::tools;
+use flate2::Crc;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const PACKED: &str = "packages.tar";
+
+impl DiskImage {
+    /// A tar archive of the distribution's packages and of all they depend on, without what every image has: unpacked at a guest's
+    /// root it adds their files, and runs none of their scripts. Made once and kept in the cache; a newer package makes another.
+    ///
+    /// # Errors
+    /// Something is not installed here (the error names the package), or there is no network.
+    pub fn more(cache: &Cache, packages: &[&str]) -> Result<PathBuf, VmError> {
+        let apt = Apt::open(cache, Arch::Amd64)?;
+        let there = apt.closure(&PACKAGES)?;
+        let all: Vec<&str> = PACKAGES.iter().chain(packages).copied().collect();
+        let files: Vec<String> = apt.closure(&all)?.into_iter().filter(|file| !there.contains(file)).collect();
+        let mut sum = Crc::new();
+        files.iter().for_each(|file| sum.update(file.as_bytes()));
+        let folder = cache.folder(&format!("packages-amd64-{:08x}", sum.sum()), |folder| make(folder, &apt, &files))?;
+        Ok(folder.join(PACKED))
+    }
+}
+
+fn make(folder: &Path, apt: &Apt, files: &[String]) -> Result<(), VmError> {
+    let root = folder.join("root");
+    skeleton(&root)?;
+    for package in files.iter().filter_map(|file| file.split('_').next()) {
+        let at = folder.join(package);
+        fs::create_dir_all(&at).map_err(VmError::file("make", &at))?;
+        unpack(&apt.download(package, &at)?, &root)?;
+        fs::remove_dir_all(&at).map_err(VmError::file("remove", &at))?;
+    }
+    // Not the links to the merged folders: they are in use where this is unpacked.
+    let mut tar = Command::new("tar");
+    tar.args(["--owner=0", "--group=0", "-cf"]).arg(folder.join(PACKED)).arg("-C").arg(&root).args(["usr", "etc"]);
+    tools::output(&mut tar, "install it: apt-get install tar")?;
+    fs::remove_dir_all(&root).map_err(VmError::file("remove", &root))
+}
