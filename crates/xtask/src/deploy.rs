@@ -3,6 +3,7 @@
 //! Each case is deployed once, and its armed disk is copied for every run: a run is the trial boot and what comes after it.
 
 mod cases;
+mod cut;
 mod link;
 mod package;
 
@@ -14,9 +15,12 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 const SCRIPT: &str = include_str!("deploy/script.sh");
-const USAGE: &str = "cargo xtask deploy --punctual FILE [--runs N] [--jobs N] [--out DIR] [CASE…]";
+const USAGE: &str =
+    "cargo xtask deploy --punctual FILE [--runs N] [--jobs N] [--out DIR] [CASE… | link | cut [--cuts N] [--seed S]]";
 /// Over ssh with the controller killed at random instants; by name only, as root.
 const LINK: &str = "link";
+/// Over ssh to a guest, the link cut at random points and the guest restarted each time; by name only.
+const CUT: &str = "cut";
 /// The longest boot: firmware, and a hang that a watchdog ends after 180 s, on a busy host.
 const LIMIT: Duration = Duration::from_secs(900);
 
@@ -27,6 +31,7 @@ struct Bench {
     path: String,
     runs: usize,
     jobs: usize,
+    cut: cut::Wish,
 }
 
 /// Runs the named cases; where none is named, all.
@@ -35,6 +40,10 @@ pub fn run(words: &[String]) -> Result<(), String> {
     if names.iter().any(|name| name == LINK) {
         let said = link::run(&bench.path, &package::kernel(&CASES[0])?, bench.runs, &bench.folder)?;
         println!("ok      {LINK}  {said}");
+        return Ok(());
+    }
+    if names.iter().any(|name| name == CUT) {
+        println!("ok      {CUT}  {}", cut::run(&bench, bench.cut)?);
         return Ok(());
     }
     let chosen: Vec<&Case> =
@@ -61,6 +70,7 @@ pub fn run(words: &[String]) -> Result<(), String> {
 fn options(words: &[String]) -> Result<(Bench, Vec<String>), String> {
     let (mut names, mut folder, mut program) = (Vec::new(), None, None);
     let (mut runs, mut jobs) = (1, 1);
+    let mut cut = cut::Wish { cuts: 20, seed: 1 };
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let mut value = || words.next().cloned().ok_or(USAGE);
@@ -69,7 +79,11 @@ fn options(words: &[String]) -> Result<(Bench, Vec<String>), String> {
             "--out" => folder = Some(PathBuf::from(value()?)),
             "--runs" => runs = value()?.parse().map_err(|_| USAGE)?,
             "--jobs" => jobs = value()?.parse().map_err(|_| USAGE)?,
-            name if name == LINK || CASES.iter().any(|case| case.name == name) => names.push(name.to_owned()),
+            "--cuts" => cut.cuts = value()?.parse().map_err(|_| USAGE)?,
+            "--seed" => cut.seed = value()?.parse().map_err(|_| USAGE)?,
+            name if [LINK, CUT].contains(&name) || CASES.iter().any(|case| case.name == name) => {
+                names.push(name.to_owned())
+            }
             _ => return Err(format!("{USAGE}; cases: {}", CASES.map(|case| case.name).join(", "))),
         }
     }
@@ -80,7 +94,7 @@ fn options(words: &[String]) -> Result<(Bench, Vec<String>), String> {
     let folder = folder.unwrap_or_else(usual);
     let cache = Cache::usual().map_err(|e| e.to_string())?;
     let image = DiskImage::debian(&cache).map_err(|e| e.to_string())?;
-    Ok((Bench { image, folder, program, path, runs, jobs }, names))
+    Ok((Bench { image, folder, program, path, runs, jobs, cut }, names))
 }
 
 /// The case deployed once, then tried as often as asked.
@@ -168,6 +182,10 @@ fn keep(bench: &Bench, name: &str, run: &DiskRun) {
 
 fn tail(run: &DiskRun) -> String {
     let text: String = run.boots.iter().map(|boot| boot.console().to_owned() + "\n----\n").collect();
+    tail_of(&text)
+}
+
+fn tail_of(text: &str) -> String {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let last = lines.get(lines.len().saturating_sub(25)..).unwrap_or_default();
     last.iter().map(|line| format!("\n    {}", line.chars().take(180).collect::<String>())).collect()

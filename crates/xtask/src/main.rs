@@ -61,9 +61,11 @@ cargo xtask pi [--punctual FILE] [--dir DIR]
 cargo xtask boots [--punctual FILE --rule ID --word PARAMETER] [--kills N] [--out DIR] [keep|trial|kill|chroot]…
                               kernel parameters in a guest that boots through OVMF and GRUB: made permanent, taken back, tried
                               once, and killed in between; chroot: the product killed over a copy of its disk (docs/disk-guest.md)
-cargo xtask deploy --punctual FILE [--runs N] [--jobs N] [--out DIR] [CASE…]
+cargo xtask deploy --punctual FILE [--runs N] [--jobs N] [--out DIR] [CASE… | link | cut [--cuts N] [--seed S]]
                               kernels deployed in guests that boot through OVMF and GRUB: a good one is committed, those that panic, find no
                               root, hang, lose the network or starve their guard return by themselves (docs/deploy.md)
+                              link: over ssh, the controller killed at random instants; cut: over ssh to a guest, the link cut at random
+                              points and the guest restarted each time, by its plug or by itself
 cargo xtask planted [--kernel K]… [--host] [--count N] [--plant P]… [--out DIR]
                               delays planted in guests, or here, and whether `explain` names them
 cargo xtask planted --score DIR        what an earlier run recorded, explained again

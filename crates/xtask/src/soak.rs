@@ -198,6 +198,12 @@ const JOBS: &[Job] = &[
         commands: &[RELEASE, &["xtask", "deploy", "--punctual", "target/release/punctual", "--runs", "20"]],
     },
     Job {
+        name: "deploy-cut",
+        shows: "a deployment over ssh cut at 20 random points, the guest restarted each time: always boots",
+        minutes: 60,
+        commands: &[RELEASE, &["xtask", "deploy", "--punctual", "target/release/punctual", "--jobs", "2", "cut"]],
+    },
+    Job {
         name: "fuzz",
         shows: "mutated traces through every reader, a million each",
         minutes: 60,

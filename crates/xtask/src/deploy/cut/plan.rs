@@ -1,0 +1,98 @@
+//! Where the link is cut, how, and what becomes of the machine then.
+
+use std::time::Duration;
+
+/// Where in a deployment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum At {
+    /// When this share of the bytes that go to the machine has gone.
+    Sending(f64),
+    /// When this share of the time from the start of the command there to its end is over.
+    Installing(f64),
+}
+
+/// How the link ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Link {
+    /// The controller and its ssh are killed: the machine sees a close.
+    Killed,
+    /// The relay goes dead: the machine sees nothing at all.
+    Dead,
+}
+
+/// How the machine is restarted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Restart {
+    /// SIGKILL to the emulator.
+    Power,
+    /// By its own kernel.
+    Reboot,
+}
+
+/// One cut.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cut {
+    pub at: At,
+    pub link: Link,
+    pub restart: Restart,
+    /// From the cut of the link to the restart: what runs there goes on meanwhile.
+    pub after: Duration,
+}
+
+/// Half of them while bytes go there, half while the command runs there, one in each share of equal size. Every fourth has the same
+/// ends; the same seed gives the same cuts.
+pub fn cuts(count: usize, seed: u64) -> Vec<Cut> {
+    let mut state = seed;
+    let sending = count / 2;
+    let mut all: Vec<Cut> = (0..count)
+        .map(|i| {
+            let (place, of) = if i < sending { (i, sending) } else { (i - sending, count - sending) };
+            let share = (place as f64 + random(&mut state)) / of as f64;
+            let at = if i < sending { At::Sending(share) } else { At::Installing(share) };
+            let link = if place % 2 == 0 { Link::Dead } else { Link::Killed };
+            let restart = if place / 2 % 2 == 0 { Restart::Power } else { Restart::Reboot };
+            let longest = if restart == Restart::Power { 1.0 } else { 15.0 };
+            Cut { at, link, restart, after: Duration::from_secs_f64(longest * random(&mut state)) }
+        })
+        .collect();
+    for last in (1..all.len()).rev() {
+        let other = (random(&mut state) * (last + 1) as f64) as usize;
+        all.swap(last, other.min(last));
+    }
+    all
+}
+
+/// SplitMix64 (Steele, Lea and Flood, 2014), from 0 up to 1.
+fn random(state: &mut u64) -> f64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cuts_lie_in_every_tenth_of_both_halves_with_every_pair_of_ends() {
+        let all = cuts(20, 7);
+        assert_eq!(all, cuts(20, 7));
+        assert_ne!(all, cuts(20, 8));
+        let tenths = |share: fn(At) -> Option<f64>| {
+            let mut found: Vec<usize> =
+                all.iter().filter_map(|cut| share(cut.at)).map(|s| (s * 10.0) as usize).collect();
+            found.sort_unstable();
+            found
+        };
+        let every: Vec<usize> = (0..10).collect();
+        assert_eq!(tenths(|at| if let At::Sending(share) = at { Some(share) } else { None }), every);
+        assert_eq!(tenths(|at| if let At::Installing(share) = at { Some(share) } else { None }), every);
+        for link in [Link::Killed, Link::Dead] {
+            for restart in [Restart::Power, Restart::Reboot] {
+                assert!(all.iter().filter(|cut| cut.link == link && cut.restart == restart).count() >= 4);
+            }
+        }
+    }
+}
