@@ -8,7 +8,7 @@ use std::time::Duration;
 pub struct Progress {
     /// Objects compiled.
     pub objects: usize,
-    /// Objects there were to compile; `None`: not known.
+    /// Objects there were to compile, by a dry run, which may miss some; `None`: not known.
     pub of: Option<usize>,
     /// Compiling, without pauses.
     pub worked: Duration,
@@ -17,6 +17,11 @@ pub struct Progress {
 }
 
 impl Progress {
+    /// Are there more than were counted before? A dry run does not see what make comes to know only while it builds.
+    fn is_beyond(&self) -> bool {
+        self.of.is_some_and(|of| self.objects > of)
+    }
+
     /// Time to go if the rest takes as long as what is done did; `None`: too little is done to tell, or the number is not known.
     pub fn eta(&self) -> Option<Duration> {
         let rest = self.of?.checked_sub(self.objects)?;
@@ -27,12 +32,14 @@ impl Progress {
 impl fmt::Display for Progress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} s: {}", self.worked.as_secs(), self.objects)?;
-        if let Some(of) = self.of {
-            write!(f, " of {of}")?;
+        match self.of {
+            Some(of) if self.is_beyond() => write!(f, " objects, more than the {of} that a dry run counts")?,
+            Some(of) => write!(f, " of {of} objects")?,
+            None => f.write_str(" objects")?,
         }
-        f.write_str(" objects")?;
         match self.eta() {
             Some(eta) => write!(f, ", about {} s to go", eta.as_secs())?,
+            None if self.is_beyond() => f.write_str(", time to go not known")?,
             None => f.write_str(", time to go not known yet")?,
         }
         match self.paused_at {
@@ -68,6 +75,9 @@ mod tests {
         assert_eq!(at(50, Some(200)).eta(), Some(Duration::from_secs(300)));
         assert_eq!((at(5, Some(200)).eta(), at(50, None).eta(), at(50, Some(40)).eta()), (None, None, None));
         assert_eq!(at(50, Some(200)).to_string(), "100 s: 50 of 200 objects, about 300 s to go");
+        assert_eq!(at(200, Some(200)).to_string(), "100 s: 200 of 200 objects, about 0 s to go");
+        let beyond = "100 s: 1318 objects, more than the 1287 that a dry run counts, time to go not known";
+        assert_eq!(at(1318, Some(1287)).to_string(), beyond);
         let paused = Progress { paused_at: Some(81_250), ..at(5, None) };
         assert!(paused.to_string().ends_with("not known yet; PAUSED at 81.2 °C"), "{paused}");
     }

@@ -113,15 +113,21 @@ fn written(
         });
         remove_folder(&root)?;
     }
+    let sums = sums(into, &files)?;
+    files.push(sums);
+    Ok(files)
+}
+
+/// The files' checksums, as sha256sum(1) reads them.
+fn sums(into: &Path, files: &[PathBuf]) -> Result<PathBuf, KbuildError> {
     let mut sums = String::new();
-    for file in &files {
+    for file in files {
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
         sums += &format!("{}  {name}\n", sha256(file)?);
     }
     let path = into.join("sha256sums");
     replace(&path, sums.as_bytes())?;
-    files.push(path);
-    Ok(files)
+    Ok(path)
 }
 
 /// What was asked for when the build was configured.
