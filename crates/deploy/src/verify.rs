@@ -14,8 +14,9 @@ use std::fs;
 
 const RETURN: &str = "leave it: the guard returns to the old kernel; at once: reboot";
 
-/// A short measurement: the longest wakeup latency in words, and whether it is good enough; `Err`: it could not be made.
-pub type Latency<'l> = &'l dyn Fn() -> Result<(bool, String), String>;
+/// A short measurement: the longest wakeup latency in words, and whether it is good enough (`None`: nobody said what is); `Err`: it
+/// could not be made.
+pub type Latency<'l> = &'l dyn Fn() -> Result<(Option<bool>, String), String>;
 
 /// Every check of the kernel on trial; the outcome is put on record for [`crate::commit()`].
 ///
@@ -159,9 +160,14 @@ fn network(site: &Site, record: &Record) -> Check {
     }
 }
 
-fn measured(latency: Result<(bool, String), String>) -> Check {
+fn measured(latency: Result<(Option<bool>, String), String>) -> Check {
     match latency {
-        Ok((is_good, found)) => Check::holds("latency", is_good, found, "punctual prove, which says why"),
+        // What is good enough depends on the application: there is no limit that would serve as a default.
+        Ok((None, found)) => {
+            let found = format!("{found}: not judged, as no limit was given");
+            Check::new("latency", Outcome::Warn, found, "punctual kernel verify --deadline TIME")
+        }
+        Ok((Some(is_good), found)) => Check::holds("latency", is_good, found, "punctual prove, which says why"),
         Err(why) => Check::new("latency", Outcome::Unknown, why, "punctual measure, which says what it needs"),
     }
 }

@@ -59,7 +59,7 @@ fn a_kernel_is_tried_verified_kept_and_taken_away_to_the_byte() {
         boot_into(root.path(), &kernel, Some(&id), RELEASE, "#1 SMP PREEMPT_RT Debian");
         assert!(matches!(state(root.path(), &kernel), Status::OnTrial { is_verified: None, .. }));
         assert!(on(root.path(), &kernel, |site| commit(site, false)).unwrap_err().to_string().contains("not verified"));
-        let checks = on(root.path(), &kernel, |site| verify(site, &|| Ok((true, "12 us".into())))).unwrap();
+        let checks = on(root.path(), &kernel, |site| verify(site, &|| Ok((Some(true), "12 us".into())))).unwrap();
         assert_eq!(worst(&checks), Outcome::Pass, "{checks:#?}");
         on(root.path(), &kernel, |site| commit(site, false)).unwrap();
         boot_into(root.path(), &kernel, None, RELEASE, "#1 SMP PREEMPT_RT Debian");

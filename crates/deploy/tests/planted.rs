@@ -16,6 +16,10 @@ const RT: &str = "#1 SMP PREEMPT_RT Debian 6.12.9";
 
 /// Deploys a good package, boots it, lets `plant` change the machine, and verifies.
 fn verified(version: &str, runs: &str, plant: impl FnOnce(&Path)) -> (Vec<Check>, bool) {
+    measured(version, runs, Some(true), plant)
+}
+
+fn measured(version: &str, runs: &str, is_good: Option<bool>, plant: impl FnOnce(&Path)) -> (Vec<Check>, bool) {
     let (root, kernel, new) = machine(GRUB, RELEASE);
     let net =
         "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\neth0\t00000000\t0\t3\t0\t0\t0\t00000000\n";
@@ -28,7 +32,7 @@ fn verified(version: &str, runs: &str, plant: impl FnOnce(&Path)) -> (Vec<Check>
     let record = deploy(&site, new.path(), &wish, Path::new("/bin/true")).unwrap().record.unwrap();
     boot_into(root.path(), &kernel, Some(&record.id), runs, version);
     plant(root.path());
-    let checks = verify(&site, &|| Ok((true, "12 us".into()))).unwrap();
+    let checks = verify(&site, &|| Ok((is_good, "12 us".into()))).unwrap();
     let is_kept = commit(&site, false).is_ok();
     (checks, is_kept)
 }
@@ -41,6 +45,18 @@ fn failed(checks: &[Check]) -> Vec<&'static str> {
 fn a_kernel_that_is_what_it_says_is_kept() {
     let (checks, is_kept) = verified(RT, RELEASE, |_| {});
     assert_eq!((worst(&checks), is_kept), (Outcome::Pass, true), "{checks:#?}");
+}
+
+#[test]
+fn latency_without_a_limit_is_said_not_to_be_judged() {
+    let latency = |is_good| {
+        let (checks, is_kept) = measured(RT, RELEASE, is_good, |_| {});
+        let check = checks.into_iter().find(|check| check.id == "latency").unwrap();
+        (check.outcome, check.found.contains("not judged"), is_kept)
+    };
+    assert_eq!(latency(None), (Outcome::Warn, true, true));
+    assert_eq!(latency(Some(true)), (Outcome::Pass, false, true));
+    assert_eq!(latency(Some(false)), (Outcome::Fail, false, false));
 }
 
 #[test]

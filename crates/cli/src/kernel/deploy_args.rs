@@ -61,7 +61,7 @@ pub struct VerifyArgs {
     /// Length of the latency run
     #[arg(short = 'D', long, value_name = "TIME", default_value = "5s")]
     pub duration: Nanos,
-    /// The longest wakeup latency that is good enough [default: any that was measured]
+    /// The longest wakeup latency that is good enough [default: none; latency is shown, not judged]
     #[arg(long, value_name = "TIME")]
     pub deadline: Option<Nanos>,
     #[command(flatten)]
