@@ -158,7 +158,7 @@ impl Drop for Machine {
 }
 
 /// Keys of its own, and the configuration that knows them.
-fn keys(folder: &Path) -> Result<(PathBuf, Vec<(&'static str, Vec<u8>)>), String> {
+fn keys(folder: &Path) -> Result<(PathBuf, [(&'static str, Vec<u8>); 2]), String> {
     for name in ["host", "user"] {
         let path = folder.join(name);
         let _ = fs::remove_file(&path);
@@ -177,7 +177,7 @@ fn keys(folder: &Path) -> Result<(PathBuf, Vec<(&'static str, Vec<u8>)>), String
         known.display()
     );
     let config = write(folder, "config", config.as_bytes())?;
-    Ok((config, vec![("host", read(&folder.join("host"))?), ("user.pub", read(&folder.join("user.pub"))?)]))
+    Ok((config, [("host", read(&folder.join("host"))?), ("user.pub", read(&folder.join("user.pub"))?)]))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
