@@ -106,7 +106,7 @@ pub(super) const FAULTS: [Fault; 16] = [
         name: "parsers",
         fault: "hostile traces, configurations, run directories, uploads",
         reach: "no panic, hang or finding in 10 million executions a parser",
-        how: How::By("cargo xtask fuzz --executions 10_000_000"),
+        how: How::By("cargo xtask fuzz guided"),
     },
     Fault {
         number: 12,

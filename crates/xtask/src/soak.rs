@@ -205,9 +205,21 @@ const JOBS: &[Job] = &[
     },
     Job {
         name: "fuzz",
-        shows: "mutated traces through every reader, a million each",
+        shows: "mutated inputs through every reader, a million each of the fast ones",
         minutes: 60,
         commands: &[&["xtask", "fuzz"]],
+    },
+    Job {
+        name: "guided",
+        shows: "10 million executions a reader guided by coverage, resumed where the last run ended (needs g++; slow readers take days)",
+        minutes: 600,
+        commands: &[&["xtask", "fuzz", "guided", "--executions", "10_000_000", "--jobs", "2", "--minutes", "600"]],
+    },
+    Job {
+        name: "deny",
+        shows: "advisories, licences, doubled versions and sources of every dependency (needs cargo-deny and a network)",
+        minutes: 1,
+        commands: &[&["deny", "check"]],
     },
 ];
 

@@ -23,9 +23,10 @@ enum Audit {
 }
 
 impl Executor {
+    /// What executing takes: rules, recorded machines, formats. Reads files of the repository; for uploads makes a folder in memory.
     pub fn new(reader: Reader) -> Executor {
         let audit = match reader {
-            Reader::Profile | Reader::Snapshot | Reader::Machine => Some(Audit::Whole(Box::new(Whole::new()))),
+            Reader::Profile | Reader::Snapshot | Reader::Machine => Some(Audit::Whole(Box::new(Whole::new(reader)))),
             _ if Parts::reads(reader) => Some(Audit::Parts(Box::new(Parts::new(reader)))),
             _ => None,
         };

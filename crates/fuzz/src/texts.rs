@@ -9,7 +9,7 @@ use punctual_sched::{EXPERIMENTS, MOST_THREADS, Spec};
 use std::cell::Cell;
 use std::fs;
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// Words of these texts.
@@ -119,11 +119,30 @@ impl Write for Client<'_> {
     }
 }
 
+/// Folders of a process begin with this and its number.
+const SCRATCH: &str = "punctual-fuzz-";
+
+/// Where folders are made: in memory where that is possible.
+fn scratch() -> PathBuf {
+    let shared = Path::new("/dev/shm");
+    if shared.is_dir() { shared.to_owned() } else { std::env::temp_dir() }
+}
+
 /// A folder in memory where there is one.
 pub fn memory() -> Option<TempDir> {
-    let shared = Path::new("/dev/shm");
-    let made = if shared.is_dir() { TempDir::new_in(shared) } else { TempDir::new() };
-    made.ok()
+    let prefix = format!("{SCRATCH}{}-", std::process::id());
+    tempfile::Builder::new().prefix(&prefix).tempdir_in(scratch()).ok()
+}
+
+/// Removes the folders of a process that ended without doing so itself, as libFuzzer does.
+pub fn remove_scratch(process: u32) {
+    let prefix = format!("{SCRATCH}{process}-");
+    for entry in fs::read_dir(scratch()).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(&prefix) {
+            // What stays is a folder of a few kilobytes, in memory.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 fn experiment(spec: Option<Spec>) -> u64 {

@@ -1,0 +1,24 @@
+//! One program for all of `punctual_fuzz::READERS`: PUNCTUAL_FUZZ_READER names the one (`cargo xtask fuzz guided` sets it).
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use punctual_fuzz::{Executor, READERS, Reader};
+
+thread_local! {
+    // libFuzzer calls a C function with nothing but the input: what it is executed with has to be found here.
+    static EXECUTOR: Executor = Executor::new(wanted());
+}
+
+/// The reader that the environment names; without one there is nothing to fuzz, and that is said.
+fn wanted() -> Reader {
+    let name = std::env::var("PUNCTUAL_FUZZ_READER").unwrap_or_default();
+    Reader::named(&name).unwrap_or_else(|| {
+        let names = READERS.map(|(name, _)| name).join(", ");
+        eprintln!("PUNCTUAL_FUZZ_READER is `{name}`; set it to one of {names}");
+        std::process::exit(2)
+    })
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    EXECUTOR.with(|executor| executor.run(bytes));
+});
