@@ -2,6 +2,23 @@
 
 #![forbid(unsafe_code)]
 
+/// Tells something on standard error, or does not. Where that is a full disk, or a terminal that has hung up, the macros of std
+/// panic: a watch of weeks would end because nobody could be told that a file cannot be written.
+macro_rules! eprint {
+    ($($words:tt)*) => {{
+        use std::io::Write as _;
+        let _ = write!(std::io::stderr(), $($words)*);
+    }};
+}
+
+/// As [`eprint`], with the end of the line.
+macro_rules! eprintln {
+    ($($words:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($words)*);
+    }};
+}
+
 mod args;
 mod audit;
 mod bench;

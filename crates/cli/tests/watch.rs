@@ -186,3 +186,20 @@ fn what_makes_no_sense_is_refused() {
     let (code, _, err) = run(&["watch", "--status", "/nowhere"]);
     assert!(code == 2 && err.contains("no watch.json"), "{err}");
 }
+
+/// A log on a full disk, a terminal that has hung up: what cannot be told ends no measurement.
+#[test]
+fn a_watch_whose_standard_error_cannot_be_written_ends_as_planned() {
+    let Ok(full) = fs::OpenOptions::new().write(true).open("/dev/full") else {
+        return eprintln!("not tested: no /dev/full");
+    };
+    let _alone = alone();
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("w");
+    let textfile = place.path().join("not/there.prom");
+    let mut command = watch(&out, &["--duration", "1s", "--textfile"]);
+    let (code, text, _) = answer(command.arg(&textfile).stderr(full).output().unwrap());
+    // The file that cannot be written is why the code is not 0.
+    assert_eq!(code, 4, "{text}");
+    assert!(text.contains("ended as planned") && released(&out) > 50, "{text}");
+}

@@ -192,18 +192,26 @@ mod tests {
         }
     }
 
-    #[test]
-    fn what_was_found_once_is_found_no_more() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/regressions");
-        let folders = files(&root);
-        for folder in folders.iter().filter(|path| path.is_dir()) {
+    /// Executes every input in the folders of readers; how many there were.
+    fn executed(folder: &str) -> usize {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz").join(folder);
+        let mut count = 0;
+        for folder in files(&root).iter().filter(|path| path.is_dir()) {
             let name = folder.file_name().and_then(|name| name.to_str()).unwrap();
             let reader = Reader::named(name).unwrap_or_else(|| panic!("{}: no reader of that name", folder.display()));
             let executor = Executor::new(reader);
             for file in files(folder) {
                 executor.run(&fs::read(&file).unwrap());
+                count += 1;
             }
         }
+        count
+    }
+
+    #[test]
+    fn what_coverage_led_to_and_what_was_mended_is_executed_without_a_finding() {
+        assert!(executed("corpus") > 0, "fuzz/corpus is empty: cargo xtask fuzz guided --keep");
+        executed("regressions");
     }
 
     #[test]

@@ -146,6 +146,9 @@ fn documents(punctual: &Path, folder: &Path) -> Result<(), String> {
     for (format, end) in [("sarif", "sarif.json"), ("junit", "junit.xml"), ("tap", "tap"), ("lava", "lava.txt")] {
         keep(folder, &format!("audit.{end}"), &ran(Command::new(punctual).args(["audit", "--format", format]))?)?;
     }
+    let mut watch = Command::new(punctual);
+    watch.args(["watch", "-D", "7s", "--textfile-every", "5s", "--trace", "never", "-q", "--out"]);
+    ran(watch.arg(folder.join("series")).arg("--textfile").arg(folder.join("watch.prom")))?;
     for (name, trace) in TRACES {
         let mut explain = Command::new(punctual);
         explain.args(["explain", "--perfetto"]).arg(folder.join(name)).arg(root().join(trace));

@@ -11,6 +11,7 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -119,14 +120,14 @@ struct Amount {
 fn fuzz(name: &str, reader: Reader, amount: Amount) -> Run {
     let (seeds, executor) = (reader.seeds(), Executor::new(reader));
     let (Amount { seed, first, .. }, last) = (amount, panics());
-    let current = watch(name, reader, seed);
+    let watch = watch(name, reader, seed);
     let mut run = Run { executions: 0, events: 0, slowest: Duration::ZERO, findings: Vec::new() };
     let start = Instant::now();
     for n in first..first.saturating_add(amount.executions) {
         if n > first && start.elapsed() >= amount.longest {
             break;
         }
-        current.store(n, Relaxed);
+        watch.current.store(n, Relaxed);
         if n > 0 && n.is_multiple_of(PROGRESS) {
             println!("{name:10} seed {seed}: {n} executions, {} findings", run.findings.len());
         }
@@ -140,7 +141,6 @@ fn fuzz(name: &str, reader: Reader, amount: Amount) -> Run {
             break;
         }
     }
-    current.store(u64::MAX, Relaxed);
     drop(std::panic::take_hook());
     run
 }
@@ -181,26 +181,30 @@ fn cpu_time() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
-/// A thread that keeps the input that hangs, and ends the run.
-fn watch(name: &str, reader: Reader, seed: u64) -> Arc<AtomicU64> {
+/// The execution that is under way, and a thread that keeps its input if it hangs, and ends the run. The thread ends with this: were it
+/// to sleep on, those of short runs would add up to more memory than is allowed.
+struct Watch {
+    current: Arc<AtomicU64>,
+    _ends: Sender<()>,
+}
+
+fn watch(name: &str, reader: Reader, seed: u64) -> Watch {
+    let (ends, ended) = channel();
     let current = Arc::new(AtomicU64::new(0));
     let (seen, name) = (Arc::clone(&current), name.to_owned());
     thread::spawn(move || {
-        let mut before = u64::MAX - 1;
-        loop {
-            thread::sleep(HANG);
-            match seen.load(Relaxed) {
-                u64::MAX => return,
-                now if now == before => {
-                    let bytes = input(&reader.seeds(), reader.words(), seed, now);
-                    println!("  {}: hangs", keep(&name, now, &bytes));
-                    std::process::exit(3);
-                }
-                now => before = now,
+        let mut before = u64::MAX;
+        while ended.recv_timeout(HANG) == Err(RecvTimeoutError::Timeout) {
+            let now = seen.load(Relaxed);
+            if now == before {
+                let bytes = input(&reader.seeds(), reader.words(), seed, now);
+                println!("  {}: hangs", keep(&name, now, &bytes));
+                std::process::exit(3);
             }
+            before = now;
         }
     });
-    current
+    Watch { current, _ends: ends }
 }
 
 /// The input without the pieces that a panic does not need.

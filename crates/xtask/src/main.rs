@@ -38,9 +38,10 @@ cargo xtask bench explain [PAIRS] [FILE…]     reading and attribution against 
 cargo xtask bench tracing [ROUNDS]     median wakeup latency with and without a trace (default 15 rounds, 8 s each)
 cargo xtask bench cycle       user instructions and system calls a cycle of a punctual-rt task against bare loops in C
 cargo xtask fuzz [READER] [--executions N] [--seconds S] [--seed S]   mutated inputs through every reader (default 1,000,000 of a fast one)
-cargo xtask fuzz guided [READER…] [--executions N] [--jobs J] [--minutes M] [--state FILE] [--program FILE] [--table]
+cargo xtask fuzz guided [READER…] [--executions N] [--jobs J] [--minutes M] [--state FILE] [--program FILE] [--table | --keep]
                               the same readers under libFuzzer, guided by coverage, at nice 19, resumed where the last run ended
-                              (default 10,000,000 each, one job, target/fuzz/state.json); --table: what is done; fuzz/README.md
+                              (default 10,000,000 each, one job, target/fuzz/state.json); --table: what is done;
+                              --keep: the corpora cut down to fuzz/corpus; fuzz/README.md
 cargo xtask faults [NAME…] [--write]   faults planted, and what has to hold then; --write: the figures into docs/reliability.md
 cargo xtask soak [NAME…]      the long checks below one after the other, with a log each; --list: their names and how long they take
 cargo xtask kill [RUNS]       kill -9 at RUNS random instants; every run readable, at most 10 s lost (default 100)

@@ -32,6 +32,7 @@ struct Options {
     state: PathBuf,
     program: Option<PathBuf>,
     table: bool,
+    keep: bool,
 }
 
 impl Options {
@@ -44,6 +45,7 @@ impl Options {
             state: PathBuf::from("target/fuzz/state.json"),
             program: None,
             table: false,
+            keep: false,
         };
         let mut words = words.iter();
         while let Some(word) = words.next() {
@@ -58,6 +60,7 @@ impl Options {
                 "--state" => options.state = value()?.into(),
                 "--program" => options.program = Some(value()?.into()),
                 "--table" => options.table = true,
+                "--keep" => options.keep = true,
                 name => options.readers.push(named(name)?),
             }
         }
@@ -77,7 +80,7 @@ fn named(name: &str) -> Result<(&'static str, Reader), String> {
     found.ok_or_else(|| format!("no reader is called `{name}`; there are {}", READERS.map(|(name, _)| name).join(", ")))
 }
 
-/// `fuzz guided [READER…] [--executions N] [--jobs J] [--minutes M] [--state FILE] [--program FILE] [--table]`.
+/// `fuzz guided [READER…] [--executions N] [--jobs J] [--minutes M] [--state FILE] [--program FILE] [--table | --keep]`.
 pub fn run(words: &[String]) -> Result<(), String> {
     let options = Options::parse(words)?;
     let state = State::read(&options.state)?;
@@ -94,6 +97,12 @@ pub fn run(words: &[String]) -> Result<(), String> {
     // Beside other work: what is measured on this machine comes first.
     rustix::process::setpriority_process(None, 19).map_err(|e| format!("setpriority(2): {e}"))?;
     let tools = Tools { program, folder: folder.to_owned() };
+    if options.keep {
+        return options
+            .names()
+            .into_iter()
+            .try_for_each(|name| tools.keep(name).map(|inputs| println!("{name}: {inputs} inputs in fuzz/corpus")));
+    }
     let work = Mutex::new(Work { state, running: Vec::new(), failed: Vec::new() });
     std::thread::scope(|scope| {
         for _ in 0..options.jobs {

@@ -12,6 +12,8 @@ const HANG: u32 = 60;
 const MEMORY_MB: u32 = 1024;
 /// Inputs of at least so many bytes are tried.
 const LONGEST: usize = 4096;
+/// Inputs of at most so many bytes go into the repository.
+const KEPT: usize = 512;
 
 /// The instrumented program, and where corpora, logs and findings go.
 pub struct Tools {
@@ -57,6 +59,34 @@ impl Tools {
         let kept = ["fuzz/corpus", "fuzz/regressions"].map(|folder| Path::new(folder).join(name));
         command.args(kept.iter().filter(|folder| folder.is_dir()));
         self.execute(command, name)
+    }
+
+    /// Puts a small set of short inputs that reaches all edges that short inputs of the corpora reach into `fuzz/corpus`; how many there are.
+    /// Nothing is replaced unless the whole set was found.
+    pub fn keep(&self, name: &str) -> Result<usize, String> {
+        let failed = |path: &Path, e: std::io::Error| format!("{}: {e}", path.display());
+        let (corpus, merged) = (self.folder.join("corpus").join(name), self.folder.join("merged").join(name));
+        let kept = Path::new("fuzz/corpus").join(name);
+        if merged.exists() {
+            fs::remove_dir_all(&merged).map_err(|e| failed(&merged, e))?;
+        }
+        [&corpus, &merged, &kept].into_iter().try_for_each(|at| fs::create_dir_all(at).map_err(|e| failed(at, e)))?;
+        let mut command = Command::new(&self.program);
+        command.env("PUNCTUAL_FUZZ_READER", name).args(["-set_cover_merge=1", "-use_counters=0"]);
+        command.arg(format!("-max_len={KEPT}")).arg(format!("-timeout={HANG}")).arg(&merged).args([&corpus, &kept]);
+        let output = command.output().map_err(|e| failed(&self.program, e))?;
+        if !output.status.success() {
+            return Err(format!("{name}: merging ended with {}", output.status));
+        }
+        fs::remove_dir_all(&kept).map_err(|e| failed(&kept, e))?;
+        fs::create_dir_all(&kept).map_err(|e| failed(&kept, e))?;
+        let mut count = 0;
+        for entry in fs::read_dir(&merged).map_err(|e| failed(&merged, e))? {
+            let from = entry.map_err(|e| failed(&merged, e))?;
+            fs::copy(from.path(), kept.join(from.file_name())).map_err(|e| failed(&from.path(), e))?;
+            count += 1;
+        }
+        Ok(count)
     }
 
     fn execute(&self, mut command: Command, name: &str) -> Result<Slice, String> {
