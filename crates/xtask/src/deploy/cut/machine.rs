@@ -157,8 +157,11 @@ impl Drop for Machine {
     }
 }
 
+/// Files by name.
+type Files = [(&'static str, Vec<u8>); 2];
+
 /// Keys of its own, and the configuration that knows them.
-fn keys(folder: &Path) -> Result<(PathBuf, [(&'static str, Vec<u8>); 2]), String> {
+fn keys(folder: &Path) -> Result<(PathBuf, Files), String> {
     for name in ["host", "user"] {
         let path = folder.join(name);
         let _ = fs::remove_file(&path);
