@@ -1,5 +1,8 @@
 //! One reader under libFuzzer for a while: its arguments, and what its output says.
 
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
 use punctual_fuzz::Reader;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -56,8 +59,9 @@ impl Tools {
         command.args([format!("-report_slow_units={HANG}").as_str(), "-print_final_stats=1", "-reload=0"]);
         command.arg(corpus).arg(seeds);
         // What is kept in the repository.
-        let kept = ["fuzz/corpus", "fuzz/regressions"].map(|folder| Path::new(folder).join(name));
-        command.args(kept.iter().filter(|folder| folder.is_dir()));
+        let (kept, regressions) = (folder("kept")?, Path::new("fuzz/regressions").join(name));
+        unpack(&packed(name), &kept)?;
+        command.arg(kept).args(Some(regressions).filter(|folder| folder.is_dir()));
         self.execute(command, name)
     }
 
@@ -65,12 +69,13 @@ impl Tools {
     /// Nothing is replaced unless the whole set was found.
     pub fn keep(&self, name: &str) -> Result<usize, String> {
         let failed = |path: &Path, e: std::io::Error| format!("{}: {e}", path.display());
-        let (corpus, merged) = (self.folder.join("corpus").join(name), self.folder.join("merged").join(name));
-        let kept = Path::new("fuzz/corpus").join(name);
+        let folder = |kind: &str| self.folder.join(kind).join(name);
+        let (corpus, merged, kept) = (folder("corpus"), folder("merged"), folder("kept"));
         if merged.exists() {
             fs::remove_dir_all(&merged).map_err(|e| failed(&merged, e))?;
         }
         [&corpus, &merged, &kept].into_iter().try_for_each(|at| fs::create_dir_all(at).map_err(|e| failed(at, e)))?;
+        unpack(&packed(name), &kept)?;
         let mut command = Command::new(&self.program);
         command.env("PUNCTUAL_FUZZ_READER", name).args(["-set_cover_merge=1", "-use_counters=0"]);
         command.arg(format!("-max_len={KEPT}")).arg(format!("-timeout={HANG}")).arg(&merged).args([&corpus, &kept]);
@@ -78,15 +83,7 @@ impl Tools {
         if !output.status.success() {
             return Err(format!("{name}: merging ended with {}", output.status));
         }
-        fs::remove_dir_all(&kept).map_err(|e| failed(&kept, e))?;
-        fs::create_dir_all(&kept).map_err(|e| failed(&kept, e))?;
-        let mut count = 0;
-        for entry in fs::read_dir(&merged).map_err(|e| failed(&merged, e))? {
-            let from = entry.map_err(|e| failed(&merged, e))?;
-            fs::copy(from.path(), kept.join(from.file_name())).map_err(|e| failed(&from.path(), e))?;
-            count += 1;
-        }
-        Ok(count)
+        pack(&merged, &packed(name))
     }
 
     fn execute(&self, mut command: Command, name: &str) -> Result<Slice, String> {
@@ -107,6 +104,41 @@ impl Tools {
             _ => Err(format!("ended with {status} and told nothing: see {}", path.display())),
         }
     }
+}
+
+/// The inputs of a reader that are kept.
+fn packed(name: &str) -> PathBuf {
+    Path::new("fuzz/corpus").join(format!("{name}.tar.gz"))
+}
+
+/// The inputs of a tar file, where there is one, into a folder.
+fn unpack(tar: &Path, into: &Path) -> Result<(), String> {
+    match File::open(tar) {
+        Ok(file) => tar::Archive::new(GzDecoder::new(file)).unpack(into).map_err(|e| format!("{}: {e}", tar.display())),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(e) => Err(format!("{}: {e}", tar.display())),
+    }
+}
+
+/// All files of a folder into a tar file, which is replaced: the same bytes for the same files. How many there are; none: no file is made.
+fn pack(folder: &Path, into: &Path) -> Result<usize, String> {
+    let failed = |e: std::io::Error| format!("{}: {e}", into.display());
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(folder).and_then(|all| all.map(|one| Ok(one?.path())).collect()).map_err(failed)?;
+    files.sort();
+    if files.is_empty() {
+        return Ok(0);
+    }
+    let aside = into.with_extension("new");
+    fs::create_dir_all(into.parent().unwrap_or(Path::new("."))).map_err(failed)?;
+    let mut tar = tar::Builder::new(GzEncoder::new(File::create(&aside).map_err(failed)?, Compression::best()));
+    tar.mode(tar::HeaderMode::Deterministic);
+    for file in &files {
+        tar.append_path_with_name(file, file.file_name().unwrap_or_default()).map_err(failed)?;
+    }
+    tar.into_inner().and_then(GzEncoder::finish).map_err(failed)?;
+    fs::rename(&aside, into).map_err(failed)?;
+    Ok(files.len())
 }
 
 /// libFuzzer's dictionary: a word a line, what is not plain in hexadecimal.
