@@ -17,6 +17,11 @@ use std::path::{Path, PathBuf};
 /// Threads that have ended lie in their cgroup for a moment longer.
 const PATIENCE: Nanos = Nanos::from_millis(500);
 
+/// The bandwidth of a deadline thread that has ended is taken off when its last period is over, and from the root domain its CPU is in
+/// then (inactive_task_timer() in kernel/sched/deadline.c). Where that is another by now, what is left of it wraps around, and
+/// the kernel admits no deadline thread there any more (EBUSY; seen on 6.1, emulated, on a busy host).
+const LAST_PERIOD: Nanos = Nanos::from_millis(100);
+
 /// Partitions of one CPU each. They are removed when this is given back or dropped; after kill -9 by the next start.
 #[derive(Debug)]
 pub(crate) struct Partitions {
@@ -109,6 +114,7 @@ impl Partitions {
         while !self.folders.values().all(is_empty) && monotonic() < give_up {
             std::thread::sleep(Nanos::from_millis(5).into());
         }
+        std::thread::sleep(LAST_PERIOD.into());
         for folder in self.folders.values() {
             // Before 6.2 a removed partition gives its CPU back only later; what fails here is removed all the same.
             let _ = write(&folder.join("cpuset.cpus.partition"), "member");
