@@ -35,7 +35,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
         Asked::Run(options) => all(&options),
     });
     result.unwrap_or_else(|error| {
-        eprintln!("metronome: {error}");
+        complain(&error);
         error.exit_code()
     })
 }
@@ -55,7 +55,7 @@ fn all(options: &Options) -> Result<u8, Error> {
     if !options.quiet {
         eprint!("{}", rt.report());
     }
-    narrowed.iter().for_each(|narrowed| eprintln!("metronome: {narrowed}"));
+    narrowed.iter().for_each(|narrowed| complain(narrowed));
     let (loads, duration, settle) = (load_settings(options)?, options.duration, options.settle);
     let bench = Bench { rt: &rt, cpu: options.cpu, loads, duration, settle };
     let (mut measured, mut failed) = (Vec::new(), None);
@@ -165,4 +165,9 @@ fn code(measured: &[Measured]) -> u8 {
     } else {
         0
     }
+}
+
+/// Standard error, where it can be written: a program that measures for weeks does not end because a terminal has gone.
+fn complain(what: &dyn std::fmt::Display) {
+    let _ = writeln!(io::stderr(), "metronome: {what}");
 }

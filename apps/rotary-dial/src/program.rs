@@ -36,7 +36,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     match result {
         Ok(()) => 0,
         Err(error) => {
-            eprintln!("rotary-dial: {error}");
+            complain(&error);
             error.exit_code()
         }
     }
@@ -57,7 +57,7 @@ fn decode(options: &Options) -> Result<(), Error> {
     if !options.quiet {
         eprint!("{}", started.rt.report());
     }
-    started.narrowed.iter().for_each(|narrowed| eprintln!("rotary-dial: {narrowed}"));
+    started.narrowed.iter().for_each(|narrowed| complain(narrowed));
     let (mut running, players) = begin(&config, options, started)?;
     let outcome = attend(&mut running, options, players);
     running.end()?;
@@ -88,7 +88,7 @@ fn begin(config: &Config, options: &Options, started: Started) -> Result<(Runnin
     let task = task.spawn(move |_| exchange.cycle())?;
     let players = lines::play(config, options, scheduling, contacts)?;
     if !players.is_empty() && !options.quiet {
-        eprintln!("rotary-dial: plays {}", lines::describe(&options.dial));
+        complain(&format_args!("plays {}", lines::describe(&options.dial)));
     }
     Ok((Running::new(config, options, narrowed, task, bridge, told, counts, failure), players))
 }
@@ -138,4 +138,9 @@ fn attend(running: &mut Running, options: &Options, mut players: Vec<Player>) ->
             return Ok(());
         }
     }
+}
+
+/// Standard error, where it can be written: a program that runs for weeks does not end because a terminal has gone.
+fn complain(what: &dyn std::fmt::Display) {
+    let _ = writeln!(io::stderr(), "rotary-dial: {what}");
 }

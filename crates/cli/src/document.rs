@@ -10,7 +10,7 @@ pub fn document(command: &str, exit_code: u8, result: &Value) -> String {
     format!(
         "{{\"schema\":{},\"schema_version\":\"1.0\",\"tool\":{{\"name\":\"punctual\",\"version\":{}}},\
          \"exit_code\":{exit_code},\"result\":{result}}}",
-        text(&format!("punctual.{}/1", command.replace([' ', '.'], "-"))),
+        text(&format!("punctual.{}/1", command.replace(' ', "-"))),
         text(env!("CARGO_PKG_VERSION")),
     )
 }

@@ -42,7 +42,7 @@ fn finish(child: Child) -> (Output, u32) {
 fn it_looks_says_what_it_saw_and_leaves_nothing() {
     let (output, pid) = finish(command(&["--duration", "1s", "--json"]).spawn().unwrap());
     let document = document(&output);
-    assert_eq!(document["schema"], "punctual.explain.hardware/1");
+    assert_eq!(document["schema"], "punctual.explain-hardware/1");
     let code = if whole(&document) { 0 } else { 3 };
     assert_eq!(output.status.code(), Some(code));
     assert_eq!(document["exit_code"], code);

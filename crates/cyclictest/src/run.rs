@@ -310,7 +310,8 @@ fn date(time: SystemTime) -> String {
 }
 
 pub(crate) fn warn(what: &str) {
-    eprintln!("WARN: {what}");
+    // Where standard error cannot be written, nobody is left to tell.
+    let _ = writeln!(io::stderr(), "WARN: {what}");
 }
 
 /// A closed standard output ends nothing: the results may go into files.

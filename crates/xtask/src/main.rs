@@ -95,54 +95,67 @@ Before bench, configs, faults, kill and vm: cargo build --release. Before plante
 punctual-plant (side-by-side: cargo build --release, too), and cargo xtask cross arm64 -- build --release -p punctual-plant for the arm64 guest. bench, soak, kill and planted
 --host need root. Before vm gpio: cargo build --release -p punctual-gpio --features sim.";
 
+/// A first word, and what it does with the others.
+type Task = (&'static str, fn(&[String]) -> Result<(), String>);
+
+const TASKS: &[Task] = &[
+    ("faults", faults::run),
+    ("fuzz", fuzz::run),
+    ("soak", soak::run),
+    ("configs", configs::run),
+    ("gpio-kernel", gpio_kernel::run),
+    ("vm", vm::run),
+    ("fleet", fleet::run),
+    ("integrations", integrations::run),
+    ("watch", watch::run),
+    ("pi", pi::run),
+    ("boots", boots::run),
+    ("deploy", deploy::run),
+    ("planted", planted::run),
+    ("side-by-side", side::run),
+    ("misconfigured", misconfigured::run),
+    ("tune", tune::run),
+    ("size", |words| pack::size(words.first().map(String::as_str))),
+    ("deb", pack::deb),
+    ("deb-check", pack::check),
+    ("release", pack::release),
+    ("schemas", schemas::run),
+    ("consumers", consumers::run),
+    ("cross", cross::run),
+    ("bench", benchmark),
+    ("kill", |words| kill::run(number(words, 100)?)),
+    ("kill-fix", killed_fix),
+    (bare::HIDDEN, bare::run),
+];
+
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let number = |default: u32| words.get(1).map_or(Ok(default), |w| w.parse().map_err(|_| USAGE.to_owned()));
-    let result = match words.first().map(String::as_str) {
-        Some("bench") if words.get(1).is_some_and(|w| w == "explain") => {
-            explain::run(words.get(2..).unwrap_or_default())
-        }
-        Some("bench") if words.get(1).is_some_and(|w| w == "tracing") => {
-            words.get(2).map_or(Ok(15), |w| w.parse().map_err(|_| USAGE.to_owned())).and_then(overhead::run)
-        }
-        Some("bench") if words.get(1).is_some_and(|w| w == "cycle") => steps::run(),
-        Some("bench") => number(20).and_then(bench::run),
-        Some("faults") => faults::run(words.get(1..).unwrap_or_default()),
-        Some("fuzz") => fuzz::run(words.get(1..).unwrap_or_default()),
-        Some("soak") => soak::run(words.get(1..).unwrap_or_default()),
-        Some("kill") => number(100).and_then(kill::run),
-        Some("kill-fix") => {
-            let program = words.get(2).map_or("target/release/punctual", String::as_str);
-            number(200).and_then(|runs| kill_fix::run(runs, program))
-        }
-        Some("configs") => configs::run(words.get(1..).unwrap_or_default()),
-        Some("gpio-kernel") => gpio_kernel::run(words.get(1..).unwrap_or_default()),
-        Some("vm") => vm::run(words.get(1..).unwrap_or_default()),
-        Some("fleet") => fleet::run(words.get(1..).unwrap_or_default()),
-        Some("integrations") => integrations::run(words.get(1..).unwrap_or_default()),
-        Some("watch") => watch::run(words.get(1..).unwrap_or_default()),
-        Some("pi") => pi::run(words.get(1..).unwrap_or_default()),
-        Some("boots") => boots::run(words.get(1..).unwrap_or_default()),
-        Some("deploy") => deploy::run(words.get(1..).unwrap_or_default()),
-        Some("planted") => planted::run(words.get(1..).unwrap_or_default()),
-        Some("side-by-side") => side::run(words.get(1..).unwrap_or_default()),
-        Some("misconfigured") => misconfigured::run(words.get(1..).unwrap_or_default()),
-        Some("tune") => tune::run(words.get(1..).unwrap_or_default()),
-        Some("size") => pack::size(words.get(1).map(String::as_str)),
-        Some("deb") => pack::deb(words.get(1..).unwrap_or_default()),
-        Some("deb-check") => pack::check(words.get(1..).unwrap_or_default()),
-        Some("release") => pack::release(words.get(1..).unwrap_or_default()),
-        Some("schemas") => schemas::run(words.get(1..).unwrap_or_default()),
-        Some("consumers") => consumers::run(words.get(1..).unwrap_or_default()),
-        Some("cross") => cross::run(words.get(1..).unwrap_or_default()),
-        Some(bare::HIDDEN) => bare::run(&words[1..]),
-        _ => Err(USAGE.to_owned()),
-    };
-    match result {
+    let (first, others) = words.split_first().map_or(("", &[][..]), |(first, others)| (first.as_str(), others));
+    let task = TASKS.iter().find(|(name, _)| *name == first);
+    match task.map_or_else(|| Err(USAGE.to_owned()), |(_, run)| run(others)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("{why}");
             ExitCode::FAILURE
         }
     }
+}
+
+/// The first of the words as a number.
+fn number(words: &[String], default: u32) -> Result<u32, String> {
+    words.first().map_or(Ok(default), |word| word.parse().map_err(|_| USAGE.to_owned()))
+}
+
+fn benchmark(words: &[String]) -> Result<(), String> {
+    let others = words.get(1..).unwrap_or_default();
+    match words.first().map(String::as_str) {
+        Some("explain") => explain::run(others),
+        Some("tracing") => overhead::run(number(others, 15)?),
+        Some("cycle") => steps::run(),
+        _ => bench::run(number(words, 20)?),
+    }
+}
+
+fn killed_fix(words: &[String]) -> Result<(), String> {
+    kill_fix::run(number(words, 200)?, words.get(1).map_or("target/release/punctual", String::as_str))
 }

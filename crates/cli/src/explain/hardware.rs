@@ -45,7 +45,7 @@ fn show(args: &ExplainArgs, looked: &Looked) -> ExitCode {
     let enough = if hardware.narrowed.is_empty() { 0 } else { exit::INCONCLUSIVE };
     let code = signal.map_or(enough, |signal| 128 + signal.number() as u8);
     if args.output.json {
-        terminal::print(&(document::document("explain.hardware", code, &json!(hardware)) + "\n"));
+        terminal::print(&(document::document("explain-hardware", code, &json!(hardware)) + "\n"));
     } else if !args.output.quiet {
         terminal::print(&terminal::harmless(&text(hardware, args.most.into())));
     }
