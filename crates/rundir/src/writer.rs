@@ -46,7 +46,7 @@ pub struct Room {
     pub segment_bytes: u64,
     /// Disk space kept for the results in case the disk fills up meanwhile; 0: none.
     pub reserve_bytes: u64,
-    /// JSON without line breaks and blanks, a third of the size; for people and programs it is the same format.
+    /// JSON without line breaks and blanks, a third of the size, and without histograms that are the sum of two others.
     pub compact: bool,
 }
 
@@ -262,7 +262,7 @@ impl Writer {
                 cpu: *cpu,
                 raw: distribution.raw.clone(),
                 skipped: distribution.skipped.clone(),
-                corrected: distribution.corrected(),
+                corrected: (!self.compact).then(|| distribution.corrected()),
             };
             self.json(&hist_path(&phase.id, *cpu), &file)?;
         }
