@@ -134,7 +134,9 @@ fn a_run_whose_last_load_is_ended_by_the_user_is_complete() {
     let (code, text) = shown_run.ends();
     let document: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(document["result"]["run"]["complete"], true, "{code} {text}");
-    assert_eq!(code, 0, "{text}");
+    // A machine that is short of memory takes a page of the program meanwhile: that is told, and is no pass.
+    let faulted = text.contains("page faults: its memory is not locked");
+    assert_eq!(code, if faulted { 3 } else { 0 }, "{text}");
 }
 
 /// Whoever ends a load has seen how it stands: what it came to can fail a claim and not hold it.
