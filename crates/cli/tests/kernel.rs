@@ -199,3 +199,12 @@ fn a_dropped_option_fails_and_names_what_it_depends_on() {
     let (code, _, errors) = run("-f/etc/config", "other");
     assert!(code == 2 && !tree.path().join("other").exists(), "{errors}");
 }
+
+/// Read only: of this machine, where hardly anything is deployed; where it may not be read, that is told.
+#[test]
+fn where_a_deployment_stands_is_a_document_too() {
+    let (code, document) = document(&["status"]);
+    let result = &document["result"];
+    assert_eq!(document["exit_code"], code);
+    assert_ne!(result["state"].is_null(), result["error"].is_null(), "{document}");
+}

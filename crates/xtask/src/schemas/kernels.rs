@@ -1,5 +1,5 @@
-//! The documents of `kernel …`. As in `documents.rs`, nothing is written from these types; real documents are held
-//! against their schemas (crates/cli/tests/kernel.rs, kbuild.rs).
+//! The documents of `kernel …` but `plan`. As in `documents.rs`, nothing is written from these types. Real documents are held against the
+//! schemas in crates/cli/tests (kernel.rs, kbuild.rs), but for those of `deploy`, `verify`, `commit` and `rollback`.
 
 #![allow(dead_code, reason = "only their schemas are used")]
 

@@ -1,5 +1,5 @@
-//! The documents of `lab …`, `audit --fix` and what `history` keeps. As in `documents.rs`, nothing is written from these types; real
-//! documents are held against their schemas (crates/cli/tests: fix.rs, history.rs).
+//! The documents of `lab …`, `audit --fix` and what `history` keeps. As in `documents.rs`, nothing is written from these types. Real
+//! documents are held against the schemas in crates/cli/tests (fix.rs, history.rs), but for those of `lab`.
 
 #![allow(dead_code, reason = "only their schemas are used")]
 
