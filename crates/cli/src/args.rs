@@ -38,7 +38,7 @@ pub enum Command {
     Snapshot(SnapshotArgs),
     /// Measure wakeup latency under named loads into a run directory
     Measure(MeasureArgs),
-    /// Watch a machine for weeks at less than 1 % of its CPU time: run directories of an hour, maxima of 5 minutes, every new maximum explained
+    /// Watch a machine for weeks at less than 1 % of its CPU time: run directories of six hours, maxima of 5 minutes, every new maximum explained
     Watch(crate::watch::args::WatchArgs),
     /// As cyclictest: its options, its outputs; `punctual cyclictest --help` lists them
     #[command(disable_help_flag = true)]

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// New maxima come ever more seldom: the n-th after about e^n times the time to the first. So this only bounds a storm.
-const BURST: u32 = 4;
+const BURST: u32 = 8;
 const EVERY: Nanos = Nanos::from_secs(20);
 /// Of the room for all files, what traces leave for what is written between two looks.
 const SHARE_PERCENT: u64 = 85;

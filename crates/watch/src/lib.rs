@@ -1,4 +1,4 @@
-//! A machine watched for weeks at less than 1 % of its CPU time: one measuring thread a CPU, in run directories of an hour of which the oldest
+//! A machine watched for weeks at less than 1 % of its CPU time: one measuring thread a CPU, in run directories of six hours of which the oldest
 //! are deleted; the largest latency of each CPU in every five minutes, for ever (OSADL's long-term view); every new maximum explained by
 //! a window of the trace. docs/watch.md is its reference.
 //!

@@ -34,7 +34,7 @@ pub struct WatchArgs {
     #[arg(long, value_enum, default_value_t = AlignmentArg::Staggered)]
     pub phase: AlignmentArg,
     /// Length of a run directory
-    #[arg(long, value_name = "TIME", default_value = "1h")]
+    #[arg(long, value_name = "TIME", default_value = "6h")]
     pub segment: Nanos,
     /// Run directories that stay, by number (500) or together (64M, 2G); the oldest are deleted
     #[arg(long, value_name = "COUNT|SIZE", default_value = "64M")]
