@@ -56,23 +56,50 @@ const TESTS: [(&str, &str, Test); 17] = [
 /// Not run unless they are named: they need a kernel that takes minutes to build.
 const NAMED_ONLY: [&str; 3] = ["gpio", "events", "apps"];
 
-/// Runs the named tests; where none is named, all that need no kernel built.
+/// In virtual time, so that what runs beside them changes nothing: beside those of [`BESIDE`].
+const VIRTUAL: [&str; 3] = ["negative", "repeatable", "bisect"];
+/// Judged by what they say, not by when; the kernel they need is there since `boot`.
+const BESIDE: [&str; 4] = ["panic", "hang", "silent", "network"];
+
+/// Runs the named tests; where none is named, all that need no kernel built. What does not mind runs two at a time.
 pub fn run(names: &[String]) -> Result<(), String> {
     if let Some(name) = names.iter().find(|n| !TESTS.iter().any(|(name, ..)| name == n)) {
         let all: Vec<&str> = TESTS.iter().map(|(name, ..)| *name).collect();
         return Err(format!("no VM test `{name}`: choose from {}", all.join(", ")));
     }
     let folder = std::env::temp_dir().join(format!("punctual-vm-{}", std::process::id()));
-    let mut failed = Vec::new();
     let wanted = |name: &str| match names {
         [] => !NAMED_ONLY.contains(&name),
         names => names.iter().any(|n| n == name),
     };
-    for (name, what, test) in TESTS.iter().filter(|(name, ..)| wanted(name)) {
+    let these = |which: &dyn Fn(&str) -> bool| -> Vec<&_> {
+        TESTS.iter().filter(|(name, ..)| wanted(name) && which(name)).collect()
+    };
+    let is_beside = |name: &str| VIRTUAL.contains(&name) || BESIDE.contains(&name);
+    let (first, rest) = (these(&|name| name == "boot"), these(&|name| name != "boot" && !is_beside(name)));
+    let (a, b) = (these(&|name| VIRTUAL.contains(&name)), these(&|name| BESIDE.contains(&name)));
+    let mut failed = one_by_one(&first, &folder);
+    failed.extend(std::thread::scope(|scope| {
+        let beside = scope.spawn(|| one_by_one(&b, &folder));
+        let mut failed = one_by_one(&a, &folder);
+        failed.extend(beside.join().unwrap_or_else(|_| vec!["a test panicked"]));
+        failed
+    }));
+    failed.extend(one_by_one(&rest, &folder));
+    match failed.is_empty() {
+        true => fs::remove_dir_all(&folder).map_err(|e| e.to_string()),
+        false => Err(format!("failed: {}; kept in {}", failed.join(", "), folder.display())),
+    }
+}
+
+/// Runs them and says how each ended; the names of those that failed.
+fn one_by_one(tests: &[&(&'static str, &str, Test)], folder: &Path) -> Vec<&'static str> {
+    let mut failed = Vec::new();
+    for (name, what, test) in tests {
         let begun = Instant::now();
         let place = folder.join(name);
-        fs::create_dir_all(&place).map_err(|e| format!("{}: {e}", place.display()))?;
-        let result = test(&place);
+        let made = fs::create_dir_all(&place).map_err(|e| format!("{}: {e}", place.display()));
+        let result = made.and_then(|()| test(&place));
         let seconds = begun.elapsed().as_secs_f64();
         match result {
             Ok(figures) => println!("ok      {name:10} {seconds:5.1} s  {what}{figures}"),
@@ -82,10 +109,7 @@ pub fn run(names: &[String]) -> Result<(), String> {
             }
         }
     }
-    match failed.is_empty() {
-        true => fs::remove_dir_all(&folder).map_err(|e| e.to_string()),
-        false => Err(format!("failed: {}; kept in {}", failed.join(", "), folder.display())),
-    }
+    failed
 }
 
 /// Runs it. A guest of several CPUs whose kernel panics before anything of ours ran in it is booted once more, and that is said: of
