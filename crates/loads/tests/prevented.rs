@@ -79,7 +79,9 @@ fn a_load_that_is_stopped() {
     std::thread::sleep(Duration::from_millis(300));
     send(pid, Signal::STOP);
     let report = host.report();
-    assert!(why(&report).contains("was silent for 2.") && why(&report).contains("stopped"), "{report:?}");
+    // A busy machine may not let the worker beat at all before it is stopped.
+    let is_told = ["was silent for 2.", "did nothing in 3.00 s"].iter().any(|text| why(&report).contains(text));
+    assert!(is_told && why(&report).contains("stopped"), "{report:?}");
     assert!(report.longest_silence_ns > 2_000_000_000);
 }
 
