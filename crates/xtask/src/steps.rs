@@ -6,6 +6,7 @@
 use nix::sys::ptrace;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
+use std::ffi::c_long;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -39,7 +40,7 @@ int main(void) {
 const CYCLES: usize = 100;
 const NANOSLEEP: u64 = 230;
 /// `syscall`, x86-64.
-const SYSCALL: i64 = 0x050f;
+const SYSCALL: c_long = 0x050f;
 
 /// `bench cycle`.
 pub fn run() -> Result<(), String> {
@@ -131,11 +132,11 @@ fn count(tid: Pid) -> Result<Vec<(u64, u64)>, String> {
     let (mut cycles, mut instructions, mut calls) = (Vec::new(), 0, 0);
     let mut begun = false;
     while cycles.len() < CYCLES {
-        let registers = ptrace::getregs(tid).map_err(failed("getregs"))?;
-        let word = ptrace::read(tid, registers.rip as ptrace::AddressType).map_err(failed("read"))?;
+        let (next, number) = registers(tid)?;
+        let word = ptrace::read(tid, next).map_err(failed("read"))?;
         if word & 0xffff == SYSCALL {
             calls += 1;
-            if registers.rax == NANOSLEEP {
+            if number == NANOSLEEP {
                 if begun {
                     cycles.push((instructions, calls));
                 }
@@ -150,4 +151,17 @@ fn count(tid: Pid) -> Result<Vec<(u64, u64)>, String> {
         }
     }
     Ok(cycles)
+}
+
+/// Where a stopped thread goes on, and the number of the system call it would make there.
+#[cfg(target_arch = "x86_64")]
+fn registers(tid: Pid) -> Result<(ptrace::AddressType, u64), String> {
+    let registers = ptrace::getregs(tid).map_err(failed("getregs"))?;
+    Ok((registers.rip as ptrace::AddressType, registers.rax))
+}
+
+/// Other processors have other registers, and `run` has refused before.
+#[cfg(not(target_arch = "x86_64"))]
+fn registers(tid: Pid) -> Result<(ptrace::AddressType, u64), String> {
+    Err(format!("the registers of thread {tid} are not known on {}", std::env::consts::ARCH))
 }
