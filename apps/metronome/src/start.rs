@@ -1,7 +1,7 @@
 //! Real time where it is granted, and a word about it where it is not.
 
 use crate::error::Error;
-use punctual_rt::{Check, Policy, Refused, Rt, Scheduling, StartError, refusal_advice, try_scheduling};
+use punctual_rt::{Check, Policy, Refused, Rt, Scheduling, StartError, granted_nice, refusal_advice, try_scheduling};
 
 /// What the program locks at most: its own few MiB, and the stacks of its threads.
 const MEMORY: u64 = 64 << 20;
@@ -20,10 +20,11 @@ pub(crate) fn start(wanted: &[Scheduling], allow_ordinary: bool) -> Result<Start
     let (mut narrowed, mut scheduling) = (Vec::new(), Vec::new());
     for wanted in wanted {
         let granted = match (wanted.policy(), try_scheduling(*wanted)) {
-            (Policy::Other, _) | (_, Ok(())) => *wanted,
+            (Policy::Other, _) => granted_nice(*wanted),
+            (_, Ok(())) => *wanted,
             (_, Err(refused)) if allow_ordinary => {
                 narrowed.push(format!("measures an ordinary thread in place of {wanted}: {refused}"));
-                Scheduling::Other { nice: 0 }
+                granted_nice(Scheduling::Other { nice: 0 })
             }
             (_, Err(refused)) => return Err(Error::NotRealTime(advised(*wanted, &refused))),
         };

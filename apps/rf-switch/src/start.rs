@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::options::Options;
-use punctual_rt::{Builder, Check, Rt, StartError, try_scheduling};
+use punctual_rt::{Builder, Check, Rt, StartError, granted_nice, try_scheduling};
 use punctual_units::Scheduling;
 
 /// What was had.
@@ -39,7 +39,7 @@ pub fn start(options: &Options) -> Result<Started, Error> {
     let scheduling = match try_scheduling(wanted) {
         Err(refused) if ordinary => {
             narrowed.push(format!("{refused}: runs as an ordinary thread, and edges come late under load"));
-            Scheduling::Other { nice: 0 }
+            granted_nice(Scheduling::Other { nice: 0 })
         }
         // Refused without being allowed to be: the required check says it with its fix.
         _ => wanted,

@@ -1,7 +1,7 @@
 //! Real time where it is granted, and a word about it where it is not.
 
 use crate::error::Error;
-use punctual_rt::{Check, Priority, Rt, Scheduling, StartError, refusal_advice, try_scheduling};
+use punctual_rt::{Check, Priority, Rt, Scheduling, StartError, granted_nice, refusal_advice, try_scheduling};
 
 /// What the program locks at most: its own few MiB, and the stacks of its threads.
 const MEMORY: u64 = 64 << 20;
@@ -30,7 +30,7 @@ pub(crate) fn start(priority: Priority, allow_ordinary: bool) -> Result<Started,
                 return Err(Error::NotRealTime(format!("{refused}{advice}")));
             }
             narrowed.push(format!("runs as an ordinary program and may come late: {refused}"));
-            Scheduling::Other { nice: 0 }
+            granted_nice(Scheduling::Other { nice: 0 })
         }
     };
     let builder = || Rt::builder().warn(Check::PreemptRt).warn(Check::NoThrottling);

@@ -43,8 +43,14 @@ impl Place {
 
     /// Runs it as that user, who has these capabilities and no limits that would stand in for them.
     fn run(&self, capabilities: &str, words: &[&str]) -> Output {
+        self.run_under("0", capabilities, words)
+    }
+
+    /// The same, with this much added to the nice value.
+    fn run_under(&self, nice: &str, capabilities: &str, words: &[&str]) -> Output {
         let sets = format!("-all{capabilities}");
-        Command::new("prlimit")
+        Command::new("nice")
+            .args(["-n", nice, "prlimit"])
             .args(["--memlock=65536:65536", "--rtprio=0:0", "setpriv", "--reuid", USER, "--regid", USER])
             .args(["--clear-groups", "--inh-caps", &sets, "--ambient-caps", &sets, "--bounding-set", &sets])
             .arg(self.binary())
@@ -166,4 +172,18 @@ fn load_of(parent: u32) -> Option<String> {
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
     None
+}
+
+#[test]
+fn an_ordinary_user_under_nice_measures_with_the_nice_value_that_cannot_be_lowered() {
+    let Some(place) = Place::new() else { return };
+    let out = place.folder.path().join("niced");
+    let output = place.run_under("7", "", &["measure", "-D", "500ms", "-l", "idle", "--out", out.to_str().unwrap()]);
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{output:?}");
+    let run: Value = serde_json::from_slice(&fs::read(out.join("run.json")).unwrap()).unwrap();
+    let cpus = run["phases"][0]["cpus"].as_array().unwrap();
+    let nices: Vec<i64> = cpus.iter().map(|cpu| cpu["got"]["nice"].as_i64().unwrap()).collect();
+    // What these tests themselves run under is added, up to 19.
+    assert!(!nices.is_empty() && nices.iter().all(|nice| *nice >= 7), "{run}");
+    assert_eq!(run["problems"][0]["kind"], "no_real_time");
 }

@@ -3,7 +3,7 @@
 use crate::plan::ThreadPlan;
 use crate::stat::Stat;
 use crate::ways::{Sleeper, Way, now};
-use punctual_rt::Attributes;
+use punctual_rt::{Attributes, granted_nice};
 use rustix::time::ClockId;
 use std::fs::File;
 use std::io::Write;
@@ -59,7 +59,7 @@ const SECOND: u64 = 1_000_000_000;
 pub(crate) fn run(shared: &Shared, index: usize, plan: &ThreadPlan) {
     let Some(stat) = shared.stats.get(index) else { return };
     stat.tid.store(i64::from(rustix::thread::gettid().as_raw_nonzero().get()), Relaxed);
-    let attributes = Attributes { scheduling: plan.scheduling, cpu: plan.cpu, lock_stack: false };
+    let attributes = Attributes { scheduling: granted_nice(plan.scheduling), cpu: plan.cpu, lock_stack: false };
     let applied = attributes.apply();
     if let Err(refused) = &applied {
         let mut first = shared.refused.lock().unwrap_or_else(PoisonError::into_inner);

@@ -3,7 +3,7 @@
 use crate::error::ProofError;
 use crate::options::Options;
 use punctual_model::{Problem, ProblemKind};
-use punctual_rt::{Refused, refusal_advice, try_scheduling};
+use punctual_rt::{Refused, granted_nice, refusal_advice, try_scheduling};
 use punctual_units::{Nanos, Policy, Priority, Scheduling};
 
 /// The decision, and what has to be said about it.
@@ -40,7 +40,7 @@ pub fn choose_scheduling(
         Err(refused) if explicit => Err(ProofError::Environment(refused)),
         Err(refused) => Ok(Choice {
             wanted,
-            scheduling: Scheduling::Other { nice: 0 },
+            scheduling: granted_nice(Scheduling::Other { nice: 0 }),
             explicit,
             problem: Some(Problem { kind: ProblemKind::NoRealTime, text: refused }),
         }),
@@ -60,8 +60,8 @@ fn wanted(policy: Option<Policy>, named: Option<Priority>, period: Nanos) -> Res
     Ok(match policy {
         Policy::Fifo => Scheduling::Fifo { priority: priority()? },
         Policy::Rr => Scheduling::Rr { priority: priority()? },
-        Policy::Other => Scheduling::Other { nice: 0 },
-        Policy::Batch => Scheduling::Batch { nice: 0 },
+        Policy::Other => granted_nice(Scheduling::Other { nice: 0 }),
+        Policy::Batch => granted_nice(Scheduling::Batch { nice: 0 }),
         Policy::Idle => Scheduling::Idle,
         Policy::Deadline => {
             // A tenth of the period, at least the kernel's least budget times fifty.

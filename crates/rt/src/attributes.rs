@@ -83,6 +83,23 @@ pub fn try_scheduling(wanted: Scheduling) -> Result<(), Refused> {
     uapi::set_scheduling(0, before, reset_on_fork).map_err(Refused::ReadBack)
 }
 
+/// An ordinary policy with the nice value that is granted: the wanted one or, where only CAP_SYS_NICE or RLIMIT_NICE would allow that,
+/// the calling thread's own, as sched_setscheduler(2) keeps it (sched(7), nice(1)). Any other policy comes back as it is, and so does all
+/// where the thread's own cannot be read: setting it then says what is wrong.
+///
+/// Tries the wanted one for the calling thread and puts back at once what it had.
+pub fn granted_nice(wanted: Scheduling) -> Scheduling {
+    let granted = |nice| match (try_scheduling(wanted), uapi::scheduling(0)) {
+        (Err(_), Ok((Scheduling::Other { nice } | Scheduling::Batch { nice }, _))) => nice,
+        _ => nice,
+    };
+    match wanted {
+        Scheduling::Other { nice } => Scheduling::Other { nice: granted(nice) },
+        Scheduling::Batch { nice } => Scheduling::Batch { nice: granted(nice) },
+        _ => wanted,
+    }
+}
+
 /// What to do about an errno of sched_setattr(2), in words; `None` where nothing special is known.
 pub fn refusal_advice(wanted: Scheduling, errno: Option<i32>) -> Option<&'static str> {
     let deadline = matches!(wanted, Scheduling::Deadline { .. });
@@ -122,6 +139,24 @@ mod tests {
         let before = uapi::scheduling(0).unwrap();
         try_scheduling(Scheduling::Batch { nice: 0 }).unwrap();
         assert_eq!(uapi::scheduling(0).unwrap(), before);
+    }
+
+    #[test]
+    fn an_ordinary_policy_is_granted_with_some_nice_value_and_no_other_policy_is_touched() {
+        let raised = |nice| {
+            std::thread::spawn(move || {
+                uapi::set_scheduling(0, Scheduling::Other { nice: 5 }, false).unwrap();
+                let granted = granted_nice(Scheduling::Other { nice });
+                uapi::set_scheduling(0, granted, false).unwrap();
+                granted
+            })
+        };
+        assert_eq!(raised(7).join().unwrap(), Scheduling::Other { nice: 7 });
+        // 0 for those who may, else what the thread had.
+        let lower = raised(0).join().unwrap();
+        assert!([0, 5].map(|nice| Scheduling::Other { nice }).contains(&lower), "{lower}");
+        let fifo = Scheduling::Fifo { priority: punctual_units::Priority::try_from(99).unwrap() };
+        assert_eq!((granted_nice(fifo), granted_nice(Scheduling::Idle)), (fifo, Scheduling::Idle));
     }
 
     #[test]

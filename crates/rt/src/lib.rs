@@ -28,7 +28,7 @@ mod timerfd;
 mod wait;
 
 pub use alarms::{AlarmSet, AlarmsFull, Rung};
-pub use attributes::{Applied, Attributes, Refused, refusal_advice, try_scheduling};
+pub use attributes::{Applied, Attributes, Refused, granted_nice, refusal_advice, try_scheduling};
 pub use clock::{clock_read_cost, monotonic, sleep_until};
 pub use interrupt::{
     Arrival, Eventfd, Gpio, Interrupt, InterruptHandle, InterruptStats, InterruptTask, IrqThreadError, IrqThreads,

@@ -114,7 +114,7 @@ fn measuring(cpus: &CpuList, duration: Nanos) -> Result<(Running, Vec<String>), 
     match fifo.map(|fifo| start(plan(fifo))) {
         Ok(Ok(running)) => Ok((running, Vec::new())),
         _ => {
-            let running = start(plan(Scheduling::Other { nice: 0 })).map_err(refused)?;
+            let running = start(plan(own_or_ordinary())).map_err(refused)?;
             Ok((running, vec!["the measuring threads were not real-time: `ulimit -r`, or as root".into()]))
         }
     }
@@ -158,5 +158,12 @@ impl Results {
                 measured.notes.extend(notes);
             }
         }
+    }
+}
+/// What this thread runs as, if that is SCHED_OTHER: an ordinary user may not lower a nice value (sched(7)).
+fn own_or_ordinary() -> Scheduling {
+    match punctual_uapi::scheduling(0) {
+        Ok((own @ Scheduling::Other { .. }, _)) => own,
+        _ => Scheduling::Other { nice: 0 },
     }
 }

@@ -12,7 +12,7 @@ mod wires;
 pub use wires::{GpioWire, Wires, WiresError};
 
 use crate::backend::{Answer, Backend, Channel, NotRun, Order, Plan, Source};
-use punctual_rt::{Refused, Rt, refusal_advice, try_scheduling};
+use punctual_rt::{Refused, Rt, granted_nice, refusal_advice, try_scheduling};
 use punctual_uapi::{Sig, SignalSet};
 use punctual_units::{CpuId, Priority, Scheduling};
 use std::collections::BTreeMap;
@@ -46,7 +46,7 @@ impl Posix {
     fn scheduling(&self, plan: &Plan<'_>, above: i8) -> Scheduling {
         match self.refused {
             None => Scheduling::Fifo { priority: near(plan.priority, above) },
-            Some(_) => Scheduling::Other { nice: 0 },
+            Some(_) => granted_nice(Scheduling::Other { nice: 0 }),
         }
     }
 

@@ -143,7 +143,7 @@ impl Posix {
             pipe_out::<Number, ROOM>(At::Path(path), Overflow::Refuse).map_err(failed("pipe"))?;
         let fifo = File::open(bridge.path()).map_err(failed("the pipe's FIFO"))?;
         let times = Times::new();
-        let ordinary = Scheduling::Other { nice: 0 };
+        let ordinary = punctual_rt::granted_nice(Scheduling::Other { nice: 0 });
         let receiver = self.receive(plan, ordinary, &times, Numbers::new(fifo))?;
         let sent = self.send(plan, &times, move |number| Ok(sender.send(Number(number)).is_ok()));
         let observed = receiver.finish(plan, sent?)?;

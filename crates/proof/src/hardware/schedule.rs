@@ -3,7 +3,7 @@
 use super::Said;
 use crate::error::ProofError;
 use punctual_measure::GapPlan;
-use punctual_rt::{Refused, refusal_advice, try_scheduling};
+use punctual_rt::{Refused, granted_nice, refusal_advice, try_scheduling};
 use punctual_units::{CpuList, Nanos, Priority, Scheduling};
 use std::fs::read_to_string;
 
@@ -26,7 +26,7 @@ pub(super) fn scheduling(priority: Option<Priority>, said: &mut Said) -> Result<
         return Err(ProofError::Environment(refused));
     }
     said.narrowed.push(format!("{refused}. They ran as SCHED_OTHER: other threads took their CPUs"));
-    Ok(Scheduling::Other { nice: 0 })
+    Ok(granted_nice(Scheduling::Other { nice: 0 }))
 }
 
 /// Windows that stay clear of real-time throttling.
