@@ -110,12 +110,28 @@ fn one(target: &Target, command: &[String]) -> Result<(), String> {
 pub(crate) fn build(target: &Target, packages: &[&str]) -> Result<PathBuf, String> {
     linker(target)?;
     let named = packages.iter().flat_map(|package| ["--package", package]);
-    succeed(cargo(target)?.args(["build", "--release"]).args(named), "cargo build")?;
+    let mut cargo = cargo(target)?;
+    remapped(&mut cargo);
+    succeed(cargo.args(["build", "--release", "--locked"]).args(named), "cargo build")?;
     let folder = target_dir().join(target.triple).join("release");
     for package in packages {
         check(target, &folder.join(program(package)))?;
     }
     Ok(folder)
+}
+
+/// Names of source files are in a program (messages of panics), and are not to tell whose machine built it: the same sources give the same
+/// bytes wherever cargo keeps its registry. Those of the workspace are relative already.
+fn remapped(cargo: &mut Command) {
+    let home = env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo"));
+    let Some(home) = env::var_os("CARGO_HOME").map(PathBuf::from).or(home) else { return };
+    let flags = cargo.get_envs().find(|(name, _)| *name == "RUSTFLAGS").and_then(|(_, flags)| flags);
+    let flags = flags.unwrap_or_default().to_string_lossy().into_owned();
+    let Some(home) = home.to_str().filter(|home| !home.contains(char::is_whitespace)) else {
+        println!("{} is in the programs: it cannot be written into RUSTFLAGS", home.display());
+        return;
+    };
+    cargo.env("RUSTFLAGS", format!("{flags} --remap-path-prefix={home}=/cargo"));
 }
 
 /// The program of a package: `punctual-rf-switch` has `rf-switch`.
@@ -222,13 +238,21 @@ fn has_std(mut rustc: Command, target: &Target) -> bool {
 
 /// Is there a cross linker, and an archive of the C library?
 fn linker(target: &Target) -> Result<(), String> {
+    c_library(target).map(drop)
+}
+
+/// The archive that the cross linker takes the C library from.
+///
+/// # Errors
+/// The linker or the archive is missing, and the command that installs them.
+pub(crate) fn c_library(target: &Target) -> Result<PathBuf, String> {
     let gcc = format!("{}gcc", target.prefix);
     let found = Command::new(&gcc).arg("-print-file-name=libc.a").output();
-    let is_there = found.is_ok_and(|o| o.status.success() && String::from_utf8_lossy(&o.stdout).trim() != "libc.a");
-    if is_there {
-        return Ok(());
-    }
-    Err(format!("{gcc} or its libc.a is missing; on Debian: apt-get install {}", target.packages))
+    let said = found.ok().filter(|o| o.status.success()).map(|o| String::from_utf8_lossy(&o.stdout).trim().to_owned());
+    let missing = || format!("{gcc} or its libc.a is missing; on Debian: apt-get install {}", target.packages);
+    // It gives back the bare name where it finds nothing.
+    let path = said.filter(|path| path != "libc.a").ok_or_else(missing)?;
+    fs::canonicalize(&path).map_err(|e| format!("{path}: {e}"))
 }
 
 /// A program that asks for a loader is not static.

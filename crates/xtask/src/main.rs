@@ -89,7 +89,7 @@ cargo xtask cross TARGET -- CARGO WORDS    another cargo command for that target
 cargo xtask size [FILE]       the release binary must not be larger than docs/cross.md says (default target/release/punctual)
 cargo xtask deb TARGET        the Debian package for x86-64, arm64, armv7 or all, into dist/ (docs/packages.md)
 cargo xtask deb-check TARGET  the package in a fresh Debian of that architecture: installed, measured with, purged, nothing left
-cargo xtask release [TARGET]  programs, packages, bills of materials (CycloneDX) and SHA256SUMS into dist/
+cargo xtask release [TARGET]  programs, packages, archives, bills of materials (CycloneDX) and SHA256SUMS into dist/
 
 Before bench, configs, faults, kill and vm: cargo build --release. Before planted, side-by-side and misconfigured: cargo build --release -p
 punctual-plant (side-by-side: cargo build --release, too), and cargo xtask cross arm64 -- build --release -p punctual-plant for the arm64 guest. bench, soak, kill and planted

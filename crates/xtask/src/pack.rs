@@ -1,5 +1,6 @@
 //! Packages and releases: `cargo xtask deb`, `deb-check` and `release`.
 
+mod archive;
 mod check;
 mod release;
 mod sbom;
@@ -46,6 +47,8 @@ fn package(target: &Target) -> Result<PathBuf, String> {
     make(&dist)?;
     let file = dist.join(format!("punctual_{}_{}.deb", env!("CARGO_PKG_VERSION"), target.debian));
     let mut deb = Command::new(env::var_os("CARGO").unwrap_or("cargo".into()));
+    // Times in the package are those of the sources, so that the same sources give the same bytes.
+    deb.env("SOURCE_DATE_EPOCH", archive::epoch()?.to_string());
     // Quiet: it warns of every file that is not cargo's own.
     deb.args([
         "deb",

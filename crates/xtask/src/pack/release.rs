@@ -1,6 +1,6 @@
-//! `cargo xtask release`: programs, packages, bills of materials and checksums in dist/.
+//! `cargo xtask release`: programs, packages, archives, bills of materials and checksums in dist/.
 
-use super::{PROGRAMS, copy, files, make, package, remove, root, sbom, write};
+use super::{PROGRAMS, STAGE, archive, copy, files, make, package, remove, root, sbom, write};
 use crate::cross::{self, TARGETS};
 use std::process::Command;
 
@@ -21,6 +21,9 @@ pub fn run(words: &[String]) -> Result<(), String> {
         for program in PROGRAMS.map(cross::program) {
             copy(&built.join(program), &dist.join(format!("{program}-{}-{}", env!("CARGO_PKG_VERSION"), target.name)))?;
         }
+        let archive = dist.join(format!("punctual-{}-{}.tar.gz", env!("CARGO_PKG_VERSION"), target.name));
+        archive::write(&root().join(STAGE), &archive, archive::epoch()?)?;
+        println!("{}", archive.display());
         let bill = sbom::bill(target)?;
         write(&dist.join(format!("punctual-{}-{}.cdx.json", env!("CARGO_PKG_VERSION"), target.name)), &bill)?;
     }
