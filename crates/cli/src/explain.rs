@@ -64,7 +64,8 @@ fn show(args: &ExplainArgs, found: &Found) -> ExitCode {
 fn refuse(args: &ExplainArgs, code: u8, what: &str) -> ExitCode {
     eprintln!("punctual: {what}");
     if args.output.json {
-        terminal::print(&(document::document("explain", code, &document::error(what)) + "\n"));
+        let command = if args.hardware { hardware::DOCUMENT } else { "explain" };
+        terminal::print(&(document::document(command, code, &document::error(what)) + "\n"));
     }
     ExitCode::from(code)
 }

@@ -44,6 +44,9 @@ mod prove;
 mod report;
 mod rights;
 mod sched;
+#[cfg(test)]
+#[path = "../tests/common/schema.rs"]
+mod schema;
 mod selftest;
 mod serve;
 mod terminal;

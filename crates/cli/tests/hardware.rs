@@ -1,5 +1,7 @@
 //! `punctual explain --hardware` on this machine, with as much as it permits.
 
+mod common;
+
 use serde_json::Value;
 use std::fs;
 use std::process::{Child, Command, Output, Stdio};
@@ -13,9 +15,12 @@ fn command(words: &[&str]) -> Command {
     command
 }
 
+/// It holds to its schema, which describes every key of it.
 fn document(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&output.stderr)))
+    let document = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&output.stderr)));
+    common::schema::holds(&document);
+    document
 }
 
 /// May this process trace and run as FIFO? Otherwise the test says what it could not do.
@@ -126,6 +131,10 @@ fn wrong_usage_is_told_before_anything_is_done() {
         let (output, _) = finish(command(words).spawn().unwrap());
         assert_eq!(output.status.code(), Some(2), "{words:?}");
     }
+    let (output, _) = finish(command(&["--threshold", "1ns", "--json"]).spawn().unwrap());
+    let refused = document(&output);
+    assert_eq!(refused["schema"], "punctual.explain-hardware/1");
+    assert!(refused["exit_code"] == 2 && refused["result"]["error"].is_string(), "{refused}");
     let hwlat = Command::new(env!("CARGO_BIN_EXE_punctual")).args(["explain", "--live", "--hwlat"]).output().unwrap();
     assert_eq!(hwlat.status.code(), Some(2));
 }

@@ -119,3 +119,23 @@ fn a_schema_refuses_what_is_none() {
     value["schema"] = "other/1".into();
     assert!(!schema("document").is_valid(&value));
 }
+
+/// Of every kernel command that changes a machine: where it cannot reach one.
+#[test]
+fn a_kernel_command_that_reaches_no_machine_says_so_in_a_document() {
+    let folder = tempfile::tempdir().unwrap();
+    // Nothing listens there; and where there is no ssh, that is the error.
+    let (config, none) = (folder.path().join("config"), "ssh://127.0.0.1:1");
+    std::fs::write(&config, "BatchMode yes\nConnectTimeout 5\n").unwrap();
+    for command in ["deploy", "verify", "commit", "rollback", "status"] {
+        let package = (command == "deploy").then_some("k.deb");
+        let mut words = vec!["kernel", command];
+        words.extend(package);
+        words.extend(["--target", none, "--ssh-config", config.to_str().unwrap(), "--json"]);
+        let (code, out, err) = run(&words);
+        let document: Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{command}: {e}: {out} {err}"));
+        common::schema::holds(&document);
+        assert_eq!(document["schema"], format!("punctual.kernel-{command}/1"));
+        assert!(code != 0 && document["exit_code"] == code && document["result"]["error"].is_string(), "{document}");
+    }
+}

@@ -28,6 +28,14 @@ fn state(out: &Path) -> Value {
     serde_json::from_slice(&fs::read(out.join("watch.json")).unwrap_or_default()).unwrap_or_default()
 }
 
+/// The document of `watch --status`; it holds to its schema.
+fn status(out: &Path) -> Value {
+    let (_, shown, err) = run(&["watch", "--status", out.to_str().unwrap(), "--json"]);
+    let shown = serde_json::from_str(&shown).unwrap_or_else(|e| panic!("{e}: {shown}{err}"));
+    common::schema::holds(&shown);
+    shown
+}
+
 /// Until what is written says so.
 fn until(what: &str, mut is: impl FnMut() -> bool) {
     let begun = Instant::now();
@@ -63,8 +71,7 @@ fn a_planned_watch_leaves_whole_run_directories_and_a_series() {
     let (code, text, err) = answer(done);
     assert_eq!(code, 0, "{text}{err}");
     assert!(text.contains("ended as planned") && text.contains("CPU"), "{text}");
-    let (_, shown, _) = run(&["watch", "--status", out.to_str().unwrap(), "--json"]);
-    let shown: Value = serde_json::from_str(&shown).unwrap();
+    let shown = status(&out);
     let segments = shown["result"]["segments"].as_array().unwrap();
     assert!(!segments.is_empty() && segments.len() <= 2 && shown["result"]["damage"].as_array().unwrap().is_empty());
     for segment in segments {
@@ -97,8 +104,7 @@ fn a_signal_ends_it_within_a_second_and_what_was_measured_is_whole() {
         // The figure is one second; a loaded machine that runs tests may take longer.
         assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
         assert_eq!(code, 128 + number, "{text}{err}");
-        let (_, shown, _) = run(&["watch", "--status", out.to_str().unwrap(), "--json"]);
-        let shown: Value = serde_json::from_str(&shown).unwrap();
+        let shown = status(&out);
         let run = common::shown(&out.join(shown["result"]["segments"][0].as_str().unwrap()));
         let cpu = &run["result"]["phases"][0]["cpus"][0];
         assert_eq!(cpu["released"].as_u64().unwrap(), cpu["ran"].as_u64().unwrap() + cpu["skipped"].as_u64().unwrap());
@@ -118,8 +124,13 @@ fn a_killed_watch_is_continued_and_the_gap_is_told() {
     let before = released(&out);
     let (code, text, _) = run(&["watch", "--status", out.to_str().unwrap()]);
     assert!(code == 0 && text.contains("killed after"), "{text}");
-    let (code, text, err) = answer(watch(&out, &["--duration", "4s"]).output().unwrap());
+    let (code, text, err) = answer(watch(&out, &["--duration", "4s", "--json"]).output().unwrap());
     assert_eq!(code, 0, "{text}{err}");
+    let shown: Value = serde_json::from_str(&text).unwrap();
+    common::schema::holds(&shown);
+    let kinds: Vec<&str> =
+        shown["result"]["lines"].as_array().unwrap().iter().filter_map(|l| l["line"].as_str()).collect();
+    assert!(kinds.contains(&"gap") && !kinds.contains(&"block"), "{kinds:?}");
     assert!(err.contains("continued (killed)"), "{err}");
     let gaps = lines(&out, "gap");
     assert!(gaps.len() == 1 && gaps[0]["why"] == "killed", "{gaps:?}");
@@ -133,6 +144,7 @@ fn two_watches_cannot_share_a_folder() {
     let out = place.path().join("w");
     let mut child = watch(&out, &[]).spawn().unwrap();
     until("it runs", || out.join("watch.json").exists());
+    assert_eq!(status(&out)["result"]["running"], true);
     let (code, _, err) = answer(watch(&out, &["--duration", "1s"]).output().unwrap());
     assert!(code == 4 && err.contains(&format!("pid {}", child.id())) && err.contains("--out"), "{code} {err}");
     child.kill().unwrap();
@@ -183,8 +195,11 @@ fn what_makes_no_sense_is_refused() {
         assert!(code == 2 && err.contains(says), "{more:?}: {code} {err}");
         assert!(!out.exists());
     }
-    let (code, _, err) = run(&["watch", "--status", "/nowhere"]);
+    let (code, out, err) = run(&["watch", "--status", "/nowhere", "--json"]);
     assert!(code == 2 && err.contains("no watch.json"), "{err}");
+    let refused: Value = serde_json::from_str(&out).unwrap();
+    common::schema::holds(&refused);
+    assert!(refused["result"]["error"].as_str().is_some_and(|why| why.contains("no watch.json")), "{refused}");
 }
 
 /// A log on a full disk, a terminal that has hung up: what cannot be told ends no measurement.

@@ -42,6 +42,8 @@ const SCHEMAS: &[Row] = &[
     ("document-audit", made::<Document<Answer<AuditResult>>>),
     ("document-snapshot", made::<Document<SnapshotResult>>),
     ("document-explain", made::<Document<Answer<ExplainResult>>>),
+    ("document-explain-hardware", made::<Document<Answer<model::Hardware>>>),
+    ("document-watch", made::<Document<Answer<documents::WatchResult>>>),
     ("document-import", made::<Document<Answer<ImportResult>>>),
     ("document-events", made::<Document<Answer<model::Suite>>>),
     ("document-sched", made::<Document<Answer<model::Experiment>>>),

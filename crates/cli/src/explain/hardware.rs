@@ -13,6 +13,9 @@ use std::process::ExitCode;
 const DURATION: Nanos = Nanos::from_secs(10);
 const THRESHOLD: Nanos = Nanos::from_micros(10);
 
+/// What its document is named after, also where it was refused.
+pub const DOCUMENT: &str = "explain-hardware";
+
 /// 0 where it looked, whatever it found; 3 where it could look at too little; 4 where it was refused.
 pub fn explain(args: &ExplainArgs) -> ExitCode {
     match looked(args) {
@@ -45,7 +48,7 @@ fn show(args: &ExplainArgs, looked: &Looked) -> ExitCode {
     let enough = if hardware.narrowed.is_empty() { 0 } else { exit::INCONCLUSIVE };
     let code = signal.map_or(enough, |signal| 128 + signal.number() as u8);
     if args.output.json {
-        terminal::print(&(document::document("explain-hardware", code, &json!(hardware)) + "\n"));
+        terminal::print(&(document::document(DOCUMENT, code, &json!(hardware)) + "\n"));
     } else if !args.output.quiet {
         terminal::print(&terminal::harmless(&text(hardware, args.most.into())));
     }

@@ -10,7 +10,7 @@ use punctual_machine::Live;
 use punctual_units::Nanos;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// `kernel deploy`.
@@ -18,7 +18,8 @@ pub fn deploy(args: &DeployArgs) -> ExitCode {
     if let Some(target) = &args.target.target {
         return remote::deploy(args, target);
     }
-    shown("deploy", args.output, here(|site| deployed(site, args)))
+    let guard = std::env::current_exe().map_err(|e| (exit::ENVIRONMENT, format!("cannot find this program: {e}")));
+    shown("deploy", args.output, guard.and_then(|guard| here(|site| deployed(site, args, &guard))))
 }
 
 /// `kernel verify`.
@@ -26,7 +27,8 @@ pub fn verify(args: &VerifyArgs) -> ExitCode {
     if args.target.target.is_some() {
         return remote::pass_on("verify", &args.target, args.output);
     }
-    shown("verify", args.output, here(|site| verified(site, args)))
+    let latency = || measured(args.duration, args.deadline);
+    shown("verify", args.output, here(|site| verified(site, args, &latency)))
 }
 
 /// `kernel commit`.
@@ -34,13 +36,7 @@ pub fn commit(args: &CommitArgs) -> ExitCode {
     if args.target.target.is_some() {
         return remote::pass_on("commit", &args.target, args.output);
     }
-    let committed = |site: &Site| {
-        let record = deploying::commit(site, args.unverified).map_err(failed)?;
-        let text =
-            format!("{} boots by default from now on; the old kernel stays in the loader's menu\n", record.release);
-        Ok((0, text, json!({ "release": record.release })))
-    };
-    shown("commit", args.output, here(committed))
+    shown("commit", args.output, here(|site| committed(site, args)))
 }
 
 /// `kernel rollback`.
@@ -56,10 +52,6 @@ pub fn status(args: &OnArgs) -> ExitCode {
     if args.target.target.is_some() {
         return remote::pass_on("status", &args.target, args.output);
     }
-    let told = |site: &Site| {
-        let status = deploying::status(site).map_err(failed)?;
-        Ok((0, sentence(&status), json!(status)))
-    };
     shown("status", args.output, here(told))
 }
 
@@ -119,7 +111,8 @@ fn lines(checks: &[Check]) -> String {
 /// Shorter ones end before a slow board has found its disk, seconds.
 const SHORTEST_S: u64 = 30;
 
-fn deployed(site: &Site, args: &DeployArgs) -> Result {
+/// `program` is this one as a file, the guard of the trial boot.
+pub fn deployed(site: &Site, args: &DeployArgs, program: &Path) -> Result {
     if args.limit < Nanos::from_secs(SHORTEST_S) {
         return Err((
             exit::USAGE,
@@ -133,8 +126,7 @@ fn deployed(site: &Site, args: &DeployArgs) -> Result {
         add: args.append.clone(),
         skip: args.skip.clone(),
     };
-    let program = std::env::current_exe().map_err(|e| (exit::ENVIRONMENT, format!("cannot find this program: {e}")))?;
-    let done = deploying::deploy(site, &args.package, &wish, &program).map_err(failed)?;
+    let done = deploying::deploy(site, &args.package, &wish, program).map_err(failed)?;
     let mut text: String = done.notes.iter().map(|note| format!("note: {note}\n")).collect();
     text += &lines(&done.checks);
     let json = json!({ "checks": done.checks, "notes": done.notes, "release": done.record.as_ref().map(|r| &r.release),
@@ -169,9 +161,9 @@ fn restarted(reboot: &punctual_model::Argv) -> std::result::Result<String, (u8, 
     }
 }
 
-fn verified(site: &Site, args: &VerifyArgs) -> Result {
-    let latency = || measured(args.duration, args.deadline);
-    let checks = deploying::verify(site, &latency).map_err(failed)?;
+/// `latency` measures.
+pub fn verified(site: &Site, args: &VerifyArgs, latency: deploying::Latency) -> Result {
+    let checks = deploying::verify(site, latency).map_err(failed)?;
     let mut text = lines(&checks);
     text += match worst(&checks) {
         Outcome::Pass if args.deadline.is_none() => {
@@ -221,7 +213,15 @@ fn longest(document: &[u8]) -> Option<Nanos> {
     most.map(Nanos)
 }
 
-fn rolled_back(site: &Site) -> Result {
+/// The kernel that was tried is kept.
+pub fn committed(site: &Site, args: &CommitArgs) -> Result {
+    let record = deploying::commit(site, args.unverified).map_err(failed)?;
+    let text = format!("{} boots by default from now on; the old kernel stays in the loader's menu\n", record.release);
+    Ok((0, text, json!({ "release": record.release })))
+}
+
+/// Everything is taken away, as far as it does not run.
+pub fn rolled_back(site: &Site) -> Result {
     let back = deploying::rollback(site).map_err(failed)?;
     Ok(match back {
         Back::Nothing => (0, "nothing is deployed\n".to_owned(), json!({ "state": "nothing" })),
@@ -238,6 +238,12 @@ fn rolled_back(site: &Site) -> Result {
             json!({ "state": "running", "release": release }),
         ),
     })
+}
+
+/// Where the machine stands.
+pub fn told(site: &Site) -> Result {
+    let status = deploying::status(site).map_err(failed)?;
+    Ok((0, sentence(&status), json!(status)))
 }
 
 fn sentence(status: &Status) -> String {

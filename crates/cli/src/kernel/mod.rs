@@ -6,6 +6,8 @@ mod building;
 mod configure;
 mod deploy;
 pub mod deploy_args;
+#[cfg(test)]
+mod deploy_documents;
 mod fetch;
 mod package;
 mod patch;
@@ -84,19 +86,27 @@ fn teller(output: crate::args::OutputArgs) -> impl FnMut(&str) {
 }
 
 fn shown(command: &str, output: crate::args::OutputArgs, result: Result) -> ExitCode {
-    let (code, text, json) = match result {
-        Ok(done) => done,
-        Err((code, message)) => {
-            eprintln!("punctual: {message}");
-            (code, String::new(), document::error(&message))
-        }
-    };
+    let (code, document) = documented(command, &result);
+    if let Err((_, message)) = &result {
+        eprintln!("punctual: {message}");
+    }
     if output.json {
-        terminal::print(&(document::document(&format!("kernel-{command}"), code, &json) + "\n"));
-    } else if !output.quiet {
-        terminal::print(&terminal::harmless(&text));
+        terminal::print(&(document + "\n"));
+    } else if let Ok((_, text, _)) = &result
+        && !output.quiet
+    {
+        terminal::print(&terminal::harmless(text));
     }
     ExitCode::from(code)
+}
+
+/// Exit code and document of what a subcommand came to.
+fn documented(command: &str, result: &Result) -> (u8, String) {
+    let (code, json) = match result {
+        Ok((code, _, json)) => (*code, json),
+        Err((code, message)) => (*code, &document::error(message)),
+    };
+    (code, document::document(&format!("kernel-{command}"), code, json))
 }
 
 /// A file of the user's, as text of at most `limit` bytes.

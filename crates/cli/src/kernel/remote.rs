@@ -3,7 +3,7 @@
 use super::deploy::failed;
 use super::deploy_args::{DeployArgs, TargetArgs};
 use crate::args::OutputArgs;
-use crate::{exit, terminal};
+use crate::{document, exit, terminal};
 use punctual_deploy::{DeployError, Ended, Job, Link, Remote, Target, fetch, upload};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -21,7 +21,7 @@ pub fn deploy(args: &DeployArgs, target: &Target) -> ExitCode {
         let words: Vec<String> = words.chain(own_words(&["deploy"], Some(&args.package))).collect();
         remote.run(&name("deploy"), &words, PATIENCE)
     };
-    done(with(target, &args.target, work), args.output)
+    done("kernel deploy", with(target, &args.target, work), args.output)
 }
 
 /// Another subcommand of `kernel`, with the words it was given.
@@ -32,7 +32,7 @@ pub fn pass_on(command: &str, on: &TargetArgs, output: OutputArgs) -> ExitCode {
             ["kernel", command].map(str::to_owned).into_iter().chain(own_words(&[command], None)).collect::<Vec<_>>();
         remote.run(&name(command), &words, PATIENCE)
     };
-    done(with(target, on, work), output)
+    done(&format!("kernel {command}"), with(target, on, work), output)
 }
 
 /// `prove --target` and `measure --target`: the exit code as on the target; the run comes to `out`.
@@ -62,7 +62,7 @@ pub fn measure(command: &str, on: &TargetArgs, out: &Path, output: OutputArgs) -
     if result.is_ok() && out.is_dir() && !output.quiet && !output.json {
         eprintln!("punctual: the run is in {}", out.display());
     }
-    done(result, output)
+    done(command, result, output)
 }
 
 /// The run's path there, wherever it is named, as the one here.
@@ -91,7 +91,8 @@ fn with(
     work(&Remote::with_program(&link, &program)?, &link)
 }
 
-fn done(result: Result<Ended, DeployError>, output: OutputArgs) -> ExitCode {
+/// `command` is what was asked for there, whose document is printed here; also where nobody there could answer.
+fn done(command: &str, result: Result<Ended, DeployError>, output: OutputArgs) -> ExitCode {
     match result {
         Ok(ended) => {
             if !ended.complaint.trim().is_empty() {
@@ -105,6 +106,9 @@ fn done(result: Result<Ended, DeployError>, output: OutputArgs) -> ExitCode {
         Err(error) => {
             let (code, message) = failed(error);
             eprintln!("punctual: {message}");
+            if output.json {
+                terminal::print(&(document::document(command, code, &document::error(&message)) + "\n"));
+            }
             ExitCode::from(code)
         }
     }

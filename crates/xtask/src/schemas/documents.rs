@@ -319,6 +319,23 @@ pub struct ExplainResult {
     pub timelines: Option<Vec<Option<model::Timeline>>>,
 }
 
+/// Of `watch`, `watch --status` and `report` of its folder.
+#[derive(JsonSchema, Serialize)]
+pub struct WatchResult {
+    /// How the series stands, as in watch.json.
+    pub watch: model::Watch,
+    /// Is a process writing it?
+    pub running: bool,
+    /// Of all its files together.
+    pub bytes: u64,
+    /// Run directories that are still kept, the oldest first, relative to the folder.
+    pub segments: Vec<String>,
+    /// As in series.jsonl, in order of writing, without the blocks.
+    pub lines: Vec<model::WatchLine>,
+    /// What cannot be read.
+    pub damage: Vec<String>,
+}
+
 /// Of `import`.
 #[derive(JsonSchema, Serialize)]
 pub struct ImportResult {
