@@ -5,6 +5,7 @@ mod documents;
 mod kernels;
 mod labs;
 mod plans;
+mod tails;
 
 use decisions::{CompareResult, GateResult, HistoryResult, SelftestResult, TuneResult, UndoResult};
 use documents::{Answer, AuditResult, Document, ExplainResult, ImportResult, ReportResult, SnapshotResult};

@@ -97,8 +97,7 @@ fn line(step: &Step) -> String {
 
 fn show(args: &BisectArgs, report: &BisectReport, code: u8) {
     if args.proof.output.json {
-        let result = json!({"clock": "virtual", "suspects": report.suspects, "steps": report.steps, "out": args.out});
-        terminal::print(&(document::document("lab bisect", code, &result) + "\n"));
+        terminal::print(&(documented(report, &args.out, code) + "\n"));
         return;
     }
     if args.proof.output.quiet {
@@ -121,4 +120,10 @@ fn show(args: &BisectArgs, report: &BisectReport, code: u8) {
     report.steps.iter().for_each(|step| text.push_str(&format!("  {}\n", line(step))));
     text.push_str(&format!("\nRuns: {}\n", args.out.join("runs").display()));
     terminal::print(&text);
+}
+
+/// The document with `--json`: of what was tried; `out` is the folder of what was built and run.
+pub fn documented(report: &BisectReport, out: &Path, code: u8) -> String {
+    let result = json!({"clock": "virtual", "suspects": report.suspects, "steps": report.steps, "out": out});
+    document::document("lab bisect", code, &result)
 }

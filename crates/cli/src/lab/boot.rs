@@ -28,17 +28,21 @@ pub fn run(args: &BootArgs) -> ExitCode {
 
 fn show(args: &BootArgs, results: &[Booted], code: u8) {
     if args.output.json {
-        let guest =
-            |b: &Booted| json!({"exit_code": b.exit_code, "console": b.console, "lasted_s": b.lasted.as_secs_f64()});
-        let guests: Vec<Value> = results.iter().map(guest).collect();
-        let result = json!({"guests": guests, "out": args.out});
-        terminal::print(&(document::document("lab boot", code, &result) + "\n"));
+        terminal::print(&(documented(results, args.out.as_deref(), code) + "\n"));
     } else if !args.output.quiet {
         for (booted, number) in results.iter().zip(1..) {
             let head = if results.len() > 1 { format!("== guest {number}\n") } else { String::new() };
             terminal::print(&(head + &terminal::harmless(&booted.console)));
         }
     }
+}
+
+/// The document with `--json`: of the guests as they ended; `out` is where their files are.
+pub fn documented(results: &[Booted], out: Option<&Path>, code: u8) -> String {
+    let guest =
+        |b: &Booted| json!({"exit_code": b.exit_code, "console": b.console, "lasted_s": b.lasted.as_secs_f64()});
+    let guests: Vec<Value> = results.iter().map(guest).collect();
+    document::document("lab boot", code, &json!({"guests": guests, "out": out}))
 }
 
 fn booted(args: &BootArgs) -> Result<Vec<Booted>, LabError> {

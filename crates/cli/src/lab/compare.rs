@@ -6,10 +6,11 @@ use super::{default_out, failed, jobs, options};
 use crate::document;
 use crate::terminal;
 use punctual_lab::{Compared, LabError, LabObserver, compare};
+use punctual_model::Comparison;
 use punctual_report as report;
 use punctual_vm::Cache;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// `punctual lab compare`: 0 where the comparison was made and nothing stands against it, 3 otherwise.
@@ -37,11 +38,9 @@ fn compared(args: &CompareArgs) -> Result<(Compared, PathBuf), LabError> {
     Ok((compared, out))
 }
 
-fn show(args: &CompareArgs, compared: &Compared, out: &std::path::Path, code: u8) {
+fn show(args: &CompareArgs, compared: &Compared, out: &Path, code: u8) {
     if args.proof.output.json {
-        let mut result = report::comparison_json(&compared.comparison);
-        result["out"] = out.display().to_string().into();
-        terminal::print(&(document::document("lab compare", code, &result) + "\n"));
+        terminal::print(&(documented(&compared.comparison, out, code) + "\n"));
     } else if !args.proof.output.quiet {
         let style = report::TextStyle { color: terminal::colour(), width: terminal::width() };
         let text = report::comparison_text(&compared.comparison, style);
@@ -51,4 +50,11 @@ fn show(args: &CompareArgs, compared: &Compared, out: &std::path::Path, code: u8
             out.join("comparison.html").display()
         ));
     }
+}
+
+/// The document with `--json`: of two kernels; `out` is the folder of the run directories and the page.
+pub fn documented(comparison: &Comparison, out: &Path, code: u8) -> String {
+    let mut result = report::comparison_json(comparison);
+    result["out"] = out.display().to_string().into();
+    document::document("lab compare", code, &result)
 }

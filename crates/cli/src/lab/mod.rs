@@ -4,6 +4,8 @@ pub mod args;
 mod bisect;
 mod boot;
 mod compare;
+#[cfg(test)]
+mod documents;
 mod prove;
 
 use crate::document;
@@ -92,13 +94,19 @@ fn default_out(what: &str) -> PathBuf {
 
 fn failed(command: &str, json: bool, error: &LabError) -> ExitCode {
     eprintln!("punctual: {error}");
+    let (code, document) = refused(command, error);
+    if json {
+        terminal::print(&(document + "\n"));
+    }
+    ExitCode::from(code)
+}
+
+/// Exit code and document of what failed.
+fn refused(command: &str, error: &LabError) -> (u8, String) {
     let code = match error {
         LabError::Vm(VmError::Panicked { .. } | VmError::TimedOut { .. } | VmError::Stopped { .. }) => exit::FAILED,
         error if error.is_usage() => exit::USAGE,
         _ => exit::ENVIRONMENT,
     };
-    if json {
-        terminal::print(&(document::document(command, code, &document::error(&error.to_string())) + "\n"));
-    }
-    ExitCode::from(code)
+    (code, document::document(command, code, &document::error(&error.to_string())))
 }

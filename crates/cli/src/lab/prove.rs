@@ -10,7 +10,7 @@ use punctual_report as report;
 use punctual_units::Nanos;
 use punctual_vm::Cache;
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// `punctual lab prove`.
@@ -35,11 +35,9 @@ fn proven(args: &ProveArgs) -> Result<(Proven, PathBuf), LabError> {
     Ok((proven, out))
 }
 
-fn show(args: &ProveArgs, proven: &Proven, out: &std::path::Path, code: u8) {
+fn show(args: &ProveArgs, proven: &Proven, out: &Path, code: u8) {
     if args.proof.output.json {
-        let runs: Vec<Value> = proven.runs.iter().map(of_run).collect();
-        let result = json!({"clock": "virtual", "out": out, "boots": runs});
-        terminal::print(&(document::document("lab prove", code, &result) + "\n"));
+        terminal::print(&(documented(proven, out, code) + "\n"));
         return;
     }
     if args.proof.output.quiet {
@@ -63,6 +61,12 @@ fn show(args: &ProveArgs, proven: &Proven, out: &std::path::Path, code: u8) {
     text.push_str(&format!("\nRun directory: {}\n", worst.root.display()));
     text.push_str(&format!("Report:        {}\n", worst.root.join("report.html").display()));
     terminal::print(&text);
+}
+
+/// The document with `--json`: of every boot; `out` is the folder of the run directories.
+pub fn documented(proven: &Proven, out: &Path, code: u8) -> String {
+    let runs: Vec<Value> = proven.runs.iter().map(of_run).collect();
+    document::document("lab prove", code, &json!({"clock": "virtual", "out": out, "boots": runs}))
 }
 
 fn of_run(run: &LabRun) -> Value {

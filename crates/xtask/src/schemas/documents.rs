@@ -3,6 +3,7 @@
 
 #![allow(dead_code, reason = "only their schemas are used")]
 
+use super::tails::TailPart;
 use punctual_model as model;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -105,6 +106,12 @@ pub struct VerdictPart {
     pub ran: u64,
     /// Periods skipped; null: not told.
     pub skipped: Option<u64>,
+    /// Several CPUs in virtual time: what the controls came to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub virtual_control: Option<model::VirtualControl>,
+    /// The tail of each load; left out where none was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tails: Vec<TailPart>,
     /// In a sentence.
     pub headline: String,
     /// What the reader must not miss.
