@@ -53,6 +53,13 @@ pub struct Pace {
     pub progress_every: u64,
 }
 
+impl Pace {
+    /// From one handing on of results to the next.
+    pub fn results(&self) -> Nanos {
+        Nanos(self.interval.0.saturating_mul(self.progress_every.max(1)))
+    }
+}
+
 impl Default for Pace {
     /// A sample a second, results every five.
     fn default() -> Pace {
@@ -168,12 +175,20 @@ impl Sampler {
     fn run(mut self, first: Counters, stop: &(Mutex<bool>, Condvar)) -> ContextCost {
         let mut before = first;
         let (mut wakeups, mut next) = (0, Instant::now());
+        // By time, not by wakeups: on a busy machine these come late, each later than the one before. Half an interval is play.
+        let results = Duration::from(self.plan.pace.results());
+        let play = Duration::from(self.plan.pace.interval) / 2;
+        let mut handed_on = next;
         loop {
             next += Duration::from(self.plan.pace.interval);
             let last = self.sleep(stop, next);
             wakeups += 1;
             let now = self.counters();
-            self.report(&before, &now, last || wakeups % self.plan.pace.progress_every.max(1) == 0);
+            let due = last || handed_on.elapsed() + play >= results;
+            if due {
+                handed_on = Instant::now();
+            }
+            self.report(&before, &now, due);
             before = now;
             if last {
                 let used = clock_gettime(ClockId::ThreadCPUTime);

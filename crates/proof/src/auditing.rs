@@ -4,9 +4,10 @@
 use punctual_audit as audit;
 use punctual_machine::{Live, Machine, Overlay};
 use punctual_units::{CpuList, Scheduling};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::ffi::OsString;
-use std::io::{Read, Write};
-use std::process::{Child, Command, Stdio};
+use std::io::{ErrorKind, Read, Write};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 /// First argument of the program when it is to audit for [`prove`](crate::prove); see [`audit_main`].
 pub const AUDIT_ARG: &str = "__audit";
@@ -19,21 +20,53 @@ impl Auditing {
     pub fn start(wanted: Scheduling, cpus: &CpuList) -> Result<Auditing, String> {
         let wanted = serde_json::to_string(&wanted).map_err(|e| e.to_string())?;
         let mut command = Command::new("/proc/self/exe");
-        command.args([AUDIT_ARG, &wanted, &cpus.to_string()]).stdin(Stdio::null()).stdout(Stdio::piped());
+        let parent = std::process::id().to_string();
+        command.args([AUDIT_ARG, &wanted, &cpus.to_string(), &parent]).stdin(Stdio::null()).stdout(Stdio::piped());
         command.spawn().map(Auditing).map_err(|e| format!("cannot start it: {e}"))
     }
 
-    /// Waits for its findings: `findings.json` as it is to stand.
-    pub fn finish(mut self) -> Result<Vec<u8>, String> {
-        let mut findings = Vec::new();
-        let read = self.0.stdout.take().map(|mut out| out.read_to_end(&mut findings));
+    /// Waits for its findings: `findings.json` as it is to stand. `meanwhile` is called about once a second: on a busy machine it
+    /// takes longer than the warm-up, and what is measured by then must not wait for it.
+    pub fn finish(mut self, meanwhile: &mut dyn FnMut()) -> Result<Vec<u8>, String> {
+        let read = self.0.stdout.take().map(|out| read_all(out, meanwhile));
         let status = self.0.wait().map_err(|e| e.to_string())?;
         match read {
-            Some(Ok(_)) if status.success() && !findings.is_empty() => Ok(findings),
+            Some(Ok(findings)) if status.success() && !findings.is_empty() => Ok(findings),
             Some(Err(e)) => Err(e.to_string()),
             _ => Err(format!("it ended with {status}")),
         }
     }
+}
+
+/// Everything up to the end of the pipe.
+fn read_all(mut out: ChildStdout, meanwhile: &mut dyn FnMut()) -> std::io::Result<Vec<u8>> {
+    const SECOND: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+    let (mut findings, mut part) = (Vec::new(), [0u8; 4096]);
+    loop {
+        match poll(&mut [PollFd::new(&out, PollFlags::IN)], Some(&SECOND)) {
+            Ok(0) => {
+                meanwhile();
+                continue;
+            }
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+        match out.read(&mut part) {
+            Ok(0) => return Ok(findings),
+            Ok(n) => findings.extend_from_slice(part.get(..n).unwrap_or_default()),
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+/// SIGKILL for this process, a child of `parent`, when the thread that started it ends (prctl(2), PR_SET_PDEATHSIG): a helper that
+/// works on for a program that was killed would load the machine for nobody. `false`: the parent has ended already.
+pub fn die_with(parent: u32) -> bool {
+    // A kernel that refuses leaves it as it was without: it ends when its work is done.
+    let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
+    // It may have died before that.
+    rustix::process::getppid().is_some_and(|now| u32::try_from(now.as_raw_nonzero().get()) == Ok(parent))
 }
 
 /// The process that measures stands as this one: its threads, real-time by now, are not somebody else's.
@@ -50,10 +83,42 @@ pub fn audit_main(mut words: impl Iterator<Item = OsString>) -> i32 {
     let (Some(scheduling), Some(cpus)) = (scheduling, next().and_then(|text| text.parse::<CpuList>().ok())) else {
         return 2;
     };
+    match next().and_then(|text| text.parse().ok()) {
+        None => return 2,
+        Some(parent) if !die_with(parent) => return 1,
+        Some(_) => {}
+    }
     let context = audit::Context { scheduling, cpus, profile: audit::Profile::ControlLoop };
     let (live, measuring) = (Live::new(), measuring());
     let findings = audit::audit(&measuring.over(&live), &context);
     let mut text = serde_json::to_vec_pretty(&findings).unwrap_or_default();
     text.push(b'\n');
     i32::from(std::io::stdout().write_all(&text).is_err())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(script: &str) -> Auditing {
+        Auditing(Command::new("sh").args(["-c", script]).stdout(Stdio::piped()).spawn().unwrap())
+    }
+
+    #[test]
+    fn findings_are_read_to_their_end_and_what_is_measured_does_not_wait_for_them() {
+        let mut looks = 0;
+        let findings = of("printf a; sleep 2.5; head -c 10000 /dev/zero").finish(&mut || looks += 1).unwrap();
+        assert_eq!((findings.len(), looks > 0), (10_001, true));
+    }
+
+    #[test]
+    fn an_audit_that_fails_or_says_nothing_is_told() {
+        assert!(of("printf a; exit 3").finish(&mut || ()).unwrap_err().contains('3'));
+        assert!(of(":").finish(&mut || ()).is_err());
+    }
+
+    #[test]
+    fn a_parent_that_is_another_has_ended() {
+        assert!(!die_with(std::process::id()));
+    }
 }

@@ -28,7 +28,7 @@ mod until;
 mod watching;
 mod ways;
 
-pub use auditing::{AUDIT_ARG, audit_main};
+pub use auditing::{AUDIT_ARG, audit_main, die_with};
 pub use blocks::Blocks;
 pub use calls::{CallsError, watch_calls};
 pub use capture::{Cutter, Window};

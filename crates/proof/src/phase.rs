@@ -7,7 +7,7 @@ use crate::recorder::ToDisk;
 use crate::until;
 use crate::watching::Watching;
 use punctual_loads::{Load, LoadSettings, LoadSpec};
-use punctual_measure::{self as measure, Context, ContextPlan, Outcome, Plan, Running};
+use punctual_measure::{self as measure, Context, ContextPlan, Outcome, Plan, Recorder, Running};
 use punctual_model::{Claim, CpuResult, Event, Phase, Problem, ProblemKind, Round};
 use punctual_rt::monotonic;
 use punctual_uapi::{Sig, SignalSet, Waited, wait};
@@ -62,24 +62,24 @@ impl Surroundings<'_> {
         spec: &LoadSpec,
         name: &str,
         trace: &mut State,
-        meanwhile: &mut dyn FnMut(),
+        meanwhile: &mut dyn FnMut(&mut dyn FnMut()),
         observer: &mut dyn Observer,
     ) -> Result<Measured, ProofError> {
         let mut problems = Vec::new();
         plan.bell = trace.bell();
         if plan.warmup == Nanos::ZERO {
-            meanwhile();
+            meanwhile(&mut || ());
             trace.start(self.options, None)?;
         }
         let mut load = self.start_load(spec, name, &mut problems);
         let before = measure::clocks();
         let running = measure::start(plan.clone())?;
-        // Both take a while and disturb; the warm-up is not recorded.
-        meanwhile();
-        let disturbed = trace.start(self.options, Some(running.start));
-        let locked_bytes = own_memory("VmLck:");
         let mut phase = announced(&plan, name, &running, self.rounds.as_deref());
         self.write_begin(&phase, running.start);
+        // Both take a while and disturb; the warm-up is not recorded. On a busy machine they take longer than that.
+        meanwhile(&mut self.checkpoints(&plan, &running));
+        let disturbed = trace.start(self.options, Some(running.start));
+        let locked_bytes = own_memory("VmLck:");
         let context = self.start_context(&plan, &running, name, load.as_ref(), &mut problems);
         if let Some(load) = &mut load {
             load.start_recording();
@@ -117,6 +117,23 @@ impl Surroundings<'_> {
             enough: end == End::Enough,
             warmup: plan.warmup,
         })
+    }
+
+    /// Hands results on, every five seconds from the first period on, until the context thread does.
+    fn checkpoints<'a>(&'a self, plan: &'a Plan, running: &'a Running) -> impl FnMut() + 'a {
+        let every = measure::Pace::default().results();
+        let mut next = running.start + every;
+        move || {
+            if monotonic() < next {
+                return;
+            }
+            next = monotonic() + every;
+            let mut recorder = self.recorder();
+            for (cpu, cell) in running.cells() {
+                recorder.progress(&plan.phase, cpu, &cell);
+            }
+            recorder.flush();
+        }
     }
 
     fn write_begin(&self, phase: &Phase, start: Nanos) {

@@ -2,7 +2,7 @@
 //! only it.
 
 use punctual_model::{Capture, Explained};
-use punctual_proof::{Known, explain_capture};
+use punctual_proof::{Known, die_with, explain_capture};
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub(crate) fn explain(root: &Path, capture: &Capture, steal_rose: Option<bool>) 
         Some(false) => "still",
         None => "unknown",
     };
-    command.arg(EXPLAIN_ARG).arg(root).arg(note).arg(steal);
+    command.arg(EXPLAIN_ARG).arg(root).arg(note).arg(steal).arg(std::process::id().to_string());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let output =
         command.output().map_err(|e| format!("the trace could not be explained: cannot start /proc/self/exe: {e}"))?;
@@ -50,6 +50,11 @@ pub fn explain_main(mut words: impl Iterator<Item = OsString>) -> i32 {
     let _ = rustix::process::nice(10);
     let _ = punctual_uapi::unblock_all();
     let (Some(root), Some(note), Some(steal)) = (words.next(), words.next(), words.next()) else { return 2 };
+    match words.next().and_then(|pid| pid.to_str()?.parse().ok()) {
+        None => return 2,
+        Some(parent) if !die_with(parent) => return 1,
+        Some(_) => {}
+    }
     let steal_rose = match steal.to_str() {
         Some("rose") => Some(true),
         Some("still") => Some(false),
