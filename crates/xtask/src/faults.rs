@@ -4,6 +4,8 @@ mod guests;
 mod links;
 mod page;
 mod signals;
+mod watch_writes;
+mod watching;
 mod writes;
 
 use std::path::{Path, PathBuf};
@@ -30,7 +32,7 @@ pub(super) struct Fault {
 }
 
 /// The table.
-pub(super) const FAULTS: [Fault; 16] = [
+pub(super) const FAULTS: [Fault; 19] = [
     Fault {
         number: 1,
         name: "kill",
@@ -142,6 +144,27 @@ pub(super) const FAULTS: [Fault; 16] = [
         fault: "a run of weeks",
         reach: "RSS drifts by less than 1 MB, at most 1 MB a core a day",
         how: How::By("cargo xtask watch --hours 2"),
+    },
+    Fault {
+        number: 17,
+        name: "watch-writes",
+        fault: "EIO, EROFS at writes of `watch`, once or for good",
+        reach: "measures on to its end and says it, exit code 4; or does not begin and says why; all that is there is readable",
+        how: How::Here(watch_writes::run),
+    },
+    Fault {
+        number: 18,
+        name: "watch-clock",
+        fault: "the wall clock is set while `watch` runs",
+        reach: "a line of the series for each step, no period missing, no latency from it",
+        how: How::Here(watching::clock),
+    },
+    Fault {
+        number: 19,
+        name: "watch-hotplug",
+        fault: "a CPU goes offline under `watch` and comes back",
+        reach: "the run directory ends, the next ones measure the CPUs that are online",
+        how: How::Here(watching::hotplug),
     },
 ];
 

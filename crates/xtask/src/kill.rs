@@ -1,104 +1,133 @@
-//! kill -9 at random instants: every run is readable, at most 10 s are lost, nothing runs on.
+//! kill -9 at random instants, several runs at once: every run is readable, at most 10 s are lost, nothing runs on, and the next start
+//! removes what was left in the system. Each point is a line of a file, so that what was cut off goes on where it was.
 
-use serde_json::Value;
-use std::fs;
-use std::path::Path;
-use std::process::{Command, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+mod aim;
+mod point;
+mod stage;
+mod tally;
+
+use point::Point;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use tally::Tally;
 
 const PUNCTUAL: &str = "target/release/punctual";
-const MOST_LOST: f64 = 10.0;
-const LONGEST: Duration = Duration::from_secs(16);
+/// The tally is printed so often.
+const TOLD: usize = 50;
 
-pub fn run(runs: u32) -> Result<(), String> {
-    let mut worst_lost: f64 = 0.0;
-    let (mut too_early, mut finished) = (0, 0);
-    for i in 0..runs {
-        let instant = LONGEST.mul_f64(random());
-        match one(i, instant)? {
-            Ending::BeforeItBegan => too_early += 1,
-            Ending::Finished => finished += 1,
-            Ending::Lost(seconds) => worst_lost = worst_lost.max(seconds),
+/// `kill [RUNS] [--at-once N] [--punctual FILE] [--state FILE]`.
+struct Wanted {
+    runs: usize,
+    at_once: usize,
+    punctual: PathBuf,
+    state: PathBuf,
+}
+
+fn parse(words: &[String]) -> Result<Wanted, String> {
+    let mut wanted =
+        Wanted { runs: 100, at_once: 6, punctual: PUNCTUAL.into(), state: "target/kill/points.jsonl".into() };
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let mut value = || words.next().cloned().ok_or(format!("{word} needs a value"));
+        let number = |text: String| text.parse::<usize>().map_err(|_| format!("kill: `{text}` is no number"));
+        match word.as_str() {
+            "--at-once" => wanted.at_once = number(value()?)?.max(1),
+            "--punctual" => wanted.punctual = value()?.into(),
+            "--state" => wanted.state = value()?.into(),
+            other => wanted.runs = number(other.to_owned())?,
         }
     }
-    println!(
-        "{runs} kills: all readable; {too_early} before the run was made, {finished} after it had ended; \
-         at most {worst_lost:.1} s of samples lost; nothing left running"
-    );
-    Ok(())
+    Ok(wanted)
 }
 
-enum Ending {
-    BeforeItBegan,
-    Finished,
-    Lost(f64),
+/// Until there are as many points of this program as are wanted.
+pub fn run(words: &[String]) -> Result<(), String> {
+    let wanted = parse(words)?;
+    let build = build(&wanted.punctual)?;
+    let done = Tally::new(known(&wanted.state, &build)?);
+    let (first, missing) = (done.len() as u32, wanted.runs.saturating_sub(done.len()));
+    println!("{first} of {} points are there; {} at once", wanted.runs, wanted.at_once);
+    let state = State { wanted, build, done: Mutex::new(done), next: AtomicU32::new(first), error: Mutex::new(None) };
+    let last = first + missing as u32;
+    std::thread::scope(|scope| {
+        for _ in 0..state.wanted.at_once.min(missing) {
+            scope.spawn(|| state.work(last));
+        }
+    });
+    let State { done, error, .. } = state;
+    let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    print!("{done}");
+    match (error.into_inner().unwrap_or_else(PoisonError::into_inner), done.failures()) {
+        (Some(why), _) => Err(why),
+        (None, 0) => Ok(()),
+        (None, n) => Err(format!("{n} points failed")),
+    }
 }
 
-fn one(i: u32, after: Duration) -> Result<Ending, String> {
-    let out = format!("/tmp/punctual-soak-{}-{i}", std::process::id());
-    let begun = Instant::now();
-    let mut child = Command::new(PUNCTUAL)
-        .args(["prove", "--quiet", "--duration", "14s", "--load", "cpu,scheduler", "--out", &out])
-        .stderr(Stdio::null())
-        .spawn()
-        .map_err(|e| format!("{PUNCTUAL}: {e}; build it first: cargo build --release"))?;
-    let pid = child.id();
-    sleep(after);
-    // SIGKILL; where it has ended already there is nothing to kill.
-    let _ = child.kill();
-    let lived = begun.elapsed().as_secs_f64();
-    child.wait().map_err(|e| e.to_string())?;
-    sleep(Duration::from_millis(1_000));
-    let fail = |why: String| Err(format!("run {i}, killed after {lived:.3} s: {why} (kept in {out})"));
-    if let Some(name) = left_running(pid) {
-        return fail(format!("{name} runs on"));
+/// What the threads share.
+struct State {
+    wanted: Wanted,
+    build: String,
+    done: Mutex<Tally>,
+    next: AtomicU32,
+    error: Mutex<Option<String>>,
+}
+
+impl State {
+    /// Point after point, until enough are done or one could not be tried.
+    fn work(&self, last: u32) {
+        loop {
+            let number = self.next.fetch_add(1, Relaxed);
+            let stop = self.error.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+            if number >= last || stop {
+                return;
+            }
+            let tried = point::try_one(&self.wanted.punctual, &self.build, number).and_then(|point| self.keep(point));
+            if let Err(why) = tried {
+                self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
+            }
+        }
     }
-    if !Path::new(&out).join("run.json").exists() && !Path::new(&out).join("segments").exists() {
-        // The folder may be there, empty.
-        let _ = fs::remove_dir_all(&out);
-        return Ok(Ending::BeforeItBegan);
+
+    fn keep(&self, point: Point) -> Result<(), String> {
+        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        let path = &self.wanted.state;
+        let failed = |e: std::io::Error| format!("{}: {e}", path.display());
+        let line = serde_json::to_string(&point).map_err(|e| e.to_string())? + "\n";
+        let mut file = File::options().append(true).create(true).open(path).map_err(failed)?;
+        file.write_all(line.as_bytes()).map_err(failed)?;
+        if let Some(why) = &point.failed {
+            println!("FAILED  point {}: {why}", point.number);
+        }
+        done.add(point);
+        if done.len().is_multiple_of(TOLD) {
+            println!("{}", done.short());
+        }
+        Ok(())
     }
-    let shown = Command::new(PUNCTUAL).args(["report", &out, "--json"]).output().map_err(|e| e.to_string())?;
-    let Ok(document) = serde_json::from_slice::<Value>(&shown.stdout) else {
-        return fail(format!("unreadable: {}", String::from_utf8_lossy(&shown.stderr)));
+}
+
+/// Points of this build in the file; a line that a kill tore is none.
+fn known(state: &std::path::Path, build: &str) -> Result<Vec<Point>, String> {
+    let folder = state.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.map_or(Ok(()), fs::create_dir_all).map_err(|e| format!("{}: {e}", state.display()))?;
+    let text = match fs::read_to_string(state) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
+        text => text.map_err(|e| format!("{}: {e}", state.display()))?,
     };
-    let ending = ending(&document, lived);
-    match ending {
-        Ok(Ending::Lost(seconds)) if seconds > MOST_LOST => return fail(format!("{seconds:.1} s of samples lost")),
-        Err(why) => return fail(why),
-        _ => {}
-    }
-    fs::remove_dir_all(&out).map_err(|e| e.to_string())?;
-    ending
+    let points = text.lines().filter_map(|line| serde_json::from_str::<Point>(line).ok());
+    Ok(points.filter(|point| point.build == build).collect())
 }
 
-/// Samples lost: from the start of measuring to the kill, less what is on record, at 1 ms a sample.
-fn ending(document: &Value, lived: f64) -> Result<Ending, String> {
-    let result = &document["result"];
-    let phases = result["phases"].as_array().ok_or("no phases in the document")?;
-    let complete = result["run"]["complete"].as_bool().or_else(|| result["complete"].as_bool());
-    if complete == Some(true) {
-        return Ok(Ending::Finished);
-    }
-    let mut recorded = 0.0;
-    for phase in phases {
-        let cpus = phase["cpus"].as_array().ok_or("a phase without CPUs")?;
-        let released = cpus.iter().filter_map(|c| c["released"].as_u64()).max().unwrap_or(0);
-        recorded += released as f64 / 1e3;
-    }
-    // Starting a load and the warm-up (0.2 s a phase) are no samples; counted here they make the bar stricter.
-    Ok(Ending::Lost((lived - recorded).max(0.0)))
-}
-
-/// A process of ours that outlived its parent.
-fn left_running(parent: u32) -> Option<String> {
-    let exe = fs::canonicalize(PUNCTUAL).ok()?;
-    fs::read_dir("/proc").ok()?.flatten().find_map(|entry| {
-        let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
-        let theirs = fs::read_link(entry.path().join("exe")).ok()?;
-        (pid != parent && theirs == exe).then(|| format!("process {pid}"))
-    })
+/// Which program it is: points of another are not counted.
+fn build(punctual: &std::path::Path) -> Result<String, String> {
+    use std::os::unix::fs::MetadataExt;
+    let meta = fs::metadata(punctual)
+        .map_err(|e| format!("{}: {e}; build it first: cargo build --release", punctual.display()))?;
+    Ok(format!("{} bytes of {}", meta.len(), meta.mtime()))
 }
 
 /// A number in [0, 1) from the kernel.

@@ -44,7 +44,9 @@ cargo xtask fuzz guided [READER…] [--executions N] [--jobs J] [--minutes M] [-
                               --keep: the corpora cut down to fuzz/corpus; fuzz/README.md
 cargo xtask faults [NAME…] [--write]   faults planted, and what has to hold then; --write: the figures into docs/reliability.md
 cargo xtask soak [NAME…]      the long checks below one after the other, with a log each; --list: their names and how long they take
-cargo xtask kill [RUNS]       kill -9 at RUNS random instants; every run readable, at most 10 s lost (default 100)
+cargo xtask kill [RUNS] [--at-once N] [--punctual FILE] [--state FILE]
+                              kill -9 at RUNS random instants, N runs at once; every run readable, at most 10 s lost, nothing left behind
+                              (default 100, 6 at once, target/kill/points.jsonl, where a cut-off series goes on)
 cargo xtask kill-fix [RUNS] [PUNCTUAL]   kill -9 at RUNS random instants of `audit --fix`, then undo: every value as before (default 200)
 cargo xtask watch [--hours H] [--punctual FILE] [--out DIR]
                               `punctual watch` beside loads that come and go and maxima planted: its memory, files and CPU time, and
@@ -123,7 +125,7 @@ const TASKS: &[Task] = &[
     ("consumers", consumers::run),
     ("cross", cross::run),
     ("bench", benchmark),
-    ("kill", |words| kill::run(number(words, 100)?)),
+    ("kill", kill::run),
     ("kill-fix", killed_fix),
     (bare::HIDDEN, bare::run),
 ];

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 /// Runs a script in a guest and brings its /tmp/r back.
-fn boot(words: &[&str], script: &str, place: &Path) -> Result<String, String> {
+pub(super) fn boot(words: &[&str], script: &str, place: &Path) -> Result<String, String> {
     let out = place.display().to_string();
     let ends = ["--timeout", "240s", "--get", "/tmp/r", "--out", &out, "--", script];
     let output = lab(&[&["boot", "-k", "rt@6.12"][..], words, &ends[..]].concat())?;
@@ -16,7 +16,7 @@ fn boot(words: &[&str], script: &str, place: &Path) -> Result<String, String> {
 }
 
 /// `NAME VALUE` lines of what a script said.
-fn told(said: &str, name: &str) -> Result<f64, String> {
+pub(super) fn told(said: &str, name: &str) -> Result<f64, String> {
     let line = said.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(' '));
     line.and_then(|value| value.trim().parse().ok()).ok_or_else(|| format!("no `{name}` in:\n{said}"))
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 /// Calls that change a file system or write to it.
-const CALLS: [&str; 12] = [
+pub(super) const CALLS: [&str; 12] = [
     "write",
     "openat",
     "mkdir",
@@ -84,7 +84,12 @@ fn injected(call: &str, error: &str, nth: u32, out: &Path) -> Result<Output, Str
 fn counted(place: &Path) -> Result<Vec<(&'static str, u32)>, String> {
     let (log, out) = (place.join("calls"), place.join("counted"));
     strace(&["-o", &log.display().to_string(), "-e", &format!("trace={}", CALLS.join(","))], &out)?;
-    let text = fs::read_to_string(&log).map_err(|e| format!("{}: {e}", log.display()))?;
+    most_calls(&log)
+}
+
+/// The same from what strace wrote.
+pub(super) fn most_calls(log: &Path) -> Result<Vec<(&'static str, u32)>, String> {
+    let text = fs::read_to_string(log).map_err(|e| format!("{}: {e}", log.display()))?;
     let mut counts: BTreeMap<(&str, &str), u32> = BTreeMap::new();
     for line in text.lines() {
         let Some((thread, rest)) = line.split_once(' ') else { continue };

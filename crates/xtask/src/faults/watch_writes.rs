@@ -1,0 +1,171 @@
+//! Every call of `punctual watch` that writes fails, once or from then on, by strace(1)'s fault injection: measuring goes on.
+
+use super::watching::Series;
+use super::writes::{CALLS, most_calls};
+use super::{PUNCTUAL, document};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+const WATCH: [&str; 11] = ["watch", "--quiet", "-D", "4s", "-i", "10ms", "--block", "1s", "--segment", "2s", "--out"];
+const LASTS: Duration = Duration::from_secs(4);
+const ERRORS: [&str; 2] = ["EIO", "EROFS"];
+/// Of the calls that a thread makes so many are tried, evenly spread: those of one checkpoint are like those of the next.
+const TRIED: u32 = 6;
+/// So many at once; they sleep most of the time.
+const AT_ONCE: usize = 6;
+
+/// A call that fails.
+struct Injected {
+    call: &'static str,
+    error: &'static str,
+    nth: u32,
+    /// So does every later one.
+    for_good: bool,
+}
+
+/// How a watch took it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Taken {
+    /// It did not begin, and said why.
+    Refused,
+    /// It measured to its end, and said with exit code 4 what could not be written.
+    Told,
+    /// Exit code 0, and everything is there.
+    Whole,
+}
+
+pub fn run(place: &Path) -> Result<String, String> {
+    let all = injected(&counted(place)?);
+    let (next, taken) = (AtomicUsize::new(0), Mutex::new(BTreeMap::<Taken, usize>::new()));
+    let failed = Mutex::new(Vec::new());
+    let work = || {
+        while let Some(one) = all.get(next.fetch_add(1, Relaxed)) {
+            let out = place.join(format!("{}-{}-{}-{}", one.call, one.error, one.nth, one.for_good));
+            match one.try_it(&out) {
+                Ok(how) => *taken.lock().unwrap_or_else(PoisonError::into_inner).entry(how).or_default() += 1,
+                Err(why) => {
+                    failed.lock().unwrap_or_else(PoisonError::into_inner).push(format!("{}: {why}", one.name()))
+                }
+            }
+        }
+    };
+    std::thread::scope(|scope| (0..AT_ONCE).for_each(|_| drop(scope.spawn(work))));
+    let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let taken = taken.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let of = |how| taken.get(&how).copied().unwrap_or(0);
+    match failed.is_empty() {
+        true => Ok(format!(
+            "{} runs: {} measured on and ended with code 4, {} whole, {} did not begin and said why",
+            all.len(),
+            of(Taken::Told),
+            of(Taken::Whole),
+            of(Taken::Refused)
+        )),
+        false => Err(format!("{} of {}:\n{}", failed.len(), all.len(), failed.join("\n"))),
+    }
+}
+
+/// How often a thread makes each call at most.
+fn counted(place: &Path) -> Result<Vec<(&'static str, u32)>, String> {
+    let (log, out) = (place.join("calls"), place.join("counted"));
+    strace(&["-o", &log.display().to_string(), "-e", &format!("trace={}", CALLS.join(","))], &out)?;
+    most_calls(&log)
+}
+
+fn injected(counts: &[(&'static str, u32)]) -> Vec<Injected> {
+    let mut all = Vec::new();
+    for &(call, most) in counts {
+        let mut places: Vec<u32> = (0..TRIED).map(|n| 1 + n * most / TRIED).collect();
+        places.dedup();
+        for nth in places {
+            let each = ERRORS.iter().flat_map(|error| [false, true].map(|for_good| (*error, for_good)));
+            all.extend(each.map(|(error, for_good)| Injected { call, error, nth, for_good }));
+        }
+    }
+    all
+}
+
+fn strace(words: &[&str], out: &Path) -> Result<Output, String> {
+    let mut command = Command::new("strace");
+    command.args(["-f", "-qq"]).args(words).arg(PUNCTUAL).args(WATCH).arg(out).stdin(Stdio::null());
+    command.output().map_err(|e| format!("strace: {e}; apt-get install strace"))
+}
+
+impl Injected {
+    fn name(&self) -> String {
+        let end = if self.for_good { " and all after" } else { "" };
+        format!("{} number {}{end} failing with {}", self.call, self.nth, self.error)
+    }
+
+    fn try_it(&self, out: &Path) -> Result<Taken, String> {
+        let end = if self.for_good { "+" } else { "" };
+        let inject = format!("inject={}:error={}:when={}{end}", self.call, self.error, self.nth);
+        let begun = Instant::now();
+        let output = strace(&["-o", "/dev/null", "-e", &format!("trace={}", self.call), "-e", &inject], out)?;
+        let taken = judged(&output, out, begun.elapsed(), self.for_good)?;
+        let _ = fs::remove_dir_all(out);
+        Ok(taken)
+    }
+}
+
+/// A panic has exit code 101 or a signal.
+fn judged(output: &Output, out: &Path, took: Duration, for_good: bool) -> Result<Taken, String> {
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let failed = |what: &str| Err(format!("{what} ({}, {took:.1?}): {said}", output.status));
+    let code = match output.status.code() {
+        Some(code @ (0 | 2 | 4)) if !said.contains("panicked") => code,
+        _ => return failed("no exit code of its own"),
+    };
+    if code != 0 && said.trim().is_empty() {
+        return failed("nothing is said");
+    }
+    if took < LASTS {
+        // At its start it may say that nothing can be written there.
+        return if code == 0 { failed("it ended early") } else { Ok(Taken::Refused) };
+    }
+    readable(out).map_err(|why| format!("{why}: {said}"))?;
+    if code != 0 || for_good {
+        return Ok(if code == 0 { Taken::Whole } else { Taken::Told });
+    }
+    let series = Series::read(out)?;
+    series.measured()?;
+    match series.periods()?.0 {
+        0 => failed("no period is on record"),
+        _ => Ok(Taken::Whole),
+    }
+}
+
+/// Whatever is there can be read: every line, every run directory.
+fn readable(out: &Path) -> Result<(), String> {
+    let text = fs::read_to_string(out.join("series.jsonl")).unwrap_or_default();
+    if let Some(torn) = text.lines().find(|line| serde_json::from_str::<serde_json::Value>(line).is_err()) {
+        return Err(format!("a torn line in series.jsonl: {torn}"));
+    }
+    let runs = fs::read_dir(out.join("runs")).into_iter().flatten().flatten().map(|entry| entry.path());
+    // A folder that could not be begun holds nothing.
+    let mut begun =
+        runs.filter(|run: &PathBuf| run.join("run.json").exists() || run.join("segments/000001.log").exists());
+    begun.try_for_each(|run| document(&run).map(drop))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_spread_over_the_calls_of_a_thread() {
+        let all = injected(&[("write", 60), ("mkdir", 2)]);
+        let places = |call| {
+            let mut places: Vec<u32> = all.iter().filter(|one| one.call == call).map(|one| one.nth).collect();
+            places.dedup();
+            places
+        };
+        assert_eq!((places("write"), places("mkdir")), (vec![1, 11, 21, 31, 41, 51], vec![1, 2]));
+        assert_eq!(all.len(), 8 * 4);
+    }
+}

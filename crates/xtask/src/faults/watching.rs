@@ -1,0 +1,147 @@
+//! What `punctual watch` survives: the wall clock set and a CPU taken away, in guests of the lab.
+
+use super::document;
+use super::guests::{boot, told};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Blocks of a second, so that a tick of the context thread is one, too.
+const WATCH: &str = "punctual watch -q --block 1s -i 10ms --out /tmp/r";
+const YEAR: i64 = 31_536_000;
+/// An emulated CPU may be late by this, without a clock that is set.
+const LATEST_NS: u64 = 100_000_000;
+
+/// The series that a guest brought back.
+pub(super) struct Series {
+    pub watch: Value,
+    pub lines: Vec<Value>,
+    /// In order of time.
+    pub runs: Vec<PathBuf>,
+}
+
+impl Series {
+    /// Everything in it has to be readable, each line and each run directory.
+    pub fn read(folder: &Path) -> Result<Series, String> {
+        let text = |name: &str| {
+            let path = folder.join(name);
+            fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))
+        };
+        let watch = serde_json::from_str(&text("watch.json")?).map_err(|e| format!("watch.json: {e}"))?;
+        let lines = text("series.jsonl")?;
+        let lines: Result<Vec<Value>, _> = lines.lines().map(serde_json::from_str).collect();
+        let lines = lines.map_err(|e| format!("series.jsonl: {e}"))?;
+        let entries = fs::read_dir(folder.join("runs")).map_err(|e| e.to_string())?.flatten();
+        let mut runs: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        runs.sort_by_key(|run| started(run).unwrap_or(f64::MAX).to_bits());
+        Ok(Series { watch, lines, runs })
+    }
+
+    /// Texts of notes.
+    pub fn notes(&self) -> Vec<&str> {
+        let notes = self.lines.iter().filter(|line| line["line"] == "note");
+        notes.filter_map(|line| line["text"].as_str()).collect()
+    }
+
+    /// Released periods of the CPU that had fewest, each of which ran or was skipped; and the latest wakeup.
+    pub fn periods(&self) -> Result<(u64, u64), String> {
+        let cpus = self.watch["cpus"].as_array().filter(|cpus| !cpus.is_empty()).ok_or("no CPUs in watch.json")?;
+        let (mut least, mut latest) = (u64::MAX, 0);
+        for cpu in cpus {
+            let count = |name: &str| cpu[name].as_u64().ok_or(format!("no {name} in {cpu}"));
+            if count("released")? != count("ran")? + count("skipped")? {
+                return Err(format!("periods do not add up: {cpu}"));
+            }
+            least = least.min(count("released")?);
+            latest = latest.max(cpu["ever"]["latency_ns"].as_u64().ok_or(format!("no latency in {cpu}"))?);
+        }
+        Ok((least, latest))
+    }
+
+    /// What each run directory measured, and that it is whole.
+    pub fn measured(&self) -> Result<Vec<Vec<u64>>, String> {
+        self.runs.iter().map(|run| whole(run)).collect()
+    }
+}
+
+fn started(run: &Path) -> Option<f64> {
+    let text = fs::read_to_string(run.join("run.json")).ok()?;
+    serde_json::from_str::<Value>(&text).ok()?["started"]["mono_ns"].as_f64()
+}
+
+/// CPUs that a whole run directory has results of.
+fn whole(run: &Path) -> Result<Vec<u64>, String> {
+    let document = document(run)?;
+    let result = &document["result"];
+    let damage = result["damage"].as_array().is_some_and(|damage| !damage.is_empty());
+    if damage || result["run"]["complete"] != true {
+        return Err(format!("{}: complete {}, damage {}", run.display(), result["run"]["complete"], result["damage"]));
+    }
+    let cpus = result["phases"].as_array().into_iter().flatten().flat_map(|phase| phase["cpus"].as_array()).flatten();
+    Ok(cpus.filter_map(|cpu| cpu["cpu"].as_u64()).collect())
+}
+
+/// A year forward, two back; a line of the series each, and no latency from it.
+pub fn clock(place: &Path) -> Result<String, String> {
+    let script = format!(
+        "{WATCH} -D 24s --segment 5s & P=$!; sleep 6; now=$(date +%s); date -s @$((now + {YEAR})); sleep 6; \
+         date -s @$((now - {YEAR})); wait $P; echo code $?"
+    );
+    let said = boot(&["--virtual"], &script, place)?;
+    let series = Series::read(&place.join("tmp/r"))?;
+    let steps: Vec<i64> = series.notes().into_iter().filter_map(step).collect();
+    let near = |step: i64, wanted: i64| (step - wanted).abs() < 30;
+    let told_both = matches!(steps[..], [a, b] if near(a, YEAR) && near(b, -2 * YEAR));
+    let (released, latest) = series.periods()?;
+    let segments = series.measured()?.len();
+    let counted = series.watch["upsets"]["clock_steps"] == 2;
+    match told(&said, "code")? == 0.0 && told_both && counted && released >= 2_350 && latest < LATEST_NS && segments > 3
+    {
+        true => Ok(format!(
+            "both steps are lines of the series, {released} periods, latest wakeup {} us, {segments} run directories whole",
+            latest / 1000
+        )),
+        false => Err(format!(
+            "steps {steps:?}, {}, {released} periods, latest {latest} ns, {segments} run directories:\n{said}",
+            series.watch["upsets"]
+        )),
+    }
+}
+
+/// Seconds of `the wall clock was set by N s`.
+fn step(note: &str) -> Option<i64> {
+    let number = note.strip_prefix("the wall clock was set by ")?.strip_suffix(" s")?;
+    number.parse::<f64>().ok().map(|seconds| seconds.round() as i64)
+}
+
+/// The second of two CPUs goes and comes back: a run directory with both, one with the first, one with both.
+pub fn hotplug(place: &Path) -> Result<String, String> {
+    let script = format!(
+        "{WATCH} -D 24s --segment 60s & P=$!; sleep 7; echo 0 > /sys/devices/system/cpu/cpu1/online; sleep 7; \
+         echo 1 > /sys/devices/system/cpu/cpu1/online; wait $P; echo code $?"
+    );
+    let said = boot(&["--cpus", "2"], &script, place)?;
+    let series = Series::read(&place.join("tmp/r"))?;
+    let measured = series.measured()?;
+    let (released, _) = series.periods()?;
+    let named = series.notes().into_iter().any(|note| note.contains("CPU 1"));
+    let as_wanted = measured == [vec![0, 1], vec![0], vec![0, 1]];
+    match told(&said, "code")? == 0.0 && as_wanted && named {
+        true => {
+            Ok(format!("run directories of CPU 0-1, 0, 0-1, all whole; a line names CPU 1, {released} periods of it"))
+        }
+        false => Err(format!("run directories of CPUs {measured:?}, notes {:?}:\n{said}", series.notes())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_read_from_notes_and_nothing_else_is() {
+        assert_eq!(step("the wall clock was set by -63072000 s"), Some(-63_072_000));
+        assert_eq!(step("the wall clock was set by 0.6 s"), Some(1));
+        assert_eq!(step("the machine slept for 3 s"), None);
+    }
+}

@@ -1,0 +1,127 @@
+//! When a run is killed: anywhere within it, or a random moment after something was seen of it, since what takes a millisecond is
+//! hardly hit by chance.
+
+use super::random;
+use std::path::Path;
+use std::process::Child;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// The two loads of a run take this long together: long enough for checkpoints to be lost between (every 5 s), or short, where the point is
+/// what comes before and after.
+pub const LONG: &str = "14s";
+pub const SHORT: &str = "2s";
+/// Until this a run is killed by chance; with several at once it takes longer than it measures.
+const LONGEST: Duration = Duration::from_secs(18);
+const SHORTEST: Duration = Duration::from_secs(6);
+/// Something that is waited for comes before this or not at all.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How often is looked for it.
+const LOOK: Duration = Duration::from_micros(300);
+
+/// What is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// The folder of the run: auditing, and the trace after that.
+    Folder,
+    /// The trace instance.
+    Trace,
+    /// A first window of the trace.
+    Window,
+    /// The last load's histograms: the end of measuring.
+    Measured,
+    /// The checkpoints are gone: explaining, judging, reporting.
+    Closed,
+    /// The report.
+    Report,
+}
+
+/// When a run is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aim {
+    /// At any time of a long run.
+    Long,
+    /// At any time of a short one.
+    Short,
+    /// At a random time, at most so many ms, after this was seen of a short one.
+    After(Mark, u64),
+}
+
+/// In turn: 6 of 20 are long.
+const AIMS: [Aim; 20] = [
+    Aim::Long,
+    Aim::Short,
+    Aim::After(Mark::Folder, 2_000),
+    Aim::Long,
+    Aim::After(Mark::Trace, 300),
+    Aim::Short,
+    Aim::After(Mark::Window, 200),
+    Aim::Long,
+    Aim::After(Mark::Measured, 800),
+    Aim::After(Mark::Closed, 600),
+    Aim::Long,
+    Aim::Short,
+    Aim::After(Mark::Trace, 300),
+    Aim::After(Mark::Report, 20),
+    Aim::Long,
+    Aim::After(Mark::Window, 200),
+    Aim::Short,
+    Aim::Long,
+    Aim::After(Mark::Measured, 800),
+    Aim::After(Mark::Closed, 600),
+];
+
+impl Aim {
+    /// That of a point.
+    pub fn of(number: u32) -> Aim {
+        AIMS[number as usize % AIMS.len()]
+    }
+
+    /// How long the run measures.
+    pub fn duration(self) -> &'static str {
+        if self == Aim::Long { LONG } else { SHORT }
+    }
+
+    /// Waits for the moment, or for the end of the run.
+    pub fn wait(self, child: &mut Child, out: &Path) {
+        let (mark, delay) = match self {
+            Aim::Long => (None, LONGEST.mul_f64(random())),
+            Aim::Short => (None, SHORTEST.mul_f64(random())),
+            // Log-uniform over two decades: the first milliseconds count as much as the rest.
+            Aim::After(mark, most) => (Some(mark), Duration::from_millis(most).mul_f64(100f64.powf(-random()))),
+        };
+        let (begun, pid) = (Instant::now(), child.id());
+        let ended = |child: &mut Child| child.try_wait().is_ok_and(|status| status.is_some());
+        while mark.is_some_and(|mark| !mark.is_seen(pid, out)) && begun.elapsed() < PATIENCE && !ended(child) {
+            sleep(LOOK);
+        }
+        let until = Instant::now() + delay;
+        while Instant::now() < until && !ended(child) {
+            sleep(until.saturating_duration_since(Instant::now()).min(Duration::from_millis(100)));
+        }
+    }
+}
+
+impl Mark {
+    fn is_seen(self, pid: u32, out: &Path) -> bool {
+        match self {
+            Mark::Folder => out.exists(),
+            Mark::Trace => !super::point::instances(pid).is_empty(),
+            Mark::Window => out.join("traces").exists(),
+            Mark::Measured => out.join("hist/2-scheduler").exists(),
+            Mark::Closed => out.join("run.json").exists() && !out.join("segments").exists(),
+            Mark::Report => out.join("report.html").exists(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_third_of_the_points_lie_in_runs_that_can_lose_ten_seconds() {
+        let long = AIMS.iter().filter(|aim| **aim == Aim::Long).count();
+        assert!(long * 10 >= AIMS.len() * 3, "{long} of {}", AIMS.len());
+    }
+}

@@ -1,0 +1,261 @@
+//! One run that is killed, and what has to hold then.
+
+use super::aim::Aim;
+use super::stage::{self, Stage};
+use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// More samples than these may not be lost, s.
+const MOST_LOST: f64 = 10.0;
+/// What outlives the run by this runs on. Several runs at once share the CPUs, so the killed need a moment to die.
+const GONE: Duration = Duration::from_secs(3);
+/// Names the processes of a run in their environment, which is all they share when their parent is dead.
+const MARK: &str = "PUNCTUAL_KILL_POINT";
+
+/// A line of the file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Point {
+    pub number: u32,
+    /// Of which program.
+    pub build: String,
+    pub stage: Stage,
+    pub long: bool,
+    /// From the start to the kill, s.
+    pub lived: f64,
+    /// Samples lost, s.
+    pub lost: f64,
+    /// Until nothing of it ran, s.
+    pub gone_after: f64,
+    /// A trace instance was there when it was killed.
+    pub traced: bool,
+    /// A window of the trace was half written.
+    pub half_window: bool,
+    /// What did not hold.
+    pub failed: Option<String>,
+}
+
+/// Starts a run, kills it, and looks at what is left.
+///
+/// # Errors
+/// It could not be tried.
+pub fn try_one(punctual: &Path, build: &str, number: u32) -> Result<Point, String> {
+    let name = format!("{}-{number}", std::process::id());
+    let out = std::env::temp_dir().join(format!("punctual-kill-{name}"));
+    let (aim, begun) = (Aim::of(number), Instant::now());
+    let mut child = Command::new(punctual)
+        .args(["prove", "--quiet", "--duration", aim.duration(), "--load", "cpu,scheduler", "--out"])
+        .arg(&out)
+        .env(MARK, &name)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|e| format!("{}: {e}", punctual.display()))?;
+    let pid = child.id();
+    aim.wait(&mut child, &out);
+    let ended = child.try_wait().map_err(|e| e.to_string())?.is_some();
+    let traced = !instances(pid).is_empty();
+    // SIGKILL; where it has ended already there is nothing to kill.
+    let _ = child.kill();
+    let (killed_mono, lived) = (monotonic(), begun.elapsed().as_secs_f64());
+    child.wait().map_err(|e| e.to_string())?;
+    // Nothing was measured before its first file was there.
+    let begun = fs::metadata(out.join("run.json")).and_then(|meta| meta.modified());
+    let lived_with_file = begun.ok().and_then(|time| time.elapsed().ok()).map_or(lived, |time| time.as_secs_f64());
+    let most_lost = lived_with_file.min(lived);
+    let killed = Killed { punctual, out: &out, name: &name, pid, mono: killed_mono, most_lost, ended };
+    let mut point = Point {
+        number,
+        build: build.to_owned(),
+        stage: Stage::Folder,
+        long: aim == Aim::Long,
+        lived,
+        lost: 0.0,
+        gone_after: 0.0,
+        traced,
+        half_window: stage::has_half_window(&out),
+        failed: None,
+    };
+    match killed.judge(&mut point) {
+        Ok(()) => drop(fs::remove_dir_all(&out)),
+        Err(why) => {
+            let stage = point.stage;
+            point.failed = Some(format!("{stage}, killed after {lived:.3} s: {why} (kept in {})", out.display()));
+        }
+    }
+    Ok(point)
+}
+
+/// A run that was killed.
+struct Killed<'a> {
+    punctual: &'a Path,
+    out: &'a Path,
+    name: &'a str,
+    pid: u32,
+    mono: f64,
+    /// Of a run that has nothing on record, s.
+    most_lost: f64,
+    /// It had come to its end before.
+    ended: bool,
+}
+
+impl Killed<'_> {
+    fn judge(&self, point: &mut Point) -> Result<(), String> {
+        let before = Stage::of_files(self.out);
+        point.stage = before;
+        point.gone_after = nothing_left(self.name)?;
+        let shown = Command::new(self.punctual).args(["report", "--json"]).arg(self.out).stdin(Stdio::null()).output();
+        let shown = shown.map_err(|e| e.to_string())?;
+        self.is_put_back()?;
+        if before == Stage::Folder {
+            // The start that undoes is another program's: nothing is there to be read.
+            (point.stage, point.lost) = (before, 0.0);
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&shown.stderr);
+        let document: Value =
+            serde_json::from_slice(&shown.stdout).map_err(|_| format!("unreadable ({}): {said}", shown.status))?;
+        let result = &document["result"];
+        point.stage = if self.ended { Stage::Ended } else { before.refined(result, self.mono) };
+        if let Some(damage) = result["damage"].as_array().filter(|damage| !damage.is_empty()) {
+            return Err(format!("damage: {}", serde_json::json!(damage)));
+        }
+        adds_up(result)?;
+        point.lost = lost(result, self.mono, self.most_lost)?;
+        let complete = result["run"]["complete"].as_bool().ok_or("nothing says whether it is complete")?;
+        match (complete, complete == point.stage.is_complete(), point.lost > MOST_LOST) {
+            (.., true) => Err(format!("{:.1} s of samples lost", point.lost)),
+            (complete, false, _) => Err(format!("complete: {complete}")),
+            _ => Ok(()),
+        }
+    }
+
+    /// After the next start of the program nothing of the killed one is left in the system.
+    fn is_put_back(&self) -> Result<(), String> {
+        if let Some(instance) = instances(self.pid).first() {
+            return Err(format!("trace instance {instance} was not removed by the next start"));
+        }
+        let own = format!("{}-", self.pid);
+        match names("/run/punctual").into_iter().find(|name| name.starts_with(&own)) {
+            Some(entry) => Err(format!("/run/punctual/{entry} was not removed by the next start")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Every released period ran or was skipped, also after a kill.
+fn adds_up(result: &Value) -> Result<(), String> {
+    for phase in result["phases"].as_array().ok_or("no phases in the document")? {
+        for cpu in phase["cpus"].as_array().ok_or("a phase without CPUs")? {
+            let count = |name: &str| cpu[name].as_u64().ok_or(format!("no {name} in {cpu}"));
+            if count("released")? != count("ran")? + count("skipped")? {
+                return Err(format!("periods do not add up: {cpu}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Samples lost, s: from the last that is on record to the kill; nothing is lost of a run that was measured to its end.
+fn lost(result: &Value, killed: f64, most: f64) -> Result<f64, String> {
+    if result["run"]["complete"].as_bool() == Some(true) {
+        return Ok(0.0);
+    }
+    let seconds = |value: &Value| value.as_f64().map(|ns| ns / 1e9);
+    let period = seconds(&result["run"]["settings"]["period_ns"]).ok_or("no period in the document")?;
+    let mut on_record: Option<f64> = None;
+    for phase in result["phases"].as_array().ok_or("no phases in the document")? {
+        let Some(start) = seconds(&phase["start_mono_ns"]) else { continue };
+        let released = phase["cpus"].as_array().into_iter().flatten().filter_map(|c| c["released"].as_u64()).max();
+        on_record = Some(start + released.unwrap_or(0) as f64 * period);
+    }
+    // What is between loads counts as lost, which makes the bar stricter.
+    Ok(on_record.map_or(most, |last| killed - last).max(0.0))
+}
+
+/// Trace instances of a process.
+pub fn instances(pid: u32) -> Vec<String> {
+    let (one, more) = (format!("punctual-{pid}"), format!("punctual-{pid}-"));
+    let all = names("/sys/kernel/tracing/instances");
+    all.into_iter().filter(|name| *name == one || name.starts_with(&more)).collect()
+}
+
+fn names(folder: &str) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// Waits until no process has the mark; how long that took, s.
+fn nothing_left(name: &str) -> Result<f64, String> {
+    let (begun, mark) = (Instant::now(), format!("{MARK}={name}"));
+    loop {
+        let Some(pid) = running(mark.as_bytes()) else { return Ok(begun.elapsed().as_secs_f64()) };
+        if begun.elapsed() > GONE {
+            let words = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default().replace('\0', " ");
+            return Err(format!("process {pid} runs on: {words}"));
+        }
+        sleep(Duration::from_millis(20));
+    }
+}
+
+fn running(mark: &[u8]) -> Option<u32> {
+    fs::read_dir("/proc").ok()?.flatten().find_map(|entry| {
+        let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
+        let environment = fs::read(entry.path().join("environ")).ok()?;
+        environment.split(|byte| *byte == 0).any(|one| one == mark).then_some(pid)
+    })
+}
+
+fn monotonic() -> f64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn result(complete: bool, released: u64) -> Value {
+        let cpus = json!([{"released": released, "ran": released, "skipped": 0}]);
+        json!({"run": {"complete": complete, "settings": {"period_ns": 1_000_000}},
+               "phases": [{"start_mono_ns": 5_000_000_000u64, "cpus": cpus}]})
+    }
+
+    #[test]
+    fn what_is_lost_lies_between_the_last_sample_on_record_and_the_kill() {
+        assert_eq!(lost(&result(false, 2_000), 9.0, 8.0), Ok(2.0));
+        assert_eq!(lost(&result(true, 2_000), 9.0, 8.0), Ok(0.0));
+        let mut nothing = result(false, 0);
+        nothing["phases"] = json!([]);
+        assert_eq!(lost(&nothing, 9.0, 3.0), Ok(3.0));
+    }
+
+    #[test]
+    fn periods_that_do_not_add_up_are_found() {
+        let mut run = result(false, 7);
+        assert_eq!(adds_up(&run), Ok(()));
+        run["phases"][0]["cpus"][0]["skipped"] = json!(1);
+        assert!(adds_up(&run).is_err());
+        run["phases"][0]["cpus"][0]["skipped"] = json!(null);
+        assert!(adds_up(&run).is_err());
+    }
+
+    #[test]
+    fn a_process_with_the_mark_is_found_until_it_is_dead() {
+        let mut child = Command::new("sleep").arg("60").env(MARK, "a test").spawn().unwrap();
+        let mark = format!("{MARK}=a test");
+        while running(mark.as_bytes()).is_none() {
+            sleep(Duration::from_millis(1));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(running(mark.as_bytes()), None);
+    }
+}

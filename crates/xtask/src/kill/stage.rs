@@ -1,0 +1,126 @@
+//! What a run was doing when it was killed, by what it had written.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::fmt;
+use std::fs;
+use std::path::Path;
+
+/// In the order in which they come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// Nothing can be read yet.
+    Folder,
+    /// The folder is there, the audit is not.
+    Audit,
+    /// Audited; loads or traces are being switched on.
+    SettingUp,
+    Warmup,
+    FirstLoad,
+    Between,
+    LastLoad,
+    /// Measured; the trace goes away, the run is closed.
+    Ending,
+    /// Closed: causes, verdict, report.
+    Explaining,
+    /// The report is there, the process is, too.
+    Reported,
+    /// It had ended.
+    Ended,
+}
+
+impl Stage {
+    pub const ALL: [Stage; 11] = [
+        Stage::Folder,
+        Stage::Audit,
+        Stage::SettingUp,
+        Stage::Warmup,
+        Stage::FirstLoad,
+        Stage::Between,
+        Stage::LastLoad,
+        Stage::Ending,
+        Stage::Explaining,
+        Stage::Reported,
+        Stage::Ended,
+    ];
+
+    /// As far as files tell.
+    pub fn of_files(out: &Path) -> Stage {
+        let is = |name: &str| out.join(name).exists();
+        match () {
+            () if !is("run.json") && !is("segments") => Stage::Folder,
+            () if is("report.html") => Stage::Reported,
+            () if is("manifest.json") && !is("segments") => Stage::Explaining,
+            () if is("manifest.json") => Stage::Ending,
+            () if !is("findings.json") => Stage::Audit,
+            () => Stage::SettingUp,
+        }
+    }
+
+    /// With what the run directory says; `killed` by CLOCK_MONOTONIC, s.
+    pub fn refined(self, result: &Value, killed: f64) -> Stage {
+        let phases = result["phases"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let (Some(last), Stage::SettingUp) = (phases.last(), self) else { return self };
+        let begun = last["start_mono_ns"].as_f64().is_some_and(|ns| ns / 1e9 <= killed);
+        match (last["end_mono_ns"].is_null(), begun, phases.len()) {
+            (true, false, _) => Stage::Warmup,
+            (true, true, 1) => Stage::FirstLoad,
+            (true, true, _) => Stage::LastLoad,
+            (false, _, 1) => Stage::Between,
+            (false, ..) => Stage::Ending,
+        }
+    }
+
+    /// All was measured and is on record.
+    pub fn is_complete(self) -> bool {
+        self >= Stage::Explaining
+    }
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Stage::Folder => "before the run was made",
+            Stage::Audit => "auditing",
+            Stage::SettingUp => "setting up",
+            Stage::Warmup => "warming up",
+            Stage::FirstLoad => "the first load",
+            Stage::Between => "between the loads",
+            Stage::LastLoad => "the last load",
+            Stage::Ending => "ending",
+            Stage::Explaining => "explaining and judging",
+            Stage::Reported => "reported, still running",
+            Stage::Ended => "after its end",
+        })
+    }
+}
+
+/// Is there a window of a trace without the note that is written after it?
+pub fn has_half_window(out: &Path) -> bool {
+    let traces = fs::read_dir(out.join("traces")).into_iter().flatten().flatten().map(|entry| entry.path());
+    traces.filter(|path| path.extension().is_some_and(|e| e == "dat")).any(|path| !path.with_extension("json").exists())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_stage_is_told_by_phases() {
+        let of = |phases: Value| Stage::SettingUp.refined(&json!({ "phases": phases }), 5.0);
+        let running = |start: u64| json!({"start_mono_ns": start * 1_000_000_000, "end_mono_ns": null});
+        let done = json!({"start_mono_ns": 1, "end_mono_ns": 2});
+        assert_eq!(of(json!([])), Stage::SettingUp);
+        assert_eq!((of(json!([running(6)])), of(json!([running(4)]))), (Stage::Warmup, Stage::FirstLoad));
+        assert_eq!((of(json!([done])), of(json!([done, running(4)]))), (Stage::Between, Stage::LastLoad));
+        assert_eq!(of(json!([done, done])), Stage::Ending);
+        assert_eq!(Stage::Reported.refined(&json!({ "phases": [done] }), 5.0), Stage::Reported);
+    }
+
+    #[test]
+    fn stages_are_listed_in_order() {
+        assert!(Stage::ALL.is_sorted() && !Stage::Ending.is_complete() && Stage::Explaining.is_complete());
+    }
+}
