@@ -160,6 +160,7 @@ impl Results {
         }
     }
 }
+
 /// What this thread runs as, if that is SCHED_OTHER: an ordinary user may not lower a nice value (sched(7)).
 fn own_or_ordinary() -> Scheduling {
     match punctual_uapi::scheduling(0) {

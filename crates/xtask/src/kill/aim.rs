@@ -7,10 +7,10 @@ use std::process::Child;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// The two loads of a run take this long together: long enough for checkpoints to be lost between (every 5 s), or short, where the point is
-/// what comes before and after.
-pub const LONG: &str = "14s";
-pub const SHORT: &str = "2s";
+/// How long a run measures, and its loads: one that is longer than what may be lost (10 s), with checkpoints every 5 s; or two short ones,
+/// where the point is what comes before, between and after.
+const LONG: [&str; 2] = ["14s", "cpu"];
+const SHORT: [&str; 2] = ["2s", "cpu,scheduler"];
 /// Until this a run is killed by chance; with several at once it takes longer than it measures.
 const LONGEST: Duration = Duration::from_secs(18);
 const SHORTEST: Duration = Duration::from_secs(6);
@@ -77,8 +77,8 @@ impl Aim {
         AIMS[number as usize % AIMS.len()]
     }
 
-    /// How long the run measures.
-    pub fn duration(self) -> &'static str {
+    /// How long the run measures, and under which loads.
+    pub fn run(self) -> [&'static str; 2] {
         if self == Aim::Long { LONG } else { SHORT }
     }
 

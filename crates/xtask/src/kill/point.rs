@@ -48,8 +48,9 @@ pub fn try_one(punctual: &Path, build: &str, number: u32) -> Result<Point, Strin
     let name = format!("{}-{number}", std::process::id());
     let out = std::env::temp_dir().join(format!("punctual-kill-{name}"));
     let (aim, begun) = (Aim::of(number), Instant::now());
+    let [duration, loads] = aim.run();
     let mut child = Command::new(punctual)
-        .args(["prove", "--quiet", "--duration", aim.duration(), "--load", "cpu,scheduler", "--out"])
+        .args(["prove", "--quiet", "--duration", duration, "--load", loads, "--out"])
         .arg(&out)
         .env(MARK, &name)
         .stdin(Stdio::null())
