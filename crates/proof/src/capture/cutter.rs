@@ -90,7 +90,10 @@ impl Cutter {
         for (capture, kept) in captures.iter_mut().zip(kept) {
             capture.overwritten = kept.overwritten.into_iter().map(CpuId).collect();
             capture.policies = facts::policies(&root.join(&capture.file));
-            fs::write(root.join(&capture.file).with_extension("json"), punctual_rundir::capture_text(capture))?;
+            // Whole or not there, also after a kill: a reader takes an empty note for damage.
+            let note = root.join(&capture.file).with_extension("json");
+            punctual_rundir::replace_file(&note, &punctual_rundir::capture_text(capture), false)
+                .map_err(std::io::Error::other)?;
         }
         Ok(captures)
     }
