@@ -271,6 +271,17 @@ fn a_run_being_written_is_said_to_be() {
 }
 
 #[test]
+fn a_run_is_there_before_its_segments() {
+    let root = tempfile::tempdir().unwrap();
+    drop(Writer::create(root.path(), run(), false).unwrap());
+    fs::remove_dir_all(root.path().join("segments")).unwrap();
+    fs::remove_dir_all(root.path().join("hist")).unwrap();
+    let recording = read(root.path()).unwrap();
+    assert!(!recording.run.complete && recording.run.phases.is_empty());
+    assert_eq!(recording.damage, [""; 0]);
+}
+
+#[test]
 fn a_segment_cut_anywhere_is_readable() {
     let root = tempfile::tempdir().unwrap();
     drop(write_half(root.path()));

@@ -78,6 +78,10 @@ impl Writer {
         let lock = File::open(root).map_err(Error::io("open", root))?;
         // Only a reader that runs at this very instant could hold it; then the run is merely not marked as running.
         let _ = rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive);
+        let events = files::create_new(&root.join(layout::EVENTS))?;
+        // From here on a reader finds a run, killed at whatever instant. Nothing is measured yet, so nothing is lost: the
+        // first sync comes with the first checkpoint.
+        let sum = write_json(&root.join(layout::RUN), &run, room.compact, false)?;
         for folder in [layout::SEGMENTS, layout::HIST] {
             let path = root.join(folder);
             fs::create_dir(&path).map_err(Error::io("create", path))?;
@@ -85,7 +89,6 @@ impl Writer {
         if room.reserve_bytes > 0 {
             reserve(&root.join(layout::RESERVE), room.reserve_bytes)?;
         }
-        let events = files::create_new(&root.join(layout::EVENTS))?;
         let segment = files::create_new(&segment_path(root, 1))?;
         let mut writer = Writer {
             root: root.to_owned(),
@@ -105,14 +108,10 @@ impl Writer {
             events_bytes: 0,
             maxima: Appended::new(root.join(layout::MAXIMA)),
             worst: Vec::new(),
-            sums: BTreeMap::new(),
+            sums: BTreeMap::from([(layout::RUN.to_owned(), sum)]),
             failed: None,
         };
         writer.append(&Record::Run(Box::new(writer.run.clone())))?;
-        // Nothing is measured yet, so nothing is lost: the first sync comes with the first checkpoint.
-        writer.sync = false;
-        writer.write_run()?;
-        writer.sync = sync;
         Ok(writer)
     }
 
@@ -351,13 +350,15 @@ impl Writer {
     }
 
     fn json<T: Serialize>(&mut self, name: &str, value: &T) -> Result<(), Error> {
-        let path = self.root.join(name);
-        let text = if self.compact { serde_json::to_vec(value).map_err(Into::into) } else { pretty(value) };
-        let text = text.map_err(|e| Error::io("write", &path)(e))?;
-        let sum = files::replace(&path, &text, self.sync)?;
+        let sum = write_json(&self.root.join(name), value, self.compact, self.sync)?;
         self.sums.insert(name.to_owned(), sum);
         Ok(())
     }
+}
+
+fn write_json<T: Serialize>(path: &Path, value: &T, compact: bool, sync: bool) -> Result<FileSum, Error> {
+    let text = if compact { serde_json::to_vec(value).map_err(Into::into) } else { pretty(value) };
+    files::replace(path, &text.map_err(|e| Error::io("write", path)(e))?, sync)
 }
 
 fn segment_path(root: &Path, number: u32) -> PathBuf {

@@ -109,7 +109,7 @@ impl Mark {
             Mark::Trace => !super::point::instances(pid).is_empty(),
             Mark::Window => out.join("traces").exists(),
             Mark::Measured => out.join("hist/2-scheduler").exists(),
-            Mark::Closed => out.join("run.json").exists() && !out.join("segments").exists(),
+            Mark::Closed => out.join("manifest.json").exists() && !out.join("segments").exists(),
             Mark::Report => out.join("report.html").exists(),
         }
     }

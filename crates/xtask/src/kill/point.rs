@@ -114,12 +114,14 @@ impl Killed<'_> {
         let shown = Command::new(self.punctual).args(["report", "--json"]).arg(self.out).stdin(Stdio::null()).output();
         let shown = shown.map_err(|e| e.to_string())?;
         self.is_put_back()?;
-        if before == Stage::Folder {
-            // The start that undoes is another program's: nothing is there to be read.
-            (point.stage, point.lost) = (before, 0.0);
-            return Ok(());
-        }
         let said = String::from_utf8_lossy(&shown.stderr);
+        if before == Stage::Folder {
+            // Nothing was measured, and that has to be said: wrong usage, with words.
+            return match shown.status.code() == Some(2) && !said.trim().is_empty() {
+                true => Ok(()),
+                false => Err(format!("no run, but {}: {said}", shown.status)),
+            };
+        }
         let document: Value =
             serde_json::from_slice(&shown.stdout).map_err(|_| format!("unreadable ({}): {said}", shown.status))?;
         let result = &document["result"];

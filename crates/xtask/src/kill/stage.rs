@@ -10,7 +10,7 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// Nothing can be read yet.
+    /// There is no run yet: nothing has been measured.
     Folder,
     /// The folder is there, the audit is not.
     Audit,
@@ -49,6 +49,7 @@ impl Stage {
     pub fn of_files(out: &Path) -> Stage {
         let is = |name: &str| out.join(name).exists();
         match () {
+            // Written before its segments.
             () if !is("run.json") && !is("segments") => Stage::Folder,
             () if is("report.html") => Stage::Reported,
             () if is("manifest.json") && !is("segments") => Stage::Explaining,
@@ -62,12 +63,13 @@ impl Stage {
     pub fn refined(self, result: &Value, killed: f64) -> Stage {
         let phases = result["phases"].as_array().map(Vec::as_slice).unwrap_or_default();
         let (Some(last), Stage::SettingUp) = (phases.last(), self) else { return self };
+        let loads = result["run"]["settings"]["loads"].as_array().map_or(2, Vec::len);
         let begun = last["start_mono_ns"].as_f64().is_some_and(|ns| ns / 1e9 <= killed);
         match (last["end_mono_ns"].is_null(), begun, phases.len()) {
             (true, false, _) => Stage::Warmup,
             (true, true, 1) => Stage::FirstLoad,
             (true, true, _) => Stage::LastLoad,
-            (false, _, 1) => Stage::Between,
+            (false, _, n) if n < loads => Stage::Between,
             (false, ..) => Stage::Ending,
         }
     }
@@ -116,6 +118,8 @@ mod tests {
         assert_eq!((of(json!([running(6)])), of(json!([running(4)]))), (Stage::Warmup, Stage::FirstLoad));
         assert_eq!((of(json!([done])), of(json!([done, running(4)]))), (Stage::Between, Stage::LastLoad));
         assert_eq!(of(json!([done, done])), Stage::Ending);
+        let of_one = json!({"phases": [done], "run": {"settings": {"loads": ["idle"]}}});
+        assert_eq!(Stage::SettingUp.refined(&of_one, 5.0), Stage::Ending);
         assert_eq!(Stage::Reported.refined(&json!({ "phases": [done] }), 5.0), Stage::Reported);
     }
 
