@@ -72,7 +72,7 @@ fn documents_and_lines_of_these_hold_to_their_schemas() {
         let document: Value = serde_json::from_str(&reported(fixture, "json")).unwrap();
         schema::holds(&document);
     }
-    let lines = schema::without_other_keys("fleet-line");
+    let lines = schema::exact("fleet-line");
     for line in reported("fleet", "jsonl").lines() {
         let line: Value = serde_json::from_str(line).unwrap();
         assert!(lines.is_valid(&line), "{line}");

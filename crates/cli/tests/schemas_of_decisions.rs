@@ -1,7 +1,7 @@
 //! Real documents of commands that decide or change something hold to docs/schemas.
 
 mod common;
-use common::schema::assert_holds;
+use common::schema::holds;
 use common::{answer, may_be_real_time, punctual, run};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ fn document(args: &[&str]) -> Value {
     let (_, out, err) = run(args);
     let value: Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{args:?}: {e}: {out} {err}"));
     assert!(value["result"]["error"].is_null(), "{args:?}: {value}");
-    assert_holds("document", &value);
+    holds(&value);
     value
 }
 
@@ -25,7 +25,7 @@ fn sample(name: &str) -> String {
 fn a_comparison_holds_to_its_schema() {
     let kernels = ["histogram_rtkernel_4.19.59-rt23-v7l+.csv", "histogram_stdkernel_4.19.57-v7l+.csv"];
     let [a, b] = kernels.map(sample);
-    assert_holds("document-compare", &document(&["compare", &a, "--vs", &b, "--json"]));
+    document(&["compare", &a, "--vs", &b, "--json"]);
 }
 
 /// Real-time threads of one test are in another's way.
@@ -46,16 +46,14 @@ fn a_history_and_its_gate_hold_to_their_schemas() {
         document(&["history", "--db", db, "add", run, "--json"]);
     }
     let history = document(&["history", "--db", db, "--json"]);
-    assert_holds("document-history", &history);
     assert!(history["result"]["groups"][0]["series"].as_array().is_some_and(|s| !s.is_empty()), "{history}");
     let gate = ["history", "--db", db, "gate", &runs[1], "--baseline", "1", "--json"];
-    assert_holds("document-history-gate", &document(&gate));
+    document(&gate);
 }
 
 #[test]
 fn what_tune_would_try_holds_to_its_schema() {
     let value = document(&["tune", "--dry-run", "mem-dirty-limits", "cpu-smt", "--json"]);
-    assert_holds("document-tune", &value);
     assert_eq!(value["result"]["dry_run"], true);
 }
 
@@ -67,7 +65,7 @@ fn undo_with_nothing_to_undo_holds_to_its_schema() {
         let output = punctual().args(words).env("PUNCTUAL_CHANGES", folder.path().join("changes")).output().unwrap();
         let (code, out, err) = answer(output);
         assert_eq!(code, 0, "{words:?}: {out} {err}");
-        assert_holds("document-undo", &serde_json::from_str(&out).unwrap());
+        holds(&serde_json::from_str(&out).unwrap());
     }
 }
 
@@ -80,13 +78,12 @@ fn a_selftest_holds_to_its_schema() {
     let _alone = alone();
     let (code, out, err) = run(&["selftest", "--json"]);
     let value: Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out} {err}"));
-    assert_holds("document", &value);
+    holds(&value);
     let refused = value["result"]["error"].as_str();
     if let Some(why) = refused.filter(|why| code == 4 && why.contains("run before or with")) {
         eprintln!("SKIPPED: this machine has other real-time threads: {why}");
         return;
     }
-    assert_holds("document-selftest", &value);
     // Delays that the machine disturbed are planted once more.
     assert!(value["result"]["planted"].as_array().is_some_and(|all| all.len() >= 3), "{value}");
 }

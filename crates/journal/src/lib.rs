@@ -50,6 +50,8 @@ struct Entry {
 }
 
 const SCHEMA: &str = "punctual.lease/1";
+/// How the name of an entry ends while it is written, under a shared lock on the folder.
+const ASIDE: &str = "new";
 /// Larger files are not ours.
 const MOST: u64 = 1 << 20;
 
@@ -102,6 +104,9 @@ impl Journal {
             move |source| JournalError { path, source }
         };
         make_private(&self.folder).map_err(failed(&self.folder))?;
+        // Nobody takes the half-written entry for one that was left behind meanwhile.
+        let folder = File::open(&self.folder).map_err(failed(&self.folder))?;
+        let _ = flock(&folder, FlockOperation::LockShared);
         let owner = Owner::this_process().map_err(failed(Path::new("/proc/self/stat")))?;
         let name = format!("{}-{}-{}.json", owner.pid, owner.start_ticks, COUNT.fetch_add(1, Relaxed));
         let path = self.folder.join(name);
@@ -119,10 +124,15 @@ impl Journal {
             return Vec::new();
         }
         // Two that start together: one of them does it. A file system without locks does it twice, which does no harm.
-        let _ = flock(&folder, FlockOperation::LockExclusive);
+        let alone = flock(&folder, FlockOperation::LockExclusive).is_ok();
         let mut found: Vec<PathBuf> =
             fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|e| e.path()).collect();
         found.sort();
+        if alone {
+            // Of one that was killed as it wrote it: what it would have undone was not done yet.
+            let is_half = |path: &&PathBuf| path.extension().is_some_and(|e| e == ASIDE);
+            found.iter().filter(is_half).for_each(|path| drop(fs::remove_file(path)));
+        }
         found.iter().rev().filter_map(|path| recover_one(path)).collect()
     }
 }
@@ -200,7 +210,7 @@ fn make_private(folder: &Path) -> io::Result<()> {
 }
 
 fn write_new(path: &Path, entry: &Entry) -> io::Result<()> {
-    let aside = path.with_extension("new");
+    let aside = path.with_extension(ASIDE);
     let mut file = File::create(&aside)?;
     file.write_all(&serde_json::to_vec(entry)?)?;
     file.sync_all()?;
@@ -301,6 +311,26 @@ mod tests {
         let recovered = journal.recover();
         assert_eq!(recovered[0].failed.len(), 1);
         assert!(path.exists());
+    }
+
+    #[test]
+    fn an_entry_that_was_killed_half_written_is_removed_and_nothing_undone() {
+        let home = tempfile::tempdir().unwrap();
+        let (file, journal) = (home.path().join("f"), Journal::at(home.path().join("j")));
+        fs::write(&file, "x").unwrap();
+        let path = entry_of(&journal, dead(), vec![Undo::RemoveFile { path: file.clone() }]);
+        fs::rename(&path, path.with_extension(ASIDE)).unwrap();
+        // Written by one that lives.
+        let lock = File::open(&journal.folder).unwrap();
+        flock(&lock, FlockOperation::LockShared).unwrap();
+        std::thread::scope(|scope| {
+            let recovering = scope.spawn(|| journal.recover());
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            assert!(path.with_extension(ASIDE).exists());
+            drop(lock);
+            assert!(recovering.join().unwrap().is_empty());
+        });
+        assert!(file.exists() && fs::read_dir(&journal.folder).unwrap().next().is_none());
     }
 
     #[test]

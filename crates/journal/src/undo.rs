@@ -4,7 +4,13 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// A trace instance is busy while anybody reads one of its files, as an audit does (`__remove_instance` in
+/// kernel/trace/trace.c); nobody does so for longer.
+const BUSY: Duration = Duration::from_secs(2);
 
 /// One step of undoing. Doing it twice does no harm.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,7 +42,7 @@ impl Undo {
     /// The system's.
     pub fn carry_out(&self) -> io::Result<()> {
         match self {
-            Undo::RemoveFolder { path } => match fs::remove_dir(path) {
+            Undo::RemoveFolder { path } => match remove_folder(path) {
                 Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
                 _ => Ok(()),
             },
@@ -48,6 +54,18 @@ impl Undo {
             Undo::Write { path, text } => {
                 File::options().write(true).truncate(true).open(path)?.write_all(text.as_bytes())
             }
+        }
+    }
+}
+
+fn remove_folder(path: &Path) -> io::Result<()> {
+    let begun = Instant::now();
+    loop {
+        match fs::remove_dir(path) {
+            Err(e) if e.kind() == io::ErrorKind::ResourceBusy && begun.elapsed() < BUSY => {
+                sleep(Duration::from_millis(20));
+            }
+            result => return result,
         }
     }
 }

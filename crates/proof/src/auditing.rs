@@ -4,10 +4,9 @@
 use punctual_audit as audit;
 use punctual_machine::{Live, Machine, Overlay};
 use punctual_units::{CpuList, Scheduling};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::ffi::OsString;
-use std::io::{ErrorKind, Read, Write};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::io::Write;
+use std::process::{Child, Command, Stdio};
 
 /// First argument of the program when it is to audit for [`prove`](crate::prove); see [`audit_main`].
 pub const AUDIT_ARG: &str = "__audit";
@@ -25,37 +24,12 @@ impl Auditing {
         command.spawn().map(Auditing).map_err(|e| format!("cannot start it: {e}"))
     }
 
-    /// Waits for its findings: `findings.json` as it is to stand. `meanwhile` is called about once a second: on a busy machine it
-    /// takes longer than the warm-up, and what is measured by then must not wait for it.
-    pub fn finish(mut self, meanwhile: &mut dyn FnMut()) -> Result<Vec<u8>, String> {
-        let read = self.0.stdout.take().map(|out| read_all(out, meanwhile));
-        let status = self.0.wait().map_err(|e| e.to_string())?;
-        match read {
-            Some(Ok(findings)) if status.success() && !findings.is_empty() => Ok(findings),
-            Some(Err(e)) => Err(e.to_string()),
-            _ => Err(format!("it ended with {status}")),
-        }
-    }
-}
-
-/// Everything up to the end of the pipe.
-fn read_all(mut out: ChildStdout, meanwhile: &mut dyn FnMut()) -> std::io::Result<Vec<u8>> {
-    const SECOND: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
-    let (mut findings, mut part) = (Vec::new(), [0u8; 4096]);
-    loop {
-        match poll(&mut [PollFd::new(&out, PollFlags::IN)], Some(&SECOND)) {
-            Ok(0) => {
-                meanwhile();
-                continue;
-            }
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(e) => return Err(e.into()),
-        }
-        match out.read(&mut part) {
-            Ok(0) => return Ok(findings),
-            Ok(n) => findings.extend_from_slice(part.get(..n).unwrap_or_default()),
-            Err(e) if e.kind() == ErrorKind::Interrupted => {}
-            Err(e) => return Err(e),
+    /// Waits for its findings: `findings.json` as it is to stand.
+    pub fn finish(self) -> Result<Vec<u8>, String> {
+        let ended = self.0.wait_with_output().map_err(|e| e.to_string())?;
+        match ended.status.success() && !ended.stdout.is_empty() {
+            true => Ok(ended.stdout),
+            false => Err(format!("it ended with {}", ended.status)),
         }
     }
 }
@@ -105,16 +79,14 @@ mod tests {
     }
 
     #[test]
-    fn findings_are_read_to_their_end_and_what_is_measured_does_not_wait_for_them() {
-        let mut looks = 0;
-        let findings = of("printf a; sleep 2.5; head -c 10000 /dev/zero").finish(&mut || looks += 1).unwrap();
-        assert_eq!((findings.len(), looks > 0), (10_001, true));
+    fn findings_are_read_to_their_end() {
+        assert_eq!(of("printf a; sleep 0.2; head -c 100000 /dev/zero").finish().unwrap().len(), 100_001);
     }
 
     #[test]
     fn an_audit_that_fails_or_says_nothing_is_told() {
-        assert!(of("printf a; exit 3").finish(&mut || ()).unwrap_err().contains('3'));
-        assert!(of(":").finish(&mut || ()).is_err());
+        assert!(of("printf a; exit 3").finish().unwrap_err().contains('3'));
+        assert!(of(":").finish().is_err());
     }
 
     #[test]

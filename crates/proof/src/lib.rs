@@ -9,6 +9,7 @@ mod auditing;
 mod blocks;
 mod calls;
 mod capture;
+mod checkpoints;
 mod concluding;
 mod error;
 mod explaining;

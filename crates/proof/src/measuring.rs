@@ -292,7 +292,7 @@ impl<'a> Measurement<'a> {
         }
         let (trace, audit, recorder, notes) =
             (&mut self.trace, &mut self.audit, &self.recorder, &mut self.kept.run.notes);
-        surroundings.measure(plan, spec, name, trace, &mut |tick| fetch(audit, recorder, notes, tick), observer)
+        surroundings.measure(plan, spec, name, trace, &mut || fetch(audit, recorder, notes), observer)
     }
 
     /// Books a measured phase, on disk and in memory; returns what could not be written.
@@ -375,14 +375,9 @@ impl<'a> Measurement<'a> {
 }
 
 /// Audits, if that has not been done. Not before the first sample: starting a process would delay it.
-fn fetch(
-    audit: &mut Option<(Scheduling, CpuList)>,
-    recorder: &Mutex<ToDisk>,
-    notes: &mut Vec<String>,
-    tick: &mut dyn FnMut(),
-) {
+fn fetch(audit: &mut Option<(Scheduling, CpuList)>, recorder: &Mutex<ToDisk>, notes: &mut Vec<String>) {
     let Some((wanted, cpus)) = audit.take() else { return };
-    let audited = Auditing::start(wanted, &cpus).and_then(|audit| audit.finish(tick));
+    let audited = Auditing::start(wanted, &cpus).and_then(Auditing::finish);
     let mut recorder = recorder.lock().unwrap_or_else(PoisonError::into_inner);
     let written = audited.and_then(|text| recorder.writer.findings_text(&text).map_err(|e| e.to_string()));
     notes.extend(written.err().map(|why| format!("the machine could not be audited: {why}")));

@@ -1,13 +1,14 @@
 //! One phase: load, measuring threads, context, and waiting for the end or a signal.
 
 use crate::capture::State;
+use crate::checkpoints::{Checkpoints, Results};
 use crate::error::ProofError;
 use crate::options::{Observer, Options};
 use crate::recorder::ToDisk;
 use crate::until;
 use crate::watching::Watching;
 use punctual_loads::{Load, LoadSettings, LoadSpec};
-use punctual_measure::{self as measure, Context, ContextPlan, Outcome, Plan, Recorder, Running};
+use punctual_measure::{self as measure, Context, ContextPlan, Outcome, Plan, Running};
 use punctual_model::{Claim, CpuResult, Event, Phase, Problem, ProblemKind, Round};
 use punctual_rt::monotonic;
 use punctual_uapi::{Sig, SignalSet, Waited, wait};
@@ -62,13 +63,13 @@ impl Surroundings<'_> {
         spec: &LoadSpec,
         name: &str,
         trace: &mut State,
-        meanwhile: &mut dyn FnMut(&mut dyn FnMut()),
+        meanwhile: &mut dyn FnMut(),
         observer: &mut dyn Observer,
     ) -> Result<Measured, ProofError> {
         let mut problems = Vec::new();
         plan.bell = trace.bell();
         if plan.warmup == Nanos::ZERO {
-            meanwhile(&mut || ());
+            meanwhile();
             trace.start(self.options, None)?;
         }
         let mut load = self.start_load(spec, name, &mut problems);
@@ -77,8 +78,10 @@ impl Surroundings<'_> {
         let mut phase = announced(&plan, name, &running, self.rounds.as_deref());
         self.write_begin(&phase, running.start);
         // Both take a while and disturb; the warm-up is not recorded. On a busy machine they take longer than that.
-        meanwhile(&mut self.checkpoints(&plan, &running));
+        let checkpoints = self.checkpoints(&plan, &running, &mut problems);
+        meanwhile();
         let disturbed = trace.start(self.options, Some(running.start));
+        drop(checkpoints);
         let locked_bytes = own_memory("VmLck:");
         let context = self.start_context(&plan, &running, name, load.as_ref(), &mut problems);
         if let Some(load) = &mut load {
@@ -119,21 +122,12 @@ impl Surroundings<'_> {
         })
     }
 
-    /// Hands results on, every five seconds from the first period on, until the context thread does.
-    fn checkpoints<'a>(&'a self, plan: &'a Plan, running: &'a Running) -> impl FnMut() + 'a {
-        let every = measure::Pace::default().results();
-        let mut next = running.start + every;
-        move || {
-            if monotonic() < next {
-                return;
-            }
-            next = monotonic() + every;
-            let mut recorder = self.recorder();
-            for (cpu, cell) in running.cells() {
-                recorder.progress(&plan.phase, cpu, &cell);
-            }
-            recorder.flush();
-        }
+    /// Hands results on until the context thread does. Nobody does where no thread but the measuring ones is wanted.
+    fn checkpoints(&self, plan: &Plan, running: &Running, problems: &mut Vec<Problem>) -> Option<Checkpoints> {
+        let results = Results { phase: plan.phase.clone(), cells: running.cells(), start: running.start };
+        let started = self.context.then(|| Checkpoints::start(results, Arc::clone(self.recorder)))?;
+        let not = |e| format!("no results were handed on until the context was sampled: {e}");
+        started.map_err(|e| problems.push(Problem { kind: ProblemKind::NotAsAsked, text: not(e) })).ok()
     }
 
     fn write_begin(&self, phase: &Phase, start: Nanos) {

@@ -101,3 +101,20 @@ fn a_missing_tracefs_is_told_with_what_to_do() {
     assert!(error.to_string().contains("instances"), "{error}");
     assert_eq!(fs::read_dir(home.path().join("j")).unwrap().count(), 0);
 }
+
+#[test]
+fn an_instance_that_another_program_reads_is_removed_when_it_has_read() {
+    let home = tempfile::tempdir().unwrap();
+    let journal = Journal::at(home.path().join("journal"));
+    let Some((_, made)) = instance(&journal) else { return };
+    let folder = made.folder().to_owned();
+    let reading = File::open(folder.join("tracing_on")).unwrap();
+    assert_eq!(fs::remove_dir(&folder).unwrap_err().kind(), std::io::ErrorKind::ResourceBusy);
+    std::thread::scope(|scope| {
+        scope.spawn(|| drop(made));
+        std::thread::sleep(Duration::from_millis(200));
+        assert!(folder.exists());
+        drop(reading);
+    });
+    assert!(!folder.exists());
+}

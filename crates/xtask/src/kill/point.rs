@@ -113,8 +113,8 @@ impl Killed<'_> {
         point.gone_after = nothing_left(self.name)?;
         let shown = Command::new(self.punctual).args(["report", "--json"]).arg(self.out).stdin(Stdio::null()).output();
         let shown = shown.map_err(|e| e.to_string())?;
-        self.is_put_back()?;
         let said = String::from_utf8_lossy(&shown.stderr);
+        self.is_put_back().map_err(|why| format!("{why}: {said}"))?;
         if before == Stage::Folder {
             // Nothing was measured, and that has to be said: wrong usage, with words.
             return match shown.status.code() == Some(2) && !said.trim().is_empty() {
@@ -165,21 +165,27 @@ fn adds_up(result: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Samples lost, s: from the last that is on record to the kill; nothing is lost of a run that was measured to its end.
+/// Samples lost, s: from the last that is on record to the kill, or to the end of what the phase was to measure; nothing is
+/// lost of a run that was measured to its end. What began and is not on record counts from the last that is.
 fn lost(result: &Value, killed: f64, most: f64) -> Result<f64, String> {
     if result["run"]["complete"].as_bool() == Some(true) {
         return Ok(0.0);
     }
     let seconds = |value: &Value| value.as_f64().map(|ns| ns / 1e9);
-    let period = seconds(&result["run"]["settings"]["period_ns"]).ok_or("no period in the document")?;
-    let mut on_record: Option<f64> = None;
-    for phase in result["phases"].as_array().ok_or("no phases in the document")? {
-        let Some(start) = seconds(&phase["start_mono_ns"]) else { continue };
-        let released = phase["cpus"].as_array().into_iter().flatten().filter_map(|c| c["released"].as_u64()).max();
-        on_record = Some(start + released.unwrap_or(0) as f64 * period);
-    }
-    // What is between loads counts as lost, which makes the bar stricter.
-    Ok(on_record.map_or(most, |last| killed - last).max(0.0))
+    let settings = &result["run"]["settings"];
+    let period = seconds(&settings["period_ns"]).ok_or("no period in the document")?;
+    let duration = seconds(&settings["duration_ns"]).ok_or("no duration in the document")?;
+    let phases = result["phases"].as_array().ok_or("no phases in the document")?;
+    let Some(last) = phases.last() else { return Ok(most.min(duration)) };
+    let start = seconds(&last["start_mono_ns"]).ok_or("a phase without its start")?;
+    let released = last["cpus"].as_array().into_iter().flatten().filter_map(|c| c["released"].as_u64()).max();
+    let on_record = released.unwrap_or(0) as f64 * period;
+    let missing = (duration - on_record).max(0.0);
+    Ok(match seconds(&last["end_mono_ns"]) {
+        Some(_) if settings["loads"].as_array().is_some_and(|loads| loads.len() == phases.len()) => missing,
+        Some(end) => missing + (killed - end).clamp(0.0, duration),
+        None => (killed - start - on_record).clamp(0.0, missing),
+    })
 }
 
 /// Trace instances of a process.
@@ -227,17 +233,31 @@ mod tests {
 
     fn result(complete: bool, released: u64) -> Value {
         let cpus = json!([{"released": released, "ran": released, "skipped": 0}]);
-        json!({"run": {"complete": complete, "settings": {"period_ns": 1_000_000}},
-               "phases": [{"start_mono_ns": 5_000_000_000u64, "cpus": cpus}]})
+        let settings = json!({"period_ns": 1_000_000, "duration_ns": 14_000_000_000u64, "loads": ["idle", "cpu"]});
+        json!({"run": {"complete": complete, "settings": settings},
+               "phases": [{"start_mono_ns": 5_000_000_000u64, "end_mono_ns": null, "cpus": cpus}]})
     }
 
     #[test]
     fn what_is_lost_lies_between_the_last_sample_on_record_and_the_kill() {
         assert_eq!(lost(&result(false, 2_000), 9.0, 8.0), Ok(2.0));
         assert_eq!(lost(&result(true, 2_000), 9.0, 8.0), Ok(0.0));
+        // No more than there was to measure.
+        assert_eq!(lost(&result(false, 2_000), 90.0, 8.0), Ok(12.0));
         let mut nothing = result(false, 0);
         nothing["phases"] = json!([]);
         assert_eq!(lost(&nothing, 9.0, 3.0), Ok(3.0));
+    }
+
+    #[test]
+    fn of_a_phase_that_has_ended_what_it_lacks_is_lost_and_what_came_after_it() {
+        let mut ended = result(false, 14_000);
+        ended["phases"][0]["end_mono_ns"] = json!(19_500_000_000u64);
+        assert_eq!(lost(&ended, 20.0, 20.0), Ok(0.5));
+        ended["run"]["settings"]["loads"] = json!(["idle"]);
+        assert_eq!(lost(&ended, 90.0, 90.0), Ok(0.0));
+        ended["phases"][0]["cpus"][0]["released"] = json!(13_000);
+        assert_eq!(lost(&ended, 90.0, 90.0), Ok(1.0));
     }
 
     #[test]
