@@ -24,6 +24,7 @@ mod recorded;
 mod snapshot;
 mod text;
 mod view;
+mod within;
 
 pub use cmdline::{parameter, parameters, scrub};
 pub use facts::{Virtualisation, facts, facts_with, is_preempt_rt, preemption_mode, virtualisation};

@@ -1,8 +1,8 @@
 //! The running machine, or a folder that looks like one.
 
-use crate::{Listing, Machine, READ_LIMIT, Read};
+use crate::{Listing, Machine, READ_LIMIT, Read, within};
 use rustix::fd::OwnedFd;
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
+use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
 use std::path::PathBuf;
 
@@ -47,8 +47,7 @@ impl Live {
         Live { root: None }
     }
 
-    /// A tree of files under a folder, as if that folder were `/`: links in it never lead out of it
-    /// (openat2(2), RESOLVE_IN_ROOT; before Linux 5.6 every read then fails with ENOSYS).
+    /// A tree of files under a folder, as if that folder were `/`: links in it never lead out of it.
     pub fn under(root: impl Into<PathBuf>) -> Live {
         Live { root: Some(root.into()) }
     }
@@ -62,7 +61,7 @@ impl Live {
             None => openat(CWD, path, flags, Mode::empty()),
             Some(root) => {
                 let root = openat(CWD, root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-                openat2(root, path, flags, Mode::empty(), ResolveFlags::IN_ROOT)
+                within::open(&root, path, flags)
             }
         }
     }
