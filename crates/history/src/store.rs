@@ -184,10 +184,10 @@ impl Store {
 }
 
 /// Of two summaries of one run the one worth more is kept: finished, with more samples, with more explained, and of equal
-/// ones whichever says more, so that it does not depend on which came first.
+/// ones always the same, so that it does not depend on which came first. The same run from another folder is known.
 fn worth(run: &RunSummary) -> (bool, u64, usize, String) {
     let samples = run.cells.iter().fold(0u64, |sum, c| sum.saturating_add(c.samples));
     let explained = run.cells.iter().filter(|c| c.cause.is_some()).count();
-    let cells = serde_json::json!(run.cells).to_string();
-    (run.complete, samples, explained, cells)
+    let all = serde_json::json!(RunSummary { folder: None, ..run.clone() }).to_string();
+    (run.complete, samples, explained, all)
 }

@@ -103,6 +103,21 @@ fn more_is_known_later() {
     assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
 }
 
+/// Of a run whose judgement changed, one stays, whichever came first; from another folder it is the same run.
+#[test]
+fn equal_ones_do_not_depend_on_the_order() {
+    let place = tempfile::tempdir().unwrap();
+    let [bare, judged] = [None, Some(Outcome::Pass)].map(|outcome| RunSummary { outcome, ..run(1, "idle", 40_000) });
+    let kept = |name: &str, runs: [&RunSummary; 2]| {
+        let mut store = Store::open(&place.path().join(name)).unwrap();
+        add(&mut store, runs.into_iter());
+        all(&store)
+    };
+    assert_eq!(kept("a.db", [&bare, &judged]), kept("b.db", [&judged, &bare]));
+    let moved = RunSummary { folder: Some("/zz".into()), ..bare.clone() };
+    assert_eq!(kept("c.db", [&bare, &moved]), [bare]);
+}
+
 #[test]
 fn what_is_no_history_is_said() {
     let place = tempfile::tempdir().unwrap();
