@@ -11,7 +11,7 @@ use punctual_measure::{Bell, Cell, clocks, steal_ticks};
 use punctual_model::{Capture, Explained, LateWakeup, PhaseTrace, WatchMaximum};
 use punctual_proof::{Cutter, Window};
 use punctual_rt::monotonic;
-use punctual_units::CpuId;
+use punctual_units::{CpuId, Nanos};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -26,6 +26,9 @@ const SETTLE: Duration = Duration::from_millis(50);
 const EXPLAINED: usize = 6;
 /// The end of a segment waits this long for what is being explained.
 const PATIENCE: Duration = Duration::from_millis(300);
+
+/// A ring that did not come through (a filter that refuses to write to an eventfd) is made up for after so long.
+const UNRUNG: Nanos = Nanos(2_000_000_000);
 
 /// The thread, seen from the others.
 pub(crate) struct Tracer {
@@ -128,7 +131,7 @@ struct Worker {
 impl Worker {
     fn run(mut self) -> Option<String> {
         while !self.stop.load(Relaxed) {
-            let rung = self.bell.wait(None);
+            let rung = self.bell.wait(Some(UNRUNG));
             if self.stop.load(Relaxed) {
                 break;
             }

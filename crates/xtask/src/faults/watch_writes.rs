@@ -3,8 +3,10 @@
 use super::watching::Series;
 use super::writes::{CALLS, most_calls};
 use super::{PUNCTUAL, document};
+use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -16,6 +18,8 @@ const LASTS: Duration = Duration::from_secs(4);
 const ERRORS: [&str; 2] = ["EIO", "EROFS"];
 /// Of the calls that a thread makes so many are tried, evenly spread: those of one checkpoint are like those of the next.
 const TRIED: u32 = 6;
+/// What has not ended then hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// So many at once; they sleep most of the time.
 const AT_ONCE: usize = 6;
 
@@ -93,7 +97,20 @@ fn injected(counts: &[(&'static str, u32)]) -> Vec<Injected> {
 fn strace(words: &[&str], out: &Path) -> Result<Output, String> {
     let mut command = Command::new("strace");
     command.args(["-f", "-qq"]).args(words).arg(PUNCTUAL).args(WATCH).arg(out).stdin(Stdio::null());
-    command.output().map_err(|e| format!("strace: {e}; apt-get install strace"))
+    command.process_group(0).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|e| format!("strace: {e}; apt-get install strace"))?;
+    let (begun, mut hangs) = (Instant::now(), false);
+    while child.try_wait().map_err(|e| e.to_string())?.is_none() {
+        if begun.elapsed() > PATIENCE && !hangs {
+            hangs = true;
+            let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or("a process without a number")?;
+            kill_process_group(group, Signal::KILL).map_err(|e| format!("kill(2): {e}"))?;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    // What it says fits into the pipe.
+    let output = child.wait_with_output().map_err(|e| e.to_string())?;
+    if hangs { Err(format!("it hangs: {}", String::from_utf8_lossy(&output.stderr))) } else { Ok(output) }
 }
 
 impl Injected {
@@ -107,36 +124,38 @@ impl Injected {
         let inject = format!("inject={}:error={}:when={}{end}", self.call, self.error, self.nth);
         let begun = Instant::now();
         let output = strace(&["-o", "/dev/null", "-e", &format!("trace={}", self.call), "-e", &inject], out)?;
-        let taken = judged(&output, out, begun.elapsed(), self.for_good)?;
+        let taken = self.judged(&output, out, begun.elapsed())?;
         let _ = fs::remove_dir_all(out);
         Ok(taken)
     }
-}
 
-/// A panic has exit code 101 or a signal.
-fn judged(output: &Output, out: &Path, took: Duration, for_good: bool) -> Result<Taken, String> {
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let failed = |what: &str| Err(format!("{what} ({}, {took:.1?}): {said}", output.status));
-    let code = match output.status.code() {
-        Some(code @ (0 | 2 | 4)) if !said.contains("panicked") => code,
-        _ => return failed("no exit code of its own"),
-    };
-    if code != 0 && said.trim().is_empty() {
-        return failed("nothing is said");
-    }
-    if took < LASTS {
-        // At its start it may say that nothing can be written there.
-        return if code == 0 { failed("it ended early") } else { Ok(Taken::Refused) };
-    }
-    readable(out).map_err(|why| format!("{why}: {said}"))?;
-    if code != 0 || for_good {
-        return Ok(if code == 0 { Taken::Whole } else { Taken::Told });
-    }
-    let series = Series::read(out)?;
-    series.measured()?;
-    match series.periods()?.0 {
-        0 => failed("no period is on record"),
-        _ => Ok(Taken::Whole),
+    /// A panic has exit code 101 or a signal.
+    fn judged(&self, output: &Output, out: &Path, took: Duration) -> Result<Taken, String> {
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let failed = |what: &str| Err(format!("{what} ({}, {took:.1?}): {said}", output.status));
+        let code = match output.status.code() {
+            Some(code @ (0 | 2 | 4)) if !said.contains("panicked") => code,
+            _ => return failed("no exit code of its own"),
+        };
+        // Where every write fails, saying so does, too.
+        let is_mute = self.call == "write";
+        if code != 0 && said.trim().is_empty() && !is_mute {
+            return failed("nothing is said");
+        }
+        if took < LASTS {
+            // At its start it may say that nothing can be written there.
+            return if code == 0 { failed("it ended early") } else { Ok(Taken::Refused) };
+        }
+        readable(out).map_err(|why| format!("{why}: {said}"))?;
+        if code != 0 || self.for_good {
+            return Ok(if code == 0 { Taken::Whole } else { Taken::Told });
+        }
+        let series = Series::read(out)?;
+        series.measured()?;
+        match series.periods()?.0 {
+            0 => failed("no period is on record"),
+            _ => Ok(Taken::Whole),
+        }
     }
 }
 
