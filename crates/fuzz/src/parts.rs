@@ -162,7 +162,8 @@ impl Parts {
         }
         let Ok(config) = read else { return 0 };
         let Ok(text) = std::str::from_utf8(input) else { return 1 };
-        let text = text.rsplit_once('\n').map_or("", |(lines, _)| lines);
+        // The last line without its end may be cut short.
+        let text = text.rfind('\n').map_or("", |end| &text[..=end]);
         let known = OPTIONS.iter().filter(|option| said(&config, text, option)).count();
         for part in [2, 5] {
             let cut = input.get(..input.len() * part / 7).unwrap_or_default();

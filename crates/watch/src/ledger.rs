@@ -153,7 +153,7 @@ impl Ledger {
         let text = match event {
             Event::ClockStep { step_ns, .. } => {
                 self.watch.upsets.clock_steps += 1;
-                format!("the wall clock was set by {} s", step_ns / 1_000_000_000)
+                clock_was_set(*step_ns)
             }
             Event::Suspend { asleep_ns, .. } => {
                 self.watch.upsets.suspends += 1;
@@ -295,6 +295,11 @@ fn add(sums: &mut Vec<Reading>, new: &[Reading]) {
     }
 }
 
+fn clock_was_set(step_ns: i64) -> String {
+    let direction = if step_ns < 0 { "back" } else { "forward" };
+    format!("the wall clock was set {direction} by {}", Nanos(step_ns.unsigned_abs()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -303,6 +308,12 @@ mod tests {
     fn moments_before_and_after_a_stamp_are_told() {
         let now = Stamp { mono_ns: 1_000, boot_ns: 1_000, real_ns: 5_000 };
         assert_eq!((real_of(&now, 400), real_of(&now, 1_000), real_of(&now, 1_500)), (4_400, 5_000, 5_500));
+    }
+
+    #[test]
+    fn steps_below_a_second_have_their_size() {
+        assert_eq!(clock_was_set(-612_000_000), "the wall clock was set back by 612 ms");
+        assert_eq!(clock_was_set(31_536_000_000_000_000), "the wall clock was set forward by 365 days");
     }
 
     #[test]
