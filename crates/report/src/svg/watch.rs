@@ -34,23 +34,24 @@ pub fn chart(id: &str, blocks: &[&WatchBlock]) -> Option<Chart> {
     drawn.truncate(MOST_LINES);
     drawn.arrange_by_key(|(cpu, _)| *cpu);
     let described = format!(
-        "The largest wakeup latency of every block of minutes from {} to {}, one step line a CPU, logarithmic; broken where nothing was \
+        "The largest wakeup latency of every block from {} to {}, one step line a CPU, logarithmic; broken where nothing was \
          measured.",
         utc(from),
         utc(to)
     );
-    let hours = to.saturating_sub(from) as f64 / 3.6e12;
+    let (unit, unit_ns) = unit(to.saturating_sub(from));
+    let length = to.saturating_sub(from) as f64 / unit_ns;
     let frame = Frame {
         area: Area { right: WIDE.0 - 22.0, ..AREA },
-        x: Scale::linear(0.0, hours, (AREA.left, WIDE.0 - 22.0)),
+        x: Scale::linear(0.0, length, (AREA.left, WIDE.0 - 22.0)),
         y: Scale::log(nice_below(least.max(1) as f64), nice_above(most as f64 * 1.05), (AREA.bottom, AREA.top)),
     };
     let mut canvas = Canvas::new(id, WIDE, "Largest latency of every block", &described);
     frame.grid(&mut canvas, plain, short_latency);
     for (n, (_, (series, ..))) in drawn.iter().enumerate() {
-        canvas.path(&format!("{} line", colour(n)), &path(&frame, series, from));
+        canvas.path(&format!("{} line", colour(n)), &path(&frame, series, (from, unit_ns)));
     }
-    frame.axes(&mut canvas, &format!("hours since {}", utc(from)), "largest latency");
+    frame.axes(&mut canvas, &format!("{unit} since {}", utc(from)), "largest latency");
     let legend = drawn.iter().enumerate().map(|(n, (cpu, (_, most, _)))| Key {
         class: colour(n),
         text: format!("CPU {cpu}: max {}", nanos(Some(*most))),
@@ -60,14 +61,24 @@ pub fn chart(id: &str, blocks: &[&WatchBlock]) -> Option<Chart> {
     Some(Chart { svg: canvas.finish(), legend: legend.collect(), table: Table::default(), note })
 }
 
+/// What a person would count so much time by, and its nanoseconds.
+fn unit(length_ns: u64) -> (&'static str, f64) {
+    match length_ns / 1_000_000_000 {
+        0..=180 => ("seconds", 1e9),
+        181..=10_800 => ("minutes", 6e10),
+        10_801..=345_600 => ("hours", 3.6e12),
+        _ => ("days", 8.64e13),
+    }
+}
+
 /// Steps, broken where nothing was measured for more than a tenth of a step.
-fn path(frame: &Frame, series: &Series, from: u64) -> String {
-    let hours = |real_ns: u64| frame.x.at(real_ns.saturating_sub(from) as f64 / 3.6e12);
+fn path(frame: &Frame, series: &Series, (from, unit_ns): (u64, f64)) -> String {
+    let along = |real_ns: u64| frame.x.at(real_ns.saturating_sub(from) as f64 / unit_ns);
     let (mut d, mut before) = (String::new(), None);
     for (start, end, figure) in series.spans() {
         let joins = before.is_some_and(|(s, e): (u64, u64)| start <= e.saturating_add(e.saturating_sub(s) / 10));
-        let (y, to) = (px(frame.y.at(figure)), px(hours(end)));
-        d.push_str(&if joins { format!("V{y}H{to}") } else { format!("M{} {y}H{to}", px(hours(start))) });
+        let (y, to) = (px(frame.y.at(figure)), px(along(end)));
+        d.push_str(&if joins { format!("V{y}H{to}") } else { format!("M{} {y}H{to}", px(along(start))) });
         before = Some((start, end.max(start)));
     }
     d

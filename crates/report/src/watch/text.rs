@@ -77,6 +77,7 @@ pub(super) fn sentence(maximum: &WatchMaximum) -> String {
     let what = match (&maximum.verdict, &maximum.why_not) {
         // It begins with what stands before it here: "CPU1 95.5 ms late: ".
         (Some(verdict), _) => verdict.split_once(" late: ").map_or(verdict.as_str(), |(_, cause)| cause).to_owned(),
+        (None, Some(why)) if why.starts_with("not traced") => why.clone(),
         (None, Some(why)) => format!("not explained: {why}"),
         (None, None) => "not explained".into(),
     };
