@@ -204,6 +204,12 @@ const JOBS: &[Job] = &[
         commands: &[RELEASE, &["xtask", "deploy", "--punctual", "target/release/punctual", "--jobs", "2", "cut"]],
     },
     Job {
+        name: "faults",
+        shows: "the rows of docs/reliability.md that have no command of their own",
+        minutes: 10,
+        commands: &[RELEASE, &["xtask", "faults"]],
+    },
+    Job {
         name: "fuzz",
         shows: "mutated inputs through every reader, a million each of the fast ones",
         minutes: 60,
