@@ -22,28 +22,47 @@ fn library() -> PathBuf {
     known.unwrap_or_else(|| panic!("no libpunctual_rt_c.a at {found:?}")).clone()
 }
 
-/// `None`, and a line that says why, where there is no such compiler.
-fn compiler(name: &str) -> Option<&str> {
-    let there = Command::new(name).arg("--version").stdout(Stdio::null()).status().is_ok_and(|status| status.success());
-    if !there {
-        println!("skipped: {name} does not run here (Debian: apt install gcc g++ libc6-dev)");
+/// A compiler for this test's own processor: the machine's, or Debian's for another one. `None`, and a line that says why, where
+/// there is neither.
+fn compiler(language: &Language) -> Option<Compiler> {
+    let made_for = |name: &str| {
+        let told = Command::new(name).arg("-dumpmachine").output().ok().filter(|told| told.status.success())?;
+        Some(String::from_utf8_lossy(&told.stdout).starts_with(std::env::consts::ARCH))
+    };
+    if made_for(language.compiler) == Some(true) {
+        return Some(Compiler { name: language.compiler.to_owned(), is_foreign: false });
     }
-    there.then_some(name)
+    let system = if cfg!(target_arch = "arm") { "arm-linux-gnueabihf" } else { "aarch64-linux-gnu" };
+    let name = format!("{system}-{}", language.foreign);
+    if made_for(&name) == Some(true) {
+        return Some(Compiler { name, is_foreign: true });
+    }
+    println!("skipped: {} does not run here (Debian: apt install gcc g++ libc6-dev)", language.compiler);
+    None
+}
+
+struct Compiler {
+    name: String,
+    /// Its C library is not where a loader looks: programs are static.
+    is_foreign: bool,
 }
 
 struct Language {
     compiler: &'static str,
+    /// What follows the system's name in the name of one for another processor.
+    foreign: &'static str,
     options: &'static [&'static str],
 }
 
-const C: Language = Language { compiler: "cc", options: &["-std=c99"] };
-const CPP: Language = Language { compiler: "g++", options: &["-x", "c++", "-std=c++11"] };
+const C: Language = Language { compiler: "cc", foreign: "gcc", options: &["-std=c99"] };
+const CPP: Language = Language { compiler: "g++", foreign: "g++", options: &["-x", "c++", "-std=c++11"] };
 
 /// Compiles and links; `None` where there is no compiler.
 fn build(language: &Language, source: &str, into: &Path) -> Option<PathBuf> {
-    let name = compiler(language.compiler)?;
+    let Compiler { name, is_foreign } = compiler(language)?;
     let program = into.join(format!("{}-{}", Path::new(source).file_stem().unwrap().display(), language.compiler));
-    let built = Command::new(name)
+    let unwinder = |library: &'static str| if is_foreign { library.replace("gcc_s", "gcc_eh") } else { library.into() };
+    let built = Command::new(&name)
         .args(language.options)
         .args(["-Wall", "-Wextra", "-Werror", "-Wpedantic", "-O1", "-g"])
         .arg("-I")
@@ -53,7 +72,8 @@ fn build(language: &Language, source: &str, into: &Path) -> Option<PathBuf> {
         .arg(folder().join(source))
         .args(["-x", "none"])
         .arg(library())
-        .args(SYSTEM)
+        .args(SYSTEM.map(unwinder))
+        .args(is_foreign.then_some("-static"))
         .output()
         .unwrap();
     assert!(built.status.success(), "{name} {source}:\n{}", String::from_utf8_lossy(&built.stderr));

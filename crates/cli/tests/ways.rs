@@ -1,7 +1,7 @@
 //! `--via`: every way that needs no device, a second each.
 
 mod common;
-use common::{answer, punctual, run, shown};
+use common::{answer, is_emulated, punctual, run, shown};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// One measurement at a time: each takes all CPUs.
@@ -19,7 +19,7 @@ fn every_way_is_measured_and_told() {
         let out = folder.path().join(way);
         let done = punctual().args(["measure", "-D", "1s", "--via", way, "--out"]).arg(&out).output().unwrap();
         let (code, said, err) = answer(done);
-        assert!(code == 0 || err.contains("starved"), "{way}: {code} {err}");
+        assert!(code == 0 || err.contains("starved") || (code == 3 && is_emulated()), "{way}: {code} {err}");
         assert!(!said.contains("clock_nanosleep"), "{said}");
         let text = std::fs::read_to_string(out.join("run.json")).unwrap();
         let recorded: serde_json::Value = serde_json::from_str(&text).unwrap();

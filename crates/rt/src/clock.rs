@@ -7,7 +7,8 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Now, on CLOCK_MONOTONIC: nanoseconds since boot without time suspended. A vDSO read, no system call.
+/// Now, on CLOCK_MONOTONIC: nanoseconds since boot without time suspended. A vDSO read, no system call. Only a process's first reading,
+/// which [`crate::Rt`] makes when it starts, looks for the vDSO: before Linux 6.4 (PR_GET_AUXV) it reads /proc/self/auxv and allocates.
 #[inline(always)]
 pub fn monotonic() -> Nanos {
     let now = clock_gettime(ClockId::Monotonic);

@@ -32,8 +32,19 @@ pub fn shown(run: &Path) -> Value {
     serde_json::from_str(&out).unwrap()
 }
 
-/// May this process use real-time scheduling?
+/// Is this program run by qemu-user, on a processor of another kind? Then /proc/cpuinfo is the other one's. System calls are answered by
+/// the emulator, which also faults pages in for itself: measurements are in doubt, and rightly so.
+pub fn is_emulated() -> bool {
+    let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let is_x86 = cpuinfo.lines().any(|line| line.starts_with("vendor_id"));
+    is_x86 != cfg!(any(target_arch = "x86_64", target_arch = "x86"))
+}
+
+/// May this process use real-time scheduling, on a kernel and not on an emulator of one?
 pub fn may_be_real_time() -> bool {
+    if is_emulated() {
+        return false;
+    }
     let attributes = punctual_rt::Attributes {
         scheduling: punctual_units::Scheduling::Fifo { priority: punctual_units::Priority::try_from(99).unwrap() },
         cpu: None,
