@@ -21,6 +21,9 @@ fn measure(way: &str, out: &Path, more: &[&str]) -> (i32, String, String) {
 
 #[test]
 fn the_gaps_of_a_busy_poll_add_up_to_the_time() {
+    if common::is_not_tested("it faults pages in for itself, and is slow") {
+        return;
+    }
     let _alone = alone();
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("run");
@@ -40,6 +43,9 @@ fn the_gaps_of_a_busy_poll_add_up_to_the_time() {
 
 #[test]
 fn a_busy_poll_ends_within_a_second_of_a_signal() {
+    if common::is_not_tested("it faults pages in for itself, and is slow") {
+        return;
+    }
     let _alone = alone();
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("run");

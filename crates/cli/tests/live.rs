@@ -88,6 +88,9 @@ impl Shown {
 
 #[test]
 fn keys_mark_go_on_and_end() {
+    if common::is_not_tested("it does not know TCGETS2") {
+        return;
+    }
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("run");
     let shown_run = Shown::start(&out, &["measure", "--live", "-D", "120s", "-l", "idle,cpu", "--policy", "other"]);
@@ -122,6 +125,9 @@ fn keys_mark_go_on_and_end() {
 
 #[test]
 fn a_run_whose_last_load_is_ended_by_the_user_is_complete() {
+    if common::is_not_tested("it does not know TCGETS2") {
+        return;
+    }
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("run");
     let words = ["measure", "--live", "-D", "120s", "--no-context", "--json", "--policy", "other"];
@@ -142,6 +148,9 @@ fn a_run_whose_last_load_is_ended_by_the_user_is_complete() {
 /// Whoever ends a load has seen how it stands: what it came to can fail a claim and not hold it.
 #[test]
 fn a_claim_on_a_load_that_its_user_ended_does_not_hold() {
+    if common::is_not_tested("it does not know TCGETS2") {
+        return;
+    }
     for (claim, code) in [("max < 1000s", 3), ("max < 1ns", 1)] {
         let place = tempfile::tempdir().unwrap();
         let out = place.path().join("run");
@@ -159,6 +168,9 @@ fn a_claim_on_a_load_that_its_user_ended_does_not_hold() {
 
 #[test]
 fn a_signal_gives_the_terminal_back() {
+    if common::is_not_tested("it does not know TCGETS2") {
+        return;
+    }
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("run");
     let shown_run = Shown::start(&out, &["measure", "--live", "-D", "120s", "--policy", "other"]);

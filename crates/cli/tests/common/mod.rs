@@ -40,6 +40,15 @@ pub fn is_emulated() -> bool {
     is_x86 != cfg!(any(target_arch = "x86_64", target_arch = "x86"))
 }
 
+/// Is it emulated, in which case it is said why nothing is tested?
+pub fn is_not_tested(why: &str) -> bool {
+    let emulated = is_emulated();
+    if emulated {
+        eprintln!("NOT TESTED by an emulator: {why}");
+    }
+    emulated
+}
+
 /// May this process use real-time scheduling, on a kernel and not on an emulator of one?
 pub fn may_be_real_time() -> bool {
     if is_emulated() {
