@@ -99,8 +99,14 @@ fn a_full_disk_is_said_and_the_summary_still_printed() {
 
     assert!(mount("3m"));
     let filler = place.path().join("filler");
+    let begun = std::path::Path::new(out).join("run.json");
     let thread = std::thread::spawn(move || {
-        std::thread::sleep(std::time::Duration::from_millis(300));
+        for _ in 0..600 {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            if begun.exists() {
+                break;
+            }
+        }
         // Until nothing fits any more.
         while fs::OpenOptions::new()
             .append(true)

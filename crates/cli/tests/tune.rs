@@ -114,6 +114,9 @@ impl Drop for Hog {
 
 #[test]
 fn a_planted_fault_is_found_and_the_harmless_is_left() {
+    if common::is_not_tested("it faults pages in for itself: every measurement is in doubt") {
+        return;
+    }
     let Some(alone) = Alone::begin() else { return };
     let before = alone.values();
     let hog = hog(85).unwrap();
