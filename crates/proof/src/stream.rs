@@ -1,7 +1,7 @@
 //! Events of all CPUs while they happen, in order of time.
 
 use punctual_rt::monotonic;
-use punctual_trace::{Decoder, Event, Kind, Layout, Pages, TraceInfo};
+use punctual_trace::{Decoder, Event, Kind, Pages, TraceInfo};
 use punctual_tracefs::Flight;
 use punctual_uapi as uapi;
 use punctual_units::Policy;
@@ -21,9 +21,7 @@ pub(crate) struct Stream {
 impl Stream {
     pub fn new(flight: &Flight) -> Stream {
         let head = flight.head();
-        let layout =
-            Layout::new(cfg!(target_endian = "big"), size_of::<usize>(), 4096).with_header_page(&head.header_page);
-        let mut decoder = Decoder::new(layout, punctual_trace::Options::default());
+        let mut decoder = Decoder::new(head.layout(), punctual_trace::Options::default());
         for format in head.systems.iter().flat_map(|(_, formats)| formats).chain(&head.ftrace) {
             decoder.add_format(format);
         }

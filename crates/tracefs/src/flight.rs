@@ -2,7 +2,7 @@
 
 use crate::error::TracefsError;
 use crate::instance::{Instance, Statistics};
-use punctual_trace::{DatFile, DatHead};
+use punctual_trace::{DatFile, DatHead, Layout};
 use std::fs::File;
 use std::io::{self, BufWriter, Read};
 use std::path::PathBuf;
@@ -41,6 +41,7 @@ pub struct Flight {
 
 #[derive(Debug)]
 struct Pipe {
+    layout: Layout,
     cpu: u32,
     file: File,
     /// Pages that were read but may still be wanted, the oldest first.
@@ -62,7 +63,8 @@ impl Flight {
     /// Its files cannot be opened; it is removed then.
     pub fn new(instance: Instance) -> Result<Flight, TracefsError> {
         let head = instance.head()?;
-        let open = |cpu| Ok(Pipe { cpu, file: instance.raw_pipe(cpu)?, tail: Vec::new(), cut_off: false });
+        let layout = head.layout();
+        let open = |cpu| Ok(Pipe { cpu, layout, file: instance.raw_pipe(cpu)?, tail: Vec::new(), cut_off: false });
         let pipes = instance.cpus().into_iter().map(open).collect::<Result<_, TracefsError>>()?;
         Ok(Flight { pipes, instance, head })
     }
@@ -122,10 +124,9 @@ impl Flight {
     /// # Errors
     /// Reading failed.
     pub fn drain(&mut self, until_ns: u64, mut page: impl FnMut(u32, &[u8])) -> io::Result<()> {
-        let size = page_size(&self.head);
         for pipe in &mut self.pipes {
             pipe.tail.drain(..).for_each(|kept| page(pipe.cpu, &kept.bytes));
-            while let Some(next) = pipe.read(size)? {
+            while let Some(next) = pipe.read()? {
                 let last = next.start_ns > until_ns;
                 page(pipe.cpu, &next.bytes);
                 if last {
@@ -151,11 +152,10 @@ type Files<'a, W> = [(&'a Cut, DatFile<W>, Kept)];
 
 impl Pipe {
     fn cut<W: io::Write + io::Seek>(&mut self, files: &mut Files<'_, W>, until: u64) -> io::Result<()> {
-        let size = files.first().map_or(4096, |(_, file, _)| file.page_size());
         let mut waiting = std::mem::take(&mut self.tail).into_iter();
         let mut page = match waiting.next() {
             Some(page) => Some(page),
-            None => self.read(size)?,
+            None => self.read()?,
         };
         for (cut, _, kept) in files.iter_mut() {
             if self.cut_off && page.as_ref().is_none_or(|page| page.start_ns > cut.from_ns) {
@@ -166,7 +166,7 @@ impl Pipe {
             let next = match waiting.next() {
                 Some(page) => Some(page),
                 None if this.start_ns > until => None,
-                None => self.read(size)?,
+                None => self.read()?,
             };
             let end = next.as_ref().map_or(u64::MAX, |next| next.start_ns);
             for (cut, file, kept) in files.iter_mut() {
@@ -190,8 +190,8 @@ impl Pipe {
     }
 
     /// The next page; `None` if the buffer is empty.
-    fn read(&mut self, size: usize) -> io::Result<Option<Page>> {
-        let mut bytes = vec![0; size];
+    fn read(&mut self) -> io::Result<Option<Page>> {
+        let mut bytes = vec![0; self.layout.page];
         let n = match self.file.read(&mut bytes) {
             Ok(n) => n,
             Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => return Ok(None),
@@ -203,28 +203,39 @@ impl Pipe {
         let Some(stamp) = bytes.first_chunk::<8>() else { return Ok(None) };
         let start_ns = u64::from_ne_bytes(*stamp);
         // The kernel marks a page before which it lost events (kernel/trace/ring_buffer.c, RB_MISSED_EVENTS).
-        let commit = bytes.get(8..).and_then(|b| b.first_chunk()).map_or(0, |b| usize::from_ne_bytes(*b));
+        let commit = self.layout.long(&bytes, 8).unwrap_or(0);
         self.cut_off |= commit & MISSED != 0;
-        trim(&mut bytes, commit);
+        trim(&mut bytes, commit, &self.layout);
         Ok(Some(Page { start_ns, bytes }))
     }
 }
 
 /// RB_MISSED_EVENTS, and with RB_MISSED_STORED; the length is below them.
-const MISSED: usize = 1 << 31;
-const MISSED_STORED: usize = 3 << 30;
-const LENGTH: usize = (1 << 27) - 1;
+const MISSED: u64 = 1 << 31;
+const MISSED_STORED: u64 = 3 << 30;
+const LENGTH: u64 = (1 << 27) - 1;
 
 /// Leaves away what stands behind a page's data: with a tail of pages in memory, rooms of 4 KiB for 50 bytes add up.
-fn trim(bytes: &mut Vec<u8>, commit: usize) {
-    let long = size_of::<usize>();
-    let counted = if commit & MISSED_STORED != 0 { 2 * long } else { 0 };
-    bytes.truncate(8 + long + (commit & LENGTH) + counted);
+fn trim(bytes: &mut Vec<u8>, commit: u64, layout: &Layout) {
+    let counted = if commit & MISSED_STORED != 0 { 2 * layout.long } else { 0 };
+    bytes.truncate(layout.data + (commit & LENGTH) as usize + counted);
     bytes.shrink_to_fit();
 }
 
-fn page_size(head: &DatHead) -> usize {
-    punctual_trace::Layout::new(cfg!(target_endian = "big"), size_of::<usize>(), 4096)
-        .with_header_page(&head.header_page)
-        .page
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A program for 32 bits on a kernel for 64 reads pages whose commit word has 8 bytes; nothing of the data is cut off.
+    #[test]
+    fn what_is_cut_off_depends_on_the_kernel_and_not_on_this_program() {
+        for (long, ends) in [(4, 12 + 20), (8, 16 + 20)] {
+            let layout = Layout::new(cfg!(target_endian = "big"), long, 4096);
+            for (flags, counted) in [(0, 0), (MISSED, 2 * long), (MISSED_STORED, 2 * long)] {
+                let mut bytes = vec![7; 4096];
+                trim(&mut bytes, 20 | flags, &layout);
+                assert_eq!(bytes.len(), ends + counted);
+            }
+        }
+    }
 }

@@ -22,6 +22,14 @@ pub struct DatHead {
     pub clock: String,
 }
 
+impl DatHead {
+    /// Pages of the running kernel: this machine's byte order; sizes as `header_page` gives them, which are not this program's where it is for
+    /// 32 bits and the kernel for 64 (Raspberry Pi OS with 32 bits).
+    pub fn layout(&self) -> Layout {
+        Layout::new(cfg!(target_endian = "big"), size_of::<usize>(), 4096).with_header_page(&self.header_page)
+    }
+}
+
 /// A trace.dat that is being written: head, then CPU after CPU all its pages, then [`DatFile::finish`].
 pub struct DatFile<W> {
     out: W,
@@ -40,8 +48,7 @@ impl<W: Write + Seek> DatFile<W> {
     /// # Errors
     /// Writing failed.
     pub fn create(mut out: W, head: &DatHead, cpus: u32) -> io::Result<DatFile<W>> {
-        let long = size_of::<usize>();
-        let layout = Layout::new(cfg!(target_endian = "big"), long, 4096).with_header_page(&head.header_page);
+        let layout = head.layout();
         let page = layout.page;
         let mut bytes = Bytes::default();
         bytes.raw(MAGIC);

@@ -71,7 +71,8 @@ impl Layout {
         Some(if self.big_endian { u64::from_be_bytes(b) } else { u64::from_le_bytes(b) })
     }
 
-    pub(crate) fn long(&self, bytes: &[u8], at: usize) -> Option<u64> {
+    /// A kernel `long` at an offset; `None` where the bytes end before.
+    pub fn long(&self, bytes: &[u8], at: usize) -> Option<u64> {
         if self.long == 4 { self.u32(bytes, at).map(u64::from) } else { self.u64(bytes, at) }
     }
 }
