@@ -6,7 +6,7 @@ use crate::mount::Tracefs;
 use punctual_journal::{Journal, Lease, Undo};
 use punctual_trace::DatHead;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -235,7 +235,7 @@ impl Instance {
     /// # Errors
     /// A format cannot be read.
     pub fn head(&self) -> Result<DatHead, TracefsError> {
-        let read = |path: PathBuf| fs::read(&path).map_err(TracefsError::on(path));
+        let read = |path: PathBuf| read_at_once(&path).map_err(TracefsError::on(path));
         let events = self.folder.join("events");
         let mut systems: Vec<(String, Vec<Vec<u8>>)> = Vec::new();
         for (system, name) in &self.enabled {
@@ -253,7 +253,7 @@ impl Instance {
         Ok(DatHead {
             header_page: read(events.join("header_page"))?,
             header_event: read(events.join("header_event"))?,
-            ftrace: own.filter_map(|path| fs::read(path.join("format")).ok()).collect(),
+            ftrace: own.filter_map(|path| read_at_once(&path.join("format")).ok()).collect(),
             systems,
             // The host's name is nobody's business who gets the file.
             uname: format!("Linux host {release} {machine}"),
@@ -332,6 +332,28 @@ fn statistics(text: &str) -> Statistics {
         read: value("read events:"),
         dropped: value("dropped events:"),
     }
+}
+
+/// A file of tracefs. `header_page` and `header_event` give what they have to the first read(2) and nothing to later ones
+/// (kernel/trace/trace_events.c, show_header), and [`fs::read`] begins with 32 bytes: a description of the pages without their size.
+fn read_at_once(path: &Path) -> io::Result<Vec<u8>> {
+    const ROOM: usize = 1 << 16;
+    let mut file = File::open(path)?;
+    let (mut all, mut length) = (vec![0; ROOM], 0);
+    loop {
+        match file.read(&mut all[length..]) {
+            Ok(0) => break,
+            Ok(n) => length += n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            Err(e) => return Err(e),
+        }
+        if all.len() - length < ROOM / 2 {
+            all.resize(all.len() + ROOM, 0);
+        }
+    }
+    all.truncate(length);
+    all.shrink_to_fit();
+    Ok(all)
 }
 
 #[cfg(test)]

@@ -118,3 +118,17 @@ fn an_instance_that_another_program_reads_is_removed_when_it_has_read() {
     });
     assert!(!folder.exists());
 }
+
+/// A description without its end would leave the page's size, and the kernel's word size, to be guessed.
+#[test]
+fn the_kernels_description_of_its_pages_is_whole() {
+    let home = tempfile::tempdir().unwrap();
+    let Some((_, made)) = instance(&Journal::at(home.path().join("journal"))) else { return };
+    let head = made.head();
+    made.remove().unwrap();
+    let head = head.unwrap();
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    let (page, event) = (text(&head.header_page), text(&head.header_event));
+    assert!(page.ends_with('\n') && page.contains("local_t commit;") && page.contains("char data;"), "{page}");
+    assert!(event.ends_with('\n') && event.contains("padding"), "{event}");
+}
