@@ -137,7 +137,7 @@ impl Injected {
             Some(code @ (0 | 2 | 4)) if !said.contains("panicked") => code,
             _ => return failed("no exit code of its own"),
         };
-        // Where every write fails, saying so does, too.
+        // The write that fails may be the one that says it.
         let is_mute = self.call == "write";
         if code != 0 && said.trim().is_empty() && !is_mute {
             return failed("nothing is said");
