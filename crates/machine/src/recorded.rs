@@ -7,6 +7,7 @@ use rustix::io::Errno;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// A recorded machine. Its folder holds `machine.toml`:
@@ -152,8 +153,11 @@ impl Recorded {
     /// Records what reading `path` gives from now on, and forgets what was recorded below it. For tests of what
     /// happens when a file changes.
     pub fn set(&mut self, path: &str, read: Read) {
-        self.entries.retain(|p, _| p != path && !is_below(p, path));
-        self.folders.retain(|f| f != path && !is_below(f, path));
+        let known: Vec<String> = self.below(path).map(str::to_owned).collect();
+        for gone in known.iter().map(String::as_str).chain([path]) {
+            self.entries.remove(gone);
+            self.folders.remove(gone);
+        }
         match read {
             Read::Absent => {}
             other => {
@@ -208,17 +212,25 @@ impl Recorded {
         false
     }
 
-    /// Names directly in `folder`, of all that is recorded below it.
-    fn children(&self, folder: &str) -> BTreeSet<String> {
-        let below = if folder == "/" { "/".to_owned() } else { format!("{folder}/") };
-        let paths = self.entries.keys().chain(&self.folders);
-        paths
-            .filter_map(|p| p.strip_prefix(&below))
-            .filter_map(|rest| rest.split('/').next())
-            .filter(|name| !name.is_empty())
-            .map(str::to_owned)
-            .collect()
+    /// Every path below `folder` that is recorded, files before folders.
+    fn below(&self, folder: &str) -> impl Iterator<Item = &str> {
+        let inside = inside(folder);
+        let (files, folders) = (self.entries.range(inside.clone()), self.folders.range(inside));
+        files.map(|(path, _)| path.as_str()).chain(folders.map(String::as_str))
     }
+
+    /// Names directly in `folder`, of all that is recorded below it.
+    fn children(&self, folder: &str) -> BTreeSet<&str> {
+        let length = inside(folder).start.len();
+        let names = self.below(folder).filter_map(|path| path.get(length..)?.split('/').next());
+        names.filter(|name| !name.is_empty()).collect()
+    }
+}
+
+/// The paths below a folder: those that begin with it and `/`, which are all that lie before it and `0`, the next character.
+fn inside(folder: &str) -> Range<String> {
+    let folder = if folder == "/" { "" } else { folder };
+    format!("{folder}/")..format!("{folder}0")
 }
 
 fn is_below(path: &str, folder: &str) -> bool {
@@ -243,7 +255,7 @@ impl Machine for Recorded {
         match self.entries.get(path) {
             Some(Read::Known(bytes)) if bytes.len() > READ_LIMIT => Read::Failed(Errno::FBIG.raw_os_error()),
             Some(read) => read.clone(),
-            None if self.folders.contains(path) || !self.children(path).is_empty() => {
+            None if self.folders.contains(path) || self.below(path).next().is_some() => {
                 Read::Failed(Errno::ISDIR.raw_os_error())
             }
             None if self.asked.as_ref().is_some_and(|asked| !asked.covers(path)) => Read::Failed(NOT_ASKED),
@@ -268,7 +280,7 @@ impl Machine for Recorded {
             }
             return Listing::Absent;
         }
-        Listing::Known(names.into_iter().collect())
+        Listing::Known(names.into_iter().map(str::to_owned).collect())
     }
 
     fn read_part(&self, path: &str, offset: u64, length: usize) -> Read {
@@ -322,5 +334,19 @@ mod tests {
         m.set("/a", Read::Absent);
         assert_eq!(m.list("/a"), Listing::Absent);
         assert_eq!(m.read("/ab").text(), Some("2"));
+    }
+
+    #[test]
+    fn what_only_begins_like_a_folder_is_not_in_it() {
+        let names = ["/a", "/a!b/c", "/a-b", "/a/b", "/a/b-c/d", "/a/b/e/f", "/a0", "/a0/g"];
+        let mut m = Recorded::default();
+        names.iter().for_each(|name| m.add(name, Read::Known(Vec::new())));
+        m.add_folder("/a/h");
+        m.add_folder("/a.b");
+        assert_eq!(m.list("/a"), Listing::Known(vec!["b".into(), "b-c".into(), "h".into()]));
+        assert_eq!(m.list("/"), Listing::Known(["a", "a!b", "a-b", "a.b", "a0"].map(str::to_owned).to_vec()));
+        m.set("/a", Read::Absent);
+        let rest: Vec<&str> = m.entries().map(|(path, _)| path).chain(m.folders()).collect();
+        assert_eq!(rest, ["/a!b/c", "/a-b", "/a0", "/a0/g", "/a.b"]);
     }
 }
