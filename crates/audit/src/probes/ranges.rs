@@ -144,15 +144,18 @@ fn nodes(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         Ok(numbers) => numbers,
         Err(gap) => return Reading::gap(gap.expected()),
     };
-    let mut found = Vec::new();
+    let (mut found, mut left) = (Vec::new(), sight.context.cpus.clone());
     for n in numbers {
         match sight.cpu_list(&format!("{NODES}/node{n}/cpulist"), notes).map_err(Gap::expected) {
             Ok(cpus) if cpus.and(&sight.context.cpus).is_empty() => {}
-            Ok(_) => found.push(n.to_string()),
+            Ok(cpus) => {
+                left = left.minus(&cpus);
+                found.push(n.to_string());
+            }
             Err(gap) => return Reading::gap(gap),
         }
     }
-    if found.is_empty() {
+    if found.is_empty() || !left.is_empty() {
         return Reading::gap(Gap::new(NODES, Cause::Garbled("node of a measured CPU")));
     }
     Reading::word(found.join(","))

@@ -75,6 +75,13 @@ pub(crate) struct Form {
     pub without: Option<Set>,
 }
 
+impl Form {
+    /// What the sets of CPUs are read from, where there are any.
+    fn reads(&self) -> &'static [&'static str] {
+        if self.within.is_some() || self.without.is_some() { probes::CPU_SET_READS } else { &[] }
+    }
+}
+
 /// The form of a file's content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -241,8 +248,10 @@ impl Source {
     pub fn paths(&self) -> Vec<String> {
         let many = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect();
         match self {
-            Source::File { path, .. } => vec![glob::any_process(path)],
-            Source::Files { pattern, .. } => glob::with_listed_folders(&glob::any_process(pattern)),
+            Source::File { path, form, .. } => [vec![glob::any_process(path)], many(form.reads())].concat(),
+            Source::Files { pattern, form, .. } => {
+                [glob::with_listed_folders(&glob::any_process(pattern)), many(form.reads())].concat()
+            }
             Source::List { folder: path, .. } => vec![glob::any_process(path)],
             Source::Exists(path) => glob::folders_above(path),
             Source::Kconfig(_) | Source::Kconfigs(_) => many(probes::CONFIG_READS),
