@@ -1,6 +1,6 @@
 //! `cargo xtask fuzz`: mutated inputs through every reader (crates/fuzz), and the same readers guided by coverage ([`guided`]).
 //!
-//! Mutation is deterministic: the same seed and number give the same input; it runs anywhere, and in the tests.
+//! Mutation is deterministic: the same seed, number, fixtures and corpus give the same input; it runs anywhere, and in the tests.
 
 mod guided;
 mod slice;
@@ -117,10 +117,28 @@ struct Amount {
     longest: Duration,
 }
 
+/// What mutation begins with: by turns a reader's own seeds and the inputs of `fuzz/corpus`, which guided fuzzing found to lead elsewhere.
+struct Seeds {
+    reader: Reader,
+    own: Vec<Vec<u8>>,
+    kept: Vec<Vec<u8>>,
+}
+
+impl Seeds {
+    fn new(name: &str, reader: Reader) -> Seeds {
+        Seeds { reader, own: reader.seeds(), kept: slice::kept(name) }
+    }
+
+    fn input(&self, seed: u64, n: u64) -> Vec<u8> {
+        let from = if n.is_multiple_of(2) || self.kept.is_empty() { &self.own } else { &self.kept };
+        input(from, self.reader.words(), seed, n)
+    }
+}
+
 fn fuzz(name: &str, reader: Reader, amount: Amount) -> Run {
-    let (seeds, executor) = (reader.seeds(), Executor::new(reader));
+    let (seeds, executor) = (Arc::new(Seeds::new(name, reader)), Executor::new(reader));
     let (Amount { seed, first, .. }, last) = (amount, panics());
-    let watch = watch(name, reader, seed);
+    let watch = watch(name, Arc::clone(&seeds), seed);
     let mut run = Run { executions: 0, events: 0, slowest: Duration::ZERO, findings: Vec::new() };
     let start = Instant::now();
     for n in first..first.saturating_add(amount.executions) {
@@ -131,7 +149,7 @@ fn fuzz(name: &str, reader: Reader, amount: Amount) -> Run {
         if n > 0 && n.is_multiple_of(PROGRESS) {
             println!("{name:10} seed {seed}: {n} executions, {} findings", run.findings.len());
         }
-        let bytes = input(&seeds, reader.words(), seed, n);
+        let bytes = seeds.input(seed, n);
         let Some(why) = fault(&executor, reader, &bytes, &mut run, &last) else { continue };
         if run.findings.iter().any(|known| known.ends_with(&why)) {
             continue;
@@ -188,7 +206,7 @@ struct Watch {
     _ends: Sender<()>,
 }
 
-fn watch(name: &str, reader: Reader, seed: u64) -> Watch {
+fn watch(name: &str, seeds: Arc<Seeds>, seed: u64) -> Watch {
     let (ends, ended) = channel();
     let current = Arc::new(AtomicU64::new(0));
     let (seen, name) = (Arc::clone(&current), name.to_owned());
@@ -197,7 +215,7 @@ fn watch(name: &str, reader: Reader, seed: u64) -> Watch {
         while ended.recv_timeout(HANG) == Err(RecvTimeoutError::Timeout) {
             let now = seen.load(Relaxed);
             if now == before {
-                let bytes = input(&reader.seeds(), reader.words(), seed, now);
+                let bytes = seeds.input(seed, now);
                 println!("  {}: hangs", keep(&name, now, &bytes));
                 std::process::exit(3);
             }

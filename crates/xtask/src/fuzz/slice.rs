@@ -5,6 +5,7 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use punctual_fuzz::Reader;
 use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -118,6 +119,18 @@ fn unpack(tar: &Path, into: &Path) -> Result<(), String> {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(e) => Err(format!("{}: {e}", tar.display())),
     }
+}
+
+/// The inputs of a reader that are kept, in the order of the archive; none where there is no archive that can be read.
+pub fn kept(name: &str) -> Vec<Vec<u8>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(packed(name));
+    let Ok(file) = File::open(path) else { return Vec::new() };
+    let mut tar = tar::Archive::new(GzDecoder::new(file));
+    let content = |mut entry: tar::Entry<_>| {
+        let mut bytes = Vec::new();
+        entry.read_to_end(&mut bytes).is_ok().then_some(bytes)
+    };
+    tar.entries().into_iter().flatten().flatten().filter_map(content).collect()
 }
 
 /// All files of a folder into a tar file, which is replaced: the same bytes for the same files. How many there are; none: no file is made.
