@@ -157,7 +157,7 @@ impl Watching<'_> {
             let cpus =
                 own::online().map_or_else(|| self.ledger().wanted.clone(), |online| self.ledger().wanted.and(&online));
             if cpus.is_empty() {
-                signal = self.pause(RETRY);
+                signal = self.pause(RETRY, "none of the CPUs is online");
                 continue;
             }
             match self.segment(cpus, end) {
@@ -169,14 +169,16 @@ impl Watching<'_> {
                 // A CPU that goes offline between looking and starting.
                 Err(e) => {
                     self.ledger().note(format!("no segment could begin: {e}; trying again"));
-                    signal = self.pause(RETRY);
+                    signal = self.pause(RETRY, "no segment could begin");
                 }
             }
         }
         self.finish(signal, error)
     }
 
-    fn pause(&self, time: Nanos) -> Option<Sig> {
+    /// Waits where nothing can be measured. No context thread runs, which else tells systemd's watchdog that all is well.
+    fn pause(&self, time: Nanos, why: &str) -> Option<Sig> {
+        self.ledger().notify.say(&format!("WATCHDOG=1\nSTATUS=nothing is measured: {why}; trying again"));
         let until = monotonic() + time;
         while monotonic() < until {
             match wait(&signals(), Some(until.saturating_sub(monotonic()))) {
@@ -348,5 +350,32 @@ impl Watching<'_> {
             )
         });
         Ok(Done { watch: ledger.watch.clone(), signal, error: error.or(written).or(earlier) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixDatagram;
+
+    #[test]
+    fn the_watchdog_is_fed_while_no_cpu_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notify");
+        let heard = UnixDatagram::bind(&path).unwrap();
+        let options = Options {
+            notify_socket: Some(path.into_os_string()),
+            ..crate::tests::options(&folder.path().join("series"))
+        };
+        state::take(&options.out).unwrap();
+        let choice = choose_scheduling(None, None, options.period).unwrap();
+        let ledger = begin(&options, &choice, CpuList::new(), Arc::new(|_| {})).unwrap();
+        let ledger = Arc::new(Mutex::new(ledger));
+        let watching = Watching { options: &options, choice, housekeeping: CpuList::new(), ledger, tracer: None };
+        assert!(watching.pause(Nanos::from_millis(1), "none of the CPUs is online").is_none());
+        let mut message = [0; 128];
+        let n = heard.recv(&mut message).unwrap();
+        let message = String::from_utf8_lossy(&message[..n]).into_owned();
+        assert!(message.starts_with("WATCHDOG=1\nSTATUS=nothing is measured: none of"), "{message}");
     }
 }
