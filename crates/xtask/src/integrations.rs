@@ -1,5 +1,5 @@
-//! `cargo xtask integrations`: the examples of integrations/ run by the programs they are for: podman, lava-run, labgrid.
-//! (Ansible: `cargo xtask fleet`.) What is not here is said, and fails: nothing passes silently.
+//! `cargo xtask integrations`: the examples of integrations/ run by the programs they are for: podman, lava-run, labgrid,
+//! systemd in a guest, act. (Ansible: `cargo xtask fleet`.) What is not here is said, and fails: nothing passes silently.
 
 use punctual_vm::{Arch, Cache, Kernel, KernelSpec, busybox};
 use std::ffi::OsString;
@@ -12,12 +12,14 @@ const ALL: &[(&str, &str)] = &[
     ("oci", include_str!("integrations/oci.sh")),
     ("lava", include_str!("integrations/lava.sh")),
     ("labgrid", include_str!("integrations/labgrid.sh")),
+    ("systemd", include_str!("integrations/systemd.sh")),
+    ("github", include_str!("integrations/github.sh")),
 ];
 
 /// By which a script says that its program is not here, and how to get it.
 const MISSING: i32 = 77;
 
-/// `integrations [--punctual FILE] [--tools DIR] [oci | lava | labgrid]…`.
+/// `integrations [--punctual FILE] [--tools DIR] [oci | lava | labgrid | systemd | github]…`.
 pub fn run(words: &[String]) -> Result<(), String> {
     let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("."), PathBuf::from);
     let mut punctual = PathBuf::from("target/release/punctual");
@@ -30,7 +32,7 @@ pub fn run(words: &[String]) -> Result<(), String> {
             "--punctual" => punctual = value()?,
             "--tools" => tools = value()?,
             name if ALL.iter().any(|(n, _)| *n == name) => only.push(name.to_owned()),
-            other => return Err(format!("integrations: there is no `{other}`: oci, lava, labgrid")),
+            other => return Err(format!("integrations: there is no `{other}`: oci, lava, labgrid, systemd, github")),
         }
     }
     let punctual =
@@ -65,17 +67,23 @@ fn checked(name: &str, script: &str, punctual: &Path, tools: &Path) -> Result<bo
     Ok(output.status.success())
 }
 
-/// What else a script takes: `lava` a kernel and a BusyBox of the lab's cache, `labgrid` the folder of tools.
+/// What else a script takes: `lava` and `systemd` a kernel and a BusyBox of the lab's cache, the others and `systemd` the folder of
+/// tools, `systemd` what its guest runs.
 fn more(name: &str, tools: &Path) -> Result<Vec<OsString>, String> {
-    match name {
-        "lava" => {
-            let cache = Cache::usual().map_err(|e| e.to_string())?;
-            let spec = KernelSpec::Newest { rt: true, series: Some("6.12".into()) };
-            let kernel = Kernel::resolve(&spec, Arch::Amd64, &cache).map_err(|e| e.to_string())?;
-            let busybox = busybox(Arch::Amd64, &cache).map_err(|e| e.to_string())?;
-            Ok(vec![kernel.image.into(), busybox.into()])
-        }
-        "labgrid" => Ok(vec![tools.into()]),
-        _ => Ok(Vec::new()),
+    let guest = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/integrations/systemd-guest.sh");
+    let mut words = Vec::new();
+    if ["lava", "systemd"].contains(&name) {
+        let cache = Cache::usual().map_err(|e| e.to_string())?;
+        let spec = KernelSpec::Newest { rt: true, series: Some("6.12".into()) };
+        let kernel = Kernel::resolve(&spec, Arch::Amd64, &cache).map_err(|e| e.to_string())?;
+        let busybox = busybox(Arch::Amd64, &cache).map_err(|e| e.to_string())?;
+        words.extend([kernel.image.into(), busybox.into()]);
     }
+    if ["labgrid", "systemd", "github"].contains(&name) {
+        words.push(tools.into());
+    }
+    if name == "systemd" {
+        words.push(guest.into());
+    }
+    Ok(words)
 }

@@ -55,7 +55,8 @@ cargo xtask watch --score DIR what such a soak left, also while it runs
 cargo xtask fleet [--punctual FILE] [--out DIR] [--ansible FILE] [--seconds N]
                               the Ansible role over 8 boards (network namespaces with an sshd each): one run killed, one board cut off
 cargo xtask integrations [--punctual FILE] [--tools DIR] [NAME…]
-                              the examples of integrations/ run by podman (image and Kubernetes pod), lava-run and labgrid; as root
+                              the examples of integrations/ run by podman (image and Kubernetes pod), lava-run, labgrid,
+                              systemd (process 1 of a guest) and act (the workflow); as root
 cargo xtask configs DIR [--punctual FILE]   kernel configurations (plain .config files): what `audit --config` says of each against
                               a plain search of its lines; fails on UNKNOWN, BLOCKED and contradictions
 cargo xtask vm [TEST…]        the lab against real kernels in QEMU: boot, panic, hang, silent, network, negative, repeatable, control; by name only: gpio, events, apps
