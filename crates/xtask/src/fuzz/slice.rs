@@ -51,11 +51,13 @@ impl Tools {
         let all = reader.seeds();
         all.iter().enumerate().try_for_each(|(n, seed)| write(&seeds.join(n.to_string()), seed))?;
         write(&dictionary, words(reader.words()).as_bytes())?;
+        // libFuzzer ends where its dictionary is empty.
+        let dictionary = (!reader.words().is_empty()).then(|| format!("-dict={}", dictionary.display()));
         let longest = all.iter().map(Vec::len).max().unwrap_or(0).saturating_mul(2).max(LONGEST);
         let mut command = Command::new(&self.program);
         command.env("PUNCTUAL_FUZZ_READER", name).arg(format!("-runs={executions}"));
         command.arg(format!("-max_total_time={}", time.as_secs().max(1))).arg(format!("-max_len={longest}"));
-        command.arg(format!("-artifact_prefix={}/", findings.display())).arg(format!("-dict={}", dictionary.display()));
+        command.arg(format!("-artifact_prefix={}/", findings.display())).args(dictionary);
         command.arg(format!("-timeout={HANG}")).arg(format!("-rss_limit_mb={MEMORY_MB}"));
         command.args([format!("-report_slow_units={HANG}").as_str(), "-print_final_stats=1", "-reload=0"]);
         command.arg(corpus).arg(seeds);
@@ -229,5 +231,20 @@ mod tests {
         // qemu-user's vfork(2) does not pass on that exec(2) failed: then it has told nothing.
         let why = slice("/nowhere/reader").unwrap_err();
         assert!(why.contains("cannot be started") || why.contains("told nothing"), "{why}");
+    }
+
+    #[test]
+    fn no_reader_is_given_an_empty_dictionary() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("reader");
+        // As libFuzzer does.
+        let text = "#!/bin/sh\nfor a; do case $a in -dict=*) [ -s \"${a#-dict=}\" ] || exit 1;; esac; done\n\
+            echo stat::number_of_executed_units: 5\n";
+        fs::write(&program, text).unwrap();
+        fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let tools = Tools { program, folder: folder.path().to_owned() };
+        for (name, reader) in [("dat6", Reader::Dat6), ("codes", Reader::Codes)] {
+            assert_eq!(tools.slice(name, reader, 5, Duration::from_secs(1)).map(|slice| slice.executions), Ok(5));
+        }
     }
 }
