@@ -152,8 +152,7 @@ impl Reader {
     pub fn thousand(self) -> u64 {
         match self {
             Reader::Profile | Reader::Snapshot | Reader::Boot => 100,
-            Reader::Machine => 2,
-            Reader::Run => 20,
+            Reader::Run | Reader::Machine => 20,
             Reader::Package | Reader::Upload => 100,
             _ => 1000,
         }

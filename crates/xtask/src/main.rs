@@ -38,7 +38,7 @@ cargo xtask bench explain [PAIRS] [FILE…]     reading and attribution against 
 cargo xtask bench tracing [ROUNDS]     median wakeup latency with and without a trace (default 15 rounds, 8 s each)
 cargo xtask bench cycle       user instructions and system calls a cycle of a punctual-rt task against bare loops in C
 cargo xtask fuzz [READER] [--executions N] [--seconds S] [--seed S]   mutated inputs through every reader (default 1,000,000 of a fast one)
-cargo xtask fuzz guided [READER…] [--executions N] [--jobs J] [--minutes M] [--state FILE] [--program FILE] [--table | --keep]
+cargo xtask fuzz guided [READER…] [--executions N] [--jobs J] [--minutes M] [--state FILE] [--program FILE | --no-trace-compares] [--table | --keep]
                               the same readers under libFuzzer, guided by coverage, at nice 19, resumed where the last run ended
                               (default 10,000,000 each, one job, target/fuzz/state.json); --table: what is done;
                               --keep: the corpora cut down to fuzz/corpus; fuzz/README.md
