@@ -128,6 +128,7 @@ impl Machine for Changed<'_> {
     fn read(&self, path: &str) -> Read {
         match self.over(path) {
             None => self.below.read(path),
+            // EFBIG, as of a recorded machine.
             Some((true, Read::Known(bytes))) if bytes.len() > READ_LIMIT => Read::Failed(27),
             Some((true, read)) => read.clone(),
             Some((false, Read::Denied)) => Read::Denied,

@@ -6,7 +6,7 @@
 set -euo pipefail
 punctual=$1 integrations=$2 work=$3 tools=$4
 act=$tools/act/act
-[ -x "$act" ] || { echo "GOBIN=$tools/act go install github.com/nektos/act@latest (Go: go.dev, or apt-get install golang)"; exit 77; }
+[ -x "$act" ] || { echo "GOBIN=$tools/act go install github.com/nektos/act@latest (Go: apt-get install golang)"; exit 77; }
 for program in git sudo setpriv unshare; do
   command -v $program >/dev/null || { echo "apt-get install git sudo util-linux"; exit 77; }
 done
