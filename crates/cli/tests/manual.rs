@@ -25,12 +25,29 @@ fn every_shell_gets_a_script_that_knows_the_commands() {
 }
 
 #[test]
-fn bash_reads_its_script() {
-    let Ok(mut bash) = Command::new("bash").arg("-n").stdin(Stdio::piped()).spawn() else {
-        return eprintln!("NOT TESTED: there is no bash here");
+fn shells_read_their_scripts() {
+    for shell in ["bash", "zsh", "fish"] {
+        let Ok(mut reads) = Command::new(shell).arg("-n").stdin(Stdio::piped()).spawn() else {
+            eprintln!("NOT TESTED: there is no {shell} here");
+            continue;
+        };
+        reads.stdin.take().unwrap().write_all(&script(shell)).unwrap();
+        assert!(reads.wait().unwrap().success(), "{shell}");
+    }
+}
+
+/// Asked as the Tab key asks.
+#[test]
+fn fish_completes_commands_and_options() {
+    let mut fish = Command::new("fish");
+    fish.args(["--no-config", "-c", "source; complete -C 'punctual pro'; complete -C 'punctual prove --deadl'"]);
+    let Ok(mut reads) = fish.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() else {
+        return eprintln!("NOT TESTED: there is no fish here");
     };
-    bash.stdin.take().unwrap().write_all(&script("bash")).unwrap();
-    assert!(bash.wait().unwrap().success());
+    reads.stdin.take().unwrap().write_all(&script("fish")).unwrap();
+    let said = String::from_utf8(reads.wait_with_output().unwrap().stdout).unwrap();
+    let words: Vec<&str> = said.lines().filter_map(|line| line.split('\t').next()).collect();
+    assert_eq!(words, ["prove", "--deadline"], "{said}");
 }
 
 #[test]
