@@ -1,5 +1,6 @@
 //! One execution: an input through its reader and through attribution, with what must hold.
 
+use super::losses::Losses;
 use super::parts::Parts;
 use super::texts::Texts;
 use super::whole::Whole;
@@ -16,17 +17,19 @@ pub struct Executor {
     texts: Texts,
 }
 
-/// What inputs of the audit are judged with: small files of a machine, or whole machines.
+/// What inputs of the audit are judged with: small files of a machine, whole ones, or whole machines.
 enum Audit {
     Parts(Box<Parts>),
     Whole(Box<Whole>),
+    Losses(Box<Losses>),
 }
 
 impl Executor {
     /// What executing takes: rules, recorded machines, formats. Reads files of the repository; for uploads makes a folder in memory.
     pub fn new(reader: Reader) -> Executor {
         let audit = match reader {
-            Reader::Profile | Reader::Snapshot | Reader::Machine => Some(Audit::Whole(Box::new(Whole::new(reader)))),
+            Reader::Profile | Reader::Snapshot => Some(Audit::Whole(Box::new(Whole::new()))),
+            Reader::Machine => Some(Audit::Losses(Box::new(Losses::new()))),
             _ if Parts::reads(reader) => Some(Audit::Parts(Box::new(Parts::new(reader)))),
             _ => None,
         };
@@ -39,6 +42,7 @@ impl Executor {
         match &self.audit {
             Some(Audit::Parts(parts)) => return parts.run(input),
             Some(Audit::Whole(whole)) => return whole.run(self.reader, input),
+            Some(Audit::Losses(losses)) => return losses.run(input),
             None => {}
         }
         let options = Options { bodies: input.len().is_multiple_of(2) };

@@ -1,6 +1,7 @@
 //! What mutation of the audit's inputs begins with: files of the recorded machines, and some made to be difficult.
 
 use super::Reader;
+use super::losses::Losses;
 use flate2::{Compression, write::GzEncoder};
 use punctual_machine::{Recorded, Snapshot};
 use std::fs;
@@ -88,8 +89,7 @@ pub fn seeds(reader: Reader) -> Vec<Vec<u8>> {
         Reader::Interrupts => [files("/proc/interrupts", 3000), texts(&[INTERRUPTS])].concat(),
         Reader::Profile => texts(PROFILES),
         Reader::Snapshot => snapshots(),
-        // Not an input but the beginning of a row of choices.
-        _ => (0..16_u8).map(|n| vec![n; 16]).collect(),
+        _ => Losses::new().seeds(),
     }
 }
 

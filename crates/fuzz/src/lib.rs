@@ -13,6 +13,7 @@ mod execute;
 mod folder;
 mod foreign;
 mod import;
+mod losses;
 mod mutate;
 mod parts;
 mod seeds;
@@ -132,7 +133,7 @@ impl Reader {
     pub fn words(self) -> &'static [&'static str] {
         match self {
             Reader::Kernel | Reader::TraceCmd | Reader::Rtla => mutate::TRACE_WORDS,
-            Reader::Dat6 | Reader::Dat7 | Reader::Pages | Reader::Perf | Reader::Snapshot | Reader::Machine => &[],
+            Reader::Dat6 | Reader::Dat7 | Reader::Pages | Reader::Perf | Reader::Snapshot => &[],
             Reader::Boot => boot::WORDS,
             Reader::Import(format) if import::is_text(format) => mutate::TRACE_WORDS,
             Reader::Import(_) => &[],

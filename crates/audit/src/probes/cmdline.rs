@@ -6,6 +6,7 @@ use crate::rule::Set;
 use crate::sight::{Notes, Sight};
 use punctual_machine::{parameters, scrub};
 use punctual_units::{CpuId, CpuList};
+use std::collections::BTreeMap;
 
 const POSSIBLE: &str = "/sys/devices/system/cpu/possible";
 const CMDLINE: &[&str] = &["/proc/cmdline"];
@@ -116,12 +117,19 @@ fn repeated(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         }
     };
     let mut many = Many::default();
-    let mut seen: Vec<&str> = Vec::new();
+    let mut of_key: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut order = Vec::new();
     for word in words.iter().filter(|word| !SEVERAL.contains(&key(word)) && !key(word).contains("rd.")) {
-        let differs = |other: &&String| key(other) == key(word) && *other != word;
-        if !seen.contains(&key(word)) && words.iter().any(|other| differs(&other)) {
-            seen.push(key(word));
-            let all: Vec<String> = words.iter().filter(|w| key(w) == key(word)).map(|w| scrub(w)).collect();
+        let same = of_key.entry(key(word)).or_default();
+        if same.is_empty() {
+            order.push(key(word));
+        }
+        same.push(word);
+    }
+    for key in order {
+        let all = &of_key[key];
+        if all.iter().any(|word| *word != all[0]) {
+            let all: Vec<String> = all.iter().map(|word| scrub(word)).collect();
             many.push("", Ok(Value::Text(all.join(" "))));
         }
     }

@@ -70,9 +70,11 @@ impl Notes {
 
 /// On one line, without control characters, cut where it gets long.
 fn shorten(text: &str) -> String {
-    // A file may have megabytes, and be named in the evidence of a hundred rules: only what is shown is looked at.
-    let words = text.split_whitespace().flat_map(|word| std::iter::once(' ').chain(word.chars())).skip(1);
-    let mut words = words.filter(|c| !c.is_control());
+    // A file may have megabytes, be one word, and be named in the evidence of a hundred rules: only what is shown is looked at.
+    let mut before = ' ';
+    let spaced = text.trim().chars().map(|c| if c.is_whitespace() { ' ' } else { c });
+    let once = spaced.filter(|c| std::mem::replace(&mut before, *c) != ' ' || *c != ' ');
+    let mut words = once.filter(|c| !c.is_control());
     let mut shown: String = words.by_ref().take(LONGEST).collect();
     if words.next().is_some() {
         shown.push('…');
@@ -186,5 +188,19 @@ pub(crate) fn config_gap(error: &ConfigError) -> Gap {
     match worst {
         Some((path, cause)) if cause != Cause::Absent => Gap::new(path.clone(), cause),
         _ => Gap::new("kernel configuration", Cause::Absent),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_is_one_short_line() {
+        assert_eq!(shorten(" \n a\t b\u{1}\u{1b}[2J \r\n"), "a b[2J");
+        let (fits, longer) = ("x".repeat(LONGEST), "x".repeat(LONGEST + 1));
+        assert_eq!(shorten(&format!("{fits} \n")), fits);
+        assert_eq!(shorten(&longer), format!("{fits}…"));
+        assert_eq!(shorten(" \n"), "");
     }
 }
