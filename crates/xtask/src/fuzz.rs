@@ -27,6 +27,9 @@ const FINDINGS: usize = 10;
 /// Executions between two lines of progress.
 const PROGRESS: u64 = 1_000_000;
 
+/// What `fuzz` takes, each with a value.
+const OPTIONS: [&str; 5] = ["--executions", "--seconds", "--first", "--seed", "--seeds"];
+
 /// Figures of one run.
 struct Run {
     executions: u64,
@@ -41,6 +44,7 @@ pub fn run(words: &[String]) -> Result<(), String> {
     if words.first().is_some_and(|word| word == "guided") {
         return guided::run(words.get(1..).unwrap_or_default());
     }
+    known(words)?;
     let value = |key: &str| words.iter().position(|w| w == key).and_then(|at| words.get(at + 1));
     let number = |key: &str, default: u64| match value(key) {
         Some(word) => word.replace('_', "").parse().map_err(|_| format!("{key} {word}: not a number")),
@@ -66,6 +70,19 @@ pub fn run(words: &[String]) -> Result<(), String> {
         failed |= !told(name, *reader, Amount { seed, first, executions, longest });
     }
     if failed { Err("findings: inputs are in target/fuzz".to_owned()) } else { Ok(()) }
+}
+
+/// Refuses words that this command does not have: a mistyped option would let it run for hours as if it were not there.
+fn known(words: &[String]) -> Result<(), String> {
+    let has_reader = words.first().is_some_and(|word| !word.starts_with("--"));
+    let mut rest = words.iter().skip(usize::from(has_reader));
+    while let Some(word) = rest.next() {
+        if !OPTIONS.contains(&word.as_str()) {
+            return Err(format!("{word}: fuzz takes [READER] and {}, or `guided`", OPTIONS.join(", ")));
+        }
+        rest.next().ok_or_else(|| format!("{word}: a value is missing"))?;
+    }
+    Ok(())
 }
 
 /// Executes and prints figures and findings; true if there are none.
@@ -267,5 +284,14 @@ mod tests {
             let share = if matches!(reader, Reader::Import(_)) { 20 } else { 4 };
             assert!(run.events > executions / share, "{name}: mutations leave too little to read: {}", run.events);
         }
+    }
+
+    #[test]
+    fn a_word_that_it_does_not_have_ends_it_at_once() {
+        let refused = |words: &[&str]| run(&words.iter().map(|word| word.to_string()).collect::<Vec<_>>()).unwrap_err();
+        assert!(refused(&["--help"]).starts_with("--help: fuzz takes [READER] and --executions"));
+        assert!(refused(&["dat6", "--sedd", "1"]).starts_with("--sedd:"));
+        assert_eq!(refused(&["dat6", "--seconds"]), "--seconds: a value is missing");
+        assert!(refused(&["dat5", "--seconds", "1"]).starts_with("readers: dat6, "));
     }
 }
