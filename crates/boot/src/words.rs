@@ -60,14 +60,22 @@ pub(crate) fn words(text: &str) -> Vec<String> {
 
 /// The name of a parameter as the kernel compares it.
 pub(crate) fn key(word: &str) -> String {
-    let plain = word.replace('"', "");
-    plain.split('=').next().unwrap_or_default().replace('-', "_")
+    let name = word.split('=').next().unwrap_or_default();
+    name.chars().filter(|c| *c != '"').map(|c| if c == '-' { '_' } else { c }).collect()
+}
+
+/// A word as the kernel compares it: without quotation marks, `-` in its name as `_`.
+fn compared(word: &str) -> impl Iterator<Item = u8> {
+    let mut in_name = true;
+    word.bytes().filter(|byte| *byte != b'"').map(move |byte| {
+        in_name &= byte != b'=';
+        if in_name && byte == b'-' { b'_' } else { byte }
+    })
 }
 
 /// Do two words say the same to the kernel?
 pub(crate) fn is_same(one: &str, other: &str) -> bool {
-    let value = |word: &str| word.replace('"', "").split_once('=').map(|(_, value)| value.to_owned());
-    key(one) == key(other) && value(one) == value(other)
+    compared(one).eq(compared(other))
 }
 
 /// Does a pattern (`name`: every value; `name=value`: this one) mean a word?

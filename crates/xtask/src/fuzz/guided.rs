@@ -11,8 +11,8 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Longest time that a reader runs before what it did is written down.
-const SLICE: Duration = Duration::from_secs(60);
+/// Longest time that a reader runs before what it did is written down. Each begins with its whole corpus: of some that is 15 s.
+const SLICE: Duration = Duration::from_secs(300);
 /// The first time: long enough to know how fast it is.
 const FIRST: Duration = Duration::from_secs(4);
 /// Findings of one reader before it is enough.
