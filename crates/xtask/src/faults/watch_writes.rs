@@ -122,40 +122,48 @@ impl Injected {
     fn try_it(&self, out: &Path) -> Result<Taken, String> {
         let end = if self.for_good { "+" } else { "" };
         let inject = format!("inject={}:error={}:when={}{end}", self.call, self.error, self.nth);
-        let begun = Instant::now();
-        let output = strace(&["-o", "/dev/null", "-e", &format!("trace={}", self.call), "-e", &inject], out)?;
-        let taken = self.judged(&output, out, begun.elapsed())?;
-        let _ = fs::remove_dir_all(out);
+        let (begun, log) = (Instant::now(), out.with_extension("calls"));
+        let words = ["-o", &log.display().to_string(), "-e", &format!("trace={}", self.call), "-e", &inject];
+        let output = strace(&words, out)?;
+        let took = begun.elapsed();
+        let calls = fs::read_to_string(&log).map_err(|e| format!("{}: {e}", log.display()))?;
+        let taken = judged(&output, is_mute(&calls), out, took)?;
+        let _ = (fs::remove_file(&log), fs::remove_dir_all(out));
         Ok(taken)
     }
+}
 
-    /// A panic has exit code 101 or a signal.
-    fn judged(&self, output: &Output, out: &Path, took: Duration) -> Result<Taken, String> {
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        let failed = |what: &str| Err(format!("{what} ({}, {took:.1?}): {said}", output.status));
-        let code = match output.status.code() {
-            Some(code @ (0 | 2 | 4)) if !said.contains("panicked") => code,
-            _ => return failed("no exit code of its own"),
-        };
-        // The write that fails may be the one that says it.
-        let is_mute = self.call == "write";
-        if code != 0 && said.trim().is_empty() && !is_mute {
-            return failed("nothing is said");
-        }
-        if took < LASTS {
-            // At its start it may say that nothing can be written there.
-            return if code == 0 { failed("it ended early") } else { Ok(Taken::Refused) };
-        }
-        readable(out).map_err(|why| format!("{why}: {said}"))?;
-        if code != 0 || self.for_good {
-            return Ok(if code == 0 { Taken::Whole } else { Taken::Told });
-        }
-        let series = Series::read(out)?;
-        series.measured()?;
-        match series.periods()?.0 {
-            0 => failed("no period is on record"),
-            _ => Ok(Taken::Whole),
-        }
+/// Whether what strace wrote has a write(2) to standard error that failed: then nothing can be said. How one ends whose line is broken
+/// off by another thread's is not looked for.
+fn is_mute(calls: &str) -> bool {
+    let failed = |line: &str| line.ends_with("(INJECTED)") || line.ends_with("<unfinished ...>");
+    calls.lines().any(|line| line.contains(" write(2, ") && failed(line))
+}
+
+/// A panic has exit code 101 or a signal; where the code is 0 everything is there.
+fn judged(output: &Output, is_mute: bool, out: &Path, took: Duration) -> Result<Taken, String> {
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let failed = |what: &str| Err(format!("{what} ({}, {took:.1?}): {said}", output.status));
+    let code = match output.status.code() {
+        Some(code @ (0 | 2 | 4)) if !said.contains("panicked") => code,
+        _ => return failed("no exit code of its own"),
+    };
+    if code != 0 && said.trim().is_empty() && !is_mute {
+        return failed("nothing is said");
+    }
+    if took < LASTS {
+        // At its start it may say that nothing can be written there.
+        return if code == 0 { failed("it ended early") } else { Ok(Taken::Refused) };
+    }
+    readable(out).map_err(|why| format!("{why}: {said}"))?;
+    if code != 0 {
+        return Ok(Taken::Told);
+    }
+    let series = Series::read(out).map_err(|why| format!("exit code 0, and {why}: {said}"))?;
+    series.measured()?;
+    match series.periods()?.0 {
+        0 => failed("no period is on record"),
+        _ => Ok(Taken::Whole),
     }
 }
 
@@ -175,6 +183,14 @@ fn readable(out: &Path) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_failed_write_to_standard_error_excuses_silence() {
+        let to = |fd: u8| format!("77 write({fd}, \"no space\"..., 9) = -1 EIO (Input/output error) (INJECTED)\n");
+        assert!(is_mute(&format!("{}{}", to(5), to(2))));
+        assert!(!is_mute(&to(5)));
+        assert!(!is_mute("77 write(2, \"(INJECTED)\", 10) = 10\n"));
+    }
 
     #[test]
     fn failures_are_spread_over_the_calls_of_a_thread() {
