@@ -68,7 +68,10 @@ fn image(target: &Target) -> Result<PathBuf, String> {
     let new = folder.join(format!("{SUITE}-{}.new.tar", target.debian));
     let mut debstrap = Command::new("mmdebstrap");
     debstrap.args(["--quiet", "--variant=minbase", INCLUDE, "--architectures", target.debian, SUITE]).arg(&new);
-    succeed(&mut debstrap, "mmdebstrap (apt-get install mmdebstrap arch-test qemu-user-static)")?;
+    succeed(
+        &mut debstrap,
+        "mmdebstrap (apt-get install mmdebstrap arch-test qemu-user-static; systemctl restart systemd-binfmt)",
+    )?;
     fs::rename(&new, &image).map_err(|e| format!("{}: {e}", image.display()))?;
     Ok(image)
 }
