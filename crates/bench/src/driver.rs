@@ -9,7 +9,7 @@ use punctual_model::{
     Bench, BenchLog, BenchParts, BenchPlan, BenchRecord, BenchRepetition, Conditions, EndedBy, Kind, MachineFacts,
     Outcome, Run, Tool,
 };
-use punctual_rundir::{BenchWriter, SCHEMA, SCHEMA_VERSION};
+use punctual_rundir::BenchWriter;
 use punctual_uapi::Sig;
 use punctual_units::CpuList;
 use std::path::Path;
@@ -216,48 +216,10 @@ fn facts() -> MachineFacts {
 
 fn new_run(around: &Around<'_>) -> Run {
     Run {
-        schema: SCHEMA.into(),
-        schema_version: SCHEMA_VERSION.into(),
-        tool: Tool { name: "punctual".into(), version: Some(env!("CARGO_PKG_VERSION").into()) },
-        kind: Kind::Bench,
-        complete: false,
-        ended_by: None,
         started: Some(clocks()),
-        ended: None,
         host: host_name(),
         command: around.command.clone(),
-        settings: nothing_measured(),
-        import: None,
-        virtual_time: None,
         machine: facts(),
-        tracing: None,
-        phases: Vec::new(),
-        looks: Vec::new(),
-        problems: Vec::new(),
-        notes: Vec::new(),
-        cost: None,
-    }
-}
-
-/// The settings of a run that has no measuring threads.
-fn nothing_measured() -> punctual_model::Settings {
-    punctual_model::Settings {
-        clock: None,
-        via: None,
-        scheduling: None,
-        scheduling_explicit: false,
-        period_ns: None,
-        cpus: CpuList::new(),
-        alignment: None,
-        duration_ns: None,
-        warmup_ns: None,
-        loads: Vec::new(),
-        cpu_dma_latency_us: None,
-        context: false,
-        worst_kept: 0,
-        deadline_ns: None,
-        claims: Vec::new(),
-        until_decided: None,
-        maxima_block_ns: None,
+        ..Run::new(Tool::punctual(), Kind::Bench)
     }
 }

@@ -57,49 +57,31 @@ fn made(folder: &Path, day: u64, kernel: &str, level: u64) -> PathBuf {
 fn described(day: u64, kernel: &str) -> Run {
     let stamp = Stamp { mono_ns: 5, boot_ns: 5, real_ns: 1_767_225_600_000_000_000 + day * DAY };
     Run {
-        schema: punctual_rundir::SCHEMA.into(),
-        schema_version: punctual_rundir::SCHEMA_VERSION.into(),
-        tool: Tool { name: "punctual".into(), version: Some("0".into()) },
-        kind: Kind::Latency,
         complete: true,
         ended_by: Some(EndedBy::Duration),
         started: Some(stamp),
-        ended: None,
         host: Some("bench-3".into()),
         command: vec!["punctual".into()],
         settings: Settings {
             clock: Some("CLOCK_MONOTONIC".into()),
-            via: None,
             scheduling: Some(Scheduling::Other { nice: 0 }),
-            scheduling_explicit: false,
             period_ns: Some(Nanos::from_millis(1)),
             cpus: "0-1".parse().unwrap(),
             alignment: Some(Alignment::Staggered),
             duration_ns: Some(Nanos::from_secs(20)),
             warmup_ns: Some(Nanos::ZERO),
             loads: vec!["idle".into()],
-            cpu_dma_latency_us: None,
-            context: false,
             worst_kept: 8,
-            deadline_ns: None,
             claims: vec![Claim::none_missed()],
-            until_decided: None,
-            maxima_block_ns: None,
+            ..Settings::default()
         },
-        import: None,
-        virtual_time: None,
         machine: MachineFacts {
             kernel_release: Some(kernel.into()),
             board: Some("Raspberry Pi 4 Model B".into()),
             cpus_online: Some("0-3".parse().unwrap()),
             ..MachineFacts::default()
         },
-        tracing: None,
-        phases: Vec::new(),
-        looks: Vec::new(),
-        problems: Vec::new(),
-        notes: Vec::new(),
-        cost: None,
+        ..Run::new(Tool { name: "punctual".into(), version: Some("0".into()) }, Kind::Latency)
     }
 }
 

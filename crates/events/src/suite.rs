@@ -7,7 +7,7 @@ use punctual_measure::{Topology, clocks, host_name};
 use punctual_model::{
     EndedBy, Kind, LoadReport, MachineFacts, Outcome, Run, SUITE_SCHEMA, Suite, SuiteEnd, SuiteResult, Tool,
 };
-use punctual_rundir::{SCHEMA, SCHEMA_VERSION, Writer};
+use punctual_rundir::Writer;
 use punctual_uapi::Sig;
 use punctual_units::{CpuList, Nanos};
 use std::path::Path;
@@ -111,49 +111,23 @@ fn start_loads(around: &Surroundings<'_>, settings: &Settings) -> Result<(Vec<Lo
 
 fn new_run(settings: &Settings, around: &Surroundings<'_>) -> Run {
     Run {
-        schema: SCHEMA.into(),
-        schema_version: SCHEMA_VERSION.into(),
-        tool: Tool { name: "punctual".into(), version: Some(env!("CARGO_PKG_VERSION").into()) },
-        kind: Kind::Events,
-        complete: false,
-        ended_by: None,
         started: Some(clocks()),
-        ended: None,
         host: Some(host_name().unwrap_or_else(|| "unknown".into())),
         command: around.command.clone(),
         settings: asked(settings, around),
-        import: None,
-        virtual_time: None,
         machine: around.machine.clone(),
-        tracing: None,
-        phases: Vec::new(),
-        looks: Vec::new(),
-        problems: Vec::new(),
-        notes: Vec::new(),
-        cost: None,
+        ..Run::new(Tool::punctual(), Kind::Events)
     }
 }
 
 /// The settings of a run that has no measuring threads.
 fn asked(settings: &Settings, around: &Surroundings<'_>) -> punctual_model::Settings {
     punctual_model::Settings {
-        clock: None,
-        via: None,
-        scheduling: None,
-        scheduling_explicit: false,
-        period_ns: None,
         cpus: settings.cpu.into_iter().collect(),
-        alignment: None,
         duration_ns: Some(settings.duration),
-        warmup_ns: None,
         loads: around.under.iter().map(ToString::to_string).collect(),
-        cpu_dma_latency_us: None,
-        context: false,
-        worst_kept: 0,
         deadline_ns: settings.deadline,
-        claims: Vec::new(),
-        until_decided: None,
-        maxima_block_ns: None,
+        ..punctual_model::Settings::default()
     }
 }
 

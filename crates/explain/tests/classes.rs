@@ -2,8 +2,8 @@
 
 use punctual_explain::{suspect, suspicions};
 use punctual_model::{
-    Alignment, ContextSample, CpuContext, CpuResult, Event, Kind, MachineFacts, Phase, Reading, Recording, Run,
-    Settings, Stamp, SuspicionClass, Tool, Worst,
+    Alignment, ContextSample, CpuContext, CpuResult, Event, Kind, Phase, Reading, Recording, Run, Settings, Stamp,
+    SuspicionClass, Tool, Worst,
 };
 use punctual_units::{CpuId, Nanos, Scheduling};
 
@@ -74,19 +74,9 @@ fn recording(latency_ns: u64, change: impl Fn(&mut ContextSample)) -> Recording 
         problems: vec![],
     };
     Recording {
-        captures: Vec::new(),
-        run: run(phase),
-        distributions: Default::default(),
         worst: vec![late(latency_ns)],
-        explained: vec![],
         events: samples.into_iter().map(Event::Context).collect(),
-        maxima: Vec::new(),
-        tuned: None,
-        suite: None,
-        experiment: None,
-        bench: None,
-        findings: vec![],
-        damage: vec![],
+        ..Recording::new(run(phase))
     }
 }
 
@@ -110,44 +100,24 @@ fn cpu_result(got: Scheduling) -> CpuResult {
 
 fn run(phase: Phase) -> Run {
     Run {
-        schema: "punctual.run/1".into(),
-        schema_version: "1.0".into(),
-        tool: Tool { name: "punctual".into(), version: Some("0.0.0".into()) },
-        kind: Kind::Latency,
         complete: true,
-        ended_by: None,
         started: Some(Stamp { mono_ns: START, boot_ns: START, real_ns: 0 }),
-        ended: None,
         host: Some("host".into()),
-        command: vec![],
         settings: Settings {
             clock: Some("CLOCK_MONOTONIC".into()),
-            via: None,
             scheduling: phase.cpus[0].got,
-            scheduling_explicit: false,
             period_ns: Some(Nanos::from_millis(1)),
             cpus: "1".parse().unwrap(),
             alignment: Some(Alignment::Aligned),
             duration_ns: Some(Nanos::from_secs(10)),
             warmup_ns: Some(Nanos::ZERO),
             loads: vec!["idle".into()],
-            cpu_dma_latency_us: None,
             context: true,
             worst_kept: 10,
-            deadline_ns: None,
-            claims: vec![],
-            until_decided: None,
-            maxima_block_ns: None,
+            ..Settings::default()
         },
-        import: None,
-        virtual_time: None,
-        tracing: None,
-        machine: MachineFacts::default(),
         phases: vec![phase],
-        looks: Vec::new(),
-        problems: vec![],
-        notes: vec![],
-        cost: None,
+        ..Run::new(Tool { name: "punctual".into(), version: Some("0.0.0".into()) }, Kind::Latency)
     }
 }
 

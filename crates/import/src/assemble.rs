@@ -4,19 +4,20 @@ use crate::Imported;
 use crate::block::{Block, Found, Loss};
 use crate::settle::settle;
 use punctual_model::{
-    CpuResult, Import, Kind, Lost, LostKind, Phase, Problem, ProblemKind, Recording, Run, Series, Settings, Tool,
+    CpuResult, Import, Kind, Lost, LostKind, Phase, Problem, ProblemKind, Recording, Run, Series, Tool,
 };
-use punctual_units::{Arrange, CpuId, CpuList, Nanos};
-use std::collections::{BTreeMap, BTreeSet};
+use punctual_units::{Arrange, CpuId, Nanos};
+use std::collections::BTreeSet;
 
-/// Schema of a run, and the version that knows imports: `rundir::SCHEMA_VERSION`.
-const SCHEMA: (&str, &str) = ("punctual.run/1", "1.3");
+/// The version of a run's format that knows imports.
+const SCHEMA_VERSION: &str = "1.3";
 
 /// A run of the files, in their order, one phase for each table of each. It can be written with `punctual-rundir`, judged
 /// and reported like any other.
 pub fn recording(files: Vec<Imported>) -> Recording {
     let several = files.len() > 1;
-    let mut recording = empty();
+    let tool = Tool { name: "another tool".into(), version: None };
+    let mut recording = Recording::new(Run { schema_version: SCHEMA_VERSION.into(), ..Run::new(tool, Kind::Imported) });
     let mut import = Import::default();
     let mut facts = Facts::default();
     for Imported { file, found } in files {
@@ -54,64 +55,6 @@ fn of_file(mut series: Series, name: Option<&String>) -> Series {
         series.of = format!("{name}: {}", series.of);
     }
     series
-}
-
-fn empty() -> Recording {
-    let run = Run {
-        schema: SCHEMA.0.into(),
-        schema_version: SCHEMA.1.into(),
-        tool: Tool { name: "another tool".into(), version: None },
-        kind: Kind::Imported,
-        complete: true,
-        ended_by: None,
-        started: None,
-        ended: None,
-        host: None,
-        command: Vec::new(),
-        settings: Settings {
-            clock: None,
-            via: None,
-            scheduling: None,
-            scheduling_explicit: false,
-            period_ns: None,
-            cpus: CpuList::new(),
-            alignment: None,
-            duration_ns: None,
-            warmup_ns: None,
-            loads: Vec::new(),
-            cpu_dma_latency_us: None,
-            context: false,
-            worst_kept: 0,
-            deadline_ns: None,
-            claims: Vec::new(),
-            until_decided: None,
-            maxima_block_ns: None,
-        },
-        import: None,
-        virtual_time: None,
-        machine: punctual_model::MachineFacts::default(),
-        tracing: None,
-        phases: Vec::new(),
-        looks: Vec::new(),
-        problems: Vec::new(),
-        notes: Vec::new(),
-        cost: None,
-    };
-    Recording {
-        run,
-        distributions: BTreeMap::new(),
-        worst: Vec::new(),
-        captures: Vec::new(),
-        explained: Vec::new(),
-        events: Vec::new(),
-        maxima: Vec::new(),
-        findings: Vec::new(),
-        damage: Vec::new(),
-        tuned: None,
-        suite: None,
-        experiment: None,
-        bench: None,
-    }
 }
 
 /// What holds for the run only where all files tell the same, or one alone does.

@@ -63,7 +63,8 @@ pub use load::{LoadReport, Proof, Rate};
 pub use machine::{MachineFacts, OwnCost, Scratch};
 pub use problem::{Problem, ProblemKind};
 pub use run::{
-    Alignment, CpuResult, Distribution, EndedBy, Kind, Phase, Recording, Run, Settings, Stamp, Tool, VirtualTime,
+    Alignment, CpuResult, Distribution, EndedBy, Kind, Phase, RUN_SCHEMA, RUN_SCHEMA_VERSION, Recording, Run, Settings,
+    Stamp, Tool, VirtualTime,
 };
 pub use suite::{EventCounts, Promise, SUITE_SCHEMA, Suite, SuiteClass, SuiteEnd, SuiteRan, SuiteResult};
 pub use tail::{ArrivalPattern, Arrivals, Latest, Tail, TailOutcome, TailRefusal, TailSeries, TailThreshold};

@@ -8,6 +8,11 @@ use punctual_units::{CpuId, CpuList, Histogram, Nanos, Scheduling, Way};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// Format of `run.json`; the number after the slash is the major version.
+pub const RUN_SCHEMA: &str = "punctual.run/1";
+/// Major and minor version. A minor version adds fields only.
+pub const RUN_SCHEMA_VERSION: &str = "1.7";
+
 /// `run.json`: everything about a run but its samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -60,6 +65,34 @@ pub struct Run {
     pub cost: Option<OwnCost>,
 }
 
+impl Run {
+    /// A run as it begins: not complete, nothing asked for, measured or known.
+    pub fn new(tool: Tool, kind: Kind) -> Run {
+        Run {
+            schema: RUN_SCHEMA.into(),
+            schema_version: RUN_SCHEMA_VERSION.into(),
+            tool,
+            kind,
+            complete: false,
+            ended_by: None,
+            started: None,
+            ended: None,
+            host: None,
+            command: Vec::new(),
+            settings: Settings::default(),
+            import: None,
+            virtual_time: None,
+            machine: MachineFacts::default(),
+            tracing: None,
+            phases: Vec::new(),
+            looks: Vec::new(),
+            problems: Vec::new(),
+            notes: Vec::new(),
+            cost: None,
+        }
+    }
+}
+
 /// Name and version of the program that wrote a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -69,6 +102,13 @@ pub struct Tool {
     /// Its version; `None` where an imported file does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+}
+
+impl Tool {
+    /// This program, in this version.
+    pub fn punctual() -> Tool {
+        Tool { name: "punctual".into(), version: Some(env!("CARGO_PKG_VERSION").into()) }
+    }
 }
 
 /// What a run measured.
@@ -123,8 +163,9 @@ pub enum EndedBy {
     Killed,
 }
 
-/// What the user asked for, with every default filled in. `None`: an imported file does not tell.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// What the user asked for, with every default filled in. `None`: an imported file does not tell. [`Settings::default`] is that of a
+/// run without measuring threads.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Settings {
     /// Measuring clock and way of sleeping: `CLOCK_MONOTONIC, clock_nanosleep absolute`.
@@ -340,6 +381,25 @@ pub struct Recording {
 }
 
 impl Recording {
+    /// A run of which nothing but its description is known.
+    pub fn new(run: Run) -> Recording {
+        Recording {
+            run,
+            distributions: BTreeMap::new(),
+            worst: Vec::new(),
+            captures: Vec::new(),
+            explained: Vec::new(),
+            events: Vec::new(),
+            maxima: Vec::new(),
+            findings: Vec::new(),
+            tuned: None,
+            suite: None,
+            experiment: None,
+            bench: None,
+            damage: Vec::new(),
+        }
+    }
+
     /// The distribution of one phase on one CPU.
     pub fn distribution(&self, phase: &str, cpu: CpuId) -> Option<&Distribution> {
         self.distributions.get(&(phase.to_owned(), cpu))

@@ -18,7 +18,6 @@ use punctual_model::{EndedBy, MachineFacts, OwnCost, Recording, Verdict};
 use punctual_rundir::{self as rundir, Writer};
 use punctual_uapi::{self as uapi, Sig, SignalSet};
 use punctual_units::{CpuList, Nanos, Scheduling};
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -132,21 +131,7 @@ impl<'a> Measurement<'a> {
             writer.machine("before", &run.machine)?;
         }
         let load_settings = setup::load_settings(options, &topology, &specs);
-        let kept = Recording {
-            run,
-            distributions: BTreeMap::new(),
-            worst: Vec::new(),
-            captures: Vec::new(),
-            explained: Vec::new(),
-            events: Vec::new(),
-            maxima: Vec::new(),
-            findings: Vec::new(),
-            damage: Vec::new(),
-            tuned: None,
-            suite: None,
-            experiment: None,
-            bench: None,
-        };
+        let kept = Recording::new(run);
         let recorder = Arc::new(Mutex::new(ToDisk::new(writer, options.worst_kept, options.maxima_block)));
         let cost = OwnCost { context_cpus: setup::where_context_runs(options, &housekeeping), ..OwnCost::default() };
         Ok(Measurement {

@@ -8,7 +8,6 @@ use punctual_machine::{self as machine, Live};
 use punctual_measure::{self as measure, Plan, Topology};
 use punctual_model::{Kind, MachineFacts, Run, Settings, Tool, UntilDecided};
 use punctual_rt::clock_read_cost;
-use punctual_rundir as rundir;
 use punctual_units::{CpuList, Nanos, Policy, Scheduling};
 use std::fs::File;
 use std::io::Write;
@@ -77,14 +76,7 @@ pub(crate) fn plan(options: &Options, cpus: &CpuList, phases: usize) -> Result<P
 /// `run.json` of a latency run as it begins.
 pub fn new_run(options: &Options, plan: &Plan, explicit: bool) -> Run {
     Run {
-        schema: rundir::SCHEMA.into(),
-        schema_version: rundir::SCHEMA_VERSION.into(),
-        tool: Tool { name: "punctual".into(), version: Some(env!("CARGO_PKG_VERSION").into()) },
-        kind: Kind::Latency,
-        complete: false,
-        ended_by: None,
         started: Some(measure::clocks()),
-        ended: None,
         host: Some(measure::host_name().unwrap_or_else(|| "unknown".into())),
         command: options.command.clone(),
         settings: Settings {
@@ -106,15 +98,8 @@ pub fn new_run(options: &Options, plan: &Plan, explicit: bool) -> Run {
             until_decided: options.until.map(|max_ns| UntilDecided { max_ns }),
             maxima_block_ns: options.context.then_some(options.maxima_block),
         },
-        import: None,
         virtual_time: options.virtual_time.clone(),
-        tracing: None,
-        machine: MachineFacts::default(),
-        phases: Vec::new(),
-        looks: Vec::new(),
-        problems: Vec::new(),
-        notes: Vec::new(),
-        cost: None,
+        ..Run::new(Tool::punctual(), Kind::Latency)
     }
 }
 

@@ -212,44 +212,21 @@ fn run(tasks: &[TaskRun], command: &[String]) -> Run {
     let alike = |pick: fn(&TaskRun) -> Nanos| first.map(pick).filter(|one| tasks.iter().all(|task| pick(task) == *one));
     let scheduling = first.map(|task| task.taken.scheduling);
     Run {
-        schema: rundir::SCHEMA.into(),
-        schema_version: rundir::SCHEMA_VERSION.into(),
-        tool: Tool { name: "punctual-rt".into(), version: Some(env!("CARGO_PKG_VERSION").into()) },
-        kind: Kind::Latency,
-        complete: false,
-        ended_by: None,
         started: Some(stamp()),
-        ended: None,
         host: std::fs::read_to_string("/proc/sys/kernel/hostname").ok().map(|name| name.trim().to_owned()),
         command: command.to_vec(),
         settings: Settings {
             clock: Some("CLOCK_MONOTONIC, clock_nanosleep absolute".into()),
-            via: None,
             scheduling: scheduling.filter(|one| tasks.iter().all(|task| task.taken.scheduling == *one)),
             scheduling_explicit: scheduling.is_some_and(|s| s.policy() != Policy::Other),
             period_ns: alike(|task| task.stats.period),
             cpus,
-            alignment: None,
-            duration_ns: None,
-            warmup_ns: None,
             loads: tasks.iter().map(TaskRun::load_name).collect(),
-            cpu_dma_latency_us: None,
-            context: false,
             worst_kept: 1,
-            deadline_ns: None,
-            claims: Vec::new(),
-            until_decided: None,
-            maxima_block_ns: None,
+            ..Settings::default()
         },
-        import: None,
-        virtual_time: None,
-        tracing: None,
         machine: punctual_machine::facts(&Live::new()),
-        phases: Vec::new(),
-        looks: Vec::new(),
-        problems: Vec::new(),
-        notes: Vec::new(),
-        cost: None,
+        ..Run::new(Tool { name: "punctual-rt".into(), version: Some(env!("CARGO_PKG_VERSION").into()) }, Kind::Latency)
     }
 }
 

@@ -34,7 +34,10 @@ pub enum Error {
     #[error("{0} is not a run directory: it has no run.json. Give the folder that `punctual prove` named")]
     NoRun(PathBuf),
     /// Another program's or a future format.
-    #[error("{path} is written in format `{found}`, this program reads `{}`: use a newer punctual", crate::SCHEMA)]
+    #[error(
+        "{path} is written in format `{found}`, this program reads `{}`: use a newer punctual",
+        punctual_model::RUN_SCHEMA
+    )]
     Format {
         /// The file.
         path: PathBuf,

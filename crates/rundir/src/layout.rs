@@ -5,11 +5,6 @@ use punctual_units::{CpuId, Histogram};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Format of `run.json`; the number after the slash is the major version.
-pub const SCHEMA: &str = "punctual.run/1";
-/// Major and minor version. A minor version adds fields only.
-pub const SCHEMA_VERSION: &str = "1.7";
-
 pub(crate) const RUN: &str = "run.json";
 /// What was tried before, of a run that `tune` ended with.
 pub const TUNE: &str = "tune.json";

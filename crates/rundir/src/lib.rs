@@ -24,7 +24,7 @@ pub use bench::BenchWriter;
 pub use error::Error;
 pub use files::{open as open_regular, replace_file};
 pub use finished::{attach, attach_causes, capture_text, replace_worst};
-pub use layout::{HistogramFile, SCHEMA, SCHEMA_VERSION, TUNE};
+pub use layout::{HistogramFile, TUNE};
 pub use reader::{read, read_brief};
 pub use writer::{Progress, Room, Writer};
 

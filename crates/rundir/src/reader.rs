@@ -44,21 +44,7 @@ fn read_as(root: &Path, detail: Detail) -> Result<Recording, Error> {
         None => Segments::read(root, &mut damage),
     };
     let run = read_run(root, manifest.as_ref(), &segments, &mut damage)?;
-    let mut recording = Recording {
-        run,
-        distributions: BTreeMap::new(),
-        worst: Vec::new(),
-        captures: Vec::new(),
-        explained: Vec::new(),
-        events: Vec::new(),
-        maxima: Vec::new(),
-        findings: Vec::new(),
-        tuned: None,
-        suite: None,
-        experiment: None,
-        bench: None,
-        damage,
-    };
+    let mut recording = Recording { damage, ..Recording::new(run) };
     let check = |name: &str| manifest.as_ref().and_then(|m| m.files.get(name).copied());
     read_distributions(&mut recording, root, &check);
     read_lists(&mut recording, root, &check, segments.events, detail);
@@ -120,7 +106,9 @@ fn check_format(path: &Path, content: &[u8]) -> Result<(), Error> {
         schema: String,
     }
     match serde_json::from_slice::<Head>(content) {
-        Ok(head) if head.schema != layout::SCHEMA => Err(Error::Format { path: path.to_owned(), found: head.schema }),
+        Ok(head) if head.schema != punctual_model::RUN_SCHEMA => {
+            Err(Error::Format { path: path.to_owned(), found: head.schema })
+        }
         _ => Ok(()),
     }
 }

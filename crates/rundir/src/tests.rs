@@ -9,44 +9,24 @@ use std::path::Path;
 pub(crate) fn run() -> Run {
     let stamp = Stamp { mono_ns: 5, boot_ns: 5, real_ns: 1_700_000_000_000_000_000 };
     Run {
-        schema: crate::SCHEMA.into(),
-        schema_version: crate::SCHEMA_VERSION.into(),
-        tool: Tool { name: "punctual".into(), version: Some("0".into()) },
-        kind: Kind::Latency,
-        complete: false,
-        ended_by: None,
         started: Some(stamp),
-        ended: None,
         host: Some("pi".into()),
         command: vec!["punctual".into()],
         settings: Settings {
             clock: Some("CLOCK_MONOTONIC".into()),
-            via: None,
             scheduling: Some(Scheduling::Other { nice: 0 }),
-            scheduling_explicit: false,
             period_ns: Some(Nanos::from_millis(1)),
             cpus: "0-1".parse().unwrap(),
             alignment: Some(Alignment::Aligned),
             duration_ns: Some(Nanos::from_secs(2)),
             warmup_ns: Some(Nanos::ZERO),
             loads: vec!["idle".into(), "cpu".into()],
-            cpu_dma_latency_us: None,
             context: true,
             worst_kept: 8,
-            deadline_ns: None,
             claims: vec![Claim::none_missed()],
-            until_decided: None,
-            maxima_block_ns: None,
+            ..Settings::default()
         },
-        import: None,
-        virtual_time: None,
-        tracing: None,
-        machine: MachineFacts::default(),
-        phases: Vec::new(),
-        looks: Vec::new(),
-        problems: Vec::new(),
-        notes: Vec::new(),
-        cost: None,
+        ..Run::new(Tool { name: "punctual".into(), version: Some("0".into()) }, Kind::Latency)
     }
 }
 

@@ -20,21 +20,7 @@ pub fn recording(loads: &[(String, Vec<u64>)]) -> Recording {
             "cpu_dma_latency_us": null, "deadline_ns": null},
         "phases": loads.iter().enumerate().map(phase).collect::<Vec<_>>(), "problems": [], "notes": [], "cost": null,
     });
-    let mut recording = Recording {
-        run: serde_json::from_value(run).unwrap(),
-        distributions: Default::default(),
-        worst: vec![],
-        captures: vec![],
-        explained: vec![],
-        events: vec![],
-        maxima: vec![],
-        findings: vec![],
-        tuned: None,
-        suite: None,
-        experiment: None,
-        bench: None,
-        damage: vec![],
-    };
+    let mut recording = Recording::new(serde_json::from_value(run).unwrap());
     for (phase, (_, values)) in recording.run.phases.iter().zip(loads) {
         let mut histogram = Histogram::new();
         values.iter().for_each(|v| histogram.record(*v));

@@ -148,63 +148,27 @@ pub fn load_report(load: &str) -> LoadReport {
 pub fn empty() -> Recording {
     let stamp = Stamp { mono_ns: 0, boot_ns: 0, real_ns: 0 };
     let run = Run {
-        schema: "punctual.run/1".into(),
-        schema_version: "1.0".into(),
-        tool: Tool { name: "punctual".into(), version: Some("0".into()) },
-        kind: Kind::Latency,
         complete: true,
         ended_by: Some(EndedBy::Duration),
         started: Some(stamp),
         ended: Some(stamp),
         host: Some("test".into()),
-        command: vec![],
         settings: settings(),
-        import: None,
-        virtual_time: None,
-        tracing: None,
-        machine: MachineFacts::default(),
-        phases: vec![],
-        looks: Vec::new(),
-        problems: vec![],
-        notes: vec![],
-        cost: None,
+        ..Run::new(Tool { name: "punctual".into(), version: Some("0".into()) }, Kind::Latency)
     };
-    Recording {
-        captures: Vec::new(),
-        run,
-        distributions: Default::default(),
-        worst: vec![],
-        explained: vec![],
-        events: vec![],
-        maxima: Vec::new(),
-        tuned: None,
-        suite: None,
-        experiment: None,
-        bench: None,
-        findings: vec![],
-        damage: vec![],
-    }
+    Recording::new(run)
 }
 
 fn settings() -> Settings {
     Settings {
         clock: Some("CLOCK_MONOTONIC".into()),
-        via: None,
         scheduling: Some(fifo()),
-        scheduling_explicit: false,
         period_ns: Some(Nanos(PERIOD)),
-        cpus: Default::default(),
         alignment: Some(Alignment::Aligned),
         duration_ns: Some(Nanos::from_secs(1)),
         warmup_ns: Some(Nanos::ZERO),
-        loads: vec![],
-        cpu_dma_latency_us: None,
-        context: false,
         worst_kept: KEEP,
-        deadline_ns: None,
-        claims: vec![],
-        until_decided: None,
-        maxima_block_ns: None,
+        ..Settings::default()
     }
 }
 

@@ -6,9 +6,8 @@ use crate::options::Options;
 use crate::setup;
 use punctual_loads::{Load, LoadSettings, LoadSpec};
 use punctual_measure::{self as measure, Plan};
-use punctual_model::{Event, Problem, ProblemKind, Recording, Run};
+use punctual_model::{Event, Problem, ProblemKind, Run};
 use punctual_units::{Nanos, Policy, Scheduling};
-use std::collections::BTreeMap;
 
 /// The detector has a thread of its own, whose policy is not to be chosen.
 pub(super) fn without_policy(way: KernelWay, options: &Options) -> Result<Options, ProofError> {
@@ -66,23 +65,4 @@ pub(super) fn asleep(before: &punctual_model::Stamp) -> Option<Problem> {
         }),
         _ => None,
     })
-}
-
-/// A recording without any phase.
-pub(super) fn empty(run: Run) -> Recording {
-    Recording {
-        run,
-        distributions: BTreeMap::new(),
-        worst: Vec::new(),
-        captures: Vec::new(),
-        explained: Vec::new(),
-        events: Vec::new(),
-        maxima: Vec::new(),
-        findings: Vec::new(),
-        tuned: None,
-        suite: None,
-        experiment: None,
-        bench: None,
-        damage: Vec::new(),
-    }
 }

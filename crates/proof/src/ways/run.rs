@@ -1,6 +1,6 @@
 //! A run by one of these ways: phase after phase into a run directory.
 
-use super::begin::{asleep, empty, new_run, start_load, without_policy};
+use super::begin::{asleep, new_run, start_load, without_policy};
 use super::meter::{Collected, Meter, Part, nothing};
 use super::{KernelWay, hwlat, poll, timerlat};
 use crate::capture;
@@ -91,7 +91,7 @@ impl<'a> Job<'a> {
             dma_latency,
             signals: signals(),
             cost,
-            kept: empty(run),
+            kept: Recording::new(run),
         })
     }
 

@@ -64,21 +64,7 @@ pub struct RunPlan {
 /// Phases one after the other, each with a pause of half a second before it.
 pub fn recording(plan: RunPlan) -> Recording {
     let mut rng = Rng(42);
-    let mut recording = Recording {
-        captures: Vec::new(),
-        run: facts::run(&plan),
-        distributions: Default::default(),
-        worst: vec![],
-        explained: vec![],
-        events: vec![],
-        maxima: Vec::new(),
-        tuned: None,
-        suite: None,
-        experiment: None,
-        bench: None,
-        findings: facts::findings(),
-        damage: vec![],
-    };
+    let mut recording = Recording { findings: facts::findings(), ..Recording::new(facts::run(&plan)) };
     let mut start = START + SECOND / 2;
     for (n, phase) in plan.phases.iter().enumerate() {
         add_phase(&mut recording, &plan, &mut rng, (n, phase, start));

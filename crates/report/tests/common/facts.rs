@@ -11,10 +11,7 @@ pub fn run(plan: &RunPlan) -> Run {
     let total = Nanos(plan.seconds * 1_000_000_000 * plan.phases.len() as u64);
     let ended = START + total.0 + 1_000_000_000;
     Run {
-        schema: "punctual.run/1".into(),
         schema_version: "1.0".into(),
-        tool: Tool { name: "punctual".into(), version: Some("0.0.0-test".into()) },
-        kind: Kind::Latency,
         complete: true,
         ended_by: Some(punctual_model::EndedBy::Duration),
         started: Some(Stamp { mono_ns: START, boot_ns: START, real_ns: 1_767_323_045_000_000_000 }),
@@ -22,37 +19,26 @@ pub fn run(plan: &RunPlan) -> Run {
         host: Some("pi4-press-07".into()),
         command: ["punctual", "prove", "--duration", "2m"].map(String::from).to_vec(),
         settings: settings(plan, total),
-        import: None,
-        virtual_time: None,
-        tracing: None,
         machine: machine(plan),
-        phases: vec![],
-        looks: Vec::new(),
-        problems: vec![],
         notes: vec!["CPUs 0-3 are measured and also run the sampler: no CPU was left for it.".into()],
         cost: Some(cost()),
+        ..Run::new(Tool { name: "punctual".into(), version: Some("0.0.0-test".into()) }, Kind::Latency)
     }
 }
 
 fn settings(plan: &RunPlan, total: Nanos) -> Settings {
     Settings {
         clock: Some("CLOCK_MONOTONIC, clock_nanosleep absolute".into()),
-        via: None,
         scheduling: Some(plan.got),
-        scheduling_explicit: false,
         period_ns: Some(Nanos(plan.period_ns)),
         cpus: (0..plan.cpus).map(CpuId).collect(),
         alignment: Some(Alignment::Staggered),
         duration_ns: Some(total),
         warmup_ns: Some(Nanos::from_millis(500)),
         loads: plan.phases.iter().map(|p| p.load.to_owned()).collect(),
-        cpu_dma_latency_us: None,
         context: true,
         worst_kept: 20,
-        deadline_ns: None,
-        claims: vec![],
-        until_decided: None,
-        maxima_block_ns: None,
+        ..Settings::default()
     }
 }
 
