@@ -32,14 +32,18 @@ const CUMULATIVE: &[&str] = &[
 /// Pairs whose order counts: a page size holds for the counts behind it (mm/hugetlb.c).
 const PAGES: &[&str] = &["hugepages", "hugepagesz", "default_hugepagesz"];
 
+/// White space as the kernel sees it in ASCII: with the vertical tab, which Rust's is without (lib/ctype.c).
+pub(crate) fn is_space(c: char) -> bool {
+    c.is_ascii_whitespace() || c == '\u{b}'
+}
+
 /// The words of a command line by place, those for init too.
 pub(crate) fn ranges(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let (mut quoted, mut start) = (false, None);
     for (at, byte) in text.bytes().enumerate() {
-        let is_space = byte.is_ascii_whitespace() || byte == 0x0b;
         quoted ^= byte == b'"';
-        match (is_space && !quoted, start) {
+        match (is_space(byte.into()) && !quoted, start) {
             (true, Some(first)) => {
                 found.push(first..at);
                 start = None;

@@ -80,3 +80,17 @@ fn deployments_without_a_number_are_refused() {
     let plan = planned(&tree, &["isolcpus=2-3"]);
     assert!(plan.refused.first().is_some_and(|refusal| refusal.why.contains("is no number")), "{plan:?}");
 }
+
+/// What is left where the last word goes is white space of any kind, and no other line's.
+#[test]
+fn the_last_word_of_a_pi_goes_and_a_word_comes() {
+    for blank in ["", " ", "\r\r\u{b}", "\u{c}"] {
+        let line = format!("{blank}console=serial0{blank}\n");
+        let mut tree = files(&[("/boot/firmware/config.txt", ""), ("/boot/firmware/cmdline.txt", &line)]);
+        let none = Change { add: Vec::new(), remove: vec!["console".into()] };
+        let plan = change(&tree, &detect(&tree).unwrap(), &none);
+        assert!(plan.refused.is_empty() && plan.after.is_empty(), "{line:?}: {plan:?}");
+        plan.edits.iter().for_each(|edit| tree.edit(edit));
+        assert_eq!(once(tree, &["isolcpus=2-3"]), ["isolcpus=2-3"], "{line:?}");
+    }
+}

@@ -8,7 +8,7 @@ pub use firmware::{PiBoot, PiStart, firmware_start};
 use crate::current::Configured;
 use crate::plan::{Plan, Stop, Trial};
 use crate::read::{BootError, exists, hint, listed, names, required, running, unclear};
-use crate::words::{rewrite, words};
+use crate::words::{is_space, rewrite, words};
 use crate::{Change, length};
 use config::{Config, is_plain};
 use punctual_machine::Machine;
@@ -90,8 +90,10 @@ fn prefix(view: &dyn Machine, folder: &str, config: &Config) -> Result<String, B
 }
 
 pub(crate) fn one_line(path: &str, line: &str) -> Result<(), BootError> {
-    let filled = line.lines().filter(|line| !line.trim_matches([' ', '\t', '\r', '\u{feff}']).is_empty()).count();
-    let is_first = line.lines().next().is_some_and(|first| !first.trim().is_empty());
+    let is_blank = |c: char| is_space(c) || c == '\u{feff}';
+    let is_filled = |line: &&str| !line.trim_matches(is_blank).is_empty();
+    let filled = line.lines().filter(is_filled).count();
+    let is_first = line.lines().next().is_some_and(|first| is_filled(&first));
     match filled {
         0 => Ok(()),
         1 if is_first => Ok(()),
