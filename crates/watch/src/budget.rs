@@ -8,30 +8,36 @@ use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// New maxima come ever more seldom: the n-th after about e^n times the time to the first. So this only bounds a storm.
-const BURST: u32 = 8;
+/// New maxima of a CPU come ever more seldom: the n-th after about e^n times the time to the first. So this only bounds a storm.
+const BURST_A_CPU: u32 = 8;
+/// Explaining one takes a fraction of a second of CPU time: however many CPUs, not minutes of it at the beginning.
+const MOST_AT_ONCE: u32 = 64;
 const EVERY: Nanos = Nanos::from_secs(20);
 /// Of the room for all files, what traces leave for what is written between two looks.
 const SHARE_PERCENT: u64 = 85;
 const DAY_NS: u128 = 86_400_000_000_000;
 
-/// At most [`BURST`] at once, and one every [`EVERY`].
+/// At most [`BURST_A_CPU`] at once for each CPU, and one every [`EVERY`] for all.
 pub(crate) struct Pace {
+    burst: u32,
     tokens: u32,
     since: Nanos,
 }
 
 impl Pace {
-    pub fn new() -> Pace {
-        Pace { tokens: BURST, since: Nanos::ZERO }
+    /// For so many CPUs.
+    pub fn new(cpus: usize) -> Pace {
+        let burst =
+            u32::try_from(cpus).unwrap_or(u32::MAX).saturating_mul(BURST_A_CPU).clamp(BURST_A_CPU, MOST_AT_ONCE);
+        Pace { burst, tokens: burst, since: Nanos::ZERO }
     }
 
     /// May one be traced now? Then it counts.
     pub fn may(&mut self, now: Nanos) -> bool {
         let earned = now.saturating_sub(self.since).0 / EVERY.0;
         if earned > 0 {
-            self.tokens = self.tokens.saturating_add(u32::try_from(earned).unwrap_or(u32::MAX)).min(BURST);
-            self.since = if self.tokens == BURST { now } else { self.since + Nanos(earned * EVERY.0) };
+            self.tokens = self.tokens.saturating_add(u32::try_from(earned).unwrap_or(u32::MAX)).min(self.burst);
+            self.since = if self.tokens == self.burst { now } else { self.since + Nanos(earned * EVERY.0) };
         }
         let may = self.tokens > 0;
         self.tokens = self.tokens.saturating_sub(1);
@@ -91,11 +97,13 @@ mod tests {
 
     #[test]
     fn a_storm_is_bounded_and_a_rare_maximum_is_always_traced() {
-        let mut pace = Pace::new();
-        let at = |s: u64| Nanos::from_secs(1000 + s);
-        assert_eq!((0..10).filter(|_| pace.may(at(0))).count(), BURST as usize);
-        assert!(!pace.may(at(19)) && pace.may(at(20)) && !pace.may(at(21)));
-        assert_eq!((0..10).filter(|_| pace.may(at(10_000))).count(), BURST as usize);
+        for (cpus, burst) in [(0, 8), (1, 8), (2, 16), (4, 32), (128, 64)] {
+            let mut pace = Pace::new(cpus);
+            let at = |s: u64| Nanos::from_secs(10_000 + s);
+            assert_eq!((0..100).filter(|_| pace.may(at(0))).count(), burst);
+            assert!(!pace.may(at(19)) && pace.may(at(20)) && !pace.may(at(21)));
+            assert_eq!((0..100).filter(|_| pace.may(at(100_000))).count(), burst);
+        }
     }
 
     #[test]
@@ -129,13 +137,13 @@ mod tests {
     proptest! {
         #[test]
         fn never_more_than_the_pace(steps in proptest::collection::vec(0u64..60_000_000_000, 1..200)) {
-            let mut pace = Pace::new();
+            let mut pace = Pace::new(1);
             let (mut now, mut taken) = (Nanos(EVERY.0 * 100), 0u64);
             let begun = now;
             for step in steps {
                 now = now + Nanos(step);
                 taken += u64::from(pace.may(now));
-                prop_assert!(taken <= u64::from(BURST) + (now - begun).0 / EVERY.0 + 1);
+                prop_assert!(taken <= u64::from(BURST_A_CPU) + (now - begun).0 / EVERY.0 + 1);
             }
         }
     }

@@ -70,6 +70,7 @@ impl Tracer {
     pub fn start(cutter: Cutter, bell: Bell, ledger: Arc<Mutex<Ledger>>) -> std::io::Result<Tracer> {
         let (orders, inbox) = channel();
         let stop = Arc::new(AtomicBool::new(false));
+        let cpus = ledger.lock().unwrap_or_else(PoisonError::into_inner).watch.settings.cpus.len();
         let worker = Worker {
             cutter,
             bell: bell.clone(),
@@ -77,7 +78,7 @@ impl Tracer {
             stop: Arc::clone(&stop),
             ledger,
             latest: BTreeMap::new(),
-            pace: Pace::new(),
+            pace: Pace::new(cpus),
             kept: Kept::default(),
             count: 0,
             watched: None,
