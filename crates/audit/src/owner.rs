@@ -40,6 +40,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("hwlatdetect", "rt-tests", "looks for firmware interruptions"),
     ("rtla", "rtla", "measures with the kernel's tracers"),
     ("jitterdebugger", "jitterdebugger", "measures wakeup latency"),
+    ("punctual", "punctual", "measures wakeup latency, or watches it"),
     ("timerlatu/*", "rtla", "measures with the timerlat tracer"),
     ("stress-ng*", "stress-ng", "makes load"),
     ("rtapi_app*", "linuxcnc-uspace", "LinuxCNC's real-time part"),
@@ -66,8 +67,8 @@ impl Owner {
     /// Looks it up.
     pub fn of(sight: &Sight, task: &Task) -> Owner {
         let machine = sight.machine;
-        let known = KNOWN.iter().find(|(name, ..)| fits(name, &task.name));
         let program = machine.read(&format!("/proc/{}/exe", task.pid));
+        let known = known(&task.name, program.text());
         let package = program.text().and_then(|path| package(machine, path));
         Owner {
             unit: machine.read(&format!("/proc/{}/cgroup", task.pid)).text().and_then(unit),
@@ -93,6 +94,12 @@ impl Owner {
         let rest: String = all.into_iter().flatten().map(|part| format!("; {part}")).collect();
         format!("{}{rest})", shown.trim_end_matches(')'))
     }
+}
+
+/// By its own name, or, as threads have names of their own, by its program's; proc(5) says where that was replaced since.
+fn known(task: &str, program: Option<&str>) -> Option<&'static (&'static str, &'static str, &'static str)> {
+    let file = program.and_then(|path| path.trim_end().trim_end_matches(" (deleted)").rsplit('/').next());
+    [Some(task), file].into_iter().flatten().find_map(|one| KNOWN.iter().find(|(name, ..)| fits(name, one)))
 }
 
 fn fits(pattern: &str, name: &str) -> bool {
@@ -178,6 +185,16 @@ mod tests {
     fn names_fit_their_pattern() {
         assert!(fits("CPU */KVM", "CPU 3/KVM") && fits("multipathd", "multipathd") && !fits("watchdog", "watchdogd"));
         assert!(fits("lttng-consumerd", "lttng-consumerd") && fits("qemu-system-*", "qemu-system-x86"));
+    }
+
+    #[test]
+    fn a_thread_is_known_by_its_program() {
+        let package = |task, program| known(task, program).map(|(_, package, _)| *package);
+        assert_eq!(package("measure/0", Some("/usr/bin/punctual")), Some("punctual"));
+        assert_eq!(package("measure/0", Some("/usr/bin/punctual (deleted)")), Some("punctual"));
+        assert_eq!(package("stress-ng-cpu", Some("/usr/bin/punctual")), Some("stress-ng"));
+        assert_eq!(package("measure/0", Some("/opt/measure")), None);
+        assert_eq!(package("measure/0", None), None);
     }
 
     proptest! {
