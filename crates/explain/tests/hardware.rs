@@ -168,6 +168,17 @@ fn a_timer_interrupt_of_milliseconds_was_held_up_by_who_stole() {
     assert_eq!((finding.class, finding.worst_ns), (GapClass::Hypervisor, 4 * MS));
 }
 
+/// Interruptions of two threads are not each other's time.
+#[test]
+fn long_stays_are_taken_each_from_its_own_thread() {
+    let on = |tid, from, to| span(SpanKind::Irq, "local_timer", Some(tid), from, to);
+    let spans = vec![on(1, 0, 600 * US), on(2, 600 * US, 1_300 * US), on(1, 1_300 * US, 1_310 * US)];
+    let stolen = GapEvidence { steal_rose: Some(true), ..evidence(spans) };
+    let (_, worst) = sorted(&[(gap(0, 0, 1_310 * US), stolen)], &guest(10 * MS));
+    assert_eq!((worst[0].linux_ns, worst[0].beyond_ns), (10 * US, 1_300 * US));
+    assert_eq!(worst[0].did, [("local_timer".to_owned(), 10 * US)]);
+}
+
 fn event(t_us: u64, kind: Kind) -> Event {
     let switched = matches!(kind, Kind::SchedSwitch { .. });
     Event { t_ns: t_us * US, cpu: 0, tid: (!switched).then_some(READER), comm: None, flags: None, kind }

@@ -48,10 +48,7 @@ impl Parts {
             SpanKind::Task if span.tid == Some(tid) => self.edge_ns += ns,
             _ if ns > 0 => {
                 self.linux_ns += ns;
-                let same = |(other, _): &&mut (Span, u64)| {
-                    (other.kind, other.tid, &other.label) == (span.kind, span.tid, &span.label)
-                };
-                match self.did.iter_mut().find(same) {
+                match self.did.iter_mut().find(|(other, _)| same(other, span)) {
                     Some((_, sum)) => *sum += ns,
                     None => self.did.push((span.clone(), ns)),
                 }
@@ -68,14 +65,18 @@ impl Parts {
         for (span, ns) in std::mem::take(&mut self.long) {
             self.linux_ns -= ns;
             self.beyond_ns += ns;
-            let same = |other: &Span| other.kind == span.kind && other.label == span.label;
-            if let Some((_, sum)) = self.did.iter_mut().find(|(other, _)| same(other)) {
+            if let Some((_, sum)) = self.did.iter_mut().find(|(other, _)| same(other, &span)) {
                 *sum -= ns;
             }
         }
         self.did.retain(|(_, ns)| *ns > 0);
         self.did.arrange_by_key(|(_, ns)| Reverse(*ns));
     }
+}
+
+/// Whether both are the same doing of Linux, counted together.
+fn same(one: &Span, other: &Span) -> bool {
+    (one.kind, one.tid, &one.label) == (other.kind, other.tid, &other.label)
 }
 
 /// Time in brief handlers that took long.
