@@ -99,9 +99,13 @@ fn watch(child: &mut Running, log: &Log, limit: Duration, begun: Instant, compla
             return Err(VmError::Panicked { line, tail, when, lasted: begun.elapsed() });
         }
         if let Some(status) = gone {
-            let said = tools::last_lines(&read_all(complaints), 3);
-            let status = if said.is_empty() { status.to_string() } else { format!("{status}: {said}") };
-            return Err(VmError::Stopped { status, tail: console::tail(&log.text()) });
+            let complaint = tools::last_lines(&read_all(complaints), 3);
+            let status = if complaint.is_empty() { status.to_string() } else { format!("{status}: {complaint}") };
+            let what = match said.exit {
+                Some(_) => "its files were sent",
+                None => "its script had ended",
+            };
+            return Err(VmError::Stopped { what, status, tail: console::tail(&log.text()) });
         }
         if begun.elapsed() > limit {
             let what = match (seen, said.started, said.exit) {

@@ -71,7 +71,11 @@ impl Card {
             }
             if let Some(status) = gone {
                 let status = format!("{status}: {}", tools::last_lines(&read_all(&complaints), 3));
-                return Err(VmError::Stopped { status, tail: console::tail(&log.text()) });
+                return Err(VmError::Stopped {
+                    what: "its script had ended",
+                    status,
+                    tail: console::tail(&log.text()),
+                });
             }
             if begun.elapsed() > self.limit {
                 let what = if log.length() == 0 { "nothing came from the console" } else { "the script did not end" };

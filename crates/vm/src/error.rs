@@ -77,9 +77,11 @@ pub enum VmError {
         /// The last lines of the console.
         tail: String,
     },
-    /// The machine stopped before the script had ended.
-    #[error("the guest stopped before its script had ended ({status}); the console's last lines:\n{tail}")]
+    /// The machine stopped before everything had come.
+    #[error("the guest stopped before {what} ({status}); the console's last lines:\n{tail}")]
     Stopped {
+        /// What had not happened.
+        what: &'static str,
         /// QEMU's exit status and its complaint.
         status: String,
         /// The last lines of the console.

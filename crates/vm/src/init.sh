@@ -32,4 +32,6 @@ if [ -n "$there" ]; then
 fi
 say end
 sync
+# Switching off does not wait for what the UART has not sent yet, up to a page; tcsetattr(3) with TCSADRAIN does.
+stty -echo </dev/console 2>/dev/null
 poweroff -f

@@ -317,7 +317,7 @@ fn control(place: &Path) -> Result<String, String> {
     let code = output.status.code();
     match (ratio >= 2.0, code) {
         (true, Some(3)) | (false, Some(0)) => Ok(format!(": {ratio:.1} times, exit code {code:?}")),
-        _ => Err(format!("control {control}, exit code {code:?}")),
+        _ => Err(format!("control {control}, exit code {code:?}: {}", String::from_utf8_lossy(&output.stderr))),
     }
 }
 

@@ -78,5 +78,9 @@ pub(super) fn ended(
         return Ok((boot, None));
     }
     let said = tools::last_lines(&read_all(complaints), 3);
-    Err(VmError::Stopped { status: format!("{status}: {said}"), tail: crate::console::tail(&boot.raw) })
+    Err(VmError::Stopped {
+        what: "its script had ended",
+        status: format!("{status}: {said}"),
+        tail: crate::console::tail(&boot.raw),
+    })
 }

@@ -33,9 +33,13 @@ if [ -f "/run/lab/step-$number" ]; then
 fi
 sync
 mount -o remount,ro / 2> /dev/null
+# Neither waits for what the UART has not sent yet, up to a page; tcsetattr(3) with TCSADRAIN does.
+sent() { busybox stty -echo < /dev/console 2> /dev/null; }
 if [ -f "/run/lab/step-$((number + 1))" ]; then
   say restart
+  sent
   busybox reboot -f
 fi
 say end
+sent
 busybox poweroff -f
