@@ -63,11 +63,15 @@ pub fn run(
     Driver::new(writer, log)?.drive(axis, around, told)
 }
 
-/// Goes on with a benchmark that was killed or interrupted.
+/// Goes on with a benchmark that was killed or interrupted. One that is whole is given back as it is: who kills it cannot know whether it
+/// had ended.
 ///
 /// # Errors
 /// [`BenchError`]: also where the machine or its kernel is another than it was begun on.
 pub fn resume(root: &Path, around: &Around<'_>, told: &mut dyn FnMut(Told<'_>)) -> Result<Bench, BenchError> {
+    if let Some(bench) = BenchWriter::whole(root)? {
+        return Ok(bench);
+    }
     let (mut writer, log) = BenchWriter::resume(root)?;
     let (then, now) = (&writer.run_mut().machine, facts());
     let same = |what, then: &Option<String>, now: &Option<String>| match (then, now) {

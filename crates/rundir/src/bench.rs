@@ -64,7 +64,8 @@ impl BenchWriter {
             return refuse("its log does not begin with a plan; begin a new run with --out DIR");
         };
         // Killed between its last repetition and its end, only its end is missing.
-        if log.repetitions.len() as u64 >= log.plan.repetitions && recording.run.complete {
+        let has_ended = recording.run.complete && root.join(layout::MANIFEST).exists();
+        if log.repetitions.len() as u64 >= log.plan.repetitions && has_ended {
             return refuse("it is complete: `punctual report DIR` shows it");
         }
         for name in [layout::MANIFEST, layout::BENCH] {
@@ -75,6 +76,16 @@ impl BenchWriter {
         let mut writer = BenchWriter { root: root.to_owned(), _lock: lock, run, log: file, bytes: whole as u64 };
         writer.write_run()?;
         Ok((writer, log))
+    }
+
+    /// The benchmark of a run that is whole, to which nothing is left to do; `None`: there is, or something is wrong with it.
+    ///
+    /// # Errors
+    /// As [`crate::read`].
+    pub fn whole(root: &Path) -> Result<Option<Bench>, Error> {
+        let recording = crate::read(root)?;
+        let is_whole = recording.run.complete && recording.damage.is_empty() && root.join(layout::MANIFEST).exists();
+        Ok(recording.bench.filter(|bench| is_whole && !bench.interrupted))
     }
 
     /// Where it is.
