@@ -45,7 +45,7 @@ mod report;
 mod rights;
 mod sched;
 #[cfg(test)]
-#[path = "../tests/common/schema.rs"]
+#[path = "../tests/it/common/schema.rs"]
 mod schema;
 mod selftest;
 mod serve;

@@ -22,6 +22,7 @@ mod overhead;
 mod pack;
 mod pi;
 mod planted;
+#[cfg(feature = "reference-checks")]
 mod schemas;
 mod side;
 mod soak;
@@ -85,7 +86,8 @@ cargo xtask misconfigured --score DIR  what an earlier run recorded, judged agai
 cargo xtask tune [--kernel K]… [--out DIR] | --score DIR
                               faults planted in guests beside harmless settings, and what `tune` keeps; and without any fault
 cargo xtask cross [TARGET]    the static binary for x86-64, arm64, armv7 or all of them (default all); docs/cross.md
-cargo xtask schemas           JSON Schemas of our own formats, from the types, into docs/schemas
+cargo run -p xtask --features reference-checks schemas
+                              JSON Schemas of our own formats, from the types, into docs/schemas
 cargo xtask consumers [--tools DIR] [--punctual FILE] [NAME…]
                               every format of `report` and `audit` given to the programs that take it; names those that are missing
 cargo xtask cross TARGET -- CARGO WORDS    another cargo command for that target: test --workspace, clippy
@@ -122,6 +124,7 @@ const TASKS: &[Task] = &[
     ("deb", pack::deb),
     ("deb-check", pack::check),
     ("release", pack::release),
+    #[cfg(feature = "reference-checks")]
     ("schemas", schemas::run),
     ("consumers", consumers::run),
     ("cross", cross::run),

@@ -1,4 +1,4 @@
-//! `cargo xtask schemas`: JSON Schemas of our own formats, made from the types that are written, into docs/schemas.
+//! `cargo run -p xtask --features reference-checks schemas`: JSON Schemas of our own formats, made from the types that are written, into docs/schemas.
 
 mod decisions;
 mod documents;
@@ -92,7 +92,7 @@ fn path(name: &str) -> PathBuf {
 /// Writes them all.
 pub fn run(words: &[String]) -> Result<(), String> {
     if !words.is_empty() {
-        return Err("cargo xtask schemas".into());
+        return Err("cargo run -p xtask --features reference-checks schemas".into());
     }
     for (name, make) in SCHEMAS {
         let path = path(name);
@@ -110,7 +110,10 @@ mod tests {
     fn the_schemas_in_docs_are_those_of_the_types() {
         for (name, make) in SCHEMAS {
             let kept = fs::read_to_string(path(name)).unwrap_or_default();
-            assert!(kept == make(), "docs/schemas/{name}.schema.json is old: cargo xtask schemas");
+            assert!(
+                kept == make(),
+                "docs/schemas/{name}.schema.json is old: cargo run -p xtask --features reference-checks schemas"
+            );
         }
     }
 

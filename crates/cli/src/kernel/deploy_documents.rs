@@ -1,10 +1,10 @@
 //! The documents of `kernel deploy`, `verify`, `commit`, `rollback` and `status`, of folders that stand for machines, held to their
 //! schemas: what these commands do to this machine no test may.
 
-#[path = "../../../fix/tests/common/mod.rs"]
+#[path = "../../../fix/tests/it/common/mod.rs"]
 #[allow(unused_imports)]
 mod common;
-#[path = "../../../deploy/tests/machines/mod.rs"]
+#[path = "../../../deploy/tests/it/machines/mod.rs"]
 mod machines;
 
 use super::deploy::{committed, deployed, rolled_back, told, verified};

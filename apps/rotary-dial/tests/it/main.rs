@@ -1,0 +1,6 @@
+//! The integration tests of the crate, in one program.
+
+mod bars;
+mod decoder;
+mod exchange;
+mod program;

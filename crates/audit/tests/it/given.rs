@@ -1,0 +1,161 @@
+//! A machine of which only bare files are given: what needs more is skipped, and never passes.
+
+use proptest::prelude::*;
+use punctual_audit::{Context, Profile, Rules};
+use punctual_machine::{Given, Kind, Listing, Machine, Read};
+use punctual_model::{Finding, State};
+use punctual_units::{CpuList, Priority, Scheduling};
+
+/// Nothing at all is given.
+struct Nothing;
+
+impl Machine for Nothing {
+    fn read(&self, _: &str) -> Read {
+        Read::NotGiven
+    }
+
+    fn list(&self, _: &str) -> Listing {
+        Listing::NotGiven
+    }
+
+    fn read_part(&self, _: &str, _: u64, _: usize) -> Read {
+        Read::NotGiven
+    }
+}
+
+fn context(profile: Profile, cpus: &str) -> Context {
+    let scheduling = Scheduling::Fifo { priority: Priority::try_from(90).unwrap() };
+    Context { scheduling, cpus: cpus.parse::<CpuList>().unwrap(), profile }
+}
+
+const RT: &str = include_str!("../configs/rt.config");
+const STOCK: &str = include_str!("../configs/stock.config");
+
+fn audit(files: &[(&str, &str)]) -> Vec<Finding> {
+    let mut given = Given::new();
+    for (name, text) in files {
+        given.add(name, text.as_bytes(), None).unwrap();
+    }
+    Rules::embedded().audit(&given, &context(Profile::ControlLoop, ""))
+}
+
+#[track_caller]
+fn expect(findings: &[Finding], states: &[(&str, State)]) {
+    for (id, state) in states {
+        let finding = findings.iter().find(|finding| finding.id == *id).unwrap();
+        assert_eq!(finding.state, *state, "{id}: {}", finding.summary);
+    }
+}
+
+#[test]
+fn of_nothing_nothing_is_said() {
+    let rules = Rules::embedded();
+    let mut wrong = Vec::new();
+    for (profile, _) in Profile::ALL {
+        for cpus in ["", "0", "2-3"] {
+            for finding in rules.audit(&Nothing, &context(profile, cpus)) {
+                if finding.state != State::Skip {
+                    wrong.push(format!("{profile} {cpus} {} {:?}: {}", finding.id, finding.state, finding.summary));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_configuration_decides_its_rules_and_no_other() {
+    let findings = audit(&[("rt.config", RT)]);
+    expect(
+        &findings,
+        &[
+            ("kernel-preempt-rt", State::Pass),
+            ("kconfig-lockdep", State::Pass),
+            ("kconfig-rcu", State::Info),
+            ("kconfig-hz", State::Info),
+            ("cmdline-threadirqs", State::Skip),
+            ("mem-swap", State::Skip),
+            ("kconfig-high-res-timers", State::Skip),
+            ("kernel-name-lies", State::Skip),
+            ("virt-wsl", State::Skip),
+        ],
+    );
+    assert!(findings.iter().all(|f| !matches!(f.state, State::Unknown | State::Blocked)));
+    let skipped = findings.iter().find(|finding| finding.id == "mem-swap").unwrap();
+    assert!(skipped.summary.starts_with("not in the files given: /proc/swaps"), "{}", skipped.summary);
+    let stock = audit(&[("stock.config", STOCK)]);
+    expect(
+        &stock,
+        &[("kernel-preempt-rt", State::Fail), ("kconfig-lockdep", State::Fail), ("kconfig-rcu", State::Skip)],
+    );
+}
+
+#[test]
+fn files_together_are_one_machine() {
+    let both = |line| audit(&[("stock.config", STOCK), ("cmdline", line)]);
+    let findings = both("ro quiet nohz_full=2-3");
+    expect(
+        &findings,
+        &[
+            ("kconfig-nohz-inert", State::Fail),
+            ("kernel-preempt-dynamic", State::Fail),
+            ("kconfig-high-res-timers", State::Pass),
+            ("cmdline-threadirqs", State::Fail),
+        ],
+    );
+    expect(
+        &both("ro preempt=full threadirqs"),
+        &[("kernel-preempt-dynamic", State::Pass), ("cmdline-threadirqs", State::Pass)],
+    );
+}
+
+#[test]
+fn a_cut_configuration_leaves_open_what_it_cuts() {
+    let cut = RT.replace("# Automatically generated file; DO NOT EDIT.\n", "");
+    expect(&audit(&[("c", &cut)]), &[("kernel-preempt-rt", State::Pass), ("kconfig-lockdep", State::Unknown)]);
+}
+
+#[test]
+fn sections_of_config_txt_need_the_board_where_they_matter() {
+    let text = "dtparam=audio=on\n[pi4]\narm_freq=2000\n[all]\ndtoverlay=disable-bt\n";
+    let findings = audit(&[("config.txt", text)]);
+    // The clock is set for one board only; of the display nothing is said for any.
+    expect(&findings, &[("rpi-overclock", State::Skip), ("rpi-hdmi-gpu", State::Pass), ("rpi-model", State::Info)]);
+    let model = ("model", "Raspberry Pi 4 Model B Rev 1.4\0");
+    expect(&audit(&[("config.txt", text), model]), &[("rpi-overclock", State::Info)]);
+    let model = ("model", "Raspberry Pi 5 Model B Rev 1.0\0");
+    expect(&audit(&[("config.txt", text), model]), &[("rpi-overclock", State::Pass)]);
+    let plain = text.replace("[pi4]", "[all]");
+    expect(&audit(&[("config.txt", &plain)]), &[("rpi-overclock", State::Info)]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+
+    /// Whatever options a whole configuration holds, every rule has an answer, and none is that it is not known.
+    #[test]
+    fn whole_configurations_leave_nothing_open(
+        options in proptest::collection::vec(("[A-Z]{2,8}|PREEMPT|PREEMPT_RT|PROVE_LOCKING|RCU_BOOST|ARM64", "y|m|100|n"), 0..12),
+        line in "[a-z_=0-9,. -]{1,60}",
+    ) {
+        let mut text = "#\n# Automatically generated file; DO NOT EDIT.\n# Linux/x86 6.1.0 Kernel Configuration\n#\nCONFIG_HZ=250\n".to_owned();
+        for (name, value) in options {
+            match value.as_str() {
+                "n" => text.push_str(&format!("# CONFIG_{name} is not set\n")),
+                _ => text.push_str(&format!("CONFIG_{name}={value}\n")),
+            }
+        }
+        text.push_str("# end of Kernel hacking\n");
+        let mut given = Given::new();
+        given.add("c", text.as_bytes(), None).unwrap();
+        let _ = given.add("l", line.as_bytes(), Some(Kind::Cmdline));
+        let findings = Rules::embedded().audit(&given, &context(Profile::ControlLoop, ""));
+        let open: Vec<String> = findings
+            .iter()
+            .filter(|f| matches!(f.state, State::Unknown | State::Blocked))
+            .map(|f| format!("{}: {}", f.id, f.summary))
+            .collect();
+        // A number where `y` or `n` is expected is no answer to a rule.
+        prop_assert!(open.is_empty() || text.contains("=100\n") || text.contains("=m\n"), "{open:?}");
+    }
+}

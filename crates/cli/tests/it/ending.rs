@@ -1,0 +1,94 @@
+//! Runs ended by signals and by kill -9.
+
+use crate::common;
+use common::{answer, punctual, shown};
+use rustix::process::{Pid, Signal, kill_process};
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// One run at a time: each loads all CPUs and measures them at real-time priority, and switching a trace on waits for all CPUs.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn start(out: &Path, loads: &str) -> Child {
+    let child = punctual()
+        .args(["prove", "--duration", "60s", "--load", loads, "--out"])
+        .arg(out)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let begun = Instant::now();
+    // The first phase is announced in the segment once its threads run.
+    while !std::fs::read_to_string(out.join("segments/000001.log")).is_ok_and(|t| t.contains("\"record\":\"phase\"")) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it does not start");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_millis(1000));
+    child
+}
+
+fn send(child: &Child, signal: Signal) {
+    kill_process(Pid::from_raw(child.id() as i32).unwrap(), signal).unwrap();
+}
+
+#[test]
+fn a_signal_ends_a_run_with_its_results() {
+    let _alone = alone();
+    for (signal, number) in [(Signal::INT, 2), (Signal::TERM, 15), (Signal::HUP, 1)] {
+        let place = tempfile::tempdir().unwrap();
+        let out = place.path().join("run");
+        let child = start(&out, "cpu");
+        let pid = child.id();
+        send(&child, signal);
+        let (code, text, err) = answer(child.wait_with_output().unwrap());
+        assert_eq!(code, 128 + number, "{text}{err}");
+        assert!(text.contains("Run directory"), "{text}");
+        let document = shown(&out);
+        let phases = document["result"]["phases"].as_array().unwrap();
+        assert!(phases[0]["cpus"][0]["ran"].as_u64().unwrap() > 100, "{document}");
+        assert!(out.join("report.html").exists());
+        assert_eq!(children_left(pid), 0);
+    }
+}
+
+#[test]
+fn a_killed_run_is_readable_and_leaves_nothing_running() {
+    let _alone = alone();
+    for _ in 0..3 {
+        let place = tempfile::tempdir().unwrap();
+        let out = place.path().join("run");
+        let mut child = start(&out, "scheduler");
+        let pid = child.id();
+        std::thread::sleep(Duration::from_millis(100));
+        send(&child, Signal::KILL);
+        child.wait().unwrap();
+        let begun = Instant::now();
+        while children_left(pid) > 0 {
+            assert!(begun.elapsed() < Duration::from_secs(5), "the load runs on");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let document = shown(&out);
+        assert!(document["result"]["phases"].is_array(), "{document}");
+    }
+}
+
+/// Processes of the binary under test, other than `but`, whose parent is gone or is `but`.
+fn children_left(but: u32) -> usize {
+    let exe = std::fs::canonicalize(env!("CARGO_BIN_EXE_punctual")).unwrap();
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    processes
+        .filter(|entry| {
+            let folder = entry.path();
+            let parent = std::fs::read_to_string(folder.join("stat"))
+                .ok()
+                .and_then(|stat| stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse::<u32>().ok());
+            let ours = std::fs::read_link(folder.join("exe")).is_ok_and(|theirs| theirs == exe);
+            ours && parent.is_some_and(|p| p == but || p == 1)
+        })
+        .count()
+}

@@ -1,0 +1,78 @@
+//! `report` of a watch and of a fleet compared with files in tests/golden; `UPDATE_GOLDEN=1` writes them anew.
+//!
+//! tests/fixtures/watch is a series as it was recorded, in which names of the machine were replaced, and a gap, a note, a maximum that
+//! has no cause and a torn line were added. tests/fixtures/fleet are nine recorded runs of one machine, given the names of nine boards,
+//! the fastest four another kernel; and one of a format that is not known.
+
+use crate::common;
+use common::{punctual, schema};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
+}
+
+/// What `report` writes of a fixture, whose own place and the program's version are not the page's matter.
+fn reported(fixture: &str, format: &str) -> String {
+    let mut command = punctual();
+    let output =
+        command.current_dir(folder("fixtures")).args(["report", fixture, "--format", format]).output().unwrap();
+    let (code, out, err) = common::answer(output);
+    assert_eq!(code, 0, "{fixture} {format}: {err}");
+    let place = folder("fixtures").canonicalize().unwrap();
+    let version = format!("\"version\":\"{}\"", env!("CARGO_PKG_VERSION"));
+    out.replace(place.to_str().unwrap(), "/FIXTURES").replacen(&version, "\"version\":\"VERSION\"", 1)
+}
+
+fn compare(fixture: &str, format: &str, ending: &str) {
+    let got = reported(fixture, format);
+    let path = folder("golden").join(format!("{fixture}.{ending}"));
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::create_dir_all(folder("golden")).unwrap();
+        std::fs::write(&path, got).unwrap();
+        return;
+    }
+    let wanted = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let first = wanted.lines().zip(got.lines()).enumerate().find(|(_, (a, b))| a != b);
+    assert!(wanted == got, "{} differs from line {first:?}; UPDATE_GOLDEN=1 writes it anew", path.display());
+}
+
+#[test]
+fn the_page_text_and_document_of_a_watch_are_as_they_were() {
+    compare("watch", "html", "html");
+    compare("watch", "text", "txt");
+    compare("watch", "json", "json");
+}
+
+#[test]
+fn the_page_text_document_and_lines_of_a_fleet_are_as_they_were() {
+    compare("fleet", "html", "html");
+    compare("fleet", "text", "txt");
+    compare("fleet", "json", "json");
+    compare("fleet", "jsonl", "jsonl");
+}
+
+/// Else a golden file could hold a page in which nothing of a kind is shown.
+#[test]
+fn the_fixtures_have_all_that_a_page_can_tell() {
+    let watch = reported("watch", "html");
+    for part in ["figures", "series", "maxima", "notes", "method"] {
+        assert!(watch.contains(&format!("id=\"{part}\"")), "watch: {part}");
+    }
+    let fleet = reported("fleet", "html");
+    for part in ["boards", "outliers", "contrasts", "settings", "doubtful", "method"] {
+        assert!(fleet.contains(&format!("id=\"{part}\"")), "fleet: {part}");
+    }
+}
+
+#[test]
+fn documents_and_lines_of_these_hold_to_their_schemas() {
+    for fixture in ["watch", "fleet"] {
+        let document: Value = serde_json::from_str(&reported(fixture, "json")).unwrap();
+        schema::holds(&document);
+    }
+    for line in reported("fleet", "jsonl").lines() {
+        schema::assert_exact("fleet-line", &serde_json::from_str(line).unwrap());
+    }
+}

@@ -1,0 +1,54 @@
+//! `punctual kernel deploy` and `prove --target`, as they are typed: what is refused before anything is done; and over a real sshd.
+
+use crate::common;
+use crate::sshd;
+
+use common::punctual;
+use sshd::Sshd;
+
+/// Exit code, standard output, standard error.
+fn ran(words: &[&str]) -> (i32, String, String) {
+    let output = punctual().args(words).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn what_is_no_target_or_no_time_is_refused() {
+    for target in ["pi", "ssh://", "ssh://-oProxyCommand=x", "ssh://a b"] {
+        for command in [&["kernel", "status"][..], &["kernel", "deploy", "k.deb"], &["prove"]] {
+            let (code, _, said) = ran(&[command, &["--target", target]].concat());
+            assert!(code == 2 && said.contains("ssh://user@host"), "{target}: {code} {said}");
+        }
+    }
+    let (code, _, said) = ran(&["kernel", "deploy", "k.deb", "--limit", "1s"]);
+    assert!(code == 2 && said.contains("at least 30s"), "{code} {said}");
+    assert_eq!(ran(&["kernel", "deploy", "k.deb", "--local", "--target", "ssh://pi"]).0, 2);
+    assert_eq!(ran(&["kernel", "deploy", "k.deb", "--binary", "x"]).0, 2);
+}
+
+#[test]
+fn a_run_is_made_there_and_brought_back() {
+    if common::is_not_tested("the host that ssh reaches has another processor") {
+        return;
+    }
+    let sshd = match Sshd::start() {
+        Ok(sshd) => sshd,
+        Err(why) => return eprintln!("NOT TESTED: {why}: apt-get install openssh-server"),
+    };
+    let link = sshd.link();
+    let (target, config) = (link.target.to_string(), link.config.unwrap().display().to_string());
+    let out = sshd.folder().join("run").display().to_string();
+    let on = ["--target", &target, "--ssh-config", &config, "--out", &out];
+    let words = ["measure", "-D", "300ms", "--no-sync", "--claim", "max < 1h"];
+    let (code, text, said) = ran(&[&words[..], &on].concat());
+    assert_eq!(code, 0, "{text}{said}");
+    assert!(text.contains(&out) && !text.contains("/jobs/"), "{text}");
+    let (code, text, said) = ran(&["report", &out, "--format", "json"]);
+    assert!(code == 0 && text.contains("\"complete\""), "{code} {text}{said}");
+    // The folder is used now; and a failed claim is a failed claim here, too.
+    assert_eq!(ran(&[&words[..], &on].concat()).0, 2);
+    let other = sshd.folder().join("other").display().to_string();
+    let on = ["--target", &target, "--ssh-config", &config, "--out", &other];
+    assert_eq!(ran(&[&["measure", "-D", "300ms", "--no-sync", "--claim", "max < 1ns"][..], &on].concat()).0, 1);
+}

@@ -1,0 +1,193 @@
+//! `--live` in a terminal of its own (pty(7)), and where there is none.
+
+use crate::common;
+use common::{answer, punctual, shown};
+use rustix::fd::OwnedFd;
+use rustix::io::{dup, read, write};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
+use std::fs::OpenOptions;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// A run in a terminal of 80 × 24.
+struct Shown {
+    child: Child,
+    keyboard: OwnedFd,
+    terminal: OwnedFd,
+    seen: Arc<Mutex<String>>,
+}
+
+impl Shown {
+    fn start(out: &Path, words: &[&str]) -> Shown {
+        let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&keyboard).unwrap();
+        unlockpt(&keyboard).unwrap();
+        let name = ptsname(&keyboard, Vec::new()).unwrap().into_string().unwrap();
+        let open = || OpenOptions::new().read(true).write(true).open(&name).unwrap();
+        tcsetwinsize(&keyboard, Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+        let mut command = punctual();
+        command.args(words).arg("--out").arg(out).env("TERM", "xterm").env("LC_ALL", "C.UTF-8");
+        let child =
+            command.stdin(Stdio::from(open())).stderr(Stdio::from(open())).stdout(Stdio::piped()).spawn().unwrap();
+        let (seen, screen) = (Arc::<Mutex<String>>::default(), dup(&keyboard).unwrap());
+        let theirs = Arc::clone(&seen);
+        std::thread::spawn(move || {
+            let mut bytes = [0u8; 4096];
+            while let Ok(n @ 1..) = read(&screen, &mut bytes) {
+                theirs.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..n]));
+            }
+        });
+        Shown { child, keyboard, terminal: open().into(), seen }
+    }
+
+    /// Waits until `text` has been drawn since this was last asked.
+    fn sees(&self, text: &str) {
+        let begun = Instant::now();
+        loop {
+            let mut seen = self.seen.lock().unwrap();
+            if let Some(at) = seen.find(text) {
+                seen.drain(..at + text.len());
+                return;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(30), "no `{text}` after {} bytes", seen.len());
+            drop(seen);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn types(&self, keys: &str) {
+        write(&self.keyboard, keys.as_bytes()).unwrap();
+    }
+
+    fn raw(&self) -> bool {
+        !tcgetattr(&self.terminal).unwrap().local_modes.intersects(LocalModes::ICANON | LocalModes::ECHO)
+    }
+
+    /// The exit code and standard output, when the terminal is as it was.
+    fn ends(self) -> (i32, String) {
+        let Shown { child, terminal, seen, .. } = self;
+        let (code, out, _) = answer(child.wait_with_output().unwrap());
+        assert!(
+            tcgetattr(&terminal)
+                .unwrap()
+                .local_modes
+                .contains(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG)
+        );
+        let begun = Instant::now();
+        while !seen.lock().unwrap().contains("\x1b[?1049l") {
+            assert!(begun.elapsed() < Duration::from_secs(5), "the screen was not given back");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        (code, out)
+    }
+}
+
+#[test]
+fn keys_mark_go_on_and_end() {
+    if common::is_not_tested("it does not know TCGETS2") {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("run");
+    let shown_run = Shown::start(&out, &["measure", "--live", "-D", "120s", "-l", "idle,cpu", "--policy", "other"]);
+    shown_run.sees("\x1b[?1049h");
+    shown_run.sees("median");
+    assert!(shown_run.raw());
+    std::thread::sleep(Duration::from_millis(1200));
+    shown_run.types("m");
+    shown_run.sees("mark 1 set");
+    shown_run.types("p");
+    shown_run.sees("DISPLAY PAUSED");
+    shown_run.types(" n");
+    // Only what changes is drawn: the load's name, in bold.
+    shown_run.sees("[1mcpu");
+    std::thread::sleep(Duration::from_millis(1500));
+    shown_run.types("q");
+    let (code, text) = shown_run.ends();
+    assert_eq!(code, 130, "{text}");
+    let document = shown(&out);
+    let run = &document["result"]["run"];
+    assert_eq!(run["ended_by"]["name"], "SIGINT", "{run}");
+    let phases = document["result"]["phases"].as_array().unwrap();
+    assert_eq!(phases.len(), 2);
+    assert_eq!(phases[0]["problems"].as_array().unwrap().iter().filter(|p| p["kind"] == "interrupted").count(), 0);
+    let events = std::fs::read_to_string(out.join("events.jsonl")).unwrap();
+    assert!(events.contains("{\"event\":\"mark\"") && events.contains("\"phase\":\"1-idle\"}"), "{events}");
+    assert_eq!(events.matches("\"event\":\"ended_early\"").count(), 1);
+    assert_eq!(phases[0]["problems"].as_array().unwrap().iter().filter(|p| p["kind"] == "ended_early").count(), 1);
+    let notes = std::fs::read_to_string(out.join("run.json")).unwrap();
+    assert!(notes.contains("the live view drew"), "{notes}");
+}
+
+#[test]
+fn a_run_whose_last_load_is_ended_by_the_user_is_complete() {
+    if common::is_not_tested("it does not know TCGETS2") {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("run");
+    let words = ["measure", "--live", "-D", "120s", "--no-context", "--json", "--policy", "other"];
+    let shown_run = Shown::start(&out, &words);
+    shown_run.sees("no context sampled");
+    tcsetwinsize(&shown_run.keyboard, Winsize { ws_row: 5, ws_col: 20, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+    shown_run.sees("q p m n ?");
+    std::thread::sleep(Duration::from_millis(700));
+    shown_run.types("n");
+    let (code, text) = shown_run.ends();
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(document["result"]["run"]["complete"], true, "{code} {text}");
+    // A machine that is short of memory takes a page of the program meanwhile: that is told, and is no pass.
+    let faulted = text.contains("page faults: its memory is not locked");
+    assert_eq!(code, if faulted { 3 } else { 0 }, "{text}");
+}
+
+/// Whoever ends a load has seen how it stands: what it came to can fail a claim and not hold it.
+#[test]
+fn a_claim_on_a_load_that_its_user_ended_does_not_hold() {
+    if common::is_not_tested("it does not know TCGETS2") {
+        return;
+    }
+    for (claim, code) in [("max < 1000s", 3), ("max < 1ns", 1)] {
+        let place = tempfile::tempdir().unwrap();
+        let out = place.path().join("run");
+        let words = ["prove", "--live", "-D", "120s", "-l", "idle", "--policy", "other", "--claim", claim];
+        let shown_run = Shown::start(&out, &words);
+        shown_run.sees("median");
+        std::thread::sleep(Duration::from_millis(1200));
+        shown_run.types("n");
+        let (ended, text) = shown_run.ends();
+        assert_eq!(ended, code, "{claim}: {text}");
+        // At the start of a sentence in one, and lines are broken.
+        assert!(text.contains("nded early by the user after its results were seen"), "{text}");
+    }
+}
+
+#[test]
+fn a_signal_gives_the_terminal_back() {
+    if common::is_not_tested("it does not know TCGETS2") {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("run");
+    let shown_run = Shown::start(&out, &["measure", "--live", "-D", "120s", "--policy", "other"]);
+    shown_run.sees("median");
+    std::thread::sleep(Duration::from_millis(700));
+    kill_process(Pid::from_raw(shown_run.child.id() as i32).unwrap(), Signal::TERM).unwrap();
+    assert_eq!(shown_run.ends().0, 143);
+}
+
+#[test]
+fn no_terminal_is_said_before_anything_is_made() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("run");
+    let output =
+        punctual().args(["measure", "--live", "-D", "1s", "--out"]).arg(&out).stdin(Stdio::null()).output().unwrap();
+    let (code, _, err) = answer(output);
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("needs a terminal") && err.contains("ssh -t"), "{err}");
+    assert!(!out.exists());
+}

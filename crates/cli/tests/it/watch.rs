@@ -1,0 +1,220 @@
+//! `watch`: its files, its end by signals and by kill -9, and that it goes on.
+
+use crate::common;
+use common::{answer, punctual, run};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// One watch at a time: each measures all CPUs.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn watch(out: &Path, more: &[&str]) -> Command {
+    let mut command = punctual();
+    command.args(["watch", "--block", "1s", "--trace", "never", "--out"]).arg(out).args(more);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn state(out: &Path) -> Value {
+    serde_json::from_slice(&fs::read(out.join("watch.json")).unwrap_or_default()).unwrap_or_default()
+}
+
+/// The document of `watch --status`; it holds to its schema.
+fn status(out: &Path) -> Value {
+    let (_, shown, err) = run(&["watch", "--status", out.to_str().unwrap(), "--json"]);
+    let shown = serde_json::from_str(&shown).unwrap_or_else(|e| panic!("{e}: {shown}{err}"));
+    common::schema::holds(&shown);
+    shown
+}
+
+/// Until what is written says so.
+fn until(what: &str, mut is: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is() {
+        assert!(begun.elapsed() < Duration::from_secs(90), "never: {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn released(out: &Path) -> u64 {
+    state(out)["cpus"][0]["released"].as_u64().unwrap_or(0)
+}
+
+fn lines(out: &Path, kind: &str) -> Vec<Value> {
+    let text = fs::read_to_string(out.join("series.jsonl")).unwrap_or_default();
+    let all = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    all.filter(|line| line["line"] == kind).collect()
+}
+
+fn send(child: &Child, signal: Signal) {
+    kill_process(Pid::from_raw(child.id() as i32).unwrap(), signal).unwrap();
+}
+
+#[test]
+fn a_planned_watch_leaves_whole_run_directories_and_a_series() {
+    let _alone = alone();
+    let place = tempfile::tempdir().unwrap();
+    let (out, textfile) = (place.path().join("w"), place.path().join("punctual.prom"));
+    let done = watch(&out, &["--segment", "2s", "--duration", "7s", "--keep", "2", "--textfile"])
+        .arg(&textfile)
+        .output()
+        .unwrap();
+    let (code, text, err) = answer(done);
+    assert_eq!(code, 0, "{text}{err}");
+    assert!(text.contains("ended as planned") && text.contains("CPU"), "{text}");
+    let shown = status(&out);
+    let segments = shown["result"]["segments"].as_array().unwrap();
+    assert!(!segments.is_empty() && segments.len() <= 2 && shown["result"]["damage"].as_array().unwrap().is_empty());
+    for segment in segments {
+        let run = common::shown(&out.join(segment.as_str().unwrap()));
+        let cpu = &run["result"]["phases"][0]["cpus"][0];
+        assert!(cpu["ran"].as_u64() > Some(20), "{run}");
+    }
+    let ever = state(&out)["cpus"][0]["ever"]["latency_ns"].as_u64().unwrap();
+    let blocks = lines(&out, "block");
+    assert!(blocks.len() >= 2 && blocks.iter().all(|b| b["max_ns"][0][1].as_u64() <= Some(ever)), "{blocks:?}");
+    let prom = fs::read_to_string(&textfile).unwrap();
+    assert!(
+        prom.contains("punctual_watch_wakeup_latency_seconds_bucket{cpu=\"") && prom.contains("since=\"ever\""),
+        "{prom}"
+    );
+    assert_eq!(fs::metadata(&textfile).unwrap().permissions().mode() & 0o777, 0o644);
+}
+
+#[test]
+fn a_signal_ends_it_within_a_second_and_what_was_measured_is_whole() {
+    let _alone = alone();
+    for (signal, number) in [(Signal::TERM, 15), (Signal::HUP, 1), (Signal::INT, 2)] {
+        let place = tempfile::tempdir().unwrap();
+        let out = place.path().join("w");
+        let child = watch(&out, &["--segment", "1h"]).spawn().unwrap();
+        until("something is measured", || released(&out) > 50);
+        let begun = Instant::now();
+        send(&child, signal);
+        let (code, text, err) = answer(child.wait_with_output().unwrap());
+        // The figure is one second; a loaded machine that runs tests may take longer.
+        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+        assert_eq!(code, 128 + number, "{text}{err}");
+        let shown = status(&out);
+        let run = common::shown(&out.join(shown["result"]["segments"][0].as_str().unwrap()));
+        let cpu = &run["result"]["phases"][0]["cpus"][0];
+        assert_eq!(cpu["released"].as_u64().unwrap(), cpu["ran"].as_u64().unwrap() + cpu["skipped"].as_u64().unwrap());
+        assert_eq!(cpu["released"], state(&out)["cpus"][0]["released"]);
+    }
+}
+
+#[test]
+fn a_killed_watch_is_continued_and_the_gap_is_told() {
+    let _alone = alone();
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("w");
+    let mut child = watch(&out, &["--segment", "1h"]).spawn().unwrap();
+    until("something is measured", || released(&out) > 100);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let before = released(&out);
+    let (code, text, _) = run(&["watch", "--status", out.to_str().unwrap()]);
+    assert!(code == 0 && text.contains("killed after"), "{text}");
+    let (code, text, err) = answer(watch(&out, &["--duration", "4s", "--json"]).output().unwrap());
+    assert_eq!(code, 0, "{text}{err}");
+    let shown: Value = serde_json::from_str(&text).unwrap();
+    common::schema::holds(&shown);
+    let kinds: Vec<&str> =
+        shown["result"]["lines"].as_array().unwrap().iter().filter_map(|l| l["line"].as_str()).collect();
+    assert!(kinds.contains(&"gap") && !kinds.contains(&"block"), "{kinds:?}");
+    assert!(err.contains("continued (killed)"), "{err}");
+    let gaps = lines(&out, "gap");
+    assert!(gaps.len() == 1 && gaps[0]["why"] == "killed", "{gaps:?}");
+    assert!(released(&out) > before + 200, "{before} {}", released(&out));
+}
+
+#[test]
+fn two_watches_cannot_share_a_folder() {
+    let _alone = alone();
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("w");
+    let mut child = watch(&out, &[]).spawn().unwrap();
+    until("it runs", || out.join("watch.json").exists());
+    assert_eq!(status(&out)["result"]["running"], true);
+    let (code, _, err) = answer(watch(&out, &["--duration", "1s"]).output().unwrap());
+    assert!(code == 4 && err.contains(&format!("pid {}", child.id())) && err.contains("--out"), "{code} {err}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_full_disk_is_said_measuring_goes_on_and_it_is_written_when_there_is_room() {
+    let _alone = alone();
+    let place = tempfile::tempdir().unwrap();
+    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=2m", "none"]).arg(place.path()).status();
+    if !mounted.is_ok_and(|status| status.success()) {
+        eprintln!("SKIPPED: mounting a small tmpfs needs root");
+        return;
+    }
+    let out = place.path().join("w");
+    let child = watch(&out, &["--segment", "1h"]).spawn().unwrap();
+    until("something is measured", || released(&out) > 50);
+    let filler = place.path().join("filler");
+    let _full = fs::write(&filler, vec![0u8; 4 << 20]);
+    let before = released(&out);
+    std::thread::sleep(Duration::from_secs(5));
+    fs::remove_file(&filler).unwrap();
+    until("it is written again", || released(&out) > before + 300);
+    until("it is said", || !lines(&out, "note").is_empty());
+    send(&child, Signal::TERM);
+    let (code, _, err) = answer(child.wait_with_output().unwrap());
+    let notes = lines(&out, "note");
+    let unmounted = Command::new("umount").arg("-l").arg(place.path()).status().unwrap();
+    assert!(unmounted.success());
+    assert_eq!(code, 128 + 15, "{err}");
+    assert!(err.contains("measuring goes on") && err.contains("could not be written"), "{err}");
+    assert!(notes.iter().any(|note| note["text"].as_str().unwrap().contains("written again")), "{notes:?}");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    for (more, says) in [
+        (["--segment", "100ms"], "shorter than a block"),
+        (["--interval", "1us"], "not for watching"),
+        (["--keep", "0"], "neither a number"),
+        (["--textfile-every", "1s"], "write that or more"),
+        (["--disk-per-day", "0"], "is no size"),
+    ] {
+        let place = tempfile::tempdir().unwrap();
+        let out = place.path().join("w");
+        let (code, _, err) = answer(watch(&out, &[]).args(more).output().unwrap());
+        assert!(code == 2 && err.contains(says), "{more:?}: {code} {err}");
+        assert!(!out.exists());
+    }
+    let (code, out, err) = run(&["watch", "--status", "/nowhere", "--json"]);
+    assert!(code == 2 && err.contains("no watch.json"), "{err}");
+    let refused: Value = serde_json::from_str(&out).unwrap();
+    common::schema::holds(&refused);
+    assert!(refused["result"]["error"].as_str().is_some_and(|why| why.contains("no watch.json")), "{refused}");
+}
+
+/// A log on a full disk, a terminal that has hung up: what cannot be told ends no measurement.
+#[test]
+fn a_watch_whose_standard_error_cannot_be_written_ends_as_planned() {
+    let Ok(full) = fs::OpenOptions::new().write(true).open("/dev/full") else {
+        return eprintln!("not tested: no /dev/full");
+    };
+    let _alone = alone();
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("w");
+    let textfile = place.path().join("not/there.prom");
+    let mut command = watch(&out, &["--duration", "1s", "--textfile"]);
+    let (code, text, _) = answer(command.arg(&textfile).stderr(full).output().unwrap());
+    // A panic aborts, and nothing is said of the series. (-1: a signal.)
+    assert!(matches!(code, 0 | 4), "{code}: {text}");
+    assert!(text.contains("files can be written again") || text.contains("could not be written"), "{text}");
+}

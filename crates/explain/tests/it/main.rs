@@ -1,0 +1,10 @@
+//! The integration tests of the crate, in one program.
+
+mod classes;
+mod common;
+mod hardware;
+mod random;
+mod rules;
+mod samples;
+mod timeline;
+mod ways;

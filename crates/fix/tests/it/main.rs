@@ -1,0 +1,8 @@
+//! The integration tests of the crate, in one program.
+
+mod back;
+mod chains;
+mod common;
+mod elsewhere;
+mod interrupt_threads;
+mod three;

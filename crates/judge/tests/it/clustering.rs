@@ -1,0 +1,113 @@
+//! Late wakeups that come together count as fewer.
+
+use crate::common;
+
+use common::*;
+use punctual_model::Outcome::{Fail, Inconclusive, Pass};
+use punctual_model::{CellJudgement, ClusterNote, Recording};
+
+fn cell(run: &Recording, claim: &str) -> CellJudgement {
+    judged(run, claim).cells.remove(0)
+}
+
+fn theta(cell: &CellJudgement) -> f64 {
+    match cell.clustering {
+        ClusterNote::Estimated { theta, .. } => theta,
+        ClusterNote::TooFew { .. } => panic!("{:?}", cell.clustering),
+    }
+}
+
+#[test]
+fn independent_latencies_hardly_cluster() {
+    for seed in 1..20 {
+        let cell = cell(&one(quiet(50_000, seed)), "max < 1ms");
+        assert!(theta(&cell) > 0.7, "seed {seed}: {}", theta(&cell));
+        assert!((cell.effective_samples - 50_000.0 * theta(&cell)).abs() < 1e-6);
+        assert!(cell.p_beyond_max_clustered >= cell.p_beyond_max);
+    }
+}
+
+#[test]
+fn pairs_count_half() {
+    let mut latencies = quiet(50_000, 1);
+    for i in 0..30 {
+        // Spread by a quadratic residue, so that the distances vary.
+        let at = (i * i * 613 + i * 997) % 49_000;
+        latencies[at] = 50_000 + i as u64;
+        latencies[at + 1] = 60_000 + i as u64;
+    }
+    let cell = cell(&one(latencies), "P(>40us) < 1e-9");
+    assert!((0.35..=0.55).contains(&theta(&cell)), "{}", theta(&cell));
+}
+
+/// One stall of 75 periods is one event: the bound is that for one event of 75, not for 75 events.
+#[test]
+fn a_stall_is_one_event() {
+    let run = one(quiet_but(100_000, &[(5_000, 75_500_000)]));
+    let stalled = cell(&run, "P(>999us) < 1e-9");
+    assert_eq!(stalled.beyond, (75, 75));
+    assert!((theta(&stalled) - 1.0 / 75.0).abs() < 1e-9, "{}", theta(&stalled));
+    assert_eq!(stalled.clustering, ClusterNote::Estimated { theta: theta(&stalled), from: 75 });
+    let n = stalled.samples as f64;
+    // P(at most 1 event | 4.74 expected) = 5 %.
+    assert!((stalled.upper.unwrap() * n / 75.0 - 4.74).abs() < 0.02, "{}", stalled.upper.unwrap() * n / 75.0);
+    assert!((stalled.lower.unwrap() * n / 75.0 - 0.0513).abs() < 0.001);
+    // The same for missed periods, and for a limit far below: there the stall is one among many.
+    assert!((cell(&run, "firm").upper.unwrap() / stalled.upper.unwrap() - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_stall_refutes_less_than_its_samples_seem_to() {
+    // 75 of 100,075: 7.5e-4. As independent samples they would refute 6e-4, as one event they do not.
+    let run = one(quiet_but(100_000, &[(5_000, 75_500_000)]));
+    assert_eq!(cell(&run, "P(>999us) < 6e-4").outcome, Inconclusive);
+    assert_eq!(cell(&run, "P(>999us) < 1e-3").outcome, Inconclusive);
+    assert_eq!(cell(&run, "P(>999us) < 4e-3").outcome, Pass);
+    assert_eq!(cell(&run, "P(>999us) < 1e-5").outcome, Fail);
+    // What was seen was seen.
+    assert_eq!(cell(&run, "max < 10ms").outcome, Fail);
+    assert_eq!(cell(&run, "missed = 0").outcome, Fail);
+}
+
+/// Wakeups late one after the other without a skip, all of one cluster: the intervals estimator alone says 1.
+#[test]
+fn a_burst_is_one_event() {
+    let late: Vec<(usize, u64)> = (0..64).map(|i| (7_000 + i, 300_000 + i as u64)).collect();
+    let cell = cell(&one(quiet_but(100_000, &late)), "P(>200us) < 1e-9");
+    assert!(theta(&cell) < 0.02, "{}", theta(&cell));
+}
+
+#[test]
+fn clusters_widen_the_bounds_of_quantiles() {
+    let calm = cell(&one(quiet(20_000, 1)), "p99.9 < 1s");
+    // Ten stalls of 6 periods.
+    let late: Vec<(usize, u64)> = (0..10).map(|i| (i * 1_900 + i * i * 7, 6_500_000 + i as u64)).collect();
+    let run = one(quiet_but(20_000, &late));
+    let stalled = cell(&run, "p99.9 < 1s");
+    assert!(theta(&stalled) < theta(&calm));
+    // 60 of 20,060 lie above 500 µs: p99.9 lies among them.
+    let (low, high) = (stalled.lower.unwrap(), stalled.upper.unwrap());
+    assert!(low < stalled.estimate.unwrap() && stalled.estimate.unwrap() < high, "{low} {high}");
+    assert!(high >= 6_000_000.0, "{high}");
+}
+
+#[test]
+fn without_a_list_independence_is_assumed_and_said() {
+    let mut run = one(vec![1]);
+    replace_in_bulk(&mut run, &[(3_000, 100_000), (90_000, 50)]);
+    let cell = cell(&run, "max < 1ms");
+    assert_eq!((cell.clustering, cell.effective_samples), (ClusterNote::TooFew { from: 0 }, 100_050.0));
+    assert_eq!(cell.p_beyond_max, cell.p_beyond_max_clustered);
+}
+
+#[test]
+fn a_stall_longer_than_memory_is_judged_at_once() {
+    // As a damaged file could claim it: 1e18 skipped periods.
+    let mut run = one(quiet(20_000, 1));
+    run.worst[0].skipped = 1_000_000_000_000_000_000;
+    run.worst[0].latency_ns = u64::MAX;
+    run.worst[0].cycle = u64::MAX - 3;
+    for claim in ["max < 1s", "missed = 0", "P(>1ms) < 1e-3", "p99 < 1ms", "firm"] {
+        assert!(judged(&run, claim).outcome != Pass, "{claim}");
+    }
+}

@@ -1,0 +1,107 @@
+//! Builds of a small tree with the real make.
+
+use crate::common;
+
+use common::{Tree, has};
+use punctual_kbuild::build::{Heat, Job, LOG, Progress, State};
+use punctual_kbuild::{KbuildError, build};
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+fn built(job: &Job) -> Result<punctual_kbuild::build::Built, KbuildError> {
+    build(job, &mut |_| {}, &mut |_| {})
+}
+
+fn image(out: &Path) -> Vec<u8> {
+    fs::read(out.join("arch/arm64/boot/Image.gz")).unwrap()
+}
+
+#[test]
+fn a_build_is_of_its_own_name_and_without_foreign_certificates() {
+    if !has(&["make", "gzip", "sed"]) {
+        return;
+    }
+    let tree = Tree::new();
+    let out = tree.configured("out");
+    let config = common::CONFIG.replace("-punctual-rt", "-v8-rt");
+    fs::write(out.join(".config"), config).unwrap();
+    let mut said = Vec::new();
+    let done = build(&tree.job(&out), &mut |line| said.push(line.to_owned()), &mut |_| {}).unwrap();
+    assert_eq!(done.release, "6.12.9-v8-rt-punctual");
+    assert_eq!(done.objects, Some(12));
+    let config = fs::read_to_string(out.join(".config")).unwrap();
+    assert!(config.ends_with("CONFIG_LOCALVERSION=\"-v8-rt-punctual\"\nCONFIG_SYSTEM_TRUSTED_KEYS=\"\"\n"), "{config}");
+    assert!(said.iter().any(|line| line.contains("-v8-rt-punctual")), "{said:?}");
+    let state = State::read(&out).unwrap().unwrap();
+    assert!(state.done && state.running.is_none() && state.release.as_deref() == Some("6.12.9-v8-rt-punctual"));
+}
+
+#[test]
+fn an_error_names_the_first_file_and_line_and_mended_it_goes_on() {
+    if !has(&["make", "gzip"]) {
+        return;
+    }
+    let tree = Tree::new();
+    let out = tree.configured("out");
+    fs::write(tree.source().join("7.c"), "BROKEN\n").unwrap();
+    let error = built(&tree.job(&out)).unwrap_err();
+    assert!(error.is_verdict() && error.to_string().contains("7.c line 3: error: expected ';'"), "{error}");
+    assert!(!State::read(&out).unwrap().unwrap().done);
+    fs::write(tree.source().join("7.c"), "int f7;\n").unwrap();
+    let done = built(&tree.job(&out)).unwrap();
+    // What was compiled before is not compiled again.
+    assert_eq!(done.objects, Some(6));
+    assert!(fs::read_to_string(out.join(LOG)).unwrap().matches("  CC      1.o").count() == 1);
+}
+
+#[test]
+fn the_folder_of_another_tree_and_one_within_the_source_are_refused() {
+    if !has(&["make", "gzip"]) {
+        return;
+    }
+    let (tree, other) = (Tree::new(), Tree::new());
+    let out = tree.configured("out");
+    built(&tree.job(&out)).unwrap();
+    let error = built(&Job { tree: other.source(), ..tree.job(&out) }).unwrap_err();
+    assert!(error.is_usage() && error.to_string().contains("(--out)"), "{error}");
+    let within = tree.source().join("out");
+    fs::create_dir(&within).unwrap();
+    fs::write(within.join(".config"), common::CONFIG).unwrap();
+    assert!(built(&tree.job(&within)).unwrap_err().is_usage());
+    let none = built(&tree.job(&tree.0.path().join("none"))).unwrap_err().to_string();
+    assert!(none.contains("has no .config: punctual kernel configure"), "{none}");
+}
+
+#[test]
+fn a_hot_board_waits_until_it_is_cooler_and_comes_to_the_same() {
+    if !has(&["make", "gzip"]) {
+        return;
+    }
+    let tree = Tree::new();
+    let plain = tree.configured("plain");
+    built(&tree.job(&plain)).unwrap();
+    let zone = tree.0.path().join("thermal/thermal_zone0");
+    fs::create_dir_all(&zone).unwrap();
+    fs::write(zone.join("temp"), "80000\n").unwrap();
+    // Each object takes a while: the build is still running when the temperature is looked at.
+    let makefile = tree.source().join("Makefile");
+    fs::write(&makefile, fs::read_to_string(&makefile).unwrap().replace("SLOW ?= 0", "SLOW ?= 0.5")).unwrap();
+    let out = tree.configured("hot");
+    let heat = Heat::at(75, &tree.0.path().join("thermal")).unwrap();
+    let was_paused = AtomicBool::new(false);
+    let mut said = Vec::new();
+    let mut show = |progress: &Progress| {
+        if progress.paused_at == Some(80_000) {
+            was_paused.store(true, Ordering::Relaxed);
+            fs::write(zone.join("temp"), "60000\n").unwrap();
+        }
+    };
+    let job = Job { heat: Some(heat), ..tree.job(&out) };
+    let done = build(&job, &mut |line| said.push(line.to_owned()), &mut show).unwrap();
+    assert!(was_paused.load(Ordering::Relaxed) && done.paused > Duration::ZERO);
+    assert!(said.iter().any(|line| line == "paused at 80.0 °C: it goes on below 67 °C"), "{said:?}");
+    assert!(said.iter().any(|line| line == "60.0 °C: going on"), "{said:?}");
+    assert_eq!(image(&plain), image(&out));
+}

@@ -1,0 +1,55 @@
+//! Nothing is left, neither process nor file: when a load is stopped, and when the one who runs it is killed.
+
+use crate::common;
+
+use common::{Host, alone, disk_folder};
+use std::fs;
+use std::time::Duration;
+
+/// Leaves its session, its process group and its parent behind; ignores what can be ignored; forks on and on.
+const ESCAPING: &str = "cmd:trap '' TERM HUP INT; (setsid sh -c 'trap \"\" TERM HUP INT; while :; do sleep 0.01; done' &) ; \
+                        while :; do (sleep 30 &); sleep 0.05; done";
+
+const LOADS: [&str; 9] =
+    ["cpu", "memory", "io", "loopback", "scheduler", "timers", "all", "cmd:while :; do :; done", ESCAPING];
+
+#[test]
+fn nothing_is_left_of_a_killed_caller() {
+    let _one = alone();
+    for load in LOADS {
+        let folder = disk_folder();
+        let mut host = Host::start(&["run", load, "60", &format!("scratch={}", folder.path().display())]);
+        let pids = host.ready();
+        std::thread::sleep(Duration::from_millis(200));
+        let living = host.processes();
+        assert!(pids.iter().all(|pid| living.contains(pid)), "{load}: {pids:?} {living:?}");
+        host.kill();
+        host.assert_nothing_left();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "{load}");
+    }
+}
+
+#[test]
+fn nothing_is_left_of_a_caller_killed_while_it_starts() {
+    let _one = alone();
+    for (i, load) in LOADS.iter().chain(&LOADS).enumerate() {
+        let folder = disk_folder();
+        let mut host = Host::start(&["run", load, "60", &format!("scratch={}", folder.path().display())]);
+        std::thread::sleep(Duration::from_millis(i as u64));
+        host.kill();
+        host.assert_nothing_left();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "{load}");
+    }
+}
+
+#[test]
+fn nothing_is_left_of_a_stopped_command() {
+    let _one = alone();
+    let mut host = Host::start(&["run", ESCAPING, "0.7"]);
+    host.ready();
+    std::thread::sleep(Duration::from_millis(300));
+    // The host, the load's process, two shells and their sleeps.
+    assert!(host.processes().len() >= 5, "{:?}", host.processes());
+    let report = host.report();
+    assert!(report.ran, "{report:?}");
+}

@@ -1,0 +1,78 @@
+//! What was published of a run's board stands beside its worst, with its source and with what differs; and nothing is invented.
+
+use crate::common;
+
+use punctual_model::{Recording, Verdict};
+use punctual_report::{TextStyle, html, json, text};
+
+fn sentences((recording, verdict): &(Recording, Verdict)) -> Vec<String> {
+    let value = json(recording, verdict);
+    value["published"]["sentences"].as_array().unwrap().iter().map(|s| s.as_str().unwrap().to_owned()).collect()
+}
+
+/// The good run with another board, kernel and worst.
+fn run(board: Option<&str>, rt: Option<bool>, worst_ns: u64) -> (Recording, Verdict) {
+    let (mut recording, mut verdict) = common::good();
+    recording.run.machine.board = board.map(str::to_owned);
+    recording.run.machine.preempt_rt = rt;
+    if let Some(worst) = &mut verdict.worst {
+        worst.max_ns = worst_ns;
+    }
+    (recording, verdict)
+}
+
+const PI: Option<&str> = Some("Raspberry Pi 4 Model B Rev 1.4");
+
+#[test]
+fn the_worst_lies_below_within_or_above() {
+    for (worst, place) in [(40_000, "is below all of"), (120_000, "lies within"), (900_000, "is above all of")] {
+        let all = sentences(&run(PI, Some(true), worst));
+        assert!(all[0].contains(place) && all[0].contains("93.0 µs") && all[0].contains("279 µs"), "{}", all[0]);
+        assert!(all[0].contains("with a PREEMPT_RT kernel") && all[0].contains("not a verdict"), "{}", all[0]);
+    }
+    let stock = sentences(&run(PI, Some(false), 200_000));
+    assert!(stock.iter().any(|s| s.starts_with("301 µs: ") && s.contains("50,000,000 wakeups on each of 4 threads")));
+    assert!(stock.iter().all(|s| !s.starts_with("93.0 µs")), "{stock:?}");
+    let unknown = sentences(&run(PI, None, 200_000));
+    assert!(unknown[0].contains("kernel is not known") && unknown.len() > stock.len(), "{unknown:?}");
+}
+
+#[test]
+fn every_figure_has_its_source_and_what_differs_is_said() {
+    let (mut recording, verdict) = run(PI, Some(true), 100_000);
+    recording.run.machine.virtualisation = Some("kvm".into());
+    let all = sentences(&(recording, verdict));
+    let last = all.last().unwrap();
+    assert!(all[1..all.len() - 1].iter().all(|s| s.contains("Source: ")), "{all:?}");
+    assert!(last.starts_with("What differs: ") && last.contains("virtual machine (`kvm`)"), "{last}");
+    assert!(last.contains("a CPU, one of them 50,000,000"), "{last}");
+}
+
+#[test]
+fn of_another_board_one_line_in_the_details() {
+    for board in [None, Some("Some board of nobody")] {
+        let (recording, verdict) = run(board, Some(true), 100_000);
+        let value = json(&recording, &verdict);
+        let none = "no published figures for this board are bundled";
+        assert_eq!(value["published"]["note"], none);
+        assert!(value["published"]["entries"].as_array().unwrap().is_empty() && value["published"]["board"].is_null());
+        assert!(html(&recording, &verdict).contains(none));
+        let page = text(&recording, &verdict, TextStyle::default());
+        assert!(!page.contains("ublished"), "{page}");
+    }
+}
+
+/// Of an imported file the label tells what its samples are.
+#[test]
+fn beside_an_imported_file_only_where_it_has_latencies() {
+    for (label, shown) in [
+        ("latency", true),
+        ("a.csv: wakeup latency", true),
+        ("gap of a busy loop", false),
+        ("noise in a second", false),
+    ] {
+        let (mut recording, verdict) = run(PI, None, 93_000);
+        recording.run.phases.iter_mut().for_each(|p| p.label = Some(label.into()));
+        assert_eq!(!sentences(&(recording, verdict)).is_empty(), shown, "{label}");
+    }
+}

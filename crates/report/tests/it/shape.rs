@@ -1,0 +1,240 @@
+//! What holds for every report: it is bounded, self-contained, deterministic, and says what it must.
+
+use crate::common;
+
+use proptest::prelude::*;
+use punctual_model::{BlockMaximum, Distribution, Event, Recording, WindowMax};
+use punctual_report::{TextStyle, html, text, words};
+use punctual_units::{CpuId, Histogram, Nanos};
+
+#[test]
+fn eight_loads_on_64_cpus_fit_a_megabyte() {
+    let (recording, verdict) = common::crowd();
+    let page = html(&recording, &verdict);
+    assert!(page.len() < 1_000_000, "{} bytes", page.len());
+    assert_eq!(page, html(&recording, &verdict));
+}
+
+#[test]
+fn a_week_of_seconds_keeps_its_maximum_and_stays_small() {
+    let (mut recording, verdict) = common::good();
+    let phase = &mut recording.run.phases[0];
+    let (start, seconds) = (phase.start_mono_ns.unwrap(), 100_000u64);
+    phase.end_mono_ns = Some(start + seconds * 1_000_000_000);
+    recording.run.phases.truncate(1);
+    recording.events.clear();
+    for second in 1..=seconds {
+        let worst = if second == 77_777 { 987_654_321 } else { 5_000 + second % 700 };
+        recording.events.push(Event::Window(WindowMax {
+            mono_ns: start + second * 1_000_000_000,
+            interval_ns: 1_000_000_000,
+            phase: "1-idle".into(),
+            max_ns: (0..4).map(|cpu| (CpuId(cpu), worst)).collect(),
+        }));
+    }
+    let page = html(&recording, &verdict);
+    assert!(page.len() < 300_000, "{} bytes", page.len());
+    assert!(page.contains("CPU 0: max\u{a0}988\u{a0}ms") || page.contains("CPU 0: max 988\u{a0}ms"));
+}
+
+/// A run with `n` blocks of 5 minutes on each of two CPUs, and the beginning of one more.
+fn with_blocks(n: u64) -> (Recording, punctual_model::Verdict) {
+    let (mut recording, verdict) = common::good();
+    let start = recording.run.phases[0].start_mono_ns.unwrap_or(0);
+    let length = Nanos::from_secs(300);
+    recording.run.settings.maxima_block_ns = Some(length);
+    for block in 0..=n {
+        let from = start + block * length.0;
+        let whole = if block == n { length.0 / 2 } else { length.0 };
+        recording.maxima.extend((0..2).map(|cpu| BlockMaximum {
+            phase: "1-idle".into(),
+            cpu: CpuId(cpu),
+            from_mono_ns: from,
+            to_mono_ns: from + whole,
+            max_ns: (block != 1 || cpu == 1).then_some(10_000 * (block + 1) + u64::from(cpu)),
+        }));
+    }
+    (recording, verdict)
+}
+
+#[test]
+fn maxima_of_three_blocks_are_drawn_and_of_fewer_are_not() {
+    for (n, shown) in [(0, false), (2, false), (3, true), (2_000, true)] {
+        let (recording, verdict) = with_blocks(n);
+        let (page, plain) = (html(&recording, &verdict), text(&recording, &verdict, TextStyle::default()));
+        assert_eq!(page.contains("maxima-chart"), shown, "{n}");
+        assert_eq!(plain.contains("blocks of 5 min"), shown, "{n}: {plain}");
+        assert_eq!(page.matches("<svg").count(), page.matches("</svg>").count());
+        assert!(page.len() < 400_000, "{}", page.len());
+    }
+    let sentence = words::maxima(&with_blocks(3).0).unwrap();
+    assert!(
+        sentence.starts_with("The largest latencies of 6 blocks of 5 min lie between 10.0 µs and 30.0 µs"),
+        "{sentence}"
+    );
+    assert!(sentence.ends_with("In 1 of them the thread never woke."), "{sentence}");
+    let document = punctual_report::json(&with_blocks(3).0, &with_blocks(3).1);
+    assert_eq!(document["maxima"]["block_ns"], 300_000_000_000u64);
+    assert_eq!(document["maxima"]["blocks"].as_array().unwrap().len(), 8);
+    assert!(document["maxima"]["blocks"][2]["max_ns"].is_null());
+}
+
+#[test]
+fn the_page_is_well_formed_where_it_matters() {
+    for (recording, verdict) in [
+        common::good(),
+        common::failing(),
+        common::inconclusive(),
+        common::empty(),
+        common::damaged(),
+        common::crowd(),
+        common::explained(),
+    ] {
+        let page = html(&recording, &verdict);
+        for tag in ["svg", "table", "details", "section", "figure", "div", "dl", "ul", "text", "title", "p1"] {
+            let (opened, closed) =
+                (page.matches(&format!("<{tag}")).count(), page.matches(&format!("</{tag}>")).count());
+            let opened = if tag == "text" { page.matches("<text ").count() } else { opened };
+            assert_eq!(opened, closed, "{tag}");
+        }
+        assert!(!page.contains("NaN") && !page.contains("inf\""));
+        let ids: Vec<&str> = page.split(" id=\"").skip(1).filter_map(|p| p.split('"').next()).collect();
+        let unique: std::collections::BTreeSet<&&str> = ids.iter().collect();
+        assert_eq!(ids.len(), unique.len(), "{ids:?}");
+        let charts = page.matches("<svg role=\"img\"").count();
+        assert_eq!(charts, page.matches("<desc ").count());
+    }
+}
+
+#[test]
+fn words_that_must_not_appear_do_not() {
+    for (recording, verdict) in
+        [common::good(), common::failing(), common::inconclusive(), common::damaged(), common::explained()]
+    {
+        let all = html(&recording, &verdict) + &text(&recording, &verdict, TextStyle::default());
+        assert!(!all.to_lowercase().contains("jitter") && !all.contains("WCET"));
+    }
+}
+
+#[test]
+fn the_verdict_comes_first_and_reads_the_same_everywhere() {
+    for (recording, verdict) in [common::good(), common::failing(), common::inconclusive()] {
+        let headline = words::headline(&recording, &verdict);
+        let summary = text(&recording, &verdict, TextStyle { color: false, width: 1_000 });
+        assert_eq!(summary.lines().next().unwrap(), format!("{}  {}", headline.word, headline.sentence));
+        let page = html(&recording, &verdict);
+        assert!(page.find(&format!("<h1>{}</h1>", headline.word)) < page.find("<table"));
+    }
+}
+
+#[test]
+fn only_the_claim_on_misses_needs_no_figures() {
+    let (recording, _) = common::good();
+    let verdict = common::verdict(&recording, &["missed = 0"]);
+    let headline = words::headline(&recording, &verdict);
+    assert_eq!(headline.sentence, "every wakeup in 480,000 was on time: worst 66.7 µs (CPU 3 under `all`), missed 0");
+}
+
+#[test]
+fn everything_fits_eighty_columns() {
+    for (recording, verdict) in
+        [common::good(), common::failing(), common::damaged(), common::crowd(), common::explained()]
+    {
+        for line in text(&recording, &verdict, TextStyle::default()).lines() {
+            assert!(line.chars().count() <= 80 && !line.ends_with('…'), "{line}");
+        }
+    }
+}
+
+/// A figure of any size, the odd ones often.
+fn figure() -> impl Strategy<Value = u64> {
+    prop_oneof![Just(0), Just(1), Just(u64::MAX), 0u64..1_000, 1_000u64..10_000_000, any::<u64>()]
+}
+
+fn disturb(recording: &mut Recording, take: &mut impl FnMut() -> u64) {
+    for phase in &mut recording.run.phases {
+        (phase.start_mono_ns, phase.end_mono_ns) = (Some(take()), Some(take()));
+        let result = &mut phase.cpus[0];
+        (result.released, result.skipped, result.max_ns, result.page_faults) =
+            (Some(take()), Some(take()), Some(take()), Some(take()));
+    }
+    for worst in &mut recording.worst {
+        (worst.release_mono_ns, worst.latency_ns, worst.skipped, worst.cycle) = (take(), take(), take(), take());
+    }
+    for event in &mut recording.events {
+        match event {
+            Event::Window(w) => (w.mono_ns, w.interval_ns, w.max_ns[0].1) = (take(), take(), take()),
+            Event::Context(c) => (c.mono_ns, c.interval_ns, c.cpus[0].steal_ns) = (take(), take(), Some(take())),
+            Event::Suspend { asleep_ns, .. } => *asleep_ns = take(),
+            Event::ClockStep { step_ns, .. } => *step_ns = take() as i64,
+            Event::Frequency { khz, .. } => khz[0].1 = take(),
+            _ => {}
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_figures_are_answered(
+        figures in proptest::collection::vec(figure(), 24),
+        counts in proptest::collection::vec((figure(), 1u64..1_000_000), 0..6),
+    ) {
+        let (mut recording, mut verdict) = common::damaged();
+        let mut next = figures.iter().copied().cycle();
+        let mut take = || next.next().unwrap();
+        let of = |part: &[(u64, u64)]| {
+            let mut histogram = Histogram::new();
+            part.iter().for_each(|(ns, n)| histogram.record_n(*ns, *n));
+            histogram
+        };
+        for distribution in recording.distributions.values_mut() {
+            let (raw, skipped) = counts.split_at(counts.len() / 2);
+            *distribution = Distribution { raw: of(raw), skipped: of(skipped) };
+        }
+        disturb(&mut recording, &mut take);
+        recording.run.settings.period_ns = Some(Nanos(take()));
+        recording.run.started.iter_mut().for_each(|s| s.real_ns = take());
+        for cell in verdict.claims.iter_mut().flat_map(|c| &mut c.cells) {
+            (cell.samples, cell.effective_samples, cell.max_ns) = (take(), take() as f64, Some(take()));
+            (cell.p_beyond_max, cell.upper) = (Some(f64::NAN), Some(f64::INFINITY));
+        }
+        let page = html(&recording, &verdict);
+        prop_assert!(page.len() < 1_000_000 && !page.contains("=\"NaN") && !page.contains("=\"inf"));
+        text(&recording, &verdict, TextStyle::default());
+        punctual_report::json_text(&punctual_report::json(&recording, &verdict));
+        punctual_report::csv(&recording);
+    }
+}
+
+#[test]
+fn virtual_time_is_said_in_every_format() {
+    let (mut recording, verdict) = common::good();
+    assert!(punctual_report::csv(&recording).lines().nth(1).unwrap().starts_with("real,"));
+    recording.run.virtual_time = Some(punctual_model::VirtualTime {
+        emulator: "QEMU 7.2.22".into(),
+        machine: "raspi3b".into(),
+        kernel: "6.12.111-rt".into(),
+        instruction_ns: 2,
+        cpus: 1,
+        seed: 7,
+    });
+    let text = punctual_report::text(&recording, &verdict, punctual_report::TextStyle::default());
+    assert!(text.starts_with("PASS  in virtual time, "), "{text}");
+    let unwrapped = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(unwrapped.contains("! Virtual time: the machine `raspi3b` is emulated by QEMU 7.2.22"), "{text}");
+    let html = punctual_report::html(&recording, &verdict);
+    for said in [
+        "<title>PASS: wakeup latency in virtual time of",
+        "Wakeup latency in virtual time of",
+        "<dt>Virtual time<dd>QEMU",
+    ] {
+        assert!(html.contains(said), "{said}");
+    }
+    let json = punctual_report::json(&recording, &verdict);
+    assert_eq!(json["run"]["clock"], "virtual");
+    assert_eq!(json["run"]["virtual_time"]["instruction_ns"], 2);
+    assert!(json["verdict"]["headline"].as_str().unwrap().contains("in virtual time"));
+    assert!(punctual_report::csv(&recording).lines().skip(1).all(|line| line.starts_with("virtual,")));
+}

@@ -1,0 +1,118 @@
+//! What traces say of a run's worst wakeups, as it is shown.
+
+use crate::common;
+
+use proptest::prelude::*;
+use punctual_model::{Class, Explained, Explanation, Lane};
+use punctual_report::{TextStyle, explanation_html, html, json, text, timeline_text};
+
+#[test]
+fn a_run_without_traces_says_nothing_of_it() {
+    let (recording, verdict) = common::failing();
+    assert!(!html(&recording, &verdict).contains("id=\"why\""));
+    assert!(!text(&recording, &verdict, TextStyle::default()).contains("\nWhy\n"));
+    assert_eq!(json(&recording, &verdict)["explained"], serde_json::json!([]));
+}
+
+#[test]
+fn why_stands_below_the_verdict_with_bars_and_a_picture_of_each_load() {
+    let (recording, verdict) = common::explained();
+    let page = html(&recording, &verdict);
+    assert!(page.find("id=\"why\"") < page.find("id=\"figures\""));
+    let why = &page[page.find("id=\"why\"").unwrap()..page.find("id=\"figures\"").unwrap()];
+    assert!(why.contains("multipathd (RT 99, pid 195) ran 33.2\u{a0}ms of it (97\u{a0}%)"), "{why}");
+    assert_eq!(why.matches("<div class=\"split\">").count(), 2, "one bar a load");
+    assert_eq!(why.matches("<figure>").count(), 2, "one picture a load");
+    // The culprit of the worst under `cpu` is outlined, in both sizes of the drawing.
+    assert_eq!(why.matches("<rect class=\"k3 cause main\"").count(), 2);
+    assert!(why.contains("T2 it is woken (sched_waking), +82.9\u{a0}µs"), "{why}");
+    assert!(why.contains("cyclictest (RT 80, pid 191) was due on CPU 1 at T0, was woken 82.9 µs later (T2) and ran"));
+}
+
+#[test]
+fn the_summary_names_each_culprit_and_splits_each_load() {
+    let (recording, verdict) = common::explained();
+    let summary = text(&recording, &verdict, TextStyle { color: false, width: 1_000 });
+    assert!(summary.contains("\nWhy\n  - While idle: CPU1 63.6 ms late: the whole machine stood still"), "{summary}");
+    assert!(summary.contains("`cpu`, 7 wakeups, 91.4 ms in all: yes (nice 0, pid 188) 50.3 ms (55 %)"), "{summary}");
+    let document = json(&recording, &verdict);
+    assert_eq!(document["explained"].as_array().unwrap().len(), recording.explained.len());
+    assert_eq!(document["explained"][0]["victim"]["causes"][0]["class"], "machine_stall");
+}
+
+#[test]
+fn a_timeline_fits_any_terminal() {
+    for line in common::lines() {
+        for width in [40, 80, 132, 300] {
+            let style = TextStyle { color: false, width };
+            let picture = timeline_text(&line.victim, line.timeline.as_ref().unwrap(), style);
+            assert!(picture.lines().all(|l| l.chars().count() <= width && !l.ends_with('…')), "{picture}");
+            assert!(picture.contains("T0") && picture.contains("T3"));
+        }
+    }
+}
+
+#[test]
+fn the_rogue_fills_its_row_from_t0_to_t3() {
+    let line = common::lines().into_iter().find(|line| line.victim.verdict.contains("pid 195")).unwrap();
+    let picture = timeline_text(&line.victim, line.timeline.as_ref().unwrap(), TextStyle::default());
+    let row = picture.lines().find(|row| row.starts_with("CPU 1")).unwrap();
+    assert!(row.contains(&"A".repeat(60)) && row.ends_with('*'), "{picture}");
+    assert!(
+        picture.contains("  A multipathd (RT 99, pid 195), 34.0 ms: 33.2 ms of the delay, higher priority"),
+        "{picture}"
+    );
+}
+
+#[test]
+fn the_page_of_one_trace_begins_with_its_worst() {
+    let page = common::explanation_page();
+    assert!(page.contains("<h1 class=\"said\">CPU1 35.5\u{a0}ms late: the whole machine stood still"), "{page}");
+    assert!(page.contains("<title>Late wakeups in g612.dat</title>"));
+    let empty = explanation_html("x", &Explanation::default(), &[]);
+    assert!(empty.contains("No late wakeup can be explained from this trace."));
+}
+
+/// A number of any size, the odd ones often.
+fn number() -> impl Strategy<Value = u64> {
+    prop_oneof![Just(0), Just(u64::MAX), 0u64..1_000, 1_000_000u64..90_000_000, any::<u64>()]
+}
+
+/// Whatever a file holds: times that go back, shares that are none, far too many spans.
+fn disturb(line: &mut Explained, take: &mut impl FnMut() -> u64) {
+    let many = (take() % 3_000) as usize;
+    let timeline = line.timeline.as_mut().unwrap();
+    (timeline.start_ns, timeline.end_ns) = (take(), take());
+    (timeline.moments.t0_ns, timeline.moments.t1_ns) = (take(), Some(take()));
+    (timeline.moments.t2_ns, timeline.moments.t3_ns) = (take(), take());
+    timeline.states.iter_mut().for_each(|state| (state.start_ns, state.end_ns) = (take(), take()));
+    if let Some(Lane { spans, .. }) = timeline.lanes.first_mut() {
+        let first = spans[0].clone();
+        spans.resize(spans.len() + many, first);
+    }
+    for span in timeline.lanes.iter_mut().flat_map(|lane| &mut lane.spans) {
+        (span.start_ns, span.end_ns) = (take(), take());
+        span.cause = take().is_multiple_of(2).then_some(Class::Steal);
+    }
+    for cause in &mut line.victim.causes {
+        (cause.ns, cause.share) = (take(), f64::NAN);
+    }
+    (line.latency_ns, line.victim.latency_ns, line.victim.unaccounted_ns) = (take(), take(), take());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_timeline_is_answered(numbers in proptest::collection::vec(number(), 40)) {
+        let (mut recording, verdict) = common::explained();
+        let mut next = numbers.iter().copied().cycle();
+        recording.explained.iter_mut().for_each(|line| disturb(line, &mut || next.next().unwrap()));
+        let page = html(&recording, &verdict);
+        prop_assert!(page.len() < 3_000_000 && !page.contains("=\"NaN") && !page.contains("=\"inf"));
+        text(&recording, &verdict, TextStyle::default());
+        for line in &recording.explained {
+            timeline_text(&line.victim, line.timeline.as_ref().unwrap(), TextStyle::default());
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! The integration tests of the crate, in one program.
+
+mod between_threads;
+mod inversion;
+mod models;
+mod pipe;
+mod steady;
+mod tasks;
+mod ways;

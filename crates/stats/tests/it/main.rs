@@ -1,0 +1,10 @@
+//! The integration tests of the crate, in one program.
+
+mod common;
+mod coverage;
+mod coverage_of;
+mod extremes;
+mod published;
+mod series;
+mod two_sample;
+mod vectors;
