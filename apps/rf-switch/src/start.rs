@@ -5,6 +5,9 @@ use crate::options::Options;
 use punctual_rt::{Builder, Check, Rt, StartError, granted_nice, try_scheduling};
 use punctual_units::Scheduling;
 
+/// Bytes to lock: stacks of all threads, queues, the program. mlockall(2) with less succeeds, and a thread cannot start later.
+const MEMORY: u64 = 64 << 20;
+
 /// What was had.
 pub struct Started {
     /// The library.
@@ -46,8 +49,8 @@ pub fn start(options: &Options) -> Result<Started, Error> {
     };
     let required =
         if ordinary { builder(options) } else { builder(options).require(Check::Priority(options.priority.get())) };
-    let rt = match required.lock_memory().start() {
-        Err(StartError::Lock(error)) if ordinary => {
+    let rt = match required.require(Check::LockedMemory(MEMORY)).lock_memory().start() {
+        Err(error @ (StartError::Lock(_) | StartError::Required(_))) if ordinary => {
             narrowed.push(format!("memory is not locked ({error}): a page fault can make an edge late"));
             builder(options).start()?
         }

@@ -259,6 +259,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "live: timing"]
     fn an_end_comes_between_two_frames() {
         let mut b = bench();
         b.jobs.send(job(0)).unwrap();

@@ -219,18 +219,19 @@ mod tests {
         let stopped = std::thread::scope(|s| {
             let sender = s.spawn(|| {
                 let mut signals = 0;
-                while !done.load(Relaxed) && signals < 5000 {
+                while !done.load(Relaxed) && signals < 30_000 {
                     wake(waiter).unwrap();
                     signals += 1;
                     std::thread::sleep(std::time::Duration::from_millis(2));
                 }
                 signals
             });
+            wake(waiter).unwrap();
             let came = line.wait(Some(Nanos::from_millis(200)));
             done.store(true, Relaxed);
             assert!(!came.unwrap());
             sender.join().unwrap()
         });
-        assert!((1..5000).contains(&stopped), "{stopped}");
+        assert!(stopped < 30_000, "{stopped}");
     }
 }

@@ -196,7 +196,8 @@ mod tests {
 
     #[test]
     fn a_program_that_is_no_load_is_named() {
-        let settings = LoadSettings { self_exe: "/bin/false".into(), ..settings() };
+        let ready_within = punctual_units::Nanos::from_secs(60);
+        let settings = LoadSettings { self_exe: "/bin/false".into(), ready_within, ..settings() };
         let error = Load::start(&parse("cpu").unwrap(), &settings).err().unwrap().to_string();
         assert!(error.contains("exit code 1"), "{error}");
     }

@@ -311,10 +311,12 @@ mod tests {
             session.echo(&[7; wire::LONGEST]).unwrap_err();
             let mut session = Session::open(address, "peer").unwrap();
             session.sink(300_000).unwrap();
-            assert!(session.datagram(200).unwrap());
-            assert!(session.datagram(1400).unwrap());
+            // Each waits 100 ms for its answer, which a busy machine may exceed.
+            for bytes in [200, 1400] {
+                assert!((0..600).any(|_| session.datagram(bytes).unwrap()));
+            }
         });
-        assert_eq!((served.clients, served.datagrams), (2, 2));
+        assert!(served.clients == 2 && served.datagrams >= 2);
         assert!(matches!(events[1], ServeEvent::Began(_)));
     }
 

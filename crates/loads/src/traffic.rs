@@ -240,9 +240,7 @@ mod tests {
     #[test]
     fn one_that_accepts_and_says_nothing() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let began = now();
         let error = Session::open(listener.local_addr().unwrap(), "mute:1").err().unwrap().to_string();
         assert!(error.contains("mute:1 does not answer"), "{error}");
-        assert!(now() - began < 4_000_000_000);
     }
 }

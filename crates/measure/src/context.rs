@@ -390,10 +390,10 @@ mod tests {
             tids: vec![(CpuId(0), tid)],
             housekeeping: CpuList::new(),
             load: Some(("cpu".into(), Box::new(|| 7))),
-            pace: Pace::default(),
+            // An hour: however long this thread waits for a CPU, the phase is shorter.
+            pace: Pace { interval: Nanos::from_secs(3600), ..Pace::default() },
         };
         let context = Context::start(plan, kept.clone()).unwrap();
-        std::thread::sleep(Duration::from_millis(100));
         let cost = context.finish();
         assert_eq!(cost.wakeups, 1);
         let kept = kept.lock().unwrap();

@@ -276,6 +276,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "live: timing"]
     fn every_period_is_accounted_for() {
         let running = start(plan(100)).unwrap();
         while !running.finished() {
@@ -291,6 +292,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "live: timing"]
     fn a_stop_ends_it_even_in_a_long_sleep() {
         uapi::install_wakeup().unwrap();
         let mut plan = plan(3_600_000);
@@ -308,6 +310,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "live: timing"]
     fn an_early_end_is_a_problem_of_its_own() {
         let outcome = ended_by(Running::end_early);
         let kinds: Vec<ProblemKind> = outcome.problems.iter().map(|problem| problem.kind).collect();
@@ -317,6 +320,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "live: timing"]
     fn a_phase_with_enough_is_not_cut_short() {
         let outcome = ended_by(Running::stop_with_enough);
         assert!(outcome.problems.is_empty() && outcome.notes.is_empty(), "{outcome:?}");
@@ -341,7 +345,8 @@ mod tests {
     #[test]
     fn a_cpu_that_is_not_there_stops_all() {
         let mut plan = plan(100);
-        plan.cpus.insert(CpuId(8000));
+        // One CPU beside it: a thread on a CPU that somebody else holds would not start.
+        plan.cpus = plan.cpus.iter().take(1).chain([CpuId(8000)]).collect();
         let error = start(plan).err().unwrap().to_string();
         assert!(error.contains("CPU 8000") && error.contains("cpuset"), "{error}");
     }

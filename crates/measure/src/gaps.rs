@@ -354,6 +354,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "live: timing"]
     fn gaps_are_counted_taken_and_kept() {
         let cpus: CpuList = uapi::affinity(0).unwrap().iter().take(2).collect();
         let running = gaps(plan(cpus.clone())).unwrap();
@@ -375,6 +376,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "live: timing"]
     fn a_stop_ends_it_at_once() {
         uapi::install_wakeup().unwrap();
         let cpus = uapi::affinity(0).unwrap();
@@ -389,8 +391,8 @@ mod tests {
 
     #[test]
     fn a_cpu_that_is_not_there_stops_all() {
-        let mut plan = plan(uapi::affinity(0).unwrap());
-        plan.cpus.insert(CpuId(8000));
+        let allowed = uapi::affinity(0).unwrap();
+        let plan = plan(allowed.iter().take(1).chain([CpuId(8000)]).collect());
         assert!(gaps(plan).err().unwrap().to_string().contains("CPU 8000"));
     }
 }

@@ -96,6 +96,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "live: timing"]
     fn results_are_handed_on_meanwhile_and_at_the_end() {
         let (progress, flushes) = handed_on(monotonic(), Duration::from_millis(5_500));
         assert!(flushes >= 2 && progress == 2 * flushes, "{progress} {flushes}");

@@ -17,6 +17,7 @@ mod gpio_kernel;
 mod integrations;
 mod kill;
 mod kill_fix;
+mod live;
 mod misconfigured;
 mod overhead;
 mod pack;
@@ -44,6 +45,8 @@ cargo xtask fuzz guided [READER…] [--executions N] [--jobs J] [--minutes M] [-
                               (default 10,000,000 each, one job, target/fuzz/state.json); --table: what is done;
                               --keep: the corpora cut down to fuzz/corpus; fuzz/README.md
 cargo xtask faults [NAME…] [--write]   faults planted, and what has to hold then; --write: the figures into docs/reliability.md
+cargo xtask live [--list] [--install] [NAME…]   the tests that need the real machine, each alone; says what it needs; ends with 3
+                              where tests were only disturbed or not run; --install: what is missing, by apt-get
 cargo xtask soak [NAME…]      the long checks below one after the other, with a log each; --list: their names and how long they take
 cargo xtask kill [RUNS] [--at-once N] [--punctual FILE] [--state FILE]
                               kill -9 at RUNS random instants, N runs at once; every run readable, at most 10 s lost, nothing left behind
@@ -129,6 +132,7 @@ const TASKS: &[Task] = &[
     ("consumers", consumers::run),
     ("cross", cross::run),
     ("bench", benchmark),
+    ("live", live::run),
     ("kill", kill::run),
     ("kill-fix", killed_fix),
     (bare::HIDDEN, bare::run),

@@ -27,6 +27,7 @@ fn number(value: &Value) -> u64 {
 }
 
 #[test]
+#[ignore = "live: timing"]
 fn every_release_and_every_edge_is_accounted_for_in_every_measurement() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("runs");
@@ -153,6 +154,7 @@ fn what_it_cannot_have_is_an_error_with_the_next_step() {
 
 /// Runs as nobody, without the right to real-time priorities.
 #[test]
+#[ignore = "live: root, timing"]
 fn without_privilege_it_refuses_or_says_what_it_goes_on_without() {
     if !rustix::process::geteuid().is_root() {
         println!("NOT TESTED: giving up privileges needs root; run the tests as root");

@@ -49,7 +49,7 @@ fn an_ordinary_end_finishes_the_frame_and_keeps_what_waits_for_the_next_start() 
     let place = Place::new();
     let ook = place.path("sent.ook");
     // A frame of 266 ms.
-    let mut daemon = place.daemon(&["--t", "2ms", "--ook", ook.to_str().unwrap()]);
+    let mut daemon = place.daemon(&["--t", "2ms", "--repeats", "100", "--ook", ook.to_str().unwrap()]);
     place.write("d21d20");
     daemon.until(|phase| count(phase, "accepted") == 2);
     let (status, report) = daemon.end();
@@ -72,7 +72,7 @@ fn an_ordinary_end_finishes_the_frame_and_keeps_what_waits_for_the_next_start() 
 #[test]
 fn kill_9_and_a_restart_lose_no_command_while_the_fifo_is_held() {
     let place = Place::new();
-    let mut daemon = place.daemon(&["--t", "2ms"]);
+    let mut daemon = place.daemon(&["--t", "2ms", "--repeats", "100"]);
     // As systemd holds it; a FIFO that nobody has open loses its bytes (fifo(7)).
     let held = File::options().read(true).write(true).open(place.pipe()).unwrap();
     place.write("d21d20a11d2");
@@ -94,8 +94,8 @@ fn kill_9_and_a_restart_lose_no_command_while_the_fifo_is_held() {
 #[test]
 fn kill_9_again_and_again_loses_no_command_and_cuts_none() {
     let place = Place::new();
-    // A message of 5.3 s: none is sent before the end, so that all must be in the pending file.
-    let words = ["--t", "10ms", "--queue", "1000"];
+    // A message of 133 s: none is sent before the end, so that all must be in the pending file.
+    let words = ["--t", "10ms", "--repeats", "100", "--queue", "1000"];
     let mut daemon = place.daemon(&words);
     let _held = File::options().read(true).write(true).open(place.pipe()).unwrap();
     let mut written = Vec::new();

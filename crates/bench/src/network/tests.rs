@@ -27,6 +27,7 @@ fn images_over_loopback_are_counted_and_leave_nothing() {
 }
 
 #[test]
+#[ignore = "live: timing"]
 fn queens_beside_are_counted_right() {
     let folder = tempfile::tempdir().unwrap();
     let measured = repeat(&settings(folder.path(), Beside::Nqueens { n: 6, threads: 1 }));
@@ -35,6 +36,7 @@ fn queens_beside_are_counted_right() {
 }
 
 #[test]
+#[ignore = "live: timing"]
 fn a_measurement_beside_has_its_latencies() {
     let folder = tempfile::tempdir().unwrap();
     let measured = repeat(&settings(folder.path(), Beside::Measure));

@@ -60,7 +60,7 @@ fn stopped_it_has_no_result() {
 
 #[test]
 fn a_filled_repetition_counts_again_and_again() {
-    let wanted = Wanted { mode: NqueensMode::Compat, n: 6, threads: Some(1), fill_s: Some(0.05), repetitions: 1 };
+    let wanted = Wanted { mode: NqueensMode::Compat, n: 6, threads: Some(1), fill_s: Some(60.0), repetitions: 1 };
     let plan = plan(&wanted, &AtomicBool::new(false)).unwrap();
     let BenchSettings::Nqueens(settings) = &plan.settings else { panic!() };
     assert!(settings.batch > 1);

@@ -113,6 +113,7 @@ fn the_periodic_example_accounts_for_every_release() {
 }
 
 #[test]
+#[ignore = "live: timing"]
 fn the_parts_example_hands_everything_over() {
     everywhere("examples/parts.c", |program, scratch| {
         let (input, output) = (scratch.join("in"), scratch.join("out"));
@@ -163,6 +164,7 @@ fn documented() -> String {
 }
 
 #[test]
+#[ignore = "live: root, timing"]
 fn the_documented_program_runs_until_it_is_told_to_end() {
     assert!(documented().lines().count() <= 19, "it has grown");
     everywhere_text(&documented(), |program| {

@@ -54,9 +54,9 @@ fn a_folder_in_use_is_not_touched() {
 
 #[test]
 fn a_folder_that_cannot_be_made_is_the_environments_fault() {
-    let (code, out, err) = run(&["measure", "-D", "100ms", "--json", "--out", "/proc/punctual"]);
+    let (code, out, err) = run(&["measure", "-D", "100ms", "--json", "--out", "/dev/null/punctual"]);
     assert_eq!(code, 4, "{err}");
-    assert!(err.contains("/proc/punctual"), "{err}");
+    assert!(err.contains("/dev/null/punctual"), "{err}");
     let document: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(document["exit_code"], 4);
 }
@@ -72,6 +72,7 @@ fn help_and_version_are_no_errors() {
 
 /// A file system that is full from the start, and one that fills up while it is measured.
 #[test]
+#[ignore = "live: root, timing"]
 fn a_full_disk_is_said_and_the_summary_still_printed() {
     let place = tempfile::tempdir().unwrap();
     let mount = |size: &str| {

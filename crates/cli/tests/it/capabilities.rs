@@ -85,6 +85,7 @@ fn policies(run: &Value) -> Vec<&str> {
 }
 
 #[test]
+#[ignore = "live: root, setpriv, prlimit"]
 fn both_capabilities_are_all_a_full_measurement_takes() {
     let Some(place) = Place::new() else { return };
     let run = place.measured(BOTH, "cpu");
@@ -94,6 +95,7 @@ fn both_capabilities_are_all_a_full_measurement_takes() {
 }
 
 #[test]
+#[ignore = "live: root, setpriv, prlimit"]
 fn a_missing_cap_ipc_lock_is_named_and_the_policy_kept() {
     let Some(place) = Place::new() else { return };
     let run = place.measured(",+sys_nice", "idle");
@@ -104,6 +106,7 @@ fn a_missing_cap_ipc_lock_is_named_and_the_policy_kept() {
 }
 
 #[test]
+#[ignore = "live: root, setpriv, prlimit"]
 fn a_missing_cap_sys_nice_is_named_and_the_policy_is_an_ordinary_one() {
     let Some(place) = Place::new() else { return };
     let run = place.measured(",+ipc_lock", "idle");
@@ -114,6 +117,7 @@ fn a_missing_cap_sys_nice_is_named_and_the_policy_is_an_ordinary_one() {
 }
 
 #[test]
+#[ignore = "live: root, setpriv, prlimit"]
 fn a_command_that_is_a_load_inherits_no_capability() {
     if common::is_not_tested("commands are not loads there, it refuses PR_SET_CHILD_SUBREAPER") {
         return;
@@ -136,6 +140,7 @@ fn a_command_that_is_a_load_inherits_no_capability() {
 }
 
 #[test]
+#[ignore = "live: root, setpriv, prlimit"]
 fn built_in_loads_have_no_capability_and_get_none_again() {
     if common::is_not_tested("every process has a second thread") {
         return;
@@ -181,6 +186,7 @@ fn load_of(parent: u32) -> Option<String> {
 }
 
 #[test]
+#[ignore = "live: root, setpriv, prlimit"]
 fn an_ordinary_user_under_nice_measures_with_the_nice_value_that_cannot_be_lowered() {
     let Some(place) = Place::new() else { return };
     let out = place.folder.path().join("niced");

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 /// One run, judged anew for each claim: what is asked must not depend on when.
 #[test]
+#[ignore = "live: timing"]
 fn one_run_passes_fails_and_cannot_tell() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("run");
@@ -28,6 +29,7 @@ fn one_run_passes_fails_and_cannot_tell() {
 }
 
 #[test]
+#[ignore = "live: timing"]
 fn fail_wins_over_inconclusive() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("run");
@@ -37,6 +39,7 @@ fn fail_wins_over_inconclusive() {
 }
 
 #[test]
+#[ignore = "live: timing"]
 fn a_load_that_is_prevented_from_running_is_inconclusive() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("run");
@@ -49,6 +52,7 @@ fn a_load_that_is_prevented_from_running_is_inconclusive() {
 }
 
 #[test]
+#[ignore = "live: timing"]
 fn every_released_period_ran_or_was_skipped() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("run");
@@ -65,6 +69,7 @@ fn every_released_period_ran_or_was_skipped() {
 
 /// The audit looks while the measuring threads run: they are nobody else's.
 #[test]
+#[ignore = "live: timing"]
 fn the_audit_does_not_accuse_the_measuring_threads() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("run");

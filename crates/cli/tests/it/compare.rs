@@ -107,6 +107,7 @@ fn release() -> String {
 
 /// Boots of two kernels where only one can run: the other's are copies, put in by hand.
 #[test]
+#[ignore = "live: timing"]
 fn an_experiment_goes_on_from_boot_to_boot() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("experiment");

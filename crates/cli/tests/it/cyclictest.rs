@@ -21,6 +21,7 @@ fn text(output: &Output) -> String {
 
 /// test-definitions (Linaro): `grep "^T:" | awk` with the value behind each key; the last column is Max.
 #[test]
+#[ignore = "live: timing"]
 fn the_summary_is_read_by_linaros_way() {
     let output = cyclictest(&["-q", "-S", "-i", "500", "-l", "100"]);
     let text = text(&output);
@@ -36,6 +37,7 @@ fn the_summary_is_read_by_linaros_way() {
 
 /// mklatencyplot (OSADL): no comments, blanks to tabs, the largest of `Max Latencies`.
 #[test]
+#[ignore = "live: timing"]
 fn the_histogram_is_read_by_osadls_way() {
     let text = text(&cyclictest(&["-q", "-S", "-h", "400", "-l", "100"]));
     let mut counted = 0;
@@ -59,6 +61,7 @@ fn the_histogram_is_read_by_osadls_way() {
 
 /// rteval, kernelci and others: `thread` → number → `max`, `histogram`.
 #[test]
+#[ignore = "live: timing"]
 fn the_json_is_read_by_key() {
     let folder = tempfile::tempdir().unwrap();
     let (json, hist) = (folder.path().join("a.json"), folder.path().join("a.hist"));
@@ -78,6 +81,7 @@ fn the_json_is_read_by_key() {
 }
 
 #[test]
+#[ignore = "live: timing"]
 fn every_way_to_sleep_counts_its_cycles() {
     for way in [&[][..], &["-r"], &["-s"], &["-x"], &["-x", "-r"], &["-x", "-s"], &["-c", "1"], &["-A", "50"]] {
         let output = cyclictest(&[&["-q", "-l", "20", "-i", "500"], way].concat());
@@ -95,7 +99,7 @@ fn wrong_words_end_with_1_and_say_what_to_write() {
         (&["-a", "4000"], "not online"),
         (&["--json=/nowhere/at/all.json", "-l", "1"], "/nowhere/at"),
     ] {
-        let output = cyclictest(words);
+        let output = Command::new(env!("CARGO_BIN_EXE_punctual")).arg("cyclictest").args(words).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.code() == Some(1) && said.contains(part), "{words:?}: {said}");
     }
@@ -107,6 +111,7 @@ fn wrong_words_end_with_1_and_say_what_to_write() {
 
 /// get_cyclictest_snapshot(8) reads /dev/shm/cyclictestPID after SIGUSR2.
 #[test]
+#[ignore = "live: timing"]
 fn a_snapshot_does_not_outlive_a_killed_run() {
     if common::is_not_tested("every process has a second thread, before signals are handled") {
         return;
@@ -138,6 +143,7 @@ fn a_snapshot_does_not_outlive_a_killed_run() {
 }
 
 #[test]
+#[ignore = "live: timing"]
 fn a_limit_and_signals_are_answered() {
     let broken = text(&cyclictest(&["-q", "-b", "0", "-D", "20"]));
     assert!(broken.contains("# Break thread: ") && broken.contains("# Break value: "), "{broken}");

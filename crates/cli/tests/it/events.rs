@@ -58,6 +58,7 @@ fn unsupported_is_no_pass() {
 }
 
 #[test]
+#[ignore = "live: timing"]
 fn a_killed_command_load_makes_it_inconclusive() {
     let folder = tempfile::tempdir().unwrap();
     let (code, text, err) = mock(&["queue", "--under", "cmd:exit 7"], &folder.path().join("run"));

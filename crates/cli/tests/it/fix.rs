@@ -30,6 +30,7 @@ impl Alone {
 }
 
 #[test]
+#[ignore = "live: root, timing"]
 fn a_fix_takes_and_an_undo_takes_it_back() {
     let Some(alone) = Alone::begin_fix() else { return };
     let before = alone.values();
@@ -53,6 +54,7 @@ fn a_fix_takes_and_an_undo_takes_it_back() {
 }
 
 #[test]
+#[ignore = "live: root, timing"]
 fn what_somebody_else_changed_since_is_left() {
     let Some(alone) = Alone::begin_fix() else { return };
     alone.fix(&["--look-again", "0s"]);
@@ -67,6 +69,7 @@ fn what_somebody_else_changed_since_is_left() {
 }
 
 #[test]
+#[ignore = "live: root, timing"]
 fn a_value_that_another_program_changes_back_is_told() {
     let Some(alone) = Alone::begin_fix() else { return };
     let mut child = alone.punctual(&["audit", "--fix", "mem-dirty-limits", "--look-again", "3s", "--json"]);
@@ -85,6 +88,7 @@ fn a_value_that_another_program_changes_back_is_told() {
 }
 
 #[test]
+#[ignore = "live: root, timing"]
 fn what_is_not_confirmed_is_undone_by_itself() {
     let Some(alone) = Alone::begin_fix() else { return };
     let before = alone.values();
@@ -99,6 +103,7 @@ fn what_is_not_confirmed_is_undone_by_itself() {
 }
 
 #[test]
+#[ignore = "live: root, timing"]
 fn what_is_confirmed_stays() {
     let Some(alone) = Alone::begin_fix() else { return };
     alone.fix(&["--look-again", "0s", "--confirm", "3s"]);
@@ -111,6 +116,7 @@ fn what_is_confirmed_stays() {
 }
 
 #[test]
+#[ignore = "live: root, timing"]
 fn throttling_goes_only_with_a_watchdog_or_knowingly() {
     let Some(alone) = Alone::begin_fix() else { return };
     let throttle = "/proc/sys/kernel/sched_rt_runtime_us";
@@ -141,6 +147,7 @@ fn unknown_rules_are_wrong_usage() {
 
 /// SIGKILL at random instants of a fix, then undo. `cargo xtask kill-fix` does it 200 times.
 #[test]
+#[ignore = "live: root, timing"]
 fn twenty_kills_leave_nothing() {
     let Some(alone) = Alone::begin_fix() else { return };
     let before = alone.values();
@@ -175,6 +182,7 @@ fn twenty_kills_leave_nothing() {
 
 /// Another program's real-time thread, and back.
 #[test]
+#[ignore = "live: root, chrt"]
 fn a_thread_that_comes_first_is_lowered_and_raised_again() {
     let Some(alone) = Alone::begin_fix() else { return };
     let Ok(mut other) = Command::new("chrt").args(["-f", "85", "sleep", "60"]).spawn() else {

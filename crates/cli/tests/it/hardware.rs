@@ -44,6 +44,7 @@ fn finish(child: Child) -> (Output, u32) {
 }
 
 #[test]
+#[ignore = "live: tracefs, timing"]
 fn it_looks_says_what_it_saw_and_leaves_nothing() {
     let (output, pid) = finish(command(&["--duration", "1s", "--json"]).spawn().unwrap());
     let document = document(&output);
@@ -59,6 +60,7 @@ fn it_looks_says_what_it_saw_and_leaves_nothing() {
 }
 
 #[test]
+#[ignore = "live: timing"]
 fn without_a_trace_it_tells_nothing_apart_and_is_no_pass() {
     let words = ["--duration", "1s", "--trace", "never", "--threshold", "1us"];
     let (output, _) = finish(command(&words).spawn().unwrap());
@@ -69,6 +71,7 @@ fn without_a_trace_it_tells_nothing_apart_and_is_no_pass() {
 }
 
 #[test]
+#[ignore = "live: timing"]
 fn a_signal_ends_it_with_what_was_seen() {
     let child = command(&["--duration", "1h", "--json"]).spawn().unwrap();
     sleep(Duration::from_millis(1500));
@@ -81,6 +84,7 @@ fn a_signal_ends_it_with_what_was_seen() {
 
 /// A stopped process reads no clock: who had the CPU meanwhile, or that nobody had, is Linux's doing.
 #[test]
+#[ignore = "live: tracefs, timing"]
 fn a_gap_that_was_made_by_stopping_it_is_linuxs() {
     let child = command(&["--duration", "3s", "--json"]).spawn().unwrap();
     let kill = |signal: &str| Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
@@ -103,6 +107,7 @@ fn a_gap_that_was_made_by_stopping_it_is_linuxs() {
 
 /// A loop at FIFO 99 beside it, for 30 ms of every 130, 40 times at most. chrt becomes the shell, so killing it ends the loop.
 #[test]
+#[ignore = "live: tracefs, chrt"]
 fn a_more_urgent_thread_is_named() {
     let script = "for i in $(seq 40); do e=$(( $(date +%s%N) + 30000000 )); while [ $(date +%s%N) -lt $e ]; do :; done; \
                   sleep 0.1; done";

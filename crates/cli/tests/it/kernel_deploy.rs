@@ -28,6 +28,7 @@ fn what_is_no_target_or_no_time_is_refused() {
 }
 
 #[test]
+#[ignore = "live: sshd, ssh"]
 fn a_run_is_made_there_and_brought_back() {
     if common::is_not_tested("the host that ssh reaches has another processor") {
         return;

@@ -20,6 +20,7 @@ fn measure(way: &str, out: &Path, more: &[&str]) -> (i32, String, String) {
 }
 
 #[test]
+#[ignore = "live: timing"]
 fn the_gaps_of_a_busy_poll_add_up_to_the_time() {
     if common::is_not_tested("it faults pages in for itself, and is slow") {
         return;
@@ -42,6 +43,7 @@ fn the_gaps_of_a_busy_poll_add_up_to_the_time() {
 }
 
 #[test]
+#[ignore = "live: timing"]
 fn a_busy_poll_ends_within_a_second_of_a_signal() {
     if common::is_not_tested("it faults pages in for itself, and is slow") {
         return;
@@ -66,6 +68,7 @@ fn a_busy_poll_ends_within_a_second_of_a_signal() {
 }
 
 #[test]
+#[ignore = "live: timing"]
 fn real_time_on_every_cpu_is_refused() {
     let cpus = punctual_uapi::affinity(0).unwrap();
     if !may_be_real_time() || cpus.len() < 2 {
@@ -99,6 +102,7 @@ fn wrong_words_are_told_with_the_right_ones() {
 
 /// Where the kernel has the tracer and we may use it, three kinds or two; else a sentence that tells where it is to be had.
 #[test]
+#[ignore = "live: tracefs, timing"]
 fn a_tracer_measures_or_says_where_to_get_it() {
     let _alone = alone();
     let place = tempfile::tempdir().unwrap();

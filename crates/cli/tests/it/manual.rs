@@ -25,6 +25,7 @@ fn every_shell_gets_a_script_that_knows_the_commands() {
 }
 
 #[test]
+#[ignore = "live: zsh, fish, bash"]
 fn shells_read_their_scripts() {
     for shell in ["bash", "zsh", "fish"] {
         let Ok(mut reads) = Command::new(shell).arg("-n").stdin(Stdio::piped()).spawn() else {
@@ -38,6 +39,7 @@ fn shells_read_their_scripts() {
 
 /// Asked as the Tab key asks.
 #[test]
+#[ignore = "live: fish"]
 fn fish_completes_commands_and_options() {
     let mut fish = Command::new("fish");
     fish.args(["--no-config", "-c", "source; complete -C 'punctual pro'; complete -C 'punctual prove --deadl'"]);

@@ -113,6 +113,7 @@ impl Drop for Hog {
 }
 
 #[test]
+#[ignore = "live: root, timing"]
 fn a_planted_fault_is_found_and_the_harmless_is_left() {
     if common::is_not_tested("it faults pages in for itself: every measurement is in doubt") {
         return;
@@ -160,6 +161,7 @@ fix = { now = [{ write = { file = "DIR/knob", value = "0" } }], persist = [{ fil
 "#;
 
 #[test]
+#[ignore = "live: root, timing"]
 fn what_helps_is_made_to_last_and_taken_back_with_its_files() {
     let Some(alone) = Alone::begin_tune() else { return };
     let (knob, folder) = (alone.place.path().join("knob"), alone.place.path().join("conf.d"));
@@ -185,6 +187,7 @@ fn what_helps_is_made_to_last_and_taken_back_with_its_files() {
 }
 
 #[test]
+#[ignore = "live: root, timing"]
 fn what_takes_from_others_is_tried_only_where_that_is_said() {
     let Some(alone) = Alone::begin_tune() else { return };
     // A harmless one beside it: nothing obeys the knob here.
@@ -209,6 +212,7 @@ fn what_takes_from_others_is_tried_only_where_that_is_said() {
 }
 
 #[test]
+#[ignore = "live: root, timing"]
 fn when_time_is_up_nothing_on_trial_stays_and_the_last_run_is_made() {
     let Some(alone) = Alone::begin_tune() else { return };
     let before = alone.values();
@@ -224,6 +228,7 @@ fn when_time_is_up_nothing_on_trial_stays_and_the_last_run_is_made() {
 
 /// Each of two searches may keep something by accident with a probability of 5 %.
 #[test]
+#[ignore = "live: root, timing"]
 fn without_a_fault_nothing_is_changed() {
     let Some(alone) = Alone::begin_tune() else { return };
     let before = alone.values();
@@ -244,6 +249,7 @@ fn without_a_fault_nothing_is_changed() {
 }
 
 #[test]
+#[ignore = "live: root, timing"]
 fn a_signal_takes_back_what_is_on_trial() {
     let Some(alone) = Alone::begin_tune() else { return };
     let before = alone.values();
@@ -259,6 +265,7 @@ fn a_signal_takes_back_what_is_on_trial() {
 }
 
 #[test]
+#[ignore = "live: root, timing"]
 fn what_a_killed_search_left_on_trial_is_taken_back_at_the_next_start() {
     let Some(alone) = Alone::begin_tune() else { return };
     let before = alone.values();
@@ -272,6 +279,7 @@ fn what_a_killed_search_left_on_trial_is_taken_back_at_the_next_start() {
 }
 
 #[test]
+#[ignore = "live: root, timing"]
 fn a_dry_run_tells_and_does_nothing() {
     let Some(alone) = Alone::begin_tune() else { return };
     let before = alone.values();

@@ -20,6 +20,7 @@ fn sshd() -> Option<Sshd> {
 }
 
 #[test]
+#[ignore = "live: sshd, ssh"]
 fn an_unknown_host_key_is_refused_with_the_command_to_type() {
     let Some(sshd) = sshd() else { return };
     fs::write(sshd.folder().join("known_hosts"), "").unwrap();
@@ -28,6 +29,7 @@ fn an_unknown_host_key_is_refused_with_the_command_to_type() {
 }
 
 #[test]
+#[ignore = "live: sshd, ssh"]
 fn a_changed_host_key_is_refused() {
     let Some(sshd) = sshd() else { return };
     sshd.make_key("other");
@@ -38,6 +40,7 @@ fn a_changed_host_key_is_refused() {
 }
 
 #[test]
+#[ignore = "live: sshd, ssh"]
 fn words_arrive_as_they_are() {
     let Some(sshd) = sshd() else { return };
     let link = sshd.link();
@@ -50,6 +53,7 @@ fn words_arrive_as_they_are() {
 }
 
 #[test]
+#[ignore = "live: sshd, ssh"]
 fn a_file_comes_whole_over_a_link_that_is_cut_at_twenty_points() {
     let Some(sshd) = sshd() else { return };
     let path = sshd.folder().join("kernel.tar");
@@ -66,6 +70,7 @@ fn a_file_comes_whole_over_a_link_that_is_cut_at_twenty_points() {
 }
 
 #[test]
+#[ignore = "live: sshd, ssh"]
 fn a_part_that_was_damaged_there_is_sent_again() {
     let Some(sshd) = sshd() else { return };
     let path = sshd.folder().join("kernel.deb");
@@ -82,6 +87,7 @@ fn a_part_that_was_damaged_there_is_sent_again() {
 }
 
 #[test]
+#[ignore = "live: sshd, ssh"]
 fn a_command_outlives_the_link_and_its_run_comes_back() {
     let Some(sshd) = sshd() else { return };
     let (proxy, _) = sshd.cutting(6, 6_000);
@@ -100,6 +106,7 @@ fn a_command_outlives_the_link_and_its_run_comes_back() {
 }
 
 #[test]
+#[ignore = "live: sshd, ssh"]
 fn a_program_for_another_processor_is_refused() {
     let Some(sshd) = sshd() else { return };
     let program = sshd.folder().join("arm");

@@ -43,6 +43,7 @@ fn published(folder: &Path, out: &Path) -> Request {
 const TOOLS: [&str; 5] = ["curl", "gpgv", "xz", "tar", "sha256sum"];
 
 #[test]
+#[ignore = "live: xz, gpgv, curl"]
 fn a_signed_tarball_is_unpacked_and_noted() {
     if !has(&TOOLS) {
         return;
@@ -62,6 +63,7 @@ fn a_signed_tarball_is_unpacked_and_noted() {
 }
 
 #[test]
+#[ignore = "live: xz, gpgv, curl"]
 fn a_part_goes_on_where_it_broke_off() {
     if !has(&TOOLS) {
         return;
@@ -85,6 +87,7 @@ fn a_part_goes_on_where_it_broke_off() {
 }
 
 #[test]
+#[ignore = "live: xz, gpgv, curl"]
 fn what_is_not_signed_or_was_changed_leaves_no_tree() {
     if !has(&TOOLS) {
         return;
@@ -149,6 +152,7 @@ fn of_git(folder: &Path, commit: Option<&str>, release: Option<&str>, out: &Path
 }
 
 #[test]
+#[ignore = "live: git"]
 fn a_release_of_a_branch_is_its_newest_commit() {
     if !has(&["git"]) {
         return;
@@ -169,6 +173,7 @@ fn a_release_of_a_branch_is_its_newest_commit() {
 }
 
 #[test]
+#[ignore = "live: git"]
 fn a_branch_is_taken_only_where_it_is_named_exactly_or_said_to_be_unsigned() {
     if !has(&["git"]) {
         return;

@@ -97,6 +97,7 @@ fn softirq(manifest: &SourceManifest) -> String {
 }
 
 #[test]
+#[ignore = "live: xz, gpgv, git, patch, curl"]
 fn of_a_branch_the_newest_release_with_a_signed_patch_is_taken_and_patched() {
     if !has(&TOOLS) {
         return;
@@ -118,6 +119,7 @@ fn of_a_branch_the_newest_release_with_a_signed_patch_is_taken_and_patched() {
 }
 
 #[test]
+#[ignore = "live: xz, gpgv, git, patch, curl"]
 fn a_patch_that_is_named_by_its_file_decides_the_release() {
     if !has(&TOOLS) {
         return;
@@ -129,6 +131,7 @@ fn a_patch_that_is_named_by_its_file_decides_the_release() {
 }
 
 #[test]
+#[ignore = "live: xz, gpgv, git, patch, curl"]
 fn a_release_without_its_own_patch_is_refused_before_anything_is_fetched() {
     if !has(&TOOLS) {
         return;
@@ -146,6 +149,7 @@ fn a_release_without_its_own_patch_is_refused_before_anything_is_fetched() {
 }
 
 #[test]
+#[ignore = "live: xz, gpgv, git, patch, curl"]
 fn what_is_not_signed_or_does_not_fit_leaves_no_source_and_the_same_again_goes_through_once_it_does() {
     if !has(&TOOLS) {
         return;

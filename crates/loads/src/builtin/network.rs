@@ -102,7 +102,7 @@ mod tests {
         ] {
             assert_eq!(resolve(text).unwrap().to_string(), wanted, "{text}");
         }
-        for bad in ["", "192.0.2.7:99999", "no such host", ":"] {
+        for bad in ["", "192.0.2.7:99999", &"x".repeat(64), ":"] {
             let error = resolve(bad).unwrap_err().to_string();
             assert!(error.contains("is not known"), "{error}");
         }
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn this_machine_is_no_peer() {
-        for peer in ["127.0.0.1", "localhost:7375"] {
+        for peer in ["127.0.0.1", "127.0.0.1:7375"] {
             let error = prepared(Some(peer)).err().unwrap().to_string();
             assert!(error.contains("does not pass a network card") && error.contains("loopback"), "{error}");
         }

@@ -30,19 +30,21 @@ const LIMITS: StoreLimits = StoreLimits { largest: 100, kept: 250 };
 
 /// Answers, and what is in the folder afterwards, by name.
 fn post(sent: &[u8]) -> (String, Vec<(String, Vec<u8>)>) {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path(), LIMITS).unwrap();
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().join("store");
+    std::fs::create_dir(&folder).unwrap();
+    let store = Store::open(&folder, LIMITS).unwrap();
     let mut client = Client { sent: Cursor::new(sent.to_vec()), answers: Vec::new() };
     let _ = store.serve(&mut client, b"", |_| {});
     let entry = |e: io::Result<std::fs::DirEntry>| {
         let e = e.unwrap();
         (e.file_name().into_string().unwrap(), std::fs::read(e.path()).unwrap())
     };
-    let mut files: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(entry).collect();
+    let mut files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(entry).collect();
     files.sort();
-    assert!(!folder.path().parent().unwrap().join("x.img").exists());
+    assert!(!place.path().join("x.img").exists());
     store.clear();
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing stays behind");
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0, "nothing stays behind");
     (String::from_utf8(client.answers).unwrap(), files)
 }
 

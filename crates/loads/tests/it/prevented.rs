@@ -17,17 +17,25 @@ fn assert_says(args: &[&str], words: &[&str]) {
 }
 
 #[test]
+#[ignore = "live: timing"]
 fn a_scratch_folder_that_cannot_be_used() {
     let _one = alone();
     assert_says(&["run", "io", "1", "scratch=/nonexistent"], &["/nonexistent", "No such file"]);
     assert_says(&["run", "io", "1", "scratch=/proc/self/status"], &["/proc/self/status"]);
     assert_says(&["run", "io", "1", "scratch=/proc"], &["/proc"]);
-    assert_says(&["run", "io", "1", "scratch=/dev/shm"], &["tmpfs, which is memory", "--scratch DIR"]);
-    assert_says(&["run", "all", "1", "scratch=/dev/shm"], &["io: ", "--scratch DIR"]);
     assert_says(&["run", "io", "1", "cap=100"], &["100 bytes"]);
 }
 
 #[test]
+#[ignore = "live: timing"]
+fn a_scratch_folder_in_memory() {
+    let _one = alone();
+    assert_says(&["run", "io", "1", "scratch=/dev/shm"], &["tmpfs, which is memory", "--scratch DIR"]);
+    assert_says(&["run", "all", "1", "scratch=/dev/shm"], &["io: ", "--scratch DIR"]);
+}
+
+#[test]
+#[ignore = "live: root, setpriv"]
 fn a_scratch_folder_without_rights() {
     let _one = alone();
     let folder = disk_folder();
@@ -46,14 +54,16 @@ fn a_scratch_folder_without_rights() {
 }
 
 #[test]
+#[ignore = "live: timing"]
 fn the_network_without_a_peer_or_with_a_wrong_one() {
     let _one = alone();
     assert_says(&["run", "network", "1"], &["--peer HOST", "punctual serve"]);
     assert_says(&["run", "network", "1", "peer=127.0.0.1"], &["does not pass a network card", "loopback"]);
-    assert_says(&["run", "network", "1", "peer=no.such.host.invalid"], &["not known"]);
+    assert_says(&["run", "network", "1", "peer=no such host"], &["not known"]);
 }
 
 #[test]
+#[ignore = "live: timing"]
 fn commands_that_fail() {
     let _one = alone();
     assert_says(&["run", "cmd:false", "1"], &["exit code 1"]);
@@ -66,12 +76,14 @@ fn commands_that_fail() {
 }
 
 #[test]
+#[ignore = "live: timing"]
 fn a_limit_on_processes() {
     let _one = alone();
     assert_says(&["run", "cpu", "1", "nproc=1"], &["ulimit -u"]);
 }
 
 #[test]
+#[ignore = "live: timing"]
 fn a_load_that_is_stopped() {
     let _one = alone();
     let mut host = Host::start(&["run", "cpu", "3"]);
@@ -86,6 +98,7 @@ fn a_load_that_is_stopped() {
 }
 
 #[test]
+#[ignore = "live: timing"]
 fn a_load_that_was_stopped_and_goes_on() {
     let _one = alone();
     let mut host = Host::start(&["run", "timers", "3.5"]);
@@ -98,6 +111,7 @@ fn a_load_that_was_stopped_and_goes_on() {
 }
 
 #[test]
+#[ignore = "live: timing"]
 fn a_command_whose_host_is_stopped() {
     let _one = alone();
     let mut host = Host::start(&["run", "cmd:while :; do :; done", "2.5"]);
@@ -108,6 +122,7 @@ fn a_command_whose_host_is_stopped() {
 }
 
 #[test]
+#[ignore = "live: timing"]
 fn a_load_that_is_killed() {
     let _one = alone();
     for load in ["memory", "cmd:while :; do :; done"] {

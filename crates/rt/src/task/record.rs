@@ -247,7 +247,8 @@ mod tests {
     #[test]
     fn what_is_counted_is_read() {
         let record = Box::new(Record::new(Nanos(1_000_000)));
-        record.make_resident().unwrap();
+        // Refused where no memory may be locked; what is counted is the same.
+        let _ = record.make_resident();
         for (cycle, took) in [(cycle(0, 5, 0, 0), 10), (cycle(1, 3_000_200, 3, 0), 400_000), (cycle(5, 7, 0, 0), 20)] {
             if cycle.skipped > 0 {
                 record.run_late(&cycle)

@@ -59,6 +59,7 @@ fn commands_come_in_also_run_together_and_after_their_writer_left() {
     assert_eq!(end.receive_until(far()), Ok(Switch(b'a', b'1', b'1')));
     assert_eq!(end.receive_until(monotonic() + Nanos::from_millis(3)), Err(TimedOut));
     let expected = PipeCounts { received: 3, malformed: 1, ..PipeCounts::default() };
+    until(&bridge, |c| c.received == 3 && c.malformed == 1);
     assert_eq!((end.counts(), bridge.counts()), (expected, expected));
 }
 

@@ -34,7 +34,6 @@ fn absolute_ways_account_for_every_period() {
 
 #[test]
 fn a_relative_loop_drifts_and_says_how_far() {
-    run(Relative::new(PERIOD), 1);
     let mut way = Relative::new(PERIOD);
     way.begin(monotonic(), Nanos(u64::MAX));
     let stop = AtomicBool::new(false);
@@ -44,6 +43,7 @@ fn a_relative_loop_drifts_and_says_how_far() {
 }
 
 #[test]
+#[ignore = "live: timing"]
 fn a_late_thread_has_its_expiries_counted() {
     fn stall<W: Wait>(mut way: W) -> u64 {
         let stop = AtomicBool::new(false);

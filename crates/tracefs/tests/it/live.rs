@@ -40,6 +40,7 @@ fn picture(folder: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
+#[ignore = "live: root, tracefs, timing"]
 fn a_window_holds_what_happened_in_it_and_nothing_is_left_behind() {
     let home = tempfile::tempdir().unwrap();
     let journal = Journal::at(home.path().join("journal"));
@@ -81,6 +82,7 @@ fn a_window_holds_what_happened_in_it_and_nothing_is_left_behind() {
 }
 
 #[test]
+#[ignore = "live: root, tracefs, timing"]
 fn two_instances_do_not_disturb_each_other() {
     let home = tempfile::tempdir().unwrap();
     let journal = Journal::at(home.path());
@@ -103,6 +105,7 @@ fn a_missing_tracefs_is_told_with_what_to_do() {
 }
 
 #[test]
+#[ignore = "live: root, tracefs, timing"]
 fn an_instance_that_another_program_reads_is_removed_when_it_has_read() {
     let home = tempfile::tempdir().unwrap();
     let journal = Journal::at(home.path().join("journal"));
@@ -121,6 +124,7 @@ fn an_instance_that_another_program_reads_is_removed_when_it_has_read() {
 
 /// A description without its end would leave the page's size, and the kernel's word size, to be guessed.
 #[test]
+#[ignore = "live: root, tracefs, timing"]
 fn the_kernels_description_of_its_pages_is_whole() {
     let home = tempfile::tempdir().unwrap();
     let Some((_, made)) = instance(&Journal::at(home.path().join("journal"))) else { return };

@@ -2,6 +2,7 @@
 
 #![allow(dead_code)] // each test file uses some of it
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -83,8 +84,14 @@ impl Daemon {
     }
 
     pub fn signal(&self, name: &str) {
-        let status = Command::new("kill").arg(format!("-{name}")).arg(self.child.id().to_string()).status().unwrap();
-        assert!(status.success());
+        let signal = match name {
+            "USR1" => Signal::USR1,
+            "TERM" => Signal::TERM,
+            "INT" => Signal::INT,
+            "HUP" => Signal::HUP,
+            other => panic!("{other}"),
+        };
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
     /// A report.

@@ -11,7 +11,10 @@ use std::process::{Command, Output};
 
 /// The binary under test.
 pub fn punctual() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_punctual"))
+    let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
+    // Not the journal of this machine, nor the installed program that has capabilities.
+    command.env("PUNCTUAL_CHANGES", concat!(env!("CARGO_TARGET_TMPDIR"), "/no-changes"));
+    command
 }
 
 /// Runs it and returns exit code, standard output and standard error.

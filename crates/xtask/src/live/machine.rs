@@ -1,0 +1,80 @@
+//! What else used the machine while a test ran: CPU time of others and time stolen by the host, from /proc/stat (proc_stat(5)).
+
+use std::fmt;
+use std::time::Duration;
+
+/// Clock ticks a second, as /proc counts: USER_HZ, 100 on every architecture that Linux has for these tests.
+const TICKS: f64 = 100.0;
+
+/// Sums so far, in ticks.
+pub struct Look {
+    busy: u64,
+    steal: u64,
+    /// Of this process's ended children.
+    children: u64,
+}
+
+/// What others used, in seconds, and the share of one CPU that is.
+#[derive(Default)]
+pub struct Disturbance {
+    others_s: f64,
+    steal_s: f64,
+    wall_s: f64,
+}
+
+impl Disturbance {
+    /// More than a twentieth of one CPU for others, or a hundredth stolen. What is not known is no disturbance.
+    pub fn is_any(&self) -> bool {
+        self.others_s > self.wall_s / 20.0 || self.steal_s > self.wall_s / 100.0
+    }
+}
+
+impl fmt::Display for Disturbance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "others ran {:.2} s and the host took {:.2} s in {:.2} s", self.others_s, self.steal_s, self.wall_s)
+    }
+}
+
+/// Sums up to now.
+pub fn look() -> Look {
+    let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    let own = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let (busy, steal) = of_all(&stat);
+    Look { busy, steal, children: of_children(&own) }
+}
+
+/// User, nice, system, interrupts and softirqs; steal.
+fn of_all(stat: &str) -> (u64, u64) {
+    let line = stat.lines().next().unwrap_or_default();
+    let figures: Vec<u64> = line.split_ascii_whitespace().skip(1).filter_map(|word| word.parse().ok()).collect();
+    let at = |n: usize| figures.get(n).copied().unwrap_or(0);
+    (at(0) + at(1) + at(2) + at(5) + at(6), at(7))
+}
+
+/// cutime and cstime.
+fn of_children(stat: &str) -> u64 {
+    let after = stat.rsplit_once(')').map_or("", |(_, after)| after);
+    after.split_ascii_whitespace().skip(13).take(2).filter_map(|word| word.parse::<u64>().ok()).sum()
+}
+
+/// What came since. A test's child that nobody waited for counts as another's.
+pub fn since(before: &Look, wall: Duration) -> Disturbance {
+    let now = look();
+    let (busy, own) = (now.busy.saturating_sub(before.busy), now.children.saturating_sub(before.children));
+    Disturbance {
+        others_s: busy.saturating_sub(own) as f64 / TICKS,
+        steal_s: now.steal.saturating_sub(before.steal) as f64 / TICKS,
+        wall_s: wall.as_secs_f64(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_where_proc_has_them() {
+        assert_eq!(of_all("cpu  1 2 4 800 900 8 16 32 0 0\ncpu0 1"), (31, 32));
+        assert_eq!(of_children("7 (a ) b) S 1 2 3 4 5 6 7 8 9 10 11 12 100 200 20 0"), 300);
+    }
+}

@@ -1,0 +1,98 @@
+//! What live tests need: which of it is missing, and how to get it.
+
+use super::find::Marked;
+use std::path::Path;
+use std::process::Command;
+
+/// A program and the Debian package that has it.
+const PROGRAMS: &[(&str, &str)] = &[
+    ("bash", "bash"),
+    ("chrt", "util-linux"),
+    ("curl", "curl"),
+    ("debugfs", "e2fsprogs"),
+    ("dpkg-deb", "dpkg"),
+    ("fish", "fish"),
+    ("git", "git"),
+    ("gpgv", "gpgv"),
+    ("gzip", "gzip"),
+    ("ip", "iproute2"),
+    ("make", "make"),
+    ("mke2fs", "e2fsprogs"),
+    ("patch", "patch"),
+    ("pkg-config", "pkg-config"),
+    ("prlimit", "util-linux"),
+    ("rtl_433", "rtl-433"),
+    ("runuser", "util-linux"),
+    ("setpriv", "util-linux"),
+    ("ssh", "openssh-client"),
+    ("sshd", "openssh-server"),
+    ("xz", "xz-utils"),
+    ("zsh", "zsh"),
+];
+
+fn package(need: &str) -> Option<&'static str> {
+    PROGRAMS.iter().find(|(program, _)| *program == need).map(|(_, package)| *package)
+}
+
+/// Is it a need that can be checked?
+pub fn is_known(need: &str) -> bool {
+    ["root", "tracefs", "devpts", "timing"].contains(&need) || package(need).is_some()
+}
+
+fn is_there(need: &str) -> bool {
+    match need {
+        "root" => rustix::process::geteuid().is_root(),
+        // Root mounts one of its own where none is mounted.
+        "tracefs" => rustix::process::geteuid().is_root() || Path::new("/sys/kernel/tracing/trace").exists(),
+        "devpts" => Path::new("/dev/ptmx").exists(),
+        // Nothing to check beforehand: a failure beside other work is reported as disturbed.
+        "timing" => true,
+        program => {
+            let path = std::env::var_os("PATH").unwrap_or_default();
+            let system = ["/usr/sbin", "/sbin"].map(std::path::PathBuf::from);
+            std::env::split_paths(&path).chain(system).any(|folder| folder.join(program).is_file())
+        }
+    }
+}
+
+/// Each need that is not met, once.
+pub fn missing(marked: &[Marked]) -> Vec<String> {
+    let mut needs: Vec<String> = marked.iter().flat_map(|mark| mark.needs.clone()).collect();
+    needs.sort();
+    needs.dedup();
+    needs.retain(|need| !is_there(need));
+    needs
+}
+
+/// The next command to type.
+pub fn advice(need: &str) -> String {
+    match (need, package(need)) {
+        (_, Some(package)) => format!("apt-get install {package}, or cargo xtask live --install"),
+        ("root" | "tracefs", _) => "run it as root".into(),
+        _ => "mount -t devpts devpts /dev/pts".into(),
+    }
+}
+
+/// Installs the programs, by apt-get.
+///
+/// # Errors
+/// It fails, or something is missing that no package has.
+pub fn install(missing: &[String]) -> Result<(), String> {
+    let mut packages: Vec<&str> = missing.iter().filter_map(|need| package(need)).collect();
+    packages.dedup();
+    if let Some(need) = missing.iter().find(|need| package(need).is_none()) {
+        return Err(format!("{need} is missing: {}", advice(need)));
+    }
+    if packages.is_empty() {
+        return Ok(());
+    }
+    for words in
+        [&["update", "-qq"][..], &[&["install", "-y", "-qq", "--no-install-recommends"][..], &packages].concat()]
+    {
+        let status = Command::new("apt-get").args(words).env("DEBIAN_FRONTEND", "noninteractive").status();
+        if !status.map_err(|e| format!("apt-get: {e}"))?.success() {
+            return Err(format!("apt-get {} failed", words.join(" ")));
+        }
+    }
+    Ok(())
+}
