@@ -123,21 +123,20 @@ impl Write for Client<'_> {
 const SCRATCH: &str = "punctual-fuzz-";
 
 /// Where folders are made: in memory where that is possible.
-fn scratch() -> PathBuf {
-    let shared = Path::new("/dev/shm");
-    if shared.is_dir() { shared.to_owned() } else { std::env::temp_dir() }
+fn scratch() -> [PathBuf; 2] {
+    ["/dev/shm".into(), std::env::temp_dir()]
 }
 
 /// A folder in memory where there is one.
 pub fn memory() -> Option<TempDir> {
     let prefix = format!("{SCRATCH}{}-", std::process::id());
-    tempfile::Builder::new().prefix(&prefix).tempdir_in(scratch()).ok()
+    scratch().iter().find_map(|folder| tempfile::Builder::new().prefix(&prefix).tempdir_in(folder).ok())
 }
 
 /// Removes the folders of a process that ended without doing so itself, as libFuzzer does.
 pub fn remove_scratch(process: u32) {
     let prefix = format!("{SCRATCH}{process}-");
-    for entry in fs::read_dir(scratch()).into_iter().flatten().flatten() {
+    for entry in scratch().iter().flat_map(fs::read_dir).flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with(&prefix) {
             // What stays is a folder of a few kilobytes, in memory.
             let _ = fs::remove_dir_all(entry.path());

@@ -111,8 +111,8 @@ pub(crate) fn build(target: &Target, packages: &[&str]) -> Result<PathBuf, Strin
     let named = packages.iter().flat_map(|package| ["--package", package]);
     let mut cargo = cargo(target)?;
     remapped(&mut cargo);
-    succeed(cargo.args(["build", "--release", "--locked"]).args(named), "cargo build")?;
-    let folder = target_dir().join(target.triple).join("release");
+    succeed(cargo.args(["build", "--profile", "dist", "--locked"]).args(named), "cargo build")?;
+    let folder = target_dir().join(target.triple).join("dist");
     for package in packages {
         check(target, &folder.join(program(package)))?;
     }

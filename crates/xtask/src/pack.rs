@@ -32,7 +32,7 @@ pub fn deb(words: &[String]) -> Result<(), String> {
 
 /// `size [FILE]`: fails where the release binary is too large.
 pub fn size(file: Option<&str>) -> Result<(), String> {
-    let built = cross::target_dir().join("release/punctual");
+    let built = cross::target_dir().join("dist/punctual");
     let file = file.map_or(built, PathBuf::from);
     println!("{} bytes  {}", cross::check_size(cross::native()?, &file)?, file.display());
     Ok(())

@@ -33,8 +33,6 @@ fn d21_is_the_pulse_text_it_has_always_been() {
     let (code, _, said) = output(&["--dry-run", "--virtual-time", "--ook", ook.to_str().unwrap(), "d21"]);
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(std::fs::read_to_string(&ook).unwrap(), include_str!("../fixtures/d21.ook"));
-    let (code, text, said) = output(&["--decode", ook.to_str().unwrap()]);
-    assert_eq!((code, text.as_str()), (Some(0), "d21      4 frames\n1 codes in 4 frames\n"), "{said}");
 }
 
 #[test]
@@ -44,6 +42,8 @@ fn d21_is_four_times_d21_to_the_receiver() {
     let read: Vec<String> =
         decode(&ook).unwrap_or_else(|error| panic!("{error}")).iter().map(Code::to_string).collect();
     assert_eq!(read, ["d21"; 4]);
+    let (code, text, said) = output(&["--decode", ook.to_str().unwrap()]);
+    assert_eq!((code, text.as_str()), (Some(0), "d21      4 frames\n1 codes in 4 frames\n"), "{said}");
 }
 
 #[test]

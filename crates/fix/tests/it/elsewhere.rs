@@ -32,7 +32,7 @@ impl World {
     }
 
     fn put(&self, path: &str, text: &str) {
-        std::fs::create_dir_all(self.at(path).parent().unwrap()).unwrap();
+        crate::common::make_folders(self.at(path).parent().unwrap()).unwrap();
         std::fs::write(self.at(path), text).unwrap();
     }
 

@@ -25,7 +25,7 @@ impl World {
 
     fn put(&self, path: &str, text: &str) {
         let at = self.at(path);
-        std::fs::create_dir_all(at.parent().unwrap()).unwrap();
+        crate::common::make_folders(at.parent().unwrap()).unwrap();
         std::fs::write(at, text).unwrap();
     }
 

@@ -240,7 +240,10 @@ mod tests {
         // As libFuzzer does.
         let text = "#!/bin/sh\nfor a; do case $a in -dict=*) [ -s \"${a#-dict=}\" ] || exit 1;; esac; done\n\
             echo stat::number_of_executed_units: 5\n";
-        fs::write(&program, text).unwrap();
+        // By another process: one that a test forks meanwhile would hold the file open for writing, and it could not be started.
+        let written =
+            std::process::Command::new("sh").args(["-c", "printf %s \"$1\" > \"$0\""]).arg(&program).arg(text).status();
+        assert!(written.unwrap().success());
         fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let tools = Tools { program, folder: folder.path().to_owned() };
         for (name, reader) in [("dat6", Reader::Dat6), ("codes", Reader::Codes)] {

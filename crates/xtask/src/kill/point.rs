@@ -272,9 +272,11 @@ mod tests {
 
     #[test]
     fn a_process_with_the_mark_is_found_until_it_is_dead() {
-        let mut child = Command::new("sleep").arg("60").env(MARK, "a test").spawn().unwrap();
-        let mark = format!("{MARK}=a test");
+        let value = format!("a test of {}", std::process::id());
+        let mut child = Command::new("sleep").arg("600").env(MARK, &value).spawn().unwrap();
+        let mark = format!("{MARK}={value}");
         while running(mark.as_bytes()).is_none() {
+            assert!(child.try_wait().unwrap().is_none(), "not found while it ran");
             sleep(Duration::from_millis(1));
         }
         child.kill().unwrap();

@@ -17,7 +17,7 @@ pub fn run(words: &[String]) -> Result<(), String> {
     for target in targets {
         let deb = package(target)?;
         println!("{}", deb.display());
-        let built = cross::target_dir().join(target.triple).join("release");
+        let built = cross::target_dir().join(target.triple).join("dist");
         for program in PROGRAMS.map(cross::program) {
             copy(&built.join(program), &dist.join(format!("{program}-{}-{}", env!("CARGO_PKG_VERSION"), target.name)))?;
         }

@@ -48,12 +48,12 @@ pub fn bare(name: &str) -> tempfile::TempDir {
     let root = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
     fs::set_permissions(root.path(), fs::Permissions::from_mode(0o755)).unwrap();
     fill(name, root.path());
-    fs::create_dir_all(root.path().join("var/lib")).unwrap();
+    super::make_folders(root.path().join("var/lib")).unwrap();
     root
 }
 
 fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
+    super::make_folders(to).unwrap();
     for entry in fs::read_dir(from).unwrap().flatten() {
         let (path, to) = (entry.path(), to.join(entry.file_name()));
         if path.is_dir() {

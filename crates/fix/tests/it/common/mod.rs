@@ -280,14 +280,14 @@ pub fn materialise(machine: &Path) -> tempfile::TempDir {
     for (path, read) in recorded.entries() {
         let at = root.path().join(path.trim_start_matches('/'));
         let Read::Known(bytes) = read else { continue };
-        std::fs::create_dir_all(at.parent().unwrap()).unwrap();
+        make_folders(at.parent().unwrap()).unwrap();
         // A recording may have a file where another has a folder.
         if !at.is_dir() {
             std::fs::write(&at, bytes).unwrap();
         }
     }
     for folder in ["etc/sysctl.d", "etc/tmpfiles.d", "var/lib"] {
-        std::fs::create_dir_all(root.path().join(folder)).unwrap();
+        make_folders(root.path().join(folder)).unwrap();
     }
     root
 }
@@ -359,4 +359,10 @@ pub fn fix(
     };
     let mut journal = Journal::open(sys, Path::new(JOURNAL))?;
     punctual_fix::fix(&mut journal, plan, options, &Asked { judge: &judge, guard: &|_| Ok(()) })
+}
+
+/// As fs::create_dir_all, and nobody else may write there whatever the umask: the journal refuses such folders.
+pub fn make_folders(path: impl AsRef<Path>) -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new().recursive(true).mode(0o755).create(path)
 }
