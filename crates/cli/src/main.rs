@@ -40,6 +40,7 @@ mod lab;
 mod live;
 mod manual;
 mod new_file;
+mod progress;
 mod prove;
 mod report;
 mod rights;

@@ -4,9 +4,10 @@ use crate::args::{EventsArg, MeasureArgs, RunArgs, WhenArg};
 use crate::document;
 use crate::exit;
 use crate::live::Live;
+use crate::progress::{Moving, Progress};
 use crate::terminal;
 use punctual_live::Unfit;
-use punctual_model::{Claim, Look, Phase, Worst};
+use punctual_model::Claim;
 use punctual_proof::{self as proof, Done, Observer, Options, ProofError, Quiet, Trace, Via, When};
 use punctual_report as report;
 use punctual_units::{Nanos, Way};
@@ -93,7 +94,10 @@ fn run(command: &str, args: &MeasureArgs, options: &Options, job: Job) -> ExitCo
             Ok(mut live) => job(options, &mut live),
             Err(e) => return unfit(command, args, &e),
         },
-        (false, true) => job(options, &mut Progress),
+        (false, true) => match Moving::new(options) {
+            Some(mut moving) => job(options, &mut moving),
+            None => job(options, &mut Progress),
+        },
         (false, false) => job(options, &mut Quiet),
     };
     let done = match done {
@@ -229,36 +233,6 @@ pub fn numbered(name: &str) -> PathBuf {
     let taken = |path: &PathBuf| path.symlink_metadata().is_ok();
     let numbered = (2..).map(|n| PathBuf::from(format!("{}-{n}", base.display())));
     std::iter::once(base.clone()).chain(numbered).find(|path| !taken(path)).unwrap_or(base)
-}
-
-/// One line a phase on standard error.
-pub struct Progress;
-
-impl Observer for Progress {
-    fn phase_starts(&mut self, number: usize, of: usize, load: &str, lasts: Nanos) {
-        eprint!("[{number}/{of}] {load} for {lasts} … ");
-    }
-
-    fn phase_ended(&mut self, phase: &Phase, worst: Option<&Worst>) {
-        let skipped: u64 = phase.cpus.iter().map(|c| c.skipped.unwrap_or(0)).sum();
-        match worst {
-            Some(w) => eprintln!("worst {} on CPU {}, missed {skipped}", Nanos(w.latency_ns), w.cpu),
-            None => eprintln!("no wakeup"),
-        }
-        for problem in &phase.problems {
-            eprintln!("      {}", problem.text);
-        }
-    }
-
-    fn looked(&mut self, number: usize, look: &Look, of: usize, left: Option<Nanos>) {
-        let open: Vec<String> = look.open.iter().map(ToString::to_string).collect();
-        eprint!("look {number} after {}: {} of {of} claims decided", look.measured_ns, of - open.len().min(of));
-        match (open.is_empty(), left) {
-            (true, _) => eprintln!(),
-            (false, Some(left)) => eprintln!(", open: {}; about {left} to go", open.join(", ")),
-            (false, None) => eprintln!(", open: {}; at this rate not within --max", open.join(", ")),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -42,6 +42,8 @@ pub struct ContextPlan {
     pub load: Option<(String, Beats)>,
     /// How often it looks, and how often results are handed on.
     pub pace: Pace,
+    /// Called after each sample but the last, with no lock held.
+    pub tick: Option<Tick>,
 }
 
 /// How often the context thread wakes.
@@ -66,6 +68,9 @@ impl Default for Pace {
         Pace { interval: Nanos::from_secs(1), progress_every: 5 }
     }
 }
+
+/// Called about once a second in a thread that does not measure. It must not block: the end of the phase waits for it.
+pub type Tick = Arc<dyn Fn() + Send + Sync>;
 
 /// Counts a load's heartbeats so far.
 pub type Beats = Box<dyn Fn() -> u64 + Send>;
@@ -194,6 +199,9 @@ impl Sampler {
                 let used = clock_gettime(ClockId::ThreadCPUTime);
                 let cpu_ns = used.tv_sec as u64 * 1_000_000_000 + used.tv_nsec as u64;
                 return ContextCost { wakeups, cpu_ns, problems: self.problems };
+            }
+            if let Some(tick) = &self.plan.tick {
+                tick();
             }
             // After a stall the missed samples are not made up for: never more than one wakeup an interval.
             next = next.max(Instant::now());
@@ -357,51 +365,4 @@ fn transition_counters() -> Vec<Source> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[derive(Default)]
-    struct Kept {
-        events: Vec<Event>,
-        progress: u64,
-        flushes: u64,
-    }
-
-    impl Recorder for Kept {
-        fn event(&mut self, event: &Event) {
-            self.events.push(event.clone());
-        }
-        fn progress(&mut self, _: &str, _: CpuId, _: &Cell) {
-            self.progress += 1;
-        }
-        fn flush(&mut self) {
-            self.flushes += 1;
-        }
-    }
-
-    #[test]
-    fn a_short_phase_gets_one_sample_and_one_flush() {
-        let kept = Arc::new(Mutex::new(Kept::default()));
-        let tid = rustix::thread::gettid().as_raw_nonzero().get();
-        let cell = Arc::new(Cell::new(4));
-        let plan = ContextPlan {
-            phase: "1-idle".into(),
-            cells: vec![(CpuId(0), cell)],
-            tids: vec![(CpuId(0), tid)],
-            housekeeping: CpuList::new(),
-            load: Some(("cpu".into(), Box::new(|| 7))),
-            // An hour: however long this thread waits for a CPU, the phase is shorter.
-            pace: Pace { interval: Nanos::from_secs(3600), ..Pace::default() },
-        };
-        let context = Context::start(plan, kept.clone()).unwrap();
-        let cost = context.finish();
-        assert_eq!(cost.wakeups, 1);
-        let kept = kept.lock().unwrap();
-        assert_eq!((kept.progress, kept.flushes), (1, 1));
-        let Some(Event::Context(sample)) = kept.events.iter().find(|e| matches!(e, Event::Context(_))) else {
-            panic!("{:?}", kept.events)
-        };
-        assert!(sample.context_switches.is_some() && sample.cpus[0].irqs.is_some());
-        assert!(kept.events.iter().any(|e| matches!(e, Event::Load { beats: 7, .. })));
-    }
-}
+mod tests;

@@ -28,7 +28,7 @@ mod woken;
 pub use bell::Bell;
 pub use cell::{Cell, Counts, Kept, WORST};
 pub use clocks::{clock_events, clocks, host_name};
-pub use context::{Beats, Context, ContextCost, ContextPlan, Pace, Recorder};
+pub use context::{Beats, Context, ContextCost, ContextPlan, Pace, Recorder, Tick};
 pub use counters::{Counters, steal_ticks};
 pub use cpus::{CpuError, Topology};
 pub use engine::{EngineError, Plan, Running, start, start_polling};

@@ -2,7 +2,7 @@
 
 use crate::explaining;
 use crate::measuring::Done;
-use crate::options::Options;
+use crate::options::{Observer, Options, Step};
 use punctual_model::Recording;
 use punctual_rundir as rundir;
 use punctual_uapi::Sig;
@@ -14,12 +14,15 @@ pub(crate) fn conclude(
     mut recording: Recording,
     options: &Options,
     proving: bool,
-    signal: Option<Sig>,
-    mut error: Option<String>,
+    (signal, mut error): (Option<Sig>, Option<String>),
+    observer: &mut dyn Observer,
 ) -> Done {
+    observer.step(Step::Explaining);
     punctual_explain::suspect(&mut recording);
     let explained = explaining::explain(&root, &mut recording);
+    observer.step(Step::Judging);
     let verdict = punctual_judge::judge_with_tails(&recording, &options.claims);
+    observer.step(Step::Reporting);
     let kept = rundir::replace_worst(&root, &recording.worst).and_then(|()| match explained {
         true => rundir::attach_causes(&root, &recording.captures, &recording.explained),
         false => Ok(()),

@@ -4,7 +4,7 @@ use crate::auditing::Auditing;
 use crate::capture::{HIDING, State};
 use crate::concluding::conclude;
 use crate::error::ProofError;
-use crate::options::{Observer, Options};
+use crate::options::{Observer, Options, Step};
 use crate::partition::{self, Partitions};
 use crate::phase::{Measured, Surroundings, own_memory};
 use crate::recorder::ToDisk;
@@ -166,6 +166,7 @@ impl<'a> Measurement<'a> {
             }
         }
         self.kept.run.notes.extend(observer.measured());
+        observer.step(Step::Writing);
         drop(self.dma_latency.take());
         let removed = self.partitions.take().map_or(Ok(()), Partitions::give_back);
         self.kept.run.notes.extend(removed.err().into_iter().flatten());
@@ -178,7 +179,7 @@ impl<'a> Measurement<'a> {
             (None, Some(text)) => EndedBy::Error { text: text.clone() },
             (None, None) => EndedBy::Duration,
         };
-        Ok(self.finish(end.signal, ended_by, end.failed.or(end.error)))
+        Ok(self.finish(end.signal, ended_by, end.failed.or(end.error), observer))
     }
 
     /// Measures once under each load.
@@ -277,7 +278,7 @@ impl<'a> Measurement<'a> {
         }
         let (trace, audit, recorder, notes) =
             (&mut self.trace, &mut self.audit, &self.recorder, &mut self.kept.run.notes);
-        surroundings.measure(plan, spec, name, trace, &mut || fetch(audit, recorder, notes), observer)
+        surroundings.measure(plan, spec, name, trace, &mut |observer| fetch(audit, recorder, notes, observer), observer)
     }
 
     /// Books a measured phase, on disk and in memory; returns what could not be written.
@@ -322,7 +323,13 @@ impl<'a> Measurement<'a> {
         failure
     }
 
-    fn finish(mut self, signal: Option<Sig>, ended_by: EndedBy, error: Option<String>) -> Done {
+    fn finish(
+        mut self,
+        signal: Option<Sig>,
+        ended_by: EndedBy,
+        error: Option<String>,
+        observer: &mut dyn Observer,
+    ) -> Done {
         let facts = setup::facts();
         self.cost.rss_bytes = own_memory("VmHWM:");
         let run = &mut self.kept.run;
@@ -341,7 +348,7 @@ impl<'a> Measurement<'a> {
             _ => self.kept,
         };
         let error = error.or(closed.err().map(|e| e.to_string()));
-        conclude(root, recording, self.options, self.proving, signal, error)
+        conclude(root, recording, self.options, self.proving, (signal, error), observer)
     }
 
     /// Writes the end of the run.
@@ -360,8 +367,14 @@ impl<'a> Measurement<'a> {
 }
 
 /// Audits, if that has not been done. Not before the first sample: starting a process would delay it.
-fn fetch(audit: &mut Option<(Scheduling, CpuList)>, recorder: &Mutex<ToDisk>, notes: &mut Vec<String>) {
+fn fetch(
+    audit: &mut Option<(Scheduling, CpuList)>,
+    recorder: &Mutex<ToDisk>,
+    notes: &mut Vec<String>,
+    observer: &mut dyn Observer,
+) {
     let Some((wanted, cpus)) = audit.take() else { return };
+    observer.step(Step::Auditing);
     let audited = Auditing::start(wanted, &cpus).and_then(Auditing::finish);
     let mut recorder = recorder.lock().unwrap_or_else(PoisonError::into_inner);
     let written = audited.and_then(|text| recorder.writer.findings_text(&text).map_err(|e| e.to_string()));

@@ -1,6 +1,7 @@
 //! What the caller may choose.
 
 use crate::watching::Watching;
+use punctual_measure::Tick;
 use punctual_model::{Alignment, Claim, Look, Phase, VirtualTime, Worst};
 use punctual_units::{CpuList, Nanos, Policy, Priority, Way};
 use std::path::PathBuf;
@@ -85,13 +86,50 @@ pub enum When {
 /// The usual block of which the maximum is kept.
 pub const MAXIMA_BLOCK: Nanos = Nanos::from_secs(300);
 
-/// Told how it goes, between the phases only: nothing is reported while a CPU is measured. Who wants to look meanwhile does so
-/// through [`Watching`].
+/// What the run does now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The load and the measuring threads are started.
+    Starting,
+    /// The machine is audited, by another process, while the first phase warms up.
+    Auditing,
+    /// Tracing is switched on.
+    Tracing,
+    /// Warm-up until `start`, then recording until `end`, both CLOCK_MONOTONIC. A signal, or a claim that is decided, ends it earlier.
+    Measuring {
+        /// The first recorded release.
+        start: Nanos,
+        /// The planned end.
+        end: Nanos,
+        /// Is [`Observer::tick`] called meanwhile?
+        ticks: bool,
+    },
+    /// The load and the measuring threads are ended, their results collected.
+    Collecting,
+    /// All is measured; the end of the run is written and read back.
+    Writing,
+    /// The traces of the latest wakeups are read.
+    Explaining,
+    /// The claims are judged.
+    Judging,
+    /// The report is written.
+    Reporting,
+}
+
+/// Told how it goes. Called by the thread that runs the measurement: between the phases, and within one at each [`Step`] only. Who
+/// wants to look meanwhile does so through [`Watching`], or about once a second through [`Observer::tick`].
 pub trait Observer {
     /// A phase is about to start.
     fn phase_starts(&mut self, _number: usize, _of: usize, _load: &str, _lasts: Nanos) {}
     /// It runs, and may be looked at.
     fn phase_runs(&mut self, _watching: Watching) {}
+    /// What is done from now on.
+    fn step(&mut self, _step: Step) {}
+    /// To be called about once a second while a phase is measured: by the context thread after its sample, which wakes then anyway.
+    /// Without a context thread the waiting thread calls it where it has a CPU that is not measured, and nobody does elsewhere.
+    fn tick(&self) -> Option<Tick> {
+        None
+    }
     /// A phase has ended.
     fn phase_ended(&mut self, _phase: &Phase, _worst: Option<&Worst>) {}
     /// All is measured; what follows is judging and writing. Returns notes for the record.

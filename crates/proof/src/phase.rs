@@ -3,12 +3,12 @@
 use crate::capture::State;
 use crate::checkpoints::{Checkpoints, Results};
 use crate::error::ProofError;
-use crate::options::{Observer, Options};
+use crate::options::{Observer, Options, Step};
 use crate::recorder::ToDisk;
 use crate::until;
 use crate::watching::Watching;
 use punctual_loads::{Load, LoadSettings, LoadSpec};
-use punctual_measure::{self as measure, Context, ContextPlan, Outcome, Plan, Running};
+use punctual_measure::{self as measure, Context, ContextPlan, Outcome, Plan, Running, Tick};
 use punctual_model::{Claim, CpuResult, Event, Phase, Problem, ProblemKind, Round};
 use punctual_rt::monotonic;
 use punctual_uapi::{Sig, SignalSet, Waited, wait};
@@ -45,8 +45,8 @@ pub(crate) struct Measured {
 
 /// A thread that was asked to end may take this long; then its results are taken as they stand.
 const PATIENCE: Nanos = Nanos::from_millis(700);
-/// How often is looked whether a wakeup has refuted a claim, where one can.
-const LOOK_EVERY: Nanos = Nanos::from_secs(1);
+/// How often is looked whether a wakeup has refuted a claim, where one can; and how often an observer's tick is called.
+pub(crate) const LOOK_EVERY: Nanos = Nanos::from_secs(1);
 
 impl Surroundings<'_> {
     pub fn recorder(&self) -> MutexGuard<'_, ToDisk> {
@@ -63,14 +63,14 @@ impl Surroundings<'_> {
         spec: &LoadSpec,
         name: &str,
         trace: &mut State,
-        meanwhile: &mut dyn FnMut(),
+        meanwhile: &mut dyn FnMut(&mut dyn Observer),
         observer: &mut dyn Observer,
     ) -> Result<Measured, ProofError> {
         let mut problems = Vec::new();
         plan.bell = trace.bell();
         if plan.warmup == Nanos::ZERO {
-            meanwhile();
-            trace.start(self.options, None)?;
+            meanwhile(observer);
+            self.trace(trace, None, observer)?;
         }
         let mut load = self.start_load(spec, name, &mut problems);
         let before = measure::clocks();
@@ -79,11 +79,11 @@ impl Surroundings<'_> {
         self.write_begin(&phase, running.start);
         // Both take a while and disturb; the warm-up is not recorded. On a busy machine they take longer than that.
         let checkpoints = self.checkpoints(&plan, &running, &mut problems);
-        meanwhile();
-        let disturbed = trace.start(self.options, Some(running.start));
+        meanwhile(observer);
+        let disturbed = self.trace(trace, Some(running.start), observer);
         drop(checkpoints);
         let locked_bytes = own_memory("VmLck:");
-        let context = self.start_context(&plan, &running, name, load.as_ref(), &mut problems);
+        let context = self.start_context(&plan, &running, name, (load.as_ref(), observer.tick()), &mut problems);
         if let Some(load) = &mut load {
             load.start_recording();
         }
@@ -91,10 +91,14 @@ impl Surroundings<'_> {
         let watch = trace.watch(&plan.phase, watched.collect());
         let watching = Watching::new(&plan, &running, self.recorder);
         observer.phase_runs(watching.clone());
-        let (ended_by, end) = self.wait_for_end(&running, &watching);
+        let tick = tick_of_waiting(context.is_some(), self.housekeeping, observer);
+        let ticks = context.is_some() || tick.is_some();
+        observer.step(Step::Measuring { start: running.start, end: watching.end, ticks });
+        let (ended_by, end) = self.wait_for_end(&running, &watching, tick.as_ref());
         if let Some(load) = &mut load {
             load.stop_recording();
         }
+        observer.step(Step::Collecting);
         // While the measuring threads are still there to be looked at.
         let cost = context.map(Context::finish);
         phase.traced = trace.unwatch(watch);
@@ -120,6 +124,19 @@ impl Surroundings<'_> {
             enough: end == End::Enough,
             warmup: plan.warmup,
         })
+    }
+
+    /// Switches tracing on, where it is wanted and not on yet.
+    fn trace(
+        &self,
+        trace: &mut State,
+        start: Option<Nanos>,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<String>, ProofError> {
+        if trace.wanted() {
+            observer.step(Step::Tracing);
+        }
+        trace.start(self.options, start)
     }
 
     /// Hands results on until the context thread does. Nobody does where no thread but the measuring ones is wanted.
@@ -161,7 +178,7 @@ impl Surroundings<'_> {
         plan: &Plan,
         running: &Running,
         name: &str,
-        load: Option<&Load>,
+        (load, tick): (Option<&Load>, Option<Tick>),
         problems: &mut Vec<Problem>,
     ) -> Option<Context> {
         if !self.context {
@@ -178,6 +195,7 @@ impl Surroundings<'_> {
             housekeeping: self.housekeeping.clone(),
             load: beats,
             pace: measure::Pace::default(),
+            tick,
         };
         match Context::start(context, self.recorder.clone()) {
             Ok(context) => Some(context),
@@ -190,16 +208,17 @@ impl Surroundings<'_> {
     }
 
     /// Sleeps until the phase is over; a signal or the user ends it early, and so does a wakeup that decides the last claim,
-    /// within a second. Nothing is woken in between where no wakeup can.
-    fn wait_for_end(&self, running: &Running, watching: &Watching) -> (Option<Sig>, End) {
+    /// within a second. Nothing is woken in between where no wakeup can and there is no `tick` to call.
+    fn wait_for_end(&self, running: &Running, watching: &Watching, tick: Option<&Tick>) -> (Option<Sig>, End) {
         let (mut signal, mut enough) = (None, false);
-        let most = if self.refutable.is_empty() { Nanos(u64::MAX) } else { LOOK_EVERY };
+        let most = if self.refutable.is_empty() && tick.is_none() { Nanos(u64::MAX) } else { LOOK_EVERY };
         while signal.is_none() && !enough && !watching.next_wanted() && monotonic() < running.end {
             match wait(self.signals, Some(running.end.saturating_sub(monotonic()).min(most))) {
                 // A load that dies tells so in its report; and so the user's wish is told.
                 Waited::Signal(Sig::Chld) | Waited::TimedOut => {}
                 Waited::Signal(other) => signal = Some(other),
             }
+            tick.inspect(|tick| tick());
             let is_refuted = |cell| until::is_refuted(&self.refutable, self.options.deadline, cell);
             enough = !self.refutable.is_empty() && running.cells().iter().any(|(_, cell)| is_refuted(cell));
         }
@@ -228,6 +247,11 @@ impl Surroundings<'_> {
         }
         (signal, end)
     }
+}
+
+/// What the waiting thread is to call once a second: nothing where the context thread does, nor where it would wake a measured CPU.
+pub(crate) fn tick_of_waiting(context: bool, housekeeping: &CpuList, observer: &dyn Observer) -> Option<Tick> {
+    if context || housekeeping.is_empty() { None } else { observer.tick() }
 }
 
 /// Why a phase, or a round of it, came to its end.

@@ -235,6 +235,7 @@ impl Watching<'_> {
             housekeeping: self.housekeeping.clone(),
             load: None,
             pace: Pace { interval: TICK.min(self.options.block), progress_every: 1 },
+            tick: None,
         };
         Context::start(plan, self.ledger.clone()).map_err(|e| {
             running.stop();

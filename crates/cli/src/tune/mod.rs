@@ -5,7 +5,7 @@ mod told;
 
 use crate::audit::Refused;
 use crate::prove::{self, PROVE_LOADS};
-use crate::{audit, document, exit, fix, terminal};
+use crate::{audit, document, exit, fix, progress, terminal};
 use args::TuneArgs;
 use punctual_audit::{Context, Offers, Rules};
 use punctual_fix::Real;
@@ -171,10 +171,10 @@ fn beside(out: &Path) -> Option<PathBuf> {
 }
 
 fn search(args: &TuneArgs, options: &Options, chosen: &Chosen, place: &Place) -> Result<Sought, Refused> {
-    let mut progress = told::Progress::new(options.max);
+    let mut tried = told::Progress::new(options.max);
     let mut tell = |told: Told| {
         if !args.output.quiet {
-            progress.tell(told);
+            tried.tell(told);
         }
     };
     seek(options, chosen, place, &mut tell).map_err(|e| match e {
@@ -208,7 +208,7 @@ fn answer(args: &TuneArgs, options: &Options, sought: &Sought) -> Result<Answer,
 
 fn prove(args: &TuneArgs, options: &Options, tuned: &Tuned) -> Result<Done, ProofError> {
     let observer: &mut dyn Observer = match terminal::has_watcher() && !args.output.quiet {
-        true => &mut prove::Progress,
+        true => &mut progress::Progress,
         false => &mut Quiet,
     };
     conclude(options, tuned, observer)

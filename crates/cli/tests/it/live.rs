@@ -184,6 +184,27 @@ fn a_signal_gives_the_terminal_back() {
     assert_eq!(shown_run.ends().0, 143);
 }
 
+/// Without `--live` a terminal has one line that is written over, erased before anything else is printed, also after a signal.
+#[test]
+#[ignore = "live: root, tracefs"]
+fn one_line_moves_and_is_taken_away() {
+    let place = tempfile::tempdir().unwrap();
+    let run = Shown::start(&place.path().join("run"), &["measure", "-D", "60s", "-l", "idle", "--policy", "other"]);
+    run.sees("\rpreparing\x1b[K");
+    run.sees("\r[1/1] idle: measuring, ");
+    run.sees("\r[1/1] idle: measuring, ");
+    kill_process(Pid::from_child(&run.child), Signal::INT).unwrap();
+    run.sees("\r\x1b[K[1/1] idle for 60.0 s … ");
+    run.sees("analysing the claims");
+    let (code, _, _) = answer(run.child.wait_with_output().unwrap());
+    assert_eq!(code, 130);
+    let begun = Instant::now();
+    while !run.seen.lock().unwrap().ends_with("\r\x1b[K") {
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", run.seen.lock().unwrap());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 #[test]
 fn no_terminal_is_said_before_anything_is_made() {
     let place = tempfile::tempdir().unwrap();

@@ -6,13 +6,13 @@ use super::{KernelWay, hwlat, poll, timerlat};
 use crate::capture;
 use crate::error::ProofError;
 use crate::measuring::{Done, signals};
-use crate::options::{Observer, Options};
-use crate::phase::own_memory;
+use crate::options::{Observer, Options, Step};
+use crate::phase::{LOOK_EVERY, own_memory, tick_of_waiting};
 use crate::recorder::ToDisk;
 use crate::scheduling;
 use crate::setup;
 use punctual_loads::{Load, LoadSettings, LoadSpec};
-use punctual_measure::{self as measure, Context, ContextPlan, Plan, Topology};
+use punctual_measure::{self as measure, Context, ContextPlan, Plan, Tick, Topology};
 use punctual_model::{EndedBy, Event, OwnCost, Phase, Problem, ProblemKind, Recording};
 use punctual_rt::monotonic;
 use punctual_rundir::{self as rundir, Writer};
@@ -123,13 +123,14 @@ impl<'a> Job<'a> {
             }
         }
         self.kept.run.notes.extend(observer.measured());
+        observer.step(Step::Writing);
         drop(self.dma_latency.take());
         let ended_by = match (signal, &failed) {
             (Some(s), _) => EndedBy::Signal { number: s.number(), name: s.name().into() },
             (None, Some(text)) => EndedBy::Error { text: text.clone() },
             (None, None) => EndedBy::Duration,
         };
-        Ok(self.finish(signal, ended_by, failed.or(error)))
+        Ok(self.finish(signal, ended_by, failed.or(error), observer))
     }
 
     fn recorder(&self) -> MutexGuard<'_, ToDisk> {
@@ -160,9 +161,13 @@ impl<'a> Job<'a> {
         let start = meter.start();
         self.cost.locked_bytes = self.cost.locked_bytes.max(own_memory("VmLck:"));
         let announced = self.announce(&*meter, &id, name, &plan);
-        let context = self.start_context(&*meter, &announced.id, name, load.as_ref(), &mut problems);
+        let context = self.start_context(&*meter, &announced.id, name, (load.as_ref(), observer.tick()), &mut problems);
         load.iter_mut().for_each(Load::start_recording);
-        let signal = self.wait_for_end(&mut *meter);
+        let tick = tick_of_waiting(context.is_some(), &self.housekeeping, observer);
+        let ticks = context.is_some() || tick.is_some();
+        observer.step(Step::Measuring { start, end: meter.end(), ticks });
+        let signal = self.wait_for_end(&mut *meter, tick.as_ref());
+        observer.step(Step::Collecting);
         load.iter_mut().for_each(Load::stop_recording);
         let context = context.map(Context::finish);
         let collected = meter.collect();
@@ -235,7 +240,7 @@ impl<'a> Job<'a> {
         meter: &dyn Meter,
         phase: &str,
         name: &str,
-        load: Option<&Load>,
+        (load, tick): (Option<&Load>, Option<Tick>),
         problems: &mut Vec<Problem>,
     ) -> Option<Context> {
         if !self.options.context {
@@ -252,6 +257,7 @@ impl<'a> Job<'a> {
             housekeeping: self.housekeeping.clone(),
             load: beats,
             pace: measure::Pace::default(),
+            tick,
         };
         let refused = |e: std::io::Error| {
             let text = format!("the machine's context was not sampled: {e}");
@@ -261,14 +267,16 @@ impl<'a> Job<'a> {
     }
 
     /// Sleeps until the phase is over, or a signal comes; what comes meanwhile is taken.
-    fn wait_for_end(&self, meter: &mut dyn Meter) -> Option<Sig> {
+    fn wait_for_end(&self, meter: &mut dyn Meter, tick: Option<&Tick>) -> Option<Sig> {
         let (mut signal, mut failed) = (None, false);
+        let every = [meter.tick(), tick.map(|_| LOOK_EVERY)].into_iter().flatten().min();
         while signal.is_none() && !failed && monotonic() < meter.end() {
             let left = meter.end().saturating_sub(monotonic());
-            match wait(&self.signals, Some(meter.tick().map_or(left, |tick| tick.min(left)))) {
+            match wait(&self.signals, Some(every.map_or(left, |every| every.min(left)))) {
                 Waited::Signal(Sig::Chld) | Waited::TimedOut => {}
                 Waited::Signal(other) => signal = Some(other),
             }
+            tick.inspect(|tick| tick());
             // What failed is among the results.
             failed = meter.step().is_err();
         }
@@ -334,7 +342,13 @@ impl<'a> Job<'a> {
         failure
     }
 
-    fn finish(mut self, signal: Option<Sig>, ended_by: EndedBy, error: Option<String>) -> Done {
+    fn finish(
+        mut self,
+        signal: Option<Sig>,
+        ended_by: EndedBy,
+        error: Option<String>,
+        observer: &mut dyn Observer,
+    ) -> Done {
         self.cost.rss_bytes = own_memory("VmHWM:");
         let run = &mut self.kept.run;
         run.machine = setup::facts();
@@ -354,6 +368,7 @@ impl<'a> Job<'a> {
             // What could not be kept on disk is still told.
             _ => self.kept,
         };
+        observer.step(Step::Judging);
         let verdict = punctual_judge::judge_with_tails(&recording, &self.options.claims);
         let error = error.or(closed.err().map(|e| e.to_string()));
         Done { root, recording, verdict, signal, error, report: None }

@@ -1,0 +1,222 @@
+//! The line's text.
+
+use punctual_units::Nanos;
+
+/// What the line tells. What is not known is `None`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// Which phase, counting from 1, of how many, and its load as the user named it; `None` before the first and after the last.
+    pub phase: Option<(usize, usize, String)>,
+    /// What is done now.
+    pub doing: String,
+    /// Of the phase.
+    pub phase_left: Option<Nanos>,
+    /// Of all phases.
+    pub run_left: Left,
+    /// How long this has been done; shown where no time left is.
+    pub since: Nanos,
+}
+
+/// How long it still takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Left {
+    /// Not known.
+    #[default]
+    Unknown,
+    /// About so long.
+    About(Nanos),
+    /// Until the claims are decided, but no longer than this.
+    AtMost(Nanos),
+}
+
+/// Columns that stay empty at the end: the cursor's, and two for the `^C` that the terminal echoes there (termios(3), ECHOCTL).
+const SPARE: usize = 3;
+/// A load's name takes no more columns than this: it may be a command.
+const NAME: usize = 24;
+
+/// The line for a terminal of `width` columns: the longest form that fits, else as much as fits. It never wraps.
+pub fn text(told: &Told, width: usize) -> String {
+    let room = width.saturating_sub(SPARE);
+    let forms = forms(told);
+    let fits = forms.iter().find(|form| columns(form) <= room);
+    cut(fits.or(forms.last()).map_or("", String::as_str), room)
+}
+
+/// From the longest to the shortest.
+fn forms(told: &Told) -> [String; 4] {
+    let (place, name) = match &told.phase {
+        Some((number, of, load)) => (format!("[{number}/{of}]"), shortened(load)),
+        None => (String::new(), String::new()),
+    };
+    let colon = if name.is_empty() { "" } else { ":" };
+    let joined =
+        |head: &str, tail: &str| format!("{place} {name}{colon} {head}{tail}").trim_start_matches([' ', ':']).into();
+    let (phase, run) = (told.phase_left.map(time), in_words(told.run_left));
+    let long = match (&phase, &run) {
+        (Some(phase), Some(run)) => format!(", {phase} of this phase and {run} of the run left"),
+        (Some(phase), None) => format!(", {phase} of this phase left"),
+        (None, Some(run)) => format!(", {run} of the run left"),
+        (None, None) if told.since >= Nanos::from_secs(1) => format!(", for {}", whole(told.since.0 / SECOND)),
+        (None, None) => String::new(),
+    };
+    let short = match (&phase, &run) {
+        (Some(phase), Some(run)) => format!(", {phase} / {run} left"),
+        (Some(left), None) | (None, Some(left)) => format!(", {left} left"),
+        (None, None) => long.clone(),
+    };
+    let least = phase.or(run).map_or(told.doing.clone(), |left| format!("{left} left"));
+    [
+        joined(&told.doing, &long),
+        joined(&told.doing, &short),
+        joined(&least, ""),
+        format!("{place} {least}").trim().into(),
+    ]
+}
+
+fn in_words(left: Left) -> Option<String> {
+    match left {
+        Left::Unknown => None,
+        Left::About(left) => Some(time(left)),
+        Left::AtMost(left) => Some(format!("at most {}", time(left))),
+    }
+}
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Time left in whole seconds, rounded up: 0 s are left when it is over.
+fn time(left: Nanos) -> String {
+    whole(left.0.div_ceil(SECOND))
+}
+
+fn whole(seconds: u64) -> String {
+    let days = if seconds < 2 * 86_400 { "day" } else { "days" };
+    let (large, unit, small, rest) = match seconds {
+        0..60 => return format!("{seconds} s"),
+        60..3_600 => (seconds / 60, "min", seconds % 60, "s"),
+        3_600..86_400 => (seconds / 3_600, "h", seconds % 3_600 / 60, "min"),
+        _ => (seconds / 86_400, days, seconds % 86_400 / 3_600, "h"),
+    };
+    match small {
+        0 => format!("{large} {unit}"),
+        _ => format!("{large} {unit} {small} {rest}"),
+    }
+}
+
+/// A name without what a terminal would obey, and not too long.
+fn shortened(name: &str) -> String {
+    let clean: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    match columns(&clean) <= NAME {
+        true => clean,
+        false => cut(&clean, NAME - 3) + "...",
+    }
+}
+
+/// Columns it takes at most: what is not ASCII may take two.
+fn columns(text: &str) -> usize {
+    text.chars().map(wide).sum()
+}
+
+fn wide(c: char) -> usize {
+    if c.is_ascii() { 1 } else { 2 }
+}
+
+fn cut(text: &str, room: usize) -> String {
+    let mut taken = 0;
+    text.chars()
+        .take_while(|&c| {
+            taken += wide(c);
+            taken <= room
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn told(phase_left: Option<u64>, run_left: Left) -> Told {
+        Told {
+            phase: Some((2, 8, "cpu".into())),
+            doing: "measuring".into(),
+            phase_left: phase_left.map(Nanos::from_secs),
+            run_left,
+            since: Nanos::ZERO,
+        }
+    }
+
+    fn about(seconds: u64) -> Left {
+        Left::About(Nanos::from_secs(seconds))
+    }
+
+    #[test]
+    fn the_longest_form_that_fits_is_taken() {
+        let told = told(Some(6), about(62));
+        let at = |width| text(&told, width);
+        assert_eq!(at(80), "[2/8] cpu: measuring, 6 s of this phase and 1 min 2 s of the run left");
+        assert_eq!(at(72), at(80));
+        assert_eq!(at(71), "[2/8] cpu: measuring, 6 s / 1 min 2 s left");
+        assert_eq!(at(40), "[2/8] cpu: 6 s left");
+        assert_eq!(at(18), "[2/8] 6 s left");
+        assert_eq!(at(10), "[2/8] 6");
+    }
+
+    #[test]
+    fn without_room_there_is_nothing() {
+        for width in 0..=SPARE {
+            assert_eq!(text(&told(Some(6), about(62)), width), "");
+        }
+    }
+
+    #[test]
+    fn time_left_may_be_unknown_or_a_bound() {
+        assert_eq!(text(&told(Some(6), Left::Unknown), 80), "[2/8] cpu: measuring, 6 s of this phase left");
+        let most = Left::AtMost(Nanos::from_secs(43_200));
+        assert_eq!(
+            text(&told(Some(6), most), 80),
+            "[2/8] cpu: measuring, 6 s of this phase and at most 12 h of the run left"
+        );
+        assert_eq!(text(&told(None, about(7)), 80), "[2/8] cpu: measuring, 7 s of the run left");
+        assert_eq!(text(&told(None, Left::Unknown), 80), "[2/8] cpu: measuring");
+    }
+
+    #[test]
+    fn outside_the_phases_the_time_taken_is_shown() {
+        let mut told = Told { doing: "judging the claims".into(), ..Told::default() };
+        assert_eq!(text(&told, 80), "judging the claims");
+        told.since = Nanos::from_millis(3_900);
+        assert_eq!(text(&told, 80), "judging the claims, for 3 s");
+        assert_eq!(text(&told, 20), "judging the claim");
+    }
+
+    #[test]
+    fn times_have_two_units_and_are_rounded_up() {
+        let of = |ms| time(Nanos::from_millis(ms));
+        assert_eq!([0, 1, 59_001, 61_000, 3_600_000].map(of), ["0 s", "1 s", "1 min", "1 min 1 s", "1 h"]);
+        assert_eq!(of(86_399_000), "23 h 59 min");
+        assert_eq!(of(93_600_000), "1 day 2 h");
+        assert_eq!(of(30 * 86_400_000), "30 days");
+        assert_eq!(time(Nanos(u64::MAX)), "213503 days 23 h");
+    }
+
+    #[test]
+    fn a_command_is_shortened_and_cannot_move_the_cursor() {
+        let mut told = told(Some(6), Left::Unknown);
+        told.phase = Some((1, 1, "cmd:printf '\x1b[2J\n' && make -j4 all".into()));
+        let text = text(&told, 80);
+        assert!(text.starts_with("[1/1] cmd:printf ' [2J ' &&...: measuring"), "{text}");
+    }
+
+    proptest! {
+        #[test]
+        fn it_never_wraps(load in ".{0,60}", doing in "[a-z ]{0,40}", phase in proptest::option::of(0..u64::MAX),
+                          run in 0..u64::MAX, width in 0usize..200) {
+            let run_left = if run % 2 == 0 { Left::About(Nanos(run)) } else { Left::AtMost(Nanos(run)) };
+            let phase_left = phase.map(Nanos);
+            let told = Told { phase: Some((1, 2, load)), doing, phase_left, run_left, since: Nanos::ZERO };
+            let text = text(&told, width);
+            prop_assert!(columns(&text) <= width.saturating_sub(SPARE));
+            prop_assert!(!text.chars().any(char::is_control));
+        }
+    }
+}
