@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod owner;
+pub mod tracefs;
 mod undo;
 
 pub use owner::Owner;
@@ -93,7 +94,8 @@ impl Journal {
         Journal { folder: folder.into() }
     }
 
-    /// Writes down how to undo a change that is about to be made. `undo` is carried out from the last to the first.
+    /// Writes down how to undo a change that is about to be made. `undo` is carried out from the last to the first. What goes
+    /// through this process's own mount of tracefs is written down by its name there: the path ends with the process.
     ///
     /// # Errors
     /// [`JournalError`]; then the change must not be made.
@@ -108,6 +110,7 @@ impl Journal {
         let folder = File::open(&self.folder).map_err(failed(&self.folder))?;
         let _ = flock(&folder, FlockOperation::LockShared);
         let owner = Owner::this_process().map_err(failed(Path::new("/proc/self/stat")))?;
+        let undo = undo.into_iter().map(|one| one.for_all(tracefs::own_root())).collect();
         let name = format!("{}-{}-{}.json", owner.pid, owner.start_ticks, COUNT.fetch_add(1, Relaxed));
         let path = self.folder.join(name);
         let entry = Entry { schema: SCHEMA.into(), owner, undo };

@@ -1,5 +1,6 @@
 //! How a change is undone.
 
+use crate::tracefs;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::fs::{self, File};
@@ -33,6 +34,18 @@ pub enum Undo {
         /// What stood in it.
         text: String,
     },
+    /// As [`Undo::RemoveFolder`], wherever tracefs is by then.
+    RemoveInTracefs {
+        /// Which, relative to tracefs.
+        path: PathBuf,
+    },
+    /// As [`Undo::Write`], wherever tracefs is by then.
+    WriteInTracefs {
+        /// Which, relative to tracefs.
+        path: PathBuf,
+        /// What stood in it.
+        text: String,
+    },
 }
 
 impl Undo {
@@ -42,20 +55,42 @@ impl Undo {
     /// The system's.
     pub fn carry_out(&self) -> io::Result<()> {
         match self {
-            Undo::RemoveFolder { path } => match remove_folder(path) {
-                Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
-                _ => Ok(()),
-            },
-            Undo::RemoveFile { path } => match fs::remove_file(path) {
-                Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
-                _ => Ok(()),
-            },
-            // Not created: a file that is gone had its meaning with it.
-            Undo::Write { path, text } => {
-                File::options().write(true).truncate(true).open(path)?.write_all(text.as_bytes())
-            }
+            Undo::RemoveFolder { path } => gone(remove_folder(path)),
+            Undo::RemoveInTracefs { path } => gone(remove_folder(&tracefs::root()?.join(path))),
+            Undo::RemoveFile { path } => gone(fs::remove_file(path)),
+            Undo::Write { path, text } => write(path, text),
+            Undo::WriteInTracefs { path, text } => write(&tracefs::root()?.join(path), text),
         }
     }
+
+    /// The same for any process: what goes through this one's own mount of tracefs (`own`, its root) by its name in tracefs.
+    pub(crate) fn for_all(self, own: Option<&Path>) -> Undo {
+        let inside = |path: &Path| Some(path.strip_prefix(own?).ok()?.to_owned());
+        match self {
+            Undo::RemoveFolder { path } => match inside(&path) {
+                Some(path) => Undo::RemoveInTracefs { path },
+                None => Undo::RemoveFolder { path },
+            },
+            Undo::Write { path, text } => match inside(&path) {
+                Some(path) => Undo::WriteInTracefs { path, text },
+                None => Undo::Write { path, text },
+            },
+            other => other,
+        }
+    }
+}
+
+/// That it is gone already is fine.
+fn gone(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+        _ => Ok(()),
+    }
+}
+
+/// Not created: a file that is gone had its meaning with it.
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    File::options().write(true).truncate(true).open(path)?.write_all(text.as_bytes())
 }
 
 fn remove_folder(path: &Path) -> io::Result<()> {
@@ -75,6 +110,34 @@ impl fmt::Display for Undo {
         match self {
             Undo::RemoveFolder { path } | Undo::RemoveFile { path } => write!(f, "remove {}", path.display()),
             Undo::Write { path, text } => write!(f, "write {:?} back to {}", text.trim_end(), path.display()),
+            Undo::RemoveInTracefs { path } => write!(f, "remove {} in tracefs", path.display()),
+            Undo::WriteInTracefs { path, text } => {
+                write!(f, "write {:?} back to {} in tracefs", text.trim_end(), path.display())
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_goes_through_the_own_mount_is_written_down_by_its_name_in_tracefs() {
+        let own = Some(Path::new("/proc/7/fd/5"));
+        let remove = |path: &str| Undo::RemoveFolder { path: path.into() }.for_all(own);
+        assert_eq!(
+            remove("/proc/7/fd/5/instances/punctual-7"),
+            Undo::RemoveInTracefs { path: "instances/punctual-7".into() }
+        );
+        let elsewhere = "/proc/7/fd/51/instances/punctual-7";
+        assert_eq!(remove(elsewhere), Undo::RemoveFolder { path: elsewhere.into() });
+        let write = Undo::Write { path: "/proc/7/fd/5/osnoise/cpus".into(), text: "0-3".into() };
+        assert_eq!(write.clone().for_all(None), write);
+        let named = write.for_all(own);
+        assert_eq!(named, Undo::WriteInTracefs { path: "osnoise/cpus".into(), text: "0-3".into() });
+        let json = serde_json::to_string(&named).unwrap();
+        assert_eq!(json, r#"{"undo":"write_in_tracefs","path":"osnoise/cpus","text":"0-3"}"#);
+        assert_eq!(named.to_string(), "write \"0-3\" back to osnoise/cpus in tracefs");
     }
 }

@@ -10,6 +10,9 @@ use std::collections::BTreeMap;
 pub struct Tracing {
     /// Why nothing was traced, and what to do; `None`: it was.
     pub why_not: Option<String>,
+    /// Which tracefs was used: `mounted at PATH`, `own detached mount`; `None`: nothing was traced, or an older program wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tracefs: Option<String>,
     /// Recorded events, as `system:name`.
     pub events: Vec<String>,
     /// Events that this kernel does not have.

@@ -76,6 +76,7 @@ pub fn live(options: &LiveOptions) -> Result<Watched, ProofError> {
         let what = What { most: 0, ..options.what.clone() };
         watched.explanation.tracers.extend(punctual_explain::explain(source.as_mut(), what).tracers);
     }
+    watched.explanation.notes.push(format!("traced through tracefs, {}", flight.instance().place()));
     if let Err(left) = flight.end() {
         watched.explanation.notes.extend(left);
     }

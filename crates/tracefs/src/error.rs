@@ -6,9 +6,15 @@ use std::path::PathBuf;
 /// Why there is no trace; every text ends with what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum TracefsError {
-    /// No tracefs is mounted.
-    #[error("no tracefs is mounted; type: mount -t tracefs nodev /sys/kernel/tracing (the kernel needs CONFIG_FTRACE)")]
-    NotMounted,
+    /// No tracefs is mounted, and this process cannot have a mount of its own.
+    #[error(
+        "no tracefs is mounted, and this process cannot have a mount of its own ({own}); type: mount -t tracefs nodev \
+         /sys/kernel/tracing (the kernel needs CONFIG_FTRACE)"
+    )]
+    NotMounted {
+        /// Why not.
+        own: String,
+    },
     /// Not permitted, by file mode or by lockdown.
     #[error("{path}: {source}; run as root (a locked-down kernel refuses root too: see /sys/kernel/security/lockdown)")]
     Denied {

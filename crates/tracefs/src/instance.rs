@@ -25,6 +25,8 @@ pub struct Config {
 #[derive(Debug)]
 pub struct Instance {
     folder: PathBuf,
+    /// Which tracefs it is in: [`Tracefs::place`].
+    place: String,
     /// Recorded events: system, name.
     enabled: Vec<(&'static str, &'static str)>,
     /// Events that this kernel does not have.
@@ -87,6 +89,7 @@ impl Instance {
         let buffer_kb = number(&folder.join("per_cpu/cpu0/buffer_size_kb")).unwrap_or(wanted);
         let mut instance = Instance {
             folder: folder.clone(),
+            place: tracefs.place(),
             enabled: Vec::new(),
             missing: Vec::new(),
             buffer_kb,
@@ -120,6 +123,11 @@ impl Instance {
     /// Its folder.
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// Which tracefs it is in: [`Tracefs::place`].
+    pub fn place(&self) -> &str {
+        &self.place
     }
 
     /// Events that this kernel does not have.

@@ -1,44 +1,61 @@
 //! Where tracefs is.
 
 use crate::error::TracefsError;
+use punctual_journal::tracefs;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
-/// A mounted tracefs.
+/// A tracefs: one that is mounted, or a detached mount of this process's own.
 #[derive(Clone, Debug)]
 pub struct Tracefs {
     root: PathBuf,
+    is_own: bool,
 }
 
 impl Tracefs {
-    /// The one of this system.
+    /// The one of this system: where it is mounted, else a detached mount of this process's own ([`tracefs::own`]), which is held until
+    /// the process ends and is in no mount table.
     ///
     /// # Errors
     /// [`TracefsError::NotMounted`], [`TracefsError::Denied`].
     pub fn find() -> Result<Tracefs, TracefsError> {
-        let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-        let usual = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"].map(String::from);
-        // Looking into /sys/kernel/debug/tracing mounts it where debugfs is mounted.
-        let found = mounted(&mounts).into_iter().chain(usual).find(|path| Path::new(path).join("trace_clock").exists());
-        if let Some(root) = found {
-            return Ok(Tracefs { root: root.into() });
+        let usual = Path::new("/sys/kernel/tracing");
+        if let Some(root) = tracefs::mounted().or_else(|| readable(usual)) {
+            return Ok(Tracefs::at(root));
         }
-        match fs::read_dir("/sys/kernel/tracing") {
-            Err(source) if source.kind() == std::io::ErrorKind::PermissionDenied => {
-                Err(TracefsError::Denied { path: "/sys/kernel/tracing".into(), source })
+        let refused = match tracefs::own() {
+            Ok(root) => return Ok(Tracefs { root: root.into(), is_own: true }),
+            Err(e) => e,
+        };
+        // Looking into it mounts it where debugfs is mounted: the last that is tried.
+        if let Some(root) = readable(Path::new("/sys/kernel/debug/tracing")) {
+            return Ok(Tracefs::at(root));
+        }
+        match fs::read_dir(usual) {
+            Err(source) if source.kind() == io::ErrorKind::PermissionDenied => {
+                Err(TracefsError::Denied { path: usual.into(), source })
             }
-            _ => Err(TracefsError::NotMounted),
+            _ => Err(TracefsError::NotMounted { own: why_no_own(&refused) }),
         }
     }
 
     /// A folder that looks like tracefs, for tests.
     pub fn at(root: impl Into<PathBuf>) -> Tracefs {
-        Tracefs { root: root.into() }
+        Tracefs { root: root.into(), is_own: false }
     }
 
     /// Its folder.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Which it is, for the user: `mounted at /sys/kernel/tracing`, `own detached mount`.
+    pub fn place(&self) -> String {
+        match self.is_own {
+            true => "own detached mount".into(),
+            false => format!("mounted at {}", self.root.display()),
+        }
     }
 
     /// Tracers that the kernel has, such as `timerlat`, `wakeup_rt`, `function`.
@@ -48,10 +65,20 @@ impl Tracefs {
     }
 }
 
-/// Mount points of type tracefs; blanks in them are written as octal (proc_pid_mounts(5)).
-fn mounted(mounts: &str) -> Vec<String> {
-    let fields = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
-    fields.filter(|f| f.get(2) == Some(&"tracefs")).filter_map(|f| Some(f.get(1)?.replace("\\040", " "))).collect()
+/// A folder in which tracefs can be read.
+fn readable(folder: &Path) -> Option<PathBuf> {
+    folder.join("trace_clock").exists().then(|| folder.into())
+}
+
+/// Why this process has no mount of its own.
+fn why_no_own(refused: &io::Error) -> String {
+    use rustix::io::Errno;
+    match Errno::from_io_error(refused) {
+        Some(Errno::PERM) => "that takes CAP_SYS_ADMIN: run as root".into(),
+        Some(Errno::NOSYS) => "this kernel has no fsopen(2), which came with Linux 5.2".into(),
+        Some(Errno::NODEV) => "this kernel has no tracefs".into(),
+        _ => format!("fsopen(2), fsmount(2): {refused}"),
+    }
 }
 
 #[cfg(test)]
@@ -59,8 +86,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mount_points_by_type() {
-        let mounts = "proc /proc proc rw 0 0\nt /a\\040b tracefs rw,relatime 0 0\nx /y ext4 rw 0 0\nbroken\n";
-        assert_eq!(mounted(mounts), ["/a b"]);
+    fn why_there_is_no_own_mount_is_told_with_what_to_do() {
+        let said = |code| {
+            let own = why_no_own(&io::Error::from_raw_os_error(code));
+            TracefsError::NotMounted { own }.to_string()
+        };
+        for (errno, word) in [
+            (rustix::io::Errno::PERM, "CAP_SYS_ADMIN: run as root"),
+            (rustix::io::Errno::NOSYS, "Linux 5.2"),
+            (rustix::io::Errno::NODEV, "no tracefs"),
+            (rustix::io::Errno::NOMEM, "fsopen(2)"),
+        ] {
+            let text = said(errno.raw_os_error());
+            assert!(text.contains(word) && text.contains("mount -t tracefs nodev /sys/kernel/tracing"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_folder_is_told_by_its_path() {
+        assert_eq!(Tracefs::at("/t").place(), "mounted at /t");
     }
 }

@@ -42,6 +42,7 @@ mod schemas_of_decisions;
 #[allow(dead_code, reason = "the other user cuts connections")]
 mod sshd;
 mod tracing;
+mod tracing_own;
 #[path = "../../../kbuild/tests/it/common/mod.rs"]
 mod tree;
 mod tune;

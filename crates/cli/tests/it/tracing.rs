@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 const INSTANCES: &str = "/sys/kernel/tracing/instances";
 
 /// One test at a time: what they compare is the machine's.
-fn alone() -> std::sync::MutexGuard<'static, ()> {
+pub fn alone() -> std::sync::MutexGuard<'static, ()> {
     static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
     ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
@@ -29,7 +29,7 @@ fn may_trace() -> bool {
 }
 
 /// Holds `cpu` at FIFO 99 for `length`, as a thread of this name.
-fn hog(name: &str, cpu: CpuId, length: Nanos) {
+pub fn hog(name: &str, cpu: CpuId, length: Nanos) {
     let priority = Priority::try_from(99).unwrap();
     let body = move || {
         Attributes { scheduling: Scheduling::Fifo { priority }, cpu: Some(cpu), lock_stack: false }.apply().unwrap();
@@ -80,7 +80,7 @@ fn settings() -> BTreeMap<PathBuf, Vec<u8>> {
     all
 }
 
-fn causes(out: &Path) -> Vec<Value> {
+pub fn causes(out: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(out.join("causes.jsonl")).unwrap_or_default();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }

@@ -33,6 +33,7 @@ impl Cutter {
         let instance = Instance::create(&Tracefs::find()?, &Journal::of_user(), &config)?;
         let tracing = Tracing {
             why_not: None,
+            tracefs: Some(instance.place().to_owned()),
             events: instance.events(),
             missing: instance.missing().to_vec(),
             buffer_kb: instance.buffer_kb(),

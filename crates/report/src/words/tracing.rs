@@ -34,8 +34,9 @@ fn traced(recording: &Recording, tracing: &Tracing) -> String {
         });
     let cpus = recording.run.settings.cpus.len().max(1) as f64;
     let rate = events as f64 * 1e9 / length.max(1) as f64 / cpus;
+    let through = tracing.tracefs.as_ref().map(|tracefs| format!(" (tracefs: {tracefs})")).unwrap_or_default();
     let recorded = format!(
-        "late wakeups were traced: {} kinds of events, {} a second and CPU",
+        "late wakeups were traced{through}: {} kinds of events, {} a second and CPU",
         tracing.events.len(),
         count(rate.round() as u64)
     );

@@ -1,0 +1,90 @@
+//! Where tracefs is: mounted, or else a mount of this process's own that is in no mount table.
+//!
+//! It is here because undoing needs it, too: a path through a mount of one's own ends with the process, so what is to be undone in it is
+//! written down by its name in tracefs. All mounts of tracefs show the same files (get_tree_single(), in older kernels mount_single(), in
+//! fs/tracefs/inode.c).
+
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// A mount held by its descriptor; the kernel takes it away when that is closed (fsmount(2)).
+struct Own {
+    _mount: OwnedFd,
+    root: PathBuf,
+}
+
+/// Made at most once, and held until the process ends: paths through it stay valid so long.
+static OWN: OnceLock<Own> = OnceLock::new();
+
+/// Where it is mounted and can be read, by /proc/self/mounts; `None`: nowhere.
+pub fn mounted() -> Option<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    mount_points(&mounts).into_iter().map(PathBuf::from).find(|path| path.join("trace_clock").exists())
+}
+
+/// The root of a mount of this process's own, made at the first call: a detached one (fsopen(2), fsmount(2); Linux 5.2 and later). No
+/// mount table of this mount namespace changes. The path is /proc/PID/fd/N: children may use it while this process lives.
+///
+/// tracefs has one superblock. Where it is mounted in another mount namespace only, the mount options that are shown there are set back,
+/// as by every mount(2) of tracefs; its modes and groups stay (Linux 6.18), or are set back, too, by kernels without "tracefs: Only
+/// clobber mode/uid/gid on remount if asked".
+///
+/// # Errors
+/// EPERM without CAP_SYS_ADMIN, ENOSYS on older kernels, ENODEV on those without tracefs; or /proc is not there.
+pub fn own() -> io::Result<&'static Path> {
+    if OWN.get().is_none() {
+        // Of two threads that come here together one closes its mount again.
+        let made = mount()?;
+        OWN.get_or_init(|| made);
+    }
+    own_root().ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+fn mount() -> io::Result<Own> {
+    let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_create(&context)?;
+    let attributes =
+        MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    let mount = fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?;
+    // The number that this /proc has for the process: it may be that of another PID namespace.
+    let process = Path::new("/proc").join(fs::read_link("/proc/self")?);
+    let root = process.join("fd").join(mount.as_raw_fd().to_string());
+    Ok(Own { _mount: mount, root })
+}
+
+/// The root of the own mount; `None`: there is none yet.
+pub(crate) fn own_root() -> Option<&'static Path> {
+    OWN.get().map(|own| own.root.as_path())
+}
+
+/// The own mount where there is one, else where tracefs is mounted, else a new mount of one's own.
+///
+/// # Errors
+/// As [`own`].
+pub(crate) fn root() -> io::Result<PathBuf> {
+    match own_root().map(Path::to_owned).or_else(mounted) {
+        Some(root) => Ok(root),
+        None => own().map(Path::to_owned),
+    }
+}
+
+/// Mount points of type tracefs; blanks in them are written as octal (proc_pid_mounts(5)).
+fn mount_points(mounts: &str) -> Vec<String> {
+    let fields = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+    fields.filter(|f| f.get(2) == Some(&"tracefs")).filter_map(|f| Some(f.get(1)?.replace("\\040", " "))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mount_points_by_type() {
+        let mounts = "proc /proc proc rw 0 0\nt /a\\040b tracefs rw,relatime 0 0\nx /y ext4 rw 0 0\nbroken\n";
+        assert_eq!(mount_points(mounts), ["/a b"]);
+    }
+}
