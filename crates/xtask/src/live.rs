@@ -19,6 +19,10 @@ const USAGE: &str = "cargo xtask live [--list] [--install] [NAME…]";
 /// How long a test may take. Not an assertion: one that hangs must not stop the others.
 const LONGEST: Duration = Duration::from_secs(600);
 
+/// What builds the tests that compare with other implementations, beside the live ones.
+const FEATURES: &str =
+    "punctual/reference-checks,punctual-workloads/reference-checks,punctual-rt-capi/reference-checks";
+
 /// The exit code where nothing failed, but something was disturbed or not run.
 const INCONCLUSIVE: i32 = 3;
 
@@ -124,16 +128,17 @@ fn finished(mut command: Command) -> (bool, String, Disturbance) {
     (passed, read.map_or_else(|e| e.to_string(), |_| said + note), disturbance)
 }
 
-/// The tests that compare with other implementations: JSON Schema's, an edge detector, the maker of the C header.
+/// The tests that compare with other implementations: JSON Schema's, an edge detector, the maker of the C header; and that docs/schemas
+/// is what the types say.
 fn compared(counts: &mut Counts) {
-    for (package, filter) in
-        [("punctual-workloads", "equality"), ("punctual-rt-capi", "header"), ("xtask", "schemas"), ("punctual", "")]
-    {
-        let words = ["test", "--quiet", "-p", package, "--features", "reference-checks", filter];
-        let status = Command::new(env!("CARGO")).args(words.iter().filter(|word| !word.is_empty())).status();
-        match status {
+    let workspace = ["test", "--workspace", "--quiet", "--features", FEATURES, "--"];
+    let holding =
+        ["equality::", "header::", "schemas", "documents", "history::", "kernel::", "kbuild::", "golden::", "watch::"];
+    let made = ["test", "--quiet", "-p", "xtask", "--features", "reference-checks", "--", "schemas::"];
+    for words in [[&workspace[..], &holding].concat(), made.to_vec()] {
+        match Command::new(env!("CARGO")).args(&words).status() {
             Ok(status) if status.success() => counts.passed += 1,
-            _ => counts.failed.push(format!("cargo test -p {package} --features reference-checks {filter}")),
+            _ => counts.failed.push(format!("cargo {}", words.join(" "))),
         }
     }
 }

@@ -82,7 +82,8 @@ fn of(text: &str) -> Vec<(String, Vec<String>)> {
 
 /// Builds all test programs and asks each for its ignored tests.
 pub fn tests(marked: &[Marked]) -> Result<Vec<Live>, String> {
-    let words = ["test", "--workspace", "--no-run", "--quiet", "--message-format", "json"];
+    let words =
+        ["test", "--workspace", "--features", super::FEATURES, "--no-run", "--quiet", "--message-format", "json"];
     let built = Command::new(env!("CARGO")).args(words).stderr(std::process::Stdio::inherit()).output();
     let built = built.map_err(|e| format!("cargo: {e}"))?;
     if !built.status.success() {
