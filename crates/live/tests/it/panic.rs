@@ -23,7 +23,7 @@ fn a_panic_gives_the_terminal_back() {
     let open = || OpenOptions::new().read(true).write(true).open(&name).unwrap();
     let terminal = open();
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "panic::a_panic_gives_the_terminal_back", "--nocapture"])
+        .args(["--exact", "panic::a_panic_gives_the_terminal_back", "--ignored", "--nocapture"])
         .env(INSIDE, "1")
         .env("TERM", "xterm")
         .stdin(Stdio::from(open()))
