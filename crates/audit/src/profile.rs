@@ -50,7 +50,7 @@ impl TryFrom<String> for Today {
 }
 
 /// Severities, and what is not to be told.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Wishes {
     #[serde(default)]
@@ -63,7 +63,7 @@ pub(crate) struct Wishes {
 }
 
 /// One suppressed rule.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Suppress {
     rule: String,
@@ -112,7 +112,7 @@ pub struct ProfileFileError {
 }
 
 /// A user's file.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
     extends: Profile,
@@ -171,7 +171,7 @@ mod tests {
     }
 
     fn error(text: &str) -> String {
-        Rules::embedded().extend("my.toml", text, today()).unwrap_err().to_string()
+        Rules::embedded().clone().extend("my.toml", text, today()).unwrap_err().to_string()
     }
 
     #[test]
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn severities_and_suppressions_hold() {
-        let mut rules = Rules::embedded();
+        let mut rules = Rules::embedded().clone();
         let text = "extends = \"busy-poll\"\nat_most = \"medium\"\n[severity]\ncpu-smt = \"off\"\n[[suppress]]\nrule = \
                     \"mem-swap\"\nreason = \"locked\"\nuntil = \"2026-11-21\"\n";
         assert_eq!(rules.extend("my.toml", text, today()), Ok(Profile::BusyPoll));
@@ -220,7 +220,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_answered(text in ".{0,200}") {
-            let _ = Own::parse("x", &text, &Rules::embedded());
+            let _ = Own::parse("x", &text, Rules::embedded());
         }
     }
 }

@@ -10,6 +10,7 @@ use punctual_machine::Machine;
 use punctual_model::{Finding, Severity, State};
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 /// Every rule, what sources' keys mean and what conditions they share: made by build.rs of the files beside this crate's
 /// manifest, as JSON, deflated.
@@ -19,7 +20,7 @@ const EMBEDDED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/rules.json.def
 const MOST: usize = 8 << 20;
 
 /// A set of rules.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 pub struct Rules {
     pub(crate) rules: Vec<Rule>,
     pub(crate) sources: Sources,
@@ -33,12 +34,15 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// The rules this program was built with. Takes some milliseconds.
-    pub fn embedded() -> Rules {
-        // A test reads the same bytes, so this cannot fail in a program that was tested.
-        let json = miniz_oxide::inflate::decompress_to_vec_with_limit(EMBEDDED, MOST);
-        let json = json.expect("the embedded rules are checked by tests");
-        serde_json::from_slice(&json).expect("the embedded rules are checked by tests")
+    /// The rules this program was built with. The first call takes some milliseconds.
+    pub fn embedded() -> &'static Rules {
+        static RULES: LazyLock<Rules> = LazyLock::new(|| {
+            // A test reads the same bytes, so this cannot fail in a program that was tested.
+            let json = miniz_oxide::inflate::decompress_to_vec_with_limit(EMBEDDED, MOST);
+            let json = json.expect("the embedded rules are checked by tests");
+            serde_json::from_slice(&json).expect("the embedded rules are checked by tests")
+        });
+        &RULES
     }
 
     /// Reads rules from name and text of each file, and of the files that say what their source keys mean and which

@@ -5,7 +5,7 @@ mod clock;
 use clock::Clock;
 use punctual_live::Line;
 use punctual_model::{Look, Phase, Worst};
-use punctual_proof::{Observer, Options, Step, Tick};
+use punctual_proof::{Observer, Options, Quiet, Step, Tick};
 use punctual_rt::monotonic;
 use punctual_units::Nanos;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -13,8 +13,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+/// Does a job and shows how it goes: on a terminal by a moving line, in a log by a line a phase.
+pub fn shown<T>(options: &Options, quiet: bool, job: impl FnOnce(&mut dyn Observer) -> T) -> T {
+    if quiet {
+        return job(&mut Quiet);
+    }
+    match Moving::new(options) {
+        Some(mut moving) => job(&mut moving),
+        None => job(&mut Progress),
+    }
+}
+
 /// One line a phase on standard error.
-pub struct Progress;
+struct Progress;
 
 impl Observer for Progress {
     fn phase_starts(&mut self, number: usize, of: usize, load: &str, lasts: Nanos) {
@@ -50,7 +61,7 @@ fn starts(number: usize, of: usize, load: &str, lasts: Nanos) -> String {
 
 /// The same lines on a terminal, each when its phase has ended, and below them what is done now. The line is taken away when this
 /// is dropped.
-pub struct Moving {
+struct Moving {
     shared: Arc<Mutex<Shared>>,
     /// The beginning of the running phase's line.
     starts: String,
@@ -75,7 +86,7 @@ impl Shared {
 
 impl Moving {
     /// Shows that the run is prepared; `None` where standard error cannot show a line that moves.
-    pub fn new(options: &Options) -> Option<Moving> {
+    fn new(options: &Options) -> Option<Moving> {
         let line = Line::new()?;
         let mut shared = Shared { clock: Clock::new(options.until, monotonic()), line, wanted: true };
         shared.show();

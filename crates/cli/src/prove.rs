@@ -4,11 +4,11 @@ use crate::args::{EventsArg, MeasureArgs, RunArgs, WhenArg};
 use crate::document;
 use crate::exit;
 use crate::live::Live;
-use crate::progress::{Moving, Progress};
+use crate::progress;
 use crate::terminal;
 use punctual_live::Unfit;
 use punctual_model::Claim;
-use punctual_proof::{self as proof, Done, Observer, Options, ProofError, Quiet, Trace, Via, When};
+use punctual_proof::{self as proof, Done, Observer, Options, ProofError, Trace, Via, When};
 use punctual_report as report;
 use punctual_units::{Nanos, Way};
 use std::path::PathBuf;
@@ -86,19 +86,13 @@ fn run(command: &str, args: &MeasureArgs, options: &Options, job: Job) -> ExitCo
     if let Err(e) = punctual_uapi::block(&proof::signals()) {
         return failed(command, args, &ProofError::from(e));
     }
-    // Looks are few and hours apart: they are told to a log file, too.
-    let watched = (terminal::has_watcher() || args.run.until_decided) && !args.output.quiet;
-    let done = match (args.live, watched) {
+    let done = match args.live {
         // Returns with the terminal given back.
-        (true, _) => match Live::new(command, options) {
+        true => match Live::new(command, options) {
             Ok(mut live) => job(options, &mut live),
             Err(e) => return unfit(command, args, &e),
         },
-        (false, true) => match Moving::new(options) {
-            Some(mut moving) => job(options, &mut moving),
-            None => job(options, &mut Progress),
-        },
-        (false, false) => job(options, &mut Quiet),
+        false => progress::shown(options, args.output.quiet, |observer| job(options, observer)),
     };
     let done = match done {
         Ok(done) => done,

@@ -15,11 +15,6 @@ pub fn colour() -> bool {
     std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
 }
 
-/// Is anybody watching standard error?
-pub fn has_watcher() -> bool {
-    std::io::stderr().is_terminal()
-}
-
 /// Writes to standard output; `false` where nobody reads it.
 pub fn print(text: &str) -> bool {
     let mut out = std::io::stdout().lock();

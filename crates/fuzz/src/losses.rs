@@ -26,7 +26,7 @@ const LARGEST: usize = 2000;
 
 /// The recorded machines, and the rules that judge them.
 pub struct Losses {
-    rules: Rules,
+    rules: &'static Rules,
     machines: Vec<Subject>,
 }
 
@@ -243,8 +243,8 @@ impl Losses {
                 continue;
             };
             let after = match looks {
-                None => state(&self.rules, &rule.id, &machine),
-                Some(looks) => state(&self.rules, &rule.id, &Ending { machine: &machine, left: Cell::new(looks) }),
+                None => state(self.rules, &rule.id, &machine),
+                Some(looks) => state(self.rules, &rule.id, &Ending { machine: &machine, left: Cell::new(looks) }),
             };
             let is_answer = machine.files.keys().any(|path| may_pass_without(&rule.id, path));
             let turned = only_lost && after == State::Pass && *before != State::Pass && !is_answer;

@@ -30,7 +30,7 @@ impl Machine for With<'_> {
 /// Judges mutated files of one kind.
 pub struct Parts {
     reader: Reader,
-    rules: Rules,
+    rules: &'static Rules,
     machine: Recorded,
     path: &'static str,
     /// Those that read it: each execution judges one.

@@ -51,7 +51,7 @@ pub fn check() -> Result<(), NoTerminal> {
     if !isatty(io::stderr()) {
         return Err(NoTerminal::Output);
     }
-    if tcgetpgrp(io::stdin()).is_ok_and(|foreground| foreground != rustix::process::getpgrp()) {
+    if tcgetpgrp(io::stdin()).is_ok_and(|foreground| Some(foreground) != punctual_uapi::process_group()) {
         return Err(NoTerminal::Background);
     }
     match std::env::var("TERM") {

@@ -282,8 +282,8 @@ impl Part {
                 let _ = kill_process(pid, Signal::KILL);
             }
         }
-        let own = rustix::process::getpgrp();
-        if let Some(group) = self.board.group().filter(|g| *g != own && *g != host && !g.is_init()) {
+        let own = punctual_uapi::process_group();
+        if let Some(group) = self.board.group().filter(|g| Some(*g) != own && *g != host && !g.is_init()) {
             let _ = kill_process_group(group, Signal::KILL);
         }
     }

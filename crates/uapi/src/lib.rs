@@ -6,6 +6,7 @@ mod error;
 mod firmware;
 mod fork;
 pub mod gpio;
+mod group;
 mod memory;
 mod queued;
 mod rtc;
@@ -22,6 +23,7 @@ mod pool;
 pub use error::Error;
 pub use firmware::{gpu_temperature, parse_temperature, temperature_request};
 pub use fork::copy_process;
+pub use group::process_group;
 pub use memory::{
     keep_heap, lock, lock_addresses, lock_all, lock_program_data, lock_stack, one_heap, page_size, touch_stack, unlock,
 };

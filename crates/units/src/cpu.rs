@@ -107,7 +107,7 @@ impl FromStr for CpuList {
         if text.trim().is_empty() {
             return Ok(CpuList::default());
         }
-        let mut cpus = vec![false; MOST_PARTS];
+        let mut cpus = Vec::new();
         for (at, part) in text.trim().split(',').enumerate() {
             if at == MOST_PARTS {
                 return Err(fail("it has more parts than there can be CPUs"));
@@ -131,6 +131,9 @@ impl FromStr for CpuList {
             }
             if used == 0 || group == 0 || used > group {
                 return Err(fail("the stride is impossible"));
+            }
+            if cpus.len() <= last as usize {
+                cpus.resize(last as usize + 1, false);
             }
             let range = cpus.get_mut(first as usize..=last as usize).into_iter().flatten();
             range.zip(0..).filter(|(_, at)| at % group < used).for_each(|(cpu, _)| *cpu = true);

@@ -25,13 +25,13 @@ fn nearby(reference: Reference) -> Option<Referred> {
 }
 
 fn adopt(name: &str, text: &str) -> (Rules, Profile, Vec<String>) {
-    let mut rules = Rules::embedded();
+    let mut rules = Rules::embedded().clone();
     let (profile, notes) = rules.adopt(name, text, today(), &nearby).unwrap();
     (rules, profile, notes)
 }
 
 fn error(name: &str, text: &str) -> String {
-    Rules::embedded().adopt(name, text, today(), &nearby).unwrap_err().to_string()
+    Rules::embedded().clone().adopt(name, text, today(), &nearby).unwrap_err().to_string()
 }
 
 const REALTIME: &str = include_str!("../../tests/profiles/realtime.conf");
@@ -229,7 +229,7 @@ proptest! {
         name in "(t.conf|c.yaml|x)",
         text in "(\\[main\\]\n|\\[sysctl\\]\n|\\[cpu\\]\n|\\[bootloader\\]\n|irq-tuning:\n|[ a-z./=:${}\"-]{0,20}\n|cmdline_x=.{0,20}\n){0,8}",
     ) {
-        let mut rules = Rules::embedded();
+        let mut rules = Rules::embedded().clone();
         if let Ok((profile, _)) = rules.adopt(&name, &text, today(), &nearby) {
             let scheduling = Scheduling::Fifo { priority: Priority::try_from(90).unwrap() };
             let context = Context { scheduling, cpus: "0".parse().unwrap(), profile };

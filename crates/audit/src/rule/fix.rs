@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 /// Now, for good, and back.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fix {
     /// Why there is nothing to do, where that is so; then the rest is empty.
@@ -33,7 +33,7 @@ impl Fix {
 }
 
 /// One change.
-#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Action {
     /// Write a value to a file, or to every file that a path with `*` names.

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 /// Which interrupts, by regular expressions on the files of /sys/kernel/irq/N/ (Documentation/ABI/testing/sysfs-kernel-irq),
 /// all of which must fit; and the CPUs they may be on.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct IrqFilter {
     actions: Option<String>,

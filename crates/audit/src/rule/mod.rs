@@ -97,7 +97,7 @@ use std::collections::BTreeMap;
 /// **Outcome**: cases that stay open make the rule BLOCKED (when permission is missing) or UNKNOWN, unless every case
 /// that could still decide has the same state. Sentences may name reads in braces, and `{scheduling}`, `{cpus}`,
 /// `{profile}`.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
     /// Unique, also the file's name; users name rules by it.
@@ -179,7 +179,7 @@ impl Rule {
 }
 
 /// What some authorities say where others say something else.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Opinion {
     pub says: String,
@@ -193,7 +193,7 @@ pub(crate) struct Opinion {
 pub(crate) type When = BTreeMap<String, Test>;
 
 /// A condition without which the rule says nothing.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Gate {
     pub when: When,
@@ -201,7 +201,7 @@ pub(crate) struct Gate {
 }
 
 /// One way a rule comes out.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Case {
     #[serde(default)]

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// One entry of `reads`.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "Written")]
 pub(crate) struct Read {
     pub source: Source,
@@ -19,7 +19,7 @@ pub(crate) struct Read {
     pub only: Option<Test>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Source {
     File {
         path: String,
@@ -55,7 +55,7 @@ pub(crate) enum Source {
 }
 
 /// Which part of a file counts.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) enum Part {
     #[default]
     All,
@@ -113,7 +113,7 @@ pub(crate) enum Set {
 }
 
 /// An entry as it is written: exactly one of the sources.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Written {
     file: Option<String>,

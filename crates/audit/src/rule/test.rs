@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer};
 use std::fmt;
 
 /// All parts that are given must hold. A bare word or number is short for `is`.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Test {
     pub is: Option<Word>,
     pub not: Option<Word>,
@@ -44,7 +44,7 @@ impl Test {
 pub(crate) struct Word(pub String);
 
 /// The long form of a test.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
     is: Option<Word>,

@@ -44,7 +44,7 @@ fn pages(rules: &Rules) -> Vec<(String, String)> {
 #[test]
 fn pages_are_those_of_the_rules() {
     let mut stale = Vec::new();
-    for (file, page) in pages(&Rules::embedded()) {
+    for (file, page) in pages(Rules::embedded()) {
         let path = docs().join(&file);
         if std::env::var_os("BLESS").is_some() {
             std::fs::write(&path, &page).unwrap();

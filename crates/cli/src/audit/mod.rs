@@ -83,7 +83,7 @@ pub fn look(
 }
 
 fn plan_cpus(args: &AuditArgs) -> Result<String, Refused> {
-    let mut rules = Rules::embedded();
+    let mut rules = Rules::embedded().clone();
     let (machine, name, context) = look(args, &mut rules, None)?;
     let wish = PlanWish { count: args.plan_cpus.unwrap_or(1), near: args.near.clone() };
     let plan = rules.plan_cpus(machine.as_ref(), &context, &wish).map_err(|error| match error {
@@ -97,7 +97,7 @@ fn plan_cpus(args: &AuditArgs) -> Result<String, Refused> {
 }
 
 fn run(args: &AuditArgs) -> Result<Audited, Refused> {
-    let mut rules = Rules::embedded();
+    let mut rules = Rules::embedded().clone();
     let given = config::given(&args.config)?;
     let (machine, name, context) = look(args, &mut rules, given.as_ref())?;
     let before = args.window.map(|_| Snapshot::take(machine.as_ref(), &rules.window_paths()));

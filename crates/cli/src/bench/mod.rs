@@ -9,6 +9,7 @@ use punctual_model::{Bench, BenchPlan, Beside, NetworkSettings, Outcome};
 use punctual_report as report;
 use punctual_uapi::{self as uapi, Sig, SignalSet, Waited};
 use punctual_units::Nanos;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::OnceLock;
@@ -125,19 +126,20 @@ fn listen(signals: &SignalSet, stop: &AtomicBool, caught: &OnceLock<Sig>, done: 
     }
 }
 
-/// What is told while it runs, where somebody watches.
+/// Repetitions as they end, and on a terminal the share that is done.
 struct Progress {
-    watched: bool,
+    quiet: bool,
+    moving: bool,
     drawn: Option<Instant>,
 }
 
 impl Progress {
     fn new(args: &BenchArgs) -> Progress {
-        Progress { watched: terminal::has_watcher() && !args.output.quiet, drawn: None }
+        Progress { quiet: args.output.quiet, moving: std::io::stderr().is_terminal(), drawn: None }
     }
 
     fn tell(&mut self, told: Told<'_>) {
-        if !self.watched {
+        if self.quiet {
             return;
         }
         match told {
@@ -146,7 +148,7 @@ impl Progress {
                 eprint!("{}", report::bench_line(one));
             }
             Told::Share { number, of, done, left } => {
-                if self.drawn.is_some_and(|at| at.elapsed() < Duration::from_millis(200)) {
+                if !self.moving || self.drawn.is_some_and(|at| at.elapsed() < Duration::from_millis(200)) {
                     return;
                 }
                 let left = left.map(|l| format!(", {} left", Nanos(l.as_nanos() as u64))).unwrap_or_default();
@@ -158,7 +160,7 @@ impl Progress {
 
     /// Takes away the line that is drawn over.
     fn clear(&mut self) {
-        if self.watched && self.drawn.take().is_some() {
+        if self.drawn.take().is_some() {
             eprint!("\r\x1b[K");
         }
     }

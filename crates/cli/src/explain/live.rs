@@ -3,12 +3,9 @@
 use super::args::ExplainArgs;
 use super::{Found, run};
 use crate::args::WhenArg;
-use crate::exit;
-use crate::progress::Progress;
-use crate::prove;
-use crate::terminal;
+use crate::{exit, progress, prove, terminal};
 use punctual_explain::Victims;
-use punctual_proof::{self as proof, LiveOptions, ProofError, Quiet, When};
+use punctual_proof::{self as proof, LiveOptions, ProofError, When};
 use punctual_units::Nanos;
 
 /// How long is measured or watched without `--duration`.
@@ -35,11 +32,7 @@ fn measured(args: &ExplainArgs, started: Nanos) -> Result<Found, (u8, String)> {
     if options.loads.is_empty() {
         options.loads = vec!["idle".into()];
     }
-    let watched = terminal::has_watcher() && !args.output.quiet;
-    let done = match watched {
-        true => proof::measure(&options, &mut Progress),
-        false => proof::measure(&options, &mut Quiet),
-    };
+    let done = progress::shown(&options, args.output.quiet, |observer| proof::measure(&options, observer));
     let done = done.map_err(failed)?;
     if let Some(what) = &done.error {
         eprintln!("punctual: {what}");

@@ -29,7 +29,7 @@ pub fn folder() -> PathBuf {
 
 /// `audit --dry-run` and `audit --fix`: 0 where all was done, 1 where something was refused, rolled back or changed back by another program.
 pub fn fix(args: &AuditArgs) -> Result<(u8, String), Refused> {
-    let mut rules = Rules::embedded();
+    let mut rules = Rules::embedded().clone();
     let (machine, name, context) = audit::look(args, &mut rules, None)?;
     let sys = args.root.as_ref().map_or_else(Real::new, Real::under);
     let stage = boot::stage(&sys, args.fix.persist, args.fix.trial)?;

@@ -35,9 +35,8 @@ fn bisected(args: &BisectArgs) -> Result<BisectReport, LabError> {
     let build = Build { config: Some(args.config.clone()), arch, make: args.make.clone(), jobs };
     let (good, bad) = (args.good.clone(), args.bad.clone());
     let plan = Bisect { tree: args.tree.clone(), good, bad, build, out: args.out.clone() };
-    let quiet = args.proof.output.quiet || !terminal::has_watcher();
     let mut told = |step: &Step| {
-        if !quiet {
+        if !args.proof.output.quiet {
             eprintln!("{}", line(step));
         }
     };

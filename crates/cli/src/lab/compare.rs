@@ -29,8 +29,7 @@ fn compared(args: &CompareArgs) -> Result<(Compared, PathBuf), LabError> {
     let cache = Cache::usual()?;
     let (a, b) = (options(&args.a, &args.proof, &cache)?, options(&args.b, &args.proof, &cache)?);
     let out = args.out.clone().unwrap_or_else(|| default_out(&format!("{}-{}", args.a, args.b)));
-    let watched = terminal::has_watcher() && !args.proof.output.quiet;
-    let observer: &dyn LabObserver = if watched { &Progress } else { &() };
+    let observer: &dyn LabObserver = if args.proof.output.quiet { &() } else { &Progress };
     let compared = compare([&a, &b], args.proof.seed, args.boots, jobs(&args.proof), &out, &cache, observer)?;
     let page = out.join("comparison.html");
     let written = fs::write(&page, report::comparison_html(&compared.comparison, &compared.drawings));

@@ -29,8 +29,7 @@ fn proven(args: &ProveArgs) -> Result<(Proven, PathBuf), LabError> {
     let cache = Cache::usual()?;
     let options = options(&args.kernel, &args.proof, &cache)?;
     let out = args.out.clone().unwrap_or_else(|| default_out(&args.kernel.to_string()));
-    let watched = terminal::has_watcher() && !args.proof.output.quiet;
-    let observer: &dyn LabObserver = if watched { &Progress } else { &() };
+    let observer: &dyn LabObserver = if args.proof.output.quiet { &() } else { &Progress };
     let proven = prove_boots(&options, args.proof.seed, args.boots, jobs(&args.proof), &out, &cache, observer)?;
     Ok((proven, out))
 }

@@ -1,7 +1,7 @@
 //! A run in the formats of others.
 
 use super::args::{Format, ReportArgs};
-use crate::{explain, terminal};
+use crate::explain;
 use punctual_formats::{self as formats, Cases, KcidbIds};
 use punctual_model::{Recording, Verdict};
 use std::io::IsTerminal;
@@ -76,11 +76,6 @@ fn perfetto(args: &ReportArgs) -> Result<Vec<u8>, String> {
         return Err("perfetto is binary: name a file with --out".into());
     }
     let (bytes, written) = explain::perfetto_of_run(root)?;
-    if terminal::has_watcher() {
-        eprintln!(
-            "punctual: {} events, {} verdicts; open it at https://ui.perfetto.dev",
-            written.events, written.verdicts
-        );
-    }
+    eprintln!("punctual: {} events, {} verdicts; open it at https://ui.perfetto.dev", written.events, written.verdicts);
     Ok(bytes)
 }

@@ -128,9 +128,9 @@ fn listen(signals: &SignalSet, stop: &AtomicBool, caught: &OnceLock<Sig>, done: 
     None
 }
 
-/// Each repetition as it ends, where somebody watches.
+/// Each repetition as it ends.
 fn progress(args: &SchedArgs, experiment: &Experiment) {
-    if terminal::has_watcher() && !args.output.quiet {
+    if !args.output.quiet {
         eprintln!("repetition {} has ended", experiment.repetitions.len());
     }
 }

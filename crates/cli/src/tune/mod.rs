@@ -11,7 +11,7 @@ use punctual_audit::{Context, Offers, Rules};
 use punctual_fix::Real;
 use punctual_machine::{Live, Machine};
 use punctual_model::{Alignment, Claim, Ended, Finding, State, Tuned};
-use punctual_proof::{self as proof, Done, Observer, ProofError, Quiet, Trace, When};
+use punctual_proof::{self as proof, Done, ProofError, Trace, When};
 use punctual_report as report;
 use punctual_tune::Told;
 use punctual_tuning::{Chosen, Objective, Options, Place, Sought, TuneError, Wanted, conclude, seek};
@@ -42,7 +42,7 @@ type Answer = (u8, Value, String);
 fn run(args: &TuneArgs, started: Nanos) -> Result<Answer, Refused> {
     let options = options(args, started);
     check(&options)?;
-    let mut rules = Rules::embedded();
+    let mut rules = Rules::embedded().clone();
     let (profile, notes) = audit::profile::profile(&args.profile, &mut rules)?;
     notes.iter().for_each(|note| eprintln!("punctual: not checked: {}", terminal::harmless(note)));
     let machine = Live::new();
@@ -207,11 +207,7 @@ fn answer(args: &TuneArgs, options: &Options, sought: &Sought) -> Result<Answer,
 }
 
 fn prove(args: &TuneArgs, options: &Options, tuned: &Tuned) -> Result<Done, ProofError> {
-    let observer: &mut dyn Observer = match terminal::has_watcher() && !args.output.quiet {
-        true => &mut progress::Progress,
-        false => &mut Quiet,
-    };
-    conclude(options, tuned, observer)
+    progress::shown(&options.last, args.output.quiet, |observer| conclude(options, tuned, observer))
 }
 
 fn proved(done: &Done, tuned: &Tuned) -> Answer {

@@ -76,7 +76,7 @@ fn event() -> impl Strategy<Value = (u64, u32, Option<i32>, Option<bool>, Kind)>
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
     fn labels_add_up(stream in prop::collection::vec(event(), 0..300), which in 0..3u8, back in any::<bool>()) {

@@ -40,7 +40,7 @@ fn all_loads_together_are_one_thread_a_cpu() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
     /// No wakeup is lost, none is told earlier than it was, and at most 0.8 % and a microsecond later.
     #[test]

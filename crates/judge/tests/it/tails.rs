@@ -64,8 +64,11 @@ fn run(body: Body, (from, seconds): (u64, u64), spikes: bool) -> Recording {
         kept.push((latency, cycle, skipped));
         cycle += 1 + skipped;
     }
+    if kept.len() > KEEP {
+        kept.select_nth_unstable_by_key(KEEP, |(latency, ..)| std::cmp::Reverse(*latency));
+        kept.truncate(KEEP);
+    }
     kept.sort_unstable_by_key(|(latency, ..)| std::cmp::Reverse(*latency));
-    kept.truncate(KEEP);
     install(&mut recording, distribution, &kept, &windows);
     recording
 }

@@ -63,7 +63,7 @@ fn columns() -> usize {
 
 /// Does another process group have the terminal? Where it is not the controlling one nobody else does.
 fn is_background() -> bool {
-    tcgetpgrp(io::stderr()).is_ok_and(|foreground| foreground != rustix::process::getpgrp())
+    tcgetpgrp(io::stderr()).is_ok_and(|foreground| Some(foreground) != punctual_uapi::process_group())
 }
 
 /// Does the terminal take something at once? One that Ctrl-S has stopped does not (drivers/tty/n_tty.c, n_tty_poll).

@@ -101,7 +101,7 @@ fn disturb(line: &mut Explained, take: &mut impl FnMut() -> u64) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
     #[test]
     fn any_timeline_is_answered(numbers in proptest::collection::vec(number(), 40)) {

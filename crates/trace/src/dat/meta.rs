@@ -18,6 +18,8 @@ pub(crate) struct Meta {
     pub(crate) info: TraceInfo,
     /// Texts of event formats; they become plans once the byte order and options are known.
     pub(crate) formats: Vec<Vec<u8>>,
+    /// Their bytes.
+    formats_size: usize,
     pub(super) comms: Vec<u8>,
     pub(super) buffers: Vec<Buffer>,
     pub(super) tsc: Option<Tsc>,
@@ -57,6 +59,7 @@ impl Meta {
             layout,
             info,
             formats: Vec::new(),
+            formats_size: 0,
             comms: Vec::new(),
             buffers: Vec::new(),
             tsc: None,
@@ -97,10 +100,10 @@ impl Meta {
         for _ in 0..count {
             let size = input.u64()?;
             let text = input.bytes(size, 1 << 20)?;
-            let room = self.formats.len() < FORMATS as usize && self.formats.iter().map(Vec::len).sum::<usize>() < MOST;
-            if !room {
+            if self.formats.len() >= FORMATS as usize || self.formats_size >= MOST {
                 return Err(input.damaged("number of event formats"));
             }
+            self.formats_size += text.len();
             self.formats.push(text);
         }
         Ok(())

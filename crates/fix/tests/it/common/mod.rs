@@ -16,7 +16,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
 
 /// Where the journal is in the folder.
 pub const JOURNAL: &str = "/var/lib/punctual/changes";
@@ -45,10 +44,9 @@ pub struct Kernel {
     pub bootless: Cell<u32>,
 }
 
-/// The rules as they are built in, read once: that takes longer than most tests.
+/// The rules as they are built in.
 pub fn rules() -> &'static Rules {
-    static RULES: LazyLock<Rules> = LazyLock::new(Rules::embedded);
-    &RULES
+    Rules::embedded()
 }
 
 impl Kernel {
