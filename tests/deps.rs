@@ -12,14 +12,14 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("rt", &["units", "uapi", "gpio"]),
     ("capi", &["uapi", "rt"]),
     ("gpio", &["units", "uapi"]),
-    ("wires", &["units", "rt", "gpio"]),
+    ("wires", &["rt", "gpio"]),
     ("model", &["units"]),
     ("rotary-dial", &["units", "uapi", "rt", "wires", "record"]),
     ("metronome", &["units", "uapi", "rt", "gpio", "wires", "record", "model", "loads"]),
     ("stats", &[]),
     ("rundir", &["units", "model"]),
     ("judge", &["units", "model", "stats"]),
-    ("record", &["units", "rt", "model", "rundir", "machine"]),
+    ("record", &["rt", "model", "rundir", "machine"]),
     ("compare", &["units", "model", "stats", "judge"]),
     ("machine", &["units", "model"]),
     ("audit", &["units", "model", "machine"]),
@@ -27,7 +27,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("loads", &["units", "uapi", "model"]),
     ("measure", &["units", "uapi", "rt", "model"]),
     ("live", &["units", "uapi", "model", "measure"]),
-    ("trace", &["units"]),
+    ("trace", &[]),
     ("journal", &[]),
     ("fix", &["units", "uapi", "model", "machine", "audit", "boot", "journal"]),
     ("tracefs", &["journal", "trace"]),
@@ -96,7 +96,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("lab", &["units", "model", "rundir", "judge", "compare", "vm"]),
     ("cyclictest", &["units", "uapi", "rt", "machine", "journal"]),
     ("selftest", &["units", "uapi", "rt", "model", "machine", "audit", "measure"]),
-    ("tune", &["units", "model", "stats"]),
+    ("tune", &["model", "stats"]),
     ("tuning", &["units", "uapi", "model", "rundir", "machine", "audit", "report", "fix", "tune", "proof"]),
     ("queens", &[]),
     ("plant", &["units", "uapi", "rt"]),
@@ -131,12 +131,26 @@ const ALLOWED: &[(&str, &[&str])] = &[
 /// The only crates whose source may hold `unsafe`: system calls, the pointers of a C caller, and SIMD kernels.
 const UNSAFE: &[&str] = &["uapi", "capi", "queens"];
 
-/// Folder by name, of crates/ and apps/.
+/// Folder of each package of the workspace by the folder's name.
 fn folders() -> BTreeMap<String, PathBuf> {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let apps = crates.join("../apps");
-    let entries = [crates, apps].into_iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten();
-    entries.map(|entry| (entry.file_name().into_string().unwrap(), entry.path())).collect()
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let manifest: toml::Table = fs::read_to_string(root.join("Cargo.toml")).unwrap().parse().unwrap();
+    let members = manifest["workspace"]["members"].as_array().unwrap().iter().map(|member| member.as_str().unwrap());
+    members.flat_map(|member| matching(&root, member)).map(|path| (name_of(&path), path)).collect()
+}
+
+/// The folders that a member's pattern names, where `*` is any one folder.
+fn matching(root: &Path, pattern: &str) -> Vec<PathBuf> {
+    pattern.split('/').fold(vec![root.to_owned()], |folders, part| match part {
+        "*" => {
+            folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap()).map(|entry| entry.unwrap().path()).collect()
+        }
+        part => folders.iter().map(|folder| folder.join(part)).collect(),
+    })
+}
+
+fn name_of(folder: &Path) -> String {
+    folder.file_name().unwrap().to_str().unwrap().to_owned()
 }
 
 fn manifests() -> BTreeMap<String, toml::Table> {
@@ -153,13 +167,59 @@ fn every_crate_is_listed_and_every_listed_crate_exists() {
 }
 
 #[test]
-fn dependencies_point_down_only() {
+fn the_edges_are_those_of_the_table() {
     for (name, manifest) in manifests() {
-        let allowed = ALLOWED.iter().find(|(n, _)| *n == name).map(|(_, a)| *a).unwrap_or_default();
+        let mut allowed = ALLOWED.iter().find(|(n, _)| *n == name).map(|(_, a)| a.to_vec()).unwrap_or_default();
         let empty = toml::Table::new();
         let dependencies = manifest.get("dependencies").and_then(|d| d.as_table()).unwrap_or(&empty);
-        for dependency in dependencies.keys().filter_map(|d| d.strip_prefix("punctual-")) {
-            assert!(allowed.contains(&dependency), "{name} may not depend on {dependency}: see ARCHITECTURE.md");
+        let found: Vec<&str> = dependencies.keys().filter_map(|d| d.strip_prefix("punctual-")).collect();
+        allowed.sort_unstable();
+        assert_eq!(found, allowed, "{name}: [dependencies] of its Cargo.toml, and the table in tests/deps.rs");
+    }
+}
+
+#[test]
+fn every_dependency_is_used() {
+    for (name, folder) in folders() {
+        let manifest: toml::Table = fs::read_to_string(folder.join("Cargo.toml")).unwrap().parse().unwrap();
+        let Some(dependencies) = manifest.get("dependencies").and_then(|d| d.as_table()) else { continue };
+        let mut files = sources(&folder.join("src"));
+        files.extend(manifest["package"].get("build").and_then(|b| b.as_str()).map(|path| folder.join(path)));
+        let text: String = files.iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+        let is_optional =
+            |one: &toml::Value| one.get("optional").is_some_and(|optional| optional.as_bool() == Some(true));
+        for (dependency, _) in dependencies.iter().filter(|(_, one)| !is_optional(one)) {
+            assert!(text.contains(&dependency.replace('-', "_")), "{name} does not use {dependency}");
+        }
+    }
+}
+
+/// Groups of folders, each of which uses only itself and those before it.
+const GROUPS: &[&str] = &[
+    "crates/base",
+    "crates/realtime",
+    "crates/system",
+    "crates/analysis",
+    "crates/output",
+    "crates/measurement",
+    "crates/experiments",
+    "crates/linux",
+    "apps",
+    "qa",
+    "cli",
+    "xtask",
+];
+
+#[test]
+fn no_group_uses_one_above_it() {
+    let folders = folders();
+    let group = |name: &str| {
+        let path = folders[name].to_str().unwrap();
+        GROUPS.iter().position(|group| path.contains(&format!("/../{group}"))).unwrap()
+    };
+    for (name, used) in ALLOWED {
+        for one in used.iter().filter(|one| group(one) > group(name)) {
+            panic!("{name} in {} may not use {one} in {}", GROUPS[group(name)], GROUPS[group(one)]);
         }
     }
 }

@@ -1,0 +1,227 @@
+//! Command lines of `punctual` in the documentation, taken apart as a shell would. The unit test that parses them (src/book)
+//! and the test that runs them (tests/book.rs) both read them from here, so that none is seen by only one of the two.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// One call of `punctual` in a page.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// The page, from the root of the repository.
+    pub page: String,
+    /// Its line there, from 1.
+    pub number: usize,
+    /// Is it in running text (`punctual …`) and not in a block of code?
+    pub inline: bool,
+    /// What follows `punctual`.
+    pub words: Vec<String>,
+}
+
+impl Line {
+    /// As an error message shows it.
+    pub fn shown(&self) -> String {
+        format!("{}:{}: punctual {}", self.page, self.number, self.words.join(" "))
+    }
+}
+
+/// The root of the repository.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// README.md and every page below docs/, in order. Decisions (docs/adr) tell of their day, and are left out.
+pub fn pages() -> Vec<PathBuf> {
+    let mut pages = vec![root().join("README.md")];
+    let mut folders = vec![root().join("docs")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true if !path.ends_with("docs/adr") => folders.push(path),
+                true => {}
+                false if path.extension().is_some_and(|e| e == "md") => pages.push(path),
+                false => {}
+            }
+        }
+    }
+    pages.sort();
+    pages
+}
+
+/// Every call in every page.
+pub fn all() -> Vec<Line> {
+    pages().iter().flat_map(|page| of_page(page)).collect()
+}
+
+/// What is made from `--help` shows usage, not lines to type.
+pub const MADE: &str =
+    "<!-- What follows is made from the command line's own definition: UPDATE_GOLDEN=1 cargo test -p punctual book -->";
+
+fn of_page(path: &Path) -> Vec<Line> {
+    let text = fs::read_to_string(path).unwrap();
+    let name = path.strip_prefix(root()).unwrap().display().to_string();
+    let mut lines = Vec::new();
+    let mut pending = String::new();
+    for (number, text, code) in coded(text.split(MADE).next().unwrap_or_default()) {
+        let mut add = |words, inline| lines.push(Line { page: name.clone(), number, inline, words });
+        match code {
+            true => {
+                pending.push_str(text);
+                if let Some(begun) = pending.strip_suffix('\\') {
+                    pending = begun.to_owned();
+                    continue;
+                }
+                calls(&std::mem::take(&mut pending)).into_iter().for_each(|words| add(words, false));
+            }
+            false => spans(text).into_iter().for_each(|words| add(words, true)),
+        }
+    }
+    lines
+}
+
+/// The lines of a page: number, text, and whether it is code. A block of another language than the shell's is neither.
+fn coded(text: &str) -> Vec<(usize, &str, bool)> {
+    let mut fence: Option<bool> = None;
+    let mut lines = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        if let Some(language) = line.trim_start().strip_prefix("```") {
+            fence = match fence {
+                Some(_) => None,
+                None => Some(matches!(language.trim(), "" | "sh" | "console")),
+            };
+            continue;
+        }
+        match fence {
+            Some(true) => lines.push((number, line, true)),
+            Some(false) => {}
+            None => lines.push((number, line, line.starts_with("    "))),
+        }
+    }
+    lines
+}
+
+/// `code` in running text that begins with the program's name. What shows a form (`[ID…]`, `AXIS`) is no line to type.
+fn spans(text: &str) -> Vec<Vec<String>> {
+    let spans = text.split('`').skip(1).step_by(2).filter(|span| span.starts_with("punctual "));
+    let typed = spans.filter(|span| !span.contains(['[', '…']));
+    typed.flat_map(calls).filter(|words| !words.iter().any(|word| is_form(word))).collect()
+}
+
+fn is_form(word: &str) -> bool {
+    word.len() > 1 && word.chars().all(|c| c.is_ascii_uppercase() || c == '-')
+}
+
+/// What stands before a command.
+const PROMPTS: [&str; 5] = ["$", "#", "sudo", "here:", "there:"];
+
+/// The calls of `punctual` in one line of a shell; empty where the line begins with something else than a prompt, `sudo`, a
+/// place (`here:`) or the program.
+pub fn calls(line: &str) -> Vec<Vec<String>> {
+    let mut calls = Vec::new();
+    // What a program printed is not taken apart: its quotes need not be a shell's.
+    let typed =
+        PROMPTS.iter().fold(line.trim_start(), |line, prompt| line.strip_prefix(prompt).unwrap_or(line).trim_start());
+    if !typed.starts_with("punctual ")
+        && !["; ", "&& ", "| "].iter().any(|end| line.contains(&format!("{end}punctual ")))
+    {
+        return calls;
+    }
+    for command in split(line) {
+        let words = command.iter().skip_while(|word| PROMPTS.contains(&word.as_str()));
+        let words: Vec<String> = words.cloned().collect();
+        match words.split_first() {
+            Some((first, rest)) if first == "punctual" => calls.push(rest.to_vec()),
+            _ => {}
+        }
+    }
+    calls
+}
+
+/// The commands of a line, each in words; redirections are left out.
+fn split(line: &str) -> Vec<Vec<String>> {
+    let mut commands = vec![Vec::new()];
+    let mut rest = line.trim_start();
+    // The prompt of root is no comment.
+    if let Some(after) = rest.strip_prefix("# ").filter(|after| after.starts_with("punctual ")) {
+        rest = after;
+    }
+    while !rest.is_empty() && !rest.starts_with('#') {
+        let (word, after) = word(rest);
+        rest = after.trim_start();
+        match word {
+            Word::Plain(word) => commands.last_mut().unwrap().push(word),
+            Word::End => commands.push(Vec::new()),
+            Word::To => rest = self::word(rest).1.trim_start(),
+        }
+    }
+    commands
+}
+
+/// What a line consists of.
+enum Word {
+    /// A word, without its quotes
+    Plain(String),
+    /// `;`, `&&`, `||`, `|`
+    End,
+    /// `>`: a file's name follows
+    To,
+}
+
+/// The first word of `text`, which is not blank, and what follows it.
+fn word(text: &str) -> (Word, &str) {
+    if let Some(after) = text.strip_prefix([';', '|', '&']) {
+        return (Word::End, after.trim_start_matches(['|', '&']));
+    }
+    if let Some(after) = text.strip_prefix("2>").or_else(|| text.strip_prefix('>')) {
+        return (Word::To, after.trim_start());
+    }
+    let (mut word, mut quote, mut depth) = (String::new(), None, 0);
+    for (at, c) in text.char_indices() {
+        match (c, quote) {
+            (c, Some(q)) if c == q => quote = None,
+            (c, Some(_)) => word.push(c),
+            ('\'' | '"', None) if depth == 0 => quote = Some(c),
+            ('(', None) => (depth, word) = (depth + 1, word + "("),
+            (')', None) => (depth, word) = (depth - 1, word + ")"),
+            (c, None) if depth == 0 && (c.is_whitespace() || c == ';' || c == '|') => {
+                return (Word::Plain(word), &text[at..]);
+            }
+            (c, None) => word.push(c),
+        }
+    }
+    assert!(quote.is_none() && depth == 0, "a quote or bracket is open at the end of: {text}");
+    (Word::Plain(word), "")
+}
+
+/// What is checked of this file itself.
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_taken_apart_as_a_shell_does() {
+        let of = |line: &str| calls(line).iter().map(|words| words.join("|")).collect::<Vec<_>>();
+        assert_eq!(
+            of("punctual prove --claim 'max < 100us'   # a comment; not a command"),
+            ["prove|--claim|max < 100us"]
+        );
+        assert_eq!(of("    punctual audit --dry-run; punctual audit --fix"), ["audit|--dry-run", "audit|--fix"]);
+        assert_eq!(of("# punctual undo     # back"), ["undo"]);
+        assert_eq!(of("sudo punctual report r --format html > page.html"), ["report|r|--format|html"]);
+        assert_eq!(of("punctual history gate R || echo worse"), ["history|gate|R"]);
+        assert_eq!(
+            of("punctual audit --config <(ssh pi zcat /proc/config.gz)"),
+            ["audit|--config|<(ssh pi zcat /proc/config.gz)"]
+        );
+        assert!(of("# a comment about punctual audit").is_empty());
+        assert!(of("make -j4").is_empty());
+    }
+
+    #[test]
+    fn forms_in_running_text_are_not_lines_to_type() {
+        assert_eq!(
+            spans("see `punctual undo --list` and `punctual bench AXIS` and `punctual audit [ID…]`"),
+            [["undo", "--list"]]
+        );
+    }
+}

@@ -1,0 +1,102 @@
+//! Documents held against docs/schemas: with the feature `reference-checks`. Without it only that a schema is there.
+
+#![allow(dead_code)]
+
+#[cfg(feature = "reference-checks")]
+use serde_json::Map;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+fn path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/schemas").join(format!("{name}.schema.json"))
+}
+
+fn text(name: &str) -> Value {
+    let path = path(name);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    serde_json::from_str(&text).unwrap()
+}
+
+/// Holds a `--json` document to the envelope and to the schema of the command that it names, which has to describe every key in it.
+pub fn holds(document: &Value) {
+    #[cfg(feature = "reference-checks")]
+    assert_holds("document", document);
+    let named = document["schema"].as_str().and_then(|s| s.strip_prefix("punctual.")?.strip_suffix("/1"));
+    let command = match named.unwrap_or_else(|| panic!("{}", document["schema"])) {
+        "measure" | "prove" => "report",
+        other => other,
+    };
+    assert_exact(&format!("document-{command}"), document);
+}
+
+#[cfg(feature = "reference-checks")]
+#[allow(unused_imports, reason = "every user takes its own part")]
+pub use checks::{assert_exact, assert_holds, exact, schema};
+
+#[cfg(not(feature = "reference-checks"))]
+pub fn assert_exact(name: &str, _: &Value) {
+    text(name);
+}
+
+#[cfg(feature = "reference-checks")]
+mod checks {
+    use super::*;
+
+    /// The schema of that name.
+    pub fn schema(name: &str) -> jsonschema::Validator {
+        jsonschema::validator_for(&text(name)).unwrap()
+    }
+
+    fn assert_valid(name: &str, validator: &jsonschema::Validator, value: &Value) {
+        let errors: Vec<String> =
+            validator.iter_errors(value).take(3).map(|e| format!("{} at {}", e, e.instance_path())).collect();
+        assert!(errors.is_empty(), "{name}: {errors:#?}");
+    }
+
+    /// Fails with the first few contradictions.
+    pub fn assert_holds(name: &str, value: &Value) {
+        assert_valid(name, &schema(name), value);
+    }
+
+    /// As [`assert_holds`], and every key is described.
+    pub fn assert_exact(name: &str, value: &Value) {
+        assert_holds(name, value);
+        assert_valid(&format!("{name}, no other keys"), &exact(name), value);
+    }
+
+    /// The schema, refusing keys that it does not describe: readers have to let those of later minor versions pass, our own tests need not.
+    pub fn exact(name: &str) -> jsonschema::Validator {
+        let mut schema = text(name);
+        let defs = schema["$defs"].as_object().cloned().unwrap_or_default();
+        narrow(&mut schema, &defs);
+        jsonschema::validator_for(&schema).unwrap()
+    }
+
+    fn narrow(schema: &mut Value, defs: &Map<String, Value>) {
+        match schema {
+            Value::Array(all) => all.iter_mut().for_each(|one| narrow(one, defs)),
+            Value::Object(fields) => {
+                if fields.contains_key("properties") {
+                    merge(fields, defs);
+                    fields.entry("additionalProperties").or_insert(false.into());
+                }
+                fields.values_mut().for_each(|one| narrow(one, defs));
+            }
+            _ => {}
+        }
+    }
+
+    /// A variant of an enum with a tag is a type and the tag beside it: both together are its keys.
+    fn merge(fields: &mut Map<String, Value>, defs: &Map<String, Value>) {
+        let Some(reference) = fields.remove("$ref") else { return };
+        let name = reference.as_str().and_then(|r| r.strip_prefix("#/$defs/")).unwrap();
+        for (key, theirs) in defs[name].as_object().unwrap() {
+            match (fields.get_mut(key), theirs) {
+                (Some(Value::Object(ours)), Value::Object(theirs)) => ours.extend(theirs.clone()),
+                (Some(Value::Array(ours)), Value::Array(theirs)) => ours.extend(theirs.iter().cloned()),
+                (Some(_), _) => {}
+                (None, _) => drop(fields.insert(key.clone(), theirs.clone())),
+            }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Commands that only read have nothing but what they were given.
+
+use crate::common;
+
+use common::run;
+use std::fs;
+use std::os::unix::fs::symlink;
+
+/// A run directory whose run.json lies elsewhere, behind a link.
+fn led_out(place: &std::path::Path) -> (String, bool) {
+    let (out, elsewhere) = (place.join("run"), place.join("elsewhere.json"));
+    let (code, _, err) =
+        run(&["import", "../crates/analysis/import/tests/fixtures/ct-hist-stdout.txt", "--out", out.to_str().unwrap()]);
+    assert_eq!(code, 0, "{err}");
+    fs::rename(out.join("run.json"), &elsewhere).unwrap();
+    symlink(&elsewhere, out.join("run.json")).unwrap();
+    // Documentation/userspace-api/landlock.rst: the list of security modules in use.
+    let listed = fs::read_to_string("/sys/kernel/security/lsm").ok();
+    (out.to_str().unwrap().to_owned(), listed.is_some_and(|all| all.contains("landlock")))
+}
+
+#[test]
+fn a_link_out_of_a_run_directory_leads_nowhere() {
+    let place = tempfile::tempdir().unwrap();
+    let (out, known) = led_out(place.path());
+    for words in [&["report", out.as_str()][..], &["compare", out.as_str(), out.as_str()]] {
+        let (code, text, err) = run(words);
+        if code == 0 && !known {
+            eprintln!("SKIPPED: landlock is not in use here, or /sys/kernel/security is not mounted");
+            continue;
+        }
+        assert_ne!(code, 0, "{text}");
+        assert!(err.contains("run.json") && err.contains("Permission denied"), "{err}");
+    }
+}
+
+#[test]
+fn results_are_made_where_they_are_asked_for_also_below_new_folders() {
+    let place = tempfile::tempdir().unwrap();
+    let run_of = |folder: &str| place.path().join(folder).to_str().unwrap().to_owned();
+    let out = run_of("a/b/run");
+    let (code, _, err) = run(&["import", "../crates/analysis/import/tests/fixtures/ct-hist-stdout.txt", "--out", &out]);
+    assert_eq!(code, 0, "{err}");
+    let page = run_of("page.html");
+    let (code, _, err) = run(&["report", &out, "--format", "html", "--out", &page]);
+    assert_eq!(code, 0, "{err}");
+    assert!(fs::read_to_string(&page).unwrap().contains("</html>"));
+    let comparison = run_of("comparison.html");
+    let (code, _, err) = run(&["compare", &out, &out, "--format", "html", "--out", &comparison]);
+    assert!(code == 0 || code == 3, "{err}");
+    assert!(fs::read_to_string(&comparison).unwrap().contains("</html>"));
+}

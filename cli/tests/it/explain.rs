@@ -1,0 +1,91 @@
+//! `punctual explain` as a user runs it, on recorded traces.
+
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+fn fixture(name: &str) -> String {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../crates/analysis/trace/tests/fixtures").join(name);
+    path.display().to_string()
+}
+
+fn explain(words: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
+    command.arg("explain").args(words).stdin(Stdio::null()).output().unwrap()
+}
+
+#[test]
+fn the_culprit_stands_in_the_first_line() {
+    let output = explain(&[&fixture("g612.dat"), "-n", "1"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}");
+    assert!(text.starts_with("CPU1 49.8 ms late: multipathd (RT 99, pid 244) ran 29.6 ms of it"), "{text}");
+    assert!(text.contains("4 times, every ~700 ms"), "{text}");
+}
+
+#[test]
+fn the_document_is_that_of_the_contract() {
+    let output = explain(&[&fixture("g612.dat"), "--json"]);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["exit_code"], 0);
+    let victim = &document["result"]["victims"][0];
+    for key in ["tid", "comm", "cpu", "latency_ns", "causes", "unaccounted_ns", "coverage", "verdict"] {
+        assert!(!victim[key].is_null(), "{key}");
+    }
+    let causes = victim["causes"].as_array().unwrap();
+    let sum: u64 = causes.iter().map(|c| c["ns"].as_u64().unwrap()).sum();
+    assert_eq!(Some(sum), victim["latency_ns"].as_u64());
+    assert_eq!(causes[0]["class"], "higher_priority");
+    assert_eq!(document["result"]["trace_format"], "trace.dat 7");
+}
+
+#[test]
+fn what_is_no_trace_is_wrong_usage() {
+    let output = explain(&[concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no trace that this tool knows"));
+    let missing = explain(&["/nowhere/trace.dat", "--json"]);
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(serde_json::from_slice::<Value>(&missing.stdout).is_ok());
+}
+
+#[test]
+fn a_thread_that_is_not_there_has_no_late_wakeup() {
+    let output = explain(&[&fixture("g612.dat"), "--task", "999999"]);
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[test]
+fn a_timeline_stands_below_the_verdicts() {
+    let output = explain(&[&fixture("g612.dat"), "-n", "1", "--timeline"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let row = text.lines().find(|line| line.starts_with("CPU 1 ")).unwrap();
+    assert!(row.contains("AAAAAAAAAA") && text.contains("A multipathd (RT 99, pid 244)"), "{text}");
+    let document = explain(&[&fixture("g612.dat"), "-n", "2", "--timeline", "--json"]);
+    let document: Value = serde_json::from_slice(&document.stdout).unwrap();
+    let timelines = document["result"]["timelines"].as_array().unwrap();
+    assert_eq!(timelines.len(), 2);
+    assert_eq!(timelines[0]["lanes"][0]["cpu"], 1);
+    assert_eq!(timelines[0]["moments"], document["result"]["victims"][0]["moments"]);
+    let none = explain(&["-", "--timeline"]);
+    assert_eq!(none.status.code(), Some(2));
+}
+
+#[test]
+fn files_are_new_and_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let (page, trace) = (folder.path().join("page.html"), folder.path().join("trace.pftrace"));
+    let words = [&fixture("g612.dat"), "--html", page.to_str().unwrap(), "--perfetto", trace.to_str().unwrap()];
+    let output = explain(&words);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let html = std::fs::read_to_string(&page).unwrap();
+    assert!(html.contains("CPU1 49.8\u{a0}ms late: multipathd") && html.contains("<svg role=\"img\""));
+    let binary = std::fs::read(&trace).unwrap();
+    // Field 1 of `Trace`: a packet.
+    assert!(binary.len() > 100_000 && binary[0] == 0x0a);
+    let again = explain(&words);
+    assert_eq!(again.status.code(), Some(4));
+    assert!(String::from_utf8_lossy(&again.stderr).contains("page.html exists; name a new file"));
+    assert_eq!(std::fs::read(&trace).unwrap(), binary);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+}

@@ -1,0 +1,100 @@
+//! `import`, and `report` on other tools' files: totals, exit codes, nothing left behind.
+
+use crate::common;
+use common::{answer, punctual, run, shown};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+fn sample(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/analysis/import/tests/fixtures").join(name)
+}
+
+#[test]
+fn the_pi_4b_files_become_a_run_with_their_totals() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("deep/run");
+    let files = [sample("histogram_rtkernel_4.19.59-rt23-v7l+.csv"), sample("histogram_stdkernel_4.19.57-v7l+.csv")];
+    let (code, text, err) =
+        answer(punctual().arg("import").args(&files).arg("--out").arg(&out).arg("--json").output().unwrap());
+    assert_eq!((code, err.as_str()), (0, ""));
+    let value: Value = serde_json::from_str(&text).unwrap();
+    let phases = value["result"]["phases"].as_array().unwrap();
+    let told: Vec<_> = phases.iter().map(|p| (p["samples"].as_u64(), p["max_ns"].as_u64())).collect();
+    assert_eq!(told, [(Some(199_998_964), Some(93_000)), (Some(199_999_114), Some(301_000))]);
+    let report = shown(&out);
+    assert_eq!(
+        (&report["result"]["run"]["kind"], &report["result"]["run"]["schema_version"]),
+        (&"imported".into(), &"1.3".into())
+    );
+    let cpu = &report["result"]["phases"][0]["cpus"][0];
+    assert!(cpu["skipped"].is_null() && cpu["tid"].is_null() && report["result"]["run"]["started"].is_null());
+    // Written once, never over.
+    let (code, _, err) = answer(punctual().arg("import").args(&files).arg("--out").arg(&out).output().unwrap());
+    assert!(code == 2 && err.contains("--out"), "{err}");
+}
+
+#[test]
+fn report_reads_files_and_judges_what_they_tell() {
+    let json = sample("ct-2.4.json");
+    let verdict = |claim: &str| {
+        let (code, out, err) =
+            answer(punctual().arg("report").arg(&json).args(["--json", "-c", claim]).output().unwrap());
+        assert_eq!((code, err.as_str()), (0, ""));
+        serde_json::from_str::<Value>(&out).unwrap()["result"]["verdict"]["outcome"].clone()
+    };
+    assert_eq!((verdict("max < 30ms"), verdict("max < 20ms")), ("pass".into(), "fail".into()));
+    // 5 to 9 % lie between 60 µs and 25 ms.
+    assert_eq!((verdict("p99 < 100us"), verdict("p50 < 60us")), ("inconclusive".into(), "pass".into()));
+    for format in ["text", "html", "csv"] {
+        let (code, out, _) = answer(punctual().arg("report").arg(&json).args(["--format", format]).output().unwrap());
+        assert!(code == 0 && !out.is_empty());
+    }
+    let queens = sample("rt_kernel_4B_multithread_output.csv");
+    let (_, out, _) = answer(punctual().arg("report").arg(&queens).output().unwrap());
+    assert!(out.starts_with("MEASURED") && out.contains("24.27"), "{out}");
+}
+
+#[test]
+fn bad_files_leave_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (bad, out) = (folder.path().join("notes.txt"), folder.path().join("run"));
+    std::fs::write(&bad, "nothing to see\n").unwrap();
+    let name = |p: &Path| p.to_string_lossy().into_owned();
+    for (file, word) in
+        [(name(&bad), "--format"), (name(&folder.path().join("none")), "cannot read"), (name(folder.path()), "folder")]
+    {
+        let (code, text, err) =
+            run(&["import", &sample("ct-2.4.json").to_string_lossy(), &file, "--out", &name(&out), "--json"]);
+        assert!(code == 2 && err.contains(word) && text.contains("\"error\""), "{code} {err}{text}");
+        assert!(!out.exists() && std::fs::read_dir(folder.path()).unwrap().count() == 1);
+    }
+}
+
+/// What was published of a board, told with `--board`: with sources, of both kinds of kernel where the file does not tell the kind.
+#[test]
+fn the_board_told_has_what_was_published() {
+    let file = sample("histogram_rtkernel_4.19.59-rt23-v7l+.csv");
+    let (code, text, err) =
+        answer(punctual().arg("report").arg(&file).args(["--board", "raspberry-pi-4b"]).output().unwrap());
+    assert_eq!((code, err.as_str()), (0, ""));
+    // The terminal's lines are broken anywhere.
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in
+        ["93.0 µs: PREEMPT_RT", "301 µs: stock", "https://lemariva.com/", "2019", "this run's kernel is not known"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("run");
+    let told = ["--board", "Raspberry Pi 4 Model B"];
+    let (code, _, err) =
+        answer(punctual().arg("import").arg(&file).args(told).arg("--out").arg(&out).output().unwrap());
+    assert_eq!((code, err.as_str()), (0, ""));
+    let published = &shown(&out)["result"]["published"];
+    let kernels: Vec<&str> =
+        published["entries"].as_array().unwrap().iter().filter_map(|e| e["kernel"].as_str()).collect();
+    assert!(kernels.contains(&"PREEMPT_RT") && kernels.contains(&"stock"), "{published}");
+    assert_eq!((&published["board"], &published["worst_ns"]), (&"raspberry-pi-4b".into(), &93_000.into()));
+    let (code, _, err) = answer(punctual().arg("report").arg(&file).args(["--board", "x"]).output().unwrap());
+    assert!(code == 2 && err.contains("raspberry-pi-4b") && err.contains("orangepi-zero2w"), "{err}");
+}

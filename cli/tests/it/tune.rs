@@ -1,0 +1,310 @@
+//! `tune` on this machine: a planted fault is found, harmless settings are left, and nothing on trial outlives it.
+
+use crate::common;
+
+use common::alone::Alone;
+use punctual_rt::Attributes;
+use punctual_units::{CpuId, Priority, Scheduling};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
+use std::thread::{JoinHandle, sleep};
+use std::time::{Duration, Instant};
+
+/// Values of the harmless rules, and those rules: nothing that is measured here depends on them.
+const FILES: &[&str] = &[
+    "/proc/sys/vm/dirty_background_ratio",
+    "/proc/sys/vm/dirty_ratio",
+    "/proc/sys/kernel/sched_autogroup_enabled",
+    "/proc/sys/kernel/hung_task_timeout_secs",
+];
+const HARMLESS: &[&str] = &["mem-dirty-limits", "sched-autogroup"];
+/// Short blocks of a figure that neither other tests nor a busy host move much.
+const SHORT: &[&str] = &["-p", "80", "-a", "1", "-l", "idle", "--block", "200ms", "-D", "500ms", "--objective", "p90"];
+
+impl Alone {
+    fn begin_tune() -> Option<Alone> {
+        Alone::holding(FILES, || std::thread::available_parallelism().is_ok_and(|n| n.get() > 1) && hog(80).is_some())
+    }
+
+    fn out(&self) -> PathBuf {
+        self.place.path().join("run")
+    }
+
+    fn tune(&self, ids: &[&str], more: &[&str]) -> (i32, Value) {
+        let _ = std::fs::remove_dir_all(self.out());
+        let out = self.out().display().to_string();
+        self.json(&[&["tune"], ids, SHORT, more, &["-o", &out]].concat())
+    }
+
+    /// A profile that switches every rule off but these, and adds others.
+    fn profile(&self, on: &[&str], own: &str) -> String {
+        let off = include_str!("../../../crates/system/audit/rules.txt").lines().filter(|id| !on.contains(id));
+        let off: String = off.map(|id| format!("{id} = \"off\"\n")).collect();
+        let path = self.place.path().join("profile.toml");
+        std::fs::write(&path, format!("extends = \"control-loop\"\n[severity]\n{off}\n{own}")).unwrap();
+        path.display().to_string()
+    }
+
+    /// A search that has something on trial.
+    fn on_trial(&self) -> Child {
+        let out = self.out().display().to_string();
+        let words = [&["tune"], HARMLESS, SHORT, &["-o", &out]].concat();
+        let mut child = self.punctual(&words).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let begun = Instant::now();
+        while self.values()[0] != "3\n" {
+            assert!(begun.elapsed() < Duration::from_secs(30) && child.try_wait().unwrap().is_none());
+            sleep(Duration::from_millis(2));
+        }
+        sleep(Duration::from_millis(60));
+        child
+    }
+}
+
+/// A thread of this process that uses 5 of every 20 ms of CPU 1.
+struct Hog {
+    tid: i32,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+fn hog(priority: u8) -> Option<Hog> {
+    hog_while(priority, None)
+}
+
+/// Where a file is named, only while it holds a 1.
+fn hog_while(priority: u8, knob: Option<PathBuf>) -> Option<Hog> {
+    let (stop, tid) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicI32::new(0)));
+    let (its_stop, its_tid) = (Arc::clone(&stop), Arc::clone(&tid));
+    let thread = std::thread::spawn(move || {
+        let scheduling = Scheduling::Fifo { priority: Priority::try_from(priority).unwrap() };
+        let attributes = Attributes { scheduling, cpu: Some(CpuId(1)), lock_stack: false };
+        let is_granted = attributes.apply().is_ok();
+        its_tid.store(if is_granted { rustix::thread::gettid().as_raw_nonzero().get() } else { -1 }, Relaxed);
+        while is_granted && !its_stop.load(Relaxed) {
+            let is_off = |path| std::fs::read_to_string(path).is_ok_and(|text| text.trim() == "0");
+            if !knob.as_ref().is_some_and(is_off) {
+                let begun = Instant::now();
+                while begun.elapsed() < Duration::from_millis(5) {}
+            }
+            sleep(Duration::from_millis(15));
+        }
+    });
+    while tid.load(Relaxed) == 0 {
+        sleep(Duration::from_millis(1));
+    }
+    let hog = Hog { tid: tid.load(Relaxed), stop, thread: Some(thread) };
+    (hog.tid > 0).then_some(hog)
+}
+
+impl Hog {
+    fn scheduling(&self) -> String {
+        punctual_uapi::scheduling(self.tid).unwrap().0.to_string()
+    }
+}
+
+impl Drop for Hog {
+    fn drop(&mut self) {
+        self.stop.store(true, Relaxed);
+        self.thread.take().map(JoinHandle::join);
+    }
+}
+
+#[test]
+#[ignore = "live: root, timing"]
+fn a_planted_fault_is_found_and_the_harmless_is_left() {
+    if common::is_not_tested("it faults pages in for itself: every measurement is in doubt") {
+        return;
+    }
+    let Some(alone) = Alone::begin_tune() else { return };
+    let before = alone.values();
+    let hog = hog(85).unwrap();
+    let (code, document) = alone.tune(&["rogue-rt-task", "mem-dirty-limits"], &["--claim", "p90 < 100s"]);
+    assert_eq!((code, &document["result"]["tuned"]["kept"]), (0, &serde_json::json!([])), "{document:#}");
+    assert_eq!(document["result"]["tuned"]["ended"]["how"], "claims_hold");
+    assert!(hog.scheduling().contains("85"));
+
+    let (code, document) = alone.tune(&["rogue-rt-task", "mem-dirty-limits"], &["--claim", "p90 < 1500us"]);
+    let tuned = &document["result"]["tuned"];
+    assert_eq!(tuned["kept"], serde_json::json!(["rogue-rt-task"]), "{document:#}");
+    let kept = tuned["trials"].as_array().unwrap().iter().find(|trial| trial["kind"]["kept"] == true).unwrap();
+    assert!(kept["interval_ns"][1].as_f64().unwrap() < -1e6, "{kept:#}");
+    assert!(hog.scheduling().contains("79"), "{}", hog.scheduling());
+    assert_eq!(alone.values(), before);
+    assert!(matches!(code, 0 | 3), "{document:#}");
+    let recorded: Value = serde_json::from_slice(&std::fs::read(alone.out().join("tune.json")).unwrap()).unwrap();
+    assert_eq!(recorded["kept"], tuned["kept"]);
+    assert!(std::fs::read_to_string(alone.out().join("report.html")).unwrap().contains("rogue-rt-task"));
+
+    assert_eq!(alone.json(&["undo"]).0, 0);
+    assert!(hog.scheduling().contains("85"));
+}
+
+/// A rule of the user's own: a file that holds 1 makes the hog use its CPU. `DIR` is where all of it is.
+const KNOB: &str = r#"
+[[rule]]
+id = "own-knob"
+title = "A knob of our own"
+group = "sched"
+severity = "high"
+why = "The hog obeys it."
+sources = ["KSRC"]
+reads = { knob = { file = "DIR/knob", as = "integer" } }
+case = [
+  { when = { knob = 0 }, state = "PASS", say = "off" },
+  { when = { knob = 1 }, state = "FAIL", say = "on" },
+  { state = "UNKNOWN", say = "not known" },
+]
+fix = { now = [{ write = { file = "DIR/knob", value = "0" } }], persist = [{ file = { path = "DIR/conf.d/knob.conf", content = "knob = 0" } }], undo = "1" }
+"#;
+
+#[test]
+#[ignore = "live: root, timing"]
+fn what_helps_is_made_to_last_and_taken_back_with_its_files() {
+    let Some(alone) = Alone::begin_tune() else { return };
+    let (knob, folder) = (alone.place.path().join("knob"), alone.place.path().join("conf.d"));
+    std::fs::write(&knob, "1\n").unwrap();
+    let profile = alone.profile(HARMLESS, &KNOB.replace("DIR", &alone.place.path().display().to_string()));
+    let before = alone.values();
+    let _hog = hog_while(85, Some(knob.clone())).unwrap();
+    // Without names: every FAIL and WARN that the profile leaves.
+    let (_, document) = alone.tune(&["--for", &profile], &["--persist", "--claim", "p90 < 1500us"]);
+    let tuned = &document["result"]["tuned"];
+    assert_eq!(tuned["kept"], serde_json::json!(["own-knob"]), "{document:#}");
+    assert_eq!(std::fs::read_to_string(&knob).unwrap(), "0\n");
+    let file = std::fs::read_to_string(folder.join("60-punctual-own-knob.conf")).unwrap();
+    assert!(file.contains("punctual undo own-knob") && file.contains("knob = 0"), "{file}");
+    // A file is for what was kept, never for what is on trial.
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+    assert!(!tuned["trials"].to_string().contains("conf.d"), "{tuned:#}");
+    assert_eq!(alone.values(), before);
+
+    assert_eq!(alone.json(&["undo"]).0, 0);
+    assert_eq!(std::fs::read_to_string(&knob).unwrap(), "1\n");
+    assert!(!folder.exists());
+}
+
+#[test]
+#[ignore = "live: root, timing"]
+fn what_takes_from_others_is_tried_only_where_that_is_said() {
+    let Some(alone) = Alone::begin_tune() else { return };
+    // A harmless one beside it: nothing obeys the knob here.
+    std::fs::write(alone.place.path().join("knob"), "1\n").unwrap();
+    let own = KNOB.replace("DIR", &alone.place.path().display().to_string());
+    let profile = alone.profile(&["rogue-rt-task"], &own);
+    let hog = hog(85).unwrap();
+    let (_, document) = alone.json(&["tune", "--dry-run", "--for", &profile, "-p", "80", "-a", "1"]);
+    let plan = &document["result"];
+    assert_eq!(plan["candidates"].as_array().unwrap().len(), 1, "{document:#}");
+    assert_eq!(
+        (&plan["candidates"][0]["rule"], &plan["not_tried"][0][0]),
+        (&"own-knob".into(), &"rogue-rt-task".into())
+    );
+    assert!(plan["not_tried"][0][1].as_str().unwrap().contains("--disruptive"), "{document:#}");
+
+    let (_, document) = alone.tune(&["--for", &profile], &["--disruptive", "--claim", "p90 < 1500us"]);
+    assert_eq!(document["result"]["tuned"]["kept"], serde_json::json!(["rogue-rt-task"]), "{document:#}");
+    assert!(hog.scheduling().contains("79"), "{}", hog.scheduling());
+    assert_eq!(alone.json(&["undo"]).0, 0);
+    assert!(hog.scheduling().contains("85"));
+}
+
+#[test]
+#[ignore = "live: root, timing"]
+fn when_time_is_up_nothing_on_trial_stays_and_the_last_run_is_made() {
+    let Some(alone) = Alone::begin_tune() else { return };
+    let before = alone.values();
+    // Time for a block or two, not for the three pairs of a screening.
+    let (code, document) = alone.tune(HARMLESS, &["--max", "1s"]);
+    let tuned = &document["result"]["tuned"];
+    assert_eq!((&tuned["ended"]["how"], &tuned["kept"]), (&"time_up".into(), &serde_json::json!([])), "{document:#}");
+    assert!(!tuned["before_ns"].as_array().unwrap().is_empty(), "{document:#}");
+    assert_eq!(alone.values(), before);
+    assert!(matches!(code, 0 | 1 | 3) && document["result"]["verdict"].is_object(), "{code}: {document:#}");
+    assert!(alone.out().join("tune.json").is_file() && alone.out().join("report.html").is_file());
+}
+
+/// Each of two searches may keep something by accident with a probability of 5 %.
+#[test]
+#[ignore = "live: root, timing"]
+fn without_a_fault_nothing_is_changed() {
+    let Some(alone) = Alone::begin_tune() else { return };
+    let before = alone.values();
+    let mut kept = 0;
+    for _ in 0..2 {
+        let (_, document) = alone.tune(HARMLESS, &[]);
+        let tuned = &document["result"]["tuned"];
+        if tuned["kept"] == serde_json::json!([]) {
+            assert_eq!(alone.values(), before, "{document:#}");
+            assert_eq!(tuned["ended"]["how"], "nothing_helps");
+            return;
+        }
+        kept += 1;
+        assert_eq!(alone.json(&["undo"]).0, 0);
+        assert_eq!(alone.values(), before);
+    }
+    panic!("{kept} of {kept} searches kept something");
+}
+
+#[test]
+#[ignore = "live: root, timing"]
+fn a_signal_takes_back_what_is_on_trial() {
+    let Some(alone) = Alone::begin_tune() else { return };
+    let before = alone.values();
+    let child = alone.on_trial();
+    let pid = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    assert_eq!(alone.values(), before);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("SIGINT") && said.contains("as it was before"), "{said}");
+    assert!(!alone.out().exists());
+}
+
+#[test]
+#[ignore = "live: root, timing"]
+fn what_a_killed_search_left_on_trial_is_taken_back_at_the_next_start() {
+    let Some(alone) = Alone::begin_tune() else { return };
+    let before = alone.values();
+    let mut child = alone.on_trial();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_ne!(alone.values(), before, "killed while a change was on trial");
+    let output = alone.punctual(&["undo", "--list"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stderr).contains("taken back"));
+    assert_eq!(alone.values(), before);
+}
+
+#[test]
+#[ignore = "live: root, timing"]
+fn a_dry_run_tells_and_does_nothing() {
+    let Some(alone) = Alone::begin_tune() else { return };
+    let before = alone.values();
+    let (code, document) = alone.json(&["tune", "--dry-run", "mem-dirty-limits", "cpu-smt"]);
+    assert_eq!(code, 0);
+    assert_eq!(document["result"]["candidates"][0]["rule"], "mem-dirty-limits", "{document:#}");
+    assert_eq!(document["result"]["not_tried"][0][0], "cpu-smt");
+    assert!(document["result"]["least_ns"].as_u64().unwrap() > 6_000_000_000);
+    assert_eq!(alone.values(), before);
+    assert!(!alone.place.path().join("changes").exists());
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_before_anything_is_measured() {
+    let there = tempfile::tempdir().unwrap();
+    let there = there.path().display().to_string();
+    for words in [
+        &["tune", "no-such-rule"][..],
+        &["tune", "--objective", "mean"],
+        &["tune", "--block", "20ms"],
+        &["tune", "--policy", "deadline"],
+        &["tune", "--for", "no-such-profile"],
+        &["tune", "-o", &there],
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_punctual")).args(words).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}

@@ -1,0 +1,139 @@
+//! Priority inversion: does a mutex inherit? After crates/realtime/rt/tests/inversion.rs.
+
+use super::near;
+use crate::backend::{Answer, NotRun, Observed, Plan};
+use crate::test::{BURN, CRITICAL};
+use punctual_rt::{Attributes, Mutex, Semaphore, monotonic};
+use punctual_units::{CpuId, Nanos, Scheduling};
+use rustix::time::{ClockId, clock_gettime};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Nobody waits for longer.
+const PATIENCE: Nanos = Nanos::from_secs(10);
+
+/// The plan's rounds with an inheriting mutex, then one with a plain one: that must show the inversion, or nothing is shown.
+pub(super) fn rounds(plan: &Plan<'_>, cpu: CpuId) -> Answer {
+    let mut ledger = plan.ledger();
+    let (ours, plain) = (Mutex::new(()), std::sync::Mutex::new(()));
+    let mut sent = 0;
+    for round in 0..plan.events {
+        if plan.stop.load(Relaxed) {
+            break;
+        }
+        let waited = wait_for_lock(plan, cpu, &|body| {
+            if let Ok(_held) = ours.lock() {
+                body();
+            }
+        })?;
+        ledger.arrived(round, waited);
+        sent += 1;
+    }
+    let control = wait_for_lock(plan, cpu, &|body| {
+        let _held = plain.lock();
+        body();
+    })?;
+    let mut observed = Observed::new(ledger, sent);
+    observed.notes.push(format!("control: a mutex without inheritance was waited for {control}"));
+    if control < BURN {
+        let text =
+            format!("the control, a mutex without inheritance, was waited for only {control}: no inversion came about");
+        observed.inconclusive.push(text);
+    }
+    Ok(observed)
+}
+
+/// Uses so much of the CPU's time, however often it is preempted.
+pub(super) fn burn(time: Nanos) {
+    let used = || {
+        let t = clock_gettime(ClockId::ThreadCPUTime);
+        Nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
+    };
+    let begun = used();
+    while used().saturating_sub(begun) < time {}
+}
+
+fn become_fifo(plan: &Plan<'_>, above: i8, cpu: CpuId) -> Result<(), NotRun> {
+    let scheduling = Scheduling::Fifo { priority: near(plan.priority, above) };
+    let attributes = Attributes { scheduling, cpu: Some(cpu), lock_stack: false };
+    attributes.apply().map(drop).map_err(|e| NotRun::Failed(e.to_string()))
+}
+
+/// Runs its argument under the lock.
+type Locked<'a> = &'a (dyn Fn(&mut dyn FnMut()) + Sync);
+
+/// How long the high thread waits for the lock. All three are started by each other, so nothing depends on a sleep.
+fn wait_for_lock(plan: &Plan<'_>, cpu: CpuId, locked: Locked<'_>) -> Result<Nanos, NotRun> {
+    let stage = Stage {
+        plan,
+        cpu,
+        locked,
+        start_high: Semaphore::new(0),
+        start_medium: Semaphore::new(0),
+        ready: Semaphore::new(0),
+        until: monotonic() + PATIENCE,
+    };
+    std::thread::scope(|s| {
+        let high = s.spawn(|| stage.high());
+        let medium = s.spawn(|| stage.medium());
+        let low = s.spawn(|| stage.low());
+        let ended = |_| NotRun::Failed("a thread of the test panicked".into());
+        low.join().map_err(ended)??;
+        medium.join().map_err(ended)??;
+        high.join().map_err(ended)?
+    })
+}
+
+/// What the three threads share.
+struct Stage<'a> {
+    plan: &'a Plan<'a>,
+    cpu: CpuId,
+    locked: Locked<'a>,
+    start_high: Semaphore,
+    start_medium: Semaphore,
+    ready: Semaphore,
+    until: Nanos,
+}
+
+impl Stage<'_> {
+    fn wait(&self, semaphore: &Semaphore) -> Result<(), NotRun> {
+        let late = |_| NotRun::Failed(format!("a thread of the test was not ready within {PATIENCE}"));
+        semaphore.wait_until(self.until).map_err(late)
+    }
+
+    /// How long it waited for the lock.
+    fn high(&self) -> Result<Nanos, NotRun> {
+        become_fifo(self.plan, 0, self.cpu)?;
+        post(&self.ready);
+        self.wait(&self.start_high)?;
+        let begun = monotonic();
+        let mut got = None;
+        (self.locked)(&mut || got = Some(monotonic()));
+        got.map(|got| got.saturating_sub(begun)).ok_or_else(|| NotRun::Failed("the mutex cannot be locked".into()))
+    }
+
+    fn medium(&self) -> Result<(), NotRun> {
+        become_fifo(self.plan, -1, self.cpu)?;
+        post(&self.ready);
+        self.wait(&self.start_medium)?;
+        burn(BURN);
+        Ok(())
+    }
+
+    fn low(&self) -> Result<(), NotRun> {
+        become_fifo(self.plan, -2, self.cpu)?;
+        self.wait(&self.ready)?;
+        self.wait(&self.ready)?;
+        (self.locked)(&mut || {
+            // The high one runs at once, and it goes on here when that waits for the lock.
+            post(&self.start_high);
+            post(&self.start_medium);
+            burn(CRITICAL);
+        });
+        Ok(())
+    }
+}
+
+fn post(semaphore: &Semaphore) {
+    // A count that cannot be raised is one of four billion.
+    let _ = semaphore.post();
+}

@@ -1,0 +1,146 @@
+//! The tests there are.
+
+use crate::backend::{Channel, Order, Source};
+use punctual_model::Promise;
+use punctual_units::Nanos;
+
+/// What a test does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// Is woken every interval.
+    Periodic,
+    /// Is woken every interval, and may not fault.
+    Faults,
+    /// Sets alarms at instants of its own.
+    Alarms,
+    /// Waits for a mutex that a lower thread holds while one between them runs.
+    Inversion,
+    /// Looks in which order threads run.
+    Order(Order),
+    /// Sends messages between two threads.
+    Channel(Channel),
+    /// Takes events that a source makes.
+    Source(Source),
+}
+
+/// One test of the suite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Test {
+    /// Its name, as the user gives it.
+    pub name: &'static str,
+    /// What it looks at, in a line.
+    pub about: &'static str,
+    /// What it does.
+    pub what: What,
+    /// Distance of two events; zero: they have no grid.
+    pub interval: Nanos,
+    /// An event taken later than this is late, where `--deadline` says nothing else.
+    pub deadline: Nanos,
+    /// What the source promises.
+    pub promise: Promise,
+}
+
+const fn test(name: &'static str, what: What, interval: Nanos, promise: Promise, about: &'static str) -> Test {
+    Test { name, about, what, interval, deadline: interval, promise }
+}
+
+const fn source(source: Source, promise: Promise, about: &'static str) -> Test {
+    test(source.name(), What::Source(source), MS, promise, about)
+}
+
+const MS: Nanos = Nanos::from_millis(1);
+/// The low thread's time under the lock: [`What::Inversion`].
+pub const CRITICAL: Nanos = Nanos::from_millis(20);
+/// The medium thread's time: without inheritance the high one waits for this, too.
+pub const BURN: Nanos = Nanos::from_millis(200);
+
+/// All tests, in the order they run.
+pub const TESTS: [Test; 23] = [
+    test("periodic-100us", What::Periodic, Nanos::from_micros(100), Promise::Each, "woken every 100 µs"),
+    test("periodic-1ms", What::Periodic, MS, Promise::Each, "woken every 1 ms"),
+    test("periodic-10ms", What::Periodic, Nanos::from_millis(10), Promise::Each, "woken every 10 ms"),
+    test("periodic-100ms", What::Periodic, Nanos::from_millis(100), Promise::Each, "woken every 100 ms"),
+    test("periodic-1s", What::Periodic, Nanos::from_secs(1), Promise::Each, "woken every second"),
+    test("alarms", What::Alarms, MS, Promise::Each, "alarms at uneven instants of one epoch, 1 ms apart on average"),
+    test("page-faults", What::Faults, MS, Promise::Each, "a periodic task does not fault after its first release"),
+    Test {
+        name: "pi-inversion",
+        about: "a mutex inherits priority: a high thread waits for the 20 ms of the holder, not for 200 ms of a medium one",
+        what: What::Inversion,
+        interval: Nanos::ZERO,
+        deadline: Nanos(CRITICAL.0 + BURN.0 / 2),
+        promise: Promise::Each,
+    },
+    order("priority-order", Order::Priority, "of threads made ready together the highest priority runs first"),
+    order("fifo-order", Order::Fifo, "threads of one priority run in the order they became ready (SCHED_FIFO)"),
+    order("rr-order", Order::RoundRobin, "threads of one priority take turns (SCHED_RR)"),
+    test("queue", What::Channel(Channel::Queue), MS, Promise::Bounded, "messages between two real-time threads"),
+    test(
+        "rt-pipe",
+        What::Channel(Channel::Pipe),
+        MS,
+        Promise::Bounded,
+        "messages from a real-time thread to an ordinary one",
+    ),
+    source(Source::Timer, Promise::Counted, "expirations of a timer"),
+    source(Source::Eventfd, Promise::Counted, "additions to an eventfd"),
+    source(Source::Pipe, Promise::Bounded, "numbers through a pipe of the kernel"),
+    source(Source::Pty, Promise::Bounded, "numbers through a pseudo-terminal in raw mode"),
+    source(Source::RtSignal, Promise::Bounded, "queued real-time signals with a number each"),
+    source(Source::Signal, Promise::Merged, "an ordinary signal"),
+    source(Source::Udp, Promise::Nothing, "datagrams over the loopback device"),
+    source(Source::Gpio, Promise::Merged, "edges of a GPIO line that another one drives"),
+    test(
+        "rtc",
+        What::Source(Source::Rtc),
+        Nanos::from_secs(1),
+        Promise::Counted,
+        "update interrupts of the real-time clock",
+    ),
+    source(Source::Serial, Promise::Bounded, "bytes from a serial port to itself, by a wire or its loop mode"),
+];
+
+const fn order(name: &'static str, order: Order, about: &'static str) -> Test {
+    Test {
+        name,
+        about,
+        what: What::Order(order),
+        interval: Nanos::ZERO,
+        deadline: Nanos::from_secs(1),
+        promise: Promise::Each,
+    }
+}
+
+/// The test of this name.
+pub fn find(name: &str) -> Option<Test> {
+    TESTS.into_iter().find(|test| test.name == name)
+}
+
+impl Test {
+    /// Does it last as long as it is let? The others do their rounds.
+    pub fn is_timed(&self) -> bool {
+        self.interval > Nanos::ZERO
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn names_are_unique_and_found() {
+        let names: BTreeSet<&str> = TESTS.iter().map(|test| test.name).collect();
+        assert_eq!(names.len(), TESTS.len());
+        assert!(TESTS.into_iter().all(|test| find(test.name) == Some(test)));
+        assert_eq!(find("timer"), None);
+    }
+
+    #[test]
+    fn the_document_has_every_test() {
+        let text = include_str!("../../../../docs/backends.md");
+        for test in TESTS {
+            assert!(text.contains(&format!("| `{}`", test.name)), "docs/backends.md lacks {}", test.name);
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The table of experiments: one file each under `experiments/`, one line each here.
+
+use crate::error::SpecError;
+use crate::spec::Spec;
+
+/// Name and text of each experiment that is built in, in the order they are listed.
+pub const EXPERIMENTS: &[(&str, &str)] = &[
+    ("case-1", include_str!("../../../../experiments/case-1.toml")),
+    ("case-2", include_str!("../../../../experiments/case-2.toml")),
+    ("case-3", include_str!("../../../../experiments/case-3.toml")),
+    ("case-3-io", include_str!("../../../../experiments/case-3-io.toml")),
+    ("case-4", include_str!("../../../../experiments/case-4.toml")),
+    ("case-5", include_str!("../../../../experiments/case-5.toml")),
+    ("deadline", include_str!("../../../../experiments/deadline.toml")),
+    ("rr-quantum", include_str!("../../../../experiments/rr-quantum.toml")),
+    ("nice", include_str!("../../../../experiments/nice.toml")),
+];
+
+/// The experiment of this name; `1` is `case-1`. `None`: there is none.
+///
+/// # Errors
+/// None that a test would let pass: what is built in is read by one.
+pub fn builtin(name: &str) -> Option<Result<Spec, SpecError>> {
+    let is_number = name.len() == 1 && name.bytes().all(|b| b.is_ascii_digit());
+    let name = if is_number { format!("case-{name}") } else { name.to_owned() };
+    let (name, text) = EXPERIMENTS.iter().find(|(known, _)| *known == name)?;
+    Some(Spec::parse(&format!("experiments/{name}.toml"), text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn every_file_is_listed_and_reads_as_what_it_is_called() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../experiments");
+        let mut files: Vec<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .map(|name| name.strip_suffix(".toml").unwrap().to_owned())
+            .collect();
+        files.sort();
+        let mut listed: Vec<&str> = EXPERIMENTS.iter().map(|(name, _)| *name).collect();
+        listed.sort_unstable();
+        assert_eq!(files, listed);
+        for (name, _) in EXPERIMENTS {
+            let spec = builtin(name).unwrap().unwrap();
+            assert_eq!(&spec.name, name);
+            assert!(!spec.about.contains('\n'), "{name}: --list shows it in one line");
+        }
+    }
+
+    #[test]
+    fn a_number_is_a_case() {
+        assert_eq!(builtin("3").unwrap().unwrap().name, "case-3");
+        assert!(builtin("9").is_none() && builtin("case").is_none());
+    }
+}

@@ -1,0 +1,10 @@
+//! The integration tests of the crate, in one program.
+
+#[path = "../../../../system/fix/tests/it/common/mod.rs"]
+mod common;
+mod lifecycle;
+mod machines;
+mod pi;
+mod planted;
+mod ssh;
+mod sshd;

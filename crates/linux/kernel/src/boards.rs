@@ -1,0 +1,303 @@
+//! Boards as data: `boards/*.toml`.
+
+use crate::Series;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+macro_rules! files {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../../../boards/", $name, ".toml")))),*]
+    };
+}
+
+/// Every file of `boards/`; a test fails if one is not listed.
+const FILES: &[(&str, &str)] = files![
+    "raspberry-pi-1",
+    "raspberry-pi-2",
+    "raspberry-pi-3-32",
+    "raspberry-pi-3-64",
+    "raspberry-pi-4-32",
+    "raspberry-pi-4-64",
+    "raspberry-pi-5",
+    "pc-amd64",
+    "arm64-board",
+    "riscv64-board",
+];
+
+/// How far an entry was tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verified {
+    /// On such a board.
+    Hardware,
+    /// In QEMU's model of it.
+    Qemu,
+    /// Not at all: it follows from documents.
+    Model,
+}
+
+/// A kernel architecture, as `make ARCH=` takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Arch {
+    /// 32-bit Arm.
+    Arm,
+    /// 64-bit Arm.
+    Arm64,
+    /// 64-bit x86.
+    #[serde(rename = "x86_64")]
+    X86,
+    /// RISC-V.
+    Riscv,
+}
+
+impl Arch {
+    /// The value of `ARCH=`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Arch::Arm => "arm",
+            Arch::Arm64 => "arm64",
+            Arch::X86 => "x86_64",
+            Arch::Riscv => "riscv",
+        }
+    }
+
+    /// The folder below `arch/` (scripts/subarch.include and the Makefile's SRCARCH).
+    pub fn folder(self) -> &'static str {
+        if self == Arch::X86 { "x86" } else { self.name() }
+    }
+
+    /// Which words of a compiler's `-dumpmachine` say that it compiles for this.
+    pub fn of_compiler(machine: &str) -> Option<Arch> {
+        let cpu = machine.split('-').next().unwrap_or_default();
+        match cpu {
+            "aarch64" => Some(Arch::Arm64),
+            "x86_64" => Some(Arch::X86),
+            "riscv64" => Some(Arch::Riscv),
+            cpu if cpu.starts_with("arm") && !cpu.starts_with("armeb") => Some(Arch::Arm),
+            _ => None,
+        }
+    }
+}
+
+/// By what a board is booted, as far as it decides how a kernel is tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BootWay {
+    /// config.txt and tryboot.txt.
+    RaspberryPi,
+    /// EFI, GRUB, U-Boot: what the machine shows.
+    Firmware,
+}
+
+/// Names in the Raspberry Pi's kernel tree and on its boot partition.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PiNames {
+    /// First series planned with for this board.
+    pub since: Series,
+    /// `make` target of the configuration.
+    pub defconfig: String,
+    /// The file the firmware starts.
+    pub image: String,
+    /// Device trees, as file names with `*`.
+    pub dtbs: Vec<String>,
+    /// The configuration with PREEMPT_RT, where there is one.
+    pub rt_defconfig: Option<String>,
+    /// The file of the kernel made from it.
+    pub rt_image: Option<String>,
+}
+
+/// Names in mainline.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mainline {
+    /// `make` target of the configuration.
+    pub defconfig: String,
+    /// First series planned with for this board.
+    pub since: Series,
+    /// Device trees below `arch/*/boot/dts`, with `*`; none where the firmware brings its own.
+    pub dtbs: Vec<String>,
+}
+
+/// A part of a board that a kernel has to drive, or the board is of no use: issues about new kernels begin with a dead keyboard.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Need {
+    /// The part: `SPI`, `USB`, `HID`.
+    pub what: String,
+    /// Options of which one is enough, each with the module it becomes where it is `m`, without `.ko`. The trees of mainline and of
+    /// the Raspberry Pi have different drivers for some parts.
+    pub any: BTreeMap<String, String>,
+}
+
+/// A board, or a group of boards that take the same kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Board {
+    /// Its name on command lines.
+    pub key: String,
+    /// Its name for people.
+    pub name: String,
+    /// What `/proc/device-tree/model` begins with; none where any machine of the architecture will do.
+    pub models: Vec<String>,
+    /// What `uname -m` may say.
+    pub machines: Vec<String>,
+    /// The kernel's architecture.
+    pub arch: Arch,
+    /// Debian's cross compiler, its name up to `gcc`.
+    pub cross: String,
+    /// How it boots.
+    pub boot: BootWay,
+    /// `make` target of the image.
+    pub target: String,
+    /// Page size of the usual kernel, KiB.
+    pub page_kib: u32,
+    /// Has it the USB controller whose downstream driver uses a FIQ (dwc_otg)?
+    pub usb_dwc_otg: bool,
+    /// How far it was tried.
+    pub verified: Verified,
+    /// By what, in words.
+    pub verified_by: String,
+    /// Parts a kernel has to drive.
+    pub needs: Vec<Need>,
+    /// What has gone wrong on it.
+    pub traps: Vec<String>,
+    /// Where this was read.
+    pub sources: Vec<String>,
+    /// In the Raspberry Pi's tree.
+    pub pi: Option<PiNames>,
+    /// In mainline; `None` where its device tree there is missing or incomplete.
+    pub mainline: Option<Mainline>,
+}
+
+/// No board is meant.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BoardError {
+    /// `--board` names none.
+    #[error("there is no board `{0}`: name one of {1}")]
+    Unknown(String, String),
+    /// The machine does not tell its architecture.
+    #[error(
+        "the machine does not tell its architecture (/proc/sys/kernel/arch, since Linux 6.1): name the board, --board {0}"
+    )]
+    NoArchitecture(String),
+    /// Nothing is known of it.
+    #[error("no board is known for {model}, {machine}: name the nearest with --board, one of {known}")]
+    NotListed {
+        /// What it calls itself.
+        model: String,
+        /// `uname -m`.
+        machine: String,
+        /// The keys.
+        known: String,
+    },
+}
+
+// The tests parse each file: what is embedded is never broken.
+static ALL: LazyLock<Vec<Board>> =
+    LazyLock::new(|| FILES.iter().filter_map(|(_, text)| toml::from_str(text).ok()).collect());
+
+/// All boards, in the order of the table.
+pub fn boards() -> &'static [Board] {
+    &ALL
+}
+
+fn keys<'b>(boards: impl Iterator<Item = &'b Board>) -> String {
+    boards.map(|board| board.key.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// The board of a key.
+///
+/// # Errors
+/// There is none; the message names all.
+pub fn board(key: &str) -> Result<&'static Board, BoardError> {
+    let found = boards().iter().find(|board| board.key == key);
+    found.ok_or_else(|| BoardError::Unknown(key.to_owned(), keys(boards().iter())))
+}
+
+/// The board of a machine, by what it calls itself and `uname -m`: the longest name that fits, else the entry for any machine
+/// of the architecture. A Raspberry Pi that is not listed is none: it takes no other board's kernel.
+///
+/// # Errors
+/// Nothing fits, or the architecture is not known and decides.
+pub fn detect(model: Option<&str>, machine: Option<&str>) -> Result<&'static Board, BoardError> {
+    let fits = |board: &&Board| model.is_some_and(|m| board.models.iter().any(|start| m.starts_with(start.as_str())));
+    let length = |board: &&Board| {
+        let named = board.models.iter().filter(|start| model.is_some_and(|m| m.starts_with(start.as_str())));
+        named.map(String::len).max().unwrap_or(0)
+    };
+    let by_name: Vec<&Board> = boards().iter().filter(fits).collect();
+    let Some(machine) = machine else {
+        let likely = if by_name.is_empty() { keys(boards().iter()) } else { keys(by_name.into_iter()) };
+        return Err(BoardError::NoArchitecture(likely.replace(", ", " or ")));
+    };
+    let runs = |board: &&Board| board.machines.iter().any(|m| m == machine);
+    if let Some(best) = by_name.into_iter().filter(|b| runs(b)).max_by_key(length) {
+        return Ok(best);
+    }
+    let is_pi = model.is_some_and(|m| m.starts_with("Raspberry Pi"));
+    let any = boards().iter().find(|board| board.models.is_empty() && runs(board) && !is_pi);
+    any.ok_or_else(|| BoardError::NotListed {
+        model: model.unwrap_or("a machine that does not name itself").to_owned(),
+        machine: machine.to_owned(),
+        known: keys(boards().iter()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    #[test]
+    fn every_file_is_listed_and_read() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../boards");
+        let names = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
+        let found: BTreeSet<String> = names.map(|name| name.strip_suffix(".toml").unwrap().to_owned()).collect();
+        let listed: BTreeSet<String> = FILES.iter().map(|(name, _)| (*name).to_owned()).collect();
+        assert_eq!(found, listed);
+        for (name, text) in FILES {
+            let board: Board = toml::from_str(text).unwrap_or_else(|e| panic!("{name}: {e}"));
+            assert_eq!(board.key, *name);
+            assert!(!board.sources.is_empty() && !board.verified_by.is_empty() && !board.machines.is_empty(), "{name}");
+            assert!(board.pi.is_some() || board.mainline.is_some(), "{name}");
+            assert!(board.pi.is_some() == (board.boot == BootWay::RaspberryPi), "{name}");
+            assert!(!board.needs.is_empty() && board.needs.iter().all(|need| !need.any.is_empty()), "{name}");
+            assert_eq!(Arch::of_compiler(board.cross.trim_end_matches('-')), Some(board.arch), "{name}");
+        }
+        assert_eq!(boards().len(), FILES.len());
+    }
+
+    #[test]
+    fn a_board_is_told_by_its_longest_name_and_its_kernel() {
+        let key = |model, machine| detect(Some(model), Some(machine)).map(|b| b.key.as_str());
+        assert_eq!(key("Raspberry Pi Zero 2 W Rev 1.0", "aarch64"), Ok("raspberry-pi-3-64"));
+        assert_eq!(key("Raspberry Pi Zero 2 W Rev 1.0", "armv7l"), Ok("raspberry-pi-3-32"));
+        assert_eq!(key("Raspberry Pi Zero W Rev 1.1", "armv6l"), Ok("raspberry-pi-1"));
+        assert_eq!(key("Raspberry Pi 4 Model B Rev 1.4", "aarch64"), Ok("raspberry-pi-4-64"));
+        assert_eq!(key("Raspberry Pi Compute Module 4S Rev 1.0", "armv7l"), Ok("raspberry-pi-4-32"));
+        assert_eq!(key("Raspberry Pi Compute Module Rev 1.0", "armv6l"), Ok("raspberry-pi-1"));
+        assert_eq!(key("Radxa ROCK 5B", "aarch64"), Ok("arm64-board"));
+        assert_eq!(detect(None, Some("x86_64")).unwrap().key, "pc-amd64");
+    }
+
+    #[test]
+    fn what_is_not_known_is_no_board() {
+        let said = |model, machine| detect(model, machine).unwrap_err().to_string();
+        assert!(said(Some("Raspberry Pi 7 Model B"), Some("aarch64")).contains("no board is known for Raspberry Pi 7"));
+        assert!(said(None, Some("s390x")).contains("one of raspberry-pi-1, "));
+        let either = said(Some("Raspberry Pi 4 Model B Rev 1.4"), None);
+        assert!(either.ends_with("--board raspberry-pi-4-32 or raspberry-pi-4-64"), "{either}");
+        assert!(board("pi").unwrap_err().to_string().contains("raspberry-pi-5"));
+    }
+
+    #[test]
+    fn compilers_name_their_architecture() {
+        assert_eq!(Arch::of_compiler("arm-linux-gnueabihf"), Some(Arch::Arm));
+        assert_eq!(Arch::of_compiler("aarch64-linux-gnu"), Some(Arch::Arm64));
+        assert_eq!((Arch::of_compiler("armeb-linux-gnueabi"), Arch::of_compiler("")), (None, None));
+    }
+}

@@ -1,0 +1,125 @@
+//! Plans for the recorded machines, as golden files: `BLESS=1 cargo test -p punctual-kernel` writes them anew; look at each line.
+
+use punctual_kernel::{PlanError, Situation, Tracer, Wish, plan};
+use punctual_machine::Recorded;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
+}
+
+fn machines() -> Vec<(String, Recorded)> {
+    let entries = fs::read_dir(root().join("machines")).unwrap().map(|entry| entry.unwrap().path());
+    let mut all: Vec<(String, Recorded)> = entries
+        .filter(|path| path.join("machine.toml").is_file())
+        .map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), Recorded::open(&path).unwrap()))
+        .collect();
+    all.sort_by(|a, b| a.0.cmp(&b.0));
+    all
+}
+
+fn said(situation: Result<Situation, PlanError>, wish: &Wish) -> String {
+    match situation.and_then(|situation| plan(&situation, wish)) {
+        Ok(plan) => plan.to_string(),
+        Err(error) => format!("no plan: {error}\n"),
+    }
+}
+
+fn compare(name: &str, found: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("BLESS").is_some() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, found).unwrap();
+    }
+    let wanted = fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(wanted, found, "{}", path.display());
+}
+
+#[test]
+fn every_recorded_machine_has_its_plan() {
+    let text: String = machines()
+        .into_iter()
+        .map(|(name, machine)| format!("===== {name}\n{}\n", said(Situation::of(&machine, None), &Wish::default())))
+        .collect();
+    compare("machines.txt", &text);
+}
+
+#[test]
+fn wishes_lead_to_the_source_that_has_them() {
+    let wish = |series: &str, hz: Option<u32>, tracers: &[Tracer]| Wish {
+        series: (!series.is_empty()).then(|| series.parse().unwrap()),
+        hz,
+        tracers: tracers.to_vec(),
+        ..Wish::default()
+    };
+    let cases = [
+        ("debian-rt-6.12-server", wish("", Some(1000), &[])),
+        ("debian-rt-6.12-server", wish("", Some(250), &[Tracer::Timerlat])),
+        ("debian-rt-6.12-server", wish("6.6", None, &[])),
+        ("laptop-smt-6.8", wish("", None, &[Tracer::Irqsoff])),
+        ("raspberry-pi-4-stock-6.6", wish("", Some(1000), &[Tracer::Timerlat, Tracer::Osnoise])),
+        ("raspberry-pi-4-stock-6.6", wish("6.6", None, &[])),
+        ("raspberry-pi-4-stock-6.6", wish("6.18", None, &[])),
+        ("raspberry-pi-4-stock-6.6", wish("6.7", None, &[])),
+        ("raspberry-pi-4-stock-6.6", wish("5.10", None, &[Tracer::Timerlat])),
+        ("raspberry-pi-4-stock-6.6", wish("", Some(123), &[])),
+        ("raspberry-pi-5-rt-6.12", wish("6.18", None, &[])),
+    ];
+    let all = machines();
+    let text: String = cases
+        .iter()
+        .map(|(name, wish)| {
+            let machine = &all.iter().find(|(n, _)| n == name).unwrap().1;
+            let tracers: Vec<&str> = wish.tracers.iter().map(|t| t.name()).collect();
+            let asked =
+                format!("series {:?}, hz {:?}, tracers {tracers:?}", wish.series.map(|s| s.to_string()), wish.hz);
+            format!("===== {name}, {asked}\n{}\n", said(Situation::of(machine, None), wish))
+        })
+        .collect();
+    compare("wishes.txt", &text);
+}
+
+#[test]
+fn a_board_alone_is_planned_for() {
+    let old = Wish { series: Some("4.19".parse().unwrap()), ..Wish::default() };
+    let mut text = String::new();
+    for board in punctual_kernel::boards() {
+        let title = format!("===== {}\n", board.key);
+        text += &format!("{title}{}\n", said(Situation::of_board(&board.key), &Wish::default()));
+    }
+    text += &format!("===== raspberry-pi-4-32, 4.19\n{}\n", said(Situation::of_board("raspberry-pi-4-32"), &old));
+    text += &format!("===== raspberry-pi-5, 4.19\n{}\n", said(Situation::of_board("raspberry-pi-5"), &old));
+    text += &format!("===== riscv64-board, 4.19\n{}\n", said(Situation::of_board("riscv64-board"), &old));
+    compare("boards.txt", &text);
+}
+
+#[test]
+fn another_board_than_this_machine_takes_nothing_from_it() {
+    let all = machines();
+    let machine = |name: &str| &all.iter().find(|(n, _)| n == name).unwrap().1;
+    let foreign = Situation::of(machine("debian-rt-6.12-server"), Some("raspberry-pi-5")).unwrap();
+    assert_eq!((foreign.release, foreign.is_rt, foreign.system), (None, None, None));
+    let own = Situation::of(machine("raspberry-pi-4-rt-5.4"), Some("raspberry-pi-4-64")).unwrap();
+    assert_eq!(own.release.as_deref(), Some("5.4.140-rt64"));
+}
+
+#[test]
+fn a_plan_keeps_its_keys_as_json() {
+    let all = machines();
+    let machine = &all.iter().find(|(n, _)| n == "raspberry-pi-4-stock-6.6").unwrap().1;
+    let plan = plan(&Situation::of(machine, None).unwrap(), &Wish::default()).unwrap();
+    compare("pi4.json", &(serde_json::to_string_pretty(&plan).unwrap() + "\n"));
+}
+
+#[test]
+fn a_newer_patch_of_an_index_replaces_the_tables() {
+    let wish = |newest: &str| Wish {
+        series: Some("6.6".parse().unwrap()),
+        newest_rt: Some(newest.parse().unwrap()),
+        ..Wish::default()
+    };
+    let situation = Situation::of_board("arm64-board").unwrap();
+    assert!(plan(&situation, &wish("6.6.200-rt99")).unwrap().to_string().contains("patch-6.6.200-rt99.patch"));
+    assert!(!plan(&situation, &wish("6.1.200-rt99")).unwrap().to_string().contains("6.1.200"));
+}

@@ -1,0 +1,194 @@
+//! Whatever the machine calls its hosts, loads, labels and tasks, nothing of it is obeyed by a harness, a browser, a database or a
+//! spreadsheet, and every document still reads as what it is. One table over all formats, ours included.
+
+use crate::common;
+use crate::read;
+
+use proptest::prelude::*;
+use punctual_formats::{
+    CaseOutcome, Cases, KcidbIds, bencher, cyclictest_json, cyclictest_text, junit, kcidb, lava, prometheus, sarif,
+    squad_metrics, squad_tests, tap,
+};
+use punctual_model::{
+    Bench, BenchLog, BenchParts, BenchPlan, BenchSettings, Finding, Promise, Recording, Series, Suite, SuiteEnd,
+    SuiteRan, SuiteResult, Verdict,
+};
+use punctual_report::{
+    TextStyle, csv, html, json, json_line, json_text, linuxcnc, suite_csv, suite_html, suite_text, text,
+};
+use punctual_units::Histogram;
+
+/// A format, what writes it, and what must hold of all that it writes.
+type Row = (&'static str, fn(&Recording, &Verdict) -> String, fn(&str));
+
+fn ids() -> KcidbIds {
+    KcidbIds { origin: "punctual".into(), build: None }
+}
+
+fn plain() -> TextStyle {
+    TextStyle { color: false, width: 80 }
+}
+
+/// Every format of `punctual report`; perfetto is binary and has tests of its own.
+const FORMATS: &[Row] = &[
+    ("html", html, read::html),
+    ("text", |r, v| text(r, v, plain()), read::plain),
+    ("linuxcnc", |r, v| linuxcnc(r, v, plain()), read::plain),
+    ("json", |r, v| json_text(&json(r, v)), read::json),
+    ("csv", |r, _| csv(r), read::csv),
+    ("cyclictest", |r, _| cyclictest_text(r, None).unwrap_or_default(), read::cyclictest),
+    ("cyclictest-json", |r, _| cyclictest_json(r, None).unwrap_or_else(|_| "{}".into()), read::json),
+    ("junit", |r, v| junit(&Cases::of_run(r, v)), read::junit),
+    ("tap", |r, v| tap(&Cases::of_run(r, v)), read::tap),
+    ("lava", |r, v| lava(&Cases::of_run(r, v)), read::lava),
+    ("prometheus", prometheus, read::prometheus),
+    ("kcidb", |r, v| kcidb(&Cases::of_run(r, v), &ids()).unwrap(), read::json),
+    ("squad-tests", |r, v| squad_tests(&Cases::of_run(r, v)), read::json),
+    ("squad-metrics", |r, v| squad_metrics(&Cases::of_run(r, v)), read::json),
+    ("bencher", |r, v| bencher(&Cases::of_run(r, v)), read::json),
+    ("sarif", |r, _| sarif(&r.findings, Some("1")), read::json),
+    ("jsonl", jsonl, |text| text.lines().for_each(read::json)),
+];
+
+/// As `report` writes several runs.
+fn jsonl(recording: &Recording, verdict: &Verdict) -> String {
+    let lines = punctual_fleet::lines(&[punctual_history::summary(recording, verdict, None)]);
+    lines.iter().map(|line| json_line(&serde_json::to_value(line).unwrap())).collect()
+}
+
+/// An event suite and a benchmark, in all that they are written as.
+fn of_suite_and_bench(run: &punctual_model::Run, name: &str) {
+    let ended = [
+        SuiteEnd::Unsupported { why: name.into() },
+        SuiteEnd::Failed { why: name.into() },
+        SuiteEnd::Ran(Box::new(SuiteRan {
+            counts: Default::default(),
+            lateness: [7u64, 9].into_iter().fold(Histogram::new(), |mut h, ns| {
+                h.record(ns);
+                h
+            }),
+            page_faults: None,
+            mode_switches: None,
+            class: None,
+            broken: vec![name.into()],
+            inconclusive: vec![name.into()],
+            notes: vec![name.into()],
+        })),
+    ];
+    let deadline_ns = punctual_units::Nanos(1);
+    let result =
+        |ended| SuiteResult { test: name.into(), promise: Promise::Each, interval_ns: None, deadline_ns, ended };
+    let suite = Suite {
+        schema: punctual_model::SUITE_SCHEMA.into(),
+        backend: name.into(),
+        environment: [(name.to_owned(), name.to_owned())].into(),
+        cpu: None,
+        duration_ns: deadline_ns,
+        under: vec![],
+        results: ended.into_iter().map(result).collect(),
+        interrupted: true,
+    };
+    read::plain(&suite_text(&suite));
+    read::html(&suite_html(&suite));
+    read::csv(&suite_csv(&suite));
+    of_cases(&Cases::of_suite(run, &suite));
+    let settings = BenchSettings::Network(punctual_model::NetworkSettings {
+        to: None,
+        folder: None,
+        bytes: 64,
+        duration_ns: deadline_ns,
+        beside: punctual_model::Beside::Nothing,
+    });
+    let plan = BenchPlan { settings, repetitions: 1, not_measured: vec![], notes: vec![] };
+    let mut bench = Bench::of(BenchLog { plan, repetitions: vec![], parts: BenchParts::default() });
+    let mut series = Series::new(name, name, name);
+    series.push(1.0);
+    bench.series = vec![series.clone(), series];
+    of_cases(&Cases::of_bench(run, &bench));
+}
+
+fn of_cases(cases: &Cases) {
+    assert!(cases.cases().all(|case| case.outcome > CaseOutcome::Pass), "{cases:?}");
+    read::junit(&junit(cases));
+    read::tap(&tap(cases));
+    read::lava(&lava(cases));
+    for text in [squad_tests(cases), squad_metrics(cases), bencher(cases)] {
+        read::json(&text);
+    }
+}
+
+/// Formats of an audit.
+fn of_findings(findings: &[Finding]) {
+    let cases = Cases::of_findings(Default::default(), findings);
+    assert_eq!(cases.cases().count(), findings.len());
+    read::junit(&junit(&cases));
+    read::tap(&tap(&cases));
+    read::lava(&lava(&cases));
+    read::json(&sarif(findings, None));
+}
+
+fn assert_harmless(name: &str) {
+    let (mut recording, verdict) = common::hostile(name);
+    // A run that a machine of ours never writes, but a file may hold: a second phase and CPU of the same names.
+    recording.run.complete = true;
+    let second = recording.run.phases[0].clone();
+    recording.run.phases.push(second);
+    for phase in &mut recording.run.phases {
+        phase.label = Some(name.to_owned());
+    }
+    recording.run.machine.kernel_release = Some(name.to_owned());
+    for (format, write, read) in FORMATS {
+        let written = write(&recording, &verdict);
+        assert!(!written.is_empty() || *format == "cyclictest", "{format}");
+        read(&written);
+    }
+    of_findings(&recording.findings);
+    of_suite_and_bench(&recording.run, name);
+}
+
+#[test]
+fn known_tricks_are_harmless_in_every_format() {
+    for name in [
+        common::HOSTILE,
+        "",
+        "\0",
+        "\x1b[2J\x1b]0;x\x07",
+        "a\nok 99 - b\nnot ok",
+        "# SKIP everything",
+        "x # TODO",
+        "<LAVA_SIGNAL_TESTCASE TEST_CASE_ID=x RESULT=pass>",
+        "</testcase><testcase name=\"x\"/>",
+        "]]><script>alert(1)</script><![CDATA[",
+        "&lt;&#x1b;&amp;",
+        "\"} 1\npunctual_verdict{outcome=\"pass\"} 1",
+        "\\\"\\n\\",
+        "=cmd|' /C calc'!A0",
+        "+1;-1,@x\t\"y\"",
+        "\u{202e}\u{2066}\u{200b}\u{feff}\u{2028}\u{e0041}",
+        "\u{fffe}\u{ffff}\u{fdd0}",
+        "{0} [a](javascript:alert(1)) %s ${x} $(id) `id`",
+        "//evil.example/../..",
+    ] {
+        assert_harmless(name);
+    }
+}
+
+#[test]
+fn every_format_of_the_command_line_is_in_the_table() {
+    let listed = include_str!("../../../../../cli/src/report/args.rs");
+    let body = listed.split("pub enum Format {").nth(1).unwrap().split("\n}").next().unwrap();
+    let variants = body.lines().map(str::trim).filter(|l| l.ends_with(',') && !l.starts_with("//")).count();
+    // Perfetto is binary and not in it; linuxcnc is, and an option of text.
+    assert_eq!(variants, FORMATS.len());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_name_is_harmless_in_every_format(
+        name in "(\\PC|\\p{Cc}|[<>\"'&`#=+@\\\\]|<script>|\\]\\]>|\x1b\\[|<LAVA_SIGNAL_|\n| ){0,12}"
+    ) {
+        assert_harmless(&name);
+    }
+}

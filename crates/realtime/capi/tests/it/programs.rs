@@ -1,0 +1,202 @@
+//! C programs against the static library: compiled without a warning as C99 and as C++, and run.
+
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// What the static library needs of the system: `rustc --print native-static-libs`.
+const SYSTEM: [&str; 5] = ["-lgcc_s", "-lpthread", "-lm", "-ldl", "-lc"];
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Cargo leaves the static library beside this test's program, and for `cargo build` one folder above.
+fn library() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let beside = test.parent().unwrap();
+    let found = [beside, beside.parent().unwrap()].map(|folder| folder.join("libpunctual_rt_c.a"));
+    let known = found.iter().find(|path| path.exists());
+    known.unwrap_or_else(|| panic!("no libpunctual_rt_c.a at {found:?}")).clone()
+}
+
+/// A compiler for this test's own processor: the machine's, or Debian's for another one. `None`, and a line that says why, where
+/// there is neither.
+fn compiler(language: &Language) -> Option<Compiler> {
+    let made_for = |name: &str| {
+        let told = Command::new(name).arg("-dumpmachine").output().ok().filter(|told| told.status.success())?;
+        Some(String::from_utf8_lossy(&told.stdout).starts_with(std::env::consts::ARCH))
+    };
+    if made_for(language.compiler) == Some(true) {
+        return Some(Compiler { name: language.compiler.to_owned(), is_foreign: false });
+    }
+    let system = if cfg!(target_arch = "arm") { "arm-linux-gnueabihf" } else { "aarch64-linux-gnu" };
+    let name = format!("{system}-{}", language.foreign);
+    if made_for(&name) == Some(true) {
+        return Some(Compiler { name, is_foreign: true });
+    }
+    println!("skipped: {} does not run here (Debian: apt install gcc g++ libc6-dev)", language.compiler);
+    None
+}
+
+struct Compiler {
+    name: String,
+    /// Its C library is not where a loader looks: programs are static.
+    is_foreign: bool,
+}
+
+struct Language {
+    compiler: &'static str,
+    /// What follows the system's name in the name of one for another processor.
+    foreign: &'static str,
+    options: &'static [&'static str],
+}
+
+const C: Language = Language { compiler: "cc", foreign: "gcc", options: &["-std=c99"] };
+const CPP: Language = Language { compiler: "g++", foreign: "g++", options: &["-x", "c++", "-std=c++11"] };
+
+/// Compiles and links; `None` where there is no compiler.
+fn build(language: &Language, source: &str, into: &Path) -> Option<PathBuf> {
+    let Compiler { name, is_foreign } = compiler(language)?;
+    let program = into.join(format!("{}-{}", Path::new(source).file_stem().unwrap().display(), language.compiler));
+    let unwinder = |library: &'static str| if is_foreign { library.replace("gcc_s", "gcc_eh") } else { library.into() };
+    let built = Command::new(&name)
+        .args(language.options)
+        .args(["-Wall", "-Wextra", "-Werror", "-Wpedantic", "-O1", "-g"])
+        .arg("-I")
+        .arg(folder().join("include"))
+        .arg("-o")
+        .arg(&program)
+        .arg(folder().join(source))
+        .args(["-x", "none"])
+        .arg(library())
+        .args(SYSTEM.map(unwinder))
+        .args(is_foreign.then_some("-static"))
+        .output()
+        .unwrap();
+    assert!(built.status.success(), "{name} {source}:\n{}", String::from_utf8_lossy(&built.stderr));
+    Some(program)
+}
+
+fn succeeded(what: &str, output: &Output) -> String {
+    let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{what}: {}\n{out}\n{error}", output.status);
+    out.into_owned()
+}
+
+/// Every language that is there, in a folder of its own.
+fn everywhere(source: &str, check: impl Fn(&Path, &Path)) {
+    for language in [C, CPP] {
+        let scratch = tempfile::tempdir().unwrap();
+        if let Some(program) = build(&language, source, scratch.path()) {
+            check(&program, scratch.path());
+        }
+    }
+}
+
+#[test]
+fn the_periodic_example_accounts_for_every_release() {
+    everywhere("examples/periodic.c", |program, _| {
+        let output = Command::new(program).args(["500", "200", "10"]).output().unwrap();
+        let text = succeeded("periodic", &output);
+        let numbers: Vec<u64> = text.lines().next().unwrap().split(' ').filter_map(|word| word.parse().ok()).collect();
+        let [released, ran, skipped, pending, sum] = numbers[..] else { panic!("{text}") };
+        assert_eq!(released, ran + skipped + pending, "{text}");
+        assert!(released >= 200 && ran > 0, "{text}");
+        // The body has seen as many releases as were counted: n of them add up to n (n + 1) / 2 at least.
+        assert!(sum >= ran * (ran + 1) / 2 && (skipped > 0 || sum == ran * (ran + 1) / 2), "{text}");
+        let report = String::from_utf8_lossy(&output.stderr);
+        assert!(["PREEMPT_RT kernel", "SCHED_FIFO 10"].iter().all(|check| report.contains(check)), "{report}");
+    });
+}
+
+#[test]
+#[ignore = "live: timing"]
+fn the_parts_example_hands_everything_over() {
+    everywhere("examples/parts.c", |program, scratch| {
+        let (input, output) = (scratch.join("in"), scratch.join("out"));
+        for fifo in [&input, &output] {
+            assert!(Command::new("mkfifo").arg(fifo).status().unwrap().success());
+        }
+        let child = Command::new(program)
+            .args([&input, &output])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let answers = std::thread::spawn(move || fs::read_to_string(output).unwrap());
+        let too_long = "x".repeat(63);
+        let mut shell = fs::OpenOptions::new().write(true).open(&input).unwrap();
+        shell.write_all(format!("d21\n\n{too_long}\nd20 again\nend\n").as_bytes()).unwrap();
+        let text = succeeded("parts", &child.wait_with_output().unwrap());
+        let expected = "alarms 3 order 123\nlength 3\nlength 0\nlength 9\nqueue sent 3 received 3 dropped 0\n\
+                        end 0 lines 3 in 4 too long 1\n";
+        assert_eq!(text, expected);
+        assert_eq!(answers.join().unwrap(), "d21\n\nd20 again\n");
+    });
+}
+
+#[test]
+fn misuse_is_an_error_and_no_crash() {
+    everywhere("tests/c/misuse.c", |program, scratch| {
+        let output = Command::new(program).arg(scratch.join("fifo")).output().unwrap();
+        assert_eq!(succeeded("misuse", &output), "misuse ok\n");
+    });
+}
+
+#[test]
+fn threads_wait_for_each_other() {
+    everywhere("tests/c/sync.c", |program, _| {
+        let text = succeeded("sync", &Command::new(program).output().unwrap());
+        let (told, last) = text.trim_end().rsplit_once('\n').unwrap_or(("", text.trim_end()));
+        assert!(last == "sync ok" && told.lines().all(|line| line.starts_with("not tested: ")), "{text}");
+        println!("{told}");
+    });
+}
+
+/// The program of docs/c-interface.md, as it stands there.
+fn documented() -> String {
+    let text = fs::read_to_string(folder().join("../../../docs/c-interface.md")).unwrap();
+    let (_, rest) = text.split_once("```c\n").unwrap();
+    rest.split_once("```").unwrap().0.to_owned()
+}
+
+#[test]
+#[ignore = "live: root, timing"]
+fn the_documented_program_runs_until_it_is_told_to_end() {
+    assert!(documented().lines().count() <= 19, "it has grown");
+    everywhere_text(&documented(), |program| {
+        let mut child = Command::new(program).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let (mut first, mut rest) = (String::new(), String::new());
+        let mut errors = BufReader::new(child.stderr.take().unwrap());
+        errors.read_line(&mut first).unwrap();
+        if first == "running\n" {
+            kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+            let text = succeeded("documented", &child.wait_with_output().unwrap());
+            assert!(text.ends_with(" releases skipped\n"), "{text}");
+            return;
+        }
+        errors.read_to_string(&mut rest).unwrap();
+        let refused = ["cannot lock memory", "cannot run as"].iter().any(|text| first.contains(text));
+        assert!(refused && child.wait().unwrap().code() == Some(1), "{first}{rest}");
+        println!("without privilege it says: {first}");
+    });
+}
+
+/// As [`everywhere`], for a text.
+fn everywhere_text(source: &str, check: impl Fn(&Path)) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("control.c");
+    fs::write(&file, source).unwrap();
+    everywhere(file.to_str().unwrap(), |program, _| check(program));
+}
+
+/// The pkg-config file names the libraries that these programs are linked with.
+#[test]
+fn the_pkg_config_file_names_the_libraries() {
+    let text = fs::read_to_string(folder().join("punctual-rt.pc.in")).unwrap();
+    assert!(text.contains("-lpunctual_rt_c\n"));
+    assert!(text.contains(&format!("Libs.private: {}\n", SYSTEM.join(" "))));
+}

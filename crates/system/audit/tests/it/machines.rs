@@ -1,0 +1,141 @@
+//! Every recorded machine, with the states its `audit.toml` expects for each of its audits.
+
+use punctual_audit::{Context, PlanWish, Profile, Rules, audit};
+use punctual_machine::Recorded;
+use punctual_model::{Finding, State};
+use punctual_units::{CpuList, Scheduling};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Golden {
+    audit: Vec<Expected>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Expected {
+    profile: Profile,
+    cpus: CpuList,
+    scheduling: Scheduling,
+    /// The states of some rules.
+    states: BTreeMap<String, State>,
+    /// What a summary must contain.
+    #[serde(default)]
+    says: BTreeMap<String, String>,
+}
+
+fn machines() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../machines");
+    let mut machines: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.join("audit.toml").exists())
+        .collect();
+    machines.sort();
+    machines
+}
+
+fn expected(folder: &Path) -> Vec<Expected> {
+    let text = std::fs::read_to_string(folder.join("audit.toml")).unwrap();
+    toml::from_str::<Golden>(&text).unwrap_or_else(|error| panic!("{}: {error}", folder.display())).audit
+}
+
+/// Every rule's state for every profile, one letter each, in the order of `Profile::ALL`.
+fn all_states(rules: &Rules, machine: &Recorded, expected: &Expected) -> String {
+    let audits: Vec<Vec<Finding>> = Profile::ALL
+        .iter()
+        .map(|(profile, _)| {
+            let (scheduling, cpus) = (expected.scheduling, expected.cpus.clone());
+            rules.audit(machine, &Context { scheduling, cpus, profile: *profile })
+        })
+        .collect();
+    let head: Vec<&str> = Profile::ALL.iter().map(|(_, name)| *name).collect();
+    let mut table = format!("# P pass, F fail, W warn, I info, S skip, B blocked, U unknown; {}\n", head.join(", "));
+    for (at, rule) in rules.iter().enumerate() {
+        let letters = audits.iter().map(|findings| format!("{:?}", findings[at].state).chars().take(1).collect());
+        table.push_str(&format!("{:<34}{}\n", rule.id, letters.collect::<Vec<String>>().join(" ")));
+    }
+    table
+}
+
+/// With BLESS=1 in the environment the files are written anew: look at each change before you take it over.
+#[test]
+fn every_machine_is_judged_for_every_profile_as_recorded() {
+    let rules = Rules::embedded();
+    let mut wrong = Vec::new();
+    for folder in machines() {
+        let machine = Recorded::open(&folder).unwrap();
+        let first = expected(&folder).into_iter().next().unwrap();
+        let found = all_states(&rules, &machine, &first);
+        let path = folder.join("states.txt");
+        if std::env::var_os("BLESS").is_some() {
+            std::fs::write(&path, &found).unwrap();
+        }
+        let wanted = std::fs::read_to_string(&path).unwrap_or_default();
+        let differing = found.lines().filter(|line| !wanted.lines().any(|other| other == *line));
+        wrong.extend(differing.map(|line| format!("{}: {line}", folder.display())));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// One line a machine: which CPUs a plan for one and for two takes. BLESS=1 writes it anew.
+#[test]
+fn cpus_are_planned_on_every_machine_as_recorded() {
+    let rules = Rules::embedded();
+    let mut found = String::new();
+    for folder in machines() {
+        let machine = Recorded::open(&folder).unwrap();
+        let Expected { scheduling, cpus, profile, .. } = expected(&folder).into_iter().next().unwrap();
+        let context = Context { scheduling, cpus, profile };
+        for count in 1..=2 {
+            let planned = match rules.plan_cpus(&machine, &context, &PlanWish { count, near: None }) {
+                Ok(plan) => {
+                    format!("isolate {}, off `{}`, keep {}", plan.isolated, plan.siblings_off, plan.housekeeping)
+                }
+                Err(error) => error.to_string(),
+            };
+            let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+            found.push_str(&format!("{name} for {count}: {planned}\n"));
+        }
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../machines/plans.txt");
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, &found).unwrap();
+    }
+    assert_eq!(found, std::fs::read_to_string(&path).unwrap_or_default());
+}
+
+fn as_table(findings: &[Finding]) -> String {
+    findings
+        .iter()
+        .map(|f| format!("{} = {} # {}\n", f.id, serde_json::to_string(&f.state).unwrap(), f.summary))
+        .collect()
+}
+
+#[test]
+fn recorded_machines_are_judged_as_expected() {
+    assert!(machines().len() >= 6);
+    let mut wrong = Vec::new();
+    for folder in machines() {
+        let machine = Recorded::open(&folder).unwrap();
+        for expected in expected(&folder) {
+            let context = Context { scheduling: expected.scheduling, cpus: expected.cpus, profile: expected.profile };
+            let findings = audit(&machine, &context);
+            let listed = findings.iter().filter(|f| expected.states.contains_key(&f.id));
+            let states: BTreeMap<String, State> = listed.map(|f| (f.id.clone(), f.state)).collect();
+            let unsaid = expected
+                .says
+                .iter()
+                .filter(|(id, part)| !findings.iter().any(|f| f.id == **id && f.summary.contains(part.as_str())));
+            let unsaid: Vec<_> = unsaid.collect();
+            if states != expected.states || !unsaid.is_empty() {
+                let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+                wrong.push(format!("{name} as {}, not said: {unsaid:?}\n{}", expected.profile, as_table(&findings)));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

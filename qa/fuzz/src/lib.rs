@@ -1,0 +1,240 @@
+//! Every reader of what others wrote, as an entry for fuzzers: what an input begins with, what is done with one, and what must hold then.
+//! Traces through every reader and attribution: no panic, no hang, no memory beyond bounds, labels that add up.
+//! Files of a machine through the audit: what cannot be read passes nowhere, no path leads out of a snapshot.
+//! Run directories through the report, packages of kernels, and what others write or send.
+//!
+//! One table, [`READERS`], for `cargo xtask fuzz` (mutations, deterministic, anywhere) and for libFuzzer (guided by coverage, `qa/libfuzzer/`).
+//! Findings that were mended stay as inputs in `qa/libfuzzer/regressions`, one folder a reader, and are executed by this crate's tests.
+
+#![forbid(unsafe_code)]
+
+mod boot;
+mod execute;
+mod folder;
+mod foreign;
+mod import;
+mod losses;
+mod mutate;
+mod parts;
+mod seeds;
+mod texts;
+mod whole;
+
+pub use execute::Executor;
+use mutate::{Random, mutate};
+pub use punctual_import::Format;
+pub use texts::remove_scratch;
+
+/// What is fuzzed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reader {
+    /// trace.dat, version 6.
+    Dat6,
+    /// trace.dat, version 7.
+    Dat7,
+    /// Pages of the ring buffer, as the kernel gives them.
+    Pages,
+    /// The kernel's own text, tracefs `trace`.
+    Kernel,
+    /// The text of `trace-cmd report`.
+    TraceCmd,
+    /// perf.data, as a file and as a pipe.
+    Perf,
+    /// What rtla prints, also pasted into a mail.
+    Rtla,
+    /// A kernel command line.
+    Cmdline,
+    /// A kernel configuration, also packed.
+    Kconfig,
+    /// CPU lists and masks.
+    CpuList,
+    /// config.txt of a Raspberry Pi.
+    PiConfig,
+    /// /etc/default/grub.
+    Grub,
+    /// /proc/interrupts.
+    Interrupts,
+    /// A user's profile for the audit.
+    Profile,
+    /// A machine as `snapshot` packs it.
+    Snapshot,
+    /// A recorded machine of which some files are lost or other ones.
+    Machine,
+    /// A machine's boot loader's files.
+    Boot,
+    /// Files that `punctual import` reads.
+    Import(Format),
+    /// A run directory, and its report.
+    Run,
+    /// A kernel's package that `punctual deploy` takes.
+    Package,
+    /// A scheduling experiment's TOML.
+    Experiment,
+    /// An rt-app description.
+    RtApp,
+    /// A page that lists patches, a Makefile's release, a patch's name.
+    PatchIndex,
+    /// Pulses of a radio's recorder.
+    Pulses,
+    /// Commands to a radio switch.
+    Codes,
+    /// What a client sends to `punctual serve`.
+    Upload,
+}
+
+/// All of them, each with the name that commands, folders and tables know it by.
+pub const READERS: [(&str, Reader); 31] = [
+    ("dat6", Reader::Dat6),
+    ("dat7", Reader::Dat7),
+    ("pages", Reader::Pages),
+    ("kernel", Reader::Kernel),
+    ("trace-cmd", Reader::TraceCmd),
+    ("perf", Reader::Perf),
+    ("rtla", Reader::Rtla),
+    ("cmdline", Reader::Cmdline),
+    ("kconfig", Reader::Kconfig),
+    ("cpulist", Reader::CpuList),
+    ("config.txt", Reader::PiConfig),
+    ("grub", Reader::Grub),
+    ("interrupts", Reader::Interrupts),
+    ("profile", Reader::Profile),
+    ("snapshot", Reader::Snapshot),
+    ("machine", Reader::Machine),
+    ("boot", Reader::Boot),
+    ("import-cyclictest", Reader::Import(Format::Cyclictest)),
+    ("import-json", Reader::Import(Format::Json)),
+    ("import-csv", Reader::Import(Format::Csv)),
+    ("import-rtla", Reader::Import(Format::Rtla)),
+    ("import-jitterdebugger", Reader::Import(Format::JitterdebuggerRaw)),
+    ("import-nqueens", Reader::Import(Format::NQueens)),
+    ("run", Reader::Run),
+    ("package", Reader::Package),
+    ("experiment", Reader::Experiment),
+    ("rt-app", Reader::RtApp),
+    ("patch-index", Reader::PatchIndex),
+    ("pulses", Reader::Pulses),
+    ("codes", Reader::Codes),
+    ("upload", Reader::Upload),
+];
+
+impl Reader {
+    /// The one of that name in [`READERS`].
+    pub fn named(name: &str) -> Option<Reader> {
+        READERS.iter().find(|(known, _)| *known == name).map(|(_, reader)| *reader)
+    }
+
+    /// What mutation begins with: from this repository's fixtures and made up. Reads files of the repository; one that is gone is an
+    /// empty seed.
+    pub fn seeds(self) -> Vec<Vec<u8>> {
+        seeds::of(self)
+    }
+
+    /// Words that a reader of text looks for; none where it reads bytes.
+    pub fn words(self) -> &'static [&'static str] {
+        match self {
+            Reader::Kernel | Reader::TraceCmd | Reader::Rtla => mutate::TRACE_WORDS,
+            Reader::Dat6 | Reader::Dat7 | Reader::Pages | Reader::Perf | Reader::Snapshot => &[],
+            Reader::Boot => boot::WORDS,
+            Reader::Import(format) if import::is_text(format) => mutate::TRACE_WORDS,
+            Reader::Import(_) => &[],
+            Reader::Run | Reader::Package => folder::WORDS,
+            _ if self.is_text_of_others() => texts::WORDS,
+            _ => foreign::WORDS,
+        }
+    }
+
+    fn is_text_of_others(self) -> bool {
+        let texts =
+            [Reader::Experiment, Reader::RtApp, Reader::PatchIndex, Reader::Pulses, Reader::Codes, Reader::Upload];
+        texts.contains(&self)
+    }
+
+    /// How many executions take as long as a thousand of a trace's reader, about.
+    pub fn thousand(self) -> u64 {
+        match self {
+            Reader::Profile | Reader::Snapshot | Reader::Boot => 100,
+            Reader::Run | Reader::Machine => 20,
+            Reader::Package | Reader::Upload => 100,
+            _ => 1000,
+        }
+    }
+}
+
+/// The input of execution `n`: a seed, mutated. The same arguments give the same bytes.
+pub fn input(seeds: &[Vec<u8>], words: &[&str], seed: u64, n: u64) -> Vec<u8> {
+    let mut random = Random::new(seed.wrapping_mul(0x1_0000_0001).wrapping_add(n.wrapping_mul(0x9e37_79b9)));
+    let mut input = seeds.get(random.below(seeds.len())).cloned().unwrap_or_default();
+    let other = seeds.get(random.below(seeds.len())).map(Vec::as_slice).unwrap_or_default();
+    mutate(&mut input, other, words, &mut random);
+    input
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::read::GzDecoder;
+    use std::fs;
+    use std::io::Read;
+    use std::path::{Path, PathBuf};
+
+    fn files(folder: &Path) -> Vec<PathBuf> {
+        let mut all: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path()).collect();
+        all.sort();
+        all
+    }
+
+    #[test]
+    fn seeds_are_read_as_what_they_are() {
+        for (name, reader) in READERS {
+            let (executor, seeds) = (Executor::new(reader), reader.seeds());
+            let events: u64 = seeds.iter().map(|seed| executor.run(seed)).sum();
+            // A file has threads, not events.
+            let least = if matches!(reader, Reader::Import(_)) { 1 } else { 4 };
+            assert!(events >= least * seeds.len() as u64, "{name}: {events} events of {} seeds", seeds.len());
+        }
+    }
+
+    fn kept(kind: &str) -> Vec<PathBuf> {
+        files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../libfuzzer").join(kind))
+    }
+
+    fn executor(path: &Path) -> Executor {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap();
+        let name = name.trim_end_matches(".tar.gz");
+        Executor::new(Reader::named(name).unwrap_or_else(|| panic!("{}: no reader of that name", path.display())))
+    }
+
+    #[test]
+    fn what_coverage_led_to_is_executed_without_a_finding() {
+        let mut count = 0;
+        for path in kept("corpus") {
+            let executor = executor(&path);
+            for entry in tar::Archive::new(GzDecoder::new(fs::File::open(&path).unwrap())).entries().unwrap() {
+                let mut bytes = Vec::new();
+                entry.unwrap().read_to_end(&mut bytes).unwrap();
+                executor.run(&bytes);
+                count += 1;
+            }
+        }
+        assert!(count > 0, "qa/libfuzzer/corpus is empty: cargo xtask fuzz guided --keep");
+    }
+
+    #[test]
+    fn what_was_mended_is_executed_without_a_finding() {
+        for folder in kept("regressions") {
+            let executor = executor(&folder);
+            files(&folder).iter().for_each(|file| {
+                executor.run(&fs::read(file).unwrap());
+            });
+        }
+    }
+
+    #[test]
+    fn an_input_is_the_same_again_and_names_are_different() {
+        for (name, reader) in READERS {
+            assert_eq!(Reader::named(name), Some(reader));
+            let seeds = reader.seeds();
+            assert_eq!(input(&seeds, reader.words(), 3, 11), input(&seeds, reader.words(), 3, 11), "{name}");
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! Recorded machines of which some files are lost or other ones, with what must hold.
+//!
+//! An input is bytes: a machine; bit 0 of the next, whether its files are only lost, and above it after how many looks everything is
+//! gone (none, or more than [`LOOKS`], is never). Then for every file its path (two bytes) and a rule that looks at it, what becomes of
+//! it, and where that is a content, its length (two bytes) and itself. All numbers are taken modulo what there is of them, so that every
+//! input is one.
+
+use super::foreign;
+use super::whole::context;
+use punctual_audit::{Offers, Profile, Rules};
+use punctual_machine::{Listing, Machine, READ_LIMIT, Read, Recorded};
+use punctual_model::State;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Files of an input that change.
+const FILES: usize = 5;
+/// Most looks after which everything is gone.
+const LOOKS: u8 = 40;
+/// Kinds of loss: what comes after them is [`other`].
+const LOST: u8 = 7;
+/// A content of the input itself, as seeds have it.
+const CONTENT: u8 = 64;
+/// Of a seed's content.
+const LARGEST: usize = 2000;
+
+/// The recorded machines, and the rules that judge them.
+pub struct Losses {
+    rules: &'static Rules,
+    machines: Vec<Subject>,
+}
+
+/// A recorded machine, and what its audit looks at and comes to.
+struct Subject {
+    machine: Recorded,
+    /// Each with the rules that look at it.
+    paths: Vec<(String, Vec<usize>)>,
+    /// Of every rule.
+    states: Vec<State>,
+}
+
+/// Notes what is looked at.
+struct Watched<'m> {
+    machine: &'m Recorded,
+    paths: RefCell<BTreeSet<String>>,
+}
+
+impl Watched<'_> {
+    fn look(&self, path: &str) -> &Recorded {
+        self.paths.borrow_mut().insert(path.to_owned());
+        self.machine
+    }
+}
+
+impl Machine for Watched<'_> {
+    fn read(&self, path: &str) -> Read {
+        self.look(path).read(path)
+    }
+
+    fn list(&self, folder: &str) -> Listing {
+        self.look(folder).list(folder)
+    }
+
+    fn read_part(&self, path: &str, offset: u64, length: usize) -> Read {
+        self.look(path).read_part(path, offset, length)
+    }
+}
+
+/// After so many looks nothing is there any more, as a process that ends.
+struct Ending<'m> {
+    machine: &'m Changed<'m>,
+    left: Cell<u8>,
+}
+
+impl Ending<'_> {
+    fn is_gone(&self) -> bool {
+        self.left.replace(self.left.get().saturating_sub(1)) == 0
+    }
+}
+
+impl Machine for Ending<'_> {
+    fn read(&self, path: &str) -> Read {
+        if self.is_gone() { Read::Absent } else { self.machine.read(path) }
+    }
+
+    fn list(&self, folder: &str) -> Listing {
+        if self.is_gone() { Listing::Absent } else { self.machine.list(folder) }
+    }
+
+    fn read_part(&self, path: &str, offset: u64, length: usize) -> Read {
+        if self.is_gone() { Read::Absent } else { self.machine.read_part(path, offset, length) }
+    }
+}
+
+impl Subject {
+    /// Judges every rule by itself: what it looks at is what others found out for it, too.
+    fn new(rules: &Rules, machine: Recorded) -> Subject {
+        let mut readers: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        let mut states = Vec::new();
+        for (number, rule) in rules.iter().enumerate() {
+            let watched = Watched { machine: &machine, paths: RefCell::default() };
+            states.push(state(rules, &rule.id, &watched));
+            watched.paths.take().into_iter().for_each(|path| readers.entry(path).or_default().push(number));
+        }
+        Subject { machine, paths: readers.into_iter().collect(), states }
+    }
+}
+
+fn state(rules: &Rules, id: &str, machine: &dyn Machine) -> State {
+    let finding = rules.audit_one(id, machine, &context(Profile::DedicatedCore), Offers::default());
+    let finding = finding.unwrap_or_else(|| panic!("no rule {id}"));
+    assert!(!finding.summary.is_empty(), "{id} says nothing");
+    finding.state
+}
+
+/// A machine of which some files are others; below them there is nothing any more.
+struct Changed<'m> {
+    below: &'m Recorded,
+    files: BTreeMap<&'m str, Read>,
+}
+
+impl Changed<'_> {
+    /// The file that stands in place of a path or of a folder above it: is it the path itself, and what reading it gives.
+    fn over(&self, path: &str) -> Option<(bool, &Read)> {
+        let is_above =
+            |file: &&str| path.strip_prefix(*file).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        let (file, read) = self.files.iter().find(|(file, _)| is_above(file))?;
+        Some((*file == path, read))
+    }
+}
+
+impl Machine for Changed<'_> {
+    fn read(&self, path: &str) -> Read {
+        match self.over(path) {
+            None => self.below.read(path),
+            // EFBIG, as of a recorded machine.
+            Some((true, Read::Known(bytes))) if bytes.len() > READ_LIMIT => Read::Failed(27),
+            Some((true, read)) => read.clone(),
+            Some((false, Read::Denied)) => Read::Denied,
+            Some((false, _)) => Read::Absent,
+        }
+    }
+
+    fn list(&self, folder: &str) -> Listing {
+        match self.over(folder) {
+            Some((_, Read::Denied)) => return Listing::Denied,
+            Some((true, Read::Failed(errno))) => return Listing::Failed(*errno),
+            Some(_) => return Listing::Absent,
+            None => {}
+        }
+        let listing = self.below.list(folder);
+        let name = |file: &str| file.strip_prefix(folder).map(|rest| rest.trim_start_matches('/').to_owned());
+        let here = |name: &String| !name.is_empty() && !name.contains('/');
+        let changed: Vec<(String, bool)> = (self.files.iter())
+            .filter_map(|(file, read)| Some((name(file).filter(here)?, *read != Read::Absent)))
+            .collect();
+        if changed.is_empty() || !matches!(listing, Listing::Known(_) | Listing::Absent) {
+            return listing;
+        }
+        let mut names: BTreeSet<String> = listing.names().into_iter().flatten().cloned().collect();
+        for (name, is_there) in changed {
+            if is_there {
+                names.insert(name)
+            } else {
+                names.remove(&name)
+            };
+        }
+        if names.is_empty() && listing == Listing::Absent {
+            return Listing::Absent;
+        }
+        Listing::Known(names.into_iter().collect())
+    }
+
+    fn read_part(&self, path: &str, offset: u64, length: usize) -> Read {
+        match self.read(path) {
+            Read::Known(bytes) => {
+                let rest = usize::try_from(offset).ok().and_then(|at| bytes.get(at..)).unwrap_or_default();
+                Read::Known(rest.iter().take(length).copied().collect())
+            }
+            other => other,
+        }
+    }
+}
+
+/// What is an answer by not being readable as what it is: as in crates/system/audit/tests/unreadable.rs.
+fn may_pass_without(rule: &str, path: &str) -> bool {
+    rule == "perm-cpu-dma-latency" || (path.starts_with("/proc/") && path.ends_with("/task"))
+}
+
+/// The bytes of an input, one after another; where there are none any more, nothing.
+struct Choices<'i>(&'i [u8]);
+
+impl<'i> Choices<'i> {
+    fn byte(&mut self) -> Option<u8> {
+        let (first, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    /// One of so many.
+    fn below(&mut self, count: usize) -> Option<usize> {
+        (self.byte()? as usize).checked_rem(count)
+    }
+
+    fn number(&mut self) -> Option<usize> {
+        Some(u16::from_le_bytes([self.byte()?, self.byte()?]).into())
+    }
+
+    fn bytes(&mut self) -> Option<&'i [u8]> {
+        let length = self.number()?;
+        let (bytes, rest) = self.0.split_at(length.min(self.0.len()));
+        self.0 = rest;
+        Some(bytes)
+    }
+}
+
+impl Losses {
+    /// Audits every recorded machine, which takes a second. Reads files of the repository.
+    pub fn new() -> Losses {
+        let rules = Rules::embedded();
+        let machines = foreign::recorded().into_iter().map(|machine| Subject::new(&rules, machine)).collect();
+        Losses { rules, machines }
+    }
+
+    /// A machine of which some files cannot be read any more passes no rule that it did not pass; whatever else becomes
+    /// of files, rules that look at them say something. One rule for every file, of those that look at it: all of them would take 20 ms.
+    pub fn run(&self, input: &[u8]) -> u64 {
+        self.judge(&mut Choices(input)).unwrap_or(0)
+    }
+
+    fn judge(&self, choices: &mut Choices) -> Option<u64> {
+        let subject = &self.machines[choices.below(self.machines.len())?];
+        let manner = choices.byte()?;
+        let only_lost = manner & 1 == 1;
+        let looks = Some(manner >> 1).filter(|looks| !only_lost && (1..=LOOKS).contains(looks));
+        let mut machine = Changed { below: &subject.machine, files: BTreeMap::new() };
+        let mut asked: Vec<usize> = Vec::new();
+        for _ in 0..FILES {
+            asked.extend(subject.change(&mut machine, only_lost, choices));
+        }
+        for number in &asked {
+            let (Some(rule), Some(before)) = (self.rules.iter().nth(*number), subject.states.get(*number)) else {
+                continue;
+            };
+            let after = match looks {
+                None => state(self.rules, &rule.id, &machine),
+                Some(looks) => state(self.rules, &rule.id, &Ending { machine: &machine, left: Cell::new(looks) }),
+            };
+            let is_answer = machine.files.keys().any(|path| may_pass_without(&rule.id, path));
+            let turned = only_lost && after == State::Pass && *before != State::Pass && !is_answer;
+            let (lost, of) = (machine.files.keys(), subject.machine.description());
+            assert!(!turned, "{} {before:?} to PASS on {of}: {lost:?} lost", rule.id);
+        }
+        Some(4 + asked.len() as u64)
+    }
+
+    /// Every kind of path with a content of its own, numbers in it apart, each with a rule that looks at it; and losses on every machine.
+    pub fn seeds(&self) -> Vec<Vec<u8>> {
+        let mut known = BTreeSet::new();
+        let mut all = Vec::new();
+        for (at, subject) in self.machines.iter().enumerate() {
+            for (number, (path, readers)) in subject.paths.iter().enumerate() {
+                let shape = path.replace(|c: char| c.is_ascii_digit(), "");
+                let read = subject.machine.read(path);
+                let Some(content) = read.bytes().filter(|bytes| bytes.len() <= LARGEST) else { continue };
+                if !known.insert(shape) {
+                    continue;
+                }
+                let [low, high] = (number as u16).to_le_bytes();
+                let length = (content.len() as u16).to_le_bytes();
+                let rule = (all.len() % readers.len()) as u8;
+                all.push([&[at as u8, 0, low, high, rule, CONTENT], &length[..], content].concat());
+            }
+            all.push((0..22).map(|n| if n == 0 { at as u8 } else { n * 11 }).collect());
+        }
+        all
+    }
+}
+
+impl Subject {
+    /// Changes a file as the input says; the rule that is asked then.
+    fn change<'s>(&'s self, machine: &mut Changed<'s>, only_lost: bool, choices: &mut Choices) -> Option<usize> {
+        let (path, readers) = self.paths.get(choices.number()?.checked_rem(self.paths.len())?)?;
+        let (rule, kind) = (choices.below(readers.len())?, choices.byte()?);
+        // What was not there would come into being, with the folders above it.
+        if only_lost && machine.read(path) == Read::Absent && machine.list(path) == Listing::Absent {
+            return None;
+        }
+        let read =
+            if only_lost || kind < LOST { lost(kind % LOST) } else { other(kind, &machine.read(path), choices)? };
+        machine.files.insert(path, read);
+        readers.get(rule).copied()
+    }
+}
+
+/// What reading a file may come to that tells nothing.
+fn lost(kind: u8) -> Read {
+    match kind {
+        0 => Read::Denied,
+        1 => Read::Known(b"\xff\xfe\0rubbish\n".to_vec()),
+        // EIO, EACCES, EINVAL, EFBIG, ETIMEDOUT.
+        _ => Read::Failed([5, 13, 22, 27, 110][usize::from(kind - 2) % 5]),
+    }
+}
+
+/// Any content, or none.
+fn other(kind: u8, read: &Read, choices: &mut Choices) -> Option<Read> {
+    let bytes = read.bytes().unwrap_or(b"0-3\n");
+    Some(match kind {
+        ..16 => Read::Absent,
+        16..24 => Read::Known(Vec::new()),
+        24 => Read::Known(bytes.repeat(1 + 40_000 / (bytes.len() + 1))),
+        // Reading it takes longer than all others together.
+        25 => Read::Known(vec![b'7'; READ_LIMIT + choices.below(2)?]),
+        _ => Read::Known(choices.bytes()?.to_vec()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inputs_change_what_they_say_and_ask_a_rule_that_looks_at_it() {
+        let losses = Losses::new();
+        let subject = &losses.machines[0];
+        let (number, readers) =
+            subject.paths.iter().enumerate().find(|(_, (path, _))| path == "/proc/cmdline").unwrap();
+        let [low, high] = (number as u16).to_le_bytes();
+        let changed = |only_lost, input: &[u8]| {
+            let mut machine = Changed { below: &subject.machine, files: BTreeMap::new() };
+            let asked = subject.change(&mut machine, only_lost, &mut Choices(input));
+            (asked, machine.read("/proc/cmdline"))
+        };
+        let (content, lost) = ([low, high, 1, CONTENT, 5, 0, b'q', b'u', b'i', b'e', b't', 7], [low, high, 0, 7, 1]);
+        assert_eq!(changed(false, &content), (Some(readers.1[1]), Read::Known(b"quiet".to_vec())));
+        assert_eq!(changed(true, &lost), (Some(readers.1[0]), Read::Denied));
+        assert_eq!(changed(false, &lost), (Some(readers.1[0]), Read::Absent));
+        assert_eq!(changed(false, &content[..4]).0, None, "cut off");
+    }
+
+    #[test]
+    fn seeds_are_contents_of_files_that_rules_look_at() {
+        let losses = Losses::new();
+        let seeds = losses.seeds();
+        let asked: u64 = seeds.iter().map(|seed| losses.run(seed) - 4).sum();
+        assert!(seeds.len() > 100 && asked > seeds.len() as u64, "{asked} rules of {} seeds", seeds.len());
+        assert_eq!(losses.run(b""), 0);
+    }
+}

@@ -1,0 +1,201 @@
+//! `cargo xtask consumers`: documents in every foreign format, given to the programs that take them.
+//!
+//! Documents are those of a run measured now, of another tool's file, and the golden ones of crates/output/formats, among them one whose every
+//! name is hostile. Which consumers were not here is said, and fails: nothing passes silently.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const SCRIPT: &str = include_str!("consumers/consumers.py");
+
+/// A consumer: its name in the script, and the ends of the names of the files that it takes.
+type Row = (&'static str, &'static [&'static str]);
+
+const CONSUMERS: &[Row] = &[
+    ("prometheus", &[".prom"]),
+    ("rules", &[".yml"]),
+    ("dashboard", &[".dashboard.json"]),
+    ("lava", &[".lava.txt"]),
+    ("junit", &[".junit.xml"]),
+    ("junit_xsd", &[".junit.xml"]),
+    ("kcidb", &[".kcidb.json"]),
+    ("sarif", &[".sarif.json"]),
+    ("tap", &[".tap"]),
+    ("ktap", &[".tap"]),
+    ("linaro", &[".cyclictest.json"]),
+    ("schemas", &[".schema.json"]),
+    ("perfetto", &[".perfetto"]),
+];
+
+/// Formats of `report`, and the ends of their files.
+const REPORTS: &[(&str, &str)] = &[
+    ("prometheus", "prom"),
+    ("lava", "lava.txt"),
+    ("junit", "junit.xml"),
+    ("kcidb", "kcidb.json"),
+    ("sarif", "sarif.json"),
+    ("tap", "tap"),
+    ("cyclictest-json", "cyclictest.json"),
+];
+
+/// Recorded traces, for Perfetto.
+const TRACES: &[(&str, &str)] = &[
+    ("recorded.perfetto", "crates/analysis/trace/tests/fixtures/g612.dat"),
+    ("text.perfetto", "crates/analysis/trace/tests/fixtures/g61.steal.trace.txt"),
+];
+
+/// The status by which the script says that a consumer is not here.
+const MISSING: i32 = 77;
+
+struct Options {
+    tools: PathBuf,
+    punctual: PathBuf,
+    only: Vec<String>,
+}
+
+/// Gives all documents to all consumers, or to those named.
+pub fn run(words: &[String]) -> Result<(), String> {
+    let options = options(words)?;
+    let folder = target().join("consumers");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
+    let script = folder.join("consumers.py");
+    fs::write(&script, SCRIPT).map_err(|e| format!("cannot write {}: {e}", script.display()))?;
+    documents(&options.punctual, &folder)?;
+    let (mut refused, mut missing) = (Vec::new(), Vec::new());
+    for (name, ends) in CONSUMERS.iter().filter(|(n, _)| options.only.is_empty() || options.only.iter().any(|o| o == n))
+    {
+        let files = ending(&folder, ends)?;
+        let (code, said) = give(&options.tools, &script, name, &files)?;
+        match code {
+            Some(0) => println!("{name:<12} accepts {} files", files.len()),
+            Some(MISSING) => {
+                println!("{name:<12} IS NOT HERE: {}", said.trim());
+                missing.push(*name);
+            }
+            _ => {
+                println!("{name:<12} REFUSES: {said}");
+                refused.push(*name);
+            }
+        }
+    }
+    match (refused.as_slice(), missing.as_slice()) {
+        ([], []) => Ok(()),
+        ([], missing) => Err(format!("not tested, for want of the consumer: {}", missing.join(", "))),
+        (refused, _) => Err(format!("refused by {}; the documents are in {}", refused.join(", "), folder.display())),
+    }
+}
+
+fn options(words: &[String]) -> Result<Options, String> {
+    let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("."), PathBuf::from);
+    let mut options = Options {
+        tools: home.join(".cache/punctual/consumers"),
+        punctual: target().join("release/punctual"),
+        only: Vec::new(),
+    };
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let mut value = || words.next().map(PathBuf::from).ok_or(format!("{word} takes a value"));
+        match word.as_str() {
+            "--tools" => options.tools = value()?,
+            "--punctual" => options.punctual = value()?,
+            name if CONSUMERS.iter().any(|(n, _)| *n == name) => options.only.push(name.into()),
+            other => {
+                let names: Vec<&str> = CONSUMERS.iter().map(|(n, _)| *n).collect();
+                return Err(format!("no consumer is called `{other}`; there are {}", names.join(", ")));
+            }
+        }
+    }
+    Ok(options)
+}
+
+fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from)
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Runs a command whose code need not be 0: a claim may fail.
+fn ran(command: &mut Command) -> Result<Vec<u8>, String> {
+    let shown = format!("{command:?}");
+    let output = command.output().map_err(|e| format!("{shown}: {e}; cargo build --release makes it"))?;
+    if matches!(output.status.code(), Some(0 | 1 | 3)) {
+        return Ok(output.stdout);
+    }
+    Err(format!("{shown}: {}: {}", output.status, String::from_utf8_lossy(&output.stderr)))
+}
+
+/// Everything that is given away.
+fn documents(punctual: &Path, folder: &Path) -> Result<(), String> {
+    let measured = folder.join("run");
+    let mut prove = Command::new(punctual);
+    prove.args(["prove", "-D", "2s", "-l", "idle,cpu", "-c", "max < 10ms", "-c", "p99 < 1us", "-q", "--out"]);
+    ran(prove.arg(&measured))?;
+    let imported = root().join("crates/analysis/import/tests/fixtures/ct-2.4.json");
+    for (what, run) in [("measured", &measured), ("imported", &imported)] {
+        for (format, end) in REPORTS.iter().filter(|(format, _)| what == "measured" || *format != "sarif") {
+            let mut report = Command::new(punctual);
+            report.arg("report").arg(run).args(["--format", format, "-c", "max < 20ms", "--kcidb-build", "punctual:x"]);
+            keep(folder, &format!("{what}.{end}"), &ran(&mut report)?)?;
+        }
+    }
+    for (format, end) in [("sarif", "sarif.json"), ("junit", "junit.xml"), ("tap", "tap"), ("lava", "lava.txt")] {
+        keep(folder, &format!("audit.{end}"), &ran(Command::new(punctual).args(["audit", "--format", format]))?)?;
+    }
+    let mut watch = Command::new(punctual);
+    watch.args(["watch", "-D", "7s", "--textfile-every", "5s", "--trace", "never", "-q", "--out"]);
+    ran(watch.arg(folder.join("series")).arg("--textfile").arg(folder.join("watch.prom")))?;
+    for (name, trace) in TRACES {
+        let mut explain = Command::new(punctual);
+        explain.args(["explain", "--perfetto"]).arg(folder.join(name)).arg(root().join(trace));
+        ran(&mut explain)?;
+    }
+    for from in
+        ["crates/output/formats/tests/golden", "integrations/prometheus", "integrations/grafana", "docs/schemas"]
+    {
+        copy(&root().join(from), folder)?;
+    }
+    Ok(())
+}
+
+fn keep(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), String> {
+    let path = folder.join(name);
+    fs::write(&path, bytes).map_err(|e| format!("cannot write {}: {e}", path.display()))
+}
+
+/// All files; not those that say why a run has no such document.
+fn copy(from: &Path, to: &Path) -> Result<(), String> {
+    for entry in fs::read_dir(from).map_err(|e| format!("cannot read {}: {e}", from.display()))?.flatten() {
+        let bytes = fs::read(entry.path()).map_err(|e| format!("cannot read {}: {e}", entry.path().display()))?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !name.ends_with(".cyclictest.json") || bytes.starts_with(b"{") {
+            keep(to, &name, &bytes)?;
+        }
+    }
+    Ok(())
+}
+
+fn ending(folder: &Path, ends: &[&str]) -> Result<Vec<PathBuf>, String> {
+    let entries = fs::read_dir(folder).map_err(|e| format!("cannot read {}: {e}", folder.display()))?;
+    let ends_so = |path: &PathBuf| {
+        let name = path.file_name().map(OsStr::to_string_lossy).unwrap_or_default().into_owned();
+        ends.iter().any(|end| name.ends_with(end))
+    };
+    let mut files: Vec<PathBuf> = entries.flatten().map(|e| e.path()).filter(ends_so).collect();
+    files.sort();
+    if files.is_empty() { Err(format!("no document ends in {}", ends.join(", "))) } else { Ok(files) }
+}
+
+/// The script's code, and what it says. Python is that of the tools, where they have one.
+fn give(tools: &Path, script: &Path, name: &str, files: &[PathBuf]) -> Result<(Option<i32>, String), String> {
+    let own = tools.join("venv/bin/python");
+    let python = if own.exists() { own } else { PathBuf::from("python3") };
+    let output = Command::new(&python).arg(script).arg(name).arg(tools).args(files).output();
+    let output = output.map_err(|e| format!("cannot run {}: {e}; apt-get install python3", python.display()))?;
+    let said = [output.stdout, output.stderr].concat();
+    Ok((output.status.code(), String::from_utf8_lossy(&said).into_owned()))
+}

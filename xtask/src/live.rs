@@ -1,0 +1,162 @@
+//! `cargo xtask live`: the tests that need the real machine.
+//!
+//! A live test is `#[test] #[ignore = "live: NEED, …"]`, with what it needs: `root`, `tracefs`, `devpts`, a program, or `timing`, which is a
+//! machine that is not disturbed. Each runs alone, in a process of its own. A failure beside which something else used the
+//! machine is reported as disturbed, apart from the failures; nothing is tried twice.
+
+mod find;
+mod machine;
+mod needs;
+
+use find::Live;
+use machine::Disturbance;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const USAGE: &str = "cargo xtask live [--list] [--install] [NAME…]";
+
+/// How long a test may take. Not an assertion: one that hangs must not stop the others.
+const LONGEST: Duration = Duration::from_secs(600);
+
+/// What builds the tests that compare with other implementations, beside the live ones.
+const FEATURES: &str =
+    "punctual/reference-checks,punctual-workloads/reference-checks,punctual-rt-capi/reference-checks";
+
+/// The exit code where nothing failed, but something was disturbed or not run.
+const INCONCLUSIVE: i32 = 3;
+
+#[derive(Default)]
+struct Counts {
+    passed: u32,
+    failed: Vec<String>,
+    disturbed: Vec<String>,
+    not_run: Vec<String>,
+}
+
+/// Runs the live tests whose names contain one of the words, or all; then those that compare with other implementations.
+///
+/// # Errors
+/// A test failed on an undisturbed machine. Ends the process with 3 where tests were only disturbed or not run.
+pub fn run(words: &[String]) -> Result<(), String> {
+    let (mut list, mut install, mut names) = (false, false, Vec::new());
+    for word in words {
+        match word.as_str() {
+            "--list" => list = true,
+            "--install" => install = true,
+            other if other.starts_with('-') => return Err(format!("live does not know `{other}`: {USAGE}")),
+            other => names.push(other),
+        }
+    }
+    let marked = find::marked(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").as_path())?;
+    if list {
+        marked.iter().for_each(|m| println!("{}: {} needs {}", m.folder.display(), m.name, m.needs.join(", ")));
+        return Ok(());
+    }
+    let missing = needs::missing(&marked);
+    if install {
+        needs::install(&missing)?;
+    }
+    let missing = if install { needs::missing(&marked) } else { missing };
+    missing.iter().for_each(|need| println!("missing: {need}: {}", needs::advice(need)));
+    let mut counts = Counts::default();
+    for test in find::tests(&marked)? {
+        if names.is_empty() || names.iter().any(|name| test.path.contains(name)) {
+            one(&test, &missing, &mut counts);
+        }
+    }
+    if names.is_empty() {
+        compared(&mut counts);
+    }
+    ended(&counts)
+}
+
+fn one(test: &Live, missing: &[String], counts: &mut Counts) {
+    let name = format!("{} {}", test.package, test.path);
+    if let Some(need) = test.needs.iter().find(|need| missing.contains(need)) {
+        println!("{name} ... not run: needs {need}");
+        return counts.not_run.push(name);
+    }
+    let mut command = Command::new(&test.program);
+    command.args(["--exact", &test.path, "--ignored", "--nocapture"]).current_dir(&test.folder);
+    let (passed, said, disturbance) = finished(command);
+    match (passed, disturbance.is_any()) {
+        (true, _) => {
+            println!("{name} ... ok");
+            counts.passed += 1;
+        }
+        (false, true) => {
+            println!("{said}\n{name} ... disturbed: {disturbance}");
+            counts.disturbed.push(name);
+        }
+        (false, false) => {
+            println!("{said}\n{name} ... FAILED");
+            counts.failed.push(name);
+        }
+    }
+}
+
+/// Whether it passed, what it printed, and what else used the machine.
+fn finished(mut command: Command) -> (bool, String, Disturbance) {
+    let before = machine::look();
+    let began = Instant::now();
+    let out = tempfile::tempfile().and_then(|file| Ok((file.try_clone()?, file.try_clone()?, file)));
+    let (stdout, stderr, mut kept) = match out {
+        Ok(files) => files,
+        Err(e) => return (false, format!("no temporary file: {e}"), Disturbance::default()),
+    };
+    let mut child = match command.stdin(Stdio::null()).stdout(stdout).stderr(stderr).spawn() {
+        Ok(child) => child,
+        Err(e) => return (false, format!("{command:?}: {e}"), Disturbance::default()),
+    };
+    let mut note = "";
+    let passed = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status.success(),
+            Ok(None) if began.elapsed() < LONGEST => std::thread::sleep(Duration::from_millis(50)),
+            _ => {
+                note = "\nit did not end in 600 s and was killed";
+                let _ = child.kill();
+                let _ = child.wait();
+                break false;
+            }
+        }
+    };
+    let disturbance = machine::since(&before, began.elapsed());
+    let mut said = String::new();
+    let read = std::io::Seek::rewind(&mut kept).and_then(|()| std::io::Read::read_to_string(&mut kept, &mut said));
+    (passed, read.map_or_else(|e| e.to_string(), |_| said + note), disturbance)
+}
+
+/// The tests that compare with other implementations: JSON Schema's, an edge detector, the maker of the C header; and that docs/schemas
+/// is what the types say.
+fn compared(counts: &mut Counts) {
+    let workspace = ["test", "--workspace", "--quiet", "--features", FEATURES, "--"];
+    let holding =
+        ["equality::", "header::", "schemas", "documents", "history::", "kernel::", "kbuild::", "golden::", "watch::"];
+    let made = ["test", "--quiet", "-p", "xtask", "--features", "reference-checks", "--", "schemas::"];
+    for words in [[&workspace[..], &holding].concat(), made.to_vec()] {
+        match Command::new(env!("CARGO")).args(&words).status() {
+            Ok(status) if status.success() => counts.passed += 1,
+            _ => counts.failed.push(format!("cargo {}", words.join(" "))),
+        }
+    }
+}
+
+fn ended(counts: &Counts) -> Result<(), String> {
+    let Counts { passed, failed, disturbed, not_run } = counts;
+    println!(
+        "live: {passed} passed, {} failed, {} disturbed, {} not run",
+        failed.len(),
+        disturbed.len(),
+        not_run.len()
+    );
+    if !failed.is_empty() {
+        return Err(format!("failed:\n{}", failed.join("\n")));
+    }
+    if !disturbed.is_empty() || !not_run.is_empty() {
+        println!("disturbed or not run, so nothing is known of:\n{}", [&disturbed[..], not_run].concat().join("\n"));
+        std::process::exit(INCONCLUSIVE);
+    }
+    Ok(())
+}

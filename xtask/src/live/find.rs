@@ -1,0 +1,152 @@
+//! Which tests are live: the marks in the sources, and the test programs that have them.
+
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const MARK: &str = "#[ignore = \"live: ";
+
+/// A mark in a source.
+pub struct Marked {
+    /// The crate's folder.
+    pub folder: PathBuf,
+    /// The function's name.
+    pub name: String,
+    /// What the mark says.
+    pub needs: Vec<String>,
+}
+
+/// A test in a program.
+pub struct Live {
+    pub package: String,
+    pub folder: PathBuf,
+    pub program: PathBuf,
+    /// As libtest names it.
+    pub path: String,
+    pub needs: Vec<String>,
+}
+
+/// The marks in the sources of all crates.
+pub fn marked(root: &Path) -> Result<Vec<Marked>, String> {
+    let mut marks = Vec::new();
+    for pattern in ["cli", "crates/*/*", "apps/*", "apps/support/*", "qa/*", "xtask"] {
+        for folder in matching(root, pattern)? {
+            let folder = folder.canonicalize().map_err(|e| format!("{}: {e}", folder.display()))?;
+            for part in ["src", "tests"].map(|part| folder.join(part)).into_iter().filter(|part| part.is_dir()) {
+                within(&part, &mut |file| {
+                    let text = fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))?;
+                    marks.extend(of(&text).into_iter().map(|(name, needs)| Marked {
+                        folder: folder.clone(),
+                        name,
+                        needs,
+                    }));
+                    Ok(())
+                })?;
+            }
+        }
+    }
+    Ok(marks)
+}
+
+/// The folders that a pattern names, where `*` is any one entry.
+fn matching(root: &Path, pattern: &str) -> Result<Vec<PathBuf>, String> {
+    pattern.split('/').try_fold(vec![root.to_owned()], |folders, part| match part {
+        "*" => Ok(folders.iter().map(|folder| entries(folder)).collect::<Result<Vec<_>, _>>()?.concat()),
+        part => Ok(folders.iter().map(|folder| folder.join(part)).collect()),
+    })
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let read = fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let mut paths: Vec<PathBuf> = read.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    Ok(paths)
+}
+
+fn within(folder: &Path, each: &mut dyn FnMut(&Path) -> Result<(), String>) -> Result<(), String> {
+    for path in entries(folder)? {
+        if path.is_dir() {
+            within(&path, each)?;
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            each(&path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Name and needs of each marked test of a source.
+fn of(text: &str) -> Vec<(String, Vec<String>)> {
+    let mut lines = text.lines();
+    let mut marks = Vec::new();
+    while let Some(line) = lines.next() {
+        let Some(needs) = line.trim().strip_prefix(MARK).and_then(|rest| rest.strip_suffix("\"]")) else { continue };
+        let name =
+            lines.find_map(|line| line.trim().strip_prefix("fn ")?.split_once('(').map(|(name, _)| name.to_owned()));
+        marks.extend(name.map(|name| (name, needs.split(", ").map(String::from).collect())));
+    }
+    marks
+}
+
+/// Builds all test programs and asks each for its ignored tests.
+pub fn tests(marked: &[Marked]) -> Result<Vec<Live>, String> {
+    let words =
+        ["test", "--workspace", "--features", super::FEATURES, "--no-run", "--quiet", "--message-format", "json"];
+    let built = Command::new(env!("CARGO")).args(words).stderr(std::process::Stdio::inherit()).output();
+    let built = built.map_err(|e| format!("cargo: {e}"))?;
+    if !built.status.success() {
+        return Err("the tests do not build".into());
+    }
+    let mut found = Vec::new();
+    for line in String::from_utf8_lossy(&built.stdout).lines() {
+        let Ok(message) = serde_json::from_str::<Value>(line) else { continue };
+        let (Some(program), Some(manifest)) = (message["executable"].as_str(), message["manifest_path"].as_str())
+        else {
+            continue;
+        };
+        if message["profile"]["test"] != true {
+            continue;
+        }
+        let folder = Path::new(manifest).parent().unwrap_or(Path::new("."));
+        let listed = Command::new(program).args(["--list", "--ignored", "--format", "terse"]).output();
+        let listed = listed.map_err(|e| format!("{program}: {e}"))?;
+        for path in String::from_utf8_lossy(&listed.stdout).lines().filter_map(|line| line.strip_suffix(": test")) {
+            let name = path.rsplit("::").next().unwrap_or(path);
+            let Some(mark) = marked.iter().find(|mark| mark.name == name && mark.folder == folder) else { continue };
+            found.push(Live {
+                package: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+                folder: folder.into(),
+                program: program.into(),
+                path: path.into(),
+                needs: mark.needs.clone(),
+            });
+        }
+    }
+    match marked
+        .iter()
+        .find(|mark| !found.iter().any(|test| test.folder == mark.folder && test.path.ends_with(&mark.name)))
+    {
+        Some(mark) => Err(format!("{} of {} is in no test program", mark.name, mark.folder.display())),
+        None => Ok(found),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_has_its_name_and_needs() {
+        let text = "#[test]\n#[ignore = \"live: root, make\"]\nfn x() {}\n#[ignore = \"a minute\"]\nfn y() {}\n";
+        assert_eq!(of(text), [("x".into(), vec!["root".into(), "make".into()])]);
+    }
+
+    #[test]
+    fn every_need_of_the_workspace_is_known() {
+        for mark in marked(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..")).unwrap() {
+            for need in &mark.needs {
+                assert!(super::super::needs::is_known(need), "{}: {need}", mark.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Packages and releases: `cargo xtask deb`, `deb-check` and `release`.
+
+mod archive;
+mod check;
+mod release;
+mod sbom;
+
+use crate::cross::{self, Target, succeed};
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+pub use check::run as check;
+pub use release::run as release;
+
+/// What a package installs, the main program first.
+const PROGRAMS: [&str; 4] = ["punctual", "punctual-rf-switch", "punctual-rotary-dial", "punctual-metronome"];
+/// Shell, and what its script is called where that shell looks.
+const COMPLETIONS: [(&str, &str); 3] = [("bash", "punctual"), ("zsh", "_punctual"), ("fish", "punctual.fish")];
+/// Where the manifest (cli/Cargo.toml) says that everything is.
+const STAGE: &str = "target/deb/stage";
+
+/// `deb ARCH`: a package for each of the architectures, into dist/.
+pub fn deb(words: &[String]) -> Result<(), String> {
+    let [arch] = words else { return Err("deb takes one architecture: x86-64, arm64, armv7 or all".to_owned()) };
+    for target in cross::wanted_targets(arch)? {
+        println!("{}", package(target)?.display());
+    }
+    Ok(())
+}
+
+/// `size [FILE]`: fails where the release binary is too large.
+pub fn size(file: Option<&str>) -> Result<(), String> {
+    let built = cross::target_dir().join("dist/punctual");
+    let file = file.map_or(built, PathBuf::from);
+    println!("{} bytes  {}", cross::check_size(cross::native()?, &file)?, file.display());
+    Ok(())
+}
+
+/// Builds, stages and packs; gives the package.
+fn package(target: &Target) -> Result<PathBuf, String> {
+    let built = cross::build(target, &PROGRAMS)?;
+    let root = root();
+    stage(target, &built, &root.join(STAGE))?;
+    let dist = root.join("dist");
+    make(&dist)?;
+    let file = dist.join(format!("punctual_{}_{}.deb", env!("CARGO_PKG_VERSION"), target.debian));
+    let mut deb = Command::new(env::var_os("CARGO").unwrap_or("cargo".into()));
+    // Times in the package are those of the sources, so that the same sources give the same bytes.
+    deb.env("SOURCE_DATE_EPOCH", archive::epoch()?.to_string());
+    // Quiet: it warns of every file that is not cargo's own.
+    deb.args([
+        "deb",
+        "--quiet",
+        "--no-build",
+        "--no-strip",
+        "--package",
+        "punctual",
+        "--target",
+        target.triple,
+        "--output",
+    ]);
+    deb.arg(&file).current_dir(&root);
+    succeed(&mut deb, "cargo deb (cargo install cargo-deb --locked)")?;
+    Ok(file)
+}
+
+/// Everything a package has, in one folder, as cli/Cargo.toml names it.
+fn stage(target: &Target, built: &Path, stage: &Path) -> Result<(), String> {
+    remove(stage)?;
+    let (bin, units) = (stage.join("bin"), stage.join("units"));
+    [&bin, &units, &stage.join("completions")].into_iter().try_for_each(|folder| make(folder))?;
+    for program in PROGRAMS.map(cross::program) {
+        copy(&built.join(program), &bin.join(program))?;
+    }
+    written(target, &bin.join("punctual"), stage)?;
+    for folder in ["apps/rf-switch/systemd", "apps/rotary-dial/systemd", "apps/metronome/systemd"] {
+        for file in files(&root().join(folder))? {
+            let text = read(&file)?;
+            write(&units.join(file.file_name().unwrap_or_default()), &installed(&text))?;
+        }
+    }
+    let ours = ["punctual-serve.service", "punctual-watch.service"];
+    ours.iter().try_for_each(|unit| copy(&root().join("packaging").join(unit), &units.join(unit)))
+}
+
+/// What the program writes of itself.
+fn written(target: &Target, program: &Path, stage: &Path) -> Result<(), String> {
+    succeed(cross::runner(target, program).arg("man").arg(stage.join("man")), "punctual man")?;
+    for (shell, name) in COMPLETIONS {
+        let script = cross::runner(target, program).args(["completions", shell]).output();
+        let script = script.map_err(|e| format!("punctual completions: {e}"))?;
+        if !script.status.success() {
+            return Err(format!("punctual completions {shell} ended with {}", script.status));
+        }
+        let path = stage.join("completions").join(format!("{shell}-{name}"));
+        fs::write(&path, script.stdout).map_err(|e| format!("{}: {e}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// A unit as a package has it: programs in /usr/bin, and no advice how to install it by hand.
+fn installed(unit: &str) -> String {
+    let lines =
+        unit.lines().filter(|line| !line.starts_with("# Install:") && !line.starts_with("#          systemctl"));
+    lines.map(|line| line.replace("/usr/local/bin/", "/usr/bin/") + "\n").collect()
+}
+
+fn root() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    root.canonicalize().unwrap_or(root)
+}
+
+fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let read = fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let mut files: Vec<PathBuf> = read.flatten().map(|entry| entry.path()).collect();
+    files.sort();
+    Ok(files)
+}
+
+fn make(folder: &Path) -> Result<(), String> {
+    fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))
+}
+
+fn remove(folder: &Path) -> Result<(), String> {
+    match fs::remove_dir_all(folder) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(format!("{}: {e}", folder.display())),
+        _ => Ok(()),
+    }
+}
+
+fn copy(from: &Path, to: &Path) -> Result<(), String> {
+    fs::copy(from, to).map(drop).map_err(|e| format!("{} to {}: {e}", from.display(), to.display()))
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_unit_of_a_package_names_a_program_that_it_does_not_install() {
+        for folder in ["rf-switch", "rotary-dial", "metronome"] {
+            for file in files(&root().join("apps").join(folder).join("systemd")).unwrap() {
+                let unit = installed(&read(&file).unwrap());
+                assert!(!unit.contains("/usr/local"), "{}: {unit}", file.display());
+                assert!(unit.contains("[Unit]"), "{}", file.display());
+            }
+        }
+    }
+
+    #[test]
+    fn the_manifest_packs_every_staged_program() {
+        let manifest = read(&root().join("cli/Cargo.toml")).unwrap();
+        for program in PROGRAMS.map(cross::program) {
+            assert!(manifest.contains(&format!("{STAGE}/bin/{program}\"")), "{program}");
+        }
+        for (shell, name) in COMPLETIONS {
+            assert!(manifest.contains(&format!("{STAGE}/completions/{shell}-{name}\"")), "{shell}");
+        }
+    }
+}
