@@ -9,9 +9,7 @@ use std::path::Path;
 /// A run directory, also one of a run that was killed before it could explain anything.
 pub fn found(root: &Path) -> Result<Found, String> {
     let mut recording = rundir::read(root).map_err(|e| e.to_string())?;
-    if recording.explained.is_empty() {
-        punctual_proof::explain(root, &mut recording);
-    }
+    punctual_analyse::causes(Some(root), &mut recording);
     let name = root.file_name().unwrap_or(root.as_os_str()).to_string_lossy().into_owned();
     Ok(of_recording(recording, root, name))
 }

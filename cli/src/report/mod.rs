@@ -8,9 +8,10 @@ mod foreign;
 use crate::{document, exit, import, new_file, terminal};
 use args::{Format, ReportArgs};
 use punctual_formats::Cases;
-use punctual_model::{Bench, Claim, Experiment, Recording, Suite, Verdict};
+use punctual_model::{Bench, Experiment, Recording, Suite, Verdict};
 use punctual_report as report;
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// A run directory, or a run of other tools' files. What is wrong is said.
@@ -85,14 +86,9 @@ fn format(args: &ReportArgs) -> Format {
 }
 
 fn latency(args: &ReportArgs, recording: &mut Recording) -> Result<Vec<u8>, String> {
-    punctual_explain::suspect(recording);
-    let claims = match (&args.claims[..], &recording.run.settings.claims[..]) {
-        // Of another tool's file nothing is claimed but what is asked.
-        ([], []) if recording.run.import.is_some() => Vec::new(),
-        ([], []) => vec![Claim::none_missed()],
-        ([], own) => own.to_vec(),
-        (given, _) => given.to_vec(),
-    };
+    let root = args.run.first().filter(|path| path.is_dir());
+    punctual_analyse::causes(root.map(PathBuf::as_path), recording);
+    let claims = punctual_analyse::claims(&args.claims, recording);
     let verdict = match format(args) {
         Format::Html | Format::Json | Format::Text => punctual_judge::judge_with_tails(recording, &claims),
         _ => punctual_judge::judge(recording, &claims),

@@ -218,7 +218,7 @@ impl Losses {
     /// Audits every recorded machine, which takes a second. Reads files of the repository.
     pub fn new() -> Losses {
         let rules = Rules::embedded();
-        let machines = foreign::recorded().into_iter().map(|machine| Subject::new(&rules, machine)).collect();
+        let machines = foreign::recorded().into_iter().map(|machine| Subject::new(rules, machine)).collect();
         Losses { rules, machines }
     }
 

@@ -11,6 +11,7 @@ mod event;
 mod flags;
 mod info;
 mod input;
+mod kept;
 mod perf;
 mod raw;
 mod text;
@@ -22,6 +23,7 @@ pub use dat::{DatFile, DatHead};
 pub use event::{CpuMask, Delay, Event, Kind, NoiseSource, OsnoiseSample, TimerlatContext, Vector};
 pub use flags::{Context, Flags};
 pub use info::{Damage, Format, LatencyHeader, MAX_NOTES, Note, Place, RtlaAnalysis, TimeBase, TraceError, TraceInfo};
+pub use kept::Kept;
 pub use raw::{Decoder, EventFormat, FieldFormat, Layout, PageDamage, Pages, Record, Slot, Walk};
 pub use words::{Comm, Name, Symbol, Task, TaskState};
 

@@ -1,6 +1,5 @@
 //! After the last phase: what the recording says.
 
-use crate::explaining;
 use crate::measuring::Done;
 use crate::options::{Observer, Options, Step};
 use punctual_model::Recording;
@@ -18,8 +17,7 @@ pub(crate) fn conclude(
     observer: &mut dyn Observer,
 ) -> Done {
     observer.step(Step::Explaining);
-    punctual_explain::suspect(&mut recording);
-    let explained = explaining::explain(&root, &mut recording);
+    let explained = punctual_analyse::causes(Some(&root), &mut recording);
     observer.step(Step::Judging);
     let verdict = punctual_judge::judge_with_tails(&recording, &options.claims);
     observer.step(Step::Reporting);

@@ -1,4 +1,4 @@
-//! `prove` and `measure`: the rooms wired together. Audit the machine, measure it idle and under each load into a run
+//! `prove` and `measure`: a whole run. Audit the machine, measure it idle and under each load into a run
 //! directory, read that back, say what the counters know of the worst wakeups, judge the claims, write the report.
 //!
 //! Architecture invariant: prints nothing and knows no terminal; progress leaves through [`Observer`].
@@ -12,10 +12,10 @@ mod capture;
 mod checkpoints;
 mod concluding;
 mod error;
-mod explaining;
 mod hardware;
 mod live;
 mod measuring;
+mod meter;
 mod options;
 mod partition;
 mod phase;
@@ -34,10 +34,10 @@ pub use blocks::Blocks;
 pub use calls::{CallsError, watch_calls};
 pub use capture::{Cutter, Window};
 pub use error::ProofError;
-pub use explaining::{Known, explain, explain_capture};
 pub use hardware::{HardwareOptions, Looked, hardware};
 pub use live::{LiveOptions, Watched, live};
 pub use measuring::{Done, measure, prove, signals};
+pub use meter::begun;
 pub use options::{MAXIMA_BLOCK, Observer, Options, Quiet, Step, Trace, When};
 pub use phase::announced;
 pub use punctual_measure::Tick;

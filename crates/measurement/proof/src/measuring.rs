@@ -4,6 +4,7 @@ use crate::auditing::Auditing;
 use crate::capture::{HIDING, State};
 use crate::concluding::conclude;
 use crate::error::ProofError;
+use crate::meter::{Meter, Part, Threads};
 use crate::options::{Observer, Options, Step};
 use crate::partition::{self, Partitions};
 use crate::phase::{Measured, Surroundings, own_memory};
@@ -12,9 +13,10 @@ use crate::rounds;
 use crate::scheduling;
 use crate::setup;
 use crate::until::{self, Schedule, Why};
+use crate::ways::KernelWay;
 use punctual_loads::{LoadSettings, LoadSpec};
 use punctual_measure::{self as measure, Plan, Topology};
-use punctual_model::{EndedBy, MachineFacts, OwnCost, Recording, Verdict};
+use punctual_model::{EndedBy, MachineFacts, OwnCost, Phase, Recording, Verdict};
 use punctual_rundir::{self as rundir, Writer};
 use punctual_uapi::{self as uapi, Sig, SignalSet};
 use punctual_units::{CpuList, Nanos, Scheduling};
@@ -49,7 +51,7 @@ pub fn signals() -> SignalSet {
 /// # Errors
 /// [`ProofError`] where nothing was measured.
 pub fn measure(options: &Options, observer: &mut dyn Observer) -> Result<Done, ProofError> {
-    Measurement::prepare(options, false)?.run(observer)
+    Measurement::prepare(Subject::Measured, options)?.run(observer)
 }
 
 /// The main job: audit, measure, say what the counters know, judge, report.
@@ -57,7 +59,49 @@ pub fn measure(options: &Options, observer: &mut dyn Observer) -> Result<Done, P
 /// # Errors
 /// [`ProofError`] where nothing was measured.
 pub fn prove(options: &Options, observer: &mut dyn Observer) -> Result<Done, ProofError> {
-    Measurement::prepare(options, true)?.run(observer)
+    Measurement::prepare(Subject::Proven, options)?.run(observer)
+}
+
+/// What a run is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Subject {
+    /// Wakeups, audited and with a report.
+    Proven,
+    /// Wakeups.
+    Measured,
+    /// Something else.
+    Kernel(KernelWay),
+}
+
+impl Subject {
+    /// Starts a phase.
+    pub fn start(self, plan: &Plan) -> Result<Box<dyn Meter>, ProofError> {
+        match self {
+            Subject::Kernel(way) => way.start(plan),
+            Subject::Proven | Subject::Measured => {
+                let running = measure::start(plan.clone())?;
+                Ok(Box::new(Threads { running, scheduling: plan.scheduling, label: None }))
+            }
+        }
+    }
+
+    /// The label of the figures that are followed while they come.
+    pub fn label(self) -> Option<&'static str> {
+        match self {
+            Subject::Kernel(way) => Some(way.label()),
+            Subject::Proven | Subject::Measured => None,
+        }
+    }
+
+    /// Names the phase of figures with this label; with the load, where there are several.
+    pub fn name(self, phase: &mut Phase, label: Option<&str>, options: &Options) {
+        let (Subject::Kernel(way), Some(label)) = (self, label) else { return };
+        phase.id = way.phase_id(&phase.id, label);
+        phase.label = Some(match options.loads.len() {
+            0 | 1 if phase.load == "idle" => label.to_owned(),
+            _ => format!("{label}, {}", phase.load),
+        });
+    }
 }
 
 /// How a run comes to its end before its time.
@@ -79,9 +123,9 @@ impl End {
 }
 
 /// Everything set up, nothing measured yet.
-struct Measurement<'a> {
+pub(crate) struct Measurement<'a> {
     options: &'a Options,
-    proving: bool,
+    subject: Subject,
     specs: Vec<(String, LoadSpec)>,
     plan: Plan,
     load_settings: LoadSettings,
@@ -101,15 +145,36 @@ struct Measurement<'a> {
 }
 
 impl<'a> Measurement<'a> {
-    fn prepare(options: &'a Options, proving: bool) -> Result<Measurement<'a>, ProofError> {
+    /// Checks and decides everything, and makes the run directory.
+    ///
+    /// # Errors
+    /// [`ProofError`]; nothing was changed but the affinity of this thread and, for SCHED_DEADLINE, cpusets.
+    pub fn prepare(subject: Subject, options: &'a Options) -> Result<Measurement<'a>, ProofError> {
+        let way = match subject {
+            Subject::Kernel(way) => Some(way),
+            Subject::Proven | Subject::Measured => None,
+        };
+        let proving = subject == Subject::Proven;
         uapi::install_wakeup()?;
         let specs = setup::parse_loads(options)?;
         let topology = Topology::read()?;
         let cpus = topology.choose(options.cpus.as_ref())?;
         let plan = setup::plan(options, &cpus, specs.len())?;
         let (plan_period, load_count) = (plan.period, specs.len());
-        let choice = scheduling::choose(options)?;
-        let partitions = partition::where_needed(choice.scheduling, options.cpus.as_ref(), &cpus)?;
+        let choice = match way {
+            Some(way) => scheduling::choose(&way.policy(options)?)?,
+            None => scheduling::choose(options)?,
+        };
+        let (cpus, left, partitions) = match way {
+            Some(way) => {
+                let (cpus, left) = way.check(&topology, cpus, options, choice.scheduling)?;
+                (cpus, left, None)
+            }
+            None => {
+                let partitions = partition::where_needed(choice.scheduling, options.cpus.as_ref(), &cpus)?;
+                (cpus, None, partitions)
+            }
+        };
         // The measured CPUs are out of reach for all but their threads then.
         let topology = if partitions.is_some() { Topology::read()? } else { topology };
         let housekeeping = topology.housekeeping(&cpus);
@@ -117,10 +182,15 @@ impl<'a> Measurement<'a> {
             uapi::set_affinity(0, &housekeeping)?;
         }
         let groups = partitions.as_ref().map(Partitions::groups).unwrap_or_default();
-        let plan = Plan { scheduling: choice.scheduling, senders: housekeeping.clone(), groups, ..plan };
+        let scheduling = choice.scheduling;
+        let plan = Plan { cpus, scheduling, senders: housekeeping.clone(), groups, ..plan };
         let mut run = setup::new_run(options, &plan, choice.explicit);
-        run.problems.extend(choice.problem);
-        run.notes.extend(setup::policy_note(choice.scheduling, partitions.is_some()));
+        run.problems.extend(choice.problem.filter(|_| way != Some(KernelWay::Hwlat)));
+        run.notes.extend(left);
+        match way {
+            Some(way) => way.note(&mut run, scheduling),
+            None => run.notes.extend(setup::policy_note(scheduling, partitions.is_some())),
+        }
         let dma_latency = setup::hold_dma_latency(options, &mut run)?;
         if proving {
             run.machine = setup::facts();
@@ -136,7 +206,7 @@ impl<'a> Measurement<'a> {
         let cost = OwnCost { context_cpus: setup::where_context_runs(options, &housekeeping), ..OwnCost::default() };
         Ok(Measurement {
             options,
-            proving,
+            subject,
             specs,
             plan,
             load_settings,
@@ -153,7 +223,11 @@ impl<'a> Measurement<'a> {
         })
     }
 
-    fn run(mut self, observer: &mut dyn Observer) -> Result<Done, ProofError> {
+    /// Measures all phases, closes the run directory and concludes.
+    ///
+    /// # Errors
+    /// Not even the first phase could begin.
+    pub fn run(mut self, observer: &mut dyn Observer) -> Result<Done, ProofError> {
         let signals = signals();
         let specs = std::mem::take(&mut self.specs);
         let mut end = End::default();
@@ -180,6 +254,10 @@ impl<'a> Measurement<'a> {
             (None, None) => EndedBy::Duration,
         };
         Ok(self.finish(end.signal, ended_by, end.failed.or(end.error), observer))
+    }
+
+    fn is_proving(&self) -> bool {
+        self.subject == Subject::Proven
     }
 
     /// Measures once under each load.
@@ -270,9 +348,10 @@ impl<'a> Measurement<'a> {
             context: self.options.context,
             settings: &settings,
             options: self.options,
+            subject: self.subject,
         };
         surroundings.recorder().earlier = rounds::earlier(&self.kept, &plan.phase);
-        if self.options.context && self.proving {
+        if self.options.context && self.is_proving() {
             let events = measure::between_phases(&plan.cpus);
             events.iter().for_each(|event| surroundings.recorder().writer.event(event));
         }
@@ -283,23 +362,33 @@ impl<'a> Measurement<'a> {
 
     /// Books a measured phase, on disk and in memory; returns what could not be written.
     fn keep(&mut self, measured: Measured, observer: &mut dyn Observer) -> Option<String> {
-        let Measured { phase, outcome, context_wakeups, context_cpu_ns, locked_bytes, warmup, .. } = measured;
+        let Measured { parts, start, cpu_ns, notes, context_wakeups, context_cpu_ns, locked_bytes, warmup, .. } =
+            measured;
         self.cost.locked_bytes = self.cost.locked_bytes.max(locked_bytes);
         self.cost.context_wakeups += context_wakeups;
         self.cost.context_cpu_ns = add(self.cost.context_cpu_ns, context_cpu_ns);
-        self.cost.measuring_cpu_ns = add(self.cost.measuring_cpu_ns, Some(outcome.cpu_ns));
+        self.cost.measuring_cpu_ns = add(self.cost.measuring_cpu_ns, cpu_ns);
         if self.cost.start_to_first_sample_ns.is_none() {
-            let first = outcome.start.saturating_sub(warmup);
+            let first = start.saturating_sub(warmup);
             self.cost.start_to_first_sample_ns = Some(first.saturating_sub(self.options.started_mono).0);
         }
-        for note in outcome.notes {
+        for note in notes {
             if !self.kept.run.notes.contains(&note) {
                 self.kept.run.notes.push(note);
             }
         }
-        observer.phase_ended(&phase, outcome.worst.iter().max_by_key(|w| w.latency_ns));
+        self.recorder.lock().unwrap_or_else(PoisonError::into_inner).end_blocks();
+        let mut failure = None;
+        for (phase, part) in parts {
+            failure = failure.or(self.keep_part(phase, part, observer));
+        }
+        failure
+    }
+
+    fn keep_part(&mut self, phase: Phase, part: Part, observer: &mut dyn Observer) -> Option<String> {
+        observer.phase_ended(&phase, part.worst.iter().max_by_key(|w| w.latency_ns));
         let earlier = rounds::earlier(&self.kept, &phase.id);
-        let (distributions, worst) = rounds::add_all(outcome.distributions, outcome.worst, &earlier, self.plan.keep);
+        let (distributions, worst) = rounds::add_all(part.distributions, part.worst, &earlier, self.plan.keep);
         let place = self.kept.run.phases.iter().position(|p| p.id == phase.id);
         let all = |cpu| distributions.iter().find(|(c, _)| *c == cpu).map(|(_, d)| d.clone());
         let phase = match place.and_then(|at| self.kept.run.phases.get(at)) {
@@ -307,7 +396,6 @@ impl<'a> Measurement<'a> {
             None => phase,
         };
         let mut recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
-        recorder.end_blocks();
         let written = recorder.writer.phase_done(phase.clone(), &distributions, worst.clone());
         let failure = recorder.writer.failure().map(str::to_owned).or(written.err().map(|e| e.to_string()));
         drop(recorder);
@@ -330,10 +418,10 @@ impl<'a> Measurement<'a> {
         error: Option<String>,
         observer: &mut dyn Observer,
     ) -> Done {
-        let facts = setup::facts();
+        let (facts, proving) = (setup::facts(), self.is_proving());
         self.cost.rss_bytes = own_memory("VmHWM:");
         let run = &mut self.kept.run;
-        if !self.proving {
+        if !proving {
             run.machine = facts.clone();
         }
         run.complete = ended_by == EndedBy::Duration;
@@ -348,7 +436,7 @@ impl<'a> Measurement<'a> {
             _ => self.kept,
         };
         let error = error.or(closed.err().map(|e| e.to_string()));
-        conclude(root, recording, self.options, self.proving, (signal, error), observer)
+        conclude(root, recording, self.options, proving, (signal, error), observer)
     }
 
     /// Writes the end of the run.
@@ -356,10 +444,10 @@ impl<'a> Measurement<'a> {
         let mut recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
         let writer = &mut recorder.writer;
         *writer.run_mut() = self.kept.run.clone();
-        if self.options.context && self.proving {
+        if self.options.context && self.is_proving() {
             measure::between_phases(&self.plan.cpus).iter().for_each(|event| writer.event(event));
         }
-        if self.proving {
+        if self.is_proving() {
             writer.machine("after", after)?;
         }
         writer.finish()

@@ -3,12 +3,14 @@
 use crate::capture::State;
 use crate::checkpoints::{Checkpoints, Results};
 use crate::error::ProofError;
+use crate::measuring::Subject;
+use crate::meter::{Collected, Meter, Part, Stop};
 use crate::options::{Observer, Options, Step};
 use crate::recorder::ToDisk;
 use crate::until;
 use crate::watching::Watching;
 use punctual_loads::{Load, LoadSettings, LoadSpec};
-use punctual_measure::{self as measure, Context, ContextPlan, Outcome, Plan, Running, Tick};
+use punctual_measure::{self as measure, Context, ContextPlan, Plan, Tick};
 use punctual_model::{Claim, CpuResult, Event, Phase, Problem, ProblemKind, Round};
 use punctual_rt::monotonic;
 use punctual_uapi::{Sig, SignalSet, Waited, wait};
@@ -23,6 +25,7 @@ pub(crate) struct Surroundings<'a> {
     pub context: bool,
     pub settings: &'a LoadSettings,
     pub options: &'a Options,
+    pub subject: Subject,
     /// Claims that one wakeup can refute, and end the run by it.
     pub refutable: Vec<Claim>,
     /// The earlier rounds, where the phase is measured in rounds.
@@ -31,8 +34,14 @@ pub(crate) struct Surroundings<'a> {
 
 /// A measured phase.
 pub(crate) struct Measured {
-    pub phase: Phase,
-    pub outcome: Outcome,
+    /// One phase of the run for each kind of figures.
+    pub parts: Vec<(Phase, Part)>,
+    /// CLOCK_MONOTONIC of the first recorded release.
+    pub start: Nanos,
+    /// CPU time of the measuring threads, where it is known.
+    pub cpu_ns: Option<u64>,
+    /// What is worth saying but decides nothing.
+    pub notes: Vec<String>,
     pub context_wakeups: u64,
     pub context_cpu_ns: Option<u64>,
     pub locked_bytes: Option<u64>,
@@ -74,27 +83,30 @@ impl Surroundings<'_> {
         }
         let mut load = self.start_load(spec, name, &mut problems);
         let before = measure::clocks();
-        let running = measure::start(plan.clone())?;
-        let mut phase = announced(&plan, name, &running, self.rounds.as_deref());
-        self.write_begin(&phase, running.start);
+        let mut meter = self.subject.start(&plan)?;
+        let start = meter.start();
+        let mut phase = announced(&plan, name, start, meter.begun(), self.rounds.as_deref());
+        let label = self.subject.label();
+        self.subject.name(&mut phase, label, self.options);
+        self.write_begin(&phase, start);
         // Both take a while and disturb; the warm-up is not recorded. On a busy machine they take longer than that.
-        let checkpoints = self.checkpoints(&plan, &running, &mut problems);
+        let checkpoints = self.checkpoints(&phase.id, &*meter, &mut problems);
         meanwhile(observer);
-        let disturbed = self.trace(trace, Some(running.start), observer);
+        let disturbed = self.trace(trace, Some(start), observer);
         drop(checkpoints);
         let locked_bytes = own_memory("VmLck:");
-        let context = self.start_context(&plan, &running, name, (load.as_ref(), observer.tick()), &mut problems);
+        let context = self.start_context(&phase.id, &*meter, name, (load.as_ref(), observer.tick()), &mut problems);
         if let Some(load) = &mut load {
             load.start_recording();
         }
-        let watched = running.cells().into_iter().zip(running.tids()).map(|((cpu, cell), (_, tid))| (cpu, tid, cell));
+        let watched = meter.cells().into_iter().zip(meter.tids()).map(|((cpu, cell), (_, tid))| (cpu, tid, cell));
         let watch = trace.watch(&plan.phase, watched.collect());
-        let watching = Watching::new(&plan, &running, self.recorder);
+        let watching = Watching::new(&plan, &*meter, self.recorder);
         observer.phase_runs(watching.clone());
         let tick = tick_of_waiting(context.is_some(), self.housekeeping, observer);
         let ticks = context.is_some() || tick.is_some();
-        observer.step(Step::Measuring { start: running.start, end: watching.end, ticks });
-        let (ended_by, end) = self.wait_for_end(&running, &watching, tick.as_ref());
+        observer.step(Step::Measuring { start, end: watching.end, ticks });
+        let (ended_by, end) = self.wait_for_end(&mut *meter, &watching, tick.as_ref());
         if let Some(load) = &mut load {
             load.stop_recording();
         }
@@ -105,18 +117,32 @@ impl Surroundings<'_> {
         if let (Some(traced), Ok(Some(text))) = (&mut phase.traced, &disturbed) {
             traced.problems.push(text.clone());
         }
-        let outcome = running.collect();
+        let Collected { parts, end: ended, cpu_ns, notes } = meter.collect();
         disturbed?;
         phase.load_report = load.map(Load::stop);
-        problems.extend(outcome.problems.iter().cloned());
-        problems.extend(cost.iter().flat_map(|c| c.problems.clone()));
-        problems.extend(asleep(&before));
-        phase.problems = problems;
-        concluded(&mut phase, &outcome);
-        self.write_end(plan.phase, end, outcome.end);
+        phase.end_mono_ns = Some(ended.0);
+        phase.rounds =
+            phase.rounds.last().map(|round| Round { end_mono_ns: phase.end_mono_ns, ..*round }).into_iter().collect();
+        let late: Vec<Problem> =
+            cost.iter().flat_map(|c| c.problems.clone()).chain(asleep(&before)).chain(not_run(&phase)).collect();
+        self.write_end(phase.id.clone(), end, ended);
+        let named = |mut part: Part| {
+            let mut phase = phase.clone();
+            if part.label != label {
+                phase.id.clone_from(&plan.phase);
+                self.subject.name(&mut phase, part.label, self.options);
+            }
+            let own = std::mem::take(&mut part.problems);
+            phase.problems = [&problems[..], &own, &late].concat();
+            phase.cpus = std::mem::take(&mut part.cpus);
+            part.worst.iter_mut().for_each(|worst| worst.phase.clone_from(&phase.id));
+            (phase, part)
+        };
         Ok(Measured {
-            phase,
-            outcome,
+            parts: parts.into_iter().map(named).collect(),
+            start,
+            cpu_ns,
+            notes,
             context_wakeups: cost.as_ref().map_or(0, |c| c.wakeups),
             context_cpu_ns: cost.map(|c| c.cpu_ns),
             locked_bytes,
@@ -139,9 +165,9 @@ impl Surroundings<'_> {
         trace.start(self.options, start)
     }
 
-    /// Hands results on until the context thread does. Nobody does where no thread but the measuring ones is wanted.
-    fn checkpoints(&self, plan: &Plan, running: &Running, problems: &mut Vec<Problem>) -> Option<Checkpoints> {
-        let results = Results { phase: plan.phase.clone(), cells: running.cells(), start: running.start };
+    /// Saves results until the context thread does. Nobody does where no thread but the measuring ones is wanted.
+    fn checkpoints(&self, phase: &str, meter: &dyn Meter, problems: &mut Vec<Problem>) -> Option<Checkpoints> {
+        let results = Results { phase: phase.to_owned(), cells: meter.cells(), start: meter.start() };
         let started = self.context.then(|| Checkpoints::start(results, Arc::clone(self.recorder)))?;
         let not = |e| format!("no results were handed on until the context was sampled: {e}");
         started.map_err(|e| problems.push(Problem { kind: ProblemKind::NotAsAsked, text: not(e) })).ok()
@@ -175,8 +201,8 @@ impl Surroundings<'_> {
 
     fn start_context(
         &self,
-        plan: &Plan,
-        running: &Running,
+        phase: &str,
+        meter: &dyn Meter,
         name: &str,
         (load, tick): (Option<&Load>, Option<Tick>),
         problems: &mut Vec<Problem>,
@@ -189,9 +215,9 @@ impl Surroundings<'_> {
             (name.to_owned(), Box::new(move || watch.progress().beats) as measure::Beats)
         });
         let context = ContextPlan {
-            phase: plan.phase.clone(),
-            cells: running.cells(),
-            tids: running.tids(),
+            phase: phase.to_owned(),
+            cells: meter.cells(),
+            tids: meter.tids(),
             housekeeping: self.housekeeping.clone(),
             load: beats,
             pace: measure::Pace::default(),
@@ -208,42 +234,48 @@ impl Surroundings<'_> {
     }
 
     /// Sleeps until the phase is over; a signal or the user ends it early, and so does a wakeup that decides the last claim,
-    /// within a second. Nothing is woken in between where no wakeup can and there is no `tick` to call.
-    fn wait_for_end(&self, running: &Running, watching: &Watching, tick: Option<&Tick>) -> (Option<Sig>, End) {
-        let (mut signal, mut enough) = (None, false);
-        let most = if self.refutable.is_empty() && tick.is_none() { Nanos(u64::MAX) } else { LOOK_EVERY };
-        while signal.is_none() && !enough && !watching.next_wanted() && monotonic() < running.end {
-            match wait(self.signals, Some(running.end.saturating_sub(monotonic()).min(most))) {
+    /// within a second. Nothing is woken in between where no wakeup can, the meter has nothing to take and there is no `tick` to call.
+    fn wait_for_end(&self, meter: &mut dyn Meter, watching: &Watching, tick: Option<&Tick>) -> (Option<Sig>, End) {
+        let (mut signal, mut enough, mut failed) = (None, false, false);
+        let looks = (!self.refutable.is_empty() || tick.is_some()).then_some(LOOK_EVERY);
+        let most = [meter.tick(), looks].into_iter().flatten().min().unwrap_or(Nanos(u64::MAX));
+        while signal.is_none() && !enough && !failed && !watching.next_wanted() && monotonic() < meter.end() {
+            match wait(self.signals, Some(meter.end().saturating_sub(monotonic()).min(most))) {
                 // A load that dies tells so in its report; and so the user's wish is told.
                 Waited::Signal(Sig::Chld) | Waited::TimedOut => {}
                 Waited::Signal(other) => signal = Some(other),
             }
             tick.inspect(|tick| tick());
+            // What failed is among the results.
+            failed = meter.step().is_err();
             let is_refuted = |cell| until::is_refuted(&self.refutable, self.options.deadline, cell);
-            enough = !self.refutable.is_empty() && running.cells().iter().any(|(_, cell)| is_refuted(cell));
+            enough = !self.refutable.is_empty() && meter.cells().iter().any(|(_, cell)| is_refuted(cell));
         }
         // Too late a wish is none: the phase has had its time.
         let mut end = match (signal, enough) {
             (Some(_), _) => End::Signal,
-            _ if monotonic() >= running.end => End::Time,
+            _ if failed || monotonic() >= meter.end() => End::Time,
             (None, true) => End::Enough,
             (None, false) => End::User,
         };
         let give_up = monotonic() + PATIENCE;
-        while !running.finished() && monotonic() < give_up {
+        loop {
             match end {
-                End::Signal => running.stop(),
-                End::Enough => running.stop_with_enough(),
-                End::User => running.end_early(),
+                End::Signal => meter.stop(Stop::Now),
+                End::Enough => meter.stop(Stop::Enough),
+                End::User => meter.stop(Stop::User),
                 End::Time => {}
+            }
+            if meter.finished() || monotonic() >= give_up {
+                break;
             }
             match wait(self.signals, Some(Nanos::from_micros(500))) {
                 Waited::Signal(Sig::Chld) | Waited::TimedOut => {}
                 Waited::Signal(other) => (signal, end) = (Some(other), End::Signal),
             }
         }
-        if !running.finished() {
-            running.stop();
+        if !meter.finished() {
+            meter.stop(Stop::Now);
         }
         (signal, end)
     }
@@ -267,32 +299,17 @@ enum End {
     Signal,
 }
 
-/// The phase as it stands when it begins.
-pub fn announced(plan: &Plan, load: &str, running: &Running, rounds: Option<&[Round]>) -> Phase {
-    let this = Round { start_mono_ns: running.start.0, end_mono_ns: None };
-    let thread = |(cpu, tid)| CpuResult {
-        cpu,
-        tid: Some(tid),
-        got: Some(plan.scheduling),
-        released: Some(0),
-        ran: 0,
-        skipped: Some(0),
-        min_ns: None,
-        max_ns: None,
-        mean_ns: None,
-        page_faults: None,
-        involuntary_switches: None,
-        run_delay_ns: None,
-        blur: None,
-    };
+/// The phase as it stands when it begins, at `start`; `cpus`: what is known of each by then ([`crate::begun`]).
+pub fn announced(plan: &Plan, load: &str, start: Nanos, cpus: Vec<CpuResult>, rounds: Option<&[Round]>) -> Phase {
+    let this = Round { start_mono_ns: start.0, end_mono_ns: None };
     Phase {
         id: plan.phase.clone(),
         load: load.to_owned(),
         label: None,
-        start_mono_ns: Some(running.start.0),
+        start_mono_ns: Some(start.0),
         end_mono_ns: None,
         planned_ns: Some(plan.duration),
-        cpus: running.tids().into_iter().map(thread).collect(),
+        cpus,
         load_report: None,
         traced: None,
         rounds: rounds.map_or_else(Vec::new, |earlier| [earlier, &[this]].concat()),
@@ -300,16 +317,11 @@ pub fn announced(plan: &Plan, load: &str, running: &Running, rounds: Option<&[Ro
     }
 }
 
-/// What the measuring threads and the load brought, in the phase's record.
-fn concluded(phase: &mut Phase, outcome: &Outcome) {
-    let end_mono_ns = Some(outcome.end.0);
-    phase.end_mono_ns = end_mono_ns;
-    phase.rounds = phase.rounds.last().map(|round| Round { end_mono_ns, ..*round }).into_iter().collect();
-    phase.cpus = outcome.cpus.clone();
-    if let Some(report) = phase.load_report.as_ref().filter(|report| !report.ran) {
-        let text = report.why_not.clone().unwrap_or_else(|| "it gives no reason".into());
-        phase.problems.push(Problem { kind: ProblemKind::LoadDidNotRun, text });
-    }
+/// A load that did not run.
+fn not_run(phase: &Phase) -> Option<Problem> {
+    let report = phase.load_report.as_ref().filter(|report| !report.ran)?;
+    let text = report.why_not.clone().unwrap_or_else(|| "it gives no reason".into());
+    Some(Problem { kind: ProblemKind::LoadDidNotRun, text })
 }
 
 /// Was the machine suspended since? The context thread sees it too; without one this is all there is.

@@ -1,7 +1,8 @@
 //! A phase while it is measured: what may be looked at, and what may be asked of it.
 
+use crate::meter::Meter;
 use crate::recorder::ToDisk;
-use punctual_measure::{Cell, Plan, Recorder, Running};
+use punctual_measure::{Cell, Plan, Recorder};
 use punctual_model::{ContextSample, Event};
 use punctual_rt::monotonic;
 use punctual_units::{CpuId, Nanos};
@@ -46,12 +47,12 @@ impl Seen {
 }
 
 impl Watching {
-    pub(crate) fn new(plan: &Plan, running: &Running, recorder: &Arc<Mutex<ToDisk>>) -> Watching {
+    pub(crate) fn new(plan: &Plan, meter: &dyn Meter, recorder: &Arc<Mutex<ToDisk>>) -> Watching {
         let seen = Arc::clone(&recorder.lock().unwrap_or_else(PoisonError::into_inner).seen);
         // The last release of the last CPU is a part of a period later.
-        let end = running.end.max(running.start + plan.duration);
+        let end = meter.end().max(meter.start() + plan.duration);
         let (next, recorder) = (Arc::default(), Arc::clone(recorder));
-        Watching { start: running.start, end, cells: running.cells(), next, recorder, seen }
+        Watching { start: meter.start(), end, cells: meter.cells(), next, recorder, seen }
     }
 
     /// The latest counters. Takes a lock that is never held while anything is written.

@@ -1,8 +1,9 @@
 //! A trace explained by a process of its own: what that takes of memory is gone when it ends, and a trace that it cannot bear ends
 //! only it.
 
+use punctual_analyse::{Known, explain_capture};
 use punctual_model::{Capture, Explained};
-use punctual_proof::{Known, die_with, explain_capture};
+use punctual_proof::die_with;
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -73,5 +74,6 @@ fn explained(root: &Path, note: &Path, steal_rose: Option<bool>) -> Result<Vec<E
     let file = punctual_rundir::open_regular(note, LARGEST).map_err(|e| e.to_string())?;
     file.take(LARGEST).read_to_end(&mut text).map_err(|e| format!("{}: {e}", note.display()))?;
     let capture: Capture = serde_json::from_slice(&text).map_err(|e| format!("{}: {e}", note.display()))?;
-    explain_capture(root, &capture, &|_| Known { steal_rose, sent: false })
+    let kernel = rustix::system::uname().release().to_str().map(str::to_owned).ok();
+    explain_capture(root, &capture, &|_| Known { kernel: kernel.clone(), steal_rose, sent: false })
 }

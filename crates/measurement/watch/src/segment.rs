@@ -59,7 +59,7 @@ impl Open {
         run.machine = proof::facts();
         run.notes.push("a part of a watch: the load is what the machine did anyway".into());
         run.settings.loads = vec![LOAD.into()];
-        let mut phase = proof::announced(plan, LOAD, running, None);
+        let mut phase = proof::announced(plan, LOAD, running.start, proof::begun(running, plan.scheduling), None);
         phase.planned_ns = Some(options.segment);
         let base = ledger.watch.cpus.iter().map(|cpu| (cpu.cpu, (cpu.ran, cpu.skipped))).collect();
         let stamp = measure::clocks().real_ns;

@@ -1,9 +1,9 @@
 //! `hwlat`: the kernel's own detector (kernel/trace/trace_hwlat.c), in an instance of its own. Its thread goes from CPU to CPU; in each
 //! window (1 s) it reads the clock with interrupts off for half of the time and tells the longest gap, where there was one.
 
-use super::meter::{self, Collected, Meter, Part};
 use super::timerlat;
 use crate::error::ProofError;
+use crate::meter::{self, Collected, Meter, Part, Stop};
 use crate::stream::Stream;
 use punctual_journal::Journal;
 use punctual_measure::{Cell, Plan};
@@ -103,7 +103,7 @@ impl Hwlat {
 
     /// Windows without a gap are samples, too, of which only a bound is known.
     fn part(&self, took: Nanos) -> Part {
-        let mut part = Part { label: LABEL, ..Part::default() };
+        let mut part = Part { label: Some(LABEL), ..Part::default() };
         // It goes round; how far is not told, so a window that may have been another CPU's is not counted.
         let windows = took.0 / self.window.0.max(1) / (self.cells.len().max(1) as u64);
         for (cpu, cell) in &self.cells {
@@ -164,10 +164,6 @@ impl Meter for Hwlat {
         self.cells.clone()
     }
 
-    fn tids(&self) -> Vec<(CpuId, i32)> {
-        Vec::new()
-    }
-
     fn tick(&self) -> Option<Nanos> {
         Some(EVERY)
     }
@@ -176,7 +172,7 @@ impl Meter for Hwlat {
         self.take(false).inspect_err(|why| self.failed = Some(why.clone()))
     }
 
-    fn stop(&mut self) {
+    fn stop(&mut self, _why: Stop) {
         self.stopped = true;
     }
 

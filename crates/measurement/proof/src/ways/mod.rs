@@ -2,20 +2,22 @@
 //! tracers of the kernel (`timerlat`, `hwlat`). Each gives a run directory as any other, whose phases are named by what their
 //! figures are, so that reports, claims and the judge treat them like the phases of an imported run.
 
-mod begin;
 mod hwlat;
 mod lane;
-mod meter;
 mod poll;
-mod run;
 mod settings;
 mod timerlat;
 mod user;
 mod via;
 
+use crate::capture;
 use crate::error::ProofError;
-use crate::measuring::Done;
-use crate::options::{Observer, Options, When};
+use crate::measuring::{Done, Measurement, Subject};
+use crate::meter::Meter;
+use crate::options::{Observer, Options, Trace, When};
+use punctual_measure::{Plan, Topology};
+use punctual_model::Run;
+use punctual_units::{CpuList, Policy, Scheduling};
 pub(crate) use settings::write;
 use std::fmt;
 use std::str::FromStr;
@@ -78,7 +80,96 @@ pub fn measure_by(way: KernelWay, options: &Options, observer: &mut dyn Observer
     if options.until.is_some() {
         return Err(ProofError::Usage(format!("--via {way} measures for a fixed time: leave out --until-decided")));
     }
-    run::Job::prepare(way, options)?.run(observer)
+    // Nothing is traced beside it.
+    let options = Options { trace: Trace { when: When::Never, ..options.trace }, ..options.clone() };
+    Measurement::prepare(Subject::Kernel(way), &options)?.run(observer)
+}
+
+impl KernelWay {
+    /// The CPUs to measure of those asked for (`None`: all), and what has to be said of it.
+    ///
+    /// # Errors
+    /// It cannot be measured so: the policy, the period, the CPUs, or this kernel lacks the tracer.
+    pub(crate) fn check(
+        self,
+        topology: &Topology,
+        cpus: CpuList,
+        options: &Options,
+        scheduling: Scheduling,
+    ) -> Result<(CpuList, Option<String>), ProofError> {
+        match self {
+            KernelWay::BusyPoll => return poll::cpus(topology, cpus, options.cpus.is_some(), scheduling),
+            KernelWay::Timerlat => timerlat::check(options.period, scheduling)?,
+            KernelWay::Hwlat => {}
+        }
+        timerlat::find(self.name())?;
+        Ok((cpus, None))
+    }
+
+    /// The options by which a policy is chosen: hwlat has a thread of its own, whose policy is not to be chosen.
+    ///
+    /// # Errors
+    /// One was chosen.
+    pub(crate) fn policy(self, options: &Options) -> Result<Options, ProofError> {
+        if self != KernelWay::Hwlat {
+            return Ok(options.clone());
+        }
+        if options.policy.is_some() || options.priority.is_some() {
+            let text = "hwlat's thread is the kernel's own: leave out --policy and --priority";
+            return Err(ProofError::Usage(text.into()));
+        }
+        Ok(Options { policy: Some(Policy::Other), ..options.clone() })
+    }
+
+    /// What is different in the record of a run.
+    pub(crate) fn note(self, run: &mut Run, scheduling: Scheduling) {
+        let settings = &mut run.settings;
+        settings.clock = Some(match self {
+            KernelWay::BusyPoll => format!("CLOCK_MONOTONIC, read without a pause, {scheduling}"),
+            KernelWay::Timerlat => format!("CLOCK_MONOTONIC, timerlat tracer, {scheduling}"),
+            KernelWay::Hwlat => "hwlat tracer, interrupts off".into(),
+        });
+        settings.alignment = None;
+        if self != KernelWay::Timerlat {
+            settings.period_ns = None;
+        }
+        if self == KernelWay::Hwlat {
+            settings.scheduling = None;
+            settings.scheduling_explicit = false;
+        }
+        if self == KernelWay::BusyPoll {
+            run.notes.extend(poll::notes(scheduling, capture::fair_server()));
+        }
+    }
+
+    /// Starts a phase.
+    ///
+    /// # Errors
+    /// What measures is refused what it needs.
+    pub(crate) fn start(self, plan: &Plan) -> Result<Box<dyn Meter>, ProofError> {
+        match self {
+            KernelWay::BusyPoll => poll::start(plan),
+            KernelWay::Timerlat => timerlat::start(plan),
+            KernelWay::Hwlat => hwlat::start(plan),
+        }
+    }
+
+    /// The label of the figures that are followed while they come.
+    pub(crate) fn label(self) -> &'static str {
+        match self {
+            KernelWay::BusyPoll => poll::LABEL,
+            KernelWay::Timerlat => timerlat::LABELS[1],
+            KernelWay::Hwlat => hwlat::LABEL,
+        }
+    }
+
+    /// The id of the phase of these figures, of those that one load gives: `2-cpu-thread-latency`, where there is more than one kind.
+    pub(crate) fn phase_id(self, id: &str, label: &str) -> String {
+        match self {
+            KernelWay::Timerlat => format!("{id}-{}", label.to_ascii_lowercase().replace(' ', "-")),
+            KernelWay::BusyPoll | KernelWay::Hwlat => id.to_owned(),
+        }
+    }
 }
 
 #[cfg(test)]

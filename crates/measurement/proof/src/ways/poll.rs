@@ -1,69 +1,21 @@
 //! `busy-poll`: threads that read the clock without a pause.
 
-use super::meter::{Collected, Meter, Part};
 use crate::error::ProofError;
-use punctual_measure::{Cell, Plan, Running, Topology, start_polling};
-use punctual_units::{CpuId, CpuList, Nanos, Policy, Scheduling};
+use crate::meter::{Meter, Threads};
+use punctual_measure::{Plan, Topology, start_polling};
+use punctual_units::{CpuList, Nanos, Policy, Scheduling};
 use std::fs::read_to_string;
-use std::sync::Arc;
 
 /// What its figures are.
 pub(super) const LABEL: &str = "busy-poll gap";
-
-pub(super) struct Poll(Running);
 
 /// Starts a phase.
 ///
 /// # Errors
 /// The threads are refused what they ask for.
-pub(super) fn start(plan: Plan) -> Result<Box<dyn Meter>, ProofError> {
-    Ok(Box::new(Poll(start_polling(plan)?)))
-}
-
-impl Meter for Poll {
-    fn start(&self) -> Nanos {
-        self.0.start
-    }
-
-    fn end(&self) -> Nanos {
-        self.0.end
-    }
-
-    fn cells(&self) -> Vec<(CpuId, Arc<Cell>)> {
-        self.0.cells()
-    }
-
-    fn tids(&self) -> Vec<(CpuId, i32)> {
-        self.0.tids()
-    }
-
-    fn tick(&self) -> Option<Nanos> {
-        None
-    }
-
-    fn step(&mut self) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn stop(&mut self) {
-        self.0.stop();
-    }
-
-    fn finished(&self) -> bool {
-        self.0.finished()
-    }
-
-    fn collect(self: Box<Self>) -> Collected {
-        let outcome = self.0.collect();
-        let part = Part {
-            label: LABEL,
-            cpus: outcome.cpus,
-            distributions: outcome.distributions,
-            worst: outcome.worst,
-            problems: outcome.problems,
-        };
-        Collected { parts: vec![part], end: outcome.end, cpu_ns: Some(outcome.cpu_ns), notes: outcome.notes }
-    }
+pub(super) fn start(plan: &Plan) -> Result<Box<dyn Meter>, ProofError> {
+    let running = start_polling(plan.clone())?;
+    Ok(Box::new(Threads { running, scheduling: plan.scheduling, label: Some(LABEL) }))
 }
 
 /// The CPUs to read on, of those asked for (`None`: all), and what has to be said: with a real-time policy one is always left, for

@@ -1,10 +1,10 @@
 //! `timerlat`: the kernel's own measurement of a periodic thread, in an instance of its own. Every sample is read, none only summed up.
 
 use super::lane::{KINDS, Lane};
-use super::meter::{self, Collected, Meter, Part};
 use super::settings::{Change, Settings};
 use super::user::{self, User};
 use crate::error::ProofError;
+use crate::meter::{self, Collected, Meter, Part, Stop};
 use crate::stream::Stream;
 use punctual_journal::Journal;
 use punctual_measure::{Cell, Plan};
@@ -248,7 +248,7 @@ impl Timerlat {
     }
 
     fn part(&self, kind: usize, label: &'static str, problems: &[Problem]) -> Part {
-        let mut part = Part { label, problems: problems.to_vec(), ..Part::default() };
+        let mut part = Part { label: Some(label), problems: problems.to_vec(), ..Part::default() };
         for (cpu, lane) in &self.lanes {
             let thread = self.threads.iter().find(|(of, ..)| of == cpu);
             let totals = CpuResult {
@@ -284,10 +284,6 @@ impl Meter for Timerlat {
         self.lanes.iter().map(|(cpu, Lane { cells: [_, thread, _], .. })| (*cpu, Arc::clone(thread))).collect()
     }
 
-    fn tids(&self) -> Vec<(CpuId, i32)> {
-        Vec::new()
-    }
-
     fn tick(&self) -> Option<Nanos> {
         Some(EVERY)
     }
@@ -300,7 +296,7 @@ impl Meter for Timerlat {
         result.inspect_err(|why| self.failed = Some(why.clone()))
     }
 
-    fn stop(&mut self) {
+    fn stop(&mut self, _why: Stop) {
         self.stopped = true;
     }
 

@@ -179,7 +179,7 @@ fn rules_come_out_as_their_tests_say() {
     let mut wrong = Vec::new();
     for file in files() {
         for (at, case) in file.test.iter().enumerate() {
-            let finding = judge(&rules, &file.id, case, &machine(case));
+            let finding = judge(rules, &file.id, case, &machine(case));
             let is_said = case.says.as_ref().is_none_or(|part| finding.summary.contains(part.as_str()));
             if finding.state != case.state || !is_said {
                 let Finding { state, summary, evidence, .. } = finding;
@@ -198,7 +198,7 @@ fn why_idle_could_not_be_tried_is_told() {
     let rules = Rules::embedded();
     let file = files().into_iter().find(|file| file.id == "cpu-idle-latency").unwrap();
     let case = file.test.iter().find(|case| case.untried.is_some()).unwrap();
-    let finding = judge(&rules, &file.id, case, &machine(case));
+    let finding = judge(rules, &file.id, case, &machine(case));
     let told = finding.evidence.iter().find(|e| e.source == "wakeup from idle, tried").map(|e| e.value.as_str());
     assert_eq!(told, Some(format!("could not be tried: {}", case.untried.as_deref().unwrap()).as_str()));
 }
@@ -237,7 +237,7 @@ fn a_passing_machine_refused_does_not_pass() {
             ["/proc", "/sys", "/boot", "/etc", "/dev", "/usr", "/lib", "/run", "/var"]
                 .iter()
                 .for_each(|folder| blind.set(folder, Read::Denied));
-            let finding = judge(&rules, &file.id, case, &blind);
+            let finding = judge(rules, &file.id, case, &blind);
             assert_ne!(finding.state, State::Pass, "{}: {}", file.id, finding.summary);
         }
     }

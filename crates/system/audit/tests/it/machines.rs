@@ -69,7 +69,7 @@ fn every_machine_is_judged_for_every_profile_as_recorded() {
     for folder in machines() {
         let machine = Recorded::open(&folder).unwrap();
         let first = expected(&folder).into_iter().next().unwrap();
-        let found = all_states(&rules, &machine, &first);
+        let found = all_states(rules, &machine, &first);
         let path = folder.join("states.txt");
         if std::env::var_os("BLESS").is_some() {
             std::fs::write(&path, &found).unwrap();

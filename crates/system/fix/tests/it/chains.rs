@@ -194,7 +194,7 @@ fn half_a_menu_is_never_booted() {
             let plan = of_words(root.path(), &kernel, &wish, How::ForGood);
             kernel.cuts.set(true);
             let faulty = Faulty::new(&kernel, at, Fault::Killed);
-            let _ = fix(&rules, root.path(), &faulty, &plan, &i_know());
+            let _ = fix(rules, root.path(), &faulty, &plan, &i_know());
             assert_eq!(fs::read_to_string(&menu).unwrap(), old, "{name}, operation {at}");
             kernel.cuts.set(false);
             assert!(undone(&kernel).is_complete());
@@ -214,7 +214,7 @@ fn a_menu_that_boots_nothing_is_not_used() {
         kernel.is_wrong.set(is_wrong);
         kernel.finds_none.set(!is_wrong);
         let plan = of_words(root.path(), &kernel, &wish, How::ForGood);
-        let fixed = fix(&rules, root.path(), &kernel, &plan, &i_know()).unwrap();
+        let fixed = fix(rules, root.path(), &kernel, &plan, &i_know()).unwrap();
         let refused = fixed.rules.iter().flat_map(|rule| &rule.refused).cloned().collect::<Vec<_>>().join("\n");
         let why = if is_wrong { "finds it wrong, so it is not used" } else { "has no `linux`" };
         assert!(refused.contains(why), "{refused}");
@@ -230,7 +230,7 @@ fn a_menu_made_anew_since_is_made_once_more() {
     let kernel = Kernel::under(root.path());
     let menu = root.path().join("boot/grub/grub.cfg");
     let plan = of_words(root.path(), &kernel, &wish, How::ForGood);
-    fix(&rules, root.path(), &kernel, &plan, &i_know()).unwrap();
+    fix(rules, root.path(), &kernel, &plan, &i_know()).unwrap();
     let ours = fs::read_to_string(&menu).unwrap();
     assert!(ours.contains("isolcpus=2-3"));
     fs::write(&menu, format!("# theirs\n{ours}")).unwrap();

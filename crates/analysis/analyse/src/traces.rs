@@ -1,14 +1,14 @@
-//! From the windows that were kept to the causes of the wakeups in them.
+//! From the windows of a trace that were kept to the causes of the wakeups in them.
 
 use punctual_explain::{Facts, Measured, Options};
 use punctual_model::{Capture, Event, Explained, LateWakeup, Recording};
+use punctual_trace::Kept;
 use punctual_units::{Arrange, Way};
 use std::fs::File;
 use std::path::Path;
 
-/// Explains the late wakeups of `recording` that a trace was kept of; `false` if there is none. What cannot be read is said in
-/// [`Recording::damage`].
-pub fn explain(root: &Path, recording: &mut Recording) -> bool {
+/// Explains the late wakeups of `recording` that a trace was kept of; `false` if there is none.
+pub(crate) fn explain(root: &Path, recording: &mut Recording) -> bool {
     let captures = std::mem::take(&mut recording.captures);
     let mut explained = Vec::new();
     for capture in &captures {
@@ -23,36 +23,37 @@ pub fn explain(root: &Path, recording: &mut Recording) -> bool {
     !recording.captures.is_empty()
 }
 
-/// What is known of a late wakeup besides its trace.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What is known of a late wakeup besides its trace and the note beside it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
+    /// The kernel's release.
+    pub kernel: Option<String>,
     /// Its CPU lost time to a hypervisor about then; `None`: not counted.
     pub steal_rose: Option<bool>,
     /// Another thread woke it.
     pub sent: bool,
 }
 
-/// Explains the late wakeups of one window of a trace, which stands in `root`. Takes some megabytes for a moment.
+/// Explains the late wakeups of one window, which stands in `root`. It is read once and held: some megabytes.
 ///
 /// # Errors
-/// The trace cannot be read.
+/// A sentence: the trace cannot be read.
 pub fn explain_capture(
     root: &Path,
     capture: &Capture,
     known: &dyn Fn(&LateWakeup) -> Known,
 ) -> Result<Vec<Explained>, String> {
-    let open = || {
-        let file = File::open(root.join(&capture.file)).map_err(|e| e.to_string())?;
-        punctual_trace::open(file, Default::default()).map_err(|e| e.to_string())
-    };
+    let file = File::open(root.join(&capture.file)).map_err(|e| e.to_string())?;
+    let mut source = punctual_trace::open(file, Default::default()).map_err(|e| e.to_string())?;
+    let trace = Kept::read(source.as_mut());
     let mut explained = Vec::new();
     for late in &capture.late {
         let (due_ns, woke_ns) = (late.release_mono_ns, late.release_mono_ns + late.latency_ns);
         let measured = vec![Measured { tid: late.tid, due_ns, woke_ns }];
         let facts = facts(capture, known(late));
         let options = Options { measured, facts: facts.clone(), ..Options::default() };
-        let found = punctual_explain::explain(open()?.as_mut(), options);
-        let timelines = punctual_explain::timelines(open()?.as_mut(), &found.victims, facts);
+        let found = punctual_explain::explain(&mut trace.again(), options);
+        let timelines = punctual_explain::timelines(&mut trace.again(), &found.victims, facts);
         explained.extend(found.victims.into_iter().zip(timelines).map(|(victim, timeline)| Explained {
             phase: capture.phase.clone(),
             cpu: late.cpu,
@@ -66,26 +67,34 @@ pub fn explain_capture(
     Ok(explained)
 }
 
-fn known(late: &LateWakeup, recording: &Recording) -> Known {
-    let end = late.release_mono_ns + late.latency_ns;
-    let steal = recording.events.iter().find_map(|event| match event {
-        Event::Context(sample) if sample.mono_ns >= end => {
-            let cpu = sample.cpus.iter().find(|c| c.cpu == late.cpu)?;
-            cpu.steal_ns.map(|ns| ns > 0)
-        }
-        _ => None,
-    });
-    Known { steal_rose: steal, sent: recording.run.settings.via.as_ref().is_some_and(Way::is_woken) }
-}
-
 fn facts(capture: &Capture, known: Known) -> Facts {
     Facts {
         policies: capture.policies.iter().map(|(tid, policy)| (*tid, *policy)).collect(),
-        kernel: None,
+        kernel: known.kernel,
         fair_server: capture.fair_server,
         throttled: capture.throttled,
         steal_rose: known.steal_rose,
         sent: known.sent,
         tracer: capture.tracer.clone(),
     }
+}
+
+fn known(late: &LateWakeup, recording: &Recording) -> Known {
+    Known {
+        kernel: recording.run.machine.kernel_release.clone(),
+        steal_rose: steal_rose(late, recording),
+        sent: recording.run.settings.via.as_ref().is_some_and(Way::is_woken),
+    }
+}
+
+/// Did the CPU lose time to a hypervisor in the second of the wakeup? `None`: not counted.
+fn steal_rose(late: &LateWakeup, recording: &Recording) -> Option<bool> {
+    let end = late.release_mono_ns + late.latency_ns;
+    recording.events.iter().find_map(|event| match event {
+        Event::Context(sample) if sample.mono_ns >= end => {
+            let cpu = sample.cpus.iter().find(|c| c.cpu == late.cpu)?;
+            cpu.steal_ns.map(|ns| ns > 0)
+        }
+        _ => None,
+    })
 }

@@ -1,0 +1,42 @@
+//! A trace that is looked at more than once.
+
+use crate::{Event, Source, TraceInfo};
+
+/// All events of a trace, held in memory, and what is known about it.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    events: Vec<Event>,
+    info: TraceInfo,
+}
+
+impl Kept {
+    /// Reads a trace to its end.
+    pub fn read(source: &mut dyn Source) -> Kept {
+        let events = std::iter::from_fn(|| source.next()).collect();
+        Kept { events, info: source.info().clone() }
+    }
+
+    /// The trace from its start.
+    pub fn again(&self) -> impl Source + '_ {
+        Again { events: self.events.iter(), info: &self.info }
+    }
+}
+
+struct Again<'a> {
+    events: std::slice::Iter<'a, Event>,
+    info: &'a TraceInfo,
+}
+
+impl Iterator for Again<'_> {
+    type Item = Event;
+
+    fn next(&mut self) -> Option<Event> {
+        self.events.next().cloned()
+    }
+}
+
+impl Source for Again<'_> {
+    fn info(&self) -> &TraceInfo {
+        self.info
+    }
+}

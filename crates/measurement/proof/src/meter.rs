@@ -1,0 +1,195 @@
+//! The one seam for what is measured: threads that sleep and note how late they woke, threads that read the clock without a pause,
+//! tracers of the kernel.
+
+use punctual_measure::{Cell, Running};
+use punctual_model::{CpuResult, Distribution, Problem, Worst};
+use punctual_units::{CpuId, Nanos, Scheduling};
+use std::sync::Arc;
+
+/// One phase, being measured.
+pub(crate) trait Meter {
+    /// CLOCK_MONOTONIC from which on samples count.
+    fn start(&self) -> Nanos;
+
+    /// CLOCK_MONOTONIC from which on none does.
+    fn end(&self) -> Nanos;
+
+    /// Where the samples go by which a phase is followed, and kept if the program is killed.
+    fn cells(&self) -> Vec<(CpuId, Arc<Cell>)>;
+
+    /// Measuring threads of this process.
+    fn tids(&self) -> Vec<(CpuId, i32)> {
+        Vec::new()
+    }
+
+    /// What is known of each CPU when the phase begins.
+    fn begun(&self) -> Vec<CpuResult> {
+        self.cells().iter().map(|(cpu, _)| nothing(*cpu)).collect()
+    }
+
+    /// How often [`Meter::step`] wants to be called; `None`: never.
+    fn tick(&self) -> Option<Nanos> {
+        None
+    }
+
+    /// Takes what has come.
+    ///
+    /// # Errors
+    /// Why nothing more can come: the phase ends.
+    fn step(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Asks what measures to end now. Nothing happens where it has ended.
+    fn stop(&mut self, why: Stop);
+
+    /// Has it ended?
+    fn finished(&self) -> bool;
+
+    /// The results; everything is restored as it was.
+    fn collect(self: Box<Self>) -> Collected;
+}
+
+/// Why a phase is ended before its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// A signal, or it does not end when it should: results may be missing.
+    Now,
+    /// Enough was measured: nothing is missing.
+    Enough,
+    /// The user wants the next phase, and has seen the results: it can fail and not pass.
+    User,
+}
+
+/// What a phase came to.
+#[derive(Debug, Default)]
+pub(crate) struct Collected {
+    /// One phase of the run each; the one that [`Meter::cells`] belong to among them.
+    pub parts: Vec<Part>,
+    /// CLOCK_MONOTONIC when it had ended.
+    pub end: Nanos,
+    /// CPU time of the measuring threads, where it is known.
+    pub cpu_ns: Option<u64>,
+    /// What is worth saying but decides nothing.
+    pub notes: Vec<String>,
+}
+
+/// Figures of one kind, of all CPUs.
+#[derive(Debug, Default)]
+pub(crate) struct Part {
+    /// What they are, where they are not wakeup latencies: `thread latency`.
+    pub label: Option<&'static str>,
+    /// Totals by CPU.
+    pub cpus: Vec<CpuResult>,
+    /// Distributions by CPU.
+    pub distributions: Vec<(CpuId, Distribution)>,
+    /// The worst of each CPU; their phase is filled in later.
+    pub worst: Vec<Worst>,
+    /// What makes it inconclusive.
+    pub problems: Vec<Problem>,
+}
+
+/// Measuring threads of this process, that sleep or that poll.
+pub(crate) struct Threads {
+    pub running: Running,
+    pub scheduling: Scheduling,
+    /// What their figures are, where they are not wakeup latencies.
+    pub label: Option<&'static str>,
+}
+
+impl Meter for Threads {
+    fn start(&self) -> Nanos {
+        self.running.start
+    }
+
+    fn end(&self) -> Nanos {
+        self.running.end
+    }
+
+    fn cells(&self) -> Vec<(CpuId, Arc<Cell>)> {
+        self.running.cells()
+    }
+
+    fn tids(&self) -> Vec<(CpuId, i32)> {
+        self.running.tids()
+    }
+
+    fn begun(&self) -> Vec<CpuResult> {
+        begun(&self.running, self.scheduling)
+    }
+
+    fn stop(&mut self, why: Stop) {
+        match why {
+            _ if self.running.finished() => {}
+            Stop::Now => self.running.stop(),
+            Stop::Enough => self.running.stop_with_enough(),
+            Stop::User => self.running.end_early(),
+        }
+    }
+
+    fn finished(&self) -> bool {
+        self.running.finished()
+    }
+
+    fn collect(self: Box<Self>) -> Collected {
+        let outcome = self.running.collect();
+        let part = Part {
+            label: self.label,
+            cpus: outcome.cpus,
+            distributions: outcome.distributions,
+            worst: outcome.worst,
+            problems: outcome.problems,
+        };
+        Collected { parts: vec![part], end: outcome.end, cpu_ns: Some(outcome.cpu_ns), notes: outcome.notes }
+    }
+}
+
+/// The measuring threads when a phase begins.
+pub fn begun(running: &Running, scheduling: Scheduling) -> Vec<CpuResult> {
+    let thread = |(cpu, tid)| CpuResult { tid: Some(tid), got: Some(scheduling), ..nothing(cpu) };
+    running.tids().into_iter().map(thread).collect()
+}
+
+/// A cell as the totals, the distribution and the worst of a CPU. `totals` tells what the cell does not know.
+pub(crate) fn add(part: &mut Part, cpu: CpuId, cell: &Cell, totals: CpuResult) {
+    let (raw, skipped) = cell.histograms();
+    part.worst.extend(cell.worst().into_iter().map(|kept| Worst {
+        phase: String::new(),
+        cpu,
+        release_mono_ns: kept.release,
+        latency_ns: kept.latency,
+        cycle: kept.cycle,
+        skipped: kept.skipped,
+        trace_offset: None,
+        suspicions: Vec::new(),
+    }));
+    part.cpus.push(CpuResult {
+        released: Some(raw.count() + skipped.count()),
+        ran: raw.count(),
+        skipped: Some(skipped.count()),
+        min_ns: raw.min(),
+        max_ns: raw.max(),
+        mean_ns: raw.mean(),
+        ..totals
+    });
+    part.distributions.push((cpu, Distribution { raw, skipped }));
+}
+
+/// A CPU of which nothing was counted yet.
+pub(crate) fn nothing(cpu: CpuId) -> CpuResult {
+    CpuResult {
+        cpu,
+        tid: None,
+        got: None,
+        released: Some(0),
+        ran: 0,
+        skipped: Some(0),
+        min_ns: None,
+        max_ns: None,
+        mean_ns: None,
+        page_faults: None,
+        involuntary_switches: None,
+        run_delay_ns: None,
+        blur: None,
+    }
+}
