@@ -18,7 +18,9 @@ const LIBRARIES: [(&str, &str); 7] =
     [("gcc_s", "gcc_eh"), ("util", "util"), ("rt", "rt"), ("pthread", "pthread"), ("m", "m"), ("dl", "dl"), ("c", "c")];
 
 fn main() {
-    println!("cargo:rerun-if-changed=build.rs");
+    // Cargo runs it again where this file changes. It must name something: else every file of the package counts; and a file that
+    // is not in each package that uses it (`build.rs`) would count as changed each time.
+    println!("cargo:rerun-if-env-changed=CC");
     let is_gnu = env::var("CARGO_CFG_TARGET_ENV").is_ok_and(|e| e == "gnu");
     let is_native = env::var("HOST") == env::var("TARGET");
     let already = env::var("CARGO_CFG_TARGET_FEATURE").is_ok_and(|f| f.split(',').any(|f| f == "crt-static"));
