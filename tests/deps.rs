@@ -32,7 +32,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("fix", &["units", "uapi", "model", "machine", "audit", "boot", "journal"]),
     ("tracefs", &["journal", "trace"]),
     ("explain", &["units", "model", "trace"]),
-    ("analyse", &["units", "model", "trace", "explain"]),
+    ("analyse", &["units", "model", "rundir", "trace", "explain"]),
     ("import", &["units", "model"]),
     ("formats", &["units", "model", "trace", "report"]),
     ("references", &[]),

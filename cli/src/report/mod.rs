@@ -11,7 +11,6 @@ use punctual_formats::Cases;
 use punctual_model::{Bench, Experiment, Recording, Suite, Verdict};
 use punctual_report as report;
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// A run directory, or a run of other tools' files. What is wrong is said.
@@ -86,8 +85,8 @@ fn format(args: &ReportArgs) -> Format {
 }
 
 fn latency(args: &ReportArgs, recording: &mut Recording) -> Result<Vec<u8>, String> {
-    let root = args.run.first().filter(|path| path.is_dir());
-    punctual_analyse::causes(root.map(PathBuf::as_path), recording);
+    // Traces are not read again for it: one that is gone would be a doubt about the run.
+    punctual_analyse::causes(None, recording);
     let claims = punctual_analyse::claims(&args.claims, recording);
     let verdict = match format(args) {
         Format::Html | Format::Json | Format::Text => punctual_judge::judge_with_tails(recording, &claims),

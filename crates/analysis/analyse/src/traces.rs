@@ -2,9 +2,8 @@
 
 use punctual_explain::{Facts, Measured, Options};
 use punctual_model::{Capture, Event, Explained, LateWakeup, Recording};
-use punctual_trace::Kept;
+use punctual_trace::{Kept, Source};
 use punctual_units::{Arrange, Way};
-use std::fs::File;
 use std::path::Path;
 
 /// Explains the late wakeups of `recording` that a trace was kept of; `false` if there is none.
@@ -34,6 +33,12 @@ pub struct Known {
     pub sent: bool,
 }
 
+/// More events than a window has; a trace of more is read again for each look at it.
+const HELD: usize = 500_000;
+
+/// The largest trace of a run directory, bytes.
+const LARGEST: u64 = 256 << 20;
+
 /// Explains the late wakeups of one window, which stands in `root`. It is read once and held: some megabytes.
 ///
 /// # Errors
@@ -43,17 +48,28 @@ pub fn explain_capture(
     capture: &Capture,
     known: &dyn Fn(&LateWakeup) -> Known,
 ) -> Result<Vec<Explained>, String> {
-    let file = File::open(root.join(&capture.file)).map_err(|e| e.to_string())?;
-    let mut source = punctual_trace::open(file, Default::default()).map_err(|e| e.to_string())?;
-    let trace = Kept::read(source.as_mut());
+    let open = || {
+        let file = punctual_rundir::open_regular(&root.join(&capture.file), LARGEST).map_err(|e| e.to_string())?;
+        punctual_trace::open(file, Default::default()).map_err(|e| e.to_string())
+    };
+    let mut first = open()?;
+    let held = Kept::read(first.as_mut(), HELD);
+    let again = || -> Result<Box<dyn Source + '_>, String> {
+        match &held {
+            Some(held) => Ok(Box::new(held.again())),
+            None => open(),
+        }
+    };
     let mut explained = Vec::new();
     for late in &capture.late {
         let (due_ns, woke_ns) = (late.release_mono_ns, late.release_mono_ns + late.latency_ns);
         let measured = vec![Measured { tid: late.tid, due_ns, woke_ns }];
-        let facts = facts(capture, known(late));
+        let mut facts = facts(capture, known(late));
+        // A run that was killed may not have noted it; its trace has.
+        facts.kernel = facts.kernel.or_else(|| first.info().kernel.clone());
         let options = Options { measured, facts: facts.clone(), ..Options::default() };
-        let found = punctual_explain::explain(&mut trace.again(), options);
-        let timelines = punctual_explain::timelines(&mut trace.again(), &found.victims, facts);
+        let found = punctual_explain::explain(again()?.as_mut(), options);
+        let timelines = punctual_explain::timelines(again()?.as_mut(), &found.victims, facts);
         explained.extend(found.victims.into_iter().zip(timelines).map(|(victim, timeline)| Explained {
             phase: capture.phase.clone(),
             cpu: late.cpu,

@@ -2,7 +2,7 @@
 
 use crate::{Event, Source, TraceInfo};
 
-/// All events of a trace, held in memory, and what is known about it.
+/// All events of a trace, held in memory (some 150 bytes each), and what is known about it.
 #[derive(Clone, Debug)]
 pub struct Kept {
     events: Vec<Event>,
@@ -10,10 +10,11 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Reads a trace to its end.
-    pub fn read(source: &mut dyn Source) -> Kept {
-        let events = std::iter::from_fn(|| source.next()).collect();
-        Kept { events, info: source.info().clone() }
+    /// Reads a trace to its end; `None` where it has more than `most` events.
+    pub fn read(source: &mut dyn Source, most: usize) -> Option<Kept> {
+        let events: Vec<Event> = std::iter::from_fn(|| source.next()).take(most).collect();
+        let is_whole = source.next().is_none();
+        is_whole.then(|| Kept { events, info: source.info().clone() })
     }
 
     /// The trace from its start.

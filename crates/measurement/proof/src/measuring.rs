@@ -159,21 +159,20 @@ impl<'a> Measurement<'a> {
         let specs = setup::parse_loads(options)?;
         let topology = Topology::read()?;
         let cpus = topology.choose(options.cpus.as_ref())?;
+        let (cpus, left, choice) = match way {
+            Some(way) => {
+                let choice = scheduling::choose(&way.policy(options)?)?;
+                let (cpus, left) = way.check(&topology, cpus, options, choice.scheduling)?;
+                (cpus, left, Some(choice))
+            }
+            None => (cpus, None, None),
+        };
         let plan = setup::plan(options, &cpus, specs.len())?;
         let (plan_period, load_count) = (plan.period, specs.len());
-        let choice = match way {
-            Some(way) => scheduling::choose(&way.policy(options)?)?,
-            None => scheduling::choose(options)?,
-        };
-        let (cpus, left, partitions) = match way {
-            Some(way) => {
-                let (cpus, left) = way.check(&topology, cpus, options, choice.scheduling)?;
-                (cpus, left, None)
-            }
-            None => {
-                let partitions = partition::where_needed(choice.scheduling, options.cpus.as_ref(), &cpus)?;
-                (cpus, None, partitions)
-            }
+        let choice = choice.map_or_else(|| scheduling::choose(options), Ok)?;
+        let partitions = match way {
+            Some(_) => None,
+            None => partition::where_needed(choice.scheduling, options.cpus.as_ref(), &cpus)?,
         };
         // The measured CPUs are out of reach for all but their threads then.
         let topology = if partitions.is_some() { Topology::read()? } else { topology };

@@ -165,10 +165,12 @@ impl Surroundings<'_> {
         trace.start(self.options, start)
     }
 
-    /// Saves results until the context thread does. Nobody does where no thread but the measuring ones is wanted.
+    /// Saves results until the context thread does, while the machine is audited and tracing is switched on. Nobody does where no
+    /// thread but the measuring ones is wanted, nor where neither is done: waiting for the disk would hold up a tracer's reader.
     fn checkpoints(&self, phase: &str, meter: &dyn Meter, problems: &mut Vec<Problem>) -> Option<Checkpoints> {
         let results = Results { phase: phase.to_owned(), cells: meter.cells(), start: meter.start() };
-        let started = self.context.then(|| Checkpoints::start(results, Arc::clone(self.recorder)))?;
+        let wanted = self.context && !matches!(self.subject, Subject::Kernel(_));
+        let started = wanted.then(|| Checkpoints::start(results, Arc::clone(self.recorder)))?;
         let not = |e| format!("no results were handed on until the context was sampled: {e}");
         started.map_err(|e| problems.push(Problem { kind: ProblemKind::NotAsAsked, text: not(e) })).ok()
     }
