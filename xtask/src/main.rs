@@ -45,7 +45,7 @@ cargo xtask fuzz guided [READER…] [--executions N] [--jobs J] [--minutes M] [-
                               (default 10,000,000 each, one job, target/fuzz/state.json); --table: what is done;
                               --keep: the corpora cut down to qa/libfuzzer/corpus; qa/libfuzzer/README.md
 cargo xtask faults [NAME…] [--write]   faults planted, and what has to hold then; --write: the figures into docs/reliability.md
-cargo xtask live [--list] [--install] [NAME…]   the tests that need the real machine, each alone; says what it needs; ends with 3
+cargo xtask live [--list] [--install] [--at-most SECONDS] [NAME…]   the tests that need the real machine, each alone; says what it needs; ends with 3
                               where tests were only disturbed or not run; --install: what is missing, by apt-get
 cargo xtask soak [NAME…]      the long checks below one after the other, with a log each; --list: their names and how long they take
 cargo xtask kill [RUNS] [--at-once N] [--punctual FILE] [--state FILE]
