@@ -27,7 +27,7 @@ impl Place {
             && held("sys_nice")
             && held("ipc_lock");
         if !may {
-            eprintln!("NOT TESTED: takes root with CAP_SYS_NICE and CAP_IPC_LOCK, and setpriv (util-linux)");
+            eprintln!("not tested: takes root with CAP_SYS_NICE and CAP_IPC_LOCK, and setpriv (util-linux)");
             return None;
         }
         let place = Place { folder: tempfile::Builder::new().prefix("capabilities").tempdir_in("/tmp").unwrap() };

@@ -7,28 +7,23 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 /// A run directory whose run.json lies elsewhere, behind a link.
-fn led_out(place: &std::path::Path) -> (String, bool) {
+fn led_out(place: &std::path::Path) -> String {
     let (out, elsewhere) = (place.join("run"), place.join("elsewhere.json"));
     let (code, _, err) =
         run(&["import", "../crates/analysis/import/tests/fixtures/ct-hist-stdout.txt", "--out", out.to_str().unwrap()]);
     assert_eq!(code, 0, "{err}");
     fs::rename(out.join("run.json"), &elsewhere).unwrap();
     symlink(&elsewhere, out.join("run.json")).unwrap();
-    // Documentation/userspace-api/landlock.rst: the list of security modules in use.
-    let listed = fs::read_to_string("/sys/kernel/security/lsm").ok();
-    (out.to_str().unwrap().to_owned(), listed.is_some_and(|all| all.contains("landlock")))
+    out.to_str().unwrap().to_owned()
 }
 
 #[test]
+#[ignore = "live: landlock"]
 fn a_link_out_of_a_run_directory_leads_nowhere() {
     let place = tempfile::tempdir().unwrap();
-    let (out, known) = led_out(place.path());
+    let out = led_out(place.path());
     for words in [&["report", out.as_str()][..], &["compare", out.as_str(), out.as_str()]] {
         let (code, text, err) = run(words);
-        if code == 0 && !known {
-            eprintln!("SKIPPED: landlock is not in use here, or /sys/kernel/security is not mounted");
-            continue;
-        }
         assert_ne!(code, 0, "{text}");
         assert!(err.contains("run.json") && err.contains("Permission denied"), "{err}");
     }

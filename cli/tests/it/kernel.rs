@@ -32,7 +32,7 @@ fn document(words: &[&str]) -> (i32, Value) {
 fn has(programs: &[&str]) -> bool {
     let missing: Vec<&&str> = programs.iter().filter(|p| Command::new(p).arg("--version").output().is_err()).collect();
     if !missing.is_empty() {
-        eprintln!("NOT TESTED: {missing:?} not installed");
+        eprintln!("not tested: {missing:?} not installed");
     }
     missing.is_empty()
 }

@@ -35,7 +35,7 @@ fn a_run_is_made_there_and_brought_back() {
     }
     let sshd = match Sshd::start() {
         Ok(sshd) => sshd,
-        Err(why) => return eprintln!("NOT TESTED: {why}: apt-get install openssh-server"),
+        Err(why) => return eprintln!("not tested: {why}: apt-get install openssh-server"),
     };
     let link = sshd.link();
     let (target, config) = (link.target.to_string(), link.config.unwrap().display().to_string());

@@ -45,7 +45,7 @@ fn last_cpu() -> CpuId {
 /// A shared machine may itself stall for 20 ms; three tries.
 fn attempt(check: impl Fn() -> Result<(), String>) {
     if !may_be_real_time() {
-        eprintln!("SKIPPED: planting delays needs CAP_SYS_NICE");
+        eprintln!("not tested: planting delays needs CAP_SYS_NICE");
         return;
     }
     let mut last = String::new();

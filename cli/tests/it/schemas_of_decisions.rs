@@ -59,7 +59,7 @@ fn what_tune_would_try_holds_to_its_schema() {
     assert_eq!(value["result"]["dry_run"], true);
 }
 
-/// What is taken back for real: cli/tests/fix.rs.
+/// What is undone for real: cli/tests/fix.rs.
 #[test]
 fn undo_with_nothing_to_undo_holds_to_its_schema() {
     let folder = tempfile::tempdir().unwrap();
@@ -75,7 +75,7 @@ fn undo_with_nothing_to_undo_holds_to_its_schema() {
 #[ignore = "live: timing"]
 fn a_selftest_holds_to_its_schema() {
     if !may_be_real_time() {
-        eprintln!("SKIPPED: delays are planted by threads of real-time priority");
+        eprintln!("not tested: delays are planted by threads of real-time priority");
         return;
     }
     let _alone = alone();
@@ -84,7 +84,7 @@ fn a_selftest_holds_to_its_schema() {
     holds(&value);
     let refused = value["result"]["error"].as_str();
     if let Some(why) = refused.filter(|why| code == 4 && why.contains("run before or with")) {
-        eprintln!("SKIPPED: this machine has other real-time threads: {why}");
+        eprintln!("not tested: this machine has other real-time threads: {why}");
         return;
     }
     // Delays that the machine disturbed are planted once more.

@@ -23,7 +23,7 @@ pub fn alone() -> std::sync::MutexGuard<'static, ()> {
 fn may_trace() -> bool {
     let may = may_be_real_time() && std::fs::read_dir(INSTANCES).is_ok();
     if !may {
-        eprintln!("SKIPPED: tracing needs root and tracefs");
+        eprintln!("not tested: tracing needs root and tracefs");
     }
     may
 }

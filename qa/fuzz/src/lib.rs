@@ -4,7 +4,7 @@
 //! Run directories through the report, packages of kernels, and what others write or send.
 //!
 //! One table, [`READERS`], for `cargo xtask fuzz` (mutations, deterministic, anywhere) and for libFuzzer (guided by coverage, `qa/libfuzzer/`).
-//! Findings that were mended stay as inputs in `qa/libfuzzer/regressions`, one folder a reader, and are executed by this crate's tests.
+//! Findings that were fixed stay as inputs in `qa/libfuzzer/regressions`, one folder a reader, and are executed by this crate's tests.
 
 #![forbid(unsafe_code)]
 

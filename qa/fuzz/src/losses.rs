@@ -182,7 +182,7 @@ impl Machine for Changed<'_> {
     }
 }
 
-/// What is an answer by not being readable as what it is: as in crates/system/audit/tests/unreadable.rs.
+/// What is an answer by not being readable as what it is: as in crates/system/audit/tests/it/unreadable.rs.
 fn may_pass_without(rule: &str, path: &str) -> bool {
     rule == "perm-cpu-dma-latency" || (path.starts_with("/proc/") && path.ends_with("/task"))
 }

@@ -1,5 +1,5 @@
 //! The documents of commands that decide or change something: `compare`, `history`, `tune`, `undo`, `selftest`. As in `documents.rs`,
-//! nothing is written from these types; real documents are held against their schemas (cli/tests/schemas_of_decisions.rs).
+//! nothing is written from these types; real documents are held against their schemas (cli/tests/it/schemas_of_decisions.rs).
 
 #![allow(dead_code, reason = "only their schemas are used")]
 

@@ -1,5 +1,5 @@
 //! The documents of `--json` as types: what the commands put together by hand. Nothing is written from these; that real documents
-//! hold to them is tested (cli/tests/schemas.rs).
+//! hold to them is tested (cli/tests/it/schemas.rs).
 
 #![allow(dead_code, reason = "only their schemas are used")]
 

@@ -1,5 +1,5 @@
 //! The documents of `kernel …` but `plan`. As in `documents.rs`, nothing is written from these types. Real documents are held against the
-//! schemas in cli: tests/kernel.rs, tests/kbuild.rs, and src/kernel/deploy_documents.rs.
+//! schemas in cli: tests/it/kernel.rs, tests/it/kbuild.rs, and src/kernel/deploy_documents.rs.
 
 #![allow(dead_code, reason = "only their schemas are used")]
 

@@ -1,5 +1,5 @@
 //! The documents of `lab …`, `audit --fix` and what `history` keeps. As in `documents.rs`, nothing is written from these types. Real
-//! documents are held against the schemas in cli: src/lab/documents.rs, tests/fix.rs, tests/history.rs.
+//! documents are held against the schemas in cli: src/lab/documents.rs, tests/it/fix.rs, tests/it/history.rs.
 
 #![allow(dead_code, reason = "only their schemas are used")]
 

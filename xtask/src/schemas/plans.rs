@@ -1,5 +1,5 @@
 //! The documents of `kernel plan`. As in `documents.rs`, nothing is written from these types; real documents are held
-//! against their schemas (cli/tests/kernel.rs).
+//! against their schemas (cli/tests/it/kernel.rs).
 
 #![allow(dead_code, reason = "only their schemas are used")]
 

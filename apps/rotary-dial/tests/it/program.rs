@@ -138,7 +138,7 @@ fn what_it_cannot_have_is_an_error_with_the_next_step() {
 #[ignore = "live: root, timing"]
 fn without_privilege_it_refuses_or_says_what_it_goes_on_without() {
     if !rustix::process::geteuid().is_root() {
-        println!("NOT TESTED: giving up privileges needs root; run the tests as root");
+        println!("not tested: giving up privileges needs root; run the tests as root");
         return;
     }
     let folder = tempfile::tempdir().unwrap();

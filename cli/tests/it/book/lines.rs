@@ -1,5 +1,5 @@
 //! Command lines of `punctual` in the documentation, taken apart as a shell would. The unit test that parses them (src/book)
-//! and the test that runs them (tests/book.rs) both read them from here, so that none is seen by only one of the two.
+//! and the test that runs them (tests/it/book.rs) both read them from here, so that none is seen by only one of the two.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -77,6 +77,28 @@ fn every_link_leads_to_a_file_and_a_heading() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Decisions tell of their day: a path in one may have moved since.
+#[test]
+fn every_path_of_the_workspace_that_a_page_names_is_there() {
+    let root = root().canonicalize().unwrap();
+    let mut pages = all(&root.join("docs"));
+    pages.extend(
+        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "qa/libfuzzer/README.md"].map(|page| root.join(page)),
+    );
+    let mut wrong = Vec::new();
+    for page in pages.iter().filter(|page| !page.starts_with(root.join("docs/adr"))) {
+        let text = fs::read_to_string(page).unwrap();
+        let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || "/._-".contains(c)));
+        let paths = words.map(|word| word.trim_end_matches('.')).filter(|word| {
+            ["cli/", "crates/", "apps/", "qa/", "xtask/"].iter().any(|folder| word.starts_with(folder))
+                && *word != "crates/app/"
+        });
+        let is_there = |path: &str| root.join(path).exists() || page.with_file_name(path).exists();
+        wrong.extend(paths.filter(|path| !is_there(path)).map(|path| format!("{}: {path}", page.display())));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn every_page_is_in_the_summary_once() {
     let docs = root().canonicalize().unwrap().join("docs");

@@ -28,16 +28,16 @@ pub fn short(words: &[String], place: &Path) -> Short {
         "audit" => with_inputs(words, &["--snapshot", "--root", "--config"], place),
         "undo" if !has("--list") => only("would change this machine"),
         "tune" if !has("--dry-run") => only("would change this machine"),
-        "events" if has("--under") => only("beside every load: tests/events.rs"),
+        "events" if has("--under") => only("beside every load: tests/it/events.rs"),
         "events" if !has("--list") => run(&lasting(words, DURATION)),
-        "sched" if !has("--list") => only("takes the CPUs for longer: tests/sched.rs"),
-        "bench" => only("takes the CPUs for longer: tests/bench.rs"),
+        "sched" if !has("--list") => only("takes the CPUs for longer: tests/it/sched.rs"),
+        "bench" => only("takes the CPUs for longer: tests/it/bench.rs"),
         "cyclictest" => cyclictest(words),
         "report" | "import" | "compare" | "explain" | "history" => recorded(words, place),
         "kernel" => kernel(words, place),
         "lab" => only("boots kernels in QEMU: cargo xtask vm"),
         "serve" => only("ends only when it is told to"),
-        "watch" => only("ends only when it is told to: tests/watch.rs"),
+        "watch" => only("ends only when it is told to: tests/it/watch.rs"),
         _ => run(words),
     }
 }
@@ -48,8 +48,8 @@ fn recorded(words: &[String], place: &Path) -> Short {
     match (words[0].as_str(), words.get(1).map(String::as_str)) {
         ("compare", _) if has("--experiment") => only("measures over several boots"),
         ("report", _) if has("perfetto") => only("wants a run with a trace"),
-        ("explain", _) if has("--live") => only("traces this machine: tests/tracing.rs"),
-        ("explain", _) if has("--hardware") => only("takes the CPUs: tests/hardware.rs"),
+        ("explain", _) if has("--live") => only("traces this machine: tests/it/tracing.rs"),
+        ("explain", _) if has("--hardware") => only("takes the CPUs: tests/it/hardware.rs"),
         ("history", Some("baseline" | "remove")) => only("names runs of somebody's history"),
         ("history", _) if has("--machine") => only("names somebody's machine"),
         ("history", _) if named_baseline(words) => only("names a baseline of somebody's history"),
@@ -78,12 +78,12 @@ fn measured(words: &[String]) -> Short {
     let value = |option: &str| words.iter().position(|w| w == option).and_then(|at| words.get(at + 1));
     let loads = value("--load").or(value("-l")).map_or("", String::as_str);
     match () {
-        () if words.iter().any(|w| w == "--live") => only("wants a terminal: tests/live.rs"),
+        () if words.iter().any(|w| w == "--live") => only("wants a terminal: tests/it/live.rs"),
         () if words.iter().any(|w| w == "--peer" || w == "--target") => only("wants another machine"),
         () if loads.contains("cmd:") => only("runs a command of somebody's machine"),
         () if value("--cpus").or(value("-a")).is_some() => only("names CPUs that may not be here"),
         () if value("--via").is_some_and(|via| via.contains(':') || via == "timerlat" || via == "hwlat") => {
-            only("wants a device or a tracer of the kernel: tests/kernelways.rs")
+            only("wants a device or a tracer of the kernel: tests/it/kernelways.rs")
         }
         () => {
             let mut words = lasting(words, DURATION);

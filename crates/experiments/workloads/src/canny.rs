@@ -2,7 +2,7 @@
 //!
 //! J. Canny, A Computational Approach to Edge Detection, IEEE PAMI 8 (1986). Stages, constants and the order of floating-point
 //! operations are those of `edges::canny` of imageproc 0.27, so that the edges are the same pixel by pixel
-//! (`tests/equality.rs`); that one allocates each of its images anew for every call, this one never.
+//! (`tests/it/equality.rs`); that one allocates each of its images anew for every call, this one never.
 
 use crate::image::Image;
 use std::f32::consts::PI;

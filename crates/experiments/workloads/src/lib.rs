@@ -2,7 +2,7 @@
 //! thread can look at the clock between two of them and never runs away.
 //!
 //! Everything is allocated when a workload is made. A step allocates nothing, locks nothing and, but for
-//! [`CannyIo`], makes no system call; `tests/allocations.rs` holds it to that.
+//! [`CannyIo`], makes no system call; `tests/it/allocations.rs` holds it to that.
 //!
 //! Architecture invariant: knows no clock, no thread and no scheduler. How long a step takes is measured by who calls it.
 

@@ -66,9 +66,11 @@ impl Instance {
     /// # Errors
     /// [`TracefsError`]; nothing is left behind then.
     pub fn create(tracefs: &Tracefs, journal: &Journal, config: &Config) -> Result<Instance, TracefsError> {
-        if let Some(tracer) = config.tracer.as_ref().filter(|tracer| !tracefs.tracers().contains(tracer)) {
-            let available = tracefs.tracers().join(" ");
-            return Err(TracefsError::NoTracer { tracer: tracer.clone(), available });
+        if let Some(tracer) = &config.tracer {
+            let available = tracefs.tracers()?;
+            if !available.contains(tracer) {
+                return Err(TracefsError::NoTracer { tracer: tracer.clone(), available: available.join(" ") });
+            }
         }
         let instances = tracefs.root().join("instances");
         let folder = unused(&instances);

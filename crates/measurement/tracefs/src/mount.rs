@@ -59,9 +59,13 @@ impl Tracefs {
     }
 
     /// Tracers that the kernel has, such as `timerlat`, `wakeup_rt`, `function`.
-    pub fn tracers(&self) -> Vec<String> {
-        let list = fs::read_to_string(self.root.join("available_tracers")).unwrap_or_default();
-        list.split_whitespace().map(String::from).collect()
+    ///
+    /// # Errors
+    /// `available_tracers` cannot be read: which there are is not known.
+    pub fn tracers(&self) -> Result<Vec<String>, TracefsError> {
+        let path = self.root.join("available_tracers");
+        let list = fs::read_to_string(&path).map_err(TracefsError::on(path))?;
+        Ok(list.split_whitespace().map(String::from).collect())
     }
 }
 

@@ -12,7 +12,7 @@
  * - No panic of the library crosses this boundary: it is PRT_STATUS_PANIC, or ends the process where the library is built with
  *   panic=abort, as in its release profile.
  *
- * Made by tests/header.rs: do not edit. */
+ * Made by tests/it/header.rs: do not edit. */
 
 #ifndef PUNCTUAL_RT_H
 #define PUNCTUAL_RT_H

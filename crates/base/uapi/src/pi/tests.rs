@@ -1,4 +1,4 @@
-//! What holds without real-time priority. Priority inheritance itself: crates/realtime/rt/tests/inversion.rs.
+//! What holds without real-time priority. Priority inheritance itself: crates/realtime/rt/tests/it/inversion.rs.
 
 use super::*;
 use punctual_units::Nanos;

@@ -1,4 +1,4 @@
-//! Priority inversion: does a mutex inherit? After crates/realtime/rt/tests/inversion.rs.
+//! Priority inversion: does a mutex inherit? After crates/realtime/rt/tests/it/inversion.rs.
 
 use super::near;
 use crate::backend::{Answer, NotRun, Observed, Plan};

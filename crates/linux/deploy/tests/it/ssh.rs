@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 fn sshd() -> Option<Sshd> {
     let found = Sshd::start();
     if let Err(why) = &found {
-        eprintln!("NOT TESTED: {why}: apt-get install openssh-server");
+        eprintln!("not tested: {why}: apt-get install openssh-server");
     }
     found.ok()
 }

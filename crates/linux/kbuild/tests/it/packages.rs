@@ -137,7 +137,7 @@ fn stat(path: &Path, file: &str) -> String {
 #[ignore = "live: make, mke2fs, debugfs"]
 fn a_card_has_the_kernel_where_the_firmware_looks_and_a_root() {
     if !has(&TOOLS) || !(Path::new("/usr/sbin/mke2fs").is_file() || Path::new("/sbin/mke2fs").is_file()) {
-        eprintln!("NOT TESTED: cards need make and mke2fs");
+        eprintln!("not tested: cards need make and mke2fs");
         return;
     }
     let tree = built();

@@ -14,7 +14,7 @@ fn fixture(name: &str) -> PathBuf {
 fn has(programs: &[&str]) -> bool {
     let missing: Vec<&&str> = programs.iter().filter(|p| Command::new(p).arg("--version").output().is_err()).collect();
     if !missing.is_empty() {
-        eprintln!("NOT TESTED: {missing:?} not installed");
+        eprintln!("not tested: {missing:?} not installed");
     }
     missing.is_empty()
 }

@@ -1,5 +1,5 @@
 //! The commands that choose a distribution's kernel for one boot, run on a small boot folder, and what the firmware would start from it
-//! then (by the model of its rules; no board was asked). What is built is deployed by words of ours: crates/linux/deploy/tests/pi.rs.
+//! then (by the model of its rules; no board was asked). What is built is deployed by words of ours: crates/linux/deploy/tests/it/pi.rs.
 
 use punctual_boot::{PiBoot, PiStart, firmware_start};
 use punctual_kernel::{Plan, Situation, Source, Wish, plan};

@@ -18,7 +18,7 @@ impl Other {
     fn new() -> Option<Other> {
         let name = format!("punctual-{}", std::process::id());
         if !is_root() || !ip(&["netns", "add", &name]) {
-            eprintln!("skipped: needs root, ip(8) and network namespaces");
+            eprintln!("not tested: needs root, ip(8) and network namespaces");
             return None;
         }
         let other = Other { name };
@@ -29,7 +29,7 @@ impl Other {
             && ip(&["-n", ns, "addr", "add", &format!("{THERE}/30"), "dev", "pt-there"])
             && ip(&["-n", ns, "link", "set", "pt-there", "up"]);
         if !made {
-            eprintln!("skipped: no veth interfaces here");
+            eprintln!("not tested: no veth interfaces here");
             return None;
         }
         Some(other)

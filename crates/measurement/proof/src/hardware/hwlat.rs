@@ -29,7 +29,7 @@ fn run_instance(
     said: &mut Said,
 ) -> Result<(Option<Hwlat>, Option<Sig>), TracefsError> {
     let tracefs = Tracefs::find()?;
-    if !tracefs.tracers().iter().any(|tracer| tracer == "hwlat") {
+    if !tracefs.tracers()?.iter().any(|tracer| tracer == "hwlat") {
         let text = "this kernel has no hwlat tracer: it needs CONFIG_HWLAT_TRACER (Debian's RT kernels have it)";
         said.narrowed.push(text.into());
         return Ok((None, None));

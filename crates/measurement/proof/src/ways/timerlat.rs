@@ -64,21 +64,22 @@ pub(super) fn check(period: Nanos, scheduling: Scheduling) -> Result<(), ProofEr
     }
 }
 
-/// A mounted tracefs with this tracer.
+/// A tracefs with this tracer.
 ///
 /// # Errors
 /// There is none; the text says where one is to be had.
 pub(super) fn find(tracer: &str) -> Result<Tracefs, ProofError> {
     let environment = |e: TracefsError| ProofError::Environment(e.to_string());
     let tracefs = Tracefs::find().map_err(environment)?;
-    if tracefs.tracers().iter().any(|name| name == tracer) {
+    let tracers = tracefs.tracers().map_err(environment)?;
+    if tracers.iter().any(|name| name == tracer) {
         return Ok(tracefs);
     }
     let config = tracer.to_uppercase();
     Err(ProofError::Environment(format!(
         "this kernel has no {tracer} tracer: it needs CONFIG_{config}_TRACER (Debian: install linux-image-rt-amd64 or \
          linux-image-rt-arm64; linux-image-amd64 has none); it has: {}",
-        tracefs.tracers().join(" ")
+        tracers.join(" ")
     )))
 }
 

@@ -19,7 +19,7 @@ const PREAMBLE: &str = "\
  * - No panic of the library crosses this boundary: it is PRT_STATUS_PANIC, or ends the process where the library is built with
  *   panic=abort, as in its release profile.
  *
- * Made by tests/header.rs: do not edit. */";
+ * Made by tests/it/header.rs: do not edit. */";
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))

@@ -22,23 +22,23 @@ fn library() -> PathBuf {
     known.unwrap_or_else(|| panic!("no libpunctual_rt_c.a at {found:?}")).clone()
 }
 
-/// A compiler for this test's own processor: the machine's, or Debian's for another one. `None`, and a line that says why, where
-/// there is neither.
-fn compiler(language: &Language) -> Option<Compiler> {
+/// A compiler for this test's own processor: the machine's, or Debian's for another one.
+fn compiler(language: &Language) -> Compiler {
     let made_for = |name: &str| {
         let told = Command::new(name).arg("-dumpmachine").output().ok().filter(|told| told.status.success())?;
         Some(String::from_utf8_lossy(&told.stdout).starts_with(std::env::consts::ARCH))
     };
     if made_for(language.compiler) == Some(true) {
-        return Some(Compiler { name: language.compiler.to_owned(), is_foreign: false });
+        return Compiler { name: language.compiler.to_owned(), is_foreign: false };
     }
     let system = if cfg!(target_arch = "arm") { "arm-linux-gnueabihf" } else { "aarch64-linux-gnu" };
     let name = format!("{system}-{}", language.foreign);
-    if made_for(&name) == Some(true) {
-        return Some(Compiler { name, is_foreign: true });
-    }
-    println!("skipped: {} does not run here (Debian: apt install gcc g++ libc6-dev)", language.compiler);
-    None
+    assert!(
+        made_for(&name) == Some(true),
+        "{} does not run here (Debian: apt install gcc g++ libc6-dev)",
+        language.compiler
+    );
+    Compiler { name, is_foreign: true }
 }
 
 struct Compiler {
@@ -57,9 +57,9 @@ struct Language {
 const C: Language = Language { compiler: "cc", foreign: "gcc", options: &["-std=c99"] };
 const CPP: Language = Language { compiler: "g++", foreign: "g++", options: &["-x", "c++", "-std=c++11"] };
 
-/// Compiles and links; `None` where there is no compiler.
-fn build(language: &Language, source: &str, into: &Path) -> Option<PathBuf> {
-    let Compiler { name, is_foreign } = compiler(language)?;
+/// Compiles and links.
+fn build(language: &Language, source: &str, into: &Path) -> PathBuf {
+    let Compiler { name, is_foreign } = compiler(language);
     let program = into.join(format!("{}-{}", Path::new(source).file_stem().unwrap().display(), language.compiler));
     let unwinder = |library: &'static str| if is_foreign { library.replace("gcc_s", "gcc_eh") } else { library.into() };
     let built = Command::new(&name)
@@ -77,7 +77,7 @@ fn build(language: &Language, source: &str, into: &Path) -> Option<PathBuf> {
         .output()
         .unwrap();
     assert!(built.status.success(), "{name} {source}:\n{}", String::from_utf8_lossy(&built.stderr));
-    Some(program)
+    program
 }
 
 fn succeeded(what: &str, output: &Output) -> String {
@@ -86,19 +86,19 @@ fn succeeded(what: &str, output: &Output) -> String {
     out.into_owned()
 }
 
-/// Every language that is there, in a folder of its own.
-fn everywhere(source: &str, check: impl Fn(&Path, &Path)) {
-    for language in [C, CPP] {
-        let scratch = tempfile::tempdir().unwrap();
-        if let Some(program) = build(&language, source, scratch.path()) {
-            check(&program, scratch.path());
-        }
-    }
+/// Builds it in a folder of its own, and checks the program.
+fn with(language: &Language, source: &str, check: impl Fn(&Path, &Path)) {
+    let scratch = tempfile::tempdir().unwrap();
+    check(&build(language, source, scratch.path()), scratch.path());
 }
 
-#[test]
-fn the_periodic_example_accounts_for_every_release() {
-    everywhere("examples/periodic.c", |program, _| {
+/// As C and as C++.
+fn everywhere(source: &str, check: impl Fn(&Path, &Path)) {
+    [C, CPP].iter().for_each(|language| with(language, source, &check));
+}
+
+fn the_periodic_example(language: &Language) {
+    with(language, "examples/periodic.c", |program, _| {
         let output = Command::new(program).args(["500", "200", "10"]).output().unwrap();
         let text = succeeded("periodic", &output);
         let numbers: Vec<u64> = text.lines().next().unwrap().split(' ').filter_map(|word| word.parse().ok()).collect();
@@ -113,7 +113,7 @@ fn the_periodic_example_accounts_for_every_release() {
 }
 
 #[test]
-#[ignore = "live: timing"]
+#[ignore = "live: g++, timing"]
 fn the_parts_example_hands_everything_over() {
     everywhere("examples/parts.c", |program, scratch| {
         let (input, output) = (scratch.join("in"), scratch.join("out"));
@@ -138,22 +138,42 @@ fn the_parts_example_hands_everything_over() {
     });
 }
 
-#[test]
-fn misuse_is_an_error_and_no_crash() {
-    everywhere("tests/c/misuse.c", |program, scratch| {
+fn misuse(language: &Language) {
+    with(language, "tests/c/misuse.c", |program, scratch| {
         let output = Command::new(program).arg(scratch.join("fifo")).output().unwrap();
         assert_eq!(succeeded("misuse", &output), "misuse ok\n");
     });
 }
 
-#[test]
-fn threads_wait_for_each_other() {
-    everywhere("tests/c/sync.c", |program, _| {
+fn threads(language: &Language) {
+    with(language, "tests/c/sync.c", |program, _| {
         let text = succeeded("sync", &Command::new(program).output().unwrap());
         let (told, last) = text.trim_end().rsplit_once('\n').unwrap_or(("", text.trim_end()));
         assert!(last == "sync ok" && told.lines().all(|line| line.starts_with("not tested: ")), "{text}");
         println!("{told}");
     });
+}
+
+#[test]
+fn the_periodic_example_accounts_for_every_release() {
+    the_periodic_example(&C);
+}
+
+#[test]
+fn misuse_is_an_error_and_no_crash() {
+    misuse(&C);
+}
+
+#[test]
+fn threads_wait_for_each_other() {
+    threads(&C);
+}
+
+/// Cargo needs a C compiler, and none for C++.
+#[test]
+#[ignore = "live: g++"]
+fn all_of_this_is_cpp_too() {
+    [the_periodic_example, misuse, threads].iter().for_each(|check| check(&CPP));
 }
 
 /// The program of docs/c-interface.md, as it stands there.
@@ -164,7 +184,7 @@ fn documented() -> String {
 }
 
 #[test]
-#[ignore = "live: root, timing"]
+#[ignore = "live: root, g++, timing"]
 fn the_documented_program_runs_until_it_is_told_to_end() {
     assert!(documented().lines().count() <= 19, "it has grown");
     everywhere_text(&documented(), |program| {

@@ -16,7 +16,7 @@ fn fifo(priority: u8) -> Scheduling {
 /// `None`, and the reason printed, where this machine gives no real-time priority.
 fn a_cpu() -> Option<CpuId> {
     if let Err(error) = try_scheduling(fifo(30)) {
-        println!("skipped: no real-time priority here, so none to inherit ({error}); run as root");
+        println!("not tested: no real-time priority here, so none to inherit ({error}); run as root");
         return None;
     }
     punctual_uapi::affinity(0).unwrap().iter().last()

@@ -87,7 +87,7 @@ use std::collections::BTreeMap;
 /// **Applicability**: `only_if` names conditions of `gates.toml`, `[[applies]]` gives own ones, `needs` what the caller
 /// must offer: `window`, `pid`, `trial` (behaviour tests). Without them the rule is SKIP.
 ///
-/// **Tests**: `[[test]]` tables, which only tests read: `tests/cases.rs` documents them.
+/// **Tests**: `[[test]]` tables, which only tests read: `tests/it/cases.rs` documents them.
 ///
 /// **Conditions**: `when` names reads, each with a word it equals or a table of tests, all of which must hold. Of single
 /// values: `is`, `not`, `one_of`, `contains`, `lacks`, `min`, `max`, `present`. Of lists: `all` and `any` of a test (`all`
