@@ -22,7 +22,6 @@ pub struct Event {
 }
 
 /// What happened. Names are those of the kernel's events (Documentation/trace/events.rst, include/trace/events/).
-#[allow(missing_docs, reason = "fields are the kernel's own, with their units")]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
     /// sched_switch: `next` gets the CPU that `prev` had.
@@ -172,7 +171,6 @@ pub enum TimerlatContext {
 }
 
 /// Whose noise an osnoise event measured.
-#[allow(missing_docs, reason = "fields are the kernel's own, with their units")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoiseSource {
     /// A hard interrupt: vector number and description.

@@ -121,7 +121,6 @@ pub enum Place {
 }
 
 /// What is missing or damaged.
-#[allow(missing_docs, reason = "the variants tell what their fields are")]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Damage {
     /// The file ends inside a structure.

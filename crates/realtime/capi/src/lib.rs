@@ -11,6 +11,7 @@
 //! Architecture invariant: beside uapi the only room with `unsafe`, for a C caller's pointers and nothing else. What is marked
 //! *real-time* neither allocates, locks, formats nor makes a system call that is not named.
 
+#![warn(missing_docs)]
 #![allow(non_camel_case_types, clippy::missing_safety_doc)]
 
 mod alarms;

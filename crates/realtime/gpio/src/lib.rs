@@ -8,6 +8,7 @@
 //! Architecture invariant: reading events allocates nothing. With the feature `sim`: simulated chips, for tests.
 
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod chip;
 mod error;

@@ -10,6 +10,7 @@
 //! Architecture invariant: after its start a task neither allocates, logs, formats nor faults.
 
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod alarms;
 mod attributes;

@@ -1,5 +1,5 @@
 //! Samples and what is asked of them.
-#![allow(dead_code, missing_docs)]
+#![allow(dead_code)]
 
 use punctual_import::{Options, read, recording};
 use punctual_model::{LostKind, Phase, Recording};
