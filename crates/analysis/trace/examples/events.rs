@@ -1,4 +1,4 @@
-//! Counts the events of a trace by kind, and shows what is known about it: `events FILE`, `-v` prints every event.
+//! Counts the events of a trace by kind and shows facts about it: `events FILE`; `-v` prints every event.
 
 use punctual_trace::{Kind, Options, open};
 use std::collections::HashMap;

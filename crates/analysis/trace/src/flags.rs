@@ -1,46 +1,44 @@
-//! What the kernel records beside every event: interrupts off, reschedule wanted, context, depths.
+//! The flags the kernel records with every event: interrupts off, need-resched, context, preemption and migration
+//! depth.
 
-/// The latency columns of an event (kernel/trace/trace_output.c, `trace_print_lat_fmt`). A field is `None` where the format
-/// or the kernel does not tell; a column that is not there is never "off".
+/// The latency columns of an event (kernel/trace/trace_output.c, `trace_print_lat_fmt`). `None`: the format or the
+/// kernel does not record the field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags {
-    /// Interrupts were disabled (`d`, `D`).
+    /// Interrupts disabled (`d`, `D`).
     pub irqs_off: Option<bool>,
-    /// Bottom halves were disabled (`b`, `D`; kernels from 5.19). `None` rather than `false` where kernels cannot say it.
+    /// Bottom halves disabled (`b`, `D`; kernels from 5.19). `None`, not `false`, where the kernel cannot record it.
     pub bh_off: Option<bool>,
     /// TIF_NEED_RESCHED (`N`, `n`).
     pub need_resched: Option<bool>,
-    /// The lazy kind (`l`, `L`; kernels from 6.13, and RT patches with their own column).
+    /// TIF_NEED_RESCHED_LAZY (`l`, `L`; kernels from 6.13, and RT patches in a column of its own).
     pub need_resched_lazy: Option<bool>,
     /// PREEMPT_NEED_RESCHED (`N`, `p`).
     pub preempt_resched: Option<bool>,
-    /// The context the event came from.
     pub context: Option<Context>,
-    /// Preemption-disable depth, cut to 15 by newer kernels.
+    /// Preemption-disable depth; newer kernels cap it at 15.
     pub preempt_depth: Option<u8>,
-    /// Migration-disable depth, cut to 15.
+    /// Migration-disable depth, capped at 15.
     pub migrate_disable: Option<u8>,
 }
 
-/// Interrupt context of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Context {
-    /// `.`: a task.
+    /// `.`
     Task,
-    /// `s`: a softirq (on RT: the thread that runs it).
+    /// `s`; on PREEMPT_RT the thread that runs the softirq.
     Softirq,
-    /// `h`: a hard interrupt.
+    /// `h`
     Hardirq,
-    /// `H`: a hard interrupt that came in a softirq.
+    /// `H`
     HardirqInSoftirq,
-    /// `z`: a non-maskable interrupt.
+    /// `z`
     Nmi,
-    /// `Z`: a non-maskable interrupt that came in a hard interrupt.
+    /// `Z`
     NmiInHardirq,
 }
 
 impl Context {
-    /// Inside a hard or non-maskable interrupt.
     pub fn is_hard(self) -> bool {
         !matches!(self, Context::Task | Context::Softirq)
     }
@@ -56,19 +54,19 @@ const PREEMPT_RESCHED: u8 = 0x20;
 const NMI: u8 = 0x40;
 const BH_OFF: u8 = 0x80;
 
-/// What a kernel means by the bits that changed their meaning.
+/// The meaning of bits that differ between kernels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Dialect {
-    /// 0x80 is the lazy reschedule bit (RT patches up to 5.10, which have fields of their own for migrate-disable).
+    /// 0x80 is lazy need-resched (RT patches up to 5.10, which record migrate-disable in a field of its own).
     pub lazy_is_0x80: bool,
-    /// 0x02 is the lazy reschedule bit; else it says that the architecture cannot tell whether interrupts are off.
+    /// 0x02 is lazy need-resched; otherwise it means that the architecture cannot tell whether interrupts are off.
     pub lazy_is_0x02: bool,
     /// The upper half of the preempt byte is the migrate-disable depth (from 5.15).
     pub migrate_in_upper_half: bool,
 }
 
 impl Dialect {
-    /// From the kernel's release (`6.12.95+deb12-rt-amd64`) and whether its records have a migrate-disable field of their own.
+    /// `release` is e.g. `6.12.95+deb12-rt-amd64`. `own_migrate`: records have a migrate-disable field.
     pub(crate) fn of(release: Option<&str>, own_migrate: bool) -> Dialect {
         let release = release.unwrap_or_default();
         let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|n| n.parse::<u32>().ok());
@@ -82,7 +80,7 @@ impl Dialect {
 }
 
 impl Flags {
-    /// From the bytes of a binary trace. `migrate` is the field of its own that RT kernels up to 5.10 have.
+    /// From the bytes of a binary trace. `migrate` is the separate field of RT kernels up to 5.10.
     pub(crate) fn from_bits(bits: u8, preempt: u8, migrate: Option<u8>, dialect: Dialect) -> Flags {
         let unsupported = bits & LAZY != 0 && !dialect.lazy_is_0x02;
         let lazy = match dialect {
@@ -110,8 +108,9 @@ impl Flags {
         }
     }
 
-    /// From the columns of a text trace: 4 (older mainline), 5 (from 5.15), 6 or 7 (RT patches with lazy columns). `None` if
-    /// the bytes are no such columns. The header is not asked: the one of 6.12's timerlat shows 7 columns above 5.
+    /// From the columns of a text trace: 4 (older mainline), 5 (from 5.15), 6 or 7 (RT patches with lazy columns).
+    /// `None` if the bytes are no such columns. The header is not consulted: that of timerlat in 6.12 shows 7 columns
+    /// above 5.
     pub(crate) fn from_columns(columns: &[u8]) -> Option<Flags> {
         let (irqs, resched, lazy, context, preempt, migrate) = match *columns {
             [i, n, c, p] => (i, n, None, c, p, None),
@@ -160,7 +159,7 @@ impl Flags {
         Some(())
     }
 
-    /// A reschedule of any kind is wanted; `None` where the format does not tell.
+    /// Any kind of reschedule is pending; `None` if not recorded.
     pub fn wants_resched(&self) -> Option<bool> {
         let known = [self.need_resched, self.need_resched_lazy, self.preempt_resched];
         if known.contains(&Some(true)) { Some(true) } else { known.into_iter().flatten().next() }

@@ -1,12 +1,10 @@
-//! Reading pieces of a file of which nothing is believed: every length is checked against the file's own.
+//! Reads untrusted files: every length is checked against that of the file.
 
 use crate::info::TraceError;
 use std::io::{Read, Seek, SeekFrom};
 
-/// A file, its length, and its byte order.
 pub(crate) struct Input<R> {
     inner: R,
-    /// Its name in errors.
     format: &'static str,
     at: u64,
     length: u64,
@@ -28,7 +26,7 @@ impl<R: Read + Seek> Input<R> {
         self.length
     }
 
-    /// Goes to `offset`, which must be inside the file or at its end.
+    /// `offset` must lie inside the file or at its end.
     pub(crate) fn seek(&mut self, offset: u64) -> Result<(), TraceError> {
         if offset > self.length {
             return Err(self.damaged("offset beyond the end"));
@@ -40,13 +38,12 @@ impl<R: Read + Seek> Input<R> {
         Ok(())
     }
 
-    /// Passes over `n` bytes.
     pub(crate) fn skip(&mut self, n: u64) -> Result<(), TraceError> {
         let to = self.at.saturating_add(n);
         self.seek(to)
     }
 
-    /// The next `n` bytes, if there are so many and they are no more than `most`.
+    /// The next `n` bytes; an error if fewer are left or `n` exceeds `most`.
     pub(crate) fn bytes(&mut self, n: u64, most: usize) -> Result<Vec<u8>, TraceError> {
         if n > self.length.saturating_sub(self.at) {
             return Err(self.damaged("length beyond the end"));
@@ -59,7 +56,7 @@ impl<R: Read + Seek> Input<R> {
         Ok(bytes)
     }
 
-    /// Fills `buffer` with as many bytes as the file still has.
+    /// Reads up to `most` bytes into `buffer`, fewer only at the end of the file.
     pub(crate) fn fill(&mut self, buffer: &mut Vec<u8>, most: usize) -> Result<(), TraceError> {
         let most = u64::try_from(most).unwrap_or(u64::MAX).min(self.length.saturating_sub(self.at));
         buffer.clear();
@@ -68,7 +65,7 @@ impl<R: Read + Seek> Input<R> {
         Ok(())
     }
 
-    /// Appends up to `most` bytes to `buffer`; how many.
+    /// Appends up to `most` bytes and returns their number.
     pub(crate) fn append(&mut self, buffer: &mut Vec<u8>, most: u64) -> Result<u64, TraceError> {
         let most = most.min(self.length.saturating_sub(self.at));
         let read = self.inner.by_ref().take(most).read_to_end(buffer)? as u64;
@@ -105,7 +102,7 @@ impl<R: Read + Seek> Input<R> {
         Ok(if self.big_endian { u64::from_be_bytes(b) } else { u64::from_le_bytes(b) })
     }
 
-    /// Bytes up to a NUL, which is passed over; at most `most`.
+    /// The bytes before a NUL, at most `most`. Consumes the NUL.
     pub(crate) fn string(&mut self, most: usize) -> Result<Vec<u8>, TraceError> {
         let mut bytes = Vec::new();
         loop {
@@ -126,7 +123,6 @@ impl<R: Read + Seek> Input<R> {
         Ok(())
     }
 
-    /// The next `size` bytes, to be read bit by bit.
     pub(crate) fn part(&mut self, size: u64) -> Part<'_, R> {
         Part { left: size.min(self.length.saturating_sub(self.at)), input: self }
     }
@@ -140,7 +136,6 @@ impl<R: Read + Seek> Input<R> {
     }
 }
 
-/// A part of the file.
 pub(crate) struct Part<'a, R> {
     input: &'a mut Input<R>,
     left: u64,

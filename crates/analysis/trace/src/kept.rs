@@ -1,8 +1,8 @@
-//! A trace that is looked at more than once.
+//! A trace read into memory, to be iterated several times.
 
 use crate::{Event, Source, TraceInfo};
 
-/// All events of a trace, held in memory (some 150 bytes each), and what is known about it.
+/// All events of a trace (about 150 bytes each) and its [`TraceInfo`].
 #[derive(Clone, Debug)]
 pub struct Kept {
     events: Vec<Event>,
@@ -10,14 +10,13 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Reads a trace to its end; `None` where it has more than `most` events.
+    /// `None` if there are more than `most` events.
     pub fn read(source: &mut dyn Source, most: usize) -> Option<Kept> {
         let events: Vec<Event> = std::iter::from_fn(|| source.next()).take(most).collect();
         let is_whole = source.next().is_none();
         is_whole.then(|| Kept { events, info: source.info().clone() })
     }
 
-    /// The trace from its start.
     pub fn again(&self) -> impl Source + '_ {
         Again { events: self.events.iter(), info: &self.info }
     }

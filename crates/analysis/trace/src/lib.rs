@@ -1,8 +1,8 @@
-//! Readers of scheduler traces into one event model: trace.dat, perf.data, ring-buffer pages, kernel text in all its
-//! dialects, `trace-cmd report`, rtla, pasted pieces of them.
+//! Readers of scheduler traces: trace.dat, perf.data, ring-buffer pages, kernel text in all dialects, `trace-cmd
+//! report`, rtla, and pasted excerpts. All yield the same [`Event`]s.
 //!
-//! Architecture invariant: pure. Input is bytes that somebody else opened; nothing here opens files, knows tracefs, or judges
-//! what it reads. Foreign input never panics, and memory does not grow with the size of a trace.
+//! Architecture invariant: pure. The caller opens the input; nothing here opens files, uses tracefs, or draws
+//! conclusions. Untrusted input never causes a panic, and memory does not grow with the size of a trace.
 
 #![forbid(unsafe_code)]
 
@@ -27,34 +27,32 @@ pub use kept::Kept;
 pub use raw::{Decoder, EventFormat, FieldFormat, Layout, PageDamage, Pages, Record, Slot, Walk};
 pub use words::{Comm, Name, Symbol, Task, TaskState};
 
-/// A trace being read: its events in order of time, and what is known about it so far.
+/// The events of a trace in order of time, and facts about the trace.
 ///
-/// Between two [`Kind::Restart`] events `t_ns` never decreases. Memory is bounded whatever the size of the trace.
+/// Between two [`Kind::Restart`] events `t_ns` never decreases. Memory use is bounded.
 pub trait Source: Iterator<Item = Event> {
-    /// What is known about the trace so far; complete once the iterator has ended.
+    /// What is known so far; complete once the iterator has ended.
     fn info(&self) -> &TraceInfo;
 }
 
-/// What to read besides what attribution needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Give [`Kind::Other`] its body (text formats: as printed; binary: `field=value` of plain fields). Slower.
+    /// Fill in the body of [`Kind::Other`] (text: as printed; binary: `field=value` of plain fields). Slower.
     pub bodies: bool,
 }
 
-/// Files that are recognised only to say what to do with them.
 const OTHERS: &[(&[u8], &str, &str)] = &[
     (b"\x1f\x8b", "gzip", "a compressed file (type `gunzip FILE`)"),
     (b"\x28\xb5\x2f\xfd", "zstd", "a compressed file (type `unzstd FILE`)"),
 ];
 
-/// Reads any trace: what it is shows in its first bytes, or in its lines.
+/// Reads a trace of any format, detected from its first bytes or its lines.
 ///
-/// Damage inside the trace is no error: what can be read is read, and [`TraceInfo::notes`] says what is missing.
+/// Damage inside the trace is no error: whatever can be read is read, and [`TraceInfo::notes`] lists what is missing.
 ///
 /// # Errors
 ///
-/// [`TraceError::Unrecognised`] if it is no trace of a known format, [`TraceError::Damaged`] if its head cannot be read,
+/// [`TraceError::Unrecognised`] if the format is unknown, [`TraceError::Damaged`] if the head cannot be read,
 /// [`TraceError::Unsupported`], [`TraceError::Io`].
 pub fn open<'a, R: Read + Seek + 'a>(mut input: R, options: Options) -> Result<Box<dyn Source + 'a>, TraceError> {
     let mut head = Vec::new();
@@ -73,11 +71,11 @@ pub fn open<'a, R: Read + Seek + 'a>(mut input: R, options: Options) -> Result<B
     Ok(Box::new(text::TextSource::new(&head, input, options)?))
 }
 
-/// Reads a text trace from a stream that cannot seek, such as a pipe; otherwise like [`open`].
+/// Like [`open`] for a text trace from a stream that cannot seek, such as a pipe.
 ///
 /// # Errors
 ///
-/// [`TraceError::Unrecognised`] if no line of a known trace is found in the first 16 MiB; [`TraceError::Io`].
+/// [`TraceError::Unrecognised`] if the first 16 MiB hold no line of a known trace; [`TraceError::Io`].
 pub fn open_text<'a, R: Read + 'a>(input: R, options: Options) -> Result<Box<dyn Source + 'a>, TraceError> {
     Ok(Box::new(text::TextSource::new(&[], input, options)?))
 }

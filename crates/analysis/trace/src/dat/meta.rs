@@ -1,4 +1,4 @@
-//! What the sections of a trace.dat hold; the same in both versions (Documentation/trace-cmd/trace-cmd.dat.v7.5.txt).
+//! Sections of a trace.dat, common to both versions (Documentation/trace-cmd/trace-cmd.dat.v7.5.txt).
 
 use super::symbols::At;
 use crate::Options;
@@ -7,28 +7,26 @@ use crate::input::Input;
 use crate::raw::{Decoder, Layout};
 use std::io::{Cursor, Read, Seek};
 
-/// Largest section read: format files of all events of a large kernel are about 4 MiB.
+/// Largest section read. The format files of all events of a large kernel are about 4 MiB.
 pub(crate) const MOST: usize = 16 << 20;
-/// Most event formats, and event systems.
+/// Maximum number of event systems, and of formats in each.
 const FORMATS: u32 = 1 << 16;
 
-/// What the head of a file gives.
 pub(crate) struct Meta {
     pub(crate) layout: Layout,
     pub(crate) info: TraceInfo,
-    /// Texts of event formats; they become plans once the byte order and options are known.
+    /// Texts of event formats; compiled once byte order and options are known.
     pub(crate) formats: Vec<Vec<u8>>,
-    /// Their bytes.
     formats_size: usize,
     pub(super) comms: Vec<u8>,
     pub(super) buffers: Vec<Buffer>,
     pub(super) tsc: Option<Tsc>,
     pub(super) symbols: Option<At>,
-    /// Lost events by the kernel's own statistics.
+    /// Lost events according to the kernel's statistics.
     pub(super) overrun: Option<u64>,
 }
 
-/// A ring buffer of the file: the main one has no name.
+/// A ring buffer of the file. The main one has an empty name.
 pub(super) struct Buffer {
     pub(super) name: Vec<u8>,
     pub(super) page: Option<usize>,
@@ -68,7 +66,6 @@ impl Meta {
         }
     }
 
-    /// `header_page` and `header_event`.
     pub(crate) fn headers<R: Read + Seek>(&mut self, input: &mut Input<R>) -> Result<(), TraceError> {
         input.expect(b"header_page\0", "header_page")?;
         let size = input.u64()?;
@@ -79,13 +76,12 @@ impl Meta {
         input.skip(size)
     }
 
-    /// Formats of ftrace's own events.
     pub(crate) fn ftrace<R: Read + Seek>(&mut self, input: &mut Input<R>) -> Result<(), TraceError> {
         let count = input.u32()?;
         self.format_files(input, count)
     }
 
-    /// Formats of all other events, by system.
+    /// Reads the formats of all other events, by system.
     pub(crate) fn events<R: Read + Seek>(&mut self, input: &mut Input<R>) -> Result<(), TraceError> {
         let systems = input.u32()?;
         for _ in 0..systems.min(FORMATS) {
@@ -109,14 +105,13 @@ impl Meta {
         Ok(())
     }
 
-    /// Names of tasks.
     pub(crate) fn cmdlines<R: Read + Seek>(&mut self, input: &mut Input<R>) -> Result<(), TraceError> {
         let size = input.u64()?;
         self.comms = input.bytes(size, MOST)?;
         Ok(())
     }
 
-    /// An option whose value is in place; the same numbers in both versions. `false`: unknown here.
+    /// Reads an option whose value is inline; both versions use the same numbers. Returns `false` for an unknown one.
     pub(super) fn option(&mut self, id: u16, value: &[u8]) -> bool {
         let text = || String::from_utf8_lossy(value.split(|b| *b == 0).next().unwrap_or_default()).into_owned();
         match id {
@@ -130,7 +125,7 @@ impl Meta {
                     self.tsc = (mult > 0).then_some(Tsc { mult, shift, offset });
                 }
             }
-            // Date, hooks, version, maps of processes, identity, guests, strings: not about events.
+            // Date, hooks, version, process maps, trace ID, guests, strings: irrelevant to events.
             1 | 6 | 9..=11 | 13 | 15 => {}
             OFFSET | TIME_SHIFT => {
                 let what = "a time offset of trace-cmd, which is not applied".to_owned();
@@ -141,7 +136,7 @@ impl Meta {
         true
     }
 
-    /// `local global [mono] boot`.
+    /// `local global [mono] boot`
     fn clock(&mut self, list: &str) {
         let chosen = list.split_whitespace().find_map(|c| c.strip_prefix('[')?.strip_suffix(']'));
         self.set_clock(chosen.unwrap_or_default());
@@ -153,7 +148,7 @@ impl Meta {
         }
     }
 
-    /// `Linux HOST RELEASE MACHINE`.
+    /// `Linux HOST RELEASE MACHINE`
     fn uname(&mut self, text: &str) {
         let words: Vec<&str> = text.split_whitespace().collect();
         if let [.., release, machine] = words.as_slice() {
@@ -161,7 +156,7 @@ impl Meta {
         }
     }
 
-    /// Statistics of one CPU's buffer as tracefs prints them.
+    /// Statistics of the buffer of one CPU as tracefs prints them.
     fn statistics(&mut self, text: &str) {
         let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)?.trim().parse::<u64>().ok());
         let cpu = value("CPU:").and_then(|cpu| u32::try_from(cpu).ok());
@@ -176,7 +171,6 @@ impl Meta {
         }
     }
 
-    /// The decoder of this file's records.
     pub(crate) fn decoder(&mut self, options: Options) -> Decoder {
         let mut decoder = Decoder::new(self.layout, options);
         if let Some(release) = &self.info.kernel {
@@ -196,14 +190,13 @@ impl Meta {
     }
 }
 
-/// A section that was decompressed, to be read like a file.
 pub(crate) fn unpacked(bytes: Vec<u8>, big_endian: bool) -> Result<Input<Cursor<Vec<u8>>>, TraceError> {
     let mut input = Input::new(Cursor::new(bytes), super::FORMAT)?;
     input.big_endian = big_endian;
     Ok(input)
 }
 
-/// Options (tracecmd-lib, `TRACECMD_OPTION_*`).
+/// Option numbers (tracecmd-lib, `TRACECMD_OPTION_*`).
 pub(super) const DONE: u16 = 0;
 const CPUSTAT: u16 = 2;
 pub(super) const BUFFER: u16 = 3;

@@ -22,37 +22,32 @@ use stream::Stream;
 use unpack::Codec;
 pub use write::{DatFile, DatHead};
 
-/// The first bytes of every trace.dat.
 pub(crate) const MAGIC: &[u8] = b"\x17\x08\x44tracing";
-/// Its name in errors.
 const FORMAT: &str = "trace.dat";
-/// Bytes of pages held for all CPUs together, and the most and least for one.
+/// Bytes of pages held for all CPUs together; below, the limits for one CPU.
 const BUDGET: usize = 32 << 20;
 const STREAM: (usize, usize) = (64 << 10, 16 << 20);
-/// Pages held at once of uncompressed data.
+/// Bytes of uncompressed pages read at once.
 const AHEAD: usize = 256 << 10;
-/// See the same of text traces.
+/// Largest step back of time tolerated, ns; see `BACKSTEP` of the text reader.
 const BACKSTEP: u64 = 100_000;
-/// Largest sub-buffer.
 const PAGE: usize = 8 << 20;
 
-/// Events of a trace.dat.
 struct DatSource<R> {
     input: Input<R>,
     decoder: Decoder,
     info: TraceInfo,
     streams: Vec<Stream>,
-    /// Time of each stream's next record, and which stream.
+    /// Time of the next record of each stream, and the index of the stream.
     order: BinaryHeap<Reverse<(u64, usize)>>,
     tsc: Option<Tsc>,
-    /// Not read yet.
+    /// `None` once they are read.
     symbols: Option<symbols::At>,
     last: Option<u64>,
     pending: VecDeque<Event>,
     overrun: Option<u64>,
 }
 
-/// Opens a trace.dat.
 pub(crate) fn open<'a, R: Read + Seek + 'a>(reader: R, options: Options) -> Result<Box<dyn Source + 'a>, TraceError> {
     let mut input = Input::new(reader, FORMAT)?;
     input.expect(MAGIC, "magic number")?;
@@ -140,7 +135,7 @@ fn start<'a, R: Read + Seek + 'a>(
     Ok(Box::new(source))
 }
 
-/// The main buffer, or the first instance if that holds nothing; the others are noted.
+/// The main buffer, or the first instance with data if the main one is empty. The others are noted.
 fn choose(meta: &mut Meta) -> Option<Buffer> {
     let mut buffers = std::mem::take(&mut meta.buffers);
     let holds = |b: &Buffer| b.cpus.iter().any(|(_, _, size)| *size > 0);
@@ -163,7 +158,7 @@ fn streams(buffer: &Buffer, layout: Layout, codec: Codec) -> Vec<Stream> {
     let limit = (BUDGET / used.clone().count().max(1)).clamp(STREAM.0, STREAM.1);
     let packed = buffer.packed && codec != Codec::None;
     used.map(|(cpu, at, size)| {
-        // The size of compressed data does not count the number of chunks in front of it.
+        // The size of compressed data excludes the leading number of chunks.
         let end = at.saturating_add(*size).saturating_add(if packed { 4 } else { 0 });
         let limit = if packed { limit } else { limit.min(AHEAD) };
         Stream::new(*cpu, *at, end, packed.then_some(codec), layout, limit)
@@ -231,7 +226,7 @@ impl<R: Read + Seek> DatSource<R> {
         None
     }
 
-    /// Keeps time from going back; a step that no clock explains begins anew.
+    /// Keeps time from going back. A step larger than `BACKSTEP` restarts the trace.
     fn ordered(&mut self, mut event: Event) -> Event {
         match self.last {
             Some(last) if event.t_ns < last => {

@@ -1,4 +1,4 @@
-//! The records of one CPU, page after page.
+//! The records of one CPU, page by page.
 
 use super::unpack::Codec;
 use crate::info::{Damage, Place, TraceInfo};
@@ -6,27 +6,25 @@ use crate::input::Input;
 use crate::raw::{Layout, Record, Walk};
 use std::io::{Read, Seek};
 
-/// One CPU's data in the file.
 pub(super) struct Stream {
     pub(super) cpu: u32,
-    /// Next byte of the data, and where it ends.
     at: u64,
     end: u64,
-    /// Chunks left of compressed data; `None`: pages as they are.
+    /// Chunks left of compressed data; `None`: the data is not compressed.
     chunks: Option<u32>,
     codec: Codec,
-    /// Pages that were read, and the one being walked.
+    /// The pages read; below, the offset of the current one.
     buffer: Vec<u8>,
     page: usize,
     walk: Option<Walk>,
-    /// The next record and whether events were lost before it.
+    /// The next record. `Some` beside it: events were lost before it, and how many if known.
     pub(super) head: Option<(Record, Option<Option<u64>>)>,
     layout: Layout,
     limit: usize,
 }
 
 impl Stream {
-    /// `limit`: bytes of pages held at once.
+    /// `limit`: maximum bytes of pages held.
     pub(super) fn new(cpu: u32, at: u64, end: u64, codec: Option<Codec>, layout: Layout, limit: usize) -> Stream {
         Stream {
             cpu,
@@ -43,12 +41,11 @@ impl Stream {
         }
     }
 
-    /// Where its data begins.
     pub(super) fn start_offset(&self) -> u64 {
         self.at
     }
 
-    /// Reads how many chunks there are; done once before the first [`Stream::advance`].
+    /// Reads the number of chunks. To be called once before the first [`Stream::advance`].
     pub(super) fn start<R: Read + Seek>(&mut self, input: &mut Input<R>, info: &mut TraceInfo) {
         if self.chunks.is_some() {
             let count = input.seek(self.at).and_then(|()| input.u32());
@@ -61,7 +58,7 @@ impl Stream {
         self.advance(input, info);
     }
 
-    /// Makes the next record the head; none is left when `head` is `None`.
+    /// Moves `head` to the next record; `None` at the end.
     pub(super) fn advance<R: Read + Seek>(&mut self, input: &mut Input<R>, info: &mut TraceInfo) {
         let mut missed = None;
         loop {
@@ -93,12 +90,11 @@ impl Stream {
         }
     }
 
-    /// The bytes of the head's record.
     pub(super) fn bytes(&self, record: Record) -> &[u8] {
         self.buffer.get(self.page + record.start..self.page + record.end).unwrap_or_default()
     }
 
-    /// Starts to walk the page at `self.page`; damaged ones are passed over.
+    /// Starts a walk of the page at `self.page`; skips damaged pages.
     fn open(&mut self, missed: &mut Option<Option<u64>>, info: &mut TraceInfo) {
         while self.page < self.buffer.len() {
             let page = self.buffer.get(self.page..).unwrap_or_default();
@@ -171,7 +167,7 @@ impl Stream {
     }
 }
 
-/// A CPU whose data should be there but whose number of chunks could not be read.
+/// There is data, but the number of chunks could not be read.
 fn count_is_missing(chunks: Option<u32>, end: u64, at: u64) -> bool {
     chunks == Some(0) && end > at
 }

@@ -1,4 +1,4 @@
-//! Where the kernel's symbols are, and reading them when the first address is met: they are most of a small file.
+//! Kernel symbols of a trace.dat. Read only when the first address occurs, since they are most of a small file.
 
 use super::unpack::Codec;
 use super::v7;
@@ -7,16 +7,15 @@ use crate::input::Input;
 use crate::raw::Symbols;
 use std::io::{Read, Seek};
 
-/// Where the symbols are.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum At {
-    /// Text of this size.
+    /// Plain text.
     Text { at: u64, size: u64 },
-    /// A section of version 7: size and text.
+    /// A section of version 7, which holds a size and the text.
     Section { at: u64, codec: Codec },
 }
 
-/// Reads them; what is damaged is left out.
+/// Damaged parts are left out.
 pub(super) fn load<R: Read + Seek>(at: At, input: &mut Input<R>, symbols: &mut Symbols) -> Result<(), TraceError> {
     match at {
         At::Text { at, size } => {

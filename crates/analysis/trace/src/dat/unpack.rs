@@ -1,21 +1,15 @@
-//! Decompression with a bound on what comes out.
-
 use super::meta::MOST;
 use crate::info::TraceError;
 use ruzstd::decoding::StreamingDecoder;
 use std::io::{Cursor, Read};
 
-/// Largest window, which the decoder fills before anything comes out: that of `zstd -19` is 8 MiB.
+/// Largest window, which the decoder fills before it yields anything; `zstd -19` uses 8 MiB.
 const WINDOW: u64 = 16 << 20;
 
-/// How the sections and the data of a version 7 file are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Codec {
-    /// Not at all.
     None,
-    /// zlib.
     Zlib,
-    /// Zstandard.
     Zstd,
 }
 
@@ -29,7 +23,6 @@ impl Codec {
         }
     }
 
-    /// What `packed` holds, as a stream.
     pub(super) fn reader<'a>(self, packed: impl Read + 'a) -> Result<Box<dyn Read + 'a>, TraceError> {
         let damaged = TraceError::Damaged { format: super::FORMAT, what: "compressed data", at: 0 };
         match self {
@@ -47,7 +40,7 @@ impl Codec {
         }
     }
 
-    /// Appends what `packed` holds to `out`, at most `most` bytes; `false` if it is damaged or holds more.
+    /// Appends at most `most` decompressed bytes to `out`. Returns `false` if `packed` is damaged or holds more.
     pub(super) fn unpack(self, packed: &[u8], most: usize, out: &mut Vec<u8>) -> bool {
         match self {
             Codec::None => {
@@ -82,7 +75,7 @@ fn zstd(packed: &[u8], most: usize, out: &mut Vec<u8>) -> bool {
 mod tests {
     use super::*;
 
-    /// 64 MiB of zeros: 1 MiB blocks of one repeated byte.
+    /// 64 MiB of zeros as RLE blocks.
     fn bomb() -> Vec<u8> {
         let mut packed = vec![0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x58];
         for n in 0..512u32 {

@@ -1,4 +1,4 @@
-//! trace.dat version 6: everything in one row (trace-cmd.dat.v6.5.txt).
+//! trace.dat version 6: sections in a fixed order (trace-cmd.dat.v6.5.txt).
 
 use super::meta::{BUFFER, Buffer, DONE, MOST, Meta};
 use super::symbols::At;
@@ -6,12 +6,10 @@ use crate::info::{Damage, Place, TraceError};
 use crate::input::Input;
 use std::io::{Read, Seek};
 
-/// Most CPUs of a file.
 pub(super) const CPUS: u32 = 8192;
-/// Most instances.
 const INSTANCES: usize = 64;
 
-/// Reads the head. `true`: the data is a text trace, and the input stands at its beginning.
+/// Reads the head. `true`: the data is a text trace, which begins at the input's position.
 pub(super) fn read<R: Read + Seek>(input: &mut Input<R>, meta: &mut Meta) -> Result<bool, TraceError> {
     meta.headers(input)?;
     meta.ftrace(input)?;
@@ -47,7 +45,7 @@ pub(super) fn read<R: Read + Seek>(input: &mut Input<R>, meta: &mut Meta) -> Res
     Ok(false)
 }
 
-/// The data of an instance, laid out as the main buffer's.
+/// Reads the table of an instance, which has the layout of the main buffer's.
 fn instance<R: Read + Seek>(
     input: &mut Input<R>,
     meta: &mut Meta,
@@ -60,7 +58,7 @@ fn instance<R: Read + Seek>(
     buffer(input, meta, name.to_vec(), cpus)
 }
 
-/// Reads the options; the result are the instances: where, and their names.
+/// Reads the options. Returns offset and name of each instance.
 fn options<R: Read + Seek>(input: &mut Input<R>, meta: &mut Meta) -> Result<Vec<(u64, Vec<u8>)>, TraceError> {
     let mut instances = Vec::new();
     loop {
@@ -87,7 +85,7 @@ fn buffer<R: Read + Seek>(input: &mut Input<R>, meta: &mut Meta, name: Vec<u8>, 
     for cpu in 0..cpus {
         list.push((cpu, input.u64()?, input.u64()?));
     }
-    // The clock's name may follow; the option says the same.
+    // The name of the clock may follow; the option repeats it.
     meta.buffers.push(Buffer { name, page: None, cpus: list, packed: false });
     Ok(())
 }

@@ -8,19 +8,17 @@ use crate::info::{Damage, Place, TraceError};
 use crate::input::Input;
 use std::io::{Cursor, Read, Seek};
 
-/// Most option sections: a chain that is longer runs in a circle.
+/// Maximum number of option sections; a longer chain is a cycle.
 const CHAIN: usize = 4096;
-/// Most options of one section.
 const OPTIONS: usize = 1 << 16;
 
-/// The head of a section.
 pub(super) struct Section {
     id: u16,
     pub(super) packed: bool,
     size: u64,
 }
 
-/// Reads what comes after the fixed head. `Some`: the only data is this text trace.
+/// Reads what follows the fixed head. `Some`: the only data is this text trace.
 pub(super) fn read<R: Read + Seek>(
     input: &mut Input<R>,
     meta: &mut Meta,
@@ -39,7 +37,7 @@ pub(super) fn read<R: Read + Seek>(
             }
         }
     }
-    // The header page comes first: it says how long a long is.
+    // The header page comes first: it gives the size of a long.
     places.sort_by_key(|(id, _)| *id);
     let mut text = None;
     for (id, offset) in places {
@@ -70,7 +68,7 @@ pub(super) fn head<R: Read + Seek>(input: &mut Input<R>, offset: u64) -> Result<
     Ok(Section { id, packed: flags & 1 != 0, size })
 }
 
-/// Reads one section of options; returns where the next one is, 0 if there is none.
+/// Reads a section of options. Returns the offset of the next one, 0 if there is none.
 fn options<R: Read + Seek>(
     input: &mut Input<R>,
     meta: &mut Meta,
@@ -103,7 +101,8 @@ fn options<R: Read + Seek>(
     Err(input.damaged("number of options"))
 }
 
-/// A BUFFER option: offset, name, clock, page size, CPUs; whether its data is packed stands at the offset.
+/// A BUFFER option: offset, name, clock, page size, CPUs. The section at the offset says whether the data is
+/// compressed.
 fn buffer<R: Read + Seek>(input: &mut Input<R>, meta: &mut Meta, value: &[u8], offset: u64) -> Result<(), TraceError> {
     let back = input.at();
     let mut option = unpacked(value.to_vec(), input.big_endian)?;
@@ -128,7 +127,6 @@ fn buffer<R: Read + Seek>(input: &mut Input<R>, meta: &mut Meta, value: &[u8], o
     Ok(())
 }
 
-/// The contents of a section, unpacked.
 fn contents<R: Read + Seek>(input: &mut Input<R>, codec: Codec, offset: u64) -> Result<Vec<u8>, TraceError> {
     let section = head(input, offset)?;
     if !section.packed {

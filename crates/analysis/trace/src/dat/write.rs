@@ -1,52 +1,47 @@
-//! Writes trace.dat version 6, which trace-cmd and KernelShark read (Documentation/trace-cmd/trace-cmd.dat.v6.5.txt).
+//! Writer of trace.dat version 6, for trace-cmd and KernelShark (Documentation/trace-cmd/trace-cmd.dat.v6.5.txt).
 
 use super::MAGIC;
 use super::meta::{DONE, TRACECLOCK, UNAME};
 use crate::raw::Layout;
 use std::io::{self, Seek, SeekFrom, Write};
 
-/// What stands before the pages: formats and facts, as the kernel's files give them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DatHead {
-    /// `events/header_page`.
+    /// `events/header_page`
     pub header_page: Vec<u8>,
-    /// `events/header_event`.
+    /// `events/header_event`
     pub header_event: Vec<u8>,
-    /// Formats of ftrace's own events (print, function…).
+    /// Formats of ftrace's own events (print, function, …).
     pub ftrace: Vec<Vec<u8>>,
-    /// Formats of the recorded events, by system.
+    /// Formats of the recorded events by system.
     pub systems: Vec<(String, Vec<Vec<u8>>)>,
-    /// `Linux HOST RELEASE MACHINE`, empty if not known.
+    /// `Linux HOST RELEASE MACHINE`, empty if unknown.
     pub uname: String,
-    /// `trace_clock`, as the kernel prints it: `local [mono]`.
+    /// `trace_clock` as the kernel prints it: `local [mono]`.
     pub clock: String,
 }
 
 impl DatHead {
-    /// Pages of the running kernel: this machine's byte order; sizes as `header_page` gives them, which are not this program's where it is for
-    /// 32 bits and the kernel for 64 (Raspberry Pi OS with 32 bits).
+    /// Layout of the pages of the running kernel: byte order of this machine, sizes from `header_page`. Those differ
+    /// from this program's where it is 32-bit and the kernel 64-bit (32-bit Raspberry Pi OS).
     pub fn layout(&self) -> Layout {
         Layout::new(cfg!(target_endian = "big"), size_of::<usize>(), 4096).with_header_page(&self.header_page)
     }
 }
 
-/// A trace.dat that is being written: head, then CPU after CPU all its pages, then [`DatFile::finish`].
+/// A trace.dat being written: the head, then all pages CPU by CPU, then [`DatFile::finish`].
 pub struct DatFile<W> {
     out: W,
     page: usize,
-    /// Where the table of offsets and sizes is.
+    /// Offset of the table of offsets and sizes.
     table: u64,
-    /// Offset and size of each CPU's pages.
     cpus: Vec<(u64, u64)>,
     at: u64,
     open: Option<usize>,
 }
 
 impl<W: Write + Seek> DatFile<W> {
-    /// Writes the head for `cpus` CPUs, for pages of the running kernel (this machine's byte order and word size).
-    ///
-    /// # Errors
-    /// Writing failed.
+    /// Writes the head for `cpus` CPUs of this machine.
     pub fn create(mut out: W, head: &DatHead, cpus: u32) -> io::Result<DatFile<W>> {
         let layout = head.layout();
         let page = layout.page;
@@ -66,7 +61,7 @@ impl<W: Write + Seek> DatFile<W> {
             bytes.raw(&[0]);
             bytes.formats(formats);
         }
-        // No symbols, no printk formats, no names: what is recorded carries its names.
+        // No symbols, printk formats or task names: the recorded events carry their names.
         bytes.u32(0);
         bytes.u32(0);
         bytes.sized(&[]);
@@ -82,15 +77,14 @@ impl<W: Write + Seek> DatFile<W> {
         Ok(DatFile { out, page, table, cpus: vec![(0, 0); cpus as usize], at: padded as u64, open: None })
     }
 
-    /// Size of a page as `header_page` gives it.
     pub fn page_size(&self) -> usize {
         self.page
     }
 
-    /// Appends a page of `cpu`; shorter ones are filled up. All pages of a CPU come in a row.
+    /// Appends a page of `cpu`, zero-padded if shorter. All pages of a CPU must be contiguous.
     ///
     /// # Errors
-    /// Writing failed; or a page is too long, its CPU beyond the head's number, or its turn over.
+    /// Writing fails, the page is too long, `cpu` exceeds the number in the head, or its pages have ended.
     pub fn page(&mut self, cpu: u32, page: &[u8]) -> io::Result<()> {
         let n = cpu as usize;
         let fits =
@@ -111,10 +105,6 @@ impl<W: Write + Seek> DatFile<W> {
         Ok(())
     }
 
-    /// Fills in where each CPU's pages are.
-    ///
-    /// # Errors
-    /// Writing failed.
     pub fn finish(mut self) -> io::Result<W> {
         let mut bytes = Bytes::default();
         for (offset, size) in &self.cpus {
@@ -128,7 +118,6 @@ impl<W: Write + Seek> DatFile<W> {
     }
 }
 
-/// Numbers in this machine's byte order.
 #[derive(Default)]
 struct Bytes(Vec<u8>);
 

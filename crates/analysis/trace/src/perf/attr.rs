@@ -1,9 +1,8 @@
-//! What a record of perf holds: `struct perf_event_attr` (include/uapi/linux/perf_event.h, perf_event_open(2)).
+//! Contents of perf records: `struct perf_event_attr` (include/uapi/linux/perf_event.h, perf_event_open(2)).
 
 use crate::raw::Layout;
 use std::collections::HashMap;
 
-/// `PERF_TYPE_TRACEPOINT`.
 const TRACEPOINT: u32 = 2;
 /// Bits of `sample_type`, in the order of the fields of a sample.
 const IDENTIFIER: u64 = 1 << 16;
@@ -18,63 +17,58 @@ const CPU: u64 = 1 << 7;
 const PERIOD: u64 = 1 << 8;
 const STREAM_ID: u64 = 1 << 9;
 const RAW: u64 = 1 << 10;
-/// Bits of `read_format` that add a value for each event, and the one that makes a group of them.
+/// Bits of `read_format` that add a value per event, bits that add a time, and the bit that groups events.
 const READ_EACH: [u64; 2] = [1 << 2, 1 << 4];
 const READ_TIMES: [u64; 2] = [1, 1 << 1];
 const READ_GROUP: u64 = 1 << 3;
-/// Bit numbers in the flags.
+/// Bit numbers of the flags.
 const SAMPLE_ID_ALL: u32 = 18;
 const USE_CLOCKID: u32 = 25;
-/// Most events, and most identities of events (one for each CPU).
+/// Maximum number of events, and of event IDs (one per event and CPU).
 const ATTRS: usize = 1 << 14;
 const IDS: usize = 1 << 20;
 
-/// One event that was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Attr {
     tracepoint: bool,
     sample_type: u64,
     read_format: u64,
-    /// Other records end with time, CPU and so on as well.
+    /// `sample_id_all`: records other than samples end with time, CPU, etc. as well.
     id_all: bool,
     /// clock_gettime(2) clock of the times; `None`: perf's own.
     pub(super) clock: Option<i32>,
 }
 
-/// A tracepoint's sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sample<'a> {
     pub(super) t_ns: u64,
-    /// `None`: the recording does not tell.
     pub(super) cpu: Option<u32>,
     pub(super) raw: &'a [u8],
 }
 
-/// What every other record ends with.
+/// The end of every record other than a sample (`struct sample_id`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Trailer {
     pub(super) tid: Option<i32>,
     pub(super) t_ns: u64,
     pub(super) cpu: Option<u32>,
-    /// Its length.
     pub(super) bytes: usize,
 }
 
-/// A sample that was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unread {
     /// Of a counter or another event that is no tracepoint.
     Other,
     /// Its fields reach beyond the record.
     Short,
-    /// An event that is not in the file.
+    /// Its event is not in the file.
     Unknown,
 }
 
 impl Attr {
     pub(super) fn parse(bytes: &[u8], layout: &Layout) -> Option<Attr> {
         let flags = layout.u64(bytes, 40)?;
-        // Bit fields begin at the other end on big-endian machines.
+        // Bit fields start at the other end on big-endian machines.
         let flag = |bit: u32| flags >> (if layout.big_endian { 63 - bit } else { bit }) & 1 == 1;
         let clock = layout.u32(bytes, 92).filter(|_| flag(USE_CLOCKID)).map(|clock| clock as i32);
         Some(Attr {
@@ -90,7 +84,6 @@ impl Attr {
         self.sample_type & bit != 0
     }
 
-    /// Where the identity stands in a sample.
     fn id_at(&self) -> Option<usize> {
         match () {
             () if self.has(IDENTIFIER) => Some(0),
@@ -149,17 +142,16 @@ impl Attr {
     }
 }
 
-/// All events of a recording.
 #[derive(Debug, Default)]
 pub(super) struct Attrs {
     all: Vec<Attr>,
     ids: HashMap<u64, u16>,
-    /// They differ in what a sample holds.
+    /// The events differ in the layout of their samples.
     mixed: bool,
 }
 
 impl Attrs {
-    /// Adds one with its identities; `false`: more than any recording has.
+    /// Adds an event and its IDs. Returns `false` beyond the limits.
     pub(super) fn add(&mut self, attr: Attr, ids: impl Iterator<Item = u64>) -> bool {
         if self.all.len() >= ATTRS {
             return false;
@@ -175,10 +167,9 @@ impl Attrs {
         true
     }
 
-    /// The clock all times are of.
     pub(super) fn clock(&self) -> Option<&'static str> {
         Some(match self.all.iter().find(|attr| attr.tracepoint)?.clock {
-            // local_clock(), which the trace clock of this name is as well.
+            // perf uses local_clock(), as does the trace clock of this name.
             None => "local",
             Some(0) => "realtime",
             Some(1) => "mono",
@@ -189,7 +180,7 @@ impl Attrs {
         })
     }
 
-    /// Reads the body of `PERF_RECORD_SAMPLE`.
+    /// Reads the body of a `PERF_RECORD_SAMPLE`.
     pub(super) fn sample<'a>(&self, body: &'a [u8], layout: &Layout) -> Result<Sample<'a>, Unread> {
         let first = self.all.first().ok_or(Unread::Unknown)?;
         let attr = match first.id_at().filter(|_| self.mixed) {
@@ -202,7 +193,6 @@ impl Attrs {
         attr.sample(body, layout).ok_or(Unread::Short)
     }
 
-    /// Reads the end of the body of another record.
     pub(super) fn trailer(&self, body: &[u8], layout: &Layout) -> Option<Trailer> {
         let first = self.all.first()?;
         let id = first.has(IDENTIFIER).then(|| layout.u64(body, body.len().checked_sub(8)?)).flatten();

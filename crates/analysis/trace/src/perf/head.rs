@@ -1,4 +1,4 @@
-//! The head of a perf.data: where things are, which events, which machine (tools/perf/Documentation/perf.data-file-format.txt).
+//! The header of a perf.data: offsets, events, machine (tools/perf/Documentation/perf.data-file-format.txt).
 
 use super::FORMAT;
 use super::attr::{Attr, Attrs};
@@ -9,10 +9,9 @@ use crate::input::Input;
 use crate::raw::Layout;
 use std::io::{Read, Seek};
 
-/// Size of the head in pipe mode, and of the one with tables.
+/// Size of the header in pipe mode, and of the one with tables.
 const PIPE: u64 = 16;
 const FILE: u64 = 104;
-/// Bits of features that are read.
 const TRACING_DATA: u16 = 1;
 const OSRELEASE: u16 = 4;
 const ARCH: u16 = 6;
@@ -20,14 +19,13 @@ const NRCPUS: u16 = 7;
 /// Largest attr; 136 bytes in Linux 6.18.
 const ATTR: u64 = 4096;
 
-/// A part of the file.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     at: u64,
     size: u64,
 }
 
-/// Reads the head; the input stands at the first record then. The result is where the records end.
+/// Reads the header and leaves the input at the first record. Returns the end of the records.
 pub(super) fn read<R: Read + Seek>(
     input: &mut Input<R>,
     meta: &mut Meta,
@@ -51,7 +49,7 @@ pub(super) fn read<R: Read + Seek>(
     self::events(input, meta, attrs, events, attr_size)?;
     let whole = data.at.saturating_add(data.size);
     if data.size == 0 {
-        // Written last: perf was killed.
+        // The size is written last: perf was killed.
         meta.info.note(Damage::Truncated { inside: "the head, which perf writes last" }, Place::Whole);
     } else if let Err(error) = features(input, meta, whole, bits) {
         let at = input.at();
@@ -93,7 +91,6 @@ fn events<R: Read + Seek>(
     Ok(())
 }
 
-/// Adds the event with these attributes and identities.
 pub(super) fn add(layout: Layout, attrs: &mut Attrs, attr: &[u8], ids: &[u8]) -> bool {
     let ids = ids.chunks_exact(8).filter_map(|id| layout.u64(id, 0));
     Attr::parse(attr, &layout).is_some_and(|attr| attrs.add(attr, ids))
@@ -126,7 +123,7 @@ fn features<R: Read + Seek>(
     Ok(())
 }
 
-/// A feature's value, of a table or of `PERF_RECORD_HEADER_FEATURE`.
+/// A feature, from the table or from `PERF_RECORD_HEADER_FEATURE`.
 pub(super) fn feature(meta: &mut Meta, id: u64, value: &[u8]) {
     let text = || {
         let text = value.get(4..).unwrap_or_default().split(|b| *b == 0).next().unwrap_or_default();
@@ -135,13 +132,13 @@ pub(super) fn feature(meta: &mut Meta, id: u64, value: &[u8]) {
     match u16::try_from(id) {
         Ok(OSRELEASE) => meta.info.kernel = text(),
         Ok(ARCH) => meta.info.machine = text(),
-        // Those that are there, then those that are online.
+        // The available CPUs come first, then those online.
         Ok(NRCPUS) => meta.info.cpus = meta.layout.u32(value, 4),
         _ => {}
     }
 }
 
-/// The formats of events, as trace.dat has them (tools/perf/util/trace-event-info.c).
+/// Event formats in the form of trace.dat (tools/perf/util/trace-event-info.c).
 pub(super) fn tracing(meta: &mut Meta, bytes: Vec<u8>) -> Result<(), TraceError> {
     let mut input = unpacked(bytes, false)?;
     input.expect(TRACING, "event formats")?;
@@ -158,19 +155,17 @@ pub(super) fn tracing(meta: &mut Meta, bytes: Vec<u8>) -> Result<(), TraceError>
         let size = input.u32()?;
         input.skip(size.into())?;
     }
-    // Since version 0.6.
+    // From version 0.6 on.
     if version != b"0.5" && input.at() < input.length() {
         meta.cmdlines(&mut input)?;
     }
     Ok(())
 }
 
-/// The first eight bytes are perf's, of either byte order.
 pub(crate) fn is_magic(head: &[u8]) -> bool {
     head.starts_with(b"PERFILE2") || head.starts_with(b"2ELIFREP")
 }
 
-/// Opens the file and finds its byte order.
 pub(super) fn input<R: Read + Seek>(reader: R) -> Result<Input<R>, TraceError> {
     let mut input = Input::new(reader, FORMAT)?;
     input.big_endian = input.bytes(8, 8)?.starts_with(b"2");

@@ -1,4 +1,4 @@
-//! perf.data: tracepoints as `perf record -e 'sched:*' -a` writes them, to a file or a pipe, compressed or not.
+//! perf.data: tracepoints recorded by `perf record -e 'sched:*' -a`, as file or pipe output, compressed or not.
 
 mod attr;
 mod head;
@@ -21,9 +21,8 @@ use rounds::Rounds;
 use std::collections::VecDeque;
 use std::io::{Read, Seek};
 
-/// Its name in errors.
 const FORMAT: &str = "perf.data";
-/// Types of records (include/uapi/linux/perf_event.h, tools/lib/perf/include/perf/event.h).
+/// Record types (include/uapi/linux/perf_event.h, tools/lib/perf/include/perf/event.h).
 const LOST: u32 = 2;
 const COMM: u32 = 3;
 const EXIT: u32 = 4;
@@ -33,28 +32,24 @@ const SAMPLE: u32 = 9;
 const LOST_SAMPLES: u32 = 13;
 const HEADER_ATTR: u32 = 64;
 const HEADER_FEATURE: u32 = 80;
-/// See the same of trace.dat.
+/// Largest step back of time tolerated, ns; see `BACKSTEP` of the text reader.
 const BACKSTEP: u64 = 100_000;
 
-/// Events of a perf.data.
 struct PerfSource<R> {
     records: Records<R>,
-    /// The body of the record being read.
     body: Vec<u8>,
     attrs: Attrs,
     meta: Meta,
-    /// Made when the first sample comes: what it needs may come in records.
+    /// Created at the first sample: the formats may come in records.
     decoder: Option<Decoder>,
     options: Options,
     rounds: Rounds,
     last: u64,
     pending: VecDeque<Event>,
-    /// Noted once.
     cut: bool,
     others: bool,
 }
 
-/// Opens a perf.data.
 pub(crate) fn open<'a, R: Read + Seek + 'a>(reader: R, options: Options) -> Result<Box<dyn Source + 'a>, TraceError> {
     let mut input = head::input(reader)?;
     let layout = Layout::new(input.big_endian, 8, 4096);
@@ -110,7 +105,6 @@ impl<R: Read + Seek> PerfSource<R> {
         }
     }
 
-    /// Makes the decoder, once there are formats.
     fn decoder(&mut self) -> Option<&mut Decoder> {
         if self.decoder.is_none() && !self.meta.formats.is_empty() {
             self.meta.info.clock = self.attrs.clock().map(str::to_owned);
@@ -162,7 +156,6 @@ impl<R: Read + Seek> PerfSource<R> {
         }
     }
 
-    /// A record that is no sample.
     fn record(&mut self, kind: u32) {
         let body = std::mem::take(&mut self.body);
         match kind {
@@ -182,7 +175,7 @@ impl<R: Read + Seek> PerfSource<R> {
         self.body = body;
     }
 
-    /// `PERF_RECORD_HEADER_ATTR`: attributes, as long as they say, then identities.
+    /// `PERF_RECORD_HEADER_ATTR`: the attr, which holds its own size, then the IDs.
     fn attr(&mut self, body: &[u8]) {
         let layout = self.meta.layout;
         let size = layout.u32(body, 4).map_or(usize::MAX, |size| size as usize);
@@ -192,7 +185,6 @@ impl<R: Read + Seek> PerfSource<R> {
         }
     }
 
-    /// A record about tasks or losses.
     fn side(&mut self, kind: u32, body: &[u8], trailer: Trailer) {
         let layout = self.meta.layout;
         let word = |at| layout.u32(body, at).map(|word| word as i32);
@@ -222,13 +214,13 @@ impl<R: Read + Seek> PerfSource<R> {
         if let Kind::LostEvents { count } = kind {
             self.meta.info.lose(cpu.unwrap_or(0), count, Place::Whole);
         }
-        // Records of what was there before the recording have no time.
+        // Synthesised records about tasks older than the recording have no time.
         if let Some(cpu) = cpu.filter(|_| trailer.t_ns > 0) {
             self.push(Event { t_ns: trailer.t_ns, cpu, tid: trailer.tid, comm: None, flags: None, kind });
         }
     }
 
-    /// Keeps time from going back. What comes too late to be put in its place is lost.
+    /// Keeps time from going back. An event too old to be placed counts as lost.
     fn ordered(&mut self, mut event: Event) -> Event {
         let late = self.last.saturating_sub(event.t_ns);
         if late > 0 {

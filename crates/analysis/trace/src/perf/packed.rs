@@ -1,29 +1,25 @@
-//! Records that perf compressed (`perf record -z`): pieces of one Zstandard stream, flushed but never ended.
+//! Compressed records (`perf record -z`): chunks of one Zstandard stream, flushed but never ended.
 
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use std::collections::VecDeque;
 
-/// Largest window: that of `-z 19` is 8 MiB.
+/// Largest window; `-z 19` uses 8 MiB.
 const WINDOW: u64 = 16 << 20;
-/// Largest block (RFC 8878, 3.1.1.2.3), and its header.
+/// Largest block (RFC 8878, 3.1.1.2.3), and size of its header.
 const BLOCK: usize = 128 << 10;
 const HEADER: usize = 3;
 /// An empty last block, and zeros for a checksum.
 const END: &[u8] = &[1, 0, 0, 0, 0, 0, 0];
 
-/// The stream, decoded block by block.
 pub(super) struct Packed {
     decoder: FrameDecoder,
-    /// What was not decoded yet.
     waiting: Vec<u8>,
-    /// Bytes that the decoder holds back in the frame it is in.
     frame: Option<Frame>,
     plain: Vec<u8>,
     at: usize,
-    /// Bytes that ever came out and were taken.
     came: u64,
     taken: u64,
-    /// Places in the stream where a round ends.
+    /// Offsets in the decoded stream at which a round ends.
     rounds: VecDeque<u64>,
     pub(super) used: bool,
 }
@@ -35,7 +31,6 @@ struct Frame {
     came: bool,
 }
 
-/// The stream is damaged.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Broken;
 
@@ -56,14 +51,13 @@ impl Packed {
         }
     }
 
-    /// Adds the next piece of the stream.
     pub(super) fn feed(&mut self, bytes: &[u8]) {
         self.used = true;
         self.waiting.extend_from_slice(bytes);
     }
 
-    /// A round ends with what was fed so far. What the window still holds back is not known until as much came out: then
-    /// the mark is dropped, which only makes a round longer.
+    /// Marks the end of a round after the input so far. The decoder holds back a full window once it has released
+    /// anything; before that the amount is unknown and the mark is dropped, which only makes a round longer.
     pub(super) fn round(&mut self) {
         let held = self.frame.filter(|frame| frame.came).map(|frame| frame.window);
         if let Some(place) = held.and_then(|held| self.came.checked_add(held)) {
@@ -71,13 +65,12 @@ impl Packed {
         }
     }
 
-    /// A round ends here.
+    /// Whether a round ends at the current position; consumes the mark.
     pub(super) fn take_round(&mut self) -> bool {
         let due = self.rounds.front().is_some_and(|place| *place <= self.taken);
         due && self.rounds.pop_front().is_some()
     }
 
-    /// What came out and was not taken yet.
     pub(super) fn plain(&self) -> &[u8] {
         self.plain.get(self.at..).unwrap_or_default()
     }
@@ -87,13 +80,13 @@ impl Packed {
         self.taken += bytes as u64;
     }
 
-    /// Decodes one more block; `false` if there is no whole one.
+    /// Decodes one more block; `false` if no complete one is available.
     pub(super) fn step(&mut self) -> Result<bool, Broken> {
         let Some(frame) = self.frame else { return self.begin() };
         let Some([a, b, c]) = self.waiting.first_chunk().copied() else { return Ok(false) };
         let header = u32::from_le_bytes([a, b, c, 0]);
         let (last, size) = (header & 1 == 1, (header >> 3) as usize);
-        // A block of one repeated byte.
+        // An RLE block holds one byte.
         let size = if header >> 1 & 3 == 1 { 1 } else { size };
         if size > BLOCK {
             return Err(Broken);
@@ -106,7 +99,7 @@ impl Packed {
         Ok(true)
     }
 
-    /// Gives out what the window holds back: no more is fed.
+    /// Flushes what the window holds back; no more input follows.
     pub(super) fn end(&mut self) -> Result<(), Broken> {
         self.waiting.clear();
         if self.frame.is_some() {
@@ -120,7 +113,6 @@ impl Packed {
         self.plain.drain(..self.at);
         self.at = 0;
         let before = self.plain.len();
-        // Writing to a vector does not fail.
         let _ = self.decoder.collect_to_writer(&mut self.plain);
         let came = (self.plain.len() - before) as u64;
         self.came += came;
@@ -132,7 +124,7 @@ impl Packed {
         }
     }
 
-    /// Reads a frame's header (RFC 8878, 3.1.1.1).
+    /// Reads a frame header (RFC 8878, 3.1.1.1).
     fn begin(&mut self) -> Result<bool, Broken> {
         let Some(descriptor) = self.waiting.get(4).copied() else { return Ok(false) };
         let single = descriptor >> 5 & 1 == 1;
@@ -145,7 +137,7 @@ impl Packed {
         let Some(header) = self.waiting.get(..whole) else { return Ok(false) };
         self.decoder.reset(header).map_err(|_| Broken)?;
         let window = header.get(5).map_or(0, |b| (8 + u64::from(b & 7)) << (7 + (b >> 3)));
-        // The window of a frame with a known size is that size; no round is marked in one.
+        // The window of a single-segment frame is its content size; such a frame gets no round marks.
         let window = if single { u64::MAX } else { window };
         self.frame = Some(Frame { window, checksum: descriptor >> 2 & 1 == 1, came: false });
         self.waiting.drain(..whole);
@@ -157,7 +149,7 @@ impl Packed {
 mod tests {
     use super::*;
 
-    /// A frame with a window of 1 KiB and raw blocks of 600 bytes, cut anywhere, and never ended.
+    /// A frame with a window of 1 KiB and raw blocks of 600 bytes, split at any byte and never ended.
     #[test]
     fn a_stream_in_pieces_comes_out_whole_and_rounds_stay_in_place() {
         let mut stream = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 0];
@@ -193,7 +185,6 @@ mod tests {
         let mut packed = Packed::new();
         packed.feed(b"nonsense that is no frame");
         assert_eq!(packed.step(), Err(Broken));
-        // A window of 2 GiB.
         let mut packed = Packed::new();
         packed.feed(&[0x28, 0xb5, 0x2f, 0xfd, 0, 0xa8]);
         assert_eq!(packed.step(), Err(Broken));

@@ -1,4 +1,4 @@
-//! The records of a perf.data one after the other, those that were compressed among them.
+//! The records of a perf.data in order, including compressed ones.
 
 use super::packed::Packed;
 use crate::dat::meta::MOST;
@@ -7,29 +7,24 @@ use crate::input::Input;
 use crate::raw::Layout;
 use std::io::{Read, Seek};
 
-/// Types of records that say how to read on (tools/lib/perf/include/perf/event.h).
+/// Record types that affect how the file is read (tools/lib/perf/include/perf/event.h).
 const HEADER_TRACING_DATA: u32 = 66;
 const FINISHED_ROUND: u32 = 68;
 const AUXTRACE: u32 = 71;
 const COMPRESSED: u32 = 81;
 const COMPRESSED2: u32 = 83;
-/// Size of a record's head.
 const HEAD: usize = 8;
-/// Bytes read at once.
 const AHEAD: u64 = 256 << 10;
 
-/// What comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// A record of this type; its body is given.
+    /// A record of this type; its body is filled in.
     Record(u32),
-    /// The formats of events, which are longer than a record can be.
+    /// The event formats, which may exceed the size of a record.
     Tracing,
-    /// A round is over.
     Round,
 }
 
-/// The records.
 pub(super) struct Records<R> {
     input: Input<R>,
     end: u64,
@@ -41,12 +36,11 @@ pub(super) struct Records<R> {
 }
 
 impl<R: Read + Seek> Records<R> {
-    /// From where the input stands to `end`.
     pub(super) fn new(input: Input<R>, end: u64, layout: Layout) -> Records<R> {
         Records { input, end, layout, buffer: Vec::new(), at: 0, packed: Packed::new(), over: false }
     }
 
-    /// The next record's body in `body`.
+    /// Reads the body of the next record into `body`.
     pub(super) fn next(&mut self, body: &mut Vec<u8>, info: &mut TraceInfo) -> Option<Next> {
         loop {
             if self.packed.take_round() {
@@ -72,7 +66,7 @@ impl<R: Read + Seek> Records<R> {
         }
     }
 
-    /// The next record of the file itself; `None`: it was one to go on with, or the end.
+    /// The next record of the file itself. `None` if it was handled here, or at the end.
     fn record(&mut self, body: &mut Vec<u8>, info: &mut TraceInfo) -> Option<Next> {
         let layout = self.layout;
         let head = self.need(HEAD, info)?;
@@ -119,7 +113,6 @@ impl<R: Read + Seek> Records<R> {
         Some(Next::Tracing)
     }
 
-    /// A record that was compressed.
     fn unpacked(&mut self, body: &mut Vec<u8>, info: &mut TraceInfo) -> Option<u32> {
         let plain = self.packed.plain();
         let (kind, size) = (self.layout.u32(plain, 0)?, usize::from(self.layout.u16(plain, 6)?));
@@ -133,13 +126,12 @@ impl<R: Read + Seek> Records<R> {
         Some(kind)
     }
 
-    /// The next `size` bytes of the file, if there are so many.
     fn need(&mut self, size: usize, info: &mut TraceInfo) -> Option<&[u8]> {
         if self.buffer.len() - self.at < size {
             self.buffer.drain(..self.at);
             self.at = 0;
             let most = self.end.saturating_sub(self.input.at()).min(AHEAD.max(size as u64));
-            // What cannot be read is missing at the end.
+            // A read error looks like the end of the file.
             let _ = self.input.append(&mut self.buffer, most);
         }
         if self.buffer.len() - self.at < size {
@@ -153,7 +145,6 @@ impl<R: Read + Seek> Records<R> {
         self.buffer.get(self.at..self.at + size)
     }
 
-    /// Passes over bytes that are no record.
     fn pass(&mut self, size: u64) {
         let here = (self.buffer.len() - self.at) as u64;
         self.at += here.min(size) as usize;
@@ -162,7 +153,6 @@ impl<R: Read + Seek> Records<R> {
         }
     }
 
-    /// What was compressed and is no whole record.
     fn rest(&mut self, info: &mut TraceInfo) {
         let rest = self.packed.plain().len();
         if rest > 0 {

@@ -1,32 +1,32 @@
-//! Order: perf writes what each CPU recorded one after the other, and says when all of them had their turn.
+//! Ordering: perf writes the events of each CPU in turn, and marks when each CPU has had its turn (a round).
 
 use crate::event::Event;
 use std::collections::VecDeque;
 
-/// Most events held back to put them in order: 32 MiB.
+/// Maximum number of events held for ordering: 32 MiB.
 const HELD: usize = 1 << 18;
 
-/// Events of the last two rounds. What comes after the end of a round is not older than the newest event of the round
-/// before it (tools/perf/util/ordered-events.c).
+/// Events of the last two rounds. Whatever follows the end of a round is not older than the newest event of the
+/// preceding round (tools/perf/util/ordered-events.c).
 #[derive(Default)]
 pub(super) struct Rounds {
     held: VecDeque<(u64, Event)>,
-    /// How many of them may go; they are in order then.
+    /// Number of events ready to be released; `held` is sorted then.
     ready: usize,
     arrived: u64,
     newest: u64,
-    /// Newest event of the round before.
+    /// Newest event of the preceding round.
     before: u64,
 }
 
 impl Rounds {
-    /// The next event in order, if it is known which.
     pub(super) fn pop(&mut self) -> Option<Event> {
         self.ready = self.ready.checked_sub(1)?;
         self.held.pop_front().map(|(_, event)| event)
     }
 
-    /// Adds an event; `false` if there are too many for one round, so that the older half goes before the round is over.
+    /// Adds an event. Returns `false` if the round has too many events, so that the older half is released before its
+    /// end.
     pub(super) fn push(&mut self, event: Event) -> bool {
         self.newest = self.newest.max(event.t_ns);
         self.held.push_back((self.arrived, event));
@@ -39,14 +39,13 @@ impl Rounds {
         false
     }
 
-    /// A round is over.
     pub(super) fn round(&mut self) {
         self.sort();
         self.ready = self.held.partition_point(|(_, event)| event.t_ns <= self.before);
         self.before = self.newest;
     }
 
-    /// There is no more; `false` if nothing was held.
+    /// Ends the input; `false` if no event was held.
     pub(super) fn end(&mut self) -> bool {
         self.sort();
         self.ready = self.held.len();

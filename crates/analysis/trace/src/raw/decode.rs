@@ -1,5 +1,3 @@
-//! From binary records to events.
-
 use super::format::{EventFormat, Slot};
 use super::kinds::Plan;
 use super::page::Layout;
@@ -11,10 +9,9 @@ use crate::text::Names;
 use crate::words::{Comm, Name};
 use std::collections::HashMap;
 
-/// Most names of tasks kept.
 const COMMS: usize = 1 << 18;
 
-/// Turns records into events by the formats it was given. One for all CPUs of a trace.
+/// Decodes the records of all CPUs of a trace by the event formats it was given.
 pub struct Decoder {
     layout: Layout,
     options: Options,
@@ -26,7 +23,7 @@ pub struct Decoder {
     names: Names,
     symbols: Symbols,
     comms: HashMap<i32, Comm>,
-    /// Of each CPU: the task that sched_switch put there last.
+    /// For each CPU: the task that sched_switch put there last.
     current: Vec<Option<(i32, Comm)>>,
 }
 
@@ -36,7 +33,6 @@ struct Entry {
     format: Option<EventFormat>,
 }
 
-/// The fields every record begins with.
 #[derive(Clone, Copy)]
 struct Common {
     kind: Slot,
@@ -46,19 +42,17 @@ struct Common {
     migrate: Slot,
 }
 
-/// Why a record is no event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Undecoded {
-    /// No format with this ID is known.
+    /// Its ID has no known format.
     NoFormat(u16),
-    /// Known, but its fields reach beyond the record.
+    /// Its fields reach beyond the record.
     Short(Name),
-    /// Shorter than any record.
+    /// It is shorter than the common fields.
     Empty,
 }
 
 impl Decoder {
-    /// A decoder without formats.
     pub fn new(layout: Layout, options: Options) -> Decoder {
         Decoder {
             layout,
@@ -74,12 +68,11 @@ impl Decoder {
         }
     }
 
-    /// Layout of records and pages.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// Adds an event's format (`events/SYSTEM/EVENT/format`); `false` if it cannot be read.
+    /// Adds a format (`events/SYSTEM/EVENT/format`); `false` if it cannot be parsed.
     pub fn add_format(&mut self, text: &[u8]) -> bool {
         let Some(format) = EventFormat::parse(text) else { return false };
         if self.common.is_none() {
@@ -107,7 +100,7 @@ impl Decoder {
         true
     }
 
-    /// The kernel's release, which says what some flag bits mean.
+    /// The kernel's release, which determines the meaning of some flag bits.
     pub fn set_release(&mut self, release: &str) {
         self.release = Some(release.to_owned());
         self.set_dialect();
@@ -118,7 +111,7 @@ impl Decoder {
         self.dialect = Dialect::of(self.release.as_deref(), own_migrate);
     }
 
-    /// Adds names of tasks, as `saved_cmdlines` prints them: `PID COMM`, one a line.
+    /// Adds task names in the form of `saved_cmdlines`: a `PID COMM` per line.
     pub fn add_comms(&mut self, text: &[u8]) {
         for line in text.split(|b| *b == b'\n' || *b == 0) {
             let Some(space) = memchr::memchr(b' ', line) else { continue };
@@ -130,19 +123,16 @@ impl Decoder {
         }
     }
 
-    /// Adds the name of one task, or its new one.
     pub(crate) fn add_comm(&mut self, tid: i32, comm: Comm) {
         if self.comms.len() < COMMS || self.comms.contains_key(&tid) {
             self.comms.insert(tid, comm);
         }
     }
 
-    /// The table of kernel functions.
     pub(crate) fn symbols(&mut self) -> &mut Symbols {
         &mut self.symbols
     }
 
-    /// Decodes one record.
     pub(crate) fn decode(&mut self, cpu: u32, t_ns: u64, record: &[u8]) -> Result<Event, Undecoded> {
         let Some(common) = self.common else { return Err(Undecoded::Empty) };
         let layout = &self.layout;
@@ -170,7 +160,7 @@ impl Decoder {
         Some(Flags::from_bits(byte(common.flags)?, byte(common.preempt)?, byte(common.migrate), self.dialect))
     }
 
-    /// What is known of the current task's name; that of sched_switch beats the list, which may be of another time.
+    /// The name of a current task. That from sched_switch takes precedence over the list, which may be of another time.
     fn comm(&self, cpu: u32, tid: i32) -> Option<Comm> {
         if tid == 0 {
             return Some(Comm::new(b"<idle>"));
@@ -181,7 +171,7 @@ impl Decoder {
         }
     }
 
-    /// Follows sched_switch; returns the name of the task that leaves.
+    /// Records the next task of a sched_switch; returns the name of the previous one.
     fn learn(&mut self, cpu: u32, kind: &Kind) -> Option<Comm> {
         let Kind::SchedSwitch { prev, next, .. } = kind else { return None };
         let cpu = cpu as usize;
@@ -197,7 +187,7 @@ impl Decoder {
     }
 }
 
-/// `field=value` of the fields that are numbers or strings.
+/// `field=value` of the numeric and string fields.
 fn body(format: &EventFormat, record: &[u8], layout: &Layout) -> Box<str> {
     let mut text = String::new();
     for field in format.fields.iter().filter(|f| !f.name.starts_with("common_")).take(32) {

@@ -1,34 +1,28 @@
-//! Event formats as `events/*/*/format` prints them: where each field of a record is.
+//! Event formats as `events/*/*/format` prints them: the position of each field in a record.
 
 use super::page::Layout;
 
-/// Most fields read of one event, and longest print format kept.
+/// Maximum number of fields of an event; below, the longest print format kept.
 const MOST_FIELDS: usize = 128;
 const MOST_PRINT: usize = 8192;
 
-/// One event's format.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventFormat {
-    /// `name:`.
     pub name: String,
     /// `ID:`, the value of `common_type`.
     pub id: u16,
-    /// The fields, in order.
     pub fields: Vec<FieldFormat>,
-    /// `print fmt:`, of which only tables of letters are used.
+    /// `print fmt:`, of which only the flag tables are used.
     pub print: String,
 }
 
-/// One field of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldFormat {
-    /// Name.
     pub name: String,
-    /// Where and what it is.
     pub slot: Slot,
 }
 
-/// Where a field is in a record. `Slot::default()` is a field that is not there.
+/// The position and type of a field in a record. The default is an absent field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slot {
     offset: u16,
@@ -42,16 +36,16 @@ enum SlotKind {
     Absent,
     Unsigned,
     Signed,
-    /// An array, or anything that is no number.
+    /// An array or other non-number.
     Bytes,
-    /// 32 bits: offset in the record, and length << 16.
+    /// 32 bits: offset in the record | length << 16.
     DataLoc,
-    /// The same, the offset counted from behind the field.
+    /// As `DataLoc`, with the offset relative to the end of the field.
     RelLoc,
 }
 
 impl EventFormat {
-    /// Reads a format file. `None` if it has no name or no ID.
+    /// `None` if the text has no name or no ID.
     pub fn parse(text: &[u8]) -> Option<EventFormat> {
         let mut format = EventFormat::default();
         let mut id = None;
@@ -74,7 +68,6 @@ impl EventFormat {
         (!format.name.is_empty()).then_some(format)
     }
 
-    /// Where a field is.
     pub fn slot(&self, name: &str) -> Slot {
         self.fields.iter().find(|f| f.name == name).map(|f| f.slot).unwrap_or_default()
     }
@@ -102,7 +95,7 @@ impl EventFormat {
 }
 
 impl FieldFormat {
-    /// `field:char prev_comm[16]; offset:8; size:16; signed:0;`.
+    /// `field:char prev_comm[16]; offset:8; size:16; signed:0;`
     fn parse(line: &[u8]) -> Option<FieldFormat> {
         let line = std::str::from_utf8(line).ok()?;
         let mut parts = line.split(';').map(str::trim);
@@ -118,7 +111,7 @@ impl FieldFormat {
         }
         let name = declaration.split('[').next()?.trim();
         let (declaration, array) = match declaration.find("[]") {
-            // "__data_loc char[] name": the brackets belong to the type.
+            // In "__data_loc char[] name" the brackets belong to the type.
             Some(at) if !declaration.get(at + 2..)?.trim().is_empty() => (declaration, false),
             Some(_) => (name, true),
             None => (name, declaration.contains('[')),
@@ -136,12 +129,11 @@ impl FieldFormat {
 }
 
 impl Slot {
-    /// The field is in this kernel's records.
     pub fn present(self) -> bool {
         self.kind != SlotKind::Absent
     }
 
-    /// Its value as an unsigned number; a signed field is extended.
+    /// The value as an unsigned number; signed fields are sign-extended.
     pub fn unsigned(self, record: &[u8], layout: &Layout) -> Option<u64> {
         let at = usize::from(self.offset);
         let value = match self.size {
@@ -161,12 +153,12 @@ impl Slot {
         }
     }
 
-    /// Its value as a signed number, whatever its declaration says.
+    /// The value as a signed number, whatever its declared type.
     pub fn signed(self, record: &[u8], layout: &Layout) -> Option<i64> {
         self.unsigned(record, layout).map(|v| v as i64)
     }
 
-    /// Its bytes: those of an array (to the end of the record if it has no size), or of a dynamic string.
+    /// The bytes of an array (up to the end of the record if it has no size) or of a dynamic string.
     pub fn bytes<'a>(self, record: &'a [u8], layout: &Layout) -> Option<&'a [u8]> {
         let at = usize::from(self.offset);
         match self.kind {
@@ -182,7 +174,7 @@ impl Slot {
         }
     }
 
-    /// All bytes from its beginning to the end of the record, for arrays that are longer than declared (stacks).
+    /// All bytes from the start of the field to the end of the record, for arrays longer than declared (stacks).
     pub fn tail(self, record: &[u8]) -> Option<&[u8]> {
         self.present().then(|| record.get(usize::from(self.offset)..))?
     }

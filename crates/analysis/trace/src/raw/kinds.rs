@@ -1,4 +1,4 @@
-//! Which fields of which event make which [`Kind`]: one row an event.
+//! Maps the fields of binary events to [`Kind`]s: one row per event.
 
 use super::format::{EventFormat, Slot};
 use super::page::Layout;
@@ -7,23 +7,19 @@ use crate::event::{CpuMask, Delay, Kind, NoiseSource, OsnoiseSample, TimerlatCon
 use crate::text::{Names, reason_of, vector_of};
 use crate::words::{Comm, Symbol, Task, TaskState};
 
-/// Most fields a row uses.
 pub(super) const SLOTS: usize = 8;
 
-/// How to make an event of a record. `None`: a field is missing or reaches beyond the record.
+/// Builds an event from a record. `None`: a field is missing or reaches beyond the record.
 type Make = fn(&mut Fields<'_>) -> Option<Kind>;
 
-/// What is compiled from one event's format.
 pub(super) struct Plan {
     slots: [Slot; SLOTS],
     make: Make,
-    /// Of vectors and system calls: what the event's name tells.
+    /// For vectors and system calls: the subject, from the event's name.
     subject: Option<Vector>,
-    /// Of sched_switch: bits and letters of states.
     letters: Vec<(u64, u8)>,
 }
 
-/// The fields of one record.
 pub(super) struct Fields<'a> {
     pub record: &'a [u8],
     pub layout: &'a Layout,
@@ -32,7 +28,7 @@ pub(super) struct Fields<'a> {
     pub symbols: &'a mut Symbols,
 }
 
-/// Event, the fields its maker reads, the maker.
+/// Event, the fields its function reads, the function.
 const ROWS: &[(&str, &[&str], Make)] = &[
     (
         "sched_switch",
@@ -90,7 +86,7 @@ const ROWS: &[(&str, &[&str], Make)] = &[
     ("nmi_handler", &["handler", "delta_ns", "handled"], |f| {
         Some(Kind::NmiHandler { handler: f.symbol(0), delta_ns: f.i64(1)?, handled: f.i32(2) })
     }),
-    // Their fields are offsets from the kernel's _stext, which the trace does not hold: no symbol.
+    // Their fields are offsets from the kernel's _stext, which the trace lacks: no symbols.
     ("preempt_disable", &[], |_| Some(Kind::PreemptDisable { caller: None, parent: None })),
     ("preempt_enable", &[], |_| Some(Kind::PreemptEnable { caller: None, parent: None })),
     ("irq_disable", &[], |_| Some(Kind::IrqDisable { caller: None, parent: None })),
@@ -148,7 +144,6 @@ const STAT: &[&str] = &["comm", "pid", "delay"];
 const TRACER: &[&str] = &["prev_pid", "prev_prio", "prev_state", "next_pid", "next_prio", "next_cpu"];
 
 impl Plan {
-    /// The plan for an event; `None` if it has no kind of its own.
     pub(super) fn new(format: &EventFormat, names: &mut Names) -> Option<Plan> {
         let name = format.name.as_str();
         if let Some((_, fields, make)) = ROWS.iter().find(|(row, ..)| *row == name) {
@@ -181,7 +176,6 @@ impl Plan {
         }
     }
 
-    /// Makes the event of a record.
     pub(super) fn make(
         &self,
         record: &[u8],
@@ -218,7 +212,7 @@ fn switch(f: &mut Fields<'_>) -> Option<Kind> {
 fn enter(f: &mut Fields<'_>) -> Option<Kind> {
     let Vector::Other(name) = f.subject()? else { return None };
     let nr = f.i64(0).or_else(|| f.i64(1));
-    // The arguments follow the number, one word each, whatever their names are.
+    // The arguments follow the number, one word each, under varying names.
     let start = if f.layout.long == 4 { 12 } else { 16 };
     let args = f.record.get(start..).unwrap_or_default().chunks_exact(f.layout.long).take(6);
     let args = args.filter_map(|word| f.layout.long(word, 0)).collect();
@@ -272,7 +266,7 @@ impl Fields<'_> {
         self.slot(n).signed(self.record, self.layout)
     }
 
-    /// 32 bits of a number of any sign: −1 of an unsigned field is `u32::MAX`.
+    /// A 32-bit number of either sign: −1 becomes `u32::MAX`.
     fn u32(&self, n: usize) -> Option<u32> {
         let value = self.i64(n)?;
         u32::try_from(value).ok().or(i32::try_from(value).ok().map(|v| v as u32))
@@ -319,14 +313,13 @@ impl Fields<'_> {
     }
 
     fn reason(&mut self) -> Option<Vector> {
-        // An address of a string in the kernel: only its text form tells which interrupt it is.
+        // The field is the address of a string in the kernel; only text traces name the interrupt.
         Some(match self.name(0) {
             Some(reason) => reason_of(reason.as_bytes(), self.names),
             None => Vector::Other(self.names.get(b"ipi")),
         })
     }
 
-    /// Fields 0–2 as name, tid and priority.
     fn task(&self) -> Option<Task> {
         Some(Task { comm: self.comm(0), tid: self.i32(1)?, prio: self.i32(2) })
     }
@@ -351,7 +344,7 @@ impl Fields<'_> {
         TaskState { letter: letter.unwrap_or(if preempted { b'R' } else { b'?' }), preempted }
     }
 
-    /// The records of the wakeup tracers; states there are indices into "RSDTtXZPI".
+    /// Records of the wakeup tracers, whose states are indices into "RSDTtXZPI".
     fn tracer(&self) -> Option<(Task, TaskState, Task, u32)> {
         let letter = b"RSDTtXZPI".get(usize::try_from(self.u64(2)?).ok()?).copied().unwrap_or(b'?');
         let prev = Task { tid: self.i32(0)?, comm: None, prio: self.i32(1) };

@@ -1,5 +1,3 @@
-//! Binary records: pages, formats, and the decoder from records to events.
-
 mod decode;
 mod format;
 mod kinds;

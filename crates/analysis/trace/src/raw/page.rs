@@ -1,25 +1,23 @@
 //! Pages of the kernel's ring buffer (kernel/trace/ring_buffer.c, include/linux/ring_buffer.h).
 
-/// Event types of the 5-bit field; 1–28 are lengths in words.
+/// Event types (5 bits); 1–28 are lengths in words.
 const LONG: u32 = 0;
 const PADDING: u32 = 29;
 const TIME_EXTEND: u32 = 30;
 const TIME_STAMP: u32 = 31;
-/// The bits an absolute stamp cannot hold.
+/// The bits that an absolute timestamp lacks.
 const STAMP_MISSING: u64 = 0xf8 << 56;
-/// Length of the data within the commit word; the rest are flags.
+/// Mask of the data length in the commit word; below, two of its flags.
 const COMMIT: u64 = (1 << 27) - 1;
 const MISSED: u64 = 1 << 31;
 const MISSED_STORED: u64 = 1 << 30;
 
-/// How a kernel lays out its pages: byte order, size of `commit`, where data begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Most significant byte first.
     pub big_endian: bool,
-    /// Bytes of the commit word, which is a kernel `long`: 4 or 8.
+    /// Size of the commit word, a kernel `long`, in bytes: 4 or 8.
     pub long: usize,
-    /// Offset of the data.
+    /// Offset of the data in a page.
     pub data: usize,
     /// Size of a sub-buffer in bytes (`buffer_subbuf_size_kb`; one page on kernels before 6.8).
     pub page: usize,
@@ -32,7 +30,7 @@ impl Layout {
         Layout { big_endian, long, data: 8 + long, page }
     }
 
-    /// Takes what `events/header_page` says where it makes sense.
+    /// Applies the plausible values of `events/header_page`.
     pub fn with_header_page(mut self, text: &[u8]) -> Layout {
         for line in text.split(|b| *b == b'\n') {
             let value = |key: &[u8]| {
@@ -71,45 +69,34 @@ impl Layout {
         Some(if self.big_endian { u64::from_be_bytes(b) } else { u64::from_le_bytes(b) })
     }
 
-    /// A kernel `long` at an offset; `None` where the bytes end before.
     pub fn long(&self, bytes: &[u8], at: usize) -> Option<u64> {
         if self.long == 4 { self.u32(bytes, at).map(u64::from) } else { self.u64(bytes, at) }
     }
 }
 
-/// A record of a page: its time and where its data is in the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Trace clock.
     pub t: u64,
-    /// First byte.
     pub start: usize,
-    /// Past the last byte.
     pub end: usize,
 }
 
-/// Why the rest of a page cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageDamage {
-    /// Byte offset in the page.
     pub at: usize,
-    /// What is wrong there.
     pub what: &'static str,
 }
 
-/// A walk over the records of one page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Walk {
     at: usize,
     end: usize,
     t: u64,
-    /// Events were lost before this page: `Some(None)` if the kernel had no room to say how many.
+    /// Events were lost before this page: `Some(None)` if the page had no room for their number.
     pub missed: Option<Option<u64>>,
 }
 
 impl Walk {
-    /// Starts at the first record.
-    ///
     /// # Errors
     ///
     /// The page is shorter than its header, or claims more data than it holds.
@@ -129,11 +116,11 @@ impl Walk {
         Ok(Walk { at: layout.data, end, t, missed })
     }
 
-    /// The next record, or `None` after the last. A page that cannot be read on is damaged from there to its end.
+    /// The next record; `None` after the last. Nothing after damage can be read.
     ///
     /// # Errors
     ///
-    /// A record is longer than what is left of the page, or shorter than its own header; the walk is over then.
+    /// A record is longer than the rest of the page, or shorter than its own header.
     pub fn next(&mut self, page: &[u8], layout: &Layout) -> Result<Option<Record>, PageDamage> {
         while self.at < self.end {
             let at = self.at;
@@ -179,7 +166,8 @@ impl Walk {
             self.t = self.t.wrapping_add(value);
             return;
         }
-        // The stamp has 59 bits: the top ones are those of the time before, plus one if it wrapped (libtraceevent, kbuffer).
+        // The timestamp has 59 bits: the upper bits are those of the preceding time, plus one on wraparound
+        // (libtraceevent, kbuffer).
         let top = self.t & STAMP_MISSING;
         let stamp = top | value;
         self.t = if top != 0 && stamp < self.t { stamp.wrapping_add(1 << 59) } else { stamp };

@@ -1,7 +1,6 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Builds a page of the given layout.
 struct Builder {
     layout: Layout,
     data: Vec<u8>,

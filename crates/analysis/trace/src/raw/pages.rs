@@ -1,4 +1,4 @@
-//! Pages of a running kernel, as `per_cpu/cpuN/trace_pipe_raw` gives them.
+//! Pages of a running kernel as read from `per_cpu/cpuN/trace_pipe_raw`.
 
 use super::decode::{Decoder, Undecoded};
 use super::page::Walk;
@@ -6,7 +6,7 @@ use crate::event::Event;
 use crate::info::{Damage, Format, Place, TraceInfo};
 use crate::text::loss;
 
-/// Decodes pages as they come, CPU by CPU. Who reads them merges the CPUs by time.
+/// Decodes pages of any CPU as they come. The caller merges the CPUs by time.
 ///
 /// ```no_run
 /// # use punctual_trace::{Decoder, Layout, Options, Pages};
@@ -23,29 +23,26 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// Pages in the decoder's layout.
     pub fn new(decoder: Decoder) -> Pages {
         let info = TraceInfo { format: Format::Pages, resolution_ns: Some(1), ..TraceInfo::default() };
         Pages { decoder, info }
     }
 
-    /// The clock that stamps the pages, and the kernel's release where it is known.
+    /// Sets the trace clock of the pages, and the kernel's release if known.
     pub fn on_clock(&mut self, clock: &str, release: Option<&str>) {
         self.info.clock = Some(clock.to_owned());
         self.info.kernel = release.map(str::to_owned);
     }
 
-    /// The decoder, to add formats and names to.
     pub fn decoder(&mut self) -> &mut Decoder {
         &mut self.decoder
     }
 
-    /// What was lost or damaged so far.
     pub fn info(&self) -> &TraceInfo {
         &self.info
     }
 
-    /// Gives the events of one page of `cpu`, in order; they are of this CPU only. Damage is noted in [`Pages::info`].
+    /// Calls `event` for the events of a page of `cpu`, in order. Damage is noted in [`Pages::info`].
     pub fn page(&mut self, cpu: u32, page: &[u8], mut event: impl FnMut(Event)) {
         let layout = *self.decoder.layout();
         let mut walk = match Walk::new(page, &layout) {
@@ -75,7 +72,7 @@ impl Pages {
     }
 }
 
-/// Notes a record that could not be decoded; a missing format is noted once.
+/// Notes a record that could not be decoded. A missing format is noted once.
 pub(crate) fn undecoded(info: &mut TraceInfo, why: Undecoded, place: Place) {
     info.skipped += 1;
     match why {

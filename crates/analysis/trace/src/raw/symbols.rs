@@ -1,40 +1,36 @@
-//! Kernel symbols of a trace: which function an address is.
+//! Kernel symbols of a trace: addresses to functions.
 
 use crate::words::{Name, Symbol};
 use std::collections::HashMap;
 use std::io::Read;
 
-/// Most symbols, and bytes of their names: a kernel with many modules has 250,000 and 6 MiB.
+/// Maximum number of symbols, and bytes of their names. A kernel with many modules has 250,000 and 6 MiB.
 const SYMBOLS: usize = 1 << 20;
 const NAMES: usize = 16 << 20;
-/// Most text read.
 const TEXT: u64 = 64 << 20;
-/// Longest line; longer ones are no symbols (KSYM_NAME_LEN is 512).
+/// Longest line; longer ones hold no symbols (KSYM_NAME_LEN is 512).
 const LINE: usize = 1024;
-/// An address this far behind its symbol belongs to another.
+/// An address this far beyond a symbol does not belong to it.
 const FUNCTION: u64 = 1 << 20;
-/// Names that are kept at hand.
 const KEPT: usize = 1 << 14;
 
-/// Functions by address, read when the first address is met.
+/// Functions by address; loaded when the first address occurs.
 #[derive(Default)]
 pub(crate) struct Symbols {
-    /// Address, and where the name begins in `names`; in order.
+    /// Address and offset into `names`, sorted.
     table: Vec<(u64, u32)>,
-    /// Names, each with a newline behind it.
     names: Vec<u8>,
     known: HashMap<u64, Symbol>,
-    /// An address was met.
     met: bool,
 }
 
 impl Symbols {
-    /// An address was met while there are no symbols.
+    /// An address was looked up, but no symbols are loaded.
     pub(crate) fn wanted(&self) -> bool {
         self.met && self.table.is_empty()
     }
 
-    /// The function at an address, without its offset; the address itself if none is known.
+    /// The function at an address, without offset; the address itself if unknown.
     pub(crate) fn get(&mut self, address: u64) -> Symbol {
         self.met = true;
         if self.table.is_empty() {
@@ -53,14 +49,14 @@ impl Symbols {
     fn find(&self, address: u64) -> Option<Name> {
         let at = self.table.partition_point(|(start, _)| *start <= address).checked_sub(1)?;
         let (start, _) = self.table.get(at).copied()?;
-        // Of several names of one address the first is the kernel's.
+        // Of several symbols at one address the first is the kernel's own.
         let (_, name) = self.table.get(..=at)?.iter().rev().take_while(|(other, _)| *other == start).last()?;
         let name = self.names.get(*name as usize..)?;
         let name = name.get(..memchr::memchr(b'\n', name)?)?;
         (address - start < FUNCTION).then(|| Name::from(String::from_utf8_lossy(name)))
     }
 
-    /// Reads /proc/kallsyms as it was; what cannot be read is left out.
+    /// Reads a copy of /proc/kallsyms; what cannot be read is left out.
     pub(crate) fn load(&mut self, text: impl Read) {
         let mut text = text.take(TEXT);
         let (mut buffer, mut used) = (vec![0; 128 << 10], 0);
@@ -76,13 +72,13 @@ impl Symbols {
                 used = 0;
             }
         }
-        // A stable sort keeps the first of several names first; the kernel's own symbols are in order already.
+        // A stable sort keeps the first of several symbols first; the kernel's own are sorted already.
         if !self.table.is_sorted_by_key(|(address, _)| *address) {
             self.table.sort_by_key(|(address, _)| *address);
         }
     }
 
-    /// Reads whole lines; how many bytes they were.
+    /// Reads the complete lines of `text` and returns their length in bytes.
     fn lines(&mut self, text: &[u8]) -> usize {
         let mut at = 0;
         for end in memchr::memchr_iter(b'\n', text) {
@@ -103,7 +99,8 @@ impl Symbols {
     }
 }
 
-/// `ffffffff81000000 T _stext`, and a tab and the module if it is one's. Only functions; addresses may be hidden as zeros.
+/// `ffffffff81000000 T _stext`, followed by a tab and the module if any. Functions only; hidden addresses are all
+/// zeros.
 fn function(line: &[u8]) -> Option<(u64, &[u8])> {
     let space = memchr::memchr(b' ', line.get(..17.min(line.len()))?)?;
     let mut address = 0;
@@ -131,7 +128,6 @@ mod tests {
         }
     }
 
-    /// Gives a few bytes at a time.
     struct Slow<'a>(&'a [u8]);
 
     impl Read for Slow<'_> {

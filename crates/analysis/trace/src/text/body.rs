@@ -1,4 +1,4 @@
-//! The body of an event line: which event it is, and who reads its fields.
+//! The body of an event line: dispatches to the parser of the event.
 
 use super::names::Names;
 use super::scan::{find, skip_spaces, split, text, trim};
@@ -6,28 +6,23 @@ use super::{irq, noise, sched, timer};
 use crate::event::Kind;
 use crate::words::Name;
 
-/// What a body turned out to be.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Body {
-    /// An event.
     Kind(Kind),
-    /// A known event with fields missing: wrapped, or cut.
+    /// A known event with missing fields: wrapped or cut.
     Incomplete(Name),
-    /// `<stack trace>`: its frames follow on lines of their own.
+    /// `<stack trace>`: the frames follow on lines of their own.
     Stack,
 }
 
-/// Longest text kept of a print or an unknown event.
 const MOST: usize = 1024;
 
-/// Reads bodies. Holds the names seen so far.
 pub(crate) struct Bodies {
     pub(crate) names: Names,
     /// Keep the bodies of events without a kind of their own.
     pub(crate) keep: bool,
 }
 
-/// The parts of the front that some bodies need.
 #[derive(Clone, Copy)]
 pub(crate) struct Line {
     pub tid: i32,
@@ -35,7 +30,6 @@ pub(crate) struct Line {
 }
 
 impl Bodies {
-    /// Reads one body.
     pub(crate) fn read(&mut self, body: &[u8], line: Line) -> Body {
         let body = trim(body);
         if let Some((name, rest)) = event_name(body) {
@@ -97,7 +91,7 @@ impl Bodies {
     }
 }
 
-/// `name: rest`; perf's `system:name: rest` keeps its system.
+/// `name: rest`; perf's `system:name: rest` keeps the system.
 fn event_name(body: &[u8]) -> Option<(&[u8], &[u8])> {
     if !body.first()?.is_ascii_alphabetic() && body.first() != Some(&b'_') {
         return None;
@@ -118,7 +112,7 @@ fn is_print(name: &[u8]) -> bool {
     matches!(name, b"tracing_mark_write" | b"print" | b"bprint" | b"bputs" | b"tracing_mark_raw_write")
 }
 
-/// trace-cmd prints the function that wrote before the text.
+/// trace-cmd prints the writing function before the text.
 fn print_text(rest: &[u8]) -> &[u8] {
     match find(rest, b"tracing_mark_write: ") {
         Some(0) => rest.get(20..).unwrap_or(rest),

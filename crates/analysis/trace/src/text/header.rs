@@ -1,23 +1,19 @@
-//! Header lines of the kernel's text traces: tracer, counts, the latency tracers' summary.
+//! Header lines of the kernel's text traces: tracer, counts, summaries of the latency tracers.
 
 use super::scan::{find, number, seconds, skip_spaces, split, text, trim, whole, whole_i32, word};
 use crate::info::{Format, LatencyHeader, TraceInfo};
 use crate::words::Comm;
 
-/// What a header line meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Header {
-    /// `# tracer:`: a trace begins.
+    /// `# tracer:`, which begins a trace.
     Begins,
-    /// The trace is in latency format.
     Latency,
-    /// Anything else that belongs to a header.
     Known,
-    /// No header line.
     No,
 }
 
-/// Reads a line that begins with `#`, or stands in old headers without it.
+/// Reads a line that begins with `#`, or one of an old header without it.
 pub(crate) fn read(line: &[u8], info: &mut TraceInfo) -> Header {
     let line = trim(line.trim_ascii_start().strip_prefix(b"#").unwrap_or(line));
     if let Some(tracer) = line.strip_prefix(b"tracer: ") {
@@ -62,7 +58,7 @@ fn push(info: &mut TraceInfo, header: LatencyHeader) {
     }
 }
 
-/// `4164 us, #30/30, CPU#1 | (M:preempt_rt VP:0, KP:0, SP:0 HP:0 #P:2)`.
+/// `4164 us, #30/30, CPU#1 | (M:preempt_rt VP:0, KP:0, SP:0 HP:0 #P:2)`
 fn latency(s: &[u8], info: &mut TraceInfo) {
     if info.latency.last().is_none_or(|h| h.latency_us.is_some()) {
         push(info, LatencyHeader { tracer: info.tracer.clone(), ..LatencyHeader::default() });
@@ -79,7 +75,7 @@ fn latency(s: &[u8], info: &mut TraceInfo) {
     (info.entries_in_buffer, info.entries_written) = (header.entries.map(|e| e.0), header.entries.map(|e| e.1));
 }
 
-/// `| task: cyclictest-208 (uid:0 nice:0 policy:1 rt_prio:80)` and `=> started at: f`.
+/// `| task: cyclictest-208 (uid:0 nice:0 policy:1 rt_prio:80)` and `=> started at: f`
 fn task_or_function(line: &[u8], info: &mut TraceInfo) -> Header {
     let Some(header) = info.latency.last_mut() else { return Header::No };
     if let Some((_, at)) = split(line, b"=> started at:") {
@@ -110,7 +106,7 @@ fn value<'a>(s: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
     value.get(..end)
 }
 
-/// Lines without an event that are not headers either: lost events, trace-cmd's first line. `Some(cpu, count)`: lost.
+/// `CPU:1 [LOST 12 EVENTS]`, or `[12 EVENTS DROPPED]` of trace-cmd: CPU and, if known, the number of lost events.
 pub(crate) fn lost(line: &[u8]) -> Option<(u32, Option<u64>)> {
     let (cpu, rest) = number(trim(line).strip_prefix(b"CPU:")?)?;
     let rest = skip_spaces(rest).strip_prefix(b"[")?;
@@ -119,14 +115,14 @@ pub(crate) fn lost(line: &[u8]) -> Option<(u32, Option<u64>)> {
     Some((u32::try_from(cpu).ok()?, number(count).map(|(n, _)| n)))
 }
 
-/// `cpus=2`, the first line of `trace-cmd report`; `version = 7` and the like may stand before it.
+/// `cpus=2`, the first line of `trace-cmd report`; lines such as `version = 7` may precede it.
 pub(crate) fn report(line: &[u8], info: &mut TraceInfo) -> bool {
     let Some(n) = trim(line).strip_prefix(b"cpus=").and_then(whole) else { return false };
     (info.cpus, info.format) = (Some(n), Format::TraceCmdReport);
     true
 }
 
-/// A figure in microseconds with decimals in front.
+/// A leading number of microseconds, with or without decimals, and the rest.
 pub(crate) fn micros(s: &[u8]) -> Option<(f64, &[u8])> {
     let (value, decimals, rest) = seconds(skip_spaces(s))?;
     let scale = if decimals.is_some() { 1e9 } else { 1.0 };

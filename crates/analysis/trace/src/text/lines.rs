@@ -1,18 +1,17 @@
-//! Lines of a stream in a bounded buffer.
+//! Lines of a stream, read into a bounded buffer.
 
 use std::io::Read;
 
-/// Size of the buffer, and so the longest line; what is longer is cut.
+/// Size of the buffer and longest line; longer lines are cut.
 const BUFFER: usize = 256 * 1024;
 
-/// Where a line stands in the buffer.
 #[derive(Clone, Copy)]
 pub(crate) struct Span {
     start: usize,
     end: usize,
 }
 
-/// The lines of `input`. A read that fails ends the stream; the error is kept.
+/// The lines of `input`. A failed read ends the stream; the error is kept.
 pub(crate) struct Lines<R> {
     input: R,
     buffer: Vec<u8>,
@@ -20,18 +19,15 @@ pub(crate) struct Lines<R> {
     end: usize,
     eof: bool,
     peeked: Option<Span>,
-    /// Number of the line returned last, from 1.
+    /// Number of the last line returned, from 1.
     pub(crate) number: u64,
-    /// A line was longer than the buffer.
     pub(crate) cut: bool,
-    /// Why reading stopped early.
     pub(crate) error: Option<std::io::Error>,
-    /// The last line had no end: the file may have been cut.
+    /// The last line lacks a newline: the file may be truncated.
     pub(crate) unfinished: bool,
 }
 
 impl<R: Read> Lines<R> {
-    /// Lines of `head` and then of `input`.
     pub(crate) fn new(head: &[u8], input: R) -> Lines<R> {
         let mut buffer = head.to_vec();
         buffer.resize(BUFFER.max(head.len()), 0);
@@ -49,12 +45,11 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// The bytes of a line, without its end.
     pub(crate) fn get(&self, span: Span) -> &[u8] {
         self.buffer.get(span.start..span.end).unwrap_or_default()
     }
 
-    /// The next line, or `None` at the end. Earlier spans are no longer valid.
+    /// The next line; `None` at the end. Invalidates earlier spans.
     pub(crate) fn advance(&mut self) -> Option<Span> {
         let span = match self.peeked.take() {
             Some(span) => span,
@@ -64,7 +59,7 @@ impl<R: Read> Lines<R> {
         Some(span)
     }
 
-    /// The line after, without going there. The current span is no longer valid.
+    /// The line after the current one, without advancing. Invalidates the current span.
     pub(crate) fn peek(&mut self) -> Option<Span> {
         if self.peeked.is_none() {
             self.peeked = self.scan();

@@ -1,12 +1,11 @@
-//! Puts right what mails and web pages did to a line: quoting, escapes, tags, quoted-printable.
+//! Undoes what mail clients and web pages do to a line: quoting, escapes, tags, quoted-printable.
 
-/// Tags that are markup and never part of a trace. `<idle>` and `<...>` are not among them.
+/// Markup that never occurs in a trace, unlike `<idle>` and `<...>`.
 const TAGS: &[&[u8]] = &[
     b"<br>", b"<br/>", b"<br />", b"<pre>", b"</pre>", b"<code>", b"</code>", b"</span>", b"<p>", b"</p>", b"<tt>",
     b"</tt>",
 ];
 
-/// HTML escapes and what they stand for.
 const ESCAPES: &[(&[u8], &[u8])] = &[
     (b"&lt;", b"<"),
     (b"&gt;", b">"),
@@ -22,14 +21,14 @@ const ESCAPES: &[(&[u8], &[u8])] = &[
     (b"\xc2\xa0", b" "),
 ];
 
-/// Whether a line shows signs that [`clean`] should see it; cheap, for every line.
+/// A cheap check, made for every line, whether [`clean`] may be needed.
 pub(crate) fn suspicious(line: &[u8]) -> bool {
     matches!(line.first(), Some(b'>' | b'|'))
         || memchr::memchr2(b'&', 0xc2, line).is_some()
         || matches!(line.last(), Some(b'=' | b'>'))
 }
 
-/// Writes the cleaned line to `out` (cleared first); says what was done, if anything.
+/// Writes the cleaned line to `out` (cleared first). Returns what was done, if anything.
 pub(crate) fn clean(line: &[u8], out: &mut Vec<u8>) -> Option<&'static str> {
     let (line, quoted) = unquote(line);
     out.clear();
@@ -64,7 +63,7 @@ pub(crate) fn clean(line: &[u8], out: &mut Vec<u8>) -> Option<&'static str> {
     quoted.then_some("quoting")
 }
 
-/// Without `> `, `>> ` and `| ` in front.
+/// Strips leading `> `, `>> ` and `| `.
 pub(crate) fn unquote(line: &[u8]) -> (&[u8], bool) {
     let mut rest = line;
     let mut quoted = false;
@@ -81,7 +80,7 @@ pub(crate) fn unquote(line: &[u8]) -> (&[u8], bool) {
     }
 }
 
-/// Every `=` is followed by two hexadecimal digits (or ends the line), and `=3D`, which is `=` itself, occurs.
+/// Every `=` is followed by two hexadecimal digits (or ends the line), and `=3D`, the escape of `=`, occurs.
 fn is_quoted_printable(line: &[u8]) -> bool {
     memchr::memmem::find(line, b"=3D").is_some()
         && memchr::memchr_iter(b'=', line).all(|at| {
@@ -95,7 +94,7 @@ fn hex_pair(s: &[u8]) -> Option<u8> {
     Some((digit(*s.first()?)? << 4 | digit(*s.get(1)?)?) as u8)
 }
 
-/// Whether a line without an event tells that lines were left out.
+/// The line says that lines were left out, as in "[...]" or "snip".
 pub(crate) fn tells_of_omission(line: &[u8]) -> bool {
     let line = line.trim_ascii();
     if line.is_empty() || line.len() > 200 {

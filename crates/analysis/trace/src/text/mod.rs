@@ -1,6 +1,6 @@
-//! Text traces: the kernel's, trace-cmd's, perf script's, rtla's analysis, and pieces of them that were pasted somewhere.
+//! Text traces: the kernel's, trace-cmd's, perf script's, rtla's analysis, and pasted excerpts.
 //!
-//! Data is trusted, headers are not: each line is read for what it is, and headers only add what lines cannot say.
+//! Each line is read for what it is; headers only add what lines cannot tell.
 
 mod body;
 mod header;
@@ -29,14 +29,13 @@ use reader::{Read1, Reader};
 use std::collections::VecDeque;
 use std::io::Read;
 
-/// Bytes looked at before a text without any trace line is given up.
+/// Bytes searched before a text without a trace line is rejected.
 const SEARCH: u64 = 16 << 20;
-/// Lines a wrapped event may be spread over, besides the first.
+/// Maximum number of lines by which a wrapped event continues.
 const WRAPS: usize = 3;
-/// The same for soft line breaks of quoted-printable mails, which are certain.
+/// The same for the soft line breaks of quoted-printable mail, which are unambiguous.
 const SOFT_WRAPS: usize = 64;
 
-/// Events of a text trace.
 pub(crate) struct TextSource<R> {
     lines: Lines<R>,
     reader: Reader,
@@ -46,7 +45,7 @@ pub(crate) struct TextSource<R> {
 }
 
 impl<R: Read> TextSource<R> {
-    /// Starts reading: `head` was read from `input` already. Fails if no trace is found.
+    /// `head` holds the bytes already read from `input`. Fails if no trace is found.
     pub(crate) fn new(head: &[u8], input: R, options: Options) -> Result<TextSource<R>, TraceError> {
         let mut source = TextSource {
             lines: Lines::new(head, input),
@@ -102,7 +101,7 @@ impl<R: Read> TextSource<R> {
         }
     }
 
-    /// A line that needs mending, joining with the next ones, or a note.
+    /// A line that needs cleaning, needs joining with the next ones, or only deserves a note.
     fn slow(&mut self, number: u64) {
         let mut joins = 0;
         while self.joined.ends_with(b"=") && joins < SOFT_WRAPS && self.join_next(true) {
@@ -131,14 +130,12 @@ impl<R: Read> TextSource<R> {
         self.incomplete(partial, number);
     }
 
-    /// Queues an event behind what has to come before it.
     fn place(&mut self, event: Event, number: u64) {
         if let Some(first) = self.reader.emit(event, number, &mut self.queue) {
             self.queue.push_front(first);
         }
     }
 
-    /// Appends the next line if it can be the rest of this one.
     fn join_next(&mut self, soft: bool) -> bool {
         let Some(span) = self.lines.peek() else { return false };
         mend::clean(self.lines.get(span), &mut self.scratch);
@@ -200,12 +197,11 @@ impl<R: Read> Source for TextSource<R> {
     }
 }
 
-/// Marks that all state is to be forgotten.
+/// An event that voids all state.
 pub(crate) fn restart(t_ns: u64) -> Event {
     Event { t_ns, cpu: 0, tid: None, comm: None, flags: None, kind: Kind::Restart }
 }
 
-/// Marks lost events of a CPU.
 pub(crate) fn loss(t_ns: u64, cpu: u32, count: Option<u64>) -> Event {
     Event { t_ns, cpu, tid: None, comm: None, flags: None, kind: Kind::LostEvents { count } }
 }

@@ -1,12 +1,10 @@
-//! Names that come again and again are allocated once.
-
 use crate::words::{Name, Symbol};
 
-/// Slots of the table: far more than a trace has names of events and interrupts; functions share what is left.
+/// Far more than the names of events and interrupts in a trace; functions share the rest.
 const SLOTS: usize = 4096;
 
-/// A direct-mapped table of names. Memory is bounded: a name that falls on another's slot replaces it, and only costs an
-/// allocation more when the other comes back.
+/// A direct-mapped table of names in bounded memory: a name replaces another in the same slot, at the cost of an
+/// allocation when that one recurs.
 pub(crate) struct Names(Vec<Option<Name>>);
 
 impl Names {
@@ -14,7 +12,7 @@ impl Names {
         Names(vec![None; SLOTS])
     }
 
-    /// The name, shared if it was seen before; bytes that are no UTF-8 are replaced, and it is cut at 256 bytes.
+    /// The shared name; invalid UTF-8 is replaced, and names are cut at 256 bytes.
     pub(crate) fn get(&mut self, name: &[u8]) -> Name {
         let name = name.get(..name.len().min(256)).unwrap_or_default();
         let mut hash = 0xcbf2_9ce4_8422_2325u64;
@@ -31,7 +29,8 @@ impl Names {
         new
     }
 
-    /// A function as text names it: without its offset (`+0x12/0x34`, trace-cmd's `/0x0`); plain addresses stay addresses.
+    /// A function in a text trace, without its offset (`+0x12/0x34`, trace-cmd's `/0x0`); plain addresses stay
+    /// addresses.
     pub(crate) fn symbol(&mut self, text: &[u8]) -> Symbol {
         if let Some((address, [])) = text.strip_prefix(b"0x").and_then(super::scan::hex) {
             return Symbol::Address(address);

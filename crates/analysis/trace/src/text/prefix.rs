@@ -1,10 +1,9 @@
-//! What stands before an event's body: task, CPU, flag columns, time.
+//! The part of an event line before its body: task, CPU, flag columns, time.
 
 use super::scan::{number, seconds, skip_spaces, whole, whole_i32};
 use crate::flags::Flags;
 use crate::words::Comm;
 
-/// The front of an event line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Prefix {
     pub comm: Option<Comm>,
@@ -13,33 +12,30 @@ pub(crate) struct Prefix {
     pub flags: Option<Flags>,
     /// Nanoseconds, or ticks if `decimals` is `None`.
     pub time: u64,
-    /// Decimals of the seconds; `None`: a plain number.
+    /// Number of decimals of the seconds; `None`: a plain number.
     pub decimals: Option<u32>,
     pub style: Style,
 }
 
-/// How the line is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
-    /// `comm-pid [cpu] flags time:`, also trace-cmd.
+    /// `comm-pid [cpu] flags time:`; trace-cmd's as well.
     Normal,
-    /// `comm-pid cpuflags 12us+:`.
+    /// `comm-pid cpuflags 12us+:`
     Latency,
-    /// `comm pid [cpu] time:`, perf script.
+    /// `comm pid [cpu] time:` of perf script.
     Perf,
 }
 
-/// What a line turned out to be.
 pub(crate) enum Front<'a> {
-    /// An event: its front and its body.
+    /// An event: its prefix and its body.
     Event(Prefix, &'a [u8]),
-    /// The beginning of an event line that was wrapped or cut before its body.
+    /// An event line wrapped or cut before its body.
     Cut,
-    /// Something else.
     Other,
 }
 
-/// Reads the front of a line in the normal layout, or else in latency format.
+/// Reads the prefix in normal layout or latency format; the latter is tried first if `latency_first`.
 pub(crate) fn front(line: &[u8], latency_first: bool) -> Front<'_> {
     if latency_first && let Some((prefix, body)) = latency(line) {
         return Front::Event(prefix, body);
@@ -65,7 +61,7 @@ fn normal(line: &[u8]) -> Front<'_> {
     Front::Other
 }
 
-/// Flag columns, time, decimals of it, and what follows.
+/// Flag columns, time, number of its decimals, rest.
 type FlagsAndTime<'a> = (Option<Flags>, u64, Option<u32>, &'a [u8]);
 
 fn flags_and_time(rest: &[u8]) -> Option<FlagsAndTime<'_>> {
@@ -85,7 +81,7 @@ fn time(s: &[u8]) -> Option<(u64, Option<u32>, &[u8])> {
     Some((time, decimals, rest.strip_prefix(b":")?))
 }
 
-/// `comm-pid`, `comm-pid (tgid)`, or perf's `comm pid` and `comm pid/tid`, at the end of `s`. `true`: perf's layout.
+/// `comm-pid`, `comm-pid (tgid)`, or perf's `comm pid` and `comm pid/tid` at the end of `s`. `true`: perf's layout.
 fn task(s: &[u8]) -> Option<(Option<Comm>, i32, bool)> {
     let mut s = s.trim_ascii_end();
     if s.ends_with(b")") {
@@ -105,7 +101,7 @@ fn task(s: &[u8]) -> Option<(Option<Comm>, i32, bool)> {
     }
 }
 
-/// The task name at the end of what stands before the pid: without quoting, time stamps of a log, or file names in front.
+/// The task name at the end of the text before the pid, without leading quoting, log timestamps or file names.
 fn name(s: &[u8]) -> Option<Comm> {
     let mut s = s.trim_ascii();
     if s.first() == Some(&b'[') && s.len() > 15 {
@@ -143,7 +139,7 @@ fn latency_front(s: &[u8]) -> Option<Prefix> {
     (!perf).then_some(Prefix { comm, tid, cpu, flags: Some(flags), time, decimals, style: Style::Latency })
 }
 
-/// `   13us+` or `   13us ` (the mark tells how long until the next event) or ` 53.488060` at the end.
+/// `   13us+` or `   13us ` (the mark classifies the time until the next event) or ` 53.488060` at the end.
 fn latency_time(s: &[u8]) -> Option<(&[u8], u64, Option<u32>)> {
     let unmarked = match s.split_last()? {
         (b' ' | b'+' | b'!' | b'#' | b'*' | b'@' | b'$', rest) => rest,
@@ -164,7 +160,7 @@ fn latency_time(s: &[u8]) -> Option<(&[u8], u64, Option<u32>)> {
     }
 }
 
-/// A task as `comm:pid` (trace-cmd's reports); the last colon counts, since names hold colons (`kworker/0:1`).
+/// `comm:pid` of trace-cmd's reports. The last colon separates, since names contain colons (`kworker/0:1`).
 pub(crate) fn comm_pid(s: &[u8]) -> Option<(Option<Comm>, i32)> {
     let at = memchr::memrchr(b':', s)?;
     let comm = s.get(..at)?;

@@ -1,4 +1,4 @@
-//! What is known while reading lines: from one line to one event, in its place.
+//! The state kept while reading lines; turns lines into events and puts them in order.
 
 use super::body::{Bodies, Body, Line};
 use super::header::{self, Header};
@@ -11,14 +11,11 @@ use crate::info::{Damage, Format, Place, TimeBase, TraceInfo};
 use crate::words::{Name, Symbol};
 use std::collections::{BTreeSet, VecDeque};
 
-/// Frames kept of a stack.
 const FRAMES: usize = 128;
-/// CPUs remembered for marking omissions.
 const CPUS: usize = 8192;
-/// Steps back of time that are put down to clocks of different CPUs, ns; more means another trace.
+/// Largest step back of time, ns, that is attributed to clocks of different CPUs; a larger one means another trace.
 const BACKSTEP: u64 = 100_000;
 
-/// What is known while reading lines.
 pub(super) struct Reader {
     pub(super) info: TraceInfo,
     bodies: Bodies,
@@ -30,20 +27,16 @@ pub(super) struct Reader {
     mended: BTreeSet<&'static str>,
     events: u64,
     compared: bool,
-    /// Number of the last line that was an event.
     pub(super) event_line: u64,
 }
 
-/// What one line gave.
 pub(super) enum Read1 {
     Event(Event),
-    /// Wrapped or cut: the event as far as it can be known, if its front was whole.
+    /// Wrapped or cut: the event as far as it is known, if its prefix is complete.
     Partial(Option<Event>, Name),
     Lost(u32, Option<u64>),
     Omitted,
-    /// A line that belongs to a trace but is no event.
     Known,
-    /// Anything else.
     Nothing,
 }
 
@@ -64,7 +57,6 @@ impl Reader {
         }
     }
 
-    /// Reads one line as it is.
     pub(super) fn line(&mut self, line: &[u8], queue: &mut VecDeque<Event>) -> Read1 {
         match front(line, self.latency) {
             Front::Event(prefix, body) => self.event(&prefix, body),
@@ -87,7 +79,6 @@ impl Reader {
         }
     }
 
-    /// Format, units and resolution show in the first event.
     fn learn(&mut self, prefix: &Prefix) {
         let unknown = matches!(self.info.format, Format::Unknown | Format::RtlaText);
         if !unknown && self.info.resolution_ns.is_some() {
@@ -145,7 +136,7 @@ impl Reader {
         }
     }
 
-    /// `# tracer:`: another trace begins, in its own layout.
+    /// `# tracer:`: another trace begins, with a layout of its own.
     fn begin(&mut self, queue: &mut VecDeque<Event>) -> Read1 {
         self.latency = false;
         if matches!(self.info.format, Format::Unknown | Format::RtlaText) {
@@ -165,8 +156,8 @@ impl Reader {
         Some(event)
     }
 
-    /// Puts an event in its place: after a stack that is complete now, after a restart if time went back. Returns it if
-    /// nothing is queued before it.
+    /// Puts an event in order: after a stack that is now complete, after a restart if time went back. Returns it if
+    /// nothing was queued before it.
     pub(super) fn emit(&mut self, mut event: Event, number: u64, queue: &mut VecDeque<Event>) -> Option<Event> {
         self.events += 1;
         self.event_line = number;
@@ -197,7 +188,7 @@ impl Reader {
         queue.pop_front()
     }
 
-    /// Fewer events than the only header says: somebody cut the trace.
+    /// There are fewer events than the only header says: the trace was cut.
     pub(super) fn compare_with_header(&mut self) {
         let Some(expected) = self.info.entries_in_buffer.filter(|n| *n > self.events) else { return };
         if !std::mem::replace(&mut self.compared, true) {
@@ -212,7 +203,7 @@ impl Reader {
         queue.push_back(loss(self.last.unwrap_or(0), cpu, count));
     }
 
-    /// Lines were left out: no CPU's state is known after this.
+    /// Lines were left out: the state of no CPU is known any more.
     pub(super) fn omitted(&mut self, line: &[u8], number: u64, queue: &mut VecDeque<Event>) {
         self.info.note(Damage::Omitted { text: scan::text(scan::trim(line), 80) }, Place::Line(number));
         queue.extend(self.take_stack());

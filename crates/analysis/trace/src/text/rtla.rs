@@ -1,14 +1,13 @@
-//! Auto-analysis of `rtla timerlat` (tools/tracing/rtla/src/timerlat_aa.c): its figures, as it printed them.
+//! Auto-analysis of `rtla timerlat` (tools/tracing/rtla/src/timerlat_aa.c): its figures as printed.
 
 use super::header::micros;
 use super::scan::{find, number, split, text, trim, whole_i32};
 use crate::info::RtlaAnalysis;
 use crate::words::Comm;
 
-/// Most sections, and most items of a list in a section, that are kept.
+/// Maximum number of sections, and of items in a list of a section.
 const MOST: usize = 256;
 
-/// Where in a section the last line was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Under {
     #[default]
@@ -18,7 +17,6 @@ enum Under {
     Interference,
 }
 
-/// Reads sections line by line.
 #[derive(Debug, Default)]
 pub(crate) struct Rtla {
     open: bool,
@@ -26,7 +24,6 @@ pub(crate) struct Rtla {
 }
 
 impl Rtla {
-    /// Reads a line; `true`: it belonged to rtla.
     pub(crate) fn line(&mut self, line: &[u8], sections: &mut Vec<RtlaAnalysis>) -> bool {
         let line = trim(line);
         if let Some(rest) = line.strip_prefix(b"## CPU ") {
@@ -94,7 +91,7 @@ impl Rtla {
         true
     }
 
-    /// `multipathd:183` or `local_timer:236`.
+    /// `multipathd:183` or `local_timer:236`
     fn source(&mut self, label: &[u8], us: f64, section: &mut RtlaAnalysis) -> bool {
         let Some(at) = memchr::memrchr(b':', label) else { return false };
         let (Some(name), Some(number)) = (label.get(..at), label.get(at + 1..).and_then(whole_i32)) else {

@@ -1,19 +1,17 @@
-//! Numbers, fields and words in a line: no allocation, no regular expression, no overflow.
+//! Numbers, fields and words of a line, without allocation, regular expressions or overflow.
 
 use crate::words::Comm;
 
-/// Without spaces and tabs in front.
 pub(crate) fn skip_spaces(s: &[u8]) -> &[u8] {
     let n = s.iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
     s.get(n..).unwrap_or_default()
 }
 
-/// Without white space at both ends.
 pub(crate) fn trim(s: &[u8]) -> &[u8] {
     s.trim_ascii()
 }
 
-/// An unsigned number in front, and what follows it. More than 19 digits are no number.
+/// A leading unsigned number and the rest. `None` for more than 19 digits.
 pub(crate) fn number(s: &[u8]) -> Option<(u64, &[u8])> {
     let mut value = 0u64;
     let mut digits = 0;
@@ -31,7 +29,6 @@ pub(crate) fn number(s: &[u8]) -> Option<(u64, &[u8])> {
     Some((value, s.get(digits..)?))
 }
 
-/// A signed number in front, and what follows it.
 pub(crate) fn signed(s: &[u8]) -> Option<(i64, &[u8])> {
     match s.split_first() {
         Some((b'-', rest)) => number(rest).map(|(v, rest)| ((v as i64).wrapping_neg(), rest)),
@@ -39,7 +36,6 @@ pub(crate) fn signed(s: &[u8]) -> Option<(i64, &[u8])> {
     }
 }
 
-/// A whole slice as an unsigned number that fits.
 pub(crate) fn whole<T: TryFrom<u64>>(s: &[u8]) -> Option<T> {
     match number(s)? {
         (value, []) => T::try_from(value).ok(),
@@ -47,7 +43,6 @@ pub(crate) fn whole<T: TryFrom<u64>>(s: &[u8]) -> Option<T> {
     }
 }
 
-/// A whole slice as a signed 32-bit number.
 pub(crate) fn whole_i32(s: &[u8]) -> Option<i32> {
     match signed(s)? {
         (value, []) => i32::try_from(value).ok(),
@@ -55,7 +50,7 @@ pub(crate) fn whole_i32(s: &[u8]) -> Option<i32> {
     }
 }
 
-/// A hexadecimal number in front, with or without `0x`, and what follows it.
+/// A leading hexadecimal number, with or without `0x`, and the rest.
 pub(crate) fn hex(s: &[u8]) -> Option<(u64, &[u8])> {
     let s = s.strip_prefix(b"0x").unwrap_or(s);
     let mut value = 0u64;
@@ -76,7 +71,8 @@ pub(crate) fn hex(s: &[u8]) -> Option<(u64, &[u8])> {
     Some((value, s.get(digits..)?))
 }
 
-/// `seconds.fraction` or a plain number in front: nanoseconds, decimals of the fraction (`None` for a plain number), rest.
+/// A leading `seconds.fraction` or plain number: nanoseconds (or the plain number), number of decimals (`None` for a
+/// plain number), rest.
 pub(crate) fn seconds(s: &[u8]) -> Option<(u64, Option<u32>, &[u8])> {
     let (whole, rest) = number(s)?;
     let Some(fraction) = rest.strip_prefix(b".") else { return Some((whole, None, rest)) };
@@ -87,18 +83,15 @@ pub(crate) fn seconds(s: &[u8]) -> Option<(u64, Option<u32>, &[u8])> {
     Some((ns, Some(digits), after))
 }
 
-/// The first place of `needle`.
 pub(crate) fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
     memchr::memmem::find(haystack, needle)
 }
 
-/// What stands before and after the first `needle`.
 pub(crate) fn split<'a>(s: &'a [u8], needle: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
     let at = find(s, needle)?;
     Some((s.get(..at)?, s.get(at + needle.len()..)?))
 }
 
-/// Up to the first space, and what follows that space.
 pub(crate) fn word(s: &[u8]) -> (&[u8], &[u8]) {
     match memchr::memchr(b' ', s) {
         Some(at) => (s.get(..at).unwrap_or_default(), s.get(at + 1..).unwrap_or_default()),
@@ -106,7 +99,7 @@ pub(crate) fn word(s: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// The value of `key=value` where `key` stands at the start or after a space; values end at a space.
+/// The value of `key=value`, where `key` is at the start or after a space. Values end at a space.
 pub(crate) fn field<'a>(body: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
     let mut rest = body;
     while !rest.is_empty() {
@@ -119,15 +112,15 @@ pub(crate) fn field<'a>(body: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
     None
 }
 
-/// A task name in front that ends where `next` (such as `" pid="`) begins; the last such place within the 16 bytes a name can
-/// have, since names may hold anything. Returns what follows `next`.
+/// A leading task name that ends at `next` (such as `" pid="`), and the rest after `next`. Names may contain anything,
+/// so the last `next` within the 16 bytes of a name counts.
 pub(crate) fn comm_until<'a>(s: &'a [u8], next: &[u8]) -> Option<(Comm, &'a [u8])> {
     let window = s.get(..s.len().min(16 + next.len()))?;
     let at = window.windows(next.len()).rposition(|w| w == next)?;
     Some((Comm::new(s.get(..at)?), s.get(at + next.len()..)?))
 }
 
-/// Text for a message or a field that is kept: valid UTF-8, at most `most` bytes.
+/// Valid UTF-8 of at most `most` bytes, for messages and fields that are kept.
 pub(crate) fn text(s: &[u8], most: usize) -> String {
     String::from_utf8_lossy(s.get(..s.len().min(most)).unwrap_or_default()).into_owned()
 }

@@ -1,4 +1,4 @@
-//! Scheduler events in text: the kernel's form, and trace-cmd's.
+//! Scheduler events in text traces, in the kernel's form and in trace-cmd's.
 
 use super::body::Line;
 use super::prefix::comm_pid;
@@ -6,7 +6,7 @@ use super::scan::{comm_until, field, find, number, signed, skip_spaces, split, t
 use crate::event::{Delay, Kind};
 use crate::words::{Comm, Task, TaskState};
 
-/// Reads a scheduler event. `None`: it is none of these; `Some(None)`: it is, but fields are missing.
+/// `None`: not a scheduler event; `Some(None)`: one with missing fields.
 pub(crate) fn read(name: &[u8], s: &[u8]) -> Option<Option<Kind>> {
     Some(match name {
         b"sched_switch" => switch(s),
@@ -44,7 +44,7 @@ fn switch(s: &[u8]) -> Option<Kind> {
     Some(Kind::SchedSwitch { prev, prev_state: state_of(state)?, next: known(comm, tid, prio)? })
 }
 
-/// trace-cmd: `cyclictest:248 [120] R ==> rcuc/0:23 [98]`.
+/// trace-cmd: `cyclictest:248 [120] R ==> rcuc/0:23 [98]`
 fn switch_short(s: &[u8]) -> Option<Kind> {
     let (prev, next) = split(s, b" ==> ")?;
     let (prev, state) = short(prev)?;
@@ -52,7 +52,7 @@ fn switch_short(s: &[u8]) -> Option<Kind> {
     Some(Kind::SchedSwitch { prev, prev_state: state_of(trim(state))?, next })
 }
 
-/// `comm:pid [prio]`, and what follows.
+/// `comm:pid [prio]` and the rest.
 fn short(s: &[u8]) -> Option<(Task, &[u8])> {
     let open = find(s, b" [")?;
     let (comm, tid) = comm_pid(s.get(..open)?)?;
@@ -74,7 +74,7 @@ fn state_of(s: &[u8]) -> Option<TaskState> {
     Some(TaskState { letter: if known { letter } else { b'?' }, preempted: s.contains(&b'+') })
 }
 
-/// `comm=X pid=N prio=N`, and what follows.
+/// `comm=X pid=N prio=N` and the rest.
 fn task(s: &[u8]) -> Option<(Task, &[u8])> {
     let (comm, s) = comm_until(s.strip_prefix(b"comm=")?, b" pid=")?;
     let (tid, s) = signed(s)?;
@@ -82,7 +82,7 @@ fn task(s: &[u8]) -> Option<(Task, &[u8])> {
     Some((known(comm, tid, prio)?, s))
 }
 
-/// A wakeup; old kernels put `success=1` between, and the target CPU may be missing.
+/// A wakeup. Old kernels insert `success=1`; the target CPU may be missing.
 fn wake(s: &[u8]) -> Option<(Task, Option<u32>)> {
     let (task, rest, key) = match task(s) {
         Some((task, rest)) => (task, rest, &b"target_cpu="[..]),
@@ -160,7 +160,7 @@ pub(crate) fn tracer_line(s: &[u8], line: Line) -> Option<Kind> {
     Some(Kind::SchedSwitch { prev, prev_state: state_of(state)?, next })
 }
 
-/// `pid:prio:`, padded with spaces; what follows begins with the state.
+/// `pid:prio:`, padded with spaces, and the rest, which begins with the state.
 fn triple(s: &[u8]) -> Option<(i32, i32, &[u8])> {
     let (tid, s) = signed(s)?;
     let (prio, s) = signed(skip_spaces(s.strip_prefix(b":")?))?;

@@ -1,10 +1,8 @@
-//! Timer, idle and frequency events in text.
-
 use super::names::Names;
 use super::scan::{field, hex, signed, whole};
 use crate::event::Kind;
 
-/// Reads a timer or power event; see [`super::sched::read`] for the result.
+/// See [`super::sched::read`] for the result.
 pub(crate) fn read(name: &[u8], s: &[u8], names: &mut Names) -> Option<Option<Kind>> {
     Some(match name {
         b"hrtimer_start" => start(s, names),
@@ -39,7 +37,7 @@ fn entry(s: &[u8], names: &mut Names) -> Option<Kind> {
     Some(Kind::HrtimerExpireEntry { timer: timer(s)?, function, now_ns: Some(nanos(s, b"now")?) })
 }
 
-/// Leaving idle is state 4294967295, that is −1.
+/// State 4294967295 (−1) is the exit from idle.
 fn idle(s: &[u8]) -> Option<Kind> {
     let state: u64 = whole(field(s, b"state")?)?;
     let state = (state != u64::from(u32::MAX)).then_some(u32::try_from(state).ok()?);

@@ -1,4 +1,4 @@
-//! Damaged files: cut at every byte, changed at random, with lengths that lie. No panic, no endless loop, no wrong order.
+//! Damaged files: cut at every byte, changed at random, with false lengths. No panic, no endless loop, no wrong order.
 
 use crate::common;
 use crate::common::build;
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use punctual_trace::{Damage, Event, Kind, Options, TraceError, open};
 use std::io::Cursor;
 
-/// Reads whatever can be read; `None` if the head cannot be.
+/// Reads whatever can be read; `None` if the head is unreadable.
 fn survive(bytes: &[u8]) -> Option<Vec<Event>> {
     let mut source = open(Cursor::new(bytes), Options { bodies: true }).ok()?;
     let events: Vec<Event> = source.by_ref().take(100_000).collect();
@@ -84,7 +84,7 @@ fn what_cannot_be_read_says_what_to_do() {
 #[test]
 fn option_sections_in_a_circle_end() {
     let mut whole = fixture("g612.small.dat");
-    // The last option of the only section is DONE with the next section's offset: point it at its own section.
+    // The last option of the only section is DONE with the offset of the next section: point it at its own section.
     let section = u64::from_le_bytes(whole[0x1d..0x25].try_into().unwrap());
     let end = whole.len() - 8;
     whole[end..].copy_from_slice(&section.to_le_bytes());
@@ -99,7 +99,7 @@ fn a_damaged_page_is_a_loss_on_its_cpu() {
     let (events, info) = read(&whole);
     assert!(events.iter().all(|e| e.cpu == 0) && !events.is_empty());
     assert!(info.notes.iter().any(|n| matches!(n.what, Damage::Corrupt { .. })));
-    // Damage in the middle of a page: what follows on that CPU is marked.
+    // Damage in the middle of a page: the events that follow it on that CPU are marked as lost.
     let mut whole = fixture("g612.small.v6.dat");
     whole[page + 16 + 600] = 0;
     let (events, _) = read(&whole);

@@ -56,7 +56,7 @@ fn fields_are_where_each_kernel_says() {
         assert_eq!((prev_state.letter, prev_state.preempted, prev_state.runnable()), (b'R', true, true), "{name}");
         assert_eq!((events[0].cpu, events[0].t_ns, events[1].t_ns), (1, 1_000_000, 1_000_007));
         assert_eq!(events[0].flags.unwrap().irqs_off, Some(true));
-        // The name of the current task: from the switch, or from the file's list.
+        // The current task's name: from the switch, or from the file's list.
         assert_eq!((events[1].comm, events[2].comm), (Some(Comm::new(b"victim")), Some(Comm::new(b"listed"))));
         let Kind::SchedWaking { task, target_cpu } = &events[1].kind else { panic!("{events:?}") };
         assert_eq!((task.tid, task.prio, *target_cpu), (11, Some(-1), Some(3)), "{name}");
@@ -78,7 +78,7 @@ fn rt_kernels_with_a_field_for_migration() {
     assert_eq!((flags.need_resched_lazy, flags.bh_off), (Some(true), None));
 }
 
-/// Fields common to all events, and the given ones behind them, on a machine with longs of this size.
+/// A format with the common fields followed by the given ones.
 fn simple(name: &str, id: u16, fields: &[(&str, usize)]) -> String {
     let mut text = format!(
         "name: {name}\nID: {id}\nformat:\n\
@@ -141,7 +141,7 @@ fn lost_events_stand_before_the_page_they_precede() {
     let formats = [simple("local_timer_entry", 10, &[("int vector", 4)])];
     let one = || vec![(0, record(&Builder::new(false, 8), &formats[0], &[("vector", 236)], &[]))];
     let mut second = b.page(2000, 3 << 30, 4096, &one());
-    // The count stands behind the data: 16 bytes of header, 4 of event header, 12 of data.
+    // The count follows the data: 16 bytes of page header, 4 of event header, 12 of data.
     second[32..40].copy_from_slice(&9u64.to_le_bytes());
     let cpu = [b.page(1000, 0, 4096, &one()), second, b.page(3000, 1 << 31, 4096, &one())].concat();
     let (events, info) = read(&b.dat6(&formats, "", "", 4096, &[cpu]));
@@ -151,7 +151,8 @@ fn lost_events_stand_before_the_page_they_precede() {
     assert_eq!((events[3].kind.clone(), info.lost_events), (Kind::LostEvents { count: None }, Some(10)));
 }
 
-/// Version 6: an instance is read where the main buffer holds nothing, and else named; callbacks by the file's symbols.
+/// Version 6: an instance is read if the main buffer is empty, and noted otherwise; callbacks get names from the file's
+/// symbols.
 #[test]
 fn instances_and_symbols_of_version_6() {
     let formats = formats(&String::from_utf8(fixture("g612.formats.txt")).unwrap());

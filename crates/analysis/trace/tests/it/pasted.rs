@@ -1,4 +1,4 @@
-//! Traces as people paste them: quoted, wrapped, escaped, cut, one after another.
+//! Traces as people paste them: quoted, wrapped, escaped, cut, several in a row.
 
 use crate::common;
 
@@ -23,7 +23,6 @@ fn same(read: &[Event], original: &[Event]) {
     assert_eq!(read.len(), original.len());
 }
 
-/// Breaks lines at spaces as a mail program does.
 fn wrapped(text: &str, width: usize) -> String {
     let mut out = String::new();
     for line in text.lines() {
@@ -42,7 +41,7 @@ fn wrapped(text: &str, width: usize) -> String {
     out
 }
 
-/// Soft line breaks and `=3D`, as quoted-printable mails have them.
+/// Adds soft line breaks and `=3D`, as in quoted-printable mail.
 fn quoted_printable(text: &str) -> String {
     let mut out = String::new();
     for line in text.lines() {
@@ -109,7 +108,6 @@ fn two_pasted_traces_are_told_apart() {
     let text = format!("{}{}", sample(60), sample(60));
     let (events, _) = read(text.as_bytes());
     assert_eq!(events.iter().filter(|e| e.kind == Kind::Restart).count(), 1);
-    // Also without a header between them.
     let body: String = sample(60).lines().filter(|l| !l.starts_with('#')).map(|l| format!("{l}\n")).collect();
     let (events, info) = read(format!("{body}{body}").as_bytes());
     assert_eq!(events.iter().filter(|e| e.kind == Kind::Restart).count(), 1);

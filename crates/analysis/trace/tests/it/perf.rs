@@ -1,4 +1,4 @@
-//! perf.data: recorded files, counted with `perf script`, and made-up ones of the other byte order.
+//! perf.data: recorded files compared with the counts of `perf script`, and synthetic ones of the other byte order.
 
 use crate::common;
 use crate::common::build;
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use punctual_trace::{Comm, Damage, Event, Format, Kind, Options, TraceInfo, open};
 use std::io::Cursor;
 
-/// `perf script -i FILE`, counted: softirqs, switches, wakings, cancels, expiries, starts, timer interrupts.
+/// Counts of `perf script -i FILE`: softirqs, switches, wakings, cancels, expiries, starts, timer interrupts.
 const FILES: [(&str, [usize; 7]); 3] = [
     ("h618.perf.data", [70, 177, 91, 7, 145, 152, 144]),
     ("h618.pipe.perf.data", [69, 176, 92, 7, 145, 152, 145]),
@@ -21,7 +21,7 @@ fn file_pipe_and_compressed_have_the_events_perf_script_prints() {
     for (name, [soft, switches, wakings, cancels, expiries, starts, timers]) in FILES {
         let (events, info) = read_fixture(name);
         let mut counts = counts(&events);
-        // Records of perf, which perf script shows only if asked.
+        // `perf script` shows these records only on request.
         assert!(
             ["fork", "exit", "rename"].iter().filter(|kind| counts.remove(**kind).is_some()).count() >= 2,
             "{name}"
@@ -66,7 +66,7 @@ fn cut_files_give_what_is_left_or_an_error() {
         let complete = survive(&whole).unwrap().0.len();
         for end in (0..whole.len()).step_by(997) {
             if let Some((events, info)) = survive(&whole[..end]) {
-                // A pipe's output may end behind any record.
+                // The output of a pipe may end after any record.
                 let said = !info.notes.is_empty() || name.contains("pipe");
                 assert!(events.len() == complete || (events.len() < complete && said), "{name} {end}");
             }
@@ -87,7 +87,7 @@ struct Pipe {
 }
 
 impl Pipe {
-    /// IDENTIFIER, IP, TID, TIME, CPU, RAW of events 1 and 2, with other records identified.
+    /// Two events with IDENTIFIER, IP, TID, TIME, CPU, RAW, and sample_id_all.
     fn new(big: bool) -> Pipe {
         let formats = formats(&String::from_utf8(fixture("g612.formats.txt")).unwrap());
         let mut pipe = Pipe { b: Builder::new(big, 8), formats };
@@ -115,7 +115,7 @@ impl Pipe {
 
     fn tracing(&mut self) {
         let dat = Builder::new(self.b.big, 8).dat6(&self.formats, "", "", 4096, &[]);
-        // The same as in a trace.dat up to the number of CPUs, but for the version.
+        // As in a trace.dat up to the number of CPUs, except for the version.
         let end = dat.windows(10).position(|w| w == b"options  \0").unwrap() - 4;
         let data = [&dat[..10], b"0.6\0", &dat[12..end]].concat();
         let mut size = Builder::new(self.b.big, 8);
@@ -137,7 +137,7 @@ impl Pipe {
         self.record(9, &body.bytes);
     }
 
-    /// Words and a text, then who, when and where.
+    /// Words and a text, then the sample_id: task, time, CPU, event.
     fn other(&mut self, kind: u32, words: &[u32], text: &[u8], t: u64, cpu: u32) {
         let mut body = Builder::new(self.b.big, 8);
         words.iter().for_each(|v| body.u32(*v));

@@ -1,12 +1,10 @@
-//! Recorded traces: every event of them, counted independently.
-
 use crate::common;
 
 use common::{counts, fixture, read_fixture};
 use punctual_trace::{Comm, Event, Format, Kind, Symbol, TimeBase, TimerlatContext};
 use std::collections::BTreeMap;
 
-/// Events of a text trace by name, by looking for `: NAME: ` in each line and nothing else.
+/// Counts the events of a text trace by name, by nothing but `: NAME: ` in each line.
 fn counted_by_eye(text: &[u8]) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for line in String::from_utf8_lossy(text).lines().filter(|l| !l.starts_with('#')) {
@@ -45,7 +43,7 @@ fn the_header_says_what_the_lines_cannot() {
 fn trace_dat_has_the_events_trace_cmd_reports() {
     let (events, info) = read_fixture("g612.dat");
     assert_eq!(events.len(), 16_473);
-    // trace-cmd report g612.dat, counted with awk.
+    // From `trace-cmd report g612.dat`, counted with awk.
     let expected = [
         ("hrtimer_expire_entry", 1619),
         ("hrtimer_expire_exit", 1619),
@@ -65,13 +63,13 @@ fn trace_dat_has_the_events_trace_cmd_reports() {
     assert!(info.notes.is_empty(), "{:?}", info.notes);
 }
 
-/// What trace-cmd's text cannot say, or says otherwise.
+/// Removes what trace-cmd's text does not show, or shows differently.
 fn plain(mut event: Event) -> Event {
     (event.flags, event.comm) = (None, None);
     match &mut event.kind {
         Kind::SchedSwitch { prev_state, .. } => {
             prev_state.preempted = false;
-            // Its table of letters is that of an older kernel.
+            // Its table of state letters is from an older kernel.
             prev_state.letter = if prev_state.letter == b'W' { b'I' } else { prev_state.letter };
         }
         Kind::HrtimerStart { function, .. } | Kind::HrtimerExpireEntry { function, .. } => *function = None,
@@ -93,8 +91,8 @@ fn text_and_binary_of_one_capture_agree() {
     }
 }
 
-/// What the raw events of a late wakeup say, added up without attribution: the log of the rogue cannot see interrupts, and
-/// counts 33.5 ms for a burst of 30 ms in which two ticks took 7.1 ms.
+/// Interrupts during a late wakeup, added up from raw events without attribution. The log of the injected delay cannot
+/// see interrupts and counts 33.5 ms for a burst of 30 ms in which two ticks took 7.1 ms.
 #[test]
 fn interrupts_of_a_burst_by_their_own_events() {
     let (events, _) = read_fixture("g612.dat");
@@ -108,7 +106,7 @@ fn interrupts_of_a_burst_by_their_own_events() {
             _ => {}
         }
     }
-    // 22 % of this wakeup's 33.6 ms, as attribution says.
+    // 22 % of the 33.6 ms of this wakeup, as attribution finds.
     assert_eq!((lengths.len(), lengths.iter().sum::<u64>()), (6, 7_412_940));
     assert_eq!(lengths.iter().filter(|ns| **ns > 2_000_000).sum::<u64>(), 2_597_726 + 4_538_089);
 }
@@ -117,7 +115,7 @@ fn interrupts_of_a_burst_by_their_own_events() {
 fn version_6_gives_the_same_events_where_it_has_the_formats() {
     let (small, info) = read_fixture("g612.small.v6.dat");
     assert_eq!((info.format, small.len(), info.skipped), (Format::TraceDat6, 135, 80));
-    // Page by page the same data; five events have no format in this cut.
+    // The data is the same page by page; this excerpt lacks the format of five events.
     let (all, _) = read_fixture("g612.dat");
     let mut all = all.iter();
     for event in &small {

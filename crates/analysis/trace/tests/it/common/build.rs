@@ -1,10 +1,8 @@
-//! Builds small trace.dat files of any byte order and word size.
-
 pub struct Builder {
     pub big: bool,
     pub long: usize,
     pub bytes: Vec<u8>,
-    /// Of version 6: /proc/kallsyms, and the data of an instance.
+    /// For version 6: /proc/kallsyms, and the data of an instance.
     pub symbols: String,
     pub instance: Vec<u8>,
 }
@@ -34,14 +32,13 @@ impl Builder {
         self.bytes.extend(text.as_bytes());
     }
 
-    /// Writes a value of `size` bytes at `at`.
     pub fn put(&mut self, at: usize, size: usize, value: i64) {
         let all = if self.big { value.to_be_bytes() } else { value.to_le_bytes() };
         let part = if self.big { &all[8 - size..] } else { &all[..size] };
         self.bytes[at..at + size].copy_from_slice(part);
     }
 
-    /// A ring-buffer page with these records: time after the one before, and data.
+    /// A ring-buffer page. Each record is given as time since the preceding one, and data.
     pub fn page(&self, t: u64, flags: u64, size: usize, records: &[(u32, Vec<u8>)]) -> Vec<u8> {
         let mut data = Builder::new(self.big, self.long);
         for (delta, record) in records {
@@ -63,7 +60,6 @@ impl Builder {
         page.bytes
     }
 
-    /// A version 6 file: formats, names, and the pages of each CPU.
     pub fn dat6(mut self, formats: &[String], comms: &str, uname: &str, page: usize, cpus: &[Vec<u8>]) -> Vec<u8> {
         self.bytes.extend(b"\x17\x08\x44tracing6\0");
         self.bytes.extend([u8::from(self.big), self.long as u8]);
@@ -129,12 +125,11 @@ impl Builder {
     }
 }
 
-/// The format files of a `*.formats.txt` fixture.
+/// Splits a `*.formats.txt` fixture into format files.
 pub fn formats(text: &str) -> Vec<String> {
     text.split("name: ").skip(1).map(|f| format!("name: {f}")).collect()
 }
 
-/// Offset and size of a field in a format file.
 pub fn field(format: &str, name: &str) -> (usize, usize) {
     let line = format
         .lines()
@@ -144,17 +139,15 @@ pub fn field(format: &str, name: &str) -> (usize, usize) {
     (value("offset:"), value("size:"))
 }
 
-/// The format of an event.
 pub fn format_of<'a>(formats: &'a [String], name: &str) -> &'a str {
     formats.iter().find(|f| f.starts_with(&format!("name: {name}\n"))).unwrap()
 }
 
-/// Its number.
 pub fn id(format: &str) -> u16 {
     format.lines().find_map(|l| l.strip_prefix("ID: ")).unwrap().parse().unwrap()
 }
 
-/// A record with these fields; strings of `__data_loc` go behind the fixed part.
+/// A record with these fields; `__data_loc` strings follow the fixed part.
 pub fn record(b: &Builder, format: &str, numbers: &[(&str, i64)], strings: &[(&str, &str)]) -> Vec<u8> {
     let mut r = Builder::new(b.big, b.long);
     r.bytes.resize(256, 0);

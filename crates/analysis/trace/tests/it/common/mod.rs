@@ -1,5 +1,3 @@
-//! What several tests use.
-
 #![allow(dead_code, reason = "every test uses its own part")]
 
 pub mod build;
@@ -25,14 +23,13 @@ pub fn read_fixture(name: &str) -> (Vec<Event>, TraceInfo) {
     read(&fixture(name))
 }
 
-/// Time never goes back but at a restart.
+/// Time never goes back except at a restart.
 pub fn in_order(events: &[Event]) {
     for pair in events.windows(2) {
         assert!(pair[0].t_ns <= pair[1].t_ns || pair[0].kind == Kind::Restart, "{pair:?}");
     }
 }
 
-/// Name of the kernel's event that a kind stands for.
 pub fn event_name(kind: &Kind) -> String {
     let debug = format!("{kind:?}");
     let variant = debug.split([' ', '(', '{']).next().unwrap_or_default();
