@@ -1,5 +1,3 @@
-//! A run of one or more files.
-
 use crate::Imported;
 use crate::block::{Block, Found, Loss};
 use crate::settle::settle;
@@ -9,11 +7,11 @@ use punctual_model::{
 use punctual_units::{Arrange, CpuId, Nanos};
 use std::collections::BTreeSet;
 
-/// The version of a run's format that knows imports.
+/// The first version of the run format that has imports.
 const SCHEMA_VERSION: &str = "1.3";
 
-/// A run of the files, in their order, one phase for each table of each. It can be written with `punctual-rundir`, judged
-/// and reported like any other.
+/// A run with one phase per table, in the order of the files. `punctual-rundir` can write it; it is judged and reported
+/// like any other run.
 pub fn recording(files: Vec<Imported>) -> Recording {
     let several = files.len() > 1;
     let tool = Tool { name: "another tool".into(), version: None };
@@ -57,7 +55,7 @@ fn of_file(mut series: Series, name: Option<&String>) -> Series {
     series
 }
 
-/// What holds for the run only where all files tell the same, or one alone does.
+/// Facts that hold for the run only if all files agree, or if there is one file.
 #[derive(Default)]
 struct Facts {
     tools: Vec<(Option<String>, Option<String>)>,
@@ -116,7 +114,6 @@ impl Facts {
     }
 }
 
-/// A loss, and the problem that it is.
 fn lose(problems: &mut Vec<Problem>, lost: &mut Vec<Lost>, loss: &Loss, place: Option<(&str, Option<CpuId>)>) {
     let number = loss.count.map(|n| format!(" ({n})")).unwrap_or_default();
     let cpu = place.and_then(|(_, cpu)| cpu);
@@ -135,7 +132,7 @@ fn add_phase(recording: &mut Recording, import: &mut Import, block: Block, label
     for loss in &block.lost {
         lose(&mut problems, &mut import.lost, loss, Some((&id, None)));
     }
-    // All CPUs as told, or threads by their number: never mixed, never twice.
+    // Either all CPUs as recorded, or thread numbers; never a mix, never a duplicate.
     let told: BTreeSet<u32> = block.threads.iter().filter_map(|t| t.cpu).collect();
     let by_cpu = told.len() == block.threads.len();
     let numbers: BTreeSet<u32> = block.threads.iter().map(|t| t.number).collect();
@@ -173,14 +170,12 @@ fn add_phase(recording: &mut Recording, import: &mut Import, block: Block, label
     });
 }
 
-/// A label as part of a folder's name.
 fn word(label: &str) -> String {
     let word: String =
         label.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
     word.trim_matches('-').chars().take(40).collect()
 }
 
-/// What every such file loses.
 fn usual_losses(recording: &Recording, import: &mut Import) {
     if recording.run.phases.is_empty() {
         return;

@@ -1,12 +1,10 @@
-//! What cyclictest's command line tells: cyclictest(8).
+//! cyclictest's command line: cyclictest(8).
 
 use crate::Unit;
 use punctual_units::{CpuList, Priority, Scheduling};
 
-/// Longest command that is kept.
 const LONGEST: usize = 200;
 
-/// A command line, as far as it bears on the figures.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Command {
     pub words: Vec<String>,
@@ -16,13 +14,12 @@ pub(crate) struct Command {
     distance_us: Option<u64>,
     pub priority: Option<Priority>,
     policy: Option<String>,
-    /// `-N`.
+    /// `-N`
     nanos: bool,
-    /// `-h` or `-H`.
+    /// `-h` or `-H`
     histogram: bool,
-    /// Its number of bins.
     bins: Option<u64>,
-    /// `-a LIST`, `-S`: which CPU each thread has.
+    /// `-a LIST`, `-S`
     affinity: Option<Affinity>,
     aligned: bool,
 }
@@ -31,12 +28,12 @@ pub(crate) struct Command {
 enum Affinity {
     /// Thread n on CPU n.
     ByNumber,
-    /// Thread n on the n-th of them.
+    /// Thread n on the n-th CPU of the list.
     List(CpuList),
 }
 
 impl Command {
-    /// From words, the program first.
+    /// The first word is the program.
     pub fn parse(words: Vec<String>) -> Command {
         let mut command = Command::default();
         let mut rest = words.iter().skip(1).map(String::as_str).peekable();
@@ -73,7 +70,7 @@ impl Command {
         }
     }
 
-    /// `-mSNq`, `-i200`, `-i 200`.
+    /// `-mSNq`, `-i200`, `-i 200`
     fn short<'a>(&mut self, letters: &'a str, rest: &mut std::iter::Peekable<impl Iterator<Item = &'a str>>) {
         for (at, letter) in letters.char_indices() {
             let after = letters.get(at + letter.len_utf8()..).unwrap_or_default();
@@ -101,25 +98,23 @@ impl Command {
         }
     }
 
-    /// Bins of the histogram, one a unit.
     pub fn bins(&self) -> Option<u64> {
         self.bins
     }
 
-    /// Unit of the values.
     pub fn unit(&self) -> Unit {
         if self.nanos { Unit::Nanos } else { Unit::Micros }
     }
 
-    /// Period of a thread, ns. cyclictest's default is 1000 µs; each thread's is `-d` (500 µs) longer than that of the one
-    /// before, but not with a histogram.
+    /// cyclictest's default is 1000 µs; each thread's period is longer than the preceding one's by `-d` (500 µs),
+    /// except with a histogram.
     pub fn period_ns(&self, thread: u32) -> Option<u64> {
         let apart = if self.histogram { 0 } else { self.distance_us.unwrap_or(if self.aligned { 0 } else { 500 }) };
         let us = self.interval_us.unwrap_or(1_000).checked_add(apart.checked_mul(u64::from(thread))?)?;
         us.checked_mul(1_000).filter(|&ns| ns > 0)
     }
 
-    /// What was asked for, where that is plain: a priority without a policy is FIFO.
+    /// The requested policy and priority, if unambiguous: a priority without a policy means FIFO.
     pub fn scheduling(&self) -> Option<Scheduling> {
         let priority = self.priority;
         match self.policy.as_deref() {
@@ -129,7 +124,6 @@ impl Command {
         }
     }
 
-    /// The CPU of a thread.
     pub fn cpu(&self, thread: u32) -> Option<u32> {
         match self.affinity.as_ref()? {
             Affinity::ByNumber => Some(thread),
@@ -142,12 +136,12 @@ impl Command {
 fn affinity(value: Option<&str>) -> Option<Affinity> {
     match value {
         None => Some(Affinity::ByNumber),
-        // `!` and `+` are relative to what the machine allows.
+        // `!` and `+` are relative to the CPUs the machine allows.
         Some(list) => list.parse().ok().map(Affinity::List),
     }
 }
 
-/// The command in a line of a terminal: `$ sudo cyclictest -m -S -p 95`. `None`: the line has none.
+/// The command in a line of a terminal: `$ sudo cyclictest -m -S -p 95`.
 pub(crate) fn in_prompt(line: &str, program: &str) -> Option<Vec<String>> {
     let at = line.find(program)?;
     let before = line.get(..at)?.chars().next_back();
@@ -163,7 +157,6 @@ fn clean(word: &str) -> String {
     word.chars().filter(|c| !c.is_control()).take(LONGEST).collect()
 }
 
-/// A command line as one text, in words.
 pub(crate) fn words(text: &str) -> Vec<String> {
     text.split_whitespace().take(LONGEST).map(clean).collect()
 }
@@ -184,7 +177,7 @@ mod tests {
         let c = command("cyclictest -mNi500 -t2 -a 2-3 -p80");
         assert_eq!((c.period_ns(0), c.period_ns(1), c.cpu(1)), (Some(500_000), Some(1_000_000), Some(3)));
         assert_eq!(c.unit(), Unit::Nanos);
-        // -s, -m, and -p with `-p` as its number.
+        // `-smp` means -s, -m, and -p with `-p` as its argument.
         assert_eq!(command("cyclictest -smp -p 80").scheduling(), None);
         assert_eq!(
             command("cyclictest --policy=rr --priority=3 --distance=0").scheduling().map(|s| s.to_string()).as_deref(),

@@ -1,4 +1,4 @@
-//! Histograms as CSV: one row a bin, the bin first, then one column a CPU.
+//! Histograms as CSV: a row per bin; the first column is the bin, then a column per CPU.
 
 use crate::bins::{Bins, MOST_BINS};
 use crate::block::{Beyond, Block, Found, Loss, Samples, Thread};
@@ -7,7 +7,6 @@ use crate::text::Lines;
 use crate::{Options, Unit, number};
 use punctual_model::LostKind;
 
-/// The table so far.
 pub(crate) struct Reader {
     unit: Option<Unit>,
     header: Vec<String>,
@@ -20,18 +19,18 @@ pub(crate) struct Reader {
     unreadable: u64,
 }
 
-/// What the first column looks like.
+/// Regularity of the first column.
 #[derive(Default)]
 struct Edges {
     last: Option<u64>,
-    /// The step between all rows, where it is one.
+    /// The smallest step between rows so far.
     step: Option<u64>,
     even: bool,
     rows: u64,
 }
 
 impl Edges {
-    /// False: it was there before.
+    /// Returns `false` for a repeated or descending edge.
     fn next(&mut self, edge: u64) -> bool {
         if let Some(last) = self.last {
             if edge <= last {
@@ -46,7 +45,7 @@ impl Edges {
         true
     }
 
-    /// Width of a bin, in units: the step if every row is as far from the last, else 1.
+    /// Width of a bin in units: the step if all rows are equally far apart, otherwise 1.
     fn width(&self) -> u64 {
         self.step.filter(|_| self.even).unwrap_or(1)
     }

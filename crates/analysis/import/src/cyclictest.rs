@@ -1,7 +1,7 @@
-//! cyclictest's text: histograms, live rows, `-v` rows, spikes, break values. Also the live rows of cyclicdeadline and
-//! jitterdebugger, which look alike.
+//! Text output of cyclictest: histograms, live rows, `-v` rows, spikes, break values. Also the similar live rows of
+//! cyclicdeadline and jitterdebugger.
 //!
-//! Forms (rt-tests 2.4 and 2.10, cyclictest.c `print_hist` and `print_stat`): see docs/import.md.
+//! Formats (rt-tests 2.4 and 2.10, cyclictest.c `print_hist` and `print_stat`): see docs/import.md.
 
 mod histogram;
 mod live;
@@ -16,10 +16,8 @@ use live::{Live, Tool};
 use punctual_model::LostKind;
 use verbose::Verbose;
 
-/// Threads of one file.
 pub(crate) const MOST_THREADS: u32 = 4_096;
 
-/// What was read so far.
 pub(crate) struct Reader {
     unit_given: bool,
     unit: Unit,
@@ -54,7 +52,7 @@ impl Reader {
     fn prompt(&mut self, line: &str) -> bool {
         let Some(words) = cmdline::in_prompt(line, "cyclictest") else { return false };
         let command = Command::parse(words);
-        // Before the first figure, or the one that made them is not known.
+        // Only a command before the first figure is known to have produced the figures.
         if self.histograms.is_empty() && self.live.is_empty() && self.verbose.is_empty() {
             if !self.unit_given {
                 self.unit = command.unit();

@@ -1,6 +1,4 @@
-//! Times of day as rt-tests writes them: RFC 2822.
-
-/// Nanoseconds since 1970 of `Fri, 20 Nov 2026 21:04:11 +0000`; `None` for anything else.
+/// Nanoseconds since 1970 of a date such as `Fri, 20 Nov 2026 21:04:11 +0000`.
 pub(crate) fn rfc2822(text: &str) -> Option<u64> {
     let rest = text.split_once(',').map_or(text, |(_, rest)| rest);
     let mut words = rest.split_ascii_whitespace();
@@ -19,7 +17,7 @@ pub(crate) fn rfc2822(text: &str) -> Option<u64> {
     u64::try_from(seconds).ok()?.checked_mul(1_000_000_000)
 }
 
-/// Days since 1970-01-01 in the Gregorian calendar. From Howard Hinnant's `days_from_civil`
+/// Days since 1970-01-01 in the Gregorian calendar. Howard Hinnant's `days_from_civil`
 /// (howardhinnant.github.io/date_algorithms.html).
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };

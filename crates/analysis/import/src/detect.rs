@@ -1,34 +1,29 @@
-//! Tells formats apart by their content; the name is a hint only where content says nothing.
+//! Detects formats by content; the file name is only a hint where the content is inconclusive.
 
 use crate::mend;
 use crate::raw;
 
-/// So much of a file is looked at.
 pub(crate) const HEAD: usize = 64 << 10;
 
-/// What a file is read as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// cyclictest's (and cyclicdeadline's, jitterdebugger's) text: histogram, live rows, `-v`.
+    /// Text of cyclictest, cyclicdeadline or jitterdebugger: histogram, live rows, `-v`.
     Cyclictest,
     /// JSON of rt-tests (cyclictest, cyclicdeadline, oslat) or of jitterdebugger.
     Json,
-    /// A histogram as CSV: one row a bin, one column a CPU.
+    /// A histogram as CSV: a row per bin, a column per CPU.
     Csv,
     /// Text of rtla timerlat, osnoise and hwnoise.
     Rtla,
-    /// jitterdebugger's samples.raw.
     JitterdebuggerRaw,
-    /// Times and temperatures of the N-queens benchmark, CSV.
+    /// Times and temperatures of the N-queens benchmark as CSV.
     NQueens,
 }
 
 impl Format {
-    /// All of them.
     pub const ALL: [Format; 6] =
         [Format::Cyclictest, Format::Json, Format::Csv, Format::Rtla, Format::JitterdebuggerRaw, Format::NQueens];
 
-    /// As options and messages name it.
     pub fn name(self) -> &'static str {
         match self {
             Format::Cyclictest => "cyclictest",
@@ -40,13 +35,12 @@ impl Format {
         }
     }
 
-    /// All names.
     pub(crate) fn names() -> String {
         Format::ALL.map(Format::name).join(", ")
     }
 }
 
-/// What a file that begins like this is; `None`: nothing known.
+/// The format of a file that begins with `head`; `None` if unknown.
 pub(crate) fn detect(name: &str, head: &[u8]) -> Option<Format> {
     if head.iter().take(4_096).filter(|&&b| b == 0).count() > 8 {
         return raw::plausible(head).then_some(Format::JitterdebuggerRaw);
@@ -82,12 +76,12 @@ fn by_line(line: &str) -> Option<Format> {
     is_csv_row(line).then_some(Format::Csv)
 }
 
-/// `T: 0 (22445) P:95 …`.
+/// `T: 0 (22445) P:95 …`
 fn is_live(line: &str) -> bool {
     line.starts_with("T:") && line.contains('(') && line.contains("C:") || line.contains("Spike:")
 }
 
-/// `0:       0:      49`.
+/// `0:       0:      49`
 pub(crate) fn is_raw_row(line: &str) -> bool {
     let mut fields = line.split(':');
     let number =
@@ -97,14 +91,14 @@ pub(crate) fn is_raw_row(line: &str) -> bool {
     }
 }
 
-/// `000011 000000<TAB>000001`.
+/// `000011 000000<TAB>000001`
 fn is_bin_row(line: &str) -> bool {
     let mut fields = line.split_ascii_whitespace();
     let padded = |f: &str| f.len() >= 6 && f.bytes().all(|b| b.is_ascii_digit());
     fields.next().is_some_and(padded) && fields.clone().next().is_some() && fields.all(padded)
 }
 
-/// A comma and numbers only.
+/// Numbers separated by commas or semicolons.
 fn is_csv_row(line: &str) -> bool {
     let mut fields = line.split([',', ';']).map(str::trim);
     let number = |f: &str| !f.is_empty() && f.bytes().all(|b| b.is_ascii_digit());

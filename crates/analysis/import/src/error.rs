@@ -1,59 +1,30 @@
-//! Why a file cannot be imported.
-
 use crate::detect::Format;
 use std::io;
 
-/// Why a file cannot be imported: what failed, where, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Nothing in it looks like a known format.
     #[error(
         "{file}: this is none of the formats that can be imported ({}); it begins `{begins}`\n  if it is one of them, say so with \
          --format",
         Format::names()
     )]
     Unknown {
-        /// The file.
         file: String,
-        /// Its first line with anything in it.
+        /// First non-empty line.
         begins: String,
     },
-    /// It looks like a format, but has no figures in it.
     #[error("{file}: read as {format}, it holds no figures\n  give the tool's whole output, or another --format")]
     Nothing {
-        /// The file.
         file: String,
-        /// What it was read as.
+        /// The format as which it was read.
         format: &'static str,
     },
-    /// Its form is broken.
     #[error("{file}, line {line}: {why}\n  {next}")]
-    Form {
-        /// The file.
-        file: String,
-        /// Counted from 1; 0 where there are no lines.
-        line: u64,
-        /// What is wrong.
-        why: String,
-        /// What to do.
-        next: &'static str,
-    },
-    /// It is larger than what is read of such a file.
+    Form { file: String, line: u64, why: String, next: &'static str },
     #[error("{file}: {why}")]
-    TooLarge {
-        /// The file.
-        file: String,
-        /// What is too large, and what to do.
-        why: String,
-    },
-    /// Reading failed.
+    TooLarge { file: String, why: String },
     #[error("cannot read {file}: {source}")]
-    Io {
-        /// The file.
-        file: String,
-        /// Why.
-        source: io::Error,
-    },
+    Io { file: String, source: io::Error },
 }
 
 impl Error {
@@ -68,7 +39,7 @@ impl Error {
         Error::Unknown { file: file.into(), begins }
     }
 
-    /// Is it the environment's fault, and not the file's?
+    /// The cause is the environment, not the file.
     pub fn is_environment(&self) -> bool {
         matches!(self, Error::Io { .. })
     }

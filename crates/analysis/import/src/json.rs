@@ -1,5 +1,5 @@
-//! JSON of rt-tests (`rt_write_json` in rt-utils.c) and of jitterdebugger (`dump_stats`), and what must be put right first:
-//! rt-tests escapes nothing in `"cmdline:"`, and prints `-nan` for the mean of nothing.
+//! JSON of rt-tests (`rt_write_json` in rt-utils.c) and of jitterdebugger (`dump_stats`). Fixes two faults of rt-tests
+//! first: it escapes nothing in `"cmdline:"`, and prints `-nan` for a mean of no samples.
 
 mod threads;
 
@@ -14,7 +14,6 @@ use std::io::Read;
 /// A larger file is no result of these tools.
 const MOST_BYTES: usize = 32 << 20;
 
-/// Reads it whole.
 pub(crate) fn read<R: Read>(name: &str, input: &mut Counted<R>, options: &Options) -> Result<Found, Error> {
     let all = input.all(MOST_BYTES).map_err(|e| Error::io(name, e))?;
     let Some(bytes) = all else {
@@ -42,7 +41,7 @@ pub(crate) fn read<R: Read>(name: &str, input: &mut Counted<R>, options: &Option
     Ok(found)
 }
 
-/// As it is, else mended.
+/// Parses the text as it is, otherwise repaired. `true`: repaired.
 fn parse(text: &str) -> Result<(Value, bool), serde_json::Error> {
     match serde_json::from_slice(text.as_bytes()) {
         Ok(value) => Ok((value, false)),
@@ -53,7 +52,7 @@ fn parse(text: &str) -> Result<(Value, bool), serde_json::Error> {
     }
 }
 
-/// From the first brace to the last, cleaned as a paste, the command escaped.
+/// From the first brace to the last, cleaned like pasted text, with the command escaped.
 fn mended(text: &str) -> String {
     let clean = mend::whole(text);
     let start = clean.find('{').unwrap_or(0);
@@ -67,14 +66,13 @@ fn escape_command(body: &str) -> Option<String> {
     let key = "\"cmdline:\":";
     let value = body.find(key)? + key.len();
     let open = value + body.get(value..)?.find('"')? + 1;
-    // Another key follows it in every version.
+    // This key follows it in every version.
     let close = open + body.get(open..)?.find("\"rt_test_version:\"")?;
     let inner = body.get(open..close)?.trim_end().strip_suffix(',')?.trim_end().strip_suffix('"')?;
     let escaped = serde_json::to_string(inner).ok()?;
     Some(format!("{}{escaped},{}", body.get(..open - 1)?, body.get(close..)?))
 }
 
-/// cyclictest, cyclicdeadline, oslat.
 fn rt_tests(value: &Value, options: &Options) -> Found {
     let text = |key: &str| value.get(key).and_then(Value::as_str);
     let line = text("cmdline:").or_else(|| text("cmdline")).unwrap_or_default();
@@ -87,7 +85,7 @@ fn rt_tests(value: &Value, options: &Options) -> Found {
     found.command = command.words.clone();
     let tool = match program.as_str() {
         "oslat" | "cyclicdeadline" | "cyclictest" => program.as_str(),
-        // The command may have been renamed; only oslat tells a frequency.
+        // The command may have been renamed; only oslat has a frequency.
         _ if threads::of(value, "thread").iter().any(|(_, t)| t.get("freq").is_some()) => "oslat",
         _ => "cyclictest",
     };
@@ -101,7 +99,7 @@ fn rt_tests(value: &Value, options: &Options) -> Found {
             _ => threads::cyclic(number, one, value, &command, tool == "cyclictest", options),
         });
     }
-    // Times are told in whole seconds: the run may have been one longer.
+    // Times are in whole seconds: the run may have been one second longer.
     let times = found.ended_real_ns.zip(found.started_real_ns).and_then(|(end, start)| end.checked_sub(start));
     for thread in &mut block.threads {
         thread.longest_ns = times.map(|ns| ns.saturating_add(1_000_000_000));
@@ -131,7 +129,6 @@ fn jitterdebugger(value: &Value, options: &Options) -> Found {
     found
 }
 
-/// What both tell of the machine.
 fn header(value: &Value) -> Found {
     let system = |key: &str| value.get("sysinfo").and_then(|s| s.get(key)).and_then(Value::as_str).map(clean);
     let realtime = value.pointer("/sysinfo/realtime").and_then(Value::as_u64);

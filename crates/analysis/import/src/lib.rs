@@ -1,20 +1,22 @@
-//! Other tools' results, read from bytes into a [`Recording`](punctual_model::Recording): cyclictest, cyclicdeadline and
-//! oslat of rt-tests, rtla, jitterdebugger, histograms as CSV, and the N-queens tables of rPI-Tests.
+//! Imports results of other tools as a [`Recording`](punctual_model::Recording): cyclictest, cyclicdeadline and oslat
+//! of rt-tests, rtla, jitterdebugger, histograms as CSV, and the N-queens tables of rPI-Tests.
 //!
-//! [`read`] reads one file, [`recording`] makes a run of several. What it holds to:
+//! [`read`] reads one file; [`recording`] makes a run of several. Rules:
 //!
-//! - Counts, minima and maxima stand as the file tells them. Figures that contradict each other are a problem of the phase,
-//!   which then can fail but never pass.
-//! - **Unknown is never zero.** A period, a policy, a thread id or skipped periods that are not told are `None`.
-//! - Every loss is named, as a [`Lost`](punctual_model::Lost) for people and as a [`Blur`](punctual_model::Blur) for the judge.
-//! - A sample stands in the histogram at the *least* it can have been: at the lower edge of its bin (cyclictest cuts off), and
-//!   one of which only is told that it lay beyond the last bin, at that bin's end. The largest stands where it is told.
-//!   oslat names bins by their upper edge: there a sample stands at it, and may have been less.
+//! - Counts, minima and maxima are those of the file. Contradictory figures are a problem of the phase, which then can
+//!   fail but never pass.
+//! - **Unknown is never zero.** A period, policy, thread ID or number of skipped periods that is not recorded is
+//!   `None`.
+//! - Every loss is named: as a [`Lost`](punctual_model::Lost) for people, as a [`Blur`](punctual_model::Blur) for the
+//!   judge.
+//! - A sample is placed in the histogram at the *least* value it can have had: at the lower edge of its bin (cyclictest
+//!   truncates) or, beyond the last bin, at that bin's end. The maximum is placed exactly where known. oslat names bins
+//!   by their upper edge: samples are placed there, and may have been smaller.
 //!
-//! Text may be pasted: prompts, colours, quoting, HTML, text around it, wrapped lines. Logs are read line by line in bounded
-//! memory; JSON files of more than 32 MiB are refused.
+//! Text may be pasted: prompts, colours, quoting, HTML, surrounding text, wrapped lines. Logs are read line by line in
+//! bounded memory; JSON files of more than 32 MiB are refused.
 //!
-//! Architecture invariant: reads bytes, opens no file, and no input makes it panic.
+//! Architecture invariant: reads bytes, opens no files, and no input causes a panic.
 
 #![forbid(unsafe_code)]
 
@@ -47,28 +49,24 @@ use punctual_model::ImportedFile;
 use punctual_units::Nanos;
 use std::io::Read;
 
-/// What the caller knows and the file does not tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Options {
-    /// Read it as this, whatever it looks like.
+    /// Overrides detection.
     pub format: Option<Format>,
-    /// Unit of its values; default: as the file tells, else microseconds, and said.
+    /// Unit of the values; default: as in the file, otherwise microseconds, which is reported.
     pub unit: Option<Unit>,
-    /// Period of the threads, where the file does not tell.
+    /// Period of the threads if the file lacks it.
     pub period: Option<Nanos>,
 }
 
-/// Unit of the values of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Whole microseconds, cut off.
+    /// Truncated to whole microseconds.
     Micros,
-    /// Nanoseconds.
     Nanos,
 }
 
 impl Unit {
-    /// Nanoseconds of one.
     pub(crate) fn ns(self) -> u64 {
         match self {
             Unit::Micros => 1_000,
@@ -77,7 +75,6 @@ impl Unit {
     }
 }
 
-/// One file, read.
 #[derive(Clone, Debug)]
 pub struct Imported {
     pub(crate) file: ImportedFile,
@@ -85,16 +82,12 @@ pub struct Imported {
 }
 
 impl Imported {
-    /// Threads and series it holds.
     pub fn figures(&self) -> usize {
         self.found.blocks.iter().map(|b| b.threads.len()).sum::<usize>() + self.found.series.len()
     }
 }
 
-/// Reads one file. `name` is used in messages and as a hint.
-///
-/// # Errors
-/// [`Error`]: it is none of the formats, holds no figures, or cannot be read.
+/// Reads one file. `name` appears in messages and is a hint for detection.
 pub fn read(name: &str, input: impl Read, options: &Options) -> Result<Imported, Error> {
     let name = lines::clean_name(name);
     let mut input = Counted::new(input);
@@ -111,7 +104,7 @@ pub fn read(name: &str, input: impl Read, options: &Options) -> Result<Imported,
         Format::Json => json::read(&name, &mut input, options),
         Format::JitterdebuggerRaw => raw::read(&name, &mut input, options),
     }?;
-    // What comes after the last figure belongs to the file and its checksum.
+    // The rest of the file counts for its size and checksum.
     let (bytes, crc32) = input.finish().map_err(|e| Error::io(&name, e))?;
     if found.blocks.iter().all(|b| b.threads.is_empty()) && found.series.is_empty() {
         return Err(Error::Nothing { file: name, format: format.name() });

@@ -1,26 +1,25 @@
-//! Bytes as cleaned lines, in bounded memory, with size and checksum of all that was read.
+//! Input as cleaned lines in bounded memory, with size and checksum of all that was read.
 
 use crate::mend;
 use std::io::{self, Read};
 
-/// A longer line is cut: no tool writes one.
+/// Longer lines are cut; no tool writes such a line.
 pub(crate) const LONGEST: usize = 256 << 10;
 const CHUNK: usize = 16 << 10;
 
-/// A file's name as it may be shown: without folders and control characters.
+/// A file name fit for display: without directories and control characters.
 pub(crate) fn clean_name(name: &str) -> String {
     let last = name.rsplit('/').next().unwrap_or(name);
     let clean: String = last.chars().filter(|c| !c.is_control()).take(200).collect();
     if clean.is_empty() { "input".into() } else { clean }
 }
 
-/// A reader that counts and sums what comes through.
 pub(crate) struct Counted<R> {
     input: R,
     buffer: Vec<u8>,
     at: usize,
     end: bool,
-    /// The last line ended with a carriage return: a newline right after it belongs to it.
+    /// The last line ended with a carriage return; a newline right after it belongs to it.
     after_return: bool,
     bytes: u64,
     sum: crc32fast::Hasher,
@@ -39,13 +38,13 @@ impl<R: Read> Counted<R> {
         }
     }
 
-    /// The first bytes, `most` at most; they are read again later.
+    /// Up to `most` first bytes, without consuming them.
     pub fn head(&mut self, most: usize) -> io::Result<&[u8]> {
         while self.buffer.len() < most && self.fill()? {}
         Ok(self.buffer.get(..most.min(self.buffer.len())).unwrap_or_default())
     }
 
-    /// What is at hand, more read where nothing is; empty at the end.
+    /// The buffered bytes, refilled if there are none; empty at the end.
     fn rest(&mut self) -> io::Result<&[u8]> {
         if self.at >= self.buffer.len() {
             self.buffer.clear();
@@ -75,7 +74,7 @@ impl<R: Read> Counted<R> {
         read.map(|n| n > 0)
     }
 
-    /// All of it, if it is no more than `most` bytes.
+    /// All of the input; `None` if it exceeds `most` bytes.
     pub fn all(&mut self, most: usize) -> io::Result<Option<Vec<u8>>> {
         let mut all = Vec::new();
         loop {
@@ -91,7 +90,7 @@ impl<R: Read> Counted<R> {
         }
     }
 
-    /// Exactly so many bytes, or what is left.
+    /// `n` bytes, or what is left.
     pub fn exact(&mut self, out: &mut Vec<u8>, n: usize) -> io::Result<()> {
         out.clear();
         while out.len() < n {
@@ -106,7 +105,7 @@ impl<R: Read> Counted<R> {
         Ok(())
     }
 
-    /// The next line, raw, without its end; cut after [`LONGEST`] bytes. False at the end.
+    /// The next raw line without its end, cut after [`LONGEST`] bytes. Returns `false` at the end.
     pub fn line(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {
         out.clear();
         let mut any = false;
@@ -134,7 +133,7 @@ impl<R: Read> Counted<R> {
         }
     }
 
-    /// Reads the rest; size and CRC-32 of everything.
+    /// Reads the rest. Returns size and CRC-32 of the whole input.
     pub fn finish(mut self) -> io::Result<(u64, u32)> {
         while !self.rest()?.is_empty() {
             self.at = self.buffer.len();
@@ -143,7 +142,7 @@ impl<R: Read> Counted<R> {
     }
 }
 
-/// The next cleaned line, soft line breaks of mails (`=` at the end) joined. `None` at the end.
+/// The next cleaned line, with soft line breaks of mail (`=` at the end) joined.
 pub(crate) fn next_line<R: Read>(
     input: &mut Counted<R>,
     raw: &mut Vec<u8>,

@@ -1,6 +1,5 @@
-//! Puts right what terminals, mails and web pages did to a line: escapes, colours, quoting, HTML, quoted-printable.
+//! Undoes what terminals, mail clients and web pages do to a line: escapes, colours, quoting, HTML, quoted-printable.
 
-/// HTML escapes and tags, and what they stand for.
 const MARKUP: &[(&str, &str)] = &[
     ("&lt;", "<"),
     ("&gt;", ">"),
@@ -25,7 +24,7 @@ const MARKUP: &[(&str, &str)] = &[
     ("</p>", ""),
 ];
 
-/// A cleaned line. Carriage returns must have been taken for ends of lines before.
+/// A cleaned line. Carriage returns must have been treated as line ends already.
 pub(crate) fn line(line: &str) -> String {
     let mut text =
         if line.contains(['\u{1b}', '\u{9b}', '\u{8}', '\0']) { without_escapes(line) } else { line.to_owned() };
@@ -42,7 +41,7 @@ pub(crate) fn line(line: &str) -> String {
     unquoted(&text).trim_end().to_owned()
 }
 
-/// Every line of a text cleaned, carriage returns taken for ends of lines.
+/// Cleans every line of a text; carriage returns end lines too.
 pub(crate) fn whole(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for one in text.split(['\n', '\r']) {
@@ -52,7 +51,7 @@ pub(crate) fn whole(text: &str) -> String {
     out
 }
 
-/// Without `> `, `>> ` and `| ` in front.
+/// Strips leading `> `, `>> ` and `| `.
 fn unquoted(text: &str) -> &str {
     let mut rest = text;
     loop {
@@ -65,7 +64,7 @@ fn unquoted(text: &str) -> &str {
     }
 }
 
-/// Without ECMA-48 control sequences (`ESC [ … letter`), operating system commands and other control characters but tabs.
+/// Removes ECMA-48 control sequences (`ESC [ … letter`), operating system commands, and control characters except tabs.
 fn without_escapes(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     let mut chars = line.chars().peekable();

@@ -1,5 +1,5 @@
 //! Times and temperatures of the N-queens benchmark (lemariva/rPI-Tests):
-//! `time,queen,threads,solutions,seconds,microseconds,cpu_temp,gpu_temp`, one row a batch.
+//! `time,queen,threads,solutions,seconds,microseconds,cpu_temp,gpu_temp`, a row per batch.
 
 use crate::Options;
 use crate::block::{Found, Loss};
@@ -8,13 +8,10 @@ use crate::text::Lines;
 use punctual_model::{LostKind, Series};
 use std::collections::BTreeMap;
 
-/// Kinds of rows (N, processes) of one file.
 const MOST_GROUPS: usize = 64;
 
-/// The rows so far.
 #[derive(Default)]
 pub(crate) struct Reader {
-    /// Where each column is, by name.
     columns: BTreeMap<String, usize>,
     groups: BTreeMap<(u64, u64), Group>,
     first_s: Option<u64>,
@@ -57,7 +54,7 @@ impl Reader {
             return None;
         }
         let group = self.groups.entry((n, processes)).or_insert_with(|| Group::new(n, processes));
-        // The unit of the second column is what the time misses of whole seconds.
+        // The second column holds the microseconds beyond whole seconds.
         group.time.push(seconds as f64 + micros as f64 / 1e6);
         for (series, value) in group.temperatures.iter_mut().zip(temperatures) {
             value.into_iter().for_each(|v| series.push(v));
@@ -83,7 +80,7 @@ impl Lines for Reader {
     fn finish(self, _: &Options) -> Found {
         let mut found = Found { format: "nqueens".into(), tool: Some("rPI-Tests".into()), ..Found::default() };
         let ns = |s: Option<u64>| s.and_then(|s| s.checked_mul(1_000_000_000));
-        // Time stamps stand at the end of each batch.
+        // Timestamps are taken at the end of a batch.
         (found.started_real_ns, found.ended_real_ns) = (ns(self.first_s), ns(self.last_s));
         for group in self.groups.into_values() {
             let all = [group.time].into_iter().chain(group.temperatures);

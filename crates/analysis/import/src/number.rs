@@ -1,40 +1,34 @@
-//! Numbers as the tools print them.
-
-/// Latencies above this are no latencies: two years, so that sums of 2⁶³ of them fit 128 bits.
+/// Largest plausible latency: two years, so that a sum of 2⁶³ latencies fits 128 bits.
 pub(crate) const LARGEST_NS: u64 = 1 << 56;
-/// No histogram counts more.
 pub(crate) const MOST_SAMPLES: u64 = 1 << 62;
 
-/// Digits only.
 pub(crate) fn whole(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits = !text.is_empty() && text.len() <= 20 && text.bytes().all(|b| b.is_ascii_digit());
     digits.then(|| text.parse().ok()).flatten()
 }
 
-/// A count of samples.
 pub(crate) fn samples(text: &str) -> Option<u64> {
     whole(text).filter(|&n| n <= MOST_SAMPLES)
 }
 
-/// A latency in whole `unit_ns`.
+/// A latency in whole multiples of `unit_ns`.
 pub(crate) fn latency(text: &str, unit_ns: u64) -> Option<u64> {
     scaled(whole(text)?, unit_ns)
 }
 
-/// A number of `unit_ns` each, as nanoseconds.
 pub(crate) fn scaled(n: u64, unit_ns: u64) -> Option<u64> {
     n.checked_mul(unit_ns).filter(|&ns| ns <= LARGEST_NS)
 }
 
-/// A number with or without a fraction, finite and not negative.
+/// A finite, non-negative number with or without a fraction.
 pub(crate) fn decimal(text: &str) -> Option<f64> {
     let text = text.trim();
     let plain = !text.is_empty() && text.len() <= 40 && text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     plain.then(|| text.parse::<f64>().ok()).flatten().filter(|v| v.is_finite())
 }
 
-/// The same, also below zero: temperatures.
+/// As [`decimal`], but possibly negative: temperatures.
 pub(crate) fn signed(text: &str) -> Option<f64> {
     match text.trim().strip_prefix('-') {
         Some(rest) => decimal(rest).map(|v| -v),

@@ -1,5 +1,5 @@
-//! jitterdebugger's samples.raw: packed records of CPU number (32 bits), time of the wakeup (two longs) and latency
-//! (64 bits), little-endian (jitterdebugger.h, `struct latency_sample`). 28 bytes each, 20 from 32-bit machines.
+//! jitterdebugger's samples.raw: packed little-endian records of CPU (32 bits), wakeup time (two longs) and latency (64
+//! bits): 28 bytes, or 20 from 32-bit machines (jitterdebugger.h, `struct latency_sample`).
 
 use crate::block::{Beyond, Block, Found, Loss, Samples, Skips, Thread};
 use crate::cyclictest::MOST_THREADS;
@@ -12,10 +12,8 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 const NANOS: u64 = 1_000_000_000;
-/// Records looked at to tell the formats apart.
 const LOOKED_AT: usize = 64;
 
-/// Size of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layout {
     Bits64,
@@ -51,7 +49,6 @@ impl Layout {
     }
 }
 
-/// Does it look like such a file?
 pub(crate) fn plausible(head: &[u8]) -> bool {
     layout(head).is_some()
 }
@@ -59,13 +56,12 @@ pub(crate) fn plausible(head: &[u8]) -> bool {
 fn layout(head: &[u8]) -> Option<Layout> {
     [Layout::Bits64, Layout::Bits32].into_iter().find(|layout| {
         let records = || head.chunks_exact(layout.size()).take(LOOKED_AT).map(|chunk| layout.record(chunk));
-        // A day is no latency.
+        // Latencies of a day or more are implausible.
         records().next().is_some()
             && records().all(|r| r.is_some_and(|r| r.value < 86_400_000_000_000 && r.woke_ns > 0))
     })
 }
 
-/// One thread.
 #[derive(Default)]
 struct Raw {
     samples: Histogram,
@@ -73,12 +69,11 @@ struct Raw {
     period: Option<u64>,
     last_release: Option<u64>,
     dropped: u64,
-    /// Releases that do not lie a whole number of periods after the one before.
+    /// Releases not a whole number of periods after the preceding one.
     odd: u64,
     unreadable: u64,
 }
 
-/// Releases that the period is taken from.
 const FIRST: usize = 65;
 
 impl Raw {
@@ -88,7 +83,7 @@ impl Raw {
             return;
         };
         self.samples.record(ns);
-        // The latency is cut off to its unit, the release as exact as that.
+        // The latency is truncated to its unit, so the release is no more exact.
         let release = record.woke_ns.saturating_sub(ns);
         if self.period.is_none() {
             self.first.push(release);
@@ -100,7 +95,8 @@ impl Raw {
         }
     }
 
-    /// The period: the smallest distance, to the unit. Every period runs, so that most are one apart.
+    /// The period is the smallest distance, rounded to the unit. Every period runs, so most releases are one period
+    /// apart.
     fn learn(&mut self, unit_ns: u64) {
         let first = std::mem::take(&mut self.first);
         let apart = || first.windows(2).filter_map(|w| w.get(1)?.checked_sub(*w.first()?));
@@ -153,7 +149,6 @@ impl Raw {
     }
 }
 
-/// Reads it record by record.
 pub(crate) fn read<R: Read>(name: &str, input: &mut Counted<R>, options: &Options) -> Result<Found, Error> {
     let head = input.head(LOOKED_AT * 28).map_err(|e| Error::io(name, e))?;
     let Some(layout) = layout(head) else {

@@ -1,4 +1,5 @@
-//! Text of rtla: `timerlat hist`, `osnoise hist`, `timerlat top`, `osnoise top`, `hwnoise` (tools/tracing/rtla/src).
+//! Text output of rtla: `timerlat hist`, `osnoise hist`, `timerlat top`, `osnoise top`, `hwnoise`
+//! (tools/tracing/rtla/src).
 
 mod hist;
 mod top;
@@ -10,10 +11,8 @@ use hist::Hist;
 use punctual_model::LostKind;
 use top::{Noise, Timerlat};
 
-/// Outputs of one file.
 const MOST: usize = 64;
 
-/// What the lines belong to.
 #[derive(Default)]
 enum Now {
     #[default]
@@ -23,7 +22,6 @@ enum Now {
     Noise(Noise),
 }
 
-/// What was read so far.
 pub(crate) struct Reader {
     unit: Option<Unit>,
     now: Now,
@@ -39,7 +37,6 @@ impl Reader {
         Reader { unit: options.unit, now: Now::Nothing, hists, timerlats, noises, unreadable: 0 }
     }
 
-    /// What a new header begins.
     fn header(line: &str) -> Option<Now> {
         let lower = line.to_ascii_lowercase();
         match () {
@@ -55,7 +52,7 @@ impl Reader {
     fn put_away(&mut self) {
         match std::mem::take(&mut self.now) {
             Now::Hist(hist) if self.hists.len() < MOST => self.hists.push(hist),
-            // A screen drawn again shows the same run, further on.
+            // A redrawn screen shows the same run at a later time.
             Now::Timerlat(top) => put(&mut self.timerlats, top, Timerlat::continues),
             Now::Noise(noise) => put(&mut self.noises, noise, Noise::continues),
             _ => {}
@@ -73,7 +70,7 @@ impl Lines for Reader {
         }
         let read = match &mut self.now {
             Now::Nothing => {
-                // A paste without its comments still has the row of columns.
+                // Text pasted without its comments still has the row of column names.
                 if trimmed.starts_with("Index") {
                     let mut hist = Hist::new(trimmed.contains("CPU-"));
                     let read = hist.line(trimmed);
@@ -124,7 +121,7 @@ impl Lines for Reader {
     }
 }
 
-/// In place of the last where it continues it, else after it.
+/// Replaces the last element if `one` continues it, otherwise appends.
 fn put<T>(all: &mut Vec<T>, one: T, continues: fn(&T, &T) -> bool) {
     if all.last().is_some_and(|last| continues(&one, last)) {
         all.pop();
@@ -134,7 +131,6 @@ fn put<T>(all: &mut Vec<T>, one: T, continues: fn(&T, &T) -> bool) {
     }
 }
 
-/// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Irq,
@@ -144,7 +140,6 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// As a phase is named.
     pub fn label(self) -> &'static str {
         match self {
             Kind::Irq => "IRQ latency",

@@ -1,19 +1,17 @@
-//! One thread's figures brought together: where its samples stand in the histogram, what they can be besides, and which
-//! figures contradict each other.
+//! Reconciles the figures of a thread: places its samples in the histogram, bounds what they may have been, and finds
+//! contradictions.
 
 use crate::block::{Beyond, Loss, Samples, Skips, Thread};
 use crate::number::{LARGEST_NS, MOST_SAMPLES};
 use punctual_model::{Blur, CpuResult, Distribution, LostKind, Unplaced};
 use punctual_units::{CpuId, Histogram, Nanos};
 
-/// A thread as a run holds it.
 pub(crate) struct Settled {
     pub result: CpuResult,
     pub distribution: Distribution,
     pub lost: Vec<Loss>,
 }
 
-/// Brings a thread's figures together. `cpu` is the number it gets in the run.
 pub(crate) fn settle(thread: Thread, cpu: CpuId) -> Settled {
     let mut lost = thread.lost.clone();
     let (mut raw, width) = placed(&thread);
@@ -53,7 +51,7 @@ pub(crate) fn settle(thread: Thread, cpu: CpuId) -> Settled {
         skipped,
         min_ns: raw.min(),
         max_ns: raw.max(),
-        // Of whole bins the file's own mean is the better one; of single values ours is exact.
+        // The file's mean beats one of whole bins; a mean of single values is exact.
         mean_ns: thread.mean_ns.or_else(|| raw.mean().filter(|_| complete && width <= 1_000 && !thread.upper_edges)),
         page_faults: None,
         involuntary_switches: None,
@@ -63,7 +61,7 @@ pub(crate) fn settle(thread: Thread, cpu: CpuId) -> Settled {
     Settled { result, distribution: Distribution { raw, skipped: Histogram::new() }, lost }
 }
 
-/// The samples with a value, and the width of a bin. The smallest of a wide bin stand at the smallest told, not below it.
+/// The samples with a value, and the bin width. Samples of the lowest wide bin are placed at the recorded minimum.
 fn placed(thread: &Thread) -> (Histogram, u64) {
     match &thread.samples {
         Samples::Each(histogram) => (histogram.clone(), thread.width_ns),
@@ -76,7 +74,7 @@ fn placed(thread: &Thread) -> (Histogram, u64) {
             for &(edge, samples) in &bins.filled {
                 let floor = thread.min_ns.filter(|&min| !thread.upper_edges && edge == lowest && in_bin(min, edge));
                 let at = floor.unwrap_or(edge);
-                // The largest is known exactly: in the last bin it alone stands where it was.
+                // The maximum is known exactly: in the last bin one sample is placed there.
                 let top = thread.max_ns.filter(|&max| {
                     !thread.upper_edges && edge == highest && width > 1 && in_bin(max, edge) && max > at
                 });
@@ -90,7 +88,6 @@ fn placed(thread: &Thread) -> (Histogram, u64) {
     }
 }
 
-/// How many samples have no value, and from what on they lie.
 fn beyond(thread: &Thread, placed: u64, lost: &mut Vec<Loss>) -> (u64, u64) {
     match thread.beyond {
         Beyond::None | Beyond::Unknown { .. } => (0, 0),
@@ -106,8 +103,8 @@ fn beyond(thread: &Thread, placed: u64, lost: &mut Vec<Loss>) -> (u64, u64) {
     }
 }
 
-/// Adds the samples without a value: the largest where it is told, the smallest if it must be among them, the others at
-/// the least they can be.
+/// Places the samples without a value: one at the recorded maximum, one at the minimum if it must be among them, the
+/// others at their lower bound.
 fn add_beyond(
     raw: &mut Histogram,
     thread: &Thread,
@@ -147,11 +144,10 @@ fn add_beyond(
             format!("samples of {} and more are counted without their values; {to}", Nanos(from_ns)),
         ),
     });
-    // A single one that is the largest is known.
+    // A single sample that is the maximum is known.
     (left > 0).then_some(Unplaced { count: left, from_ns, to_ns })
 }
 
-/// Figures that cannot all be true.
 fn contradictions(thread: &Thread, raw: &Histogram, beyond: u64) -> Vec<Loss> {
     let mut texts = Vec::new();
     let samples = raw.count().saturating_add(beyond);
@@ -187,7 +183,7 @@ fn is_unknown(beyond: Beyond) -> bool {
     matches!(beyond, Beyond::Unknown { .. })
 }
 
-/// A wakeup later than its period skips at most as many periods as fit in its latency; one that is not skips none.
+/// A wakeup later than its period skips at most as many periods as fit into its latency; others skip none.
 fn skipped_at_most(thread: &Thread, raw: &Histogram, blur: &Blur) -> Option<u64> {
     if thread.skips != Skips::Uncounted {
         return Some(0);
@@ -200,14 +196,14 @@ fn skipped_at_most(thread: &Thread, raw: &Histogram, blur: &Blur) -> Option<u64>
     if let Some(unplaced) = blur.unplaced {
         let each = skips(unplaced.to_ns?);
         let placed = raw.bins().map(|b| skips(b.high.min(raw.max().unwrap_or(0))).saturating_mul(b.count));
-        // Those at `from_ns` are counted there too: more than enough.
+        // This counts those at `from_ns` twice, which keeps the result an upper bound.
         return Some(placed.fold(each.saturating_mul(unplaced.count), u64::saturating_add));
     }
     let each = raw.bins().map(|b| skips(b.high.min(raw.max().unwrap_or(0))).saturating_mul(b.count));
     Some(each.fold(0, u64::saturating_add))
 }
 
-/// No more periods than the run had time for: those that did not run were skipped.
+/// At most as many periods as the measuring time had room for; those that did not run were skipped.
 fn time_for(thread: &Thread, ran: u64) -> Option<u64> {
     let period = thread.period_ns.filter(|&p| p > 0)?;
     Some((thread.longest_ns? / period).saturating_add(1).saturating_sub(ran))

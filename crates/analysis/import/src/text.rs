@@ -1,23 +1,16 @@
-//! Files read line by line.
-
 use crate::block::Found;
 use crate::lines::{Counted, next_line};
 use crate::{Error, Options};
 use std::io::Read;
 
-/// Takes lines one by one.
 pub(crate) trait Lines {
-    /// One cleaned line. What it is not interested in it ignores.
-    ///
-    /// # Errors
-    /// What makes it impossible to go on, and what to do.
+    /// Takes a cleaned line; ignores irrelevant ones. The error says why reading cannot go on, and what the user can
+    /// do.
     fn line(&mut self, line: &str) -> Result<(), (String, &'static str)>;
 
-    /// What was found.
     fn finish(self, options: &Options) -> Found;
 }
 
-/// Reads all lines of a file.
 pub(crate) fn read<R: Read>(
     name: &str,
     input: &mut Counted<R>,

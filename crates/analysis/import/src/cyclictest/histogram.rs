@@ -1,5 +1,3 @@
-//! The histogram and its summary.
-
 use super::MOST_THREADS;
 use super::live::Facts;
 use crate::bins::{Bins, MOST_BINS};
@@ -7,10 +5,8 @@ use crate::block::{Beyond, Block, Loss, Samples, Thread};
 use crate::number;
 use punctual_model::LostKind;
 
-/// Phases of one file.
 const MOST_BLOCKS: usize = 64;
 
-/// What a line was to the histogram.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Taken {
     No,
@@ -19,7 +15,6 @@ pub(super) enum Taken {
     TooMany,
 }
 
-/// The rows of a summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Key {
     Total,
@@ -37,7 +32,6 @@ const KEYS: [(&str, Key); 5] = [
     ("# Histogram Overflows:", Key::Overflow),
 ];
 
-/// All histograms of a text.
 #[derive(Default)]
 pub(super) struct Histograms {
     done: Vec<One>,
@@ -45,15 +39,11 @@ pub(super) struct Histograms {
     filled: usize,
 }
 
-/// One histogram.
 #[derive(Default)]
 struct One {
     columns: Vec<Bins>,
-    /// The row being read: its bin, and the columns so far.
     row: Option<(u64, Vec<u64>)>,
-    /// Columns of a whole row.
     wide: usize,
-    /// Rows that had fewer or more columns.
     ragged: u64,
     last_bin: Option<u64>,
     back: u64,
@@ -70,7 +60,6 @@ impl Histograms {
         self.done.is_empty() && self.now.is_none()
     }
 
-    /// One line, maybe part of one.
     pub fn line(&mut self, line: &str, unit_ns: u64) -> Taken {
         let trimmed = line.trim();
         if trimmed.eq_ignore_ascii_case("# Histogram") {
@@ -100,11 +89,11 @@ impl Histograms {
         Taken::Yes
     }
 
-    /// A line of numbers only: a row, or the rest of a line that a mailer wrapped.
+    /// A line of numbers: a row, or the rest of one that a mail client wrapped.
     fn numbers(&mut self, line: &str, trimmed: &str, unit_ns: u64) -> Taken {
         let digits = |w: &str| w.bytes().all(|b| b.is_ascii_digit());
         if trimmed.is_empty() || !trimmed.split_ascii_whitespace().all(digits) {
-            // Text between or after; whatever was continued is not any more.
+            // Other text ends whatever was to be continued.
             if let Some(one) = &mut self.now {
                 one.key = None;
             }
@@ -127,7 +116,6 @@ impl Histograms {
         }
     }
 
-    /// One phase each.
     pub fn finish(mut self, unit_ns: u64, facts: &Facts) -> Vec<Block> {
         let last = self.now.take().map(|mut one| {
             one.end_row(unit_ns, &mut self.filled);
@@ -139,15 +127,15 @@ impl Histograms {
     }
 }
 
-/// Six digits or more, then at least one count.
+/// At least six digits, then at least one count.
 fn is_row(line: &str) -> bool {
     let mut words = line.split_ascii_whitespace();
     words.next().is_some_and(|w| w.len() >= 6) && words.next().is_some()
 }
 
 impl One {
-    /// Is this the rest of the row before? A row starts with its bin and a blank; its columns are parted by tabs, so what
-    /// was cut off begins with a tab, is a single number, or is what the row before lacks.
+    /// The line continues the preceding row. A row begins with its bin and a space; its columns are separated by tabs,
+    /// so a continuation begins with a tab, is a single number, or has as many columns as the row lacks.
     fn continues(&self, line: &str) -> bool {
         let Some((bin, columns)) = &self.row else { return false };
         if self.wide > 0 && columns.len() >= self.wide {
@@ -180,7 +168,6 @@ impl One {
         taken
     }
 
-    /// The row is whole: its columns go to their bins.
     fn end_row(&mut self, unit_ns: u64, filled: &mut usize) {
         let Some((bin, columns)) = self.row.take() else { return };
         if self.wide == 0 {
@@ -188,7 +175,7 @@ impl One {
             self.columns = vec![Bins::default(); columns.len()];
         }
         self.ragged += u64::from(columns.len() != self.wide);
-        // A bin told twice would count twice.
+        // A repeated bin would count twice.
         if self.last_bin.is_some_and(|last| bin <= last) {
             self.back += 1;
             return;
@@ -216,11 +203,11 @@ impl One {
         self.summary.get(key as usize)?.get(column).copied().flatten()
     }
 
-    /// Does the last column hold the sum of the others (`-H`)?
+    /// The last column is the sum of the others (`-H`).
     fn has_sum(&self) -> bool {
         let rows = |key: Key| self.summary.get(key as usize).map_or(0, Vec::len);
         if rows(Key::Min) > 0 {
-            // The smallest has no sum.
+            // The minimum has no sum.
             return self.columns.len() > rows(Key::Min) && rows(Key::Min) > 1;
         }
         let Some((last, others)) = self.columns.split_last() else { return false };
@@ -246,7 +233,7 @@ impl One {
         let in_bins = bins.count;
         let mut thread = Thread::new(number as u32, Samples::Bins(bins), unit_ns);
         let scaled = |n: Option<u64>| n.and_then(|n| crate::number::scaled(n, unit_ns));
-        // Newer versions leave empty rows out: the command knows where the bins end.
+        // Newer versions omit empty rows; the command gives the end of the bins.
         let asked = facts.command.and_then(|c| c.bins()).unwrap_or(0);
         let edge = self.last_bin.map_or(0, |bin| bin.saturating_add(1)).max(asked);
         let from_ns = scaled(Some(edge)).unwrap_or(0);
@@ -259,7 +246,7 @@ impl One {
         if samples > 0 {
             thread.min_ns = scaled(self.told(Key::Min, number));
             thread.max_ns = scaled(self.told(Key::Max, number));
-            // Cut off to whole units: a mean only where the bins do not give a better one.
+            // Truncated to whole units: used only if the bins give no better mean.
             let mean = scaled(self.told(Key::Avg, number)).map(|ns| ns as f64);
             thread.mean_ns = mean.filter(|_| thread.beyond != Beyond::None);
         }
@@ -271,7 +258,6 @@ impl One {
         thread
     }
 
-    /// What is wrong with the whole table.
     fn faults(&self, sum: bool) -> Vec<Loss> {
         let mut lost = Vec::new();
         if self.ragged > 0 {

@@ -1,4 +1,5 @@
-//! Live rows: `T: 0 (22445) P:95 I:200 C:   9878 Min:     10 Act:   52 Avg:   35 Max:    4952`, redrawn many times in a log.
+//! Live rows: `T: 0 (22445) P:95 I:200 C:   9878 Min:     10 Act:   52 Avg:   35 Max:    4952`; a log has many per
+//! thread.
 
 use super::MOST_THREADS;
 use super::verbose::Verbose;
@@ -9,24 +10,22 @@ use punctual_model::{LostKind, Series};
 use punctual_units::Priority;
 use std::collections::BTreeMap;
 
-/// Whose rows they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tool {
     Cyclictest,
     /// No priority, and the interval is a deadline.
     Cyclicdeadline,
-    /// `A:` tells the CPU.
+    /// `A:` is the CPU.
     Jitterdebugger,
 }
 
-/// The last row of each thread.
 #[derive(Default)]
 pub(super) struct Live {
     rows: BTreeMap<u32, Row>,
-    /// A row that a mailer wrapped.
+    /// A row that a mail client wrapped.
     open: Option<String>,
     spikes: BTreeMap<u32, Series>,
-    /// Rows in which a thread had fewer cycles than before: another run.
+    /// Rows with fewer cycles than an earlier row of the thread: another run.
     restarts: u64,
 }
 
@@ -42,17 +41,15 @@ struct Row {
     mean_ns: Option<f64>,
 }
 
-/// What else a text tells of its threads.
 pub(super) struct Facts<'a> {
     pub command: Option<&'a Command>,
     pub live: &'a Live,
     pub verbose: &'a Verbose,
-    /// Given by the user, ns.
     pub period: Option<u64>,
 }
 
 impl Facts<'_> {
-    /// Adds them to a thread. `single`: the live rows are of the same run.
+    /// Adds the facts to a thread. `single`: the live rows are of the same run.
     pub fn add_to(&self, thread: &mut Thread, single: bool) {
         let row = self.live.rows.get(&thread.number).filter(|_| single);
         let number = thread.number;
@@ -63,7 +60,7 @@ impl Facts<'_> {
             .or_else(|| told.and_then(|us| us.checked_mul(1_000)))
             .or_else(|| self.command.and_then(|c| c.period_ns(number)))
             .filter(|&p| p > 0);
-        // A row shows the priority without the policy; 0 is no real-time one.
+        // A row shows the priority without the policy; 0 is not real-time.
         let asked = self.command.and_then(Command::scheduling);
         thread.got = asked.filter(|asked| row.is_none_or(|r| r.priority == asked.priority().map(Priority::get)));
         thread.cpu = thread.cpu.or(row.and_then(|r| r.cpu)).or_else(|| self.command.and_then(|c| c.cpu(number)));
@@ -75,7 +72,6 @@ impl Live {
         self.rows.is_empty() && self.spikes.is_empty()
     }
 
-    /// Is it such a row, or the rest of one?
     pub fn wants(&self, line: &str) -> bool {
         let rest = |open: &String| {
             open.len() < 200 && !line.is_empty() && line.split_ascii_whitespace().all(|w| number::whole(w).is_some())
@@ -84,13 +80,13 @@ impl Live {
         line.starts_with("T:") || self.open.as_ref().is_some_and(rest)
     }
 
-    /// Takes it. False: it cannot be read.
+    /// Returns `false` if the row cannot be read.
     pub fn row(&mut self, line: &str, unit_ns: u64) -> bool {
         if !line.starts_with("T:") {
             let Some(open) = self.open.take() else { return false };
             return self.whole_or_open(format!("{open} {line}"), unit_ns);
         }
-        // The row before never got its end.
+        // The preceding row never ended.
         let torn = self.open.take().is_some();
         self.whole_or_open(line.to_owned(), unit_ns) && !torn
     }
@@ -135,13 +131,13 @@ impl Live {
         readable
     }
 
-    /// `T: 0 Spike:      32: TS:   1249672310`.
+    /// `T: 0 Spike:      32: TS:   1249672310`
     fn spike(&mut self, line: &str, unit_ns: u64) -> bool {
         let mut parts = line.split(':').map(str::trim);
         let number = parts.nth(1).and_then(|p| p.split_ascii_whitespace().next()).and_then(number::whole);
         let value = parts.next().and_then(|v| number::latency(v, unit_ns));
         let (Some(number), Some(ns)) = (number.filter(|&n| n < u64::from(MOST_THREADS)), value) else { return false };
-        // The last line may have been cut in its time stamp: its latency is whole.
+        // The last line may be cut within its timestamp; its latency is still complete.
         if !parts.any(|p| p == "TS") && !line.contains("TS") {
             return false;
         }
@@ -166,7 +162,6 @@ impl Live {
         }
     }
 
-    /// The rows alone: number and extremes.
     pub fn block(&self, unit_ns: u64, facts: &Facts) -> Block {
         let tool = self.tool();
         let mut block = Block { label: "wakeup latency".into(), ..Block::default() };
@@ -187,7 +182,7 @@ impl Live {
             match tool {
                 Tool::Cyclictest => {}
                 Tool::Jitterdebugger => thread.skips = Skips::Never,
-                // Its interval is the deadline, and how it passes over missed ones is not documented.
+                // Its interval is the deadline, and how it skips missed ones is undocumented.
                 Tool::Cyclicdeadline => thread.period_ns = facts.period,
             }
             block.threads.push(thread);
@@ -198,7 +193,6 @@ impl Live {
 
 const KEYS: [&str; 9] = ["T:", "P:", "I:", "C:", "A:", "Min:", "Act:", "Avg:", "Max:"];
 
-/// The row's keys and values; `tid` from the brackets.
 fn fields(line: &str) -> Option<BTreeMap<&str, &str>> {
     let mut found = BTreeMap::new();
     let (head, rest) = match line.split_once('(') {

@@ -1,4 +1,4 @@
-//! `-v`: one row a wakeup, `       0:       0:      49` (thread, cycle, latency), maybe gigabytes of them.
+//! `-v`: a row per wakeup, `       0:       0:      49` (thread, cycle, latency); may be gigabytes.
 
 use super::MOST_THREADS;
 use super::live::Facts;
@@ -8,7 +8,6 @@ use punctual_model::LostKind;
 use punctual_units::Histogram;
 use std::collections::BTreeMap;
 
-/// The samples so far.
 #[derive(Default)]
 pub(super) struct Verbose {
     threads: BTreeMap<u32, Raw>,
@@ -19,9 +18,9 @@ pub(super) struct Verbose {
 struct Raw {
     samples: Histogram,
     next: u64,
-    /// Cycles that the log passes over.
+    /// Cycles missing from the log.
     missing: u64,
-    /// Rows whose cycle was there before.
+    /// Rows with a repeated or earlier cycle.
     back: u64,
 }
 
@@ -30,7 +29,7 @@ impl Verbose {
         self.threads.is_empty()
     }
 
-    /// `Thread 0 Interval: 1500`.
+    /// `Thread 0 Interval: 1500`
     pub fn interval(&mut self, line: &str) -> bool {
         let Some(rest) = line.strip_prefix("Thread ") else { return false };
         let Some((number, us)) = rest.split_once(" Interval:") else { return false };
@@ -45,7 +44,7 @@ impl Verbose {
         self.intervals_us.get(&thread).copied()
     }
 
-    /// A row. False: it cannot be read.
+    /// Returns `false` if the row cannot be read.
     pub fn row(&mut self, line: &str, unit_ns: u64) -> bool {
         let mut parts = line.split(':');
         let mut next = || parts.next().unwrap_or_default();
@@ -67,7 +66,6 @@ impl Verbose {
         true
     }
 
-    /// All threads.
     pub fn block(&self, unit_ns: u64, facts: &Facts) -> Block {
         let mut block = Block { label: "wakeup latency".into(), ..Block::default() };
         for (&number, raw) in &self.threads {
@@ -75,7 +73,7 @@ impl Verbose {
             if raw.missing > 0 {
                 let text = "cycles are not in the log: cyclictest overwrote them before it printed them";
                 thread.lost.push(Loss::told(LostKind::Gap, Some(raw.missing), text));
-                // Any of them can have been the latest.
+                // Any of the missing samples may have been the largest.
                 thread.beyond = Beyond::Unknown { from_ns: 0 };
             }
             if raw.back > 0 {

@@ -1,5 +1,3 @@
-//! One thread of a JSON file.
-
 use crate::bins::Bins;
 use crate::block::{Beyond, Loss, Samples, Skips, Thread};
 use crate::cmdline::Command;
@@ -10,7 +8,6 @@ use punctual_model::LostKind;
 use punctual_units::Arrange;
 use serde_json::Value;
 
-/// The threads under a key, by number.
 pub(super) fn of<'a>(value: &'a Value, key: &str) -> Vec<(u32, &'a Value)> {
     let all = value.get(key).and_then(Value::as_object);
     let mut found: Vec<(u32, &Value)> = all
@@ -23,13 +20,12 @@ pub(super) fn of<'a>(value: &'a Value, key: &str) -> Vec<(u32, &'a Value)> {
     found
 }
 
-/// Key, samples: `None` for what is neither.
+/// Key and samples; `None` for an entry that is malformed.
 fn bins_of(one: &Value) -> impl Iterator<Item = Option<(&str, u64)>> {
     let all = one.get("histogram").and_then(Value::as_object).into_iter().flatten();
     all.map(|(key, n)| Some((key.as_str(), n.as_u64().filter(|&n| n <= number::MOST_SAMPLES)?)))
 }
 
-/// Bins named by whole units.
 fn whole_bins(one: &Value, unit_ns: u64) -> (Bins, u64) {
     let (mut bins, mut bad) = (Bins::default(), 0);
     for bin in bins_of(one) {
@@ -47,7 +43,6 @@ fn unreadable(thread: &mut Thread, bad: u64) {
     }
 }
 
-/// Number, extremes and mean, where there are samples.
 fn told(thread: &mut Thread, one: &Value, count: &str, unit_ns: u64) {
     let whole = |key: &str| one.get(key).and_then(Value::as_u64);
     thread.count = whole(count).filter(|&n| n <= number::MOST_SAMPLES);
@@ -60,7 +55,7 @@ fn told(thread: &mut Thread, one: &Value, count: &str, unit_ns: u64) {
     thread.mean_ns = mean.map(|v| v * unit_ns as f64);
 }
 
-/// cyclictest and cyclicdeadline. There is no overflow field: what the cycles leave is beyond the last bin.
+/// cyclictest and cyclicdeadline. There is no overflow field: cycles not in the bins are beyond the last one.
 pub(super) fn cyclic(
     number: u32,
     one: &Value,
@@ -78,7 +73,8 @@ pub(super) fn cyclic(
     let mut thread = Thread::new(number, samples, unit_ns);
     unreadable(&mut thread, bad);
     told(&mut thread, one, "cycles", unit_ns);
-    // The bins go on to the number that -h gave, all empty: beyond the last one filled is all that is sure without it.
+    // All bins up to the number given by -h follow, empty ones too. Without that number the samples are only known to
+    // lie beyond the last filled bin.
     let bins_end = command.bins().filter(|_| has_histogram).and_then(|n| number::scaled(n, unit_ns));
     thread.beyond = match thread.count {
         Some(_) => Beyond::Rest { from_ns: bins_end.unwrap_or(end).max(end) },
@@ -96,7 +92,7 @@ pub(super) fn cyclic(
     thread
 }
 
-/// jitterdebugger: bins up to 1000, later samples dropped; every period runs.
+/// jitterdebugger: bins up to 1000, larger samples are dropped; every period runs.
 pub(super) fn jitterdebugger(number: u32, one: &Value, unit_ns: u64, options: &Options) -> Thread {
     let (bins, bad) = whole_bins(one, unit_ns);
     let end = bins.range().map_or(0, |(_, last)| last.saturating_add(unit_ns));
@@ -112,9 +108,9 @@ pub(super) fn jitterdebugger(number: u32, one: &Value, unit_ns: u64, options: &O
     thread
 }
 
-/// oslat: bins named by their upper edge, the last with everything beyond it.
+/// oslat: bins are named by their upper edge; the last one holds everything beyond it as well.
 pub(super) fn oslat(number: u32, one: &Value) -> Thread {
-    // Bins of parts of a microsecond: then the extremes are nanoseconds.
+    // With bins of fractions of a microsecond the extremes are in nanoseconds.
     let fine = bins_of(one).flatten().any(|(key, _)| key.contains('.'));
     let unit_ns = if fine { 1 } else { 1_000 };
     let (mut all, mut bad) = (Vec::new(), 0);
@@ -128,12 +124,12 @@ pub(super) fn oslat(number: u32, one: &Value) -> Thread {
     all.sort_unstable();
     let apart = all.windows(2).filter_map(|w| w.get(1)?.0.checked_sub(w.first()?.0)).filter(|&d| d > 0).min();
     let first = all.first().map(|b| b.0);
-    // The buckets begin at 0, so that the first edge bounds the width too.
+    // The buckets begin at 0, so the first edge bounds the width too.
     let width = apart.into_iter().chain(first).min().unwrap_or(1_000).max(1);
     let mut thread = Thread::new(number, Samples::Summary, width);
     unreadable(&mut thread, bad);
     told(&mut thread, one, "count", unit_ns);
-    // The mean is in microseconds whatever the bins are.
+    // The mean is in microseconds for all bins.
     thread.mean_ns = one.get("avg").and_then(Value::as_f64).filter(|v| v.is_finite() && *v >= 0.0).map(|v| v * 1_000.0);
     let last = all.last().copied();
     if let Some((edge, n)) = last.filter(|&(edge, _)| thread.max_ns.is_some_and(|max| max > edge)) {

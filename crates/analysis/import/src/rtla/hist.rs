@@ -1,5 +1,3 @@
-//! `rtla timerlat hist` and `rtla osnoise hist`.
-
 use super::Kind;
 use crate::bins::{Bins, MOST_BINS};
 use crate::block::{Beyond, Block, Loss, Samples, Skips, Thread};
@@ -8,7 +6,6 @@ use crate::number;
 use crate::{Options, Unit};
 use punctual_model::LostKind;
 
-/// One histogram.
 pub(super) struct Hist {
     noise: bool,
     unit: Option<Unit>,
@@ -64,7 +61,7 @@ impl Hist {
         self.filled > MOST_BINS
     }
 
-    /// A line of it. `None`: it looks like figures, but cannot be read.
+    /// `None`: the line looks like figures but cannot be read.
     pub fn line(&mut self, line: &str) -> Option<()> {
         if let Some(unit) = line.strip_prefix("# Time unit is ") {
             self.unit = if unit.contains("nano") { Some(Unit::Nanos) } else { Some(Unit::Micros) };
@@ -140,7 +137,7 @@ impl Hist {
     fn summary(&mut self, at: usize, rest: &str) -> Option<()> {
         self.summary += 1;
         let words: Vec<&str> = rest.split_ascii_whitespace().collect();
-        // Without any sample it prints a single 0.
+        // Without any samples it prints a single 0.
         if words.len() != self.columns.len() {
             return (words == ["0"]).then_some(());
         }
@@ -158,7 +155,6 @@ impl Hist {
         Some(())
     }
 
-    /// One phase a kind of latency.
     pub fn blocks(self, given: Option<Unit>, options: &Options) -> Vec<Block> {
         let unit_ns = given.or(self.unit).unwrap_or(Unit::Micros).ns();
         let kinds = [Kind::Irq, Kind::Thread, Kind::User, Kind::Noise];
@@ -177,14 +173,15 @@ impl Hist {
             bins.add(scaled(index).unwrap_or(number::LARGEST_NS), samples);
         }
         let over = column.over;
-        // Where only the first bucket is filled its width is not known: no more than the largest sample in it.
+        // If only the first bucket is filled, its width is unknown but at most the largest sample plus one.
         let width = match self.divisor {
             0 => column.max.filter(|_| over == Some(0)).map_or(1, |max| max.saturating_add(1)),
             width => width,
         };
         let mut thread = Thread::new(column.cpu, Samples::Bins(bins), scaled(width).unwrap_or(unit_ns));
         thread.cpu = Some(column.cpu);
-        // Empty rows are left out, and the bucket size is not told: beyond the last row shown is all that is sure.
+        // Empty rows are omitted and the bucket size is not printed: the samples are only known to lie beyond the last
+        // row.
         let from_ns = scaled(self.last.map_or(0, |last| last.saturating_add(1))).unwrap_or(number::LARGEST_NS);
         thread.beyond = match over {
             Some(0) => Beyond::None,

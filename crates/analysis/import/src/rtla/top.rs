@@ -1,4 +1,4 @@
-//! `rtla timerlat top`: number and extremes; `rtla osnoise top` and `rtla hwnoise`: shares and counts.
+//! `rtla timerlat top`: count and extremes; `rtla osnoise top` and `rtla hwnoise`: shares and counts.
 
 use super::Kind;
 use crate::Options;
@@ -7,7 +7,6 @@ use crate::cyclictest::MOST_THREADS;
 use crate::number;
 use punctual_model::{LostKind, Series};
 
-/// One screen of `timerlat top`.
 #[derive(Default)]
 pub(super) struct Timerlat {
     seconds: u64,
@@ -19,11 +18,11 @@ pub(super) struct Timerlat {
 struct Row {
     cpu: u32,
     count: u64,
-    /// Smallest, mean, largest: of the IRQ, the thread, the return to user space.
+    /// Minimum, mean, maximum of IRQ, thread, and return to user space.
     parts: Vec<Option<[u64; 3]>>,
 }
 
-/// `0 00:00:04` in seconds.
+/// Seconds of `0 00:00:04`.
 fn seconds(text: &str) -> Option<u64> {
     let mut words = text.split_ascii_whitespace();
     let days = number::whole(words.next()?)?;
@@ -34,13 +33,13 @@ fn seconds(text: &str) -> Option<u64> {
 }
 
 impl Timerlat {
-    /// Is this the same run as `before`, later?
+    /// The screen shows the same run as `before`, later.
     pub fn continues(&self, before: &Timerlat) -> bool {
         let count = |cpu: u32| before.rows.iter().find(|r| r.cpu == cpu).map_or(0, |r| r.count);
         self.seconds >= before.seconds && self.rows.iter().all(|r| r.count >= count(r.cpu))
     }
 
-    /// A line of it. `None`: it looks like figures, but cannot be read.
+    /// `None`: the line looks like figures but cannot be read.
     pub fn line(&mut self, line: &str) -> Option<()> {
         if line.starts_with("ALL")
             || line.starts_with("timerlat hit")
@@ -70,7 +69,6 @@ impl Timerlat {
         Some(())
     }
 
-    /// One phase a kind of latency.
     pub fn blocks(&self, options: &Options) -> Vec<Block> {
         let kinds = [Kind::Irq, Kind::Thread, Kind::User];
         let block = |(at, kind): (usize, Kind)| {
@@ -98,7 +96,7 @@ impl Timerlat {
     }
 }
 
-/// `cur min avg max`, or dashes where nothing was.
+/// `cur min avg max`, or dashes without samples.
 fn part(text: &str) -> Option<Option<[u64; 3]>> {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     let [_, rest @ ..] = words.as_slice() else { return None };
@@ -109,7 +107,6 @@ fn part(text: &str) -> Option<Option<[u64; 3]>> {
     }
 }
 
-/// One screen of `osnoise top` or `hwnoise`.
 pub(super) struct Noise {
     of: &'static str,
     seconds: u64,
@@ -118,7 +115,7 @@ pub(super) struct Noise {
     done: bool,
 }
 
-/// Columns as the header names them, what they are, and their unit.
+/// Column header, meaning, unit.
 const COLUMNS: [(&str, &str, &str); 9] = [
     ("Runtime", "time watched", "µs"),
     ("Noise", "noise in it", "µs"),
@@ -136,19 +133,19 @@ impl Noise {
         Noise { of, seconds: 0, columns: Vec::new(), rows: Vec::new(), done: false }
     }
 
-    /// Is this the same run as `before`, later?
+    /// The screen shows the same run as `before`, later.
     pub fn continues(&self, before: &Noise) -> bool {
         self.of == before.of && self.seconds >= before.seconds && self.columns == before.columns
     }
 
-    /// A line of it. `None`: it looks like figures, but cannot be read.
+    /// `None`: the line looks like figures but cannot be read.
     pub fn line(&mut self, line: &str) -> Option<()> {
         if let Some(rest) = line.strip_prefix("duration:") {
             self.seconds = rest.split_once('|').and_then(|(d, _)| seconds(d)).unwrap_or(0);
             return Some(());
         }
         if line.starts_with("CPU Period") {
-            // As the header has them from left to right; threads come last.
+            // In the order of the header; threads come last.
             self.columns =
                 COLUMNS.iter().filter(|(key, ..)| line.contains(key)).map(|(_, name, unit)| (*name, *unit)).collect();
             if line.contains("Thread") {
@@ -172,7 +169,6 @@ impl Noise {
         Some(())
     }
 
-    /// One series a column, one point a CPU.
     pub fn series(&self) -> Vec<Series> {
         let of = format!("{} over {} s", self.of, self.seconds);
         let series = |(at, (name, unit)): (usize, &(&str, &str))| {

@@ -1,4 +1,4 @@
-//! What people paste: prompts, colours, quoting, HTML, wrapped lines, text around, torn ends; and anything at all.
+//! Pasted text: prompts, colours, quoting, HTML, wrapped lines, surrounding text, torn ends; and arbitrary input.
 
 use crate::common;
 
@@ -13,7 +13,7 @@ fn fixture(name: &str) -> String {
 
 type Way = fn(&str) -> String;
 
-/// Ways to paste, all of which leave the figures as they are.
+/// Manglings that leave the figures intact.
 fn ways() -> Vec<(&'static str, Way)> {
     vec![
         ("quoted", |t| t.lines().map(|l| format!("> > {l}\n")).collect()),
@@ -66,7 +66,6 @@ fn lines_that_a_mailer_wrapped() {
     assert_eq!(total(&from_text(&live)), 9_878 + 2_803);
 }
 
-/// At blanks, as mailers do.
 fn wrap(line: &str, width: usize) -> String {
     let (mut out, mut length) = (String::new(), 0);
     for word in line.split(' ') {
@@ -101,7 +100,7 @@ fn a_torn_histogram_is_no_whole_one() {
     let text = fixture("ct-hist-stdout.txt");
     let cut = &text[..text.find("# Total").unwrap()];
     let run = from_text(cut);
-    // The sum column is told apart by what it holds.
+    // The sum column is recognised by its contents.
     assert_eq!((run.run.phases[0].cpus.len(), total(&run)), (2, 23_381 + 21_988));
     assert_eq!((losses(&run, LostKind::Truncated), run.run.complete), (1, false));
     assert_eq!(run.run.phases[0].cpus[0].blur.unwrap().hidden_from_ns, Some(60_000));
@@ -125,14 +124,14 @@ fn several_files_are_one_run() {
     let run = recording(all.into());
     assert_eq!((run.run.phases.len(), run.run.import.as_ref().unwrap().files.len()), (2, 3));
     assert!(run.run.phases[1].label.as_deref().unwrap().starts_with("ct-2.10"));
-    // Two versions are no version.
+    // Two versions result in none.
     assert_eq!((run.run.tool.version.as_deref(), run.run.host.as_deref()), (None, None));
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Any histogram that cyclictest would print comes back with its counts, extremes and quantiles.
+    /// Any histogram that cyclictest would print is read back with its counts, extremes and quantiles.
     #[test]
     fn a_printed_histogram_comes_back(
         samples in proptest::collection::vec(0u64..3_000, 1..400),
@@ -156,7 +155,6 @@ proptest! {
         }
     }
 
-    /// Nothing panics, whatever it is read as.
     #[test]
     fn anything_is_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..2_000), cut in 0usize..6_000, n in 0usize..6) {
         let names = ["ct-hist-stdout.txt", "ct-2.10.json", "rtla-7.2-vm2.log", "ct-spike.txt", "jd-samples-cut.raw", "histogram_rtkernel_4.19.59-rt23-v7l+.csv"];
@@ -174,7 +172,6 @@ proptest! {
     }
 }
 
-/// As cyclictest 2.4 prints it.
 fn printed(threads: &[Vec<u64>], bins: u64, sum: bool) -> String {
     use std::fmt::Write;
     let mut out = String::from("# /dev/cpu_dma_latency set to 0us\n# Histogram\n");

@@ -1,4 +1,4 @@
-//! Every sample: totals and extremes exact, every loss named.
+//! Every sample: exact totals and extremes, every loss named.
 
 use crate::common;
 
@@ -15,7 +15,7 @@ fn the_published_histograms_of_the_pi_4b() {
     ] {
         let run = import(name);
         assert_eq!((total(&run), max_ns(&run), run.run.phases[0].cpus.len()), (samples, max, 4), "{name}");
-        // The table has no count of what lay beyond 399 µs, no period, no unit, no CPUs.
+        // The table lacks the count beyond 399 µs, period, unit and CPUs.
         for kind in
             [LostKind::Affinity, LostKind::Unit, LostKind::SkippedPeriods, LostKind::Resolution, LostKind::Order]
         {
@@ -71,12 +71,12 @@ fn json_of_both_versions() {
         assert_eq!(run.run.tool.version.as_deref(), Some(version));
         assert_eq!((run.run.settings.period_ns, run.run.host.as_deref()), (Some(Nanos(200_000)), Some("vm")));
         assert_eq!(cpus[0].got.unwrap().to_string(), "FIFO 95");
-        // Affinity and period are told; that periods were skipped is not, and the largest latency is above the period.
+        // Affinity and period are recorded; skipped periods are not, and the maximum exceeds the period.
         assert_eq!((losses(&run, LostKind::Affinity), cpus[0].skipped), (0, None));
         assert!(cpus[0].blur.unwrap().skipped_at_most.unwrap() > 0);
         assert!(problems(&run).is_empty(), "{name}: {:?}", problems(&run));
     }
-    // 24,467 periods ran in 5 s, told as whole seconds, of 200 µs each.
+    // 24,467 periods of 200 µs ran in 5 s (given in whole seconds).
     let blur = import("ct-2.4.json").run.phases[0].cpus[0].blur.unwrap();
     assert_eq!(blur.skipped_at_most, Some(6_000_000 / 200 + 1 - 24_467));
     assert!(close(import("ct-2.4.json").run.phases[0].cpus[0].mean_ns, 36_300.0));
@@ -116,7 +116,7 @@ fn jitterdebugger() {
     let run = import("jd-results.json");
     let cpus = &run.run.phases[0].cpus;
     assert_eq!((cpus[1].ran, cpus[1].max_ns, cpus[1].min_ns), (13_987, Some(8_546_000), Some(10_000)));
-    // It catches up: every period ran, and none is missing.
+    // It catches up: every period ran, none is missing.
     assert_eq!((cpus[1].skipped, cpus[1].released), (Some(0), Some(13_987)));
     let run = import("jd-samples-cut.raw");
     assert_eq!(total(&run), 140_014 / 28);
@@ -151,7 +151,7 @@ fn rtla_with_five_outputs_in_one_log() {
     assert_eq!((irq.cpus[0].min_ns, irq.cpus[0].max_ns), (Some(38_000), Some(16_828_000)));
     assert_eq!((phase(&run, 2).cpus[1].max_ns, phase(&run, 2).cpus[1].min_ns), (Some(16_537_000), Some(123_000)));
     assert_eq!((phase(&run, 3).cpus[0].ran, phase(&run, 3).cpus[0].max_ns), (294, Some(25_162_000)));
-    // CPU 1's thread never ran in the second top: dashes are nothing, not zero.
+    // The thread of CPU 1 never ran in the second screen: dashes mean no value, not zero.
     assert_eq!((phase(&run, 6).cpus.len(), phase(&run, 7).cpus.len()), (2, 1));
     let series = &run.run.import.as_ref().unwrap().series;
     let single = series.iter().find(|s| s.name == "longest single noise").unwrap();

@@ -1,4 +1,3 @@
-//! Samples and what is asked of them.
 #![allow(dead_code)]
 
 use punctual_import::{Options, read, recording};
@@ -50,7 +49,7 @@ pub fn close(a: Option<f64>, b: f64) -> bool {
 
 /// Cycles of the first thread of ct-stress30b.json.
 pub const STRESS_0: u64 = 146_324;
-/// Mean times of a batch in the data's README, s.
+/// Mean times of a batch, s, from the README of the data.
 pub const RT_MULTI: f64 = 24.27;
 pub const STD_MULTI: f64 = 21.79;
 pub const RT_SINGLE: f64 = 67.55;
