@@ -1,21 +1,18 @@
-//! How the latest wakeups of a cell lie in time.
-
 use crate::cell::Cell;
 use punctual_model::{ArrivalPattern, Arrivals, Latest, Recording};
 use punctual_stats::{Observed, Pattern};
 use punctual_units::{Arrange, Nanos};
 
-/// So many of the seconds with the latest wakeups are looked at.
 const SECONDS: usize = 256;
 const NS: f64 = 1e9;
 
-/// From the worst wakeups, whose times are exact; where they show no period, and where few are kept, also from the seconds
-/// with the latest: they reach further down.
+/// Uses the worst wakeups, whose times are exact. If they show no period or few were kept, also uses the seconds with
+/// the worst wakeups, which reach further down.
 pub(crate) fn arrivals(recording: &Recording, cell: &Cell, seconds: &[(u64, u64)]) -> Arrivals {
     let wakeups: Vec<u64> = recording.worst_of(cell.phase, cell.cpu).map(|w| w.release_mono_ns).collect();
     let mut latest: Vec<&(u64, u64)> = seconds.iter().collect();
     latest.arrange_by_key(|(at, max)| (std::cmp::Reverse(*max), *at));
-    // Not all seconds: those say when it was measured, not when it was late.
+    // A share of the seconds only: all of them would show when it was measured, not when it was late.
     latest.truncate(SECONDS.min(seconds.len() / 4));
     let latest: Vec<u64> = latest.into_iter().map(|(at, _)| *at).collect();
     let period = recording.run.settings.period_ns.map_or(1.0, |p| p.0 as f64 / NS);
@@ -32,7 +29,7 @@ fn nothing() -> Arrivals {
     Arrivals { source: Latest::Wakeups, of: 0, pattern: ArrivalPattern::TooFew }
 }
 
-/// `None` where there are too few, or it is not known when was measured.
+/// `None` if there are too few, or the time of measuring is unknown.
 fn found(recording: &Recording, cell: &Cell, source: Latest, (times, resolution): (&[u64], f64)) -> Option<Arrivals> {
     let phase = recording.run.phases.iter().find(|p| p.id == cell.phase)?;
     let last = recording.events.last().map_or(0, |e| e.mono_ns()).max(times.iter().copied().max()?);
@@ -40,7 +37,7 @@ fn found(recording: &Recording, cell: &Cell, source: Latest, (times, resolution)
         phase.stretches().into_iter().map(|(from, to)| (from, to.unwrap_or(last))).collect();
     let first = stretches.first()?.0;
     let since = |ns: u64| ns.saturating_sub(first) as f64 / NS;
-    // What lies outside was not seen by the phase: a damaged file.
+    // Times outside are from a damaged file: the phase cannot have seen them.
     let within = |t: &&u64| stretches.iter().any(|(from, to)| from <= *t && *t <= to);
     let at: Vec<f64> = times.iter().filter(within).map(|t| since(*t)).collect();
     let stretches: Vec<(f64, f64)> = stretches.iter().map(|(from, to)| (since(*from), since(*to))).collect();

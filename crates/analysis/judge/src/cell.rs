@@ -1,4 +1,4 @@
-//! One phase on one CPU: its samples, and whether they can be trusted.
+//! A cell, one phase on one CPU: its samples and their trustworthiness.
 
 use crate::doubt::Doubt;
 use crate::late::Late;
@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const MICRO: u64 = 1_000;
 
-/// A limit that parts whole microseconds as `limit` does, at the end of a bin where there is one: then the histogram
-/// knows exactly how many lie above.
+/// A limit that separates whole microseconds like `limit`, at the end of a bin if possible: then the histogram knows
+/// exactly how many samples lie above it.
 fn between_bins(limit: u64) -> u64 {
     let last = limit / MICRO * MICRO;
     let Some(next) = last.checked_add(MICRO) else { return limit };
@@ -17,42 +17,36 @@ fn between_bins(limit: u64) -> u64 {
     if end >= last { end } else { limit }
 }
 
-/// One phase on one CPU.
 pub(crate) struct Cell<'a> {
     pub phase: &'a str,
     pub cpu: CpuId,
     /// It can never pass.
     pub doubtful: bool,
-    /// `None` where nothing was recorded.
+    /// `None`: nothing was recorded.
     pub samples: Option<Samples<'a>>,
 }
 
-/// What was recorded.
 pub(crate) struct Samples<'a> {
-    /// Wakeups.
     pub raw: &'a Histogram,
-    /// Skipped periods; its minimum and maximum are only those of their bins.
+    /// Skipped periods; minimum and maximum are bin edges.
     pub skipped: &'a Histogram,
-    /// Both; never empty.
+    /// Wakeups and skipped periods; never empty.
     pub corrected: Histogram,
     /// Exact largest corrected latency, ns.
     pub max: u64,
-    /// Skipped periods, by the histogram or the thread's own count, whichever is more.
+    /// Skipped periods according to the histogram or the thread's counter, whichever is more.
     pub missed: u64,
-    /// The worst wakeups.
     pub late: Late,
-    /// Period, ns; 0: not known.
+    /// ns; 0: unknown.
     pub period: u64,
-    /// Periods that may have been skipped without a trace of it: 0 for a run of ours, [`u64::MAX`] where an imported
-    /// file bounds it by nothing.
+    /// Upper bound on periods skipped without being counted: 0 for own runs, [`u64::MAX`] if an imported file gives
+    /// none.
     pub uncounted: u64,
-    /// How far the samples may be from what they are recorded as.
+    /// How far samples may deviate from their recorded values.
     pub blur: Blur,
-    /// The deadline a wakeup must meet, ns.
     pub deadline: Option<u64>,
 }
 
-/// Every cell that there is or should be, in the order of phases and CPUs.
 pub(crate) fn cells<'a>(recording: &'a Recording, doubts: &[Doubt]) -> Vec<Cell<'a>> {
     let mut worst: BTreeMap<(&str, CpuId), Vec<&Worst>> = BTreeMap::new();
     for w in &recording.worst {
@@ -89,11 +83,11 @@ fn samples<'a>(
     worst: &[&Worst],
 ) -> Option<Samples<'a>> {
     let Distribution { raw, skipped } = distribution;
-    // Counts whose sum does not fit are no counts; doubt.rs says so.
+    // Counts whose sum overflows are invalid; doubt.rs reports that.
     raw.count().checked_add(skipped.count()).filter(|&n| n > 0)?;
     let result = phase.cpus.iter().find(|c| c.cpu == cpu);
-    // A skipped period is less late than the wakeup that skipped it, so the largest wakeup is the largest of all,
-    // exactly. Where files disagree the larger figure counts: it was seen.
+    // A skipped period is less late than the wakeup that skipped it, so the largest wakeup is the exact maximum. If
+    // files disagree the larger figure counts: it was observed.
     let raw_max = raw.max().unwrap_or(0);
     let skipped_max = match skipped.bins().next_back() {
         Some(bin) if bin.low > raw_max => bin.high.min(skipped.max().unwrap_or(bin.high)),
@@ -122,17 +116,17 @@ fn samples<'a>(
 }
 
 impl Samples<'_> {
-    /// How many corrected samples are later than `limit`: at least, at most.
+    /// Bounds (least, most) of the number of corrected samples later than `limit`.
     pub fn beyond(&self, limit: u64) -> (u64, u64) {
         let (raw, skipped) = (self.raw_beyond(limit), self.skipped_beyond(limit));
-        // The largest latency may be known from elsewhere than the histogram.
+        // The maximum may be known from outside the histogram.
         let known = u64::from(self.max > limit.saturating_add(self.blur.below_ns));
-        // A skipped period is less late than the wakeup that skipped it: without one beyond there is none.
+        // A skipped period is less late than the wakeup that skipped it: if no wakeup is beyond, none is.
         let uncounted = if raw.1 > 0 { self.uncounted } else { 0 };
         ((raw.0 + skipped.0).max(known), (raw.1 + skipped.1).max(known).saturating_add(uncounted))
     }
 
-    /// The same of wakeups alone.
+    /// As [`Samples::beyond`] for wakeups alone.
     pub fn raw_beyond(&self, limit: u64) -> (u64, u64) {
         let (least, most) = self.blurred_beyond(limit);
         match self.late.wakeups_above(limit) {
@@ -141,7 +135,7 @@ impl Samples<'_> {
         }
     }
 
-    /// The same as the histogram tells it, with what the samples can be besides.
+    /// The same from the histogram alone, widened by the blur.
     fn blurred_beyond(&self, limit: u64) -> (u64, u64) {
         let Blur { below_ns, above_ns, unplaced, .. } = self.blur;
         let whole = self.whole_micros();
@@ -149,19 +143,19 @@ impl Samples<'_> {
         let (least, _) = self.raw.above(between(limit.saturating_add(below_ns)));
         let Some(told) = limit.checked_sub(above_ns) else { return (least, self.raw.count()) };
         let (_, most) = self.raw.above(between(told));
-        // Those held at or below the limit that can be beyond it.
+        // Samples placed at or below the limit that may lie beyond it.
         let more = unplaced.filter(|u| u.from_ns <= told && u.to_ns.is_none_or(|to| to > told)).map_or(0, |u| u.count);
         (least, most.saturating_add(more).min(self.raw.count()))
     }
 
-    /// Are all samples recorded at whole microseconds?
+    /// All samples are recorded in whole microseconds.
     fn whole_micros(&self) -> bool {
         (self.blur.below_ns, self.blur.above_ns) == (0, MICRO - 1)
     }
 
-    /// The same of skipped periods alone.
+    /// As [`Samples::beyond`] for skipped periods alone.
     fn skipped_beyond(&self, limit: u64) -> (u64, u64) {
-        // Not Histogram::above: it takes the maximum for exact, and here it is only the edge of its bin.
+        // Not Histogram::above, which takes the maximum as exact; here it is only the edge of its bin.
         let count = |edge: fn(&punctual_units::Bin) -> u64| {
             self.skipped.bins().rev().take_while(|b| edge(b) > limit).map(|b| b.count).sum()
         };
@@ -172,8 +166,8 @@ impl Samples<'_> {
         }
     }
 
-    /// Between what the sample with this rank (1 = smallest) of all corrected ones lies, ns: the edges of its bin, and
-    /// what it can be besides. Nothing bounds it above: `None`.
+    /// Bounds in ns of the sample with this rank (1 = smallest) among all corrected ones: the edges of its bin widened
+    /// by the blur. `None`: unbounded above.
     pub fn edges_at(&self, rank: u64) -> Option<(u64, Option<u64>)> {
         let mut seen = 0;
         let bin = self.corrected.bins().find(|bin| {
@@ -183,9 +177,9 @@ impl Samples<'_> {
         let min = self.corrected.min().unwrap_or(0);
         let low = bin.low.max(min).min(self.max).saturating_sub(self.blur.below_ns);
         let high = match self.blur.unplaced {
-            // Beyond this one it is not known which sample has which rank.
+            // Beyond this bin the order of the samples is unknown.
             Some(unplaced) if bin.high >= unplaced.from_ns => unplaced.to_ns,
-            // Whole microseconds are told: the last one in the bin.
+            // Whole microseconds: the last one in the bin.
             _ if self.whole_micros() => Some((bin.high / MICRO * MICRO).min(self.max)),
             _ => Some(bin.high.min(self.max)),
         };

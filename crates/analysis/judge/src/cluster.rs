@@ -1,13 +1,14 @@
-//! How strongly a cell's late wakeups cluster. The reasons stand in the crate's documentation.
+//! Clustering of the late wakeups of a cell. The crate documentation gives the reasons.
 
 use crate::late::Late;
 use punctual_model::ClusterNote;
 use punctual_stats::{intervals_estimator, runs_estimator};
 
-/// Fewer late samples than this say nothing about clustering; 1 (independent) is then assumed, and said.
+/// With fewer late samples clustering cannot be estimated; independence (1) is assumed and reported.
 pub const LEAST_LATE: u64 = 10;
 
-/// How the clustering was found, and the extremal index to count with (above 0, at most 1). `limit` is the claim's.
+/// How the clustering was determined, and the extremal index to apply (above 0, at most 1). `limit` is that of the
+/// claim.
 pub(crate) fn clustering(late: &Late, limit: u64) -> (ClusterNote, f64) {
     let Some(threshold) = late.cluster_threshold() else { return (ClusterNote::TooFew { from: 0 }, 1.0) };
     let (theta, from) = extremal_index(late, threshold);
@@ -15,7 +16,7 @@ pub(crate) fn clustering(late: &Late, limit: u64) -> (ClusterNote, f64) {
         return (ClusterNote::TooFew { from }, 1.0);
     }
     let at_limit = Some(extremal_index(late, limit)).filter(|&(t, n)| limit > threshold && n > 0 && t < theta);
-    // A few samples beyond the limit that one stall made are known to be one event; the estimate is still that of all.
+    // A few samples beyond the limit caused by one stall are one event; `from` is still that of the estimate over all.
     let (theta, from) = at_limit.map_or((theta, from), |(t, n)| (t, if n < LEAST_LATE { from } else { n }));
     (ClusterNote::Estimated { theta, from }, theta)
 }

@@ -1,17 +1,15 @@
-//! What a run of this length can have missed.
-
 use punctual_model::{Coverage, Phase, Run};
 use punctual_stats::probability_seen;
 use punctual_units::Nanos;
 
-/// Mean times between rare events worth asking about: a minute; 14 minutes, the memory scrubbing of server firmware
-/// that comes as a System Management Interrupt; an hour (leases, log rotation); a day (timers of the distribution).
+/// Mean times between rare events worth considering: a minute; 14 minutes (memory scrubbing of server firmware by
+/// System Management Interrupts); an hour (leases, log rotation); a day (timers of the distribution).
 pub const RARE_EVENTS: [Nanos; 4] =
     [Nanos::from_secs(60), Nanos::from_secs(14 * 60), Nanos::from_secs(3_600), Nanos::from_secs(86_400)];
 
 /// Chances to have seen each of [`RARE_EVENTS`]: in the shortest phase, and in all phases together.
 ///
-/// Empty where the time that was recorded is not known: an imported file without a period.
+/// Empty if the recorded time is unknown, as for an imported file without a period.
 pub(crate) fn coverage(run: &Run) -> Vec<Coverage> {
     if run.settings.period_ns.is_none() {
         return Vec::new();
@@ -27,7 +25,7 @@ pub(crate) fn coverage(run: &Run) -> Vec<Coverage> {
         .collect()
 }
 
-/// What the CPU measured for the shortest time recorded: its periods, not the planned time. 0 where none was.
+/// The shortest recorded time of a CPU: its periods, not the planned time. 0 if there is none.
 fn recorded_ns(run: &Run, phase: &Phase) -> f64 {
     let released = phase.cpus.iter().map(|c| c.scored()).min().unwrap_or(0);
     released as f64 * run.settings.period_ns.map_or(0, |p| p.0) as f64

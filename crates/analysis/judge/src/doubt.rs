@@ -1,4 +1,4 @@
-//! What makes a run, a phase or a CPU unable to pass: what the run says itself, and what is found wrong with it here.
+//! Reasons why a run, a phase or a CPU cannot pass: those recorded in the run, and those found here.
 
 use crate::cell;
 use crate::late::Late;
@@ -7,25 +7,22 @@ use punctual_model::{CpuResult, EndedBy, Event, Kind, Phase, Problem, ProblemKin
 use punctual_units::{CpuId, CpuList, Histogram, Nanos};
 use std::collections::BTreeMap;
 
-/// A problem, and what it concerns.
 pub(crate) struct Doubt {
     /// `None`: the whole run.
     pub phase: Option<String>,
     /// `None`: every CPU.
     cpu: Option<CpuId>,
-    /// Does it say something about samples that were taken, or only that some are missing?
+    /// It concerns samples that were taken, not only missing ones.
     about_samples: bool,
     pub problem: Problem,
 }
 
 impl Doubt {
-    /// May this cell not pass because of it?
     pub fn touches(&self, phase: &str, cpu: CpuId) -> bool {
         self.about_samples && self.phase.as_deref().is_none_or(|p| p == phase) && self.cpu.is_none_or(|c| c == cpu)
     }
 }
 
-/// Everything that stands against a pass, the run's own problems first.
 pub(crate) fn doubts(recording: &Recording) -> Vec<Doubt> {
     let run = &recording.run;
     let mut doubts: Vec<Doubt> = run.problems.iter().map(|p| of_run(p.kind, p.text.clone())).collect();
@@ -59,7 +56,6 @@ fn of_phase(phase: &Phase, cpu: Option<CpuId>, kind: ProblemKind, text: String) 
     Doubt { phase: Some(phase.id.clone()), cpu, ..of_run(kind, text) }
 }
 
-/// What was to be measured and was not.
 fn incomplete(run: &Run) -> impl Iterator<Item = (ProblemKind, String)> {
     let how = match &run.ended_by {
         None if run.kind == Kind::Imported => "the imported file does not hold the whole run".into(),
@@ -70,7 +66,7 @@ fn incomplete(run: &Run) -> impl Iterator<Item = (ProblemKind, String)> {
     };
     let ended = matches!(run.ended_by, None | Some(EndedBy::Duration)) && run.complete;
     let missing = run.settings.loads.get(run.phases.len()..).filter(|m| !m.is_empty() && run.kind == Kind::Latency);
-    // A table of a benchmark has no phases, and nothing is missing of it.
+    // A benchmark table has no phases and is still complete.
     let series = run.import.as_ref().is_some_and(|import| !import.series.is_empty());
     let nothing = (run.phases.is_empty() && !series).then(|| (ProblemKind::Interrupted, "nothing was recorded".into()));
     let load =
@@ -78,7 +74,7 @@ fn incomplete(run: &Run) -> impl Iterator<Item = (ProblemKind, String)> {
     (!ended).then_some((ProblemKind::Interrupted, how)).into_iter().chain(nothing).chain(load)
 }
 
-/// What a phase does not say itself: no end, no proof of its load.
+/// Doubts that a phase does not record itself: no end, no evidence of its load.
 fn phase_doubts(run: &Run, phase: &Phase) -> Vec<Doubt> {
     let said = |kind| phase.problems.iter().any(|p| p.kind == kind);
     let mut doubts = Vec::new();
@@ -101,8 +97,8 @@ fn phase_doubts(run: &Run, phase: &Phase) -> Vec<Doubt> {
     doubts
 }
 
-/// The user ended it after having seen its results, and the phase does not say so itself: a record of an earlier version, or
-/// one that was killed afterwards. Ending when the figures look well makes any bound hold less often than it says.
+/// The user ended the phase after seeing results, and the phase does not record it: an earlier version wrote it, or it
+/// was killed afterwards. Stopping when the figures look good makes any bound hold less often than stated.
 fn ended_by_user(recording: &Recording, phase: &Phase) -> Option<Doubt> {
     let is_this = |event: &Event| matches!(event, Event::EndedEarly { phase: id, .. } if *id == phase.id);
     let said = phase.problems.iter().any(|p| p.kind == ProblemKind::EndedEarly);
@@ -110,7 +106,6 @@ fn ended_by_user(recording: &Recording, phase: &Phase) -> Option<Doubt> {
     (!said && recording.events.iter().any(is_this)).then(|| of_phase(phase, None, ProblemKind::EndedEarly, text.into()))
 }
 
-/// What is wrong with one CPU's figures: missing, not adding up, or measured otherwise than asked.
 fn cpu_doubts(recording: &Recording, phase: &Phase, cpu: CpuId) -> Vec<Doubt> {
     let mut texts = Vec::new();
     let result = phase.cpus.iter().find(|c| c.cpu == cpu);
@@ -135,11 +130,9 @@ fn cpu_doubts(recording: &Recording, phase: &Phase, cpu: CpuId) -> Vec<Doubt> {
     doubts
 }
 
-/// Every period accounted for, in the totals and in the histograms.
 fn mismatch(result: &CpuResult, in_files: (u64, u64, Option<u64>), listed: Option<u64>) -> Option<String> {
     let CpuResult { cpu, released, ran, skipped, max_ns, .. } = result;
     let (raw, late, max) = in_files;
-    // What is not told contradicts nothing.
     let (skipped, released) = (&skipped.unwrap_or(0), &released.unwrap_or(ran.saturating_add(skipped.unwrap_or(0))));
     if ran.checked_add(*skipped) != Some(*released) {
         return Some(format!("CPU {cpu}: {released} periods were released, but {ran} ran and {skipped} were skipped"));
@@ -154,8 +147,8 @@ fn mismatch(result: &CpuResult, in_files: (u64, u64, Option<u64>), listed: Optio
     Some(format!("CPU {cpu}: a latency of {other} ns is told of, but the histogram holds {in_histogram}"))
 }
 
-/// Without the whole list of the worst nothing is known of clustering. Another tool's file has none, and that is said
-/// where it counts; ours lost it.
+/// Without the complete worst list nothing is known about clustering. An imported file has no such list, which is
+/// reported where it matters; an own run has lost it.
 fn torn_list(run: &Run, cpu: CpuId, worst: &[&Worst], raw: &Histogram) -> Option<String> {
     let keep = run.settings.worst_kept;
     let expected = run.kind == Kind::Latency && keep > 0 && raw.max().is_some_and(|max| max > 0);
@@ -163,7 +156,6 @@ fn torn_list(run: &Run, cpu: CpuId, worst: &[&Worst], raw: &Histogram) -> Option
     (expected && !complete).then(|| format!("CPU {cpu}: the list of its worst wakeups is not complete"))
 }
 
-/// Another policy or priority than asked for, where the run does not say so itself.
 fn otherwise_than_asked(run: &Run, phase: &Phase, result: &CpuResult) -> Option<Doubt> {
     let (asked, got) = (run.settings.scheduling?, result.got?);
     let same = asked.policy() == got.policy() && asked.priority() == got.priority();
@@ -175,8 +167,8 @@ fn otherwise_than_asked(run: &Run, phase: &Phase, result: &CpuResult) -> Option<
     })
 }
 
-/// Samples beyond the last bin that the file does not even count could be of any size: one doubt for all CPUs with the
-/// same last bin.
+/// Samples beyond the last bin that are not even counted may have any size: one doubt for all CPUs with the same last
+/// bin.
 fn hidden(phase: &Phase) -> Vec<Doubt> {
     let mut by_bin: BTreeMap<u64, CpuList> = BTreeMap::new();
     for result in &phase.cpus {

@@ -1,16 +1,13 @@
-//! The exact worst wakeups of one cell, and the periods that were skipped because of each.
+//! The exact worst wakeups of a cell, and the periods skipped because of each.
 
 use punctual_model::Worst;
 use punctual_stats::Gap;
 use punctual_units::{Arrange, Histogram};
 
-/// The kept worst wakeups of a cell.
 pub(crate) struct Late {
-    /// The worst first.
     wakeups: Vec<Wakeup>,
-    /// Every wakeup later than this is in the list, ns; `None` where the list does not agree with the histogram.
+    /// The list has every wakeup later than this, ns; `None` if list and histogram disagree.
     complete_above: Option<u64>,
-    /// The lowest threshold at which clustering is looked at, ns.
     cluster_threshold: u64,
     period: u64,
 }
@@ -22,12 +19,13 @@ struct Wakeup {
     skipped: u64,
 }
 
-/// Extremes are the latest tenth of the wakeups at most: the theory of clustering is about rare samples.
+/// Extremes are at most this share (1/10) of the wakeups: the theory of clustering is about rare samples.
 const EXTREME_SHARE: u64 = 10;
 
 impl Late {
-    /// From the list as kept, of which `keep` were to be kept. Complete where it is full, or holds every wakeup that
-    /// was late at all, and its worst is the histogram's maximum: an imported run may have none, a torn one too few.
+    /// `keep` is the intended length of the list. It is complete if it is full or holds every wakeup that was late at
+    /// all, and its worst is the maximum of the histogram. An imported run may have no list, a damaged one too short a
+    /// list.
     pub fn new(worst: &[&Worst], keep: usize, raw: &Histogram, period: u64) -> Late {
         let mut wakeups: Vec<Wakeup> =
             worst.iter().map(|w| Wakeup { latency: w.latency_ns, cycle: w.cycle, skipped: w.skipped }).collect();
@@ -50,24 +48,25 @@ impl Late {
         Late { wakeups, complete_above, cluster_threshold, period }
     }
 
-    /// Every wakeup above this is known, and they are few: where clustering can be estimated. `None` without a list.
+    /// The threshold above which every wakeup is known and wakeups are rare, so that clustering can be estimated.
+    /// `None` without a list.
     pub fn cluster_threshold(&self) -> Option<u64> {
         self.complete_above.map(|complete| complete.max(self.cluster_threshold))
     }
 
-    /// Exactly how many wakeups were later than `limit`, where the list knows.
+    /// Exact number of wakeups later than `limit`, if the list covers them.
     pub fn wakeups_above(&self, limit: u64) -> Option<u64> {
         self.knows(limit).then(|| self.above(limit).count() as u64)
     }
 
-    /// Exactly how many skipped periods were later than `limit`, where the list knows: each belongs to a wakeup that
-    /// was later still.
+    /// Exact number of skipped periods later than `limit`, if the list covers them: each belongs to a wakeup that was
+    /// later still.
     pub fn skipped_above(&self, limit: u64) -> Option<u64> {
         let known = self.knows(limit) && self.period > 0;
         known.then(|| self.above(limit).map(|w| self.skipped_of(w, limit)).fold(0, u64::saturating_add))
     }
 
-    /// The gaps, in periods, between all releases later than `limit`, and how many such releases there are.
+    /// The gaps, in periods, between all releases later than `limit`, and the number of such releases.
     pub fn gaps_above(&self, limit: u64) -> (Vec<Gap>, u64) {
         let mut runs: Vec<(u64, u64)> = self.above(limit).map(|w| (w.cycle, self.skipped_of(w, limit))).collect();
         runs.sort_unstable();

@@ -1,43 +1,44 @@
 //! Judges claims on a recorded run: pass, fail or inconclusive, with the evidence as figures.
 //!
-//! [`judge`] takes a whole run directory in memory, live, recorded or imported, and every claim; it returns figures
-//! only, sentences are made elsewhere. What it holds to:
+//! [`judge`] takes a whole run in memory, live, recorded or imported, and all claims. It returns figures; `report`
+//! makes the sentences. Rules:
 //!
-//! - Each claim is judged on each phase and CPU (a *cell*), on the **corrected** distribution, in which periods that
-//!   were skipped are scored as late as they were. The worst cell decides: fail over inconclusive over pass.
-//! - **Missing data is never a pass.** No phase, a phase without CPU, a CPU without samples, counts that do not add
-//!   up, a load without proof, a damaged file: each is a [`Problem`](punctual_model::Problem) in the verdict, recorded
-//!   or found here, and what it touches is inconclusive at best. An observed failure stays one: a problem may make a
-//!   run worth less, but a wakeup that was seen late was late.
-//! - What an imported file does not tell ([`Blur`](punctual_model::Blur)) counts for whatever is worse: a value as its
-//!   interval, a sample without a value as anything it can be, a period that may have been skipped as late or not. A
-//!   claim that this could change is inconclusive.
-//! - Bounds are conservative: histogram bins count with their worse edge, what the exact worst list knows narrows
-//!   them, and samples that come in clusters count for less.
+//! - Each claim is judged on each phase and CPU (a *cell*), on the **corrected** distribution, which includes skipped
+//!   periods with their lateness. The worst cell decides: fail over inconclusive over pass.
+//! - **Missing data is never a pass.** No phase, a phase without CPU, a CPU without samples, inconsistent counts, a
+//!   load without evidence, a damaged file: each is a [`Problem`](punctual_model::Problem) in the verdict, recorded or
+//!   found here, and makes what it affects inconclusive at best. An observed failure stands: a problem may devalue a
+//!   run, but a wakeup that was seen late was late.
+//! - Data missing from an imported file ([`Blur`](punctual_model::Blur)) is taken at its worst: a value as its
+//!   interval, a sample without a value as anything possible, an uncounted period as late or not. A claim that depends
+//!   on it is inconclusive.
+//! - Bounds are conservative: histogram bins count with their worse edge, narrowed by the exact worst list, and
+//!   clustered samples count for less.
 //!
 //! # How clustered samples count
 //!
 //! One stall makes many releases late; they are one event. With the extremal index θ (see [`ClusterNote`]) n samples
-//! say as much as n·θ independent ones, and k late ones among them are k·θ events. The bounds of a probability are
-//! Clopper–Pearson's for ⌈k·θ⌉ (upper) and ⌊k·θ⌋, at least one (lower), in n·θ, but never narrower than those for k in
-//! n. Dividing n alone would count the samples of one stall as events and shift the estimate by 1/θ. The ranks that
-//! bound a quantile are found for ⌊n·θ⌋ samples and carried over by the share of samples above.
+//! carry as much information as n·θ independent ones, and k late ones among them are k·θ events. The bounds of a
+//! probability are Clopper–Pearson's for ⌈k·θ⌉ (upper) and ⌊k·θ⌋, at least one (lower), in n·θ, but never narrower than
+//! those for k in n. Dividing n alone would count the samples of one stall as events and shift the estimate by 1/θ. The
+//! ranks that bound a quantile are computed for ⌊n·θ⌋ samples and converted by the share of samples above.
 //!
-//! θ is the least of the intervals estimator (Ferro and Segers 2003) and the runs estimator with run length 1, on the
-//! worst wakeups kept and the periods skipped because of them: the former compares gaps with each other and calls a
-//! single long stall independent, the latter knows that releases late one after the other are one event. It is taken
-//! at the lowest threshold above which the worst list is complete (at most the latest tenth of all wakeups), needs 10
-//! late samples there (with fewer its standard error exceeds a third), and taken again above the claim's own limit;
-//! the smaller value counts.
+//! θ is the smaller of the intervals estimator (Ferro and Segers 2003) and the runs estimator with run length 1, on the
+//! worst wakeups kept and the periods skipped because of them: the former compares gaps and considers a single long
+//! stall independent, the latter treats consecutive late releases as one event. It is estimated at the lowest threshold
+//! above which the worst list is complete (at most the worst tenth of all wakeups), requires 10 late samples there
+//! (with fewer its standard error exceeds a third), and is estimated again above the claim's own limit; the smaller
+//! value counts.
 //!
 //! # Confidence
 //!
-//! A claim's confidence is that of each decision: a probability's upper and lower bound are each one-sided at it. A
-//! quantile's bounds are the two-sided ones at it (docs: l and u with α/2), so each of its decisions is surer still.
+//! A claim's confidence is that of each decision: the upper and lower bound of a probability each hold one-sidedly at
+//! it. Bounds of a quantile are two-sided (lower and upper with α/2 each), so each of its decisions is more certain.
 //!
-//! A run that was looked at while it was measured, to end when its claims are decided, is judged with more: at look k with
-//! 1 − α·6/(π²k²) instead of 1 − α, so that all looks together err with at most α
-//! ([`confidence_at_look`](punctual_stats::confidence_at_look)). Its bounds hold at the claim's confidence whenever it ended.
+//! A run that was checked while it was measured, to end when its claims are decided, needs more: at look k, 1 −
+//! α·6/(π²k²) instead of 1 − α, so that all looks together err with at most α
+//! ([`confidence_at_look`](punctual_stats::confidence_at_look)). Its bounds hold at the claim's confidence whenever it
+//! ended.
 //!
 //! Architecture invariant: no input or output, no clock, no text for people except in problems found here.
 
@@ -70,14 +71,13 @@ pub use virtual_cpus::{CONTROLS as VIRTUAL_CONTROLS, virtual_control};
 
 /// Judges every claim on every phase and CPU of a run.
 ///
-/// Without a claim nothing is claimed, and the outcome is inconclusive: callers judge [`Claim::none_missed`] where the
-/// user says nothing.
+/// Without claims the outcome is inconclusive: callers pass [`Claim::none_missed`] if the user claims nothing.
 ///
-/// - `max < L` fails if the largest latency is L or more, else passes; its evidence is the bound that none beyond in n
-///   supports.
+/// - `max < L` fails if the largest latency is L or more, otherwise passes; its evidence is the bound supported by none
+///   beyond in n.
 /// - `pQ < L` passes if the quantile's upper bound is below L, fails if its lower bound is above.
 /// - `P(>L) < p` passes if the probability's upper bound is below p, fails if its lower bound is above.
-/// - `missed = 0` fails if a period was skipped, or ran later than the run's deadline where it has one.
+/// - `missed = 0` fails if a period was skipped, or ran later than the run's deadline if there is one.
 /// - `missed <= k per m` is judged on the same count as a probability of k/m.
 pub fn judge(recording: &Recording, claims: &[Claim]) -> Verdict {
     let doubts = doubt::doubts(recording);
@@ -87,7 +87,7 @@ pub fn judge(recording: &Recording, claims: &[Claim]) -> Verdict {
     if doubts.iter().any(|d| d.problem.kind == ProblemKind::VirtualCpus) {
         claims.iter_mut().for_each(invalidate);
     }
-    // One thread of which it is not known makes the sum unknown.
+    // If a thread did not record it, the sum is unknown.
     let total = |count: fn(&CpuResult) -> Option<u64>| {
         let mut results = recording.run.phases.iter().flat_map(|p| &p.cpus);
         results.try_fold(0u64, |sum, result| Some(sum.saturating_add(count(result)?)))
@@ -106,22 +106,23 @@ pub fn judge(recording: &Recording, claims: &[Claim]) -> Verdict {
     }
 }
 
-/// The same for a report: also the tail of every load, which takes fits and resampling, up to some tenths of a second each.
+/// As [`judge`], with the tail of every load for a report. Fits and resampling take up to some tenths of a second per
+/// load.
 ///
-/// A tail decides nothing. Its level carries the distribution of this run on by at most two decades and is refused where a
-/// gate is closed, and wherever a claim on the same samples could not pass.
+/// A tail decides nothing. Its level extrapolates the distribution of this run by at most two decades, and is refused
+/// if a gate is closed or a claim on the same samples could not pass.
 pub fn judge_with_tails(recording: &Recording, claims: &[Claim]) -> Verdict {
     let cells = cell::cells(recording, &doubt::doubts(recording));
     Verdict { tails: tail::tails(recording, &cells), ..judge(recording, claims) }
 }
 
-/// What the emulator did is no failure of the kernel either.
+/// Results of the emulator are no failure of the kernel either.
 fn invalidate(judged: &mut Judged) {
     judged.outcome = Outcome::Inconclusive;
     judged.cells.iter_mut().for_each(|cell| cell.outcome = Outcome::Inconclusive);
 }
 
-/// The worst of them; nothing judged, or anything in doubt, is at best inconclusive.
+/// The worst outcome; inconclusive at best if nothing was judged or there are doubts.
 fn worst_outcome(outcomes: impl Iterator<Item = Outcome>, doubts: &[Doubt]) -> Outcome {
     let worst = outcomes.max().unwrap_or(Outcome::Inconclusive);
     if doubts.is_empty() { worst } else { worst.max(Outcome::Inconclusive) }
@@ -130,7 +131,7 @@ fn worst_outcome(outcomes: impl Iterator<Item = Outcome>, doubts: &[Doubt]) -> O
 fn judge_claim(claim: &Claim, look: u64, cells: &[Cell], doubts: &[Doubt]) -> Judged {
     let asked = sequential::at_look(claim, look);
     let mut judged: Vec<CellJudgement> = cells.iter().map(|cell| judge_cell(&asked, cell)).collect();
-    // The one that decides first. A stable sort: equally bad cells stay in the order of phases and CPUs.
+    // The deciding cell first. The sort is stable: equally bad cells stay in the order of phases and CPUs.
     judged.arrange_by(|a, b| {
         let max = a.max_ns.unwrap_or(u64::MAX).cmp(&b.max_ns.unwrap_or(u64::MAX));
         let bound = a.upper.unwrap_or(f64::INFINITY).total_cmp(&b.upper.unwrap_or(f64::INFINITY));
@@ -167,7 +168,6 @@ fn judge_cell(claim: &Claim, cell: &Cell) -> CellJudgement {
     }
 }
 
-/// A cell without samples.
 fn unjudged(cell: &Cell) -> CellJudgement {
     CellJudgement {
         phase: cell.phase.to_owned(),
@@ -187,7 +187,6 @@ fn unjudged(cell: &Cell) -> CellJudgement {
     }
 }
 
-/// The largest corrected latency of all; the first cell that has it.
 fn worst_cell(cells: &[Cell]) -> Option<CellId> {
     let largest = cells.iter().filter_map(|c| c.samples.as_ref()).map(|s| s.max).max()?;
     let cell = cells.iter().find(|c| c.samples.as_ref().is_some_and(|s| s.max == largest))?;

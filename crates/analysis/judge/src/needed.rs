@@ -1,4 +1,4 @@
-//! How much more measuring would decide an open claim, or support more than a passed one.
+//! How much longer to measure to decide an open claim, or to support a stronger statement than a passed one.
 
 use crate::cell::Samples;
 use crate::rules::Finding;
@@ -6,16 +6,16 @@ use punctual_model::{Claim, Needed, Outcome, Quantity};
 use punctual_stats::{exceedance_upper, samples_required};
 use punctual_units::Nanos;
 
-/// A passed claim is answered with what it takes to say ten times more.
+/// For a passed claim: the samples that support a statement stronger by this factor.
 const STRONGER: f64 = 10.0;
 
-/// The samples, none of them beyond the limit, that decide an open claim, or support a tenth of the probability that
-/// this run bounds where it passed.
+/// The number of samples, none beyond the limit, that decides an open claim, or that supports a tenth of the
+/// probability bounded by a passed one.
 ///
-/// The time saturates at 584 years, the most that 64 bits of nanoseconds hold.
+/// The duration saturates at 584 years (64 bits of nanoseconds).
 ///
-/// Nothing where time is not what is missing: a refuted claim, a cell in doubt, a share already seen that is no
-/// smaller than the statement, or more samples already taken than the statement needs.
+/// `None` if time would not help: a refuted claim, a cell in doubt, an observed share no smaller than the claimed one,
+/// or more samples than needed already.
 pub(crate) fn needed(
     claim: &Claim,
     samples: &Samples,
@@ -26,9 +26,9 @@ pub(crate) fn needed(
     let n = samples.corrected.count() as f64;
     let bounded = exceedance_upper(0.0, n * theta, claim.confidence);
     let (asked, confidence) = match claim.quantity {
-        // Nothing is asked in figures: what was bounded is the measure.
+        // The claim has no probability: the bound achieved is the measure.
         Quantity::Max(_) | Quantity::NoneMissed => (1.0, claim.confidence),
-        // Rounded to what 1 − q is known to, so that p99.9 asks for 0.001.
+        // Rounded to the precision of 1 − q, so that p99.9 asks for 0.001.
         Quantity::Quantile { q, .. } => (((1.0 - q) * 1e15).round() / 1e15, 1.0 - 0.5 * (1.0 - claim.confidence)),
         Quantity::Exceedance { p, .. } => (p, claim.confidence),
         Quantity::MissedShare(share) => (share, claim.confidence),

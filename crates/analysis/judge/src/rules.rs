@@ -1,13 +1,11 @@
-//! What each kind of claim asks of one cell's samples.
-
 use crate::cell::Samples;
 use punctual_model::{Claim, Outcome, Quantity};
 use punctual_stats::{exceedance_lower, exceedance_upper, quantile_rank_bounds_clustered};
 
-/// What the samples alone say, before doubts.
+/// The result from the samples alone, before doubts.
 pub(crate) struct Finding {
     pub outcome: Outcome,
-    /// Samples beyond the limit, or missed: at least, at most.
+    /// Bounds (least, most) of the samples beyond the limit, or missed.
     pub beyond: (u64, u64),
     /// A latency in ns or a probability, with its bounds.
     pub estimate: Option<f64>,
@@ -15,18 +13,16 @@ pub(crate) struct Finding {
     pub upper: Option<f64>,
 }
 
-/// Samples later than this are beyond the claim's limit.
 pub(crate) fn limit(quantity: Quantity, samples: &Samples) -> u64 {
     match quantity {
         // These claim `< limit`, so a sample at the limit is beyond it.
         Quantity::Max(limit) | Quantity::Quantile { limit, .. } => limit.0.saturating_sub(1),
         Quantity::Exceedance { limit, .. } => limit.0,
-        // A wakeup a whole period late skips the next release.
+        // A wakeup late by a whole period skips the next release.
         Quantity::NoneMissed | Quantity::MissedShare(_) => samples.deadline.unwrap_or(samples.period.saturating_sub(1)),
     }
 }
 
-/// Judges one claim on one cell whose extremal index is `theta`.
 pub(crate) fn find(claim: &Claim, samples: &Samples, theta: f64) -> Finding {
     let limit = limit(claim.quantity, samples);
     let share = |beyond| probability(beyond, samples, theta, claim.confidence);
@@ -44,7 +40,7 @@ pub(crate) fn find(claim: &Claim, samples: &Samples, theta: f64) -> Finding {
             let passes = found.upper.is_some_and(|upper| upper < p);
             Finding { outcome: decide(passes, found.lower.is_some_and(|lower| lower > p)), ..found }
         }
-        // `at most this share`: a bound exactly at it will do.
+        // The claim is `<=`: a bound equal to the share passes.
         Quantity::MissedShare(most) => {
             let found = share(missed(samples));
             let passes = found.upper.is_some_and(|upper| upper <= most);
@@ -59,7 +55,6 @@ pub(crate) fn find(claim: &Claim, samples: &Samples, theta: f64) -> Finding {
     }
 }
 
-/// Skipped periods, and wakeups later than the deadline where there is one.
 fn missed(samples: &Samples) -> (u64, u64) {
     let late = samples.deadline.map_or((0, 0), |deadline| samples.raw_beyond(deadline));
     let most = samples.missed.saturating_add(samples.uncounted);
@@ -78,12 +73,12 @@ fn decide(passes: bool, fails: bool) -> Outcome {
     }
 }
 
-/// The probability of being beyond. Clopper–Pearson for the samples and for the events they cluster into, whichever is
-/// wider. The outcome is the caller's.
+/// Probability of being beyond: the wider of Clopper–Pearson for the samples and for the events they cluster into. The
+/// caller sets the outcome.
 fn probability(beyond: (u64, u64), samples: &Samples, theta: f64, confidence: f64) -> Finding {
     let n = samples.corrected.count() as f64;
     let (least, most) = (beyond.0 as f64, beyond.1 as f64);
-    // Periods that were skipped uncounted are either beyond, with which `most` counts, or not, and then there are more.
+    // Uncounted skipped periods are either beyond, and included in `most`, or not, and then the total is larger.
     let all = n + samples.uncounted as f64;
     let total = if beyond.1 == 0 { n } else { all };
     let (few, many) = ((least * theta).floor().max(least.min(1.0)), (most * theta).ceil());
@@ -99,8 +94,8 @@ fn probability(beyond: (u64, u64), samples: &Samples, theta: f64, confidence: f6
     }
 }
 
-/// A quantile with its bounds, ns: the lower edge of the bin of the lower rank, the upper edge of that of the upper.
-/// Where periods were skipped uncounted, they are all taken to be early for the lower bound and late for the upper.
+/// A quantile with bounds, ns: the lower edge of the bin of the lower rank, the upper edge of that of the upper rank.
+/// Uncounted skipped periods are all assumed early for the lower bound and late for the upper.
 fn quantile(q: f64, samples: &Samples, theta: f64, confidence: f64) -> Finding {
     let n = samples.corrected.count();
     let nearest = ((q * n as f64).ceil() as u64).clamp(1, n);

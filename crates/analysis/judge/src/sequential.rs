@@ -1,12 +1,12 @@
-//! Runs whose claims are looked at while they are measured, to end when all are decided.
+//! Runs whose claims are checked while measuring, to end when all are decided.
 
 use punctual_model::{CellJudgement, Claim, EndedBy, Judged, Kind, Outcome, Quantity, Run, Verdict};
 use punctual_stats::{confidence_at_look, exceedance_lower, exceedance_upper, samples_required};
 use punctual_units::Nanos;
 
-/// The number of the look at a run that a verdict on it is: 0 where its length was fixed.
+/// The number of the look that a verdict on this run is; 0 if its length was fixed.
 ///
-/// A run that was killed, or is still measured, is looked at once more than it says.
+/// For a run that was killed or is still measured, the verdict is one more look than recorded.
 pub fn looks(run: &Run) -> u64 {
     if run.settings.until_decided.is_none() || run.kind != Kind::Latency {
         return 0;
@@ -15,18 +15,17 @@ pub fn looks(run: &Run) -> u64 {
     (run.looks.len() as u64 + u64::from(!ended)).max(1)
 }
 
-/// The claim with the confidence that it must be decided with at this look, so that all looks together keep its own.
+/// The claim at the confidence required at this look, so that all looks together keep its own.
 pub(crate) fn at_look(claim: &Claim, look: u64) -> Claim {
     Claim { confidence: confidence_at_look(claim.confidence, look), ..*claim }
 }
 
-/// Does the claim speak of what was observed only? Then it holds until it is refuted, and measuring longer shows no more of
-/// it.
+/// The claim is about observations only. It holds until refuted, and measuring longer adds nothing.
 pub fn is_of_observed(claim: &Claim) -> bool {
     matches!(claim.quantity, Quantity::Max(_) | Quantity::NoneMissed)
 }
 
-/// Does this one wakeup refute the claim, whatever else is measured? `skipped` periods passed because of it.
+/// This wakeup, because of which `skipped` periods were skipped, refutes the claim regardless of further samples.
 pub fn is_refuted_by(claim: &Claim, deadline: Option<Nanos>, latency: Nanos, skipped: u64) -> bool {
     match claim.quantity {
         Quantity::Max(limit) => latency >= limit,
@@ -35,11 +34,11 @@ pub fn is_refuted_by(claim: &Claim, deadline: Option<Nanos>, latency: Nanos, ski
     }
 }
 
-/// At which later look every claim will be decided if the machine goes on as it did: the next one at which as many samples,
-/// and as many late ones in proportion, decide each cell.
+/// The look at which every claim will be decided if the machine continues as before: the next one at which
+/// proportionally more samples and late samples decide each cell.
 ///
-/// `verdict` is that of look `look`; `growth` says how many times more samples there will be at another one, `None` from
-/// where the run ends. `None`: not while it lasts.
+/// `verdict` is that of look `look`; `growth` gives the factor of samples at a later look, `None` after the end of the
+/// run. Returns `None` if that is not before the end.
 pub fn expected_look(verdict: &Verdict, look: u64, growth: impl Fn(u64) -> Option<f64>) -> Option<u64> {
     let open = || verdict.claims.iter().filter(|judged| judged.outcome == Outcome::Inconclusive);
     (look + 1..look + 64)
@@ -47,18 +46,18 @@ pub fn expected_look(verdict: &Verdict, look: u64, growth: impl Fn(u64) -> Optio
         .find_map(|(at, growth)| open().all(|judged| is_decided(judged, at, growth)).then_some(at))
 }
 
-/// One refuted cell decides a claim; to hold it has to hold in all.
+/// A claim fails with one refuted cell and passes only if all pass.
 fn is_decided(judged: &Judged, look: u64, growth: f64) -> bool {
     let at: Vec<Outcome> = judged.cells.iter().map(|cell| outcome_at(&judged.claim, cell, look, growth)).collect();
     at.contains(&Outcome::Fail) || (!at.is_empty() && at.iter().all(|outcome| *outcome == Outcome::Pass))
 }
 
-/// What a cell comes to with `growth` times as many samples of the same kind.
+/// The outcome of a cell with `growth` times as many samples of the same kind.
 fn outcome_at(claim: &Claim, cell: &CellJudgement, look: u64, growth: f64) -> Outcome {
     let sure = confidence_at_look(claim.confidence, look);
     let (p, sure) = match claim.quantity {
         Quantity::Max(_) | Quantity::NoneMissed => return cell.outcome,
-        // That a quantile is below a limit is that so many samples are not beyond it, with half of the doubt on either side.
+        // A quantile is below a limit if few enough samples are beyond it, with half of the doubt on either side.
         Quantity::Quantile { q, .. } => (1.0 - q, 1.0 - 0.5 * (1.0 - sure)),
         Quantity::Exceedance { p, .. } => (p, sure),
         Quantity::MissedShare(share) => (share, sure),

@@ -1,7 +1,8 @@
-//! The tail of every load: a level beyond the data behind the gates of [`punctual_stats::assess`], and how the latest lie.
+//! The tail of every load: a level beyond the data behind the gates of [`punctual_stats::assess`], and the arrival
+//! pattern of the worst wakeups.
 //!
-//! Of each load the CPU with the latest wakeup is looked at, because the worst decides; CPUs together would be a mixture by
-//! themselves.
+//! For each load the CPU with the worst wakeup is examined, because the worst decides; all CPUs together would be a
+//! mixture.
 
 use crate::cell::{Cell, Samples};
 use crate::{arrival, cluster};
@@ -12,25 +13,19 @@ use punctual_stats::{Assessment, Bin, Evidence, Extrapolation, Refusal, Threshol
 use punctual_units::{CpuId, Nanos};
 use std::collections::BTreeMap;
 
-/// Confidence of intervals of levels and shapes.
 const CONFIDENCE: f64 = 0.95;
-/// Decades beyond the data that a level is asked for.
 const DECADES: f64 = 2.0;
-/// Decides the samples drawn to test a fit: the same run gives the same answer.
+/// Fixed, so that the same run gives the same result.
 const SEED: u64 = 1;
-/// Fewer values than this are no series.
 const LEAST_SERIES: usize = 20;
-/// Whole microseconds are told, cut off.
 const MICRO: u64 = 1_000;
 
-/// The worst wakeup of each second, by phase and CPU: middle of the second, CLOCK_MONOTONIC ns, and latency, ns.
+/// The worst wakeup of each second by phase and CPU: middle of the second (CLOCK_MONOTONIC, ns) and latency (ns).
 pub(crate) type Seconds<'a> = BTreeMap<(&'a str, CpuId), Vec<(u64, u64)>>;
 
-/// One tail a phase that has samples.
 pub(crate) fn tails(recording: &Recording, cells: &[Cell]) -> Vec<Tail> {
     let latest = |phase: &str| {
         let mine = cells.iter().filter(|c| c.phase == phase);
-        // Of equals the first CPU.
         mine.filter_map(|c| Some((c, c.samples.as_ref()?))).min_by_key(|(_, s)| std::cmp::Reverse(s.max))
     };
     let picked: Vec<_> = recording.run.phases.iter().filter_map(|p| latest(&p.id)).collect();
@@ -86,7 +81,7 @@ fn tail(recording: &Recording, cell: &Cell, samples: &Samples, seconds: &Seconds
     }
 }
 
-/// The largest power of ten that is at most two decades beyond so many independent samples.
+/// The largest power of ten at most two decades beyond this many independent samples.
 fn once_in(effective: f64) -> f64 {
     10f64.powf((effective.max(1.0).log10() + DECADES + 1e-9).floor())
 }
@@ -135,7 +130,7 @@ fn refusals(found: &Assessment, samples: &Samples, clustering: &ClusterNote) -> 
         Refusal::Unbounded => TailRefusal::Unbounded,
     };
     match &found.level {
-        // The gate knows the maximum's bin, this its exact value.
+        // The gate knows the bin of the maximum; here its exact value is known.
         Ok(level) if level.interval.high < samples.max as f64 => {
             vec![TailRefusal::BelowObserved { upper_ns: level.interval.high, observed_ns: samples.max }]
         }
@@ -144,14 +139,14 @@ fn refusals(found: &Assessment, samples: &Samples, clustering: &ClusterNote) -> 
     }
 }
 
-/// The corrected histogram, of an imported file in whole microseconds where it was told in these; `None` where samples can
-/// have been anything else.
+/// The corrected histogram, with bins of whole microseconds for imports in that unit; `None` if samples may have been
+/// anything else.
 fn bins(samples: &Samples) -> Option<Vec<Bin>> {
     let Blur { below_ns, above_ns, unplaced, hidden_from_ns, .. } = samples.blur;
     let exact = unplaced.is_none() && hidden_from_ns.is_none() && samples.uncounted == 0 && below_ns == 0;
     let edges: fn(u64, u64) -> (u64, u64) = match above_ns {
         0 => |low, high| (low, high.saturating_add(1)),
-        // From the first to after the last whole microsecond in the bin.
+        // From the first to one past the last whole microsecond in the bin.
         999 => |low, high| (low.div_ceil(MICRO) * MICRO, (high / MICRO).saturating_add(1).saturating_mul(MICRO)),
         _ => return None,
     };
@@ -162,8 +157,8 @@ fn bins(samples: &Samples) -> Option<Vec<Bin>> {
     exact.then(|| samples.corrected.bins().map(bin).collect())
 }
 
-/// KPSS of the logarithms of the worst of each second, of long imports and runs without seconds of the whole blocks: in
-/// logarithms one very late wakeup does not hide a drift.
+/// KPSS of the logarithms of the worst wakeup of each second, or of whole blocks for imports and long runs without
+/// seconds. In logarithms a single very late wakeup does not mask a drift.
 fn stationarity(recording: &Recording, cell: &Cell, seconds: &[(u64, u64)]) -> (Option<TailSeries>, Option<f64>) {
     let statistic = |maxima: Vec<u64>| {
         let logs: Vec<f64> = maxima.into_iter().filter(|ns| *ns > 0).map(|ns| (ns as f64).ln()).collect();

@@ -1,17 +1,17 @@
-//! May several CPUs in virtual time be trusted?
+//! Whether several CPUs in virtual time can be trusted.
 //!
-//! An emulator that counts instructions runs its CPUs in turns on one host thread, so that one CPU's work delays another's:
-//! that is the emulator's hand-over, not the kernel's. The controls are spinners, on the last CPU (`control`) and on every CPU
-//! (`control-all`): any kernel preempts those at once, so they must not change an idle CPU's worst wakeup by a factor of
-//! [`VirtualControl::LIMIT`] or more. The first alone is not enough: it was seen to pass (1.7) where two busy CPUs were 500 µs late.
+//! An emulator that counts instructions runs its CPUs in turn on one host thread, so the work of one CPU delays
+//! another: an artefact of the emulator, not of the kernel. The controls are spinners, on the last CPU (`control`) and
+//! on every CPU (`control-all`). Any kernel preempts those at once, so they must not change the worst wakeup of an idle
+//! CPU by a factor of [`VirtualControl::LIMIT`] or more. The first one alone is insufficient: it has passed (1.7) where
+//! two busy CPUs were 500 µs late.
 
 use punctual_model::{Problem, ProblemKind, Recording, VirtualControl};
 use punctual_units::{CpuId, Nanos};
 
-/// The controls of a run in virtual time, loads of these names.
 pub const CONTROLS: [&str; 2] = ["control", "control-all"];
 
-/// The controls' result, where all their phases were measured on every CPU.
+/// `None` unless all phases of the controls were measured on every CPU.
 pub fn virtual_control(recording: &Recording) -> Option<VirtualControl> {
     let worst = |load: &str, cpu: CpuId| {
         let phase = recording.run.phases.iter().find(|p| p.load == load)?;
@@ -30,13 +30,11 @@ pub fn virtual_control(recording: &Recording) -> Option<VirtualControl> {
     found
 }
 
-/// The same, where it matters: with several CPUs in virtual time.
 pub(crate) fn of_virtual_time(recording: &Recording) -> Option<VirtualControl> {
     recording.run.virtual_time.as_ref().filter(|model| model.cpus > 1)?;
     virtual_control(recording)
 }
 
-/// What stands against a run in virtual time on several CPUs.
 pub(crate) fn doubt(recording: &Recording) -> Option<Problem> {
     let model = recording.run.virtual_time.as_ref().filter(|model| model.cpus > 1)?;
     let text = match virtual_control(recording) {

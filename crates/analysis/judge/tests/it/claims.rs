@@ -1,5 +1,3 @@
-//! Each kind of claim on good data.
-
 use crate::common;
 
 use common::*;
@@ -46,7 +44,7 @@ fn a_passed_maximum_says_what_it_supports() {
     let clustered = cell.p_beyond_max_clustered.unwrap();
     assert!(Some(clustered) >= cell.p_beyond_max);
     assert!((needed.p - clustered / 10.0).abs() < 1e-15);
-    // Ten times the statement takes ten times the time, whatever the clustering: 100 s at 1 kHz.
+    // A statement ten times stronger takes ten times as long, whatever the clustering: 100 s at 1 kHz.
     assert!((needed.duration_ns.as_secs_f64() - 100.0).abs() < 0.1, "{}", needed.duration_ns);
 }
 
@@ -59,7 +57,7 @@ fn the_worst_cell_decides_and_stands_first() {
     assert_eq!(judged.outcome, Fail);
     let first = &judged.cells[0];
     assert_eq!((first.phase.as_str(), first.cpu, first.outcome), ("2-cpu", CpuId(1), Fail));
-    // CPUs 1 and 2 were to be measured under idle too.
+    // CPUs 1 and 2 should have been measured under idle too.
     assert_eq!(judged.cells.len(), 6);
     assert_eq!(judged.cells.iter().filter(|c| c.outcome == Inconclusive).count(), 2);
     let worst = judge(&run, &claims(&["max < 500us"])).worst.unwrap();
@@ -84,7 +82,7 @@ fn a_quantile_passes_below_and_fails_above_its_bounds() {
     let cell = judged(&run, "p99 < 1s").cells.remove(0);
     let (low, estimate, high) = (cell.lower.unwrap(), cell.estimate.unwrap(), cell.upper.unwrap());
     assert!(low < estimate && estimate < high, "{low} {estimate} {high}");
-    // 2 µs and an exponential tail of 0.5 µs: p99 = 4.30 µs.
+    // 2 µs plus an exponential tail of 0.5 µs: p99 = 4.30 µs.
     assert!(low < 4_303.0 && 4_303.0 < high, "{low} {high}");
     assert_eq!(outcome(&run, &format!("p99 < {}ns", high as u64 + 1)), Pass);
     assert_eq!(outcome(&run, &format!("p99 < {}ns", high as u64)), Inconclusive);
@@ -160,7 +158,7 @@ fn clustering_takes_more_time() {
 
 #[test]
 fn time_is_not_asked_for_where_it_would_not_help() {
-    // As many beyond as the claim allows: more of the same never decides for it.
+    // As many beyond as the claim allows: more of the same never decides.
     let run = one(quiet_but(20_000, &[(100, 150_000), (9_000, 150_000), (17_000, 150_000)]));
     let cell = judged(&run, "P(>100us) < 1.4e-4").cells.remove(0);
     assert_eq!((cell.outcome, cell.needed), (Inconclusive, None));
@@ -173,10 +171,10 @@ fn exceedances_of_a_cut_bin_are_counted_exactly_from_the_worst_list() {
     let late = [(1, 100_400), (2_000, 100_500), (4_000, 100_700), (6_000, 100_800)];
     let mut run = one(quiet_but(20_000, &late));
     assert_eq!(judged(&run, "P(>100600ns) < 1e-9").cells[0].beyond, (2, 2));
-    // Without the list the bin leaves it open; the maximum alone is known.
+    // Without the list the bin leaves it open; only the maximum is known.
     run.worst.clear();
     assert_eq!(judged(&run, "P(>100600ns) < 1e-9").cells[0].beyond, (1, 4));
-    // A list that is not full, or does not reach the maximum, is not believed.
+    // A list that is not full or does not reach the maximum is not trusted.
     let mut torn = one(quiet_but(20_000, &late));
     torn.worst.pop();
     assert_eq!(judged(&torn, "P(>100600ns) < 1e-9").cells[0].beyond, (1, 4));
@@ -194,7 +192,7 @@ fn skipped_periods_are_counted_exactly_from_the_worst_list() {
     assert_eq!(judged(&run, "P(>30900us) < 1e-9").cells[0].beyond, (30, 30));
 }
 
-/// The phase ended while the thread was still late: what was to come after its end was not released.
+/// The phase ended while the thread was still late: later periods were not released.
 #[test]
 fn a_stall_at_the_end_skips_only_what_was_released() {
     let mut run = one(quiet_but(20_000, &[(19_999, 60_900_000)]));
@@ -205,7 +203,6 @@ fn a_stall_at_the_end_skips_only_what_was_released() {
     run.worst[0].skipped = 2;
     let result = &mut run.run.phases[0].cpus[0];
     (result.skipped, result.released) = (Some(2), Some(20_002));
-    // The bin of 58.9 ms holds the limit.
     assert_eq!(judged(&run, "P(>58800us) < 1e-9").cells[0].beyond, (3, 3));
     let cell = judged(&run, "P(>1ms) < 1e-9").cells.remove(0);
     assert_eq!(cell.beyond, (3, 3));
@@ -241,7 +238,6 @@ fn a_deadline_makes_late_wakeups_misses() {
     let mut run = one(quiet_but(20_000, &[(5_000, 120_000), (9_000, 100_000)]));
     assert_eq!(outcome(&run, "missed = 0"), Pass);
     run.run.settings.deadline_ns = Some(Nanos::from_micros(100));
-    // Exactly at the deadline is in time.
     assert_eq!(judged(&run, "missed = 0").cells[0].beyond, (1, 1));
     assert_eq!(outcome(&run, "missed = 0"), Fail);
     run.run.settings.deadline_ns = Some(Nanos::from_micros(120));
@@ -275,7 +271,6 @@ fn confidence_costs_samples() {
 
 #[test]
 fn rare_events_may_have_been_missed() {
-    // Two phases of 600 and 1200 s.
     let mut run = recording(&[("idle", &[vec![2_000]]), ("cpu", &[vec![2_000]])]);
     run.run.phases[0].cpus[0].released = Some(600_000);
     run.run.phases[1].cpus[0].released = Some(1_200_000);

@@ -1,5 +1,3 @@
-//! Late wakeups that come together count as fewer.
-
 use crate::common;
 
 use common::*;
@@ -31,7 +29,7 @@ fn independent_latencies_hardly_cluster() {
 fn pairs_count_half() {
     let mut latencies = quiet(50_000, 1);
     for i in 0..30 {
-        // Spread by a quadratic residue, so that the distances vary.
+        // Spread by a quadratic residue to vary the distances.
         let at = (i * i * 613 + i * 997) % 49_000;
         latencies[at] = 50_000 + i as u64;
         latencies[at + 1] = 60_000 + i as u64;
@@ -40,7 +38,7 @@ fn pairs_count_half() {
     assert!((0.35..=0.55).contains(&theta(&cell)), "{}", theta(&cell));
 }
 
-/// One stall of 75 periods is one event: the bound is that for one event of 75, not for 75 events.
+/// A stall of 75 periods is one event: the bound is that for one event of 75, not for 75 events.
 #[test]
 fn a_stall_is_one_event() {
     let run = one(quiet_but(100_000, &[(5_000, 75_500_000)]));
@@ -52,24 +50,23 @@ fn a_stall_is_one_event() {
     // P(at most 1 event | 4.74 expected) = 5 %.
     assert!((stalled.upper.unwrap() * n / 75.0 - 4.74).abs() < 0.02, "{}", stalled.upper.unwrap() * n / 75.0);
     assert!((stalled.lower.unwrap() * n / 75.0 - 0.0513).abs() < 0.001);
-    // The same for missed periods, and for a limit far below: there the stall is one among many.
+    // The same for missed periods, and for a limit far below: there the stall is one of many.
     assert!((cell(&run, "firm").upper.unwrap() / stalled.upper.unwrap() - 1.0).abs() < 1e-9);
 }
 
 #[test]
 fn a_stall_refutes_less_than_its_samples_seem_to() {
-    // 75 of 100,075: 7.5e-4. As independent samples they would refute 6e-4, as one event they do not.
+    // 75 of 100,075 = 7.5e-4: independent samples would refute 6e-4, one event does not.
     let run = one(quiet_but(100_000, &[(5_000, 75_500_000)]));
     assert_eq!(cell(&run, "P(>999us) < 6e-4").outcome, Inconclusive);
     assert_eq!(cell(&run, "P(>999us) < 1e-3").outcome, Inconclusive);
     assert_eq!(cell(&run, "P(>999us) < 4e-3").outcome, Pass);
     assert_eq!(cell(&run, "P(>999us) < 1e-5").outcome, Fail);
-    // What was seen was seen.
     assert_eq!(cell(&run, "max < 10ms").outcome, Fail);
     assert_eq!(cell(&run, "missed = 0").outcome, Fail);
 }
 
-/// Wakeups late one after the other without a skip, all of one cluster: the intervals estimator alone says 1.
+/// Consecutive late wakeups without a skip, all of one cluster; the intervals estimator alone says 1.
 #[test]
 fn a_burst_is_one_event() {
     let late: Vec<(usize, u64)> = (0..64).map(|i| (7_000 + i, 300_000 + i as u64)).collect();
@@ -80,7 +77,6 @@ fn a_burst_is_one_event() {
 #[test]
 fn clusters_widen_the_bounds_of_quantiles() {
     let calm = cell(&one(quiet(20_000, 1)), "p99.9 < 1s");
-    // Ten stalls of 6 periods.
     let late: Vec<(usize, u64)> = (0..10).map(|i| (i * 1_900 + i * i * 7, 6_500_000 + i as u64)).collect();
     let run = one(quiet_but(20_000, &late));
     let stalled = cell(&run, "p99.9 < 1s");
@@ -102,7 +98,7 @@ fn without_a_list_independence_is_assumed_and_said() {
 
 #[test]
 fn a_stall_longer_than_memory_is_judged_at_once() {
-    // As a damaged file could claim it: 1e18 skipped periods.
+    // A damaged file could claim 1e18 skipped periods.
     let mut run = one(quiet(20_000, 1));
     run.worst[0].skipped = 1_000_000_000_000_000_000;
     run.worst[0].latency_ns = u64::MAX;

@@ -1,5 +1,3 @@
-//! Missing or damaged data is never a pass, and never hides a failure.
-
 use crate::common;
 
 use common::*;
@@ -8,14 +6,14 @@ use punctual_model::Outcome::{Fail, Inconclusive, Pass};
 use punctual_model::{CpuResult, EndedBy, Event, Kind, Outcome, Problem, ProblemKind, Recording};
 use punctual_units::{CpuId, Histogram, Scheduling};
 
-/// Two phases, two CPUs, with one wakeup of 500 µs in the second phase on CPU 1.
+/// Two phases on two CPUs, with a wakeup of 500 µs in the second phase on CPU 1.
 fn good() -> Recording {
     let mut late = quiet(5_000, 4);
     late[1_234] = 500_000;
     recording(&[("idle", &[quiet(5_000, 1), quiet(5_000, 2)]), ("cpu", &[quiet(5_000, 3), late])])
 }
 
-/// Outcomes of `max < 1ms` by cell, in the order idle 0, idle 1, cpu 0, cpu 1, and the whole.
+/// Outcomes of `max < 1ms`: idle 0, idle 1, cpu 0, cpu 1, and overall.
 fn cells(run: &Recording) -> (Vec<Outcome>, Outcome) {
     let judged = judged(run, "max < 1ms");
     let mut cells = judged.cells;
@@ -23,7 +21,6 @@ fn cells(run: &Recording) -> (Vec<Outcome>, Outcome) {
     (cells.iter().map(|c| c.outcome).collect(), judged.outcome)
 }
 
-/// What is said about it: phase and kind.
 fn said(run: &Recording) -> Vec<(Option<String>, ProblemKind)> {
     judge(run, &[]).problems.into_iter().map(|(phase, p)| (phase, p.kind)).collect()
 }
@@ -38,7 +35,7 @@ fn nothing_stands_against_a_good_run() {
     assert_eq!(said(&good()), []);
 }
 
-/// Whoever ends a phase when its figures look well has chosen them: a pass is none, a failure stays one.
+/// A phase ended when its figures looked good was selected by them: it cannot pass, but a failure stands.
 #[test]
 fn a_phase_that_its_user_ended_can_fail_and_not_pass() {
     let ended = |mut run: Recording, by_event: bool| {
@@ -58,7 +55,6 @@ fn a_phase_that_its_user_ended_can_fail_and_not_pass() {
         }
         assert_eq!(judged(&run, "max < 400us").outcome, Fail);
         assert_eq!(judged(&run, "p50 < 1ns").outcome, Fail);
-        // Said once where both say it.
         assert_eq!(said(&ended(run, !by_event)).len(), 1);
     }
 }
@@ -145,7 +141,6 @@ fn counts_must_add_up() {
         spoil(&mut run.run.phases[1].cpus[0]);
         assert_eq!(cells(&run), (vec![Pass, Pass, Inconclusive, Pass], Inconclusive), "{i}");
         assert_eq!(said(&run), [(second(), ProblemKind::Storage)], "{i}");
-        // What was seen stays seen.
         assert_eq!(outcome(&run, "max < 2us"), Fail);
     }
 }
@@ -168,7 +163,7 @@ fn histograms_that_overflow_together_are_no_samples() {
     assert_eq!(cells(&run), (vec![Pass, Pass, Inconclusive, Pass], Inconclusive));
 }
 
-/// The list tells how late wakeups cluster: without it the effective number of samples would be too large.
+/// The list determines the clustering: without it the effective number of samples would be too large.
 #[test]
 fn a_lost_list_of_the_worst_cannot_pass() {
     let lose: [fn(&mut Recording); 3] = [
@@ -189,7 +184,6 @@ fn a_lost_list_of_the_worst_cannot_pass() {
         lose(&mut run);
         assert_eq!(cells(&run), (vec![Pass, Pass, Inconclusive, Pass], Inconclusive));
         assert_eq!(said(&run), [(second(), ProblemKind::Storage)]);
-        // Another tool keeps none.
         run.run.kind = Kind::Imported;
         assert_eq!(cells(&run).1, Pass);
     }
@@ -236,7 +230,7 @@ fn damage_touches_every_cell() {
     assert_eq!(outcome(&run, "max < 400us"), Fail);
 }
 
-/// What was measured before a signal holds for itself; the whole does not.
+/// Measurements before a signal hold for themselves, but not the whole run.
 #[test]
 fn an_incomplete_run_cannot_pass() {
     let mut run = good();
@@ -257,7 +251,7 @@ fn a_phase_without_end_cannot_pass() {
     run.run.phases[1].end_mono_ns = None;
     assert_eq!(cells(&run), (vec![Pass, Pass, Inconclusive, Inconclusive], Inconclusive));
     assert_eq!(said(&run), [(None, ProblemKind::Interrupted), (second(), ProblemKind::Interrupted)]);
-    // Also where the run says it is complete: one of the two is wrong.
+    // Also if the run claims to be complete: one of the two is wrong.
     run.run.complete = true;
     assert_eq!(cells(&run).1, Inconclusive);
 }
@@ -277,13 +271,11 @@ fn a_load_without_proof_cannot_pass() {
     assert_eq!(cells(&run), (vec![Pass, Pass, Inconclusive, Inconclusive], Inconclusive));
     assert_eq!(said(&run), [(second(), ProblemKind::LoadDidNotRun)]);
     assert_eq!(judge(&run, &[]).problems[0].1.text, "no disk");
-    // It is not said twice.
     run.run.phases[1].problems.push(problem(ProblemKind::LoadDidNotRun));
     assert_eq!(said(&run).len(), 1);
     run.run.phases[1].problems.clear();
     run.run.phases[1].load_report = None;
     assert_eq!(cells(&run).1, Inconclusive);
-    // Another tool's file tells nothing of loads.
     run.run.kind = Kind::Imported;
     assert_eq!(cells(&run).1, Pass);
 }

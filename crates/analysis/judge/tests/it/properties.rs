@@ -1,5 +1,3 @@
-//! What holds for any run.
-
 use crate::common;
 
 use common::*;
@@ -35,7 +33,6 @@ fn runs() -> impl Strategy<Value = Recording> {
     })
 }
 
-/// A blow to the run's trustworthiness.
 fn harm(run: &mut Recording, which: u8) {
     let cell = run.distributions.keys().next().cloned();
     match which {
@@ -89,7 +86,6 @@ proptest! {
         }
     }
 
-    /// A problem, damage or missing data never makes anything better than it was.
     #[test]
     fn harm_never_helps(run in runs(), which in 0u8..12) {
         let mut harmed = run.clone();
@@ -98,7 +94,7 @@ proptest! {
         for (before, after) in before.claims.iter().zip(&after.claims) {
             prop_assert!(before.outcome == Pass || after.outcome != Pass, "{} {which}", before.claim);
         }
-        // These alone can take a seen failure away, by taking the samples that showed it.
+        // These may remove an observed failure by removing the samples that showed it.
         if !(8..=10).contains(&which) {
             prop_assert!(after.outcome >= before.outcome, "{:?} {:?} {which}", before.outcome, after.outcome);
         }
@@ -112,12 +108,11 @@ proptest! {
         let claims = claims(&["max < 3us", "max < 1ms", "max < 30ms", "missed = 0"]);
         let (before, after) = (judge(&recording(&[("idle", &run)]), &claims), judge(&recording(&[("idle", &slow)]), &claims));
         for (before, after) in before.claims.iter().zip(&after.claims) {
-            // The first sample of an empty cell is what makes it judgeable at all.
+            // The first sample of an empty cell makes it judgeable.
             prop_assert!(after.outcome >= before.outcome || run[0].is_empty(), "{}", before.claim);
         }
     }
 
-    /// A looser limit is never harder to keep.
     #[test]
     fn looser_limits_are_easier(run in runs(), limit in 2_000u64..10_000_000, looser in 1u64..1_000_000) {
         for form in ["max < {}ns", "p99 < {}ns", "P(>{}ns) < 1e-2"] {

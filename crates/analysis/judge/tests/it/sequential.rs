@@ -1,5 +1,3 @@
-//! Verdicts on runs that were looked at while they were measured.
-
 use crate::common;
 use common::{claims, judged, one, outcome};
 use proptest::prelude::*;
@@ -78,7 +76,6 @@ fn no_end_is_foreseen_at_the_very_limit() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// More looks never decide what fewer do not.
     #[test]
     fn looking_more_often_decides_less(n in 100usize..6_000, late in 0usize..40, look in 1usize..12) {
         let mut latencies = vec![5_000u64; n];
@@ -88,7 +85,7 @@ proptest! {
         prop_assert!(later == sooner || later == Outcome::Inconclusive, "{sooner:?} {later:?}");
     }
 
-    /// What is foreseen for the samples there are is what they are judged as.
+    /// The claim is decided at the predicted look, and not at the one before.
     #[test]
     fn what_is_foreseen_comes(n in 200usize..4_000, look in 1u64..6) {
         let verdict = judge(&looked(look as usize, vec![5_000; n]), &claims(&["P(>100us) < 1e-3"]));

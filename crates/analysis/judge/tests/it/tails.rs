@@ -1,4 +1,4 @@
-//! What is said of a tail, and never said of one that has a rare cause in it.
+//! What is reported about a tail; never about one with a rare cause in it.
 
 use crate::common;
 
@@ -8,30 +8,27 @@ use punctual_model::*;
 use punctual_units::{CpuId, Histogram, Nanos};
 
 const SECOND: u64 = 1_000_000_000;
-/// 4 ms: 250 wakeups a second.
 const EVERY: u64 = 4_000_000;
 const A_SECOND: u64 = SECOND / EVERY;
-/// The memory scrubbing of server firmware.
+/// Memory scrubbing of server firmware.
 const FOURTEEN_MINUTES: u64 = 14 * 60;
 
-/// The worst wakeup of each second, ns, as recorded on an idle shared virtual machine for 10 minutes.
+/// The worst wakeup of each second, ns, recorded on an idle shared virtual machine for 10 minutes.
 fn recorded() -> Vec<u64> {
     let line =
         include_str!("../../../compare/tests/fixtures/seconds.txt").lines().find_map(|l| l.strip_prefix("idle: "));
     line.unwrap().split_whitespace().map(|ns| ns.parse().unwrap()).collect()
 }
 
-/// What the wakeups between spikes are like.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Body {
-    /// 2 µs and an exponential tail, which a fit carries on well.
+    /// 2 µs plus an exponential tail, which a fit extrapolates well.
     Smooth,
-    /// That, and in each second one of the recorded worst.
+    /// The same, with one of the recorded worst wakeups in each second.
     Recorded,
 }
 
 impl Body {
-    /// Twice the latest of all.
     fn spike(self) -> u64 {
         match self {
             Body::Smooth => 300_000,
@@ -40,7 +37,7 @@ impl Body {
     }
 }
 
-/// A run of so many seconds, from `from` seconds after a spike on; `spikes`: does one come every 14 minutes?
+/// A run of `seconds`, beginning `from` seconds after a spike; with `spikes` there is one every 14 minutes.
 fn run(body: Body, (from, seconds): (u64, u64), spikes: bool) -> Recording {
     let mut recording = one(vec![2_000]);
     recording.run.settings.period_ns = Some(Nanos(EVERY));
@@ -52,7 +49,6 @@ fn run(body: Body, (from, seconds): (u64, u64), spikes: bool) -> Recording {
         let second = cycle / A_SECOND;
         let drawn = noise[(second * A_SECOND) as usize];
         let latency = match cycle % A_SECOND {
-            // The spike comes 100 ms into its second.
             25 if spikes && (from + second).is_multiple_of(FOURTEEN_MINUTES) => body.spike(),
             at if body == Body::Recorded && at == drawn % 20 => worst_of_second[drawn as usize % worst_of_second.len()],
             _ => noise[cycle as usize],
@@ -112,7 +108,7 @@ fn reasons(recording: &Recording) -> Vec<TailRefusal> {
     }
 }
 
-/// The bar: a run of 15 minutes with one spike every 14 minutes in it never claims 1e-8, nor a level that the spike is beyond.
+/// A run of 15 minutes with a spike every 14 minutes never claims 1e-8, nor a level below the spike.
 #[test]
 fn a_spike_every_14_minutes_is_in_no_level_of_any_15_minutes() {
     for body in [Body::Smooth, Body::Recorded] {
@@ -132,7 +128,7 @@ fn a_spike_every_14_minutes_is_in_no_level_of_any_15_minutes() {
     }
 }
 
-/// Without the spike the same smooth runs have a level, far below it: what refuses is the spike.
+/// Without the spike the same smooth runs have a level far below it: the spike causes the refusal.
 #[test]
 fn without_the_spike_there_is_a_level() {
     let mut levels = 0;
@@ -165,7 +161,6 @@ fn three_hours_tell_the_14_minutes() {
     }
 }
 
-/// Where few worst wakeups are kept the seconds tell.
 #[test]
 fn the_seconds_tell_what_the_list_does_not_hold() {
     let mut recording = run(Body::Smooth, (333, 3 * 3_600), true);
@@ -206,7 +201,6 @@ fn a_run_that_changes_is_refused() {
     assert!(matches!(reasons[..], [TailRefusal::NotStationary { kpss }] if kpss > 0.463), "{reasons:?}");
 }
 
-/// Blocks of minutes serve where no seconds were kept.
 #[test]
 fn blocks_stand_in_for_seconds() {
     let mut recording = run(Body::Smooth, (70, 15 * 60), false);
@@ -226,7 +220,6 @@ fn blocks_stand_in_for_seconds() {
     assert!(matches!(tail.outcome, TailOutcome::Level { .. }), "{:?}", tail.outcome);
 }
 
-/// Whole microseconds are bins of their own, as wide as they are.
 #[test]
 fn an_imported_histogram_has_fits_and_no_level() {
     let mut recording = one(vec![2_000]);
@@ -239,7 +232,7 @@ fn an_imported_histogram_has_fits_and_no_level() {
     let tail = tail(&recording);
     assert!(tail.thresholds.len() >= 5, "{:?}", tail.thresholds);
     assert!(tail.thresholds.iter().all(|t| t.threshold_ns % 1_000.0 == 0.0), "{:?}", tail.thresholds);
-    // Counts without noise, rounded to whole ones, end early: farther out the shape is theirs.
+    // Noiseless counts rounded to integers end early: farther out the shape reflects the rounding.
     assert!(tail.thresholds.iter().take(5).all(|t| t.shape.abs() < 0.05), "{:?}", tail.thresholds);
     assert!((tail.thresholds[0].scale_ns / 20_000.0 - 1.0).abs() < 0.05, "{:?}", tail.thresholds);
     assert!(reasons(&recording).contains(&TailRefusal::OrderUnknown));

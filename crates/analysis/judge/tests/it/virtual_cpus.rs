@@ -1,5 +1,3 @@
-//! Several CPUs in virtual time: trusted only where the control shows that they do not disturb each other.
-
 use crate::common;
 
 use common::{judged, outcome, quiet, quiet_but, recording};

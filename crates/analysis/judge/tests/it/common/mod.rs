@@ -1,20 +1,18 @@
-//! Small synthetic recordings, built wakeup by wakeup as the engine would have kept them.
+//! Synthetic recordings, built wakeup by wakeup as the engine would have kept them.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use punctual_judge::judge;
 use punctual_model::*;
 use punctual_units::{CpuId, Histogram, Nanos, Scheduling};
 
-/// 1 ms.
 pub const PERIOD: u64 = 1_000_000;
-/// How many worst are kept.
 pub const KEEP: usize = 64;
 
 pub fn fifo() -> Scheduling {
     Scheduling::Fifo { priority: 90.try_into().unwrap() }
 }
 
-/// `n` latencies of 2 µs and an exponential tail of 0.5 µs, the same every time for one seed.
+/// `n` latencies of 2 µs plus an exponential tail of 0.5 µs, deterministic for a seed.
 pub fn quiet(n: usize, seed: u64) -> Vec<u64> {
     let mut state = seed;
     (0..n)
@@ -28,7 +26,6 @@ pub fn quiet(n: usize, seed: u64) -> Vec<u64> {
         .collect()
 }
 
-/// `quiet`, with some latencies put in at their places.
 pub fn quiet_but(n: usize, late: &[(usize, u64)]) -> Vec<u64> {
     let mut latencies = quiet(n, 1);
     for &(at, latency) in late {
@@ -37,7 +34,7 @@ pub fn quiet_but(n: usize, late: &[(usize, u64)]) -> Vec<u64> {
     latencies
 }
 
-/// A complete run in which everything went well: one phase a load, one CPU a list of its wakeups' latencies.
+/// A complete run without problems: one phase per load, one CPU per list of latencies.
 pub fn recording(phases: &[(&str, &[Vec<u64>])]) -> Recording {
     let mut recording = empty();
     for (load, cpus) in phases {
@@ -46,7 +43,6 @@ pub fn recording(phases: &[(&str, &[Vec<u64>])]) -> Recording {
     recording
 }
 
-/// One idle phase on one CPU.
 pub fn one(latencies: Vec<u64>) -> Recording {
     recording(&[("idle", &[latencies])])
 }
@@ -119,7 +115,7 @@ fn result(cpu: CpuId, d: &Distribution) -> CpuResult {
     }
 }
 
-/// Replaces a cell by samples given in bulk, without a worst list: as an imported run has them.
+/// Replaces the samples of a cell in bulk, without a worst list, as in an imported run.
 pub fn replace_in_bulk(recording: &mut Recording, samples: &[(u64, u64)]) {
     let mut raw = Histogram::new();
     samples.iter().for_each(|&(latency, n)| raw.record_n(latency, n));
@@ -180,7 +176,6 @@ pub fn claims(texts: &[&str]) -> Vec<Claim> {
     texts.iter().map(|t| t.parse().unwrap()).collect()
 }
 
-/// Judges one claim.
 pub fn judged(recording: &Recording, claim: &str) -> Judged {
     let verdict = judge(recording, &claims(&[claim]));
     assert_eq!(verdict.claims.len(), 1);
@@ -188,7 +183,6 @@ pub fn judged(recording: &Recording, claim: &str) -> Judged {
     verdict.claims.into_iter().next().unwrap()
 }
 
-/// How one claim comes out.
 pub fn outcome(recording: &Recording, claim: &str) -> Outcome {
     judged(recording, claim).outcome
 }
