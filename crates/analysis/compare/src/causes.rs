@@ -1,14 +1,11 @@
-//! What the traces of a group say of its latest wakeups.
-
 use crate::Side;
 use punctual_model::{CauseShare, Class, Explained};
 use punctual_units::Arrange;
 use std::collections::BTreeMap;
 
-/// Named of each group.
 const NAMED: usize = 5;
 
-/// The largest cause of each explained wakeup, counted; empty where no group has any.
+/// The largest cause of each explained wakeup, counted per group; empty if no group has any.
 pub(crate) fn causes(sides: &[Side]) -> Vec<Vec<CauseShare>> {
     let all: Vec<Vec<CauseShare>> = sides.iter().map(of_side).collect();
     if all.iter().all(Vec::is_empty) { Vec::new() } else { all }

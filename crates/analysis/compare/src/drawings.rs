@@ -1,11 +1,9 @@
-//! What is drawn of a comparison.
-
 use crate::figures::{ALL, common_loads, merged};
 use crate::{Side, series};
 use punctual_model::{Comparison, ComparisonDrawings};
 use punctual_units::Histogram;
 
-/// The latencies of every group, over all loads and under each, and values over temperature.
+/// Latencies of every group over all loads and for each load, and values over temperature.
 pub fn drawings(sides: &[Side], comparison: &Comparison) -> ComparisonDrawings {
     let common = common_loads(sides);
     let of = |loads: &[String]| -> Vec<Histogram> {

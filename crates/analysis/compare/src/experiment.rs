@@ -1,63 +1,51 @@
-//! Two kernels compared over several boots: which to boot next, and whether a boot may be measured.
+//! Compares two kernels over several boots: which one to boot next, and whether the current boot may be measured.
 //!
-//! The order is A B B A, A B B A, …: what drifts evenly (heat of the day, a filling disk, a wearing fan) then adds the same to
-//! both. A boot is measured once; another sample takes another boot.
+//! The order is A B B A, A B B A, …, so that steady drift (heat of the day, a filling disk, a wearing fan) affects both
+//! alike. A boot is measured once; another sample needs another boot.
 
 use serde::{Deserialize, Serialize};
 
-/// The schema of `experiment.json`.
 pub const SCHEMA: &str = "punctual.experiment/1";
 /// The fewest pairs whose signed ranks can have p ≤ 0.05 (2/2⁶ = 0.031).
 pub const PAIRS: u32 = 6;
 
-/// A plan and how far it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Experiment {
-    /// [`SCHEMA`].
     pub schema: String,
-    /// Releases (`uname -r`) of both kernels.
+    /// `uname -r` of both kernels.
     pub kernels: [String; 2],
-    /// Options of `measure`, the same for each boot.
     pub measure: Vec<String>,
-    /// In this order.
     pub steps: Vec<Step>,
 }
 
-/// One boot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// Which kernel: 0 or 1.
+    /// Index into [`Experiment::kernels`].
     pub kernel: usize,
-    /// The run directory's name, once it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
-    /// /proc/sys/kernel/random/boot_id of that boot.
+    /// /proc/sys/kernel/random/boot_id
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot_id: Option<String>,
 }
 
-/// What is to be done now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// This boot is the right one: measure it as this step.
     Measure(usize),
-    /// Boot this kernel.
     Boot(String),
-    /// It runs, but this boot was measured already: boot it again.
+    /// This kernel is running, but its current boot was measured already.
     BootAgain(String),
-    /// Nothing: all boots were measured.
     Done,
 }
 
 impl Experiment {
-    /// `pairs` boots of each kernel.
     pub fn plan(kernels: [String; 2], pairs: u32, measure: Vec<String>) -> Experiment {
         let order = |pair: u32| if pair.is_multiple_of(2) { [0, 1] } else { [1, 0] };
         let steps = (0..pairs).flat_map(order).map(|kernel| Step { kernel, run: None, boot_id: None }).collect();
         Experiment { schema: SCHEMA.into(), kernels, measure, steps }
     }
 
-    /// What is to be done by a machine that runs `release` in this boot.
+    /// What to do on a machine that runs `release` in this boot.
     pub fn next(&self, release: &str, boot_id: &str) -> Next {
         let Some((at, step)) = self.steps.iter().enumerate().find(|(_, s)| s.run.is_none()) else { return Next::Done };
         let wanted = self.kernels.get(step.kernel).cloned().unwrap_or_default();
@@ -69,13 +57,11 @@ impl Experiment {
         }
     }
 
-    /// The folder of a step: `03-b`.
     pub fn folder(&self, step: usize) -> String {
         let letter = if self.steps.get(step).is_some_and(|s| s.kernel == 1) { 'b' } else { 'a' };
         format!("{:02}-{letter}", step + 1)
     }
 
-    /// This step is done.
     pub fn measured(&mut self, step: usize, boot_id: &str) {
         let folder = self.folder(step);
         if let Some(step) = self.steps.get_mut(step) {
@@ -83,7 +69,6 @@ impl Experiment {
         }
     }
 
-    /// The runs of one kernel that are done.
     pub fn runs(&self, kernel: usize) -> impl Iterator<Item = &str> {
         self.steps.iter().filter(move |s| s.kernel == kernel).filter_map(|s| s.run.as_deref())
     }

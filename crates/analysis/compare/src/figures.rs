@@ -1,14 +1,11 @@
-//! What a run has of each figure.
-
 use crate::rows::{Wanted, row_of_runs};
 use crate::{SEED, Side};
 use punctual_model::{ComparisonRow, Phase, Recording};
 use punctual_units::Histogram;
 
-/// All loads together.
 pub(crate) const ALL: &str = "all loads";
 
-/// What a phase is compared under: its load, or of an imported file what its figures are.
+/// The name under which a phase is compared: its load, or the label of an imported one.
 pub(crate) fn load_of(phase: &Phase) -> String {
     match (phase.load.as_str(), &phase.label) {
         ("unknown", Some(label)) => label.clone(),
@@ -17,7 +14,7 @@ pub(crate) fn load_of(phase: &Phase) -> String {
     }
 }
 
-/// The loads that every run of every group has, in the order of the first.
+/// The loads that every run of every group has, in the order of the first run.
 pub(crate) fn common_loads(sides: &[Side]) -> Vec<String> {
     let has = |r: &Recording, load: &str| phases(r, Some(load)).any(|p| !p.cpus.is_empty());
     if sides.iter().any(|s| of_latencies(s).next().is_none()) {
@@ -27,17 +24,14 @@ pub(crate) fn common_loads(sides: &[Side]) -> Vec<String> {
     every_load(sides).into_iter().filter(in_all).collect()
 }
 
-/// Does it have latencies at all? A file of times only takes no part in them.
 pub(crate) fn is_of_latencies(recording: &Recording) -> bool {
     recording.run.phases.iter().any(|p| !p.cpus.is_empty())
 }
 
-/// The runs of a group that have latencies.
 pub(crate) fn of_latencies<'a>(side: &'a Side) -> impl Iterator<Item = &'a Recording> {
     side.runs.iter().map(|(_, r)| *r).filter(|r| is_of_latencies(r))
 }
 
-/// The loads that not every run has.
 pub(crate) fn left_out(sides: &[Side], common: &[String]) -> Vec<String> {
     every_load(sides).into_iter().filter(|load| !common.contains(load)).collect()
 }
@@ -52,12 +46,10 @@ fn every_load(sides: &[Side]) -> Vec<String> {
     loads
 }
 
-/// The phases of a load.
 pub(crate) fn phases<'a>(recording: &'a Recording, load: Option<&'a str>) -> impl Iterator<Item = &'a Phase> {
     recording.run.phases.iter().filter(move |p| load.is_none_or(|l| l == load_of(p)))
 }
 
-/// The corrected latencies of all CPUs under these loads.
 pub(crate) fn merged(recording: &Recording, loads: &[String]) -> Histogram {
     let mut all = Histogram::new();
     for phase in loads.iter().flat_map(|load| phases(recording, Some(load))) {
@@ -69,7 +61,7 @@ pub(crate) fn merged(recording: &Recording, loads: &[String]) -> Histogram {
     all
 }
 
-/// The largest latency under these loads, ns. The exact one, where it is told.
+/// The largest latency under these loads, ns; exact if recorded.
 pub(crate) fn worst(recording: &Recording, loads: &[String]) -> Option<f64> {
     let results =
         loads.iter().flat_map(|load| phases(recording, Some(load))).flat_map(|p| p.cpus.iter().map(move |c| (p, c)));
@@ -80,7 +72,7 @@ pub(crate) fn worst(recording: &Recording, loads: &[String]) -> Option<f64> {
     results.filter_map(one).max().map(|ns| ns as f64)
 }
 
-/// Periods skipped of those released; `None` where one CPU does not tell.
+/// Share of released periods that were skipped; `None` if a CPU did not record it.
 pub(crate) fn skipped(recording: &Recording, loads: &[String]) -> Option<f64> {
     let mut cpus = loads.iter().flat_map(|load| phases(recording, Some(load))).flat_map(|p| &p.cpus);
     let (skipped, released) =
@@ -88,7 +80,7 @@ pub(crate) fn skipped(recording: &Recording, loads: &[String]) -> Option<f64> {
     (released > 0).then(|| skipped as f64 / released as f64)
 }
 
-/// How fast the loads went, a row for each rate that every group has.
+/// Throughput of the loads: a row for each rate that every group has.
 pub(crate) fn rates(sides: &[Side], common: &[String]) -> Vec<ComparisonRow> {
     let mut rows = Vec::new();
     for load in common {
@@ -108,7 +100,6 @@ pub(crate) fn rates(sides: &[Side], common: &[String]) -> Vec<ComparisonRow> {
     rows
 }
 
-/// The seed of a row: its own, whatever other rows there are.
 pub(crate) fn seed_of(load: &str, figure: &str) -> u64 {
     let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3);
     load.bytes().chain([0]).chain(figure.bytes()).fold(SEED, mix)

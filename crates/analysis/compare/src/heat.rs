@@ -1,18 +1,16 @@
-//! Is a difference one of the temperature?
-
 use crate::rows::ratio_of;
 use crate::{CONFIDENCE, SEED};
 use punctual_model::Covariate;
 use punctual_stats::{self as stats, Point};
 
-/// The p from which on a threshold is one.
+/// Largest p at which a threshold is accepted.
 const LEVEL: f64 = 0.05;
 
-/// The threshold of the temperature, if there is one, and the ratio below it. `None` where the temperature says nothing, or too
-/// few values of both are below.
+/// The temperature threshold, if there is one, and the ratio below it. `None` if temperature explains nothing, or too
+/// few values of either group lie below the threshold.
 pub(crate) fn explained(a: &[Point], b: &[Point]) -> Option<Covariate> {
     let found = stats::threshold(a, b, SEED).filter(|t| t.p <= LEVEL && t.step > 1.0)?;
-    // Sensors tell steps of half a degree and more: a whole degree is as precise, and people read it.
+    // Sensors have steps of half a degree or more, so a whole degree is as precise.
     let at = found.at.floor();
     let split = stats::split_ratio(a, b, at, CONFIDENCE)?;
     split.below.interval?;

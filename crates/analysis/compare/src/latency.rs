@@ -1,4 +1,4 @@
-//! Latencies: the worst, quantiles, and periods skipped, one value a run.
+//! Latencies: worst, quantiles, and skipped periods; one value per run.
 
 use crate::figures::{ALL, merged, of_latencies, skipped, worst};
 use crate::rows::{Wanted, row_of_runs};
@@ -7,12 +7,9 @@ use punctual_model::{Claim, ComparisonRow, Recording, SampleUnit};
 use punctual_stats::quantile_rank_bounds_clustered;
 use punctual_units::Histogram;
 
-/// Quantiles over all loads.
 const OVER_ALL: [(&str, f64); 4] = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999)];
-/// Under each load.
 const OF_LOAD: (&str, f64) = ("p99.9", 0.999);
 
-/// The rows of latencies; none where a group has none.
 pub(crate) fn rows(sides: &[Side], common: &[String]) -> Vec<ComparisonRow> {
     if common.is_empty() {
         return Vec::new();
@@ -34,7 +31,7 @@ pub(crate) fn rows(sides: &[Side], common: &[String]) -> Vec<ComparisonRow> {
     rows
 }
 
-/// The corrected latencies of a run: over all loads, then of each, and how clustered they are.
+/// Corrected latencies of a run: over all loads, then for each load; and their clustering.
 struct Found {
     histograms: Vec<Histogram>,
     theta: f64,
@@ -44,7 +41,7 @@ impl Found {
     fn of(recording: &Recording, common: &[String]) -> Found {
         let each = common.iter().map(|load| merged(recording, std::slice::from_ref(load)));
         let histograms = std::iter::once(merged(recording, common)).chain(each).collect();
-        // The judge's clustering is that of the latest wakeups of each CPU; the least of all cells counts.
+        // The judge estimates the clustering of the worst wakeups of each CPU; the smallest of all cells counts.
         let verdict = punctual_judge::judge(recording, &[Claim::none_missed()]);
         let thetas = verdict.claims.iter().flat_map(|c| &c.cells).map(|c| match c.samples {
             0 => 1.0,
@@ -59,14 +56,13 @@ fn plain(sides: &[Side], load: &str, loads: &[String]) -> Option<ComparisonRow> 
     row_of_runs(sides, &wanted, |r| worst(r, loads))
 }
 
-/// Only where any period was skipped anywhere.
 fn skips(sides: &[Side], load: &str, loads: &[String]) -> Option<ComparisonRow> {
     let wanted = Wanted { load, figure: "skipped", unit: "share", more_is_better: false };
     let row = row_of_runs(sides, &wanted, |r| skipped(r, loads))?;
     row.groups.iter().any(|g| g.values.iter().any(|v| *v > 0.0)).then_some(row)
 }
 
-/// A quantile; of a single run with its bounds.
+/// A row for a quantile; with bounds if the group is a single run.
 fn quantiles(cells: &[Vec<Found>], load: &str, index: usize, figure: &str, q: f64) -> Option<ComparisonRow> {
     let value = |found: &Found| found.histograms.get(index).and_then(|h| h.quantile(q)).map(|ns| ns as f64);
     let wanted = Wanted { load, figure, unit: "ns", more_is_better: false };

@@ -1,17 +1,18 @@
-//! Groups of runs beside each other: what the data carry, and what they do not.
+//! Compares groups of runs: which differences the data support, and which not.
 //!
-//! The unit of a sample is what is independent. Runs of different boots are: four of each and more get rank intervals. What
-//! happened within one run is not, and says nothing of the next boot:
+//! The unit of a sample is what is independent. Runs of different boots are: with four or more per group they get rank
+//! intervals. Events within one run are not, and say nothing about the next boot:
 //!
-//! - *runs* ([`SampleUnit::Run`]): one value each; Hodges–Lehmann's ratio on logarithms with the rank interval, Mann–Whitney's p.
-//! - *seconds* of one run against seconds of another ([`SampleUnit::Second`]), where there is one run of each: the median of the
-//!   worst wakeups of a second, by resampling blocks of neighbours, as long as their autocorrelation asks for.
-//! - *batches* of a benchmark ([`SampleUnit::Batch`]): the same, and beside it whether the temperature explains the difference.
+//! - *runs* ([`SampleUnit::Run`]): one value each; Hodges–Lehmann's ratio on logarithms with the rank interval,
+//!   Mann–Whitney's p.
+//! - *seconds* ([`SampleUnit::Second`]), with one run per group: the median of the worst wakeup per second, by
+//!   resampling blocks of neighbours whose length follows from their autocorrelation.
+//! - *batches* of a benchmark ([`SampleUnit::Batch`]): the same, and whether temperature explains the difference.
 //!
-//! Every p of a comparison is corrected for all of them (Benjamini and Hochberg): of comparisons in which nothing differs, at most
-//! 5 % say that anything does.
+//! The p values of a comparison are corrected together (Benjamini and Hochberg): of comparisons without any difference,
+//! at most 5 % report one.
 //!
-//! Architecture invariant: pure. Figures only; sentences are made by the report.
+//! Architecture invariant: pure. Figures only; `report` makes the sentences.
 
 #![forbid(unsafe_code)]
 
@@ -31,37 +32,25 @@ pub use drawings::drawings;
 use punctual_model::{Comparison, Group, Outcome, ProblemKind, Recording, SampleUnit, Told};
 use std::collections::BTreeSet;
 
-/// The confidence of all intervals, and one less the level of all tests.
+/// Confidence of all intervals; 1 − this is the level of all tests.
 pub const CONFIDENCE: f64 = 0.95;
-/// Decides all draws: the same runs give the same figures.
 const SEED: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// One group of runs.
 #[derive(Clone, Debug, Default)]
 pub struct Side<'a> {
-    /// Its name, for example the kernel's release.
     pub name: String,
-    /// Where it is, if in one folder.
     pub folder: Option<String>,
-    /// Its runs with their names.
     pub runs: Vec<(String, &'a Recording)>,
 }
 
-/// Why groups are not compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// Fewer than two groups, or one without runs.
     TooFewGroups,
-    /// Some runs are of an emulator's clock and some are not, or two emulated machines differ: a first and a second group.
+    /// Emulated and real clocks are mixed, or two emulated machines differ: names of the two groups.
     Clocks(String, String),
-    /// Nothing that all groups have: neither a latency nor a series.
     NothingInCommon,
 }
 
-/// Compares each group with the first.
-///
-/// # Errors
-/// Groups that cannot stand beside each other: see [`Refused`].
 pub fn compare(sides: &[Side]) -> Result<Comparison, Refused> {
     if sides.len() < 2 || sides.iter().any(|s| s.runs.is_empty()) {
         return Err(Refused::TooFewGroups);
@@ -89,13 +78,12 @@ pub fn compare(sides: &[Side]) -> Result<Comparison, Refused> {
     })
 }
 
-/// Does any row of it say that groups differ?
 pub fn differs(comparison: &Comparison) -> bool {
     let told = |t: Told| matches!(t, Told::More | Told::Less);
     comparison.rows.iter().any(|row| row.against.iter().any(|a| told(a.told)))
 }
 
-/// Runs beside which one more of each would do: `None` where there are enough, or more would not help.
+/// The number of runs per group that would suffice; `None` if there are enough, or more would not help.
 pub fn runs_needed(comparison: &Comparison) -> Option<u64> {
     let least = punctual_stats::samples_for_interval(CONFIDENCE)?;
     let runs = comparison.rows.iter().filter(|r| r.sample == SampleUnit::Run).flat_map(|r| &r.groups);
@@ -112,7 +100,7 @@ fn group(side: &Side) -> Group {
     }
 }
 
-/// One clock only: real time, or one machine's model.
+/// All runs use real time, or the same model of virtual time.
 fn clocks(sides: &[Side]) -> Result<(), Refused> {
     let clock = |r: &Recording| {
         r.run.virtual_time.as_ref().map(|v| (v.machine.clone(), v.instruction_ns, v.cpus, v.emulator.clone()))
@@ -125,8 +113,8 @@ fn clocks(sides: &[Side]) -> Result<(), Refused> {
     }
 }
 
-/// Is each run of a boot of its own? Told by CLOCK_REALTIME less CLOCK_BOOTTIME, the instant of booting, a minute apart; an
-/// emulated guest is booted for each.
+/// Each run has a boot of its own: the boot instants (CLOCK_REALTIME − CLOCK_BOOTTIME) are at least a minute apart.
+/// Emulated guests are booted for each run.
 fn is_booted_each(side: &Side) -> bool {
     if side.runs.iter().all(|(_, r)| r.run.virtual_time.is_some()) {
         return true;
@@ -138,7 +126,7 @@ fn is_booted_each(side: &Side) -> bool {
     side.runs.len() > 1 && !instants.contains(&None) && instants.len() == side.runs.len() && apart
 }
 
-/// Problems that make figures meaningless: of CPUs, of loads that did not run, of priorities that were not given.
+/// Problems that invalidate figures: virtual CPUs, loads that did not run, priorities not granted.
 fn problems(side: &Side) -> Vec<String> {
     const MOST: usize = 8;
     let grave = |kind| matches!(kind, ProblemKind::VirtualCpus | ProblemKind::LoadDidNotRun | ProblemKind::NoRealTime);

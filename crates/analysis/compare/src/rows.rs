@@ -1,10 +1,9 @@
-//! Values of groups into a row, and all rows of a comparison corrected for each other.
+//! Makes rows from the values of groups, and corrects all rows of a comparison for multiple testing.
 
 use crate::{CONFIDENCE, Side};
 use punctual_model::{Against, ComparisonRow, Ratio, Recording, SampleUnit, Sampled, Told};
 use punctual_stats::{self as stats, Estimate};
 
-/// What a row is of.
 pub(crate) struct Wanted<'a> {
     pub load: &'a str,
     pub figure: &'a str,
@@ -26,7 +25,6 @@ impl Wanted<'_> {
     }
 }
 
-/// One value a run; `None` where a group has none at all.
 pub(crate) fn row_of_runs(
     sides: &[Side],
     wanted: &Wanted,
@@ -36,7 +34,6 @@ pub(crate) fn row_of_runs(
     row_of_values(wanted, SampleUnit::Run, values)
 }
 
-/// The values of every group; `None` where one has none.
 pub(crate) fn row_of_values(
     wanted: &Wanted,
     sample: SampleUnit,
@@ -51,7 +48,6 @@ pub(crate) fn row_of_values(
     Some(wanted.row(sample, groups, against))
 }
 
-/// Values with their middle.
 pub(crate) fn sampled(values: Vec<f64>) -> Sampled {
     let n = values.len() as u64;
     let mean = (n > 0).then(|| values.iter().sum::<f64>() / n as f64);
@@ -66,18 +62,17 @@ fn against(a: &[f64], b: &[f64]) -> Against {
     let told = match (a.is_empty() || b.is_empty(), enough) {
         (true, _) => Told::Missing,
         (_, false) => Told::TooFew,
-        // Without a ratio, as of zeros, ranks still tell.
+        // Ranks still give a direction if there is no ratio, as with zeros.
         _ => direction(ratio.map_or_else(|| rank_direction(a, b), |r| r.value)),
     };
     Against { ratio, p: p.filter(|_| enough), q: None, told, covariate: None }
 }
 
-/// Above or below 1 as the second tends to be larger or smaller.
+/// Above 1 if the second group tends to be larger, below 1 if smaller.
 fn rank_direction(a: &[f64], b: &[f64]) -> f64 {
     stats::mann_whitney(a, b).map_or(1.0, |test| 1.0 + 0.5 * test.cliffs_delta())
 }
 
-/// For the time being: [`correct`] takes it back where the corrected p does not allow it.
 pub(crate) fn direction(ratio: f64) -> Told {
     match ratio {
         r if r > 1.0 => Told::More,
@@ -95,7 +90,7 @@ pub(crate) fn ratio_of(estimate: &Estimate) -> Ratio {
     }
 }
 
-/// Corrects the p of all rows for their number; what is not significant then is alike.
+/// Corrects the p values of all rows; rows that are then not significant become alike.
 pub(crate) fn correct(rows: &mut [ComparisonRow]) {
     let all: Vec<f64> = rows.iter().flat_map(|r| r.against.iter().filter_map(|a| a.p)).collect();
     let Some(corrected) = stats::benjamini_hochberg(&all) else { return };
@@ -134,7 +129,7 @@ mod tests {
         let mut alone = vec![row(&a, &b)];
         correct(&mut alone);
         assert_eq!(alone[0].against[0].told, Told::More);
-        // p = 0.029 among thirty rows without a difference is nothing to speak of.
+        // p = 0.029 among thirty rows without a difference means nothing.
         let mut many: Vec<ComparisonRow> = (0..30).map(|_| row(&a, &[1.05, 1.15, 1.02, 1.25])).collect();
         many.push(row(&b, &a));
         correct(&mut many);

@@ -1,7 +1,7 @@
-//! One run beside one other: the worst wakeups of their seconds.
+//! Compares two single runs by the worst wakeup of each second.
 //!
-//! Neighbouring seconds are alike, so blocks of them are resampled. What it says is of these two runs; how much another boot of
-//! the same kernel differs, it cannot say.
+//! Neighbouring seconds are alike, so blocks of them are resampled. The result holds for these two runs; it says
+//! nothing about the variation between boots of the same kernel.
 
 use crate::figures::{ALL, load_of, of_latencies, seed_of};
 use crate::rows::{Wanted, direction, sampled};
@@ -10,14 +10,14 @@ use punctual_model::{Against, ComparisonRow, Event, Ratio, Recording, SampleUnit
 use punctual_stats::{self as stats, Figure, Resampling};
 use std::collections::BTreeMap;
 
-/// Independent values that each run must have at least: with fewer an interval by resampling is too narrow.
+/// Least effective number of values per run; with fewer, resampling intervals are too narrow.
 pub(crate) const LEAST_EFFECTIVE: f64 = 10.0;
-/// Values that are resampled at most: of a day of seconds, each is the median of its neighbours.
+/// Maximum number of values resampled; beyond it, each value is the median of its neighbours.
 const MOST_VALUES: usize = 4_000;
-/// Enough for a standard deviation that is 4 % off.
+/// Enough for a standard deviation within 4 %.
 const REPLICATES: usize = 400;
 
-/// Rows over all loads and for each, where every group is one run.
+/// Rows over all loads and for each load, if every group is a single run.
 pub(crate) fn rows(sides: &[Side], common: &[String]) -> Vec<ComparisonRow> {
     if common.is_empty() || sides.iter().any(|s| of_latencies(s).count() != 1) {
         return Vec::new();
@@ -34,7 +34,7 @@ pub(crate) fn rows(sides: &[Side], common: &[String]) -> Vec<ComparisonRow> {
     }
 }
 
-/// The worst wakeup of each second over all CPUs, ns, in the order of time. Seconds without a wakeup are left out.
+/// The worst wakeup of each second over all CPUs, ns, in order of time. Seconds without a wakeup are omitted.
 fn worst_by_load(recording: &Recording) -> BTreeMap<String, Vec<f64>> {
     let loads: BTreeMap<&str, String> = recording.run.phases.iter().map(|p| (p.id.as_str(), load_of(p))).collect();
     let mut found: BTreeMap<String, Vec<f64>> = BTreeMap::new();
@@ -49,7 +49,7 @@ fn worst_by_load(recording: &Recording) -> BTreeMap<String, Vec<f64>> {
     found
 }
 
-/// A row of values in the order of time: medians by resampling blocks. `None` where a group has none.
+/// A row of time-ordered values: medians by block resampling. `None` if a group has no values.
 pub(crate) fn series_row(wanted: &Wanted, sample: SampleUnit, values: &[Vec<f64>]) -> Option<ComparisonRow> {
     if values.len() < 2 || values.iter().any(Vec::is_empty) {
         return None;
@@ -69,12 +69,11 @@ fn summary(all: &[f64], thin: &[f64], sample: SampleUnit) -> Sampled {
     Sampled { values, effective: effective(thin), lag_one: stats::lag_one(thin), ..whole }
 }
 
-/// As many independent values say as much; of values that never change, all that there are.
+/// The effective number of independent values; the total number if the values never change.
 fn effective(values: &[f64]) -> Option<f64> {
     stats::effective_n(values)
 }
 
-/// At most [`MOST_VALUES`] of them: medians of neighbours.
 fn thinned(values: &[f64]) -> Vec<f64> {
     let each = values.len().div_ceil(MOST_VALUES).max(1);
     if each == 1 {

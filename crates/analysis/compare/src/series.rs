@@ -1,4 +1,4 @@
-//! Times of a benchmark, our own or as files told them, one batch after the other, with the temperature after each.
+//! Times of a benchmark, own or imported, batch by batch with the temperature after each.
 
 use crate::Side;
 use crate::heat;
@@ -9,12 +9,11 @@ use punctual_stats::Point;
 
 const CELSIUS: &str = "°C";
 
-/// A row for each series that every group has but for temperatures, which explain the others.
+/// A row for each series that every group has, except temperatures, which explain the others.
 pub(crate) fn rows(sides: &[Side]) -> Vec<ComparisonRow> {
     in_all(sides).into_iter().filter_map(|(of, name, unit)| row(sides, &of, &name, &unit)).collect()
 }
 
-/// The same as drawings over temperature.
 pub(crate) fn scatters(sides: &[Side]) -> Vec<Scatter> {
     let one = |(of, name, unit): (String, String, String)| {
         let groups: Vec<Vec<(f64, f64)>> = sides
@@ -31,7 +30,7 @@ fn all_series(recording: &Recording) -> impl Iterator<Item = &Series> {
     imported.chain(recording.bench.iter().flat_map(|bench| &bench.series))
 }
 
-/// What, name and unit of the series that every group has.
+/// Subject, name and unit of the series that every group has.
 fn in_all(sides: &[Side]) -> Vec<(String, String, String)> {
     let mut found = Vec::new();
     let Some(first) = sides.first() else { return found };
@@ -58,7 +57,7 @@ fn row(sides: &[Side], of: &str, name: &str, unit: &str) -> Option<ComparisonRow
         .collect();
     let wanted = Wanted { load: of, figure: name, unit, more_is_better: unit.ends_with("/s") };
     let mut row = series_row(&wanted, SampleUnit::Batch, &values)?;
-    // The mean is the file's own, also of a series too long to be kept whole.
+    // The mean from the file, which also covers a series too long to be kept whole.
     for (sampled, side) in row.groups.iter_mut().zip(sides) {
         if let [(_, only)] = side.runs.as_slice()
             && let Some(series) = one(only, of, name, unit)
@@ -75,7 +74,7 @@ fn row(sides: &[Side], of: &str, name: &str, unit: &str) -> Option<ComparisonRow
     Some(row)
 }
 
-/// Values with the temperature of the CPU (or whatever is told first) beside each; `None` where it is not told for each.
+/// Values with the temperature of the CPU (or the first one recorded); `None` if a value lacks it.
 fn points(side: &Side, of: &str, name: &str, unit: &str) -> Option<Vec<Point>> {
     let mut all = Vec::new();
     for (_, recording) in &side.runs {

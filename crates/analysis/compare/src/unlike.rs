@@ -1,5 +1,3 @@
-//! What differs between groups besides what is compared.
-
 use crate::Side;
 use crate::figures::{is_of_latencies, of_latencies};
 use punctual_model::{Event, Recording, Unlike, UnlikeKind};
@@ -8,14 +6,11 @@ use std::collections::BTreeSet;
 
 /// Runs longer than others by this factor had more chances of a late wakeup.
 const LONGER: f64 = 1.5;
-/// Degrees by which medians may differ.
 const WARMER: f64 = 3.0;
-/// Frequencies whose medians differ by this factor.
 const FASTER: f64 = 1.05;
-/// Words of a command line that change from boot to boot or machine to machine.
+/// Words of a command line that vary from boot to boot or from machine to machine.
 const OF_BOOT: [&str; 5] = ["root=", "BOOT_IMAGE=", "initrd=", "resume=", "punctual.trial="];
 
-/// All of it, the gravest first.
 pub(crate) fn unlike(sides: &[Side]) -> Vec<Unlike> {
     let tell = |what, of: fn(&Recording) -> Option<String>| differing(sides, what, of);
     let settings = [
@@ -37,14 +32,14 @@ pub(crate) fn unlike(sides: &[Side]) -> Vec<Unlike> {
     settings.into_iter().chain(conditions).flatten().collect()
 }
 
-/// Where groups have different values: each group's own, of runs that have latencies where there are any.
+/// The value of each group if groups differ; from the runs with latencies if there are any.
 fn differing(sides: &[Side], what: UnlikeKind, of: fn(&Recording) -> Option<String>) -> Option<Unlike> {
     let values: Vec<Option<String>> = sides.iter().map(|side| together(side, of)).collect();
     let known: BTreeSet<&String> = values.iter().flatten().collect();
     (known.len() > 1).then_some(Unlike { what, values })
 }
 
-/// The value of a group; several if its own runs differ.
+/// The value of a group, or several if its runs differ.
 fn together(side: &Side, of: fn(&Recording) -> Option<String>) -> Option<String> {
     let any = of_latencies(side).next().is_some();
     let runs = side.runs.iter().filter(|(_, r)| !any || is_of_latencies(r));
@@ -62,7 +57,6 @@ fn cpus(r: &Recording) -> Option<String> {
     Some(most.to_string())
 }
 
-/// What the threads really had, where that is known.
 fn scheduling(r: &Recording) -> Option<String> {
     let got: BTreeSet<String> =
         r.run.phases.iter().flat_map(|p| &p.cpus).filter_map(|c| c.got.map(|g| g.to_string())).collect();
@@ -91,7 +85,7 @@ fn tracing(r: &Recording) -> Option<String> {
     r.run.import.is_none().then(|| if traced { "traced" } else { "not traced" }.into())
 }
 
-/// The parameters that are not of the boot itself, in order.
+/// The parameters that do not depend on the boot, sorted.
 fn parameters(r: &Recording) -> Option<String> {
     let line = r.run.machine.cmdline.as_ref()?;
     let words: BTreeSet<&str> =
@@ -99,7 +93,7 @@ fn parameters(r: &Recording) -> Option<String> {
     Some(if words.is_empty() { "none".into() } else { words.into_iter().collect::<Vec<_>>().join(" ") })
 }
 
-/// Periods of one run: the largest of more is larger.
+/// Number of periods per run: more periods have a larger maximum.
 fn length(sides: &[Side]) -> Option<Unlike> {
     let scored = |r: &Recording| r.run.phases.iter().flat_map(|p| &p.cpus).map(|c| c.scored()).sum::<u64>() as f64;
     let of_side = |side: &Side| {
@@ -143,7 +137,6 @@ fn temperature(sides: &[Side]) -> Option<Unlike> {
     })
 }
 
-/// Only where one group was throttled and another was not.
 fn throttling(sides: &[Side]) -> Option<Unlike> {
     let of_side = |side: &Side| {
         let mut known = false;

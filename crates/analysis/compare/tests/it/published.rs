@@ -1,4 +1,4 @@
-//! The published Raspberry Pi 4B files: what they carry, and that their difference in speed is heat.
+//! The published Raspberry Pi 4B files: what they support, and that their difference in speed is due to heat.
 
 use punctual_compare::{Side, compare, differs, drawings};
 use punctual_import::{Options, read, recording};
@@ -80,7 +80,7 @@ fn the_published_figures() {
     assert!(drawn.scatters.iter().any(|s| s.at == Some(78.0) && s.groups.iter().all(|g| g.len() == 100)));
 }
 
-/// The standard kernel's batches below 70 °C, drawn again, and 11 % more for the other: a true difference.
+/// Batches of the standard kernel below 70 °C, resampled, with 11 % more for the other kernel: a true difference.
 #[test]
 fn a_true_difference_at_constant_temperature_is_not_called_heat() {
     let mut random = SplitMix64::new(11);
@@ -113,7 +113,7 @@ fn a_true_difference_at_constant_temperature_is_not_called_heat() {
     assert!(differs(&comparison));
 }
 
-/// A benchmark of ours with the same figures and temperatures takes the same path: the same ratio, and the same heat behind it.
+/// An own benchmark with the same figures and temperatures gives the same ratio, and the same heat behind it.
 #[test]
 fn a_benchmark_of_ours_is_compared_as_the_published_one() {
     let groups = groups();

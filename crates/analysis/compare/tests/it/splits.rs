@@ -1,5 +1,3 @@
-//! One run split in two and compared with itself, 200 times: it must not differ from itself.
-
 use crate::common;
 
 use common::recording;
@@ -8,12 +6,11 @@ use punctual_model::{Comparison, Recording, SampleUnit, Told};
 use punctual_stats::{SplitMix64, effective_n, normal_quantile};
 
 const SPLITS: u64 = 200;
-/// 7 % of them.
 const AT_MOST: usize = 14;
-/// Seconds that stay together: a split that tears neighbours apart would hide what autocorrelation does.
+/// Seconds that stay together: tearing neighbours apart would hide autocorrelation.
 const TOGETHER: usize = 20;
 
-/// Worst wakeups of seconds by load, as a real run told them.
+/// Worst wakeup of each second by load, from a real run.
 fn seconds() -> Vec<(String, Vec<u64>)> {
     let line = |line: &str| {
         let (load, values) = line.split_once(": ").unwrap();
@@ -27,7 +24,7 @@ fn beside(a: &Recording, b: &Recording) -> Comparison {
     compare(&[side("a", a), side("b", b)]).unwrap()
 }
 
-/// Blocks of seconds dealt out at random, half of them to each.
+/// Deals blocks of seconds at random into two halves.
 fn split(loads: &[(String, Vec<u64>)], seed: u64) -> [Recording; 2] {
     let mut random = SplitMix64::new(seed);
     let mut halves = [Vec::new(), Vec::new()];
@@ -63,7 +60,7 @@ fn a_run_does_not_differ_from_itself() {
     assert!(called <= AT_MOST, "{called} of {SPLITS} splits called different");
 }
 
-/// Seconds much like their neighbours: taken as independent, a third of the splits would be called different.
+/// Seconds that resemble their neighbours: if taken as independent, a third of the splits would differ.
 #[test]
 fn nor_where_neighbours_are_alike() {
     let mut random = SplitMix64::new(5);
@@ -79,7 +76,6 @@ fn nor_where_neighbours_are_alike() {
     assert!(called <= AT_MOST, "{called} of {SPLITS} splits called different");
 }
 
-/// But twice as late is seen.
 #[test]
 fn a_difference_is_seen() {
     let loads = seconds();
@@ -90,7 +86,7 @@ fn a_difference_is_seen() {
     assert!(seconds.flat_map(|r| &r.against).all(|a| a.told == Told::More));
 }
 
-/// Boots of one kernel dealt into two groups: at most 5 % by the correction, whatever the number of rows.
+/// Boots of one kernel dealt into two groups: at most 5 % differ, whatever the number of rows.
 #[test]
 fn boots_of_one_kernel_do_not_differ() {
     let mut random = SplitMix64::new(9);

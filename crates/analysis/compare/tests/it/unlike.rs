@@ -1,5 +1,3 @@
-//! What differs besides what is compared is told; what cannot stand beside each other is refused.
-
 use crate::common;
 
 use common::recording;
@@ -37,7 +35,7 @@ fn context(milli: i64, throttled: i64) -> Event {
 #[test]
 fn alike_is_alike() {
     assert_eq!(kinds(|_| {}), []);
-    // Where one does not tell, nothing is known to differ.
+    // A missing value is no difference.
     assert_eq!(kinds(|r| r.run.settings.period_ns = Some(Nanos(1_000_000))), []);
 }
 
@@ -71,7 +69,7 @@ fn loads_that_not_all_have_are_left_out() {
     let both = recording(&[("idle".into(), vec![20_000; 30]), ("io".into(), vec![90_000; 30])]);
     let comparison = beside(&one(30), &both);
     assert_eq!(comparison.left_out, ["io"]);
-    // The worst under io is no part of the comparison.
+    // The worst wakeup under io is not compared.
     assert_eq!(comparison.rows[0].groups[1].values, [20_000.0]);
 }
 

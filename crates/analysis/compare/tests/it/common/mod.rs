@@ -1,9 +1,6 @@
-//! Recordings made in a test.
-
 use punctual_model::{Event, Recording, WindowMax};
 use punctual_units::{CpuId, Histogram};
 
-/// A recording of these seconds: the least that a run directory has.
 pub fn recording(loads: &[(String, Vec<u64>)]) -> Recording {
     let phase = |(n, (load, values)): (usize, &(String, Vec<u64>))| {
         let max = values.iter().max();
