@@ -1,4 +1,4 @@
-//! A file of lines that grows while a run is measured, made when its first line comes.
+//! A file of lines that grows during a measurement; created with its first line.
 
 use crate::Error;
 use crate::files;
@@ -7,7 +7,6 @@ use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
-/// The file, its length and its checksum so far.
 pub(crate) struct Appended {
     path: PathBuf,
     file: Option<File>,
@@ -20,7 +19,7 @@ impl Appended {
         Appended { path, file: None, sum: crc32fast::Hasher::new(), bytes: 0 }
     }
 
-    /// Appends whole lines, all or nothing; synced where asked.
+    /// Appends complete lines, all or nothing; then syncs the file if `sync`.
     pub fn append(&mut self, lines: &[u8], sync: bool) -> Result<(), Error> {
         let file = match &mut self.file {
             Some(file) => file,
@@ -32,16 +31,15 @@ impl Appended {
         if sync { file.sync_data().map_err(Error::io("sync", &self.path)) } else { Ok(()) }
     }
 
-    /// Size and checksum; `None` where there is no file.
     pub fn sum(&self) -> Option<FileSum> {
         self.file.as_ref().map(|_| FileSum { bytes: self.bytes, crc32: self.sum.clone().finalize() })
     }
 }
 
-/// Appends all of it, or nothing: what was written of a half is cut off again, so that what follows can be read.
+/// Appends all or nothing: a partial write is truncated again so that later lines stay readable.
 pub(crate) fn append_whole(file: &mut File, length: u64, bytes: &[u8]) -> std::io::Result<()> {
     file.write_all(bytes).inspect_err(|_| {
-        // Cutting needs no space; where it fails too, the reader drops the torn half by its checksum.
+        // Truncation needs no space. If it fails too, the reader drops the partial line by its checksum.
         let _ = file.set_len(length);
         let _ = file.seek(SeekFrom::Start(length));
     })

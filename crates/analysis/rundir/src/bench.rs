@@ -1,4 +1,4 @@
-//! Runs of kind `bench`: a log that is appended to and synced, so that a benchmark that was killed can go on where it was.
+//! Runs of kind `bench`: an append-only, synced log, from which a killed benchmark can continue.
 
 use crate::Error;
 use crate::appended::append_whole;
@@ -15,10 +15,9 @@ use std::fs::{self, File};
 use std::io::{Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// No log of a benchmark is larger.
 const LARGEST: u64 = 1 << 30;
 
-/// A benchmark's run directory being written. Locked (flock(2)) as long as this lives.
+/// A run directory of a benchmark being written; locked (flock(2)) while this lives.
 pub struct BenchWriter {
     root: PathBuf,
     _lock: File,
@@ -28,28 +27,27 @@ pub struct BenchWriter {
 }
 
 impl BenchWriter {
-    /// Makes the folder (which must not exist, or be empty) and writes the run and its plan.
+    /// Creates the directory (which must be missing or empty) and writes the run and its plan.
     ///
     /// # Errors
-    /// [`Error::NotEmpty`]; [`Error::Io`].
+    /// [`Error::NotEmpty`], [`Error::Io`].
     pub fn create(root: &Path, run: Run, plan: &BenchPlan) -> Result<BenchWriter, Error> {
         make_empty_folder(root)?;
         let lock = lock(root)?;
         let log = files::create_new(&root.join(layout::BENCH_LOG))?;
         let mut writer = BenchWriter { root: root.to_owned(), _lock: lock, run, log, bytes: 0 };
         writer.append(&BenchRecord::Plan(Box::new(plan.clone())))?;
-        // Last, and all at once: a folder with run.json is a run that can be resumed.
+        // Written last and atomically: a directory with run.json is a run that can be resumed.
         writer.write_run()?;
         files::sync_folder(root)?;
         Ok(writer)
     }
 
-    /// Goes on with a run that was killed, interrupted, or whose machine lost power. What is torn at the end of its log is cut
-    /// off.
+    /// Continues a run that was killed, interrupted, or lost power. An incomplete end of its log is cut off.
     ///
     /// # Errors
     /// [`Error::NoRun`], [`Error::Format`], [`Error::Damaged`]; [`Error::Busy`] while another process writes it;
-    /// [`Error::NotResumable`] where it is no benchmark, or nothing is left to do; [`Error::Io`].
+    /// [`Error::NotResumable`] if it is no benchmark or is complete; [`Error::Io`].
     pub fn resume(root: &Path) -> Result<(BenchWriter, BenchLog), Error> {
         let recording = crate::read(root)?;
         let refuse = |why| Err(Error::NotResumable { path: root.to_owned(), why });
@@ -63,7 +61,7 @@ impl BenchWriter {
         let Some(log) = BenchLog::of(records) else {
             return refuse("its log does not begin with a plan; begin a new run with --out DIR");
         };
-        // Killed between its last repetition and its end, only its end is missing.
+        // If killed between the last repetition and the end, only the end is missing.
         let has_ended = recording.run.complete && root.join(layout::MANIFEST).exists();
         if log.repetitions.len() as u64 >= log.plan.repetitions && has_ended {
             return refuse("it is complete: `punctual report DIR` shows it");
@@ -78,30 +76,26 @@ impl BenchWriter {
         Ok((writer, log))
     }
 
-    /// The benchmark of a run that is whole, to which nothing is left to do; `None`: there is, or something is wrong with it.
-    ///
-    /// # Errors
-    /// As [`crate::read`].
+    /// The benchmark of a complete, undamaged run; `None` if there is work left or anything is wrong. Errors as
+    /// [`crate::read`].
     pub fn whole(root: &Path) -> Result<Option<Bench>, Error> {
         let recording = crate::read(root)?;
         let is_whole = recording.run.complete && recording.damage.is_empty() && root.join(layout::MANIFEST).exists();
         Ok(recording.bench.filter(|bench| is_whole && !bench.interrupted))
     }
 
-    /// Where it is.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The run as it will be written.
     pub fn run_mut(&mut self) -> &mut Run {
         &mut self.run
     }
 
-    /// Appends a record and syncs it: when this returns it survives a power cut.
+    /// Appends a record and syncs it: afterwards it survives a power cut.
     ///
     /// # Errors
-    /// [`Error::Io`]; then nothing of it is in the log.
+    /// [`Error::Io`]; the log then holds nothing of the record.
     pub fn append(&mut self, record: &BenchRecord) -> Result<(), Error> {
         let path = self.root.join(layout::BENCH_LOG);
         let line = segment::encode(record).map_err(|e| Error::io("write", &path)(e.into()))?;
@@ -110,10 +104,10 @@ impl BenchWriter {
         self.log.sync_data().map_err(Error::io("sync", path))
     }
 
-    /// Writes what was measured, the run as it ended, and the checksums. An interrupted run can still be resumed.
+    /// Writes results, run and checksums. An interrupted run can still be resumed.
     ///
     /// # Errors
-    /// [`Error::Io`]; what was appended stays readable.
+    /// [`Error::Io`]; appended records stay readable.
     pub fn finish(mut self) -> Result<Bench, Error> {
         let path = self.root.join(layout::BENCH_LOG);
         let content = files::read(&path, LARGEST)?;
@@ -137,7 +131,7 @@ impl BenchWriter {
     }
 }
 
-/// Nobody else may write it meanwhile.
+/// Keeps other processes from writing the run.
 fn lock(root: &Path) -> Result<File, Error> {
     let folder = File::open(root).map_err(Error::io("open", root))?;
     match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
@@ -154,7 +148,7 @@ fn remove(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// The log, cut off behind its last whole record.
+/// Opens the log, truncated after its last complete record.
 fn open_log(path: &Path, whole: u64) -> Result<File, Error> {
     let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|e| Error::io("open", path)(e.into()))?;
@@ -164,7 +158,6 @@ fn open_log(path: &Path, whole: u64) -> Result<File, Error> {
     Ok(file)
 }
 
-/// What a benchmark measured, in a run of its kind: as it was written at the end, or of its log.
 pub(crate) fn read_bench(recording: &mut Recording, root: &Path, sum: Option<FileSum>) {
     if recording.run.kind != Kind::Bench {
         return;

@@ -1,4 +1,4 @@
-//! Events for a comparison: piece by piece, so that a day of them is neither held in memory nor taken apart to its end.
+//! Reads events for a comparison in chunks, so that a day of them is neither held in memory nor fully parsed.
 
 use crate::events::{self, Detail};
 use crate::files;
@@ -8,13 +8,13 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// What is read at once: small enough to stay in the processor's caches.
+/// Bytes read at once; fits the processor's caches.
 const PIECE: usize = 256 << 10;
-/// No line is longer; one of hundreds of CPUs has some 100 kB.
+/// Maximum line length; a line for hundreds of CPUs has about 100 kB.
 const LONGEST_LINE: usize = 16 << 20;
 
-/// The events in the first bytes of the file, as many as `mark` says. `None` where anything is amiss, so that the slow way has to
-/// tell what: the file cannot be read, is shorter, its checksum does not hold, or a line cannot be read.
+/// The events in the first bytes of the file, up to `mark`. `None` on any fault (unreadable, too short, wrong checksum,
+/// malformed line); the slow path then reports it.
 pub(crate) fn events(path: &Path, mark: FileSum, limit: u64) -> Option<Vec<Event>> {
     let mut lines = Lines { file: files::open(path, limit).ok()?, buffer: vec![0; PIECE], filled: 0, left: mark.bytes };
     let mut sum = crc32fast::Hasher::new();
@@ -25,7 +25,6 @@ pub(crate) fn events(path: &Path, mark: FileSum, limit: u64) -> Option<Vec<Event
     (lines.filled == 0 && sum.finalize() == mark.crc32).then_some(found)
 }
 
-/// A file's next bytes, up to a line that has not ended yet.
 struct Lines {
     file: File,
     buffer: Vec<u8>,
@@ -34,7 +33,7 @@ struct Lines {
 }
 
 impl Lines {
-    /// Reads on behind what is there. `false` at the end, `None` where it cannot.
+    /// Reads more bytes. `Some(false)` at the end, `None` on failure.
     fn fill(&mut self, sum: &mut crc32fast::Hasher) -> Option<bool> {
         if self.left == 0 {
             return Some(false);
@@ -52,7 +51,7 @@ impl Lines {
         Some(true)
     }
 
-    /// Reads all lines that have ended, and moves the rest to the front.
+    /// Parses all complete lines and moves the rest to the front.
     fn take(&mut self, into: &mut Vec<Event>) -> Option<()> {
         let content = self.buffer.get(..self.filled)?;
         let mut start = 0;
@@ -80,7 +79,7 @@ mod tests {
         events(&path, mark, 1 << 30)
     }
 
-    /// Lines longer than a piece, and across the edges of pieces.
+    /// Lines longer than a chunk, and across chunk boundaries.
     #[test]
     fn pieces_are_joined() {
         let mut content = Vec::new();
@@ -100,7 +99,7 @@ mod tests {
         let good = b"{\"event\":\"signal\",\"mono_ns\":1,\"number\":2}\n".to_vec();
         let mark = files::sum(&good);
         assert_eq!(read(&good, mark).map(|e| e.len()), Some(1));
-        // Only as much as was marked belongs to the run.
+        // Only the marked bytes belong to the run.
         assert_eq!(read(&[&good[..], b"torn"].concat(), mark).map(|e| e.len()), Some(1));
         assert_eq!(read(&good, FileSum { crc32: mark.crc32 ^ 1, ..mark }), None);
         assert_eq!(read(&good[..9], mark), None);

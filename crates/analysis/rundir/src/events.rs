@@ -1,18 +1,15 @@
-//! Lines of `events.jsonl`: of a run of days, almost all are windows and contexts, one of each a second.
+//! Lines of `events.jsonl`. In a run of days almost all are windows and contexts, one of each per second.
 
 use punctual_model::{ContextSample, Event, Reading, WindowMax};
 use serde::Deserialize;
 
-/// How much of a run is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Detail {
-    /// All of it.
     Whole,
-    /// Of contexts temperatures and throttling only.
+    /// Of contexts only temperatures and throttling.
     Brief,
 }
 
-/// What a comparison needs of a context; what else is in the line is passed over.
 #[derive(Deserialize)]
 struct BriefContext {
     mono_ns: u64,
@@ -21,8 +18,8 @@ struct BriefContext {
     throttling: Vec<Reading>,
 }
 
-/// One line. The tag of the two most frequent kinds stands first as this program writes them; then the line need not be taken
-/// apart to find it, which takes three times as long.
+/// Parses a line. This program writes the tag first; for the two most frequent kinds it is matched as a prefix, because
+/// finding it by parsing takes three times as long.
 pub(crate) fn event(line: &[u8], detail: Detail) -> Result<Event, serde_json::Error> {
     if line.starts_with(b"{\"event\":\"window\",") {
         return serde_json::from_slice::<WindowMax>(line).map(Event::Window);
@@ -42,12 +39,12 @@ pub(crate) fn event(line: &[u8], detail: Detail) -> Result<Event, serde_json::Er
     }
 }
 
-/// Where what is wanted ends in the line of a context as this program writes it. Not within a string, where quotes are escaped.
+/// The end of the wanted part in a context line as this program writes it. Cannot match within a string, where quotes
+/// are escaped.
 const REST: &[u8] = b",\"frequency_transitions\":";
-/// What stands before it hardly ever is longer.
 const MOST_HEAD: usize = 1_024;
 
-/// The head of the line alone, a tenth of it, where it can be told from the rest.
+/// Parses only the head of the line, a tenth of it, if it can be separated from the rest.
 fn brief_context(line: &[u8]) -> Result<BriefContext, serde_json::Error> {
     let place = memchr::memmem::find(line.get(..MOST_HEAD).unwrap_or(line), REST);
     if let Some(head) = place.and_then(|at| line.get(..at))
@@ -96,7 +93,7 @@ mod tests {
             (brief.mono_ns, brief.temperatures.len(), brief.throttling.len(), brief.page_faults),
             (1, 1, 1, None)
         );
-        // In another order, or without its end, the head alone does not do.
+        // In another order, or with a truncated line, the head alone is not enough.
         let turned = br#"{"event":"context","mono_ns":1,"frequency_transitions":null,"interval_ns":2,"temperatures":[],"throttling":[]}"#;
         assert!(matches!(event(turned, Detail::Brief).unwrap(), Event::Context(c) if c.interval_ns == 2));
         assert!(event(&line[..line.len() - 1], Detail::Brief).is_err());

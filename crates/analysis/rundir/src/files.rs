@@ -1,4 +1,4 @@
-//! Files written so that they are there whole or not at all, and never through somebody else's link.
+//! Files that are written completely or not at all, and never through a symbolic link of somebody else.
 
 use crate::Error;
 use crate::layout::FileSum;
@@ -7,7 +7,6 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::Path;
 
-/// Creates a file that must not exist yet.
 pub(crate) fn create_new(path: &Path) -> Result<File, Error> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match rustix::fs::open(path, flags, Mode::from_raw_mode(0o644)) {
@@ -16,19 +15,19 @@ pub(crate) fn create_new(path: &Path) -> Result<File, Error> {
     }
 }
 
-/// Replaces `path` by `content`: written aside into a new file beside it (its extension becomes `new`), synced where asked, renamed.
-/// A reader sees the old file or the new one, whole; all may read it (0644 less the umask). A link is replaced, not followed.
+/// Replaces `path` atomically: writes a new file beside it (with extension `new`), syncs it if `sync`, renames it. A
+/// reader sees the old or the new file, complete; mode 0644 less the umask. A symbolic link is replaced, not followed.
 ///
 /// # Errors
-/// [`Error::Io`]; what was there before is still there then.
+/// [`Error::Io`]; the previous file is kept.
 pub fn replace_file(path: &Path, content: &[u8], sync: bool) -> Result<(), Error> {
     replace(path, content, sync).map(drop)
 }
 
-/// As [`replace_file`]; size and checksum of what was written.
+/// As [`replace_file`]; returns size and checksum of the content.
 pub(crate) fn replace(path: &Path, content: &[u8], sync: bool) -> Result<FileSum, Error> {
     let aside = path.with_extension("new");
-    // Left by a run that was killed between writing and renaming.
+    // Left behind by a run killed between writing and renaming.
     match fs::remove_file(&aside) {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(Error::io("remove", &aside)(e)),
         _ => {}
@@ -36,7 +35,7 @@ pub(crate) fn replace(path: &Path, content: &[u8], sync: bool) -> Result<FileSum
     let mut file = create_new(&aside)?;
     let written = file.write_all(content).and_then(|()| if sync { file.sync_all() } else { Ok(()) });
     if let Err(source) = written {
-        // The half-written file is worth nothing; the error that matters is the one that stopped it.
+        // The error of the write matters, not that of this clean-up.
         let _ = fs::remove_file(&aside);
         return Err(Error::io("write", path)(source));
     }
@@ -44,17 +43,15 @@ pub(crate) fn replace(path: &Path, content: &[u8], sync: bool) -> Result<FileSum
     Ok(sum(content))
 }
 
-/// Size and checksum.
 pub(crate) fn sum(content: &[u8]) -> FileSum {
     FileSum { bytes: content.len() as u64, crc32: crc32fast::hash(content) }
 }
 
-/// Makes a folder's entries survive a power cut.
+/// Makes the entries of a directory survive a power cut.
 pub(crate) fn sync_folder(path: &Path) -> Result<(), Error> {
     File::open(path).and_then(|f| f.sync_all()).map_err(Error::io("sync", path))
 }
 
-/// A regular file's content, at most `limit` bytes.
 pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, Error> {
     let file = open(path, limit)?;
     let mut content = Vec::new();
@@ -62,12 +59,12 @@ pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, Error> {
     Ok(content)
 }
 
-/// A regular file of at most `limit` bytes, to be read.
+/// Opens a regular file of at most `limit` bytes for reading.
 ///
 /// # Errors
-/// [`Error::Io`]; [`Error::Damaged`] for what is no regular file, or larger.
+/// [`Error::Io`]; [`Error::Damaged`] for anything else or larger.
 pub fn open(path: &Path, limit: u64) -> Result<File, Error> {
-    // NONBLOCK: a FIFO planted here must not hang the reader.
+    // NONBLOCK: a FIFO placed here must not block the reader.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|e| Error::io("read", path)(e.into()))?;
     let file = File::from(fd);

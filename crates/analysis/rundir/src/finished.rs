@@ -1,5 +1,3 @@
-//! What is added to a run that is finished.
-
 use crate::Error;
 use crate::files;
 use crate::layout::{self, FileSum, Manifest};
@@ -8,10 +6,7 @@ use punctual_model::{Capture, Explained, Worst};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Adds a file to a finished run, with its checksum: `report.html`.
-///
-/// # Errors
-/// [`Error::Io`].
+/// Adds a file such as `report.html` and its checksum to a finished run.
 pub fn attach(root: &Path, name: &str, content: &[u8]) -> Result<PathBuf, Error> {
     let path = root.join(name);
     let sum = files::replace(&path, content, false)?;
@@ -21,13 +16,10 @@ pub fn attach(root: &Path, name: &str, content: &[u8]) -> Result<PathBuf, Error>
     Ok(path)
 }
 
-/// Replaces `worst.jsonl` of a finished run: the same wakeups, with what is suspected of each.
-///
-/// # Errors
-/// [`Error::Io`].
+/// Replaces `worst.jsonl` of a finished run by the same wakeups with their suspected causes.
 pub fn replace_worst(root: &Path, worst: &[Worst]) -> Result<(), Error> {
     let mut worst = worst.to_vec();
-    // Without an entry it is not checked: a kill between here and the end leaves a run that reads whole.
+    // A file without an entry is not checked: if killed before the end, the run stays readable.
     change_manifest(root, |files| {
         files.remove(layout::WORST);
     })?;
@@ -37,10 +29,7 @@ pub fn replace_worst(root: &Path, worst: &[Worst]) -> Result<(), Error> {
     })
 }
 
-/// Adds what was traced to a finished run: `causes.jsonl`, and checksums of the traces it was found in.
-///
-/// # Errors
-/// [`Error::Io`].
+/// Adds `causes.jsonl` and the checksums of its traces to a finished run.
 pub fn attach_causes(root: &Path, captures: &[Capture], explained: &[Explained]) -> Result<(), Error> {
     let mut sums = Vec::new();
     for capture in captures {
@@ -56,7 +45,7 @@ pub fn attach_causes(root: &Path, captures: &[Capture], explained: &[Explained])
     })
 }
 
-/// A capture as it stands beside its trace in `traces/`.
+/// A capture as stored beside its trace in `traces/`.
 pub fn capture_text(capture: &Capture) -> Vec<u8> {
     lines(std::slice::from_ref(capture))
 }
@@ -69,7 +58,6 @@ fn change_manifest(root: &Path, change: impl FnOnce(&mut BTreeMap<String, FileSu
     write_manifest(root, manifest.files, false)
 }
 
-/// The list of files with their checksums.
 pub(crate) fn write_manifest(root: &Path, files: BTreeMap<String, FileSum>, sync: bool) -> Result<(), Error> {
     let path = root.join(layout::MANIFEST);
     let manifest = Manifest { schema: "punctual.manifest/1".into(), files };

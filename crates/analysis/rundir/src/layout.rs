@@ -1,18 +1,14 @@
-//! Names of files and their formats.
-
 use punctual_model::{Event, Phase, Run};
 use punctual_units::{CpuId, Histogram};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 pub(crate) const RUN: &str = "run.json";
-/// What was tried before, of a run that `tune` ended with.
+/// The trials that preceded a run made by `tune`.
 pub const TUNE: &str = "tune.json";
-/// What the event suite found.
 pub(crate) const SUITE: &str = "suite.json";
-/// What a scheduling experiment measured.
 pub(crate) const EXPERIMENT: &str = "experiment.json";
-/// What a benchmark measured, and the log it is made of.
+/// Results of a benchmark, and the log from which they are computed.
 pub(crate) const BENCH: &str = "bench.json";
 pub(crate) const BENCH_LOG: &str = "bench.jsonl";
 pub(crate) const FINDINGS: &str = "findings.json";
@@ -24,7 +20,7 @@ pub(crate) const MAXIMA: &str = "maxima.jsonl";
 pub(crate) const MANIFEST: &str = "manifest.json";
 pub(crate) const SEGMENTS: &str = "segments";
 pub(crate) const RESERVE: &str = "segments/reserve";
-/// A window of a trace is a few MiB at most.
+/// Limit in bytes; a window of a trace has a few MiB.
 pub(crate) const LARGEST_TRACE: u64 = 256 << 20;
 pub(crate) const HIST: &str = "hist";
 
@@ -34,22 +30,21 @@ pub(crate) const HIST: &str = "hist";
 pub struct HistogramFile {
     /// `punctual.hist/1`.
     pub schema: String,
-    /// Phase id.
+    /// Identifier of the phase, as in `run.json`.
     pub phase: String,
-    /// CPU.
     pub cpu: CpuId,
-    /// One sample a period that ran.
+    /// One sample per period that ran.
     pub raw: Histogram,
-    /// One sample a skipped period.
+    /// One sample per skipped period.
     pub skipped: Histogram,
-    /// Both. Left out since 1.7 where room is scarce (`watch`): it is the sum of the two, bin by bin.
+    /// `raw` and `skipped` together. Since 1.7 omitted where space is scarce (`watch`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corrected: Option<Histogram>,
 }
 
 pub(crate) const HIST_SCHEMA: &str = "punctual.hist/1";
 
-/// What stands beside `traces/NAME.dat`.
+/// The note beside `traces/NAME.dat`.
 pub(crate) fn capture_note(file: &str) -> String {
     format!("{}.json", file.strip_suffix(".dat").unwrap_or(file))
 }
@@ -58,7 +53,7 @@ pub(crate) fn hist_path(phase: &str, cpu: CpuId) -> String {
     format!("{HIST}/{phase}/{cpu}.json")
 }
 
-/// `manifest.json`: sizes and checksums of a finished run.
+/// `manifest.json`: sizes and checksums of the files of a finished run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Manifest {
@@ -73,36 +68,34 @@ pub(crate) struct FileSum {
     pub crc32: u32,
 }
 
-/// One line of a segment.
+/// A line of a segment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "record", rename_all = "snake_case")]
 pub(crate) enum Record {
-    /// First of every segment: the run as far as it is known.
+    /// First line of every segment: the run as far as it is known.
     Run(Box<Run>),
-    /// A phase has begun.
+    /// Start of a phase.
     Phase(Box<Phase>),
-    /// All results of the running phase on one CPU so far; supersedes the last.
+    /// All results so far of a CPU in the running phase; supersedes earlier ones.
     Progress(Progress),
-    /// So much of `events.jsonl` is whole.
+    /// Length and checksum of the complete part of `events.jsonl`.
     Events(FileSum),
 }
 
-/// Results of one CPU in the running phase so far.
+/// Results so far of a CPU in the running phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Progress {
-    /// Phase id.
     pub phase: String,
-    /// CPU.
     pub cpu: CpuId,
-    /// CLOCK_MONOTONIC when they were read.
+    /// CLOCK_MONOTONIC when the results were read.
     pub mono_ns: u64,
-    /// Periods that ran.
+    /// Latencies of the periods that ran.
     pub raw: Histogram,
-    /// Periods skipped.
+    /// Latencies of the skipped periods.
     pub skipped: Histogram,
-    /// The worst so far, the worst first.
+    /// The worst wakeups so far, worst first.
     pub worst: Vec<punctual_model::Worst>,
 }
 

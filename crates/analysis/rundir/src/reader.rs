@@ -1,4 +1,4 @@
-//! Reading a run: finished, still running, or killed at any instant.
+//! Reads a run that is finished, still running, or was killed at any instant.
 
 use crate::Error;
 use crate::brief;
@@ -16,22 +16,19 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 
-/// No file of a run is larger; a sparse one planted to fill the memory is.
+/// Maximum size of a file: a sparse file placed here must not exhaust the memory.
 const LARGEST: u64 = 1 << 30;
 
-/// Reads a run directory. What is damaged is left out and named in [`Recording::damage`].
+/// Reads a run directory. Damaged data is left out and named in [`Recording::damage`].
 ///
 /// # Errors
-/// [`Error::NoRun`], [`Error::Format`], [`Error::Damaged`] where nothing usable is left, [`Error::Io`].
+/// [`Error::NoRun`], [`Error::Format`], [`Error::Damaged`] if nothing usable is left, [`Error::Io`].
 pub fn read(root: &Path) -> Result<Recording, Error> {
     read_as(root, Detail::Whole)
 }
 
-/// As [`read`], several times as fast for a run of days: of the contexts in [`Recording::events`] only time, temperatures and
-/// throttling are there.
-///
-/// # Errors
-/// As [`read`].
+/// As [`read`], but several times as fast for a run of days: contexts in [`Recording::events`] have only time,
+/// temperatures and throttling.
 pub fn read_brief(root: &Path) -> Result<Recording, Error> {
     read_as(root, Detail::Brief)
 }
@@ -99,7 +96,7 @@ fn read_run(
     }
 }
 
-/// Refuses a newer major version before looking at anything else.
+/// Rejects another major version before anything else is read.
 fn check_format(path: &Path, content: &[u8]) -> Result<(), Error> {
     #[derive(serde::Deserialize)]
     struct Head {
@@ -113,7 +110,6 @@ fn check_format(path: &Path, content: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// What the segments of an unfinished run hold.
 #[derive(Default)]
 struct Segments {
     run: Option<Run>,
@@ -206,7 +202,7 @@ fn read_lists(
     }
     read_causes(recording, root, check);
     read_maxima(recording, root, check);
-    // A benchmark's conditions are in its own file.
+    // A benchmark stores its conditions in a file of its own.
     if recording.run.kind == Kind::Bench {
         return;
     }
@@ -234,17 +230,15 @@ fn read_lists(
     }
 }
 
-/// What the event suite or a scheduling experiment found, in runs of their kinds.
 fn read_whole(recording: &mut Recording, root: &Path, check: &dyn Fn(&str) -> Option<FileSum>) {
     match recording.run.kind {
         Kind::Events => recording.suite = read_one(layout::SUITE, root, check, &mut recording.damage),
         Kind::Sched => recording.experiment = read_one(layout::EXPERIMENT, root, check, &mut recording.damage),
-        // A benchmark's file is made of its log, where there is none.
+        // A benchmark's results are in its log if the file is missing.
         Kind::Bench | Kind::Latency | Kind::Imported => {}
     }
 }
 
-/// A file that is one JSON value.
 fn read_one<T: DeserializeOwned>(
     name: &str,
     root: &Path,
@@ -255,7 +249,7 @@ fn read_one<T: DeserializeOwned>(
     read.map_err(|what| damage.push(what)).ok()
 }
 
-/// The maxima of blocks, which a short run or one without context need not have.
+/// Maxima of blocks; a short run, or one without context, has none.
 fn read_maxima(recording: &mut Recording, root: &Path, check: &dyn Fn(&str) -> Option<FileSum>) {
     let path = root.join(layout::MAXIMA);
     if check(layout::MAXIMA).is_none() && path.symlink_metadata().is_err() {
@@ -270,13 +264,12 @@ fn read_maxima(recording: &mut Recording, root: &Path, check: &dyn Fn(&str) -> O
     }
 }
 
-/// What was traced, and what that explains; neither need be there.
 fn read_causes(recording: &mut Recording, root: &Path, check: &dyn Fn(&str) -> Option<FileSum>) {
     let names = std::fs::read_dir(root.join(layout::TRACES)).into_iter().flatten().flatten();
     for name in names.filter_map(|entry| entry.file_name().into_string().ok()).filter(|name| name.ends_with(".json")) {
         let name = format!("{}/{name}", layout::TRACES);
         match checked(root, &name, check(&name)).and_then(|content| parse::<Capture>(&name, &content)) {
-            // A run directory may come from anywhere: its traces are in it.
+            // Run directories are untrusted: a note may only name the trace beside it.
             Ok(capture) if layout::capture_note(&capture.file) == name => recording.captures.push(capture),
             Ok(_) => recording.damage.push(format!("{name}: does not belong to the trace beside it; left out")),
             Err(what) => recording.damage.push(what),
@@ -293,7 +286,7 @@ fn read_causes(recording: &mut Recording, root: &Path, check: &dyn Fn(&str) -> O
     }
 }
 
-/// What a run that did not finish left in its segments: the phase it was in, and how it ended.
+/// Adds what the segments of an unfinished run hold: its last phase, and how it ended.
 fn add_running(recording: &mut Recording, root: &Path, segments: Segments) {
     recording.run.complete = false;
     if is_locked(root) {
@@ -304,7 +297,7 @@ fn add_running(recording: &mut Recording, root: &Path, segments: Segments) {
     let Some(mut phase) = segments.phase else { return };
     let place = recording.run.phases.iter().position(|p| p.id == phase.id);
     if let Some(earlier) = place.and_then(|at| recording.run.phases.get(at)) {
-        // A phase measured in rounds is known from the earlier ones; one that is complete is not running.
+        // A phase in rounds is known from the earlier rounds; a complete one is not running.
         if earlier.rounds.len() >= phase.rounds.len() {
             return;
         }
@@ -315,7 +308,7 @@ fn add_running(recording: &mut Recording, root: &Path, segments: Segments) {
         text: "the run ended in the middle of this phase: its results are those of the last checkpoint".into(),
     });
     let in_segments = |cpu: CpuId| segments.progress.contains_key(&(phase.id.clone(), cpu));
-    // A run killed while it wrote the phase's results has them here already.
+    // A run killed while writing the results of the phase has them here already.
     recording.worst.retain(|w| w.phase != phase.id || (place.is_some() && !in_segments(w.cpu)));
     for ((id, cpu), progress) in segments.progress.into_iter().filter(|((id, _), _)| *id == phase.id) {
         if let Some(result) = phase.cpus.iter_mut().find(|c| c.cpu == cpu) {
@@ -331,7 +324,7 @@ fn add_running(recording: &mut Recording, root: &Path, segments: Segments) {
     }
 }
 
-/// What the rounds before the running one say; what was handed on of the running one holds them, too.
+/// Takes over the results of earlier rounds; those saved for the running round include them.
 fn continue_from(phase: &mut Phase, earlier: &Phase) {
     for result in &mut phase.cpus {
         if let Some(before) = earlier.cpus.iter().find(|c| c.cpu == result.cpu) {

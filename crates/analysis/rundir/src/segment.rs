@@ -1,4 +1,4 @@
-//! Lines with checksums: `crc32 json`, eight hexadecimal digits, a blank, one JSON object, a newline.
+//! Lines with checksums: `crc32 json`, that is eight hexadecimal digits, a space, a JSON object, a newline.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -11,13 +11,13 @@ pub(crate) fn encode<T: Serialize>(record: &T) -> Result<Vec<u8>, serde_json::Er
     Ok(line)
 }
 
-/// The records of a segment, up to the first line that is torn or altered; and what was wrong with that.
+/// The records up to the first torn or altered line, and what is wrong with it.
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> (Vec<T>, Option<String>) {
     let (records, _, torn) = decode_until(bytes);
     (records, torn)
 }
 
-/// The same, and how many bytes are whole.
+/// As [`decode`], with the number of valid bytes.
 pub(crate) fn decode_until<T: DeserializeOwned>(bytes: &[u8]) -> (Vec<T>, usize, Option<String>) {
     let mut records = Vec::new();
     let mut at = 0;

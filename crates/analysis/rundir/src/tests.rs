@@ -1,5 +1,3 @@
-//! Runs written, killed, damaged and read back.
-
 use crate::{Error, Progress, Writer, attach, read, replace_worst};
 use punctual_model::*;
 use punctual_units::{CpuId, Histogram, Nanos, Scheduling};
@@ -101,7 +99,7 @@ fn signal() -> Event {
     Event::Signal { mono_ns: 7, number: 2 }
 }
 
-/// Writes a run of one finished phase and one half-measured one.
+/// Writes a finished phase and a half-measured one.
 fn write_half(root: &Path) -> Writer {
     let mut writer = Writer::create(root, run(), false).unwrap();
     let mut first = phase("1-idle", 2);

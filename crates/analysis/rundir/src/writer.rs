@@ -1,5 +1,3 @@
-//! Writing a run while it is measured.
-
 use crate::Error;
 use crate::appended::{Appended, append_whole};
 use crate::files;
@@ -15,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-/// A run directory being written. Locked (flock(2)) as long as this lives, so that a reader knows it is not finished.
+/// A run directory being written; locked (flock(2)) while this lives, which tells readers that it is unfinished.
 pub struct Writer {
     root: PathBuf,
     _lock: File,
@@ -26,7 +24,7 @@ pub struct Writer {
     segment_bytes: u64,
     segment_limit: u64,
     compact: bool,
-    /// Lines of the running phase that a new segment must begin with: the phase, and each CPU's latest results.
+    /// Lines of the running phase with which a new segment must begin: the phase, and the last results of each CPU.
     phase_line: Vec<u8>,
     latest: BTreeMap<CpuId, Vec<u8>>,
     events: File,
@@ -39,48 +37,44 @@ pub struct Writer {
     failed: Option<String>,
 }
 
-/// How much room a run takes while it is measured.
+/// Disk space of a run while it is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// A segment of checkpoints is followed by a new one, and removed, when it is this large.
+    /// Size at which a segment of checkpoints is replaced by a new one.
     pub segment_bytes: u64,
-    /// Disk space kept for the results in case the disk fills up meanwhile; 0: none.
+    /// Disk space reserved for the results in case the disk fills up; 0: none.
     pub reserve_bytes: u64,
-    /// JSON without line breaks and blanks, a third of the size, and without histograms that are the sum of two others.
+    /// JSON without line breaks and spaces, a third of the size, and without histograms that are the sum of two others.
     pub compact: bool,
 }
 
-/// A segment is followed by a new one when it is this large; the old one, superseded, is removed.
 const SEGMENT_BYTES: u64 = 1 << 20;
-/// Disk space kept for the results of a run whose disk fills up meanwhile, for each CPU and load: two files of bins, the
-/// worst wakeups twice (old and new), and their share of the report.
+/// Disk space reserved for results per CPU and load: two files of bins, the worst wakeups twice (old and new), and
+/// their share of the report.
 const RESERVE_BYTES: u64 = 96 << 10;
 
 impl Writer {
-    /// Makes the folder (which must not exist, or be empty) and writes the run as it begins.
+    /// Creates the directory (which must be missing or empty) and writes the initial run.
     ///
-    /// `sync` makes every checkpoint survive a power cut, at the price of the disk traffic that costs.
+    /// With `sync` every checkpoint survives a power cut, at the cost of disk traffic.
     ///
     /// # Errors
-    /// [`Error::NotEmpty`]; [`Error::Io`] where the folder cannot be made or the disk is full.
+    /// [`Error::NotEmpty`]; [`Error::Io`] if the directory cannot be created or the disk is full.
     pub fn create(root: &Path, run: Run, sync: bool) -> Result<Writer, Error> {
         let cells = (run.settings.cpus.len() * run.settings.loads.len()) as u64;
         let room = Room { segment_bytes: SEGMENT_BYTES, reserve_bytes: (cells + 1) * RESERVE_BYTES, compact: false };
         Writer::create_in(root, run, sync, room)
     }
 
-    /// As [`Writer::create`], in as much room as is told.
-    ///
-    /// # Errors
-    /// As [`Writer::create`].
+    /// As [`Writer::create`], within the given space.
     pub fn create_in(root: &Path, run: Run, sync: bool, room: Room) -> Result<Writer, Error> {
         make_empty_folder(root)?;
         let lock = File::open(root).map_err(Error::io("open", root))?;
-        // Only a reader that runs at this very instant could hold it; then the run is merely not marked as running.
+        // Only a reader running at this instant can hold the lock; then the run is merely not marked as running.
         let _ = rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive);
         let events = files::create_new(&root.join(layout::EVENTS))?;
-        // From here on a reader finds a run, killed at whatever instant. Nothing is measured yet, so nothing is lost: the
-        // first sync comes with the first checkpoint.
+        // From here on a reader finds a run, even after a kill. Nothing has been measured yet; the first sync comes
+        // with the first checkpoint.
         let sum = write_json(&root.join(layout::RUN), &run, room.compact, false)?;
         for folder in [layout::SEGMENTS, layout::HIST] {
             let path = root.join(folder);
@@ -115,78 +109,57 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Where it is.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The run as it will be written.
     pub fn run_mut(&mut self) -> &mut Run {
         &mut self.run
     }
 
-    /// The first thing that could not be written while a phase ran, if any.
     pub fn failure(&self) -> Option<&str> {
         self.failed.as_deref()
     }
 
-    /// The first thing that could not be written since this was last asked; what follows is told again. For who goes on when
-    /// there is room again.
+    /// Takes the first failed write, so that later ones are reported again. For callers that continue once there is
+    /// space.
     pub fn take_failure(&mut self) -> Option<String> {
         self.failed.take()
     }
 
-    /// The audit's findings.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
     pub fn findings(&mut self, findings: &[Finding]) -> Result<(), Error> {
         self.json(layout::FINDINGS, &findings)
     }
 
     /// The audit's findings as another process wrote them: a JSON list of [`Finding`].
-    ///
-    /// # Errors
-    /// [`Error::Io`].
     pub fn findings_text(&mut self, text: &[u8]) -> Result<(), Error> {
         let sum = files::replace(&self.root.join(layout::FINDINGS), text, self.sync)?;
         self.sums.insert(layout::FINDINGS.into(), sum);
         Ok(())
     }
 
-    /// What the event suite has found so far.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
     pub fn suite(&mut self, suite: &Suite) -> Result<(), Error> {
         self.json(layout::SUITE, suite)
     }
 
-    /// What a scheduling experiment has measured so far.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
     pub fn experiment(&mut self, experiment: &Experiment) -> Result<(), Error> {
         self.json(layout::EXPERIMENT, experiment)
     }
 
-    /// Facts of the machine: `machine/<name>.json`.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
+    /// Writes facts about the machine to `machine/<name>.json`.
     pub fn machine<T: Serialize>(&mut self, name: &str, facts: &T) -> Result<(), Error> {
         let folder = self.root.join("machine");
         fs::create_dir_all(&folder).map_err(Error::io("create", folder))?;
         self.json(&format!("machine/{name}.json"), facts)
     }
 
-    /// A phase begins. What cannot be written is remembered in [`Writer::failure`]; measuring goes on.
+    /// A failed write is kept in [`Writer::failure`]; measuring continues.
     pub fn phase_started(&mut self, phase: &Phase) {
         let result = self.append(&Record::Phase(Box::new(phase.clone()))).map(|line| self.phase_line = line);
         self.note(result);
     }
 
-    /// Takes an event; written at the next [`Writer::flush`].
+    /// Buffers an event until the next [`Writer::flush`].
     pub fn event(&mut self, event: &Event) {
         match layout::event_line(event) {
             Ok(line) => self.events_pending.extend(line),
@@ -194,8 +167,7 @@ impl Writer {
         }
     }
 
-    /// Appends the maxima of blocks that are over. What cannot be written is remembered in [`Writer::failure`]; measuring goes
-    /// on.
+    /// Appends the maxima of finished blocks. A failed write is kept in [`Writer::failure`]; measuring continues.
     pub fn maxima(&mut self, maxima: &[BlockMaximum]) {
         if !maxima.is_empty() {
             let result = self.maxima.append(&lines(maxima), self.sync);
@@ -203,14 +175,13 @@ impl Writer {
         }
     }
 
-    /// Takes results so far of one CPU. What cannot be written is remembered in [`Writer::failure`]; measuring goes on.
+    /// Saves the results so far of a CPU. A failed write is kept in [`Writer::failure`]; measuring continues.
     pub fn progress(&mut self, progress: Progress) {
         let cpu = progress.cpu;
         let result = self.append(&Record::Progress(progress)).map(|line| drop(self.latest.insert(cpu, line)));
         self.note(result);
     }
 
-    /// Writes what was taken, and syncs it where asked.
     pub fn flush(&mut self) {
         let result = self.try_flush();
         self.note(result);
@@ -239,10 +210,10 @@ impl Writer {
         if self.segment_bytes > self.segment_limit { self.next_segment() } else { Ok(()) }
     }
 
-    /// A phase, or a round of it, has ended: its results, those of all rounds so far, become files.
+    /// Writes the results of a finished phase, or of all its rounds so far, to files.
     ///
     /// # Errors
-    /// [`Error::Io`]; what was checkpointed before stays readable.
+    /// [`Error::Io`]; earlier checkpoints stay readable.
     pub fn phase_done(
         &mut self,
         phase: Phase,
@@ -279,10 +250,10 @@ impl Writer {
         self.next_segment()
     }
 
-    /// Everything is measured: writes the rest, the checksums, and removes the segments. The last call.
+    /// Ends the run: writes the rest and the checksums, and removes the segments.
     ///
     /// # Errors
-    /// [`Error::Io`]; what was written before stays readable.
+    /// [`Error::Io`]; everything written before stays readable.
     pub fn finish(&mut self) -> Result<(), Error> {
         self.free_reserve();
         self.try_flush()?;
@@ -297,12 +268,11 @@ impl Writer {
         if self.sync { files::sync_folder(&self.root) } else { Ok(()) }
     }
 
-    /// Gives up the space kept for the results of a run whose disk is full; on any other disk nobody misses it.
+    /// Frees the space reserved for results; harmless if the disk is not full.
     fn free_reserve(&self) {
         let _ = fs::remove_file(self.root.join(layout::RESERVE));
     }
 
-    /// Appends a record to the segment; returns its line.
     fn append(&mut self, record: &Record) -> Result<Vec<u8>, Error> {
         let path = segment_path(&self.root, self.segment_number);
         let line = segment::encode(record).map_err(|e| Error::io("write", &path)(e.into()))?;
@@ -317,7 +287,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Starts a segment that holds all there is to know so far, then removes the one before.
+    /// Starts a segment with everything known so far, then removes the preceding one.
     fn next_segment(&mut self) -> Result<(), Error> {
         let old = segment_path(&self.root, self.segment_number);
         let path = segment_path(&self.root, self.segment_number + 1);
@@ -376,7 +346,7 @@ pub(crate) fn make_empty_folder(root: &Path) -> Result<(), Error> {
 fn reserve(path: &Path, bytes: u64) -> Result<(), Error> {
     let file = files::create_new(path)?;
     match rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, bytes) {
-        // A file system that cannot reserve: nothing is promised then.
+        // The file system cannot reserve space: nothing is guaranteed then.
         Ok(()) | Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(()),
         Err(errno) => Err(Error::io("reserve space at", path)(errno.into())),
     }

@@ -52,7 +52,7 @@ fn what_was_written_is_read_back() {
     let refused = BenchWriter::resume(&root).err().unwrap().to_string();
     assert!(refused.contains("it is complete"), "{refused}");
     assert_eq!(BenchWriter::whole(&root).unwrap(), Some(bench.clone()));
-    // Killed before the last file: only that is missing.
+    // Killed before the last file: only that one is missing.
     std::fs::remove_file(root.join("manifest.json")).unwrap();
     assert_eq!(BenchWriter::whole(&root).unwrap(), None);
     let (mut writer, log) = BenchWriter::resume(&root).unwrap();
@@ -60,7 +60,6 @@ fn what_was_written_is_read_back() {
     writer.run_mut().complete = true;
     assert_eq!(writer.finish().unwrap(), bench);
     assert_eq!(BenchWriter::whole(&root).unwrap(), Some(bench));
-    // What is damaged is not whole.
     std::fs::write(root.join("bench.json"), "{}").unwrap();
     assert_eq!(BenchWriter::whole(&root).unwrap(), None);
 }
