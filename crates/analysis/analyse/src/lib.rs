@@ -1,5 +1,6 @@
-//! What a recorded run says of its worst wakeups: by the counters, and by the traces that were kept. A run that was just measured, one
-//! read from a directory and one imported come through here, so that all say the same. `judge` then judges the claims.
+//! Finds the causes of the worst wakeups of a run, from counters and from saved traces. Runs that were just measured,
+//! read from a directory or imported all pass through here, so that every command reports the same. `judge` then judges
+//! the claims.
 //!
 //! Architecture invariant: writes nothing; needs no privileges and no measuring engine.
 
@@ -12,9 +13,9 @@ pub use traces::{Known, explain_capture};
 use punctual_model::{Claim, Recording};
 use std::path::Path;
 
-/// Fills in the causes of the worst wakeups: what the counters know ([`punctual_model::Worst::suspicions`]), and where traces were kept in the
-/// run directory `root` and not explained yet, what they show ([`Recording::explained`]). `true`: traces were explained. What cannot be
-/// read is noted in [`Recording::damage`].
+/// Fills in the causes of the worst wakeups: from counters ([`punctual_model::Worst::suspicions`]), and from the
+/// unexplained traces in the run directory `root` ([`Recording::explained`]). Returns `true` if traces were explained.
+/// Unreadable data is noted in [`Recording::damage`].
 pub fn causes(root: Option<&Path>, recording: &mut Recording) -> bool {
     punctual_explain::suspect(recording);
     match root {
@@ -23,8 +24,8 @@ pub fn causes(root: Option<&Path>, recording: &mut Recording) -> bool {
     }
 }
 
-/// What a stored run is judged by: the claims that are given; where none is, the run's own; where it has none, that no release is
-/// missed. Of another tool's file nothing is claimed but what is given.
+/// The claims to judge a stored run by: the given ones, otherwise the run's own, otherwise that no release is missed.
+/// Imported runs are judged by given claims only.
 pub fn claims(given: &[Claim], recording: &Recording) -> Vec<Claim> {
     match (given, &recording.run.settings.claims[..]) {
         ([], []) if recording.run.import.is_some() => Vec::new(),

@@ -1,4 +1,4 @@
-//! From the windows of a trace that were kept to the causes of the wakeups in them.
+//! Explains wakeups from the saved windows of a trace.
 
 use punctual_explain::{Facts, Measured, Options};
 use punctual_model::{Capture, Event, Explained, LateWakeup, Recording};
@@ -6,7 +6,7 @@ use punctual_trace::{Kept, Source};
 use punctual_units::{Arrange, Way};
 use std::path::Path;
 
-/// Explains the late wakeups of `recording` that a trace was kept of; `false` if there is none.
+/// Returns `false` if no trace was saved.
 pub(crate) fn explain(root: &Path, recording: &mut Recording) -> bool {
     let captures = std::mem::take(&mut recording.captures);
     let mut explained = Vec::new();
@@ -22,27 +22,25 @@ pub(crate) fn explain(root: &Path, recording: &mut Recording) -> bool {
     !recording.captures.is_empty()
 }
 
-/// What is known of a late wakeup besides its trace and the note beside it.
+/// Facts about a late wakeup from outside its trace and its note.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
     /// The kernel's release.
     pub kernel: Option<String>,
-    /// Its CPU lost time to a hypervisor about then; `None`: not counted.
+    /// Its CPU lost time to a hypervisor at about that time; `None`: not counted.
     pub steal_rose: Option<bool>,
-    /// Another thread woke it.
+    /// It was woken by another thread.
     pub sent: bool,
 }
 
-/// More events than a window has; a trace of more is read again for each look at it.
+/// More events than a window has. A larger trace is read again for each pass.
 const HELD: usize = 500_000;
 
-/// The largest trace of a run directory, bytes.
+/// Largest trace of a run directory in bytes.
 const LARGEST: u64 = 256 << 20;
 
-/// Explains the late wakeups of one window, which stands in `root`. It is read once and held: some megabytes.
-///
-/// # Errors
-/// A sentence: the trace cannot be read.
+/// Explains the late wakeups of a window saved under `root`. The trace is read into memory: some megabytes.
+/// The error is a message that says why it cannot be read.
 pub fn explain_capture(
     root: &Path,
     capture: &Capture,
@@ -65,7 +63,7 @@ pub fn explain_capture(
         let (due_ns, woke_ns) = (late.release_mono_ns, late.release_mono_ns + late.latency_ns);
         let measured = vec![Measured { tid: late.tid, due_ns, woke_ns }];
         let mut facts = facts(capture, known(late));
-        // A run that was killed may not have noted it; its trace has.
+        // A killed run may lack it; the trace has it.
         facts.kernel = facts.kernel.or_else(|| first.info().kernel.clone());
         let options = Options { measured, facts: facts.clone(), ..Options::default() };
         let found = punctual_explain::explain(again()?.as_mut(), options);
@@ -103,7 +101,7 @@ fn known(late: &LateWakeup, recording: &Recording) -> Known {
     }
 }
 
-/// Did the CPU lose time to a hypervisor in the second of the wakeup? `None`: not counted.
+/// The CPU lost time to a hypervisor in the second of the wakeup. `None`: not counted.
 fn steal_rose(late: &LateWakeup, recording: &Recording) -> Option<bool> {
     let end = late.release_mono_ns + late.latency_ns;
     recording.events.iter().find_map(|event| match event {
