@@ -1,32 +1,28 @@
-//! Quantiles with their bounds, by order statistics.
+//! Quantiles with bounds by order statistics.
 
 use punctual_model::Blur;
 use punctual_stats::{RankBounds, quantile_rank_bounds_clustered};
 use punctual_units::Histogram;
 use std::collections::BTreeMap;
 
-/// Confidence of the bounds shown, both sides together.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// A sample quantile with its bounds; `None` is what no sample of this run bounds.
+/// A sample quantile with bounds; `None`: no sample of this run bounds it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quantile {
-    /// The sample quantile, ns.
     pub ns: Option<u64>,
-    /// Lower bound, ns.
     pub lower: Option<u64>,
-    /// Upper bound, ns.
     pub upper: Option<u64>,
 }
 
-/// Finds bounds; keeps the ranks, since many CPUs have equally many samples.
+/// Computes bounds and caches the ranks, since many CPUs have equal numbers of samples.
 #[derive(Default)]
 pub struct Finder {
     ranks: BTreeMap<(u64, u64, u64), RankBounds>,
 }
 
 impl Finder {
-    /// The `q` quantile of samples that come in clusters with extremal index `theta` (1: independent).
+    /// The `q` quantile of samples that cluster with extremal index `theta` (1: independent).
     pub fn quantile(&mut self, histogram: &Histogram, theta: f64, q: f64) -> Quantile {
         let n = histogram.count();
         let key = (n, theta.to_bits(), q.to_bits());
@@ -39,8 +35,8 @@ impl Finder {
     }
 }
 
-/// The same where samples can be other than told. Among samples without a value only the bounds are known; periods
-/// skipped uncounted and samples beyond the last bin leave it open above.
+/// Widens a quantile by the blur of its samples. Among samples without a value only the bounds are known; uncounted
+/// skipped periods and samples beyond the last bin leave it open above.
 pub fn blurred(quantile: Quantile, blur: Option<&Blur>) -> Quantile {
     let Some(blur) = blur else { return quantile };
     let placed = |ns: u64| blur.unplaced.is_none_or(|u| ns < u.from_ns);
@@ -56,7 +52,7 @@ pub fn blurred(quantile: Quantile, blur: Option<&Blur>) -> Quantile {
     }
 }
 
-/// The least that the sample with this rank can be: the lower edge of its bin, never below the exact minimum.
+/// The least value of the sample with this rank: the lower edge of its bin, but not below the exact minimum.
 fn low_at_rank(histogram: &Histogram, rank: u64) -> Option<u64> {
     let mut seen = 0u64;
     let bin = histogram.bins().find(|bin| {
@@ -66,8 +62,8 @@ fn low_at_rank(histogram: &Histogram, rank: u64) -> Option<u64> {
     Some(bin.low.max(histogram.min()?))
 }
 
-/// Independent samples that bounding the `q` quantile takes at least: qⁿ ≤ α/2, for not even the largest sample is
-/// an upper bound before.
+/// Independent samples needed to bound the `q` quantile: qⁿ ≤ α/2, since with fewer not even the largest sample is an
+/// upper bound.
 pub fn samples_needed(q: f64) -> f64 {
     ((0.5 * (1.0 - CONFIDENCE)).ln() / q.ln()).ceil()
 }

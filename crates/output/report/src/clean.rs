@@ -1,15 +1,14 @@
-//! Makes text from outside harmless.
+//! Makes untrusted text harmless.
 
 use std::fmt::Write;
 
-/// Longer texts from outside are cut: a report is no place for a megabyte of command line.
+/// Maximum length in characters; a report is no place for a megabyte of command line.
 pub const LONGEST: usize = 2_000;
 
-/// One line without anything a terminal, a browser or a test harness could obey.
+/// A line without anything that a terminal, browser or test harness would interpret.
 ///
-/// Control characters (C0, DEL, C1), line separators, and the marks that reverse or hide text (Unicode TR 36) become
-/// visible escapes. `<LAVA_` is what the LAVA dispatcher looks for in a console, at any place of a line; its `<` is
-/// escaped.
+/// Control characters (C0, DEL, C1), line separators, and characters that reverse or hide text (Unicode TR 36) become
+/// visible escapes. The LAVA dispatcher looks for `<LAVA_` anywhere in a line of a console; its `<` is escaped.
 pub fn line(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for (n, c) in text.chars().enumerate() {
@@ -27,7 +26,7 @@ pub fn line(text: &str) -> String {
     without_signals(out)
 }
 
-/// The same of a text of several lines, which stay lines; nothing is cut.
+/// As [`line`] for several lines, without truncation.
 pub fn lines(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -46,14 +45,13 @@ fn without_signals(text: String) -> String {
 }
 
 fn escape(out: &mut String, c: char) {
-    // Writing to a String cannot fail.
     let _ = match u32::from(c) {
         n @ 0..=0xff => write!(out, "\\x{n:02x}"),
         n => write!(out, "\\u{{{n:x}}}"),
     };
 }
 
-/// Would a terminal or a browser obey this character instead of showing it?
+/// A terminal or browser would interpret this character instead of showing it.
 pub fn is_obeyed(c: char) -> bool {
     c.is_control() || hides(c)
 }
@@ -63,7 +61,7 @@ fn hides(c: char) -> bool {
     matches!(u32::from(c), 0x061c | 0x200b..=0x200f | 0x2028..=0x202e | 0x2060..=0x206f | 0xfeff | 0xfff9..=0xfffb | 0xe0000..=0xe007f)
 }
 
-/// [`line`], and safe inside an HTML element or a quoted attribute.
+/// [`line`], safe inside an HTML element or a quoted attribute.
 pub fn html(text: &str) -> String {
     let clean = line(text);
     let mut out = String::with_capacity(clean.len());
@@ -80,7 +78,7 @@ pub fn html(text: &str) -> String {
     out
 }
 
-/// The first `most` characters, with `…` where some were cut.
+/// The first `most` characters, with `…` if truncated.
 pub fn clip(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();

@@ -1,15 +1,13 @@
-//! Histograms for spreadsheets and data frames.
-
 use crate::clean;
 use punctual_model::Recording;
 use punctual_units::Histogram;
 use std::fmt::Write;
 
-/// All histograms, one row a bin that is not empty: `clock,phase,load,cpu,kind,low_ns,width_ns,count`.
+/// All histograms, one row per non-empty bin: `clock,phase,load,cpu,kind,low_ns,width_ns,count`.
 ///
-/// `clock` is `real`, or `virtual` where it counted an emulator's instructions. `kind` is `raw` (one sample a wakeup) or `skipped` (one a skipped period: how late the thread was for it); added
-/// up they are the corrected distribution. Lines end in a newline, as RFC 4180 allows; fields with commas or quotes
-/// are quoted.
+/// `clock` is `real`, or `virtual` if it counted an emulator's instructions. `kind` is `raw` (one sample per wakeup) or
+/// `skipped` (one per skipped period: how late the thread was for it); their sum is the corrected distribution. Lines
+/// end in a newline, as RFC 4180 allows; fields with commas or quotes are quoted.
 pub fn csv(recording: &Recording) -> String {
     let mut out = String::from("clock,phase,load,cpu,kind,low_ns,width_ns,count\n");
     let clock = if recording.run.virtual_time.is_some() { "virtual" } else { "real" };
@@ -27,13 +25,13 @@ pub fn csv(recording: &Recording) -> String {
 fn rows(out: &mut String, start: &str, histogram: &Histogram) {
     for bin in histogram.bins() {
         let width = (bin.high - bin.low).saturating_add(1);
-        // Writing to a String cannot fail.
         let _ = writeln!(out, "{start},{},{width},{}", bin.low, bin.count);
     }
 }
 
-/// A text from outside as a field: harmless, quoted where needed. A spreadsheet takes what begins with `=`, `+`, `-` or `@` for a
-/// formula, some of them after blanks or in full width; an apostrophe before it makes it text (OWASP, CSV Injection).
+/// Untrusted text as a field: harmless, and quoted if needed. Spreadsheets take text that begins with `=`, `+`, `-` or
+/// `@` as a formula, some of them also after spaces or in full width; a leading apostrophe makes it text (OWASP, CSV
+/// Injection).
 pub(crate) fn field(text: &str) -> String {
     let clean = clean::line(text);
     let is_formula = clean.trim_start().starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']);

@@ -1,14 +1,12 @@
-//! Times of day in UTC.
-
 use punctual_model::{Event, Recording};
 
-/// `2026-01-02T03:04:05Z` (ISO 8601) for nanoseconds since 1970.
+/// `2026-01-02T03:04:05Z` (ISO 8601) from nanoseconds since 1970.
 pub fn utc(real_ns: u64) -> String {
     let (date, second, _) = parts(real_ns);
     format!("{date}T{}Z", clock(second))
 }
 
-/// The same with milliseconds.
+/// As [`utc`], with milliseconds.
 pub fn utc_millis(real_ns: u64) -> String {
     let (date, second, nanos) = parts(real_ns);
     format!("{date}T{}.{:03}Z", clock(second), nanos / 1_000_000)
@@ -36,7 +34,7 @@ fn clock(second: u64) -> String {
     format!("{:02}:{:02}:{:02}", second / 3_600, second / 60 % 60, second % 60)
 }
 
-/// Year, month and day of the Gregorian calendar for days since 1970-01-01. From Howard Hinnant's `civil_from_days`
+/// Gregorian year, month and day from days since 1970-01-01. Howard Hinnant's `civil_from_days`
 /// (howardhinnant.github.io/date_algorithms.html): years begin in March, so that the leap day comes last.
 fn civil(days: u64) -> (u64, u64, u64) {
     let z = days + 719_468;
@@ -50,16 +48,16 @@ fn civil(days: u64) -> (u64, u64, u64) {
     (year_of_era + era * 400 + u64::from(month <= 2), month, day)
 }
 
-/// The time of day, in ns since 1970, of a point on CLOCK_MONOTONIC: counted from the run's start, plus the time
-/// the machine was suspended since. Steps of CLOCK_REALTIME during the run are not followed.
+/// Converts CLOCK_MONOTONIC to ns since 1970: counted from the run's start, plus the time the machine was suspended.
+/// Steps of CLOCK_REALTIME during the run are ignored.
 pub fn real_of(recording: &Recording, mono_ns: u64) -> u64 {
-    // Nothing of an imported run without a start has a time that could be asked for.
+    // An imported run without a start has nothing with a time.
     let Some(start) = recording.run.started else { return mono_ns };
     let asleep = recording.events.iter().fold(0u64, |sum, event| match event {
         Event::Suspend { mono_ns: at, asleep_ns } if *at <= mono_ns => sum.saturating_add(*asleep_ns),
         _ => sum,
     });
-    // A point before the start (a clock that was imported, a damaged line) must not wrap around.
+    // A time before the start (an imported clock, a damaged line) must not wrap around.
     let since = start.real_ns.saturating_add(mono_ns).saturating_add(asleep);
     since.saturating_sub(start.mono_ns)
 }

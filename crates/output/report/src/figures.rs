@@ -1,19 +1,16 @@
-//! The figures all formats show, one [`Cell`] a phase and CPU.
-
 use crate::bounds::{self, Finder, Quantile};
 use punctual_model::{CellJudgement, CpuResult, Phase, Recording, Verdict};
 use punctual_units::{Arrange, CpuId, Histogram};
 use std::borrow::Cow;
 
-/// The quantiles shown, with their names.
 pub const QUANTILES: [(f64, &str); 6] =
     [(0.5, "p50"), (0.9, "p90"), (0.99, "p99"), (0.999, "p99.9"), (0.9999, "p99.99"), (0.99999, "p99.999")];
 
-/// More CPUs than this are not told apart in charts and tables; those that matter are picked.
+/// With more CPUs, charts and tables do not show them individually but pick the relevant ones.
 pub const MOST_APART: usize = 8;
 
-/// The time that was recorded in a phase, ns: its periods, not the time it took to start and stop; where there are no periods, from
-/// its start to its end. 0 where an imported file tells neither.
+/// The recorded time of a phase, ns: its periods, without start and stop; without periods, from start to end. 0 if an
+/// imported file has neither.
 pub fn recorded_ns(recording: &Recording, phase: &Phase) -> u64 {
     if recording.run.settings.period_ns.is_none() {
         let length = |(from, to): (u64, Option<u64>)| to.map_or(0, |to| to.saturating_sub(from));
@@ -23,35 +20,29 @@ pub fn recorded_ns(recording: &Recording, phase: &Phase) -> u64 {
     released.saturating_mul(recording.run.settings.period_ns.map_or(0, |p| p.0))
 }
 
-/// One CPU in one phase.
 pub struct Cell<'a> {
-    /// The phase.
     pub phase: &'a Phase,
-    /// Its totals.
     pub result: &'a CpuResult,
-    /// Wakeups; `None` where no histogram was kept.
     pub raw: Option<&'a Histogram>,
-    /// Every released period scored.
+    /// Every released period, including skipped ones.
     pub corrected: Option<Cow<'a, Histogram>>,
-    /// What the verdict says about it, where it judged a claim on it.
     pub judged: Option<&'a CellJudgement>,
     /// Corrected quantiles in the order of [`QUANTILES`].
     pub quantiles: Vec<Quantile>,
-    /// The same of the wakeups alone, where they differ.
     pub raw_quantiles: Option<Vec<Quantile>>,
 }
 
 impl<'a> Cell<'a> {
     fn new(finder: &mut Finder, from: (&'a Recording, &'a Verdict), phase: &'a Phase, result: &'a CpuResult) -> Self {
         let (recording, verdict) = from;
-        // Counts whose sum does not fit are no counts.
+        // Counts whose sum overflows are invalid.
         let distribution = recording.distribution(&phase.id, result.cpu);
         let distribution = distribution.filter(|d| d.raw.count().checked_add(d.skipped.count()).is_some());
         let corrected = distribution.map(|d| match d.skipped.is_empty() {
             true => Cow::Borrowed(&d.raw),
             false => Cow::Owned(d.corrected()),
         });
-        // Claims may find the clustering at different limits; the strongest counts.
+        // Claims may estimate the clustering at different limits; the strongest counts.
         let judged = verdict.claims.iter().flat_map(|claim| &claim.cells);
         let judged = judged.filter(|c| c.phase == phase.id && c.cpu == result.cpu);
         let judged = judged.min_by(|a, b| a.effective_samples.total_cmp(&b.effective_samples));
@@ -70,27 +61,23 @@ impl<'a> Cell<'a> {
         cell
     }
 
-    /// The CPU.
     pub fn cpu(&self) -> CpuId {
         self.result.cpu
     }
 
-    /// Largest latency, ns.
     pub fn max(&self) -> Option<u64> {
         self.corrected.as_ref().and_then(|h| h.max()).or(self.result.max_ns)
     }
 
-    /// Do raw and corrected differ?
     pub fn was_corrected(&self) -> bool {
         self.raw.zip(self.corrected.as_ref()).is_some_and(|(raw, corrected)| raw.count() != corrected.count())
     }
 
-    /// As many independent samples say as much: from the verdict, else all of them.
+    /// The effective number of independent samples according to the verdict; without one, all samples.
     pub fn effective(&self) -> f64 {
         self.judged.map_or(self.result.scored() as f64, |j| j.effective_samples)
     }
 
-    /// The share of its samples that count as independent.
     fn theta(&self) -> f64 {
         match self.judged {
             Some(j) if j.samples > 0 => (j.effective_samples / j.samples as f64).clamp(0.0, 1.0),
@@ -99,36 +86,27 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// All cells of a run, in the order measured.
 pub struct Figures<'a> {
-    /// The run.
     pub recording: &'a Recording,
-    /// Its verdict.
     pub verdict: &'a Verdict,
-    /// Phase by phase, CPU by CPU.
     pub cells: Vec<Cell<'a>>,
 }
 
-/// One row of the summary table.
 pub struct Row<'a> {
-    /// The phase.
     pub phase: &'a Phase,
-    /// `1`, or `64 CPUs` where each figure is the largest of them.
+    /// `1`, or `64 CPUs` if each figure is the largest of them.
     pub cpu: String,
-    /// Periods that have a latency.
     pub released: u64,
-    /// Periods skipped; `None` where an imported file does not tell.
+    /// `None` if an imported file does not record it.
     pub skipped: Option<u64>,
     /// Corrected quantiles in the order of [`QUANTILES`].
     pub quantiles: Vec<Quantile>,
-    /// Largest latency.
     pub max: Option<u64>,
-    /// Where the largest was, in a row of many CPUs.
+    /// The CPU with the largest latency, in a row of many CPUs.
     pub max_cpu: Option<CpuId>,
 }
 
 impl<'a> Figures<'a> {
-    /// Of a run and its verdict.
     pub fn new(recording: &'a Recording, verdict: &'a Verdict) -> Figures<'a> {
         let mut finder = Finder::default();
         let results = recording.run.phases.iter().flat_map(|p| p.cpus.iter().map(move |result| (p, result)));
@@ -136,17 +114,17 @@ impl<'a> Figures<'a> {
         Figures { recording, verdict, cells }
     }
 
-    /// The cells of one phase.
     pub fn of_phase(&self, phase: &Phase) -> Vec<&Cell<'a>> {
         self.cells.iter().filter(|c| c.phase.id == phase.id).collect()
     }
 
-    /// Are there too many CPUs to tell them apart?
+    /// There are too many CPUs to show them individually.
     pub fn is_crowded(&self) -> bool {
         self.recording.run.phases.iter().any(|p| p.cpus.len() > MOST_APART)
     }
 
-    /// The CPUs that charts draw one by one: all, or in a crowd the worst of each phase, then the worst of the rest.
+    /// The CPUs that charts draw individually: all, or with many CPUs the worst of each phase, then the worst of the
+    /// rest.
     pub fn picked(&self) -> Vec<CpuId> {
         let mut by_max: Vec<&Cell> = self.cells.iter().collect();
         by_max.arrange_by_key(|c| (std::cmp::Reverse(c.max()), c.cpu()));
@@ -163,7 +141,6 @@ impl<'a> Figures<'a> {
         picked
     }
 
-    /// One row a phase and CPU.
     pub fn rows(&self) -> Vec<Row<'a>> {
         let row = |c: &Cell<'a>| Row {
             phase: c.phase,
@@ -177,7 +154,7 @@ impl<'a> Figures<'a> {
         self.cells.iter().map(row).collect()
     }
 
-    /// One row a phase: of each figure the largest of all CPUs, for the worst decides.
+    /// One row per phase with the maximum of each figure over all CPUs, since the worst decides.
     pub fn rows_by_phase(&self) -> Vec<Row<'a>> {
         let phases = self.recording.run.phases.iter();
         phases.map(|p| (p, self.of_phase(p))).filter(|(_, cells)| !cells.is_empty()).map(worst_of).collect()
@@ -187,7 +164,7 @@ impl<'a> Figures<'a> {
 fn worst_of<'a>((phase, cells): (&'a Phase, Vec<&Cell<'a>>)) -> Row<'a> {
     let largest = |q: usize| {
         let all = || cells.iter().map(|c| c.quantiles[q]);
-        // Where one CPU's quantile is not bounded, the largest of them is not.
+        // If the quantile of one CPU is unbounded, so is the maximum.
         let upper = all().map(|x| x.upper).collect::<Option<Vec<_>>>().and_then(|u| u.into_iter().max());
         Quantile { ns: all().filter_map(|x| x.ns).max(), lower: all().filter_map(|x| x.lower).max(), upper }
     };

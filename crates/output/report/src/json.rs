@@ -1,5 +1,3 @@
-//! The `result` of the JSON document.
-
 use crate::bounds::Quantile;
 use crate::figures::{Cell, Figures, QUANTILES};
 use crate::{clean, date, words};
@@ -7,10 +5,10 @@ use punctual_model::{Phase, Recording, Stamp, Verdict};
 use punctual_units::Histogram;
 use serde_json::{Value, json};
 
-/// The run and its verdict for programs: the `result` of a `{schema, tool, exit_code, result}` document.
+/// A run and its verdict for programs: the `result` of a `{schema, tool, exit_code, result}` document.
 ///
-/// Keys carry units; what is not known is `null`; times are CLOCK_MONOTONIC (`…_mono_ns`) or UTC in ISO 8601
-/// (`…_utc`). Strings from the machine stand as they are: a serializer must escape them ([`json_text`] does).
+/// Keys carry units; unknown values are `null`; times are CLOCK_MONOTONIC (`…_mono_ns`) or UTC in ISO 8601 (`…_utc`).
+/// Strings from the machine are unescaped: the serializer must escape them ([`json_text`] does).
 pub fn json(recording: &Recording, verdict: &Verdict) -> Value {
     let figures = Figures::new(recording, verdict);
     let run = &recording.run;
@@ -48,13 +46,13 @@ pub fn json(recording: &Recording, verdict: &Verdict) -> Value {
     })
 }
 
-/// A JSON document as text, indented. `<`, all control characters and marks that hide text are written `\uXXXX`, which
-/// means the same, so that neither a browser, a terminal nor a LAVA dispatcher finds anything to obey in it.
+/// Indented JSON. `<`, control characters and characters that hide text are written as `\uXXXX`, which is equivalent,
+/// so that no browser, terminal or LAVA dispatcher interprets anything in it.
 pub fn json_text(value: &Value) -> String {
     escaped(&format!("{value:#}\n"))
 }
 
-/// The same on one line, for JSON lines.
+/// As [`json_text`] on one line, for JSON lines.
 pub fn json_line(value: &Value) -> String {
     escaped(&format!("{value}\n"))
 }
@@ -62,7 +60,7 @@ pub fn json_line(value: &Value) -> String {
 fn escaped(plain: &str) -> String {
     let mut out = String::with_capacity(plain.len());
     for c in plain.chars() {
-        // Outside strings JSON has none of these but the newline, and inside strings newlines are escaped already.
+        // Outside strings JSON has none of these except the newline; inside strings newlines are escaped already.
         if c == '<' || (c != '\n' && clean::is_obeyed(c)) {
             let mut units = [0; 2];
             c.encode_utf16(&mut units).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
@@ -126,7 +124,7 @@ fn cell(cell: &Cell) -> Value {
     value
 }
 
-/// Bounds are together at 95 %, for as many samples as count as independent; `null` where this run does not bound it.
+/// Bounds are two-sided at 95 %, for the effective number of samples; `null` if this run gives no bound.
 fn distribution(histogram: &Histogram, quantiles: &[Quantile]) -> Value {
     let quantile = |((q, name), at): (&(f64, &str), &Quantile)| json!({"name": name, "q": q, "value_ns": at.ns, "lower_95_ns": at.lower, "upper_95_ns": at.upper});
     json!({

@@ -1,12 +1,12 @@
-//! A recorded run and its verdict as a report: [`html`] for people, [`text`] for a terminal, [`json`] for programs and
+//! Reports on recorded runs and their verdicts: [`html`] for people, [`text`] for a terminal, [`json`] for programs,
 //! [`csv`] for spreadsheets.
 //!
-//! All four show the same figures, and [`words`] makes the sentences that HTML and text share. What comes from
-//! outside (host and task names, command lines, kernel messages) is made harmless on the way out: control characters
-//! and direction marks are shown as escapes, HTML is escaped, and no line that a LAVA dispatcher would obey is printed.
+//! All formats show the same figures, and [`words`] makes the sentences that HTML and text share. Untrusted text (host
+//! and task names, command lines, kernel messages) is made harmless on output: control characters and direction marks
+//! are shown as escapes, HTML is escaped, and no line is printed that a LAVA dispatcher would interpret.
 //!
-//! Architecture invariant: pure. No clock, no file, no randomness: the same run gives the same bytes. The only
-//! arithmetic here is for display; what a run proves is decided by the judge and stands in the verdict.
+//! Architecture invariant: pure. No clock, no file, no randomness: the same run gives the same bytes. Arithmetic here
+//! is for display only; what a run proves is decided by the judge.
 
 #![forbid(unsafe_code)]
 

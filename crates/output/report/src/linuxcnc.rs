@@ -1,9 +1,9 @@
-//! A run as LinuxCNC's latency-test shows it: the time between wakeups against the period.
+//! The results of a run in the terms of LinuxCNC's latency-test: the time between wakeups compared with the period.
 //!
-//! latency-test reads `timedelta` (src/hal/components/timedelta.comp): of the time between two runs of a thread the longest and
-//! the last, and as jitter max(longest − period, period − shortest). We record how late each wakeup was, so between two
-//! wakeups that follow each other the time is the period plus the difference of their latencies. Which follow each other is
-//! known of the worst wakeups only; what that leaves open is given as bounds.
+//! latency-test reads `timedelta` (src/hal/components/timedelta.comp): the longest and the last time between two runs
+//! of a thread, and as jitter max(longest − period, period − shortest). Recordings hold the lateness of each wakeup, so
+//! the time between two consecutive wakeups is the period plus the difference of their latencies. Which wakeups are
+//! consecutive is known for the worst ones only; the rest gives bounds.
 
 use crate::figures::{Cell, Figures};
 use crate::number::count;
@@ -13,17 +13,15 @@ use punctual_model::{Recording, Verdict, Worst};
 use punctual_units::Nanos;
 use std::collections::BTreeMap;
 
-/// What latency-test would have shown of one thread, as far as the recording knows, ns.
+/// Bounds of what latency-test would have shown for a thread, ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Jitter {
-    /// Max jitter is at least this.
     least: u64,
-    /// And at most this.
     most: u64,
 }
 
-/// From the wakeups of a thread of this period without skipped ones: the exact extremes, the worst, the worst first, and below
-/// what all others lie (`None`: not known).
+/// For a thread without skipped periods: from the exact extremes, the worst wakeups (worst first), and an upper bound
+/// of all others (`None`: unknown).
 fn jitter(period: u64, (min, max): (u64, u64), worst: &[&Worst], rest_below: Option<u64>) -> Jitter {
     let Some(rest) = rest_below else { return Jitter { least: 0, most: max - min } };
     let by_release: BTreeMap<u64, u64> = worst.iter().map(|w| (w.release_mono_ns, w.latency_ns)).collect();
@@ -31,7 +29,7 @@ fn jitter(period: u64, (min, max): (u64, u64), worst: &[&Worst], rest_below: Opt
     for w in worst {
         let neighbours = [w.release_mono_ns.checked_sub(period), w.release_mono_ns.checked_add(period)];
         let known = neighbours.map(|at| by_release.get(&at?).map(|latency| latency.abs_diff(w.latency_ns)));
-        // The first wakeup has none before it and the last none after it, but each has one.
+        // The first wakeup has no predecessor and the last no successor, but each has one of the two.
         let least = known.iter().flatten().max().copied().unwrap_or(w.latency_ns.saturating_sub(rest));
         let most = known.map(|difference| difference.unwrap_or(w.latency_ns - min.min(w.latency_ns)));
         all.least = all.least.max(least);
@@ -40,13 +38,13 @@ fn jitter(period: u64, (min, max): (u64, u64), worst: &[&Worst], rest_below: Opt
     all
 }
 
-/// Of a thread that skipped periods: it had run before the latest wakeup should have come, and after it at most a period passed
-/// to the next release.
+/// For a thread that skipped periods: it ran before the worst wakeup was due, and after it at most a period passed to
+/// the next release.
 fn jitter_with_skips(period: u64, max: u64) -> Jitter {
     Jitter { least: max.saturating_sub(period), most: max.max(period) }
 }
 
-/// `None`: nothing is known, or what was measured are no wakeups.
+/// `None`: unknown, or the samples are no wakeups.
 fn of_cell(recording: &Recording, cell: &Cell) -> Option<Jitter> {
     let raw = cell.raw.filter(|raw| raw.count() > 1)?;
     let settings = &recording.run.settings;
@@ -76,10 +74,10 @@ fn of_cell(recording: &Recording, cell: &Cell) -> Option<Jitter> {
     Some(jitter(period, extremes, &worst, rest))
 }
 
-/// The words of LinuxCNC's documentation for a max jitter.
+/// LinuxCNC's assessment of a max jitter.
 ///
-/// Source: LinuxCNC, docs/src/install/latency-test.adoc, "So, what do the results mean?". It sets bounds for software stepping,
-/// which the base thread does, and one of 1 ms for LinuxCNC at all; between its bands it says nothing.
+/// Source: LinuxCNC, docs/src/install/latency-test.adoc, "So, what do the results mean?". It gives limits for software
+/// stepping, which the base thread does, and one of 1 ms for LinuxCNC in general; between its ranges it says nothing.
 fn acceptance(ns: u64, is_base: bool) -> &'static str {
     match ns {
         1_000_001.. => "more than 1 ms: not a good candidate for LinuxCNC, with software stepping or without",
@@ -96,7 +94,7 @@ fn acceptance(ns: u64, is_base: bool) -> &'static str {
     }
 }
 
-/// The run as LinuxCNC's latency-test would show it, for a terminal. Ends in a newline.
+/// A run in the terms of LinuxCNC's latency-test, for a terminal. Ends in a newline.
 pub fn linuxcnc(recording: &Recording, verdict: &Verdict, style: TextStyle) -> String {
     let mut page = Page::new(style);
     let figures = Figures::new(recording, verdict);
@@ -214,7 +212,6 @@ mod tests {
         }
     }
 
-    /// What timedelta.comp computes from the times of the wakeups.
     fn timedelta(woke: &[u64]) -> u64 {
         let all: Vec<u64> = woke.windows(2).map(|w| w[1] - w[0]).collect();
         let (min, max) = (all.iter().min().unwrap(), all.iter().max().unwrap());
@@ -233,7 +230,7 @@ mod tests {
     }
 
     proptest! {
-        /// The true jitter lies between the bounds, and is known where all wakeups are.
+        /// The true jitter lies within the bounds, and equals them if all wakeups are known.
         #[test]
         fn the_bounds_hold(latencies in proptest::collection::vec(1u64..PERIOD, 2..120), keep in 1usize..150) {
             let woke: Vec<u64> = (0..).zip(&latencies).map(|(n, l)| n * PERIOD + l).collect();
@@ -250,7 +247,7 @@ mod tests {
             prop_assert!(blind.least <= truth && truth <= blind.most);
         }
 
-        /// The same where a wakeup comes so late that periods are skipped.
+        /// The same with wakeups so late that periods are skipped.
         #[test]
         fn the_bounds_hold_with_skips(latencies in proptest::collection::vec(1u64..5 * PERIOD, 2..120)) {
             let (mut release, mut woke) = (0, Vec::new());

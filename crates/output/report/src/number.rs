@@ -1,5 +1,3 @@
-//! Numbers as people read them.
-
 use punctual_units::Nanos;
 
 /// With separators: `1,800,000`.
@@ -15,17 +13,17 @@ pub fn count(n: u64) -> String {
     out
 }
 
-/// A number of samples that need not be whole (an effective one): `720,000`.
+/// A possibly fractional (effective) number of samples: `720,000`.
 pub fn count_f(n: f64) -> String {
     if n.is_finite() && n < 1e15 { count(n.max(0.0).round() as u64) } else { format!("{n:.1e}") }
 }
 
-/// `1.7e-6`, `0.42`; two digits.
+/// Two digits: `1.7e-6`, `0.42`.
 pub fn probability(p: f64) -> String {
     if p >= 0.01 || p == 0.0 { format!("{p:.2}") } else { plain_exponent(format!("{p:.1e}")) }
 }
 
-/// A probability somebody chose, as short as possible: `1e-7`.
+/// A probability chosen by somebody, as short as possible: `1e-7`.
 pub fn round_probability(p: f64) -> String {
     plain_exponent(format!("{p:.1e}"))
 }
@@ -34,7 +32,7 @@ fn plain_exponent(text: String) -> String {
     text.replace(".0e", "e")
 }
 
-/// `51 %`, with digits where they matter.
+/// `51 %`, with decimals where they matter.
 pub fn percent(p: f64) -> String {
     let percent = p * 100.0;
     match percent {
@@ -45,18 +43,17 @@ pub fn percent(p: f64) -> String {
     }
 }
 
-/// A confidence: `95 %`, `99.9 %`.
 pub fn confidence(c: f64) -> String {
     let text = format!("{:.4}", c * 100.0);
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// Nanoseconds that may be missing, three digits: `93.0 µs`, `–`.
+/// Three digits, `–` if missing: `93.0 µs`.
 pub fn nanos(ns: Option<u64>) -> String {
     ns.map_or_else(|| "–".into(), |n| Nanos(n).to_string())
 }
 
-/// Bytes with a binary unit: `2.1 MiB`.
+/// With binary units: `2.1 MiB`.
 pub fn bytes(n: u64) -> String {
     match n {
         0..1_024 => format!("{n} B"),
@@ -66,7 +63,7 @@ pub fn bytes(n: u64) -> String {
     }
 }
 
-/// A rate: three significant digits, separators above a thousand.
+/// Three significant digits, with separators from a thousand on.
 pub fn rate(value: f64) -> String {
     match value.abs() {
         v if !v.is_finite() => "–".into(),
@@ -77,12 +74,12 @@ pub fn rate(value: f64) -> String {
     }
 }
 
-/// `1 load`, `3 loads`.
+/// `1 load`, `3 loads`
 pub fn plural(n: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(n), if n == 1 { one } else { many })
 }
 
-/// Puts no-break spaces where a line must not end: in `93.0 µs`, and in `P(> 93.0 µs) ≤ 4e-5`.
+/// Inserts no-break spaces where a line must not break: in `93.0 µs`, and in `P(> 93.0 µs) ≤ 4e-5`.
 pub fn tie(text: &str) -> String {
     const UNITS: [&str; 7] = ["ns", "µs", "ms", "s", "min", "h", "%"];
     let mut out = String::with_capacity(text.len());

@@ -1,4 +1,4 @@
-//! What others published of the run's board, beside its own worst wakeup: no verdict, and with what differs.
+//! Published figures of the run's board beside its own worst wakeup: no verdict, and with the differences.
 
 use crate::figures::{Figures, recorded_ns};
 use crate::number::{count, plural};
@@ -13,23 +13,21 @@ const NONE: &str = "no published figures for this board are bundled";
 /// A run shorter than a published one by this factor had clearly fewer chances of a late wakeup.
 const SHORTER: f64 = 1.5;
 
-/// The board, where figures of it are bundled.
 fn board(recording: &Recording) -> Option<&'static Board> {
     recording.run.machine.board.as_deref().and_then(punctual_references::board)
 }
 
-/// The kind of the run's kernel; `None` where it is not known.
 fn kernel(recording: &Recording) -> Option<Kernel> {
     recording.run.machine.preempt_rt.map(|rt| if rt { Kernel::PreemptRt } else { Kernel::Stock })
 }
 
-/// Published figures are of wakeups by a timer: what a run measured otherwise, or else, does not stand beside them.
+/// Published figures are of wakeups by a timer; other measurements are not comparable.
 fn is_of_timers(recording: &Recording) -> bool {
     let wakes = recording.run.phases.iter().all(|p| p.label.as_ref().is_none_or(|label| is_wakeup(label)));
     recording.run.settings.via.as_ref().is_none_or(|via| !via.is_woken()) && wakes
 }
 
-/// Of another tool's phase the label says what was measured, of several files after their names.
+/// The label of an imported phase says what was measured, after the file names if there are several.
 fn is_wakeup(label: &str) -> bool {
     matches!(label.rsplit(": ").next(), Some("latency" | "wakeup latency"))
 }
@@ -38,13 +36,13 @@ fn published(recording: &Recording) -> Vec<&'static Published> {
     board(recording).map(|b| punctual_references::of(b, kernel(recording))).unwrap_or_default()
 }
 
-/// The line in place of figures where none are bundled. `None` where there are some.
+/// The line shown if there are no published figures; `None` if there are.
 pub(crate) fn none(figures: &Figures) -> Option<String> {
     published(figures.recording).is_empty().then(|| NONE.to_owned())
 }
 
-/// How the run's worst lies to what was published, each figure with its conditions and source, and what differs. Empty where
-/// nothing is bundled of the board, or the run has no worst.
+/// The run's worst compared with the published figures, each with conditions and source, and the differences. Empty if
+/// there are none for the board, or the run has no worst.
 pub(crate) fn sentences(figures: &Figures) -> Vec<String> {
     let recording = figures.recording;
     let (all, board) = (published(recording), board(recording));
@@ -104,7 +102,6 @@ fn entry(p: &Published) -> String {
     format!("{}: {kernel}; {load}; {size}; {tool}{note}. Source: {}{year}{url}", Nanos(in_ns(p)), p.source)
 }
 
-/// What stands between the run's figure and the published ones.
 fn differing(recording: &Recording, all: &[&Published]) -> Option<String> {
     let run = &recording.run;
     let mut what = Vec::new();
@@ -125,7 +122,7 @@ fn differing(recording: &Recording, all: &[&Published]) -> Option<String> {
     (!what.is_empty()).then(|| format!("What differs: {}.", what.join("; ")))
 }
 
-/// Wakeups of the busiest thread, or time, against the longest of the published.
+/// Wakeups of the busiest thread, or duration, compared with the longest published measurement.
 fn shorter(recording: &Recording, all: &[&Published]) -> Option<String> {
     let most = all.iter().filter_map(|p| p.samples).max();
     let longest = all.iter().filter_map(|p| p.duration_s).max();
@@ -154,7 +151,7 @@ fn loads(recording: &Recording, all: &[&Published]) -> Option<String> {
     Some(format!("this run's load is {}, {theirs}", words::and(&own)))
 }
 
-/// For programs: the board's key, how the worst lies, and the entries as they are bundled.
+/// For programs: the board's key, the comparison of the worst, and the bundled entries.
 pub(crate) fn json(figures: &Figures) -> Value {
     let recording = figures.recording;
     let entries: Vec<Value> = published(recording).into_iter().map(entry_json).collect();

@@ -1,11 +1,9 @@
-//! What the event suite found, as a table.
-
 use crate::clean::{html, line};
 use crate::number::nanos;
 use punctual_model::{Suite, SuiteClass, SuiteEnd, SuiteRan, SuiteResult};
 use std::fmt::Write;
 
-/// The suite for a terminal: a table, then what was broken, what could not be concluded, and what to know.
+/// The suite for a terminal: a table, then failures, inconclusive tests, and notes.
 pub fn suite_text(suite: &Suite) -> String {
     let mut out = format!("event suite, backend {}\n", line(&suite.backend));
     for (key, value) in &suite.environment {
@@ -51,7 +49,6 @@ fn heading() -> String {
     )
 }
 
-/// One test on a line.
 pub fn suite_line(result: &SuiteResult) -> String {
     let name = line(&result.test);
     match &result.ended {
@@ -106,7 +103,6 @@ fn remarks(result: &SuiteResult) -> String {
     out
 }
 
-/// The same as one page.
 pub fn suite_html(suite: &Suite) -> String {
     let text = suite_text(suite).lines().map(html).collect::<Vec<String>>().join("\n");
     format!(
@@ -117,7 +113,6 @@ pub fn suite_html(suite: &Suite) -> String {
     )
 }
 
-/// The lateness of each test, a bin a line.
 pub fn suite_csv(suite: &Suite) -> String {
     let mut out = String::from("test,low_ns,high_ns,count\n");
     for result in &suite.results {

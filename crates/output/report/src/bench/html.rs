@@ -1,5 +1,3 @@
-//! A benchmark as one self-contained page.
-
 use super::words;
 use crate::html::head;
 use crate::html::write::{details, esc, figure, list, section, table};
@@ -9,7 +7,7 @@ use crate::svg::frame::{AREA, Frame, SIZE};
 use crate::svg::{Chart, Key, Table, colour};
 use punctual_model::{Bench, BenchDistribution, Series};
 
-/// The benchmark as one HTML file without script: what it says, every repetition drawn, the figures, what is not in them.
+/// A benchmark as a self-contained HTML file without script: findings, a chart of all repetitions, figures, limits.
 pub fn bench_html(bench: &Bench) -> String {
     let title = words::title(bench).replace('`', "");
     let parts = [
@@ -47,7 +45,6 @@ fn charts(bench: &Bench) -> String {
     if all.is_empty() { all } else { format!("<div class=\"pair\">{all}</div>") }
 }
 
-/// One dot a repetition; `None` where there are no points.
 fn chart(n: usize, series: &Series) -> Option<Chart> {
     let (low, high) =
         (series.points.iter().copied().min_by(f64::total_cmp)?, series.points.iter().copied().max_by(f64::total_cmp)?);
@@ -74,7 +71,6 @@ fn chart(n: usize, series: &Series) -> Option<Chart> {
     Some(Chart { svg: canvas.finish(), legend, table: Table { head, rows: rows.collect() }, note: None })
 }
 
-/// Nanoseconds in a unit in which the largest reads well.
 fn scaled(unit: &str, high: f64) -> (f64, String) {
     match unit {
         "ns" => {
@@ -85,7 +81,6 @@ fn scaled(unit: &str, high: f64) -> (f64, String) {
     }
 }
 
-/// Every bin of every distribution, closed until it is opened.
 fn bins(bench: &Bench) -> String {
     let one = |d: &BenchDistribution| {
         let rows = d.histogram.bins().map(|b| vec![b.low.to_string(), b.high.to_string(), b.count.to_string()]);

@@ -1,5 +1,3 @@
-//! What a benchmark measured, for a terminal, as a page, and for spreadsheets.
-
 mod html;
 mod text;
 mod words;
@@ -10,7 +8,8 @@ pub use text::{bench_line, bench_text};
 use punctual_model::{Bench, BenchRepetition};
 use std::fmt::Write;
 
-/// One line a figure: `repetition,ended_real_ns,resumed,cpu_celsius,gpu_celsius,of,figure,unit,value`. What is not known is empty.
+/// One line per figure: `repetition,ended_real_ns,resumed,cpu_celsius,gpu_celsius,of,figure,unit,value`. Unknown values
+/// are empty.
 pub fn bench_csv(bench: &Bench) -> String {
     let mut out = String::from("repetition,ended_real_ns,resumed,cpu_celsius,gpu_celsius,of,figure,unit,value\n");
     for one in &bench.repetitions {

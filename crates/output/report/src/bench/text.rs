@@ -1,5 +1,3 @@
-//! A benchmark for a terminal.
-
 use super::words;
 use crate::clean::line;
 use crate::comparison::shown;
@@ -7,7 +5,7 @@ use punctual_model::{Bench, BenchRepetition};
 use punctual_units::Nanos;
 use std::fmt::Write;
 
-/// What was measured, with its conditions, and what could not be.
+/// Results and conditions of a benchmark for a terminal, and what could not be measured.
 pub fn bench_text(bench: &Bench) -> String {
     let mut out = format!("benchmark: {}\n", words::title(bench));
     list(&mut out, "", &words::warnings(bench));
@@ -28,7 +26,6 @@ pub fn bench_text(bench: &Bench) -> String {
     out
 }
 
-/// One repetition as it ends.
 pub fn bench_line(one: &BenchRepetition) -> String {
     let figures: Vec<String> =
         one.figures.iter().take(2).map(|f| format!("{} {}", line(&f.name), shown(f.value, &line(&f.unit)))).collect();
@@ -42,7 +39,7 @@ fn list(out: &mut String, what: &str, all: &[String]) {
     }
 }
 
-/// Columns as wide as what is in them; all but the first two are figures.
+/// Columns fit their contents; all but the first two are figures.
 fn table(out: &mut String, head: &[&str; 7], rows: &[[String; 7]]) {
     if rows.is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! Sentences about a benchmark that text and page share.
+//! Sentences about a benchmark, shared by text and HTML.
 
 use crate::clean::line;
 use crate::number::{bytes, count, percent, plural};
@@ -6,7 +6,6 @@ use punctual_model::{Bench, BenchSettings, Beside, NqueensMode, NqueensSettings,
 use punctual_units::{Arrange, Nanos};
 use std::collections::BTreeMap;
 
-/// What was measured, and how.
 pub fn title(bench: &Bench) -> String {
     match &bench.plan.settings {
         BenchSettings::Nqueens(settings) => nqueens(settings),
@@ -50,7 +49,7 @@ fn nqueens(settings: &NqueensSettings) -> String {
     format!("{} queens by {mode}, {threads}{batch}", settings.n)
 }
 
-/// What a reader must know first: what is wrong, missing, or throttled.
+/// What a reader must know first: errors, missing data, throttling.
 pub fn warnings(bench: &Bench) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for (number, check) in bench.wrong().take(8) {
@@ -76,7 +75,6 @@ pub fn warnings(bench: &Bench) -> Vec<String> {
     all
 }
 
-/// The sensors that told of throttling, and in how many repetitions.
 fn throttled(bench: &Bench) -> Option<String> {
     let mut told: BTreeMap<&str, u64> = BTreeMap::new();
     let up = |r: &&Reading| r.value > 0;
@@ -88,7 +86,6 @@ fn throttled(bench: &Bench) -> Option<String> {
     (!each.is_empty()).then(|| format!("throttled: {}", each.join(", ")))
 }
 
-/// The machine meanwhile, a sentence each; what cannot be read is said.
 pub fn conditions(bench: &Bench) -> Vec<String> {
     let of = |name: &str| bench.series.iter().find(|s| s.name == name);
     let heat = |s: Option<&Series>, what: &str| match s {
@@ -123,7 +120,6 @@ pub fn conditions(bench: &Bench) -> Vec<String> {
     all
 }
 
-/// Notes of the plan and of repetitions, each once.
 pub fn notes(bench: &Bench) -> Vec<String> {
     let mut all: Vec<String> = bench.plan.notes.iter().map(|n| line(n)).collect();
     for one in &bench.repetitions {
@@ -136,10 +132,8 @@ pub fn notes(bench: &Bench) -> Vec<String> {
     all
 }
 
-/// What stands in the columns of a series.
 pub const HEAD: [&str; 7] = ["of", "figure", "n", "median", "min", "max", "mean"];
 
-/// The figures that are no temperatures, a row each.
 pub fn rows(bench: &Bench) -> Vec<[String; 7]> {
     let row = |s: &Series| {
         let unit = line(&s.unit);
@@ -160,10 +154,8 @@ fn median(series: &Series) -> f64 {
     }
 }
 
-/// What stands in the columns of times.
 pub const TIMES: [&str; 7] = ["of", "time of each", "n", "median", "p99", "p99.9", "max"];
 
-/// The times of single steps, a row each.
 pub fn times(bench: &Bench) -> Vec<[String; 7]> {
     let row = |d: &punctual_model::BenchDistribution| {
         let h = &d.histogram;

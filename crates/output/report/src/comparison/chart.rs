@@ -1,4 +1,4 @@
-//! One dot a run: all groups beside each other for each load, on one logarithmic scale.
+//! A dot plot with one dot per run: all groups side by side for each load, on a logarithmic scale.
 
 use super::finding::figure_name;
 use super::letter;
@@ -13,7 +13,6 @@ const LEFT: f64 = 150.0;
 const RIGHT: f64 = 740.0;
 const TOP: f64 = 10.0;
 
-/// The drawing; `None` where there is nothing to draw.
 pub fn dots(comparison: &Comparison) -> Option<String> {
     let rows: Vec<&ComparisonRow> =
         comparison.rows.iter().filter(|r| r.unit == "ns" && r.sample == SampleUnit::Run).collect();

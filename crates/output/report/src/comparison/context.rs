@@ -1,4 +1,4 @@
-//! What stands beside a comparison: what else differs, what the traces say, what it cannot say.
+//! Context of a comparison: other differences, causes from traces, limits.
 
 use super::finding::name;
 use crate::clean;
@@ -7,7 +7,7 @@ use crate::words::and;
 use punctual_model::{CauseShare, Comparison, SampleUnit, Told, Unlike, UnlikeKind};
 use punctual_units::Nanos;
 
-/// A sentence for each thing that differs besides what is compared.
+/// One sentence per difference besides what is compared.
 pub fn unlike(comparison: &Comparison) -> Vec<String> {
     let mut all: Vec<String> = comparison.unlike.iter().map(|u| one(comparison, u)).collect();
     if !comparison.left_out.is_empty() {
@@ -52,7 +52,6 @@ fn title(what: UnlikeKind) -> &'static str {
     }
 }
 
-/// What follows from it.
 fn so(what: UnlikeKind) -> &'static str {
     match what {
         UnlikeKind::Machine | UnlikeKind::Virtualisation => {
@@ -77,7 +76,7 @@ fn so(what: UnlikeKind) -> &'static str {
     }
 }
 
-/// What the traces of each group say; one sentence a group that has any.
+/// Causes from the traces, one sentence per group that has any.
 pub fn causes(comparison: &Comparison) -> Vec<String> {
     let said = |(n, shares): (usize, &Vec<CauseShare>)| {
         let of = shares.first()?.of;
@@ -101,7 +100,6 @@ fn class(share: &CauseShare) -> String {
     text.unwrap_or_default().replace('_', " ")
 }
 
-/// What it cannot say, and what it would take.
 pub fn cannot_say(comparison: &Comparison) -> Vec<String> {
     let mut all = Vec::new();
     if let Some(model) = &comparison.virtual_time {
@@ -135,7 +133,6 @@ pub fn cannot_say(comparison: &Comparison) -> Vec<String> {
     all
 }
 
-/// How many runs it would take.
 fn more_runs(comparison: &Comparison) -> Option<String> {
     let rows = || comparison.rows.iter().filter(|r| r.sample == SampleUnit::Run);
     let too_few = rows().flat_map(|r| &r.against).find(|a| a.told == Told::TooFew)?;

@@ -1,5 +1,3 @@
-//! What a comparison says: a sentence a row.
-
 use super::value::{oriented, shown, three};
 use super::{letter, middle};
 use crate::clean;
@@ -7,7 +5,6 @@ use crate::number::{count, plural, round_probability};
 use punctual_model::{Against, Comparison, ComparisonRow, Covariate, SampleUnit, Sampled, Told};
 use punctual_units::Arrange;
 
-/// The first row in one sentence.
 pub fn headline(comparison: &Comparison) -> String {
     let clock = if comparison.virtual_time.is_some() { "In virtual time, " } else { "" };
     let row = comparison.rows.first().and_then(|row| sentences(comparison, row).into_iter().next());
@@ -17,7 +14,7 @@ pub fn headline(comparison: &Comparison) -> String {
     }
 }
 
-/// The other sentences: of differences first, then of what is too little to say, then of what is alike.
+/// The other sentences: differences, then inconclusive rows, then rows without a difference.
 pub fn findings(comparison: &Comparison) -> Vec<String> {
     let mut ranked: Vec<(u8, String)> = Vec::new();
     let mut open = Vec::new();
@@ -34,7 +31,6 @@ pub fn findings(comparison: &Comparison) -> Vec<String> {
     ranked.into_iter().map(|(_, sentence)| sentence).chain(too_few_runs(&open)).collect()
 }
 
-/// One sentence for all figures of which there are too few runs.
 fn too_few_runs(rows: &[&ComparisonRow]) -> Option<String> {
     let runs = rows.iter().filter(|r| r.sample == SampleUnit::Run);
     let fewest = runs.flat_map(|r| &r.groups).map(|g| g.n).min().unwrap_or(1);
@@ -51,7 +47,7 @@ fn too_few_runs(rows: &[&ComparisonRow]) -> Option<String> {
     ))
 }
 
-/// `is one run of each`.
+/// `is one run of each`
 fn of_each(fewest: u64) -> String {
     match fewest {
         1 => "is one run of each".into(),
@@ -72,7 +68,6 @@ fn sentences(comparison: &Comparison, row: &ComparisonRow) -> Vec<String> {
     (1..comparison.groups.len()).map(|group| sentence(comparison, row, group)).collect()
 }
 
-/// `A` for people: its name.
 pub fn name(comparison: &Comparison, group: usize) -> String {
     comparison.groups.get(group).map_or_else(|| letter(group), |g| clean::clip(&g.name, 60))
 }
@@ -104,7 +99,6 @@ fn sentence(comparison: &Comparison, row: &ComparisonRow, group: usize) -> Strin
     format!("{said}{}.{heat}", scope(row, against))
 }
 
-/// What a difference within two runs is a difference of.
 fn scope(row: &ComparisonRow, against: &Against) -> &'static str {
     match (row.sample, against.told) {
         (SampleUnit::Second, Told::More | Told::Less | Told::Alike) => {
@@ -114,7 +108,7 @@ fn scope(row: &ComparisonRow, against: &Against) -> &'static str {
     }
 }
 
-/// Too few values: both figures, and why no more is said.
+/// Too few values: both figures, and why no more can be said.
 fn too_few(row: &ComparisonRow, against: &Against, group: usize, what: &str, names: [&str; 2], of: [f64; 2]) -> String {
     let [a, b] = names;
     let ratio = match against.ratio.map(|r| r.value) {
@@ -135,7 +129,6 @@ fn too_few(row: &ComparisonRow, against: &Against, group: usize, what: &str, nam
     }
 }
 
-/// How little values in a row are worth.
 fn worth(a: &Sampled, b: &Sampled, one: &str, many: &str) -> String {
     let numbers = format!("{} and {}", count(a.n), plural(b.n, one, many));
     match (a.effective, b.effective, a.lag_one.zip(b.lag_one)) {
@@ -147,7 +140,6 @@ fn worth(a: &Sampled, b: &Sampled, one: &str, many: &str) -> String {
     }
 }
 
-/// What the temperature has to do with it.
 fn heat(row: &ComparisonRow, heat: &Covariate, group: usize, [a, b]: [&str; 2]) -> String {
     let is_more = heat.all.value >= 1.0;
     let step = format!("from {} °C on values are {} times {} with either", heat.at, three(heat.step), more(row));
@@ -172,7 +164,6 @@ fn heat(row: &ComparisonRow, heat: &Covariate, group: usize, [a, b]: [&str; 2]) 
     }
 }
 
-/// The row in a sentence.
 fn what(comparison: &Comparison, row: &ComparisonRow) -> String {
     let is_only = comparison.rows.iter().all(|r| r.load == row.load || r.sample == SampleUnit::Batch);
     let place = match row.load.as_str() {
@@ -192,7 +183,6 @@ fn what(comparison: &Comparison, row: &ComparisonRow) -> String {
     }
 }
 
-/// The name of a figure in a table.
 pub fn figure_name(figure: &str) -> &str {
     match figure {
         "max" => "worst wakeup",

@@ -1,5 +1,3 @@
-//! A comparison as one self-contained page.
-
 use super::chart::dots;
 use super::finding::{figure_name, findings, headline, name};
 use super::value::{cell, ratio, shown};
@@ -10,7 +8,7 @@ use crate::number::count;
 use crate::svg::{Table, colour};
 use punctual_model::{Against, Comparison, ComparisonDrawings, ComparisonRow, SampleUnit};
 
-/// The comparison as one HTML file without script: headline, drawings, figures, sentences, what it cannot say.
+/// A comparison as a self-contained HTML file without script: headline, charts, figures, sentences, limits.
 pub fn comparison_html(comparison: &Comparison, drawings: &ComparisonDrawings) -> String {
     let others: Vec<String> = (1..comparison.groups.len()).map(|n| name(comparison, n)).collect();
     let title = format!("{} against {}", others.join(", "), name(comparison, 0));

@@ -1,5 +1,3 @@
-//! Groups of runs beside each other, as text, HTML and JSON.
-
 mod chart;
 mod context;
 mod finding;
@@ -16,7 +14,6 @@ pub use html::comparison_html;
 pub use text::comparison_text;
 pub(crate) use value::shown;
 
-/// The comparison for programs, with its sentences.
 pub fn comparison_json(comparison: &Comparison) -> Value {
     let mut value = json!(comparison);
     value["clock"] = if comparison.virtual_time.is_some() { "virtual" } else { "real" }.into();
@@ -35,7 +32,7 @@ fn letter(n: usize) -> String {
     }
 }
 
-/// The figure that stands for a group in tables and sentences: of batches the mean, else the median.
+/// The figure that represents a group: the mean of batches, otherwise the median.
 fn middle(row: &ComparisonRow, group: usize) -> Option<f64> {
     let sampled = row.groups.get(group)?;
     if row.sample == SampleUnit::Batch { sampled.mean } else { sampled.median }

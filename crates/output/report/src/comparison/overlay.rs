@@ -1,4 +1,4 @@
-//! The latencies of all groups over each other, on one scale: histograms, and how rarely a wakeup is later.
+//! Latencies of all groups overlaid on one scale: histograms and exceedance.
 
 use super::finding::name;
 use crate::number::{count, round_probability};
@@ -13,13 +13,13 @@ use punctual_units::{Histogram, Nanos};
 const QUANTILES: [(&str, f64); 6] =
     [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999), ("p99.999", 0.99999)];
 
-/// The span of all histograms, so that loads can be compared by eye: smallest and largest, ns.
+/// Smallest and largest latency of all histograms, ns, so that loads are drawn on the same scale.
 pub fn span<'a>(histograms: impl Iterator<Item = &'a Histogram>) -> Option<(f64, f64)> {
     let ends = histograms.filter_map(|h| h.min().zip(h.max()));
     ends.map(|(low, high)| (low.max(1) as f64, high.max(1) as f64)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
 }
 
-/// Shares of periods by latency. Shares, because runs may be of other lengths.
+/// Shares of periods by latency; shares, because lengths of runs may differ.
 pub fn histogram(comparison: &Comparison, id: &str, load: &str, groups: &[Histogram], span: (f64, f64)) -> Chart {
     let edges = log_edges(span.0, span.1 * 1.02);
     let shares: Vec<Vec<f64>> = groups.iter().map(|h| shares(h, &edges)).collect();
@@ -47,7 +47,7 @@ pub fn histogram(comparison: &Comparison, id: &str, load: &str, groups: &[Histog
     }
 }
 
-/// How rarely a wakeup is later than x.
+/// Exceedance: the probability of a wakeup later than x.
 pub fn ccdf(comparison: &Comparison, id: &str, load: &str, groups: &[Histogram], span: (f64, f64)) -> Chart {
     let least = groups.iter().filter(|h| !h.is_empty()).map(|h| 1.0 / h.count() as f64).fold(0.1, f64::min);
     let frame = Frame {

@@ -1,5 +1,3 @@
-//! Values over the temperature they were taken at.
-
 use super::finding::name;
 use crate::svg::axis::{Scale, plain};
 use crate::svg::canvas::Canvas;
@@ -7,7 +5,6 @@ use crate::svg::frame::{AREA, Frame, SIZE};
 use crate::svg::{Chart, Key, Table, colour};
 use punctual_model::{Comparison, Scatter};
 
-/// The drawing; `None` where there are no points.
 pub fn chart(comparison: &Comparison, id: &str, scatter: &Scatter) -> Option<Chart> {
     let all = || scatter.groups.iter().flatten();
     let ends = |of: fn(&(f64, f64)) -> f64| {

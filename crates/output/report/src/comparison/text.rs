@@ -1,5 +1,3 @@
-//! A comparison for a terminal.
-
 use super::finding::{figure_name, findings, headline};
 use super::value::{brief, cell};
 use super::{context, letter, middle};
@@ -9,7 +7,7 @@ use crate::text::TextStyle;
 use crate::text::page::{Page, Tint};
 use punctual_model::{Comparison, ComparisonRow, Told};
 
-/// The headline, what else differs, a table, a sentence a figure, causes, and what it cannot say. Ends in a newline.
+/// A comparison for a terminal: headline, other differences, table, sentences, causes, limits. Ends in a newline.
 pub fn comparison_text(comparison: &Comparison, style: TextStyle) -> String {
     let mut page = Page::new(style);
     page.tagged("", Tint::Plain, &crate::words::capital(&headline(comparison)));
@@ -39,7 +37,6 @@ pub fn comparison_text(comparison: &Comparison, style: TextStyle) -> String {
     page.finish()
 }
 
-/// A row of the table in words.
 struct Cells {
     figure: String,
     values: Vec<String>,
@@ -63,7 +60,6 @@ impl Cells {
         }
     }
 
-    /// In columns of these widths.
     fn line(&self, [figure, value, ratio]: [usize; 3]) -> String {
         let values: String = self.values.iter().map(|v| format!(" {v:>value$}")).collect();
         let ratios: String = self.ratios.iter().map(|r| format!("  {r:<ratio$}")).collect();
@@ -71,7 +67,6 @@ impl Cells {
     }
 }
 
-/// Columns the longest name of a figure may take.
 const FIGURE: usize = 40;
 
 fn table(page: &mut Page, comparison: &Comparison) {
@@ -95,7 +90,7 @@ fn table(page: &mut Page, comparison: &Comparison) {
         }
         return;
     }
-    // No room beside: a line for each load, its figures below.
+    // Too narrow: a line for each load, with its figures below.
     page.heading(format!("  {}", heading.line(widths)).trim_end());
     let mut above = None;
     for (row, cells) in comparison.rows.iter().zip(&rows) {
@@ -106,7 +101,6 @@ fn table(page: &mut Page, comparison: &Comparison) {
     }
 }
 
-/// What differs stands out.
 fn tint(row: &ComparisonRow) -> Tint {
     let differs = row.against.iter().any(|a| matches!(a.told, Told::More | Told::Less));
     if differs { Tint::Strong } else { Tint::Plain }

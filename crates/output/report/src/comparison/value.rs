@@ -1,10 +1,7 @@
-//! Figures of a comparison as text.
-
 use crate::number;
 use punctual_model::{ComparisonRow, Ratio};
 use punctual_units::Nanos;
 
-/// A value with its unit.
 pub fn shown(value: f64, unit: &str) -> String {
     match unit {
         "ns" => nanos(value),
@@ -14,12 +11,10 @@ pub fn shown(value: f64, unit: &str) -> String {
     }
 }
 
-/// A value of a row that may be missing.
 pub fn cell(value: Option<f64>, row: &ComparisonRow) -> String {
     value.map_or_else(|| "–".into(), |v| shown(v, &row.unit))
 }
 
-/// A latency that is no whole number of nanoseconds.
 fn nanos(ns: f64) -> String {
     Nanos(ns.round().max(0.0) as u64).to_string()
 }
@@ -32,12 +27,12 @@ fn share(value: f64) -> String {
     }
 }
 
-/// The ratio with its interval: `1.02 [0.97, 1.08 at 97 %]`.
+/// A ratio with its interval: `1.02 [0.97, 1.08 at 97 %]`.
 pub fn ratio(ratio: &Ratio) -> String {
     oriented(ratio, false)
 }
 
-/// Without its confidence, for narrow tables: `1.02 [0.97, 1.08]`.
+/// Without confidence, for narrow tables: `1.02 [0.97, 1.08]`.
 pub fn brief(ratio: &Ratio) -> String {
     match ratio.interval {
         Some((low, high)) => format!("{} [{}, {}]", three(ratio.value), three(low), three(high)),
@@ -45,7 +40,7 @@ pub fn brief(ratio: &Ratio) -> String {
     }
 }
 
-/// The same, of the first over the second where `inverse`.
+/// As [`ratio`], inverted if `inverse`.
 pub fn oriented(ratio: &Ratio, inverse: bool) -> String {
     let flip = |x: f64| if inverse { 1.0 / x } else { x };
     let Some((low, high)) = ratio.interval else { return three(flip(ratio.value)) };
@@ -53,12 +48,12 @@ pub fn oriented(ratio: &Ratio, inverse: bool) -> String {
     format!("{} [{}, {} at {}]", three(flip(ratio.value)), three(low), three(high), sure(ratio.confidence))
 }
 
-/// In percent, rounded down: never surer than it is.
+/// In percent, rounded down to avoid overstating it.
 fn sure(confidence: f64) -> String {
     format!("{:.0} %", (confidence * 100.0 + 1e-9).floor())
 }
 
-/// Three significant digits; near 1 three behind the point.
+/// Three significant digits; near 1, three decimals.
 pub fn three(x: f64) -> String {
     match x.abs() {
         a if a >= 100.0 => format!("{x:.0}"),
@@ -68,7 +63,6 @@ pub fn three(x: f64) -> String {
     }
 }
 
-/// Four significant digits.
 fn four(x: f64) -> String {
     match x.abs() {
         a if a >= 1000.0 => number::count_f(x),

@@ -1,5 +1,3 @@
-//! Who had which CPU when.
-
 use super::seconds;
 use crate::clean::line;
 use crate::svg::axis::{Scale, Unit, plain};
@@ -13,10 +11,10 @@ const RIGHT: f64 = 985.0;
 const TOP: f64 = 16.0;
 const LANE: f64 = 46.0;
 const BAR: f64 = 22.0;
-/// Spans that are drawn; recordings of ours have fewer.
+/// Maximum number of spans drawn; own recordings have fewer.
 const SPANS: usize = 20_000;
 
-/// A lane a thread: what it did, and under that what was predicted.
+/// A lane per thread: what it did, and below what was predicted.
 pub fn chart(id: &str, experiment: &Experiment, repetition: &Repetition) -> Chart {
     let ends = repetition.threads.iter().map(|ran| ran.released_ns.0.saturating_add(ran.elapsed_ns.0));
     let predicted =
@@ -107,7 +105,6 @@ fn legend(experiment: &Experiment, repetition: &Repetition) -> Vec<Key> {
     keys
 }
 
-/// The spans as figures.
 fn table(experiment: &Experiment, repetition: &Repetition) -> Table {
     let head = ["thread", "does", "CPU", "from, s", "to, s"].map(String::from).to_vec();
     let name = |n: usize| experiment.threads.get(n).map_or_else(String::new, |thread| thread.name.clone());

@@ -1,5 +1,3 @@
-//! One self-contained page.
-
 use super::sentences::{remarks, residuals};
 use super::text::settings;
 use super::{difference, gantt, seconds, share};
@@ -8,7 +6,7 @@ use crate::html::write::{details, esc, figure, list, prose, section, table};
 use crate::svg::Table;
 use punctual_model::{Experiment, Repetition};
 
-/// The experiment as one HTML file without script: figures, drawing and explanation of each repetition.
+/// An experiment as a self-contained HTML file without script: figures, chart and explanation of each repetition.
 pub fn experiment_html(experiment: &Experiment) -> String {
     let mut body = String::new();
     for (number, repetition) in experiment.repetitions.iter().enumerate() {

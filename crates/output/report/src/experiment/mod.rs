@@ -1,4 +1,4 @@
-//! A scheduling experiment: predicted beside measured, as text, page and rows.
+//! Scheduling experiments, predicted and measured, as text, HTML and CSV.
 
 mod gantt;
 mod html;
@@ -12,7 +12,7 @@ use std::fmt::Write;
 pub use html::experiment_html;
 pub use text::experiment_text;
 
-/// The figures as rows: a thread of a repetition each; what is not known is empty.
+/// One row per thread and repetition; unknown values are empty.
 pub fn experiment_csv(experiment: &Experiment) -> String {
     let mut out = String::from(
         "repetition,thread,whole,alone_ns,predicted_ns,as_charged_ns,elapsed_ns,workload_ns,run_ns,wait_ns,blocked_ns,steal_ns,taken_steal_ns,\
@@ -39,29 +39,26 @@ pub fn experiment_csv(experiment: &Experiment) -> String {
             let signed = |ns: Option<i64>| ns.map_or(String::new(), |ns| ns.to_string());
             let (balance, rest) = (signed(ran.balance_ns), signed(ran.rest_ns()));
             let name = crate::csv::field(&planned.name);
-            // Writing to a String cannot fail.
             let _ = writeln!(out, "{},{name},{},{},{balance},{rest}", number + 1, ran.whole, cells.join(","));
         }
     }
     out
 }
 
-/// Seconds with the three digits of the seed's own lines.
+/// Seconds with three digits, as in the lines of the original program.
 fn seconds(ns: Option<Nanos>) -> String {
     ns.map_or_else(|| "–".into(), |ns| format!("{:.3}", ns.as_secs_f64()))
 }
 
-/// A difference in seconds, with its sign.
 fn difference(ns: Option<i64>) -> String {
     ns.map_or_else(|| "–".into(), |ns| format!("{:+.3}", ns as f64 / 1e9))
 }
 
-/// A share in percent, with its sign.
 fn share(share: Option<f64>) -> String {
     share.map_or_else(|| "–".into(), |share| format!("{:+.1} %", share * 100.0))
 }
 
-/// Predicted from the work as calibrated alone, beside measured, as a share of the measured.
+/// Measured minus predicted (from the work as calibrated alone), as a share of the measured time.
 fn alone_misses(predicted: Option<Nanos>, ran: &RanThread) -> Option<f64> {
     Some((ran.elapsed_ns.0 as f64 - predicted?.0 as f64) / ran.elapsed_ns.0.max(1) as f64)
 }

@@ -1,17 +1,13 @@
-//! What the figures mean.
-
 use super::{alone_misses, share};
 use crate::clean::line;
 use crate::number::plural;
 use punctual_model::{ACCOUNTED, Experiment, PlannedThread, RanThread, Repetition};
 use punctual_units::Nanos;
 
-/// What makes a difference worth a sentence.
+/// Smallest share of a difference that deserves a sentence.
 const TELLS: f64 = 0.01;
-/// Others named.
 const OTHERS: usize = 3;
 
-/// What explains the residuals of a repetition.
 pub fn residuals(experiment: &Experiment, repetition: &Repetition) -> Vec<String> {
     let pairs = experiment.threads.iter().zip(&repetition.threads);
     let mut out: Vec<String> = pairs.filter_map(|(planned, ran)| of_thread(planned, ran)).collect();
@@ -59,7 +55,7 @@ fn of_thread(planned: &PlannedThread, ran: &RanThread) -> Option<String> {
     (!causes.is_empty()).then(|| format!("{}{off}: {}", line(&planned.name), causes.join("; ")))
 }
 
-/// Real-time threads that stood aside: their number, and the length that names the mechanism.
+/// Real-time threads that were held back: number and durations, which identify the mechanism.
 fn held(experiment: &Experiment, repetition: &Repetition) -> Option<String> {
     let (first, count) = (repetition.held.first()?, repetition.held.len() as u64);
     let sum = repetition.held.iter().map(|held| held.lasted_ns.0).fold(0, u64::saturating_add);
@@ -93,7 +89,6 @@ fn others(repetition: &Repetition) -> Option<String> {
     (!named.is_empty()).then(|| format!("a thread waited while others ran: {}", named.join(", ")))
 }
 
-/// What limits the whole.
 pub fn remarks(experiment: &Experiment) -> Vec<String> {
     let mut out = Vec::new();
     if let Some(why) = &experiment.untraced {

@@ -1,5 +1,3 @@
-//! For a terminal.
-
 use super::sentences::{remarks, residuals};
 use super::{difference, seconds, share};
 use crate::clean::line;
@@ -7,10 +5,10 @@ use punctual_model::{Experiment, PlannedThread, RanThread, Repetition};
 use punctual_units::Arrange;
 use std::fmt::Write;
 
-/// What was planned, then each repetition: the seed's own lines, the table, what explains it.
+/// An experiment for a terminal: the plan, then for each repetition the original program's lines, the table and
+/// explanations.
 pub fn experiment_text(experiment: &Experiment) -> String {
     let mut out = format!("{}: {}\n", line(&experiment.name), line(&experiment.about));
-    // Writing to a String cannot fail.
     let _ = writeln!(out, "{}", settings(experiment));
     for thread in &experiment.threads {
         let _ = writeln!(
@@ -38,7 +36,6 @@ pub fn experiment_text(experiment: &Experiment) -> String {
     out
 }
 
-/// The scheduler's settings in a line.
 pub(super) fn settings(experiment: &Experiment) -> String {
     let system = &experiment.system;
     let quantum = system.rr_quantum_ns.map_or_else(|| "not readable".into(), |quantum| quantum.to_string());
@@ -49,7 +46,7 @@ pub(super) fn settings(experiment: &Experiment) -> String {
     format!("scale {}, RR quantum {quantum}, {limit}", experiment.scale_ns)
 }
 
-/// The form of the course work's program: each thread's two lines, in the order they ended.
+/// The format of the course work's program: two lines per thread, in the order in which threads ended.
 fn seed_lines(experiment: &Experiment, repetition: &Repetition) -> String {
     let mut pairs: Vec<(&PlannedThread, &RanThread)> = experiment.threads.iter().zip(&repetition.threads).collect();
     pairs.arrange_by_key(|(_, ran)| ran.released_ns.0.saturating_add(ran.elapsed_ns.0));

@@ -1,11 +1,8 @@
-//! As one self-contained page.
-
 use super::words::{boards, contrast, headline, method, outlier, settings};
 use crate::html::head;
 use crate::html::write::{esc, list, section, table};
 use punctual_model::Fleet;
 
-/// The fleet as one HTML file without script.
 pub fn fleet_html(fleet: &Fleet) -> String {
     let mut body = section("boards", "Boards, the one with the latest wakeup first", &table(&boards(fleet)));
     body += &part("outliers", "Outliers", fleet.outliers.iter().map(outlier));
@@ -22,7 +19,7 @@ pub fn fleet_html(fleet: &Fleet) -> String {
 }
 
 fn part(id: &str, title: &str, sentences: impl Iterator<Item = String>) -> String {
-    // Backticks are ours.
+    // Backticks are markup here.
     let all: Vec<String> = sentences.map(|sentence| sentence.replace('`', "'")).collect();
     if all.is_empty() { String::new() } else { section(id, title, &list("", &all)) }
 }

@@ -1,4 +1,4 @@
-//! Many boards: tables, outliers, and what kernels and settings have to do with it.
+//! Fleets of boards: tables, outliers, and effects of kernels and settings.
 
 mod html;
 mod text;

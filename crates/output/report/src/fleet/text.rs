@@ -1,16 +1,13 @@
-//! For a terminal.
-
 use super::words::{boards, contrast, headline, method, outlier, settings};
 use crate::clean::{clip, line};
 use punctual_model::Fleet;
 use std::fmt::Write;
 
-/// Boards and outliers shown; the page and the JSON have all.
+/// Maximum number of boards and outliers shown; HTML and JSON have all.
 const MOST: usize = 40;
-/// No column is wider.
 const WIDEST: usize = 28;
 
-/// The fleet: a table of boards, the one with the latest wakeup first; outliers; what kernels and settings have to do with it.
+/// A fleet for a terminal: boards with the worst first, outliers, effects of kernels and settings.
 pub fn fleet_text(fleet: &Fleet) -> String {
     let mut out = format!("{}\n\n", line(&headline(fleet)));
     let table = boards(fleet);

@@ -1,4 +1,4 @@
-//! Rows and sentences that the page and the terminal share.
+//! Rows and sentences shared by text and HTML.
 
 use crate::history::words::p as p_value;
 use crate::number::{count, nanos, plural};
@@ -6,10 +6,8 @@ use crate::svg::Table;
 use punctual_model::{Fleet, FleetBoard, FleetContrast, FleetFactor, FleetOutlier};
 use punctual_units::Nanos;
 
-/// What a host or kernel is called that does not tell.
 const UNKNOWN: &str = "not named";
 
-/// The fleet in one sentence.
 pub(super) fn headline(fleet: &Fleet) -> String {
     format!(
         "{} of {}; {}, {} without usable figures",
@@ -20,7 +18,6 @@ pub(super) fn headline(fleet: &Fleet) -> String {
     )
 }
 
-/// The table of boards, the one with the latest wakeup first.
 pub(super) fn boards(fleet: &Fleet) -> Table {
     let head =
         ["host", "board", "kernel", "runs", "not whole", "fail", "open", "typical", "worst", "load", "CPU", "why"];
@@ -46,7 +43,6 @@ fn board(board: &FleetBoard) -> Vec<String> {
     ]
 }
 
-/// The settings of the fleet, with how many boards have each.
 pub(super) fn settings(fleet: &Fleet) -> Vec<String> {
     let mut all: Vec<(String, u64)> = Vec::new();
     for text in fleet.boards.iter().flat_map(|board| &board.settings) {
@@ -58,7 +54,6 @@ pub(super) fn settings(fleet: &Fleet) -> Vec<String> {
     all.into_iter().map(|(text, n)| format!("{}: {text}", plural(n, "board", "boards"))).collect()
 }
 
-/// A run far from the others.
 pub(super) fn outlier(one: &FleetOutlier) -> String {
     let host = one.host.as_deref().unwrap_or(UNKNOWN);
     let kernel = one.kernel.as_deref().unwrap_or("an unknown kernel");
@@ -73,7 +68,7 @@ pub(super) fn outlier(one: &FleetOutlier) -> String {
     )
 }
 
-/// A kernel, or settings, beside the others. Only what is sure; `None` else.
+/// The effect of a kernel or of settings; `None` unless significant.
 pub(super) fn contrast(one: &FleetContrast) -> Option<String> {
     let (low, high) = one.interval.filter(|_| one.p <= 0.05)?;
     let what = match one.factor {
@@ -90,7 +85,6 @@ pub(super) fn contrast(one: &FleetContrast) -> Option<String> {
     ))
 }
 
-/// What was compared and how.
 pub(super) fn method(fleet: &Fleet) -> Vec<String> {
     let compared = fleet.contrasts.len() as u64;
     vec![

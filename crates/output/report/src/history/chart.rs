@@ -1,4 +1,4 @@
-//! One figure over time: a dot a run in the colour of its kernel, the level of each stretch, the shifts.
+//! A figure over time: a dot per run in the colour of its kernel, the level of each segment, the shifts.
 
 use super::words::{name, nanos};
 use super::{short, when};
@@ -13,10 +13,9 @@ const LEFT: f64 = 78.0;
 const RIGHT: f64 = 1108.0;
 const TOP: f64 = 26.0;
 const BOTTOM: f64 = 250.0;
-/// Kernels with a colour of their own; the most recent ones.
+/// Number of kernels with a colour of their own, the most recent ones.
 const MOST_KERNELS: usize = 8;
 
-/// The chart; `None` without a run.
 pub fn chart(id: &str, series: &HistorySeries) -> Option<Chart> {
     let (x, y) = scales(&series.points)?;
     let kernels = kernels(&series.points);
@@ -46,7 +45,7 @@ fn kernel(point: &HistoryPoint) -> &str {
     point.kernel.as_deref().unwrap_or("not told")
 }
 
-/// In the order of their first run; of many the latest ones.
+/// In the order of their first run; if there are too many, the most recent ones.
 fn kernels(points: &[HistoryPoint]) -> Vec<&str> {
     let mut all: Vec<&str> = Vec::new();
     for point in points {
@@ -78,7 +77,7 @@ fn grid(canvas: &mut Canvas, x: &Scale, y: &Scale, points: &[HistoryPoint]) {
     }
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return };
     let span = last.started_ns.saturating_sub(first.started_ns);
-    // A day and more between ticks: the date is enough.
+    // With ticks a day or more apart, the date is enough.
     let steps = if span == 0 { 0 } else { 6 };
     let is_days = span > 6 * 86_400_000_000_000;
     for n in 0..=steps {
@@ -90,7 +89,7 @@ fn grid(canvas: &mut Canvas, x: &Scale, y: &Scale, points: &[HistoryPoint]) {
     }
 }
 
-/// The median of each stretch; none where nothing shifted.
+/// The median of each segment; none if nothing shifted.
 fn levels(canvas: &mut Canvas, x: &Scale, y: &Scale, series: &HistorySeries) {
     let time = |at: usize| series.points.get(at).map(|p| x.at(p.started_ns as f64));
     let mut level = |from: usize, to: usize, ns: f64| {

@@ -1,5 +1,3 @@
-//! A run against its baseline.
-
 use super::short;
 use super::words::{nanos, p};
 use crate::clean::clip;
@@ -10,7 +8,7 @@ use crate::words::{and, capital};
 use punctual_model::history::{Gate, GateMethod, GateOutcome, GateTest};
 use punctual_units::Nanos;
 
-/// The verdict in plain sentences, and the figures. Ends in a newline.
+/// The verdict in sentences, and the figures. Ends in a newline.
 pub fn gate_text(gate: &Gate, style: TextStyle) -> String {
     let mut page = Page::new(style);
     let (word, tint) = match gate.outcome {
@@ -45,7 +43,6 @@ pub fn gate_text(gate: &Gate, style: TextStyle) -> String {
     page.finish()
 }
 
-/// The verdict first.
 pub fn sentences(gate: &Gate) -> Vec<String> {
     let mut all = match gate.outcome {
         GateOutcome::NotWorse => vec![not_worse(gate)],

@@ -1,5 +1,3 @@
-//! A history as one self-contained page.
-
 use super::chart::chart;
 use super::words::{name, of_series, sentences, settings, warnings};
 use crate::html::head;
@@ -7,7 +5,8 @@ use crate::html::write::{esc, figure, list, prose, section};
 use crate::words::capital;
 use punctual_model::history::{History, HistoryGroup};
 
-/// The history as one HTML file without script: what it says, then each machine and settings with a drawing a figure.
+/// A history as a self-contained HTML file without script: findings, then a chart per figure for each machine and
+/// settings.
 pub fn history_html(history: &History) -> String {
     let said: Vec<String> = sentences(history).iter().map(|s| capital(s)).collect();
     let groups: String = history.groups.iter().enumerate().map(|(n, g)| of_group(n, g)).collect();

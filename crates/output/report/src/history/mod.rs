@@ -1,5 +1,3 @@
-//! A history of runs, and a run against its baseline, as text, HTML and JSON.
-
 mod chart;
 mod gate;
 mod html;
@@ -13,7 +11,6 @@ pub use gate::gate_text;
 pub use html::history_html;
 pub use text::history_text;
 
-/// The history for programs, with its sentences.
 pub fn history_json(history: &History) -> Value {
     let mut value = json!(history);
     value["sentences"] = words::sentences(history).into();
@@ -28,25 +25,23 @@ pub fn history_json(history: &History) -> Value {
     value
 }
 
-/// The gate for programs, with its sentences.
 pub fn gate_json(found: &Gate) -> Value {
     let mut value = json!(found);
     value["sentences"] = gate::sentences(found).into();
     value
 }
 
-/// A run's id as it is shown: enough of it to tell some thousands apart.
+/// A run's ID, shortened; unique among some thousands.
 pub(crate) fn short(id: &str) -> String {
     id.chars().take(10).collect()
 }
 
-/// `2026-01-02 03:04`; a run without a time has none.
+/// `2026-01-02 03:04`
 pub(crate) fn when(started_ns: Option<u64>) -> String {
     let utc = |ns: u64| crate::utc(ns).chars().take(16).map(|c| if c == 'T' { ' ' } else { c }).collect();
     started_ns.map_or_else(|| "time not told".into(), utc)
 }
 
-/// The kernel's release.
 pub(crate) fn kernel(run: &RunSummary) -> &str {
     run.kernel.release.as_deref().unwrap_or("not told")
 }

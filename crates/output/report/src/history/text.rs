@@ -1,5 +1,3 @@
-//! A history for a terminal.
-
 use super::words::{is_told, name, of_series, sentences, settings, warnings};
 use super::{kernel, short, when};
 use crate::clean::clip;
@@ -9,21 +7,20 @@ use crate::words::capital;
 use punctual_model::history::{Figure, History, HistoryGroup, HistorySeries, RunSummary};
 use punctual_units::Nanos;
 
-/// Runs listed of each group; the latest.
+/// Maximum number of runs listed per group, the most recent ones.
 const MOST_RUNS: usize = 40;
-/// Width of a column of figures.
 const COLUMN: usize = 11;
-/// Time, id and kernel before them.
+/// Width of time, ID and kernel before the figures.
 const FIXED: usize = 2 + 17 + 11 + 22;
 
-/// What it says first, then each machine and settings: the runs, and their figures as sparklines. Ends in a newline.
+/// A history for a terminal: findings, then runs and sparklines for each machine and settings. Ends in a newline.
 pub fn history_text(history: &History, style: TextStyle) -> String {
     let mut page = Page::new(style);
     for sentence in sentences(history) {
         page.tagged("", Tint::Plain, &capital(&sentence));
     }
     for group in &history.groups {
-        // The first figure that any of the runs is long enough for.
+        // The first figure for which any run is long enough.
         let has = |f: &&Figure| group.series.iter().any(|s| s.figure == **f && !s.points.is_empty());
         let figure = history.figures.iter().find(has).or(history.figures.first());
         of_group(&mut page, group, figure.copied().unwrap_or(Figure::Max));
@@ -92,7 +89,7 @@ fn largest(run: &RunSummary, loads: &[&str], figure: Figure) -> String {
     }
 }
 
-/// The latest points on a logarithmic scale between the least and the largest; `None` for fewer than two.
+/// The latest points on a logarithmic scale from minimum to maximum; `None` for fewer than two.
 fn sparkline(series: &HistorySeries, most: usize) -> Option<String> {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let hidden = series.points.len().saturating_sub(most);
@@ -102,7 +99,7 @@ fn sparkline(series: &HistorySeries, most: usize) -> Option<String> {
         return None;
     }
     let range = (high as f64 / low as f64).ln();
-    // Less than 5 % between all of them is not drawn as mountains.
+    // A range of less than 5 % is not magnified.
     let range = range.max(1.05f64.ln());
     let bar = |ns: u64| {
         let share = (ns as f64 / low as f64).ln() / range;

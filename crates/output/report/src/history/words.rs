@@ -1,5 +1,3 @@
-//! What a history says, in sentences.
-
 use super::{short, when};
 use crate::number::{count, plural};
 use crate::words::{and, capital};
@@ -8,7 +6,7 @@ use punctual_model::history::{
 };
 use punctual_units::Nanos;
 
-/// Every shift and trend, each with its machine; or that there is none.
+/// Every shift and trend with its machine, or that there is none.
 pub fn sentences(history: &History) -> Vec<String> {
     let said = |group: &HistoryGroup| {
         let found = group.series.iter().filter(|s| is_told(s)).flat_map(of_series);
@@ -30,12 +28,11 @@ fn nothing(history: &History) -> String {
     }
 }
 
-/// Is there a shift or a trend in it?
 pub fn is_told(series: &HistorySeries) -> bool {
     !series.shifts.is_empty() || series.trend.is_some_and(|t| t.claimed)
 }
 
-/// What a series says: its shifts, its trend, or why neither can be told.
+/// Shifts and trend of a series, or why neither can be determined.
 pub fn of_series(series: &HistorySeries) -> Vec<String> {
     let name = name(series);
     let mut all: Vec<String> =
@@ -59,7 +56,7 @@ pub fn of_series(series: &HistorySeries) -> Vec<String> {
     all
 }
 
-/// `p99.99 under idle`.
+/// `p99.99 under idle`
 pub fn name(series: &HistorySeries) -> String {
     match &series.length {
         Some(length) => format!("{} under `{}` ({length})", series.figure, series.load),
@@ -110,7 +107,7 @@ fn trend(name: &str, trend: &HistoryTrend) -> String {
     format!("{name} {way}: {by} in 30 days, p = {}.", p(trend.p))
 }
 
-/// The unit stands at the value alone.
+/// The unit appears at the value only.
 fn interval(
     value: f64,
     interval: Option<(f64, f64)>,
@@ -142,7 +139,6 @@ fn left_out(out: &LeftOut) -> Option<String> {
     (!all.is_empty()).then(|| and(&all))
 }
 
-/// What is to be known of a group before its figures are read.
 pub fn warnings(group: &HistoryGroup) -> Vec<String> {
     let mut all = Vec::new();
     if group.virtual_time.is_some() {
@@ -164,18 +160,16 @@ pub fn warnings(group: &HistoryGroup) -> Vec<String> {
     all
 }
 
-/// What settings a group has, in one line.
 pub fn settings(group: &HistoryGroup) -> String {
     let all: Vec<String> = group.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
     capital(&all.join("; "))
 }
 
-/// A p as people read it; never a zero.
+/// A p value for people; never zero.
 pub fn p(p: f64) -> String {
     if p < 1e-4 { "< 0.0001".into() } else { format!("{p:.4}") }
 }
 
-/// A latency that is no whole number of nanoseconds.
 pub fn nanos(ns: f64) -> String {
     Nanos(ns.round().max(0.0) as u64).to_string()
 }

@@ -1,5 +1,3 @@
-//! What the audit found.
-
 use super::write::{details, esc, prose};
 use crate::clean;
 use crate::number::plural;
@@ -7,7 +5,7 @@ use crate::words;
 use punctual_model::{Evidence, Finding, Severity, State};
 use punctual_units::Arrange;
 
-/// What asks for attention in the open, the rest in a closed part.
+/// Findings that need attention, and the rest in a collapsed part.
 pub fn findings(all: &[Finding]) -> String {
     if all.is_empty() {
         return String::new();
@@ -26,7 +24,7 @@ pub fn findings(all: &[Finding]) -> String {
     out
 }
 
-/// What is wrong first; what could not be read before what is fine.
+/// Failures first; unreadable before passed.
 fn rank(state: State) -> u8 {
     match state {
         State::Fail => 0,

@@ -1,5 +1,3 @@
-//! The charts with their captions.
-
 use super::Page;
 use super::write::{esc, figure, prose};
 use crate::svg::{ccdf, histogram, time};
@@ -45,7 +43,7 @@ fn of_phase(page: &Page, span: &crate::svg::series::Span, n: usize, phase: &Phas
     )
 }
 
-/// The worst wakeups and the machine over time, and of a long run the maxima of its blocks.
+/// Worst wakeups and state of the machine over time; for a long run also the maxima of its blocks.
 pub fn over_time(page: &Page) -> String {
     let limits = page.span.as_ref().map_or(&[][..], |s| &s.limits);
     let wide = |figure: String| format!("<div class=\"wide\">{figure}</div>");

@@ -1,5 +1,3 @@
-//! The machine, the method, and what the words mean.
-
 use super::write::{esc, facts, list, table};
 use crate::number::{bytes, confidence, count, nanos, plural};
 use crate::svg::Table;
@@ -7,13 +5,12 @@ use crate::{bounds, date, words};
 use punctual_model::{Alignment, EndedBy, OwnCost, Recording, VirtualTime};
 use punctual_units::{CpuList, Nanos, Way};
 
-/// What the words of this page mean.
 pub fn words(recording: &Recording) -> String {
     let due = due(recording.run.settings.via.as_ref());
     format!("<dl class=\"words\"><dt>Wakeup latency<dd>From {due} to the thread's first instruction after it. {WORDS}")
 }
 
-/// What a latency counts from.
+/// The point in time from which a latency is measured.
 fn due(via: Option<&Way>) -> &'static str {
     match via {
         Some(via) if via.is_woken() => "the sender's clock reading just before the call that wakes a thread",
@@ -30,7 +27,6 @@ const WORDS: &str = "<dt>Period<dd>One release of the thread. Each ran or was sk
     run bounds it.<dt>θ̂<dd>Extremal index: 1 where late wakeups come independently, less where they come in groups. \
     That many times fewer samples count as independent (effective n).</dl>";
 
-/// The machine in a few lines.
 pub fn machine(recording: &Recording) -> String {
     let m = &recording.run.machine;
     let yes = |b: Option<bool>| b.map(|b| if b { "yes" } else { "no" }.to_owned());
@@ -69,7 +65,6 @@ fn virtual_time(model: &VirtualTime) -> String {
     )
 }
 
-/// What was asked for and got, and what measuring cost.
 pub fn method(recording: &Recording) -> String {
     let settings = settings(recording);
     let cost = recording.run.cost.as_ref().map(cost).unwrap_or_default();
@@ -123,7 +118,7 @@ fn settings(recording: &Recording) -> String {
     ])
 }
 
-/// As measured, or as an imported file tells.
+/// As measured, or as in the imported file.
 pub fn began(recording: &Recording) -> Option<String> {
     let run = &recording.run;
     run.started.map(|s| s.real_ns).or_else(|| run.import.as_ref()?.started_real_ns).map(date::utc)
@@ -163,12 +158,10 @@ fn size(n: Option<u64>) -> String {
     n.map_or_else(|| "–".into(), bytes)
 }
 
-/// What was tried before, and what each change bought.
 pub fn tuned(recording: &Recording) -> String {
     recording.tuned.as_ref().map(|tuned| list("evidence", &words::tuned(tuned))).unwrap_or_default()
 }
 
-/// Figures of an imported file that are no latencies.
 pub fn series(recording: &Recording) -> String {
     let all: Vec<_> = recording.run.import.iter().flat_map(|import| &import.series).collect();
     if all.is_empty() {
@@ -182,13 +175,11 @@ pub fn series(recording: &Recording) -> String {
     format!("<div class=\"scroll\">{}</div>", table(&Table { head, rows }))
 }
 
-/// What an imported file does not tell.
 pub fn lost(recording: &Recording) -> String {
     let lost = words::lost(recording);
     if lost.is_empty() { String::new() } else { list("", &lost) }
 }
 
-/// Who wrote the run.
 pub fn footer(recording: &Recording) -> String {
     let run = &recording.run;
     format!(

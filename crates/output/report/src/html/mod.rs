@@ -1,4 +1,4 @@
-//! One self-contained page: no script, nothing loaded from elsewhere.
+//! The report as a self-contained page: no script, no external resources.
 
 mod audit;
 mod charts;
@@ -18,17 +18,16 @@ use write::{esc, section};
 
 const STYLE: &str = include_str!("style.css");
 
-/// What all parts of the page draw from.
 struct Page<'a> {
     figures: Figures<'a>,
-    /// CPUs drawn one by one, in the order of their colours.
+    /// CPUs drawn individually, in the order of their colours.
     picked: Vec<CpuId>,
-    /// The latencies all histograms span; `None` where there is none to draw.
+    /// The range of all histograms; `None` if there are none.
     span: Option<Span>,
     claims: Vec<Claim>,
 }
 
-/// The report of a run as one HTML file: verdict first, then the figures, the charts and how they came about.
+/// The report of a run as an HTML file: verdict first, then figures, charts and method.
 ///
 /// Needs no script and loads nothing; follows the reader's light or dark mode, prints in light colours.
 pub fn html(recording: &Recording, verdict: &Verdict) -> String {
@@ -69,7 +68,7 @@ pub fn html(recording: &Recording, verdict: &Verdict) -> String {
     )
 }
 
-/// What others measured on this board; one line where nothing is bundled of it.
+/// Published figures of this board; a line if there are none.
 fn published(figures: &Figures) -> String {
     match crate::references::sentences(figures) {
         none if none.is_empty() => crate::references::none(figures)
@@ -88,7 +87,6 @@ fn title(recording: &Recording, verdict: &Verdict) -> String {
     )
 }
 
-/// The beginning of every page, up to its body; nothing outside the page is ever loaded.
 pub(crate) fn head(title: &str) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\

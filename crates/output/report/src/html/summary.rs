@@ -1,4 +1,4 @@
-//! The table of latencies, one row a load and CPU.
+//! The table of latencies: a row per load and CPU.
 
 use super::Page;
 use super::verdict::{class, mark};
@@ -9,10 +9,10 @@ use crate::number::{count, nanos};
 use crate::{svg, words};
 use punctual_model::Outcome;
 
-/// Numbers in [`QUANTILES`] of those shown here; the others are beneath the charts.
+/// Indices into [`QUANTILES`] of those shown here; the others are below the charts.
 const SHOWN: [usize; 3] = [0, 2, 3];
 
-/// All rows; where there are many CPUs one row a load, a field for every CPU, and all rows in a closed part.
+/// All rows. With many CPUs a row per load, a heat map of all CPUs, and all rows in a collapsed part.
 pub fn table(page: &Page) -> String {
     let figures = &page.figures;
     if figures.cells.is_empty() {
@@ -99,7 +99,7 @@ fn cells(page: &Page, row: &Row, most: u64) -> String {
     out
 }
 
-/// All quantiles but the last give way where the page is narrow.
+/// All quantiles but the last are hidden on narrow pages.
 fn optional(n: usize) -> &'static str {
     if n + 1 < SHOWN.len() { " class=\"o\"" } else { "" }
 }
@@ -111,7 +111,7 @@ fn bounds(quantile: &Quantile) -> String {
     }
 }
 
-/// The worst that a claim came to on this row's CPUs; nothing where all hold.
+/// The worst outcome of claims on this row's CPUs; none if all hold.
 fn outcome(page: &Page, row: &Row) -> Option<Outcome> {
     let cells = page.figures.verdict.claims.iter().flat_map(|c| &c.cells);
     let mine = cells.filter(|c| c.phase == row.phase.id && (row.max_cpu.is_some() || c.cpu.to_string() == row.cpu));

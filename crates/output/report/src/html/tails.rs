@@ -1,11 +1,11 @@
-//! What the tails say beyond the data, and the shapes behind it.
+//! Tails: levels beyond the data, and the shapes behind them.
 
 use super::Page;
 use super::write::{details, figure, list};
 use crate::svg::stability;
 use crate::words;
 
-/// The sentences of every load, and beneath each fit's shape by threshold in a closed part.
+/// The sentences of every load, and in a collapsed part the shape of each fit by threshold.
 pub fn tails(page: &Page) -> String {
     let (recording, verdict) = (page.figures.recording, page.figures.verdict);
     if verdict.tails.is_empty() {

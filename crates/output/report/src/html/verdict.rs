@@ -1,4 +1,4 @@
-//! The top of the page: verdict, key figures, claims, evidence, and what the run cannot say.
+//! The top of the page: verdict, key figures, claims, evidence, limits.
 
 use super::write::{details, esc, list, prose, table};
 use super::{Page, facts};
@@ -9,7 +9,7 @@ use crate::words::evidence::worst_cell;
 use punctual_model::{Outcome, Recording};
 use punctual_units::Nanos;
 
-/// Word, symbol and colour of an outcome; each alone is enough to tell.
+/// Outcomes are shown by word, symbol and colour, each of which suffices.
 pub fn class(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Pass => "pass",
@@ -18,7 +18,6 @@ pub fn class(outcome: Outcome) -> &'static str {
     }
 }
 
-/// Circle with a tick, octagon with a cross, diamond with a question mark.
 fn symbol(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Pass => {
@@ -36,7 +35,6 @@ fn symbol(outcome: Outcome) -> &'static str {
     }
 }
 
-/// The mark before a claim or a row.
 pub fn mark(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Pass => "✔",
@@ -45,7 +43,6 @@ pub fn mark(outcome: Outcome) -> &'static str {
     }
 }
 
-/// Host, verdict, warnings, key figures.
 pub fn banner(page: &Page) -> String {
     let (recording, verdict) = (page.figures.recording, page.figures.verdict);
     let headline = words::headline(recording, verdict);
@@ -74,7 +71,6 @@ fn what(recording: &Recording) -> String {
     )
 }
 
-/// The four figures that are asked for first.
 fn tiles(page: &Page) -> String {
     let (recording, verdict) = (page.figures.recording, page.figures.verdict);
     let tile = |name: &str, figure: String, beside: String| {
@@ -107,7 +103,6 @@ fn tiles(page: &Page) -> String {
     format!("<dl class=\"tiles\">{}</dl><p class=\"measured\">{}", tiles.concat(), prose(&measured))
 }
 
-/// Claims, what supports them, and what is not supported.
 pub fn evidence(page: &Page) -> String {
     let mut out = claims(page);
     let evidence = words::evidence::from_figures(&page.figures);

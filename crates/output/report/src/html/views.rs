@@ -1,4 +1,4 @@
-//! The run drawn as its readers know it from elsewhere: OSADL's long-term plots and LinuxCNC's latency-histogram.
+//! Views known from other tools: OSADL's long-term plots and LinuxCNC's latency-histogram.
 
 use super::Page;
 use super::write::{details, figure};
@@ -7,7 +7,6 @@ use crate::svg::{osadl, signed};
 use punctual_units::{CpuId, Histogram};
 use std::collections::BTreeMap;
 
-/// Both charts in closed parts; nothing where no wakeups were recorded.
 pub fn views(page: &Page) -> String {
     let wakeups = wakeups(page);
     let limits = page.span.as_ref().map_or(&[][..], |span| &span.limits);
@@ -22,15 +21,14 @@ pub fn views(page: &Page) -> String {
         .collect()
 }
 
-/// Raw wakeups of each CPU under all loads, as cyclictest and latency-histogram count them; not what other kinds of latency a phase
-/// may hold.
+/// Raw wakeups of each CPU under all loads, as cyclictest and latency-histogram count them; no other kinds of latency.
 fn wakeups(page: &Page) -> BTreeMap<CpuId, Histogram> {
     let mut all: BTreeMap<CpuId, Histogram> = BTreeMap::new();
     let is_wakeups = |cell: &&Cell| page.figures.recording.run.import.is_some() || cell.phase.label.is_none();
     for cell in page.figures.cells.iter().filter(is_wakeups) {
         if let Some(raw) = cell.raw.filter(|raw| !raw.is_empty()) {
             let sum = all.entry(cell.cpu()).or_default();
-            // Counts whose sum does not fit are no counts.
+            // Counts whose sum overflows are invalid.
             if sum.count().checked_add(raw.count()).is_some() {
                 sum.merge(raw);
             }

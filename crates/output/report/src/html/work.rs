@@ -1,4 +1,4 @@
-//! The worst wakeups with what the counters say, and what the loads did.
+//! The worst wakeups with causes from counters, and what the loads did.
 
 use super::Page;
 use super::write::{esc, prose};
@@ -10,7 +10,6 @@ use punctual_units::Nanos;
 
 const MOST_SHOWN: usize = 20;
 
-/// The latest wakeups, exact, the worst first.
 pub fn worst(page: &Page) -> String {
     let all = &page.figures.recording.worst;
     if all.is_empty() {
@@ -47,7 +46,6 @@ fn worst_row(page: &Page, n: usize, worst: &Worst) -> String {
     )
 }
 
-/// What a trace shows; where there is none of it, what the counters say.
 fn causes(recording: &Recording, worst: &Worst) -> String {
     match recording.explained_of(worst) {
         Some(explained) => format!("<p><b>Traced.</b> {}", prose(&words::stopped(&explained.victim.verdict))),
@@ -85,7 +83,7 @@ fn class_name(class: SuspicionClass) -> &'static str {
     }
 }
 
-/// One row a load: did it run, how fast, and by what is that known.
+/// A row per load: whether it ran, how fast, and the evidence.
 pub fn loads(page: &Page) -> String {
     let phases = &page.figures.recording.run.phases;
     if phases.is_empty() || page.figures.recording.run.import.is_some() {

@@ -1,16 +1,15 @@
-//! Pieces of HTML. End tags that HTML lets us leave out (`td`, `tr`, `li`, …) are left out: tables are most of a page.
+//! Building blocks of HTML. Optional end tags (`td`, `tr`, `li`, …) are omitted: tables make up most of a page.
 
 use crate::clean;
 use crate::number::tie;
 use crate::svg::{Chart, Table};
 use std::fmt::Write;
 
-/// Text made harmless.
 pub fn esc(text: &str) -> String {
     clean::html(text)
 }
 
-/// A sentence of ours with words from outside in it: escaped, what stands between backticks as code, numbers kept with
+/// A sentence that may contain untrusted words: escaped, with text between backticks as code, and numbers kept with
 /// their units.
 pub fn prose(text: &str) -> String {
     let safe = unbroken_exponents(&esc(&tie(text)));
@@ -20,7 +19,7 @@ pub fn prose(text: &str) -> String {
         let closes = n + 1 < parts.len();
         match n % 2 {
             1 if closes => out.push_str(&format!("<code>{part}</code>")),
-            // A backtick without a partner stands for itself.
+            // An unpaired backtick is literal.
             1 => out.push_str(&format!("`{part}")),
             _ => out.push_str(part),
         }
@@ -28,7 +27,7 @@ pub fn prose(text: &str) -> String {
     out
 }
 
-/// Keeps `1e-6` in one line.
+/// Keeps `1e-6` on one line.
 fn unbroken_exponents(safe: &str) -> String {
     let is_exponent = |w: &str| {
         let mut parts = w.split("e-");
@@ -39,7 +38,7 @@ fn unbroken_exponents(safe: &str) -> String {
         let (bare, space) = w.split_at(w.trim_end_matches([' ', '\u{a0}']).len());
         if is_exponent(bare) { format!("<span class=\"nb\">{bare}</span>{space}") } else { w.to_owned() }
     };
-    // Inside code a span would be torn apart by the backticks.
+    // Not inside code, where the backticks would split the span.
     let part = |(n, p): (usize, &str)| match n % 2 {
         0 => p.split_inclusive([' ', '\u{a0}']).map(word).collect::<String>(),
         _ => p.to_owned(),
@@ -47,7 +46,6 @@ fn unbroken_exponents(safe: &str) -> String {
     safe.split('`').enumerate().map(part).collect::<Vec<_>>().join("`")
 }
 
-/// A list of sentences; nothing where there are none.
 pub fn list(class: &str, sentences: &[String]) -> String {
     if sentences.is_empty() {
         return String::new();
@@ -56,7 +54,6 @@ pub fn list(class: &str, sentences: &[String]) -> String {
     format!("<ul class=\"{class}\">{items}</ul>")
 }
 
-/// Names and what stands beside them; rows without a value are left out.
 pub fn facts(rows: &[(&str, Option<String>)]) -> String {
     let row = |(name, value): &(&str, Option<String>)| {
         value.as_ref().map(|v| format!("<dt>{name}<dd>{}", prose(v))).unwrap_or_default()
@@ -64,7 +61,6 @@ pub fn facts(rows: &[(&str, Option<String>)]) -> String {
     format!("<dl>{}</dl>", rows.iter().map(row).collect::<String>())
 }
 
-/// A table of plain texts that scrolls sideways where it must.
 pub fn table(table: &Table) -> String {
     let mut out = String::from("<div class=\"scroll\"><table class=\"figures plain\"><thead><tr>");
     table.head.iter().for_each(|h| out.push_str(&format!("<th scope=\"col\">{}", esc(h))));
@@ -76,12 +72,10 @@ pub fn table(table: &Table) -> String {
     out + "</table></div>"
 }
 
-/// A part that is closed until it is opened.
 pub fn details(summary: &str, content: &str) -> String {
     format!("<details><summary>{}</summary>{content}</details>", esc(summary))
 }
 
-/// A chart with its caption, legend and data.
 pub fn figure(chart: &Chart, caption: &str, data: &str) -> String {
     let mut out = format!("<figure><figcaption>{}</figcaption>{}", prose(caption), chart.svg);
     if !chart.legend.is_empty() {
@@ -100,7 +94,6 @@ pub fn figure(chart: &Chart, caption: &str, data: &str) -> String {
     out + "</figure>"
 }
 
-/// A section with a heading that can be linked to.
 pub fn section(id: &str, title: &str, content: &str) -> String {
     format!("<section id=\"{id}\"><h2>{title}</h2>{content}</section>\n")
 }

@@ -1,28 +1,24 @@
-//! Scales, their ticks, and the units of time along them.
-
-/// Maps values to pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
     log: bool,
     lo: f64,
     hi: f64,
-    /// Pixel of `lo` and of `hi`.
+    /// Pixels of `lo` and `hi`.
     px: (f64, f64),
 }
 
 impl Scale {
-    /// Even steps between `lo` and `hi`.
     pub fn linear(lo: f64, hi: f64, px: (f64, f64)) -> Scale {
         Scale { log: false, lo, hi: if hi > lo { hi } else { lo + 1.0 }, px }
     }
 
-    /// Even ratios between `lo` and `hi`, both above zero.
+    /// `lo` and `hi` must be above zero.
     pub fn log(lo: f64, hi: f64, px: (f64, f64)) -> Scale {
         let lo = lo.max(1e-300);
         Scale { log: true, lo, hi: if hi > lo { hi } else { lo * 10.0 }, px }
     }
 
-    /// The pixel of a value; values outside lie on the edge.
+    /// Values outside are clamped to the edge.
     pub fn at(&self, value: f64) -> f64 {
         let share = match self.log {
             true => (value.max(1e-300) / self.lo).ln() / (self.hi / self.lo).ln(),
@@ -31,12 +27,10 @@ impl Scale {
         self.px.0 + share.clamp(0.0, 1.0) * (self.px.1 - self.px.0)
     }
 
-    /// Is the value within the scale?
     pub fn holds(&self, value: f64) -> bool {
         self.lo <= value && value <= self.hi
     }
 
-    /// Smallest and largest value.
     pub fn ends(&self) -> (f64, f64) {
         (self.lo, self.hi)
     }
@@ -51,7 +45,7 @@ impl Scale {
         values.filter(|v| self.holds(*v)).map(|v| self.at(v)).collect()
     }
 
-    /// About `wanted` round values; on a log scale the decades, with 2 and 5 where there are few.
+    /// About `wanted` round values; on a log scale the decades, with 2 and 5 if there are few.
     pub fn ticks(&self, wanted: usize) -> Vec<f64> {
         match self.log {
             true => self.log_ticks(wanted),
@@ -77,7 +71,7 @@ impl Scale {
     }
 }
 
-/// The smallest of 1, 2, 5 × 10ⁿ that is not below `x`.
+/// The smallest of 1, 2, 5 × 10ⁿ that is at least `x`.
 pub fn nice_above(x: f64) -> f64 {
     if x <= 0.0 || !x.is_finite() {
         return 1.0;
@@ -87,7 +81,7 @@ pub fn nice_above(x: f64) -> f64 {
     factor.unwrap_or(10.0) * decade
 }
 
-/// The largest of 1, 2, 5 × 10ⁿ that is not above `x`.
+/// The largest of 1, 2, 5 × 10ⁿ that is at most `x`.
 pub fn nice_below(x: f64) -> f64 {
     if x <= 0.0 || !x.is_finite() {
         return 1.0;
@@ -97,17 +91,13 @@ pub fn nice_below(x: f64) -> f64 {
     factor.unwrap_or(1.0) * decade
 }
 
-/// A unit of time for an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unit {
-    /// Its name.
     pub name: &'static str,
-    /// Nanoseconds in it.
     pub ns: f64,
 }
 
 impl Unit {
-    /// The unit in which latencies up to `ns` read well.
     pub fn for_latency(ns: f64) -> Unit {
         match ns {
             x if x < 2e3 => Unit { name: "ns", ns: 1.0 },
@@ -117,7 +107,6 @@ impl Unit {
         }
     }
 
-    /// The unit in which the length of a run reads well.
     pub fn for_run(ns: f64) -> Unit {
         match ns / 1e9 {
             s if s <= 300.0 => Unit { name: "s", ns: 1e9 },
@@ -128,7 +117,7 @@ impl Unit {
     }
 }
 
-/// A tick's number without trailing zeros.
+/// Up to three decimals, without trailing zeros.
 pub fn plain(value: f64) -> String {
     let text = format!("{value:.3}");
     let text = text.trim_end_matches('0').trim_end_matches('.');

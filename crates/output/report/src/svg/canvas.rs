@@ -1,26 +1,20 @@
-//! SVG elements.
-
 use crate::clean;
 use std::fmt::Write;
 
-/// Where a text stands to its point.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Anchor {
-    /// Begins there.
     Start,
-    /// Is centred there.
     Middle,
-    /// Ends there.
     End,
 }
 
-/// An SVG drawing that grows element by element. Writing to a String cannot fail, so results of `write!` are dropped.
+/// An SVG drawing built element by element. Writing to a String cannot fail, so results of `write!` are dropped.
 pub struct Canvas {
     out: String,
 }
 
 impl Canvas {
-    /// `id` must be unique in the page: title and description are referred to by it.
+    /// `id` must be unique in the page: title and description are referenced by it.
     pub fn new(id: &str, size: (f64, f64), title: &str, description: &str) -> Canvas {
         let mut out = String::new();
         let (title, description) = (clean::html(title), clean::html(description));
@@ -34,51 +28,43 @@ impl Canvas {
         Canvas { out }
     }
 
-    /// Elements without a drawing of their own, for [`Canvas::add`].
+    /// Elements without an `<svg>` around them, for [`Canvas::add`].
     pub fn part() -> Canvas {
         Canvas { out: String::new() }
     }
 
-    /// The elements of a part.
     pub fn into_parts(self) -> String {
         self.out
     }
 
-    /// Adds the elements of a part.
     pub fn add(&mut self, part: &str) {
         self.out.push_str(part);
     }
 
-    /// A straight line.
     pub fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
         let (x1, y1, x2, y2) = (px(from.0), px(from.1), px(to.0), px(to.1));
         let _ = write!(self.out, "<path class=\"{class}\" d=\"M{x1} {y1}L{x2} {y2}\"/>");
     }
 
-    /// A path from the commands in `d`.
     pub fn path(&mut self, class: &str, d: &str) {
         let _ = write!(self.out, "<path class=\"{class}\" d=\"{d}\"/>");
     }
 
-    /// A rectangle.
     pub fn rect(&mut self, class: &str, at: (f64, f64), size: (f64, f64)) {
         let _ = write!(self.out, "<rect class=\"{class}\"{}/>", area(at, size));
     }
 
-    /// A rectangle that tells what it is when pointed at.
     pub fn told_rect(&mut self, class: &str, at: (f64, f64), size: (f64, f64), tip: &str) {
         let tip = clean::html(tip);
         let _ = write!(self.out, "<rect class=\"{class}\"{}><title>{tip}</title></rect>", area(at, size));
     }
 
-    /// A filled circle that tells what it is when pointed at.
     pub fn dot(&mut self, class: &str, at: (f64, f64), radius: f64, tip: &str) {
         let (x, y, tip) = (px(at.0), px(at.1), clean::html(tip));
         let _ = write!(self.out, "<circle class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"{}\">", px(radius));
         let _ = write!(self.out, "<title>{tip}</title></circle>");
     }
 
-    /// One line of text.
     pub fn text(&mut self, class: &str, at: (f64, f64), anchor: Anchor, text: &str) {
         let anchor = match anchor {
             Anchor::Start => "",
@@ -89,7 +75,7 @@ impl Canvas {
         let _ = write!(self.out, "<text class=\"{class}\" x=\"{x}\" y=\"{y}\"{anchor}>{text}</text>");
     }
 
-    /// A line of text that reads upwards.
+    /// Text rotated to read upwards.
     pub fn upright(&mut self, class: &str, at: (f64, f64), text: &str) {
         let (x, y, text) = (px(at.0), px(at.1), clean::html(text));
         let _ = write!(
@@ -98,7 +84,6 @@ impl Canvas {
         );
     }
 
-    /// The drawing.
     pub fn finish(self) -> String {
         self.out + "</svg>"
     }
@@ -114,7 +99,7 @@ fn area(at: (f64, f64), size: (f64, f64)) -> String {
     )
 }
 
-/// A coordinate with one digit at most: a tenth of a pixel is finer than any screen.
+/// A coordinate with at most one decimal: a tenth of a pixel is finer than any screen.
 pub fn px(value: f64) -> String {
     if !value.is_finite() {
         return "0".into();

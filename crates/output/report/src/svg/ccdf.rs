@@ -1,4 +1,4 @@
-//! How rarely a wakeup is later than x: both axes logarithmic, one falling line a CPU.
+//! Exceedance, the probability of a wakeup later than x: both axes logarithmic, a falling line per CPU.
 
 use super::axis::{Scale, nice_above, nice_below, short_latency};
 use super::canvas::{Anchor, Canvas, px};
@@ -11,7 +11,6 @@ use crate::words::claims;
 use punctual_model::{Claim, Quantity};
 use punctual_units::{CpuId, Histogram, Nanos};
 
-/// The chart of one phase.
 pub fn chart(id: &str, name: &str, cells: &[&Cell], picked: &[CpuId], span: &Span, claims: &[Claim]) -> Chart {
     let with: Vec<(&Cell, &Histogram)> =
         cells.iter().filter_map(|c| Some((*c, c.corrected.as_deref().filter(|h| !h.is_empty())?))).collect();
@@ -76,7 +75,7 @@ fn falling(frame: &Frame, corners: &[(f64, f64)]) -> String {
     d
 }
 
-/// The CPUs that are not drawn one by one, as the area between the best and the worst of them.
+/// The CPUs that are not drawn individually, as the area between the best and the worst of them.
 fn rest(canvas: &mut Canvas, frame: &Frame, with: &[(&Cell, &Histogram)], picked: &[CpuId]) {
     const COLUMNS: usize = 120;
     let rest: Vec<_> = with.iter().filter(|(c, _)| colour_of(picked, c.cpu()).is_none()).collect();
@@ -99,7 +98,7 @@ fn rest(canvas: &mut Canvas, frame: &Frame, with: &[(&Cell, &Histogram)], picked
     canvas.path("rest", &format!("M{}Z", worst.chain(best).collect::<Vec<_>>().join("L")));
 }
 
-/// The corner that a line must pass below: not later than the limit more often than claimed.
+/// The corner that a line must pass below: later than the limit no more often than claimed.
 fn limits(canvas: &mut Canvas, frame: &Frame, claims: &[Claim]) {
     let mut row = 0;
     for claim in claims {
@@ -118,7 +117,6 @@ fn limits(canvas: &mut Canvas, frame: &Frame, claims: &[Claim]) {
     }
 }
 
-/// Quantiles of every CPU with their bounds.
 fn table(cells: &[&Cell]) -> Table {
     let names = ["CPU", "scored", "periods", "min", "mean"].map(String::from);
     let quantiles = QUANTILES.iter().map(|(_, name)| (*name).to_owned());

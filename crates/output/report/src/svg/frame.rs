@@ -1,38 +1,24 @@
-//! The plot area with its grid, ticks and names.
-
 use super::axis::Scale;
 use super::canvas::{Anchor, Canvas};
 
-/// Where the plot lies in its drawing.
 #[derive(Clone, Copy)]
 pub struct Area {
-    /// Left edge.
     pub left: f64,
-    /// Upper edge.
     pub top: f64,
-    /// Right edge.
     pub right: f64,
-    /// Lower edge.
     pub bottom: f64,
 }
 
-/// Drawing and plot area of the two charts of a phase.
 pub const SIZE: (f64, f64) = (560.0, 336.0);
-/// The plot area in it.
 pub const AREA: Area = Area { left: 68.0, top: 14.0, right: 538.0, bottom: 284.0 };
 
-/// A plot area with its two scales.
 pub struct Frame {
-    /// Where it lies.
     pub area: Area,
-    /// Left to right.
     pub x: Scale,
-    /// Bottom to top.
     pub y: Scale,
 }
 
 impl Frame {
-    /// Grid lines and tick labels of both scales.
     pub fn grid(&self, canvas: &mut Canvas, x_label: impl Fn(f64) -> String, y_label: impl Fn(f64) -> String) {
         self.y_grid(canvas, y_label);
         for x in self.x.between_decades() {
@@ -45,7 +31,6 @@ impl Frame {
         }
     }
 
-    /// Grid lines and tick labels from bottom to top.
     pub fn y_grid(&self, canvas: &mut Canvas, label: impl Fn(f64) -> String) {
         let wanted = ((self.area.bottom - self.area.top) / 34.0) as usize;
         for tick in self.y.ticks(wanted.clamp(4, 8)) {
@@ -55,7 +40,6 @@ impl Frame {
         }
     }
 
-    /// Both axes and their names.
     pub fn axes(&self, canvas: &mut Canvas, x_name: &str, y_name: &str) {
         let Area { left, top, right, bottom } = self.area;
         canvas.line("axis", (left, top), (left, bottom));
@@ -64,7 +48,7 @@ impl Frame {
         canvas.upright("name", (12.0, (top + bottom) / 2.0), y_name);
     }
 
-    /// A line from top to bottom at a value, with a label in the given row beside it; off the chart, an arrow only.
+    /// A vertical line at a value, with a label in the given row; if off the chart, an arrow only.
     pub fn mark(&self, canvas: &mut Canvas, class: &str, value: f64, row: usize, label: &str) {
         let Area { left, top, right, bottom } = self.area;
         let y = top + 14.0 + 17.0 * row as f64;

@@ -1,5 +1,4 @@
-//! The worst wakeup of every CPU under every load, where there are too many CPUs for lines: one field each, the darker
-//! the later.
+//! A heat map of the worst wakeup of every CPU under every load, for more CPUs than lines can show. Darker is later.
 
 use super::canvas::{Anchor, Canvas};
 use super::{Chart, Table};
@@ -9,14 +8,13 @@ use crate::number::nanos;
 use crate::words;
 use punctual_units::CpuId;
 
-/// Shades that the style sheet knows: classes `h0` (best) to `h9` (worst).
+/// Classes of the style sheet: `h0` (best) to `h9` (worst).
 const SHADES: f64 = 10.0;
 const LEFT: f64 = 92.0;
 const TOP: f64 = 22.0;
 const ROW: f64 = 26.0;
 const WIDTH: f64 = 1120.0;
 
-/// All phases of a run.
 pub fn chart(id: &str, figures: &Figures) -> Chart {
     let phases = &figures.recording.run.phases;
     let mut cpus: Vec<CpuId> = figures.cells.iter().map(|c| c.cpu()).collect();

@@ -1,4 +1,4 @@
-//! Histograms of one load: latency to the right, number of wakeups upwards on a log scale, all CPUs over each other.
+//! The histogram of a load: latency to the right, number of wakeups upwards on a log scale, all CPUs overlaid.
 
 use super::axis::{Scale, Unit, plain, short_count, short_latency};
 use super::canvas::{Canvas, px};
@@ -9,14 +9,14 @@ use crate::figures::Cell;
 use crate::number::{count, nanos};
 use punctual_units::{CpuId, Nanos};
 
-/// One CPU's bars: of every released period, and of the wakeups alone where they differ.
+/// Bars of a CPU: of every released period, and of the wakeups alone if they differ.
 struct Bars<'a> {
     cell: &'a Cell<'a>,
     all: Vec<u64>,
     raw: Option<Vec<u64>>,
 }
 
-/// The chart of one phase. `name` is the load's; `picked` the CPUs drawn one by one.
+/// `name` is that of the load; `picked` are the CPUs drawn individually.
 pub fn chart(id: &str, name: &str, cells: &[&Cell], picked: &[CpuId], span: &Span) -> Chart {
     let bars: Vec<Bars> = cells.iter().filter_map(|cell| bars(cell, span)).collect();
     let (mine, rest): (Vec<_>, Vec<_>) = bars.iter().partition(|b| colour_of(picked, b.cell.cpu()).is_some());
@@ -52,7 +52,6 @@ fn bars<'a>(cell: &'a Cell<'a>, span: &Span) -> Option<Bars<'a>> {
     Some(Bars { cell, all: counts(corrected, &span.edges), raw })
 }
 
-/// The scale that histograms of a run share.
 pub fn x_scale(span: &Span) -> Scale {
     let (first, last) = (span.edges[0], span.edges[span.edges.len() - 1]);
     let px = (AREA.left, AREA.right);
@@ -90,7 +89,7 @@ pub fn steps(frame: &Frame, edges: &[f64], counts: &[u64]) -> String {
     d
 }
 
-/// The CPUs that are not drawn one by one: the most that any of them has in each step, as one area.
+/// The CPUs not drawn individually, as one area: the maximum of them in each step.
 fn draw_rest(canvas: &mut Canvas, frame: &Frame, span: &Span, rest: &[&Bars]) {
     if rest.is_empty() {
         return;
@@ -100,7 +99,6 @@ fn draw_rest(canvas: &mut Canvas, frame: &Frame, span: &Span, rest: &[&Bars]) {
     canvas.path("rest", &steps(frame, &span.edges, &envelope));
 }
 
-/// The claimed limits, and the largest latency of all.
 fn marks(canvas: &mut Canvas, frame: &Frame, cells: &[&Cell], span: &Span) {
     for (row, limit) in span.limits.iter().enumerate().take(3) {
         frame.mark(canvas, "limit", *limit, row + 1, &format!("limit {}", Nanos(*limit as u64)));

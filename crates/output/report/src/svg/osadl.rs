@@ -1,6 +1,8 @@
-//! OSADL's long-term view: latency to the right in steps of a microsecond, number of wakeups upwards on a log scale, a colour a core.
+//! OSADL's long-term view: latency to the right in steps of a microsecond, number of wakeups upwards on a log scale, a
+//! colour per core.
 //!
-//! Source: the latency plots of OSADL's farm (osadl.org, "Latency plots"), made of `cyclictest -h400`: so the axis ends at 400 µs.
+//! Source: the latency plots of OSADL's farm (osadl.org, "Latency plots"), from `cyclictest -h400`: so the axis ends at
+//! 400 µs.
 
 use super::axis::{Scale, plain, short_count};
 use super::canvas::Canvas;
@@ -12,12 +14,11 @@ use crate::number::{count, nanos, plural};
 use punctual_units::{CpuId, Histogram, Nanos};
 use std::collections::BTreeMap;
 
-/// Steps of the farm's plots.
 const MOST_STEPS: u64 = 400;
 const STEP_NS: u64 = 1_000;
 const WIDE: (f64, f64) = (1120.0, 336.0);
 
-/// The chart of a run; `None` without wakeups. Of many CPUs those that all charts pick.
+/// `None` without wakeups. With many CPUs, those that all charts pick.
 pub fn chart(id: &str, all: &BTreeMap<CpuId, Histogram>, picked: &[CpuId], limits: &[f64]) -> Option<Chart> {
     let most = all.values().filter_map(Histogram::max).max()?;
     let steps_shown = (most / STEP_NS + 1).clamp(10, MOST_STEPS);
@@ -54,7 +55,6 @@ pub fn chart(id: &str, all: &BTreeMap<CpuId, Histogram>, picked: &[CpuId], limit
     Some(Chart { svg: canvas.finish(), legend: legend.collect(), table: Table::default(), note })
 }
 
-/// What the drawing leaves out.
 fn note(all: &BTreeMap<CpuId, Histogram>, drawn: usize, end_ns: u64) -> Option<String> {
     let beyond = all.values().fold(0u64, |sum, histogram| sum.saturating_add(histogram.above(end_ns).1));
     let beyond = (beyond > 0)

@@ -1,33 +1,30 @@
-//! Histograms and time series in as many points as a chart can show.
+//! Reduces histograms and time series to as many points as a chart can show.
 
 use super::axis::{nice_above, nice_below};
 use crate::figures::{Cell, Figures};
 use crate::words::claims::limit;
 use punctual_units::{Arrange, CpuId, Histogram};
 
-/// The span of latencies that all charts of a run share, so that loads can be compared by eye.
+/// The range of latencies shared by all charts of a run.
 pub struct Span {
-    /// Logarithmic? Else from zero in even steps.
+    /// Logarithmic, or else linear from zero.
     pub log: bool,
-    /// Edges of the bins drawn, ns.
     pub edges: Vec<f64>,
-    /// Smallest and largest latency of the run, ns.
     pub seen: (f64, f64),
-    /// The claimed limits that are on or near the chart, ns.
+    /// The claimed limits on or near the chart, ns.
     pub limits: Vec<f64>,
 }
 
-/// Steps in one decade of a logarithmic histogram: each 12 % wide.
+/// Steps per decade of a logarithmic histogram, each 12 % wide.
 pub const STEPS_A_DECADE: f64 = 20.0;
 
 impl Span {
-    /// Of all phases and CPUs; `None` where no histogram was kept.
     pub fn of(figures: &Figures) -> Option<Span> {
         let all = || figures.cells.iter().filter_map(|c| c.corrected.as_ref());
         let least = all().filter_map(|h| h.min()).min()?.max(1) as f64;
         let most = figures.cells.iter().filter_map(Cell::max).max()?.max(1) as f64;
         let body = all().filter_map(|h| h.quantile(0.5)).min()?.max(1) as f64;
-        // Even steps show the shape of a body as users know it, as long as it is not squeezed into the first pixels.
+        // A linear scale shows the familiar shape, unless the body would be squeezed into the first pixels.
         let log = most / body > 60.0;
         let mut limits: Vec<f64> =
             figures.verdict.claims.iter().filter_map(|j| limit(&j.claim)).map(|l| l.0 as f64).collect();
@@ -40,13 +37,12 @@ impl Span {
     }
 }
 
-/// 128 steps at most: no finer than the histogram's own bins, which are up to 0.78 % wide.
+/// At most 128 steps: no finer than the histogram's own bins, which are up to 0.78 % wide.
 fn linear_edges(upto: f64) -> Vec<f64> {
     let step = nice_above(upto / 128.0).max(1.0);
     (0..=(upto / step).ceil() as u32).map(|n| f64::from(n) * step).collect()
 }
 
-/// Edges of a logarithmic histogram, 20 to a decade.
 pub fn log_edges(least: f64, upto: f64) -> Vec<f64> {
     let (from, to) = (nice_below(least), nice_above(upto));
     let first = (from.log10() * STEPS_A_DECADE).round() as i32;
@@ -54,10 +50,10 @@ pub fn log_edges(least: f64, upto: f64) -> Vec<f64> {
     (first..=last.max(first + 1)).map(|n| 10f64.powf(f64::from(n) / STEPS_A_DECADE)).collect()
 }
 
-/// How many samples lie between each two edges.
+/// The number of samples between each pair of adjacent edges.
 ///
-/// A bin of the histogram that an edge cuts is shared out evenly, in whole samples, so that the sum stays right and no
-/// comb appears where both kinds of bins are about as wide.
+/// A bin cut by an edge is divided proportionally in whole samples, so that the sum stays right and no comb appears
+/// where both kinds of bins have similar widths.
 pub fn counts(histogram: &Histogram, edges: &[f64]) -> Vec<u64> {
     let (min, max) = (histogram.min().unwrap_or(0) as f64, histogram.max().unwrap_or(0) as f64);
     let mut bins = histogram.bins().map(|b| (b.low as f64, b.high as f64 + 1.0, b.count as f64)).peekable();
@@ -89,37 +85,31 @@ pub fn exceedance(histogram: &Histogram) -> Vec<(f64, f64)> {
     corners
 }
 
-/// Most intervals that are drawn as they are; more are put together in as many slots.
+/// Maximum number of intervals drawn as they are; more are combined into this many slots.
 pub const MOST_POINTS: usize = 500;
 
-/// A figure over time: from, to (CLOCK_MONOTONIC, ns) and the figure.
+/// A figure over time: from, to (CLOCK_MONOTONIC, ns) and value.
 pub enum Series {
-    /// The intervals as recorded.
     Exact(Vec<(u64, u64, f64)>),
-    /// Even slots, each with the largest figure in it.
+    /// Equal slots, each with the maximum in it.
     Slots {
-        /// Start of the first.
         from: u64,
-        /// Length of each.
         width: u64,
-        /// `None` where a slot holds nothing.
         values: Vec<Option<f64>>,
     },
 }
 
 impl Series {
-    /// For `intervals` of them between `from` and `to`.
     pub fn new(from: u64, to: u64, intervals: usize) -> Series {
         if intervals <= MOST_POINTS { Series::Exact(Vec::new()) } else { Series::slots(from, to, MOST_POINTS) }
     }
 
-    /// `n` even slots.
     pub fn slots(from: u64, to: u64, n: usize) -> Series {
         let width = (to.saturating_sub(from) / n.max(1) as u64 + 1).max(1);
         Series::Slots { from, width, values: vec![None; n.max(1)] }
     }
 
-    /// Adds a figure; of several for the same interval or slot the largest stays.
+    /// Adds a figure; for the same interval or slot the largest is kept.
     pub fn add(&mut self, start: u64, end: u64, figure: f64) {
         match self {
             Series::Exact(all) => match all.last_mut().filter(|last| (last.0, last.1) == (start, end)) {
@@ -127,7 +117,7 @@ impl Series {
                 None => all.push((start, end, figure)),
             },
             Series::Slots { from, width, values } => {
-                // The middle, so that a figure falls in its own phase.
+                // The middle, so that a figure falls into its own phase.
                 let slot = ((start / 2 + end / 2).saturating_sub(*from) / *width) as usize;
                 if let Some(kept) = values.get_mut(slot) {
                     *kept = Some(kept.map_or(figure, |k: f64| k.max(figure)));
@@ -136,7 +126,7 @@ impl Series {
         }
     }
 
-    /// From, to and figure of all that is not empty, in order of time.
+    /// From, to and figure of all non-empty intervals in order of time.
     pub fn spans(&self) -> Vec<(u64, u64, f64)> {
         match self {
             Series::Exact(all) => all.clone(),
@@ -148,18 +138,16 @@ impl Series {
         }
     }
 
-    /// The largest figure.
     pub fn max(&self) -> Option<f64> {
         self.spans().iter().map(|s| s.2).max_by(f64::total_cmp)
     }
 
-    /// The smallest of those kept.
     pub fn min(&self) -> Option<f64> {
         self.spans().iter().map(|s| s.2).min_by(f64::total_cmp)
     }
 }
 
-/// Which of the picked CPUs a CPU is: the number of its colour.
+/// Index of a CPU among the picked ones, which is that of its colour.
 pub fn colour_of(picked: &[CpuId], cpu: CpuId) -> Option<usize> {
     picked.iter().position(|p| *p == cpu)
 }

@@ -1,9 +1,10 @@
-//! LinuxCNC's signed view: too early to the left, too late to the right, in steps of 100 ns, number upwards on a log scale, and a bar
-//! at each end for what is off the chart.
+//! LinuxCNC's signed view: early to the left, late to the right, in steps of 100 ns; counts upwards on a log scale; a
+//! bar at each end for what is off the chart.
 //!
-//! Source: `latency-histogram` of LinuxCNC (scripts/latency-histogram.in): 200 bins of 100 ns each way. It draws the time between two
-//! wakeups against the period. Recorded is how late each wakeup was, so drawn is that against the median of its CPU: a wakeup that is
-//! later by some time makes the interval before it longer by it and the one after it shorter, unless its neighbours were late as well.
+//! Source: `latency-histogram` of LinuxCNC (scripts/latency-histogram.in) with 200 bins of 100 ns each way. It draws
+//! the time between two wakeups relative to the period. Recordings hold the lateness of each wakeup, so this draws it
+//! relative to the median of the CPU: a late wakeup lengthens the interval before it and shortens the one after it by
+//! the same time, unless its neighbours were late as well.
 
 use super::axis::{Scale, plain, short_count};
 use super::canvas::Canvas;
@@ -18,10 +19,9 @@ use std::collections::BTreeMap;
 const BINS_EACH_WAY: i64 = 200;
 const BIN_NS: f64 = 100.0;
 const WIDE: (f64, f64) = (1120.0, 336.0);
-/// Width of an end bar.
 const END: f64 = 9.0;
 
-/// Deviations of one CPU: within the chart, and off it on either side.
+/// Deviations of a CPU: within the chart, and off it on either side.
 struct Deviations {
     median: u64,
     within: Vec<u64>,
@@ -32,7 +32,7 @@ struct Deviations {
 fn deviations(histogram: &Histogram, edges: &[f64]) -> Option<Deviations> {
     let median = histogram.quantile(0.5)?;
     let shifted: Vec<f64> = edges.iter().map(|edge| edge + median as f64).collect();
-    // Latencies are not negative: edges before 0 hold nothing.
+    // Latencies are not negative: there is nothing below an edge of 0.
     let within = counts(histogram, &shifted);
     let (first, last) = (shifted.first()?, shifted.last()?);
     let late =
@@ -43,7 +43,6 @@ fn deviations(histogram: &Histogram, edges: &[f64]) -> Option<Deviations> {
     Some(Deviations { median, within, early: rest - late, late })
 }
 
-/// The chart of the CPU with the latest wakeup; `None` without wakeups.
 pub fn chart(id: &str, all: &BTreeMap<CpuId, Histogram>) -> Option<Chart> {
     let (cpu, histogram) = all.iter().max_by_key(|(cpu, h)| (h.max(), std::cmp::Reverse(**cpu)))?;
     let edges: Vec<f64> = (-BINS_EACH_WAY..=BINS_EACH_WAY).map(|n| n as f64 * BIN_NS).collect();

@@ -1,4 +1,4 @@
-//! The shape of the tail above rising thresholds: where the tail has one shape, the intervals share a value.
+//! The shape parameter of the tail over rising thresholds: if the tail has one shape, the intervals share a value.
 
 use super::axis::{Scale, nice_above, nice_below, plain, short_latency};
 use super::canvas::Canvas;
@@ -8,10 +8,9 @@ use crate::number::count;
 use punctual_model::{Tail, TailThreshold};
 use punctual_units::Nanos;
 
-/// Shapes beyond these are drawn at the edge: a tail so heavy or so short has no mean, or ends at once.
+/// Shapes beyond are drawn at the edge: so heavy a tail has no mean, so short a one ends at once.
 const REACH: (f64, f64) = (-1.0, 2.0);
 
-/// The chart of one load; `None` where there is no fit at all.
 pub fn chart(id: &str, name: &str, tail: &Tail) -> Option<Chart> {
     let fits = tail.thresholds.as_slice();
     let frame = frame(fits)?;
@@ -56,7 +55,7 @@ fn frame(fits: &[TailThreshold]) -> Option<Frame> {
     })
 }
 
-/// What all intervals hold that have ends, as the gate takes them.
+/// The intersection of all bounded intervals, as the gate computes it.
 fn shared(fits: &[TailThreshold]) -> Option<(f64, f64)> {
     let all = fits.iter().filter_map(|f| f.shape_interval);
     let (low, high) = all.reduce(|a, b| (a.0.max(b.0), a.1.min(b.1)))?;
@@ -100,7 +99,7 @@ fn latency(ns: f64) -> String {
     Nanos(ns.max(0.0).round() as u64).to_string()
 }
 
-/// The modified scale can be below 0.
+/// The modified scale can be negative.
 fn signed(ns: f64) -> String {
     format!("{}{}", if ns < -0.5 { "-" } else { "" }, latency(ns.abs()))
 }

@@ -1,4 +1,4 @@
-//! OSADL's long-term view: the largest latency of every five minutes over weeks, a colour a core.
+//! OSADL's long-term view: the largest latency of every five minutes over weeks, a colour per core.
 
 use super::axis::{Scale, nice_above, nice_below, plain, short_latency};
 use super::canvas::{Canvas, px};
@@ -12,10 +12,8 @@ use punctual_units::{Arrange, CpuId};
 use std::collections::BTreeMap;
 
 const WIDE: (f64, f64) = (1120.0, 336.0);
-/// CPUs drawn one by one: as many as there are colours.
 const MOST_LINES: usize = 8;
 
-/// The chart of a series; `None` without a block in which a thread woke.
 pub fn chart(id: &str, blocks: &[&WatchBlock]) -> Option<Chart> {
     let from = blocks.iter().map(|b| b.from_real_ns).min()?;
     let to = blocks.iter().map(|b| b.from_real_ns.saturating_add(b.lasts_ns)).max()?;
@@ -61,7 +59,7 @@ pub fn chart(id: &str, blocks: &[&WatchBlock]) -> Option<Chart> {
     Some(Chart { svg: canvas.finish(), legend: legend.collect(), table: Table::default(), note })
 }
 
-/// What a person would count so much time by, and its nanoseconds.
+/// A familiar unit for this length of time, and its nanoseconds.
 fn unit(length_ns: u64) -> (&'static str, f64) {
     match length_ns / 1_000_000_000 {
         0..=180 => ("seconds", 1e9),

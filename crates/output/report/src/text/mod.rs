@@ -1,5 +1,3 @@
-//! The summary for a terminal.
-
 pub(crate) mod page;
 mod table;
 
@@ -10,17 +8,14 @@ use page::{Page, Tint};
 use punctual_model::{Finding, Judged, Outcome, Recording, Severity, State, Verdict, Worst};
 use punctual_units::{Arrange, Nanos};
 
-/// How the summary is to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextStyle {
-    /// With ANSI colours?
     pub color: bool,
-    /// Columns of the terminal; fewer than 40 are taken as 40.
+    /// Columns of the terminal; at least 40 are used.
     pub width: usize,
 }
 
 impl Default for TextStyle {
-    /// Without colour, 80 columns.
     fn default() -> TextStyle {
         TextStyle { color: false, width: 80 }
     }
@@ -29,7 +24,7 @@ impl Default for TextStyle {
 const WORST_SHOWN: usize = 3;
 const FINDINGS_SHOWN: usize = 5;
 
-/// The verdict and its evidence for a terminal: the verdict's line first. Ends in a newline.
+/// The report for a terminal: verdict first, then its evidence. Ends in a newline.
 pub fn text(recording: &Recording, verdict: &Verdict, style: TextStyle) -> String {
     let mut page = Page::new(style);
     let headline = words::headline(recording, verdict);
@@ -88,7 +83,7 @@ fn claims(page: &mut Page, recording: &Recording, verdict: &Verdict) {
     }
 }
 
-/// Figures that are no latencies, with what they are of above each table.
+/// Figures that are not latencies, with their subject above each table.
 fn series(page: &mut Page, recording: &Recording) {
     let all = recording.run.import.iter().flat_map(|import| &import.series);
     let mut last = None;
@@ -135,7 +130,6 @@ fn worst_line(recording: &Recording, worst: &Worst) -> String {
     )
 }
 
-/// The failures that cost most; the rest is counted.
 fn audit(page: &mut Page, findings: &[Finding]) {
     if findings.is_empty() {
         return;

@@ -1,25 +1,19 @@
-//! Lines for a terminal: cleaned, wrapped, tinted.
+//! Lines for a terminal: cleaned, wrapped, coloured.
 
 use super::TextStyle;
 use crate::{clean, number};
 
-/// Colour of a tag.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Tint {
-    /// None.
     Plain,
-    /// Green.
     Good,
-    /// Red.
     Bad,
-    /// Yellow.
     Warn,
-    /// Bold.
     Strong,
 }
 
 impl Tint {
-    /// SGR parameters of ECMA-48.
+    /// SGR parameters (ECMA-48).
     fn sgr(self) -> Option<&'static str> {
         match self {
             Tint::Plain => None,
@@ -31,31 +25,28 @@ impl Tint {
     }
 }
 
-/// Text that grows line by line. Everything that goes in is cleaned here; only the page itself writes colours.
+/// Text that grows line by line. Everything added is cleaned here; only the page itself writes colours.
 pub struct Page {
     out: String,
     style: TextStyle,
 }
 
 impl Page {
-    /// An empty one.
     pub fn new(style: TextStyle) -> Page {
         Page { out: String::new(), style: TextStyle { width: style.width.max(40), ..style } }
     }
 
-    /// An empty line.
     pub fn gap(&mut self) {
         self.out.push('\n');
     }
 
-    /// An empty line and a title.
     pub fn heading(&mut self, title: &str) {
         self.gap();
         self.tinted(Tint::Strong, title);
         self.out.push('\n');
     }
 
-    /// A tag and a text that is wrapped beside it.
+    /// A tag, and a text wrapped beside it.
     pub fn tagged(&mut self, tag: &str, tint: Tint, text: &str) {
         let indent = tag.chars().count().min(self.style.width / 2);
         let lines = wrap(&clean::line(text), self.style.width - indent);
@@ -69,19 +60,16 @@ impl Page {
         }
     }
 
-    /// One line as it is, cut where the terminal ends.
     pub fn row(&mut self, tint: Tint, text: &str) {
         let text = clean::clip(&clean::line(text), self.style.width);
         self.tinted(tint, text.trim_end());
         self.end_line();
     }
 
-    /// Columns of the terminal.
     pub fn width(&self) -> usize {
         self.style.width
     }
 
-    /// The whole text.
     pub fn finish(self) -> String {
         self.out
     }
@@ -100,7 +88,7 @@ impl Page {
     }
 }
 
-/// Breaks at spaces; a word longer than a line is broken where the line ends. A number and its unit stay together.
+/// Breaks at spaces, and within words longer than a line. Keeps numbers and their units together.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut used = 0;

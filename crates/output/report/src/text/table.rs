@@ -1,15 +1,13 @@
-//! The table of latencies.
-
 use super::page::{Page, Tint};
 use crate::clean;
 use crate::figures::{Figures, QUANTILES, Row};
 use crate::number::{count, nanos};
 use crate::words;
 
-/// More rows than this do not fit one screen; then each phase has one.
+/// With more rows, which do not fit a screen, each phase has one.
 const MOST_ROWS: usize = 40;
 
-/// One row a phase and CPU, or a phase where there are many CPUs.
+/// A row per phase and CPU, or per phase if there are many CPUs.
 pub fn summary(page: &mut Page, figures: &Figures) {
     if figures.cells.is_empty() {
         return;

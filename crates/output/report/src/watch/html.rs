@@ -1,5 +1,3 @@
-//! As one self-contained page.
-
 use super::text::{columns, headline, newest, not_measured, said, sentence, settings};
 use crate::date::utc;
 use crate::html::head;
@@ -8,11 +6,10 @@ use crate::number::{count, nanos};
 use crate::svg::{Table, watch};
 use punctual_model::{WatchBlock, WatchLine, Watched};
 
-/// New maxima shown.
 const MOST: usize = 200;
 
-/// The series as one HTML file without script: OSADL's long-term view, the largest latencies by CPU, every new maximum with what delayed
-/// it, and what was not measured.
+/// A watch series as a self-contained HTML file without script: OSADL's long-term view, the largest latencies by CPU,
+/// every new maximum with its cause, and gaps in measuring.
 pub fn watch_html(watched: &Watched) -> String {
     let blocks: Vec<&WatchBlock> = watched
         .lines
@@ -44,7 +41,7 @@ pub fn watch_html(watched: &Watched) -> String {
     )
 }
 
-/// Backticks are ours.
+/// Backticks are markup here.
 fn harmless(text: &str) -> String {
     text.replace('`', "'")
 }

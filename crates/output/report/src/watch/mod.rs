@@ -1,5 +1,3 @@
-//! A watched machine: how its series stands, for a terminal and as a page.
-
 mod html;
 mod text;
 

@@ -1,5 +1,3 @@
-//! For a terminal.
-
 use crate::clean::line;
 use crate::date::utc;
 use crate::number::{bytes, count, nanos, plural};
@@ -7,13 +5,13 @@ use punctual_model::{EndedBy, Watch, WatchLine, WatchMaximum, Watched};
 use punctual_units::Nanos;
 use std::fmt::Write;
 
-/// New maxima shown, the newest.
+/// Maximum number of new maxima shown, newest first.
 const MOST: usize = 12;
 const HOUR: Nanos = Nanos::from_secs(3_600);
 const DAY: Nanos = Nanos::from_secs(86_400);
 
-/// The series: a table by CPU of the largest latencies of 5 minutes, an hour, a day and ever; then the newest maxima with what delayed
-/// them, what was not measured, and what watching costs.
+/// A watch series for a terminal: the largest latencies of 5 minutes, an hour, a day and ever by CPU; then the newest
+/// maxima with causes, gaps in measuring, and the cost of watching.
 pub fn watch_text(watched: &Watched) -> String {
     let watch = &watched.watch;
     let mut out = format!("{}\n", line(&headline(watched)));
@@ -25,7 +23,6 @@ pub fn watch_text(watched: &Watched) -> String {
     out
 }
 
-/// What it is, and whether it runs.
 pub(super) fn headline(watched: &Watched) -> String {
     let watch = &watched.watch;
     let state = match (&watch.ended_by, watched.running) {
@@ -39,7 +36,6 @@ pub(super) fn headline(watched: &Watched) -> String {
     format!("watch of {host} since {}, {state}", utc(watch.series_started_real_ns))
 }
 
-/// How it measures.
 pub(super) fn settings(watch: &Watch) -> String {
     let settings = &watch.settings;
     format!(
@@ -51,7 +47,6 @@ pub(super) fn settings(watch: &Watch) -> String {
     )
 }
 
-/// The columns of the table by CPU.
 pub(super) fn columns(watch: &Watch) -> [(String, Nanos); 3] {
     let block = watch.settings.block_ns;
     [(block.to_string(), block), ("hour".into(), HOUR), ("day".into(), DAY)]
@@ -72,10 +67,9 @@ fn table(out: &mut String, watched: &Watched) {
     }
 }
 
-/// One new maximum as a sentence.
 pub(super) fn sentence(maximum: &WatchMaximum) -> String {
     let what = match (&maximum.verdict, &maximum.why_not) {
-        // It begins with what stands before it here: "CPU1 95.5 ms late: ".
+        // The caller's prefix replaces its beginning, such as "CPU1 95.5 ms late: ".
         (Some(verdict), _) => verdict.split_once(" late: ").map_or(verdict.as_str(), |(_, cause)| cause).to_owned(),
         (None, Some(why)) if why.starts_with("not traced") => why.clone(),
         (None, Some(why)) => format!("not explained: {why}"),
@@ -84,7 +78,6 @@ pub(super) fn sentence(maximum: &WatchMaximum) -> String {
     format!("{}  CPU {}  {} late: {what}", utc(maximum.real_ns), maximum.cpu, Nanos(maximum.latency_ns))
 }
 
-/// The newest maxima, the newest first.
 pub(super) fn newest(watched: &Watched) -> impl Iterator<Item = &WatchMaximum> {
     watched.lines.iter().rev().filter_map(|line| match line {
         WatchLine::Maximum(maximum) => Some(maximum),
@@ -106,7 +99,6 @@ fn maxima(out: &mut String, watched: &Watched) {
     }
 }
 
-/// What was not measured.
 pub(super) fn not_measured(watched: &Watched) -> Vec<String> {
     let gap = |line: &WatchLine| match line {
         WatchLine::Gap { from_real_ns, to_real_ns, why } => {
@@ -129,7 +121,6 @@ fn gaps(out: &mut String, watched: &Watched) {
     });
 }
 
-/// What became of new maxima, what it costs, what fails.
 pub(super) fn said(watched: &Watched) -> Vec<String> {
     let watch = &watched.watch;
     let m = &watch.maxima;

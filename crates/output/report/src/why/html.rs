@@ -1,5 +1,3 @@
-//! The section "Why" of a run's page.
-
 use super::{Late, by_culprit, by_load, of_run, shares, stack};
 use crate::html::write::{details, esc, figure, prose};
 use crate::number::plural;
@@ -8,10 +6,9 @@ use crate::words::causes;
 use punctual_model::Recording;
 use punctual_units::Nanos;
 
-/// Sentences of one culprit shown; the rest is in a closed part.
+/// Number of sentences shown per culprit; the rest is in a collapsed part.
 const SENTENCES: usize = 3;
 
-/// The section's content; empty where nothing is explained.
 pub fn section(recording: &Recording) -> String {
     let all = of_run(recording);
     if all.is_empty() {
@@ -41,7 +38,6 @@ fn title(name: &str, late: &[&Late], whole: u64) -> String {
     format!("<b>{}</b> {}", esc(name), prose(&text))
 }
 
-/// One culprit after the other with its wakeups' sentences.
 pub fn culprits(all: &[Late]) -> String {
     let mut out = String::new();
     for group in by_culprit(all) {

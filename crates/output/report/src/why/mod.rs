@@ -1,4 +1,4 @@
-//! Why wakeups were late, as traces show it: the same for a run's explained wakeups and for those of one trace.
+//! Causes of late wakeups from traces, for the explained wakeups of a run and for those of a single trace.
 
 mod html;
 mod page;
@@ -14,21 +14,16 @@ use crate::words::{self, causes};
 use punctual_model::{Class, Recording, Timeline, Victim};
 use punctual_units::Arrange;
 
-/// A late wakeup and what surrounds it.
 pub(crate) struct Late<'a> {
-    /// Phase id; empty where there is no run.
+    /// Phase ID; empty without a run.
     pub phase: &'a str,
-    /// Its sentence.
     pub sentence: String,
-    /// As measured, or as traced where nobody measured.
+    /// As measured, or from the trace if it was not measured.
     pub latency_ns: u64,
-    /// What the trace says.
     pub victim: &'a Victim,
-    /// The picture.
     pub timeline: Option<&'a Timeline>,
 }
 
-/// All explained wakeups of a run, the worst first.
 pub(crate) fn of_run(recording: &Recording) -> Vec<Late<'_>> {
     let mut all: Vec<Late> = recording
         .explained
@@ -45,17 +40,13 @@ pub(crate) fn of_run(recording: &Recording) -> Vec<Late<'_>> {
     all
 }
 
-/// Wakeups with the same main culprit.
 pub(crate) struct Culprit<'a> {
-    /// Whom or what.
     pub name: String,
-    /// Which class.
     pub class: Class,
-    /// The wakeups, the worst first.
     pub late: Vec<&'a Late<'a>>,
 }
 
-/// Grouped by main culprit; the group with the worst wakeup first.
+/// Groups wakeups by main culprit; the group with the worst wakeup first.
 pub(crate) fn by_culprit<'a>(all: &'a [Late<'a>]) -> Vec<Culprit<'a>> {
     let mut groups: Vec<Culprit> = Vec::new();
     for late in all {
@@ -70,28 +61,24 @@ pub(crate) fn by_culprit<'a>(all: &'a [Late<'a>]) -> Vec<Culprit<'a>> {
     groups
 }
 
-/// The cause that its sentence names; `None` where more of the delay has none.
+/// The cause that the sentence names; `None` if the unaccounted part is larger.
 pub(crate) fn main_cause(victim: &Victim) -> Option<&punctual_model::Cause> {
     let known = victim.causes.iter().find(|cause| cause.class != Class::Unaccounted)?;
     Some(known).filter(|cause| cause.ns >= victim.unaccounted_ns)
 }
 
-/// A part of the delay of some wakeups.
 pub(crate) struct Share {
-    /// Its class.
     pub class: Class,
-    /// Whom or what.
     pub name: String,
-    /// Nanoseconds, and as part of the whole, 0–1.
     pub ns: u64,
-    /// Part of the whole.
+    /// Fraction of the whole, 0–1.
     pub share: f64,
 }
 
-/// Shares shown by name; the rest is one.
+/// Number of shares shown by name; the rest is combined.
 const SHARES: usize = 6;
 
-/// How the delay of some wakeups splits by culprit, the largest first, and how long it is in all.
+/// The delay of some wakeups by culprit, largest first, and its total.
 pub(crate) fn shares<'a>(victims: impl Iterator<Item = &'a Victim>) -> (Vec<Share>, u64) {
     let mut all: Vec<Share> = Vec::new();
     let mut whole = 0u64;
@@ -115,7 +102,7 @@ pub(crate) fn shares<'a>(victims: impl Iterator<Item = &'a Victim>) -> (Vec<Shar
     (all, whole)
 }
 
-/// The loads of the wakeups in the order of the run, with the wakeups of each, the worst first.
+/// The loads in the order of the run, each with its wakeups, worst first.
 pub(crate) fn by_load<'a>(recording: &Recording, all: &'a [Late<'a>]) -> Vec<(String, Vec<&'a Late<'a>>)> {
     let of = |id: &str| all.iter().filter(|late| late.phase == id).collect::<Vec<_>>();
     let phases = recording.run.phases.iter().map(|phase| phase.id.as_str());

@@ -1,5 +1,3 @@
-//! One trace explained, as one self-contained page.
-
 use super::{Late, html, shares, stack};
 use crate::html::head;
 use crate::html::write::{esc, list, prose, section};
@@ -7,13 +5,12 @@ use crate::words;
 use punctual_model::{Explanation, Timeline, Victim};
 use punctual_units::Nanos;
 
-/// Wakeups that have a bar of their own.
 const BARS: usize = 10;
 
-/// What a trace says about late wakeups as one HTML file without script: the worst wakeup's verdict first, then all of
-/// them by culprit, how their delays split, the worst one's timeline, and what the trace cannot say.
+/// The explanation of a trace as a self-contained HTML file: the worst wakeup's verdict, then all wakeups by culprit,
+/// the composition of their delays, the timeline of the worst, and what the trace cannot show.
 ///
-/// `name` is the trace's, as the user named it; `timelines` are those of the victims, in their order.
+/// `name` is the trace as the user named it; `timelines` are those of the victims in order.
 pub fn explanation_html(name: &str, explanation: &Explanation, timelines: &[Option<Timeline>]) -> String {
     let pictures = timelines.iter().map(Option::as_ref).chain(std::iter::repeat(None));
     let all: Vec<Late> =

@@ -1,12 +1,10 @@
-//! Cause bars: how a delay splits.
-
 use super::Share;
 use crate::html::write::{esc, prose};
 use crate::number::percent;
 use crate::svg::timeline::colour;
 use punctual_units::Nanos;
 
-/// A bar of a whole delay with its parts named below; `title` is HTML.
+/// A bar for the whole delay, with its parts named below; `title` is HTML.
 pub fn bar(title: &str, shares: &[Share]) -> String {
     if shares.is_empty() {
         return String::new();
@@ -32,7 +30,7 @@ pub fn bar(title: &str, shares: &[Share]) -> String {
     )
 }
 
-/// `multipathd (RR 99, pid 195): 33.2 ms, 97 %`.
+/// `multipathd (RR 99, pid 195): 33.2 ms, 97 %`
 fn told(share: &Share) -> String {
     let class = crate::words::causes::class(share.class);
     let class =

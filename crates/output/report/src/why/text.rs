@@ -1,5 +1,3 @@
-//! Causes and timelines for a terminal.
-
 mod grid;
 
 use super::{by_culprit, by_load, of_run, shares};
@@ -10,10 +8,10 @@ use crate::words::{self, causes};
 use punctual_model::{Recording, Timeline, Victim};
 use punctual_units::Nanos;
 
-/// Culprits and parts of a delay shown; the page has all.
+/// Number of culprits and parts of a delay shown; the page has all.
 const MOST: usize = 5;
 
-/// The part "Why" of a run's summary: each culprit's worst sentence, and how each load's delay splits.
+/// The part "Why" of a run's text report: the worst sentence of each culprit, and the composition of each load's delay.
 pub fn section(page: &mut Page, recording: &Recording) {
     let all = of_run(recording);
     if all.is_empty() {
@@ -41,7 +39,7 @@ pub fn section(page: &mut Page, recording: &Recording) {
     }
 }
 
-/// The timeline of one late wakeup in fixed width: one column is a stretch of time, one row a CPU. Ends in a newline.
+/// The timeline of a late wakeup in fixed width: a column is a stretch of time, a row a CPU. Ends in a newline.
 pub fn timeline_text(victim: &Victim, timeline: &Timeline, style: TextStyle) -> String {
     let mut page = Page::new(style);
     let grid = grid::Grid::new(victim, timeline, page.width());

@@ -1,9 +1,6 @@
-//! Causes of late wakeups, as a trace shows them, in words.
-
 use punctual_model::{Cause, Class, Explained, Recording, Scheduled, Timeline, Victim};
 use punctual_units::Nanos;
 
-/// A class as it stands in a legend.
 pub(crate) fn class(class: Class) -> &'static str {
     match class {
         Class::HigherPriority => "higher priority",
@@ -26,7 +23,7 @@ pub(crate) fn class(class: Class) -> &'static str {
     }
 }
 
-/// `multipathd (RR 99, pid 195)`.
+/// `multipathd (RR 99, pid 195)`
 pub(crate) fn thread(comm: Option<&str>, scheduled: &Scheduled, tid: Option<i32>) -> String {
     let name = comm.filter(|name| !name.trim().is_empty()).unwrap_or("a thread");
     let prio = match (scheduled.policy.as_deref(), scheduled.prio) {
@@ -41,7 +38,7 @@ pub(crate) fn thread(comm: Option<&str>, scheduled: &Scheduled, tid: Option<i32>
     }
 }
 
-/// Whom or what a cause names; its class where it names nothing.
+/// What a cause names; its class if it names nothing.
 pub(crate) fn culprit(cause: &Cause) -> String {
     match (cause.tid, &cause.comm, &cause.what) {
         (None, None, Some(what)) => what.clone(),
@@ -50,12 +47,11 @@ pub(crate) fn culprit(cause: &Cause) -> String {
     }
 }
 
-/// The victim, as its heading names it.
 pub(crate) fn victim(victim: &Victim) -> String {
     thread(victim.comm.as_deref(), &victim.scheduled, victim.tid)
 }
 
-/// What belongs under a picture: what was joined or left out, and what the trace does not hold.
+/// Notes below a picture: what was joined or left out, and what the trace lacks.
 pub(crate) fn picture_notes(timeline: &Timeline) -> Vec<String> {
     let joined = timeline.lanes.iter().filter(|lane| lane.joined > 0);
     let mut notes: Vec<String> = joined
@@ -73,10 +69,9 @@ pub(crate) fn picture_notes(timeline: &Timeline) -> Vec<String> {
     notes
 }
 
-/// The moments of a wakeup: name, time, what it is.
 pub(crate) fn moments(timeline: &Timeline) -> Vec<(&'static str, u64, &'static str)> {
     let moments = &timeline.moments;
-    // Released by another thread, it has no timer; nor is one known whose start is not in the trace.
+    // A thread released by another one has no timer, and neither is one known whose start is not in the trace.
     let t0 = match moments.t1_ns {
         Some(_) => "due: its timer expires",
         None if moments.t0_ns == moments.t2_ns => "due: woken",
@@ -90,7 +85,7 @@ pub(crate) fn moments(timeline: &Timeline) -> Vec<(&'static str, u64, &'static s
     all
 }
 
-/// The picture in sentences, for who cannot see it.
+/// The picture in sentences, for those who cannot see it.
 pub(crate) fn described(victim: &Victim, timeline: &Timeline) -> String {
     let moments = &timeline.moments;
     let after = |t: u64| Nanos(t.saturating_sub(moments.t0_ns));
@@ -108,14 +103,13 @@ pub(crate) fn described(victim: &Victim, timeline: &Timeline) -> String {
     text
 }
 
-/// `multipathd (RR 99, pid 195) 33.2 ms (97 %, higher priority)`.
+/// `multipathd (RR 99, pid 195) 33.2 ms (97 %, higher priority)`
 fn part(cause: &Cause) -> String {
     let (ns, share) = (Nanos(cause.ns), crate::number::percent(cause.share));
     let (who, class) = (culprit(cause), class(cause.class));
     if who == class { format!("{who} {ns} ({share})") } else { format!("{who} {ns} ({share}, {class})") }
 }
 
-/// The verdict of one of a run's wakeups, with its load.
 pub(crate) fn explained(recording: &Recording, explained: &Explained) -> String {
     let under = super::capital(&super::under(recording, &explained.phase));
     format!("{under}: {}", super::stopped(&explained.victim.verdict))

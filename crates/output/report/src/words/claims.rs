@@ -1,11 +1,11 @@
-//! One claim and the phase and CPU that decides it.
+//! Sentences about a claim and the phase and CPU that decide it.
 
 use super::{at_place, place};
 use crate::number::{confidence, count, count_f, nanos, probability};
 use punctual_model::{CellJudgement, Claim, Judged, Outcome, Quantity, Recording};
 use punctual_units::Nanos;
 
-/// How one claim came out, and by what figures: ``largest 93.0 µs of 450,000 wakeups, on CPU 1 under `io` ``.
+/// The outcome of a claim and its figures: ``largest 93.0 µs of 450,000 wakeups, on CPU 1 under `io` ``.
 pub fn claim(recording: &Recording, judged: &Judged) -> String {
     let Some(cell) = judged.cells.first() else { return "no phase and CPU to judge it on".into() };
     match judged.outcome {
@@ -38,7 +38,6 @@ fn shown(recording: &Recording, claim: &Claim, cell: &CellJudgement) -> String {
     }
 }
 
-/// Why a claim fails, for the phase and CPU that decides.
 pub(super) fn refuted(recording: &Recording, claim: &Claim, cell: &CellJudgement) -> String {
     let (samples, at) = (count(cell.samples), at_place(recording, &cell.phase, cell.cpu));
     let who = place(recording, &cell.phase, cell.cpu);
@@ -68,7 +67,6 @@ pub(super) fn refuted(recording: &Recording, claim: &Claim, cell: &CellJudgement
     }
 }
 
-/// Why a claim cannot be decided, for the phase and CPU that decides.
 pub(super) fn undecided(recording: &Recording, claim: &Claim, cell: &CellJudgement) -> String {
     let at = at_place(recording, &cell.phase, cell.cpu);
     if cell.samples == 0 {
@@ -107,7 +105,7 @@ pub(super) fn undecided(recording: &Recording, claim: &Claim, cell: &CellJudgeme
     format!("{found}{}", needed(cell))
 }
 
-/// What the file bounds all the same.
+/// What the imported file bounds nevertheless.
 fn bounds_told(claim: &Claim, cell: &CellJudgement) -> String {
     match (claim.quantity, cell.lower, cell.upper) {
         (Quantity::Quantile { q, .. }, None, Some(_)) => format!("; {} is at most {}", name(q), ns(cell.upper)),
@@ -130,7 +128,7 @@ fn needed(cell: &CellJudgement) -> String {
     }
 }
 
-/// `75`, or `75 to 77` where the bin of the limit leaves it open.
+/// `75`, or `75 to 77` if the bin of the limit leaves it open.
 fn beyond(cell: &CellJudgement) -> String {
     match cell.beyond {
         (least, most) if least == most => count(least),
@@ -153,7 +151,6 @@ pub(crate) fn name(q: f64) -> String {
     format!("p{}", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// The limit of a claim as a latency, where it has one.
 pub(crate) fn limit(claim: &Claim) -> Option<Nanos> {
     match claim.quantity {
         Quantity::Max(limit) | Quantity::Quantile { limit, .. } | Quantity::Exceedance { limit, .. } => Some(limit),

@@ -1,18 +1,15 @@
-//! What the number of samples supports.
-
 use super::{at_place, under};
 use crate::figures::{Figures, QUANTILES};
 use crate::number::{confidence, count, count_f, percent, plural, probability, round_probability};
 use punctual_model::{CellJudgement, ClusterNote, Coverage, Needed, Recording, Verdict};
 use punctual_units::Nanos;
 
-/// What this run's samples support, in sentences: the bound on exceeding the worst wakeup, clustering, what a
-/// stronger claim takes, and which rare events the run can have seen.
+/// What this run's samples support: the bound on exceeding the worst wakeup, clustering, what a stronger claim needs,
+/// and which rare events the run may have seen.
 pub fn evidence(recording: &Recording, verdict: &Verdict) -> Vec<String> {
     from_figures(&Figures::new(recording, verdict))
 }
 
-/// The same, where the figures are at hand.
 pub(crate) fn from_figures(figures: &Figures) -> Vec<String> {
     let Figures { recording, verdict, .. } = *figures;
     let mut sentences = Vec::new();
@@ -57,7 +54,7 @@ fn bound(recording: &Recording, sure: f64, cell: &CellJudgement) -> Option<Strin
 fn clustering(cell: &CellJudgement) -> Option<String> {
     let p = cell.p_beyond_max_clustered.map(|p| format!(", P ≤ {}", probability(p))).unwrap_or_default();
     match cell.clustering {
-        // An index of 1 is what independent wakeups have.
+        // An index of 1 means independent wakeups.
         ClusterNote::Estimated { theta, from } if theta >= 0.995 => {
             Some(format!("The {} latest of them do not cluster (θ̂ 1.00).", count(from)))
         }
@@ -82,7 +79,7 @@ fn further(needed: &Needed) -> String {
     )
 }
 
-/// Where periods were skipped, what scoring them changes most.
+/// If periods were skipped: the figure that changes most by including them.
 fn corrected(figures: &Figures) -> Option<String> {
     let cell = figures.cells.iter().filter(|c| c.was_corrected()).max_by_key(|c| c.result.skipped)?;
     let skipped = cell.result.skipped?;
@@ -104,7 +101,7 @@ fn corrected(figures: &Figures) -> Option<String> {
     ))
 }
 
-/// The rarest event that this run had an even chance to see, else the most frequent one it was told of.
+/// The rarest event that this run had an even chance to see, otherwise the most frequent one listed.
 fn tellable(coverage: &[Coverage]) -> Option<&Coverage> {
     let seen = coverage.iter().filter(|c| c.p_run >= 0.5).max_by_key(|c| c.every_ns);
     seen.or_else(|| coverage.iter().min_by_key(|c| c.every_ns))

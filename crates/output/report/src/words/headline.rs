@@ -1,22 +1,17 @@
-//! The verdict in one line.
-
 use super::{and, claims, phase_name, place};
 use crate::number::{count, plural};
 use punctual_model::{Judged, Outcome, Problem, ProblemKind, Quantity, Recording, Verdict};
 use punctual_units::Nanos;
 
-/// The verdict in one word and one sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Headline {
-    /// Pass, fail or inconclusive.
     pub outcome: Outcome,
-    /// `PASS`, `FAIL`, `INCONCLUSIVE`; `MEASURED` where nothing was claimed.
+    /// `PASS`, `FAIL`, `INCONCLUSIVE`; `MEASURED` without claims.
     pub word: &'static str,
-    /// Why, without a full stop.
+    /// Without a full stop.
     pub sentence: String,
 }
 
-/// The verdict of a run in one line.
 pub fn headline(recording: &Recording, verdict: &Verdict) -> Headline {
     if is_mere_measurement(verdict) {
         return Headline { outcome: verdict.outcome, word: "MEASURED", sentence: passed(recording, verdict) };
@@ -36,14 +31,13 @@ pub fn headline(recording: &Recording, verdict: &Verdict) -> Headline {
     Headline { outcome: verdict.outcome, word: word(verdict.outcome), sentence }
 }
 
-/// Was nothing claimed, and nothing in the way of measuring? Then there is no verdict to give, and nothing is wrong. That its
-/// user ended it early only stands in the way of claims.
+/// Nothing was claimed and nothing went wrong, so there is no verdict. A run that its user ended early still counts as
+/// measured: ending early affects claims only.
 pub fn is_mere_measurement(verdict: &Verdict) -> bool {
     let fine = verdict.problems.iter().all(|(_, problem)| problem.kind == ProblemKind::EndedEarly);
     verdict.claims.is_empty() && fine && verdict.scored() > 0
 }
 
-/// An outcome in capitals.
 pub fn word(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Pass => "PASS",
@@ -104,7 +98,7 @@ fn undecided(recording: &Recording, verdict: &Verdict) -> String {
     }
 }
 
-/// What a reader must know first: that the thread measured was not the one meant comes before anything it measured.
+/// What a reader must know first: that the wrong thing was measured comes before any result.
 pub(super) fn gravest(verdict: &Verdict) -> Option<&(Option<String>, Problem)> {
     let rank = |kind: ProblemKind| match kind {
         ProblemKind::NoRealTime => 0,
@@ -123,7 +117,6 @@ pub(super) fn gravest(verdict: &Verdict) -> Option<&(Option<String>, Problem)> {
     verdict.problems.iter().min_by_key(|(_, p)| rank(p.kind))
 }
 
-/// One problem, with the phase it concerns.
 pub(crate) fn problem_sentence(recording: &Recording, phase: Option<&str>, problem: &Problem) -> String {
     let name = phase.map(|id| phase_name(recording, id));
     let text = problem.text.trim_end_matches(['.', ' ']);

@@ -1,12 +1,10 @@
-//! What an imported file told, and what it did not.
-
 use super::{and, capital, phase_name, stopped};
 use crate::clean;
 use crate::number::{count, plural};
 use punctual_model::{Claim, Import, Lost, LostKind, Quantity, Recording, Series, Verdict};
 use punctual_units::{CpuId, Nanos};
 
-/// Threads named one by one in a sentence about a loss; of more there is the number.
+/// Maximum number of threads named in a sentence about a loss; otherwise their number is given.
 const NAMED: usize = 4;
 
 /// ``Imported from `a.txt`, measured by cyclictest 2.40.``
@@ -27,7 +25,6 @@ pub(super) fn whence(recording: &Recording) -> Option<String> {
     ))
 }
 
-/// What could change a verdict, first of all.
 pub(super) fn grave(recording: &Recording) -> Vec<String> {
     let is_grave = |l: &&Lost| {
         matches!(
@@ -46,13 +43,13 @@ pub(super) fn grave(recording: &Recording) -> Vec<String> {
     sentences(recording, import.lost.iter().filter(is_grave).filter(|l| !told(l)))
 }
 
-/// Every loss, in sentences: one for all threads that it is the same for.
+/// Every loss; threads with the same loss share a sentence.
 pub fn lost(recording: &Recording) -> Vec<String> {
     recording.run.import.as_ref().map(|import| sentences(recording, import.lost.iter())).unwrap_or_default()
 }
 
 fn sentences<'a>(recording: &Recording, lost: impl Iterator<Item = &'a Lost>) -> Vec<String> {
-    // Threads of which the same is said share a sentence, if they are in one phase.
+    // Threads share a sentence within a phase only.
     let mut groups: Vec<(&Lost, Vec<CpuId>, Option<u64>)> = Vec::new();
     for one in lost {
         match groups.iter_mut().find(|(l, ..)| l.kind == one.kind && l.phase == one.phase && l.text == one.text) {
@@ -86,7 +83,7 @@ fn sentence(recording: &Recording, lost: &Lost, cpus: &[CpuId], sum: Option<u64>
     stopped(&format!("{place}{text}{number}"))
 }
 
-/// The headline of a file that holds no latencies, if nothing was claimed of it.
+/// The headline of a file without latencies, if nothing was claimed.
 pub(super) fn only_series(recording: &Recording, verdict: &Verdict) -> Option<String> {
     let series = recording.run.import.as_ref().map(|import| import.series.len() as u64).filter(|&n| n > 0)?;
     let fine = recording.run.phases.is_empty() && verdict.claims.is_empty() && verdict.problems.is_empty();
@@ -95,7 +92,6 @@ pub(super) fn only_series(recording: &Recording, verdict: &Verdict) -> Option<St
     })
 }
 
-/// What was measured, in one sentence.
 pub(super) fn measured(recording: &Recording, verdict: &Verdict, import: &Import) -> String {
     let run = &recording.run;
     let threads = run.phases.iter().map(|p| p.cpus.len()).sum::<usize>() as u64;
@@ -116,7 +112,7 @@ pub(super) fn measured(recording: &Recording, verdict: &Verdict, import: &Import
     )
 }
 
-/// Why a claim is open for what the file does not tell; `None`: for another reason.
+/// Why a claim is open because of data missing from the file; `None`: for another reason.
 pub(super) fn open(recording: &Recording, claim: &Claim, phase: &str, cpu: CpuId) -> Option<String> {
     let phase = recording.run.phases.iter().find(|p| p.id == phase)?;
     let result = phase.cpus.iter().find(|c| c.cpu == cpu)?;
@@ -143,10 +139,8 @@ pub(super) fn open(recording: &Recording, claim: &Claim, phase: &str, cpu: CpuId
     (!why.is_empty()).then(|| and(&why))
 }
 
-/// Header of the table of series.
 pub(crate) const SERIES_HEAD: [&str; 6] = ["figure", "unit", "count", "mean", "min", "max"];
 
-/// A row of the table of series, with what it is of in front.
 pub(crate) fn series_row(series: &Series) -> [String; 6] {
     let some = |v: f64| if series.count == 0 { "–".into() } else { figure(v) };
     [
@@ -159,7 +153,6 @@ pub(crate) fn series_row(series: &Series) -> [String; 6] {
     ]
 }
 
-/// Six digits at most, for figures of any size.
 fn figure(v: f64) -> String {
     match v.abs() {
         x if x >= 1e15 || (x > 0.0 && x < 1e-4) => format!("{v:.3e}"),

@@ -1,5 +1,3 @@
-//! What a run cannot say.
-
 use super::evidence::worst_cell;
 use super::{and, load_name};
 use crate::bounds;
@@ -8,12 +6,10 @@ use crate::number::{count, count_f, percent, probability};
 use punctual_model::{Event, Recording, Verdict};
 use punctual_units::Way;
 
-/// What this run cannot say, in sentences.
 pub fn cannot_say(recording: &Recording, verdict: &Verdict) -> Vec<String> {
     from_figures(&Figures::new(recording, verdict))
 }
 
-/// The same, where the figures are at hand.
 pub(crate) fn from_figures(figures: &Figures) -> Vec<String> {
     let Figures { recording, verdict, .. } = *figures;
     if verdict.scored() == 0 {
@@ -31,7 +27,7 @@ pub(crate) fn from_figures(figures: &Figures) -> Vec<String> {
     all
 }
 
-/// What is not said of other ways to be woken.
+/// What the run does not say about other wakeup sources.
 fn other_ways(via: Option<&Way>) -> String {
     match via {
         None | Some(Way::Nanosleep) => {
@@ -64,7 +60,7 @@ fn unbounded(figures: &Figures) -> Option<String> {
     let (first, first_name) = open.first()?;
     let names: Vec<String> = open.iter().map(|(_, name)| (*name).to_owned()).collect();
     let are = if names.len() == 1 { "is" } else { "are" };
-    // Enough samples, and yet no bound: an imported file that counts none beyond its last bin.
+    // Enough samples but no bound: an imported file that does not count those beyond its last bin.
     if fewest >= bounds::samples_needed(*first) {
         let names = and(&names);
         let why = "the file leaves open which samples there were beyond those it tells";

@@ -1,5 +1,3 @@
-//! The maxima of blocks of a long run, in one sentence.
-
 use super::at_place;
 use crate::date;
 use crate::number::count;
@@ -7,11 +5,11 @@ use punctual_model::{BlockMaximum, Recording};
 use punctual_units::{Arrange, CpuId, Nanos};
 use std::collections::BTreeMap;
 
-/// Fewer whole blocks of one CPU than this show nothing over time.
+/// With fewer complete blocks of a CPU nothing can be said over time.
 const LEAST: usize = 3;
 
-/// How the maxima of whole blocks lie: the smallest, the middle one and the largest, and where that was. `None` where no CPU
-/// has three.
+/// The distribution of the maxima of complete blocks: minimum, median, and maximum with its place and time. `None` if
+/// no CPU has three.
 pub fn maxima(recording: &Recording) -> Option<String> {
     let block = recording.run.settings.maxima_block_ns?;
     let whole: Vec<&BlockMaximum> = recording.maxima.iter().filter(|b| b.is_whole(block)).collect();

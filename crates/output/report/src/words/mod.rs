@@ -1,7 +1,7 @@
-//! Sentences made from a run's figures, the same in HTML and text.
+//! Sentences about a run's figures, shared by HTML and text.
 //!
-//! Names, claims and numbers that a reader may want to type stand between backticks. Nothing is escaped here: what
-//! prints a sentence makes it harmless.
+//! Names, claims and numbers that a reader may want to type are between backticks. Nothing is escaped here; what prints
+//! a sentence does that.
 
 pub(crate) mod causes;
 pub(crate) mod claims;
@@ -32,7 +32,7 @@ use crate::number::plural;
 use punctual_model::{Phase, Recording, Verdict};
 use punctual_units::{CpuId, Nanos};
 
-/// What was measured, in one sentence: how many wakeups of what kind, for how long, under which loads.
+/// How many wakeups of what kind were measured, for how long, under which loads.
 pub fn measured(recording: &Recording, verdict: &Verdict) -> String {
     let run = &recording.run;
     if let Some(import) = &run.import {
@@ -63,15 +63,15 @@ pub fn measured(recording: &Recording, verdict: &Verdict) -> String {
     )
 }
 
-/// The same of a run whose phases are named by what their figures are (`measure --via timerlat`): those are no wakeups, and may have
-/// no period.
+/// As [`measured`] for a run whose phases are named after their figures (`measure --via timerlat`): those are no
+/// wakeups, and may have no period.
 fn other_way(recording: &Recording, verdict: &Verdict) -> Option<String> {
     let run = &recording.run;
     let labels: Vec<String> =
         run.phases.iter().filter_map(|p| Some(format!("`{}`", load_name(p.label.as_deref()?)))).collect();
     let end = |p: &Phase| Some((p.start_mono_ns?, p.end_mono_ns?));
     let mut times: Vec<(u64, u64)> = run.phases.iter().filter_map(end).collect();
-    // Kinds of latency that were measured together began together.
+    // Kinds of latency measured together began together.
     times.dedup_by_key(|(start, _)| *start);
     let length = times.iter().fold(0u64, |sum, (start, end)| sum.saturating_add(end.saturating_sub(*start)));
     let how = run.settings.clock.as_deref().map(|how| format!(" ({how})")).unwrap_or_default();
@@ -87,17 +87,17 @@ fn other_way(recording: &Recording, verdict: &Verdict) -> Option<String> {
     })
 }
 
-/// What the samples of a run are: wakeups, unless its phases are named by what else they are.
+/// What the samples of a run are: wakeups unless its phases have labels.
 pub(crate) fn noun(recording: &Recording) -> &'static str {
     if recording.run.phases.iter().any(|p| p.label.is_some()) { "sample" } else { "wakeup" }
 }
 
-/// A load's name as it is shown: an overlong command is cut.
+/// An overlong command is cut.
 pub(crate) fn load_name(load: &str) -> String {
     if load.trim().is_empty() { "unnamed".into() } else { clean::clip(load, 48) }
 }
 
-/// The phase as sentences name it: its load, or its id where two phases had the same load.
+/// The name of a phase in sentences: its load, or its ID if two phases had the same load.
 pub(crate) fn phase_name(recording: &Recording, id: &str) -> String {
     let phases = &recording.run.phases;
     match phases.iter().find(|p| p.id == id) {
@@ -117,17 +117,17 @@ pub(crate) fn under(recording: &Recording, id: &str) -> String {
     }
 }
 
-/// ``CPU 1 under `io` ``.
+/// ``CPU 1 under `io` ``
 pub(crate) fn place(recording: &Recording, id: &str, cpu: CpuId) -> String {
     format!("CPU {cpu} {}", under(recording, id))
 }
 
-/// ``on CPU 1 under `io` ``.
+/// ``on CPU 1 under `io` ``
 pub(crate) fn at_place(recording: &Recording, id: &str, cpu: CpuId) -> String {
     format!("on {}", place(recording, id, cpu))
 }
 
-/// `a`, `a and b`, `a, b and c`.
+/// `a`, `a and b`, `a, b and c`
 pub(crate) fn and(items: &[String]) -> String {
     match items {
         [] => String::new(),
@@ -136,13 +136,13 @@ pub(crate) fn and(items: &[String]) -> String {
     }
 }
 
-/// With a full stop, unless it ends in one.
+/// With a full stop unless the sentence ends in punctuation.
 pub(crate) fn stopped(sentence: &str) -> String {
     let sentence = sentence.trim_end();
     if sentence.ends_with(['.', '!', '?', ':']) { sentence.to_owned() } else { format!("{sentence}.") }
 }
 
-/// With a capital letter in front, unless it begins with a name (`rogue99 …`, `/proc/…`).
+/// Capitalised, unless it begins with a name (`rogue99 …`, `/proc/…`).
 pub(crate) fn capital(sentence: &str) -> String {
     let first = sentence.split(' ').next().unwrap_or_default();
     if !first.trim_end_matches([',', ':', ';']).chars().all(|c| c.is_ascii_lowercase() || c == '-') {

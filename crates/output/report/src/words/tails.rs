@@ -1,21 +1,20 @@
-//! What the tail of each load says beyond what was seen, and how the latest lie in time.
+//! Sentences about the tail of each load beyond the data, and about the arrival pattern of the worst wakeups.
 
 use super::{capital, noun, place};
 use crate::number::{confidence, count, count_f, plural, probability, round_probability};
 use punctual_model::{ArrivalPattern, Arrivals, Latest, Recording, Tail, TailOutcome, TailRefusal, Verdict};
 use punctual_units::Nanos;
 
-/// Below this a p is only said to be below it: the bounds behind it are no better known.
+/// Smaller p values are shown as below this: the bounds behind them are no better known.
 const LEAST_P: f64 = 1e-9;
 
-/// One sentence a load on the level beyond the data, each followed by how the latest lie; then what would be needed where
-/// levels are refused. Empty where no tail was looked at.
+/// For each load a sentence on the level beyond the data and one on the arrival pattern; then what is needed where
+/// levels are refused. Empty if no tails were examined.
 pub fn tails(recording: &Recording, verdict: &Verdict) -> Vec<String> {
     let of = |t: &Tail| format!("{} {}", tail(recording, t), arrivals(recording, t));
     verdict.tails.iter().map(of).chain(needed(verdict)).collect()
 }
 
-/// The level of one load, or why there is none.
 pub(crate) fn tail(recording: &Recording, tail: &Tail) -> String {
     let place = capital(&place(recording, &tail.phase, tail.cpu));
     let what = noun(recording);
@@ -35,7 +34,7 @@ pub(crate) fn tail(recording: &Recording, tail: &Tail) -> String {
         }
         TailOutcome::Refused { reasons, .. } => {
             let mixture = if reasons.iter().any(is_mixture) { "the tail is a mixture: " } else { "" };
-            // What makes it one is told right after.
+            // What makes it a mixture comes first.
             let (mixed, other): (Vec<_>, Vec<_>) = reasons.iter().partition(|r| is_mixture(r));
             let reasons: Vec<String> = mixed.into_iter().chain(other).map(|r| reason(r, what)).collect();
             format!("{place}: a level beyond the data is refused: {mixture}{}.", reasons.join("; "))
@@ -50,7 +49,6 @@ fn is_mixture(reason: &TailRefusal) -> bool {
     )
 }
 
-/// A closed gate in plain words.
 fn reason(reason: &TailRefusal, what: &str) -> String {
     match *reason {
         TailRefusal::Doubtful => "the run's problems concern it".into(),
@@ -87,7 +85,6 @@ fn reason(reason: &TailRefusal, what: &str) -> String {
     }
 }
 
-/// What would be needed, once for all loads.
 fn needed(verdict: &Verdict) -> Vec<String> {
     let all: Vec<&TailRefusal> = verdict
         .tails
@@ -126,7 +123,6 @@ fn needed(verdict: &Verdict) -> Vec<String> {
     }
 }
 
-/// How the latest of one load lie in time.
 pub(crate) fn arrivals(recording: &Recording, tail: &Tail) -> String {
     let Arrivals { source, of, pattern } = tail.arrivals;
     let what = noun(recording);

@@ -1,11 +1,11 @@
-//! How a run was traced, and what that did to its figures.
+//! How a run was traced, and the effect on its figures.
 
 use crate::figures::recorded_ns;
 use crate::number::{count, percent};
 use punctual_model::{Recording, Tracing};
 use punctual_units::Nanos;
 
-/// Events that lie at least between a timer and the thread it wakes: timer interrupt, hrtimer_expire_entry, sched_waking,
+/// Least number of events between a timer and the thread it wakes: timer interrupt, hrtimer_expire_entry, sched_waking,
 /// end of the interrupt, sched_switch.
 const ON_THE_WAY: f64 = 5.0;
 

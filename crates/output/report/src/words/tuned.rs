@@ -1,10 +1,8 @@
-//! What each change bought, in sentences.
-
 use crate::number::{plural, probability};
 use punctual_model::{Ended, Trial, TrialKind, Tuned};
 use punctual_units::Nanos;
 
-/// How the search ended, and what every change that was decided on bought.
+/// How the search ended, and the effect of every change that was decided.
 pub fn tuned(tuned: &Tuned) -> Vec<String> {
     let mut all = vec![summary(tuned)];
     let confirmed = |t: &&Trial| matches!(t.kind, TrialKind::Confirmation { .. });
@@ -49,7 +47,7 @@ fn summary(tuned: &Tuned) -> String {
     format!("{kept}; {ended}.{gain}")
 }
 
-/// One change that was decided on with pairs of its own.
+/// A change that was decided with pairs of its own.
 fn decided(tuned: &Tuned, trial: &Trial) -> String {
     let TrialKind::Confirmation { p, alpha, kept } = trial.kind else { return String::new() };
     let (verb, word) = if trial.shift_ns <= 0.0 { ("bought", "gain") } else { ("cost", "cost") };

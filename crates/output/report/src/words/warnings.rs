@@ -7,8 +7,8 @@ use crate::number::plural;
 use punctual_model::{EndedBy, Outcome, Problem, ProblemKind, Recording, Verdict, VirtualControl};
 use punctual_units::{Nanos, Policy};
 
-/// What makes the figures something else than they look, said up front: no real-time scheduling, an incomplete run,
-/// damaged files, problems of single phases.
+/// What may make the figures misleading: no real-time scheduling, an incomplete run, damaged files, problems of single
+/// phases.
 pub fn warnings(recording: &Recording, verdict: &Verdict) -> Vec<String> {
     let mut all = Vec::new();
     all.extend(virtual_time(recording));
@@ -17,21 +17,22 @@ pub fn warnings(recording: &Recording, verdict: &Verdict) -> Vec<String> {
     all.extend(imported::grave(recording));
     all.extend(ordinary_threads(recording));
     all.extend(incomplete(recording));
-    // Told already: the gravest problem in an inconclusive verdict's headline, and that the run has no proper end.
+    // Reported elsewhere: the gravest problem in the headline of an inconclusive verdict, and that the run has no
+    // proper end.
     let told = (verdict.outcome == Outcome::Inconclusive).then(|| gravest(verdict)).flatten();
     let is_told = |(phase, p): &(Option<String>, Problem)| {
         phase.is_none() && p.kind == ProblemKind::Interrupted && !recording.run.complete
     };
     let problems = verdict.problems.iter().filter(|p| !told.is_some_and(|t| std::ptr::eq(t, *p)) && !is_told(p));
     all.extend(problems.map(|(phase, p)| stopped(&capital(&problem_sentence(recording, phase.as_deref(), p)))));
-    // The judge counts damage among the problems; a verdict made otherwise may not.
+    // The judge counts damage among the problems; a verdict from elsewhere may not.
     let known = |d: &&String| verdict.problems.iter().any(|(_, p)| p.text == **d);
     let damage = recording.damage.iter().filter(|d| !known(d));
     all.extend(damage.map(|d| stopped(&format!("The run's files are damaged: {d}"))));
     shortened(all)
 }
 
-/// A run that lost every CPU has a problem for each: nobody reads them all before the verdict.
+/// A run that lost every CPU has a problem for each; nobody reads them all before the verdict.
 fn shortened(mut all: Vec<String>) -> Vec<String> {
     const MOST: usize = 10;
     let more = all.len().saturating_sub(MOST) as u64;
@@ -55,7 +56,7 @@ fn virtual_time(recording: &Recording) -> Option<String> {
     ))
 }
 
-/// A control that failed is a problem and told as one.
+/// A failed control is reported as a problem.
 fn control(verdict: &Verdict) -> Option<String> {
     let control = verdict.virtual_control.as_ref().filter(|c| c.passed())?;
     Some(format!(
@@ -84,7 +85,7 @@ fn ordinary_threads(recording: &Recording) -> Option<String> {
 
 fn incomplete(recording: &Recording) -> Option<String> {
     let run = &recording.run;
-    // What is missing of an imported file is told with what was lost.
+    // Data missing from an imported file is reported with its losses.
     if run.complete || run.import.is_some() {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Comparisons: what they say for groups that differ, that do not, and that are too small; golden files of all formats.
+//! Comparisons of groups that differ, that do not, and that are too small; golden files of all formats.
 
 use punctual_model::{
     Against, CauseShare, Class, Comparison, ComparisonDrawings, ComparisonRow, Covariate, Group, Ratio, SampleUnit,
@@ -36,7 +36,7 @@ fn group(name: &str) -> Group {
     Group { name: name.into(), runs, folder: Some(format!("out/{name}")), scored: 300_000 }
 }
 
-/// 100 batches of each that are like their neighbours, and heat below and above 78 °C.
+/// 100 batches each that resemble their neighbours, and heat below and above 78 °C.
 fn batches() -> ComparisonRow {
     let of = |mean: f64, effective: f64| Sampled {
         values: vec![mean; 2],
@@ -68,7 +68,7 @@ fn batches() -> ComparisonRow {
     }
 }
 
-/// Seconds of one run each, and what a load could do.
+/// Seconds of one run each, and the throughput of a load.
 fn others() -> Vec<ComparisonRow> {
     let of = |median: f64| Sampled {
         n: 600,
@@ -194,7 +194,6 @@ fn sentences_say_which_way_and_how_sure() {
     ] {
         assert!(any(text), "{text} is not in {all:#?}");
     }
-    // The gravest first.
     assert!(said(0).contains("earlier") && all.last().unwrap().as_str().unwrap().contains("one run of each"));
     assert_eq!(value["clock"], "virtual");
 }

@@ -1,4 +1,4 @@
-//! Reports compared with files in tests/golden; `UPDATE_GOLDEN=1` writes them anew.
+//! Compares reports with files in tests/golden; `UPDATE_GOLDEN=1` rewrites them.
 
 use crate::common;
 
@@ -59,7 +59,7 @@ fn htmls() {
     }
 }
 
-/// Case 3 as it was measured on a machine of two CPUs (Linux 6.18).
+/// Case 3, measured on a machine with two CPUs (Linux 6.18).
 #[test]
 fn experiments() {
     let experiment: Experiment = serde_json::from_str(include_str!("../fixtures/experiment.json")).unwrap();
@@ -68,7 +68,7 @@ fn experiments() {
     compare("experiment.html", &experiment_html(&experiment));
 }
 
-/// Writes every report to the folder named by `REPORT_DUMP`, for looking at.
+/// Writes every report to the directory named by `REPORT_DUMP`, for inspection.
 #[test]
 fn dump() {
     let Some(folder) = std::env::var_os("REPORT_DUMP").map(PathBuf::from) else { return };

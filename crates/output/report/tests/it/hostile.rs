@@ -1,4 +1,4 @@
-//! Whatever the machine calls its tasks, hosts and loads, nothing of it is obeyed by a browser, a terminal or a harness.
+//! Untrusted names of tasks, hosts and loads are not interpreted by a browser, a terminal or a harness.
 
 use crate::common;
 
@@ -11,7 +11,7 @@ use punctual_report::{
     TextStyle, bench_csv, bench_html, bench_text, csv, explanation_html, html, json, json_text, text, timeline_text,
 };
 
-/// No markup but ours: what stands between `<` and `>` is never from outside.
+/// No markup but ours: nothing between `<` and `>` is untrusted.
 fn assert_harmless_html(page: &str) {
     let lower = page.to_ascii_lowercase();
     for forbidden in ["<script", "<img", "<iframe", "<a href=\"http", "javascript:alert", "src=", "url(", "@import"] {
@@ -20,14 +20,14 @@ fn assert_harmless_html(page: &str) {
     assert_plain(page);
 }
 
-/// No control characters but newline, and no line that a LAVA dispatcher obeys.
+/// No control characters except newline, and no line that a LAVA dispatcher interprets.
 fn assert_plain(text: &str) {
     assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "a control character got through");
     assert!(!text.contains("<LAVA_"), "a LAVA signal got through");
     assert!(!text.contains('\u{202e}'), "a direction override got through");
 }
 
-/// A benchmark whose every text is from outside.
+/// A benchmark with untrusted text everywhere.
 fn assert_bench_harmless(name: &str) {
     let network = NetworkSettings {
         to: Some(name.into()),

@@ -1,4 +1,4 @@
-//! What was published of a run's board stands beside its worst, with its source and with what differs; and nothing is invented.
+//! Published figures of a run's board appear beside its worst, with source and differences; nothing is invented.
 
 use crate::common;
 
@@ -62,7 +62,7 @@ fn of_another_board_one_line_in_the_details() {
     }
 }
 
-/// Of an imported file the label tells what its samples are.
+/// The label of an imported phase says what its samples are.
 #[test]
 fn beside_an_imported_file_only_where_it_has_latencies() {
     for (label, shown) in [

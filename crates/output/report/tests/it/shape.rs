@@ -1,4 +1,4 @@
-//! What holds for every report: it is bounded, self-contained, deterministic, and says what it must.
+//! Properties of every report: bounded, self-contained, deterministic, complete.
 
 use crate::common;
 
@@ -37,7 +37,7 @@ fn a_week_of_seconds_keeps_its_maximum_and_stays_small() {
     assert!(page.contains("CPU 0: max\u{a0}988\u{a0}ms") || page.contains("CPU 0: max 988\u{a0}ms"));
 }
 
-/// A run with `n` blocks of 5 minutes on each of two CPUs, and the beginning of one more.
+/// A run with `n` blocks of 5 minutes on each of two CPUs, and the start of another one.
 fn with_blocks(n: u64) -> (Recording, punctual_model::Verdict) {
     let (mut recording, verdict) = common::good();
     let start = recording.run.phases[0].start_mono_ns.unwrap_or(0);
@@ -146,7 +146,7 @@ fn everything_fits_eighty_columns() {
     }
 }
 
-/// A figure of any size, the odd ones often.
+/// A number of any size, edge cases often.
 fn figure() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), Just(1), Just(u64::MAX), 0u64..1_000, 1_000u64..10_000_000, any::<u64>()]
 }

@@ -1,4 +1,4 @@
-//! What is said of tails, the same in every format.
+//! Sentences about tails, the same in every format.
 
 use crate::common;
 
@@ -61,7 +61,7 @@ fn the_sentences() {
     assert!(all[3].ends_with("Of too few wakeups it is known when they were late to look for a period."));
 }
 
-/// Only the gates that speak of one make it a mixture.
+/// Only the gates that indicate a mixture make it one.
 #[test]
 fn what_is_merely_short_is_no_mixture() {
     let (recording, mut verdict) = with_tails();
@@ -90,7 +90,7 @@ fn the_shapes_are_drawn_with_their_figures() {
         page.contains("above 11.5\u{a0}µs: ξ 0.050 [-0.015, 0.115], 6,000 later wakeups")
             || page.contains("above 11.5 µs: ξ 0.050 [-0.015, 0.115], 6,000 later wakeups")
     );
-    // Without a fit there is nothing to draw, and with odd figures nothing breaks.
+    // Without a fit there is nothing to draw, and odd figures break nothing.
     verdict.tails[0].thresholds.clear();
     verdict.tails[1].thresholds[0].shape = f64::NAN;
     verdict.tails[1].thresholds[1].shape_interval = Some((f64::NEG_INFINITY, f64::INFINITY));

@@ -1,5 +1,3 @@
-//! What traces say of a run's worst wakeups, as it is shown.
-
 use crate::common;
 
 use proptest::prelude::*;
@@ -23,7 +21,7 @@ fn why_stands_below_the_verdict_with_bars_and_a_picture_of_each_load() {
     assert!(why.contains("multipathd (RT 99, pid 195) ran 33.2\u{a0}ms of it (97\u{a0}%)"), "{why}");
     assert_eq!(why.matches("<div class=\"split\">").count(), 2, "one bar a load");
     assert_eq!(why.matches("<figure>").count(), 2, "one picture a load");
-    // The culprit of the worst under `cpu` is outlined, in both sizes of the drawing.
+    // The culprit of the worst under `cpu` is outlined, in both sizes of the chart.
     assert_eq!(why.matches("<rect class=\"k3 cause main\"").count(), 2);
     assert!(why.contains("T2 it is woken (sched_waking), +82.9\u{a0}µs"), "{why}");
     assert!(why.contains("cyclictest (RT 80, pid 191) was due on CPU 1 at T0, was woken 82.9 µs later (T2) and ran"));
@@ -73,12 +71,12 @@ fn the_page_of_one_trace_begins_with_its_worst() {
     assert!(empty.contains("No late wakeup can be explained from this trace."));
 }
 
-/// A number of any size, the odd ones often.
+/// A number of any size, edge cases often.
 fn number() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), Just(u64::MAX), 0u64..1_000, 1_000_000u64..90_000_000, any::<u64>()]
 }
 
-/// Whatever a file holds: times that go back, shares that are none, far too many spans.
+/// What a file may hold: times that go back, impossible shares, far too many spans.
 fn disturb(line: &mut Explained, take: &mut impl FnMut() -> u64) {
     let many = (take() % 3_000) as usize;
     let timeline = line.timeline.as_mut().unwrap();

@@ -1,4 +1,4 @@
-//! Events as series, in no more points than the chart can show.
+//! Events as series with no more points than the chart can show.
 
 use crate::clean;
 use crate::figures::Figures;
@@ -8,32 +8,28 @@ use punctual_model::{ContextSample, Event, WindowMax};
 use punctual_units::{Arrange, CpuId};
 use std::collections::BTreeMap;
 
-/// Most sensors drawn: the hottest.
+/// Maximum number of sensors drawn, hottest first.
 const MOST_SENSORS: usize = 4;
 
-/// What happened over time.
 pub struct History {
-    /// CLOCK_MONOTONIC of the left edge.
     pub from: u64,
-    /// CLOCK_MONOTONIC of the right edge.
     pub to: u64,
-    /// The worst latency of each CPU that has a line, ns.
+    /// Worst latency of each CPU that has a line, ns.
     pub latency: Vec<(CpuId, Series)>,
-    /// The worst of all other CPUs, ns.
+    /// Worst latency of all other CPUs, ns.
     pub rest: Series,
-    /// Sensors by name, °C; the hottest first.
+    /// Sensors by name, °C, hottest first.
     pub temperature: Vec<(String, Series)>,
-    /// Number of the picked CPU's colour, and its frequency in GHz.
+    /// Index of the picked CPU's colour, and its frequency in GHz.
     pub frequency: Vec<(usize, Series)>,
     /// Steal of the CPU that had most, percent.
     pub steal: Series,
-    /// Intervals in which something throttled: start and end.
     pub throttled: Vec<(u64, u64)>,
 }
 
 impl History {
-    /// `None` where there is no time axis or nothing on it. `picked` CPUs have colours; in a crowd only the worst have
-    /// lines of their own.
+    /// `None` without a time axis or data. `picked` CPUs have colours; with many CPUs only the worst have lines of
+    /// their own.
     pub fn of(figures: &Figures, picked: &[CpuId]) -> Option<History> {
         let phases = &figures.recording.run.phases;
         let events = &figures.recording.events;
@@ -60,7 +56,7 @@ impl History {
         Some(history)
     }
 
-    /// The maxima of blocks instead of those of seconds, and nothing of the machine; `None` where there are too few.
+    /// The maxima of blocks instead of seconds, without the state of the machine; `None` if there are too few.
     pub fn of_blocks(figures: &Figures, picked: &[CpuId]) -> Option<History> {
         let recording = figures.recording;
         words::maxima(recording)?;
@@ -144,7 +140,6 @@ impl History {
         }
     }
 
-    /// The lines of the uppermost panel.
     pub fn latency_lines(&self, picked: &[CpuId]) -> Vec<(String, &Series)> {
         let class = |cpu: &CpuId| crate::svg::colour(colour_of(picked, *cpu).unwrap_or(0));
         let mine = self.latency.iter().map(|(cpu, s)| (format!("{} line", class(cpu)), s));
@@ -157,7 +152,7 @@ fn start(sample: &ContextSample) -> u64 {
     sample.mono_ns.saturating_sub(sample.interval_ns)
 }
 
-/// The CPUs with a line of their own: all that are picked, or in a crowd the worst few of them.
+/// The CPUs with a line of their own: all picked ones, or with many CPUs the worst few of them.
 fn with_lines(figures: &Figures, picked: &[CpuId]) -> Vec<CpuId> {
     const MOST_LINES: usize = 4;
     if !figures.is_crowded() {

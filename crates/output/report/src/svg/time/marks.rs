@@ -1,5 +1,3 @@
-//! What is marked along the time axis: phases, limits, the worst wakeups, events.
-
 use super::panel::Panel;
 use super::{LEFT, RIGHT};
 use crate::clean;
@@ -14,10 +12,10 @@ use punctual_units::{Arrange, CpuId, Nanos};
 
 const WORST_MARKED: usize = 10;
 const EVENTS_MARKED: usize = 12;
-/// Width of a character of a tick label, about.
+/// Approximate width of a character of a tick label.
 const CHARACTER: f64 = 7.5;
 
-/// Every other phase shaded, its name on top where it fits.
+/// Shades every other phase, with its name on top if it fits.
 pub fn phases(canvas: &mut Canvas, figures: &Figures, x: &Scale, (top, bottom): (f64, f64)) {
     let stretches = figures.recording.run.phases.iter().flat_map(|p| p.stretches().into_iter().map(move |s| (p, s)));
     let mut stretches: Vec<_> = stretches.collect();
@@ -36,7 +34,6 @@ pub fn phases(canvas: &mut Canvas, figures: &Figures, x: &Scale, (top, bottom): 
     }
 }
 
-/// The claimed limits that are on the chart.
 pub fn limits(canvas: &mut Canvas, panel: &Panel, limits: &[f64]) {
     for limit in limits.iter().filter(|l| panel.scale.holds(**l)) {
         let y = panel.scale.at(*limit);
@@ -46,7 +43,6 @@ pub fn limits(canvas: &mut Canvas, panel: &Panel, limits: &[f64]) {
     }
 }
 
-/// The worst wakeups of the run at their exact times.
 pub fn worst(canvas: &mut Canvas, figures: &Figures, picked: &[CpuId], panel: &Panel, x: &Scale) {
     for (n, worst) in figures.recording.worst.iter().take(WORST_MARKED).enumerate() {
         let at = (x.at(worst.release_mono_ns as f64), panel.scale.at(worst.latency_ns as f64));
@@ -56,8 +52,7 @@ pub fn worst(canvas: &mut Canvas, figures: &Figures, picked: &[CpuId], panel: &P
     }
 }
 
-/// What happened to the machine: lines from top to bottom, labelled in one row where there is room; and all of it as a
-/// sentence.
+/// Events as vertical lines, labelled in a row if there is room. Returns all of them as a sentence.
 pub fn events(
     canvas: &mut Canvas,
     figures: &Figures,

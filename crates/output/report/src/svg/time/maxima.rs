@@ -1,4 +1,4 @@
-//! The maxima of blocks of a long run: has it become worse, or is every block alike?
+//! The maxima of the blocks of a long run, which show whether it became worse.
 
 use super::data::History;
 use super::panel::Panel;
@@ -14,7 +14,7 @@ use punctual_units::CpuId;
 const WIDTH: f64 = super::WIDTH;
 const HEIGHT: f64 = 130.0;
 
-/// The chart; `None` where the run has too few blocks to show anything. `limits` are the claimed ones, ns.
+/// `None` if the run has too few blocks. `limits` are the claimed ones, ns.
 pub fn chart(id: &str, figures: &Figures, picked: &[CpuId], limits: &[f64]) -> Option<Chart> {
     let history = History::of_blocks(figures, picked)?;
     let x = Scale::linear(history.from as f64, history.to as f64, (LEFT, RIGHT));

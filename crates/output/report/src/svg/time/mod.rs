@@ -1,5 +1,4 @@
-//! The run over time: the worst wakeup of every second, and below on the same axis the machine's temperature,
-//! frequency and steal.
+//! The run over time: the worst wakeup of every second, and below on the same axis temperature, frequency and steal.
 
 mod data;
 mod marks;
@@ -26,7 +25,7 @@ const GAP: f64 = 16.0;
 const LATENCY_HEIGHT: f64 = 240.0;
 const SMALL_HEIGHT: f64 = 92.0;
 
-/// The chart; `None` where nothing was recorded over time. `limits` are the claimed ones, ns.
+/// `None` if nothing was recorded over time. `limits` are the claimed ones, ns.
 pub fn chart(id: &str, figures: &Figures, picked: &[CpuId], limits: &[f64]) -> Option<Chart> {
     let history = History::of(figures, picked)?;
     let x = Scale::linear(history.from as f64, history.to as f64, (LEFT, RIGHT));
@@ -43,7 +42,7 @@ pub fn chart(id: &str, figures: &Figures, picked: &[CpuId], limits: &[f64]) -> O
             marks::worst(&mut canvas, figures, picked, panel, &x);
         }
     }
-    // Labels of events go between the uppermost panel and the next, where nothing is drawn.
+    // Event labels go between the top panel and the next, where nothing is drawn.
     let row = panels.first().filter(|_| panels.len() > 1).map_or(TOP + 14.0, |p| p.area.bottom + 12.5);
     let told = marks::events(&mut canvas, figures, &x, (TOP, bottom, row));
     time_axis(&mut canvas, &x, bottom);
@@ -54,7 +53,6 @@ pub fn chart(id: &str, figures: &Figures, picked: &[CpuId], limits: &[f64]) -> O
     Some(Chart { svg: canvas.finish(), legend, table: table(&history), note })
 }
 
-/// One panel below the other, as many as there is something to show in.
 fn panels<'a>(history: &'a History, picked: &[CpuId]) -> Vec<Panel<'a>> {
     let mut panels: Vec<Panel> = Vec::new();
     let mut add = |height: f64, name: &str, lines: Vec<(String, &'a Series)>, log: bool, zero: bool| {
@@ -124,7 +122,6 @@ fn legend(history: &History, picked: &[CpuId]) -> Vec<Key> {
     keys
 }
 
-/// The same over time, in as many rows as a reader can take.
 fn table(history: &History) -> Table {
     let mut head = vec!["since start".to_owned(), "worst wakeup".to_owned()];
     head.extend(history.temperature.first().map(|(name, _)| format!("{name}, °C")));
@@ -147,7 +144,6 @@ fn table(history: &History) -> Table {
     Table { head, rows: worst.iter().map(row).collect() }
 }
 
-/// A label for the latency axis.
 fn latency_label(ns: f64) -> String {
     if ns == 0.0 { "0".into() } else { short_latency(ns) }
 }

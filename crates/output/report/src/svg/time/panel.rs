@@ -1,5 +1,3 @@
-//! One strip of the chart.
-
 use super::data::History;
 use super::latency_label;
 use crate::svg::axis::{Scale, plain};
@@ -7,20 +5,15 @@ use crate::svg::canvas::{Canvas, px};
 use crate::svg::frame::{Area, Frame};
 use crate::svg::series::Series;
 
-/// One strip: its scale and its lines with their classes.
 pub struct Panel<'a> {
-    /// What is shown, with its unit.
     pub name: String,
-    /// Where.
     pub area: Area,
-    /// Bottom to top.
     pub scale: Scale,
-    /// Class and series; a class that ends in `dots` is drawn as single points.
+    /// Class and series; a class that ends in `dots` is drawn as points.
     pub lines: Vec<(String, &'a Series)>,
 }
 
 impl Panel<'_> {
-    /// Grid, axes and lines.
     pub fn draw(&self, canvas: &mut Canvas, history: &History, x: &Scale) {
         let frame = Frame { area: self.area, x: *x, y: self.scale };
         let is_latency = self.name == "worst wakeup";
@@ -40,12 +33,12 @@ impl Panel<'_> {
         canvas.upright("name", (13.0, (top + bottom) / 2.0), &self.name);
     }
 
-    /// A step an interval, for its figure holds for all of it; broken where nothing was recorded between.
+    /// A horizontal step per interval, since its figure holds for all of it; broken at gaps.
     fn path(&self, series: &Series, x: &Scale) -> String {
         let mut d = String::new();
         let mut before: Option<(u64, u64)> = None;
         for (start, end, figure) in series.spans() {
-            // A pause of a tenth of an interval is one: counters are not read to the nanosecond.
+            // Only a gap of more than a tenth of an interval counts: counters are not read to the nanosecond.
             let joins = before.is_some_and(|(s, e)| start <= e.saturating_add((e - s) / 10));
             let (y, to) = (px(self.scale.at(figure)), px(x.at(end as f64)));
             d.push_str(&if joins { format!("V{y}H{to}") } else { format!("M{} {y}H{to}", px(x.at(start as f64))) });

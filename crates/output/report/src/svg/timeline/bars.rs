@@ -1,5 +1,3 @@
-//! The lanes.
-
 use super::super::canvas::{Anchor, Canvas};
 use super::{CHARACTER, LEFT, SPANS, View, colour};
 use crate::clean;
@@ -10,10 +8,8 @@ use punctual_units::Nanos;
 const BAR: f64 = 26.0;
 const THIN: f64 = 9.0;
 const GAP: f64 = 14.0;
-/// Narrower ones would vanish.
 const NARROWEST: f64 = 1.2;
 
-/// Lanes, one below the other.
 pub struct Bars<'a> {
     view: &'a View<'a>,
     canvas: Canvas,
@@ -21,12 +17,10 @@ pub struct Bars<'a> {
 }
 
 impl<'a> Bars<'a> {
-    /// The first one begins at `top`.
     pub fn new(view: &'a View<'a>, top: f64) -> Bars<'a> {
         Bars { view, canvas: Canvas::part(), top }
     }
 
-    /// The late thread's states.
     pub fn states(&mut self) {
         self.name("thread", self.top, true);
         for state in self.view.timeline.states.iter().take(SPANS) {
@@ -51,7 +45,7 @@ impl<'a> Bars<'a> {
         self.top += BAR + GAP;
     }
 
-    /// One CPU: thin rows of interrupts and softirqs, where there are any, and below them what they interrupt.
+    /// A CPU: thin rows of interrupts and softirqs, if any, and below what they interrupt.
     pub fn lane(&mut self, lane: &Lane) {
         let rows: [&[SpanKind]; 2] = [&[SpanKind::Irq, SpanKind::Nmi], &[SpanKind::Softirq]];
         for kinds in rows {
@@ -65,7 +59,7 @@ impl<'a> Bars<'a> {
         let mut drawn = f64::MIN;
         for span in lane.spans.iter().take(SPANS).filter(|s| !rows.concat().contains(&s.kind)) {
             let (from, to) = (self.view.at(span.start_ns), self.view.at(span.end_ns));
-            // Of many within one pixel, the first is enough; what delays is always there.
+            // Of several spans within a pixel the first is enough; causes are always drawn.
             if to - drawn >= 0.6 || span.cause.is_some() {
                 self.below(span, from, to);
                 drawn = to;
@@ -128,13 +122,11 @@ impl<'a> Bars<'a> {
         self.canvas.text(class, (LEFT - 8.0, top + BAR / 2.0 + 5.0), Anchor::End, text);
     }
 
-    /// Where the last one ends, and all of them.
     pub fn finish(self) -> (f64, String) {
         (self.top - GAP / 2.0, self.canvas.into_parts())
     }
 }
 
-/// A span's name in full.
 pub fn name(span: &Span) -> String {
     match span.kind {
         SpanKind::Task => causes::thread(Some(&span.label), &span.scheduled, span.tid),

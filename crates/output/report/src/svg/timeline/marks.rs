@@ -6,12 +6,10 @@ use crate::words::causes;
 use punctual_units::Nanos;
 
 const ROW: f64 = 19.0;
-/// Width of `T0`.
 const LABEL: f64 = 2.6 * CHARACTER;
 
-/// Where the marks are.
 pub struct Marks {
-    /// Name, place, row of its label.
+    /// Name, position, row of the label.
     marks: Vec<(&'static str, f64, usize)>,
     rows: usize,
     delay: (f64, f64),
@@ -20,7 +18,7 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// A label gets the first row in which it has room.
+    /// A label goes into the first row with room for it.
     pub fn new(view: &View) -> Marks {
         let mut ends: Vec<f64> = Vec::new();
         let mut marks = Vec::new();
@@ -39,18 +37,15 @@ impl Marks {
         Marks { marks, rows: ends.len(), delay, right: view.right, late: format!("{late} late") }
     }
 
-    /// Where the lanes begin.
     pub fn bottom(&self) -> f64 {
         ROW * (self.rows + 1) as f64 + 12.0
     }
 
-    /// The delay as a lighter ground.
     pub fn shade(&self, canvas: &mut Canvas, bottom: f64) {
         let (from, to) = self.delay;
         canvas.rect("shade", (from, self.bottom() - 6.0), (to - from, bottom - self.bottom() + 6.0));
     }
 
-    /// Lines, labels, and the length of the delay.
     pub fn draw(&self, canvas: &mut Canvas, bottom: f64) {
         for (name, x, row) in &self.marks {
             let y = ROW * (*row + 1) as f64 - 4.0;

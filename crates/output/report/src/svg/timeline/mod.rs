@@ -1,4 +1,5 @@
-//! The timeline of one late wakeup: a lane for the thread and one a CPU; interrupts lie on top of what they interrupt.
+//! The timeline of a late wakeup: a lane for the thread and one per CPU; interrupts are drawn on top of what they
+//! interrupt.
 
 mod bars;
 mod marks;
@@ -17,13 +18,13 @@ const WIDE: f64 = 1000.0;
 const NARROW: f64 = 440.0;
 const LEFT: f64 = 84.0;
 const MARGIN: f64 = 10.0;
-/// Width of a character where the page shows the drawing in large letters (print, small screens).
+/// Width of a character where the page shows the chart in large letters (print, small screens).
 const CHARACTER: f64 = 9.6;
-/// CPUs, and spans of one, that are drawn.
+/// Maximum number of CPUs, and of spans of each, that are drawn.
 const LANES: usize = 8;
 const SPANS: usize = 1_000;
 
-/// Classes of the colour of a cause, the same in all drawings.
+/// Classes of the colour of a cause, the same in all charts.
 pub fn colour(class: Class) -> &'static str {
     match class {
         Class::HigherPriority => "k1",
@@ -46,7 +47,6 @@ pub fn colour(class: Class) -> &'static str {
     }
 }
 
-/// What all parts of the drawing need.
 struct View<'a> {
     victim: &'a Victim,
     timeline: &'a Timeline,
@@ -63,7 +63,6 @@ impl<'a> View<'a> {
         View { victim, timeline, x, right, ticks }
     }
 
-    /// Nanoseconds since T0.
     fn since(&self, t: u64) -> f64 {
         (i128::from(t) - i128::from(self.timeline.moments.t0_ns)) as f64
     }
@@ -72,20 +71,20 @@ impl<'a> View<'a> {
         self.x.at(self.since(t))
     }
 
-    /// Is it the cause that the sentence names?
+    /// It is the cause that the sentence names.
     fn is_main(&self, span: &Span) -> bool {
         main_cause(self.victim)
             .is_some_and(|main| span.cause == Some(main.class) && main.tid.is_none_or(|tid| span.tid == Some(tid)))
     }
 
-    /// Does the cause name this span's thread, or did it merely happen to be there?
+    /// The cause names this span's thread, which did not merely happen to be there.
     fn blames(&self, span: &Span) -> bool {
         let causes = &self.victim.causes;
         span.cause.is_none_or(|class| causes.iter().any(|c| c.class == class && c.tid.is_some() && c.tid == span.tid))
     }
 }
 
-/// The drawing; `id` must be unique in the page. It is there twice, for wide and for narrow screens: the page shows one.
+/// `id` must be unique in the page. The chart is drawn twice, for wide and for narrow screens; the page shows one.
 pub fn chart(id: &str, victim: &Victim, timeline: &Timeline) -> Chart {
     let wide = View::new(victim, timeline, WIDE, 8);
     let narrow = View::new(victim, timeline, NARROW, 4);
@@ -129,7 +128,6 @@ fn time_axis(canvas: &mut Canvas, view: &View, bottom: f64) {
     canvas.text("name", ((LEFT + view.right) / 2.0, bottom + 40.0), Anchor::Middle, &name);
 }
 
-/// What the marks mean, then the colours that occur.
 fn legend(view: &View) -> Vec<Key> {
     let mut keys: Vec<Key> = causes::moments(view.timeline)
         .into_iter()

@@ -1,12 +1,10 @@
-//! The picture as a table.
-
 use super::super::Table;
 use super::{LANES, SPANS, View, bars};
 use crate::words::causes;
 use punctual_model::Span;
 use punctual_units::{Arrange, Nanos};
 
-/// Rows; those that delayed, then the longest.
+/// Maximum number of rows: the causes, then the longest.
 const ROWS: usize = 40;
 
 /// What ran between T0 and T3, by start.

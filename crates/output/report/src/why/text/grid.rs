@@ -1,5 +1,3 @@
-//! A timeline as rows of characters.
-
 use crate::clean;
 use crate::svg::axis::{Scale, Unit, plain};
 use crate::text::page::Tint;
@@ -7,26 +5,23 @@ use crate::words::causes;
 use punctual_model::{Lane, Span, SpanKind, ThreadState, Timeline, Victim};
 use punctual_units::{Arrange, Nanos};
 
-/// Columns of the names on the left.
 const NAMES: usize = 9;
-/// CPUs, and spans of one, that are looked at.
+/// Maximum number of CPUs, and of spans of each, that are used.
 const LANES: usize = 8;
 const SPANS: usize = 1_000;
-/// Threads with a letter of their own; the others share one.
+/// Letters for the first threads; all others share one.
 const LETTERS: &str = "ABCDEFGH";
 const OTHER: char = 'o';
 
-/// The grid: a column is a stretch of time.
 pub struct Grid<'a> {
     victim: &'a Victim,
     timeline: &'a Timeline,
     columns: usize,
-    /// Threads by their time in the picture, the longest first: tid, name as it is shown, ns.
+    /// tid, displayed name and time in the picture (ns) of each thread, longest first.
     threads: Vec<(Option<i32>, String, u64)>,
 }
 
 impl<'a> Grid<'a> {
-    /// Of `width` columns in all.
     pub fn new(victim: &'a Victim, timeline: &'a Timeline, width: usize) -> Grid<'a> {
         let mut threads: Vec<(Option<i32>, String, u64)> = Vec::new();
         let spans = timeline.lanes.iter().take(LANES).flat_map(|lane| lane.spans.iter().take(SPANS));
@@ -41,11 +36,10 @@ impl<'a> Grid<'a> {
         Grid { victim, timeline, columns: width.saturating_sub(NAMES + 1).max(10), threads }
     }
 
-    /// Where T0 to T3 are; those without room are only in the list below.
+    /// The positions of T0 to T3; those without room appear only in the list below.
     pub fn marks(&self) -> String {
         let mut row = vec![' '; self.columns + 2];
         let mut marks = causes::moments(self.timeline);
-        // T0 and T3 matter most.
         marks.arrange_by_key(|(name, ..)| matches!(*name, "T1" | "T2"));
         for (name, at, _) in marks {
             let at = self.column(at);
@@ -57,7 +51,7 @@ impl<'a> Grid<'a> {
         named("", &row.into_iter().collect::<String>())
     }
 
-    /// The thread's states, then every CPU: interrupts on top where there are any, and below what ran.
+    /// The thread's states, then every CPU: interrupts on top, if any, and below what ran.
     pub fn rows(&self) -> Vec<(Tint, String)> {
         let mut rows = vec![(Tint::Plain, named("thread", &self.states()))];
         for lane in self.timeline.lanes.iter().take(LANES) {
@@ -71,7 +65,6 @@ impl<'a> Grid<'a> {
         rows
     }
 
-    /// Times since T0 under the columns.
     pub fn axis(&self) -> String {
         let t0 = self.timeline.moments.t0_ns;
         let (start, end) = (self.relative(self.timeline.start_ns), self.relative(self.timeline.end_ns));
@@ -90,7 +83,6 @@ impl<'a> Grid<'a> {
         named("", &row.into_iter().collect::<String>())
     }
 
-    /// What the characters mean.
     pub fn keys(&self) -> Vec<(char, String)> {
         let shown: String = self.timeline.lanes.iter().take(LANES).map(|lane| self.below(lane)).collect();
         let mut keys: Vec<(char, String)> = LETTERS
@@ -109,7 +101,7 @@ impl<'a> Grid<'a> {
         keys
     }
 
-    /// The class of what a thread contributes to the delay.
+    /// What a thread contributes to the delay, and the class of that cause.
     fn why(&self, tid: Option<i32>) -> String {
         let cause = self.victim.causes.iter().find(|cause| tid.is_some() && cause.tid == tid);
         cause
@@ -180,7 +172,6 @@ impl<'a> Grid<'a> {
         most.into_iter().map(|(_, cell)| cell).collect()
     }
 
-    /// Nanoseconds since T0.
     fn relative(&self, t: u64) -> f64 {
         (i128::from(t) - i128::from(self.timeline.moments.t0_ns)) as f64
     }

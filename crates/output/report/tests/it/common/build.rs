@@ -1,5 +1,3 @@
-//! Recordings from a few parameters.
-
 use super::facts;
 use punctual_model::{
     ContextSample, CpuContext, CpuResult, Distribution, Event, LoadReport, Phase, Reading, Recording, WindowMax, Worst,
@@ -9,7 +7,7 @@ use punctual_units::{CpuId, Histogram, Nanos, Scheduling};
 pub const SECOND: u64 = 1_000_000_000;
 pub const START: u64 = 5_000 * SECOND;
 
-/// Knuth's linear congruential generator; the upper bits only.
+/// Knuth's linear congruential generator; upper bits only.
 pub struct Rng(pub u64);
 
 impl Rng {
@@ -23,14 +21,13 @@ impl Rng {
     }
 }
 
-/// How late a CPU wakes under a load.
+/// The latencies of a CPU under a load.
 #[derive(Clone, Copy)]
 pub struct Shape {
-    /// Least latency, ns.
     pub base: u64,
     /// Width of the body, ns.
     pub body: u64,
-    /// Unit of the tail, ns: halves in number with every step.
+    /// Unit of the tail, ns: the number of samples halves with every step.
     pub tail: u64,
 }
 
@@ -43,16 +40,14 @@ impl Shape {
     }
 }
 
-/// What one phase is made of.
 pub struct Plan {
     pub load: &'static str,
     pub shape: Shape,
     pub report: Option<LoadReport>,
-    /// A stall: CPU, second into the phase, ns.
+    /// A stall: CPU, second of the phase, ns.
     pub stall: Option<(u32, u64, u64)>,
 }
 
-/// What a run is made of.
 pub struct RunPlan {
     pub cpus: u32,
     pub period_ns: u64,
@@ -61,7 +56,7 @@ pub struct RunPlan {
     pub got: Scheduling,
 }
 
-/// Phases one after the other, each with a pause of half a second before it.
+/// Consecutive phases, each after a pause of half a second.
 pub fn recording(plan: RunPlan) -> Recording {
     let mut rng = Rng(42);
     let mut recording = Recording { findings: facts::findings(), ..Recording::new(facts::run(&plan)) };
@@ -131,7 +126,6 @@ fn add_seconds(
     }
 }
 
-/// One CPU in one phase.
 struct Track {
     distribution: Distribution,
     windows: Vec<u64>,

@@ -3,27 +3,24 @@
 use super::runs::{failing, hostile};
 use punctual_model::{Explained, Explanation, Recording, Verdict};
 
-/// Lines of `causes.jsonl`.
 pub fn lines() -> Vec<Explained> {
     let text = include_str!("../../fixtures/causes.jsonl");
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// A run that fails, and its causes.
 pub fn explained() -> (Recording, Verdict) {
     let (mut recording, verdict) = failing();
     recording.explained = lines();
     (recording, verdict)
 }
 
-/// What `punctual explain` finds in a trace.
 pub fn explanation() -> Explanation {
     let victims = lines().into_iter().map(|line| line.victim).collect();
     let notes = vec!["the trace holds no irq events".into()];
     Explanation { victims, wakeups: 1_234, chosen: "measuring tools' threads".into(), notes, ..Explanation::default() }
 }
 
-/// Every string from outside replaced.
+/// Replaces every untrusted string.
 pub fn hostile_explained(text: &str) -> (Recording, Verdict) {
     let (mut recording, verdict) = hostile(text);
     recording.explained = lines();
@@ -47,13 +44,11 @@ pub fn hostile_explained(text: &str) -> (Recording, Verdict) {
     (recording, verdict)
 }
 
-/// The page of `punctual explain --html`.
 pub fn explanation_page() -> String {
     let timelines: Vec<_> = lines().into_iter().map(|line| line.timeline).collect();
     punctual_report::explanation_html("g612.dat", &explanation(), &timelines)
 }
 
-/// Every timeline for a terminal.
 pub fn timelines_text(width: usize) -> String {
     let style = punctual_report::TextStyle { color: false, width };
     let one = |line: &Explained| punctual_report::timeline_text(&line.victim, line.timeline.as_ref().unwrap(), style);

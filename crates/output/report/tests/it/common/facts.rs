@@ -1,5 +1,3 @@
-//! The parts of a run that are words.
-
 use super::build::{RunPlan, START};
 use punctual_model::{
     Alignment, Evidence, Finding, Kind, LoadReport, MachineFacts, OwnCost, Proof, Rate, Run, Settings, Severity, Stamp,
@@ -77,7 +75,6 @@ fn cost() -> OwnCost {
     }
 }
 
-/// What the counters would have said.
 pub fn suspicions(latency_ns: u64, cpu: CpuId) -> Vec<Suspicion> {
     if latency_ns < 1_000_000 {
         let text = "no counter moved unusually in that second; nothing can be said".into();

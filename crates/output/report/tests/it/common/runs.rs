@@ -1,5 +1,3 @@
-//! The runs the golden files are made from.
-
 use super::build::{Plan, RunPlan, START, Shape, recording};
 use super::{facts, judge, tails};
 use punctual_model::{EndedBy, Event, Problem, ProblemKind, Recording, Verdict};
@@ -42,7 +40,7 @@ pub fn failing() -> (Recording, Verdict) {
     (recording, verdict)
 }
 
-/// The io load did not run, and the claim asks for more than any run of this length shows.
+/// The io load did not run, and the claim asks for more than a run of this length shows.
 pub fn inconclusive() -> (Recording, Verdict) {
     let phases = vec![plan("idle", 4_000, 2_600, 900), plan("io", 5_500, 7_000, 4_100)];
     let mut recording = recording(RunPlan { cpus: 2, period_ns: 1_000_000, seconds: 5, phases, got: fifo90() });
@@ -61,7 +59,6 @@ pub fn inconclusive() -> (Recording, Verdict) {
     (recording, verdict)
 }
 
-/// Nothing was measured at all.
 pub fn empty() -> (Recording, Verdict) {
     let mut recording = recording(RunPlan { cpus: 1, period_ns: 1_000_000, seconds: 1, phases: vec![], got: fifo90() });
     recording.findings.clear();
@@ -102,7 +99,7 @@ pub fn damaged() -> (Recording, Verdict) {
 pub const HOSTILE: &str =
     "\"><script>alert('1')</script>\x1b[31m\r\n<LAVA_SIGNAL_TESTCASE TEST_CASE_ID=x RESULT=pass>\u{202e}&`\u{9b}2J";
 
-/// Every string from outside replaced.
+/// Replaces every untrusted string.
 pub fn hostile(text: &str) -> (Recording, Verdict) {
     let (mut recording, _) = damaged();
     let s = || text.to_owned();
@@ -176,7 +173,6 @@ fn rename_phases(recording: &mut Recording, text: &str) {
     }
 }
 
-/// Eight loads on 64 CPUs.
 pub fn crowd() -> (Recording, Verdict) {
     let mut phases = four_loads();
     phases.extend([

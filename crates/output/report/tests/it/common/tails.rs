@@ -1,4 +1,4 @@
-//! Tails by hand: what the judge would say of one, in every way it can come out.
+//! Handmade tails with every possible outcome.
 
 use punctual_model::{
     ArrivalPattern, Arrivals, ClusterNote, Latest, Recording, Tail, TailOutcome, TailRefusal, TailSeries,
@@ -6,7 +6,7 @@ use punctual_model::{
 };
 use punctual_units::Nanos;
 
-/// One tail a phase: of the first a level and a period, of the others refusals.
+/// A tail per phase: the first with a level and a period, the others with refusals.
 pub fn add(recording: &Recording, verdict: &mut Verdict) {
     let outcomes = [level(), mixture(), TailOutcome::Refused { once_in: 1e6, reasons: every_other() }];
     let patterns = [
@@ -83,7 +83,6 @@ fn thresholds(stable: bool) -> Vec<TailThreshold> {
             threshold_ns,
             exceedances: 12_000 >> i,
             shape,
-            // One without an end.
             shape_interval: (stable || i < 6).then_some((shape - width, shape + width)),
             scale_ns: 3_000.0,
             modified_scale_ns: 3_000.0 - shape * threshold_ns,
