@@ -1,4 +1,4 @@
-//! Bencher Metric Format (bencher.dev/docs/reference/bencher-metric-format): figures of benchmarks, to be followed over commits.
+//! Bencher Metric Format (bencher.dev/docs/reference/bencher-metric-format): benchmark figures to track over commits.
 
 use crate::cases::{Cases, FigureUnit};
 use crate::slug;
@@ -6,7 +6,7 @@ use punctual_report::json_text;
 use serde_json::{Map, Value};
 
 /// `{"io/cpu1/p99": {"latency": {"value", "lower_value", "upper_value"}}}`. `latency` is Bencher's built-in measure in
-/// nanoseconds; counts have the measure `count`, a benchmark's own units one of their name.
+/// nanoseconds; counts have the measure `count`, a benchmark's own units a measure of that name.
 pub fn bencher(cases: &Cases) -> String {
     let mut all = Map::new();
     for figure in cases.figures() {

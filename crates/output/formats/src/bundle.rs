@@ -1,8 +1,9 @@
-//! A piece of a trace small enough for a bug report: the kernel's own text, so that people and every tool read it, with
-//! nanoseconds and with what is known besides in comments.
+//! An excerpt of a trace, small enough for a bug report: kernel text with nanoseconds, readable by people and by every
+//! tool, and further facts in comments.
 //!
-//! Scrubbed: timers get numbers for addresses (which tell where the kernel lies), texts written by programs (trace_marker, system
-//! call arguments, unknown events) are left out. Names of threads stay: they are what the report is about.
+//! Scrubbed: timers get numbers instead of addresses (which reveal the kernel's location); texts written by programs
+//! (trace_marker, system call arguments, unknown events) are left out. Thread names stay, since the report is about
+//! them.
 
 use punctual_model::Victim;
 use punctual_trace::{CpuMask, Event, Flags, Kind, Source, Symbol, Task, Vector};
@@ -10,26 +11,23 @@ use punctual_units::{Arrange, Policy};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::{self, Write};
 
-/// First line of a bundle.
 pub const MARK: &str = "# punctual bundle 1";
-/// Kept before a wakeup was due, and after it ended.
+/// Kept before a wakeup was due and after it ended, ns.
 const MARGIN: u64 = 1_000_000;
-/// Events of each CPU before that.
+/// Number of events kept of each CPU before that.
 const LEAD_IN: usize = 48;
 
-/// What stands in the comments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BundleHead {
-    /// Kernel release and architecture.
     pub kernel: Option<String>,
-    /// Policies by thread: a trace does not tell FIFO from RR.
+    /// Policies by tid; a trace does not distinguish FIFO from RR.
     pub policies: BTreeMap<i32, Policy>,
 }
 
-/// Writes the window of one late wakeup, a millisecond before and after it; the number of events is the result.
+/// Writes the window of a late wakeup with a margin of 1 ms. Returns the number of events.
 ///
 /// # Errors
-/// Writing failed; or the wakeup is known from a summary only and has no moments.
+/// Writing fails, or the wakeup is known from a summary only and has no times.
 pub fn bundle(source: &mut dyn Source, victim: &Victim, head: &BundleHead, out: &mut dyn Write) -> io::Result<u64> {
     let none =
         || io::Error::new(io::ErrorKind::InvalidInput, "only a summary tells of this wakeup: nothing to cut out");
@@ -57,7 +55,7 @@ pub fn bundle(source: &mut dyn Source, victim: &Victim, head: &BundleHead, out: 
     Ok(written)
 }
 
-/// What a bundle's comments say, from its first lines; `None` if it is none.
+/// Parses the comments at the start of a bundle; `None` if it is no bundle.
 pub fn bundle_head(text: &str) -> Option<BundleHead> {
     let mut head = BundleHead::default();
     let mut lines = text.lines();
@@ -85,10 +83,10 @@ fn plain(text: &str) -> String {
 #[derive(Default)]
 struct Writer {
     timers: HashMap<u64, usize>,
-    /// From before the window: each timer's last start, which tells when it is due, and each CPU's last switch, which tells who
-    /// runs there.
+    /// From before the window: the last start of each timer, which tells when it is due, and the last switch of each
+    /// CPU, which tells what runs there.
     early: BTreeMap<(bool, u64), Event>,
-    /// Each CPU's last events before the window: silences begin there, and clocks are compared.
+    /// The last events of each CPU before the window, where silences begin and clocks are compared.
     last: BTreeMap<u32, VecDeque<Event>>,
 }
 

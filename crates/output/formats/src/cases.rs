@@ -1,4 +1,4 @@
-//! What test harnesses are told: named outcomes and figures, made once for all of their formats.
+//! Named outcomes and figures for test harnesses, common to all of their formats.
 
 mod bench;
 mod findings;
@@ -8,40 +8,33 @@ mod suite;
 use punctual_model::{Outcome, Run};
 use std::collections::BTreeSet;
 
-/// Everything that a harness can be told of one work.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cases {
-    /// Where and when.
     pub about: About,
-    /// In the order measured.
     pub groups: Vec<Group>,
 }
 
-/// Where and when it was measured; `None`: not known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
-    /// The machine's name.
     pub host: Option<String>,
-    /// `uname -r`.
+    /// `uname -r`
     pub kernel_release: Option<String>,
-    /// `uname -v`.
+    /// `uname -v`
     pub kernel_version: Option<String>,
-    /// `uname -m`.
+    /// `uname -m`
     pub architecture: Option<String>,
-    /// Board name.
     pub board: Option<String>,
-    /// Of the tool that measured: `punctual 0.1.0`.
+    /// The measuring tool: `punctual 0.1.0`.
     pub tool: String,
     /// CLOCK_REALTIME at the start, ns since 1970.
     pub started_real_ns: Option<u64>,
-    /// What tells this run from others where its start is not known: CRC-32 of the imported files.
+    /// Distinguishes runs whose start is unknown: CRC-32 of the imported files.
     pub identity: Option<u32>,
-    /// Were times those of an emulator's clock?
+    /// Times are those of an emulated clock.
     pub is_virtual: bool,
 }
 
 impl About {
-    /// Of a run.
     pub fn of(run: &Run) -> About {
         let machine = &run.machine;
         let imported = run.import.as_ref();
@@ -66,51 +59,44 @@ impl About {
     }
 }
 
-/// What belongs together: one load, one suite, one audit.
+/// A load, a suite, or an audit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
     /// A slug, unique among the groups.
     pub name: String,
-    /// As people call it, from outside: not escaped.
+    /// For display; untrusted, not escaped.
     pub title: String,
-    /// How long it was measured, seconds; `None`: not known.
+    /// Duration of measuring in seconds, if known.
     pub seconds: Option<f64>,
-    /// Slugs of its CPUs, in the order measured; the second segment of their paths.
+    /// Slugs of its CPUs in the order measured; the second segment of paths.
     pub places: Vec<String>,
-    /// What came out one way or the other.
     pub cases: Vec<Case>,
-    /// What was measured.
     pub figures: Vec<Figure>,
 }
 
-/// Something that holds or not.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
     /// Slugs from the group down: `["io", "cpu1", "max-lt-100us"]`.
     pub path: Vec<String>,
-    /// What must hold, from outside: not escaped.
+    /// What must hold; untrusted, not escaped.
     pub title: String,
-    /// How it came out.
     pub outcome: CaseOutcome,
-    /// By what, from outside: not escaped.
+    /// Evidence; untrusted, not escaped.
     pub sentence: String,
 }
 
-/// How a case came out. Only `Pass` is a pass, in every format.
+/// Only `Pass` counts as passed, in every format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CaseOutcome {
-    /// It holds, with the evidence asked for.
+    /// It holds, with the evidence required.
     Pass,
-    /// It does not apply, or this machine does not have it.
+    /// It does not apply, or this machine lacks it.
     Skip,
-    /// Nothing can be concluded.
     Inconclusive,
-    /// It does not hold.
     Fail,
 }
 
 impl CaseOutcome {
-    /// In a word.
     pub fn word(self) -> &'static str {
         match self {
             CaseOutcome::Pass => "pass",
@@ -131,42 +117,34 @@ impl From<Outcome> for CaseOutcome {
     }
 }
 
-/// Something that was measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     /// Slugs from the group down: `["io", "cpu1", "p99_9"]`.
     pub path: Vec<String>,
-    /// In its unit; finite.
     pub value: f64,
-    /// Bounds at 95 %, both sides together, where they are known.
+    /// Two-sided bounds at 95 %, where known.
     pub bounds: (Option<f64>, Option<f64>),
-    /// Its unit.
     pub unit: FigureUnit,
 }
 
-/// Units of figures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FigureUnit {
-    /// A latency or a time.
     Nanoseconds,
-    /// A number of things.
     Count,
-    /// A benchmark's own, from outside: not escaped.
+    /// A benchmark's own unit; untrusted, not escaped.
     Other(String),
 }
 
 impl Cases {
-    /// All cases, group by group.
     pub fn cases(&self) -> impl Iterator<Item = &Case> {
         self.groups.iter().flat_map(|group| &group.cases)
     }
 
-    /// All figures, group by group.
     pub fn figures(&self) -> impl Iterator<Item = &Figure> {
         self.groups.iter().flat_map(|group| &group.figures)
     }
 
-    /// The worst outcome of the cases beside a figure: those of its group and place. `None`: there is none.
+    /// The worst outcome of the cases with the figure's group and place, if there are any.
     pub fn outcome_beside(&self, figure: &Figure) -> Option<CaseOutcome> {
         let place = |path: &[String]| path.get(..2).map(<[String]>::to_vec);
         let wanted = place(&figure.path);
@@ -180,11 +158,10 @@ impl Cases {
     }
 }
 
-/// Most characters of one slug: names are taken apart, listed and typed.
 const LONGEST_SLUG: usize = 48;
 
-/// A segment of a name that every harness takes: `[a-zA-Z0-9_-]`, at most 48 characters, never empty. `<`, `>`, `=` become words,
-/// so that `max < 100us` stays readable; a point between digits becomes `_`; all else a single `-`.
+/// A name segment that every harness accepts: `[a-zA-Z0-9_-]`, 1 to 48 characters. `<`, `>`, `=` become words, so that
+/// `max < 100us` stays readable; a point between digits becomes `_`; anything else a single `-`.
 pub fn slug(text: &str) -> String {
     let worded =
         text.replace("<=", " le ").replace('≤', " le ").replace('<', " lt ").replace('>', " gt ").replace('=', " eq ");
@@ -205,15 +182,14 @@ pub fn slug(text: &str) -> String {
     if trimmed.is_empty() { "unnamed".into() } else { trimmed.into() }
 }
 
-/// Keeps names apart: two texts may have the same slug.
+/// Makes names unique: different texts may have the same slug.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     taken: BTreeSet<String>,
 }
 
 impl Names {
-    /// The path, its last segment with a number behind it where the path is taken. Paths differ however their segments are
-    /// joined.
+    /// Appends a number to the last segment if the path is taken. Paths stay unique however their segments are joined.
     pub fn path(&mut self, mut path: Vec<String>) -> Vec<String> {
         let Some(last) = path.pop() else { return path };
         let joined = |name: &str| path.iter().map(String::as_str).chain([name]).collect::<Vec<_>>().join("-");
@@ -227,7 +203,6 @@ impl Names {
         path
     }
 
-    /// The same of a name without segments before it.
     pub fn name(&mut self, name: String) -> String {
         self.path(vec![name]).pop().unwrap_or_default()
     }

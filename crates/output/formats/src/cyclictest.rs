@@ -1,8 +1,8 @@
-//! A run as cyclictest of rt-tests would have written it: the text of `-q -h`, and the document of `--json`.
+//! Runs in the formats of cyclictest (rt-tests): the text of `-q -h`, and the document of `--json`.
 //!
-//! cyclictest measures wakeups, in whole microseconds cut off, one thread a CPU; it knows neither loads nor periods that were
-//! skipped. So these are the raw wakeups, of all loads together or of one, and a bin of ours that is wider than a microsecond (from
-//! 131 µs on) counts where it ends, not later than the largest.
+//! cyclictest measures wakeups in whole microseconds, rounded down, with one thread per CPU; it knows neither loads nor
+//! skipped periods. So this writes the raw wakeups of all loads together or of one. A bin wider than a microsecond
+//! (from 131 µs on) counts at its end, but not above the maximum.
 
 use punctual_model::{CpuResult, Import, Recording, Run};
 use punctual_report::{clean, utc_mail};
@@ -11,24 +11,17 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Why there is no such file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CyclictestError {
     /// Nothing was measured, or nothing under this load.
     #[error("{} has no wakeups to write as cyclictest does; type `punctual report RUN` to see its loads", phase.as_ref().map_or("the run".to_owned(), |p| format!("load `{p}`")))]
-    Nothing {
-        /// The load that was asked for.
-        phase: Option<String>,
-    },
-    /// No distribution was kept of a CPU.
+    Nothing { phase: Option<String> },
     #[error("no histogram was kept of CPU {0}: cyclictest's formats would show nothing where wakeups were")]
     NoHistogram(CpuId),
 }
 
-/// One thread as cyclictest has it.
 struct Thread {
     cpu: CpuId,
-    /// Wakeups by microsecond.
     bins: BTreeMap<u64, u64>,
     cycles: u64,
     min_us: u64,
@@ -37,10 +30,10 @@ struct Thread {
     skipped: Option<u64>,
 }
 
-/// The text: histogram, then its comments, as `cyclictest -q -h` prints them.
+/// The output of `cyclictest -q -h`.
 ///
 /// # Errors
-/// There are no wakeups, or not of every CPU.
+/// There are no wakeups, or none of a CPU.
 pub fn cyclictest_text(recording: &Recording, load: Option<&str>) -> Result<String, CyclictestError> {
     let threads = threads(recording, load)?;
     let mut out = String::new();
@@ -53,7 +46,6 @@ pub fn cyclictest_text(recording: &Recording, load: Option<&str>) -> Result<Stri
     all.dedup();
     for us in all {
         let cells: Vec<String> = threads.iter().map(|t| format!("{:06}", t.bins.get(&us).unwrap_or(&0))).collect();
-        // Writing to a String cannot fail.
         let _ = writeln!(out, "{us:06} {}", cells.join("\t"));
     }
     let mut row = |name: &str, width: usize, of: &dyn Fn(&Thread) -> u64| {
@@ -71,10 +63,10 @@ pub fn cyclictest_text(recording: &Recording, load: Option<&str>) -> Result<Stri
     Ok(out)
 }
 
-/// The document that `cyclictest --json` writes, with its keys (two really end in a colon), and `skipped` in each thread.
+/// The document of `cyclictest --json`, with its keys (two of which end in a colon) and `skipped` in each thread.
 ///
 /// # Errors
-/// There are no wakeups, or not of every CPU.
+/// There are no wakeups, or none of a CPU.
 pub fn cyclictest_json(recording: &Recording, load: Option<&str>) -> Result<String, CyclictestError> {
     let threads = threads(recording, load)?;
     let run = &recording.run;
@@ -92,7 +84,7 @@ pub fn cyclictest_json(recording: &Recording, load: Option<&str>) -> Result<Stri
             let _ = writeln!(out, "  \"{key}\": {},", quoted(&value));
         }
     }
-    // As a finished cyclictest; one that did not run to its end failed.
+    // As a finished cyclictest; an incomplete run has failed.
     let _ = writeln!(out, "  \"return_code\": {},\n  \"sysinfo\": {{", u8::from(!run.complete));
     out.push_str(&system(run).join(",\n"));
     let _ =
@@ -108,7 +100,6 @@ fn times(run: &Run) -> (Option<String>, Option<String>) {
     (start.map(utc_mail), end.map(utc_mail))
 }
 
-/// The lines of `sysinfo`; what is not known is left out.
 fn system(run: &Run) -> Vec<String> {
     let machine = &run.machine;
     let text = |value: &Option<String>| value.as_deref().map(quoted);
@@ -134,12 +125,12 @@ fn thread_json(n: usize, thread: &Thread) -> String {
     )
 }
 
-/// A JSON string that nothing obeys: made harmless, and `<` escaped as in all our documents.
+/// A JSON string made harmless, with `<` escaped as in all our documents.
 fn quoted(text: &str) -> String {
     Value::from(clean::line(text)).to_string().replace('<', "\\u003c")
 }
 
-/// One a CPU, in the order of their numbers; all loads together, or those phases whose load, label or id is this.
+/// One thread per CPU in ascending order, from all phases or those whose load, label or id is `load`.
 fn threads(recording: &Recording, load: Option<&str>) -> Result<Vec<Thread>, CyclictestError> {
     let mut by_cpu: BTreeMap<CpuId, (Histogram, Vec<&CpuResult>)> = BTreeMap::new();
     for phase in &recording.run.phases {

@@ -1,14 +1,14 @@
-//! JUnit's XML, as `testsuites` of one `testsuite` a group: Jenkins (junit-10.xsd of its xUnit plugin), GitLab, Azure, pytest's
+//! JUnit XML with a `testsuite` per group: for Jenkins (junit-10.xsd of its xUnit plugin), GitLab, Azure, pytest's
 //! readers.
 //!
-//! Our own writer: `quick-junit` brings eight crates (chrono, uuid, vte, …) and 101 KB into a binary that must shrink.
+//! Written by hand: `quick-junit` brings eight crates (chrono, uuid, vte, …) and 101 KB into the binary.
 
 use crate::cases::{Case, CaseOutcome, Cases, Figure, FigureUnit, Group};
 use punctual_report::{clean, utc};
 use std::fmt::Write;
 
-/// The document. Fail is a `failure`, what cannot be concluded an `error` (so neither is ever green), skip `skipped`. Figures are
-/// properties of their suite, named `cpu1.p99_ns`.
+/// Fail is a `failure`, inconclusive an `error` (so neither is ever green), skip `skipped`. Figures are properties of
+/// their suite, named `cpu1.p99_ns`.
 pub fn junit(cases: &Cases) -> String {
     let all: Vec<&Case> = cases.cases().collect();
     let mut out = format!(
@@ -28,7 +28,6 @@ fn count(cases: &[&Case], outcome: CaseOutcome) -> usize {
 fn suite(out: &mut String, cases: &Cases, group: &Group) {
     let own: Vec<&Case> = group.cases.iter().collect();
     let counts = [CaseOutcome::Fail, CaseOutcome::Inconclusive, CaseOutcome::Skip].map(|o| count(&own, o));
-    // Writing to a String cannot fail.
     let _ = write!(
         out,
         "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\"",
@@ -77,7 +76,7 @@ fn property(out: &mut String, name: &str, value: &str) {
     let _ = writeln!(out, "      <property name=\"{name}\" value=\"{value}\"/>");
 }
 
-/// The path below the group, with the unit where it has one.
+/// The path below the group, and the unit if it has one.
 fn property_name(figure: &Figure) -> String {
     let name = figure.path.get(1..).unwrap_or_default().join(".");
     match &figure.unit {
@@ -100,8 +99,8 @@ fn testcase(out: &mut String, group: &Group, case: &Case) {
     out.push_str("</testcase>\n");
 }
 
-/// One line of text for XML 1.0, which knows neither control characters (already shown as escapes) nor U+FFFE and U+FFFF, not even
-/// escaped.
+/// A line of text for XML 1.0, which allows neither control characters (already shown as escapes) nor U+FFFE and
+/// U+FFFF, not even escaped.
 pub(crate) fn xml(text: &str) -> String {
     clean::html(text).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
 }

@@ -1,42 +1,38 @@
-//! Reports for KCIDB, the kernel's common report database, in version 5.3 of its I/O schema (kcidb_io/schema/v05_03.py).
+//! Reports for KCIDB, the kernel's common report database, in version 5.3 of its I/O schema
+//! (kcidb_io/schema/v05_03.py).
 
 use crate::cases::{Case, CaseOutcome, Cases, Figure, FigureUnit};
 use punctual_report::{clean, json_text, utc};
 use serde_json::{Map, Value, json};
 
-/// Who submits, and what was tested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KcidbIds {
-    /// The CI system as KCIDB knows it: `[a-z0-9_]+`.
+    /// The CI system as registered with KCIDB: `[a-z0-9_]+`.
     pub origin: String,
-    /// The build that was tested, `origin:text`; `None`: named after the kernel's release and version.
+    /// The tested build, `origin:text`; `None`: named after the kernel's release and version.
     pub build: Option<String>,
 }
 
-/// Why there is no report.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KcidbError {
-    /// The origin is not of the form that the schema asks for.
     #[error("`{0}` is no origin of KCIDB: it is made of a-z, 0-9 and _; name your CI system with --kcidb-origin")]
     Origin(String),
-    /// The build is not of the form that the schema asks for.
     #[error("`{0}` is no build of KCIDB: type --kcidb-build ORIGIN:ID")]
     Build(String),
-    /// The kernel that was tested is not known.
     #[error("the run does not tell its kernel, so its build has no name: type --kcidb-build ORIGIN:ID")]
     Kernel,
-    /// Nothing tells this run from another one.
+    /// Neither start time nor checksum identifies the run.
     #[error(
         "the run tells neither when it began nor what file it was read from, so its tests have no ids: import it with `punctual import`"
     )]
     Identity,
 }
 
-/// The report: a test object a case, and one with a `number` a figure (status DONE). What cannot be concluded is ERROR, for DONE
-/// would rank below PASS.
+/// A test object per case, and one with a `number` per figure (status DONE). Inconclusive is ERROR, since DONE would
+/// rank below PASS.
 ///
 /// # Errors
-/// Ids that the schema does not allow, or that this run does not tell.
+/// An invalid id, or one that cannot be derived from the run.
 pub fn kcidb(cases: &Cases, ids: &KcidbIds) -> Result<String, KcidbError> {
     let is_origin =
         |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
@@ -91,7 +87,7 @@ impl Writer<'_> {
         };
         let mut test = self.test(&case.path, status);
         test.insert("comment".into(), clean::line(&case.title).into());
-        // The schema allows 16,384 characters; a line of ours is cut at 2,000.
+        // The schema allows 16,384 characters; our lines are cut at 2,000.
         test.insert("log_excerpt".into(), clean::line(&case.sentence).into());
         Value::Object(test)
     }

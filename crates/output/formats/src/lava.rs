@@ -1,18 +1,17 @@
-//! Lines that the dispatcher of LAVA (Linaro's automated validation) takes from a console as results of test cases.
+//! Lines that the dispatcher of LAVA (Linaro's automated validation) takes from a console as test results.
 //!
-//! It looks for `<LAVA_SIGNAL_(\S+) ([^>]+)>` (lava_dispatcher/actions/test/shell.py), splits the rest at blanks and each part at
-//! `=`; so a line of ours has nothing in it but slugs, numbers and words of ours.
+//! It matches `<LAVA_SIGNAL_(\S+) ([^>]+)>` (lava_dispatcher/actions/test/shell.py), splits the rest at spaces and each
+//! part at `=`. So a line consists of slugs, numbers and our own words only.
 
 use crate::cases::{CaseOutcome, Cases, Figure, FigureUnit};
 use crate::slug;
 use std::fmt::Write;
 
-/// One signal a case, then one a figure. What cannot be concluded is `unknown`, which LAVA does not count as passed; a figure has the
-/// worst result of the claims on its CPU, or `unknown` where nothing was claimed of it.
+/// One signal per case, then one per figure. Inconclusive is `unknown`, which LAVA does not count as passed. A figure
+/// has the worst result of the claims on its CPU, or `unknown` without claims.
 pub fn lava(cases: &Cases) -> String {
     let mut out = String::new();
     for case in cases.cases() {
-        // Writing to a String cannot fail.
         let _ = writeln!(
             out,
             "<LAVA_SIGNAL_TESTCASE TEST_CASE_ID={} RESULT={}>",
@@ -32,7 +31,6 @@ pub fn lava(cases: &Cases) -> String {
     out
 }
 
-/// The four results that LAVA knows.
 fn result(outcome: Option<CaseOutcome>) -> &'static str {
     match outcome {
         Some(CaseOutcome::Pass) => "pass",
@@ -42,7 +40,7 @@ fn result(outcome: Option<CaseOutcome>) -> &'static str {
     }
 }
 
-/// Microseconds with three digits, as labs have them of cyclictest; counts as they are.
+/// Microseconds with three digits, as labs record cyclictest; counts as they are.
 fn measured(figure: &Figure) -> (String, String) {
     match &figure.unit {
         FigureUnit::Nanoseconds => (format!("{:.3}", figure.value / 1000.0), "us".into()),

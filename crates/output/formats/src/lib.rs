@@ -1,16 +1,16 @@
-//! Foreign formats, one file each.
+//! Writers of other tools' formats, one file each.
 //!
-//! What test harnesses collect ([`junit`], [`tap`], [`lava`], [`kcidb`], [`squad`], [`bencher`]) is made of one intermediate
-//! form, [`Cases`]: named outcomes and figures of a run, an event suite, a benchmark or an audit. [`prometheus`] and
-//! [`cyclictest_text`], [`cyclictest_json`] need the distributions and take the recording itself, [`sarif`] takes the audit's
-//! findings. [`perfetto`] is a trace and its verdicts for the viewer at <https://ui.perfetto.dev>, and [`bundle`] the kernel's
-//! text of one late wakeup for a bug report.
+//! Formats for test harnesses ([`junit`], [`tap`], [`lava`], [`kcidb`], [`squad`], [`bencher`]) are made from
+//! [`Cases`]: named outcomes and figures of a run, an event suite, a benchmark or an audit. [`prometheus`],
+//! [`cyclictest_text`] and [`cyclictest_json`] need the distributions and take the recording; [`sarif`] takes the
+//! audit's findings. [`perfetto`] writes a trace with its verdicts for the viewer at <https://ui.perfetto.dev>,
+//! [`bundle`] the kernel text of a late wakeup for a bug report.
 //!
-//! What comes from outside (host and task names, loads, kernel messages) passes `punctual_report::clean` and then the escapes of
-//! the format; names that a consumer takes apart are [slugs](Names) of `[a-zA-Z0-9_-]`.
+//! Untrusted text (host and task names, loads, kernel messages) passes `punctual_report::clean` and then the escapes of
+//! the format. Names that a consumer parses are [slugs](Names) of `[a-zA-Z0-9_-]`.
 //!
-//! Architecture invariant: pure. What is written goes to a string or a writer that the caller opened; nothing here opens files,
-//! has a clock or judges what it writes.
+//! Architecture invariant: pure. Output goes to a string or to a writer opened by the caller; nothing here opens files,
+//! reads a clock or judges.
 
 #![forbid(unsafe_code)]
 

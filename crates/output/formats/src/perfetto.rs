@@ -1,11 +1,11 @@
-//! A Perfetto trace: a stream of `TracePacket`s (protos/perfetto/trace/trace_packet.proto).
+//! Perfetto traces: streams of `TracePacket`s (protos/perfetto/trace/trace_packet.proto).
 //!
-//! Scheduler events become ftrace bundles, as Perfetto's own recorder writes them, so that its viewer and
-//! trace_processor know threads, states and interrupts. What ftrace has no message for there (x86 system vectors but the
-//! timer's, NMIs) becomes slices of one track a CPU, and the verdicts slices of one track a thread.
+//! Scheduler events become ftrace bundles like those of Perfetto's own recorder, so that viewer and trace_processor
+//! know threads, states and interrupts. Events without an ftrace message there (x86 system vectors except the timer's,
+//! NMIs) become slices on a track per CPU, and verdicts slices on a track per thread.
 //!
-//! Times are those of the trace's own clock: packets name none, so Perfetto takes them for its trace clock. A file with
-//! several traces is written one after the other with a millisecond between, for Perfetto has one time line.
+//! Times are those of the trace's own clock: packets name none, so Perfetto takes them as its trace clock. Several
+//! traces of a file are written one after the other, a millisecond apart, because Perfetto has a single time line.
 
 mod ftrace;
 mod tracks;
@@ -17,44 +17,36 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 use tracks::Tracks;
 
-/// Fields of `Trace` and `TracePacket`.
 const TRACE_PACKET: u32 = 1;
 const PACKET_FTRACE_EVENTS: u32 = 1;
 const PACKET_TIMESTAMP: u32 = 8;
 const PACKET_SEQUENCE: u32 = 10;
 const PACKET_SEQUENCE_FLAGS: u32 = 13;
-/// Fields of `FtraceEventBundle`.
 const BUNDLE_CPU: u32 = 1;
 const BUNDLE_EVENT: u32 = 2;
 const BUNDLE_LOST_EVENTS: u32 = 3;
 
-/// trace_processor refuses the whole file if it names a higher CPU (ftrace_tokenizer.cc, kMaxCpuCount).
+/// trace_processor rejects a file that names a higher CPU (ftrace_tokenizer.cc, kMaxCpuCount).
 const CPUS: u32 = 1024;
-/// A CPU's events are written when they take this much; all, when they take this much together.
+/// Sizes in bytes at which the events of a CPU, and of all CPUs, are written.
 const BUNDLE: usize = 32 << 10;
 const BUNDLES: usize = 4 << 20;
-/// Sequence of the bundles; that of the tracks is another.
+/// Sequence of the bundles; tracks have another.
 const SEQUENCE: u64 = 2;
-/// Between two traces of one file, ns.
+/// Between two traces of a file, ns.
 const PAUSE: u64 = 1_000_000;
 
-/// What was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Events of the trace, as ftrace events or slices.
+    /// Events of the trace, written as ftrace events or slices.
     pub events: u64,
-    /// Events that Perfetto has no message for, of a kind that attribution does not need, or of CPUs above 1023.
+    /// Events that Perfetto has no message for and attribution does not need, or of CPUs above 1023.
     pub left_out: u64,
-    /// Verdicts.
     pub verdicts: u64,
 }
 
-/// Writes a trace and what was found in it. `source` is the trace opened once more; `explanation` is what
-/// `punctual explain` found in it.
-///
-/// # Errors
-///
-/// Those of `out`.
+/// Writes a trace and what was found in it. `source` is the trace opened again; `explanation` is the result of
+/// `punctual explain`. Fails if `out` does.
 pub fn perfetto(source: &mut dyn Source, explanation: &Explanation, out: &mut dyn Write) -> io::Result<Written> {
     let mut writer = Writer::new(explanation, out);
     for event in source {
@@ -63,7 +55,7 @@ pub fn perfetto(source: &mut dyn Source, explanation: &Explanation, out: &mut dy
     writer.finish()
 }
 
-/// A verdict to come: the switch to this thread on this CPU at this time ends it.
+/// A pending verdict: ended by the switch to this thread on this CPU at this time.
 type Key = (i32, u32, u64);
 
 struct Writer<'a> {
@@ -72,22 +64,18 @@ struct Writer<'a> {
     bytes: usize,
     tracks: Tracks,
     verdicts: HashMap<Key, Vec<&'a Victim>>,
-    /// What is added to this trace's times, its last time as written, and as read.
+    /// Offset added to the times of this trace, its last time as written, and as read.
     shift: i128,
     end: u64,
     now: u64,
-    /// The next event begins another trace.
     begins: bool,
     written: Written,
 }
 
-/// Events of one CPU that wait to be written.
 #[derive(Default)]
 struct Bundle {
     events: Message,
-    /// Events were lost before these.
     lost: bool,
-    /// The task that has the CPU, where the trace says so.
     current: Option<i32>,
 }
 
@@ -134,7 +122,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Another trace begins at `t`: it is put behind the last one.
+    /// Another trace begins at `t`; places it behind the last one.
     fn restart(&mut self, t: u64) -> io::Result<()> {
         let open = self.tracks.close(self.end);
         self.packets(&open)?;

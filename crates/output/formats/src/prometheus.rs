@@ -1,6 +1,7 @@
 //! Prometheus' text exposition format, for the textfile collector of the node exporter.
 //!
-//! Latencies are in seconds, as Prometheus asks for base units. A run's figures do not grow, so all but the histogram are gauges.
+//! Latencies are in seconds, since Prometheus asks for base units. A run's figures do not grow, so all but the
+//! histogram are gauges.
 
 use crate::cases::{About, Case, CaseOutcome, Cases, Group};
 use punctual_model::{CpuResult, Recording, Verdict};
@@ -8,8 +9,8 @@ use punctual_report::{Cell, Figures, clean};
 use punctual_units::Histogram;
 use std::fmt::Write;
 
-/// Upper bounds of the buckets, seconds, and the nanoseconds they stand for. With `+Inf` 20 a CPU: enough for a heat map, few enough
-/// for a server that keeps hundreds of boards. The same for every run, so that runs can be added up.
+/// Upper bounds of the buckets in seconds and in nanoseconds. With `+Inf` there are 20 per CPU: enough for a heat map,
+/// few enough for a server that keeps hundreds of boards. The same for every run, so that runs can be summed.
 pub const BUCKETS_S: [(&str, u64); 19] = [
     ("1e-06", 1_000),
     ("2e-06", 2_000),
@@ -32,10 +33,10 @@ pub const BUCKETS_S: [(&str, u64); 19] = [
     ("1", 1_000_000_000),
 ];
 
-/// A run's distributions (corrected: every released period scored), its largest latencies, skipped periods and verdict.
+/// A run's distributions (corrected: every released period counts), largest latencies, skipped periods and verdict.
 ///
-/// A bucket counts what is certainly not later than its bound: bins of the recording (at most 0.78 % wide) that reach beyond it count
-/// in the next one. What is not known has no sample.
+/// A bucket counts what certainly does not exceed its bound: bins of the recording (at most 0.78 % wide) that cross the
+/// bound count in the next bucket. Unknown values have no sample.
 pub fn prometheus(recording: &Recording, verdict: &Verdict) -> String {
     let figures = Figures::new(recording, verdict);
     let mut out = String::new();
@@ -49,16 +50,14 @@ pub fn prometheus(recording: &Recording, verdict: &Verdict) -> String {
     out
 }
 
-/// A cell and its labels.
 struct Place<'a> {
     cell: &'a Cell<'a>,
     labels: String,
 }
 
-/// Labels that tell every cell apart, however phases and CPUs are named.
+/// Labels that are unique for every cell, however phases and CPUs are named.
 fn places<'a>(recording: &Recording, figures: &'a Figures<'a>, cases: &Cases) -> Vec<Place<'a>> {
     let clock = clock(recording);
-    // The first group is the run as a whole.
     let of_phases = cases.groups.iter().skip(1).flat_map(|group| group.places.iter().map(move |place| (group, place)));
     let labels = |(group, place): (&Group, &String)| {
         let (cpu, load) = (place.trim_start_matches("cpu"), label(&clean::clip(&group.title, 48)));
@@ -71,13 +70,12 @@ fn clock(recording: &Recording) -> &'static str {
     if recording.run.virtual_time.is_some() { "virtual" } else { "real" }
 }
 
-/// A label's value: harmless, and `\`, `"` and newline escaped.
+/// A label value, made harmless, with `\`, `"` and newline escaped.
 pub(crate) fn label(text: &str) -> String {
     clean::line(text).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
 pub(crate) fn head(out: &mut String, name: &str, kind: &str, help: &str) {
-    // Writing to a String cannot fail.
     let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
 }
 
@@ -110,7 +108,6 @@ fn about(out: &mut String, recording: &Recording) {
     }
 }
 
-/// Exact: nanoseconds as a decimal fraction.
 pub(crate) fn seconds(ns: u64) -> String {
     let text = format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -128,12 +125,12 @@ fn latencies(out: &mut String, places: &[Place]) {
     }
 }
 
-/// A histogram's samples: what is certainly not later than a bound counts in its bucket.
+/// A bucket counts the samples that certainly do not exceed its bound.
 pub(crate) fn buckets(out: &mut String, name: &str, labels: &str, histogram: &Histogram) {
     let mut bins = histogram.bins().peekable();
     let mut below = 0u64;
     for (bound, ns) in BUCKETS_S {
-        // The largest sample is exact: the last bin reaches no farther than it.
+        // The maximum is exact: the last bin does not reach beyond it.
         while let Some(bin) = bins.next_if(|bin| histogram.max().map_or(bin.high, |max| bin.high.min(max)) <= ns) {
             below = below.saturating_add(bin.count);
         }
@@ -175,7 +172,7 @@ fn periods(out: &mut String, places: &[Place]) {
     }
 }
 
-/// The verdict and each claim as state sets: 1 for how it came out, 0 for the others.
+/// The verdict and each claim as state sets: 1 for the outcome, 0 for the others.
 fn outcomes(out: &mut String, cases: &Cases, verdict: &Verdict) {
     if verdict.claims.is_empty() {
         return;

@@ -1,47 +1,42 @@
-//! Protocol buffers, as far as writing needs them (<https://protobuf.dev/programming-guides/encoding/>).
+//! A writer of protocol buffers (<https://protobuf.dev/programming-guides/encoding/>).
 
-/// A message that grows field by field.
 #[derive(Clone, Debug, Default)]
 pub struct Message(Vec<u8>);
 
 impl Message {
-    /// A field of type uint32, uint64, bool or an enumeration.
+    /// A field of type uint32, uint64, bool or enum.
     pub fn uint(&mut self, field: u32, value: u64) {
         self.varint(u64::from(field) << 3);
         self.varint(value);
     }
 
-    /// A field of type int32 or int64: two's complement of 64 bits.
+    /// A field of type int32 or int64, in 64-bit two's complement.
     pub fn int(&mut self, field: u32, value: i64) {
         self.uint(field, value as u64);
     }
 
-    /// A field of type string.
     pub fn text(&mut self, field: u32, text: &str) {
         self.bytes(field, text.as_bytes());
     }
 
-    /// A message within.
+    /// An embedded message.
     pub fn message(&mut self, field: u32, message: &Message) {
         self.bytes(field, &message.0);
     }
 
-    /// The fields of another one.
+    /// Appends the fields of another message.
     pub fn append(&mut self, message: &Message) {
         self.0.extend_from_slice(&message.0);
     }
 
-    /// Everything so far.
     pub fn encoded(&self) -> &[u8] {
         &self.0
     }
 
-    /// Bytes so far.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Nothing so far?
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -52,7 +47,7 @@ impl Message {
         self.0.extend_from_slice(bytes);
     }
 
-    /// Seven bits a byte, the lowest first.
+    /// Seven bits per byte, lowest first.
     fn varint(&mut self, mut value: u64) {
         while value >= 0x80 {
             self.0.push(value as u8 | 0x80);
@@ -66,7 +61,6 @@ impl Message {
 mod tests {
     use super::*;
 
-    /// The examples of the encoding guide.
     #[test]
     fn bytes_are_those_of_the_guide() {
         let mut message = Message::default();

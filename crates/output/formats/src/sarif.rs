@@ -1,4 +1,4 @@
-//! SARIF 2.1.0 (OASIS, Static Analysis Results Interchange Format): an audit's findings for code scanning.
+//! SARIF 2.1.0 (OASIS, Static Analysis Results Interchange Format): audit findings for code scanning.
 
 use punctual_model::{Evidence, Finding, Severity, State};
 use punctual_report::{clean, json_text};
@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
-/// Each rule is a `rule`, each finding a `result`; what could not be read has kind `open`, which is no pass. `version` is that of
-/// the program that audited; `None`: not known.
+/// Each rule is a `rule`, each finding a `result`; unreadable data has kind `open`, which is no pass. `version` is that
+/// of the auditing program.
 pub fn sarif(findings: &[Finding], version: Option<&str>) -> String {
-    // Rules are unique (§3.19.23); a recording from outside may name one twice.
+    // Rules are unique (§3.19.23); an external recording may name one twice.
     let mut at: BTreeMap<&str, usize> = BTreeMap::new();
     let mut rules: Vec<Value> = Vec::new();
     for finding in findings {
@@ -68,7 +68,7 @@ fn result(at: usize, finding: &Finding) -> Value {
     })
 }
 
-/// A message's text is never empty, and `{0}`, `[…](…)` and `\` in plain text mean something (§3.11.5, §3.11.6).
+/// Text of a message, which must not be empty, and in which `{0}`, `[…](…)` and `\` are special (§3.11.5, §3.11.6).
 fn said(text: &str) -> String {
     let clean = clean::line(text);
     let mut out = String::with_capacity(clean.len());
@@ -90,7 +90,7 @@ fn location(evidence: &Evidence) -> Value {
     })
 }
 
-/// A path as a URI reference (RFC 3986): what is not unreserved is written `%XX`. Never begins with `//`, which would name a host.
+/// A path as a URI reference (RFC 3986), percent-encoded. Never begins with `//`, which would name a host.
 fn uri(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
     for byte in path.bytes() {

@@ -1,13 +1,13 @@
 //! SQUAD (Software Quality Dashboard of Linaro): the JSON files `tests` and `metrics` of its submission API.
 //!
-//! Source: doc/api.rst of Linaro/squad: tests map `suite/test` to `pass`, `fail`, `skip` or `xfail`, metrics map `suite/metric` to a number or
-//! to `{value, unit}`.
+//! Source: doc/api.rst of Linaro/squad. Tests map `suite/test` to `pass`, `fail`, `skip` or `xfail`; metrics map
+//! `suite/metric` to a number or to `{value, unit}`.
 
 use crate::cases::{CaseOutcome, Cases, FigureUnit};
 use punctual_report::json_text;
 use serde_json::{Map, Value, json};
 
-/// The file for `tests`. SQUAD has no word for inconclusive: it is `skip`, which it does not count as passed.
+/// SQUAD has no inconclusive: it becomes `skip`, which does not count as passed.
 pub fn squad_tests(cases: &Cases) -> String {
     let word = |outcome: CaseOutcome| match outcome {
         CaseOutcome::Pass => "pass",
@@ -19,7 +19,6 @@ pub fn squad_tests(cases: &Cases) -> String {
     json_text(&Value::Object(all))
 }
 
-/// The file for `metrics`.
 pub fn squad_metrics(cases: &Cases) -> String {
     let metric = |figure: &crate::Figure| {
         let unit = match &figure.unit {

@@ -1,15 +1,16 @@
-//! Test Anything Protocol (testanything.org) in the part that versions 13, 14 and KTAP (the kernel's
-//! Documentation/dev-tools/ktap.rst) have in common: a plan, test points, comments. No YAML blocks, no directives but SKIP. Said is
-//! version 13, for Perl's TAP::Parser before 3.48 refuses 14, and readers of 14 and of KTAP take 13.
+//! Test Anything Protocol (testanything.org), limited to what versions 13, 14 and KTAP
+//! (Documentation/dev-tools/ktap.rst of the kernel) have in common: a plan, test points, comments, the directive SKIP.
+//! No YAML blocks. Declares version 13, because Perl's TAP::Parser before 3.48 rejects 14, while readers of 14 and KTAP
+//! accept 13.
 
 use crate::cases::{Case, CaseOutcome, Cases, Figure, FigureUnit};
 use punctual_report::clean;
 use std::fmt::Write;
 
-/// The document. What cannot be concluded is `not ok`: a TODO would count as passed.
+/// Inconclusive is `not ok`: a TODO would count as passed.
 ///
-/// A description is a name of `[a-zA-Z0-9_.-]`, so that no text from outside can be a directive; sentences and figures stand in
-/// comments, each with a word of ours before it.
+/// A description is a name of `[a-zA-Z0-9_.-]`, so that untrusted text cannot be a directive. Sentences and figures are
+/// comments, each after a word of our own.
 pub fn tap(cases: &Cases) -> String {
     let all: Vec<&Case> = cases.cases().collect();
     let mut out = format!("TAP version 13\n1..{}\n", all.len());
@@ -25,7 +26,6 @@ pub fn tap(cases: &Cases) -> String {
 fn point(out: &mut String, number: usize, case: &Case) {
     let name = case.path.join(".");
     let said = format!("{}: {}: {}", case.outcome.word(), clean::line(&case.title), clean::line(&case.sentence));
-    // Writing to a String cannot fail.
     let _ = match case.outcome {
         CaseOutcome::Pass => writeln!(out, "ok {number} - {name}"),
         CaseOutcome::Skip => writeln!(out, "ok {number} - {name} # SKIP"),

@@ -1,12 +1,12 @@
-//! What `watch` tells Prometheus, for the textfile collector of the node exporter.
+//! Prometheus metrics of `watch`, for the textfile collector of the node exporter.
 
 use crate::prometheus::{buckets, head, label, seconds};
 use punctual_model::{Watch, WatchCpu, WatchMaxima};
 use punctual_units::{CpuId, Histogram};
 use std::fmt::Write;
 
-/// A machine that is being watched: latencies since the process began (every released period scored), the largest latencies, what
-/// became of new maxima, and how the watching itself does. What is not known has no sample.
+/// Latencies since the process began (every released period counts), largest latencies, what became of new maxima, and
+/// the state of the watch itself. Unknown values have no sample.
 pub fn watch_prometheus(watch: &Watch, histograms: &[(CpuId, Histogram)]) -> String {
     let mut out = String::new();
     about(&mut out, watch);

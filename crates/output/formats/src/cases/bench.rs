@@ -1,17 +1,14 @@
-//! Cases of a benchmark: what it counted right or wrong, and its figures.
-
 use super::{About, Case, CaseOutcome, Cases, Figure, FigureUnit, Group, Names, slug};
 use punctual_model::{Bench, BenchCheck, Run};
 
 impl Cases {
-    /// Of a benchmark: the mean, the smallest and the largest of each series.
+    /// A case per check, and mean, minimum and maximum of each series.
     pub fn of_bench(run: &Run, bench: &Bench) -> Cases {
         let mut names = Names::default();
         let name = names.name("bench".into());
         let mut cases = vec![complete(&mut names, &name, bench)];
         let mut places: Vec<(&str, Vec<String>)> = Vec::new();
         for check in bench.repetitions.iter().flat_map(|r| &r.checks) {
-            // Each check once, as it came out at worst.
             let known = places.iter().position(|(what, _)| *what == check.what);
             let at = known.unwrap_or_else(|| {
                 places.push((&check.what, names.path(vec![name.clone(), "check".into(), slug(&check.what)])));
@@ -55,7 +52,7 @@ fn complete(names: &mut Names, group: &str, bench: &Bench) -> Case {
     }
 }
 
-/// Takes over the outcome of one repetition's check where it is not better than what is known.
+/// Replaces the outcome by that of a repetition's check unless that is better.
 fn worst(case: &mut Case, path: &[String], check: &BenchCheck) {
     let (outcome, sentence) = match check.expected {
         Some(expected) if check.is_wrong() => (CaseOutcome::Fail, format!("got {}, expected {expected}", check.got)),

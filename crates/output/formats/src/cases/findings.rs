@@ -1,11 +1,9 @@
-//! Cases of an audit: one a rule.
-
 use super::{About, Case, CaseOutcome, Cases, Group, Names, slug};
 use punctual_model::{Finding, Severity, State};
 
 impl Cases {
-    /// Of an audit's findings. What could not be read is inconclusive; what does not apply, is doubtful or only told is skipped, with
-    /// its sentence.
+    /// One case per rule. Unreadable data is inconclusive; what does not apply, is doubtful or informative is skipped,
+    /// with its sentence.
     pub fn of_findings(about: About, findings: &[Finding]) -> Cases {
         let mut names = Names::default();
         let mut groups: Vec<Group> = Vec::new();
@@ -33,7 +31,7 @@ impl Cases {
 fn case(path: Vec<String>, finding: &Finding) -> Case {
     let outcome = match (finding.state, finding.severity) {
         (State::Pass, _) => CaseOutcome::Pass,
-        // What is only informative decides nothing, as in the exit code of `audit`.
+        // Informative findings decide nothing, as in the exit code of `audit`.
         (_, Severity::Off | Severity::Info) => CaseOutcome::Skip,
         (State::Fail, _) => CaseOutcome::Fail,
         (State::Warn | State::Info | State::Skip, _) => CaseOutcome::Skip,

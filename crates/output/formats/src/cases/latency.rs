@@ -1,12 +1,12 @@
-//! Cases of a run that measured wakeup latency, or whose figures were imported: one for each claim on each CPU under each load,
-//! and one for each load that says whether its figures are in doubt.
+//! Cases of a latency run or an import: one per claim, load and CPU, and one per load on whether its figures are in
+//! doubt.
 
 use super::{About, Case, CaseOutcome, Cases, Figure, FigureUnit, Group, Names, slug};
 use punctual_model::{Judged, Outcome, Phase, Recording, Verdict};
 use punctual_report::{Cell, Figures, QUANTILES, recorded_ns, words};
 
 impl Cases {
-    /// Of a recorded run and its verdict. Figures are those of the corrected distribution, as in every report.
+    /// Figures are those of the corrected distribution, as in every report.
     pub fn of_run(recording: &Recording, verdict: &Verdict) -> Cases {
         let figures = Figures::new(recording, verdict);
         let mut names = Names::default();
@@ -21,7 +21,7 @@ impl Cases {
     }
 }
 
-/// The run as a whole: the verdict, where anything was claimed, and whether the record is complete.
+/// The run as a whole: its verdict, if anything was claimed, and whether the record is complete.
 fn whole(names: &mut Names, recording: &Recording, verdict: &Verdict) -> Group {
     let name = names.name("run".into());
     let mut cases = Vec::new();
@@ -45,7 +45,6 @@ fn whole(names: &mut Names, recording: &Recording, verdict: &Verdict) -> Group {
     Group { name, title: "run".into(), seconds: None, places: Vec::new(), cases, figures: Vec::new() }
 }
 
-/// A pass only where nothing is in doubt.
 fn in_doubt(path: Vec<String>, title: &str, doubts: &[&str]) -> Case {
     let (outcome, sentence) = match doubts {
         [] => (CaseOutcome::Pass, "nothing in doubt".to_owned()),
@@ -79,7 +78,6 @@ impl<'a> Builder<'a> {
         Group { name: self.group, title: told.into(), seconds, places, cases, figures }
     }
 
-    /// What makes this phase inconclusive, as the verdict tells it.
     fn doubts(&self) -> Vec<&'a str> {
         let concerns = |phase: &Option<String>| phase.as_ref().is_none_or(|id| *id == self.phase.id);
         let problems = &self.figures.verdict.problems;
@@ -92,7 +90,7 @@ impl<'a> Builder<'a> {
         for judged in &verdict.claims {
             let mut here = judged.cells.iter().filter(|c| c.phase == cell.phase.id && c.cpu == cell.cpu());
             let Some(own) = here.next() else { continue };
-            // What would pass by its samples alone does not where they are in doubt.
+            // Doubts prevent a pass, whatever the samples say.
             let least = if is_doubtful { Outcome::Inconclusive } else { Outcome::Pass };
             let outcome = own.outcome.max(least);
             let one = Judged { claim: judged.claim, outcome, cells: vec![own.clone()] };

@@ -1,10 +1,8 @@
-//! Cases of the event suite: one a test.
-
 use super::{About, Case, CaseOutcome, Cases, Figure, FigureUnit, Group, Names, slug};
 use punctual_model::{Run, Suite, SuiteEnd, SuiteRan, SuiteResult};
 
 impl Cases {
-    /// Of a pass of the event suite. What this environment does not have is skipped, never passed.
+    /// One case per test. What this environment lacks is skipped, never passed.
     pub fn of_suite(run: &Run, suite: &Suite) -> Cases {
         let mut names = Names::default();
         let name = names.name(slug(&format!("events {}", suite.backend)));

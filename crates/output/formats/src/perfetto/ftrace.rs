@@ -3,11 +3,11 @@
 use crate::proto::Message;
 use punctual_trace::{Event, Kind, Task, TaskState, Vector};
 
-/// Fields of `FtraceEvent` that every event has. trace_processor's fast path wants them first, in this order.
+/// Fields of every `FtraceEvent`. The fast path of trace_processor requires them first, in this order.
 const TIMESTAMP: u32 = 1;
 const PID: u32 = 2;
 
-/// The event at `t`, by the task `by`; `None` if Perfetto has no message for it.
+/// The event at `t`, caused by the task `by`; `None` if Perfetto has no message for it.
 pub fn event(event: &Event, t: u64, by: Option<i32>) -> Option<Message> {
     let (field, body) = body(&event.kind)?;
     let mut message = Message::default();
@@ -19,7 +19,7 @@ pub fn event(event: &Event, t: u64, by: Option<i32>) -> Option<Message> {
     Some(message)
 }
 
-/// The event's own message and its field in `FtraceEvent`.
+/// Field number in `FtraceEvent`, and the event's own message.
 fn body(kind: &Kind) -> Option<(u32, Message)> {
     let known = match kind {
         Kind::SchedSwitch { prev, prev_state, next } => (4, switch(prev, *prev_state, next)),
@@ -64,7 +64,6 @@ fn waking(task: &Task, target_cpu: Option<u32>) -> Message {
     message
 }
 
-/// A task in the fields for name, id and priority.
 fn thread(task: &Task, [comm, pid, prio]: [u32; 3]) -> Message {
     let mut message = Message::default();
     if let Some(name) = task.comm {
@@ -77,8 +76,8 @@ fn thread(task: &Task, [comm, pid, prio]: [u32; 3]) -> Message {
     message
 }
 
-/// A state as the bits of Linux 4.4, which trace_processor takes where a trace names no kernel (task_state.cc); ours
-/// never does, so they hold for every kernel.
+/// Task state bits of Linux 4.4, which trace_processor assumes if a trace names no kernel (task_state.cc). Ours never
+/// does, so they hold for every kernel.
 fn state(state: TaskState) -> i64 {
     match state.letter {
         b'R' if state.preempted => 0x800,
@@ -95,7 +94,7 @@ fn state(state: TaskState) -> i64 {
         b'P' => 0x200,
         b'N' => 0x400,
         b'I' => 0x402,
-        // What Perfetto's own converter writes for a state that it cannot read.
+        // Perfetto's own converter writes this for an unknown state.
         _ => 0xffff,
     }
 }

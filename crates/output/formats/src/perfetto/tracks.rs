@@ -1,5 +1,5 @@
-//! Slices on tracks of our own: `TrackDescriptor` and `TrackEvent`
-//! (protos/perfetto/trace/track_event/track_descriptor.proto, track_event.proto, debug_annotation.proto).
+//! Slices on own tracks: `TrackDescriptor` and `TrackEvent` (protos/perfetto/trace/track_event/track_descriptor.proto,
+//! track_event.proto, debug_annotation.proto).
 
 use super::{PACKET_SEQUENCE, PACKET_SEQUENCE_FLAGS, PACKET_TIMESTAMP};
 use crate::proto::Message;
@@ -10,11 +10,9 @@ use std::collections::BTreeMap;
 
 const PACKET_TRACK_EVENT: u32 = 11;
 const PACKET_TRACK_DESCRIPTOR: u32 = 60;
-/// Fields of `TrackDescriptor`.
 const DESCRIPTOR_UUID: u32 = 1;
 const DESCRIPTOR_NAME: u32 = 2;
 const DESCRIPTOR_PARENT: u32 = 5;
-/// Fields of `TrackEvent`.
 const EVENT_ANNOTATION: u32 = 4;
 const EVENT_TYPE: u32 = 9;
 const EVENT_TRACK: u32 = 11;
@@ -22,38 +20,33 @@ const EVENT_CATEGORY: u32 = 22;
 const EVENT_NAME: u32 = 23;
 const SLICE_BEGIN: u64 = 1;
 const SLICE_END: u64 = 2;
-/// Fields of `DebugAnnotation`.
 const ANNOTATION_UINT: u32 = 3;
 const ANNOTATION_TEXT: u32 = 6;
 const ANNOTATION_NAME: u32 = 10;
 
-/// Our packets are one sequence; its first packet clears the incremental state (SEQ_INCREMENTAL_STATE_CLEARED), or
-/// trace_processor drops them all.
+/// All our packets form one sequence. Its first packet must clear the incremental state
+/// (SEQ_INCREMENTAL_STATE_CLEARED), or trace_processor drops them all.
 const SEQUENCE: u64 = 1;
 const STATE_CLEARED: u64 = 1;
 
-/// Ids of tracks: the parent of all verdicts, then by thread, and by CPU.
+/// Track ids: the parent of all verdicts, then base values for threads and CPUs.
 const VERDICTS: u64 = 1;
 const OF_THREAD: u64 = 1 << 40;
 const OF_CPU: u64 = 1 << 41;
 
-/// The tracks so far.
 #[derive(Debug, Default)]
 pub struct Tracks {
     begun: bool,
-    /// Tracks that were described.
     known: Vec<u64>,
-    /// Slices that are open on a CPU's track.
     open: BTreeMap<u32, u32>,
-    /// Where the last verdict on a thread's track ends.
     ends: BTreeMap<u64, u64>,
 }
 
-/// Vectors inside vectors; more is nonsense in the trace.
+/// Limit of nested vectors; deeper nesting means a faulty trace.
 const NESTED: u32 = 16;
 
 impl Tracks {
-    /// An event that is a slice, or a part of one; `None` if it is neither.
+    /// Packets for an event that begins, ends or is a slice; `None` for any other.
     pub fn event(&mut self, event: &Event, t: u64) -> Option<Vec<Message>> {
         let cpu = event.cpu;
         match &event.kind {
@@ -72,7 +65,6 @@ impl Tracks {
                 *open -= 1;
                 Some(vec![end(t, cpu_track(cpu))])
             }
-            // It is recorded at its end.
             Kind::NmiHandler { delta_ns, .. } => {
                 let from = t.saturating_sub(u64::try_from(*delta_ns).unwrap_or(0));
                 let mut packets = self.cpu(cpu);
@@ -84,20 +76,21 @@ impl Tracks {
         }
     }
 
-    /// Ends all slices that are open.
     pub fn close(&mut self, t: u64) -> Vec<Message> {
         let open = std::mem::take(&mut self.open);
         open.into_iter().flat_map(|(cpu, n)| (0..n).map(move |_| end(t, cpu_track(cpu)))).collect()
     }
 
-    /// A verdict from T0 to T3, or to T4 where that is known, and the way from one moment to the next within it; `time` gives times as they are written.
+    /// A slice from T0 to T3, or to T4 if known, with nested slices from one moment to the next. `time` converts to
+    /// written times.
     pub fn verdict(&mut self, victim: &Victim, time: impl Fn(u64) -> u64) -> Vec<Message> {
         let (Some(tid), Some(moments)) = (victim.tid, victim.moments) else { return Vec::new() };
         let mut packets = self.describe(VERDICTS, "Late wakeups (punctual)", None);
         let track = OF_THREAD + u64::from(tid.unsigned_abs());
         let thread = format!("{} ({tid})", victim.comm.as_deref().unwrap_or("thread"));
         packets.extend(self.describe(track, &thread, Some(VERDICTS)));
-        // Slices of a track may not overlap: a thread that was due again while it was late begins where that ends.
+        // Slices of a track must not overlap: if the thread was due again while it was late, the slice begins where the
+        // preceding one ends.
         let free = self.ends.get(&track).copied().unwrap_or(0);
         let (t0, t2, t3) =
             (time(moments.t0_ns).max(free), time(moments.t2_ns).max(free), time(moments.t3_ns).max(free));
@@ -121,7 +114,6 @@ impl Tracks {
         self.describe(cpu_track(cpu), &format!("CPU {cpu}: system vectors, NMIs"), None)
     }
 
-    /// The packet that describes a track, the first time.
     fn describe(&mut self, uuid: u64, name: &str, parent: Option<u64>) -> Vec<Message> {
         let Err(at) = self.known.binary_search(&uuid) else { return Vec::new() };
         self.known.insert(at, uuid);
@@ -170,7 +162,7 @@ fn packet(t: u64, event: &Message) -> Message {
     packet
 }
 
-/// The causes, and what else is known, as arguments of the slice.
+/// Causes and other facts as arguments of the slice.
 fn annotations(victim: &Victim) -> Vec<Message> {
     let annotation = |name: &str| {
         let mut message = Message::default();
@@ -189,7 +181,7 @@ fn annotations(victim: &Victim) -> Vec<Message> {
     std::iter::once(latency).chain(causes).chain(doubts).collect()
 }
 
-/// `multipathd (195), higher_priority: 33.2 ms, 97 %, high: it was current, with this priority`.
+/// `multipathd (195), higher_priority: 33.2 ms, 97 %, high: it was current, with this priority`
 fn told(cause: &Cause) -> String {
     let who = match (&cause.comm, cause.tid, &cause.what) {
         (Some(comm), Some(tid), _) => format!("{comm} ({tid}), "),

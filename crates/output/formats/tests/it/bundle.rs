@@ -1,4 +1,4 @@
-//! A bundle says of its wakeup what the whole trace says.
+//! A bundle gives the same explanation of its wakeup as the whole trace.
 
 use punctual_explain::{Facts, Measured, Options, Victim, explain};
 use punctual_formats::{BundleHead, bundle, bundle_head};
@@ -56,6 +56,5 @@ fn comments_carry_what_a_trace_does_not() {
     let facts = Facts { policies: head.policies.into_iter().collect(), ..Facts::default() };
     let again = victims(&small, Options { facts, ..Options::default() }).remove(0);
     assert_eq!(again.causes[0].scheduled.policy.as_deref(), Some("RR"));
-    // Addresses of the kernel are not in it.
     assert!(text.contains("hrtimer=0000000000000001") && !text.contains("ffff"));
 }

@@ -1,4 +1,4 @@
-//! What is written as cyclictest writes is read again by our import, and holds the same wakeups.
+//! What is written in cyclictest's formats can be imported and has the same wakeups.
 
 use crate::common;
 
@@ -11,7 +11,7 @@ fn imported(name: &str, text: &str) -> Recording {
     punctual_import::recording(vec![read])
 }
 
-/// Wakeups, smallest and largest of each CPU, whole microseconds.
+/// Number of wakeups, minimum and maximum of each CPU, whole microseconds.
 fn told(recording: &Recording) -> Vec<(u64, Option<u64>, Option<u64>)> {
     let of = |c: &punctual_model::CpuResult| (c.ran, c.min_ns.map(|ns| ns / 1_000), c.max_ns.map(|ns| ns / 1_000));
     recording.run.phases.iter().flat_map(|p| &p.cpus).map(of).collect()
@@ -42,7 +42,7 @@ fn all_loads_together_are_one_thread_a_cpu() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
-    /// No wakeup is lost, none is told earlier than it was, and at most 0.8 % and a microsecond later.
+    /// No wakeup is lost, none is earlier than it was, and none later by more than 0.8 % and a microsecond.
     #[test]
     fn any_distribution_comes_back(latencies in proptest::collection::vec(0u64..40_000_000_000, 1..200)) {
         let (mut recording, _) = common::good();

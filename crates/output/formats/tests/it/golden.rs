@@ -1,4 +1,4 @@
-//! Every format compared with files in tests/golden; `UPDATE_GOLDEN=1` writes them anew.
+//! Compares every format with files in tests/golden; `UPDATE_GOLDEN=1` rewrites them.
 
 use crate::common;
 

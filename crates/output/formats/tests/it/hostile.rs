@@ -1,5 +1,5 @@
-//! Whatever the machine calls its hosts, loads, labels and tasks, nothing of it is obeyed by a harness, a browser, a database or a
-//! spreadsheet, and every document still reads as what it is. One table over all formats, ours included.
+//! Untrusted names of hosts, loads, labels and tasks cannot inject anything into a harness, a browser, a database or a
+//! spreadsheet, and every document stays valid. A table of all formats, including our own.
 
 use crate::common;
 use crate::read;
@@ -18,7 +18,6 @@ use punctual_report::{
 };
 use punctual_units::Histogram;
 
-/// A format, what writes it, and what must hold of all that it writes.
 type Row = (&'static str, fn(&Recording, &Verdict) -> String, fn(&str));
 
 fn ids() -> KcidbIds {
@@ -29,7 +28,7 @@ fn plain() -> TextStyle {
     TextStyle { color: false, width: 80 }
 }
 
-/// Every format of `punctual report`; perfetto is binary and has tests of its own.
+/// Every format of `punctual report` except perfetto, which is binary and has tests of its own.
 const FORMATS: &[Row] = &[
     ("html", html, read::html),
     ("text", |r, v| text(r, v, plain()), read::plain),
@@ -50,13 +49,11 @@ const FORMATS: &[Row] = &[
     ("jsonl", jsonl, |text| text.lines().for_each(read::json)),
 ];
 
-/// As `report` writes several runs.
 fn jsonl(recording: &Recording, verdict: &Verdict) -> String {
     let lines = punctual_fleet::lines(&[punctual_history::summary(recording, verdict, None)]);
     lines.iter().map(|line| json_line(&serde_json::to_value(line).unwrap())).collect()
 }
 
-/// An event suite and a benchmark, in all that they are written as.
 fn of_suite_and_bench(run: &punctual_model::Run, name: &str) {
     let ended = [
         SuiteEnd::Unsupported { why: name.into() },
@@ -117,7 +114,6 @@ fn of_cases(cases: &Cases) {
     }
 }
 
-/// Formats of an audit.
 fn of_findings(findings: &[Finding]) {
     let cases = Cases::of_findings(Default::default(), findings);
     assert_eq!(cases.cases().count(), findings.len());
@@ -129,7 +125,7 @@ fn of_findings(findings: &[Finding]) {
 
 fn assert_harmless(name: &str) {
     let (mut recording, verdict) = common::hostile(name);
-    // A run that a machine of ours never writes, but a file may hold: a second phase and CPU of the same names.
+    // A foreign file may hold what our runs never do: a second phase and CPU of the same names.
     recording.run.complete = true;
     let second = recording.run.phases[0].clone();
     recording.run.phases.push(second);
@@ -178,7 +174,7 @@ fn every_format_of_the_command_line_is_in_the_table() {
     let listed = include_str!("../../../../../cli/src/report/args.rs");
     let body = listed.split("pub enum Format {").nth(1).unwrap().split("\n}").next().unwrap();
     let variants = body.lines().map(str::trim).filter(|l| l.ends_with(',') && !l.starts_with("//")).count();
-    // Perfetto is binary and not in it; linuxcnc is, and an option of text.
+    // Without Perfetto, which is binary; with linuxcnc, an option of text.
     assert_eq!(variants, FORMATS.len());
 }
 

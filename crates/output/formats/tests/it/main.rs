@@ -1,5 +1,3 @@
-//! The integration tests of the crate, in one program.
-
 mod bundle;
 #[path = "../../../report/tests/it/common/mod.rs"]
 mod common;

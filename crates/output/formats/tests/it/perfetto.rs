@@ -1,5 +1,3 @@
-//! What was written, decoded again.
-
 use crate::protobuf;
 
 use proptest::prelude::*;
@@ -22,7 +20,7 @@ fn exported(name: &str) -> (Explanation, Vec<u8>, Written) {
     (explanation, out, written)
 }
 
-/// Bundles' events by CPU: time, field of the event, its body.
+/// Events of bundles by CPU: time, event field, body.
 fn ftrace(trace: &[u8]) -> Vec<(u64, u64, u32, Vec<Field>)> {
     let mut events = Vec::new();
     for packet in each(trace, 1) {
@@ -118,7 +116,7 @@ fn each_verdict_is_a_slice_from_t0_to_t3() {
     }
 }
 
-/// Two verdicts on one thread, the second due before the first was over: they must not overlap.
+/// Two verdicts on one thread, the second due before the end of the first: they must not overlap.
 #[test]
 fn verdicts_of_one_thread_do_not_overlap() {
     let (mut explanation, _, _) = exported("g612.dat");
@@ -162,7 +160,6 @@ fn tracks_are_described_before_they_are_used() {
     );
 }
 
-/// Events made up.
 struct Made(std::vec::IntoIter<Event>, TraceInfo);
 
 impl Iterator for Made {

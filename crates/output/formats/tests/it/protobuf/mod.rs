@@ -1,11 +1,9 @@
-//! A decoder of protocol buffers that knows no messages, and what it has to find in a trace for Perfetto.
-
 pub mod schema;
 
 /// Number, value of a varint, bytes of a string or message.
 pub type Field = (u32, u64, Option<Vec<u8>>);
 
-/// All fields of a message; panics where it is none.
+/// Panics if the bytes are no message.
 pub fn decode(mut bytes: &[u8]) -> Vec<Field> {
     let mut fields = Vec::new();
     while !bytes.is_empty() {
@@ -39,17 +37,14 @@ fn varint(bytes: &mut &[u8]) -> u64 {
     panic!("a varint is ten bytes at most");
 }
 
-/// The bodies of all fields of this number.
 pub fn each(bytes: &[u8], field: u32) -> Vec<Vec<u8>> {
     decode(bytes).into_iter().filter(|f| f.0 == field).filter_map(|f| f.2).collect()
 }
 
-/// The number in a field.
 pub fn number(fields: &[Field], field: u32) -> Option<u64> {
     fields.iter().find(|f| f.0 == field && f.2.is_none()).map(|f| f.1)
 }
 
-/// The text in a field.
 pub fn text(fields: &[Field], field: u32) -> Option<String> {
     fields.iter().find(|f| f.0 == field).map(|f| String::from_utf8(f.2.clone().unwrap()).unwrap())
 }

@@ -1,5 +1,5 @@
-//! Perfetto's messages, as far as they are written, and a check of a whole trace by them. Names, numbers and types are those of
-//! protos/perfetto/trace of Perfetto 0.59 (read from its Python package's descriptors).
+//! The subset of Perfetto's messages that is written, and a check of traces against it. Names, numbers and types are
+//! those of protos/perfetto/trace of Perfetto 0.59 (from the descriptors of its Python package).
 
 #![allow(dead_code, reason = "each test uses a part")]
 
@@ -90,8 +90,8 @@ const SCHEMA: &[(&str, &[(u32, Type)])] = &[
     ("local_timer_exit", &[(1, Int32)]),
 ];
 
-/// How often each message is there. Panics where one is not as the schema has it, where a slice has no described track, or where
-/// slices of a track do not begin and end in pairs, in time.
+/// Counts the messages by type. Panics if a message violates the schema, a slice has no described track, or slices of a
+/// track are not properly nested in time.
 pub fn check(trace: &[u8]) -> BTreeMap<&'static str, usize> {
     let mut found = BTreeMap::new();
     message("Trace", trace, &mut found);
@@ -117,7 +117,6 @@ fn message(name: &'static str, bytes: &[u8], found: &mut BTreeMap<&'static str, 
     }
 }
 
-/// Begin and end of slices, by track.
 fn slices(trace: &[u8]) {
     let (mut known, mut open) = (Vec::new(), BTreeMap::<u64, Vec<u64>>::new());
     for packet in each(trace, 1).into_iter().map(|packet| decode(&packet)) {

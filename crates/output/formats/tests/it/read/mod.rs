@@ -1,12 +1,12 @@
-//! Readers as strict as the consumers of our formats.
+//! Readers as strict as the consumers of the formats.
 
-/// What no text output may hold: control characters but newline, signals, marks that hide or turn text.
+/// Text without control characters except newline, without signals, and without characters that hide or reverse text.
 pub fn plain(text: &str) {
     assert!(!text.contains("<LAVA_"), "a LAVA signal got through");
     unhidden(text, "");
 }
 
-/// The same where some control characters belong to the format.
+/// The same, but the format allows some control characters.
 fn unhidden(text: &str, allowed: &str) {
     for c in text.chars() {
         let hides = matches!(u32::from(c), 0x061c | 0x200b..=0x200f | 0x2028..=0x202e | 0x2060..=0x206f | 0xfeff | 0xe0000..=0xe007f);
@@ -24,14 +24,14 @@ pub fn html(page: &str) {
     assert_eq!(lower.matches("href=").count(), lower.matches("href=\"#").count(), "a link leads out of the page");
 }
 
-/// A whole document, in which not even a `<` stands in strings.
+/// A complete document without any `<`, even in strings.
 pub fn json(text: &str) {
     plain(text);
     assert!(!text.contains('<'), "a browser could be led astray");
     serde_json::from_str::<serde_json::Value>(text).unwrap();
 }
 
-/// No field is a formula, and every row has as many fields as the head.
+/// No field is a formula; every row has as many fields as the header.
 pub fn csv(text: &str) {
     plain(text);
     let rows: Vec<Vec<String>> = text.lines().map(fields).collect();
@@ -44,7 +44,7 @@ pub fn csv(text: &str) {
     }
 }
 
-/// RFC 4180: quoted fields double their quotes; no field of ours holds a newline.
+/// RFC 4180: quoted fields double their quotes; ours contain no newline.
 fn fields(line: &str) -> Vec<String> {
     let (mut all, mut field, mut quoted) = (Vec::new(), String::new(), false);
     let mut chars = line.chars().peekable();
@@ -73,7 +73,7 @@ pub fn cyclictest(text: &str) {
     }
 }
 
-/// Well-formed, with our elements only and the totals that the elements add up to.
+/// Well-formed, with our elements only, and with correct totals.
 pub fn junit(text: &str) {
     plain(text);
     assert!(!text.contains(['\u{fffe}', '\u{ffff}']), "not XML");
@@ -116,7 +116,7 @@ pub fn junit(text: &str) {
     assert_eq!(Some(cases), told);
 }
 
-/// A version, a plan that is kept, numbered test points with plain names, comments that begin with a word of ours.
+/// A version, a correct plan, numbered test points with plain names, comments that begin with a known word.
 pub fn tap(text: &str) {
     plain(text);
     let mut lines = text.lines();
@@ -139,7 +139,8 @@ pub fn tap(text: &str) {
     assert_eq!(seen, planned);
 }
 
-/// Every line a signal that the dispatcher's expression takes whole, with parameters of plain words; no id twice.
+/// Every line is a signal that matches the dispatcher's expression completely, with plain words as parameters; ids are
+/// unique.
 pub fn lava(text: &str) {
     let mut ids = std::collections::BTreeSet::new();
     for line in text.lines() {
@@ -161,7 +162,7 @@ pub fn lava(text: &str) {
     }
 }
 
-/// `name{label="value",…} number`; types before samples, no sample twice, buckets that grow, at most 20 of them a CPU.
+/// `name{label="value",…} number`: types before samples, unique samples, growing buckets, at most 20 per CPU.
 pub fn prometheus(text: &str) {
     plain(text);
     let mut seen = std::collections::BTreeSet::new();
@@ -190,7 +191,7 @@ pub fn prometheus(text: &str) {
     }
 }
 
-/// The names of labels; fails on anything that is not `name="value"` with the three escapes.
+/// Names of labels; fails on anything but `name="value"` with the three escapes.
 fn label_names(mut labels: &str) -> Vec<String> {
     let mut names = Vec::new();
     while !labels.is_empty() {
