@@ -1,5 +1,3 @@
-//! The bundled figures are complete and sane.
-
 use punctual_references::{Kernel, board, boards, of, published};
 use std::collections::BTreeSet;
 
@@ -9,10 +7,10 @@ fn every_entry_has_a_source_and_sane_figures() {
     for p in published() {
         let what = format!("{} {:?} {}", p.board, p.kernel, p.worst_us);
         assert!(board(&p.board).is_some_and(|b| b.key == p.board), "{what}: unknown board");
-        // A wakeup takes more than a microsecond; who publishes more than a second measured something else, or in ns.
+        // A wakeup takes more than 1 µs; a figure above 1 s is not in µs, or not a latency.
         assert!((1.0..1e6).contains(&p.worst_us), "{what}: not microseconds");
         assert!(p.source.len() > 15 && !p.tool.is_empty(), "{what}: no source");
-        // Who cannot be looked up at least says why.
+        // An entry without address or year states why.
         assert!(p.url.is_some() || p.year.is_some() || p.note.is_some(), "{what}: neither address nor year nor reason");
         assert!(p.url.as_ref().is_none_or(|u| u.starts_with("https://") && !u.contains(' ')), "{what}: no address");
         assert!(p.year.is_none_or(|y| (2000..=2100).contains(&y)), "{what}: year");
@@ -44,7 +42,7 @@ fn boards_are_told_apart() {
     assert_eq!(key(""), None);
 }
 
-/// The histograms among the fixtures of `stats` hold the same two.
+/// The histograms among the fixtures of `stats` have the same two maxima.
 #[test]
 fn the_two_of_the_raspberry_pi_4() {
     let pi = board("raspberry-pi-4b").unwrap();
