@@ -1,13 +1,13 @@
 //! The kernel command line: its parameters, and what of it may be shown.
 
-/// Splits a command line as the kernel does: at white space outside double quotes. What follows `--` goes to init and is
-/// left out.
+/// Splits a command line as the kernel does: at white space outside double quotes. Drops the arguments of init after
+/// `--`.
 pub fn parameters(cmdline: &str) -> Vec<String> {
     split(cmdline).into_iter().take_while(|word| word != "--").collect()
 }
 
-/// The value of the last `name=value`, `""` for a bare `name`. As in the kernel (kernel/params.c, parameq), `-` and `_`
-/// are the same in names.
+/// The value of the last `name=value`, `""` for a bare `name`. `-` and `_` are equal in names, as in the kernel
+/// (kernel/params.c, parameq).
 pub fn parameter(cmdline: &str, name: &str) -> Option<String> {
     let same = |key: &str| key.replace('-', "_") == name.replace('-', "_");
     parameters(cmdline).iter().rev().find_map(|word| {
@@ -30,10 +30,9 @@ fn split(cmdline: &str) -> Vec<String> {
     words
 }
 
-/// What stands in place of something private.
 const SCRUBBED: &str = "«scrubbed»";
 
-/// Parameters whose value names a disk, a key, a network or a host, whatever it looks like.
+/// Parameters whose value always identifies a disk, a key, a network or a host.
 const PRIVATE: &[&str] = &[
     "ip",
     "nfsroot",
@@ -70,12 +69,12 @@ const PRIVATE: &[&str] = &[
     "netconsole",
 ];
 
-/// Parts of a parameter's name that make its value private.
+/// Substrings of a parameter's name that make its value private.
 const PRIVATE_PARTS: &[&str] =
     &["password", "passwd", "secret", "token", "serial", "macaddr", "uuid", "credential", "auth"];
 
-/// A command line without what identifies this machine or opens it: UUIDs and labels, MAC and IP addresses, host names,
-/// keys and serial numbers. Parameter names stay, so that an audit of the rest still holds.
+/// A command line without UUIDs, labels, MAC and IP addresses, host names, keys and serial numbers. Parameter names
+/// stay, so the rest can still be audited.
 pub fn scrub(cmdline: &str) -> String {
     let words = cmdline.split_whitespace().map(|word| match word.split_once('=') {
         Some((key, _)) if is_private(key) => format!("{}={SCRUBBED}", scrub_value(key)),
@@ -85,7 +84,6 @@ pub fn scrub(cmdline: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// A line of a file without addresses, identifiers and serial numbers.
 pub(crate) fn scrub_line(line: &str) -> String {
     if let Some((key, _)) = line.split_once(':').filter(|(key, _)| key.trim().eq_ignore_ascii_case("serial")) {
         return format!("{key}: {SCRUBBED}");
@@ -115,7 +113,7 @@ fn scrub_value(value: &str) -> String {
     let mut shown = String::new();
     let mut piece = String::new();
     for c in value.chars() {
-        // An address ends where neither hex digits nor its separators go on; a comma or slash parts two values.
+        // An address ends at the first character that is neither a hex digit nor one of its separators.
         if matches!(c, ',' | '/' | '@' | '[' | ']' | '=' | ';') {
             push_piece(&mut shown, &piece);
             piece.clear();
@@ -146,7 +144,6 @@ fn is_uuid(text: &str) -> bool {
     })
 }
 
-/// Six pairs of hexadecimal digits, whatever stands before and behind them.
 fn is_mac(text: &str) -> bool {
     [':', '-'].iter().any(|&by| {
         let groups: Vec<&str> = text.split(by).collect();
@@ -168,7 +165,6 @@ fn is_ipv6(text: &str) -> bool {
     (groups.len() == 8 || text.contains("::")) && groups.len() > 2 && groups.iter().all(hex)
 }
 
-/// Four numbers below 256 between dots, with or without a port behind.
 fn has_ipv4(text: &str) -> bool {
     let words = text.split(|c: char| !c.is_ascii_digit() && c != '.');
     words.into_iter().any(|word| {

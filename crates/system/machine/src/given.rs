@@ -1,5 +1,4 @@
-//! A machine of which only a few bare files are at hand: its kernel's configuration, its command line, a Raspberry Pi's
-//! config.txt.
+//! A machine known only by a few files: kernel configuration, command line, a Raspberry Pi's config.txt.
 
 mod kind;
 
@@ -19,9 +18,9 @@ const ARCH: &str = "/proc/sys/kernel/arch";
 const VERSION: &str = "/proc/sys/kernel/version";
 const REALTIME: &str = "/sys/kernel/realtime";
 
-/// A machine's bare files, each at the path a machine has it at. Every other path reads as [`Read::NotGiven`], but for
-/// the few that follow from a kernel's configuration: the architecture, the words of `uname -v` about preemption, and
-/// that a kernel without PREEMPT_RT has no /sys/kernel/realtime.
+/// Each file appears at its path on a real machine. Every other path reads as [`Read::NotGiven`], except those that
+/// follow from the kernel configuration: the architecture, the preemption words of `uname -v`, and the absence of
+/// /sys/kernel/realtime without PREEMPT_RT.
 #[derive(Clone, Debug, Default)]
 pub struct Given {
     files: BTreeMap<&'static str, Read>,
@@ -29,52 +28,49 @@ pub struct Given {
     kinds: BTreeMap<Kind, String>,
 }
 
-/// Why a file is of no use.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GivenError {
-    /// The file is empty.
     #[error("{0} is empty: give {EXPECTED}")]
     Empty(String),
-    /// It has more than [`READ_LIMIT`] bytes, also after inflating.
+    /// More than [`READ_LIMIT`] bytes, compressed or not.
     #[error("{0} is larger than 4 MiB, and no such file is: give {EXPECTED}")]
     Large(String),
-    /// It is packed in a way that is not read here; the second is the program that unpacks it.
+    /// Compressed in an unsupported format; the second field is the program that decompresses it.
     #[error("{0} is packed: unpack it first, `{1} -dc {0} > config`, and give that")]
     Packed(String, &'static str),
-    /// It is no text: not UTF-8, or with NUL bytes.
+    /// Not UTF-8, or with NUL bytes.
     #[error("{0} is no text: give {EXPECTED}")]
     Binary(String),
-    /// It is text of no kind known here, or of several.
+    /// Text of no known kind, or of several.
     #[error(
         "{0} {1}: give {EXPECTED}; or say which it is, as in `--config cmdline:{0}` (kconfig:, cmdline:, config.txt:, model:)"
     )]
     Unclear(String, &'static str),
-    /// It is said to be of a kind that it is not.
+    /// Not of the kind the user named.
     #[error("{0} is no {1}: {2}")]
     Unlike(String, &'static str, &'static str),
-    /// There are two of a kind.
+    /// Two files of one kind.
     #[error("{1} and {2} are both {0}: give the files of one machine")]
     Twice(&'static str, String, String),
 }
 
-/// What can be given, for messages.
+/// For messages.
 const EXPECTED: &str =
     "a kernel's .config (also gzipped), a saved /proc/cmdline or cmdline.txt, or a Raspberry Pi's config.txt";
 
 impl Given {
-    /// What the board's model reads as where config.txt is given and the model is not: some Raspberry Pi.
+    /// The board's model where config.txt is given and the model is not.
     pub const SOME_PI: &str = "Raspberry Pi (which one is not given)";
 
-    /// A machine of which nothing is given yet.
     pub fn new() -> Given {
         Given::default()
     }
 
-    /// Adds a file: its name, for messages and to tell what it is where its content does not, its content, and its kind
-    /// where the user said it. Returns its kind.
+    /// Adds a file. `name` is for messages, and decides the kind if the content does not; `kind` is what the user
+    /// named, if anything. Returns the kind.
     ///
     /// # Errors
-    /// Where it is of no known kind, of two, or there is one of its kind already. Then nothing is added.
+    /// If the kind is unknown, ambiguous or present already. Nothing is added then.
     pub fn add(&mut self, name: &str, bytes: &[u8], kind: Option<Kind>) -> Result<Kind, GivenError> {
         let (kind, text) = kind::tell(name, bytes, kind)?;
         if let Some(other) = self.kinds.get(&kind) {
@@ -87,7 +83,7 @@ impl Given {
                 self.derive(name, bytes);
             }
             Kind::Cmdline => {
-                // The kernel gets only the first line that the firmware or a boot loader reads.
+                // The firmware and boot loaders pass only the first line to the kernel.
                 let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
                 self.put(CMDLINE, first.as_bytes(), name.to_owned());
                 if kind::file_name(name) == "cmdline.txt" {
@@ -103,17 +99,16 @@ impl Given {
         Ok(kind)
     }
 
-    /// The kinds given, with their files' names.
     pub fn kinds(&self) -> impl Iterator<Item = (Kind, &str)> {
         self.kinds.iter().map(|(kind, name)| (*kind, name.as_str()))
     }
 
-    /// Where what a path reads as comes from: the file's name, for every path that reads as something.
+    /// Paths that can be read, each with the name of the file its content comes from.
     pub fn origins(&self) -> impl Iterator<Item = (&str, &str)> {
         self.origins.iter().map(|(path, origin)| (*path, origin.as_str()))
     }
 
-    /// A text that names paths of a machine, with the files they stand for instead.
+    /// Replaces paths of the machine in `text` by the files they come from.
     pub fn named(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for (path, origin) in &self.origins {
@@ -132,7 +127,6 @@ impl Given {
         self.origins.push((path, origin));
     }
 
-    /// What follows from a configuration.
     fn derive(&mut self, name: &str, bytes: &[u8]) {
         let Some(config) = KernelConfig::from_bytes(name, bytes) else { return };
         if let Some(arch) = architecture(&config) {
@@ -147,8 +141,7 @@ impl Given {
     }
 }
 
-/// As `uname -m` names it (UTS_MACHINE of arch/*/Makefile), of the architectures that rules ask for; others by Kconfig's
-/// name.
+/// The name in `uname -m` (UTS_MACHINE of arch/*/Makefile), for architectures that rules ask for.
 fn architecture(config: &KernelConfig) -> Option<&'static str> {
     let names = [
         ("X86_64", "x86_64"),
@@ -165,8 +158,8 @@ fn architecture(config: &KernelConfig) -> Option<&'static str> {
     names.into_iter().find(|(option, _)| config.is_on(option)).map(|(_, name)| name)
 }
 
-/// The words that the build makes of the configuration (init/Makefile, preempt-flag and smp-flag); the build's number and
-/// time, which stand around them, are not known. `None` where the text is cut and does not tell.
+/// The words of `uname -v` that the build derives from the configuration (init/Makefile, preempt-flag and smp-flag),
+/// without build number and time. `None` where the configuration is truncated and does not decide it.
 fn version_words(config: &KernelConfig) -> Option<&'static str> {
     if config.is_on("PREEMPT_RT") || config.is_on("PREEMPT_RT_FULL") {
         return Some("PREEMPT_RT");

@@ -1,4 +1,4 @@
-//! The configuration the running kernel was built with.
+//! The configuration of the running kernel.
 
 use crate::text::contains;
 use crate::{Machine, READ_LIMIT, Read};
@@ -8,8 +8,7 @@ use std::io::Read as _;
 
 /// A kernel's `.config`, and where it was found.
 ///
-/// Reading it takes some milliseconds (a 250 KB text is inflated and split), so it is read apart from
-/// [`crate::facts`], once, by whoever needs it.
+/// Reading it takes some milliseconds (250 KB are inflated and split), so it is not part of [`crate::facts`].
 #[derive(Clone, Debug)]
 pub struct KernelConfig {
     path: String,
@@ -18,22 +17,20 @@ pub struct KernelConfig {
     version: Option<String>,
 }
 
-/// What a configuration says of one option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Setting {
-    /// `y`, `m`, a number, or a string without its quotes.
+    /// `y`, `m`, a number, or a string without quotes.
     Is(String),
-    /// Off: said so, or not mentioned in a configuration that is whole.
+    /// Off: explicitly, or not mentioned in a complete configuration.
     Off,
-    /// Not mentioned, and the text may be cut short.
+    /// Not mentioned in a configuration that may be truncated.
     Unknown,
 }
 
-/// Why no configuration could be read: every place that was tried, with what happened there.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no kernel configuration could be read: {}", describe(.tried))]
 pub struct ConfigError {
-    /// Path and what reading it gave; content that is not a configuration counts as `Failed(EINVAL)`.
+    /// Each path with the result of reading it; content that is not a configuration counts as `Failed(EINVAL)`.
     pub tried: Vec<(String, Read)>,
 }
 
@@ -48,15 +45,14 @@ fn describe(tried: &[(String, Read)]) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// Of a file (NAME_MAX, limits.h); a release has 64 characters at most (__NEW_UTS_LEN).
+/// NAME_MAX of limits.h; a release has 64 characters at most (__NEW_UTS_LEN).
 const LONGEST_NAME: usize = 255;
 
-/// What an unusable content is reported as.
 const EINVAL: i32 = 22;
 
 impl KernelConfig {
-    /// Where the configuration of kernel `release` may lie, the surest first: only /proc/config.gz is of the running
-    /// kernel by necessity, the others by their name.
+    /// Where the configuration of kernel `release` may be, most reliable first: /proc/config.gz always belongs to the
+    /// running kernel, the others only by name.
     pub fn places(release: Option<&str>) -> Vec<String> {
         let mut places = vec!["/proc/config.gz".to_owned()];
         if let Some(release) =
@@ -75,7 +71,7 @@ impl KernelConfig {
     /// Reads the first configuration found.
     ///
     /// # Errors
-    /// When there is none, or none that can be read; names every place tried.
+    /// If none can be read; names every path tried.
     pub fn read(machine: &dyn Machine) -> Result<KernelConfig, ConfigError> {
         let release = machine.read("/proc/sys/kernel/osrelease");
         let mut tried = Vec::new();
@@ -91,13 +87,13 @@ impl KernelConfig {
         Err(ConfigError { tried })
     }
 
-    /// `None` when the bytes are no kernel configuration: not text, damaged gzip (its checksum is checked), too large,
+    /// `None` when the bytes are no kernel configuration: not text, damaged gzip (its checksum is verified), too large,
     /// or without any option.
     pub(crate) fn from_bytes(path: &str, bytes: &[u8]) -> Option<KernelConfig> {
         let text = text_of(bytes).ok()?;
         let text = text.as_str();
         let mut values = HashMap::new();
-        // What is behind the last end of a line may be a part of one: `CONFIG_HZ=2` of 250.
+        // A last line without line end may be truncated: `CONFIG_HZ=2` of 250.
         for line in text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')) {
             let line = line.strip_suffix('\r').unwrap_or(line);
             if let Some((name, value)) = line.strip_prefix("CONFIG_").and_then(|l| l.split_once('=')) {
@@ -110,17 +106,16 @@ impl KernelConfig {
         (!values.is_empty()).then_some(KernelConfig { path, values, whole, version })
     }
 
-    /// The kernel's version as the heading tells it, `6.12.9`: the release without what builders append to it.
+    /// The version in the header, `6.12.9`: the release without suffixes of the builder.
     pub fn version(&self) -> Option<&str> {
         self.version.as_deref()
     }
 
-    /// The file it was read from.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// What it says of an option, named without `CONFIG_`.
+    /// `option` is without `CONFIG_`.
     pub fn get(&self, option: &str) -> Setting {
         match self.values.get(option).map(String::as_str) {
             Some("n") => Setting::Off,
@@ -130,15 +125,15 @@ impl KernelConfig {
         }
     }
 
-    /// Is the option built in?
+    /// `y`, not `m`.
     pub fn is_on(&self, option: &str) -> bool {
         self.values.get(option).is_some_and(|v| v == "y")
     }
 }
 
-/// Kconfig leaves options out whose dependencies are off, so in a whole file "not mentioned" means off, and in a cut one
-/// nothing. It begins every file it writes with the same remark; since Linux 5.4 it closes each menu with one too, and
-/// "Kernel hacking" is the last menu of every architecture (a few options of io_uring may follow it).
+/// Kconfig omits options whose dependencies are off, so "not mentioned" means off in a complete file and nothing in a
+/// truncated one. It begins every file with the same comment. Since Linux 5.4 it also ends each menu with a comment,
+/// and "Kernel hacking" is the last menu of every architecture (a few options of io_uring may follow it).
 fn is_whole(text: &str) -> bool {
     let head = text.lines().take(4).any(|l| l.contains("Automatically generated file; DO NOT EDIT."));
     let closes_menus = contains(text.as_bytes(), b"\n# end of ");
@@ -146,8 +141,8 @@ fn is_whole(text: &str) -> bool {
     head && text.ends_with('\n') && (tail || !closes_menus)
 }
 
-/// Of `# Linux/x86 6.12.9 Kernel Configuration` (scripts/kconfig/confdata.c: the main menu's title; before 4.19 with `Linux
-/// Kernel Configuration` and other words around it, which are left alone).
+/// From `# Linux/x86 6.12.9 Kernel Configuration` (scripts/kconfig/confdata.c: the main menu's title). Before 4.19 the
+/// title was `Linux Kernel Configuration` with other words around it, which is not parsed.
 fn version(text: &str) -> Option<String> {
     let title =
         text.lines().take(4).find_map(|line| line.strip_prefix("# Linux/")?.strip_suffix(" Kernel Configuration"))?;
@@ -155,7 +150,7 @@ fn version(text: &str) -> Option<String> {
     version.starts_with(|c: char| c.is_ascii_digit()).then(|| version.to_owned())
 }
 
-/// The text, also of a gzipped file; `Err(true)` where it is larger than [`READ_LIMIT`], `Err(false)` where it is none.
+/// Inflates a gzipped file. `Err(true)` if it is larger than [`READ_LIMIT`], `Err(false)` if it is not text.
 pub(crate) fn text_of(bytes: &[u8]) -> Result<String, bool> {
     let bytes = if bytes.starts_with(&[0x1f, 0x8b]) { inflate(bytes)? } else { bytes.to_vec() };
     String::from_utf8(bytes).map_err(|_| false)

@@ -1,41 +1,38 @@
-//! Names in the kernel's own type information, which every user may read: a way to see what a kernel can do when its
-//! debug files are closed (Documentation/bpf/btf.rst).
+//! Names in the kernel's type information (BTF), which every user may read. They show what a kernel supports when its
+//! debug files cannot be read (Documentation/bpf/btf.rst).
 
 use crate::text::contains;
 use crate::{Machine, Read};
 
-/// The file.
 pub const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
 
-/// Is a name among the kernel's types and their members?
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TypeName {
-    /// It is.
     Present,
-    /// All names were read and it is not.
+    /// All names were read, and it is not among them.
     Absent,
-    /// It cannot be told: what reading the file gave (`Absent` where the kernel was built without type information,
-    /// `Failed(EINVAL)` where the file is none).
+    /// The result of reading the file: `Absent` where the kernel was built without type information, `Failed(EINVAL)`
+    /// where the file has another format.
     Unknown(Read),
 }
 
-/// Bytes read at once; the file has 5–10 MB and its names 1–3 MB, in steps small enough to leave no mark on memory use.
+/// The file has 5–10 MB and its names 1–3 MB; small steps keep memory use flat.
 const STEP: usize = 64 << 10;
 
 const EINVAL: i32 = 22;
 
-/// struct btf_header of include/uapi/linux/btf.h: magic, version and flags, then header length, offset and length of the
-/// types, offset and length of the names; both offsets count from the end of the header.
+/// struct btf_header of include/uapi/linux/btf.h: magic, version and flags, then header length, offset and length of
+/// the types, offset and length of the names. Both offsets count from the end of the header.
 const HEADER: usize = 24;
 const MAGIC: u16 = 0xeb9f;
 
-/// Looks for a type's or member's name.
+/// Searches the names of types and members.
 pub fn kernel_type_name(machine: &dyn Machine, name: &str) -> TypeName {
     let (start, length) = match names_section(machine) {
         Ok(section) => section,
         Err(read) => return TypeName::Unknown(read),
     };
-    // Names are NUL-terminated, and the first is the empty one, so every other stands between two NULs.
+    // Names are NUL-terminated, and the first one is empty, so every other is between two NULs.
     let needle = [b"\0", name.as_bytes(), b"\0"].concat();
     let (mut at, mut held) = (0, Vec::new());
     while at < length {
@@ -55,7 +52,7 @@ pub fn kernel_type_name(machine: &dyn Machine, name: &str) -> TypeName {
     TypeName::Absent
 }
 
-/// Where the names begin and how many bytes they have.
+/// Offset and length of the names.
 fn names_section(machine: &dyn Machine) -> Result<(u64, u64), Read> {
     let header = match machine.read_part(KERNEL_TYPES, 0, HEADER) {
         Read::Known(header) => header,
@@ -69,7 +66,7 @@ fn names_section(machine: &dyn Machine) -> Result<(u64, u64), Read> {
     }
 }
 
-/// Type information with these names and no types, for recorded machines.
+/// BTF with these names and no types, for recorded machines.
 pub(crate) fn encode(names: &[String]) -> Vec<u8> {
     let mut section = vec![0];
     for name in names {

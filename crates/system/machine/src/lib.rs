@@ -1,15 +1,15 @@
-//! A machine as its files show it, with what could not be read kept apart from what is not there.
+//! A machine as its files show it. What could not be read is distinct from what is absent.
 //!
-//! [`Machine`] is either [`Live`] (this computer, or a folder that looks like one), [`Recorded`] (a small text file
-//! under `machines/`) or [`Given`] (a few bare files of one, such as its kernel's configuration). Everything above reads through it, so an audit of a recording and of the running machine take
-//! the same path. Almost all is a file; where Linux tells something only by system call, [`Live`] answers the path that
-//! newer kernels have for it.
+//! A [`Machine`] is [`Live`] (this computer, or a directory tree of one), [`Recorded`] (a text file under `machines/`)
+//! or [`Given`] (a few files of one, such as its kernel configuration). Everything above reads through this trait, so
+//! an audit of a recording takes the same path as one of the running machine. Where Linux has only a system call,
+//! [`Live`] serves the path that newer kernels have for it.
 //!
-//! [`facts`] makes the few lines a report shows; [`KernelConfig`] is read apart, because inflating it costs more than
-//! all facts together.
+//! [`facts`] makes the few lines a report shows. [`KernelConfig`] is separate, because inflating it costs more than all
+//! facts together.
 //!
-//! Architecture invariant: nothing here writes, waits, starts a process or reads a clock, and no answer is made up:
-//! absent, refused and failed stay distinct up to the caller.
+//! Architecture invariant: nothing here writes, waits, starts a process or reads a clock. Absent, refused and failed
+//! stay distinct up to the caller.
 
 #![forbid(unsafe_code)]
 

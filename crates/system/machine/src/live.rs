@@ -1,4 +1,4 @@
-//! The running machine, or a folder that looks like one.
+//! The running machine, or a directory tree of one.
 
 use crate::{Listing, Machine, READ_LIMIT, Read, within};
 use rustix::fd::OwnedFd;
@@ -6,29 +6,29 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
 use std::path::PathBuf;
 
-/// Most entries one listing returns: twice the largest default of kernel.pid_max on small machines.
+/// Limit of one listing: twice the largest default of kernel.pid_max on small machines.
 const MOST_ENTRIES: usize = 1 << 16;
 
-/// A read of this device is known to be harmless: it tells the CPU latency limit now in force, µs as s32, and the
-/// request that opening it makes is "no limit" (kernel/power/qos.c, cpu_latency_qos_open).
+/// Reading this device is harmless: it returns the CPU latency limit in force, µs as s32, and opening it requests "no
+/// limit" (kernel/power/qos.c, cpu_latency_qos_open).
 const READABLE_DEVICES: &[&str] = &["/dev/cpu_dma_latency"];
 
-/// The kernel's log: each read gives one record, and none is taken away by reading (Documentation/ABI/testing/dev-kmsg).
+/// Each read returns one record and removes none (Documentation/ABI/testing/dev-kmsg).
 const KERNEL_LOG: &str = "/dev/kmsg";
 
-/// The longest record (kernel/printk/printk.c, PRINTK_MESSAGE_MAX and what stands before it), bytes.
+/// The longest record in bytes (kernel/printk/printk.c, PRINTK_MESSAGE_MAX and its prefix).
 const LONGEST_RECORD: usize = 8192;
 
-/// `uname -m` as a file: since Linux 6.1 (commit bfca3dd3d068). On older kernels uname(2) tells the same.
+/// `uname -m` as a file since Linux 6.1 (commit bfca3dd3d068); read by uname(2) on older kernels.
 const ARCHITECTURE: &str = "/proc/sys/kernel/arch";
 
-/// Is it a process's link to its program? Read as a file it would be the program itself.
+/// Is it a process's link to its program? Opening it would read the program.
 fn is_program(path: &str) -> bool {
     let inner = path.strip_prefix("/proc/").and_then(|rest| rest.strip_suffix("/exe"));
     inner.is_some_and(|pid| pid == "self" || pid.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// The machine this program runs on. `/proc/PID/exe` reads as the program's path.
+/// `/proc/PID/exe` reads as the program's path.
 #[derive(Debug)]
 pub struct Live {
     /// `None` is the real root.
@@ -42,12 +42,11 @@ impl Default for Live {
 }
 
 impl Live {
-    /// The running machine.
     pub fn new() -> Live {
         Live { root: None }
     }
 
-    /// A tree of files under a folder, as if that folder were `/`: links in it never lead out of it.
+    /// A directory tree as if `root` were `/`: links in it never lead out of it.
     pub fn under(root: impl Into<PathBuf>) -> Live {
         Live { root: Some(root.into()) }
     }
@@ -66,8 +65,8 @@ impl Live {
         }
     }
 
-    /// Opens a file whose reading cannot block or act. Its type is looked at through an O_PATH descriptor first:
-    /// opening a watchdog or a tape for reading already does something.
+    /// Opens a file if reading it can neither block nor act. Its type is checked through an O_PATH descriptor first:
+    /// opening a watchdog or a tape for reading already has effects.
     fn open_harmless(&self, path: &str) -> Result<OwnedFd, Errno> {
         let harmless = |fd: &OwnedFd| match FileType::from_raw_mode(fstat(fd)?.st_mode) {
             FileType::RegularFile => Ok(()),
@@ -101,7 +100,7 @@ impl Live {
         Ok(content)
     }
 
-    /// Every record of the kernel's log, up to the newest. One that is overwritten while it is read is passed over.
+    /// Every record of the kernel's log. Records overwritten meanwhile are skipped.
     fn kernel_log(&self) -> Result<Vec<u8>, Errno> {
         let fd = self.open(KERNEL_LOG, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)?;
         if FileType::from_raw_mode(fstat(&fd)?.st_mode) != FileType::CharacterDevice {
@@ -160,7 +159,7 @@ fn read_state(content: Result<Vec<u8>, Errno>) -> Read {
     }
 }
 
-/// A call repeated when a signal interrupts it.
+/// Repeats a call that a signal interrupts.
 fn again(mut call: impl FnMut() -> Result<usize, Errno>) -> Result<usize, Errno> {
     loop {
         match call() {

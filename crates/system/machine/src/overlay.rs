@@ -1,22 +1,17 @@
-//! A few files laid over a machine.
-
 use crate::{Listing, Machine, Read};
 use std::collections::BTreeMap;
 
-/// Files that stand in place of those of the machine below: what another process of the same machine sees under
-/// `/proc/self`.
+/// Files that replace those of the machine below: what another process of the same machine sees under `/proc/self`.
 #[derive(Clone, Debug, Default)]
 pub struct Overlay {
     files: BTreeMap<String, Read>,
 }
 
 impl Overlay {
-    /// These files, by absolute path.
     pub fn new(files: BTreeMap<String, Read>) -> Overlay {
         Overlay { files }
     }
 
-    /// The machine below with these files over it.
     pub fn over<'a>(&'a self, below: &'a dyn Machine) -> impl Machine + 'a {
         Over { files: &self.files, below }
     }

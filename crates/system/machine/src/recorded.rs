@@ -1,4 +1,4 @@
-//! A machine written down in one text file.
+//! A machine recorded in one text file.
 
 use crate::kernel_types::{KERNEL_TYPES, encode};
 use crate::{Listing, Machine, READ_LIMIT, Read};
@@ -34,16 +34,15 @@ pub struct Recorded {
     description: String,
     entries: BTreeMap<String, Read>,
     folders: BTreeSet<String>,
-    /// What was looked for, where not all that is absent here was absent there.
+    /// What the snapshot was asked for, if it does not cover the whole machine.
     asked: Option<Asked>,
 }
 
-/// The patterns a snapshot was taken of.
+/// The patterns a snapshot was taken with.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked(pub Vec<String>);
 
 impl Asked {
-    /// Was this path looked for?
     fn covers(&self, path: &str) -> bool {
         self.0.iter().any(|pattern| match pattern.strip_suffix("/**") {
             Some(folder) => path == folder || is_below(path, folder),
@@ -55,43 +54,26 @@ impl Asked {
     }
 }
 
-/// ENODATA: the snapshot was not asked for it.
+/// ENODATA: the snapshot does not cover it.
 const NOT_ASKED: i32 = 61;
 
-/// Why a recording cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordedError {
-    /// Its file could not be read.
     #[error("cannot read the recorded machine {}: {source}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// Its file is not of the form [`Recorded`] describes; the text names line and column.
+    Unreadable { path: PathBuf, source: std::io::Error },
+    /// Not of the form [`Recorded`] describes; the error names line and column.
     #[error("{}: {source}", path.display())]
-    Malformed {
-        /// The file.
-        path: PathBuf,
-        /// Where and why.
-        source: toml::de::Error,
-    },
-    /// A path in it does not begin with `/`.
+    Malformed { path: PathBuf, source: toml::de::Error },
+    /// A path does not begin with `/`.
     #[error("{}: `{name}` is not an absolute path", path.display())]
-    NotAbsolute {
-        /// The file.
-        path: PathBuf,
-        /// The path in it.
-        name: String,
-    },
+    NotAbsolute { path: PathBuf, name: String },
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
     description: String,
-    /// For the reader of the file.
+    /// For readers of the file.
     #[serde(rename = "origin")]
     _origin: String,
     #[serde(default)]
@@ -113,7 +95,7 @@ impl Recorded {
     /// Reads `machine.toml` in a folder.
     ///
     /// # Errors
-    /// When the file cannot be read or is not of the form above.
+    /// If the file cannot be read or is malformed.
     pub fn open(folder: &Path) -> Result<Recorded, RecordedError> {
         let path = folder.join("machine.toml");
         match std::fs::read_to_string(&path) {
@@ -140,18 +122,15 @@ impl Recorded {
         }
     }
 
-    /// What it is, in one line.
     pub fn description(&self) -> &str {
         &self.description
     }
 
-    /// Every recorded file, with what reading it gives.
     pub fn entries(&self) -> impl Iterator<Item = (&str, &Read)> {
         self.entries.iter().map(|(path, read)| (path.as_str(), read))
     }
 
-    /// Records what reading `path` gives from now on, and forgets what was recorded below it. For tests of what
-    /// happens when a file changes.
+    /// Makes `path` read as this, and removes what was recorded below it. For tests of files that change.
     pub fn set(&mut self, path: &str, read: Read) {
         let known: Vec<String> = self.below(path).map(str::to_owned).collect();
         for gone in known.iter().map(String::as_str).chain([path]) {
@@ -166,22 +145,20 @@ impl Recorded {
         }
     }
 
-    /// Every folder that is recorded for itself.
+    /// Folders recorded explicitly.
     pub(crate) fn folders(&self) -> impl Iterator<Item = &str> {
         self.folders.iter().map(String::as_str)
     }
 
-    /// Records what reading a path gives, whatever is recorded below it.
     pub(crate) fn add(&mut self, path: &str, read: Read) {
         self.entries.insert(path.to_owned(), read);
     }
 
-    /// What is neither recorded nor looked for is not known from now on.
+    /// Makes every path that is neither recorded nor asked for unknown.
     pub(crate) fn ask(&mut self, asked: Asked) {
         self.asked = Some(asked);
     }
 
-    /// Changes every file that is text.
     pub(crate) fn map_text(mut self, change: impl Fn(&str, &str) -> String) -> Recorded {
         for (path, read) in &mut self.entries {
             let Read::Known(bytes) = read else { continue };
@@ -195,12 +172,11 @@ impl Recorded {
         self
     }
 
-    /// Records a folder with nothing in it.
     pub fn add_folder(&mut self, path: &str) {
         self.folders.insert(path.to_owned());
     }
 
-    /// Is `path` refused, itself or by a folder above it?
+    /// Is `path` or a folder above it refused?
     fn is_denied(&self, path: &str) -> bool {
         let mut above = Some(path);
         while let Some(p) = above {
@@ -212,14 +188,13 @@ impl Recorded {
         false
     }
 
-    /// Every path below `folder` that is recorded, files before folders.
+    /// Every recorded path below `folder`, files before folders.
     fn below(&self, folder: &str) -> impl Iterator<Item = &str> {
         let inside = inside(folder);
         let (files, folders) = (self.entries.range(inside.clone()), self.folders.range(inside));
         files.map(|(path, _)| path.as_str()).chain(folders.map(String::as_str))
     }
 
-    /// Names directly in `folder`, of all that is recorded below it.
     fn children(&self, folder: &str) -> BTreeSet<&str> {
         let length = inside(folder).start.len();
         let names = self.below(folder).filter_map(|path| path.get(length..)?.split('/').next());
@@ -227,7 +202,7 @@ impl Recorded {
     }
 }
 
-/// The paths below a folder: those that begin with it and `/`, which are all that lie before it and `0`, the next character.
+/// All paths that begin with `folder/`: they sort before `folder0`, as `0` follows `/`.
 fn inside(folder: &str) -> Range<String> {
     let folder = if folder == "/" { "" } else { folder };
     format!("{folder}/")..format!("{folder}0")
@@ -237,7 +212,7 @@ fn is_below(path: &str, folder: &str) -> bool {
     path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Writing into memory cannot fail; if it ever did, the recording would hold a file that does not inflate.
+/// Writing into memory cannot fail.
 fn gzip(text: &str) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     let _ = encoder.write_all(text.as_bytes());

@@ -1,4 +1,4 @@
-//! A machine in a file, to be looked at elsewhere: docs/snapshot.md describes the form.
+//! A machine in a file, to audit elsewhere: docs/snapshot.md describes the format.
 
 use crate::cmdline::{scrub, scrub_line};
 use crate::kernel_types::{KERNEL_TYPES, TypeName, encode, kernel_type_name};
@@ -8,56 +8,48 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// Making, writing and reading snapshots.
 pub struct Snapshot;
 
-/// Most files and bytes a snapshot holds: a server with 20 000 threads has 40 000 files of 30 MB.
+/// Limits: a server with 20 000 threads has 40 000 files of 30 MB.
 const MOST_FILES: usize = 100_000;
 const MOST_BYTES: u64 = 128 << 20;
 
 const SCHEMA: &str = "punctual.snapshot/1";
 const MANIFEST: &str = "snapshot.json";
 
-/// Names of types that rules look for: the kernel's type information itself has megabytes.
+/// Type names that rules look for. The complete type information has megabytes.
 const TYPES: &[&str] = &["fair_server", "sched_dl_entity", "rq"];
 
-/// Files of control groups that rules look for: there are hundreds of others.
+/// Files of control groups that rules read; there are hundreds of others.
 const OF_GROUPS: &[&str] = &["cgroup.controllers", "cgroup.events", "cpu.shares", "cpu.rt_runtime_us"];
 
-/// What the files alone do not tell.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Manifest {
     schema: String,
     tool_version: String,
-    /// The patterns that were read: other files may have been there.
+    /// The patterns that were read; other files may have existed.
     asked: Vec<String>,
     folders: Vec<String>,
     denied: Vec<String>,
     failed: BTreeMap<String, i32>,
 }
 
-/// Why a file is no snapshot.
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
-    /// It cannot be read, or is no tar file.
+    /// Unreadable, or not a tar file.
     #[error("cannot read the snapshot: {0}")]
     Unreadable(#[from] io::Error),
-    /// It is a tar file, but not one of ours.
+    /// A tar file, but not a snapshot.
     #[error("not a snapshot: {0}")]
     Malformed(String),
-    /// An entry that no snapshot has, and that could do harm when unpacked.
+    /// An entry that no snapshot has and that could do harm when unpacked.
     #[error("refused: `{path}` is {what}")]
-    Hostile {
-        /// The entry.
-        path: String,
-        /// Why it is refused.
-        what: &'static str,
-    },
+    Hostile { path: String, what: &'static str },
 }
 
 impl Snapshot {
-    /// Reads all that the patterns name. `*` stands for any text in a name, `**` at the end for all below.
+    /// Reads everything the patterns name. `*` stands for any text in a name, `**` at the end for everything below.
     pub fn take(machine: &dyn Machine, patterns: &[String]) -> Recorded {
         let mut taking = Taking { machine, taken: Recorded::default(), files: 0, bytes: 0 };
         let mut patterns = patterns.to_vec();
@@ -73,15 +65,15 @@ impl Snapshot {
         taking.taken
     }
 
-    /// Without what identifies the machine: addresses, serial numbers, identifiers, keys, its host name; of the kernel's
-    /// log only the first record and the lines with one of the texts.
+    /// Removes what identifies the machine: addresses, serial numbers, identifiers, keys, its host name. Keeps of the
+    /// kernel's log only the first record and the lines that contain one of `log`.
     pub fn scrubbed(taken: Recorded, machine: &dyn Machine, log: &[String]) -> Recorded {
         let host = machine.read("/proc/sys/kernel/hostname").text().map(str::to_owned).filter(|name| name.len() > 2);
         taken.map_text(|path, text| {
             let text = match path {
                 "/proc/cmdline" => scrub(text),
                 "/dev/kmsg" => kept(text, log),
-                // A program's path: only its name, unless a package may have brought it.
+                // The path of a program outside /usr is private; its name is not.
                 _ if path.ends_with("/exe") && !text.starts_with("/usr/") => {
                     text.rsplit('/').next().unwrap_or_default().to_owned()
                 }
@@ -94,10 +86,7 @@ impl Snapshot {
         })
     }
 
-    /// Writes a tar file; returns how many files are in it.
-    ///
-    /// # Errors
-    /// Those of the writer.
+    /// Writes a tar file; returns the number of files in it.
     pub fn write(taken: &Recorded, patterns: &[String], writer: impl Write) -> io::Result<usize> {
         let mut manifest = Manifest {
             schema: SCHEMA.to_owned(),
@@ -127,10 +116,10 @@ impl Snapshot {
         Ok(files.len())
     }
 
-    /// Reads a snapshot. Nothing is unpacked; files are kept in memory, at most 128 MiB.
+    /// Reads a snapshot into memory, at most 128 MiB. Nothing is unpacked.
     ///
     /// # Errors
-    /// It is no snapshot, or has entries that no snapshot has.
+    /// If it is not a snapshot, or has entries that no snapshot has.
     pub fn read(reader: impl io::Read) -> Result<Recorded, SnapshotError> {
         let mut archive = tar::Archive::new(io::Read::take(reader, MOST_BYTES * 2));
         let mut manifest: Option<Manifest> = None;
@@ -162,8 +151,7 @@ impl Snapshot {
     }
 }
 
-/// `text` with another word in place of `word`, which counts only where it stands alone: a host called `lab` must not
-/// change `available`.
+/// Replaces `word` where it stands alone: a host called `lab` must not change `available`.
 fn without_word(text: &str, word: &str, instead: &str) -> String {
     let is_part = |c: char| c.is_alphanumeric();
     let mut out = String::with_capacity(text.len());
@@ -223,7 +211,7 @@ fn append(tar: &mut tar::Builder<impl Write>, path: &str, bytes: &[u8]) -> io::R
     tar.append_data(&mut header, path, bytes)
 }
 
-/// The first record, which tells whether the log has run over, and the lines that rules ask for.
+/// The first record, which shows whether the log has overflowed, and the lines that rules ask for.
 fn kept(text: &str, wanted: &[String]) -> String {
     let lines = text.lines().enumerate().filter(|(at, line)| {
         *at == 0 || (!line.starts_with(' ') && wanted.iter().any(|part| line.contains(part.as_str())))
@@ -239,7 +227,6 @@ struct Taking<'m> {
 }
 
 impl Taking<'_> {
-    /// Goes down a pattern, part by part.
     fn matching(&mut self, folder: &str, rest: &str) {
         let Some((part, deeper)) = split(rest) else { return self.one(folder) };
         if !part.contains('*') {
@@ -258,7 +245,6 @@ impl Taking<'_> {
         }
     }
 
-    /// A file, or a folder with the names in it.
     fn one(&mut self, path: &str) {
         let path = if path.is_empty() { "/" } else { path };
         match self.machine.list(path) {
@@ -287,7 +273,7 @@ impl Taking<'_> {
                 self.one(&path);
                 continue;
             }
-            // Groups are folders; their files have a dot in the name, and so do units.
+            // Groups are directories; their files have a dot in the name, as units do.
             let may_be_group = !name.contains('.') || name.ends_with(".slice");
             if depth < 3 && may_be_group && matches!(self.machine.list(&path), Listing::Known(_)) {
                 self.below(&path, depth + 1);
@@ -320,7 +306,6 @@ impl Taking<'_> {
     }
 }
 
-/// The next part of a pattern and what follows it.
 fn split(pattern: &str) -> Option<(&str, &str)> {
     let pattern = pattern.strip_prefix('/')?;
     match pattern.find('/') {
@@ -329,7 +314,7 @@ fn split(pattern: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// Does a name fit a part with one `*`?
+/// Does a name match a part with at most one `*`?
 pub(crate) fn fits(part: &str, name: &str) -> bool {
     match part.split_once('*') {
         Some((before, after)) => {

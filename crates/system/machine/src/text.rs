@@ -1,7 +1,6 @@
-//! The few forms that kernel files are written in.
+//! Parsers of common formats of kernel files.
 
-/// The word that a choice file marks as active: `none [integrity] confidentiality`, or in scheduler debugfs
-/// `none voluntary (full) lazy`.
+/// The active choice: `none [integrity] confidentiality`, or in scheduler debugfs `none voluntary (full) lazy`.
 pub fn bracketed(text: &str) -> Option<&str> {
     text.split_whitespace().find_map(|word| {
         word.strip_prefix('[')
@@ -18,7 +17,7 @@ pub fn field_values<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = &'
     })
 }
 
-/// The number in a name such as `cpu12` or `policy0`: prefix and digits, nothing else.
+/// The number in a name such as `cpu12` or `policy0`: exactly prefix and digits.
 pub fn numbered_name(name: &str, prefix: &str) -> Option<u32> {
     let digits = name.strip_prefix(prefix)?;
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
@@ -27,7 +26,7 @@ pub fn numbered_name(name: &str, prefix: &str) -> Option<u32> {
     digits.parse().ok()
 }
 
-/// Does `needle` occur? Looks for its first byte first: ten times faster than window by window.
+/// Searches for the first byte first, which is ten times faster than comparing every window.
 pub(crate) fn contains(hay: &[u8], needle: &[u8]) -> bool {
     let Some(&first) = needle.first() else { return true };
     let mut rest = hay;

@@ -1,28 +1,25 @@
-//! Paths resolved within a folder as if it were `/`.
+//! Resolves paths within a folder as if it were `/`.
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, openat, openat2, readlinkat, statat};
 use rustix::io::Errno;
 
-/// Links followed before a path is taken for a loop (MAXSYMLINKS, include/linux/namei.h).
+/// Links followed before ELOOP (MAXSYMLINKS, include/linux/namei.h).
 const MOST_LINKS: usize = 40;
 
-/// Opens `path` with `root` as its root: neither links nor `..` lead out of it. By openat2(2), RESOLVE_IN_ROOT; where the kernel
-/// has not that (before Linux 5.6) or a filter of system calls refuses it, name by name.
-///
-/// # Errors
-/// Those of open(2).
+/// Opens `path` with `root` as its root: neither links nor `..` lead out of it. Uses openat2(2) with RESOLVE_IN_ROOT,
+/// and walks name by name where the kernel lacks it (before Linux 5.6) or a seccomp filter refuses it.
 pub(crate) fn open(root: &OwnedFd, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
     match openat2(root, path, flags, Mode::empty(), ResolveFlags::IN_ROOT) {
-        // A filter answers so for a call that it does not know; a file that is refused is so again, name by name.
+        // A seccomp filter answers EPERM for unknown calls; a file that is really refused is refused again by the walk.
         Err(Errno::NOSYS | Errno::PERM) => by_names(root, path, flags),
         opened => opened,
     }
 }
 
-/// As the kernel walks (fs/namei.c, `link_path_walk`), but each step is a call of its own, and none follows a link.
+/// Walks as the kernel does (fs/namei.c, `link_path_walk`), with one call a step, none of which follows a link.
 fn by_names(root: &OwnedFd, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
-    // What is still to be walked, the next name last.
+    // A stack: the next name is last.
     let mut left: Vec<Vec<u8>> = Vec::new();
     push(&mut left, path.as_bytes());
     let mut folders: Vec<OwnedFd> = Vec::new();
@@ -57,12 +54,13 @@ fn by_names(root: &OwnedFd, path: &str, flags: OFlags) -> Result<OwnedFd, Errno>
     step(folders.last().unwrap_or(root).as_fd(), b".", flags)
 }
 
-/// A link that has come since it was looked at is refused with ELOOP, or opened itself with O_PATH, which is no file to be read.
+/// Something that became a link since it was examined is refused with ELOOP, or opened with O_PATH as the link, which
+/// cannot be read.
 fn step(at: BorrowedFd<'_>, name: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
     openat(at, name, flags | OFlags::NOFOLLOW, Mode::empty())
 }
 
-/// The names of a path. `.` is kept, also where the path ends in a slash: what stands before it has to be a folder.
+/// Keeps `.`, also where the path ends in a slash: what precedes it has to be a directory.
 fn push(left: &mut Vec<Vec<u8>>, path: &[u8]) {
     if path.ends_with(b"/") {
         left.push(b".".to_vec());
@@ -84,7 +82,6 @@ mod tests {
         openat(CWD, path, OFlags::PATH | OFlags::DIRECTORY, Mode::empty()).unwrap()
     }
 
-    /// The file that is found, or why none is.
     fn found(opened: Result<OwnedFd, Errno>) -> Result<(u64, u64), Errno> {
         opened.map(|fd| fstat(&fd).map(|stat| (stat.st_dev, stat.st_ino)).unwrap())
     }
@@ -123,7 +120,7 @@ mod tests {
     }
 
     proptest! {
-        /// On a kernel that has openat2.
+        /// Needs a kernel with openat2(2).
         #[test]
         fn names_lead_where_the_kernel_leads(
             names in prop::collection::vec(

@@ -1,9 +1,7 @@
-//! The board's name.
-
 use super::text;
 use crate::Machine;
 
-/// What firmware makers leave in DMI fields they were meant to fill.
+/// Defaults that firmware vendors leave in DMI fields.
 const PLACEHOLDERS: &[&str] = &[
     "",
     "to be filled by o.e.m.",

@@ -1,17 +1,15 @@
-//! How far the kernel may be preempted.
-
 use super::text;
 use crate::{KernelConfig, Machine, bracketed, parameter};
 
-/// Does the text of `uname -v` name a PREEMPT_RT kernel? The build writes the word from its configuration
-/// (init/Makefile, preempt-flag; `PREEMPT RT` in the real-time patches up to 5.x), so it cannot differ from the kernel
-/// that runs, as a release name ending in `-rt` can.
+/// Does `uname -v` name a PREEMPT_RT kernel? The build derives the word from its configuration (init/Makefile,
+/// preempt-flag; `PREEMPT RT` in the real-time patches up to 5.x), so unlike a release name ending in `-rt` it cannot
+/// be wrong.
 pub fn is_preempt_rt(version: &str) -> bool {
     let words: Vec<&str> = version.split_whitespace().collect();
     words.contains(&"PREEMPT_RT") || words.windows(2).any(|w| w == ["PREEMPT", "RT"])
 }
 
-/// `/sys/kernel/realtime` is 1 on kernels that carry the patch queue; mainline has no such file, so its absence means
+/// `/sys/kernel/realtime` is 1 on kernels with the real-time patches; mainline has no such file, so its absence means
 /// nothing.
 pub(super) fn preempt_rt(machine: &dyn Machine, version: Option<&str>) -> Option<bool> {
     if text(machine, "/sys/kernel/realtime").as_deref() == Some("1") {
@@ -20,12 +18,11 @@ pub(super) fn preempt_rt(machine: &dyn Machine, version: Option<&str>) -> Option
     version.map(is_preempt_rt)
 }
 
-/// How far the kernel may be preempted: `rt`, `full`, `lazy`, `voluntary`, `none`, or `None` when it cannot be told.
+/// `rt`, `full`, `lazy`, `voluntary`, `none`, or `None` when it cannot be determined.
 pub fn preemption_mode(machine: &dyn Machine, config: Option<&KernelConfig>) -> Option<String> {
     mode(machine, text(machine, "/proc/sys/kernel/version").as_deref(), config)
 }
 
-/// `rt`, `full`, `lazy`, `voluntary`, `none`, or `None` when it cannot be told.
 pub(super) fn mode(machine: &dyn Machine, version: Option<&str>, config: Option<&KernelConfig>) -> Option<String> {
     if preempt_rt(machine, version)? {
         return Some("rt".to_owned());
@@ -45,13 +42,13 @@ fn known_mode(word: &str) -> Option<String> {
     ["none", "voluntary", "full", "lazy"].contains(&word).then(|| word.to_owned())
 }
 
-/// The mode the kernel was built to start with. Without its configuration only the absence of preemption code in the
-/// version text says something, and not all: none and voluntary look alike, and since 6.13 full and lazy do.
+/// The mode the kernel was built to start with. Without a configuration `uname -v` is not enough: `none` and
+/// `voluntary` look alike, and since 6.13 so do `full` and `lazy`.
 fn built_in(version: &str, config: Option<&KernelConfig>) -> Option<String> {
     let config = config?;
     let modes =
         [("PREEMPT_NONE", "none"), ("PREEMPT_VOLUNTARY", "voluntary"), ("PREEMPT_LAZY", "lazy"), ("PREEMPT", "full")];
-    // In 5.16 (commit c597bfddc9e9) the mode of a dynamic kernel was named so, with PREEMPT=y beside it.
+    // The option names of a dynamic kernel in 5.16 (commit c597bfddc9e9), which has PREEMPT=y as well.
     let behaviour = [("PREEMPT_NONE_BEHAVIOUR", "none"), ("PREEMPT_VOLUNTARY_BEHAVIOUR", "voluntary")];
     let (_, mode) = behaviour.iter().chain(&modes).find(|(option, _)| config.is_on(option))?;
     let preemptible = version.split_whitespace().any(|w| w.starts_with("PREEMPT"));

@@ -1,23 +1,22 @@
-//! Is this a guest, and of what?
+//! Detection of hypervisors.
 
 use super::text;
 use crate::text::field_values;
 use crate::{Machine, Read};
 
-/// What the files say about a hypervisor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Virtualisation {
-    /// Looked for and not there: the processor's flags were read (x86), or the device tree or DMI (others). A hypervisor
+    /// No hypervisor found: the processor's flags were read (x86), or the device tree or DMI (others). A hypervisor
     /// that hides all of these is not found.
     None,
-    /// A guest of the hypervisor of that name; `unknown hypervisor` when only the processor's flag tells.
+    /// The hypervisor's name; `unknown hypervisor` when only the processor's flag shows it.
     Guest(String),
-    /// Cannot be told: these files could not be read.
+    /// The files that would have decided it, which could not be read.
     Unknown(Vec<String>),
 }
 
 impl Virtualisation {
-    /// `none`, the hypervisor's name, or nothing when it cannot be told.
+    /// `none`, the hypervisor's name, or `None` when it cannot be determined.
     pub fn name(&self) -> Option<String> {
         match self {
             Virtualisation::None => Some("none".to_owned()),
@@ -27,7 +26,7 @@ impl Virtualisation {
     }
 }
 
-/// Beginnings of DMI vendor and product texts that only guests have.
+/// Prefixes of DMI vendor and product strings that only guests have.
 const DMI_GUESTS: &[(&str, &str)] = &[
     ("QEMU", "qemu"),
     ("KVM", "kvm"),
@@ -53,12 +52,12 @@ const CPUINFO: &str = "/proc/cpuinfo";
 const TREE: &str = "/proc/device-tree";
 const CLOCKS: &str = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
 
-/// Looks for a hypervisor in /sys/hypervisor, the processor's flags, DMI and the device tree.
 pub fn virtualisation(machine: &dyn Machine) -> Virtualisation {
     by_cpuinfo(machine, text(machine, CPUINFO).as_deref())
 }
 
-/// As [`virtualisation`], with /proc/cpuinfo already read: from 4.15 to 5.17 x86 kernels sleep up to 10 ms in it.
+/// Like [`virtualisation`], for a caller that has read /proc/cpuinfo: from 4.15 to 5.17 x86 kernels sleep up to 10 ms
+/// in it.
 pub(super) fn by_cpuinfo(machine: &dyn Machine, cpuinfo: Option<&str>) -> Virtualisation {
     let mut unread = Vec::new();
     match machine.read(XEN) {
@@ -137,12 +136,12 @@ fn hypervisor_flag(cpuinfo: &str) -> Option<bool> {
     is_x86.then(|| flags.split_whitespace().any(|f| f == "hypervisor"))
 }
 
-/// An x86 machine whose flags are not to be read may be a guest, so only another architecture counts without them.
+/// On x86 the flags decide, so if /proc/cpuinfo has none the machine may still be a guest.
 fn is_not_x86(cpuinfo: &str) -> bool {
     ["CPU implementer", "isa", "Features"].iter().any(|name| field_values(cpuinfo, name).next().is_some())
 }
 
-/// The clock a hypervisor offers its guests names it where there is no DMI (Firecracker).
+/// Where there is no DMI (Firecracker), the paravirtual clock names the hypervisor.
 fn paravirtual_clock(machine: &dyn Machine) -> Option<&'static str> {
     let clocks = text(machine, CLOCKS)?;
     let kinds = [("kvm-clock", "kvm"), ("hyperv_clocksource", "hyper-v"), ("xen", "xen"), ("vmware", "vmware")];
@@ -151,7 +150,7 @@ fn paravirtual_clock(machine: &dyn Machine) -> Option<&'static str> {
 }
 
 impl Virtualisation {
-    /// Every path that [`virtualisation`] may look at.
+    /// Every path that [`virtualisation`] may read.
     pub const READS: &[&str] = &[
         XEN,
         CPUINFO,

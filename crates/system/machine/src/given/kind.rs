@@ -1,24 +1,22 @@
-//! What a bare file is.
+//! Which kind of file a given file is.
 
 use super::GivenError;
 use crate::READ_LIMIT;
 use crate::kconfig::{KernelConfig, text_of};
 
-/// What a bare file of a machine is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// A kernel's `.config`, also gzipped.
+    /// A kernel's `.config`, possibly gzipped.
     Kconfig,
-    /// A kernel command line: a saved /proc/cmdline, or a Raspberry Pi's cmdline.txt.
+    /// A saved /proc/cmdline, or a Raspberry Pi's cmdline.txt.
     Cmdline,
-    /// A Raspberry Pi's config.txt.
     ConfigTxt,
     /// A saved /proc/device-tree/model.
     Model,
 }
 
 impl Kind {
-    /// All kinds, by the name a user gives before a colon.
+    /// With the prefix by which users select them: `kconfig:FILE`.
     pub const ALL: [(Kind, &'static str); 4] = [
         (Kind::Kconfig, "kconfig"),
         (Kind::Cmdline, "cmdline"),
@@ -26,7 +24,6 @@ impl Kind {
         (Kind::Model, "model"),
     ];
 
-    /// In words.
     pub fn describe(self) -> &'static str {
         match self {
             Kind::Kconfig => "kernel configuration",
@@ -46,16 +43,14 @@ impl Kind {
     }
 }
 
-/// The name without its folders.
 pub(super) fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Formats that configurations are packed in besides gzip, with the program that unpacks them.
+/// Magic numbers of unsupported compression formats, with the program that decompresses them.
 const PACKED: &[(&[u8], &str)] =
     &[(&[0xfd, b'7', b'z', b'X', b'Z'], "xz"), (&[0x28, 0xb5, 0x2f, 0xfd], "zstd"), (b"BZh", "bzip2")];
 
-/// The kind of a file, and its text.
 pub(super) fn tell(name: &str, bytes: &[u8], said: Option<Kind>) -> Result<(Kind, String), GivenError> {
     let own = || name.to_owned();
     if bytes.len() > READ_LIMIT {
@@ -70,7 +65,7 @@ pub(super) fn tell(name: &str, bytes: &[u8], said: Option<Kind>) -> Result<(Kind
         Err(true) => return Err(GivenError::Large(own())),
         Err(false) => return Err(GivenError::Binary(own())),
     };
-    // A model as the kernel shows it ends in a NUL.
+    // The kernel ends the model with a NUL.
     let text = text.trim_end_matches('\0');
     if text.contains('\0') {
         return Err(GivenError::Binary(own()));
@@ -88,7 +83,6 @@ pub(super) fn tell(name: &str, bytes: &[u8], said: Option<Kind>) -> Result<(Kind
     Ok((kind, text.to_owned()))
 }
 
-/// Can a text be of a kind at all?
 fn fits(kind: Kind, text: &str, bytes: &[u8]) -> bool {
     match kind {
         Kind::Kconfig => KernelConfig::from_bytes("", bytes).is_some(),
@@ -98,14 +92,12 @@ fn fits(kind: Kind, text: &str, bytes: &[u8]) -> bool {
     }
 }
 
-/// Longer than every board's name.
 const LONGEST_MODEL: usize = 128;
 
 fn has_options(text: &str) -> bool {
     text.lines().any(|line| line.starts_with("CONFIG_") || line.starts_with("# CONFIG_"))
 }
 
-/// Lines that are not blank.
 fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty())
 }
@@ -125,14 +117,14 @@ fn is_config_txt_line(line: &str) -> bool {
         || ["include ", "initramfs "].iter().any(|command| line.starts_with(command))
 }
 
-/// Lines that only a config.txt has.
+/// Only a config.txt has such lines.
 fn is_firmware_line(line: &str) -> bool {
     let names =
         ["dtparam=", "dtoverlay=", "arm_64bit=", "gpu_mem", "kernel=", "hdmi_", "initramfs ", "arm_freq", "camera_"];
     (line.starts_with('[') && line.ends_with(']')) || names.iter().any(|name| line.starts_with(name))
 }
 
-/// Parameters of which almost every command line has one.
+/// Almost every command line has one of these.
 fn is_boot_parameter(word: &str) -> bool {
     let (key, _) = word.split_once('=').unwrap_or((word, ""));
     let names = [
@@ -153,7 +145,7 @@ fn is_boot_parameter(word: &str) -> bool {
         || ["initrd", "rd.", "systemd.", "coherent_pool", "8250.", "rootfstype"].iter().any(|n| key.starts_with(n))
 }
 
-/// By content, and by name where content fits several.
+/// By content, or by name if the content fits several kinds.
 fn guess(name: &str, text: &str, bytes: &[u8]) -> Result<Kind, &'static str> {
     if has_options(text) {
         return fits(Kind::Kconfig, text, bytes).then_some(Kind::Kconfig).ok_or("has CONFIG_ lines that set nothing");

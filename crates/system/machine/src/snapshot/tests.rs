@@ -1,5 +1,3 @@
-//! Snapshots there and back, and what is refused.
-
 use super::*;
 use proptest::prelude::*;
 
@@ -36,7 +34,7 @@ fn a_snapshot_reads_as_the_machine_did() {
         assert_eq!(back.read(path), machine.read(path), "{path}");
     }
     assert_eq!(back.list("/proc"), machine.list("/proc"));
-    // What was not asked for is not known.
+    // A path the snapshot was not asked for is unknown.
     assert_eq!(back.read("/etc/other"), Read::Failed(61));
 }
 

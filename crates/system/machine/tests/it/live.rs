@@ -1,5 +1,3 @@
-//! Reading a tree of files as a machine: the states, the bounds, and what is never opened.
-
 use punctual_machine::{KernelConfig, Listing, Live, Machine, READ_LIMIT, Read, facts, facts_with};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -71,7 +69,7 @@ fn a_refused_file_is_denied() {
     let path = folder.path().join("secret");
     fs::write(&path, "1").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
-    // Root reads it all the same; then there is nothing to see here.
+    // Root can read it; nothing to test then.
     if fs::read(&path).is_err() {
         assert_eq!(live.read("/secret"), Read::Denied);
     }

@@ -1,4 +1,4 @@
-//! Facts of every recorded machine, as its `facts.json` has them, and what becomes of them when files are not readable.
+//! Facts of every recorded machine match its `facts.json`, and become unknown when files are unreadable.
 
 use proptest::prelude::*;
 use punctual_machine::{KernelConfig, Listing, Machine, Read, Recorded, facts, facts_with};
