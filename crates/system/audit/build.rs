@@ -1,12 +1,12 @@
-//! Makes one deflated JSON document of the rule files: parsing TOML at every start would cost tens of milliseconds, and
-//! the text a third of a megabyte. Mistakes in rules are found, with their lines, by the tests; here only the TOML counts.
+//! Packs the rule files into one deflated JSON document: parsing TOML at every start would cost tens of milliseconds,
+//! and the text a third of a megabyte. Only TOML syntax is checked here; the tests report mistakes in rules with their
+//! lines.
 
 use serde_json::{Map, Value};
 use std::error::Error;
 use std::fs;
 use std::path::Path;
 
-/// Best compression: this runs once.
 const LEVEL: u8 = 10;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -1,4 +1,4 @@
-//! Judges the machine it runs on and prints every finding: `cargo run -p punctual-audit --example audit -- [profile]`.
+//! Audits this machine and prints every finding: `cargo run -p punctual-audit --example audit -- [profile]`.
 
 use punctual_audit::{Context, Profile, audit};
 use punctual_machine::{Live, Machine};

@@ -1,32 +1,28 @@
-//! System calls of an application while a window lasted, as the kernel's `raw_syscalls:sys_enter` told them.
+//! System calls of an application during a window, from the tracepoint `raw_syscalls:sys_enter`.
 
 use punctual_units::Arrange;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What an application's threads asked the kernel for.
 #[derive(Clone, Debug)]
 pub struct Calls {
-    /// The column of [`NUMBERS`].
+    /// Column of [`NUMBERS`].
     arch: Option<usize>,
-    /// How long was watched, s.
     seconds: f64,
-    /// Calls that were not read: the buffer ran over.
+    /// Events lost because the buffer overflowed.
     lost: u64,
     counts: BTreeMap<(u32, i64), u64>,
     sleeps: BTreeSet<(u32, String)>,
     locks: BTreeMap<u64, Lock>,
 }
 
-/// A lock that a thread had to wait for.
 #[derive(Clone, Debug, Default)]
 struct Lock {
-    /// Is it a FUTEX_LOCK_PI one?
     inherits: bool,
     waits: BTreeMap<u32, u64>,
     wakes: BTreeSet<u32>,
 }
 
-/// Architectures with known numbers, as `uname -m` names them; the second stands for all with the generic table
+/// As in `uname -m`; the second stands for all architectures with the generic table
 /// (include/uapi/asm-generic/unistd.h).
 const ARCHITECTURES: [&str; 2] = ["x86_64", "aarch64"];
 
@@ -79,7 +75,7 @@ const NUMBERS: &[(&str, [i64; 2])] = &[
     ("clone3", [435, 435]),
 ];
 
-/// Operations of futex(2): include/uapi/linux/futex.h.
+/// include/uapi/linux/futex.h.
 const FUTEX_WAIT: u64 = 0;
 const FUTEX_WAKE: u64 = 1;
 const FUTEX_LOCK_PI: u64 = 6;
@@ -87,12 +83,11 @@ const FUTEX_WAIT_BITSET: u64 = 9;
 const FUTEX_LOCK_PI2: u64 = 13;
 /// Without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME.
 const OPERATION: u64 = 0x7f;
-/// What the lock's word holds when somebody waits: glibc's lowlevellock, musl's and Rust's mutexes. Condition variables and
-/// semaphores wait on other values.
+/// The lock word of a contended mutex of glibc (lowlevellock), musl or Rust. Condition variables and semaphores wait on
+/// other values.
 const CONTENDED: u64 = 2;
 
 impl Calls {
-    /// None yet; `arch` as `uname -m` has it.
     pub fn new(arch: &str) -> Calls {
         let arch = if matches!(arch, "riscv64" | "loongarch64") { ARCHITECTURES[1] } else { arch };
         Calls {
@@ -105,7 +100,6 @@ impl Calls {
         }
     }
 
-    /// One call: the thread, the call's number and its arguments, as many as are known.
     pub fn add(&mut self, tid: u32, number: i64, arguments: &[u64]) {
         *self.counts.entry((tid, number)).or_default() += 1;
         let argument = |at: usize| arguments.get(at).copied();
@@ -137,7 +131,6 @@ impl Calls {
         }
     }
 
-    /// Says how long was watched, and how many calls were not read.
     pub fn end(&mut self, seconds: f64, lost: u64) {
         (self.seconds, self.lost) = (seconds, lost);
     }
@@ -147,17 +140,15 @@ impl Calls {
         NUMBERS.iter().find(|(_, numbers)| numbers.get(column) == Some(&number)).map(|(name, _)| *name)
     }
 
-    /// Are the numbers of this architecture known?
     pub(crate) fn is_known(&self) -> bool {
         self.arch.is_some()
     }
 
-    /// What a thread slept by.
     pub(crate) fn sleeps(&self, tid: u32) -> impl Iterator<Item = &str> {
         self.sleeps.iter().filter(move |(of, _)| *of == tid).map(|(_, sleep)| sleep.as_str())
     }
 
-    /// A thread's calls, the most frequent first: `clock_nanosleep 1000/s`.
+    /// Most frequent first: `clock_nanosleep 1000/s`.
     pub(crate) fn rates(&self, tid: u32) -> Vec<String> {
         let mut counted: Vec<(&i64, &u64)> =
             self.counts.iter().filter(|((of, _), _)| *of == tid).map(|((_, number), count)| (number, count)).collect();
@@ -167,7 +158,7 @@ impl Calls {
         counted.into_iter().map(|(number, count)| format!("{} {:.1}/s", shown(number), rate(*count))).collect()
     }
 
-    /// Locks that a thread waited for: is it one that inherits priority, how often, and who gave it free.
+    /// Locks that a thread waited for: does it inherit priority, how often, and which threads released it.
     pub(crate) fn waited(&self, tid: u32) -> impl Iterator<Item = (bool, u64, &BTreeSet<u32>)> {
         self.locks.values().filter_map(move |lock| Some((lock.inherits, *lock.waits.get(&tid)?, &lock.wakes)))
     }
@@ -177,7 +168,6 @@ impl Calls {
     }
 }
 
-/// clock_nanosleep(2).
 pub(crate) fn sleep(clock: u64, flags: u64) -> String {
     let clock = match clock {
         0 => "CLOCK_REALTIME".to_owned(),

@@ -1,48 +1,38 @@
-//! What the machine is to be good for.
-
 use punctual_units::{CpuList, Scheduling};
 use serde::Deserialize;
 use std::fmt;
 use std::str::FromStr;
 
-/// What is measured, and what for: the same machine suits one application and not another.
 #[derive(Clone, Debug)]
 pub struct Context {
-    /// Policy and priority asked for (not what was got: a fallback would hide why it was needed).
+    /// As requested, not as granted: a fallback would hide why it was needed.
     pub scheduling: Scheduling,
-    /// The CPUs measured. Rules about single CPUs look at these only.
+    /// Rules about single CPUs check only these.
     pub cpus: CpuList,
-    /// Decides severities, and the verdict where authorities disagree.
+    /// Decides severities, and which authority to follow where they disagree.
     pub profile: Profile,
 }
 
-/// A kind of application, as `--for` names it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Profile {
-    /// A shared machine with a loop of about 1 kHz, no isolated CPU.
+    /// A loop of about 1 kHz on a shared machine, no isolated CPU.
     #[default]
     ControlLoop,
-    /// A periodic task on an isolated CPU of its own.
     DedicatedCore,
-    /// A loop that uses the whole of its CPU.
+    /// A loop that uses all of its CPU.
     BusyPoll,
-    /// Sound on a desktop.
     AudioDesktop,
-    /// A fieldbus over an Ethernet card.
     FieldbusNic,
-    /// A host whose guests are the real-time tasks.
+    /// A host whose guests run the real-time tasks.
     KvmHost,
-    /// A guest on such a host.
     KvmGuest,
-    /// A Raspberry Pi built into something.
     PiAppliance,
-    /// Only measuring: everything is for the reader.
+    /// Measurement only: every finding is information.
     MeasureOnly,
 }
 
 impl Profile {
-    /// All profiles with their names.
     pub const ALL: [(Profile, &'static str); 9] = [
         (Profile::ControlLoop, "control-loop"),
         (Profile::DedicatedCore, "dedicated-core"),
@@ -63,7 +53,6 @@ impl fmt::Display for Profile {
     }
 }
 
-/// The text names no profile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no profile: use one of {names}", names = Profile::ALL.map(|(_, name)| name).join(", "))]
 pub struct ProfileError(String);

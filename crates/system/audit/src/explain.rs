@@ -1,10 +1,7 @@
-//! A rule in words: what it reads, decides and proposes.
-
 use crate::Rules;
 use crate::rule::{Action, Rule};
 
 impl Rules {
-    /// A rule as text, in the form of Markdown; `None` where there is none of that id.
     pub fn explain(&self, id: &str) -> Option<String> {
         let rule = self.get(id)?;
         let mut out = format!("### {} ({})\n\n{}\n\n", rule.title, rule.id, rule.why.trim());

@@ -1,4 +1,4 @@
-//! What carrying out a fix needs to know besides the finding: lists a rule read, threads and interrupts in the way.
+//! What applying a fix needs besides the finding: elements of a read, threads and interrupts to move.
 
 use crate::plan::{IrqPlan, irqs_on};
 use crate::probes::{comes_first_there, planned_threads};
@@ -10,16 +10,11 @@ use crate::{Context, Offers, Rules};
 use punctual_machine::Machine;
 use punctual_units::{CpuList, Policy};
 
-/// A real-time thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RtThread {
-    /// Its process.
     pub pid: u32,
-    /// Itself.
     pub tid: u32,
-    /// Its name.
     pub name: String,
-    /// FIFO, RR or DEADLINE.
     pub policy: Policy,
     /// 1 to 99; 0 for DEADLINE.
     pub priority: i64,
@@ -33,7 +28,7 @@ impl From<&Task> for RtThread {
 }
 
 impl Rules {
-    /// What one of a rule's reads came to, element by element; what could not be read is left out.
+    /// The elements of one of a rule's reads; those that cannot be read are left out.
     pub fn elements(
         &self,
         id: &str,
@@ -52,35 +47,33 @@ impl Rules {
         }
     }
 
-    /// Threads of programs that the scheduler serves before or with the measured task, on its CPUs: rule `rogue-rt-task`.
+    /// User threads that the scheduler runs before or level with the measured task on its CPUs: rule `rogue-rt-task`.
     pub fn rogue_threads(&self, machine: &dyn Machine, context: &Context) -> Vec<RtThread> {
         let sight = self.sight(machine, context, Offers::default());
         let tasks = sight.tasks().real_time.iter().filter(|task| !task.is_kernel && comes_first_there(&sight, task));
         tasks.map(RtThread::from).collect()
     }
 
-    /// Interrupt threads whose priority does not fit what the loop waits for, the one that would, and whether the loop waits for its
-    /// device: rules `irq-thread-priority` and `net-irq-thread-prio`.
+    /// Interrupt threads with an unsuitable priority, the suitable one, and whether the loop waits for the device:
+    /// rules `irq-thread-priority` and `net-irq-thread-prio`.
     pub fn interrupt_threads(&self, machine: &dyn Machine, context: &Context) -> Vec<(RtThread, i64, bool)> {
         let sight = self.sight(machine, context, Offers::default());
         planned_threads(&sight).into_iter().map(|p| (RtThread::from(p.task), p.wanted, p.is_awaited)).collect()
     }
 
-    /// Kernel threads whose name begins so; those tied to their CPUs only where asked.
+    /// Kernel threads by prefix of their name; threads bound to their CPUs only if `bound`.
     pub fn kernel_threads(&self, machine: &dyn Machine, context: &Context, begins: &str, bound: bool) -> Vec<RtThread> {
         let sight = self.sight(machine, context, Offers::default());
         let fits = |task: &&Task| task.is_kernel && task.name.starts_with(begins) && (bound || !task.is_bound);
         sight.tasks().all.iter().filter(fits).map(RtThread::from).collect()
     }
 
-    /// The isolated CPUs, and all that are online; `None` where that cannot be read.
     pub fn cpu_sets(&self, machine: &dyn Machine, context: &Context) -> Option<(CpuList, CpuList)> {
         let sight = self.sight(machine, context, Offers::default());
         let mut unnoted = Notes::default();
         Some((sight.set(Set::Isolated, &mut unnoted).ok()?, sight.set(Set::Online, &mut unnoted).ok()?))
     }
 
-    /// Device interrupts that go to these CPUs, and what could not be read.
     pub fn interrupts_on(
         &self,
         machine: &dyn Machine,

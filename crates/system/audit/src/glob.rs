@@ -1,6 +1,3 @@
-//! Paths and names with `*`.
-
-/// Does a name fit a pattern in which `*` stands for any text?
 pub(crate) fn fits(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else { return false };
@@ -14,7 +11,6 @@ pub(crate) fn fits(pattern: &str, name: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// The folder a path lies in.
 pub(crate) fn folder_of(path: &str) -> String {
     match path.rfind('/') {
         Some(0) | None => "/".to_owned(),
@@ -22,7 +18,7 @@ pub(crate) fn folder_of(path: &str) -> String {
     }
 }
 
-/// A pattern, and the folders that must be listed to find what it names.
+/// A pattern, and the folders that must be listed to expand it.
 pub(crate) fn with_listed_folders(pattern: &str) -> Vec<String> {
     let mut found = vec![pattern.to_owned()];
     let stars = pattern.match_indices('*').map(|(at, _)| folder_of(&pattern[..=at]));
@@ -30,7 +26,6 @@ pub(crate) fn with_listed_folders(pattern: &str) -> Vec<String> {
     found
 }
 
-/// All folders a path lies in.
 pub(crate) fn folders_above(path: &str) -> Vec<String> {
     let mut folders = vec![folder_of(path)];
     while let Some(last) = folders.last().filter(|folder| *folder != "/") {
@@ -39,7 +34,6 @@ pub(crate) fn folders_above(path: &str) -> Vec<String> {
     folders
 }
 
-/// The pattern that covers a path whatever the process and the CPUs are.
 pub(crate) fn any_process(path: &str) -> String {
     path.replace("{pid}", "*").replace('@', "*").replace("{release}", "*")
 }

@@ -5,21 +5,18 @@ use crate::sight::{Notes, Sight};
 use punctual_machine::Machine;
 use punctual_units::{CpuId, CpuList};
 
-/// The file.
 pub(crate) const INTERRUPTS: &str = "/proc/interrupts";
 
-/// One row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
     /// `24`, `LOC`.
     pub id: String,
-    /// Since boot, one for each CPU of the head.
+    /// Since boot, one per CPU of the header.
     pub counts: Vec<i64>,
     /// Chip and device: `PCI-MSI 1-edge eth0-rx`.
     pub what: String,
 }
 
-/// The table.
 #[derive(Debug, Default)]
 pub(crate) struct Interrupts {
     cpus: Vec<CpuId>,
@@ -27,7 +24,6 @@ pub(crate) struct Interrupts {
 }
 
 impl Interrupts {
-    /// Reads it.
     pub fn read(machine: &dyn Machine) -> Result<Interrupts, Gap> {
         let read = machine.read(INTERRUPTS);
         if let Some(cause) = Cause::of(&read) {
@@ -56,7 +52,6 @@ impl Interrupts {
         (!rows.is_empty()).then_some(Interrupts { cpus, rows })
     }
 
-    /// How often on these CPUs.
     pub fn on(&self, row: &Row, cpus: &CpuList) -> i64 {
         let counts = self.cpus.iter().zip(&row.counts);
         counts.filter(|(cpu, _)| cpus.contains(**cpu)).map(|(_, count)| *count).fold(0, i64::saturating_add)
@@ -64,7 +59,7 @@ impl Interrupts {
 }
 
 impl Row {
-    /// Where it really goes; kernels without GENERIC_IRQ_EFFECTIVE_AFF_MASK only have what was asked for.
+    /// The effective affinity; kernels without GENERIC_IRQ_EFFECTIVE_AFF_MASK only have the requested one.
     pub fn goes_to(&self, sight: &Sight) -> Result<CpuList, Gap> {
         let mut unnoted = Notes::default();
         let file = |name: &str| format!("/proc/irq/{}/{name}_affinity_list", self.id);
@@ -75,13 +70,13 @@ impl Row {
         }
     }
 
-    /// Of a device, and not a CPU's own (its timer, its counters)?
+    /// Belongs to a device, not to a CPU (its timer, its counters)?
     pub fn is_device(&self) -> bool {
         let own = ["timer", "arm-pmu", "rtc0", "IPI"];
         self.id.parse::<u32>().is_ok() && !own.iter().any(|word| self.what.contains(word))
     }
 
-    /// The device's name: what stands behind chip, number and kind.
+    /// The device's name, after chip, number and trigger type.
     pub fn device(&self) -> &str {
         let words: Vec<&str> = self.what.split(' ').collect();
         let behind = words.iter().position(|word| {

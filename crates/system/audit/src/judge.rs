@@ -1,5 +1,3 @@
-//! One rule, judged on one machine.
-
 use crate::reading::{Gap, Reading};
 use crate::rule::{Case, Gate, Need, Rule, When};
 use crate::say;
@@ -8,18 +6,15 @@ use crate::truth::Truth;
 use punctual_model::{Finding, Severity, State};
 use std::collections::BTreeMap;
 
-/// Most gaps named in a sentence.
 const GAPS_SHOWN: usize = 3;
 
-/// How a rule comes out.
 struct Outcome {
     state: State,
     summary: String,
-    /// Did one of the rule's own cases say so?
     is_case: bool,
 }
 
-/// Judges a rule; switched off where the severity says so.
+/// SKIP if the severity switches the rule off.
 pub(crate) fn judge(rule: &Rule, severity: Severity, sight: &Sight) -> Finding {
     let profile = sight.context.profile;
     let mut bench = Bench { rule, sight, readings: BTreeMap::new(), notes: Notes::default() };
@@ -42,7 +37,7 @@ pub(crate) fn judge(rule: &Rule, severity: Severity, sight: &Sight) -> Finding {
     }
 }
 
-/// A rule with what it has read so far; nothing is read before a condition or a sentence asks for it.
+/// A rule and its readings. Nothing is read before a condition or a sentence needs it.
 struct Bench<'a> {
     rule: &'a Rule,
     sight: &'a Sight<'a>,
@@ -50,15 +45,14 @@ struct Bench<'a> {
     notes: Notes,
 }
 
-/// A step that decides when its truth is Yes.
 struct Step<'a> {
     state: State,
     say: &'a str,
 }
 
 impl<'a> Bench<'a> {
-    /// Goes through the steps until one holds. Those before it that stay open could have decided instead, so the answer
-    /// stands only if they all have its state.
+    /// Takes the first step that holds. Earlier steps that stay open could have decided instead, so the answer stands
+    /// only if they all have the same state.
     fn decide(&mut self) -> Outcome {
         let mut gaps: Vec<Gap> = Vec::new();
         let mut open: Vec<State> = Vec::new();
@@ -96,7 +90,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Do all tests of a condition hold? Reads nothing more once one does not.
+    /// Do all tests of a condition hold? Stops reading at the first that does not.
     fn all(&mut self, when: &'a When) -> Truth {
         let parts = when.iter().map(|(name, test)| {
             let truth = test.of(self.reading(name));
@@ -106,7 +100,7 @@ impl<'a> Bench<'a> {
         Truth::all(parts)
     }
 
-    /// Reads it the first time it is asked for. That the name exists is checked when rules are loaded.
+    /// Reads on first use. Loading the rules has checked that the name exists.
     fn reading(&mut self, name: &'a str) -> &Reading {
         let (rule, sight, notes) = (self.rule, self.sight, &mut self.notes);
         self.readings.entry(name).or_insert_with(|| match rule.reads.get(name) {
@@ -135,7 +129,7 @@ enum Condition<'a> {
     Case(&'a Case),
 }
 
-/// A case that says UNKNOWN does so because of gaps; where one is of a file that was not given, that is no fault to tell.
+/// A case says UNKNOWN because of gaps; a file that was not given is no reason to.
 fn is_undecided(state: State, gaps: &[Gap]) -> bool {
     state == State::Unknown && gaps.iter().any(Gap::is_not_given)
 }
@@ -152,7 +146,6 @@ fn undecided(gaps: &[Gap]) -> Outcome {
     Outcome { state, summary: format!("not judged: {reasons}"), is_case: false }
 }
 
-/// The first few, each once, and how many more there are.
 fn first_of(texts: impl IntoIterator<Item = String>, between: &str) -> String {
     let mut shown: Vec<String> = Vec::new();
     for text in texts {

@@ -1,9 +1,9 @@
-//! What keeps this machine from being on time: rules as data, judged on what was read.
+//! Audits a machine for real time: rules as data, applied to what was read.
 //!
 //! A rule is one file under `rules/` ([`Rule`] documents its form): what it reads, and an ordered list of cases, each a
 //! condition, a state and a sentence. A condition on something that could not be read is neither true nor false, so a
-//! rule comes out as PASS only when what was read admits nothing else. Logic that data cannot express is a small typed
-//! probe that a rule names where it would name a file.
+//! rule is PASS only if what was read admits nothing else. Logic that data cannot express is a small typed probe, which
+//! a rule names in place of a file.
 //!
 //! ```
 //! use punctual_audit::{Context, Profile, audit};
@@ -21,8 +21,8 @@
 //! }
 //! ```
 //!
-//! Architecture invariant: nothing here opens a file, makes a system call or changes the machine; all it knows comes
-//! through [`punctual_machine::Machine`], so that a recorded machine is judged as a live one.
+//! Architecture invariant: nothing here opens a file, makes a system call or changes the machine. Everything is read
+//! through [`punctual_machine::Machine`], so a recorded machine is judged like a live one.
 
 #![forbid(unsafe_code)]
 
@@ -60,7 +60,7 @@ pub use rules::Rules;
 use punctual_machine::Machine;
 use punctual_model::Finding;
 
-/// Judges every embedded rule on a machine; one finding a rule, in the order of the rules' table.
+/// Judges every embedded rule; one finding per rule, in the order of `rules.txt`.
 pub fn audit(machine: &dyn Machine, context: &Context) -> Vec<Finding> {
     Rules::embedded().audit(machine, context)
 }

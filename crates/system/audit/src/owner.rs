@@ -1,13 +1,14 @@
-//! Whose task it is: its unit, its package, what is known of its kind, and how much of a CPU it took.
+//! Who a task belongs to: unit, package, purpose, and its share of a CPU.
 
 use crate::sight::Sight;
 use crate::tasks::Task;
 use punctual_machine::{Machine, Read};
 
-/// What [`Owner::of`] reads. Package lists are read besides, of this machine only: they would make snapshots large.
+/// What [`Owner::of`] reads, except package lists: those are read on a live machine only, as they would make snapshots
+/// large.
 pub(crate) const READS: &[&str] = &["/proc/*/cgroup", "/proc/*/exe", "/proc/*/task/*/schedstat", "/proc/uptime"];
 
-/// Programs known to run at real-time priority: name (`*` at the end for any rest), package, what it does.
+/// Programs known to run at real-time priority: name (`*` at the end for any suffix), package, purpose.
 const KNOWN: &[(&str, &str, &str)] = &[
     ("multipathd", "multipath-tools", "checks the paths of multipath storage"),
     ("pipewire*", "pipewire", "the desktop's sound and video"),
@@ -51,10 +52,8 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("gnome-shell", "gnome-shell", "the desktop"),
 ];
 
-/// Longest list of a package's files looked through for a program: linux-doc's has 3 MB.
 const PACKAGES: &str = "/var/lib/dpkg/info";
 
-/// What was found, each where it was.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Owner {
     unit: Option<String>,
@@ -64,7 +63,6 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    /// Looks it up.
     pub fn of(sight: &Sight, task: &Task) -> Owner {
         let machine = sight.machine;
         let program = machine.read(&format!("/proc/{}/exe", task.pid));
@@ -96,7 +94,8 @@ impl Owner {
     }
 }
 
-/// By its own name, or, as threads have names of their own, by its program's; proc(5) says where that was replaced since.
+/// By the task's name, else by its program's, as threads may have names of their own. proc(5): ` (deleted)` marks a
+/// program replaced since.
 fn known(task: &str, program: Option<&str>) -> Option<&'static (&'static str, &'static str, &'static str)> {
     let file = program.and_then(|path| path.trim_end().trim_end_matches(" (deleted)").rsplit('/').next());
     [Some(task), file].into_iter().flatten().find_map(|one| KNOWN.iter().find(|(name, ..)| fits(name, one)))
@@ -112,7 +111,7 @@ fn fits(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// The innermost unit of a control group: cgroups(7), systemd.unit(5).
+/// The innermost systemd unit of a control group: cgroups(7), systemd.unit(5).
 fn unit(groups: &str) -> Option<String> {
     let is_managed = |line: &&str| line.starts_with("0::") || line.contains(":name=systemd:");
     let mut paths = groups.lines().filter(is_managed).filter_map(|line| line.splitn(3, ':').nth(2));
@@ -121,8 +120,8 @@ fn unit(groups: &str) -> Option<String> {
     Some(unit.chars().filter(|c| !c.is_control()).take(80).collect())
 }
 
-/// The Debian package a program came with (dpkg-query(1) reads the same lists). Since /usr was merged a list may name a
-/// program without it.
+/// The Debian package of a program, from the lists that dpkg-query(1) reads. After the merge of /usr a list may name a
+/// program without `/usr`.
 fn package(machine: &dyn Machine, program: &str) -> Option<String> {
     let lists = machine.list(PACKAGES);
     let short = program.strip_prefix("/usr").unwrap_or(program);
@@ -140,7 +139,7 @@ fn package(machine: &dyn Machine, program: &str) -> Option<String> {
     None
 }
 
-/// Time on a CPU: over the window where there is one, else since its start (Documentation/scheduler/sched-stats.rst).
+/// CPU time: during the window if there is one, else since the task started (Documentation/scheduler/sched-stats.rst).
 fn time(sight: &Sight, task: &Task) -> Option<String> {
     let path = format!("/proc/{}/task/{}/schedstat", task.pid, task.tid);
     let ran = |machine: &dyn Machine| machine.read(&path).text()?.split_whitespace().next()?.parse::<u64>().ok();

@@ -1,4 +1,4 @@
-//! What a profile wishes: built-in ones are files under `profiles/`, a user's own extends one of them.
+//! Profiles. Built-in ones are files under `profiles/`; a user's own extends one of them.
 //!
 //! ```toml
 //! extends = "dedicated-core"      # a built-in profile
@@ -13,7 +13,7 @@
 //! reason = "the loop locks all its memory"
 //! until = "2027-01-31"            # the last day it holds
 //!
-//! [[rule]]                        # optional, several: rules of the user's own, or others in place of those of that id
+//! [[rule]]                        # optional, several: additional rules, or replacements of those of that id
 //! ```
 
 use crate::rule::{Mistake, Rule, check};
@@ -22,7 +22,7 @@ use punctual_model::{Finding, Severity};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// A day, to tell which suppressions have ended: nothing here reads a clock.
+/// The date, to find expired suppressions: nothing here reads a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Today {
@@ -49,7 +49,6 @@ impl TryFrom<String> for Today {
     }
 }
 
-/// Severities, and what is not to be told.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Wishes {
@@ -62,7 +61,6 @@ pub(crate) struct Wishes {
     pub suppress: Vec<Suppress>,
 }
 
-/// One suppressed rule.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Suppress {
@@ -71,7 +69,6 @@ pub(crate) struct Suppress {
     until: Today,
 }
 
-/// A suppression, and whether it still holds.
 pub(crate) struct Suppression<'a> {
     suppress: &'a Suppress,
     pub is_in_force: bool,
@@ -97,21 +94,16 @@ impl Wishes {
     }
 }
 
-/// A mistake in a user's profile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}:{column}: {message}")]
 pub struct ProfileFileError {
-    /// The file's name.
     pub file: String,
-    /// Counting from 1.
     pub line: usize,
-    /// Counting from 1, in characters.
+    /// Line and column count from 1, the column in characters.
     pub column: usize,
-    /// What is wrong there.
     pub message: String,
 }
 
-/// A user's file.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -127,7 +119,6 @@ struct Written {
     rules: Vec<Rule>,
 }
 
-/// A user's profile.
 pub(crate) struct Own {
     pub base: Profile,
     pub wishes: Wishes,

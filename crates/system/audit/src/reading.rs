@@ -1,8 +1,7 @@
-//! What a rule's read came to: values, and the gaps between them.
+//! The result of a rule's read: values, and the gaps between them.
 
 use punctual_machine::Read;
 
-/// One value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Value {
     Text(String),
@@ -25,30 +24,24 @@ impl Value {
     }
 }
 
-/// Something that is not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Gap {
-    /// The path.
     pub source: String,
     pub cause: Cause,
 }
 
-/// Why it is not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// It is not there; for some rules that is an answer.
+    /// It does not exist; for some rules that is an answer.
     Absent,
-    /// The kernel refused.
     Denied,
-    /// It is withheld without an error: a namespace, a mount option.
+    /// Withheld without an error: by a namespace, by a mount option.
     Hidden(String),
-    /// Reading failed with this errno.
     Failed(i32),
-    /// It is not there where it must be, so nothing follows from that.
+    /// Missing where it must exist, so nothing follows from its absence.
     Missing,
-    /// It is not what it should be.
+    /// Not of the expected form.
     Garbled(&'static str),
-    /// Only some files of the machine were given, and it is none of them.
     NotGiven,
 }
 
@@ -57,23 +50,20 @@ impl Gap {
         Gap { source: source.into(), cause }
     }
 
-    /// The gap at a place that is always there on the machines in question: absence is then no answer.
+    /// Turns absence into [`Cause::Missing`], for something that always exists on the machines in question.
     pub fn expected(self) -> Gap {
         let cause = if self.cause == Cause::Absent { Cause::Missing } else { self.cause };
         Gap { cause, ..self }
     }
 
-    /// Would more permission help?
     pub fn is_blocked(&self) -> bool {
         matches!(self.cause, Cause::Denied | Cause::Hidden(_))
     }
 
-    /// Did nobody look there?
     pub fn is_not_given(&self) -> bool {
         self.cause == Cause::NotGiven
     }
 
-    /// `PATH is not there`.
     pub fn describe(&self) -> String {
         format!("{} {}", self.source, self.cause.describe())
     }
@@ -92,7 +82,7 @@ impl Cause {
         }
     }
 
-    /// The cause, where a file is not known.
+    /// `None` if the file was read.
     pub fn of(read: &Read) -> Option<Cause> {
         match read {
             Read::Known(_) => None,
@@ -104,22 +94,19 @@ impl Cause {
     }
 }
 
-/// A value or the reason why there is none.
 pub(crate) type Known = Result<Value, Gap>;
 
-/// One element of [`Many`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Item {
-    /// What it belongs to, where that is worth showing: `policy0`.
+    /// What it belongs to, if worth showing: `policy0`.
     pub label: String,
     pub value: Known,
 }
 
-/// Several values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Many {
     pub items: Vec<Item>,
-    /// Set when there may be more than these.
+    /// Set if there may be more items.
     pub missing: Option<Gap>,
 }
 
@@ -133,7 +120,6 @@ impl Many {
     }
 }
 
-/// What one entry of a rule's `reads` came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
     One(Known),
@@ -150,7 +136,7 @@ impl Reading {
     }
 }
 
-/// Most elements shown of a list; the evidence has the rest.
+/// Most elements shown of a list; the evidence has all.
 const SHOWN: usize = 6;
 
 impl Reading {

@@ -1,4 +1,4 @@
-//! The table of rules: one file each under `rules/`, one line each in `rules.txt`, whose order findings have.
+//! The table of rules: files under `rules/`, in the order of `rules.txt`, which is also the order of findings.
 
 use crate::judge::judge;
 use crate::owner::READS as OVER_TIME;
@@ -12,14 +12,12 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-/// Every rule, what sources' keys mean and what conditions they share: made by build.rs of the files beside this crate's
-/// manifest, as JSON, deflated.
+/// Rules, sources and shared conditions as deflated JSON, made by build.rs from this crate's files.
 const EMBEDDED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/rules.json.deflate"));
 
-/// More than the embedded rules ever inflate to, bytes.
+/// Limit of the inflated embedded rules, bytes.
 const MOST: usize = 8 << 20;
 
-/// A set of rules.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Rules {
     pub(crate) rules: Vec<Rule>,
@@ -28,16 +26,15 @@ pub struct Rules {
     pub(crate) commons: Commons,
     #[serde(default)]
     pub(crate) profiles: BTreeMap<Profile, Wishes>,
-    /// A user's own.
     #[serde(skip)]
     pub(crate) own: Option<(Wishes, Today)>,
 }
 
 impl Rules {
-    /// The rules this program was built with. The first call takes some milliseconds.
+    /// The built-in rules. The first call takes some milliseconds.
     pub fn embedded() -> &'static Rules {
         static RULES: LazyLock<Rules> = LazyLock::new(|| {
-            // A test reads the same bytes, so this cannot fail in a program that was tested.
+            // A test reads the same bytes, so this cannot fail.
             let json = miniz_oxide::inflate::decompress_to_vec_with_limit(EMBEDDED, MOST);
             let json = json.expect("the embedded rules are checked by tests");
             serde_json::from_slice(&json).expect("the embedded rules are checked by tests")
@@ -45,8 +42,7 @@ impl Rules {
         &RULES
     }
 
-    /// Reads rules from name and text of each file, and of the files that say what their source keys mean and which
-    /// conditions they share.
+    /// Reads rules from name and text of each file, and of sources.toml and gates.toml.
     ///
     /// # Errors
     /// The first mistake, with its file and line.
@@ -57,31 +53,27 @@ impl Rules {
         Ok(Rules { rules, sources, commons, profiles: BTreeMap::new(), own: None })
     }
 
-    /// In the order of the table.
     pub fn iter(&self) -> impl Iterator<Item = &Rule> {
         self.rules.iter()
     }
 
-    /// The rule of that id.
     pub fn get(&self, id: &str) -> Option<&Rule> {
         self.rules.iter().find(|rule| rule.id == id)
     }
 
-    /// What a source key stands for: a document, a commit, a repository.
+    /// The document, commit or repository of a source key.
     pub fn source(&self, key: &str) -> Option<&str> {
         self.sources.get(key).map(String::as_str)
     }
 
-    /// Every path a rule may read, also through its probes and the conditions it shares. `*` stands for one name or part
-    /// of one, `**` at the end for the folder and all below; control groups may be mounted elsewhere than where they
-    /// usually are.
+    /// Every path a rule may read, also through its probes and shared conditions. `*` stands for a name or a part of
+    /// one, `**` at the end for the folder and everything below. Control groups may be mounted elsewhere than usual.
     pub fn paths(&self, rule: &Rule) -> Vec<String> {
         let commons = rule.only_if.iter().filter_map(|name| self.commons.get(name));
         let reads = rule.reads.values().chain(commons.flat_map(|common| common.reads.values()));
         reads.flat_map(|read| read.source.paths()).collect()
     }
 
-    /// The texts that rules look for in the kernel's log.
     pub fn log_texts(&self) -> Vec<String> {
         let of = |rule: &Rule| {
             let texts = rule.reads.values().filter_map(|read| match &read.source {
@@ -94,19 +86,17 @@ impl Rules {
         self.rules.iter().flat_map(of).chain([unknown]).collect()
     }
 
-    /// What is to be read at the beginning of a window: every path of a rule that asks how much something changed, and
-    /// what its probes need besides.
+    /// What to read at the beginning of a window: every path of rules with `change`, and what their probes need.
     pub fn window_paths(&self) -> Vec<String> {
         let changing = self.rules.iter().filter(|rule| rule.reads.values().any(|read| read.change));
         changing.flat_map(|rule| self.paths(rule)).chain(OVER_TIME.iter().map(|path| (*path).to_owned())).collect()
     }
 
-    /// Judges every rule on a machine; one finding a rule.
     pub fn audit(&self, machine: &dyn Machine, context: &Context) -> Vec<Finding> {
         self.audit_with(machine, context, Offers::default())
     }
 
-    /// As [`Rules::audit`], with what else the caller offers.
+    /// Like [`Rules::audit`], with what else the caller offers.
     pub fn audit_with(&self, machine: &dyn Machine, context: &Context, offers: Offers) -> Vec<Finding> {
         let sight = self.sight(machine, context, offers);
         self.rules.iter().map(|rule| self.judge(rule, &sight)).collect()
@@ -116,12 +106,11 @@ impl Rules {
         Sight::new(machine, context, (&self.sources, &self.commons), offers)
     }
 
-    /// Takes over a user's profile: `name` is for messages. Returns the built-in profile it extends; the caller audits
-    /// for that one.
+    /// Adopts a user's profile; `name` is for messages. Returns the built-in profile it extends, for which the caller
+    /// audits.
     ///
     /// # Errors
-    /// The first mistake, with line and column: unknown keys, rules or states, dates that are none, rules that make no
-    /// sense.
+    /// The first mistake, with line and column: unknown keys, rules or states, invalid dates or rules.
     pub fn extend(&mut self, name: &str, text: &str, today: Today) -> Result<Profile, ProfileFileError> {
         let Own { base, wishes, rules } = Own::parse(name, text, self)?;
         for rule in rules {
@@ -134,17 +123,16 @@ impl Rules {
         Ok(base)
     }
 
-    /// A profile of another program, whose wishes are rules by now.
+    /// Describes an imported profile, whose wishes are rules already.
     pub(crate) fn describe_own(&mut self, description: String, today: Today) {
         self.own = Some((Wishes { description, ..Wishes::default() }, today));
     }
 
-    /// What a profile is for, in one line.
     pub fn describe(&self, profile: Profile) -> &str {
         self.profiles.get(&profile).map_or("", |wishes| wishes.description.as_str())
     }
 
-    /// How bad a FAIL of a rule is: as a user's profile says, else the built-in one, else the rule.
+    /// Severity of a FAIL: from the user's profile, else the built-in one, else the rule.
     pub fn severity(&self, rule: &Rule, profile: Profile) -> Severity {
         let own = self.own.as_ref().map(|(wishes, _)| wishes);
         let built_in = self.profiles.get(&profile);
@@ -167,7 +155,6 @@ impl Rules {
         finding
     }
 
-    /// Judges one rule; `None` where there is none of that id.
     pub fn audit_one(&self, id: &str, machine: &dyn Machine, context: &Context, offers: Offers) -> Option<Finding> {
         let sight = Sight::new(machine, context, (&self.sources, &self.commons), offers);
         self.get(id).map(|rule| self.judge(rule, &sight))

@@ -4,7 +4,6 @@ use crate::reading::{Cause, Gap};
 use punctual_machine::{Listing, Machine};
 use punctual_units::{Arrange, Policy};
 
-/// One task of a real-time policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Task {
     pub name: String,
@@ -14,7 +13,7 @@ pub(crate) struct Task {
     /// 1–99; 0 for SCHED_DEADLINE.
     pub priority: i64,
     pub is_kernel: bool,
-    /// Tied to its CPUs by the kernel (PF_NO_SETAFFINITY).
+    /// Bound to its CPUs by the kernel (PF_NO_SETAFFINITY).
     pub is_bound: bool,
 }
 
@@ -32,22 +31,18 @@ impl Task {
     }
 }
 
-/// What a look through /proc found.
 #[derive(Debug, Default)]
 pub(crate) struct Tasks {
-    /// Every task of other processes than this program's own.
+    /// Without those of this program.
     pub all: Vec<Task>,
-    /// Real-time tasks of other processes than this program's own: user tasks first, the most urgent first.
+    /// User tasks first, by urgency; without those of this program.
     pub real_time: Vec<Task>,
-    /// Name and id of every process but this program's own.
+    /// Name and id of every process except this program.
     pub processes: Vec<(String, u32)>,
-    /// How many tasks were read.
     pub seen: usize,
-    /// Why there may be more.
     pub missing: Option<Gap>,
 }
 
-/// The tasks' files.
 pub(crate) const READS: &[&str] = &["/proc", "/proc/self/stat", "/proc/*/task", "/proc/*/task/*/stat", "/proc/*/stat"];
 
 /// PF_KTHREAD of include/linux/sched.h.
@@ -56,13 +51,12 @@ const IS_KERNEL: u64 = 0x0020_0000;
 /// PF_NO_SETAFFINITY of the same file.
 const IS_BOUND: u64 = 0x0400_0000;
 
-/// kthreadd, the parent of all kernel threads; seen only by who sees all processes.
+/// kthreadd, the parent of all kernel threads; visible only to those who see all processes.
 const KTHREADD: u32 = 2;
 
 /// ESRCH: the task ended between listing and reading.
 const ENDED: i32 = 3;
 
-/// Reads every task but those of this program.
 pub(crate) fn read(machine: &dyn Machine) -> Tasks {
     let mut tasks = Tasks::default();
     let names = match machine.list("/proc") {
@@ -142,7 +136,6 @@ impl Tasks {
     }
 }
 
-/// The fields of a stat line that are needed.
 struct Stat {
     id: u32,
     name: String,
@@ -153,12 +146,12 @@ struct Stat {
 }
 
 impl Stat {
-    /// The name stands in parentheses and may hold any character, so the fields count from the last one.
+    /// The name is in parentheses and may contain any character, so fields count from the last parenthesis.
     fn parse(line: &str) -> Option<Stat> {
         let (id, rest) = line.split_once(" (")?;
         let (name, rest) = rest.rsplit_once(") ")?;
         let fields: Vec<&str> = rest.split_whitespace().collect();
-        // Field 3 of proc_pid_stat(5), the state, is the first here.
+        // Starts at field 3 of proc_pid_stat(5), the state.
         let field = |number: usize| fields.get(number - 3)?.parse::<i64>().ok();
         let flags = u64::try_from(field(9)?).ok()?;
         let policy = field(41)?;

@@ -3,12 +3,10 @@
 use crate::reading::{Cause, Gap, Known, Many, Reading, Value};
 use crate::rule::Test;
 
-/// Is a condition met?
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Truth {
     Yes,
     No,
-    /// It cannot be told, because of these gaps.
     Open(Vec<Gap>),
 }
 
@@ -51,7 +49,6 @@ impl std::ops::Not for Truth {
 }
 
 impl Test {
-    /// Does a reading meet every part of this test?
     pub fn of(&self, reading: &Reading) -> Truth {
         match reading {
             Reading::One(known) => self.of_one(known),
@@ -69,7 +66,7 @@ impl Test {
             Ok(value) => self.of_value(value),
             Err(gap) => Truth::Open(vec![gap.clone()]),
         });
-        // Of a single value there are no elements to ask about; and a list that could not be read may come as one gap.
+        // A single value has no elements to test; a list that could not be read may be one gap.
         let misused = (self.empty.is_some() || self.all.is_some() || self.any.is_some()).then(|| match known {
             Ok(_) => Truth::Open(vec![Gap::new("a single value", Cause::Garbled("list"))]),
             Err(gap) => Truth::Open(vec![gap.clone()]),
@@ -108,7 +105,7 @@ impl Test {
         });
         let rest = || many.missing.as_ref().map(open);
         let each = |test: &Test| many.items.iter().map(|item| test.of_one(&item.value)).collect::<Vec<_>>();
-        // Of nothing, nothing is all: an empty list must not satisfy "all governors are performance".
+        // An empty list must not satisfy "all governors are performance".
         let some = Truth::from(!many.items.is_empty() || many.missing.is_some());
         let all = self.all.as_ref().map(|test| Truth::all(each(test).into_iter().chain(rest()).chain([some.clone()])));
         let any = self.any.as_ref().map(|test| Truth::any(each(test).into_iter().chain(rest())));
@@ -118,7 +115,7 @@ impl Test {
 }
 
 impl Many {
-    /// Elements are there; but where every one of them is a gap, it is open whether any belongs here.
+    /// Elements exist; but if each of them is a gap, it is open whether any belongs here.
     fn some_exists(&self, met: bool) -> Truth {
         if self.items.iter().any(|item| item.value.is_ok()) {
             return Truth::from(met);
@@ -199,7 +196,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever stands behind a gap, an answer given in spite of it stays.
+        /// A decided answer stays, whatever fills the gaps.
         #[test]
         fn answers_survive_filling_the_gaps(parts in proptest::collection::vec(truth(), 0..6), fill in any::<bool>()) {
             let filled = || parts.iter().cloned().map(|p| if matches!(p, Truth::Open(_)) { Truth::from(fill) } else { p });

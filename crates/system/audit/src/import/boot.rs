@@ -1,10 +1,8 @@
-//! Wishes about the kernel command line.
-
 use super::wish::{Origin, Want, Wish, every, one};
 use punctual_units::CpuList;
 use serde_json::json;
 
-/// Parameters whose value ends in a CPU list, which has several spellings.
+/// Parameters that end in a CPU list, which can be written in several ways.
 const LISTS: &[&str] = &[
     "isolcpus",
     "nohz_full",
@@ -15,8 +13,8 @@ const LISTS: &[&str] = &[
     "workqueue.unbound_cpus",
 ];
 
-/// Each parameter as it is written, with where. One that is given with several values wants each of them; of others the
-/// last counts, as in the kernel.
+/// One wish for each parameter, with its origin. A repeatable parameter wants each of its values; of others the last
+/// counts, as in the kernel.
 pub(super) fn wishes(words: &[(String, String)]) -> Vec<Wish> {
     let mut wishes = Vec::new();
     for (at, (word, whence)) in words.iter().enumerate() {
@@ -44,15 +42,14 @@ pub(super) fn wishes(words: &[(String, String)]) -> Vec<Wish> {
     wishes
 }
 
-/// Parameters that are given several times and mean all of them.
 const SEVERAL: &[&str] = &["console", "hugepagesz", "hugepages", "module_blacklist", "initcall_blacklist", "earlycon"];
 
-/// kernel/params.c, parameq: `-` and `_` are the same.
+/// `-` and `_` are equal (kernel/params.c, parameq).
 fn is_same(one: &str, other: &str) -> bool {
     one.replace('-', "_") == other.replace('-', "_")
 }
 
-/// A value as it is written, and where it ends in a CPU list, that list as the kernel writes it and number by number.
+/// The value as written, and if it ends in a CPU list also as the kernel prints the list and number by number.
 fn spellings(name: &str, value: &str) -> Vec<String> {
     let mut all = vec![value.to_owned()];
     let name = name.replace('-', "_");

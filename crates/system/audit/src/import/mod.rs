@@ -1,8 +1,8 @@
-//! Profiles of other programs, as profiles here: each of their wishes becomes a rule that checks it.
+//! Profiles of other programs. Each of their settings (a "wish") becomes a rule that checks it.
 //!
 //! TuneD's `tuned.conf` (https://tuned-project.org/docs/manual) and Canonical's rt-conf
-//! (https://documentation.ubuntu.com/real-time/en/rt-conf/reference/rt-conf-yaml). What cannot be checked is told in a
-//! note, never left out in silence.
+//! (https://documentation.ubuntu.com/real-time/en/rt-conf/reference/rt-conf-yaml). What cannot be checked is reported
+//! in a note.
 
 mod boot;
 mod rt_conf;
@@ -14,37 +14,27 @@ use crate::rule::{Mistake, check};
 use crate::{Profile, ProfileFileError, Rules, Today};
 use wish::Wish;
 
-/// What a profile refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reference<'a> {
-    /// Another TuneD profile, by its name.
     Profile(&'a str),
-    /// A file of variables, by its path.
     File(&'a str),
 }
 
-/// A file that was referred to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Referred {
-    /// For messages.
     pub name: String,
-    /// Its content.
     pub text: String,
 }
 
-/// Finds what a profile refers to; `None` where it is not to be had. This crate opens no files.
+/// Finds what a profile refers to, if it exists. This crate opens no files itself.
 pub type Lookup<'a> = dyn Fn(Reference) -> Option<Referred> + 'a;
 
-/// Largest profile, bytes.
 const LARGEST: usize = 1 << 20;
 
-/// Most wishes of a profile.
 const MOST: usize = 2000;
 
-/// What another program's profile came to.
 #[derive(Debug)]
 struct Imported {
-    /// The built-in profile that fits best.
     base: Profile,
     description: String,
     wishes: Vec<Wish>,
@@ -59,7 +49,7 @@ enum Format {
     RtConf,
 }
 
-/// By its sections or keys; this program's own says what it extends.
+/// Detects the format by its sections or keys; profiles of this program have `extends`.
 fn format(name: &str, text: &str) -> Format {
     let has = |is: &dyn Fn(&str) -> bool| text.lines().any(is);
     let is_own = has(&|line| line.starts_with("extends") || line.starts_with("[["));
@@ -75,9 +65,8 @@ fn format(name: &str, text: &str) -> Format {
 }
 
 impl Rules {
-    /// Takes over a user's profile of any known format: as [`Rules::extend`], or TuneD's tuned.conf or rt-conf's YAML,
-    /// whose wishes become rules `tuned-…` and `rt-conf-…`. Returns the built-in profile it extends, and notes on what of
-    /// it is not checked.
+    /// Adopts a user's profile: one of [`Rules::extend`], or TuneD's tuned.conf or rt-conf's YAML, whose wishes become
+    /// rules `tuned-…` and `rt-conf-…`. Returns the built-in profile it extends, and notes on what is not checked.
     ///
     /// # Errors
     /// The first mistake, with line and column.
@@ -134,7 +123,6 @@ impl Rules {
     }
 }
 
-/// The source key that imported rules name.
 pub(crate) const SOURCE: &str = "PROFILE";
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! rt-conf's YAML. Its keys were written with `_` and its rules as lists before they were written with `-` and had
-//! labels; both are read.
+//! rt-conf's YAML. Older versions write keys with `_` and rules as lists, newer ones keys with `-` and labelled rules;
+//! both are accepted.
 
 use super::wish::{Origin, Want, Wish, every};
 use super::yaml::{self, Node, Value};
@@ -12,10 +12,9 @@ use serde_json::json;
 
 const TOP: &[&str] = &["kernel-cmdline", "irq-tuning", "irq-tunning", "cpu-governance"];
 
-/// Parameters that had keys of their own before `parameters` was a list.
+/// Parameters with keys of their own from before `parameters` was a list.
 const OLD: &[&str] = &["isolcpus", "nohz", "nohz_full", "kthread_cpus", "irqaffinity", "rcu_nocbs"];
 
-/// Is this line one of the file's top-level keys?
 pub(super) fn is_top(line: &str) -> bool {
     line.split_once(':').is_some_and(|(key, _)| TOP.contains(&dashed(key).as_str()))
 }
@@ -24,7 +23,6 @@ fn dashed(key: &str) -> String {
     key.replace('_', "-")
 }
 
-/// Reads a file.
 pub(super) fn import(file: &str, text: &str) -> Result<Imported, ProfileFileError> {
     let root = yaml::parse(file, text)?;
     let mut reader = Reader { file, wishes: Vec::new(), notes: Vec::new() };
@@ -48,7 +46,6 @@ struct Reader<'f> {
     notes: Vec<String>,
 }
 
-/// One labelled rule of the file.
 struct Labelled<'n> {
     label: String,
     node: &'n Node,
@@ -59,7 +56,7 @@ impl<'n> Reader<'_> {
         self.notes.push(format!("{} (line {}): {why}", at.word().unwrap_or_default(), at.line));
     }
 
-    /// The pairs of a mapping; nothing is an empty one, as in a file whose examples are all comments.
+    /// The pairs of a mapping; empty for null, as in a file whose examples are all comments.
     fn map(&self, node: &'n Node, what: &str) -> Result<&'n [(Node, Node)], ProfileFileError> {
         match &node.value {
             Value::Map(pairs) => Ok(pairs),
@@ -105,7 +102,6 @@ impl<'n> Reader<'_> {
         Ok(())
     }
 
-    /// A mapping of labels, or a list.
     fn each(
         &mut self,
         node: &'n Node,
@@ -124,7 +120,7 @@ impl<'n> Reader<'_> {
         labelled.into_iter().filter(|one| one.node.value != Value::Null).try_for_each(|one| read(self, one))
     }
 
-    /// `None` for lists that only the machine can fill in.
+    /// `None` for lists that only the machine can complete.
     fn cpus(&mut self, node: &'n Node) -> Result<Option<CpuList>, ProfileFileError> {
         let text = self.word(node, "cpus")?;
         if text == "all" || text.contains('N') {
@@ -150,7 +146,7 @@ impl<'n> Reader<'_> {
         }
     }
 
-    /// Names what is not known; the rest of an entry still counts.
+    /// Notes unknown keys; the rest of the entry still counts.
     fn others(&mut self, pairs: &'n [(Node, Node)], known: &[&str]) {
         for (key, _) in pairs {
             if !key.word().is_some_and(|key| known.contains(&dashed(key).as_str())) {
@@ -222,7 +218,7 @@ fn irq_wish(origin: Origin, read: serde_json::Value) -> Wish {
     every(origin, read, &Want::is("none"), ("WARN", "no interrupt fits the profile's filter".to_owned()))
 }
 
-/// As rt-conf reads it: a number and GHz, MHz, kHz or Hz, in any case; in kHz.
+/// In kHz. As rt-conf reads it: a number and GHz, MHz, kHz or Hz, in any case.
 fn kilohertz(text: &str) -> Option<u64> {
     let text = text.trim().to_ascii_lowercase();
     let text = text.strip_suffix("hz")?;

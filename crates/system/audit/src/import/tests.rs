@@ -9,7 +9,6 @@ fn today() -> Today {
     Today::try_from("2026-11-21".to_owned()).unwrap()
 }
 
-/// Profiles and files that others refer to.
 fn nearby(reference: Reference) -> Option<Referred> {
     let (name, text) = match reference {
         Reference::Profile("latency") => (
@@ -100,7 +99,6 @@ fn wishes_are_checked_on_the_machine() {
     expect(&rules, id, path, "-1\n", State::Pass);
     expect(&rules, id, path, "950000\n", State::Fail);
     expect(&rules, id, "/x", "", State::Warn);
-    // The profile's own value stands above that of what it includes.
     expect(&rules, "tuned-sysctl-vm.swappiness", "/proc/sys/vm/swappiness", "1\n", State::Pass);
     expect(&rules, "tuned-sysctl-vm.stat_interval", "/proc/sys/vm/stat_interval", "1\n", State::Fail);
     let (id, path) = ("tuned-cmdline-isolcpus", "/proc/cmdline");

@@ -1,18 +1,17 @@
-//! One wish of another program's profile, and the rule that checks it.
+//! A wish of another program's profile, and the rule that checks it.
 
 use super::SOURCE;
 use crate::rule::Rule;
 use serde_json::{Value, json};
 
-/// A wish.
 #[derive(Clone, Debug)]
 pub(super) struct Wish {
-    /// What the rule's id ends in: `sysctl-vm.swappiness`.
+    /// Suffix of the rule's id: `sysctl-vm.swappiness`.
     pub id: String,
     pub group: &'static str,
-    /// As the profile says it: `vm.swappiness = 10`.
+    /// As in the profile: `vm.swappiness = 10`.
     pub what: String,
-    /// Where it says so: `realtime/tuned.conf, line 12`.
+    /// `realtime/tuned.conf, line 12`.
     pub whence: String,
     pub reads: Value,
     pub cases: Vec<Value>,
@@ -20,10 +19,8 @@ pub(super) struct Wish {
     pub fix: Value,
 }
 
-/// What a value ought to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Want {
-    /// One of these texts.
     OneOf(Vec<String>),
     AtLeast(i64),
     AtMost(i64),
@@ -51,7 +48,6 @@ impl Want {
     }
 }
 
-/// Where a wish stands, and what it is.
 #[derive(Clone, Debug)]
 pub(super) struct Origin {
     pub id: String,
@@ -60,7 +56,7 @@ pub(super) struct Origin {
     pub whence: String,
 }
 
-/// A single value: what is read, what it ought to be, and what to say where there is none.
+/// A wish for a single value; `absent` is state and sentence where there is none.
 pub(super) fn one(origin: Origin, mut read: Value, want: &Want, absent: (&str, String)) -> Wish {
     if !matches!(want, Want::OneOf(_))
         && let Some(read) = read.as_object_mut().filter(|read| read.contains_key("file"))
@@ -70,7 +66,7 @@ pub(super) fn one(origin: Origin, mut read: Value, want: &Want, absent: (&str, S
     let said = sentence(&origin.what);
     let mut cases = vec![case(json!({ "value": want.test() }), "PASS", format!("as the profile wishes: {said}"))];
     if let (Want::OneOf(texts), true) = (want, read.get("file").is_some()) {
-        // A file of choices shows them all, with the current one in brackets.
+        // A file of choices lists all of them, with the current one in brackets.
         let marked = texts.iter().map(|text| json!({ "value": { "present": true, "contains": format!("[{text}]") } }));
         cases.extend(marked.map(|when| case(when, "PASS", format!("as the profile wishes: {said}"))));
     }
@@ -81,7 +77,7 @@ pub(super) fn one(origin: Origin, mut read: Value, want: &Want, absent: (&str, S
     Wish::new(origin, json!({ "value": read }), cases)
 }
 
-/// Several values, each of which ought to be so; there may be none.
+/// A wish for each of several values; `none` is state and sentence where there are none.
 pub(super) fn every(origin: Origin, read: Value, want: &Want, none: (&str, String)) -> Wish {
     let said = sentence(&origin.what);
     let pass = || format!("as the profile wishes: {said}");
@@ -107,7 +103,7 @@ fn unknown(said: &str) -> Value {
     json!({ "state": "UNKNOWN", "say": format!("whether this holds is not known: {said}") })
 }
 
-/// Text of a profile inside a sentence: braces name reads there.
+/// Braces in sentences name reads, so braces of the profile are replaced.
 fn sentence(text: &str) -> String {
     text.replace('{', "(").replace('}', ")")
 }
@@ -123,7 +119,7 @@ impl Wish {
         self
     }
 
-    /// `action` where the value holds nothing that a shell would take for its own, else a sentence.
+    /// `action` if the value contains nothing special to a shell, else a sentence.
     pub fn fix(mut self, value: &str, when: &str, action: Value) -> Wish {
         self.fix = if is_plain(value) {
             json!({ when: [action], "undo": "the previous value" })
@@ -133,13 +129,11 @@ impl Wish {
         self
     }
 
-    /// What only a person can do.
     pub fn by_hand(mut self, what: &str) -> Wish {
         self.fix = manual(what);
         self
     }
 
-    /// The rule's id, of the characters that ids are made of.
     pub fn id(&self, prefix: &str) -> String {
         let fine = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '-' };
         let id: String = self.id.trim_matches('/').chars().map(fine).take(LONGEST).collect();
@@ -163,7 +157,6 @@ impl Wish {
     }
 }
 
-/// The rule that lists what is not checked.
 pub(super) fn unchecked(prefix: &str, name: &str, notes: &[String]) -> Option<Rule> {
     let count = notes.len();
     let listed: String = sentence(&notes.join("; ")).chars().take(LONGEST_NOTE).collect();
@@ -180,13 +173,11 @@ pub(super) fn unchecked(prefix: &str, name: &str, notes: &[String]) -> Option<Ru
     serde_json::from_slice(rule.to_string().as_bytes()).ok()
 }
 
-/// Longest end of an id, characters.
 const LONGEST: usize = 100;
 
-/// Longest text of a profile in a title.
 const LONGEST_TITLE: usize = 120;
 
-/// Longest list of notes in a sentence; the caller gets them all.
+/// Longest list of notes in a sentence; the caller gets all of them.
 const LONGEST_NOTE: usize = 2000;
 
 fn shorten(text: &str) -> String {
@@ -198,7 +189,7 @@ fn manual(what: &str) -> Value {
     json!({ "now": [{ "manual": what }], "undo": "the previous value" })
 }
 
-/// Fixes are shown as commands to copy.
+/// Can it be pasted into a shell? Fixes are shown as commands to copy.
 fn is_plain(text: &str) -> bool {
     let fine = |c: char| c.is_ascii_alphanumeric() || " _.,:=+-/*".contains(c);
     !text.is_empty() && text.chars().all(fine)

@@ -1,10 +1,9 @@
-//! As much of YAML as configuration files use: mappings, lists and words, each with its place. No aliases: what a few
-//! lines of them unfold to has no bounds.
+//! The part of YAML that configuration files use: mappings, lists and words, with their positions. Aliases are refused:
+//! a few lines of them can expand without bound.
 
 use crate::ProfileFileError;
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span};
 
-/// A value with the place it begins at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Node {
     pub line: usize,
@@ -14,7 +13,7 @@ pub(super) struct Node {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Value {
-    /// Nothing, `~` or `null`.
+    /// Empty, `~` or `null`.
     Null,
     Word(String),
     List(Vec<Node>),
@@ -23,7 +22,6 @@ pub(super) enum Value {
 }
 
 impl Node {
-    /// What it is, for messages.
     pub fn kind(&self) -> &'static str {
         match self.value {
             Value::Null => "nothing",
@@ -40,16 +38,14 @@ impl Node {
         }
     }
 
-    /// An error at this place.
     pub fn error(&self, file: &str, message: impl Into<String>) -> ProfileFileError {
         ProfileFileError { file: file.to_owned(), line: self.line, column: self.column, message: message.into() }
     }
 }
 
-/// Deepest nesting; rt-conf's files have four levels.
+/// rt-conf's files have four levels.
 const DEEPEST: usize = 32;
 
-/// Reads the first document.
 pub(super) fn parse(file: &str, text: &str) -> Result<Node, ProfileFileError> {
     let mut reader = Reader { file, events: Parser::new_from_str(text) };
     loop {

@@ -1,11 +1,10 @@
-//! The choice: whole cores, never the first CPU's, the farthest from what the rest of the machine does.
+//! Chooses CPUs: whole cores, never the first CPU's, as far as possible from the rest of the machine's work.
 
 use super::topology::{Core, Topology};
 use super::{PlanError, PlanWish};
 use punctual_units::{CpuId, CpuList};
 use std::cmp::Reverse;
 
-/// What was chosen.
 pub(super) struct Choice {
     pub isolated: CpuList,
     pub siblings_off: CpuList,
@@ -13,7 +12,7 @@ pub(super) struct Choice {
     pub doubts: Vec<String>,
 }
 
-/// Lower is better; in the order of what costs most.
+/// Lower is better; the most expensive criterion first.
 type Cost = (bool, bool, bool, bool, bool, bool, Reverse<Option<CpuId>>);
 
 pub(super) fn choose(topology: &Topology, wish: &PlanWish) -> Result<Choice, PlanError> {
@@ -50,7 +49,7 @@ fn is_far(core: &Core, topology: &Topology) -> bool {
 }
 
 fn cost(core: &Core, boot: &Core, first: Option<&Core>, topology: &Topology) -> Cost {
-    // The application's threads share data: on one node, and behind one cache.
+    // The application's threads share data, so they should share a node and a cache.
     let is_apart = first.is_some_and(|first| core.node != first.node);
     let is_behind_other = first.is_some_and(|first| !core.l3.is_empty() && !shares(&core.l3, first));
     (
@@ -94,7 +93,7 @@ fn why(chosen: &[&Core], boot: &Core, topology: &Topology) -> Vec<String> {
     why
 }
 
-/// Two CPUs for everything else, where there are that many: one that is busy with interrupts leaves another.
+/// CPUs to keep for everything else where possible: while one serves interrupts the other is free.
 const ENOUGH: usize = 2;
 
 fn doubts(chosen: &[&Core], topology: &Topology, all: &CpuList) -> Vec<String> {

@@ -1,39 +1,30 @@
-//! Device interrupts that go to the chosen CPUs today.
-
 use crate::interrupts::{Interrupts, Row};
 use crate::reading::Cause;
 use crate::sight::{Notes, Sight};
 use punctual_units::CpuList;
 use serde::Serialize;
 
-/// Can an interrupt be moved?
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Movable {
     /// By writing its smp_affinity_list.
     Yes,
-    /// Its affinity is the kernel's own (IRQD_AFFINITY_MANAGED): only `isolcpus=managed_irq` moves it.
+    /// The kernel manages its affinity (IRQD_AFFINITY_MANAGED): only `isolcpus=managed_irq` moves it.
     Managed,
-    /// Most likely managed, by its device's kind; debugfs would tell.
+    /// Probably managed, judging by the kind of device; debugfs would show it.
     LikelyManaged,
 }
 
-/// One interrupt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct IrqPlan {
-    /// Its number.
     pub irq: String,
-    /// The device.
     pub device: String,
-    /// Where it goes now.
     pub cpus: CpuList,
     /// How often the chosen CPUs served it since boot.
     pub count: i64,
-    /// How to get rid of it.
     pub movable: Movable,
 }
 
-/// Those whose effective affinity has one of these CPUs.
 pub(crate) fn on(sight: &Sight, taken: &CpuList, housekeeping: &CpuList, doubts: &mut Vec<String>) -> Vec<IrqPlan> {
     let table = match Interrupts::read(sight.machine) {
         Ok(table) => table,
@@ -74,7 +65,7 @@ fn movable(sight: &Sight, row: &Row, housekeeping: &CpuList) -> Movable {
         Ok(_) => return Movable::Yes,
         Err(_) => {}
     }
-    // One that may already go to a CPU that is kept has an affinity that somebody else chose.
+    // If it may already go to a housekeeping CPU, its affinity was set by somebody else and is not managed.
     let asked = sight.cpu_list(&format!("/proc/irq/{}/smp_affinity_list", row.id), &mut unnoted);
     let is_tied = asked.is_ok_and(|asked| asked.and(housekeeping).is_empty());
     let is_spread = SPREAD.iter().any(|kind| row.device().contains(kind));

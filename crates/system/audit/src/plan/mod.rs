@@ -1,4 +1,4 @@
-//! Which CPUs to give to a real-time application: from the topology, and from where interrupts go.
+//! Which CPUs to give to a real-time application, from topology and interrupts.
 
 mod choose;
 mod interrupts;
@@ -16,72 +16,53 @@ use punctual_units::CpuList;
 use serde::Serialize;
 use topology::Topology;
 
-/// What the plan is to reach.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanWish {
-    /// CPUs the application's threads need, one a core.
+    /// CPUs the application's threads need, one per core.
     pub count: usize,
-    /// A network interface whose memory node they should be on: `eth0`.
+    /// A network interface, `eth0`, whose memory node the CPUs should be on.
     pub near: Option<String>,
 }
 
-/// CPUs for the application, CPUs for everything else, and how to get there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CpuPlan {
-    /// For the application: isolated from the scheduler's balancing and from interrupts.
+    /// For the application: isolated from load balancing and interrupts.
     pub isolated: CpuList,
-    /// Siblings on the same cores, to be switched off: what runs there takes the core's units and caches.
+    /// Siblings of the isolated CPUs, to be taken offline: whatever runs there shares the core's units and caches.
     pub siblings_off: CpuList,
-    /// For everything else.
     pub housekeeping: CpuList,
-    /// CPUs that are isolated today.
     pub isolated_now: CpuList,
-    /// Why these.
     pub why: Vec<String>,
     /// What this choice cannot avoid, and what could not be read.
     pub doubts: Vec<String>,
-    /// Device interrupts that go to the chosen CPUs today.
     pub interrupts: Vec<IrqPlan>,
-    /// Kernel parameters that make it so at boot.
+    /// Kernel parameters that apply it at boot.
     pub parameters: Vec<BootParameter>,
-    /// Commands that make it so until the next boot; to be run as root.
+    /// Commands that apply it until the next boot; for root.
     pub commands: Vec<String>,
 }
 
-/// Why there is no plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// The CPUs are not known.
     #[error("which CPUs are online is not known: {0}")]
     Unknown(String),
-    /// One core: nothing to choose from.
     #[error(
         "CPU {0} are all on one core: nothing can be isolated here; see the rules cpu-smt and rogue-rt-task instead"
     )]
     OneCore(CpuList),
-    /// More than there are.
     #[error(
         "{wanted} CPUs cannot be isolated: there are {cores} cores, and the one of CPU {boot} has to serve everything else; \
          ask for {most} at most"
     )]
     TooMany {
-        /// Asked for.
         wanted: usize,
         /// Cores with an online CPU.
         cores: usize,
-        /// The first CPU's.
         boot: CpuList,
-        /// What can be had.
         most: usize,
     },
-    /// The named interface is not there, or does not say where it is.
     #[error("cannot tell which CPUs are near `{device}`: {why}; `ls /sys/class/net` lists the interfaces")]
-    NoDevice {
-        /// The interface.
-        device: String,
-        /// What was found.
-        why: String,
-    },
+    NoDevice { device: String, why: String },
 }
 
 impl Rules {
@@ -89,7 +70,7 @@ impl Rules {
     /// changes nothing.
     ///
     /// # Errors
-    /// There is nothing to choose from, more is wanted than there is, or the CPUs cannot be read.
+    /// If there is one core only, more CPUs are wanted than exist, or the CPUs cannot be read.
     pub fn plan_cpus(&self, machine: &dyn Machine, context: &Context, wish: &PlanWish) -> Result<CpuPlan, PlanError> {
         let sight = self.sight(machine, context, Offers::default());
         let topology = Topology::read(&sight, wish.near.as_deref())?;

@@ -1,4 +1,4 @@
-//! How to get there: at boot, and without one.
+//! How to apply a plan: at boot, and without rebooting.
 
 use super::{CpuPlan, Movable};
 use crate::Profile;
@@ -6,12 +6,11 @@ use crate::sight::{Notes, Sight, config_gap};
 use punctual_units::{CpuId, CpuList};
 use serde::Serialize;
 
-/// One kernel parameter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BootParameter {
     /// `isolcpus=managed_irq,domain,3`.
     pub text: String,
-    /// Why it would have no effect on this kernel, or why that is not known.
+    /// Why it has or may have no effect on this kernel.
     pub doubt: Option<String>,
 }
 
@@ -23,9 +22,9 @@ pub(super) fn parameters(sight: &Sight, plan: &CpuPlan) -> Vec<BootParameter> {
     let plain = |text: String| BootParameter { text, doubt: None };
     let needs = |text: String, option: &str| BootParameter { text, doubt: doubt(sight, option) };
     let isolcpus = format!("isolcpus={flags}{taken}");
-    // Before 4.15 there was no option to leave it out.
+    // Before 4.15 CPU_ISOLATION was not optional.
     let mut all = vec![if is_since(sight, (4, 15)) { needs(isolcpus, "CPU_ISOLATION") } else { plain(isolcpus) }];
-    // Without the tick every entry into the kernel costs more: it pays where a thread has its CPU for itself.
+    // Without the tick every kernel entry costs more, which pays only where a thread has a CPU to itself.
     if matches!(sight.context.profile, Profile::DedicatedCore | Profile::BusyPoll | Profile::KvmHost) {
         all.push(needs(format!("nohz_full={taken}"), "NO_HZ_FULL"));
     }
@@ -44,7 +43,7 @@ fn doubt(sight: &Sight, option: &str) -> Option<String> {
     }
 }
 
-/// Is the kernel at least this one? One that does not tell is taken for a new one.
+/// Assumes a recent kernel if the release is unknown.
 fn is_since(sight: &Sight, wanted: (u32, u32)) -> bool {
     let Ok(release) = sight.text("/proc/sys/kernel/osrelease", &mut Notes::default()) else { return true };
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().ok());
@@ -54,7 +53,6 @@ fn is_since(sight: &Sight, wanted: (u32, u32)) -> bool {
     }
 }
 
-/// For root, in order.
 pub(super) fn commands(sight: &Sight, plan: &CpuPlan) -> Vec<String> {
     let (isolated, housekeeping) = (&plan.isolated, &plan.housekeeping);
     let mut commands: Vec<String> = Vec::new();
@@ -76,13 +74,13 @@ pub(super) fn commands(sight: &Sight, plan: &CpuPlan) -> Vec<String> {
     commands
 }
 
-/// Can tasks be kept off without a boot? Isolated partitions of the second control group hierarchy, since Linux 6.1 (commit f28e22441f35).
+/// Isolated cpuset partitions of cgroup v2 keep tasks off without a reboot, since Linux 6.1 (commit f28e22441f35).
 pub(super) fn has_partitions(sight: &Sight) -> bool {
     let controllers = sight.text("/sys/fs/cgroup/cgroup.controllers", &mut Notes::default()).unwrap_or_default();
     controllers.split_whitespace().any(|name| name == "cpuset") && is_since(sight, (6, 1))
 }
 
-/// Groups of 32 bits, the highest first, as the kernel reads masks (lib/bitmap-str.c, bitmap_parse).
+/// Groups of 32 bits, highest first, as the kernel parses masks (lib/bitmap-str.c, bitmap_parse).
 fn mask(cpus: &CpuList) -> String {
     let last = cpus.iter().last().map_or(0, |CpuId(cpu)| cpu);
     let group =

@@ -10,7 +10,6 @@ fn put(machine: &mut Recorded, path: &str, text: &str) {
     machine.set(path, Read::Known(text.as_bytes().to_vec()));
 }
 
-/// A machine with these cores.
 fn machine(cores: &[&str]) -> Recorded {
     let mut machine = Recorded::default();
     let cpus: CpuList =

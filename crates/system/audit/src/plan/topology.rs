@@ -1,5 +1,3 @@
-//! Cores, with what they share and how fast they are.
-
 use super::PlanError;
 use crate::reading::Cause;
 use crate::rule::Set;
@@ -8,36 +6,31 @@ use punctual_units::{CpuId, CpuList};
 
 const CPU: &str = "/sys/devices/system/cpu";
 
-/// A core is called slow below this share of the fastest: big.LITTLE's small cores have 30 to 60 %, one core's turbo
-/// differs from the next one's by less than 10 %.
+/// A core below this share of the fastest is slow: the small cores of big.LITTLE have 30 to 60 %, while turbo
+/// frequencies of equal cores differ by less than 10 %.
 const SLOW_PERCENT: i64 = 85;
 
-/// Most cache levels looked at: index0 to index4 are all there are.
+/// index0 to index4 are all that exist.
 const CACHES: u32 = 5;
 
-/// What one core is.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Core {
-    /// Its online CPUs.
     pub cpus: CpuList,
-    /// Memory node.
     pub node: Option<u32>,
-    /// Clearly slower than the fastest of the machine.
+    /// See [`SLOW_PERCENT`].
     pub is_slow: bool,
-    /// CPUs with the same second-level cache; empty where unknown.
+    /// CPUs that share the second-level cache; empty if unknown.
     pub l2: CpuList,
-    /// The same of the third level.
+    /// CPUs that share the third-level cache.
     pub l3: CpuList,
 }
 
-/// The machine's cores, the one with the first CPU first.
+/// The core of the first CPU comes first.
 #[derive(Debug)]
 pub(super) struct Topology {
     pub online: CpuList,
     pub cores: Vec<Core>,
-    /// The wished device's CPUs.
     pub near: Option<CpuList>,
-    /// What could not be read.
     pub gaps: Vec<String>,
 }
 
@@ -81,7 +74,6 @@ impl Topology {
     }
 }
 
-/// The CPUs with the same cache of a level.
 fn cache(sight: &Sight, cpu: CpuId, level: i64) -> CpuList {
     let mut unnoted = Notes::default();
     for index in 0..CACHES {
@@ -93,8 +85,8 @@ fn cache(sight: &Sight, cpu: CpuId, level: i64) -> CpuList {
     CpuList::new()
 }
 
-/// The scheduler's figure (arm64, hybrid x86), else firmware's, else the highest frequency. Units differ, so all CPUs of
-/// one machine have to have the same file; they do.
+/// The scheduler's capacity (arm64, hybrid x86), else the firmware's, else the highest frequency. The units differ, but
+/// all CPUs of a machine have the same file.
 fn capacity(sight: &Sight, cpu: CpuId) -> Option<i64> {
     let files = ["cpu_capacity", "acpi_cppc/highest_perf", "cpufreq/cpuinfo_max_freq"];
     let mut unnoted = Notes::default();

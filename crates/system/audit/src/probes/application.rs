@@ -1,5 +1,3 @@
-//! The application: what it was granted and what it does.
-
 use super::{Probe, With};
 use crate::Calls;
 use crate::reading::{Cause, Gap, Many, Reading, Value};
@@ -16,25 +14,23 @@ pub(super) const PROBES: &[Probe] = &[
     Probe { name: "trial-scheduling", with: &[], reads: &[], run: scheduling },
     Probe { name: "trial-locking", with: &[], reads: &[], run: locking },
     Probe { name: "trial-dma-latency", with: &[], reads: &[], run: dma_latency },
-    // What leaving idle takes, µs, and a read of the clock, ns.
+    // The time to leave idle, µs, and of a clock read, ns.
     Probe { name: "trial-idle-exit", with: &[], reads: &[], run: idle_exit },
     Probe { name: "trial-clock-read", with: &[], reads: &[], run: clock_read },
-    // Its hard limit of real-time priority; 99 where it is unlimited.
+    // Its hard limit of real-time priority; 99 if unlimited.
     Probe { name: "application-rtprio", with: &[], reads: &[&["/proc/*/limits"]], run: rtprio },
-    // Its real-time threads.
     Probe { name: "application-rt-threads", with: &[], reads: &[TASKS], run: threads },
-    // Its real-time threads that may leave the measured and the isolated CPUs.
+    // Its real-time threads that may run outside the measured and the isolated CPUs.
     Probe { name: "application-strays", with: &[], reads: &[TASKS, STATUS, super::CPU_SET_READS], run: strays },
-    // Page faults of all its threads since they began.
+    // Page faults of all its threads since they started.
     Probe { name: "application-major-faults", with: &[], reads: &[&["/proc/*/stat"]], run: major },
     Probe { name: "application-minor-faults", with: &[], reads: &[&["/proc/*/stat"]], run: minor },
-    // Involuntary context switches of its real-time threads.
     Probe { name: "application-preemptions", with: &[], reads: &[TASKS, STATUS], run: preemptions },
-    // The system calls of its real-time threads while the window lasted: `app 700: clock_nanosleep 1000.0/s`.
+    // System calls of its real-time threads during the window: `app 700: clock_nanosleep 1000.0/s`.
     Probe { name: "application-calls", with: &[], reads: &[TASKS], run: calls },
-    // Locks they had to wait for meanwhile, each `without` or `with priority inheritance`, and who holds it besides.
+    // Contended locks, each `without` or `with priority inheritance`, and who else holds it.
     Probe { name: "application-locks", with: &[], reads: &[TASKS], run: locks },
-    // What its real-time threads sleep by: `CLOCK_MONOTONIC absolute (app 700)`.
+    // How its real-time threads sleep: `CLOCK_MONOTONIC absolute (app 700)`.
     Probe {
         name: "application-sleeps",
         with: &[],
@@ -116,7 +112,6 @@ fn rtprio(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     Reading::One(found.map(Value::Number))
 }
 
-/// Its threads with a real-time policy, and why there may be more.
 fn rt_threads<'s>(sight: &'s Sight) -> Result<Vec<&'s Task>, Gap> {
     let (pid, tasks) = (pid(sight)?, sight.tasks());
     if !tasks.all.iter().any(|task| task.pid == pid) {
@@ -210,7 +205,7 @@ fn sleep_calls(arch: &str) -> Option<(i64, i64)> {
     }
 }
 
-/// A line of proc_pid_syscall(5): the call's number, then its arguments in hexadecimal.
+/// Parses a line of proc_pid_syscall(5): the call's number, then its arguments in hexadecimal.
 fn sleep(line: &str, (relative, by_clock): (i64, i64)) -> Option<String> {
     let mut words = line.split_whitespace();
     let call: i64 = words.next()?.parse().ok()?;
@@ -224,10 +219,10 @@ fn sleep(line: &str, (relative, by_clock): (i64, i64)) -> Option<String> {
     Some(crate::calls::sleep(argument()?, argument()?))
 }
 
-/// How often one looks at a thread that runs: a loop's work may take a while, but it has to sleep at last.
+/// Attempts to catch a running thread asleep.
 const LOOKS: usize = 64;
 
-/// The line of proc_pid_syscall(5), which says `running` of a thread that does not wait.
+/// The line of proc_pid_syscall(5), which is `running` for a thread that does not wait.
 fn waiting_line(sight: &Sight, path: &str) -> Result<String, Gap> {
     let mut line = sight.text(path, &mut Notes::default()).map_err(Gap::expected)?;
     for _ in 1..LOOKS {
@@ -260,10 +255,8 @@ fn sleeps(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     listed(found, "what its threads sleep by", notes)
 }
 
-/// Most calls shown of one thread.
 const CALLS: usize = 6;
 
-/// What was recorded of its calls, and its real-time threads.
 fn recorded<'s>(sight: &'s Sight) -> Result<(&'s Calls, Vec<&'s Task>), Gap> {
     let untraced =
         || Gap::new("its system calls", Cause::Hidden("they were not traced: --pid with --window, as root".to_owned()));

@@ -1,4 +1,4 @@
-//! What the boot loader will tell the kernel next time, and whether that is what it told it this time.
+//! Does the boot loader's configuration still match the running kernel's command line?
 
 use super::cmdline::is_tuning;
 use super::{Probe, With};
@@ -7,14 +7,14 @@ use crate::sight::{Notes, Sight};
 use punctual_machine::{parameters, scrub};
 use std::collections::BTreeSet;
 
-/// Files whose whole content is a command line: the Raspberry Pi's firmware, systemd's kernel-install.
+/// Files that are one command line: of the Raspberry Pi's firmware and of systemd's kernel-install.
 const LINES: &[&str] = &["/boot/firmware/cmdline.txt", "/boot/cmdline.txt", "/etc/kernel/cmdline"];
 const GRUB: &str = "/etc/default/grub";
 const GRUB_PARTS: &str = "/etc/default/grub.d";
 const ENTRIES: &str = "/boot/loader/entries";
 
 pub(super) const PROBES: &[Probe] = &[
-    // Sentences about tuning parameters that are given now and not next time, or the other way round.
+    // Sentences about tuning parameters that are active now and not after the next boot, or vice versa.
     Probe {
         name: "boot-drift",
         with: &[],
@@ -34,7 +34,6 @@ pub(super) const PROBES: &[Probe] = &[
     },
 ];
 
-/// A file and the parameters in it.
 type Persisted = (String, BTreeSet<String>);
 
 fn drift(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
@@ -62,7 +61,7 @@ fn drift(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     Reading::Many(many)
 }
 
-/// The first configuration that is there, the most particular first.
+/// The first configuration that exists, most specific first.
 fn persisted(sight: &Sight, notes: &mut Notes) -> Result<Option<Persisted>, Gap> {
     let mut unnoted = Notes::default();
     for path in LINES {
@@ -83,7 +82,7 @@ fn told(gap: Gap, notes: &mut Notes) -> Gap {
     gap
 }
 
-/// The entry of the running kernel (Boot Loader Specification, type 1). Where its options are variables, GRUB fills them.
+/// The entry of the running kernel (Boot Loader Specification, type 1). GRUB expands variables in its options.
 fn entries(sight: &Sight) -> Result<Option<Persisted>, Gap> {
     let names = match sight.names(ENTRIES) {
         Ok(names) => names,
@@ -102,7 +101,7 @@ fn entries(sight: &Sight) -> Result<Option<Persisted>, Gap> {
     Ok(None)
 }
 
-/// GRUB_CMDLINE_LINUX and GRUB_CMDLINE_LINUX_DEFAULT of /etc/default/grub and the files beside it.
+/// GRUB_CMDLINE_LINUX and GRUB_CMDLINE_LINUX_DEFAULT of /etc/default/grub and its drop-ins.
 fn grub(sight: &Sight) -> Result<Option<Persisted>, Gap> {
     let mut unnoted = Notes::default();
     let mut text = match sight.text(GRUB, &mut unnoted) {
@@ -119,7 +118,7 @@ fn grub(sight: &Sight) -> Result<Option<Persisted>, Gap> {
     Ok(Some((GRUB.to_owned(), text.lines().filter_map(grub_value).flat_map(|value| parameters(&value)).collect())))
 }
 
-/// The value of an assignment to one of the two variables, without its quotes.
+/// The value of an assignment to one of the two variables, without quotes.
 fn grub_value(line: &str) -> Option<String> {
     let (name, value) = line.trim().trim_start_matches("export ").split_once('=')?;
     let name = name.trim_end_matches('+');

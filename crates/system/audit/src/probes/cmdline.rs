@@ -1,5 +1,3 @@
-//! The kernel command line: what is wrong with it.
-
 use super::{CPU_SET_READS, Probe, With};
 use crate::reading::{Cause, Gap, Many, Reading, Value};
 use crate::rule::Set;
@@ -12,17 +10,18 @@ const POSSIBLE: &str = "/sys/devices/system/cpu/possible";
 const CMDLINE: &[&str] = &["/proc/cmdline"];
 
 pub(super) const PROBES: &[Probe] = &[
-    // Parameters that real-time guides name and this kernel does not know.
+    // Parameters from real-time guides that this kernel does not know.
     Probe { name: "unknown-parameters", with: &[], reads: &[&["/dev/kmsg"]], run: unknown },
     // Sentences about CPU lists that contradict each other or the machine.
     Probe { name: "cpu-list-conflicts", with: &[], reads: &[CMDLINE, &[POSSIBLE], CPU_SET_READS], run: conflicts },
     // Bytes.
     Probe { name: "command-line-length", with: &[], reads: &[CMDLINE], run: length },
-    // Parameters given more than once with different values.
+    // Parameters with several different values.
     Probe { name: "repeated-parameters", with: &[], reads: &[CMDLINE], run: repeated },
 ];
 
-/// Parameters of the kernel proper that tune latency. Those of modules, with a dot, the kernel never calls unknown.
+/// Parameters of the core kernel that tune latency. The kernel never reports module parameters, which have a dot, as
+/// unknown.
 pub(super) const TUNING: &[&str] = &[
     "isolcpus",
     "nohz_full",
@@ -74,7 +73,8 @@ pub(super) fn is_tuning(word: &str) -> bool {
     TUNING.contains(&key(word))
 }
 
-/// `Unknown kernel command line parameters "a b", will be passed to user space.` (init/main.c, print_unknown_bootoptions)
+/// `Unknown kernel command line parameters "a b", will be passed to user space.` (init/main.c,
+/// print_unknown_bootoptions)
 fn unknown(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     const LINE: &str = "Unknown kernel command line parameters \"";
     let log = sight.log();
@@ -104,7 +104,6 @@ fn refused(gap: Gap, notes: &mut Notes) -> Reading {
     Reading::gap(gap)
 }
 
-/// Parameters that may be given several times.
 const SEVERAL: &[&str] =
     &["console", "earlycon", "root", "module_blacklist", "initcall_blacklist", "earlyprintk", "video"];
 
@@ -185,7 +184,7 @@ fn find_conflicts(sight: &Sight, notes: &mut Notes) -> Result<Vec<String>, Gap> 
     let lists =
         ["isolcpus", "nohz_full", "irqaffinity", "kthread_cpus", "systemd.cpu_affinity", "workqueue.unbound_cpus"]
             .map(|name| (name, list(name)));
-    // Only looked at for what is wrong with it.
+    // Read only for its mistakes.
     drop(list("rcu_nocbs"));
     let isolated = sight.set(Set::Isolated, notes)?;
     found.extend(contradictions(&lists, &isolated, &possible));

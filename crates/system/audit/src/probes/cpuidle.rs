@@ -1,4 +1,4 @@
-//! Idle states that the measured CPUs may enter, and how long leaving them takes.
+//! Idle states that the measured CPUs may enter, and their exit latencies.
 
 use super::{Probe, With};
 use crate::reading::{Cause, Gap, Many, Reading, Value};
@@ -16,17 +16,17 @@ const STATES: &[&str] = &[
 const REQUESTS: &[&str] = &[DMA_LATENCY, "/sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us"];
 
 pub(super) const PROBES: &[Probe] = &[
-    // Enabled states of a measured CPU that take longer to leave than `us`.
+    // Enabled states of a measured CPU with an exit latency above `us`.
     Probe { name: "idle-states-above", with: &["us"], reads: &[STATES], run: states_above },
-    // Those of them that no latency request forbids.
+    // Those that no latency request forbids.
     Probe { name: "idle-states-entered", with: &["us"], reads: &[STATES, REQUESTS], run: states_entered },
-    // The limit that all holders of /dev/cpu_dma_latency together ask for, µs.
+    // The limit of all holders of /dev/cpu_dma_latency together, µs.
     Probe { name: "latency-request", with: &[], reads: &[&[DMA_LATENCY]], run: request },
     // `open` or `refused`, to this user.
     Probe { name: "latency-device", with: &[], reads: &[&[DMA_LATENCY]], run: device },
 ];
 
-/// Reading asks for the same right as holding it: the device is opened for both (kernel/power/qos.c).
+/// Reading needs the same permission as holding it: the device is opened for both (kernel/power/qos.c).
 fn device(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     match sight.machine.read(DMA_LATENCY) {
         Read::Known(_) => {
@@ -49,7 +49,6 @@ fn request(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     Reading::One(global_limit(sight, notes).map(Value::Number))
 }
 
-/// One idle state, on the CPUs that may enter it.
 struct State {
     name: String,
     latency_us: i64,
@@ -104,8 +103,8 @@ fn add(deep: &mut Vec<State>, cpu: CpuId, (name, latency_us): (String, i64)) {
     }
 }
 
-/// The enabled states of one CPU with their exit latency, µs. Rules ask only where there is an idle driver, so a missing
-/// file tells nothing. Most CPUs have the same, so evidence lists each once.
+/// The enabled states of one CPU with their exit latency, µs. Rules ask only where there is an idle driver, so a
+/// missing file proves nothing. Most CPUs have the same states, so evidence lists each once.
 fn states(sight: &Sight, cpu: CpuId, seen: &mut Vec<String>) -> Result<Vec<(String, i64)>, Gap> {
     let folder = format!("/sys/devices/system/cpu/cpu{cpu}/cpuidle");
     let numbers = sight.numbered(&folder, "state").map_err(Gap::expected)?;
@@ -130,8 +129,8 @@ fn states(sight: &Sight, cpu: CpuId, seen: &mut Vec<String>) -> Result<Vec<(Stri
     Ok(states)
 }
 
-/// Leaves out what a latency request keeps the CPUs from entering: a CPU's own, or one for all held through
-/// /dev/cpu_dma_latency. Fails where the latter would decide and cannot be read.
+/// Removes states that a latency request forbids: one for a single CPU, or one for all held through
+/// /dev/cpu_dma_latency. Fails if the latter would decide and cannot be read.
 fn forbid(sight: &Sight, deep: &mut Vec<State>, notes: &mut Notes) -> Result<(), Gap> {
     for state in deep.iter_mut() {
         let latency_us = state.latency_us;
@@ -159,8 +158,7 @@ fn cpu_limit(sight: &Sight, cpu: CpuId, notes: &mut Notes) -> Option<i64> {
     limit
 }
 
-/// The limit all holders of /dev/cpu_dma_latency together ask for, µs, in the machine's own byte order; 2 000 000 000
-/// when nobody does.
+/// The limit of all holders of /dev/cpu_dma_latency together, µs, in native byte order; 2 000 000 000 without holders.
 fn global_limit(sight: &Sight, notes: &mut Notes) -> Result<i64, Gap> {
     let read = sight.machine.read(DMA_LATENCY);
     if let Some(cause) = Cause::of(&read) {

@@ -1,31 +1,27 @@
-//! What tracing and debugging left behind.
-
 use super::{Probe, With};
 use crate::reading::{Cause, Gap, Many, Reading, Value};
 use crate::sight::{Notes, Sight};
 use crate::tasks::READS as TASKS;
 
-/// Files that list probes, and are empty without any. Kernels before 5.6 have no dynamic_events of all kinds.
+/// Files that list probes; empty without any. Kernels before 5.6 have no dynamic_events of all kinds.
 const LISTS: &[&str] =
     &["/sys/kernel/tracing/dynamic_events", "/sys/kernel/tracing/kprobe_events", "/sys/kernel/tracing/uprobe_events"];
 
-/// Most characters shown of a message.
 const LONGEST: usize = 120;
 
 const MESSAGES: &str = "/proc/dynamic_debug/control";
 
-/// Source files that define DEBUG themselves, so that their messages are on in every kernel (Debian 6.1 and 6.12: 17 and
-/// 18 messages of them, no others).
+/// Source files that define DEBUG themselves, so that their messages are on in every kernel (Debian 6.1 and 6.12: 17
+/// and 18 such messages, no others).
 const ALWAYS_ON: &[&str] = &["init/main.c:", "kernel/power/"];
 
 pub(super) const PROBES: &[Probe] = &[
     // Threads of the hwlat, osnoise and timerlat tracers.
     Probe { name: "tracer-threads", with: &[], reads: &[TASKS], run: threads },
-    // Probes in the kernel or in programs.
     Probe { name: "dynamic-probes", with: &[], reads: &[LISTS], run: dynamic },
-    // Dynamic debug messages that are on and were not from the start.
+    // Dynamic debug messages that were enabled at run time.
     Probe { name: "dynamic-messages", with: &[], reads: &[&[MESSAGES]], run: messages },
-    // How many lines the kernel's log ever had.
+    // Lines ever written to the kernel's log.
     Probe { name: "log-lines", with: &[], reads: &[&["/dev/kmsg"]], run: log_lines },
 ];
 
@@ -66,7 +62,8 @@ fn dynamic(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     Reading::Many(many)
 }
 
-/// Lines `file:line [module]function =flags "format"`; flag `p` prints (Documentation/admin-guide/dynamic-debug-howto.rst).
+/// Lines `file:line [module]function =flags "format"`; flag `p` prints
+/// (Documentation/admin-guide/dynamic-debug-howto.rst).
 fn messages(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let text = match sight.text(MESSAGES, &mut Notes::default()) {
         Ok(text) if text.is_empty() => Err(Gap::new(MESSAGES, Cause::Garbled("line"))),
@@ -94,7 +91,7 @@ fn messages(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     Reading::Many(many)
 }
 
-/// The number of the newest record: each has one, also those that were overwritten since.
+/// The number of the newest record: every record has one, overwritten ones too.
 fn log_lines(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     match (sight.log().last, &sight.log().missing) {
         (Some(last), _) => {

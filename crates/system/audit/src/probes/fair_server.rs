@@ -1,4 +1,4 @@
-//! The server that keeps time for ordinary tasks: since Linux 6.12 (its interface: commit d741f297bcea).
+//! The server that reserves time for ordinary tasks, since Linux 6.12 (its interface: commit d741f297bcea).
 
 use super::{Probe, With};
 use crate::reading::{Cause, Gap, Many, Reading, Value};
@@ -10,9 +10,9 @@ const SCHED: &str = "/sys/kernel/debug/sched";
 const SERVER: &str = "/sys/kernel/debug/sched/fair_server";
 
 pub(super) const PROBES: &[Probe] = &[
-    // `present` or `absent`, whether or not its settings can be read.
+    // `present` or `absent`, even if its settings cannot be read.
     Probe { name: "fair-server", with: &[], reads: &[&[DEBUGFS, SCHED, SERVER, KERNEL_TYPES]], run: presence },
-    // The time it keeps on each measured CPU, ns a period.
+    // Reserved time on each measured CPU, ns per period.
     Probe {
         name: "fair-server-runtime",
         with: &[],
@@ -21,14 +21,14 @@ pub(super) const PROBES: &[Probe] = &[
     },
 ];
 
-/// Debugfs tells, where it can be read. Everyone may read the kernel's type information, and the server is a member of
-/// the run queue there.
+/// From debugfs if readable, else from the kernel's type information, which everyone may read: the server is a member
+/// of the run queue.
 fn presence(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     if sight.names(SERVER).is_ok() {
         notes.add(SERVER, "there");
         return Reading::word("present");
     }
-    // The folder above is made by the same code (kernel/sched/debug.c), so without the server in it there is none. Until
+    // The same code (kernel/sched/debug.c) makes the folder above, so if that lacks the server the kernel does. Until
     // 5.13 (commit 8a99b6833c88) the scheduler's files were at the top.
     let lists = |folder: &str, file: &str| sight.names(folder).is_ok_and(|names| names.iter().any(|name| name == file));
     if lists(SCHED, "features") || lists(DEBUGFS, "sched_features") {
@@ -52,7 +52,7 @@ fn presence(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     }
 }
 
-/// Why the settings cannot be read: below a debugfs that is not mounted nothing is there, which says nothing.
+/// Why the settings cannot be read. An unmounted debugfs is empty, which proves nothing.
 fn settings_gap(sight: &Sight, path: &str) -> Gap {
     match sight.names(DEBUGFS) {
         Ok(names) if names.is_empty() => Gap::new(path, Cause::Hidden("debugfs is not mounted".to_owned())),

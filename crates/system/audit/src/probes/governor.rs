@@ -1,4 +1,4 @@
-//! Who decides the frequency of the measured CPUs.
+//! What sets the frequency of the measured CPUs.
 
 use super::{Probe, With};
 use crate::reading::{Cause, Gap, Known, Many, Reading, Value};
@@ -17,21 +17,22 @@ const READS: &[&str] = &[
 ];
 
 pub(super) const PROBES: &[Probe] = &[
-    // The governor of each policy that has a measured CPU.
+    // The governor of each policy with a measured CPU.
     Probe { name: "governors", with: &[], reads: &[READS], run: governors },
-    // The same, without the policies whose lowest frequency is their highest: nothing varies there.
+    // The same, without policies of a fixed frequency.
     Probe { name: "governors-varying", with: &[], reads: &[READS], run: governors_varying },
-    // `driver` or `driver/preference` of each policy with governor powersave: some drivers decide by themselves then.
+    // `driver` or `driver/preference` of each policy with governor powersave: some drivers then choose the frequency
+    // themselves.
     Probe { name: "powersave-drivers", with: &[], reads: &[READS], run: powersave_drivers },
 ];
 
-/// The policies with a measured CPU. One whose CPUs cannot be told is included.
+/// The policies with a measured CPU, or whose CPUs are unknown.
 pub(super) fn policies(sight: &Sight) -> Result<Vec<u32>, Gap> {
     let all = sight.numbered(CPUFREQ, "policy")?;
     let is_measured = |n: &u32| {
         let path = format!("{CPUFREQ}/policy{n}/affected_cpus");
         let list = sight.machine.read(&path);
-        // This file separates CPUs by blanks (drivers/cpufreq/cpufreq.c, cpufreq_show_cpus).
+        // Separated by blanks (drivers/cpufreq/cpufreq.c, cpufreq_show_cpus).
         let list = list.text().map(|text| text.split_whitespace().collect::<Vec<_>>().join(","));
         let cpus = list.and_then(|list| list.parse::<CpuList>().ok()).filter(|cpus| !cpus.is_empty());
         cpus.is_none_or(|cpus| !cpus.and(&sight.context.cpus).is_empty())

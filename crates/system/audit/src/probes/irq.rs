@@ -1,5 +1,3 @@
-//! Where interrupts go, and who serves them.
-
 use super::{CPU_SET_READS, Probe, With};
 use crate::Profile;
 use crate::interrupts::{INTERRUPTS, Interrupts, Row};
@@ -16,23 +14,20 @@ const BANNED: &[&str] = &["/etc/default/irqbalance", "/etc/sysconfig/irqbalance"
 pub(super) const PROBES: &[Probe] = &[
     // Device interrupts whose effective affinity has an isolated CPU: `24 eth0-rx (CPU 3)`.
     Probe { name: "irqs-isolated", with: &[], reads: &[TABLE, AFFINITY, CPU_SET_READS], run: irqs_isolated },
-    // Device interrupts that isolated CPUs served since boot, by interrupt.
+    // Device interrupts served by isolated CPUs since boot, by interrupt.
     Probe { name: "irq-counts-isolated", with: &[], reads: &[TABLE, CPU_SET_READS], run: counts_isolated },
-    // The same of interrupts between CPUs.
+    // The same of inter-processor interrupts.
     Probe { name: "ipis-isolated", with: &[], reads: &[TABLE, CPU_SET_READS], run: ipis_isolated },
-    // Ticks of tickless CPUs.
     Probe { name: "ticks-tickless", with: &[], reads: &[TABLE, CPU_SET_READS], run: ticks },
-    // Device interrupts since boot on the measured CPUs, all together.
+    // Device interrupts since boot on the measured CPUs, in total.
     Probe { name: "interrupts-measured", with: &[], reads: &[TABLE], run: measured },
-    // Interrupt lines with several devices.
     Probe { name: "shared-interrupts", with: &[], reads: &[TABLE], run: shared },
-    // Interrupt threads the scheduler serves before or with the measuring task.
+    // Interrupt threads that the scheduler runs before or level with the measuring task.
     Probe { name: "irq-threads-above", with: &[], reads: &[TASKS], run: threads_above },
-    // What their priorities should be, by device and profile: `irq/24-eth0 (FIFO 50, pid 90) to 91`.
+    // Suitable priorities, by device and profile: `irq/24-eth0 (FIFO 50, pid 90) to 91`.
     Probe { name: "irq-thread-plan", with: &[], reads: &[TASKS, &["/sys/class/net"]], run: thread_plan },
-    // How many interrupt threads there are.
     Probe { name: "irq-thread-count", with: &[], reads: &[TASKS], run: thread_count },
-    // `covers`, `partly`, `nothing`, or `automatic` when irqbalance finds isolated CPUs by itself.
+    // `covers`, `partly`, `nothing`, or `automatic` when irqbalance detects isolated CPUs itself.
     Probe { name: "irqbalance-banned", with: &[], reads: &[BANNED, CPU_SET_READS], run: banned },
 ];
 
@@ -70,7 +65,6 @@ fn irqs_isolated(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     Reading::Many(many)
 }
 
-/// Counts of chosen rows on a set of CPUs.
 fn counts(sight: &Sight, set: Set, chosen: impl Fn(&Row) -> bool, notes: &mut Notes) -> Reading {
     let found = Interrupts::read(sight.machine).and_then(|table| Ok((table, sight.set(set, notes)?)));
     match found {
@@ -148,22 +142,21 @@ fn threads_above(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     Reading::Many(many)
 }
 
-/// What the kernel gives every interrupt thread: sched_set_fifo() in kernel/irq/manage.c.
+/// The default of interrupt threads: sched_set_fifo() in kernel/irq/manage.c.
 const USUAL: i64 = 50;
 
-/// What is in the names of sound devices' interrupts.
+/// Substrings of the names of sound devices' interrupts.
 const SOUND: &[&str] = &["snd", "hda", "sof", "audio", "i2s", "ac97", "firewire_ohci"];
 
-/// An interrupt thread whose priority does not fit what the loop waits for, and the one that would.
+/// An interrupt thread with an unsuitable priority, and the suitable one.
 pub(crate) struct PlannedThread<'a> {
     pub task: &'a Task,
     pub wanted: i64,
-    /// Does the loop wait for its device?
     pub is_awaited: bool,
 }
 
-/// The thread of the device that the loop waits for comes right before the loop, every other one after it (rtirq(1) does the same by
-/// a list of names). None where the loop is not FIFO or RR.
+/// The thread of the device that the loop waits for runs right before the loop, every other one after it (rtirq(1) does
+/// the same by a list of names). Empty if the loop is not FIFO or RR.
 pub(crate) fn planned_threads<'a>(sight: &'a Sight) -> Vec<PlannedThread<'a>> {
     let (Scheduling::Fifo { priority } | Scheduling::Rr { priority }) = sight.context.scheduling else {
         return Vec::new();
@@ -196,7 +189,8 @@ fn thread_plan(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     Reading::Many(many)
 }
 
-/// `eth0`, `eth0-rx-1` and `eth0:3` are the card eth0's; `eth01` is not. The kernel keeps 15 characters of a thread's name.
+/// `eth0`, `eth0-rx-1` and `eth0:3` belong to the card eth0; `eth01` does not. The kernel keeps 15 characters of a
+/// thread's name.
 fn belongs(device: &str, card: &str) -> bool {
     let rest = device.strip_prefix(card);
     rest.is_some_and(|rest| rest.is_empty() || !rest.starts_with(|c: char| c.is_ascii_alphanumeric()))
@@ -211,8 +205,8 @@ fn thread_count(sight: &Sight, _: &With, _: &mut Notes) -> Reading {
     }
 }
 
-/// Where its list is not set irqbalance leaves the CPUs of isolcpus= and nohz_full= alone by itself, as the comments of its
-/// environment file say; cpuset partitions it does not see.
+/// Without a list irqbalance spares the CPUs of isolcpus= and nohz_full= itself, as the comments in its environment
+/// file say; it ignores cpuset partitions.
 fn banned(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let mut unnoted = Notes::default();
     for path in BANNED {

@@ -1,5 +1,3 @@
-//! Tasks that may run where they should not, and CPUs that are not what they should be.
-
 use super::{CPU_SET_READS, Probe, With};
 use crate::glob::fits;
 use crate::reading::{Cause, Gap, Many, Reading, Value};
@@ -14,7 +12,7 @@ const STATUS: &[&str] = &["/proc/*/task/*/status"];
 pub(super) const PROBES: &[Probe] = &[
     // Measured CPUs that are not isolated, `none` if all are.
     Probe { name: "measured-not-isolated", with: &[], reads: &[CPU_SET_READS], run: not_isolated },
-    // Movable tasks that may run on an isolated CPU, but for those that are kept on isolated CPUs on purpose.
+    // Movable tasks that may run on an isolated CPU, except those confined to isolated CPUs on purpose.
     Probe { name: "foreign-tasks", with: &[], reads: &[TASKS, STATUS, CPU_SET_READS], run: foreign },
     // Threads of offloaded RCU callbacks that may run on an isolated CPU.
     Probe { name: "rcuo-isolated", with: &[], reads: &[TASKS, STATUS, CPU_SET_READS], run: callbacks },
@@ -35,7 +33,7 @@ fn not_isolated(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     }
 }
 
-/// The CPUs a task may run on; `None` when it has ended.
+/// The CPUs a task may run on; `None` if it has ended.
 fn allowed(sight: &Sight, task: &Task) -> Option<Result<CpuList, Gap>> {
     let path = format!("/proc/{}/task/{}/status", task.pid, task.tid);
     let read = sight.machine.read(&path);
@@ -49,7 +47,6 @@ fn allowed(sight: &Sight, task: &Task) -> Option<Result<CpuList, Gap>> {
     Some(list.ok_or_else(|| Gap::new(path, Cause::Garbled("list of allowed CPUs"))))
 }
 
-/// Tasks of a kind that may run on isolated CPUs, each name once.
 fn there(sight: &Sight, notes: &mut Notes, what: &str, of_kind: impl Fn(&Task, &CpuList, &CpuList) -> bool) -> Reading {
     let isolated = match sight.set(Set::Isolated, notes) {
         Ok(isolated) => isolated,

@@ -1,5 +1,3 @@
-//! Which kernel it is, what it was given, and on what CPUs it runs.
-
 use super::{CONFIG_READS, Probe, With};
 use crate::reading::{Cause, Gap, Many, Reading, Value};
 use crate::sight::{Notes, Sight, config_gap};
@@ -14,7 +12,7 @@ const PREEMPT: &str = "/sys/kernel/debug/sched/preempt";
 pub(super) const PROBES: &[Probe] = &[
     // `6.12` of 6.12.9-rt1.
     Probe { name: "kernel-series", with: &[], reads: &[&[RELEASE], CONFIG_READS], run: series },
-    // `9` of 6.12.9-rt1, 0 where there is no third number.
+    // `9` of 6.12.9-rt1, 0 without a third number.
     Probe { name: "kernel-patch", with: &[], reads: &[&[RELEASE], CONFIG_READS], run: patch },
     // `rt`, `full`, `lazy`, `voluntary` or `none`.
     Probe {
@@ -23,18 +21,17 @@ pub(super) const PROBES: &[Probe] = &[
         reads: &[&[PREEMPT, VERSION, "/proc/cmdline", "/sys/kernel/realtime"], CONFIG_READS],
         run: preemption,
     },
-    // The CPUs' capacities, each once, `1024` where all have the same or none is told.
+    // The distinct capacities of the CPUs; `1024` if all are equal or unknown.
     Probe {
         name: "cpu-capacities",
         with: &[],
         reads: &[&[CPUS, "/sys/devices/system/cpu/cpu*/cpu_capacity"]],
         run: capacities,
     },
-    // Loaded modules that are not the kernel's own: `nvidia (POE)`.
+    // Loaded out-of-tree or proprietary modules: `nvidia (POE)`.
     Probe { name: "foreign-modules", with: &[], reads: &[&[MODULES]], run: foreign_modules },
 ];
 
-/// The numbers at the beginning of the release.
 fn release(sight: &Sight, notes: &mut Notes) -> Result<(u32, u32, u32), Gap> {
     let text = match sight.text(RELEASE, notes) {
         Err(gap) if gap.is_not_given() => heading(sight, notes).ok_or(gap)?,
@@ -48,7 +45,7 @@ fn release(sight: &Sight, notes: &mut Notes) -> Result<(u32, u32, u32), Gap> {
     }
 }
 
-/// The version that the configuration's heading tells, where the release is not given.
+/// The version in the configuration's header, if the release is not given.
 fn heading(sight: &Sight, notes: &mut Notes) -> Option<String> {
     let config = sight.config().as_ref().ok()?;
     let version = config.version()?.to_owned();
@@ -81,7 +78,7 @@ fn preemption(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     Reading::gap(gap)
 }
 
-/// Only architectures that can mix CPUs have the file.
+/// Only architectures with heterogeneous CPUs have the file.
 fn capacities(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let cpus = match sight.numbered(CPUS, "cpu") {
         Ok(cpus) if cpus.is_empty() => return Reading::gap(Gap::new(CPUS, Cause::Garbled("CPU"))),
@@ -108,8 +105,8 @@ fn capacities(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     Reading::word(shown)
 }
 
-/// The last word of a line may be the letters of what the module taints (fs/proc, kernel/module/procfs.c): P for a
-/// proprietary licence, O for out of the tree.
+/// The last word of a line may be the module's taint letters (fs/proc, kernel/module/procfs.c): P for proprietary, O
+/// for out of tree.
 fn foreign_modules(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let text = match sight.text(MODULES, &mut Notes::default()) {
         Ok(text) => text,

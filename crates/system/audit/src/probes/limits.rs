@@ -1,4 +1,4 @@
-//! What the user may ask of the scheduler and of memory: getrlimit(2), capabilities(7).
+//! Limits of the user for scheduling and memory: getrlimit(2), capabilities(7).
 
 use super::{Probe, With};
 use crate::reading::{Cause, Gap, Reading};
@@ -19,12 +19,12 @@ pub(super) const PROBES: &[Probe] = &[
     // `not-needed`, `capability`, `limit` or `too-low`.
     Probe { name: "rtprio", with: &[], reads: &[READS], run: rtprio },
     Probe { name: "rtprio-limit", with: &[], reads: &[&[LIMITS]], run: rtprio_limit },
-    // `capability`, `unlimited`, `enough` for so many bytes, or `too-low`.
+    // `capability`, `unlimited`, `enough` for that many bytes, or `too-low`.
     Probe { name: "memlock", with: &["bytes"], reads: &[READS], run: memlock },
     Probe { name: "memlock-limit", with: &[], reads: &[&[LIMITS]], run: memlock_limit },
 ];
 
-/// A hard limit; the program raises the soft one to it by itself.
+/// A hard limit; the program raises its soft limit to it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Limit {
     At(u64),
@@ -57,8 +57,8 @@ fn limit(sight: &Sight, name: &str, notes: &mut Notes) -> Result<Limit, Gap> {
     known
 }
 
-/// Is the capability held where it counts? The kernel asks for it in the first user namespace (capable() in
-/// kernel/sched/syscalls.c and mm/mlock.c), so a container's own root does not have it.
+/// Is the capability effective? The kernel checks it in the initial user namespace (capable() in
+/// kernel/sched/syscalls.c and mm/mlock.c), so a container's root does not have it.
 fn capability(sight: &Sight, bit: u32, notes: &mut Notes) -> Result<bool, Gap> {
     let status = sight.machine.read(STATUS);
     let effective = match Cause::of(&status) {
@@ -73,14 +73,14 @@ fn capability(sight: &Sight, bit: u32, notes: &mut Notes) -> Result<bool, Gap> {
     }
     match sight.text(UID_MAP, notes) {
         Ok(map) => Ok(map.split_whitespace().eq(["0", "0", "4294967295"])),
-        // A kernel without user namespaces has only the first one.
+        // A kernel without user namespaces has only the initial one.
         Err(gap) if gap.cause == Cause::Absent => Ok(true),
         Err(gap) => Err(gap),
     }
 }
 
-/// The answer when a limit or else a capability is needed: either known to be enough decides, and only both known to be
-/// too little deny.
+/// The answer where either a limit or a capability suffices: one that is known to suffice decides, and only both known
+/// not to suffice deny.
 fn answer(enough: Result<Option<&str>, Gap>, capable: Result<bool, Gap>) -> Reading {
     match (enough, capable) {
         (_, Ok(true)) => Reading::word("capability"),
@@ -93,7 +93,7 @@ fn answer(enough: Result<Option<&str>, Gap>, capable: Result<bool, Gap>) -> Read
 fn rtprio(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let needed = match sight.context.scheduling {
         Scheduling::Fifo { priority } | Scheduling::Rr { priority } => Some(Limit::At(u64::from(priority.get()))),
-        // No limit covers SCHED_DEADLINE: it takes the capability (sched_setattr(2)).
+        // No limit covers SCHED_DEADLINE, which requires the capability (sched_setattr(2)).
         Scheduling::Deadline { .. } => None,
         Scheduling::Other { .. } | Scheduling::Batch { .. } | Scheduling::Idle => return Reading::word("not-needed"),
     };

@@ -1,5 +1,3 @@
-//! How much memory is left, waited for, and locked.
-
 use super::{Probe, With};
 use crate::reading::{Cause, Gap, Reading, Value};
 use crate::sight::{Notes, Sight};
@@ -9,9 +7,8 @@ const MEMINFO: &str = "/proc/meminfo";
 const PRESSURE: &str = "/proc/pressure/memory";
 
 pub(super) const PROBES: &[Probe] = &[
-    // MemAvailable in per cent of MemTotal.
     Probe { name: "memory-available-percent", with: &[], reads: &[&[MEMINFO]], run: available },
-    // For how long since boot all tasks waited for memory, µs (Documentation/accounting/psi.rst).
+    // Time since boot during which all tasks waited for memory, µs (Documentation/accounting/psi.rst).
     Probe { name: "memory-stall-us", with: &[], reads: &[&[PRESSURE]], run: stalled },
     // VmLck of the application in per cent of its VmRSS, at most 100: locked memory that was never touched counts too.
     Probe { name: "locked-percent", with: &[], reads: &[&["/proc/*/status"]], run: locked },

@@ -1,4 +1,4 @@
-//! What a rule file cannot express, one file a subject. A probe reads and finds; the rule judges.
+//! What a rule file cannot express, one file per subject. A probe reads; the rule judges.
 
 mod application;
 mod boot;
@@ -27,12 +27,9 @@ use crate::reading::Reading;
 use crate::sight::{Notes, Sight};
 use std::collections::BTreeMap;
 
-/// The numbers a rule gives a probe.
 pub(crate) type With = BTreeMap<String, i64>;
 
-/// A probe.
 pub(crate) struct Probe {
-    /// As rules name it.
     pub name: &'static str,
     /// The names of its numbers, sorted.
     pub with: &'static [&'static str],
@@ -41,7 +38,6 @@ pub(crate) struct Probe {
     pub run: fn(&Sight, &With, &mut Notes) -> Reading,
 }
 
-/// Where kernel configurations lie.
 pub(crate) const CONFIG_READS: &[&str] = &[
     "/proc/sys/kernel/osrelease",
     "/proc/config.gz",
@@ -51,7 +47,6 @@ pub(crate) const CONFIG_READS: &[&str] = &[
     "/lib/modules/*/build/.config",
 ];
 
-/// What sets of CPUs are read from.
 pub(crate) const CPU_SET_READS: &[&str] = &[
     "/sys/devices/system/cpu/online",
     "/sys/devices/system/cpu/isolated",
@@ -59,7 +54,6 @@ pub(crate) const CPU_SET_READS: &[&str] = &[
     "/sys/fs/cgroup/cpuset.cpus.isolated",
 ];
 
-/// What the state of systemd's units is read from.
 pub(crate) const UNIT_READS: &[&str] = &[
     "/sys/fs/cgroup/system.slice",
     "/sys/fs/cgroup/systemd/system.slice",
@@ -68,12 +62,10 @@ pub(crate) const UNIT_READS: &[&str] = &[
     "/lib/systemd/system/*",
 ];
 
-/// The probe of that name.
 pub(crate) fn find(name: &str) -> Option<&'static Probe> {
     PROBES.iter().copied().flatten().find(|probe| probe.name == name)
 }
 
-/// Every probe, by file.
 const PROBES: &[&[Probe]] = &[
     application::PROBES,
     boot::PROBES,

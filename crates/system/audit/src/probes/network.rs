@@ -1,5 +1,3 @@
-//! Network cards, as far as files tell.
-
 use super::{Probe, With};
 use crate::reading::{Cause, Gap, Many, Reading, Value};
 use crate::sight::{Notes, Sight};
@@ -9,11 +7,10 @@ const SYSTEM: &str = "/etc/systemd/system";
 const READS: &[&str] = &[NETS, "/sys/class/net/*", "/sys/class/net/*/device/uevent"];
 
 pub(super) const PROBES: &[Probe] = &[
-    // Interfaces with a device behind them, and its driver: `eth0 (igb)`.
+    // Interfaces with a device, and its driver: `eth0 (igb)`.
     Probe { name: "network-cards", with: &[], reads: &[READS], run: cards },
     // Those on USB, by radio, or with a driver known for high latency.
     Probe { name: "network-cards-poor", with: &[], reads: &[READS], run: poor },
-    // Wi-Fi interfaces.
     Probe { name: "wifi-interfaces", with: &[], reads: &[READS], run: wifi },
     // Are suspend and sleep masked: `yes` or `no`.
     Probe {
@@ -24,7 +21,7 @@ pub(super) const PROBES: &[Probe] = &[
     },
 ];
 
-/// Drivers of cards on USB, and one with high latency on some chips (LinuxCNC's users).
+/// Drivers of USB cards, and one with high latency on some chips (according to LinuxCNC's users).
 const POOR: &[&str] = &[
     "r8152",
     "asix",
@@ -100,7 +97,7 @@ fn wifi(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     show(sight, notes, |card| card.is_wifi)
 }
 
-/// A masked unit is a link to /dev/null, which gives ENXIO here: it is a device.
+/// A masked unit is a link to /dev/null, whose reading fails with ENXIO here, as it is a device.
 fn sleep_masked(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     const DEVICE: i32 = 6;
     if let Err(gap) = sight.names(SYSTEM) {

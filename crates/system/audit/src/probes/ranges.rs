@@ -1,5 +1,3 @@
-//! What may vary: frequencies, temperatures, and the nodes that CPUs are on.
-
 use super::{Probe, With};
 use crate::reading::{Cause, Gap, Many, Reading, Value};
 use crate::sight::{Notes, Sight};
@@ -10,7 +8,7 @@ const THERMAL: &str = "/sys/class/thermal";
 const NODES: &str = "/sys/devices/system/node";
 
 pub(super) const PROBES: &[Probe] = &[
-    // Policies of measured CPUs whose lowest frequency is not their highest: `policy0 800000-1500000`.
+    // Policies of measured CPUs without a fixed frequency: `policy0 800000-1500000`.
     Probe {
         name: "frequency-ranges",
         with: &[],
@@ -33,7 +31,7 @@ pub(super) const PROBES: &[Probe] = &[
         ]],
         run: uncore,
     },
-    // Zones closer than so much to the lowest trip point at which something is throttled.
+    // Zones closer than this to the lowest trip point that throttles.
     Probe {
         name: "thermal-headroom",
         with: &["millidegrees"],
@@ -112,8 +110,8 @@ fn headroom(sight: &Sight, with: &With, notes: &mut Notes) -> Reading {
     finish(many, format!("{THERMAL}/thermal_zone*, millidegrees"), notes)
 }
 
-/// A zone's temperature may be unreadable for good reason (a modem that is off: EAGAIN, ENODATA), and a zone without trip
-/// points throttles nothing.
+/// A zone's temperature may be unreadable for good reason (a modem that is off: EAGAIN, ENODATA), and a zone without
+/// trip points throttles nothing.
 fn zone(sight: &Sight, n: u32, margin: i64, many: &mut Many) {
     let zone = format!("{THERMAL}/thermal_zone{n}");
     let mut unnoted = Notes::default();

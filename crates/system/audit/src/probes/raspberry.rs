@@ -1,5 +1,3 @@
-//! The Raspberry Pi's firmware and its boot files.
-
 use super::{Probe, With};
 use crate::reading::{Cause, Gap, Many, Reading, Value};
 use crate::sight::{Notes, Sight};
@@ -8,30 +6,28 @@ const MODEL: &str = "/proc/device-tree/model";
 /// The firmware reads the first since Raspberry Pi OS 12 and on Ubuntu, the second before.
 const CONFIGS: &[&str] = &["/boot/firmware/config.txt", "/boot/config.txt"];
 const CMDLINES: &[&str] = &["/boot/firmware/cmdline.txt", "/boot/cmdline.txt"];
-/// Of the downstream kernel's firmware driver (drivers/firmware/raspberrypi.c), below the device tree's `soc`: on the Pi 5
-/// (bcm2712) that has its address in its name.
+/// From the downstream kernel's firmware driver (drivers/firmware/raspberrypi.c), below the device tree's `soc`, which
+/// on the Pi 5 (bcm2712) has its address in its name.
 const THROTTLED: &[&str] = &[
     "/sys/devices/platform/soc/soc:firmware/get_throttled",
     "/sys/devices/platform/soc@107c000000/soc@107c000000:firmware/get_throttled",
 ];
 
 pub(super) const PROBES: &[Probe] = &[
-    // The lines of config.txt that hold for this board.
+    // The lines of config.txt that apply to this board.
     Probe { name: "pi-config", with: &[], reads: &[CONFIGS, &[MODEL]], run: config },
-    // Kernels that config.txt names and that are not beside it.
+    // Kernels that config.txt names and that do not exist.
     Probe {
         name: "pi-kernel-missing",
         with: &[],
         reads: &[CONFIGS, &[MODEL, "/boot/firmware", "/boot"]],
         run: missing,
     },
-    // How many lines cmdline.txt has.
     Probe { name: "pi-cmdline-lines", with: &[], reads: &[CMDLINES], run: cmdline_lines },
     // `no`, `now` or `lately`.
     Probe { name: "pi-throttled", with: &[], reads: &[THROTTLED], run: throttled },
 ];
 
-/// The first of several files that is there.
 fn first(sight: &Sight, paths: &[&'static str]) -> Result<(&'static str, String), Gap> {
     for path in paths {
         match sight.text(path, &mut Notes::default()) {
@@ -43,7 +39,7 @@ fn first(sight: &Sight, paths: &[&'static str]) -> Result<(&'static str, String)
     Err(Gap::new(paths.first().copied().unwrap_or_default(), Cause::Missing))
 }
 
-/// Does a filter hold for a board? `None` for those that ask for something else than the model.
+/// Does a filter match a board? `None` for filters on something else than the model.
 fn holds(filter: &str, model: &str) -> Option<bool> {
     let is = |names: &[&str]| names.iter().any(|name| model.contains(name));
     match filter {
@@ -67,27 +63,24 @@ fn holds(filter: &str, model: &str) -> Option<bool> {
     }
 }
 
-/// The model of a board of which only config.txt is given: see [`punctual_machine::Given`].
+/// False if only config.txt is given: see [`punctual_machine::Given`].
 fn is_known(model: &str) -> bool {
     model != punctual_machine::Given::SOME_PI
 }
 
-/// Does a filter ask for the model?
 fn asks_model(filter: &str) -> bool {
     !matches!(filter, "all" | "none") && holds(filter, "").is_some()
 }
 
-/// Lines of config.txt.
 #[derive(Default)]
 struct Lines {
-    /// Those that hold.
     hold: Vec<String>,
-    /// Those that hold for some models, where the model is not known.
+    /// Those that apply to some models, where the model is unknown.
     may: Vec<String>,
 }
 
-/// Filters of one kind replace each other; one that cannot be judged here counts as not met, as it asks for a display, a
-/// pin or a serial number.
+/// Filters of one kind replace each other. One that cannot be evaluated counts as not met: it asks for a display, a pin
+/// or a serial number.
 fn lines(text: &str, model: &str) -> Lines {
     let (mut is_on, mut is_open) = (true, false);
     let mut found = Lines::default();
@@ -122,7 +115,7 @@ fn read(sight: &Sight, notes: &mut Notes) -> Result<Lines, Gap> {
     }
 }
 
-/// Of the lines that may hold, the label has the text and the value why it is not known whether they do.
+/// For lines that may apply, the label has the text and the value the reason why it is unknown whether they do.
 fn listed(found: Result<Lines, Gap>) -> Reading {
     let mut many = Many::default();
     match found {
@@ -166,8 +159,8 @@ fn cmdline_lines(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     }
 }
 
-/// The driver shows what the firmware last answered. raspberrypi_hwmon asks every 2 s, and has the firmware forget bits 16
-/// to 19 each time: they tell what happened since it asked before, not since boot.
+/// The driver shows the firmware's last answer. raspberrypi_hwmon polls every 2 s and each time makes the firmware
+/// clear bits 16 to 19, so these cover the time since the previous poll, not since boot.
 fn throttled(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let (path, text) = match first(sight, THROTTLED) {
         Ok(found) => found,

@@ -1,4 +1,4 @@
-//! The real-time budget of the control group this program is in (Documentation/scheduler/sched-rt-group.rst).
+//! The real-time budget of this program's control group (Documentation/scheduler/sched-rt-group.rst).
 
 use super::{Probe, With};
 use crate::reading::{Cause, Gap, Reading};
@@ -31,7 +31,7 @@ fn find(sight: &Sight, notes: &mut Notes) -> Result<&'static str, Gap> {
     second_version(sight, mount, group, notes)
 }
 
-/// The path of the line `id:controllers:path` whose controllers fit (cgroups(7)).
+/// The path of the line `id:controllers:path` with fitting controllers (cgroups(7)).
 fn group_of(groups: &str, fits: impl Fn(&str) -> bool) -> Option<&str> {
     groups.lines().find_map(|line| {
         let (_, rest) = line.split_once(':')?;
@@ -48,7 +48,7 @@ fn mount_of(mounts: &str, fits: impl Fn(&str, &str) -> bool) -> Option<&str> {
     })
 }
 
-/// Version 1 has the budget in a file of the group. Since 6.16 (commit d6809c2f606c) the file is made only while
+/// Version 1 has the budget in a file of the group. Since 6.16 (commit d6809c2f606c) the file exists only while
 /// grouping is on.
 fn first_version(sight: &Sight, group: &str, notes: &mut Notes) -> Result<&'static str, Gap> {
     match sight.number(&format!("{group}/cpu.rt_runtime_us"), notes) {
@@ -63,9 +63,9 @@ fn first_version(sight: &Sight, group: &str, notes: &mut Notes) -> Result<&'stat
     }
 }
 
-/// Version 2 has no such file: every group below the root that has the cpu controller has a budget of zero. A controller
-/// is handed down from the top, so the uppermost groups tell: the one below the root, and in a container what it takes
-/// for the root, which has a file that the real one lacks.
+/// Version 2 has no such file: every group below the root with the cpu controller has a budget of zero. Controllers are
+/// enabled from the top down, so the uppermost groups decide: the one below the root, and in a container its apparent
+/// root, which has a file that the real root lacks.
 fn second_version(sight: &Sight, mount: &str, group: &str, notes: &mut Notes) -> Result<&'static str, Gap> {
     let names = sight.names(mount).map_err(Gap::expected)?;
     let mut uppermost = Vec::new();

@@ -1,5 +1,3 @@
-//! Measured CPUs that share a core.
-
 use super::{Probe, With};
 use crate::reading::{Cause, Gap, Many, Reading, Value};
 use crate::sight::{Notes, Sight};
@@ -11,7 +9,7 @@ const ISOLATED: &str = "/sys/devices/system/cpu/isolated";
 pub(super) const PROBES: &[Probe] = &[
     // Measured CPUs with another online CPU on their core: `0,4`.
     Probe { name: "shared-cores", with: &[], reads: &[&[SIBLINGS]], run: shared },
-    // Those of them whose sibling is not isolated, so that anything may run on it.
+    // Those whose sibling is not isolated, so that anything may run on it.
     Probe { name: "shared-cores-open", with: &[], reads: &[&[SIBLINGS, ISOLATED]], run: shared_open },
 ];
 
@@ -59,7 +57,7 @@ fn cores(sight: &Sight, notes: &mut Notes, counts: impl Fn(CpuId, &CpuList) -> b
     many
 }
 
-/// A CPU is its own sibling; a list without it is not one.
+/// A CPU is its own sibling, so a list without it is invalid.
 fn siblings(sight: &Sight, path: &str, cpu: CpuId, notes: &mut Notes) -> Result<CpuList, Gap> {
     let text = sight.text(path, notes).map_err(Gap::expected)?;
     let list: Option<CpuList> = text.parse().ok();

@@ -1,5 +1,3 @@
-//! Hypervisor, kernel configuration, timers.
-
 use super::{CONFIG_READS, Probe, With};
 use crate::reading::{Cause, Gap, Reading, Value};
 use crate::sight::{Notes, Sight, config_gap};
@@ -8,13 +6,11 @@ use punctual_machine::{Virtualisation, is_preempt_rt};
 pub(super) const PROBES: &[Probe] = &[
     // `none` or the hypervisor's name.
     Probe { name: "virtualisation", with: &[], reads: &[Virtualisation::READS], run: virtualisation },
-    // Time the host took from all CPUs since boot, in hundredths of a second.
+    // Stolen time of all CPUs since boot, in hundredths of a second.
     Probe { name: "steal-ticks", with: &[], reads: &[&[STAT]], run: steal },
-    // The path of the kernel's configuration.
     Probe { name: "kernel-config", with: &[], reads: &[CONFIG_READS], run: kernel_config },
-    // `yes` or `no`.
     Probe { name: "preempt-rt", with: &[], reads: &[&[VERSION, REALTIME]], run: preempt_rt },
-    // What a timer is rounded to, ns.
+    // Timer resolution, ns.
     Probe { name: "timer-resolution", with: &[], reads: &[&["/proc/timer_list"]], run: timer_resolution },
 ];
 
@@ -61,7 +57,7 @@ fn steal(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
 const VERSION: &str = "/proc/sys/kernel/version";
 const REALTIME: &str = "/sys/kernel/realtime";
 
-/// As rule kernel-preempt-rt: the version decides, and a file that only some such kernels have.
+/// Like rule kernel-preempt-rt: by the version, and a file that only some such kernels have.
 fn preempt_rt(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let mut unnoted = Notes::default();
     if sight.number(REALTIME, &mut unnoted) == Ok(1) {
@@ -88,7 +84,8 @@ fn kernel_config(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     }
 }
 
-/// The first `.resolution:` of /proc/timer_list: 1 ns with high-resolution timers, else the tick (4 000 000 ns at 250 Hz).
+/// The first `.resolution:` of /proc/timer_list: 1 ns with high-resolution timers, else the tick (4 000 000 ns at 250
+/// Hz).
 fn timer_resolution(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     const PATH: &str = "/proc/timer_list";
     let read = sight.machine.read(PATH);

@@ -1,5 +1,3 @@
-//! Other real-time tasks.
-
 use super::{Probe, With};
 use crate::owner::{Owner, READS as OWNER};
 use crate::reading::{Many, Reading, Value};
@@ -11,19 +9,16 @@ use punctual_units::{CpuId, CpuList, Policy, Scheduling};
 const STATUS: &[&str] = &["/proc/*/task/*/status"];
 
 pub(super) const PROBES: &[Probe] = &[
-    // User tasks the scheduler serves before or with the measuring task, on a measured CPU.
+    // User tasks that the scheduler runs before or level with the measuring task, on a measured CPU.
     Probe { name: "user-rt-tasks", with: &[], reads: &[READS, STATUS, OWNER], run: user_tasks },
     // The same of kernel threads, without the stopper threads (migration/N, FIFO 99) that every kernel has.
     Probe { name: "kernel-rt-tasks", with: &[], reads: &[READS, STATUS], run: kernel_tasks },
-    // User tasks at FIFO or RR 99.
     Probe { name: "user-tasks-99", with: &[], reads: &[READS], run: at_99 },
-    // SCHED_DEADLINE tasks.
     Probe { name: "deadline-tasks", with: &[], reads: &[READS], run: deadline },
     // Kernel threads of the measured CPUs that a loop of the measuring task's priority starves.
     Probe { name: "percpu-threads-below", with: &[], reads: &[READS], run: starved },
 ];
 
-/// Some of the tasks.
 fn chosen(sight: &Sight, notes: &mut Notes, what: &str, choose: impl Fn(&Task) -> bool) -> Reading {
     let tasks = sight.tasks();
     let mut many = Many { items: Vec::new(), missing: tasks.missing.clone() };
@@ -78,8 +73,8 @@ fn tasks(sight: &Sight, notes: &mut Notes, of_kind: fn(&Task) -> bool) -> Readin
     Reading::Many(many)
 }
 
-/// Is `task` served before the measured one, or is it as urgent? A FIFO task of the same priority that runs is not
-/// preempted. SCHED_DEADLINE comes before every priority (sched(7)).
+/// Does `task` run before the measured one, or level with it? A running FIFO task of the same priority is not
+/// preempted. SCHED_DEADLINE precedes every priority (sched(7)).
 fn comes_first(task: &Task, measured: Scheduling) -> bool {
     match (task.policy, measured) {
         (Policy::Deadline, _) => true,
@@ -89,12 +84,11 @@ fn comes_first(task: &Task, measured: Scheduling) -> bool {
     }
 }
 
-/// Is it served before or with the measured task, on its CPUs?
 pub(crate) fn comes_first_there(sight: &Sight, task: &Task) -> bool {
     comes_first(task, sight.context.scheduling) && may_run_there(sight, task)
 }
 
-/// Only what is known to stay on other CPUs is left out.
+/// False only if it is known to stay on other CPUs.
 fn may_run_there(sight: &Sight, task: &Task) -> bool {
     let status = sight.machine.read(&format!("/proc/{}/task/{}/status", task.pid, task.tid));
     let allowed =

@@ -1,30 +1,25 @@
-//! What to do about a rule that fails.
-
 use serde::Deserialize;
 
-/// Now, for good, and back.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fix {
-    /// Why there is nothing to do, where that is so; then the rest is empty.
+    /// Why there is no fix; then the rest is empty.
     pub none: Option<String>,
-    /// Takes effect at once and is gone after a reboot.
+    /// Takes effect at once and is lost on reboot.
     #[serde(default)]
     pub now: Vec<Action>,
     /// Takes effect at the next boot.
     #[serde(default)]
     pub persist: Vec<Action>,
-    /// What undoing puts back.
     pub undo: Option<String>,
-    /// What may go wrong.
     pub risk: Option<String>,
-    /// Does it disturb what runs: a link reset, CPUs going away?
+    /// Does it disturb what runs: a link reset, CPUs going offline?
     #[serde(default)]
     pub disruptive: bool,
 }
 
 impl Fix {
-    /// What to type, in one line; what persists where nothing helps at once.
+    /// One line to type: `now`, else `persist`.
     pub fn line(&self) -> Option<String> {
         let actions = if self.now.is_empty() { &self.persist } else { &self.now };
         let lines: Vec<String> = actions.iter().map(Action::line).collect();
@@ -32,48 +27,38 @@ impl Fix {
     }
 }
 
-/// One change.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Action {
-    /// Write a value to a file, or to every file that a path with `*` names.
+    /// Write to a file, or to every file that a path with `*` names.
     Write {
-        /// The path.
         file: String,
-        /// What to write.
         value: String,
     },
-    /// Set a kernel parameter of sysctl(8); persistent in /etc/sysctl.d.
+    /// Set a parameter of sysctl(8); persistent in /etc/sysctl.d.
     Sysctl {
         /// For example `vm.swappiness`.
         key: String,
-        /// Its value.
         value: String,
     },
-    /// Change the kernel command line.
     Boot {
-        /// Parameters to add, as they are written there.
+        /// Parameters to add, as written there.
         #[serde(default)]
         add: String,
-        /// Parameters to remove, by name.
+        /// Names of parameters to remove.
         #[serde(default)]
         remove: String,
     },
-    /// Put lines into a configuration file of their own.
     File {
-        /// The path.
         path: String,
-        /// Its whole content.
         content: String,
     },
-    /// Run a command as root.
     Run(String),
-    /// What only a person can do.
     Manual(String),
 }
 
 impl Action {
-    /// The change as a command to type, or as a sentence where there is no command.
+    /// A command to type, or a sentence where there is no command.
     pub fn line(&self) -> String {
         match self {
             Action::Write { file, value } => format!("echo {value} | sudo tee {file}"),

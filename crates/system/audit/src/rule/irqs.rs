@@ -1,11 +1,9 @@
-//! Interrupts chosen by what the kernel says of them.
-
 use punctual_units::CpuList;
 use regex_lite::Regex;
 use serde::Deserialize;
 
-/// Which interrupts, by regular expressions on the files of /sys/kernel/irq/N/ (Documentation/ABI/testing/sysfs-kernel-irq),
-/// all of which must fit; and the CPUs they may be on.
+/// Regular expressions on the files of /sys/kernel/irq/N/ (Documentation/ABI/testing/sysfs-kernel-irq), all of which
+/// must match.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct IrqFilter {
@@ -14,7 +12,7 @@ pub(crate) struct IrqFilter {
     name: Option<String>,
     #[serde(rename = "type")]
     kind: Option<String>,
-    /// A CPU list; what is read of an interrupt is those of its CPUs that are not in it.
+    /// A CPU list; the read gives an interrupt's CPUs that are not in it.
     outside: String,
 }
 
@@ -34,12 +32,11 @@ impl IrqFilter {
         self.expressions().map(drop)
     }
 
-    /// The CPUs they may be on; what is written there where it is no list.
+    /// `outside`, or its text if it is not a list.
     pub fn cpus(&self) -> Result<CpuList, &str> {
         self.outside.parse().map_err(|_| self.outside.as_str())
     }
 
-    /// The files' names, with what they must fit.
     pub fn expressions(&self) -> Result<Vec<(&'static str, Regex)>, String> {
         let all =
             [("actions", &self.actions), ("chip_name", &self.chip_name), ("name", &self.name), ("type", &self.kind)];
@@ -51,7 +48,7 @@ impl IrqFilter {
 /// Largest compiled expression, bytes.
 const LARGEST: usize = 1 << 18;
 
-/// A regular expression that came from outside: of bounded size, and matched in linear time by how the crate is made.
+/// For untrusted expressions: of bounded size, and regex_lite matches in linear time.
 pub(crate) fn expression(text: &str) -> Result<Regex, String> {
     let built = regex_lite::RegexBuilder::new(text).size_limit(LARGEST).build();
     built.map_err(|error| format!("`{text}` is no regular expression: {error}"))

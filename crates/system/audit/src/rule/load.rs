@@ -1,34 +1,27 @@
-//! Reading rule files, with the line of every mistake.
-
 use super::{Case, Commons, Rule};
 use crate::{Profile, say};
 use punctual_model::{Severity, State};
 use std::collections::BTreeMap;
 
-/// The source key of general knowledge that was not checked.
+/// The source key of unverified general knowledge.
 const UNCHECKED: &str = "K";
 
 /// Keys and texts of sources.toml.
 pub(crate) type Sources = BTreeMap<String, String>;
 
-/// A mistake in a rule file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}: {message}")]
 pub struct RuleError {
-    /// The file's name.
     pub file: String,
-    /// The line, counting from 1.
+    /// Counts from 1.
     pub line: usize,
-    /// What is wrong there.
     pub message: String,
 }
 
-/// Reads sources.toml.
 pub(crate) fn parse_sources(file: &str, text: &str) -> Result<Sources, RuleError> {
     toml::from_str(text).map_err(|error| malformed(file, text, &error))
 }
 
-/// Reads one rule and checks that it makes sense.
 pub(crate) fn parse(file: &str, text: &str, sources: &Sources, commons: &Commons) -> Result<Rule, RuleError> {
     let rule: Rule = toml::from_str(text).map_err(|error| malformed(file, text, &error))?;
     let stem = file.rsplit('/').next().unwrap_or(file).trim_end_matches(".toml");
@@ -42,7 +35,6 @@ pub(crate) fn parse(file: &str, text: &str, sources: &Sources, commons: &Commons
     }
 }
 
-/// Does a rule make sense?
 pub(crate) fn check(rule: &Rule, sources: &Sources, commons: &Commons) -> Result<(), Mistake> {
     check_identity(rule)?;
     check_sources(rule, sources)?;
@@ -54,7 +46,6 @@ pub(crate) fn check(rule: &Rule, sources: &Sources, commons: &Commons) -> Result
     check_fix(rule)
 }
 
-/// Reads gates.toml.
 pub(crate) fn parse_commons(file: &str, text: &str) -> Result<Commons, RuleError> {
     toml::from_str(text).map_err(|error| malformed(file, text, &error))
 }
@@ -64,7 +55,7 @@ pub(crate) fn malformed(file: &str, text: &str, error: &toml::de::Error) -> Rule
     RuleError { file: file.into(), line: before.matches('\n').count() + 1, message: error.message().to_owned() }
 }
 
-/// A mistake, and a word of the text that stands where it was made.
+/// A mistake, and a word of the text near it.
 #[derive(Debug)]
 pub(crate) struct Mistake {
     pub near: String,
@@ -190,7 +181,6 @@ fn check_fix(rule: &Rule) -> Result<(), Mistake> {
 }
 
 impl Rule {
-    /// The cases of a profile, in order.
     pub(crate) fn cases_for(&self, profile: Profile) -> impl Iterator<Item = &Case> {
         self.cases.iter().filter(move |case| case.is_for(profile))
     }

@@ -1,5 +1,3 @@
-//! The form of a rule.
-
 mod fix;
 mod gate;
 mod group;
@@ -41,7 +39,7 @@ use std::collections::BTreeMap;
 /// [severity_for]                       # optional: other severities for some profiles; off switches the rule off
 /// measure-only = "info"
 ///
-/// [reads]                              # everything the rule looks at, by a name of its own
+/// [reads]                              # everything the rule reads, each with a name
 /// current = { file = "/sys/…/current_clocksource" }
 ///
 /// [[applies]]                          # optional: each must hold, or the rule is SKIP with this text
@@ -66,53 +64,57 @@ use std::collections::BTreeMap;
 /// disruptive = false                   # optional: does it disturb what runs?
 /// ```
 ///
-/// **Reads** (one of these keys each):
-/// `file` a file's content, `as` `word` (default: all of it, trimmed), `integer`, `words` (a list), `marked` (the word in
-/// brackets), `cpus` or `mask` (a CPU list or hexadecimal mask, `none` when empty; with `within` or `without` one of the
-/// sets below); of a part of it where `key` (`name: value`, `name=value`, `name value`), `field` (a word, from 1) or
-/// `lines` (those that have one of these texts) says so; `files` a list, the same of every file that a path with `*` (a
-/// number behind letters, any name alone; `@`: the numbers of the measured CPUs, or of the list
-/// `on`) names, `sparse = true`: those that are not
-/// there do not matter; `list` the names in a folder, of those that fit `names`; `exists` `yes` or `no`; `kconfig` an
-/// option of the running kernel's configuration without `CONFIG_` (`n` when off); `kconfigs` those of several that are
-/// on; `cmdline` the value of a kernel parameter; `parameters` those of several that are given, as they are written;
-/// `cpus` one of the sets `measured`, `isolated`, `housekeeping`, `online`, `tickless`; `units` which of several systemd
-/// units run or are enabled; `processes` which of several programs run; `log` the kernel log's lines that have one of
-/// these texts; `irqs` of interrupts that fit the regular expressions `actions`, `chip_name`, `name`, `type` those of their
-/// CPUs that are not in the list `outside`, `none` where there are none; `probe` a probe of that name, with numbers in `with`. Modifiers: `only` leaves out the elements of a list
-/// that do not meet a test; `change = true` gives what a number rose by during the window; `optional = true`: where it
-/// cannot be read, conditions on it do not hold instead of staying open; for reads that only add certainty, and not in
-/// `applies`. `{pid}` in a path is the application's process, `{release}` the kernel's.
+/// **Reads** have one of these keys:
+/// - `file`: a file's content. `as` is `word` (default: all of it, trimmed), `integer`, `words` (a list), `marked` (the
+///   word in brackets), `cpus` or `mask` (a CPU list or hexadecimal mask, `none` when empty; `within` or `without` one
+///   of the sets below). A part of the file by `key` (`name: value`, `name=value`, `name value`), `field` (a word, from
+///   1) or `lines` (those with one of these texts).
+/// - `files`: a list, the same of every file that a path with `*` names. After letters `*` is a number, alone it is any
+///   name; `@` stands for the numbers of the measured CPUs, or of the list `on`. With `sparse = true` missing files do
+///   not matter.
+/// - `list`: the names in a folder that match `names`. `exists`: `yes` or `no`.
+/// - `kconfig`: an option of the running kernel's configuration without `CONFIG_` (`n` when off). `kconfigs`: which of
+///   several are on.
+/// - `cmdline`: the value of a kernel parameter. `parameters`: which of several are given, as written.
+/// - `cpus`: one of the sets `measured`, `isolated`, `housekeeping`, `online`, `tickless`.
+/// - `units`: which of several systemd units run or are enabled. `processes`: which of several programs run.
+/// - `log`: lines of the kernel log with one of these texts.
+/// - `irqs`: of interrupts that match the regular expressions `actions`, `chip_name`, `name`, `type`, their CPUs that
+///   are not in the list `outside`, or `none`.
+/// - `probe`: a probe of that name, with numbers in `with`.
 ///
-/// **Applicability**: `only_if` names conditions of `gates.toml`, `[[applies]]` gives own ones, `needs` what the caller
-/// must offer: `window`, `pid`, `trial` (behaviour tests). Without them the rule is SKIP.
+/// Modifiers: `only` drops elements of a list that do not meet a test. `change = true` gives a number's increase during
+/// the window. With `optional = true`, conditions on something unreadable do not hold instead of staying open; this is
+/// for reads that only add certainty, and not allowed in `applies`. `{pid}` in a path is the application's process,
+/// `{release}` the kernel's.
 ///
-/// **Tests**: `[[test]]` tables, which only tests read: `tests/it/cases.rs` documents them.
+/// **Applicability**: `only_if` names conditions of `gates.toml`, `[[applies]]` adds the rule's own, `needs` names what
+/// the caller must offer: `window`, `pid`, `trial` (behaviour tests). Otherwise the rule is SKIP.
 ///
-/// **Conditions**: `when` names reads, each with a word it equals or a table of tests, all of which must hold. Of single
-/// values: `is`, `not`, `one_of`, `contains`, `lacks`, `min`, `max`, `present`. Of lists: `all` and `any` of a test (`all`
-/// wants at least one element), `empty`, `present`. Reads that failed make a condition neither hold nor fail, except
-/// `present`, which an absent file settles.
+/// **Tests**: `[[test]]` tables; `tests/it/cases.rs` documents them.
 ///
-/// **Outcome**: cases that stay open make the rule BLOCKED (when permission is missing) or UNKNOWN, unless every case
-/// that could still decide has the same state. Sentences may name reads in braces, and `{scheduling}`, `{cpus}`,
-/// `{profile}`.
+/// **Conditions**: `when` names reads, each with a word it equals or a table of tests, all of which must hold. Of
+/// single values: `is`, `not`, `one_of`, `contains`, `lacks`, `min`, `max`, `present`. Of lists: `all` and `any` of a
+/// test (`all` needs at least one element), `empty`, `present`. On a failed read a condition neither holds nor fails,
+/// except that an absent file decides `present`.
+///
+/// **Outcome**: open cases make the rule BLOCKED (if permission is missing) or UNKNOWN, unless every case that could
+/// still decide has the same state. Sentences may name reads in braces, and `{scheduling}`, `{cpus}`, `{profile}`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// Unique, also the file's name; users name rules by it.
+    /// Unique, and the file's name; users name rules by it.
     pub id: String,
     /// A few words for tables.
     pub title: String,
-    /// Its chapter.
     pub group: Group,
-    /// How bad a FAIL is, where no profile says otherwise.
+    /// Severity of a FAIL, unless a profile overrides it.
     pub severity: Severity,
     #[serde(default)]
     pub(crate) severity_for: BTreeMap<Profile, Severity>,
     /// What it costs, with the figure where one is known.
     pub why: String,
-    /// Who says so: keys of [`crate::Rules::source`].
+    /// Keys of [`crate::Rules::source`].
     pub sources: Vec<String>,
     #[serde(default, rename = "opinion")]
     pub(crate) opinions: Vec<Opinion>,
@@ -126,27 +128,24 @@ pub struct Rule {
     pub(crate) applies: Vec<Gate>,
     #[serde(rename = "case")]
     pub(crate) cases: Vec<Case>,
-    /// What to do about it.
     pub fix: Fix,
-    /// Left to the tests.
+    /// Read by tests only.
     #[serde(default, rename = "test")]
     _tests: IgnoredAny,
 }
 
-/// What a rule cannot do without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Need {
-    /// Two looks at the machine.
+    /// Two samples of the machine.
     Window,
-    /// The application's process.
     Pid,
-    /// Leave to try things.
+    /// Permission to run behaviour tests.
     Trial,
 }
 
 impl Need {
-    /// What to say without it.
+    /// The sentence of a rule without it.
     pub fn missing(self) -> &'static str {
         match self {
             Need::Window => "needs a window of time: --window 10s",
@@ -157,7 +156,6 @@ impl Need {
 }
 
 impl Rule {
-    /// Why it matters; where authorities disagree, with what each says and whom the profile follows.
     pub(crate) fn reason(&self, sources: &Sources, profile: Profile) -> String {
         let mut reason = self.why.trim().to_owned();
         for (at, opinion) in self.opinions.iter().enumerate() {
@@ -172,27 +170,26 @@ impl Rule {
         reason
     }
 
-    /// How bad a FAIL is for a profile.
     pub fn severity_for(&self, profile: Profile) -> Severity {
         self.severity_for.get(&profile).copied().unwrap_or(self.severity)
     }
 }
 
-/// What some authorities say where others say something else.
+/// An authority's opinion that others do not share.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Opinion {
     pub says: String,
     pub sources: Vec<String>,
-    /// Profiles that decided for it.
+    /// Profiles that follow it.
     #[serde(default)]
     pub followed_by: Vec<Profile>,
 }
 
-/// A condition on reads: all of its tests must hold.
+/// All tests must hold.
 pub(crate) type When = BTreeMap<String, Test>;
 
-/// A condition without which the rule says nothing.
+/// The rule is SKIP unless this holds.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Gate {
@@ -200,7 +197,6 @@ pub(crate) struct Gate {
     pub otherwise: String,
 }
 
-/// One way a rule comes out.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Case {

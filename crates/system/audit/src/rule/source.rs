@@ -1,21 +1,18 @@
-//! Where a rule's reads come from.
-
 use super::{IrqFilter, Test};
 use crate::{glob, probes};
 use punctual_units::CpuList;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// One entry of `reads`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "Written")]
 pub(crate) struct Read {
     pub source: Source,
-    /// Conditions on it do not hold, instead of staying open, where it cannot be read.
+    /// If unreadable, conditions on it do not hold instead of staying open.
     pub optional: bool,
-    /// How much the number changed over the window, instead of the number.
+    /// The increase over the window instead of the number.
     pub change: bool,
-    /// Elements of a list that do not meet this are left out.
+    /// Drops elements of a list that do not meet this.
     pub only: Option<Test>,
 }
 
@@ -26,7 +23,7 @@ pub(crate) enum Source {
         part: Part,
         form: Form,
     },
-    /// `on`: the CPUs that `@` stands for in place of the measured ones.
+    /// `on`: the CPUs that `@` stands for, instead of the measured ones.
     Files {
         pattern: String,
         part: Part,
@@ -54,20 +51,18 @@ pub(crate) enum Source {
     },
 }
 
-/// Which part of a file counts.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Part {
     #[default]
     All,
-    /// The value behind a name: `name: value`, `name=value`, `name value`.
+    /// The value after a name: `name: value`, `name=value`, `name value`.
     Key(String),
     /// A word, counting from 1.
     Field(usize),
-    /// The lines that have one of these.
+    /// The lines with one of these.
     Lines(Vec<String>),
 }
 
-/// What a file's content is taken for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Form {
     pub kind: As,
@@ -76,13 +71,11 @@ pub(crate) struct Form {
 }
 
 impl Form {
-    /// What the sets of CPUs are read from, where there are any.
     fn reads(&self) -> &'static [&'static str] {
         if self.within.is_some() || self.without.is_some() { probes::CPU_SET_READS } else { &[] }
     }
 }
 
-/// The form of a file's content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum As {
@@ -91,28 +84,23 @@ pub(crate) enum As {
     Integer,
     Words,
     Marked,
-    /// A CPU list.
     Cpus,
     /// A hexadecimal CPU mask.
     Mask,
 }
 
-/// Some of the machine's CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Set {
-    /// Those measured.
     Measured,
-    /// Those the scheduler leaves alone: isolcpus=, or an isolated cpuset partition.
+    /// Without load balancing: isolcpus=, or an isolated cpuset partition.
     Isolated,
-    /// Those that are not isolated.
     Housekeeping,
     Online,
-    /// Those of nohz_full=.
     Tickless,
 }
 
-/// An entry as it is written: exactly one of the sources.
+/// As written: exactly one of the sources.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Written {
@@ -244,7 +232,6 @@ impl Source {
         }
     }
 
-    /// Every path it may read.
     pub fn paths(&self) -> Vec<String> {
         let many = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect();
         match self {

@@ -1,10 +1,10 @@
-//! A test of one read, as it is written; [`crate::truth`] applies it.
+//! A test of one read; [`crate::truth`] applies it.
 
 use serde::de::{MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
 
-/// All parts that are given must hold. A bare word or number is short for `is`.
+/// All given parts must hold. A bare word or number is short for `is`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Test {
     pub is: Option<Word>,
@@ -21,14 +21,13 @@ pub(crate) struct Test {
 }
 
 impl Test {
-    /// Does any part look at a single value?
     pub fn asks_value(&self) -> bool {
         let words = self.is.is_some() || self.not.is_some() || self.one_of.is_some();
         let parts = self.contains.is_some() || self.lacks.is_some();
         words || parts || self.min.is_some() || self.max.is_some()
     }
 
-    /// Does any part need something to be there, so that it cannot hold of nothing?
+    /// Does any part fail on an empty or absent read?
     pub fn needs_something(&self) -> bool {
         let inner = self.all.is_some() || self.any.is_some() || self.empty.is_some();
         self.asks_value() || inner || self.present == Some(true)
@@ -39,11 +38,11 @@ impl Test {
     }
 }
 
-/// A word to compare with; numbers and truth values are compared by how they are written.
+/// Numbers and booleans are compared as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Word(pub String);
 
-/// The long form of a test.
+/// The table form of a test.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
@@ -101,7 +100,7 @@ impl<'de> Deserialize<'de> for Test {
     }
 }
 
-/// By hand, because an untagged enum would answer every mistake with "matched no variant".
+/// By hand, because an untagged enum would report every mistake as "matched no variant".
 struct TestVisitor;
 
 impl<'de> Visitor<'de> for TestVisitor {

@@ -1,11 +1,8 @@
-//! Conditions that many rules share, each judged once.
-
 use super::{Notes, Sight};
 use crate::reading::{Cause, Gap};
 use crate::truth::Truth;
 
 impl<'m> Sight<'m> {
-    /// Does the condition of that name hold, and what to say if not?
     pub fn common(&self, name: &str, notes: &mut Notes) -> (Truth, &'m str) {
         let commons = self.commons;
         let Some(common) = commons.get(name) else {

@@ -1,5 +1,3 @@
-//! What one of a rule's reads comes to.
-
 use super::files::Pattern;
 use super::{Notes, Sight};
 use crate::glob::{fits, folder_of};
@@ -9,7 +7,6 @@ use crate::rule::{As, Read, Source};
 use crate::truth::Truth;
 
 impl Sight<'_> {
-    /// Reads, and applies the read's modifiers.
     pub fn reading(&self, read: &Read, notes: &mut Notes) -> Reading {
         let mut reading = match read.change {
             true => self.change(&read.source, notes),
@@ -21,7 +18,7 @@ impl Sight<'_> {
         reading
     }
 
-    /// By how much numbers rose since the window began.
+    /// The increase of numbers since the window began.
     fn change(&self, source: &Source, notes: &mut Notes) -> Reading {
         let Some(before) = &self.before else {
             return Reading::gap(Gap::new("a window of time", Cause::Garbled("beginning: --window was not given")));
@@ -41,7 +38,6 @@ impl Sight<'_> {
         }
     }
 
-    /// What a source says now.
     pub fn evaluate(&self, source: &Source, notes: &mut Notes) -> Reading {
         match source {
             Source::File { path, part, form } => match self.named(path) {
@@ -77,7 +73,6 @@ impl Sight<'_> {
         }
     }
 
-    /// A path with the application's process and the kernel's release filled in.
     fn named(&self, path: &str) -> Result<String, Gap> {
         let mut path = path.to_owned();
         if path.contains("{pid}") {
@@ -111,14 +106,14 @@ impl Sight<'_> {
         }
     }
 
-    /// Looks into the folder above: reading a device or a folder would say nothing.
+    /// Lists the folder above: reading a device or a folder would prove nothing.
     fn exists(&self, path: &str, notes: &mut Notes) -> Known {
         let folder = folder_of(path);
         let name = path.rsplit('/').next().unwrap_or_default();
         let found = match self.names(&folder) {
             Ok(names) => names.iter().any(|n| n == name),
             Err(gap) if gap.cause == Cause::Absent && folder != "/" => {
-                // Nothing is in a folder that is not there; that the folder above tells.
+                // Nothing is in a folder that does not exist; the folder above decides that.
                 return self.exists(&folder, notes).and_then(|above| match above {
                     Value::Text(word) if word == "no" => Ok(Value::Text(word)),
                     _ => Err(gap.expected()),
@@ -133,7 +128,7 @@ impl Sight<'_> {
         Ok(Value::Text(if found { "yes" } else { "no" }.to_owned()))
     }
 
-    /// The programs of these names that run: proc_pid_stat(5), of at most 15 characters.
+    /// Running programs with these names: proc_pid_stat(5), which keeps 15 characters.
     fn processes(&self, names: &[String], notes: &mut Notes) -> Many {
         let tasks = self.tasks();
         let mut many = Many { items: Vec::new(), missing: tasks.missing.clone() };
@@ -147,7 +142,7 @@ impl Sight<'_> {
     }
 }
 
-/// An element's value; of one that may not be there, for want of a file that was not given, what it would be.
+/// An element's value; for one that may not exist, because the deciding file was not given, what it would be.
 fn would_be(item: &Item) -> Known {
     match &item.value {
         Err(gap) if gap.is_not_given() && !item.label.is_empty() => Ok(Value::Text(item.label.clone())),
@@ -155,7 +150,6 @@ fn would_be(item: &Item) -> Known {
     }
 }
 
-/// The kernel keeps 15 characters of a program's name.
 fn cut(name: &str) -> String {
     name.chars().take(15).collect()
 }

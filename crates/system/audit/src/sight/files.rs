@@ -1,5 +1,3 @@
-//! Files, their parts and forms, and the paths that a pattern names.
-
 use super::{Notes, Sight};
 use crate::reading::{Cause, Gap, Known, Many, Reading, Value};
 use crate::rule::{As, Form, Part};
@@ -9,21 +7,19 @@ use punctual_units::{CpuId, CpuList};
 /// Longest line taken from a file, characters.
 const LINE: usize = 120;
 
-/// Most files one pattern names: every interrupt of a large server has a folder.
+/// Most files per pattern: every interrupt of a large server has a folder.
 const MOST_FILES: usize = 1 << 14;
 
-/// Which files.
 #[derive(Clone, Copy)]
 pub(super) struct Pattern<'p> {
     pub pattern: &'p str,
-    /// The CPUs that `@` stands for in place of the measured ones.
+    /// The CPUs that `@` stands for, instead of the measured ones.
     pub on: Option<&'p CpuList>,
-    /// Those that are not there do not matter.
+    /// Missing files do not matter.
     pub sparse: bool,
 }
 
 impl Sight<'_> {
-    /// One file.
     pub(super) fn file(&self, path: &str, part: &Part, form: &Form, notes: &mut Notes) -> Reading {
         match (part, form.kind) {
             (Part::Lines(texts), _) => Reading::Many(self.lines(path, texts, notes)),
@@ -44,7 +40,7 @@ impl Sight<'_> {
         self.formed(path, &text, part, form)
     }
 
-    /// A part of a file; a part that is not in it is absent.
+    /// A part that is not in the file is absent.
     fn part(
         &self,
         path: &str,
@@ -76,7 +72,7 @@ impl Sight<'_> {
                 bracketed(text).map(|word| Value::Text(word.to_owned())).ok_or_else(|| garbled("marked word"))
             }
             As::Cpus => {
-                // What the kernel prints for a mask it never made (%*pbl of NULL).
+                // The kernel prints this for a mask it never allocated (%*pbl of NULL).
                 let text = if text == "(null)" { "" } else { text };
                 if text.is_empty() && form.without.is_some() {
                     return Err(garbled("CPU"));
@@ -113,7 +109,7 @@ impl Sight<'_> {
         let mut many = Many::default();
         let label = format!("{path}: lines with {}", texts.join(", "));
         match self.text(path, &mut Notes::default()) {
-            // None of the files that rules look for lines in is ever empty.
+            // No file that rules search for lines is ever empty.
             Ok(text) if text.is_empty() => {
                 notes.add(path, "(empty)");
                 many.missing = Some(Gap::new(path, Cause::Garbled("line")));
@@ -133,7 +129,6 @@ impl Sight<'_> {
         many
     }
 
-    /// Every file that a pattern names.
     pub(super) fn files(&self, files: Pattern, part: &Part, form: &Form, notes: &mut Notes) -> Many {
         let Pattern { pattern, sparse, .. } = files;
         let mut many = Many::default();
@@ -158,8 +153,8 @@ impl Sight<'_> {
         many
     }
 
-    /// The paths a pattern names, with what its stars stand for. A `*` behind letters (`cpu*`) stands for a number, alone
-    /// for any name; `@` for the numbers of the measured CPUs. Of several folders those without what follows are left out.
+    /// The paths a pattern names, with the text of its stars. A `*` after letters (`cpu*`) is a number, alone it is any
+    /// name; `@` stands for the numbers of the measured CPUs. Folders without the rest of the path are left out.
     fn expand(&self, Pattern { pattern, on, .. }: Pattern) -> Result<Vec<(String, String)>, Gap> {
         let mut found = vec![(String::new(), String::new())];
         for part in pattern.split('/').skip(1) {
@@ -213,10 +208,10 @@ fn behind(text: &str, key: &str) -> Option<String> {
     text.lines().filter(|line| !is_comment(line)).filter_map(value).next_back()
 }
 
-/// 8192 CPUs, the most Linux allows.
+/// 8192 CPUs, the limit of Linux.
 const MOST_GROUPS: usize = 256;
 
-/// Groups of 32 bits, the highest first (lib/bitmap, %*pb).
+/// Groups of 32 bits, highest first (lib/bitmap, %*pb).
 pub(crate) fn mask(text: &str) -> Option<CpuList> {
     let mut cpus = CpuList::new();
     let groups: Vec<&str> = text.split(',').take(MOST_GROUPS + 1).collect();

@@ -1,5 +1,3 @@
-//! Interrupts chosen by what the kernel says of them, and where they may run.
-
 use super::{Notes, Sight};
 use crate::reading::{Cause, Gap, Known, Many, Reading, Value};
 use crate::rule::IrqFilter;
@@ -7,8 +5,8 @@ use crate::rule::IrqFilter;
 const IRQS: &str = "/proc/irq";
 
 impl Sight<'_> {
-    /// Of each interrupt that fits: those of its CPUs that are not among the filter's, `none` where there are none. An
-    /// interrupt whose description cannot be read leaves it open whether it fits.
+    /// Of each matching interrupt, its CPUs that are not in the filter's list, or `none`. If an interrupt's description
+    /// cannot be read, it stays open whether it matches.
     pub(super) fn irqs(&self, filter: &IrqFilter, notes: &mut Notes) -> Many {
         let unknown = |expected| Many::unknown(Gap::new("the filter of interrupts", Cause::Garbled(expected)));
         let Ok(expressions) = filter.expressions() else { return unknown("regular expression") };

@@ -1,5 +1,3 @@
-//! How the kernel was built, and what it was told.
-
 use super::{Notes, Sight, config_gap};
 use crate::reading::{Cause, Gap, Known, Many, Reading, Value};
 use punctual_machine::{Read, Setting, parameter, parameters, scrub};
@@ -31,8 +29,7 @@ impl Sight<'_> {
         }
     }
 
-    /// Those of several options that are on, built in or as a module. The first one that is not known leaves it open
-    /// whether there are more.
+    /// Options that are on, built in or as a module. An unknown one leaves it open whether there are more.
     pub(super) fn options(&self, options: &[String], notes: &mut Notes) -> Many {
         let mut many = Many::default();
         for option in options {
@@ -67,8 +64,7 @@ impl Sight<'_> {
         }
     }
 
-    /// Those of several parameters that are given, as they are written. A name that ends in a dot stands for all that
-    /// begin with it.
+    /// Which of several parameters are given, as written. A name that ends in a dot is a prefix.
     pub(super) fn parameters(&self, names: &[String], notes: &mut Notes) -> Many {
         let mut many = Many::default();
         match self.cmdline() {

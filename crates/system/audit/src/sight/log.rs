@@ -5,22 +5,19 @@ use crate::reading::{Cause, Gap, Many, Reading, Value};
 
 const LOG: &str = "/dev/kmsg";
 
-/// Most lines shown, and the longest.
 const MOST: usize = 16;
 const LONGEST: usize = 160;
 
-/// The log's lines, or why they are not known.
 #[derive(Debug)]
 pub(crate) struct Log {
     pub lines: Vec<String>,
     pub missing: Option<Gap>,
-    /// The newest record's number.
     pub last: Option<u64>,
 }
 
 impl Log {
-    /// Records `priority,number,µs,flags;text`, each followed by lines of its own properties, which begin with a blank.
-    /// The first number is 0 unless the log has run over.
+    /// Records are `priority,number,µs,flags;text`, each followed by property lines that begin with a blank. The first
+    /// number is 0 unless the log has overflowed.
     fn parse(text: &str) -> Log {
         let mut lines = Vec::new();
         let (mut first, mut last) = (None, None);
@@ -43,7 +40,6 @@ impl Log {
 }
 
 impl Sight<'_> {
-    /// The kernel's log, read at the first question.
     pub fn log(&self) -> &Log {
         self.log.get_or_init(|| {
             let read = self.machine.read(LOG);
@@ -54,7 +50,6 @@ impl Sight<'_> {
         })
     }
 
-    /// The log's lines that have one of these texts.
     pub(super) fn log_lines(&self, texts: &[String], notes: &mut Notes) -> Many {
         let log = self.log();
         let mut many = Many { items: Vec::new(), missing: log.missing.clone() };

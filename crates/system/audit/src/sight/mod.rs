@@ -1,4 +1,4 @@
-//! One look at a machine: reads with their evidence, and what several rules need read once.
+//! One reading of a machine, with evidence; what several rules need is read once.
 
 mod commons;
 mod evaluate;
@@ -24,15 +24,13 @@ use punctual_units::CpuList;
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 
-/// A machine, and what it is looked at for.
 pub(crate) struct Sight<'m> {
     pub machine: &'m dyn Machine,
     pub context: &'m Context,
-    /// What the rules' source keys stand for.
     pub sources: &'m Sources,
     pub offers: Offers<'m>,
     commons: &'m Commons,
-    /// The look at the window's beginning.
+    /// The state at the window's beginning.
     before: Option<Box<Sight<'m>>>,
     config: OnceCell<Result<KernelConfig, ConfigError>>,
     virtualisation: OnceCell<Virtualisation>,
@@ -42,15 +40,13 @@ pub(crate) struct Sight<'m> {
     judged: RefCell<BTreeMap<String, (Truth, Vec<Evidence>)>>,
 }
 
-/// What one rule read, in the order it did.
+/// What one rule read, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Notes(Vec<Evidence>);
 
-/// Longest evidence, characters.
 const LONGEST: usize = 200;
 
 impl Notes {
-    /// Adds what was found at a source, once.
     pub fn add(&mut self, source: impl Into<String>, value: impl AsRef<str>) {
         let source = source.into();
         if !self.0.iter().any(|evidence| evidence.source == source) {
@@ -58,7 +54,6 @@ impl Notes {
         }
     }
 
-    /// Adds what another look noted.
     pub fn extend(&mut self, more: &[Evidence]) {
         more.iter().for_each(|evidence| self.add(&evidence.source, &evidence.value));
     }
@@ -68,9 +63,9 @@ impl Notes {
     }
 }
 
-/// On one line, without control characters, cut where it gets long.
+/// One line, without control characters, truncated.
 fn shorten(text: &str) -> String {
-    // A file may have megabytes, be one word, and be named in the evidence of a hundred rules: only what is shown is looked at.
+    // A file may have megabytes, be one word, and be evidence of a hundred rules: only the shown part is processed.
     let mut before = ' ';
     let spaced = text.trim().chars().map(|c| if c.is_whitespace() { ' ' } else { c });
     let once = spaced.filter(|c| std::mem::replace(&mut before, *c) != ' ' || *c != ' ');
@@ -109,7 +104,6 @@ impl<'m> Sight<'m> {
         }
     }
 
-    /// Is there what a rule cannot do without?
     pub fn offers(&self, need: Need) -> bool {
         match need {
             Need::Window => self.before.is_some(),
@@ -118,12 +112,10 @@ impl<'m> Sight<'m> {
         }
     }
 
-    /// The look at the window's beginning.
     pub fn before(&self) -> Option<&Sight<'m>> {
         self.before.as_deref()
     }
 
-    /// The kernel's configuration, read at the first question.
     pub fn config(&self) -> &Result<KernelConfig, ConfigError> {
         self.config.get_or_init(|| KernelConfig::read(self.machine))
     }
@@ -132,12 +124,11 @@ impl<'m> Sight<'m> {
         self.virtualisation.get_or_init(|| virtualisation(self.machine))
     }
 
-    /// Every real-time task, read at the first question.
     pub fn tasks(&self) -> &Tasks {
         self.tasks.get_or_init(|| tasks::read(self.machine))
     }
 
-    /// The content of a file as text, noted.
+    /// Notes the file's content as evidence.
     pub fn text(&self, path: &str, notes: &mut Notes) -> Result<String, Gap> {
         let read = self.machine.read(path);
         let known = match Cause::of(&read) {
@@ -152,12 +143,11 @@ impl<'m> Sight<'m> {
         known
     }
 
-    /// A file that holds one number, noted.
+    /// A file with one number; noted.
     pub fn number(&self, path: &str, notes: &mut Notes) -> Result<i64, Gap> {
         self.text(path, notes)?.parse().map_err(|_| Gap::new(path, Cause::Garbled("number")))
     }
 
-    /// The names in a folder; not noted.
     pub fn names(&self, folder: &str) -> Result<Vec<String>, Gap> {
         match self.machine.list(folder) {
             Listing::Known(names) => Ok(names),
@@ -168,7 +158,7 @@ impl<'m> Sight<'m> {
         }
     }
 
-    /// The numbers of the names `prefix0`, `prefix1`, … in a folder, rising; not noted.
+    /// The numbers of names `prefix0`, `prefix1`, … in a folder, ascending; not noted.
     pub fn numbered(&self, folder: &str, prefix: &str) -> Result<Vec<u32>, Gap> {
         let names = self.names(folder)?;
         let mut numbers: Vec<u32> = names.iter().filter_map(|name| numbered_name(name, prefix)).collect();
@@ -177,7 +167,7 @@ impl<'m> Sight<'m> {
     }
 }
 
-/// The gap that an unreadable configuration leaves: refused where any of its places is.
+/// The gap of an unreadable configuration: denied if any of its places is.
 pub(crate) fn config_gap(error: &ConfigError) -> Gap {
     let causes = error.tried.iter().filter_map(|(path, read)| Cause::of(read).map(|cause| (path, cause)));
     let worst = causes.max_by_key(|(_, cause)| match cause {

@@ -1,5 +1,3 @@
-//! Sets of CPUs that rules compare with.
-
 use super::{Notes, Sight};
 use crate::reading::{Cause, Gap, Known, Value};
 use crate::rule::Set;
@@ -13,7 +11,6 @@ const TICKLESS: &str = "/sys/devices/system/cpu/nohz_full";
 const PARTITIONS: &str = "/sys/fs/cgroup/cpuset.cpus.isolated";
 
 impl Sight<'_> {
-    /// The CPUs of a set.
     pub fn set(&self, set: Set, notes: &mut Notes) -> Result<CpuList, Gap> {
         match set {
             Set::Measured => self.measured(),
@@ -23,8 +20,8 @@ impl Sight<'_> {
                 let isolated = self.isolated(notes)?;
                 Ok(self.online(notes)?.minus(&isolated))
             }
-            // Without NO_HZ_FULL there is no such file, and no such CPU; but where no file about CPUs can be read, this one
-            // proves nothing by not being there.
+            // Without NO_HZ_FULL there is neither the file nor such a CPU. But if no file about CPUs can be read, its
+            // absence proves nothing.
             Set::Tickless => {
                 self.online(&mut Notes::default())?;
                 self.cpu_list(TICKLESS, notes).or_else(|gap| gap.empty_if_absent())
@@ -32,7 +29,7 @@ impl Sight<'_> {
         }
     }
 
-    /// The CPUs asked about. Where nobody said which, and no file given tells, nothing follows about "all of them".
+    /// The requested CPUs. If none were named and no given file lists the CPUs, "all of them" means nothing.
     pub(super) fn measured(&self) -> Result<CpuList, Gap> {
         if !self.context.cpus.is_empty() {
             return Ok(self.context.cpus.clone());
@@ -54,7 +51,7 @@ impl Sight<'_> {
         Ok(Value::Text(if cpus.is_empty() { "none".to_owned() } else { cpus.to_string() }))
     }
 
-    /// CPUs without load balancing: what isolcpus= said at boot, and what isolated partitions say since.
+    /// CPUs without load balancing: isolcpus= at boot, and isolated partitions since.
     fn isolated(&self, notes: &mut Notes) -> Result<CpuList, Gap> {
         let known = self.isolated.get_or_init(|| {
             let at_boot = self.cpu_list(ISOLATED, &mut Notes::default()).map_err(Gap::expected)?;
@@ -68,10 +65,9 @@ impl Sight<'_> {
         known.clone()
     }
 
-    /// A file that holds a CPU list.
     pub fn cpu_list(&self, path: &str, notes: &mut Notes) -> Result<CpuList, Gap> {
         let text = self.text(path, notes)?;
-        // What the kernel prints for a mask it never made (%*pbl of NULL).
+        // The kernel prints this for a mask it never allocated (%*pbl of NULL).
         let text = if text == "(null)" { "" } else { &text };
         text.parse().map_err(|_| Gap::new(path, Cause::Garbled("CPU list")))
     }
@@ -82,7 +78,7 @@ fn or_none(cpus: &CpuList) -> String {
 }
 
 impl Gap {
-    /// No CPU, where the file's absence says so.
+    /// No CPU, if the file's absence means so.
     fn empty_if_absent(self) -> Result<CpuList, Gap> {
         if self.cause == Cause::Absent { Ok(CpuList::new()) } else { Err(self) }
     }

@@ -1,24 +1,24 @@
-//! Which units run, are enabled or masked, as far as files tell: systemd.unit(5).
+//! Which units run, are enabled or masked, from files alone: systemd.unit(5).
 
 use super::{Notes, Sight};
 use crate::glob::fits;
 use crate::reading::{Cause, Gap, Many, Reading, Value};
 use punctual_machine::Read;
 
-/// Where the control groups of running services are: cgroup version 2, and 1.
+/// Control groups of running services: cgroup v2 and v1.
 const RUNNING: &[&str] = &["/sys/fs/cgroup/system.slice", "/sys/fs/cgroup/systemd/system.slice"];
 
-/// Where units are enabled by a link in a folder `TARGET.wants`.
+/// Folders whose `TARGET.wants` link to enabled units.
 const ENABLED: &[&str] = &["/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"];
 
-/// Targets that take part in an ordinary start.
+/// Targets of an ordinary boot.
 const TARGETS: &[&str] = &["multi-user", "graphical", "timers", "sockets", "basic", "sysinit", "default", "local-fs"];
 
-/// ENXIO, what reading a link to /dev/null gives: it is a device.
+/// ENXIO, from reading a link to /dev/null, which is a device.
 const DEVICE: i32 = 6;
 
 impl Sight<'_> {
-    /// `NAME running` or `NAME enabled` of those that are; names may have `*`.
+    /// `NAME running` or `NAME enabled`; patterns may have `*`.
     pub(super) fn units(&self, patterns: &[String], notes: &mut Notes) -> Many {
         let mut many = Many::default();
         let running = self.names_of(RUNNING.iter().map(|path| (*path).to_owned()), &mut many.missing);
@@ -45,7 +45,7 @@ impl Sight<'_> {
         matches!(self.machine.read(&format!("/etc/systemd/system/{unit}")), Read::Failed(DEVICE))
     }
 
-    /// The names in several folders; those that are not there hold none.
+    /// The names in several folders; missing ones hold none.
     fn names_of(&self, folders: impl Iterator<Item = String>, missing: &mut Option<Gap>) -> Vec<String> {
         let mut all = Vec::new();
         for folder in folders {

@@ -203,15 +203,15 @@ fn why_idle_could_not_be_tried_is_told() {
     assert_eq!(told, Some(format!("could not be tried: {}", case.untried.as_deref().unwrap()).as_str()));
 }
 
-/// Every rule is tested on a machine where it passes, one where it does not, and one where it cannot be told; the last
-/// two may be the same for rules that only inform.
+/// Every rule has a test that passes, one that does not, and one without an answer; the last two may coincide for rules
+/// that only inform.
 #[test]
 fn every_rule_is_tested_both_ways_and_unread() {
     let elsewhere = include_str!("rules.rs");
     let mut missing = Vec::new();
     for file in files().iter().filter(|file| !elsewhere.contains(&format!("let id = \"{}\";", file.id))) {
         let has = |states: &[State]| file.test.iter().any(|case| states.contains(&case.state));
-        // A trial is no file: without leave to try the rule is SKIP.
+        // A trial is not a file: without permission to try, the rule is SKIP.
         let is_trial = file.test.iter().any(|case| case.trial.is_some() && case.tried.is_none());
         let unread: &[State] = if is_trial { &[State::Skip] } else { &[State::Blocked, State::Unknown] };
         let kinds: [(&str, &[State]); 3] = [
@@ -227,7 +227,7 @@ fn every_rule_is_tested_both_ways_and_unread() {
     assert!(missing.is_empty(), "{} rules lack tests\n{}", missing.len(), missing.join("\n"));
 }
 
-/// Whatever a passing machine's files are, with all of them refused nothing passes.
+/// Nothing passes on a passing machine whose files are all refused.
 #[test]
 fn a_passing_machine_refused_does_not_pass() {
     let rules = Rules::embedded();
@@ -243,7 +243,6 @@ fn a_passing_machine_refused_does_not_pass() {
     }
 }
 
-/// The catalogue's list of rules, all present, no other.
 #[test]
 fn the_rules_are_those_of_the_catalogue() {
     let rules = Rules::embedded();

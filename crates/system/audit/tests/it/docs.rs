@@ -1,5 +1,5 @@
-//! docs/rules: one page a group, made from the rules, and the JSON Schema that every rule file fits.
-//! With BLESS=1 in the environment the pages are written anew.
+//! docs/rules: one page per group, generated from the rules, and the JSON Schema that every rule file satisfies.
+//! BLESS=1 in the environment rewrites the pages.
 
 use punctual_audit::{Group, Rules};
 use serde_json::Value;
@@ -56,7 +56,7 @@ fn pages_are_those_of_the_rules() {
     assert!(stale.is_empty(), "write them anew with BLESS=1: {stale:?}");
 }
 
-/// As much of JSON Schema as docs/rules/schema.json uses; the first mistake with its place.
+/// Supports the part of JSON Schema that docs/rules/schema.json uses; returns the first mistake with its place.
 fn check(schema: &Value, root: &Value, value: &Value, at: &str) -> Result<(), String> {
     if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
         let target = root.pointer(reference.trim_start_matches('#')).unwrap();

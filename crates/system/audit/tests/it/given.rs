@@ -1,4 +1,4 @@
-//! A machine of which only bare files are given: what needs more is skipped, and never passes.
+//! Machines known only by a few files: what needs more is skipped, and never passes.
 
 use proptest::prelude::*;
 use punctual_audit::{Context, Profile, Rules};
@@ -6,7 +6,6 @@ use punctual_machine::{Given, Kind, Listing, Machine, Read};
 use punctual_model::{Finding, State};
 use punctual_units::{CpuList, Priority, Scheduling};
 
-/// Nothing at all is given.
 struct Nothing;
 
 impl Machine for Nothing {
@@ -119,7 +118,7 @@ fn a_cut_configuration_leaves_open_what_it_cuts() {
 fn sections_of_config_txt_need_the_board_where_they_matter() {
     let text = "dtparam=audio=on\n[pi4]\narm_freq=2000\n[all]\ndtoverlay=disable-bt\n";
     let findings = audit(&[("config.txt", text)]);
-    // The clock is set for one board only; of the display nothing is said for any.
+    // The clock is set for one board only, the display for none.
     expect(&findings, &[("rpi-overclock", State::Skip), ("rpi-hdmi-gpu", State::Pass), ("rpi-model", State::Info)]);
     let model = ("model", "Raspberry Pi 4 Model B Rev 1.4\0");
     expect(&audit(&[("config.txt", text), model]), &[("rpi-overclock", State::Info)]);
@@ -132,7 +131,7 @@ fn sections_of_config_txt_need_the_board_where_they_matter() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
-    /// Whatever options a whole configuration holds, every rule has an answer, and none is that it is not known.
+    /// On any complete configuration every rule has an answer, and it is never UNKNOWN.
     #[test]
     fn whole_configurations_leave_nothing_open(
         options in proptest::collection::vec(("[A-Z]{2,8}|PREEMPT|PREEMPT_RT|PROVE_LOCKING|RCU_BOOST|ARM64", "y|m|100|n"), 0..12),
@@ -155,7 +154,7 @@ proptest! {
             .filter(|f| matches!(f.state, State::Unknown | State::Blocked))
             .map(|f| format!("{}: {}", f.id, f.summary))
             .collect();
-        // A number where `y` or `n` is expected is no answer to a rule.
+        // A number where `y` or `n` is expected answers nothing.
         prop_assert!(open.is_empty() || text.contains("=100\n") || text.contains("=m\n"), "{open:?}");
     }
 }

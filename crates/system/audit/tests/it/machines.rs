@@ -1,4 +1,4 @@
-//! Every recorded machine, with the states its `audit.toml` expects for each of its audits.
+//! Every recorded machine has the states of its `audit.toml` for each of its audits.
 
 use punctual_audit::{Context, PlanWish, Profile, Rules, audit};
 use punctual_machine::Recorded;
@@ -20,9 +20,7 @@ struct Expected {
     profile: Profile,
     cpus: CpuList,
     scheduling: Scheduling,
-    /// The states of some rules.
     states: BTreeMap<String, State>,
-    /// What a summary must contain.
     #[serde(default)]
     says: BTreeMap<String, String>,
 }
@@ -61,7 +59,7 @@ fn all_states(rules: &Rules, machine: &Recorded, expected: &Expected) -> String 
     table
 }
 
-/// With BLESS=1 in the environment the files are written anew: look at each change before you take it over.
+/// BLESS=1 in the environment rewrites the files: review each change.
 #[test]
 fn every_machine_is_judged_for_every_profile_as_recorded() {
     let rules = Rules::embedded();
@@ -81,7 +79,7 @@ fn every_machine_is_judged_for_every_profile_as_recorded() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// One line a machine: which CPUs a plan for one and for two takes. BLESS=1 writes it anew.
+/// One line per machine: the CPUs of a plan for one and for two. BLESS=1 rewrites it.
 #[test]
 fn cpus_are_planned_on_every_machine_as_recorded() {
     let rules = Rules::embedded();

@@ -1,4 +1,4 @@
-//! Each rule on recorded machines with single files changed: passing, failing, and what it is not told.
+//! Rules on recorded machines with single files changed.
 
 use punctual_audit::{Context, Profile, RuleError, Rules, audit};
 use punctual_machine::{Read, Recorded};
@@ -21,7 +21,7 @@ const CPU: &str = "/sys/devices/system/cpu";
 const CLOCK: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 const RUNTIME: &str = "/proc/sys/kernel/sched_rt_runtime_us";
 
-/// A change: `Ok` is a file's new content, `Err` what reading it gives.
+/// `Ok` is a file's new content, `Err` the result of reading it.
 type Change<'a> = (&'a str, Result<&'a str, Read>);
 
 struct Setting {
@@ -118,7 +118,7 @@ fn kconfig_rt_group_sched() {
     expect(LAPTOP, &LOOP, &[(laptop_config, Ok(on)), (controllers, Ok("cpu io\n"))], id, State::Fail);
     expect(LAPTOP, &LOOP, &[(laptop_config, Ok(on)), (controllers, Ok("memory pids\n"))], id, State::Warn);
     expect(LAPTOP, &LOOP, &[(laptop_config, Ok(on))], id, State::Unknown);
-    // What a container takes for the root of its groups is not one.
+    // The apparent root of a container's groups is not the real one.
     expect(CONTAINER, &LOOP, &[("/boot/config-6.8.0-45-generic", Ok(on))], id, State::Fail);
 }
 
@@ -193,11 +193,11 @@ fn sched_rt_throttle() {
     expect(LAPTOP, &LOOP, &[], id, State::Info);
     expect(LAPTOP, &CORE, &[(RUNTIME, Ok("-1\n"))], id, State::Pass);
     expect(LAPTOP, &Setting { profile: Profile::AudioDesktop, ..LOOP }, &[(RUNTIME, Ok("-1\n"))], id, State::Warn);
-    // With group scheduling a kernel with a fair server throttles, too.
+    // With group scheduling, a kernel with a fair server throttles as well.
     expect(GUEST, &CORE, &[], id, State::Fail);
     expect(LAPTOP, &CORE, &[(RUNTIME, Ok("much\n"))], id, State::Unknown);
     expect(LAPTOP, &CORE, &[(RUNTIME, Err(Read::Denied))], id, State::Blocked);
-    // An ordinary user of a kernel without type information cannot see which of the two it is.
+    // Without type information an ordinary user cannot see which of the two it is.
     expect(LAPTOP, &CORE, &[("/sys/kernel/btf/vmlinux", Err(Read::Absent))], id, State::Blocked);
 }
 
@@ -246,7 +246,7 @@ fn rogue_rt_task() {
     expect(SERVER, &LOOP, &[(path, Ok(&stat)), elsewhere[1].clone()], id, State::Pass);
     expect(SERVER, &Setting { cpus: "3", ..LOOP }, &[(path, Ok(&stat)), elsewhere[1].clone()], id, State::Fail);
     expect(SERVER, &LOOP, &[(path, Err(Read::Denied))], id, State::Blocked);
-    // What was seen counts although not all was.
+    // What was seen counts although not everything was.
     expect(CONTAINER, &LOOP, &[(path, Ok(&stat))], id, State::Fail);
     expect(CONTAINER, &LOOP, &[], id, State::Blocked);
     let deadline = r#"{"policy":"deadline","runtime_ns":100000,"deadline_ns":1000000,"period_ns":1000000}"#;

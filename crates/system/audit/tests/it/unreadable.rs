@@ -37,7 +37,6 @@ fn context(profile: Profile) -> Context {
     Context { scheduling: Scheduling::Fifo { priority }, cpus: "0-1".parse().unwrap(), profile }
 }
 
-/// Notes every path that is looked at.
 struct Spy<'m> {
     machine: &'m dyn Machine,
     paths: RefCell<BTreeSet<String>>,
@@ -70,15 +69,16 @@ impl Machine for Spy<'_> {
     }
 }
 
-/// What is an answer by not being there: a task that has ended (a file in place of its folder counts as such), the budget of a control
-/// group, which the kernel shows only while it groups real-time tasks, and compaction ahead of need before Linux 5.9.
+/// Absence that is an answer: of a task that has ended (a file in place of its folder counts as such), of a control
+/// group's budget, which exists only while the kernel groups real-time tasks, and of proactive compaction before Linux
+/// 5.9.
 fn may_pass_without(rule: &str, path: &str, read: &Read) -> bool {
     let is_task = path.starts_with("/proc/") && path.contains("/task");
     if is_task && (*read == Read::Absent || path.ends_with("/task")) {
         return true;
     }
     match rule {
-        // That it opens is all that is asked.
+        // Opening is all it asks for.
         "perm-cpu-dma-latency" => true,
         "mem-compaction" => path.ends_with("/compaction_proactiveness") && *read == Read::Absent,
         "kconfig-rt-group-sched" => path.ends_with("/cpu.rt_runtime_us") && *read == Read::Absent,
@@ -121,7 +121,6 @@ fn no_single_loss_turns_into_a_pass() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A machine that answers everything alike.
 struct Uniform {
     read: Read,
     list: Listing,
@@ -172,7 +171,7 @@ fn nothing_readable_is_no_pass() {
 fn refused_is_blocked() {
     let machine = Uniform { read: Read::Denied, list: Listing::Denied };
     for finding in Rules::embedded().audit(&machine, &context(Profile::ControlLoop)) {
-        // What the caller did not offer, or what the profile does without, is not looked at.
+        // Not read, as the caller did not offer it or the profile does without.
         if finding.summary.starts_with("needs ") || finding.summary.starts_with("switched off") {
             assert_eq!(finding.state, State::Skip);
             continue;
@@ -182,7 +181,6 @@ fn refused_is_blocked() {
     }
 }
 
-/// Does a pattern of [`punctual_audit::Rule::paths`] cover a path?
 fn covers(pattern: &str, path: &str) -> bool {
     if let Some(folder) = pattern.strip_suffix("/**") {
         return path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));

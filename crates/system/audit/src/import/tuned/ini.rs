@@ -1,32 +1,28 @@
-//! The form of tuned.conf: sections of `key = value`, as Python's configparser reads it with the settings TuneD gives it
-//! (tuned/profiles/loader.py): `=` alone parts, `#` and `;` begin comments, ` #` also behind a value, indented lines go on
-//! with the value before them.
+//! The syntax of tuned.conf: sections of `key = value`, as Python's configparser reads them with TuneD's settings
+//! (tuned/profiles/loader.py). Only `=` separates; `#` and `;` begin comments, ` #` also after a value; indented lines
+//! continue the value before them.
 
 use crate::ProfileFileError;
 
-/// One option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub key: String,
     pub value: String,
-    /// File and line.
     pub whence: String,
 }
 
-/// A section with its options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Section {
     pub name: String,
     pub entries: Vec<Entry>,
 }
 
-/// Most options of a file.
 const MOST: usize = 10_000;
 
-/// Reads a file; options before the first section go to a section without name, as files of variables have them.
+/// Options before the first section go to a section without name, as in files of variables.
 pub(crate) fn parse(file: &str, text: &str, may_lack_sections: bool) -> Result<Vec<Section>, ProfileFileError> {
     let mut sections = if may_lack_sections { vec![Section::default()] } else { Vec::new() };
-    // How far the option above is indented: what is indented further belongs to its value.
+    // Indentation of the option above; lines indented further continue its value.
     let mut above: Option<usize> = None;
     let mut count = 0;
     for (at, raw) in text.trim_start_matches('\u{feff}').lines().enumerate() {
@@ -74,7 +70,7 @@ fn short(line: &str) -> String {
     line.chars().take(60).collect()
 }
 
-/// The line without white space around it and without what a `#` at its beginning, or behind white space, begins.
+/// Trims the line and removes a comment: from `#` or `;` at the beginning, or from `#` after white space.
 fn without_comment(line: &str) -> &str {
     if line.trim_start().starts_with(['#', ';']) {
         return "";

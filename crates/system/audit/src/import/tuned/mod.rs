@@ -1,5 +1,3 @@
-//! TuneD's tuned.conf.
-
 mod ini;
 mod plugins;
 mod variables;
@@ -11,7 +9,7 @@ use ini::{Entry, Section};
 use punctual_machine::parameters;
 use variables::{Variables, is_open};
 
-/// Sections by which a file is known to be TuneD's.
+/// Sections that identify a file as TuneD's.
 const SECTIONS: &[&str] = &[
     "main",
     "variables",
@@ -41,7 +39,6 @@ const SECTIONS: &[&str] = &[
     "eeepc_she",
 ];
 
-/// Is this line one of a file's section headings?
 pub(super) fn is_section(line: &str) -> bool {
     line.trim()
         .strip_prefix('[')
@@ -49,28 +46,24 @@ pub(super) fn is_section(line: &str) -> bool {
         .is_some_and(|name| SECTIONS.contains(&name.trim()))
 }
 
-/// Longest chain of includes, and most files altogether.
 const MOST_FILES: usize = 16;
 
-/// A section after merging: TuneD calls it a unit, and the code that reads it a plugin.
+/// A section after merging. TuneD calls it a unit, and the code that reads it a plugin.
 struct Unit {
     name: String,
     plugin: String,
     entries: Vec<Entry>,
 }
 
-/// What was found so far.
 #[derive(Default)]
 struct Found {
     units: Vec<Section>,
     variables: Variables,
     wishes: Vec<Wish>,
     notes: Vec<String>,
-    /// Names of profiles read or being read.
     seen: Vec<String>,
 }
 
-/// Reads a file and what it includes.
 pub(super) fn import(file: &str, text: &str, lookup: &Lookup) -> Result<Imported, ProfileFileError> {
     let mut found = Found::default();
     found.load(file, text, lookup)?;
@@ -86,7 +79,7 @@ pub(super) fn import(file: &str, text: &str, lookup: &Lookup) -> Result<Imported
     Ok(Imported { base, description: format!("TuneD's {file}"), wishes: found.wishes, notes: found.notes })
 }
 
-/// Sections that are units; one that is switched off wishes nothing.
+/// `None` for disabled units and sections that are not units.
 fn unit(section: Section) -> Option<Unit> {
     let Section { name, entries } = section;
     let value = |key: &str| entries.iter().find(|entry| entry.key == key).map(|entry| entry.value.clone());
@@ -97,7 +90,7 @@ fn unit(section: Section) -> Option<Unit> {
 }
 
 impl Found {
-    /// What a profile includes comes first, and what it says itself stands above it (tuned/profiles/merger.py).
+    /// Includes are loaded first, so that the profile overrides them (tuned/profiles/merger.py).
     fn load(&mut self, file: &str, text: &str, lookup: &Lookup) -> Result<(), ProfileFileError> {
         let sections = ini::parse(file, text, false)?;
         let main = sections.iter().filter(|section| section.name == "main").flat_map(|section| &section.entries);
@@ -148,7 +141,7 @@ impl Found {
         }
     }
 
-    /// In the order of the file; a file that is included first gives its own.
+    /// In the order of the file; included files come first.
     fn fill_variables(&mut self, lookup: &Lookup) -> Result<(), ProfileFileError> {
         let section = self.units.iter().find(|section| section.name == "variables").cloned().unwrap_or_default();
         for Entry { key, value, whence } in section.entries {
@@ -169,7 +162,7 @@ impl Found {
         Ok(())
     }
 
-    /// `cmdline…` options add to the command line with or without `+`, and take back with `-` what others added.
+    /// `cmdline…` options append to the command line with or without `+`, and remove with `-` what others appended.
     fn boot(&mut self, unit: &Unit) {
         let mut words: Vec<(String, String)> = Vec::new();
         for Entry { key, value, whence } in &unit.entries {
@@ -200,7 +193,7 @@ impl Found {
         self.wishes.extend(boot::wishes(&words));
     }
 
-    /// By the names of the profile and of what it includes, else by whether it isolates CPUs.
+    /// By the names of the profile and its includes, else by whether it isolates CPUs.
     fn base(&self, file: &str) -> Profile {
         let own = file.rsplit('/').nth(1).unwrap_or_default();
         let names: Vec<&str> = std::iter::once(own).chain(self.seen.iter().map(String::as_str)).collect();

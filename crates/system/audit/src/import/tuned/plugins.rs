@@ -1,4 +1,4 @@
-//! What the options of TuneD's plugins wish (tuned/plugins/plugin_*.py).
+//! Wishes of TuneD's plugins (tuned/plugins/plugin_*.py).
 
 use super::ini::Entry;
 use super::variables::is_open;
@@ -7,11 +7,10 @@ use crate::import::wish::{Origin, Want, Wish, every, one};
 use crate::sight::mask;
 use serde_json::json;
 
-/// Options every plugin has that wish nothing.
+/// Options common to all plugins, without wishes.
 const COMMON: &[&str] =
     &["type", "priority", "enabled", "replace", "devices", "devices_udev_regex", "uname_regex", "cpuinfo_regex"];
 
-/// Adds what a unit wishes.
 pub(super) fn wishes(unit: &Unit, found: &mut Found) {
     for entry in unit.entries.iter().filter(|entry| !COMMON.contains(&entry.key.as_str())) {
         let value = found.variables.expand(&entry.value);
@@ -47,7 +46,6 @@ impl Context<'_> {
         found.notes.push(format!("[{}] {key} = {value} ({whence}): {why}", self.unit.name));
     }
 
-    /// Why an option that is known may still not be judged.
     fn limits(&self) -> Option<&'static str> {
         let is_limited = |key: &str| {
             let entry = self.unit.entries.iter().find(|entry| entry.key == key);
@@ -82,7 +80,7 @@ impl Context<'_> {
         Origin { id, group, what, whence: self.entry.whence.clone() }
     }
 
-    /// TuneD's `>N` and `<N`: set only where that raises or lowers it.
+    /// TuneD's `>N` and `<N`: set only if that raises or lowers the value.
     fn want(&self) -> Result<Want, &'static str> {
         let number = |text: &str| text.trim().parse::<i64>().map_err(|_| "the limit is no number");
         let value = self.value.as_str();
@@ -94,7 +92,7 @@ impl Context<'_> {
         }
     }
 
-    /// sysctl.d(5): dots part, and slashes stand for dots, unless the first of them is a slash.
+    /// sysctl.d(5): dots separate and slashes stand for dots, unless the first separator is a slash.
     fn sysctl(&self, key: &str) -> Result<Wish, &'static str> {
         let fine = |c: char| c.is_ascii_alphanumeric() || "._-/:".contains(c);
         if !key.chars().all(fine) || key.contains("..") || key.is_empty() {
@@ -125,7 +123,6 @@ impl Context<'_> {
         self.path(path, format!("sysfs{path}"), "power", self.want()?)
     }
 
-    /// A file, or every file that a pattern names.
     fn path(&self, path: &str, id: String, group: &'static str, want: Want) -> Result<Wish, &'static str> {
         let stars_end_parts =
             path.split('/').all(|part| !part.trim_end_matches('*').contains('*') && !part.ends_with("**"));
@@ -174,7 +171,7 @@ impl Context<'_> {
         }
     }
 
-    /// What all holders of /dev/cpu_dma_latency together ask for, µs.
+    /// The limit of all holders of /dev/cpu_dma_latency together, µs.
     fn latency(&self) -> Result<Wish, &'static str> {
         let most = self.value.parse::<i64>().map_err(|_| "it depends on the machine's idle states")?;
         let origin = self.origin("cpu-force_latency".to_owned(), "cpu");
@@ -199,13 +196,13 @@ impl Context<'_> {
     }
 }
 
-/// A value of several words: the kernel puts a tab or a blank between them.
+/// The kernel separates several words by a tab or a blank.
 fn spaced(value: &str) -> Vec<String> {
     let words: Vec<&str> = value.split_whitespace().collect();
     if words.len() > 1 { vec![words.join("\t"), words.join(" ")] } else { vec![value.to_owned()] }
 }
 
-/// arch/x86/kernel/cpu/intel_epb.c names these numbers, and shows numbers.
+/// The names of arch/x86/kernel/cpu/intel_epb.c, which prints numbers.
 fn bias(value: &str) -> Want {
     let names = [
         ("performance", "0"),

@@ -1,17 +1,16 @@
 //! TuneD's variables and functions: `${name}`, `${f:function:argument}` (tuned/profiles/variables.py, functions/). What
-//! only TuneD on the machine itself can work out stays as it is written.
+//! only TuneD on the machine itself can evaluate stays as written.
 
 use crate::rule::expression;
 use punctual_units::{CpuId, CpuList};
 use std::collections::BTreeMap;
 
-/// Longest value, bytes: variables that name others twice double at each step.
+/// Longest value, bytes: a variable that uses another twice doubles it.
 const LONGEST: usize = 1 << 14;
 
 /// Deepest nesting of `${…}`.
 const DEEPEST: usize = 8;
 
-/// Values of variables.
 #[derive(Debug, Default)]
 pub(crate) struct Variables(BTreeMap<String, String>);
 
@@ -25,7 +24,6 @@ impl Variables {
         self.0.get(name).map(String::as_str)
     }
 
-    /// A text with every variable and function in it filled in that can be.
     pub fn expand(&self, text: &str) -> String {
         self.fill(text, 0)
     }
@@ -36,7 +34,7 @@ impl Variables {
         while let Some(at) = rest.find("${") {
             let (before, from) = rest.split_at(at);
             filled.push_str(before);
-            // A backslash takes the meaning away.
+            // Escaped by a backslash.
             let end = (depth < DEEPEST && !before.ends_with('\\')).then(|| closing(from)).flatten();
             let Some(end) = end else {
                 filled.push_str("${");
@@ -62,12 +60,11 @@ impl Variables {
     }
 }
 
-/// Is anything left in it that was not filled in?
 pub(crate) fn is_open(text: &str) -> bool {
     text.contains("${")
 }
 
-/// Where the brace closes that `${` at the beginning opens; braces inside count.
+/// Index of the brace that closes the leading `${`.
 fn closing(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, c) in text.char_indices() {
@@ -81,7 +78,7 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-/// Of a call `name:argument:argument`, with `\:` for a colon inside.
+/// Evaluates `name:argument:argument`; `\:` is a colon within an argument.
 fn function(call: &str) -> Option<String> {
     let mut parts: Vec<String> = vec![String::new()];
     let mut chars = call.chars().peekable();
@@ -109,7 +106,7 @@ fn function(call: &str) -> Option<String> {
     }
 }
 
-/// Groups of 32 bits, the highest first, as TuneD writes them.
+/// Groups of 32 bits, highest first, as TuneD writes them.
 fn mask(cpus: &CpuList) -> String {
     let highest = cpus.iter().last().map_or(0, |CpuId(cpu)| cpu / 32);
     let group =
