@@ -1,5 +1,3 @@
-//! The kernel command line: its parameters, and what of it may be shown.
-
 /// Splits a command line as the kernel does: at white space outside double quotes. Drops the arguments of init after
 /// `--`.
 pub fn parameters(cmdline: &str) -> Vec<String> {

@@ -46,15 +46,12 @@ pub enum GivenError {
         "{0} {1}: give {EXPECTED}; or say which it is, as in `--config cmdline:{0}` (kconfig:, cmdline:, config.txt:, model:)"
     )]
     Unclear(String, &'static str),
-    /// Not of the kind the user named.
     #[error("{0} is no {1}: {2}")]
     Unlike(String, &'static str, &'static str),
-    /// Two files of one kind.
     #[error("{1} and {2} are both {0}: give the files of one machine")]
     Twice(&'static str, String, String),
 }
 
-/// For messages.
 const EXPECTED: &str =
     "a kernel's .config (also gzipped), a saved /proc/cmdline or cmdline.txt, or a Raspberry Pi's config.txt";
 

@@ -1,5 +1,3 @@
-//! The configuration of the running kernel.
-
 use crate::text::contains;
 use crate::{Machine, READ_LIMIT, Read};
 use flate2::read::GzDecoder;

@@ -26,7 +26,6 @@ const EINVAL: i32 = 22;
 const HEADER: usize = 24;
 const MAGIC: u16 = 0xeb9f;
 
-/// Searches the names of types and members.
 pub fn kernel_type_name(machine: &dyn Machine, name: &str) -> TypeName {
     let (start, length) = match names_section(machine) {
         Ok(section) => section,
@@ -52,7 +51,6 @@ pub fn kernel_type_name(machine: &dyn Machine, name: &str) -> TypeName {
     TypeName::Absent
 }
 
-/// Offset and length of the names.
 fn names_section(machine: &dyn Machine) -> Result<(u64, u64), Read> {
     let header = match machine.read_part(KERNEL_TYPES, 0, HEADER) {
         Read::Known(header) => header,

@@ -38,7 +38,6 @@ pub struct Recorded {
     asked: Option<Asked>,
 }
 
-/// The patterns a snapshot was taken with.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked(pub Vec<String>);
 
@@ -64,7 +63,6 @@ pub enum RecordedError {
     /// Not of the form [`Recorded`] describes; the error names line and column.
     #[error("{}: {source}", path.display())]
     Malformed { path: PathBuf, source: toml::de::Error },
-    /// A path does not begin with `/`.
     #[error("{}: `{name}` is not an absolute path", path.display())]
     NotAbsolute { path: PathBuf, name: String },
 }
@@ -73,7 +71,6 @@ pub enum RecordedError {
 #[serde(deny_unknown_fields)]
 struct Written {
     description: String,
-    /// For readers of the file.
     #[serde(rename = "origin")]
     _origin: String,
     #[serde(default)]
@@ -145,7 +142,6 @@ impl Recorded {
         }
     }
 
-    /// Folders recorded explicitly.
     pub(crate) fn folders(&self) -> impl Iterator<Item = &str> {
         self.folders.iter().map(String::as_str)
     }
@@ -176,7 +172,6 @@ impl Recorded {
         self.folders.insert(path.to_owned());
     }
 
-    /// Is `path` or a folder above it refused?
     fn is_denied(&self, path: &str) -> bool {
         let mut above = Some(path);
         while let Some(p) = above {

@@ -1,5 +1,3 @@
-//! Parsers of common formats of kernel files.
-
 /// The active choice: `none [integrity] confidentiality`, or in scheduler debugfs `none voluntary (full) lazy`.
 pub fn bracketed(text: &str) -> Option<&str> {
     text.split_whitespace().find_map(|word| {

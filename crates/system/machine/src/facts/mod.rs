@@ -1,5 +1,3 @@
-//! The facts about a machine that a report shows.
-
 mod board;
 mod cpu;
 mod preemption;

@@ -1,5 +1,3 @@
-//! Detection of hypervisors.
-
 use super::text;
 use crate::text::field_values;
 use crate::{Machine, Read};
@@ -150,7 +148,6 @@ fn paravirtual_clock(machine: &dyn Machine) -> Option<&'static str> {
 }
 
 impl Virtualisation {
-    /// Every path that [`virtualisation`] may read.
     pub const READS: &[&str] = &[
         XEN,
         CPUINFO,

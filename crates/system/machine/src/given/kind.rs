@@ -1,5 +1,3 @@
-//! Which kind of file a given file is.
-
 use super::GivenError;
 use crate::READ_LIMIT;
 use crate::kconfig::{KernelConfig, text_of};
@@ -145,7 +143,6 @@ fn is_boot_parameter(word: &str) -> bool {
         || ["initrd", "rd.", "systemd.", "coherent_pool", "8250.", "rootfstype"].iter().any(|n| key.starts_with(n))
 }
 
-/// By content, or by name if the content fits several kinds.
 fn guess(name: &str, text: &str, bytes: &[u8]) -> Result<Kind, &'static str> {
     if has_options(text) {
         return fits(Kind::Kconfig, text, bytes).then_some(Kind::Kconfig).ok_or("has CONFIG_ lines that set nothing");
