@@ -1,4 +1,4 @@
-//! Armbian: a U-Boot script imports /boot/armbianEnv.txt and puts `extraargs` at the end of the command line.
+//! Armbian: a U-Boot script imports /boot/armbianEnv.txt and appends `extraargs` to the command line.
 
 use crate::current::Configured;
 use crate::plan::{Plan, Refusal, Stop};
@@ -11,7 +11,7 @@ use punctual_model::Edit;
 pub(crate) const ENV: &str = "/boot/armbianEnv.txt";
 const SCRIPT: &str = "/boot/boot.cmd";
 
-/// Parameters that the script makes from other variables of the file.
+/// Parameters that the script builds from other variables of the file.
 const VARIABLES: &[(&str, &str)] = &[
     ("loglevel", "verbosity"),
     ("console", "console"),
@@ -20,7 +20,6 @@ const VARIABLES: &[(&str, &str)] = &[
     ("docker_optimizations", "cgroup_enable"),
 ];
 
-/// The file, and where the value of extraargs stands in it.
 struct Boot {
     text: String,
     place: Option<std::ops::Range<usize>>,
@@ -96,10 +95,10 @@ pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> 
     Ok(plan.note("no trial boot: the boot script knows no entry for one boot; if it does not start, edit the file from another machine"))
 }
 
-/// Words that the script adds cannot be taken out through extraargs.
+/// Words that the script adds cannot be removed through extraargs.
 fn scripts(view: &dyn Machine, boot: &Boot, change: &Change) -> Result<(), Refusal> {
     let own = words(boot.line());
-    // What is in extraargs goes, and what the script says of it counts again.
+    // Removing a word from extraargs makes the script's own value count again.
     let is_foreign = |pattern: &&String| {
         let is_replaced = change.add.iter().any(|add| key(add) == key(pattern));
         !is_replaced && !own.iter().any(|word| means(pattern, word))

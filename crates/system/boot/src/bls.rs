@@ -1,6 +1,5 @@
-//! Entries of the Boot Loader Specification, type 1: small files of `key value` lines.
-//!
-//! Source: https://uapi-group.org/specifications/specs/boot_loader_specification
+//! Entries of the Boot Loader Specification, type 1: small files of `key value` lines
+//! (https://uapi-group.org/specifications/specs/boot_loader_specification).
 
 use crate::Change;
 use crate::plan::Refusal;
@@ -11,30 +10,26 @@ use punctual_machine::Machine;
 /// Where the EFI and the extended boot partition are mounted.
 pub(crate) const PARTITIONS: &[&str] = &["/boot", "/efi", "/boot/efi"];
 
-/// The identifier of our entry: an upper-case letter sorts behind every other one, so that it never becomes the default where
-/// loaders take the first (sd-boot and GRUB's blscfg sort downwards).
+/// An upper-case letter sorts after every other, so our entry never becomes the default of loaders that take the first
+/// (sd-boot and GRUB's blscfg sort downwards).
 pub(crate) const TRIAL: &str = "A-punctual-trial";
 
-/// Most entries: a loader shows them all in one menu.
 const MOST: usize = 256;
 
-/// The folders of entries that are there.
 pub(crate) fn folders(view: &dyn Machine) -> Vec<String> {
     let all = PARTITIONS.iter().map(|partition| format!("{partition}/loader/entries"));
     all.filter(|folder| names(view, folder).iter().any(|name| name.ends_with(".conf"))).collect()
 }
 
-/// One entry.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub folder: String,
     pub path: String,
-    /// The file's name without `.conf` and without a boot counter.
+    /// The file's name without `.conf` and boot counter.
     pub id: String,
     pub text: String,
 }
 
-/// All entries but ours, by name.
 pub(crate) fn entries(view: &dyn Machine) -> Result<Vec<Entry>, BootError> {
     let mut found = Vec::new();
     for folder in folders(view) {
@@ -51,7 +46,7 @@ pub(crate) fn entries(view: &dyn Machine) -> Result<Vec<Entry>, BootError> {
     Ok(found)
 }
 
-/// `name+3-1` counts attempts to boot it.
+/// `name+3-1` counts boot attempts.
 fn without_counter(stem: &str) -> &str {
     let is_counter = |tail: &str| {
         let (left, done) = tail.split_once('-').unwrap_or((tail, "0"));
@@ -61,19 +56,16 @@ fn without_counter(stem: &str) -> &str {
     stem.rsplit_once('+').filter(|(_, tail)| is_counter(tail)).map_or(stem, |(name, _)| name)
 }
 
-/// The value of a line with this key.
 fn value<'l>(line: &'l str, key: &str) -> Option<&'l str> {
     let rest = line.trim_start_matches('\u{feff}').trim_start().strip_prefix(key)?;
     rest.starts_with([' ', '\t']).then(|| rest.trim_start_matches([' ', '\t']))
 }
 
 impl Entry {
-    /// The last value of a key.
     pub fn field(&self, key: &str) -> Option<&str> {
         self.text.lines().filter_map(|line| value(line, key)).map(str::trim_end).next_back()
     }
 
-    /// All options, joined as loaders do.
     pub fn options(&self) -> String {
         self.text.lines().filter_map(|line| value(line, "options")).map(str::trim).collect::<Vec<_>>().join(" ")
     }
@@ -82,18 +74,17 @@ impl Entry {
         words(&self.options())
     }
 
-    /// An entry kept as it is, to fall back to.
+    /// A fallback entry, which is never changed.
     pub fn is_spare(&self) -> bool {
         ["rescue", "fallback"].iter().any(|part| self.id.contains(part))
     }
 
-    /// Why an entry that boots by default cannot be changed: it is one to fall back to.
     pub fn spared(&self) -> Option<Refusal> {
         let why = format!("{} boots by default, and is one to fall back to, which stays as it is", self.path);
         self.is_spare().then(|| Refusal::by_hand(why, "make another entry the default first"))
     }
 
-    /// The text with other options; equal to the old one where nothing changes.
+    /// The text with other options; the old text if nothing changes.
     pub fn changed(&self, change: &Change) -> Result<String, Unchangeable> {
         let all = self.options();
         let whole = rewrite(&all, change)?;
@@ -121,7 +112,7 @@ impl Entry {
         Ok(out)
     }
 
-    /// The change to one of several lines: what is new goes to the last, and out of the others.
+    /// The change for one of several lines: new words go to the last line and are removed from the others.
     fn part(&self, change: &Change, all: &str, line: &str, is_last: bool) -> Change {
         let (whole, own) = (words(all), words(line));
         let is_all = |word: &String| is_cumulative(word) || is_pages(word);
@@ -138,14 +129,14 @@ impl Entry {
         part
     }
 
-    /// Is a line before the last parted by `--`? What follows then goes to init.
+    /// Is there a `--` before the last line? Words after it go to init.
     pub fn is_parted(&self) -> bool {
         let mut lines: Vec<&str> = self.text.lines().filter_map(|line| value(line, "options")).collect();
         lines.pop();
         lines.iter().any(|line| line.split_whitespace().any(|word| word == "--"))
     }
 
-    /// A copy under our identifier with these options. Keys that loaders sort by are left out.
+    /// A copy under our identifier with these options, without the keys that loaders sort by.
     pub fn trial(&self, options: &str) -> String {
         let mut out = format!("title punctual: one trial boot\noptions {options}\n");
         for line in self.text.lines().map(|line| line.trim_start_matches('\u{feff}')) {

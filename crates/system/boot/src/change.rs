@@ -1,40 +1,35 @@
-//! What is wished for the command line.
-
 use crate::words::{is_cumulative, is_pages, is_same, key, ranges};
 
-/// Removing one of these leaves a machine that does not find its root.
+/// Without one of these a machine may not find its root file system.
 const NEEDED: &[&str] =
     &["root", "rootfstype", "rootflags", "ostree", "init", "cryptdevice", "snapd_recovery_mode", "BOOT_IMAGE"];
 
-/// Longest word, bytes: what the kernel takes as one line at most (COMMAND_LINE_SIZE of s390, the largest).
+/// Bytes: the largest COMMAND_LINE_SIZE, that of s390.
 const LONGEST: usize = 4096;
 
-/// Parameters to add and to remove. Adding one that has another value replaces that, except where several values count
+/// Parameters to add and to remove. Adding a parameter replaces its other value, unless several values count
 /// (`console=`, `earlycon=`, `rd.*`, …).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
-    /// Whole words, as they are written on a command line: `isolcpus=2-3`, `x="a b"`.
+    /// Whole words, as written on a command line: `isolcpus=2-3`, `x="a b"`.
     pub add: Vec<String>,
     /// `name` for every value, `name=value` for one.
     pub remove: Vec<String>,
 }
 
-/// A word that cannot be asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("kernel parameter `{word}`: {why}")]
 pub struct BadWord {
-    /// As it was given.
     pub word: String,
-    /// What is wrong with it.
     pub why: &'static str,
 }
 
 impl Change {
-    /// From words; one that is given again is taken once.
+    /// Duplicate words are merged.
     ///
     /// # Errors
-    /// When one is no word of a command line, when two ask for different values of the same parameter, or when one removes
-    /// what finds the root file system.
+    /// If a word is invalid, if two ask for different values of the same parameter, or if one removes what the root
+    /// file system is found by.
     pub fn new<S: Into<String>, T: Into<String>>(
         add: impl IntoIterator<Item = S>,
         remove: impl IntoIterator<Item = T>,
@@ -47,8 +42,8 @@ impl Change {
         Ok(change.once())
     }
 
-    /// Every word asked for once, where it stands first: a second one would be put in, and taken out again by the next
-    /// change. Page sizes and counts stay: the same count may follow several sizes.
+    /// Keeps the first of duplicate words: the next change would remove a second one. Page sizes and counts stay, as
+    /// the same count may follow several sizes.
     pub(crate) fn once(mut self) -> Change {
         for list in [&mut self.add, &mut self.remove] {
             let mut kept: Vec<String> = Vec::new();
@@ -61,7 +56,7 @@ impl Change {
         self
     }
 
-    /// From two command lines, as rules write them.
+    /// Splits two command lines, as rules write them.
     ///
     /// # Errors
     /// Those of [`Change::new`].
@@ -71,7 +66,6 @@ impl Change {
         Change::new(all(add), all(remove))
     }
 
-    /// Is nothing asked for?
     pub fn is_empty(&self) -> bool {
         self.add.is_empty() && self.remove.is_empty()
     }

@@ -1,32 +1,26 @@
-//! Which boot chain boots a machine, by what it has left behind.
-
 use crate::read::{BootError, efi_text, exists, hint, names};
 use crate::{bls, pi};
 use punctual_machine::{Machine, Read};
 
-/// A way from firmware to kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// The Raspberry Pi's firmware: config.txt and cmdline.txt.
     RaspberryPi,
-    /// GRUB with a generated grub.cfg, as on Debian and Ubuntu.
+    /// A generated grub.cfg, as on Debian and Ubuntu.
     GrubDebian,
-    /// GRUB that reads Boot Loader Specification entries, as on Fedora and RHEL.
+    /// Boot Loader Specification entries, as on Fedora and RHEL.
     GrubBls,
-    /// systemd-boot, or no boot loader but unified kernel images.
+    /// systemd-boot, or unified kernel images without a boot loader.
     SystemdBoot,
-    /// A deployed tree: rpm-ostree, bootc.
+    /// rpm-ostree, bootc.
     Ostree,
-    /// U-Boot (or syslinux) that reads extlinux.conf.
+    /// extlinux.conf, read by U-Boot or syslinux.
     Extlinux,
-    /// Armbian's boot script.
     Armbian,
-    /// Ubuntu Core: snapd owns the command line.
+    /// snapd owns the command line.
     UbuntuCore,
 }
 
 impl Kind {
-    /// As people call it.
     pub fn name(self) -> &'static str {
         match self {
             Kind::RaspberryPi => "Raspberry Pi firmware",
@@ -41,39 +35,32 @@ impl Kind {
     }
 }
 
-/// The boot chain of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain {
-    /// Which.
     pub kind: Kind,
-    /// What shows it: files and what they say.
     pub evidence: Vec<String>,
-    /// What speaks for another one, or could not be looked at.
+    /// Evidence for another one, and what could not be read.
     pub doubts: Vec<String>,
 }
 
-/// One candidate.
 struct Candidate {
     kind: Kind,
-    /// Files say it is installed.
     installed: Vec<String>,
-    /// Something says it booted this machine.
     booted: Option<String>,
-    /// Something says it did not.
     not: Option<String>,
 }
 
 const LOOKED: &str = "config.txt of a Raspberry Pi, /etc/default/grub, /boot/loader/entries, systemd-boot's entries, \
     /run/ostree-booted, extlinux.conf, /boot/armbianEnv.txt, Ubuntu Core";
 
-/// The machine's boot chain. What booted the machine counts more than what is installed; where two are installed and
-/// nothing tells which one boots, it is an error.
+/// What booted the machine counts more than what is installed. Several installed chains without evidence which of them
+/// boots are an error.
 ///
 /// # Errors
 /// [`BootError::Unknown`] and [`BootError::Ambiguous`].
 pub fn detect(view: &dyn Machine) -> Result<Chain, BootError> {
     let traces = Traces::of(view);
-    // These own the command line whichever loader reads it in the end.
+    // These own the command line whichever loader reads it.
     if let Some(chain) = ostree(view, &traces).or_else(|| ubuntu_core(view, &traces)) {
         return Ok(chain);
     }
@@ -118,11 +105,10 @@ struct Traces {
     cmdline: Option<String>,
     /// LoaderInfo: `systemd-boot 257`, `GRUB 2.12`.
     loader: Option<String>,
-    /// Booted by EFI.
     is_efi: bool,
-    /// Is there a running system to ask at all?
+    /// A running system was read.
     runs: bool,
-    /// Is there none: a folder of files?
+    /// A directory tree without a running system.
     is_offline: bool,
     model: Option<String>,
     os: String,
@@ -158,7 +144,7 @@ impl Traces {
 fn ostree(view: &dyn Machine, traces: &Traces) -> Option<Chain> {
     let booted = exists(view, "/run/ostree-booted").then(|| "/run/ostree-booted is there".to_owned());
     let word = traces.word("ostree=").map(|_| "/proc/cmdline has ostree=".to_owned());
-    // Of a system that may run and does not tell, a repository says nothing: flatpak and builders have them, too.
+    // On a running system a repository alone proves nothing: flatpak and builders have one as well.
     let tree = (traces.is_offline && exists(view, "/ostree/repo")).then(|| "/ostree/repo is there".to_owned());
     let evidence: Vec<String> = [booted, word, tree].into_iter().flatten().collect();
     (!evidence.is_empty()).then_some(Chain { kind: Kind::Ostree, evidence, doubts: Vec::new() })
@@ -167,7 +153,8 @@ fn ostree(view: &dyn Machine, traces: &Traces) -> Option<Chain> {
 fn ubuntu_core(_: &dyn Machine, traces: &Traces) -> Option<Chain> {
     let mode = traces.word("snapd_recovery_mode=").map(|word| format!("/proc/cmdline has {word}"));
     let os = traces.is_os("ID", "ubuntu-core").then(|| "/etc/os-release: ID=ubuntu-core".to_owned());
-    // Classic Ubuntu with full disk encryption by TPM has the word too: snapd owns the command line there as well.
+    // snapd_recovery_mode also occurs on classic Ubuntu with full disk encryption by TPM, where snapd owns the command
+    // line as well.
     let evidence: Vec<String> = [mode, os].into_iter().flatten().collect();
     (!evidence.is_empty()).then_some(Chain { kind: Kind::UbuntuCore, evidence, doubts: Vec::new() })
 }
@@ -206,7 +193,7 @@ fn grub(view: &dyn Machine, traces: &Traces) -> Option<Candidate> {
     Some(Candidate { kind: if is_bls { Kind::GrubBls } else { Kind::GrubDebian }, installed, booted, not })
 }
 
-/// Fedora's 10_linux reads entries where GRUB_ENABLE_BLSCFG is true, which its installers write; Debian has no such reader.
+/// Fedora's 10_linux reads entries if GRUB_ENABLE_BLSCFG is true, which its installers set; Debian's does not.
 fn is_bls(view: &dyn Machine, defaults: &str, installed: &mut Vec<String>) -> bool {
     let value =
         |line: &str| line.trim().strip_prefix("GRUB_ENABLE_BLSCFG=").map(|v| v.trim_matches(['"', '\'']) == "true");
@@ -235,7 +222,7 @@ fn systemd_boot(view: &dyn Machine, traces: &Traces) -> Option<Candidate> {
     let mut installed = Vec::new();
     for folder in bls::PARTITIONS {
         let has = |path: &str| exists(view, &format!("{folder}/{path}")).then(|| format!("{folder}/{path}"));
-        // Folder names on the EFI partition have no case; those are how bootctl writes them.
+        // Names on the EFI partition are case-insensitive; these are bootctl's.
         installed.extend(has("loader/loader.conf").or_else(|| has("EFI/systemd")));
         let images = names(view, &format!("{folder}/EFI/Linux"));
         installed.extend(images.iter().find(|n| n.ends_with(".efi")).map(|n| format!("{folder}/EFI/Linux/{n}")));
@@ -269,7 +256,7 @@ fn uboot(view: &dyn Machine, traces: &Traces) -> Option<Candidate> {
     Some(Candidate { kind: Kind::Extlinux, installed: vec![path.to_owned()], booted: None, not })
 }
 
-/// NVIDIA's EFI launcher on Jetson reads extlinux.conf too (L4TLauncher, since JetPack 5).
+/// NVIDIA's EFI launcher on Jetson reads extlinux.conf (L4TLauncher, since JetPack 5).
 fn is_jetson(traces: &Traces) -> bool {
     traces.model.as_deref().is_some_and(|model| model.contains("Jetson") || model.contains("NVIDIA"))
 }

@@ -1,33 +1,28 @@
-//! A file of ours that a generator's shell sources: it takes words out of variables and puts others in.
+//! A drop-in file, sourced by a generator's shell, that removes words from variables and appends others.
 //!
-//! Its content follows from what is removed and added and nothing else, so that reading it is writing it again.
+//! Its text is a function of the removed and added words, so it is parsed by writing it again.
 
 use crate::Change;
 use crate::words::{is_cumulative, is_pages, is_same, key, means, ranges};
 
-/// Where the words are.
 pub(crate) struct Spec {
-    /// The file.
     pub path: &'static str,
-    /// Variables that words are taken out of; new ones go to the last.
+    /// Words are removed from all of these; new ones go to the last.
     pub variables: &'static [&'static str],
-    /// What the generator takes for the last variable where it is empty.
+    /// The generator's value of the last variable if empty.
     pub default: &'static str,
-    /// The command that reads the file.
     pub refresh: &'static str,
 }
 
-/// What it does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DropIn {
-    /// Words.
     pub add: Vec<String>,
     /// Names, and names with a value.
     pub remove: Vec<String>,
 }
 
 impl DropIn {
-    /// Reads what [`DropIn::text`] wrote; `None` for anything else.
+    /// Parses what [`DropIn::text`] wrote; `None` for anything else.
     pub fn parse(text: &str, spec: &Spec) -> Option<DropIn> {
         let list = |start: &str| -> Option<Vec<String>> {
             let line = text.lines().find_map(|line| line.strip_prefix(start))?;
@@ -41,7 +36,6 @@ impl DropIn {
         self.add.is_empty() && self.remove.is_empty()
     }
 
-    /// The file.
     pub fn text(&self, spec: &Spec) -> String {
         let mut out = format!(
             "# Kernel parameters set by punctual, which also takes them back: punctual undo.\n\
@@ -79,7 +73,7 @@ impl DropIn {
         out + "set +f\n"
     }
 
-    /// What the file makes of a variable's value, as the shell does it: words end at blanks, also inside quotes.
+    /// What the file does to a variable's value, as the shell would: words end at blanks, also inside quotes.
     pub fn filtered(&self, value: &str) -> String {
         if self.remove.is_empty() {
             return value.to_owned();
@@ -88,7 +82,6 @@ impl DropIn {
         kept.collect::<Vec<_>>().join(" ")
     }
 
-    /// What it makes of the last variable.
     pub fn extended(&self, value: &str, spec: &Spec) -> String {
         let value = if value.is_empty() { spec.default } else { value };
         let mut words = vec![self.filtered(value)];
@@ -97,7 +90,7 @@ impl DropIn {
         if self.add.is_empty() && self.remove.is_empty() { value.to_owned() } else { words.join(" ") }
     }
 
-    /// The file after a change that makes `target` of all words, given what the other files say.
+    /// The file after a change that turns all words into `target`, given those of the other files.
     pub fn changed(&self, base: &[String], target: &[String], change: &Change) -> DropIn {
         let mut new = self.clone();
         for pattern in &change.remove {
@@ -148,7 +141,7 @@ impl DropIn {
     }
 }
 
-/// Does a word match the pattern that [`case`] makes? No quote of either is looked through.
+/// Does a word match the pattern made by [`case`]? Quotes are not interpreted.
 fn matches_case(pattern: &str, word: &str) -> bool {
     let fold = |name: &str| name.replace('-', "_");
     match (pattern.split_once('='), word.split_once('=')) {
@@ -159,7 +152,6 @@ fn matches_case(pattern: &str, word: &str) -> bool {
     }
 }
 
-/// A pattern of the shell's `case`.
 fn case(pattern: &str) -> String {
     let name = |name: &str| name.split(['-', '_']).map(literal).collect::<Vec<_>>().join("[-_]");
     match pattern.split_once('=') {

@@ -1,4 +1,4 @@
-//! Configurations that a generator's shell sources, with a file of ours among them.
+//! Configurations that a generator's shell sources, including our drop-in.
 
 use crate::dropin::{DropIn, Spec};
 use crate::plan::{Plan, Refusal, Stop};
@@ -9,15 +9,13 @@ use crate::{Change, length};
 use punctual_machine::Machine;
 use punctual_model::Edit;
 
-/// What there is.
 pub(crate) struct Generated<'s> {
     spec: &'s Spec,
     wanted: &'s [&'s str],
-    /// Path and content, in order, ours left out.
+    /// Path and content, in order, without our drop-in.
     files: Vec<(String, String)>,
-    /// How many of them come before ours.
+    /// Number of files before our drop-in.
     before: usize,
-    /// Ours, where it is there.
     pub own: Option<DropIn>,
 }
 
@@ -39,7 +37,7 @@ impl<'s> Generated<'s> {
         Ok(Generated { spec, wanted, files, before, own })
     }
 
-    /// Follows the files, with one of ours where it would be read.
+    /// Evaluates the files, with `own` in its place.
     pub fn shell(&self, own: Option<&DropIn>) -> Result<Shell<'s>, BootError> {
         let mut shell = Shell::new(self.wanted);
         for (n, (path, text)) in self.files.iter().enumerate() {
@@ -64,7 +62,6 @@ impl<'s> Generated<'s> {
         shell.set(last, value);
     }
 
-    /// The command line of the variables.
     pub fn line(&self, shell: &Shell) -> String {
         let mut values: Vec<String> = self.spec.variables.iter().map(|name| shell.value(name).to_owned()).collect();
         if let Some(last) = values.last_mut().filter(|value| value.is_empty()) {
@@ -83,7 +80,7 @@ impl<'s> Generated<'s> {
         self.files.iter().map(|(path, _)| path.clone()).chain(own).collect()
     }
 
-    /// The plan with the one edit; none where nothing changes.
+    /// Empty if nothing changes.
     pub fn change(&self, view: &dyn Machine, change: &Change) -> Result<Plan, Stop> {
         let old = self.own.clone().unwrap_or_default();
         let (base, now) = (self.shell(None)?, self.shell(self.own.as_ref())?);
@@ -113,7 +110,6 @@ impl<'s> Generated<'s> {
         Ok(plan)
     }
 
-    /// What our file cannot work with.
     fn hindrance(&self, base: &Shell, new: &DropIn) -> Option<Refusal> {
         for name in self.spec.variables {
             let place = base.place(name).unwrap_or("the configuration");
@@ -163,7 +159,6 @@ impl<'s> Generated<'s> {
     }
 }
 
-/// The same words, as often.
 fn is_same_set(one: &[String], other: &[String]) -> bool {
     let count = |list: &[String], word: &String| list.iter().filter(|w| is_same(w, word)).count();
     one.len() == other.len() && one.iter().all(|word| count(one, word) == count(other, word))

@@ -1,6 +1,6 @@
-//! GRUB on Debian and Ubuntu: /etc/default/grub and the files beside it, sourced by grub-mkconfig.
+//! GRUB on Debian and Ubuntu: grub-mkconfig sources /etc/default/grub and its drop-ins, one of which is ours.
 //!
-//! Ours goes beside them. Parameters go to GRUB_CMDLINE_LINUX_DEFAULT, so that the entries of the recovery mode boot without.
+//! Parameters go to GRUB_CMDLINE_LINUX_DEFAULT, so that recovery entries boot without them.
 
 use crate::current::Configured;
 use crate::dropin::Spec;
@@ -15,7 +15,7 @@ use punctual_model::{Argv, Back, Draft, Edit};
 const DEFAULTS: &str = "/etc/default/grub";
 const PARTS: &str = "/etc/default/grub.d";
 pub(crate) const MENU: &str = "/boot/grub/grub.cfg";
-/// grub-mkconfig(8) fills the menu in place and syncs nothing.
+/// grub-mkconfig(8) writes the menu in place without syncing it.
 const DRAFT: &str = "/boot/grub/grub.cfg.punctual";
 pub(crate) const ENV: &str = "/boot/grub/grubenv";
 pub(crate) const CUSTOM: &str = "/boot/grub/custom.cfg";
@@ -28,10 +28,10 @@ const SPEC: Spec = Spec {
 };
 const WANTED: &[&str] = &["GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT", "GRUB_DEFAULT"];
 
-/// Characters that mean something to GRUB in its own file, where 10_linux writes the words as they are.
+/// Special characters of grub.cfg, into which 10_linux copies the words unquoted.
 const GRUBS: &[char] = &['$', '`', '\\', '\'', ';', '&', '|', '<', '>', '{', '}', '(', ')', '#', '*', '?'];
 
-/// The files in the order in which grub-mkconfig sources them, ours left out.
+/// In the order in which grub-mkconfig sources them, without ours.
 fn files(view: &dyn Machine) -> Result<Vec<(String, String)>, BootError> {
     let mut found: Vec<(String, String)> = Vec::new();
     let parts = listed(view, PARTS)?.into_iter().filter(|name| name.ends_with(".cfg") && !name.starts_with('.'));
@@ -48,19 +48,17 @@ fn read(view: &dyn Machine) -> Result<Generated<'static>, BootError> {
     if files.is_empty() {
         return Err(BootError::Missing { path: DEFAULTS.to_owned() });
     }
-    // As the shell expands `*`: by their names.
+    // In the order of the shell's `*`: by name.
     let before = files.iter().filter(|(path, _)| path == DEFAULTS || path.as_str() < SPEC.path).count();
     Generated::read(view, &SPEC, WANTED, files, before)
 }
 
-/// The entry that grub.cfg boots by default.
 pub(crate) fn default_entry(view: &dyn Machine) -> Result<grub_menu::Default, String> {
     let read = read(view).map_err(|e| e.to_string())?;
     let shell = read.shell(read.own.as_ref()).map_err(|e| e.to_string())?;
     entry(view, &shell)
 }
 
-/// The entry that grub.cfg boots; `None` where it cannot be read or says too much.
 fn entry(view: &dyn Machine, shell: &Shell) -> Result<grub_menu::Default, String> {
     let menu = text(view, MENU).map_err(|e| e.to_string())?.ok_or(format!("{MENU} is not there"))?;
     let mut spec = shell.value("GRUB_DEFAULT").to_owned();
@@ -119,7 +117,7 @@ pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> 
     Ok(plan.note("the recovery entries keep booting without what is added"))
 }
 
-/// What update-grub does, but to another name. One that does more than Debian's is run as it is.
+/// What update-grub does, with another output file. An update-grub that differs from Debian's is run itself.
 fn menu(view: &dyn Machine) -> Run {
     let what = "writes grub.cfg from these files";
     let is_debians = |script: String| script.contains("grub-mkconfig -o /boot/grub/grub.cfg");
@@ -130,15 +128,15 @@ fn menu(view: &dyn Machine) -> Run {
         path: MENU.into(),
         draft: DRAFT.into(),
         leftovers: vec![format!("{DRAFT}.new").into()],
-        // grub-mkconfig ends with 0, too, where 10_linux finds nothing that it could boot (2.06: a root on a loop device).
+        // grub-mkconfig exits with 0 even if 10_linux finds nothing to boot (2.06: a root on a loop device).
         needs: "\tlinux\t".to_owned(),
-        // grub-mkconfig does it, too, but to what it copies from.
+        // grub-mkconfig checks only the file that it copies from.
         check: Some(Argv::new(["grub-script-check", DRAFT])),
     };
     Run::new(what, Argv::new(["grub-mkconfig", "-o", DRAFT]), Back::Again, &[MENU]).drafted(draft)
 }
 
-/// Debian's grub-mkconfig sources the folder; the original does not.
+/// Only Debian's grub-mkconfig sources the folder.
 fn has_parts(view: &dyn Machine) -> bool {
     let script = hint(view, "/usr/sbin/grub-mkconfig");
     script.map_or_else(
@@ -173,8 +171,8 @@ fn trial(view: &dyn Machine, change: &Change, shell: &Shell) -> Result<Trial, St
     })
 }
 
-/// GRUB forgets next_entry by writing into its file, which it can do on plain partitions only; else the trial would boot for
-/// ever (grub-mkconfig's 00_header and grub-reboot warn of the same).
+/// GRUB clears next_entry by writing to its file, which works on plain partitions only; elsewhere the trial would boot
+/// forever (grub-mkconfig's 00_header and grub-reboot warn of this).
 pub(crate) fn writable(view: &dyn Machine, folder: &str) -> Result<(), String> {
     let Some((kind, device)) = mounted(view, folder) else {
         return Err(format!("the file system of {folder} is not known"));

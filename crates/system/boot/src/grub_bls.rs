@@ -1,5 +1,5 @@
-//! GRUB with Boot Loader Specification entries (Fedora, RHEL). Entries are edited themselves, and with them what makes those
-//! of later kernels. RHEL 8 keeps the words in `kernelopts` of GRUB's environment block.
+//! GRUB with Boot Loader Specification entries (Fedora, RHEL). Edits the entries, and the files that the entries of
+//! later kernels are made from. RHEL 8 keeps the words in `kernelopts` of GRUB's environment block.
 
 use crate::bls::{self, Entry, TRIAL};
 use crate::current::Configured;
@@ -18,7 +18,7 @@ const VARIABLE: &str = "$kernelopts";
 
 struct Boot {
     entries: Vec<Entry>,
-    /// Which of them boots by default, and whether something says so.
+    /// Index of the default entry, and whether it is certain.
     default: usize,
     is_sure: bool,
     kernelopts: Option<String>,
@@ -26,7 +26,7 @@ struct Boot {
 
 fn read(view: &dyn Machine) -> Result<Boot, BootError> {
     let mut entries = bls::entries(view)?;
-    // GRUB shows no entry without a kernel (grub-core/commands/blscfg.c, create_entry).
+    // GRUB skips entries without a kernel (grub-core/commands/blscfg.c, create_entry).
     entries.retain(|entry| entry.field("linux").is_some());
     if entries.is_empty() {
         return Err(BootError::Missing { path: "/boot/loader/entries".to_owned() });
@@ -51,7 +51,6 @@ fn read(view: &dyn Machine) -> Result<Boot, BootError> {
 }
 
 impl Boot {
-    /// The options of an entry, the variable filled in.
     fn line(&self, entry: &Entry) -> String {
         let filled = |word: &str| match &self.kernelopts {
             Some(value) if word == VARIABLE => value.trim().to_owned(),
@@ -126,11 +125,10 @@ fn grubby(change: &Change) -> Argv {
     Argv::new(command.chain(list("--remove-args", &change.remove)).chain(list("--args", &change.add)))
 }
 
-/// Edits of all entries and of the environment block.
 fn entries(plan: &mut Plan, boot: &Boot, change: &Change) -> Result<(), Stop> {
     for entry in boot.entries.iter().filter(|entry| !entry.is_spare()) {
         let uses = entry.words().iter().any(|word| word == VARIABLE);
-        // New words go to the variable; out of the entry goes what it would have twice.
+        // New words go to the variable; duplicates are removed from the entry.
         let part = if uses { without_new(boot, change) } else { change.clone() };
         let text = entry.changed(&part)?;
         if text != entry.text {
@@ -150,7 +148,6 @@ fn entries(plan: &mut Plan, boot: &Boot, change: &Change) -> Result<(), Stop> {
     Ok(())
 }
 
-/// What the entries of later kernels are made from.
 fn sources(view: &dyn Machine, plan: &mut Plan, change: &Change) -> Result<(), Stop> {
     match kernel_cmdline::read(view)? {
         Some(_) => plan.edits.extend(kernel_cmdline::edit(view, change)?),
@@ -201,7 +198,7 @@ fn defaults(plan: &mut Plan, old: &str, change: &Change) -> Result<(), Stop> {
     };
     let new = rewrite(inner, change)?;
     if new != inner {
-        // The first of its quotes is where the value begins.
+        // The value begins after the first quote.
         let start = line.find(['"', '\'']).map_or(line.len(), |quote| quote + 1);
         let (head, tail) = line.split_at_checked(start).unwrap_or((line, ""));
         let changed = format!("{head}{new}{}", tail.strip_prefix(inner).unwrap_or_default());

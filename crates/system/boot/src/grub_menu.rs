@@ -1,26 +1,22 @@
-//! The menu of a generated grub.cfg: which entry boots by default, and a copy of it with other words.
+//! The menu of a generated grub.cfg: its default entry, and a copy of that with other words.
 
 use crate::Change;
 use crate::trial::as_trial;
 use crate::words::{rewrite, words};
 
-/// The identifier of our entry.
 pub(crate) const TRIAL: &str = "punctual-trial";
 const BEGIN: &str = "### BEGIN punctual: one trial boot; may be deleted ###\n";
 const END: &str = "### END punctual ###\n";
 
-/// An entry or a submenu.
 struct Entry {
     title: String,
     id: Option<String>,
-    /// Those it is in, from the outermost: indexes into the list of all.
+    /// Enclosing submenus, outermost first: indexes into the list of all.
     inside: Vec<usize>,
     is_submenu: bool,
-    /// Lines behind its first up to the closing brace, without it.
     body: Vec<String>,
 }
 
-/// The default entry of a menu.
 #[derive(Debug)]
 pub(crate) struct Default {
     title: String,
@@ -30,7 +26,7 @@ pub(crate) struct Default {
 
 fn entries(text: &str) -> Vec<Entry> {
     let mut all: Vec<Entry> = Vec::new();
-    // What each open brace belongs to.
+    // The entry of each open brace.
     let mut open: Vec<Option<usize>> = Vec::new();
     for line in text.lines() {
         let trimmed = line.trim();
@@ -60,7 +56,6 @@ fn entries(text: &str) -> Vec<Entry> {
     all
 }
 
-/// Words of a line of GRUB's language, quotes taken off.
 fn quoted_words(line: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let (mut quote, mut inside, mut escaped) = (None, false, false);
@@ -87,7 +82,8 @@ fn quoted_words(line: &str) -> Vec<String> {
     found
 }
 
-/// The entry that boots: `spec` is GRUB_DEFAULT or saved_entry: an index, a title, an identifier, or a path of them with `>`.
+/// Finds the default entry. `spec` is GRUB_DEFAULT or saved_entry: an index, a title, an identifier, or a path of them
+/// with `>`.
 pub(crate) fn default(text: &str, spec: &str) -> Result<Default, String> {
     let all = entries(text);
     let spec = if spec.is_empty() { "0" } else { spec };
@@ -119,7 +115,6 @@ impl Default {
         self.body.get(self.linux).map(String::as_str).unwrap_or_default()
     }
 
-    /// The command line, behind command and image.
     fn split(&self) -> (&str, &str) {
         let line = self.line();
         let second = crate::words::ranges(line).get(1).map_or(line.len(), |range| range.end);
@@ -131,18 +126,16 @@ impl Default {
         &self.body
     }
 
-    /// Which of them loads the kernel.
     pub fn linux(&self) -> usize {
         self.linux
     }
 
-    /// The kernel's image, as GRUB names it.
     pub fn image(&self) -> &str {
         let line = self.line();
         crate::words::ranges(line).get(1).and_then(|range| line.get(range.clone())).unwrap_or_default()
     }
 
-    /// Its line with another image and other words, and those.
+    /// The `linux` line with another image and other words, and those words.
     pub fn line_for(&self, image: &str, change: &Change) -> Result<(String, Vec<String>), String> {
         let (_, tail) = self.split();
         if tail.contains(['$', '\\', '\'', '`', ';', '{']) {
@@ -152,7 +145,6 @@ impl Default {
         Ok((format!("\tlinux\t{image}{tail}"), words(&tail)))
     }
 
-    /// What it passes to the kernel.
     pub fn words(&self) -> Vec<String> {
         words(self.split().1)
     }
@@ -179,7 +171,7 @@ impl Default {
     }
 }
 
-/// custom.cfg with the block in place of an older one, else at its end.
+/// Replaces an older block of custom.cfg, else appends.
 pub(crate) fn with_block(custom: &str, block: &str) -> String {
     let old = custom.find(BEGIN).and_then(|from| {
         let to = custom.get(from..)?.find(END)? + from + END.len();

@@ -1,6 +1,6 @@
-//! GRUB's environment block: lines `name=value`, filled with `#` to 1024 bytes.
+//! GRUB's environment block: lines `name=value`, padded with `#` to 1024 bytes.
 
-/// A variable of it. Values have `\` before `\` and before a line's end (grub-core/lib/envblk.c).
+/// Unescapes the value: `\` and line ends are preceded by `\` (grub-core/lib/envblk.c).
 pub(crate) fn value(text: &str, name: &str) -> Option<String> {
     let start = format!("{name}=");
     let raw = text.lines().find_map(|line| line.strip_prefix(&start))?;

@@ -1,4 +1,4 @@
-//! /etc/kernel/cmdline: what kernel-install(8) and u-boot-update make the entries of later kernels from.
+//! /etc/kernel/cmdline, from which kernel-install(8) and u-boot-update make the entries of later kernels.
 
 use crate::Change;
 use crate::plan::Stop;
@@ -9,7 +9,7 @@ use punctual_model::Edit;
 
 pub(crate) const PATH: &str = "/etc/kernel/cmdline";
 
-/// The file, checked: lines are joined by kernel-install, but not by everything that reads it.
+/// Fails on comments: kernel-install joins lines, but not every reader does.
 pub(crate) fn read(view: &dyn Machine) -> Result<Option<String>, BootError> {
     let Some(line) = text(view, PATH)? else { return Ok(None) };
     if line.lines().any(|line| line.trim_start().starts_with('#')) {
@@ -18,10 +18,9 @@ pub(crate) fn read(view: &dyn Machine) -> Result<Option<String>, BootError> {
     Ok(Some(line))
 }
 
-/// What to know where it is absent.
 pub(crate) const ABSENT: &str = "no /etc/kernel/cmdline: kernels installed later take the parameters of the running one, so reboot before installing one";
 
-/// Its edit; none where it is absent or stays.
+/// `None` if the file is absent or does not change.
 pub(crate) fn edit(view: &dyn Machine, change: &Change) -> Result<Option<Edit>, Stop> {
     let Some(old) = read(view)? else { return Ok(None) };
     let new = rewrite(&old, change)?;

@@ -1,12 +1,10 @@
-//! Does the new command line fit?
-
 use crate::plan::Refusal;
 use crate::read::{hint, seen};
 use crate::words::is_same;
 use punctual_machine::Machine;
 
-/// COMMAND_LINE_SIZE less the closing NUL, by `uname -m`: arch/*/include/uapi/asm/setup.h and asm/setup.h. 32-bit Arm 1024,
-/// RISC-V 1024, s390 4096, x86 and arm64 2048.
+/// COMMAND_LINE_SIZE less the closing NUL, by `uname -m`: arch/*/include/uapi/asm/setup.h and asm/setup.h. 32-bit Arm
+/// 1024, RISC-V 1024, s390 4096, x86 and arm64 2048.
 fn most(arch: &str) -> Option<usize> {
     Some(match arch {
         "x86_64" | "i686" | "i586" | "i386" | "aarch64" | "ppc64le" | "ppc64" => 2047,
@@ -21,7 +19,7 @@ fn length<'w>(words: impl Iterator<Item = &'w String>) -> usize {
     words.map(|word| word.len() + 1).sum()
 }
 
-/// Bytes that firmware and loader were seen to add; `None` where nothing runs.
+/// Bytes that firmware and loader added at this boot; `None` if nothing runs.
 fn added(view: &dyn Machine, before: &[String]) -> Result<Option<usize>, Refusal> {
     let hand = "run this as root: /proc/cmdline has to be read";
     let unknown = |error| Refusal::by_hand(format!("whether the command line would fit is not known: {error}"), hand);
@@ -30,7 +28,7 @@ fn added(view: &dyn Machine, before: &[String]) -> Result<Option<usize>, Refusal
     Ok(seen.map(|words| length(words.iter().filter(is_new))))
 }
 
-/// What is configured, with what firmware and loader were seen to add to it. What is cut off may be `root=`.
+/// Checks the configured words and what firmware and loader add. A truncated command line may lose `root=`.
 pub(crate) fn check(view: &dyn Machine, before: &[String], after: &[String]) -> Result<Option<String>, Refusal> {
     if length(after.iter()) <= length(before.iter()) {
         return Ok(None);

@@ -1,14 +1,14 @@
 //! Kernel parameters through eight boot chains: which one boots a machine ([`detect`]), what it will pass to the kernel
-//! ([`current`]), and what has to be done to change that ([`change`]).
+//! ([`current`]), and how to change that ([`change`]).
 //!
-//! Everything is read through [`Machine`], so a recording or a folder is answered like the running machine, and the answer is
-//! a [`Plan`]: files as they are to be, commands, how they are taken back, and one trial boot that returns by itself where the
+//! Everything is read through [`Machine`], so a recording or a folder works like the running machine. The result is a
+//! [`Plan`]: files to write, commands, how to undo them, and a trial boot that falls back automatically where the
 //! loader can do that.
 //!
-//! What a file says beyond what is understood stays byte for byte; where it matters and is not understood, nothing is planned
-//! and the reason is given. Adding what is there plans nothing.
+//! Whatever is not understood stays byte for byte. Where it matters, nothing is planned and the reason is given. Adding
+//! what exists plans nothing.
 //!
-//! Architecture invariant: nothing here writes, runs a command or reads anything but the machine it is given.
+//! Architecture invariant: nothing here writes, runs a command or reads anything but the given machine.
 
 #![forbid(unsafe_code)]
 
@@ -51,7 +51,7 @@ use punctual_machine::Machine;
 /// The parameters configured, those of the next boot, and those of the running kernel.
 ///
 /// # Errors
-/// When a file of the boot chain cannot be read, or says something that is not understood.
+/// If a file of the boot chain cannot be read or is not understood.
 pub fn current(view: &dyn Machine, chain: &Chain) -> Result<Configured, BootError> {
     match chain.kind {
         Kind::RaspberryPi => pi::current(view),
@@ -65,7 +65,8 @@ pub fn current(view: &dyn Machine, chain: &Chain) -> Result<Configured, BootErro
     }
 }
 
-/// What a change takes. A plan without steps and refusals says that nothing has to be done; a plan with refusals has no steps.
+/// Plans a change. A plan without steps and refusals means that nothing has to be done; a plan with refusals has no
+/// steps.
 pub fn change(view: &dyn Machine, chain: &Chain, change: &Change) -> Plan {
     if let Err(bad) = change.check() {
         return Plan::refuse(Refusal::new(bad.to_string()));

@@ -1,4 +1,4 @@
-//! Deployed trees (rpm-ostree, bootc): the tool that deploys owns the command line, and each change is a new deployment.
+//! Deployed trees (rpm-ostree, bootc): the deployment tool owns the command line, and each change is a new deployment.
 
 use crate::bls::{self, Entry};
 use crate::current::Configured;
@@ -9,7 +9,7 @@ use crate::{Change, length};
 use punctual_machine::Machine;
 use punctual_model::{Argv, Back};
 
-/// The deployment that boots next: entries are sorted by their version, downwards (ostree's own numbering).
+/// The next deployment to boot: entries sort by version, descending (ostree's own numbering).
 fn entry(view: &dyn Machine) -> Result<Entry, BootError> {
     let number = |entry: &Entry| entry.field("version").and_then(|v| v.parse::<u64>().ok());
     let mut all = bls::entries(view)?;
@@ -54,7 +54,7 @@ pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> 
     Ok(plan.note(image).note(trial))
 }
 
-/// The command that makes the deployment; files below /boot/loader are ostree's own, and another deployment takes it back.
+/// The command that makes the deployment. Files below /boot/loader belong to ostree, and another deployment undoes it.
 fn deploy(view: &dyn Machine, plan: &Plan) -> Result<Run, Refusal> {
     let missing = |from: &[String], of: &[String]| -> Vec<String> {
         of.iter().filter(|word| !from.iter().any(|other| is_same(other, word))).cloned().collect()

@@ -1,16 +1,14 @@
-//! What a change comes to, as data: nothing here is carried out.
+//! A planned change, as data: nothing here executes it.
 
 use crate::Change;
 use crate::read::BootError;
 use crate::words::Unchangeable;
 use punctual_model::{Argv, Back, Command, Draft, Edit, Step};
 
-/// A command and why it is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// What it does, in words.
     pub what: String,
-    /// The command, how it is taken back, and what it writes.
+    /// The command, how it is undone, and what it writes.
     pub command: Command,
 }
 
@@ -20,19 +18,17 @@ impl Run {
         Run { what: what.into(), command: Command { argv, back, rewrites, draft: None } }
     }
 
-    /// The same, with the file it writes made under another name first.
+    /// Makes the file it writes under another name first.
     pub(crate) fn drafted(mut self, draft: Draft) -> Run {
         self.command.draft = Some(draft);
         self
     }
 }
 
-/// Why something asked for is not done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The reason.
     pub why: String,
-    /// What a person can do instead, where that is known: a file and the line to change in it, or a command.
+    /// What a person can do instead, if known: a file and the line to change in it, or a command.
     pub by_hand: Option<String>,
 }
 
@@ -46,55 +42,46 @@ impl Refusal {
     }
 }
 
-/// The new parameters booted once; nothing of what boots by default is changed.
+/// One boot with the new parameters; the default boot does not change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trial {
-    /// The new command line of that boot, words, as far as the files tell it.
+    /// The command line of that boot, as far as the files show it.
     pub words: Vec<String>,
-    /// Files to write beforehand. Taken away or put back afterwards, also when the parameters are kept.
+    /// Files to write beforehand. Removed or restored afterwards, even if the parameters are kept.
     pub edits: Vec<Edit>,
-    /// Selects the entry for the next boot only; `None` where a person selects it in the loader's menu.
+    /// Selects the entry for the next boot only; `None` if a person selects it in the loader's menu.
     pub arm: Option<Run>,
-    /// Boots it.
     pub reboot: Argv,
-    /// Is nobody needed at the machine: does a boot that fails return to the old parameters by itself?
+    /// Does a failed boot return to the old parameters without anybody at the machine?
     pub unattended: bool,
-    /// What brings the old parameters back, and what does not.
     pub fallback: String,
-    /// How the running trial is told from an ordinary boot.
+    /// How to recognise the running trial.
     pub visible: String,
 }
 
-/// How a change is made for good.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// The words configured now.
     pub before: Vec<String>,
-    /// The words configured afterwards.
     pub after: Vec<String>,
-    /// Files, first.
+    /// Written first.
     pub edits: Vec<Edit>,
-    /// Commands that make the change, after the files.
+    /// Make the change, after the files.
     pub commands: Vec<Run>,
-    /// Commands that carry the change to what the loader reads, last.
+    /// Regenerate what the loader reads, last.
     pub refresh: Vec<Run>,
-    /// One boot with it, or why there is none.
     pub trial: Option<Trial>,
-    /// What a person should know.
     pub notes: Vec<String>,
-    /// Why it is not done; then nothing else is planned.
+    /// Reasons for refusal; then nothing else is planned.
     pub refused: Vec<Refusal>,
-    /// The change that takes the parameters back to those before, by meaning; bytes are put back from the originals.
+    /// Restores the previous parameters by meaning; bytes are restored from the originals.
     pub back: Change,
 }
 
 impl Plan {
-    /// Is the change already there?
     pub fn is_done(&self) -> bool {
         self.refused.is_empty() && self.edits.is_empty() && self.commands.is_empty()
     }
 
-    /// All of it in the order in which it is carried out.
     pub fn steps(&self) -> Vec<Step> {
         let edits = self.edits.iter().cloned().map(Step::Edit);
         let commands = self.commands.iter().chain(&self.refresh).map(|run| Step::Run(run.command.clone()));
@@ -116,7 +103,7 @@ impl Plan {
     }
 }
 
-/// What leads from the words after back to those before. Of several values of which one counts, the last.
+/// The change from `after` to `before`. Of several values of a parameter that has one, the last.
 fn back(before: &[String], after: &[String]) -> Change {
     use crate::words::{is_cumulative, is_pages, is_same, key};
     let missing = |from: &[String], of: &[String]| -> Vec<String> {
@@ -130,7 +117,6 @@ fn back(before: &[String], after: &[String]) -> Change {
     Change { add, remove: missing(before, after) }
 }
 
-/// Why there is no plan.
 #[derive(Debug)]
 pub(crate) struct Stop(pub Refusal);
 

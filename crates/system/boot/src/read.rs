@@ -1,45 +1,20 @@
-//! Files of the machine, with what is wrong told.
-
 use crate::plan::Refusal;
 use punctual_machine::{Listing, Machine, Read};
 
-/// Why a boot chain cannot be told or read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BootError {
-    /// A file that has to be read cannot be.
     #[error("cannot read {path}: {why}")]
-    Unreadable {
-        /// The file or folder.
-        path: String,
-        /// Refused, failed, or not given.
-        why: String,
-    },
-    /// A file that has to be there is not.
+    Unreadable { path: String, why: String },
     #[error("{path} is missing")]
-    Missing {
-        /// The file.
-        path: String,
-    },
-    /// A file says something this does not understand, so nothing of it is changed.
+    Missing { path: String },
+    /// Something in a file is not understood, so nothing of it is changed.
     #[error("{path}: {what}")]
-    Unclear {
-        /// The file.
-        path: String,
-        /// What, and what to do.
-        what: String,
-    },
-    /// None of the known boot chains has left a trace.
+    Unclear { path: String, what: String },
     #[error("no boot chain is recognised: looked for {looked}")]
-    Unknown {
-        /// The files looked for.
-        looked: String,
-    },
-    /// Several are there and nothing tells which one boots the machine.
+    Unknown { looked: String },
+    /// Several, and no evidence which of them boots the machine.
     #[error("which boot chain is used cannot be told: {}", found.join("; "))]
-    Ambiguous {
-        /// Each with its evidence.
-        found: Vec<String>,
-    },
+    Ambiguous { found: Vec<String> },
 }
 
 pub(crate) fn unclear(path: &str, what: impl Into<String>) -> BootError {
@@ -50,7 +25,6 @@ fn unreadable(path: &str, why: impl Into<String>) -> BootError {
     BootError::Unreadable { path: path.to_owned(), why: why.into() }
 }
 
-/// A text file; `None` where it is not there.
 pub(crate) fn text(view: &dyn Machine, path: &str) -> Result<Option<String>, BootError> {
     let Some(bytes) = bytes(view, path)? else { return Ok(None) };
     match String::from_utf8(bytes) {
@@ -60,7 +34,6 @@ pub(crate) fn text(view: &dyn Machine, path: &str) -> Result<Option<String>, Boo
     }
 }
 
-/// A file's bytes; `None` where it is not there.
 fn bytes(view: &dyn Machine, path: &str) -> Result<Option<Vec<u8>>, BootError> {
     match view.read(path) {
         Read::Known(bytes) => Ok(Some(bytes)),
@@ -71,17 +44,16 @@ fn bytes(view: &dyn Machine, path: &str) -> Result<Option<Vec<u8>>, BootError> {
     }
 }
 
-/// A text file that has to be there.
 pub(crate) fn required(view: &dyn Machine, path: &str) -> Result<String, BootError> {
     text(view, path)?.ok_or_else(|| BootError::Missing { path: path.to_owned() })
 }
 
-/// A file as evidence: whatever of it is text, or nothing.
+/// The text of a file as evidence, lossily.
 pub(crate) fn hint(view: &dyn Machine, path: &str) -> Option<String> {
     view.read(path).bytes().map(|bytes| String::from_utf8_lossy(bytes).trim_matches(['\0', '\n', ' ']).to_owned())
 }
 
-/// Is there such a file or folder, whatever is in it?
+/// Also true for a file that cannot be read.
 pub(crate) fn exists(view: &dyn Machine, path: &str) -> bool {
     match view.read_part(path, 0, 1) {
         Read::Known(_) | Read::Denied => true,
@@ -91,7 +63,7 @@ pub(crate) fn exists(view: &dyn Machine, path: &str) -> bool {
     }
 }
 
-/// Names in a folder that is there.
+/// Empty if the folder cannot be read.
 pub(crate) fn names(view: &dyn Machine, folder: &str) -> Vec<String> {
     match view.list(folder) {
         Listing::Known(names) => names,
@@ -99,7 +71,7 @@ pub(crate) fn names(view: &dyn Machine, folder: &str) -> Vec<String> {
     }
 }
 
-/// Names in a folder that has to be readable; none where it is absent.
+/// Empty if the folder is absent.
 pub(crate) fn listed(view: &dyn Machine, folder: &str) -> Result<Vec<String>, BootError> {
     match view.list(folder) {
         Listing::Known(names) => Ok(names),
@@ -110,18 +82,18 @@ pub(crate) fn listed(view: &dyn Machine, folder: &str) -> Result<Vec<String>, Bo
     }
 }
 
-/// The words of the running kernel, to be shown; `None` where they are not known.
+/// The words of the running kernel, for display; `None` if unknown.
 pub(crate) fn running(view: &dyn Machine) -> Option<Vec<String>> {
     seen(view).ok().flatten()
 }
 
-/// The words of the running kernel, to decide by; `None` where nothing runs: there is no /proc/cmdline.
+/// The words of the running kernel, for decisions; `None` if nothing runs: there is no /proc/cmdline.
 pub(crate) fn seen(view: &dyn Machine) -> Result<Option<Vec<String>>, BootError> {
     let bytes = bytes(view, "/proc/cmdline")?;
     Ok(bytes.map(|bytes| crate::words::words(String::from_utf8_lossy(&bytes).trim_matches(['\0', '\n', ' ']))))
 }
 
-/// Words of the running kernel that something hangs on.
+/// The words of the running kernel, refused if unknown.
 pub(crate) fn needed(view: &dyn Machine, what: &str) -> Result<Vec<String>, Refusal> {
     let hand = "run this on the machine itself, as root";
     let unknown = |why: String| Refusal::by_hand(format!("{what} is not known: {why}"), hand);
@@ -143,7 +115,7 @@ pub(crate) fn efi_text(view: &dyn Machine, name: &str) -> Option<String> {
     Some(String::from_utf16_lossy(&units).trim_end_matches('\0').to_owned())
 }
 
-/// The file system that holds a path: its type and device, from the running machine's mounts, else from /etc/fstab.
+/// Type and device of the file system of a path, from the running machine's mounts, else from /etc/fstab.
 pub(crate) fn mounted(view: &dyn Machine, path: &str) -> Option<(String, String)> {
     let holds =
         |point: &str| path == point || point == "/" || path.strip_prefix(point).is_some_and(|r| r.starts_with('/'));

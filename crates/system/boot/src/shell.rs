@@ -1,42 +1,38 @@
-//! What assigning variables in files like /etc/default/grub comes to, without running them.
+//! Evaluates assignments in files like /etc/default/grub without running them.
 //!
-//! Only what sh(1) does with plain assignments is followed. Whatever else says one of the wanted names is not understood, and
-//! then nothing is said about any of them.
+//! Only sh(1)'s plain assignments are followed. If anything else mentions a wanted name, the evaluation fails for all
+//! of them.
 
 use crate::read::{BootError, unclear};
 use std::collections::BTreeMap;
 
-/// Variables after some files: `None` is a value that only running the file would tell.
+/// Variables after some files: `None` is a value that only the shell could compute.
 pub(crate) struct Shell<'w> {
     wanted: &'w [&'w str],
     values: BTreeMap<String, Option<String>>,
-    /// The file and line that assigned a wanted variable last.
+    /// File and line of the last assignment of a wanted variable.
     places: BTreeMap<String, String>,
 }
 
 impl<'w> Shell<'w> {
-    /// Nothing is assigned yet; the wanted ones are empty.
+    /// The wanted variables start empty.
     pub fn new(wanted: &'w [&'w str]) -> Shell<'w> {
         let values = wanted.iter().map(|name| ((*name).to_owned(), Some(String::new()))).collect();
         Shell { wanted, values, places: BTreeMap::new() }
     }
 
-    /// A wanted variable.
     pub fn value(&self, name: &str) -> &str {
         self.values.get(name).and_then(Option::as_deref).unwrap_or_default()
     }
 
-    /// Sets a variable as something else than a followed file does.
     pub fn set(&mut self, name: &str, value: String) {
         self.values.insert(name.to_owned(), Some(value));
     }
 
-    /// Where it was assigned last.
     pub fn place(&self, name: &str) -> Option<&str> {
         self.places.get(name).map(String::as_str)
     }
 
-    /// Follows one more file.
     pub fn source(&mut self, path: &str, text: &str) -> Result<(), BootError> {
         let mut depth = 0_usize;
         for statement in statements(text) {
@@ -84,7 +80,7 @@ impl<'w> Shell<'w> {
         Ok(())
     }
 
-    /// One word after the shell's expansions; `None` where it has one that is not followed.
+    /// One word after expansion; `None` if an expansion is not supported.
     fn expand(&self, raw: &str) -> Option<String> {
         let mut out = String::new();
         let mut rest = raw;
@@ -121,7 +117,6 @@ impl<'w> Shell<'w> {
     }
 }
 
-/// The name behind a `$`, and what follows.
 fn variable(rest: &str) -> Option<(&str, &str)> {
     if let Some(inner) = rest.strip_prefix('{') {
         let (name, after) = inner.split_once('}')?;
@@ -147,7 +142,7 @@ fn is_compound(first: &str) -> bool {
 
 fn opens(body: &str) -> usize {
     let opens = |word: &&str| matches!(*word, "if" | "case" | "for" | "while" | "until" | "{" | "(");
-    // `then if`, `do case`: keywords that follow keywords.
+    // `then if`, `do case`: keywords may follow keywords.
     let mut words = body.split_whitespace();
     words.by_ref().take_while(|word| is_keyword(word)).filter(opens).count()
         + usize::from(body.ends_with('{') && !body.trim_end_matches('{').trim().is_empty())
@@ -166,7 +161,7 @@ struct Statement<'t> {
     text: &'t str,
 }
 
-/// Statements end at a line's end and at `;` outside quotes; comments are left out.
+/// Statements end at a line's end and at `;` outside quotes; comments are dropped.
 fn statements(text: &str) -> Vec<Statement<'_>> {
     let mut found = Vec::new();
     let bytes = text.as_bytes();
@@ -207,7 +202,7 @@ fn statements(text: &str) -> Vec<Statement<'_>> {
     found
 }
 
-/// A statement of nothing but assignments, with the raw values.
+/// Raw values of a statement of nothing but assignments.
 fn assignments(body: &str) -> Option<Vec<(&str, &str)>> {
     let body = body.strip_prefix("export ").map_or(body, str::trim_start);
     let mut found = Vec::new();
@@ -221,7 +216,7 @@ fn assignments(body: &str) -> Option<Vec<(&str, &str)>> {
     Some(found)
 }
 
-/// Words as sh parts them, quotes left in.
+/// Words as sh splits them, with quotes.
 fn shell_words(body: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let (mut quote, mut escaped, mut start): (Option<char>, bool, Option<usize>) = (None, false, None);

@@ -1,4 +1,4 @@
-//! systemd-boot: entries of the Boot Loader Specification, and unified kernel images, which hold their command line.
+//! systemd-boot: entries of the Boot Loader Specification, and unified kernel images, which contain their command line.
 
 use crate::bls::{self, Entry, PARTITIONS, TRIAL};
 use crate::current::Configured;
@@ -13,10 +13,9 @@ use punctual_model::{Argv, Back, Edit};
 struct Boot {
     /// Entries with a kernel.
     entries: Vec<Entry>,
-    /// The one that boots by default, and whether something says so.
+    /// Index of the default entry, and whether it is certain.
     default: Option<usize>,
     is_sure: bool,
-    /// Unified kernel images.
     images: Vec<String>,
     cmdline: Option<String>,
 }
@@ -33,14 +32,14 @@ fn read(view: &dyn Machine) -> Result<Boot, BootError> {
     let found = said.as_deref().and_then(|id| entries.iter().position(|entry| fits(id, &entry.id)));
     let usual: Vec<usize> = (0..entries.len()).filter(|&n| entries.get(n).is_some_and(|e| !e.is_spare())).collect();
     let only = if let [one] = usual.as_slice() { Some(*one) } else { None };
-    // An image that is said to be the default is none of the entries.
+    // The default is an image, not an entry.
     let is_image = said.as_deref().is_some_and(|id| id.ends_with(".efi")) || (entries.is_empty() && !images.is_empty());
     let is_sure = found.is_some() || (only.is_some() && images.is_empty());
     let default = if is_image { None } else { found.or(only).or(usual.last().copied()) };
     Ok(Boot { entries, default, is_sure, images, cmdline: kernel_cmdline::read(view)? })
 }
 
-/// The entry that booted, else what loader.conf says, without `.conf`.
+/// The entry that booted, else that of loader.conf, without `.conf`.
 fn default(view: &dyn Machine) -> Option<String> {
     let selected = efi_text(view, "LoaderEntrySelected").or_else(|| efi_text(view, "LoaderEntryDefault"));
     let conf = || {
@@ -53,7 +52,7 @@ fn default(view: &dyn Machine) -> Option<String> {
     Some(id.strip_suffix(".conf").unwrap_or(&id).to_owned())
 }
 
-/// loader.conf may end in `*`.
+/// A pattern of loader.conf may end in `*`.
 fn fits(pattern: &str, id: &str) -> bool {
     pattern.strip_suffix('*').map_or(pattern == id, |start| id.starts_with(start))
 }
@@ -128,7 +127,6 @@ pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> 
     Ok(plan)
 }
 
-/// What builds the images anew from /etc/kernel/cmdline.
 fn images(view: &dyn Machine, boot: &Boot, mut plan: Plan, has_source: bool) -> Result<Plan, Stop> {
     if !has_source && boot.chosen().is_some() {
         return Ok(plan.note(format!("{} keeps the parameters that are inside it", boot.images.join(", "))));
@@ -152,7 +150,6 @@ fn images(view: &dyn Machine, boot: &Boot, mut plan: Plan, has_source: bool) -> 
     Ok(plan.note(note))
 }
 
-/// Installed kernels and their images.
 fn kernels(view: &dyn Machine) -> Vec<(String, String)> {
     let of = |version: String| {
         let places = [format!("/usr/lib/modules/{version}/vmlinuz"), format!("/boot/vmlinuz-{version}")];

@@ -1,12 +1,10 @@
-//! How the one boot of a trial differs from what is tried.
-
 use crate::{Change, words};
 
-/// The parameter that tells the running trial from every other boot. The kernel takes a name with a dot for a module's and says
-/// nothing about it (init/main.c, unknown_bootoption).
+/// Marks a trial boot. The kernel takes a name with a dot for a module's and ignores it silently (init/main.c,
+/// unknown_bootoption).
 pub const TRIAL_PARAMETER: &str = "punctual.trial";
 
-/// The word that stands on the command line while this change is tried, and on no other's.
+/// A word that identifies the change, on the command line of its trial only.
 pub fn trial_word(change: &Change) -> String {
     let change = &change.clone().once();
     // FNV-1a: the same in every version of the tool.
@@ -17,8 +15,7 @@ pub fn trial_word(change: &Change) -> String {
     format!("{TRIAL_PARAMETER}={hash:016x}")
 }
 
-/// The change with that word, and with a panic that ends in a reset: seconds, as Documentation/admin-guide/kernel-parameters.txt
-/// has it.
+/// Adds that word, and a reset after a panic: seconds, Documentation/admin-guide/kernel-parameters.txt.
 pub(crate) fn as_trial(change: &Change) -> Change {
     let mut trial = change.clone();
     if !trial.add.iter().any(|word| words::key(word) == "panic") {

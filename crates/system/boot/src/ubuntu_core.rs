@@ -1,4 +1,4 @@
-//! Ubuntu Core: snapd writes the command line, from the gadget and from two options of the system.
+//! Ubuntu Core: snapd writes the command line, from the gadget and two system options.
 //!
 //! Source: https://ubuntu.com/core/docs/modify-kernel-options (snapd 2.50 and later).
 
@@ -12,10 +12,9 @@ use punctual_model::{Argv, Back};
 
 const STATE: &str = "/var/lib/snapd/state.json";
 const MODEL: &str = "/run/mnt/ubuntu-boot/device/model";
-/// What the gadget allows, and anything on models of grade `dangerous`.
+/// The first takes what the gadget allows, the second anything, on models of grade `dangerous`.
 const OPTIONS: [&str; 2] = ["cmdline-append", "dangerous-cmdline-append"];
 
-/// The values of both options.
 fn read(view: &dyn Machine) -> Result<[Option<String>; 2], BootError> {
     let state = required(view, STATE)?;
     let state: serde_json::Value =
@@ -122,7 +121,6 @@ fn set(option: &str, value: &str) -> Argv {
     }
 }
 
-/// Only models of grade `dangerous` take what the gadget does not allow.
 fn dangerous(view: &dyn Machine, word: &str, plan: Plan) -> Result<Plan, Stop> {
     let grade = hint(view, MODEL)
         .and_then(|model| model.lines().find_map(|line| line.strip_prefix("grade: ").map(str::to_owned)));
@@ -138,7 +136,7 @@ fn dangerous(view: &dyn Machine, word: &str, plan: Plan) -> Result<Plan, Stop> {
     }
 }
 
-/// The new values: a word goes to the first option where the gadget allows it.
+/// The new values: a word goes to the first option if the gadget allows it.
 fn split(old: &[Option<String>; 2], change: &Change, allowed: &[String]) -> Result<Vec<String>, Stop> {
     let there = words(&line(old));
     let is_there = |word: &&String| {
@@ -159,10 +157,9 @@ fn split(old: &[Option<String>; 2], change: &Change, allowed: &[String]) -> Resu
     Ok(found)
 }
 
-/// Words of the gadget stay.
 fn gadgets(view: &dyn Machine, own: &[String], change: &Change) -> Result<(), Refusal> {
     let is_replaced = |pattern: &String| change.add.iter().any(|add| key(add) == key(pattern));
-    // What is in the options goes, and what the gadget says of it counts again.
+    // Removing a word from the options makes the gadget's own value count again.
     let is_foreign = |pattern: &&String| !is_replaced(pattern) && !own.iter().any(|word| means(pattern, word));
     let patterns: Vec<&String> = change.remove.iter().filter(is_foreign).collect();
     let Some(first) = patterns.first() else { return Ok(()) };

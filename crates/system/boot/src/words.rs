@@ -1,13 +1,14 @@
-//! A kernel command line as text: its words, and changing some of them while every other byte stays.
+//! A kernel command line as text: splits it into words, and changes some of them while every other byte stays.
 //!
 //! Words end at white space outside double quotes; quotes are no part of the value; what follows `--` goes to init
-//! (lib/cmdline.c, next_arg; kernel/params.c, parse_args). In names `-` and `_` are the same (kernel/params.c, dash2underscore).
+//! (lib/cmdline.c, next_arg; kernel/params.c, parse_args). In names `-` and `_` are equal (kernel/params.c,
+//! dash2underscore).
 
 use crate::Change;
 use std::ops::Range;
 
-/// Given several times, all of them count. Of any other parameter one value is kept: most handlers take the last, and
-/// `isolcpus=` the first (kernel/sched/isolation.c).
+/// Parameters of which all values count. Of any other one value is kept: most handlers take the last, and `isolcpus=`
+/// the first (kernel/sched/isolation.c).
 const CUMULATIVE: &[&str] = &[
     "acpi_osi",
     "blacklist",
@@ -29,15 +30,15 @@ const CUMULATIVE: &[&str] = &[
     "video",
 ];
 
-/// Pairs whose order counts: a page size holds for the counts behind it (mm/hugetlb.c).
+/// Their order matters: a page size applies to the counts after it (mm/hugetlb.c).
 const PAGES: &[&str] = &["hugepages", "hugepagesz", "default_hugepagesz"];
 
-/// White space as the kernel sees it in ASCII: with the vertical tab, which Rust's is without (lib/ctype.c).
+/// ASCII white space of the kernel: with the vertical tab, unlike Rust's (lib/ctype.c).
 pub(crate) fn is_space(c: char) -> bool {
     c.is_ascii_whitespace() || c == '\u{b}'
 }
 
-/// The words of a command line by place, those for init too.
+/// Byte ranges of all words, including those for init.
 pub(crate) fn ranges(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let (mut quoted, mut start) = (false, None);
@@ -56,19 +57,17 @@ pub(crate) fn ranges(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// The words for the kernel, as they are written.
 pub(crate) fn words(text: &str) -> Vec<String> {
     let all = ranges(text).into_iter().filter_map(|range| text.get(range));
     all.take_while(|word| *word != "--").map(str::to_owned).collect()
 }
 
-/// The name of a parameter as the kernel compares it.
 pub(crate) fn key(word: &str) -> String {
     let name = word.split('=').next().unwrap_or_default();
     name.chars().filter(|c| *c != '"').map(|c| if c == '-' { '_' } else { c }).collect()
 }
 
-/// A word as the kernel compares it: without quotation marks, `-` in its name as `_`.
+/// As the kernel compares words: without quotes, with `_` for `-` in the name.
 fn compared(word: &str) -> impl Iterator<Item = u8> {
     let mut in_name = true;
     word.bytes().filter(|byte| *byte != b'"').map(move |byte| {
@@ -77,38 +76,32 @@ fn compared(word: &str) -> impl Iterator<Item = u8> {
     })
 }
 
-/// Do two words say the same to the kernel?
 pub(crate) fn is_same(one: &str, other: &str) -> bool {
     compared(one).eq(compared(other))
 }
 
-/// Does a pattern (`name`: every value; `name=value`: this one) mean a word?
+/// Does a pattern (`name`: any value; `name=value`: this one) match a word?
 pub(crate) fn means(pattern: &str, word: &str) -> bool {
     if pattern.contains('=') { is_same(pattern, word) } else { key(pattern) == key(word) }
 }
 
-/// Do all values of this parameter count?
 pub(crate) fn is_cumulative(word: &str) -> bool {
     let key = key(word);
     CUMULATIVE.contains(&key.as_str()) || key.starts_with("rd.")
 }
 
-/// One of the parameters whose order counts.
 pub(crate) fn is_pages(word: &str) -> bool {
     PAGES.contains(&key(word).as_str())
 }
 
-/// Why words could not be changed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Unchangeable {
-    /// A word whose order counts is there already.
     Order(String),
-    /// A quote that is not closed: whatever follows it would be part of the word.
+    /// An unclosed quote: whatever follows would become part of the word.
     Quote(String),
 }
 
 impl Unchangeable {
-    /// The word it is about.
     pub fn word(self) -> String {
         match self {
             Unchangeable::Order(word) | Unchangeable::Quote(word) => word,
@@ -116,7 +109,6 @@ impl Unchangeable {
     }
 }
 
-/// What becomes of each word.
 #[derive(Clone, PartialEq)]
 enum Fate {
     Stays,
@@ -124,8 +116,8 @@ enum Fate {
     Becomes(String),
 }
 
-/// The command line with a change made to it: words are replaced where they stand, new ones follow the last one before
-/// `--`, and whatever else is in the text stays. Without need nothing changes.
+/// Applies a change: words are replaced in place, new ones follow the last one before `--`, and every other byte stays.
+/// The text is unchanged if nothing has to change.
 pub(crate) fn rewrite(text: &str, change: &Change) -> Result<String, Unchangeable> {
     let all = ranges(text);
     if text.matches('"').count() % 2 == 1 {
@@ -181,7 +173,7 @@ fn add_pages(kernel: &[&str], fates: &mut [Fate], change: &Change, new: &mut Vec
     }
 }
 
-/// A word that goes takes the white space before it along, the first one that behind it.
+/// Removing a word removes the white space before it, or after it for the first word.
 fn write(text: &str, kernel: &[Range<usize>], fates: &[Fate], new: &[String]) -> String {
     let mut out = String::new();
     let (mut at, mut has_words) = (0, false);
@@ -189,7 +181,7 @@ fn write(text: &str, kernel: &[Range<usize>], fates: &[Fate], new: &[String]) ->
         let gap = text.get(at..range.start).unwrap_or_default();
         let word = text.get(range.clone()).unwrap_or_default();
         match fate {
-            // Leading white space of the text stays in front of whichever word is the first.
+            // Leading white space stays before whichever word is the first.
             Fate::Goes if has_words || at != 0 => {}
             Fate::Goes => out.push_str(gap),
             Fate::Stays | Fate::Becomes(_) => {
@@ -210,7 +202,7 @@ fn write(text: &str, kernel: &[Range<usize>], fates: &[Fate], new: &[String]) ->
         out.push_str(if starts_word { " " } else { "" });
         has_words = true;
     }
-    // Nothing is left before `--`: the white space that parted them is no longer needed.
+    // No word is left before `--`, so no separator is needed.
     let is_parted = has_words || kernel.is_empty() || rest.trim_start().is_empty();
     out.push_str(if is_parted { rest } else { rest.trim_start() });
     out

@@ -1,4 +1,5 @@
-//! extlinux.conf: one more label. U-Boot has no entry for one boot, so that a trial needs somebody at the console.
+//! An additional label in extlinux.conf. U-Boot cannot select an entry for one boot, so a trial needs somebody at the
+//! console.
 
 use super::NewKernel;
 use crate::extlinux::{Menu, is_generated, keyword, read};
@@ -48,7 +49,7 @@ fn menu(view: &dyn Machine) -> Result<Menu, Refusal> {
     read(view).map_err(|error: BootError| Refusal::new(error.to_string()))
 }
 
-/// The default label's lines with the new kernel's files. Lines that overlay or load other parts stay as they are.
+/// The default label's lines with the new kernel's files. Lines with overlays and other files stay as they are.
 fn label(menu: &Menu, kernel: &NewKernel, change: &Change) -> Result<(String, Vec<String>), Refusal> {
     let append = menu.appended(change).map_err(|stop| stop.0)?;
     let mut text = format!("LABEL {LABEL}\n      MENU LABEL Linux {} (punctual)\n", kernel.release);
@@ -81,7 +82,6 @@ fn label(menu: &Menu, kernel: &NewKernel, change: &Change) -> Result<(String, Ve
     }
 }
 
-/// The menu with our label in place of an older one, else behind the others.
 fn with_label(text: &str, label: &str) -> String {
     let mut out = String::new();
     let mut is_ours = false;

@@ -1,8 +1,8 @@
-//! GRUB with grub-mkconfig: an entry in custom.cfg, which grub.cfg reads behind everything else.
+//! GRUB with grub-mkconfig: an entry in custom.cfg, which grub.cfg reads last.
 //!
-//! grub.cfg itself is not made anew: its default entry is copied, so that a trial needs no generator, and update-grub may run at
-//! any time without taking the entry along. The kept entry becomes the default by custom.cfg alone, but never in a boot for which
-//! somebody chose another (`boot_once`, 00_header of grub-mkconfig).
+//! grub.cfg is not regenerated: its default entry is copied, so a trial needs no generator, and update-grub neither
+//! reads nor removes the entry. The kept entry becomes the default through custom.cfg alone, but never in a boot for
+//! which another was chosen (`boot_once`, 00_header of grub-mkconfig).
 
 use super::NewKernel;
 use crate::Change;
@@ -12,7 +12,6 @@ use crate::read::text;
 use punctual_machine::Machine;
 use punctual_model::{Argv, Back, Edit};
 
-/// Identifiers of our entries.
 const TRIAL: &str = "punctual-trial-kernel";
 const KEPT: &str = "punctual-kernel";
 
@@ -69,7 +68,6 @@ fn menu(view: &dyn Machine) -> Result<String, String> {
     }
 }
 
-/// A copy of the default entry that loads the new kernel, and its words.
 fn entry(
     view: &dyn Machine,
     kernel: &NewKernel,
@@ -80,7 +78,7 @@ fn entry(
     let old = default_entry(view)?;
     let image = old.image().to_owned();
     let Some((folder, name)) = image.rsplit_once('/') else { return Err(format!("{MENU}: `{image}` has no folder")) };
-    // The loader's name of /boot: where the old image lies, there are we.
+    // Our files are where the old image is, so they have the same path prefix in GRUB.
     if !crate::read::exists(view, &format!("/boot/{name}")) {
         return Err(format!("{MENU}: the default's image {image} is not /boot/{name}"));
     }
@@ -102,7 +100,6 @@ fn entry(
     Ok((format!("menuentry '{title}' --class os --id {id} {{\n{}\n}}\n", body.join("\n")), words))
 }
 
-/// The text with this block in place of an older one, else at its end.
 fn with_block(custom: &str, id: &str, content: &str) -> String {
     let (begin, end) = marks(id);
     let rest = without_block(custom, id);

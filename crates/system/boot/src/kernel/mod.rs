@@ -1,6 +1,6 @@
-//! Another kernel beside the one that boots by default: an entry of its own that is booted once, and the same entry kept.
+//! A kernel beside the one that boots by default: first an entry for one boot, then the same entry kept.
 //!
-//! What boots by default stays as it is until the entry is kept, and the default's own entry stays also then.
+//! The default stays until the entry is kept, and its own entry stays even then.
 
 mod extlinux;
 mod grub;
@@ -13,46 +13,44 @@ use crate::{Change, words};
 use punctual_machine::Machine;
 use punctual_model::Edit;
 
-/// A kernel whose files are there already, in a folder of their own.
+/// A kernel whose files are installed already, in a folder of their own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NewKernel {
     /// `uname -r`.
     pub release: String,
     /// Below the boot folder: `punctual/6.12.9-rt1`; no `..`, no leading slash.
     pub folder: String,
-    /// The image's name in it.
     pub image: String,
-    /// The initramfs' name in it; `None`: it boots without.
+    /// File in `folder`; `None`: boots without.
     pub initrd: Option<String>,
-    /// The folder of device trees in it; `None`: those of the loader or the firmware.
+    /// Folder in `folder`; `None`: those of the loader or the firmware.
     pub trees: Option<String>,
-    /// Tells its trial boot from every other: letters and digits.
+    /// Identifies its trial boot: letters and digits.
     pub mark: String,
-    /// Words for every boot of it.
     pub add: Vec<String>,
-    /// Lines of the loader's language in front of its trial entry: what arms a watchdog (GRUB only).
+    /// Lines in the loader's language before its trial entry, to arm a watchdog (GRUB only).
     pub prelude: Vec<String>,
 }
 
-/// Seconds until the firmware's watchdog resets a Raspberry Pi whose kernel did not take it over.
-/// Source: Raspberry Pi documentation, config.txt, `kernel_watchdog_timeout`.
+/// Seconds until the firmware's watchdog resets a Raspberry Pi whose kernel did not take it over. Source: Raspberry Pi
+/// documentation, config.txt, `kernel_watchdog_timeout`.
 pub const PI_WATCHDOG_S: u32 = 60;
 
-/// Ends a kernel that fails: Documentation/admin-guide/kernel-parameters.txt. A value of the user's stays.
+/// Make a failing kernel reset the machine: Documentation/admin-guide/kernel-parameters.txt. A value of the user's
+/// takes precedence.
 const ENDINGS: [&str; 5] = ["panic=10", "oops=panic", "softlockup_panic=1", "hung_task_panic=1", "nmi_watchdog=panic"];
 
 impl NewKernel {
-    /// The word on the command line of its trial boot, and of no other's.
+    /// The word on the command line of its trial boot only.
     pub fn word(&self) -> String {
         format!("{TRIAL_PARAMETER}={}", self.mark)
     }
 
-    /// For every boot.
     fn for_good(&self) -> Change {
         Change { add: self.add.clone(), remove: Vec::new() }
     }
 
-    /// For the one boot: every way to fail that the kernel notices ends in a reset.
+    /// For the trial boot: every failure that the kernel notices ends in a reset.
     fn once(&self) -> Change {
         let mut change = self.for_good();
         let asked = |name: &str| self.add.iter().any(|word| words::key(word) == name);
@@ -73,10 +71,10 @@ impl NewKernel {
     }
 }
 
-/// The entry that is booted once.
+/// An entry for one boot.
 ///
 /// # Errors
-/// The loader has no such entry, could not forget it, or says something that is not understood.
+/// If the loader cannot boot an entry once, or its configuration is not understood.
 pub fn kernel_trial(view: &dyn Machine, chain: &Chain, kernel: &NewKernel) -> Result<Trial, Refusal> {
     kernel.check()?;
     match chain.kind {
@@ -87,10 +85,10 @@ pub fn kernel_trial(view: &dyn Machine, chain: &Chain, kernel: &NewKernel) -> Re
     }
 }
 
-/// The entry as the default from now on. The old default's entry stays, to be chosen by hand.
+/// The entry as the new default. The old default's entry stays for manual selection.
 ///
 /// # Errors
-/// As [`kernel_trial`].
+/// Those of [`kernel_trial`].
 pub fn kernel_kept(view: &dyn Machine, chain: &Chain, kernel: &NewKernel) -> Result<Vec<Edit>, Refusal> {
     kernel.check()?;
     match chain.kind {
@@ -101,7 +99,6 @@ pub fn kernel_kept(view: &dyn Machine, chain: &Chain, kernel: &NewKernel) -> Res
     }
 }
 
-/// Where the kernel's folder lies: the boot folder as it is mounted.
 pub fn kernel_place(view: &dyn Machine, chain: &Chain) -> Option<&'static str> {
     match chain.kind {
         Kind::RaspberryPi => crate::pi::folder(view),

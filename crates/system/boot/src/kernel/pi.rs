@@ -1,6 +1,6 @@
 //! The Raspberry Pi's firmware: `os_prefix` in tryboot.txt for one boot, in config.txt for good.
 //!
-//! Whether the firmware then starts what is meant is asked of the model of its rules, [`crate::firmware_start`].
+//! The model of the firmware's rules, [`crate::firmware_start`], checks what will boot.
 
 use super::{NewKernel, PI_WATCHDOG_S};
 use crate::Change;
@@ -38,7 +38,7 @@ pub fn trial(view: &dyn Machine, kernel: &NewKernel) -> Result<Trial, Refusal> {
             Edit::write(format!("{folder}/{}/cmdline.txt", kernel.folder), line),
             Edit::write(path, settings(&config, kernel) + &watchdog),
         ],
-        // The argument of reboot is what arms it.
+        // The argument of reboot arms it.
         arm: None,
         reboot: Argv::new(["reboot", "0 tryboot"]),
         unattended: true,
@@ -59,16 +59,16 @@ pub fn kept(view: &dyn Machine, kernel: &NewKernel) -> Result<Vec<Edit>, Refusal
     Ok(vec![
         Edit::write(format!("{folder}/{}/cmdline.txt", kernel.folder), line),
         Edit::remove(format!("{folder}/tryboot.txt")),
-        // Last: from here on the ordinary boot is the new kernel's, which has its command line by then.
+        // Last: from here on the default boot is the new kernel's, whose command line must exist by then.
         Edit::write(path, settings(&config, kernel)),
     ])
 }
 
-/// The ordinary settings without an older block of ours, and what starts the new kernel behind them.
+/// The settings without an older block of ours, followed by what starts the new kernel.
 fn settings(config: &str, kernel: &NewKernel) -> String {
     let old = config.find(&format!("\n[all]\n{MARK}")).and_then(|at| config.get(..at)).unwrap_or(config);
     let end = if old.is_empty() || old.ends_with('\n') { "" } else { "\n" };
-    // Nothing may follow the block: the last value counts.
+    // The block has to be last, as the last value counts.
     let initramfs = match &kernel.initrd {
         Some(name) => format!("auto_initramfs=0\ninitramfs {name} followkernel\n"),
         None => "auto_initramfs=0\n".to_owned(),
@@ -79,11 +79,10 @@ fn settings(config: &str, kernel: &NewKernel) -> String {
     )
 }
 
-/// The line of the ordinary boot with other words. It is read without our prefix: the old kernel's.
+/// The default command line with other words, read without our prefix: the old kernel's.
 fn cmdline(view: &dyn Machine, change: &Change) -> Result<String, Refusal> {
     let (path, line) = line(view).map_err(|error| Refusal::new(error.to_string()))?;
     one_line(&path, &line).map_err(|error| Refusal::new(error.to_string()))?;
-    // The kept kernel's own line has a trial's words no more.
     let old: Vec<String> = words(&line).into_iter().filter(|word| !word.starts_with("punctual.trial=")).collect();
     rewrite(&format!("{}\n", old.join(" ")), change).map_err(|why| Refusal::new(why.word()))
 }

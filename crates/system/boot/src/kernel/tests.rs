@@ -72,7 +72,6 @@ fn grubs_kept_kernel_is_the_default_unless_another_was_chosen() {
     for word in ["punctual.trial", "panic=", "punctual-trial"] {
         assert!(!custom.contains(word), "{word}: {custom}");
     }
-    // The next one replaces neither before it is kept.
     let over = with(&kept);
     let next = NewKernel { release: "6.13".into(), folder: "punctual/6.13".into(), ..kernel() };
     let custom = text(&kernel_trial(&over.over(&view), &chain, &next).unwrap().edits, "custom.cfg");
@@ -156,7 +155,6 @@ fn the_firmware_starts_the_kept_kernel_with_a_line_without_the_trial() {
     assert_eq!((start.kernel.as_str(), start.initramfs), ("punctual-rt/kernel8.img", None));
     let line = over.read("/boot/firmware/punctual-rt/cmdline.txt").text().unwrap().to_owned();
     assert_eq!(line, "console=tty1 root=/dev/mmcblk0p2 rootwait");
-    // Kept twice is kept once.
     let again = kernel_kept(&over, &chain, &pi_kernel()).unwrap();
     assert_eq!(text(&again, "firmware/config.txt"), text(&edits, "firmware/config.txt"));
 }

@@ -1,42 +1,38 @@
-//! config.txt as the firmware reads it: sections that hold for a board, and files it includes.
+//! config.txt as the firmware reads it: conditional sections and included files.
 //!
-//! Source: "config.txt" of the Raspberry Pi documentation, conditional filters: those of one kind replace each other, those
-//! of different kinds add up, `[all]` resets them.
+//! Source: "config.txt" of the Raspberry Pi documentation, conditional filters: those of one kind replace each other,
+//! those of different kinds combine, `[all]` resets them.
 
 use crate::read::{BootError, required, unclear};
 use punctual_machine::Machine;
 use std::collections::BTreeMap;
 
-/// Includes inside includes, and in all.
 const DEEPEST: usize = 8;
 const MOST_INCLUDES: usize = 64;
 
-/// Does a section hold?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Holds {
     Yes,
     No,
-    /// It asks for a pin, a display, a serial number, or something unknown.
+    /// It depends on a pin, a display, a serial number, or something unknown.
     Unsure,
 }
 
 /// The settings of config.txt and its includes, in order.
 pub(super) struct Config {
-    /// Key, value, whether it is sure to hold, and where it stands.
+    /// Key, value, does it certainly apply, and its position.
     settings: Vec<(String, String, bool, String)>,
-    /// The file itself, byte for byte.
     pub text: String,
-    /// Has it sections for a trial boot, which say something else then?
+    /// Has it sections that apply to a trial boot only?
     pub has_tryboot: bool,
 }
 
 impl Config {
-    /// Reads it for a board, as an ordinary boot does.
     pub fn read(view: &dyn Machine, folder: &str, model: Option<&str>) -> Result<Config, BootError> {
         Config::read_file(view, folder, "config.txt", false, model)
     }
 
-    /// Reads one of the files that can stand in its place; sections `[tryboot]` hold in a trial.
+    /// Reads a replacement of config.txt; sections `[tryboot]` apply in a trial.
     pub fn read_file(
         view: &dyn Machine,
         folder: &str,
@@ -61,7 +57,7 @@ impl Config {
         Ok(Config { settings, text, has_tryboot })
     }
 
-    /// The value that counts: the last one that holds.
+    /// The last value that applies.
     pub fn value(&self, key: &str) -> Result<Option<&str>, BootError> {
         let mut found = None;
         for (_, value, is_sure, place) in self.settings.iter().filter(|(k, ..)| k == key) {
@@ -77,7 +73,7 @@ impl Config {
         Ok(found)
     }
 
-    /// Any value, also of sections that may not hold.
+    /// All values, including those of sections that may not apply.
     pub fn may_be(&self, key: &str) -> impl Iterator<Item = &str> {
         self.settings.iter().filter(move |(k, ..)| k == key).map(|(_, value, ..)| value.as_str())
     }
@@ -87,7 +83,6 @@ struct Reader<'r> {
     view: &'r dyn Machine,
     folder: &'r str,
     model: Option<&'r str>,
-    /// By kind.
     filters: BTreeMap<&'static str, Holds>,
     settings: Vec<(String, String, bool, String)>,
     includes: usize,
@@ -146,14 +141,14 @@ impl Reader<'_> {
         let included = format!("{}/{name}", self.folder);
         match crate::read::text(self.view, &included)? {
             Some(text) => self.file(&included, &text, depth + 1),
-            // The firmware goes on without it.
+            // The firmware ignores it.
             None => Ok(()),
         }
     }
 
     fn filter(&mut self, filter: Option<&str>) {
         let Some(filter) = filter else { return self.put("unknown", Holds::Unsure) };
-        // Whether a filter behind [none] ends it is not documented.
+        // Whether a filter after [none] ends it is not documented.
         if filter != "all" && self.filters.get("none") == Some(&Holds::No) {
             self.put("none", Holds::Unsure);
         }
@@ -189,7 +184,7 @@ fn kind(filter: &str) -> &'static str {
     kinds.iter().find(|(start, _)| filter.starts_with(start)).map_or("unknown", |(_, kind)| kind)
 }
 
-/// `None`: it does not ask for a model.
+/// `None` if it is no filter on the model.
 fn model_holds(filter: &str, model: Option<&str>) -> Option<Holds> {
     let names: &[&str] = match filter {
         "pi5" => &["Raspberry Pi 5", "Compute Module 5"],
@@ -212,7 +207,7 @@ fn model_holds(filter: &str, model: Option<&str>) -> Option<Holds> {
         _ => return None,
     };
     let Some(model) = model else { return Some(Holds::Unsure) };
-    // Which of these a Zero 2 W and a 400 or 500 answer to has changed with firmware.
+    // Which of these apply to a Zero 2 W, a 400 or a 500 has changed between firmware versions.
     let is_between = (model.contains("Zero 2") && matches!(filter, "pi3" | "pi0"))
         || (model.contains("Pi 400") && filter == "pi4")
         || (model.contains("Pi 500") && filter == "pi5");
@@ -226,7 +221,6 @@ fn model_holds(filter: &str, model: Option<&str>) -> Option<Holds> {
     })
 }
 
-/// A name in the boot folder or below it.
 pub(super) fn is_plain(name: &str) -> bool {
     let is_good = |c: char| c.is_ascii_alphanumeric() || "-_.+/~".contains(c);
     !name.is_empty() && name.chars().all(is_good) && !name.starts_with('/') && !name.split('/').any(|part| part == "..")

@@ -1,53 +1,48 @@
-//! What the Raspberry Pi's firmware would start: a model of its documented rules, for plans and tests. No board is asked.
+//! A model of the documented rules by which the Raspberry Pi's firmware boots, for plans and tests. No board is
+//! involved.
 //!
 //! The rules, of "config.txt" and "tryboot" in the Raspberry Pi documentation
 //! (https://www.raspberrypi.com/documentation/computers/config_txt.html, boot options):
-//! - a trial boot reads tryboot.txt in place of config.txt, once; any reset after it reads config.txt;
-//! - `os_prefix` goes in front of kernel, device tree and command line, and is left out where there is no kernel or no device tree
-//!   behind it;
-//! - overlays are taken from `os_prefix` + `overlay_prefix` only where a README lies there, else from `overlay_prefix`;
-//! - `initramfs NAME followkernel` names a file; `auto_initramfs=1` takes the one called like the kernel: `kernel8.img` has
-//!   `initramfs8`.
+//! - a trial boot reads tryboot.txt instead of config.txt, once; the boot after any reset reads config.txt;
+//! - `os_prefix` is prepended to kernel, device tree and command line, and ignored if kernel or device tree do not
+//!   exist with it;
+//! - overlays are read from `os_prefix` + `overlay_prefix` only if that has a README, else from `overlay_prefix`;
+//! - `initramfs NAME followkernel` names a file; `auto_initramfs=1` takes the one named like the kernel: `kernel8.img`
+//!   has `initramfs8`.
 
 use super::config::Config;
 use super::{model, prefix};
 use crate::read::{BootError, exists, unclear};
 use punctual_machine::Machine;
 
-/// Which boot is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PiBoot {
-    /// An ordinary one, also the one after a trial.
+    /// Also the boot after a trial.
     Ordinary,
-    /// The one after `reboot '0 tryboot'`.
+    /// The boot after `reboot '0 tryboot'`.
     Trial,
 }
 
-/// What is started: files below the boot folder, as the firmware names them.
+/// What starts: files below the boot folder, as the firmware names them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PiStart {
-    /// `config.txt` or `tryboot.txt`.
     pub settings: &'static str,
-    /// The kernel; it need not be there: see [`PiStart::has_kernel`].
+    /// It may be missing: see [`PiStart::has_kernel`].
     pub kernel: String,
-    /// Is it there?
     pub has_kernel: bool,
-    /// The prefix in effect; empty where none is set, or it was left out.
+    /// The prefix in effect; empty if none is set, or it is ignored.
     pub prefix: String,
-    /// Was a prefix set and left out, because kernel or device tree are missing behind it?
+    /// Was a prefix ignored because kernel or device tree are missing with it?
     pub prefix_ignored: bool,
-    /// The folder of overlays.
     pub overlays: String,
-    /// The file of the command line.
     pub cmdline: String,
-    /// The initramfs, where one is loaded.
     pub initramfs: Option<String>,
 }
 
-/// What the firmware starts from the files in `folder`, for a board whose usual kernel is `usual` (`kernel8.img`).
+/// What the firmware starts from the files in `folder`, for a board whose default kernel is `usual` (`kernel8.img`).
 ///
 /// # Errors
-/// A file cannot be read, or what it says depends on what cannot be known here: a pin, a display, a partition.
+/// If a file cannot be read, or the result depends on something unknown: a pin, a display, a partition.
 pub fn firmware_start(view: &dyn Machine, folder: &str, boot: PiBoot, usual: &str) -> Result<PiStart, BootError> {
     let is_trial = boot == PiBoot::Trial;
     let settings = if is_trial { "tryboot.txt" } else { "config.txt" };
@@ -124,7 +119,7 @@ mod tests {
         let trial = start(&files, PiBoot::Trial).unwrap();
         assert_eq!((trial.settings, trial.kernel.as_str(), trial.has_kernel), ("tryboot.txt", "rt/kernel8.img", true));
         assert_eq!((trial.overlays.as_str(), trial.cmdline.as_str()), ("rt/overlays/", "rt/cmdline.txt"));
-        // The old kernel's initramfs has another name behind the prefix, so it is not taken.
+        // The old kernel's initramfs has another name with the prefix, so it is not loaded.
         assert_eq!(trial.initramfs, None);
         let after = start(&files, PiBoot::Ordinary).unwrap();
         assert_eq!((after.settings, after.kernel.as_str()), ("config.txt", "kernel8.img"));
@@ -164,7 +159,7 @@ mod tests {
         let ordinary = start(&[("config.txt", text)], PiBoot::Ordinary).unwrap();
         assert_eq!((ordinary.kernel.as_str(), ordinary.initramfs.as_deref()), ("kernel8.img", Some("own.gz")));
         let trial = start(&[CONFIG, ("tryboot.txt", text)], PiBoot::Trial);
-        // [pi5] and [tryboot] are of two kinds: both have to hold.
+        // [pi5] and [tryboot] are of different kinds: both have to apply.
         assert_eq!(trial.unwrap().kernel, "kernel8.img");
         let alone = start(&[CONFIG, ("tryboot.txt", "[tryboot]\nkernel=trial.img\n")], PiBoot::Trial).unwrap();
         assert_eq!((alone.kernel.as_str(), alone.has_kernel), ("trial.img", false));

@@ -17,16 +17,14 @@ use punctual_model::{Argv, Edit};
 /// Raspberry Pi OS 12 and Ubuntu; before that; Fedora and openSUSE, where it starts U-Boot.
 const FOLDERS: &[&str] = &["/boot/firmware", "/boot", "/boot/efi"];
 
-/// Names of ours in the boot folder.
 const TRIAL: &str = "cmdline-punctual-trial.txt";
 const MARK: &str = "# punctual: one trial boot; not read otherwise, may be deleted";
 
-/// The folder the firmware reads, as it is mounted.
 pub(crate) fn folder(view: &dyn Machine) -> Option<&'static str> {
     FOLDERS.iter().copied().find(|folder| exists(view, &format!("{folder}/config.txt")))
 }
 
-/// What config.txt starts in place of Linux: U-Boot, EFI firmware.
+/// What config.txt starts instead of Linux: U-Boot, EFI firmware.
 pub(crate) fn loads(view: &dyn Machine) -> Option<String> {
     let config = Config::read(view, folder(view)?, model(view).as_deref()).ok()?;
     let is_loader = |name: &&str| {
@@ -41,13 +39,11 @@ fn model(view: &dyn Machine) -> Option<String> {
     hint(view, "/proc/device-tree/model").or_else(|| hint(view, "/sys/firmware/devicetree/base/model"))
 }
 
-/// What there is.
 struct Boot {
     folder: &'static str,
     config: Config,
-    /// In front of the names of kernel, command line and device tree; ends in `/` where it is a folder.
+    /// Prefix of kernel, command line and device tree; ends in `/` if it is a folder.
     prefix: String,
-    /// The file of the command line.
     path: String,
     line: String,
 }
@@ -69,7 +65,7 @@ fn read(view: &dyn Machine) -> Result<Boot, BootError> {
     Ok(Boot { folder, config, prefix, path, line })
 }
 
-/// The firmware leaves a prefix out where it finds no kernel and device tree behind it.
+/// The firmware ignores a prefix if kernel and device tree do not exist with it.
 fn prefix(view: &dyn Machine, folder: &str, config: &Config) -> Result<String, BootError> {
     let Some(prefix) = config.value("os_prefix")?.filter(|prefix| !prefix.is_empty()) else { return Ok(String::new()) };
     let path = format!("{folder}/config.txt");
@@ -77,7 +73,7 @@ fn prefix(view: &dyn Machine, folder: &str, config: &Config) -> Result<String, B
         return Err(unclear(&path, format!("`os_prefix={prefix}` leads out of the boot folder")));
     }
     let (inner, start) = prefix.rsplit_once('/').unwrap_or(("", prefix));
-    // A recording knows no folder whose name ends in a slash.
+    // A recording has no folder with a trailing slash.
     let there = listed(view, format!("{folder}/{inner}").trim_end_matches('/'))?;
     let rest = |name: &String| name.strip_prefix(start).map(str::to_owned);
     let behind: Vec<String> = there.iter().filter_map(rest).collect();
@@ -102,7 +98,6 @@ pub(crate) fn one_line(path: &str, line: &str) -> Result<(), BootError> {
     }
 }
 
-/// The file of the ordinary boot's command line, and its text.
 pub(crate) fn line(view: &dyn Machine) -> Result<(String, String), BootError> {
     read(view).map(|boot| (boot.path, boot.line))
 }
@@ -138,7 +133,8 @@ pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> 
     Ok(plan)
 }
 
-/// tryboot.txt is read in place of config.txt after `reboot "0 tryboot"`, once. Source: Raspberry Pi documentation, "tryboot".
+/// After `reboot "0 tryboot"` tryboot.txt is read instead of config.txt, once. Source: Raspberry Pi documentation,
+/// "tryboot".
 fn trial(view: &dyn Machine, boot: &Boot, change: &Change) -> Result<Trial, String> {
     let path = format!("{}/tryboot.txt", boot.folder);
     let there = names(view, boot.folder);
@@ -159,7 +155,7 @@ fn trial(view: &dyn Machine, boot: &Boot, change: &Change) -> Result<Trial, Stri
     Ok(Trial {
         words: words(&line),
         edits: vec![Edit::write(format!("{}/{}{TRIAL}", boot.folder, boot.prefix), line), Edit::write(path, tryboot)],
-        // The argument of reboot is what arms it.
+        // The argument of reboot arms it.
         arm: None,
         reboot: Argv::new(["reboot", "0 tryboot"]),
         unattended: true,

@@ -1,4 +1,4 @@
-//! Inputs that fuzzing found (`cargo xtask fuzz boot`), each with what must hold of it.
+//! Inputs found by fuzzing (`cargo xtask fuzz boot`), and what must hold of them.
 
 use crate::common;
 
@@ -13,12 +13,12 @@ fn planned(tree: &Tree, add: &[&str]) -> Plan {
     change(tree, &detect(tree).unwrap(), &asked(add))
 }
 
-/// As a caller may build it, unchecked.
+/// Unchecked, as a caller may build it.
 fn asked(add: &[&str]) -> Change {
     Change { add: add.iter().map(|word| (*word).to_owned()).collect(), remove: Vec::new() }
 }
 
-/// Carried out, it is configured, and the same once more takes nothing.
+/// Applies a change; the same change again plans nothing.
 fn once(mut tree: Tree, add: &[&str]) -> Vec<String> {
     let plan = planned(&tree, add);
     assert!(plan.refused.is_empty() && !plan.edits.is_empty(), "{plan:?}");
@@ -46,7 +46,7 @@ fn a_word_asked_for_twice_is_there_once() {
     }
 }
 
-/// GRUB shows no entry without a kernel, so none is the default.
+/// GRUB skips entries without a kernel, so none is the default.
 #[test]
 fn an_entry_without_a_kernel_is_not_taken_for_the_default() {
     let entry = |kernel: &str| format!("title T\n{kernel}options ro\n");
@@ -81,7 +81,7 @@ fn deployments_without_a_number_are_refused() {
     assert!(plan.refused.first().is_some_and(|refusal| refusal.why.contains("is no number")), "{plan:?}");
 }
 
-/// What is left where the last word goes is white space of any kind, and no other line's.
+/// Removing the last word leaves white space of any kind, but no other line's.
 #[test]
 fn the_last_word_of_a_pi_goes_and_a_word_comes() {
     for blank in ["", " ", "\r\r\u{b}", "\u{c}"] {

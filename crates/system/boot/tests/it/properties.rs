@@ -1,4 +1,5 @@
-//! Random changes of every root: what boots afterwards is what was asked for, twice is once, and there is a way back.
+//! Random changes of every root: the next boot has what was asked for, a second change does nothing, and both can be
+//! undone.
 
 use crate::common;
 
@@ -47,7 +48,7 @@ fn wish() -> impl Strategy<Value = Change> {
     (add, subsequence(REMOVE, 0..4)).prop_filter_map("two values", |(add, remove)| Change::new(add, remove).ok())
 }
 
-/// The plan carried out; `None` where it is refused, which has no steps.
+/// `None` if the plan is refused; then it has no steps.
 fn applied(before: &Tree, change_: &Change) -> Option<(Tree, punctual_boot::Plan)> {
     let chain = detect(before).unwrap();
     let plan = change(before, &chain, change_);
@@ -60,7 +61,7 @@ fn applied(before: &Tree, change_: &Change) -> Option<(Tree, punctual_boot::Plan
     Some((after, plan))
 }
 
-/// Nothing but the words is configured otherwise: a variable of GRUB and one of U-Boot stay.
+/// Nothing but the words changes: variables of GRUB and U-Boot stay.
 fn checked(name: &str, wish: &Change) -> Result<(), TestCaseError> {
     let before = tree(name);
     let chain = detect(&before).unwrap();
@@ -112,7 +113,7 @@ proptest! {
     }
 }
 
-/// Words that are nowhere yet, added and taken out again: every byte is as before.
+/// Adding new words and removing them restores every byte.
 #[test]
 fn what_was_added_leaves_no_byte() {
     for name in changeable() {
@@ -124,7 +125,7 @@ fn what_was_added_leaves_no_byte() {
         if exact && name != "pi-os-prefix-include" {
             assert_eq!(undone, before, "{name}");
         }
-        // The plan's own edits say which files a caller has to keep.
+        // The plan's edits name the files that a caller has to keep.
         for edit in &plan.edits {
             let path = edit.path.to_str().unwrap();
             match before.0.get(path) {

@@ -1,4 +1,5 @@
-//! Every root: which chain, what boots, and the plans of some changes. `UPDATE_GOLDEN=1 cargo test` writes what is expected.
+//! Every root: its chain, what boots, and the plans of some changes. `UPDATE_GOLDEN=1 cargo test` rewrites the expected
+//! files.
 
 use crate::common;
 

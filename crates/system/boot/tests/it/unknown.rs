@@ -1,4 +1,4 @@
-//! What cannot be read is not taken for empty: where a decision hangs on it, the change is refused with the reason.
+//! An unreadable file is not taken for empty: a change that depends on it is refused with the reason.
 
 use crate::common;
 
@@ -8,7 +8,7 @@ use punctual_machine::{Listing, Machine, Read};
 
 const CMDLINE: &str = "/proc/cmdline";
 
-/// A machine of which one file is there and cannot be read.
+/// A machine with one unreadable file.
 struct Hidden<'t> {
     tree: &'t Tree,
     path: &'t str,
@@ -29,7 +29,7 @@ impl Machine for Hidden<'_> {
     }
 }
 
-/// The plan for a machine whose boot chain is known and one of whose files cannot be read any more.
+/// The plan for a machine of a known boot chain, one of whose files has become unreadable.
 fn planned(name: &str, path: &str, read: &Read, add: &str, remove: &str) -> Plan {
     let tree = tree(name);
     let chain = detect(&tree).unwrap();
@@ -89,7 +89,7 @@ fn parameters_that_cannot_be_read_are_not_none() {
     }
 }
 
-/// No file that is there and cannot be read is written over.
+/// No unreadable file is overwritten.
 #[test]
 fn every_file_hidden_in_turn() {
     for name in changeable() {

@@ -1,4 +1,4 @@
-//! Machines in memory, and what each boot chain makes of their files: written anew here, to check the crate by.
+//! Machines in memory, and an independent model of what each boot chain makes of their files.
 #![allow(dead_code)]
 
 use punctual_boot::{Change, Kind, Plan, detect};
@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Files by path.
+/// Content by path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tree(pub BTreeMap<String, Vec<u8>>);
 
@@ -79,7 +79,7 @@ impl Tree {
         };
     }
 
-    /// Carries a plan out, commands by what their manuals say.
+    /// Executes a plan, with commands as in their manuals.
     pub fn apply(&mut self, plan: &Plan) {
         assert!(plan.refused.is_empty(), "{:?}", plan.refused);
         plan.edits.iter().for_each(|edit| self.edit(edit));
@@ -112,7 +112,7 @@ impl Tree {
         }
     }
 
-    /// A new deployment: the newest entry's words with some taken out and others behind them.
+    /// A new deployment: the newest entry's words with some removed and others appended.
     fn kargs(&mut self, options: &[&str]) {
         let old = self.text("/boot/loader/entries/ostree-2.conf");
         let mut words = options_of(&old);
@@ -134,7 +134,7 @@ impl Tree {
         self.0.insert("/boot/loader/entries/ostree-2.conf".to_owned(), new.into_bytes());
     }
 
-    /// The words of the next boot, quotes taken off, by an independent reading of the files.
+    /// The words of the next boot, without quotes, by an independent reading of the files.
     pub fn booted(&self, name: &str) -> Vec<String> {
         parameters(&self.line(name))
     }
@@ -205,7 +205,7 @@ fn options_of(entry: &str) -> Vec<String> {
     lines.flat_map(str::split_whitespace).map(str::to_owned).collect()
 }
 
-/// Those of which every value counts, as far as the tests use them.
+/// Parameters of which every value counts, as far as the tests use them.
 const ALL_COUNT: &[&str] = &["console", "rd.lvm.lv", "crashkernel"];
 
 fn key(word: &str) -> String {
@@ -216,7 +216,7 @@ fn folded(word: &str) -> String {
     word.split_once('=').map_or_else(|| key(word), |(_, value)| format!("{}={value}", key(word)))
 }
 
-/// What a change means, without places.
+/// The result of a change, regardless of order.
 pub fn expected(old: &[String], change: &Change) -> Vec<String> {
     let mut words: Vec<String> = old.iter().map(|word| folded(word)).collect();
     let original = words.clone();
