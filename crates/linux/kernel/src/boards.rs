@@ -1,5 +1,3 @@
-//! Boards as data: `boards/*.toml`.
-
 use crate::Series;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -11,7 +9,7 @@ macro_rules! files {
     };
 }
 
-/// Every file of `boards/`; a test fails if one is not listed.
+/// A test fails if a file of `boards/` is missing here.
 const FILES: &[(&str, &str)] = files![
     "raspberry-pi-1",
     "raspberry-pi-2",
@@ -25,7 +23,6 @@ const FILES: &[(&str, &str)] = files![
     "riscv64-board",
 ];
 
-/// How far an entry was tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verified {
@@ -33,27 +30,21 @@ pub enum Verified {
     Hardware,
     /// In QEMU's model of it.
     Qemu,
-    /// Not at all: it follows from documents.
+    /// Untested: derived from documents.
     Model,
 }
 
-/// A kernel architecture, as `make ARCH=` takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Arch {
-    /// 32-bit Arm.
     Arm,
-    /// 64-bit Arm.
     Arm64,
-    /// 64-bit x86.
     #[serde(rename = "x86_64")]
     X86,
-    /// RISC-V.
     Riscv,
 }
 
 impl Arch {
-    /// The value of `ARCH=`.
     pub fn name(self) -> &'static str {
         match self {
             Arch::Arm => "arm",
@@ -68,7 +59,7 @@ impl Arch {
         if self == Arch::X86 { "x86" } else { self.name() }
     }
 
-    /// Which words of a compiler's `-dumpmachine` say that it compiles for this.
+    /// By a compiler's `-dumpmachine`.
     pub fn of_compiler(machine: &str) -> Option<Arch> {
         let cpu = machine.split('-').next().unwrap_or_default();
         match cpu {
@@ -81,125 +72,100 @@ impl Arch {
     }
 }
 
-/// By what a board is booted, as far as it decides how a kernel is tried.
+/// What boots a board, as far as it decides how a kernel is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BootWay {
     /// config.txt and tryboot.txt.
     RaspberryPi,
-    /// EFI, GRUB, U-Boot: what the machine shows.
+    /// EFI, GRUB, U-Boot: detected on the machine.
     Firmware,
 }
 
-/// Names in the Raspberry Pi's kernel tree and on its boot partition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PiNames {
-    /// First series planned with for this board.
+    /// First series that is planned for this board.
     pub since: Series,
-    /// `make` target of the configuration.
+    /// `make` target.
     pub defconfig: String,
-    /// The file the firmware starts.
     pub image: String,
-    /// Device trees, as file names with `*`.
+    /// File names with `*`.
     pub dtbs: Vec<String>,
-    /// The configuration with PREEMPT_RT, where there is one.
+    /// The configuration with PREEMPT_RT, if there is one.
     pub rt_defconfig: Option<String>,
-    /// The file of the kernel made from it.
+    /// The kernel file of `rt_defconfig`.
     pub rt_image: Option<String>,
 }
 
-/// Names in mainline.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mainline {
-    /// `make` target of the configuration.
+    /// `make` target.
     pub defconfig: String,
-    /// First series planned with for this board.
+    /// First series that is planned for this board.
     pub since: Series,
-    /// Device trees below `arch/*/boot/dts`, with `*`; none where the firmware brings its own.
+    /// Below `arch/*/boot/dts`, with `*`; empty if the firmware brings its own.
     pub dtbs: Vec<String>,
 }
 
-/// A part of a board that a kernel has to drive, or the board is of no use: issues about new kernels begin with a dead keyboard.
+/// A part of a board that a kernel must drive: issues about new kernels begin with a dead keyboard.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Need {
-    /// The part: `SPI`, `USB`, `HID`.
+    /// `SPI`, `USB`, `HID`.
     pub what: String,
-    /// Options of which one is enough, each with the module it becomes where it is `m`, without `.ko`. The trees of mainline and of
-    /// the Raspberry Pi have different drivers for some parts.
+    /// Options of which one is enough, each with the name of its module if `m`, without `.ko`. Mainline and the
+    /// Raspberry Pi's tree have different drivers for some parts.
     pub any: BTreeMap<String, String>,
 }
 
-/// A board, or a group of boards that take the same kernel.
+/// A board, or several that take the same kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Board {
-    /// Its name on command lines.
     pub key: String,
-    /// Its name for people.
     pub name: String,
-    /// What `/proc/device-tree/model` begins with; none where any machine of the architecture will do.
+    /// Prefixes of `/proc/device-tree/model`; empty if any machine of the architecture will do.
     pub models: Vec<String>,
-    /// What `uname -m` may say.
+    /// Values of `uname -m`.
     pub machines: Vec<String>,
-    /// The kernel's architecture.
     pub arch: Arch,
-    /// Debian's cross compiler, its name up to `gcc`.
+    /// Prefix of Debian's cross compiler, up to `gcc`.
     pub cross: String,
-    /// How it boots.
     pub boot: BootWay,
-    /// `make` target of the image.
     pub target: String,
-    /// Page size of the usual kernel, KiB.
+    /// Page size of the default kernel, KiB.
     pub page_kib: u32,
     /// Has it the USB controller whose downstream driver uses a FIQ (dwc_otg)?
     pub usb_dwc_otg: bool,
-    /// How far it was tried.
     pub verified: Verified,
-    /// By what, in words.
     pub verified_by: String,
-    /// Parts a kernel has to drive.
     pub needs: Vec<Need>,
-    /// What has gone wrong on it.
     pub traps: Vec<String>,
-    /// Where this was read.
     pub sources: Vec<String>,
-    /// In the Raspberry Pi's tree.
     pub pi: Option<PiNames>,
-    /// In mainline; `None` where its device tree there is missing or incomplete.
+    /// `None` if its device tree is missing or incomplete there.
     pub mainline: Option<Mainline>,
 }
 
-/// No board is meant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BoardError {
-    /// `--board` names none.
     #[error("there is no board `{0}`: name one of {1}")]
     Unknown(String, String),
-    /// The machine does not tell its architecture.
+    /// Its architecture is unknown.
     #[error(
         "the machine does not tell its architecture (/proc/sys/kernel/arch, since Linux 6.1): name the board, --board {0}"
     )]
     NoArchitecture(String),
-    /// Nothing is known of it.
     #[error("no board is known for {model}, {machine}: name the nearest with --board, one of {known}")]
-    NotListed {
-        /// What it calls itself.
-        model: String,
-        /// `uname -m`.
-        machine: String,
-        /// The keys.
-        known: String,
-    },
+    NotListed { model: String, machine: String, known: String },
 }
 
-// The tests parse each file: what is embedded is never broken.
+// The tests parse each file, so none is skipped.
 static ALL: LazyLock<Vec<Board>> =
     LazyLock::new(|| FILES.iter().filter_map(|(_, text)| toml::from_str(text).ok()).collect());
 
-/// All boards, in the order of the table.
 pub fn boards() -> &'static [Board] {
     &ALL
 }
@@ -208,20 +174,18 @@ fn keys<'b>(boards: impl Iterator<Item = &'b Board>) -> String {
     boards.map(|board| board.key.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// The board of a key.
-///
 /// # Errors
-/// There is none; the message names all.
+/// If there is none; the message names all.
 pub fn board(key: &str) -> Result<&'static Board, BoardError> {
     let found = boards().iter().find(|board| board.key == key);
     found.ok_or_else(|| BoardError::Unknown(key.to_owned(), keys(boards().iter())))
 }
 
-/// The board of a machine, by what it calls itself and `uname -m`: the longest name that fits, else the entry for any machine
-/// of the architecture. A Raspberry Pi that is not listed is none: it takes no other board's kernel.
+/// The board of a machine, by model and `uname -m`: the longest matching name, else the entry for any machine of the
+/// architecture. An unlisted Raspberry Pi has none, as it takes no other board's kernel.
 ///
 /// # Errors
-/// Nothing fits, or the architecture is not known and decides.
+/// If nothing matches, or the architecture decides and is unknown.
 pub fn detect(model: Option<&str>, machine: Option<&str>) -> Result<&'static Board, BoardError> {
     let fits = |board: &&Board| model.is_some_and(|m| board.models.iter().any(|start| m.starts_with(start.as_str())));
     let length = |board: &&Board| {

@@ -1,11 +1,11 @@
-//! What the machine that builds has: programs, headers, compiler, room.
+//! The machine that builds: programs, headers, compiler, free space.
 
 use crate::programs::{last_lines, run};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Programs a build runs (Documentation/process/changes.rst), with a name for their package that [`install`] translates.
+/// Programs a build needs (Documentation/process/changes.rst), with a package name that [`install`] translates.
 pub(crate) const PROGRAMS: [(&str, &str); 13] = [
     ("gcc", "gcc"),
     ("ld", "binutils"),
@@ -22,28 +22,26 @@ pub(crate) const PROGRAMS: [(&str, &str); 13] = [
     ("gpgv", "gpgv"),
 ];
 
-/// Headers of libraries that programs of the build use, with a name for their package.
+/// Headers of libraries that the build uses, with a package name.
 pub(crate) const HEADERS: [(&str, &str); 2] = [("openssl/opensslv.h", "openssl-dev"), ("gelf.h", "elf-dev")];
 
-/// What was looked at; what could not be is `None`.
+/// What could not be determined is `None`.
 #[derive(Clone, Debug, Default)]
 pub struct Host {
     /// ID and ID_LIKE of os-release(5).
     pub distribution: Option<String>,
-    /// `uname -m`.
     pub machine: Option<String>,
-    /// Programs of the list that are there.
     pub programs: BTreeSet<&'static str>,
-    /// Headers that are there; `None` without a compiler to ask.
+    /// `None` without a compiler to find them.
     pub headers: Option<BTreeSet<&'static str>>,
     /// The compiler's `-dumpmachine`, or why it does not run.
     pub compiler: Option<Result<String, String>>,
-    /// Bytes free where the build is to lie.
+    /// On the build's file system.
     pub free_bytes: Option<u64>,
 }
 
 impl Host {
-    /// Looks at this machine: `compiler` is the program's whole name, `out` the folder of the build.
+    /// `compiler` is the whole name of the program, `out` the folder of the build.
     pub fn look(compiler: &str, out: &Path) -> Host {
         let release = std::fs::read_to_string("/etc/os-release").ok();
         let field = |name: &str| {
@@ -63,7 +61,7 @@ impl Host {
 
 fn is_installed(program: &str) -> bool {
     let paths = std::env::var_os("PATH").unwrap_or_default();
-    // What builds kernels as a user finds depmod where root has it.
+    // depmod is in root's PATH only.
     let more = ["/usr/sbin", "/sbin"].map(std::path::PathBuf::from);
     std::env::split_paths(&paths).chain(more).any(|folder| folder.join(program).is_file())
 }
@@ -83,7 +81,7 @@ fn dumpmachine(compiler: &str) -> Result<String, String> {
     }
 }
 
-/// Bytes free for this user where a folder lies, or will (statvfs(3)); `None` where it cannot be told.
+/// Bytes available to this user on the file system of `folder`, which need not exist yet (statvfs(3)).
 pub fn free(folder: &Path) -> Option<u64> {
     let absolute = std::path::absolute(folder).ok()?;
     let there = absolute.ancestors().find(|path| path.is_dir())?;
@@ -91,7 +89,7 @@ pub fn free(folder: &Path) -> Option<u64> {
     found.f_bavail.checked_mul(found.f_frsize)
 }
 
-/// The command that installs packages, by distribution; the names above where none is known.
+/// The distribution's command for installing packages; the package names alone if the distribution is unknown.
 pub(crate) fn install(distribution: Option<&str>, packages: &[&str]) -> String {
     let is = |name: &str| distribution.is_some_and(|d| d.split_whitespace().any(|word| word == name));
     let (command, column) = if is("debian") || is("ubuntu") || is("raspbian") {
@@ -109,7 +107,7 @@ pub(crate) fn install(distribution: Option<&str>, packages: &[&str]) -> String {
     format!("{command} {}", names.into_iter().collect::<Vec<_>>().join(" "))
 }
 
-/// Where a package is called otherwise than here: Debian, Fedora, Arch, openSUSE.
+/// A package's name on Debian, Fedora, Arch, openSUSE.
 fn named(package: &str, column: usize) -> &str {
     let other = [
         ("openssl-dev", ["libssl-dev", "openssl-devel", "openssl", "libopenssl-devel"]),

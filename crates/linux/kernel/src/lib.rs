@@ -1,12 +1,13 @@
-//! Kernels: which one a board needs and the cheapest trustworthy way to it ([`plan()`]), which published patch fits a source tree
-//! exactly ([`patch`]), what a build needs before it is begun ([`preflight()`]), and whether a configuration holds what was asked for ([`config`]).
+//! Kernels: which one a board needs and the cheapest trustworthy way to it ([`plan()`]), which published patch fits a
+//! source tree exactly ([`patch`]), what a build needs beforehand ([`preflight()`]), and whether a configuration has
+//! what was requested ([`config`]).
 //!
-//! Boards are `boards/*.toml` at the repository's root, series and packages `versions.toml`: data with its source, and with
-//! what it was verified by.
+//! Boards are `boards/*.toml` at the repository's root, series and packages `versions.toml`: data with its source and
+//! how it was verified.
 //!
-//! Architecture invariant: a plan is pure, so that recorded machines are planned for like live ones. Programs are run by
-//! [`host`] (compilers), [`patch`] (xz, gpgv, sha256sum, patch) and [`config::make`] (make). Only the latter, into one new folder, and
-//! [`patch::apply::apply`], into the tree it is given, write.
+//! Architecture invariant: a plan is pure, so recorded machines are planned for like live ones. Programs are run by
+//! [`host`] (compilers), [`patch`] (xz, gpgv, sha256sum, patch) and [`config::make`] (make). Only the latter, into a
+//! new folder, and [`patch::apply::apply`], into the given tree, write.
 
 #![forbid(unsafe_code)]
 

@@ -1,74 +1,55 @@
-//! Running the host's own programs: to their end, with English messages, and what they said.
+//! Runs programs of the host to their end, with English messages.
 
 use std::io::{ErrorKind, Read, Write as _};
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 
-/// A program could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
-    /// It is not installed.
     #[error("{program} is not installed: {remedy}")]
-    Missing {
-        /// The program.
-        program: String,
-        /// What to type.
-        remedy: &'static str,
-    },
-    /// It could not be started, or its output not be read.
+    Missing { program: String, remedy: &'static str },
+    /// It could not be started, or its output could not be read.
     #[error("cannot run {program}: {source}")]
-    Failed {
-        /// The program.
-        program: String,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// A file it is to work on.
+    Failed { program: String, source: std::io::Error },
     #[error("cannot {what} {}: {source}", path.display())]
     File {
         /// `read`, `write`, `make`.
         what: &'static str,
-        /// Which.
         path: PathBuf,
-        /// Why.
         source: std::io::Error,
     },
 }
 
 impl ProgramError {
-    /// The error of an operation on a file, for `map_err`.
+    /// For `map_err`.
     pub fn file(what: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> ProgramError {
         let path = path.into();
         move |source| ProgramError::File { what, path, source }
     }
 }
 
-/// Most that is read of what a program writes: bytes. It ends by SIGPIPE where it writes more.
+/// Limit of captured output, bytes. A program that writes more gets SIGPIPE.
 pub const OUTPUT_LIMIT: usize = 80 << 20;
 
-/// What a program came to.
 #[derive(Debug)]
 pub struct Ran {
-    /// How it ended.
     pub status: ExitStatus,
-    /// What it wrote.
     pub stdout: Vec<u8>,
-    /// What it complained of.
     pub stderr: String,
 }
 
 impl Ran {
-    /// Both streams as text, standard output first.
+    /// Standard output, then standard error.
     pub fn said(&self) -> String {
         format!("{}{}", String::from_utf8_lossy(&self.stdout), self.stderr)
     }
 }
 
-/// Runs a program to its end, with English messages, on `input`.
+/// Runs a program to its end, with English messages and `input` as standard input.
 ///
 /// # Errors
-/// It is not installed (`remedy` says what to type), or its output cannot be read. An exit code is no error here.
+/// If it is not installed (`remedy` says what to type), or its output cannot be read. A non-zero exit code is no error.
 pub fn run(command: &mut Command, input: &[u8], remedy: &'static str) -> Result<Ran, ProgramError> {
     let program = command.get_program().to_string_lossy().into_owned();
     let failed = |source| ProgramError::Failed { program: program.clone(), source };
@@ -81,7 +62,7 @@ pub fn run(command: &mut Command, input: &[u8], remedy: &'static str) -> Result<
     let (out, errors) = thread::scope(|scope| {
         scope.spawn(move || {
             if let Some(mut stdin) = stdin {
-                // A program that stops reading says why by its exit code.
+                // A program that stops reading shows the reason by its exit code.
                 let _ = stdin.write_all(input);
             }
         });
@@ -93,10 +74,10 @@ pub fn run(command: &mut Command, input: &[u8], remedy: &'static str) -> Result<
     Ok(Ran { status, stdout: out.map_err(failed)?, stderr: String::from_utf8_lossy(&errors).into_owned() })
 }
 
-/// The same, on what a pipe or file brings.
+/// Like [`run`], with a pipe or file as standard input.
 ///
 /// # Errors
-/// As [`run`].
+/// Those of [`run`].
 pub fn run_piped(command: &mut Command, input: Stdio, remedy: &'static str) -> Result<Ran, ProgramError> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.env("LC_ALL", "C").stdin(input).output().map_err(|source| match source.kind() {
@@ -115,7 +96,7 @@ fn read(pipe: Option<impl Read>) -> std::io::Result<Vec<u8>> {
     }
 }
 
-/// The last lines that say something.
+/// The last lines that are not blank.
 pub fn last_lines(text: &str, count: usize) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
     lines[lines.len().saturating_sub(count)..].join("\n")

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// The text is no version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is no {what}: write it as {example}")]
 pub struct VersionError {
@@ -13,23 +12,22 @@ pub struct VersionError {
     example: &'static str,
 }
 
-/// A series, `6.12`; ordered by its numbers.
+/// `6.12`; ordered numerically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Series {
     /// VERSION of the kernel's Makefile.
     pub major: u16,
-    /// PATCHLEVEL of it.
+    /// PATCHLEVEL.
     pub minor: u16,
 }
 
-/// A release, `6.12.9`; `6.12` is its first, with sublevel 0.
+/// `6.12.9`; `6.12` has sublevel 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Release {
-    /// The series.
     pub series: Series,
-    /// SUBLEVEL of the kernel's Makefile.
+    /// SUBLEVEL.
     pub sublevel: u16,
 }
 
@@ -37,13 +35,12 @@ pub struct Release {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Patched {
-    /// The release the patch fits.
     pub release: Release,
-    /// The number behind `-rt`.
+    /// The number after `-rt`.
     pub revision: u16,
 }
 
-/// As the kernel's Makefile writes it: digits only, no leading zero.
+/// As in the kernel's Makefile: digits only, no leading zero.
 fn number(text: &str) -> Option<u16> {
     let is_plain =
         !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
@@ -88,21 +85,21 @@ impl FromStr for Patched {
 }
 
 impl Series {
-    /// The option that the real-time kernel of this series is chosen by, without `CONFIG_`: the patches before 5.3 had a name of their
-    /// own (kernel/Kconfig.preempt).
+    /// The option that selects the real-time kernel, without `CONFIG_`; patches before 5.3 used another name
+    /// (kernel/Kconfig.preempt).
     pub fn rt_option(self) -> &'static str {
         if self < (Series { major: 5, minor: 3 }) { "PREEMPT_RT_FULL" } else { "PREEMPT_RT" }
     }
 }
 
 impl Release {
-    /// Of `uname -r`: what distributions append is left out. `None` where it does not begin with a version.
+    /// From `uname -r`, ignoring what distributions append.
     pub fn of_uname(release: &str) -> Option<Release> {
         let end = release.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(release.len());
         release[..end].parse().ok()
     }
 
-    /// As it is released: the first of a series has no third number (`linux-6.12.tar.xz`).
+    /// The published name: the first release of a series has no third number (`linux-6.12.tar.xz`).
     pub fn as_released(self) -> String {
         if self.sublevel == 0 { self.series.to_string() } else { self.to_string() }
     }

@@ -7,35 +7,28 @@ use std::sync::LazyLock;
 
 const DATA: &str = include_str!("../versions.toml");
 
-/// Where a series' real-time part comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RtBy {
-    /// It is in the kernel: EXPERT and PREEMPT_RT have to be set, nothing is patched.
+    /// In the kernel: EXPERT and PREEMPT_RT have to be set, nothing is patched.
     Mainline,
     /// The published patch, for exactly one release.
     StableRt,
 }
 
-/// A series.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SeriesEntry {
-    /// Which.
     pub name: Series,
-    /// Where its real-time part comes from.
     pub rt: RtBy,
-    /// The newest patched release, as last seen; `None`: not known here, see the published index.
+    /// The newest patched release, as last seen; `None`: see the published index.
     pub newest_rt: Option<Patched>,
-    /// A patched release that the Raspberry Pi's branch of the series is known to have been; `None`: not known.
+    /// A patched release that the Raspberry Pi's branch of the series is known to have been at.
     pub pi_rt: Option<Patched>,
-    /// Architectures with PREEMPT_RT.
     pub archs: Vec<Arch>,
     /// Year and month its maintenance ended; `None`: it is maintained.
     pub over: Option<String>,
-    /// How far it was tried.
     pub verified: Verified,
-    /// Where this was read.
     pub source: String,
 }
 
@@ -47,41 +40,30 @@ pub struct Package {
     pub os: String,
     /// VERSION_ID, or its first number.
     pub version: String,
-    /// Architectures.
     pub archs: Vec<Arch>,
-    /// Its name by architecture.
     pub package: BTreeMap<Arch, String>,
-    /// How it is installed; `{package}` stands for its name.
+    /// A command; `{package}` stands for the package's name.
     pub install: String,
-    /// The kernel's series.
     pub series: Series,
-    /// CONFIG_HZ; `None`: not known.
+    /// CONFIG_HZ.
     pub hz: Option<u32>,
-    /// Tracers its configuration has; `None`: not known.
     pub tracers: Option<Vec<crate::Tracer>>,
-    /// What else to know.
     pub note: Option<String>,
-    /// How far it was tried.
     pub verified: Verified,
-    /// Where this was read.
     pub source: String,
 }
 
-/// A distribution's package with a kernel's source.
+/// A distribution's package with kernel sources.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SourcePackage {
-    /// As [`Package::os`].
+    /// See [`Package::os`].
     pub os: String,
-    /// As [`Package::version`].
+    /// See [`Package::version`].
     pub version: String,
-    /// Its name.
     pub package: String,
-    /// The kernel's series.
     pub series: Series,
-    /// How far it was tried.
     pub verified: Verified,
-    /// Where this was read.
     pub source: String,
 }
 
@@ -93,20 +75,17 @@ struct Data {
     source_package: Vec<SourcePackage>,
 }
 
-// The tests read it too: what is embedded is never broken.
+// The tests parse the same text.
 static ALL: LazyLock<Data> = LazyLock::new(|| toml::from_str(DATA).unwrap_or_default());
 
-/// All series, the oldest first.
 pub fn series() -> &'static [SeriesEntry] {
     &ALL.series
 }
 
-/// All packages.
 pub fn packages() -> &'static [Package] {
     &ALL.package
 }
 
-/// All packages with sources.
 pub fn source_packages() -> &'static [SourcePackage] {
     &ALL.source_package
 }

@@ -1,8 +1,9 @@
-//! Expressions of Kconfig files over a configuration (Documentation/kbuild/kconfig-language.rst, "Menu dependencies").
+//! Evaluates expressions of Kconfig files for a configuration (Documentation/kbuild/kconfig-language.rst, "Menu
+//! dependencies").
 
 use super::Options;
 
-/// Of three values, as numbers: `n` 0, `m` 1, `y` 2. `None`: it asks a compiler or shell (`$(…)`), or is not understood.
+/// `n` 0, `m` 1, `y` 2. `None`: depends on a compiler or shell (`$(…)`), or is not understood.
 pub type Tri = Option<u8>;
 
 /// The terms that all have to hold: `A && (B || C)` has two.
@@ -13,7 +14,7 @@ pub fn terms(expression: &str) -> Vec<String> {
         match bytes[at] {
             b'(' => depth += 1,
             b')' => depth = depth.saturating_sub(1),
-            // A disjunction at the top binds weaker: it is one term.
+            // `||` binds weaker, so it is one term.
             b'|' if depth == 0 => return vec![expression.trim().to_owned()],
             b'&' if depth == 0 && bytes.get(at + 1) == Some(&b'&') => {
                 all.push(expression[start..at].trim().to_owned());
@@ -27,7 +28,6 @@ pub fn terms(expression: &str) -> Vec<String> {
     all
 }
 
-/// The value of an expression.
 pub fn value(expression: &str, options: &Options) -> Tri {
     if expression.contains("$(") {
         return None;
@@ -37,7 +37,6 @@ pub fn value(expression: &str, options: &Options) -> Tri {
     if reader.at == reader.tokens.len() { value } else { None }
 }
 
-/// The options an expression names.
 pub fn symbols(expression: &str) -> Vec<String> {
     let all = tokens(expression).unwrap_or_default();
     let is_name =
@@ -72,7 +71,6 @@ struct Reader<'r> {
     depth: usize,
 }
 
-/// Nested deeper than any Kconfig file.
 const DEEPEST: usize = 64;
 
 impl Reader<'_> {
@@ -139,7 +137,6 @@ impl Reader<'_> {
         })
     }
 
-    /// A constant, or the value of an option.
     fn word(&mut self) -> Option<String> {
         let token = self.tokens.get(self.at)?.clone();
         self.at += 1;

@@ -1,4 +1,4 @@
-//! What the Kconfig files of a tree say an option depends on: enough to name what is missing, not to configure.
+//! The dependencies of options in a tree's Kconfig files: enough to name what is missing, not to configure.
 
 use super::Options;
 use super::expr::{symbols, terms, value};
@@ -6,31 +6,26 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Files inside files, as deep as no tree has them.
 const DEEPEST: usize = 32;
 
-/// Where an option is defined.
 #[derive(Clone, Debug, Default)]
 struct Definition {
     /// All have to hold.
     depends: Vec<String>,
-    /// Whether it can be set by hand, and where a condition is on that, this.
+    /// Can it be set by hand, and on what condition?
     prompt: Option<String>,
     has_prompt: bool,
 }
 
-/// All options of a tree for one architecture.
 #[derive(Clone, Debug, Default)]
 pub struct Kconfig {
     options: BTreeMap<String, Vec<Definition>>,
-    /// Files that could not be read.
     unread: Vec<String>,
 }
 
-/// Options of one expression whose values are told.
+/// Most options shown with values per expression.
 const MOST_NAMED: usize = 4;
 
-/// What stands around a line.
 struct Block {
     /// The word that ends it.
     end: &'static str,
@@ -42,38 +37,36 @@ struct Reader<'r> {
     srcarch: &'r str,
     found: Kconfig,
     blocks: Vec<Block>,
-    /// The option that lines belong to; `None` where they belong to the innermost block or to nothing.
+    /// The option that lines belong to; `None`: the innermost block, or nothing.
     current: Option<String>,
     /// Do lines belong to the innermost block?
     in_block: bool,
 }
 
 impl Kconfig {
-    /// Reads `Kconfig` of a tree and what it includes. A file that cannot be read is remembered and told with each reason.
+    /// Reads `Kconfig` of a tree and its includes. Unreadable files are listed with each reason.
     pub fn of_tree(tree: &Path, srcarch: &str) -> Kconfig {
         let mut reader = Reader::new(tree, srcarch);
         reader.file(Path::new("Kconfig"), 0);
         reader.found
     }
 
-    /// Reads one text; what it includes is left out.
+    /// Reads one text without its includes.
     pub fn of_text(text: &str) -> Kconfig {
         let mut reader = Reader::new(Path::new(""), "");
         reader.text(text, Path::new(""), DEEPEST);
         reader.found
     }
 
-    /// How many options there are.
     pub fn len(&self) -> usize {
         self.options.len()
     }
 
-    /// Are there none?
     pub fn is_empty(&self) -> bool {
         self.options.is_empty()
     }
 
-    /// Why an option is not as wanted in this configuration.
+    /// Why an option is not as wanted.
     pub fn why(&self, symbol: &str, wanted: &str, options: &Options) -> String {
         let Some(definitions) = self.options.get(symbol) else {
             return match self.unread.as_slice() {
@@ -103,14 +96,14 @@ impl Kconfig {
     }
 }
 
-/// The dependencies that are off; empty where all hold or it cannot be told.
+/// The dependencies that are off; empty if all hold or it is unknown.
 fn unmet(definition: &Definition, options: &Options) -> String {
     let all = definition.depends.iter().flat_map(|depends| terms(depends));
     let off: Vec<String> = all.filter(|t| value(t, options) == Some(0)).map(|t| with_values(&t, options)).collect();
     off.join(" and ")
 }
 
-/// An expression with what its options are: `PCI || OF (PCI is off, OF is off)`.
+/// An expression with the values of its options: `PCI || OF (PCI is off, OF is off)`.
 fn with_values(expression: &str, options: &Options) -> String {
     let mut names = symbols(expression);
     names.dedup();
@@ -180,7 +173,7 @@ impl<'r> Reader<'r> {
     }
 
     fn block(&mut self, end: &'static str, condition: Option<String>) {
-        // Attributes of `if` there are none: lines behind it begin something new.
+        // An `if` block has no attributes: lines after it begin something new.
         self.in_block = condition.is_none();
         self.current = None;
         self.blocks.push(Block { end, depends: condition.into_iter().collect() });
@@ -198,7 +191,7 @@ impl<'r> Reader<'r> {
     }
 
     fn depends(&mut self, expression: &str) {
-        // A remark may follow.
+        // A comment may follow.
         let expression = expression.split('#').next().unwrap_or_default();
         let expression = expression.split_whitespace().collect::<Vec<_>>().join(" ");
         if self.in_block {
@@ -231,7 +224,7 @@ impl<'r> Reader<'r> {
     }
 }
 
-/// The text of help ends where a line is indented less than its first one.
+/// A help text ends at a line that is indented less than its first one.
 fn skip_help<'t>(lines: &mut std::iter::Peekable<impl Iterator<Item = &'t str>>) {
     let indent = |line: &str| {
         line.chars()

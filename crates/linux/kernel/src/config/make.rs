@@ -1,4 +1,4 @@
-//! Makes a configuration in a folder outside the source: defconfig, fragments, olddefconfig.
+//! Makes a configuration outside the source tree: defconfig, fragments, olddefconfig.
 
 use super::{Dropped, Kconfig, Options, Value, dropped, of_config, requested};
 use crate::Arch;
@@ -7,88 +7,60 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What to configure.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// An unpacked kernel source, clean.
+    /// An unpacked, clean kernel source.
     pub tree: PathBuf,
-    /// Where `.config` goes; made where it is not there.
+    /// Created if missing.
     pub out: PathBuf,
-    /// For which architecture.
     pub arch: Arch,
-    /// A cross compiler's name up to `gcc`: some options ask the compiler.
+    /// Prefix of a cross compiler up to `gcc`: some options depend on the compiler.
     pub cross: Option<String>,
-    /// `make` target to begin with: `defconfig`, `tinyconfig`, `bcm2711_defconfig`.
+    /// `make` target: `defconfig`, `tinyconfig`, `bcm2711_defconfig`.
     pub defconfig: String,
-    /// Fragments with their names, the later before the earlier.
+    /// Name and text; later ones override earlier ones.
     pub fragments: Vec<(String, String)>,
-    /// Let the user change the result in `make menuconfig`, on this terminal, before it is compared.
+    /// Run `make menuconfig` on this terminal before the result is compared.
     pub menu: bool,
 }
 
-/// What was asked for, beside the configuration: a package is compared with it once more.
+/// The requested options, saved beside the configuration: the package is compared with them again.
 pub const REQUESTED: &str = "punctual-requested.config";
-/// In the name of every kernel built here, so that none goes over one of the distribution.
+/// In the name of every kernel built here, so that none overwrites one of the distribution.
 const OURS: &str = "-punctual";
 
-/// Why there is no configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigureError {
-    /// A program or file.
     #[error(transparent)]
     Program(#[from] ProgramError),
-    /// A fragment is not one.
     #[error("{0}: {1}")]
     Fragment(String, super::FragmentError),
-    /// Two fragments disagree.
     #[error("CONFIG_{symbol} is {first} in one fragment and {second} in {name}: leave one out")]
-    Disagree {
-        /// The option.
-        symbol: String,
-        /// Before.
-        first: String,
-        /// Now.
-        second: String,
-        /// In which file.
-        name: String,
-    },
-    /// The folder has a configuration already.
+    Disagree { symbol: String, first: String, second: String, name: String },
     #[error("{0} has a .config already: name a new folder (--out), or delete it")]
     Exists(String),
-    /// A name would be taken for something else.
+    /// Not a plain target name.
     #[error(
         "`{0}` is no configuration target of a kernel: name one such as defconfig or bcm2711_defconfig (--defconfig)"
     )]
     Target(String),
-    /// make failed.
     #[error("make {target} failed in {}: {said}", tree.display())]
-    Make {
-        /// The target.
-        target: String,
-        /// The tree.
-        tree: PathBuf,
-        /// The end of what it said.
-        said: String,
-    },
+    Make { target: String, tree: PathBuf, said: String },
 }
 
-/// What came out.
 #[derive(Clone, Debug)]
 pub struct Configured {
-    /// The file.
     pub path: PathBuf,
-    /// Its text.
     pub text: String,
-    /// What was asked for.
     pub requested: Options,
-    /// What of it is not in it, and why.
+    /// Requested options that are not in it, and why.
     pub dropped: Vec<Dropped>,
 }
 
 /// The options of all fragments.
 ///
 /// # Errors
-/// One is none, or two disagree.
+/// If one is invalid, or two disagree.
 pub fn merged(fragments: &[(String, String)]) -> Result<Options, ConfigureError> {
     let mut all = Options::new();
     for (name, text) in fragments {
@@ -104,10 +76,10 @@ pub fn merged(fragments: &[(String, String)]) -> Result<Options, ConfigureError>
     Ok(all)
 }
 
-/// Configures. What was dropped is told, not hidden: the file stays for a look.
+/// Dropped options are reported, and the file is kept for inspection.
 ///
 /// # Errors
-/// Fragments disagree, the folder is taken, or make fails; a `.config` begun is taken away then.
+/// If fragments disagree, the folder has a configuration, or make fails; an unfinished `.config` is removed.
 pub fn configure(job: &Job) -> Result<Configured, ConfigureError> {
     let mut wanted = merged(&job.fragments)?;
     ours(&mut wanted);
@@ -123,7 +95,7 @@ pub fn configure(job: &Job) -> Result<Configured, ConfigureError> {
     fs::create_dir_all(&out).map_err(ProgramError::file("make", &out))?;
     let made = made(job, &out, &path, &wanted);
     if made.is_err() {
-        // Half a configuration would be taken for one.
+        // An unfinished configuration would be taken for a finished one.
         let _ = fs::remove_file(&path);
     }
     let text = made?;
@@ -134,7 +106,7 @@ pub fn configure(job: &Job) -> Result<Configured, ConfigureError> {
     Ok(Configured { path, text, requested: wanted, dropped })
 }
 
-/// A name of its own, always; and no certificate of the distribution's, which its source does not hold.
+/// Sets a local version of our own, and clears the distribution's certificates, which its source does not contain.
 fn ours(wanted: &mut Options) {
     let name = wanted.get("LOCALVERSION").map_or("", |value| value.text().trim_matches('"'));
     if !name.contains(OURS) {
@@ -159,7 +131,7 @@ fn made(job: &Job, out: &Path, path: &Path, wanted: &Options) -> Result<String, 
     Ok(fs::read_to_string(path).map_err(ProgramError::file("read", path))?)
 }
 
-/// `make menuconfig` draws on the terminal and reads from it.
+/// `make menuconfig` uses the terminal.
 fn menu(job: &Job, out: &Path) -> Result<(), ConfigureError> {
     let mut make = command(job, out, "menuconfig");
     let status = make.status().map_err(|source| ProgramError::Failed { program: "make".to_owned(), source })?;
@@ -178,7 +150,7 @@ fn command(job: &Job, out: &Path, target: &str) -> Command {
     if let Some(cross) = &job.cross {
         make.arg(format!("CROSS_COMPILE={cross}"));
     }
-    // These would change what is configured without being seen.
+    // These would silently change the configuration.
     for name in [
         "KCONFIG_ALLCONFIG",
         "KCONFIG_CONFIG",

@@ -1,5 +1,5 @@
-//! Is all that was asked for in the configuration that kconfig made of it? kconfig drops options whose dependencies are not met
-//! without a word and with exit code 0 (Documentation/kbuild/kconfig-language.rst).
+//! Compares the requested options with kconfig's result. kconfig silently drops options with unmet dependencies, with
+//! exit code 0 (Documentation/kbuild/kconfig-language.rst).
 
 mod expr;
 mod kconfig;
@@ -11,18 +11,16 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What an option is set to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Value(String);
 
 impl Value {
-    /// As a `.config` writes it: `y`, `m`, `n`, a number, a string in its quotes.
+    /// As in `.config`: `y`, `m`, `n`, a number, a quoted string.
     pub fn text(&self) -> &str {
         &self.0
     }
 
-    /// A string, put in quotes.
     pub fn string(text: &str) -> Value {
         Value(format!("\"{text}\""))
     }
@@ -34,33 +32,22 @@ impl fmt::Display for Value {
     }
 }
 
-/// A fragment is not one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FragmentError {
-    /// A line sets nothing.
     #[error("line {line}: `{text}` is no option: write CONFIG_NAME=value or # CONFIG_NAME is not set")]
     Line {
-        /// Counted from 1.
+        /// Counts from 1.
         line: usize,
-        /// Its beginning.
         text: String,
     },
-    /// Two values for one option.
     #[error("CONFIG_{symbol} is set to {first} and to {second}: which one is meant?")]
-    Twice {
-        /// Which.
-        symbol: String,
-        /// The one.
-        first: Value,
-        /// The other.
-        second: Value,
-    },
+    Twice { symbol: String, first: Value, second: Value },
 }
 
-/// Options by name, without `CONFIG_`.
+/// By name, without `CONFIG_`.
 pub type Options = BTreeMap<String, Value>;
 
-/// `None`: a blank line or a remark. An unset option is a remark by its form (`# CONFIG_X is not set`).
+/// `None`: a blank line or a comment. An unset option has the form of a comment (`# CONFIG_X is not set`).
 fn option(line: &str) -> Option<Option<(String, Value)>> {
     let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let line = line.trim();
@@ -76,10 +63,8 @@ fn option(line: &str) -> Option<Option<(String, Value)>> {
     (is_name(name) && (is_string || is_word)).then(|| Some((name.to_owned(), Value(value.to_owned()))))
 }
 
-/// The options of a fragment.
-///
 /// # Errors
-/// A line is no option, or an option has two values.
+/// If a line is no option, or an option has two values.
 pub fn requested(fragment: &str) -> Result<Options, FragmentError> {
     let mut options = Options::new();
     for (number, line) in fragment.lines().enumerate() {
@@ -92,7 +77,7 @@ pub fn requested(fragment: &str) -> Result<Options, FragmentError> {
     Ok(options)
 }
 
-/// Options as a fragment, one a line.
+/// One option a line.
 pub fn fragment(options: &Options) -> String {
     let line = |(symbol, value): (&String, &Value)| match value.text() {
         "n" => format!("# CONFIG_{symbol} is not set\n"),
@@ -101,21 +86,19 @@ pub fn fragment(options: &Options) -> String {
     options.iter().map(line).collect()
 }
 
-/// The options of a `.config`; lines that are none are left out.
+/// Skips lines without options.
 pub fn of_config(text: &str) -> Options {
     text.lines().filter_map(|line| option(line).flatten()).collect()
 }
 
-/// An option that did not come out as it was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Dropped {
     /// Without `CONFIG_`.
     pub symbol: String,
-    /// What was asked for.
     pub wanted: Value,
-    /// What it is; off where the configuration does not mention it.
+    /// Off if the configuration does not mention it.
     pub got: Value,
-    /// Why, as far as the tree's Kconfig files tell.
+    /// As far as the tree's Kconfig files show.
     pub why: String,
 }
 
@@ -125,12 +108,12 @@ impl fmt::Display for Dropped {
     }
 }
 
-/// Compares what was asked for with what came out; empty where all is in it.
+/// Empty if everything requested is in the result.
 pub fn dropped(requested: &Options, result: &Options, kconfig: &Kconfig) -> Vec<Dropped> {
     let mut all = Vec::new();
     for (symbol, wanted) in requested {
         let got = result.get(symbol).cloned().unwrap_or(Value("n".to_owned()));
-        // `CONFIG_X=""` is written for an empty string, and left out where its dependencies are off.
+        // `CONFIG_X=""` is written for an empty string, and omitted if its dependencies are off.
         let is_empty = wanted.text() == "\"\"" && !result.contains_key(symbol);
         if got != *wanted && !is_empty {
             let why = kconfig.why(symbol, wanted.text(), result);

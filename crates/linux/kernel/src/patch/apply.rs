@@ -1,23 +1,21 @@
-//! Does a patch fit a tree without guessing, and what does it change? patch(1) with fuzz 0, first as a dry run.
+//! Applies a patch without guessing: patch(1) with fuzz 0, after a dry run.
 
 use super::PatchError;
 use crate::programs::{last_lines, run};
 use std::path::Path;
 use std::process::Command;
 
-/// What a dry run found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fits {
-    /// Files it changes.
     pub files: usize,
-    /// Hunks that fit at other lines than those told: the context is exact, but the tree is not the one it was made for.
+    /// Hunks at other lines than stated: their context is exact, but the patch was made for another tree.
     pub moved: usize,
 }
 
-/// Tries a patch on a tree and changes nothing.
+/// Changes nothing.
 ///
 /// # Errors
-/// A hunk does not fit with its whole context, or is in the tree already.
+/// If a hunk does not fit with its whole context, or is applied already.
 pub fn dry_run(tree: &Path, patch: &[u8]) -> Result<Fits, PatchError> {
     let (is_good, said) = ran(tree, patch, &["--dry-run"])?;
     let bad = |line: &&str| {
@@ -38,7 +36,8 @@ pub fn dry_run(tree: &Path, patch: &[u8]) -> Result<Fits, PatchError> {
 /// Applies a patch to a tree, after a dry run.
 ///
 /// # Errors
-/// What [`dry_run`] refuses leaves the tree as it was; where writing fails (no room) the tree is neither, and has to be unpacked anew.
+/// Whatever [`dry_run`] refuses leaves the tree unchanged. If writing fails (disk full), the tree is inconsistent and
+/// has to be unpacked again.
 pub fn apply(tree: &Path, patch: &[u8]) -> Result<Fits, PatchError> {
     let fits = dry_run(tree, patch)?;
     match ran(tree, patch, &["--no-backup-if-mismatch"])? {
@@ -47,7 +46,6 @@ pub fn apply(tree: &Path, patch: &[u8]) -> Result<Fits, PatchError> {
     }
 }
 
-/// Did it end well, and what did it say?
 fn ran(tree: &Path, patch: &[u8], words: &[&str]) -> Result<(bool, String), PatchError> {
     let mut command = Command::new("patch");
     command.args(["-p1", "--fuzz=0", "--forward", "--batch", "--reject-file=-"]).args(words).arg("-d").arg(tree);

@@ -1,48 +1,44 @@
-//! The published index: a page of https://cdn.kernel.org/pub/linux/kernel/projects/rt/X.Y/ and that of its folder `older/`.
+//! The published index: a page of https://cdn.kernel.org/pub/linux/kernel/projects/rt/X.Y/ and that of its folder
+//! `older/`.
 //!
-//! A page lists files as links (nginx's fancyindex and autoindex, Apache's mod_autoindex): only the links' targets are read, and of
-//! these only plain file names.
+//! A page lists files as links (nginx's fancyindex and autoindex, Apache's mod_autoindex): only the links' targets are
+//! read, and of these only plain file names.
 
 use super::{PatchError, patch_of_name};
 use crate::{Patched, Release, Series};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// How a patch is packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Packing {
-    /// `.xz`: preferred, it is smaller.
+    /// Preferred, as it is smaller.
     Xz,
-    /// `.gz`.
     Gz,
 }
 
-/// What a page lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Index {
     patches: BTreeMap<Patched, Vec<Packing>>,
     signed: Vec<Patched>,
-    /// Is there a folder with older ones?
+    /// Has it a folder `older/`?
     pub has_older: bool,
-    /// Is there a `sha256sums.asc`?
+    /// Has it a `sha256sums.asc`?
     pub has_sums: bool,
 }
 
-/// A patch that fits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Found {
-    /// Which.
     pub patched: Patched,
-    /// Its file, below the series' folder.
+    /// Below the series' folder.
     pub path: String,
-    /// Its signature, of the unpacked patch.
+    /// The signature of the uncompressed patch.
     pub sign: String,
-    /// Does it lie in older/?
+    /// In `older/`?
     pub is_older: bool,
 }
 
-/// Reads a page. What is no link to a patch is left alone.
+/// Ignores everything except links to patches.
 pub fn read(page: &str) -> Index {
     let mut index = Index::default();
     for target in page.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
@@ -74,12 +70,10 @@ impl Index {
         }
     }
 
-    /// The newest patch, of a series where one is named.
     pub fn newest(&self, series: Option<Series>) -> Option<Patched> {
         self.patches.keys().rev().find(|p| series.is_none_or(|s| p.release.series == s)).copied()
     }
 
-    /// The releases that it has a signed patch for.
     pub fn releases(&self) -> impl Iterator<Item = Release> + '_ {
         self.patches.keys().filter(|patch| self.signed.contains(patch)).map(|patch| patch.release)
     }
@@ -107,7 +101,7 @@ impl Index {
 /// The patch for exactly this release: on the series' page, else on that of older ones.
 ///
 /// # Errors
-/// There is none (the nearest are named), the older page was not given, or the patch is not signed.
+/// If there is none (the nearest are named), the older page was not given, or the patch is not signed.
 pub fn find(release: Release, page: &Index, older: Option<&Index>) -> Result<Found, PatchError> {
     if let Some(found) = page.found(release, "") {
         return found;

@@ -1,4 +1,4 @@
-//! Who signed a file: gpgv(1) with a keyring the user chose. Nothing is fetched and no trust database counts.
+//! Verifies signatures by gpgv(1) with a keyring the user chose. Nothing is fetched, and no trust database is used.
 
 use super::PatchError;
 use crate::programs::{Ran, last_lines, run, run_piped};
@@ -7,31 +7,32 @@ use std::process::{Command, Stdio};
 
 const REMEDY: &str = "apt-get install gpgv";
 
-/// Checks a detached signature of `content` (published patches: of the unpacked file). Returns the fingerprint of the key.
+/// Checks a detached signature of `content` (published patches: of the uncompressed file). Returns the fingerprint of
+/// the key.
 ///
 /// # Errors
-/// It is not by a key of the keyring, or of something else, or expired.
+/// If it is not by a key of the keyring, is of something else, or has expired.
 pub fn detached(name: &str, content: &[u8], sign: &Path, keyring: &Path) -> Result<String, PatchError> {
     let mut gpgv = gpgv(keyring);
     let ran = run(gpgv.arg(sign).arg("-"), content, REMEDY)?;
     fingerprint(name, &ran)
 }
 
-/// The same of what a pipe brings: an unpacked source is larger than memory should be asked for.
+/// Like [`detached`] for a pipe: an uncompressed source is too large for memory.
 ///
 /// # Errors
-/// As [`detached`].
+/// Those of [`detached`].
 pub fn detached_piped(name: &str, content: Stdio, sign: &Path, keyring: &Path) -> Result<String, PatchError> {
     let mut gpgv = gpgv(keyring);
     let ran = run_piped(gpgv.arg(sign).arg("-"), content, REMEDY)?;
     fingerprint(name, &ran)
 }
 
-/// Checks a text with its signature inside, `sha256sums.asc`. Returns what is signed, nothing else of the file, and the
+/// Checks a text with an inline signature, `sha256sums.asc`. Returns only the signed part of the file, and the
 /// fingerprint.
 ///
 /// # Errors
-/// As [`detached`].
+/// Those of [`detached`].
 pub fn clearsigned(name: &str, file: &Path, keyring: &Path) -> Result<(String, String), PatchError> {
     let content = std::fs::read(file).map_err(super::ProgramError::file("read", file))?;
     let folder = tempfile::tempdir().map_err(super::ProgramError::file("make", std::env::temp_dir()))?;
@@ -45,13 +46,13 @@ pub fn clearsigned(name: &str, file: &Path, keyring: &Path) -> Result<(String, S
 
 fn gpgv(keyring: &Path) -> Command {
     let mut gpgv = Command::new("gpgv");
-    // A name without a slash is looked for in ~/.gnupg.
+    // gpgv looks for a name without a slash in ~/.gnupg.
     let keyring = std::path::absolute(keyring).unwrap_or_else(|_| keyring.to_owned());
     gpgv.args(["--status-fd", "1", "--keyring"]).arg(keyring);
     gpgv
 }
 
-/// doc/DETAILS of GnuPG: VALIDSIG comes only with a signature that holds; its first word is the key's fingerprint.
+/// doc/DETAILS of GnuPG: VALIDSIG is printed for valid signatures only; its first word is the key's fingerprint.
 fn fingerprint(name: &str, ran: &Ran) -> Result<String, PatchError> {
     let status = String::from_utf8_lossy(&ran.stdout).into_owned();
     let word = |tag: &str| {
@@ -78,7 +79,7 @@ fn fingerprint(name: &str, ran: &Ran) -> Result<String, PatchError> {
     }
 }
 
-/// The SHA-256 that a verified `sha256sums.asc` has for a file.
+/// The SHA-256 of a file in a verified `sha256sums.asc`.
 pub fn sum_of<'t>(sums: &'t str, file: &str) -> Option<&'t str> {
     let lines = sums.lines().filter_map(|line| line.split_once(char::is_whitespace));
     let is_hash = |hash: &&str| hash.len() == 64 && hash.bytes().all(|b| b.is_ascii_hexdigit());
@@ -88,10 +89,10 @@ pub fn sum_of<'t>(sums: &'t str, file: &str) -> Option<&'t str> {
         .map(|(hash, _)| hash)
 }
 
-/// Is a file the one that a verified list names? sha256sum(1).
+/// Compares a file with a verified list by sha256sum(1).
 ///
 /// # Errors
-/// It is not listed, or has another content.
+/// If it is not listed, or has other content.
 pub fn listed(file: &Path, sums: &str) -> Result<(), PatchError> {
     let name = file.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let refused = |why: &str| PatchError::Signature { name: name.clone(), why: why.to_owned() };

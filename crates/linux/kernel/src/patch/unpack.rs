@@ -1,5 +1,3 @@
-//! A published patch without its packing.
-
 use super::{PatchError, ProgramError};
 use crate::programs::{last_lines, run};
 use flate2::read::MultiGzDecoder;
@@ -7,13 +5,13 @@ use std::io::Read as _;
 use std::path::Path;
 use std::process::Command;
 
-/// More than any published patch has, unpacked: bytes.
+/// Larger than any published patch, uncompressed: bytes.
 const LIMIT: usize = 64 << 20;
 
-/// Reads a patch, unpacked where it is xz (by the program) or gzip.
+/// Reads a patch, decompressing xz (by the program) and gzip.
 ///
 /// # Errors
-/// It cannot be read, is damaged, or larger than 64 MiB.
+/// If it cannot be read, is damaged, or larger than 64 MiB.
 pub fn unpack(path: &Path) -> Result<Vec<u8>, PatchError> {
     let damaged = |why: String| PatchError::Damaged { name: path.display().to_string(), why };
     let file = std::fs::File::open(path).map_err(ProgramError::file("read", path))?;

@@ -1,66 +1,52 @@
-//! Where the kernel comes from: the first way that fulfils the wish, from the cheapest on.
+//! Chooses the source of a kernel: the cheapest that satisfies the wish.
 
 use super::{PassedOver, PlanError, Situation, Tracer, Wish};
 use crate::{Arch, Package, Patched, RtBy, Series, SeriesEntry, Verified, packages, series, source_packages};
 use serde::Serialize;
 
-/// Where a kernel comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Source {
-    /// The running kernel does.
+    /// The running kernel is good enough.
     Running,
-    /// The distribution's package.
     Package {
-        /// Its name.
         package: String,
-        /// How it is installed.
         install: String,
     },
     /// Built from the distribution's source package.
     DistributionSource {
-        /// Its name.
         package: String,
-        /// The kernel's series.
         series: Series,
     },
-    /// Built from the Raspberry Pi's tree, which has PREEMPT_RT from mainline.
+    /// Built from the Raspberry Pi's tree, with PREEMPT_RT from mainline.
     PiTree {
-        /// Its branch.
         branch: String,
-        /// The kernel's series.
         series: Series,
     },
     /// Built from the Raspberry Pi's tree with the published patch.
     PiTreePatched {
-        /// Its branch.
         branch: String,
-        /// A release of the branch with its patch, where one is known; the newest is found when it is fetched.
+        /// A release of the branch that has a patch, if known; the newest is determined when it is fetched.
         patched: Option<Patched>,
-        /// The kernel's series.
         series: Series,
     },
     /// Built from kernel.org's source.
     Mainline {
-        /// The kernel's series.
         series: Series,
     },
     /// Built from kernel.org's source with the published patch.
     StableRt {
-        /// The patch, where one is known; else the newest of the published index.
+        /// The patch, if known; else the newest of the published index.
         patched: Option<Patched>,
-        /// The kernel's series.
         series: Series,
     },
 }
 
 impl Source {
-    /// Has a kernel to be built?
     pub fn is_built(&self) -> bool {
         self.built().is_some()
     }
 
-    /// The series that is built.
     pub fn built(&self) -> Option<Series> {
         match self {
             Source::Running | Source::Package { .. } => None,
@@ -73,7 +59,6 @@ impl Source {
     }
 }
 
-/// What was chosen.
 pub(super) struct Chosen {
     pub source: Source,
     pub why: String,
@@ -81,8 +66,8 @@ pub(super) struct Chosen {
     pub warnings: Vec<String>,
 }
 
-/// Without a wished series the maintained ones are tried: those with PREEMPT_RT in mainline first, of these the best tried, then
-/// the newest.
+/// Without a wished series tries the maintained ones: those with PREEMPT_RT in mainline first, of these the best
+/// tested, then the newest.
 pub(super) fn choose(at: &Situation, wish: &Wish) -> Result<Chosen, PlanError> {
     let mut first = None;
     for entry in entries(at.board.arch, wish)? {
@@ -118,7 +103,8 @@ fn of_series(at: &Situation, wish: &Wish, entry: &SeriesEntry) -> Result<Chosen,
     Err(PlanError::NoSource { board: at.board.name.clone(), reasons })
 }
 
-/// A system that came with an older series may need it: offered, where a patch makes it real-time, and only by the user's word.
+/// A system delivered with an older series may depend on it. It is offered if a patch makes it real-time, and used only
+/// if the user asks for it.
 fn own_series(at: &Situation, wish: &Wish, chosen: &SeriesEntry) -> Option<PassedOver> {
     let running = crate::Release::of_uname(at.release.as_deref()?)?.series;
     if wish.series.is_some() || at.is_rt == Some(true) || running >= chosen.name {
@@ -195,7 +181,6 @@ fn running(at: &Situation, wish: &Wish, _: &SeriesEntry) -> Result<(Source, Stri
     Ok((Source::Running, format!("{release} is PREEMPT_RT already: nothing has to be installed")))
 }
 
-/// The entry of a table for this system.
 fn of_system<'p, P>(at: &Situation, all: &'p [P], names: fn(&P) -> (&str, &str)) -> Result<&'p P, String> {
     let Some(system) = &at.system else { return Err("the operating system is not known".to_owned()) };
     let version = system.version.as_deref().unwrap_or_default();
@@ -221,7 +206,7 @@ fn package(at: &Situation, wish: &Wish, _: &SeriesEntry) -> Result<(Source, Stri
     Ok((Source::Package { package: name.clone(), install }, why))
 }
 
-/// What of the wish a package does not have, or is not known to have.
+/// What of the wish a package lacks or may lack.
 fn lacks(package: &Package, wish: &Wish) -> Option<String> {
     if let Some(series) = wish.series.filter(|series| *series != package.series) {
         return Some(format!("is {}, wished is {series}", package.series));
@@ -265,7 +250,7 @@ fn pi_tree(at: &Situation, _: &Wish, entry: &SeriesEntry) -> Result<(Source, Str
     if entry.name < names.since {
         return Err(format!("{} is older than the board: the tree knows it since {}", entry.name, names.since));
     }
-    // Branches known: those that were the default of Raspberry Pi OS.
+    // Known branches: former defaults of Raspberry Pi OS.
     let known = ["4.19", "5.4", "5.10", "5.15", "6.1", "6.6", "6.12"];
     let (series, rt) = (entry.name, entry.rt);
     let branch = format!("rpi-{series}.y");

@@ -1,4 +1,4 @@
-//! Kernels before 6.12 on Raspberry Pis, which have PREEMPT_RT by a patch: what people who built them ran into.
+//! Kernels before 6.12 on Raspberry Pis, where PREEMPT_RT is a patch: known problems of building them.
 
 use super::{Situation, Source, Wish};
 use crate::{Arch, Series};
@@ -6,7 +6,7 @@ use crate::{Arch, Series};
 const NINETEEN: Series = Series { major: 4, minor: 19 };
 const FIVE_FOUR: Series = Series { major: 5, minor: 4 };
 
-/// What to know before; empty for every other source.
+/// Empty for every other source.
 pub fn warnings(at: &Situation, wish: &Wish, source: &Source) -> Vec<String> {
     let Source::PiTreePatched { series, patched, branch } = source else { return Vec::new() };
     let mut all = vec![

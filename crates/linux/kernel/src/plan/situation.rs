@@ -1,16 +1,16 @@
-//! What there is: board, operating system, running kernel.
+//! The board, operating system and running kernel that a plan starts from.
 
 use super::PlanError;
 use crate::{Board, boards};
 use punctual_machine::{KernelConfig, Machine, Read, Setting, facts};
 use std::fmt;
 
-/// The operating system, as os-release(5) and the running kernel tell it.
+/// From os-release(5) and the running kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct System {
     /// `debian`, `raspberry-pi-os`, …
     pub id: String,
-    /// VERSION_ID up to the first point for Debian's kind; as it is for others.
+    /// VERSION_ID; for Debian and its derivatives only up to the first dot.
     pub version: Option<String>,
 }
 
@@ -23,30 +23,27 @@ impl fmt::Display for System {
     }
 }
 
-/// What a plan begins with.
 #[derive(Clone, Debug)]
 pub struct Situation {
-    /// The board.
     pub board: &'static Board,
-    /// The operating system; `None`: not known, or of another machine than this.
+    /// `None`: unknown, or that of another machine.
     pub system: Option<System>,
     /// `uname -r`.
     pub release: Option<String>,
-    /// PREEMPT_RT?
     pub is_rt: Option<bool>,
     /// CONFIG_HZ of the running kernel.
     pub hz: Option<u32>,
-    /// Where the Raspberry Pi's boot partition is mounted.
+    /// Mount point of the Raspberry Pi's boot partition.
     pub boot_folder: Option<&'static str>,
-    /// What `uname -m` says, to tell building here from cross building.
+    /// `uname -m`, to tell native from cross builds.
     pub machine: Option<String>,
 }
 
 impl Situation {
-    /// Of a machine. Where another board is named than this machine is, nothing of this machine counts.
+    /// If another board than this machine is named, nothing about this machine is used.
     ///
     /// # Errors
-    /// The board is not known.
+    /// If the board is unknown.
     pub fn of(view: &dyn Machine, named: Option<&str>) -> Result<Situation, PlanError> {
         let facts = facts(view);
         let (model, machine) = (facts.board.as_deref(), facts.architecture.as_deref());
@@ -54,7 +51,7 @@ impl Situation {
             None => boards::detect(model, machine)?,
             Some(key) => {
                 let board = boards::board(key)?;
-                // A kernel before 6.1 does not tell its architecture: then the model decides.
+                // A kernel before 6.1 does not report its architecture: then the model decides.
                 let of_it = |model: &str| board.models.iter().any(|start| model.starts_with(start.as_str()));
                 let is_this = match boards::detect(model, machine) {
                     Ok(detected) => detected.key == board.key,
@@ -85,7 +82,7 @@ impl Situation {
     /// A board of which nothing else is known.
     ///
     /// # Errors
-    /// There is no such board.
+    /// If there is no such board.
     pub fn of_board(key: &str) -> Result<Situation, PlanError> {
         let board = boards::board(key)?;
         let (system, release, is_rt, hz, boot_folder, machine) = (None, None, None, None, None, None);
@@ -93,7 +90,7 @@ impl Situation {
     }
 }
 
-/// os-release(5): the second place counts only where the first is absent.
+/// os-release(5): /usr/lib is read only if /etc has no such file.
 fn system(view: &dyn Machine, release: Option<&str>) -> Option<System> {
     let read = match view.read("/etc/os-release") {
         Read::Absent => view.read("/usr/lib/os-release"),
@@ -105,7 +102,7 @@ fn system(view: &dyn Machine, release: Option<&str>) -> Option<System> {
         Some(value.trim().trim_matches(['"', '\'']).to_owned()).filter(|value| !value.is_empty())
     };
     let pretty = field("PRETTY_NAME");
-    // Recordings may hold the pretty name only: `Debian GNU/Linux 12 (bookworm)`.
+    // Recordings may have the pretty name only: `Debian GNU/Linux 12 (bookworm)`.
     let id = field("ID").or_else(|| pretty_id(pretty.as_deref()?))?;
     let version = field("VERSION_ID").or_else(|| numbers(pretty.as_deref()?));
     // Raspberry Pi OS calls itself debian (64-bit) or raspbian; its kernels are called …+rpt-rpi-….

@@ -1,5 +1,5 @@
-//! What to do, in order, for each source. Commands are what a shell takes, this program's own wherever it has one for the step; words in
-//! capitals are for the reader to fill in.
+//! The steps for each source. Commands are for a shell, this program's own where it has one; words in capitals are
+//! placeholders.
 
 mod build;
 mod trial;
@@ -40,7 +40,7 @@ fn installed(package: &str, install: &str) -> Step {
     }
 }
 
-/// Nothing measured about this step, and next to no room.
+/// A step without measured time that needs almost no space.
 fn small(title: &str, commands: Vec<String>, why: &str, risk: &str) -> Step {
     let (title, why, risk) = (title.to_owned(), why.to_owned(), risk.to_owned());
     let time = Some(Estimate { minutes_min: 0, minutes_max: 1, basis: "it copies or writes little" });

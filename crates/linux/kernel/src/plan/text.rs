@@ -1,5 +1,3 @@
-//! A plan for people.
-
 use super::{Plan, Step};
 use crate::Verified;
 use std::fmt;

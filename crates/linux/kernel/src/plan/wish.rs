@@ -1,4 +1,4 @@
-//! What a kernel is to have.
+//! What a kernel should have.
 
 use super::PlanError;
 use crate::{Arch, Patched, Series};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::str::FromStr;
 
-/// A tracer of the kernel (Documentation/trace/ftrace.rst).
+/// Documentation/trace/ftrace.rst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tracer {
@@ -16,18 +16,17 @@ pub enum Tracer {
     Osnoise,
     /// Hardware and firmware latency.
     Hwlat,
-    /// The latest wakeup of a real-time task.
+    /// The worst wakeup of a real-time task.
     WakeupRt,
     /// The longest time with interrupts off.
     Irqsoff,
     /// The longest time with preemption off.
     Preemptoff,
-    /// Every function.
     Function,
 }
 
 impl Tracer {
-    /// All, by the name in `available_tracers`, with the option that brings each (kernel/trace/Kconfig).
+    /// Name in `available_tracers`, and the option that enables it (kernel/trace/Kconfig).
     pub const ALL: [(Tracer, &'static str, &'static str); 7] = [
         (Tracer::Timerlat, "timerlat", "TIMERLAT_TRACER"),
         (Tracer::Osnoise, "osnoise", "OSNOISE_TRACER"),
@@ -38,13 +37,11 @@ impl Tracer {
         (Tracer::Function, "function", "FUNCTION_TRACER"),
     ];
 
-    /// Its name in `available_tracers`.
     pub fn name(self) -> &'static str {
         Tracer::ALL.iter().find(|(tracer, ..)| *tracer == self).map_or("", |(_, name, _)| name)
     }
 }
 
-/// The text names no tracer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no tracer: use one of {names}", names = Tracer::ALL.map(|(_, name, _)| name).join(", "))]
 pub struct UnknownTracer(String);
@@ -58,24 +55,21 @@ impl FromStr for Tracer {
     }
 }
 
-/// What a kernel is to have besides PREEMPT_RT.
+/// What a kernel should have besides PREEMPT_RT.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wish {
-    /// Of this series.
     pub series: Option<Series>,
-    /// CONFIG_HZ.
     pub hz: Option<u32>,
-    /// Tracers.
     pub tracers: Vec<Tracer>,
-    /// Files with more options, by name: any means that a kernel has to be built.
+    /// Further options: name and text of files. Any of them means that a kernel has to be built.
     pub fragments: Vec<String>,
-    /// The newest patched release of a published index, in place of the table's.
+    /// The newest patched release of a published index, instead of the table's.
     pub newest_rt: Option<Patched>,
 }
 
 /// kernel/Kconfig.hz.
 const FREQUENCIES: [u32; 4] = [100, 250, 300, 1000];
-/// arch/arm/Kconfig has a choice of its own, without 300.
+/// arch/arm/Kconfig has its own choice, without 300.
 const ARM_FREQUENCIES: [u32; 5] = [100, 200, 250, 500, 1000];
 
 impl Wish {
@@ -87,14 +81,15 @@ impl Wish {
         }
     }
 
-    /// A tracer that a series does not have yet, and the first that has it. timerlat and osnoise: v5.14 (Documentation/trace).
+    /// A tracer that a series does not have yet, and the first series with it. timerlat and osnoise: v5.14
+    /// (Documentation/trace).
     pub(super) fn late_tracer(&self, series: Series) -> Option<(Tracer, Series)> {
         let since = Series { major: 5, minor: 14 };
         let late = self.tracers.iter().find(|t| matches!(t, Tracer::Timerlat | Tracer::Osnoise));
         late.filter(|_| series < since).map(|tracer| (*tracer, since))
     }
 
-    /// The options as a fragment for `scripts/kconfig/merge_config.sh` and `punctual kernel configure`.
+    /// For `scripts/kconfig/merge_config.sh` and `punctual kernel configure`.
     pub fn fragment(&self, arch: Arch, series: Series) -> String {
         let mut text = String::from("# PREEMPT_RT needs EXPERT (kernel/Kconfig.preempt).\n");
         let mut put = |symbol: &str| {

@@ -1,10 +1,10 @@
-//! Tools, compiler, room, and whether source, patch and architecture go together.
+//! Tools, compiler, disk space, and whether source, patch and architecture match.
 
 use super::{Check, Given, Outcome, check};
 use crate::host::{HEADERS, PROGRAMS, install};
 use crate::{Arch, RtBy, series};
 
-/// A build with modules takes this much: bytes.
+/// Size of a build with modules, bytes.
 const NEEDED: u64 = 4 << 30;
 
 pub fn checks(given: &Given) -> Vec<Check> {

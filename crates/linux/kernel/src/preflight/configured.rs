@@ -1,5 +1,3 @@
-//! The configuration.
-
 use super::{Check, Given, Outcome, check};
 use crate::config::Options;
 

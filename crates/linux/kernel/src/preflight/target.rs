@@ -1,4 +1,4 @@
-//! The board itself: its boot partition, its modules, its age.
+//! The board: boot partition, modules, age.
 
 use super::{Check, Given, Outcome, check};
 use punctual_machine::{Listing, Machine, Read, parameter};
@@ -12,7 +12,7 @@ pub fn checks(given: &Given) -> Vec<Check> {
     vec![usb(given), initramfs(given), modules(given), age(given), room(given)]
 }
 
-/// The first of the Raspberry Pi's boot folders that has this file; `Err`: it is there and cannot be read.
+/// The first of the Raspberry Pi's boot folders with this file; `Err`: it exists and cannot be read.
 fn boot_file(target: &dyn Machine, name: &str) -> Result<Option<String>, String> {
     for folder in FOLDERS {
         let path = format!("{folder}/{name}");

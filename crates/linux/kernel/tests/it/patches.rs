@@ -1,5 +1,5 @@
-//! Signatures and dry runs with the real programs, on a small patch that was signed for these tests. Where a program is not
-//! installed, the test says so.
+//! Signatures and dry runs with the real programs, on a small patch signed for these tests. A test says if a program is
+//! not installed.
 
 use punctual_kernel::patch::{self, PatchError, apply, signature};
 use std::fs;
@@ -23,7 +23,6 @@ fn unpacked() -> Vec<u8> {
     patch::unpack(&fixture("patch-6.6.147-rt77.patch.gz")).unwrap()
 }
 
-/// A tree whose file has this content.
 fn tree(content: &str) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("kernel")).unwrap();
@@ -111,7 +110,7 @@ fn only_what_is_signed_counts_of_the_list_of_sums() {
     let forged = folder.path().join("forged.asc");
     let line = format!("{}  softirq.c\n", "0".repeat(64));
     fs::write(&forged, format!("{line}{text}{line}")).unwrap();
-    // Lines around the signed text are no part of it.
+    // Lines around the signed text are not part of it.
     if let Ok((signed, _)) = signature::clearsigned("sums", &forged, &keyring) {
         assert!(!signed.contains("softirq.c"));
     }
@@ -137,7 +136,7 @@ fn what_fits_with_fuzz_only_is_refused() {
     if !has(&["patch"]) {
         return;
     }
-    // The outermost line of context differs: patch(1) takes that with its default fuzz of 2.
+    // The outermost line of context differs: patch(1) accepts that with its default fuzz of 2.
     let near = tree(&source().replace("line 12\n", "line twelve\n"));
     let mut file = tempfile::NamedTempFile::new().unwrap();
     std::io::Write::write_all(&mut file, &unpacked()).unwrap();

@@ -1,4 +1,5 @@
-//! Plans for the recorded machines, as golden files: `BLESS=1 cargo test -p punctual-kernel` writes them anew; look at each line.
+//! Plans for the recorded machines, as golden files: `BLESS=1 cargo test -p punctual-kernel` rewrites them; review each
+//! line.
 
 use punctual_kernel::{PlanError, Situation, Tracer, Wish, plan};
 use punctual_machine::Recorded;

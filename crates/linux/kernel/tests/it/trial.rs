@@ -1,5 +1,6 @@
-//! The commands that choose a distribution's kernel for one boot, run on a small boot folder, and what the firmware would start from it
-//! then (by the model of its rules; no board was asked). What is built is deployed by words of ours: crates/linux/deploy/tests/it/pi.rs.
+//! Runs the commands that select a distribution's kernel for one boot on a small boot folder, and asks the model of the
+//! firmware's rules what would start. No board is involved. Kernels built here are deployed by this program:
+//! crates/linux/deploy/tests/it/pi.rs.
 
 use punctual_boot::{PiBoot, PiStart, firmware_start};
 use punctual_kernel::{Plan, Situation, Source, Wish, plan};
@@ -8,7 +9,6 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Raspberry Pi OS with its real-time package.
 fn packaged(root: &Path) -> Plan {
     for (name, text) in [
         ("boot/firmware/config.txt", "arm_64bit=1\n[pi5]\nkernel=kernel_2712.img\n"),
@@ -33,7 +33,7 @@ fn packaged(root: &Path) -> Plan {
     plan
 }
 
-/// Runs a step's commands in the folder, as its owner, but for the reboot.
+/// Runs a step's commands in the folder, as its owner, except for the reboot.
 fn run(plan: &Plan, title: &str, root: &Path) {
     let step = plan.steps.iter().find(|step| step.title == title).unwrap_or_else(|| panic!("no step `{title}`"));
     let boot = root.join("boot/firmware").display().to_string();

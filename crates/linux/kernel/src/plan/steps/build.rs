@@ -1,18 +1,18 @@
-//! From a source to a package, by this program's own words.
+//! From a source to a package, by this program's own commands.
 
 use super::{line, small};
 use crate::plan::{Estimate, Situation, Source, Step, Wish};
 use crate::{Patched, Series};
 
 const MEASURED: &str = "on 2 CPUs of a PC, Debian's linux-source-6.12";
-/// Folders, in the order in which they come to be.
+/// Folders, in order of creation.
 const SOURCE: &str = "source";
 const BUILD: &str = "build";
 const PACKAGES: &str = "packages";
 const PI_TREE: &str = "https://github.com/raspberrypi/linux";
-/// Who signs kernel.org's tarballs and lists of sums.
+/// Signers of kernel.org's tarballs and lists of sums.
 const TREE_KEYS: &str = "torvalds@kernel.org gregkh@kernel.org autosigner@kernel.org";
-/// Who signed a patch differs from series to series.
+/// A placeholder: the signer of a patch differs between series.
 const PATCH_KEY: &str = "SIGNER";
 const KERNEL_ORG: &str = "https://cdn.kernel.org/pub/linux/kernel";
 
@@ -68,7 +68,7 @@ fn pi_tree(branch: &str) -> Step {
     }
 }
 
-/// No word of ours: whom to trust is the user's to say.
+/// Not a command of this program: whom to trust is the user's decision.
 fn keys(of: &[&str]) -> Step {
     let mut commands = Vec::new();
     if of.contains(&TREE_KEYS) {
@@ -105,7 +105,6 @@ fn pi_tree_patched(branch: &str, series: Series) -> Step {
     }
 }
 
-/// Where a series' patches are published.
 fn patches(series: Series) -> String {
     format!("{KERNEL_ORG}/projects/rt/{series}/")
 }
@@ -150,7 +149,6 @@ fn tarball_patched(series: Series, patched: Option<Patched>) -> Step {
     }
 }
 
-/// Is it built on a machine of the kernel's own architecture?
 pub fn is_native(at: &Situation) -> bool {
     at.machine.as_ref().is_some_and(|machine| at.board.machines.contains(machine))
 }
@@ -180,7 +178,6 @@ pub fn configure(at: &Situation, wish: &Wish, source: &Source) -> Step {
     step
 }
 
-/// As a shell takes it.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
     match word.chars().all(is_plain) && !word.is_empty() {

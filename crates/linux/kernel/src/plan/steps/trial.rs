@@ -1,10 +1,10 @@
-//! One boot to try, a look, and the decision.
+//! A trial boot, a check, and the decision.
 
 use super::{build, line, small};
 use crate::plan::{Estimate, Situation, Source, Step};
 
-/// After a distribution's package. The package manager owns its files and updates them, so no word of ours places, keeps or removes them:
-/// the boot loader's own commands do.
+/// After installing a distribution's package. The package manager owns its files and updates them, so this program does
+/// not place, keep or remove them: the boot loader's own commands do.
 pub fn of_package(at: &Situation) -> Vec<Step> {
     let image = at.board.pi.as_ref().and_then(|pi| pi.rt_image.clone());
     match image {
@@ -13,15 +13,13 @@ pub fn of_package(at: &Situation) -> Vec<Step> {
     }
 }
 
-/// Why the commands of a package's trial are not ours.
 const OF_THE_LOADER: &str = "the package manager owns this kernel, so it is chosen by the boot loader's own commands; kernel deploy is for packages of ours";
 
-/// After a build.
 pub fn of_built(at: &Situation, source: &Source) -> Vec<Step> {
     vec![deploy(at, source), tried(at), kept(at)]
 }
 
-/// `punctual kernel WORD …` where the kernel is to run: here, or over ssh where it was built elsewhere.
+/// `punctual kernel WORD …` on the machine that will run the kernel: this one, or over ssh if it was built elsewhere.
 fn there(at: &Situation, words: &str) -> String {
     match build::is_native(at) {
         true => format!("sudo punctual kernel {words}"),
@@ -133,7 +131,7 @@ fn firmware(at: &Situation) -> Vec<Step> {
     vec![trial, verify(at), commit]
 }
 
-/// Of a kernel that was not deployed by us: `kernel verify` has nothing to compare with.
+/// For a kernel that was not deployed by this program: `kernel verify` has nothing to compare with.
 pub fn verify(at: &Situation) -> Step {
     let mut commands = vec![
         line("uname -r && uname -v   # the second has the word PREEMPT_RT"),
