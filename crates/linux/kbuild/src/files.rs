@@ -1,4 +1,4 @@
-//! Files that are whole or absent, and their sums.
+//! Files that are complete or absent, and their checksums.
 
 use crate::KbuildError;
 use serde::Serialize;
@@ -8,10 +8,10 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// SHA-256 of a file, in hexadecimal digits.
+/// In hexadecimal digits.
 ///
 /// # Errors
-/// It cannot be read.
+/// If it cannot be read.
 pub fn sha256(path: &Path) -> Result<String, KbuildError> {
     let mut file = File::open(path).map_err(KbuildError::file("read", path))?;
     let mut sum = Sha256::new();
@@ -24,7 +24,6 @@ pub fn sha256(path: &Path) -> Result<String, KbuildError> {
     }
 }
 
-/// SHA-256 of bytes.
 pub(crate) fn sha256_of(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
@@ -33,7 +32,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Writes a file aside, syncs it, and renames it: a kill leaves the old one or the new one.
+/// Writes to another name, syncs and renames: after a kill either the old or the new file exists.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), KbuildError> {
     let aside = aside(path);
     let mut file = File::create(&aside).map_err(KbuildError::file("write", &aside))?;
@@ -41,7 +40,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), KbuildError> {
     fs::rename(&aside, path).map_err(KbuildError::file("rename", &aside))
 }
 
-/// Where something is made before it gets its name.
+/// The name under which something is made before it is renamed.
 pub(crate) fn aside(path: &Path) -> PathBuf {
     let mut name = std::ffi::OsString::from(".making-");
     name.push(path.file_name().unwrap_or_default());
@@ -64,7 +63,7 @@ pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, K
         .map_err(|e| KbuildError::bad(path, format!("it is damaged ({e}): delete it and type the same again")))
 }
 
-/// One job at a time in a folder. The lock ends with the last copy of the file (flock(2)).
+/// One job at a time per folder. The lock ends with the last copy of the descriptor (flock(2)).
 pub(crate) fn lock(path: &Path, tell: &mut dyn FnMut(&str)) -> Result<File, KbuildError> {
     let opened = File::options().read(true).write(true).create(true).truncate(false).open(path);
     let file = opened.map_err(KbuildError::file("make", path))?;
@@ -79,7 +78,6 @@ pub(crate) fn make_folder(path: &Path) -> Result<(), KbuildError> {
     fs::create_dir_all(path).map_err(KbuildError::file("make", path))
 }
 
-/// Gone, whatever it was.
 pub(crate) fn remove_folder(path: &Path) -> Result<(), KbuildError> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(KbuildError::file("remove", path)(error)),
@@ -87,7 +85,7 @@ pub(crate) fn remove_folder(path: &Path) -> Result<(), KbuildError> {
     }
 }
 
-/// All files and links below a folder, sorted, by their path relative to it.
+/// All files and links below a folder, sorted, as relative paths.
 pub(crate) fn below(root: &Path) -> Result<Vec<PathBuf>, KbuildError> {
     let mut found = Vec::new();
     let mut open = vec![root.to_owned()];

@@ -1,9 +1,9 @@
-//! Kernels, from a source to files that boot: [`fetch()`] brings a source and refuses what is not signed, [`build()`] compiles it
-//! outside of its tree and goes on where it was killed, [`package()`] puts image, modules, device trees and their origin together,
-//! [`check`] looks whether the package is what it is called, [`image`] writes a card.
+//! Kernels, from a source to files that boot: [`fetch()`] fetches a source and refuses unsigned ones, [`build()`]
+//! compiles it outside its tree and resumes interrupted builds, [`package()`] collects image, modules, device trees and
+//! their origin, [`check`] tests whether the package is what its name says, [`image`] writes a card.
 //!
-//! Architecture invariant: nothing is installed and no root is needed; each step works in a folder of its own, and a file that says
-//! the step is done (`manifest.json`) is written last, by renaming. What to build is decided by `punctual-kernel`.
+//! Architecture invariant: nothing is installed and no root is needed. Each step works in a folder of its own, and the
+//! file that marks it finished (`manifest.json`) is written last, by renaming. `punctual-kernel` decides what to build.
 
 #![forbid(unsafe_code)]
 

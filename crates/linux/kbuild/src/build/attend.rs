@@ -1,4 +1,4 @@
-//! make, watched: how far it is, how hot it gets, how it ends.
+//! Runs make and watches its progress and the temperature.
 
 use super::progress::{compiled, planned};
 use super::state::started;
@@ -15,10 +15,10 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 const LOOK: Duration = Duration::from_millis(250);
-/// How often a temperature is read and progress shown.
+/// Interval of temperature readings and of progress.
 const SHOW: Duration = Duration::from_secs(2);
 
-/// Headers and scripts: without them a dry run cannot tell what there is to compile.
+/// Builds headers and scripts: without them a dry run cannot list what to compile.
 pub fn prepare(job: &Job, log: &Log) -> Result<(), KbuildError> {
     let begin = length(log)?;
     let mut make = make(job);
@@ -30,8 +30,8 @@ pub fn prepare(job: &Job, log: &Log) -> Result<(), KbuildError> {
     ended(output, log, begin)
 }
 
-/// Objects that are to be compiled; `None`: the dry run could not tell, and only the figure is missing. That it ends with an error where
-/// vmlinux.a is not there yet (6.12) is after all objects.
+/// Objects to compile; `None`: the dry run failed, so only this number is missing. Its failure where vmlinux.a does not
+/// exist yet (6.12) comes after all objects.
 pub fn count(job: &Job) -> Result<Option<usize>, KbuildError> {
     let ran = run(make(job).arg("-n").args(targets(job)), b"", MAKE)?;
     let counted = planned(&String::from_utf8_lossy(&ran.stdout));
@@ -49,8 +49,8 @@ fn targets(job: &Job) -> Vec<String> {
     all
 }
 
-/// Compiles, and returns how long it was paused. make's standard input is the lock: where this process is killed and make lives on,
-/// nobody builds beside it.
+/// Compiles, and returns how long it was paused. make inherits the lock as standard input: if this process is killed
+/// and make survives, nobody else builds here.
 pub fn compile(
     job: &Job,
     log: &Log,
@@ -64,7 +64,7 @@ pub fn compile(
     let lock = lock.try_clone().map_err(KbuildError::file("share", &job.out))?;
     let mut command = ending_with_us(&make(job));
     command.arg(format!("-j{}", job.jobs)).args(targets(job));
-    // A group of its own: all of it is paused at once.
+    // A process group of its own, to pause all of it at once.
     let child = command.stdin(lock).stdout(shared(log)?).stderr(shared(log)?).process_group(0).spawn();
     let mut running = Running(child.map_err(missing)?);
     let pid = i32::try_from(running.0.id()).unwrap_or(0);
@@ -126,7 +126,7 @@ fn said(is_paused: bool, hottest: Option<i64>, job: &Job) -> String {
     }
 }
 
-/// make, which ends with us: a half-built folder is gone on with, by one make.
+/// make dies with this process, so that only one make continues a half-built folder.
 fn ending_with_us(make: &Command) -> Command {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     let is_there = |program: &str| std::env::split_paths(&paths).any(|folder| folder.join(program).is_file());
@@ -150,7 +150,7 @@ struct Running(Child);
 impl Running {
     fn signal(&self, signal: Signal) {
         if let Some(group) = Pid::from_raw(i32::try_from(self.0.id()).unwrap_or(0)) {
-            // Where it has just ended there is nobody to tell.
+            // It may have ended just now.
             let _ = kill_process_group(group, signal);
         }
     }
@@ -166,7 +166,7 @@ impl Drop for Running {
     }
 }
 
-/// The log as it grows: each line is read once.
+/// Reads each line of the growing log once.
 struct Tail {
     file: File,
     rest: Vec<u8>,

@@ -1,36 +1,28 @@
-//! What make failed on first: with several compilers at once the last lines are about others.
+//! The first error of make: with several compilers at once the last lines are about others.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// A failed build.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
-    /// How make ended.
     pub status: String,
-    /// The first object or target that make gave up.
+    /// The first object or target that make reports.
     pub target: Option<String>,
-    /// The first file and line a compiler complained of, with its words.
+    /// The first file and line that a compiler reports, with the message.
     pub place: Option<Place>,
-    /// The end of the log, where neither was found.
+    /// The end of the log, if neither was found.
     pub tail: String,
-    /// The log.
     pub log: PathBuf,
 }
 
-/// A place in a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// As the compiler names it.
     pub file: String,
-    /// Counted from 1.
     pub line: u32,
-    /// What is wrong.
     pub said: String,
 }
 
 impl Broken {
-    /// Reads what make said.
     pub(super) fn of(log: &str, status: String, path: &Path) -> Broken {
         let place = log.lines().find_map(place);
         let target = log.lines().find_map(target);

@@ -1,33 +1,27 @@
-//! Boards that compile get hot, throttle, and some switch off: a native build waits until they are cooler.
+//! Pauses native builds: boards get hot when compiling, throttle, and some switch off.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// When to pause and when to go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Heat {
-    /// Pause at this temperature, thousandths of a degree Celsius, as thermal zones have it
-    /// (Documentation/ABI/testing/sysfs-class-thermal).
+    /// Thousandths of a degree Celsius, as in thermal zones (Documentation/ABI/testing/sysfs-class-thermal).
     pub pause_millidegrees: i64,
-    /// Go on below this one.
     pub resume_millidegrees: i64,
     /// `/sys/class/thermal`.
     pub zones: PathBuf,
 }
 
-/// A limit is none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} °C is no temperature to pause at: name 30 to 110 (--pause-at)")]
 pub struct HeatError(i64);
 
-/// Degrees between pausing and going on: less, and it stops every second.
+/// Degrees between pausing and resuming; with less the build would pause every second.
 const HYSTERESIS: i64 = 8;
 
 impl Heat {
-    /// Pause at a temperature in degrees Celsius, go on 8 below it.
-    ///
     /// # Errors
-    /// The figure cannot be meant.
+    /// If the limit is not plausible.
     pub fn at(degrees: i64, zones: &Path) -> Result<Heat, HeatError> {
         if !(30..=110).contains(&degrees) {
             return Err(HeatError(degrees));
@@ -39,14 +33,14 @@ impl Heat {
         })
     }
 
-    /// The hottest zone; `None`: no zone tells a temperature.
+    /// The hottest zone; `None` if no zone reports a temperature.
     pub fn hottest(&self) -> Option<i64> {
         let zones = fs::read_dir(&self.zones).ok()?.flatten();
         let zones = zones.filter(|entry| entry.file_name().to_string_lossy().starts_with("thermal_zone"));
         zones.filter_map(|zone| fs::read_to_string(zone.path().join("temp")).ok()?.trim().parse().ok()).max()
     }
 
-    /// Should it be paused now? What cannot be read changes nothing.
+    /// An unreadable temperature changes nothing.
     pub(super) fn pauses(&self, is_paused: bool, hottest: Option<i64>) -> bool {
         match hottest {
             None => is_paused,

@@ -1,6 +1,6 @@
-//! A build outside of its tree. What is built depends on source, configuration and compiler alone: name, user, host, date and number
-//! of the build are fixed, so that a build that was killed and went on gives what an undisturbed one gives (a key made by
-//! MODULE_SIG is random, and so is RANDSTRUCT's seed: both stay in the folder).
+//! Builds outside the source tree. The result depends on source, configuration and compiler alone: name, user, host,
+//! date and number of the build are fixed, so an interrupted and resumed build equals an undisturbed one (except for
+//! the random key of MODULE_SIG and the seed of RANDSTRUCT: both stay in the folder).
 
 mod attend;
 mod broken;
@@ -23,51 +23,44 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-/// Everything make says.
+/// Output of make.
 pub const LOG: &str = "punctual-build.log";
 const LOCK: &str = ".punctual-build.lock";
-/// Part of every name: a kernel never goes over one of the distribution.
+/// Part of every name, so that no kernel of the distribution is overwritten.
 pub const OURS: &str = "-punctual";
 
-/// What to build.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// The source, clean.
     pub tree: PathBuf,
-    /// The folder with `.config`; everything is built there.
+    /// Has `.config`; everything is built there.
     pub out: PathBuf,
-    /// The kernel's architecture.
     pub arch: Arch,
-    /// A cross compiler's name up to `gcc`.
+    /// Prefix of a cross compiler, up to `gcc`.
     pub cross: Option<String>,
     /// make's target of the image.
     pub target: String,
-    /// Compilers at once.
+    /// make's -j.
     pub jobs: usize,
-    /// Date of the build, seconds since 1970: that of the source.
+    /// Date of the source, used as that of the build: seconds since 1970.
     pub epoch: u64,
-    /// When to pause; `None`: never.
+    /// `None`: never pauses.
     pub heat: Option<Heat>,
 }
 
-/// What a build came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Built {
     /// `uname -r`.
     pub release: String,
-    /// The image.
     pub image: PathBuf,
-    /// What make said.
     pub log: PathBuf,
-    /// Objects that were to be compiled this time; `None`: make could not tell.
+    /// Objects to compile this time; `None`: unknown.
     pub objects: Option<usize>,
-    /// This time, pauses included.
+    /// This time, including pauses.
     pub lasted: Duration,
-    /// Paused because of heat.
+    /// Because of heat.
     pub paused: Duration,
 }
 
-/// make's target of the image where no board names one.
 pub fn usual_target(arch: Arch) -> &'static str {
     match arch {
         Arch::Arm => "zImage",
@@ -76,12 +69,12 @@ pub fn usual_target(arch: Arch) -> &'static str {
     }
 }
 
-/// Builds image, modules and device trees, or goes on where an earlier build was killed. `tell` is given lines for people, `show` how far
-/// it is.
+/// Builds image, modules and device trees, or resumes an interrupted build. `tell` receives messages, `show` the
+/// progress.
 ///
 /// # Errors
-/// There is no configuration, a program is missing, the folder belongs to another tree, or make fails: the first file and line that it
-/// failed on are named.
+/// If there is no configuration, a program is missing, the folder belongs to another tree, or make fails: the first
+/// file and line in error are named.
 pub fn build(job: &Job, tell: &mut dyn FnMut(&str), show: &mut dyn FnMut(&Progress)) -> Result<Built, KbuildError> {
     let begun = Instant::now();
     let job = absolute(job)?;
@@ -108,7 +101,6 @@ pub fn build(job: &Job, tell: &mut dyn FnMut(&str), show: &mut dyn FnMut(&Progre
     Ok(Built { release, image, log: log.path, objects, lasted: begun.elapsed(), paused })
 }
 
-/// What make says, all builds of a folder one after the other.
 pub(crate) struct Log {
     pub path: PathBuf,
     pub file: File,
@@ -135,7 +127,7 @@ fn absolute(job: &Job) -> Result<Job, KbuildError> {
     Ok(Job { tree, out, ..job.clone() })
 }
 
-/// The configuration, with a name of ours and without certificates that the source does not hold.
+/// Sets our name, and removes certificates that the source does not contain.
 fn own(job: &Job, tell: &mut dyn FnMut(&str)) -> Result<String, KbuildError> {
     let path = job.out.join(".config");
     let read = || fs::read_to_string(&path).map_err(KbuildError::file("read", &path));
@@ -173,12 +165,12 @@ fn own(job: &Job, tell: &mut dyn FnMut(&str)) -> Result<String, KbuildError> {
 const LAST_DATE: u64 = 253_402_300_799;
 pub(crate) const MAKE: &str = "apt-get install make gcc flex bison bc libssl-dev libelf-dev";
 
-/// make for a job, with everything fixed that would get into the result by chance.
+/// make with everything fixed that would make the result vary.
 pub(crate) fn make(job: &Job) -> Command {
     let mut make = Command::new("make");
     make.arg("-C").arg(&job.tree).arg(format!("O={}", job.out.display())).arg(format!("ARCH={}", job.arch.name()));
     make.arg(format!("CROSS_COMPILE={}", job.cross.as_deref().unwrap_or_default()));
-    // Given and empty: no `+` for a tree with changes (scripts/setlocalversion).
+    // Set and empty: no `+` for a modified tree (scripts/setlocalversion).
     make.arg("LOCALVERSION=");
     make.args(["KBUILD_BUILD_USER=punctual", "KBUILD_BUILD_HOST=kbuild", "KBUILD_BUILD_VERSION=1"]);
     make.arg(format!("KBUILD_BUILD_TIMESTAMP={}", date(job.epoch)));
@@ -189,7 +181,7 @@ pub(crate) fn make(job: &Job) -> Command {
     make
 }
 
-/// A date as `date -u` writes it: it becomes the end of `uname -v`.
+/// As `date -u` prints it: it becomes the end of `uname -v`.
 fn date(epoch: u64) -> String {
     // "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110).
     let text = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(epoch.min(LAST_DATE)));
@@ -200,7 +192,6 @@ fn date(epoch: u64) -> String {
     }
 }
 
-/// Are there modules to build?
 pub(crate) fn has_modules(job: &Job) -> bool {
     let options = fs::read_to_string(job.out.join(".config")).map(|text| of_config(&text)).unwrap_or_default();
     options.get("MODULES").is_some_and(|value| value.text() == "y")
@@ -218,7 +209,6 @@ fn release(out: &Path) -> Result<String, KbuildError> {
     Ok(text.trim().to_owned())
 }
 
-/// The image of a job's target.
 pub(crate) fn image(job: &Job) -> Result<PathBuf, KbuildError> {
     let path = job.out.join("arch").join(job.arch.folder()).join("boot").join(&job.target);
     match path.is_file() {

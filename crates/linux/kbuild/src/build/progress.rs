@@ -1,28 +1,27 @@
-//! How far a build is, by the lines make says.
+//! Progress of a build, from make's output.
 
 use std::fmt;
 use std::time::Duration;
 
-/// Compiled so far, this time.
+/// Since this make started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Objects compiled.
     pub objects: usize,
-    /// Objects there were to compile, by a dry run, which may miss some; `None`: not known.
+    /// From a dry run, which may miss some; `None`: unknown.
     pub of: Option<usize>,
-    /// Compiling, without pauses.
+    /// Without pauses.
     pub worked: Duration,
-    /// Is it paused, at which temperature (thousandths of a degree Celsius)?
+    /// Temperature at which it is paused, thousandths of a degree Celsius.
     pub paused_at: Option<i64>,
 }
 
 impl Progress {
-    /// Are there more than were counted before? A dry run does not see what make comes to know only while it builds.
+    /// A dry run misses what make only discovers while building.
     fn is_beyond(&self) -> bool {
         self.of.is_some_and(|of| self.objects > of)
     }
 
-    /// Time to go if the rest takes as long as what is done did; `None`: too little is done to tell, or the number is not known.
+    /// Extrapolates from the finished part; `None` if that is too small, or the number is unknown.
     pub fn eta(&self) -> Option<Duration> {
         let rest = self.of?.checked_sub(self.objects)?;
         (self.objects >= 20).then(|| self.worked.mul_f64(rest as f64 / self.objects as f64))
@@ -49,12 +48,11 @@ impl fmt::Display for Progress {
     }
 }
 
-/// Objects among lines of make's log: what `make -n … | grep -c ' -c -o '` counts before.
+/// Objects in make's log: the counterpart of `make -n … | grep -c ' -c -o '`.
 pub fn compiled(log: &str) -> usize {
     log.lines().filter(|line| ["  CC ", "  AS ", "  CC [M] "].iter().any(|tag| line.starts_with(tag))).count()
 }
 
-/// Objects that a dry run would compile.
 pub fn planned(dry_run: &str) -> usize {
     dry_run.lines().filter(|line| line.contains(" -c -o ")).count()
 }

@@ -1,4 +1,4 @@
-//! What a build folder is for, and how far it is: `punctual-build.json`.
+//! What a build folder is for, and its progress: `punctual-build.json`.
 
 use super::Job;
 use crate::KbuildError;
@@ -11,33 +11,29 @@ use std::path::{Path, PathBuf};
 
 const FILE: &str = "punctual-build.json";
 
-/// A build folder's note.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
-    /// Of this file; 1.
+    /// Version of this format: 1.
     pub format: u32,
-    /// The source.
     pub tree: PathBuf,
-    /// The architecture.
     pub arch: Arch,
-    /// The cross compiler's name up to `gcc`.
+    /// Prefix up to `gcc`.
     pub cross: Option<String>,
     /// make's target of the image.
     pub target: String,
-    /// Date of the build, seconds since 1970; that of the first one stays.
+    /// Of the first build: seconds since 1970.
     pub epoch: u64,
     /// Of the configuration that is built.
     pub config_sha256: String,
-    /// Is image, modules and device trees there?
+    /// Are image, modules and device trees finished?
     pub done: bool,
-    /// `uname -r`, where it is done.
+    /// `uname -r`, if finished.
     pub release: Option<String>,
-    /// The process group of make while it runs, with the start of its leader (proc_pid_stat(5), field 22).
+    /// Process group of the running make, and the start time of its leader (proc_pid_stat(5), field 22).
     pub running: Option<(i32, u64)>,
 }
 
 impl State {
-    /// The note of a folder, or a new one.
     pub(super) fn open(job: &Job, config_sha256: &str) -> Result<State, KbuildError> {
         let new = State {
             format: 1,
@@ -59,20 +55,20 @@ impl State {
         Ok(State { epoch: old.epoch, ..new })
     }
 
-    /// The note of a folder; `None`: nothing was built in it.
+    /// `None`: nothing was built in this folder.
     ///
     /// # Errors
-    /// It is damaged.
+    /// If it is damaged.
     pub fn read(out: &Path) -> Result<Option<State>, KbuildError> {
         read_json(&out.join(FILE))
     }
 
-    /// `uname -r` of a finished build in this folder.
+    /// `uname -r` of a finished build.
     ///
     /// # Errors
-    /// The note does not name it: file names and modules of a package would be nobody's.
+    /// If it is missing: the package's file names contain it.
     pub(crate) fn named(&self, out: &Path) -> Result<&str, KbuildError> {
-        // A slash or a leading dot would lead out of the folders that are named after it.
+        // A slash or a leading dot would lead out of folders with this name.
         let is_plain =
             |name: &&str| !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0', ' ', '\n']);
         self.release.as_deref().filter(is_plain).ok_or_else(|| KbuildError::Bad {
@@ -91,21 +87,21 @@ impl State {
     }
 }
 
-/// The start of a process, clock ticks since boot; tells it from a later one of the same number.
+/// The start of a process, clock ticks since boot; distinguishes it from a later one with the same number.
 pub(super) fn started(pid: i32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may hold anything.
+    // The name in parentheses may contain anything.
     text.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
 }
 
-/// A make that outlived us, perhaps paused, holds the lock: it is told to end, and to go on so that it can.
+/// A make that survived, perhaps paused, holds the lock: it is terminated, and continued so that it can end.
 pub(super) fn end_of_before(out: &Path) -> Result<(), KbuildError> {
     let Some((pid, start)) = State::read(out)?.and_then(|state| state.running) else { return Ok(()) };
     let group = Pid::from_raw(pid).filter(|_| started(pid) == Some(start));
     for (group, signal) in
         group.into_iter().flat_map(|group| [Signal::TERM, Signal::CONT].map(|signal| (group, signal)))
     {
-        // Where it ended in the meantime there is nothing to do.
+        // It may have ended in the meantime.
         let _ = rustix::process::kill_process_group(group, signal);
     }
     Ok(())

@@ -1,17 +1,16 @@
-//! What an image says of itself: `linux_banner` (init/version-timestamp.c), which becomes `uname -r` and `uname -v`.
+//! `linux_banner` of an image (init/version-timestamp.c), which becomes `uname -r` and `uname -v`.
 
 use flate2::read::GzDecoder;
 use std::io::Read;
 
 const WORDS: &[u8] = b"Linux version ";
-/// More than any kernel has, unpacked: bytes.
+/// Larger than any uncompressed kernel: bytes.
 const LIMIT: u64 = 256 << 20;
 /// gzip's magic and its only method (RFC 1952).
 const GZIP: [u8; 3] = [0x1f, 0x8b, 8];
-/// Places in an image that look like gzip and are none.
+/// Limit of false gzip headers in an image.
 const TRIES: usize = 64;
 
-/// Of an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Banner {
     /// `uname -r`.
@@ -21,13 +20,13 @@ pub struct Banner {
 }
 
 impl Banner {
-    /// Does `uname -v` have the word PREEMPT_RT (scripts/mkcompile_h, init/Makefile)? Before 5.4 it was `PREEMPT RT`.
+    /// Has `uname -v` the word PREEMPT_RT (scripts/mkcompile_h, init/Makefile)? Before 5.4 it was `PREEMPT RT`.
     pub fn is_rt(&self) -> bool {
         self.version.split_whitespace().any(|word| word == "PREEMPT_RT") || self.version.contains(" PREEMPT RT ")
     }
 }
 
-/// Finds it in an image: plain, bzImage, gzip, or gzip within (zImage). `None`: another packing, or no kernel.
+/// Searches an image: plain, bzImage, gzip, or with gzip inside (zImage). `None`: another compression, or no kernel.
 pub fn banner(image: &[u8]) -> Option<Banner> {
     if let Some(found) = of_x86(image).or_else(|| plain(image)) {
         return Some(found);
@@ -35,7 +34,7 @@ pub fn banner(image: &[u8]) -> Option<Banner> {
     let starts = image.windows(GZIP.len()).enumerate().filter(|(_, window)| *window == GZIP).map(|(at, _)| at);
     starts.take(TRIES).find_map(|at| {
         let mut text = Vec::new();
-        // What follows the packed part in a zImage is no gzip: what was read before counts.
+        // What follows the compressed part of a zImage is no gzip: what was read before counts.
         let _ = GzDecoder::new(&image[at..]).take(LIMIT).read_to_end(&mut text);
         plain(&text)
     })
@@ -72,7 +71,7 @@ fn parsed(text: &str) -> Option<Banner> {
 }
 
 fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
-    // The first byte is rare enough.
+    // Searches for the first byte, which is rare.
     let mut from = 0;
     while let Some(at) = bytes[from..].iter().position(|b| *b == wanted[0]) {
         if bytes[from + at..].starts_with(wanted) {

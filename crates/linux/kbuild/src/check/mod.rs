@@ -1,5 +1,5 @@
-//! Is a package what it is called? Each check is from a kernel that somebody shipped or booted: one named -rt that was none, options
-//! that were dropped without a word, modules of another build, a board without keyboard and SPI.
+//! Is a package what its name says? Each check comes from a kernel that somebody shipped or booted: one named -rt that
+//! was none, silently dropped options, modules of another build, a board without keyboard and SPI.
 
 mod banner;
 mod modules;
@@ -15,30 +15,23 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;
 
-/// What a check came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// It holds.
     Pass,
-    /// It does not.
     Fail,
-    /// It could not be looked at: no pass.
+    /// It could not be checked, which is no pass.
     Unknown,
-    /// It was not asked for.
+    /// Not requested.
     Skip,
 }
 
-/// One check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
-    /// Its name.
     pub id: String,
-    /// What it came to.
     pub outcome: Outcome,
-    /// What was found.
     pub found: String,
-    /// What to do; empty where nothing is to be done.
+    /// Empty if nothing has to be done.
     pub fix: String,
 }
 
@@ -47,21 +40,19 @@ fn check(id: &str, outcome: Outcome, found: impl Into<String>, fix: &str) -> Che
     Check { id: id.to_owned(), outcome, found: found.into(), fix }
 }
 
-/// What a package is checked against.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'w> {
-    /// `uname -r` it should have.
+    /// The expected `uname -r`.
     pub release: &'w str,
-    /// Options that were asked for; `None`: not known.
+    /// Requested options; `None`: unknown.
     pub requested: Option<&'w Options>,
-    /// The board it is for.
     pub board: Option<&'w Board>,
 }
 
-/// The files of a package, unpacked: `boot/vmlinuz-R`, `boot/config-R`, `lib/modules/R`.
+/// Checks the unpacked files of a package: `boot/vmlinuz-R`, `boot/config-R`, `lib/modules/R`.
 ///
 /// # Errors
-/// Its files cannot be read.
+/// If its files cannot be read.
 pub fn package(root: &Path, wanted: &Wanted) -> Result<Vec<Check>, KbuildError> {
     let release = wanted.release;
     let image = root.join("boot").join(format!("vmlinuz-{release}"));
@@ -91,14 +82,13 @@ fn named(release: &str, banner: Option<&Banner>) -> Check {
     }
 }
 
-/// Does a name promise real time?
 fn is_named_rt(release: &str) -> bool {
     release
         .split(['-', '_', '+', '.'])
         .any(|word| word.strip_prefix("rt").is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit())))
 }
 
-/// By the image itself: a configuration beside it may be of another build.
+/// From the image itself: a configuration beside it may belong to another build.
 fn real_time(wanted: &Wanted, banner: Option<&Banner>, config: &Options) -> Check {
     let id = "preempt-rt";
     let asked = |name: &str| wanted.requested.is_some_and(|all| all.get(name).is_some_and(|v| v.text() == "y"));

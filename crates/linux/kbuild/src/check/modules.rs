@@ -1,4 +1,4 @@
-//! Modules: is each of this kernel? The kernel refuses one whose vermagic is not its own (kernel/module/version.c).
+//! Does each module belong to this kernel? The kernel refuses one with another vermagic (kernel/module/version.c).
 
 use super::{Check, Outcome};
 use crate::KbuildError;
@@ -11,19 +11,17 @@ use std::process::Command;
 
 const TAG: &[u8] = b"\0vermagic=";
 
-/// A module of a package.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Module {
-    /// Its name, with `_` where its file has `-`.
+    /// With `_` where its file has `-`.
     pub name: String,
-    /// Its vermagic; `None`: it has none.
     pub vermagic: Option<String>,
 }
 
-/// All below `lib/modules/RELEASE`; none where there is no such folder.
+/// All below `lib/modules/RELEASE`; none if there is no such folder.
 ///
 /// # Errors
-/// One cannot be read or unpacked.
+/// If one cannot be read or decompressed.
 pub fn modules(folder: &Path) -> Result<Vec<Module>, KbuildError> {
     if !folder.is_dir() {
         return Ok(Vec::new());
@@ -59,10 +57,10 @@ fn vermagic(object: &[u8]) -> Option<String> {
     Some(String::from_utf8_lossy(&text).trim_end().to_owned())
 }
 
-/// The beginning of the vermagic that modules of a configuration have (include/linux/vermagic.h); what follows is the architecture's.
+/// The beginning of the vermagic for a configuration (include/linux/vermagic.h); the rest depends on the architecture.
 pub fn expected_vermagic(release: &str, config: &Options) -> String {
     let on = |name: &str| config.get(name).is_some_and(|value| value.text() == "y");
-    // PREEMPT_BUILD came with 5.14; what chose full preemption before, chooses it since.
+    // PREEMPT_BUILD came with 5.14; before that PREEMPT selected full preemption.
     let is_preempt = (on("PREEMPT_BUILD") || on("PREEMPT")) && !on("PREEMPT_RT");
     let mut words = vec![release];
     let parts = [
@@ -117,7 +115,7 @@ mod tests {
         assert_eq!(expected_vermagic("6.12.9-x", &rt), "6.12.9-x SMP preempt_rt mod_unload");
         let stock = of_config("CONFIG_PREEMPT_BUILD=y\nCONFIG_MODVERSIONS=y\n");
         assert_eq!(expected_vermagic("6.12.9", &stock), "6.12.9 preempt modversions");
-        // The patch of 4.19: no word of its own, CONFIG_PREEMPT is on with it.
+        // The patch of 4.19 has no word of its own; CONFIG_PREEMPT is on with it.
         let classic = of_config("CONFIG_SMP=y\nCONFIG_PREEMPT=y\nCONFIG_PREEMPT_RT_FULL=y\nCONFIG_MODULE_UNLOAD=y\n");
         assert_eq!(
             expected_vermagic("4.19.127-rt55-punctual-rt", &classic),

@@ -1,4 +1,4 @@
-//! Does it drive what the board has? Parts and their drivers are data: `needs` of `boards/*.toml`.
+//! Does the kernel drive the board's parts? They and their drivers are data: `needs` of `boards/*.toml`.
 
 use super::{Check, Module, Outcome};
 use punctual_kernel::config::Options;
@@ -20,7 +20,7 @@ pub(super) fn check(board: Option<&Board>, config: &Options, modules: &[Module])
     }
 }
 
-/// A driver that is `m` counts only with its module: the initramfs and the package may have lost it.
+/// A driver that is `m` counts only with its module: the initramfs or the package may lack it.
 fn lacks(need: &Need, config: &Options, modules: &[Module]) -> Option<String> {
     let value = |option: &str| config.get(option).map_or("n", |value| value.text());
     let has = |module: &str| modules.iter().any(|m| m.name == module.replace('-', "_"));

@@ -1,4 +1,4 @@
-//! Planted faults, each in a whole package of small files.
+//! Injected faults, each in a whole package of small files.
 
 use super::*;
 use punctual_kernel::config::requested as fragment;
@@ -57,7 +57,7 @@ impl Package {
         checks.into_iter().filter(|check| check.outcome != Outcome::Pass).collect()
     }
 
-    /// Exactly one check fails, and says this.
+    /// Exactly one check fails, with this text.
     fn fails(&self, id: &str, said: &str) {
         let failed = self.failed();
         let ids: Vec<&str> = failed.iter().map(|check| check.id.as_str()).collect();

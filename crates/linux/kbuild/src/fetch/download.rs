@@ -1,4 +1,4 @@
-//! One file over a network, by curl(1) or wget(1); a part goes on where it broke off.
+//! Downloads one file by curl(1) or wget(1), resuming partial files.
 
 use crate::KbuildError;
 use crate::files::make_folder;
@@ -7,13 +7,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// curl(1), exit codes: 22 an HTTP error with --fail (416 where the part is the whole), 33 ranges are not served, 36 the part cannot
-/// be continued.
+/// curl(1), exit codes: 22 an HTTP error with --fail (416 if the part is complete), 33 ranges are not served, 36 the
+/// part cannot be resumed.
 const CANNOT_GO_ON: [i32; 3] = [22, 33, 36];
-/// What a program says when the other side has less than the part here.
 const REMEDY: &str = "apt-get install curl";
 
-/// The file of an address, in `folder`; a path is taken as it is.
+/// Downloads into `folder`; a path is returned as it is.
 pub fn file(url: &str, folder: &Path, tell: &mut dyn FnMut(&str)) -> Result<PathBuf, KbuildError> {
     if !url.contains("://") {
         return match Path::new(url).is_file() {
@@ -40,7 +39,7 @@ pub fn file(url: &str, folder: &Path, tell: &mut dyn FnMut(&str)) -> Result<Path
     Ok(whole)
 }
 
-/// The same of what is small and may have changed: never continued, and never an earlier one.
+/// Like [`file`] for something small that may have changed: never resumed, never reused.
 pub fn anew(url: &str, folder: &Path, tell: &mut dyn FnMut(&str)) -> Result<PathBuf, KbuildError> {
     if let (true, Some(name)) = (url.contains("://"), url.rsplit('/').next()) {
         for old in [folder.join(name), folder.join(format!("{name}.part"))] {
@@ -52,7 +51,7 @@ pub fn anew(url: &str, folder: &Path, tell: &mut dyn FnMut(&str)) -> Result<Path
     file(url, folder, tell)
 }
 
-/// A page that has no file's name.
+/// A page whose address has no file name.
 pub fn page(url: &str, to: &Path, tell: &mut dyn FnMut(&str)) -> Result<(), KbuildError> {
     to.parent().map_or(Ok(()), make_folder)?;
     if to.is_file() {
@@ -79,7 +78,6 @@ fn transfer(url: &str, part: &Path, had: u64) -> Result<(), KbuildError> {
     })
 }
 
-/// The words of the program that is there.
 fn command(url: &str, part: &Path) -> Command {
     let is_there = |program: &str| {
         let paths = std::env::var_os("PATH").unwrap_or_default();

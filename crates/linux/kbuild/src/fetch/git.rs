@@ -1,5 +1,5 @@
-//! A git repository: one commit where that is enough; where a release of a branch is asked for (a patch fits one sublevel), as much
-//! history as it takes, without the files of other commits. Each step, once fetched, is kept.
+//! Fetches from a git repository: a single commit if that is enough. For a release of a branch (a patch fits one
+//! sublevel) it deepens the history as far as needed, without the files of other commits. What was fetched is kept.
 
 use super::patched::Wanted as Patch;
 use super::{Origin, Proof, Request, TREE, Taken};
@@ -12,19 +12,18 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Commits of history more, each time: a stable release has some hundred.
+/// Additional commits of history per step: a stable release has some hundred.
 const DEEPER: u32 = 3000;
-/// Times; a branch of the Raspberry Pi's has fewer commits of its own.
+/// Limit of steps; a branch of the Raspberry Pi's has fewer commits of its own.
 const STEPS: u32 = 20;
 const SIGNATURE: &str = "-----BEGIN PGP SIGNATURE-----";
 
-/// What the request says of a repository.
 struct Wanted<'r> {
     url: &'r str,
     reference: &'r str,
     commit: Option<&'r str>,
     release: Option<Release>,
-    /// Only a release that this has a patch for.
+    /// Accept only a release that this has a patch for.
     patch: Option<&'r Patch<'r>>,
 }
 
@@ -33,7 +32,6 @@ impl Wanted<'_> {
         self.release.is_none_or(|wanted| wanted == release) && self.patch.is_none_or(|patch| patch.has(release))
     }
 
-    /// In words.
     fn named(&self) -> String {
         let release = self.release.map_or("a release with a signed patch".to_owned(), |release| release.to_string());
         format!("{release} of {}", self.reference)
@@ -54,7 +52,7 @@ pub fn fetch(
     let tree = out.join(TREE);
     let making = aside(&tree);
     if tree.join(".git").is_dir() && !making.exists() {
-        // Whole, but what came after it failed: its patch, perhaps half applied.
+        // Complete, but a later step failed: its patch may be half applied.
         fs::rename(&tree, &making).map_err(KbuildError::file("rename", &tree))?;
         let swept = git(&making, &["reset", "--quiet", "--hard"]).and_then(|_| git(&making, &["clean", "-ffdxq"]));
         if swept.is_err() {
@@ -81,7 +79,7 @@ pub fn head(tree: &Path) -> Result<String, KbuildError> {
     git(tree, &["rev-parse", "HEAD"]).map(|said| said.trim().to_owned())
 }
 
-/// Nothing that git would take for an option.
+/// Refuses what git would take for an option.
 fn sane(wanted: &Wanted) -> Result<(), KbuildError> {
     let is_hash = |text: &str| text.len() == 40 && text.bytes().all(|b| b.is_ascii_hexdigit());
     if wanted.url.starts_with('-') || wanted.reference.starts_with('-') || wanted.reference.is_empty() {
@@ -108,7 +106,7 @@ fn chosen(wanted: &Wanted, making: &Path, tell: &mut dyn FnMut(&str)) -> Result<
             _ => Ok(chosen),
         };
     }
-    // Files of old commits are fetched when they are looked at (gitglossary(7), promisor remote).
+    // git fetches files of old commits on access (gitglossary(7), promisor remote).
     for (name, value) in [("url", wanted.url), ("promisor", "true"), ("partialclonefilter", "blob:none")] {
         git(making, &["config", &format!("remote.origin.{name}"), value])?;
     }
@@ -135,7 +133,7 @@ fn chosen(wanted: &Wanted, making: &Path, tell: &mut dyn FnMut(&str)) -> Result<
     Err(KbuildError::Usage(said))
 }
 
-/// The newest commit of the branch whose Makefile says so: what is on top of the merge belongs to it, too.
+/// The newest commit of the branch with this release in its Makefile, so commits on top of the merge belong to it.
 fn of_release(making: &Path, wanted: &Wanted) -> Result<Option<String>, KbuildError> {
     let is_release = |commit: &str| -> Result<bool, KbuildError> {
         let text = git(making, &["show", &format!("{commit}:Makefile")])?;
@@ -147,7 +145,7 @@ fn of_release(making: &Path, wanted: &Wanted) -> Result<Option<String>, KbuildEr
     }
     let changes = git(making, &["log", "--first-parent", "--format=%H %P", "FETCH_HEAD", "--", "Makefile"])?;
     for line in changes.lines() {
-        // The commit before a change has the release before it.
+        // The parent of a change has the previous release.
         let Some(before) = line.split(' ').nth(1).filter(|parent| !parent.is_empty()) else { continue };
         if git(making, &["cat-file", "-e", before]).is_ok() && is_release(before)? {
             return Ok(Some(before.to_owned()));

@@ -1,9 +1,10 @@
-//! A source, fetched into a folder of its own: verified before it is unpacked, unpacked aside, named last.
+//! Fetches a source into a folder of its own: it is verified before it is unpacked, unpacked under another name, and
+//! renamed last.
 //!
 //! ```text
-//! OUT/download/   packed files; *.part goes on where it was broken off
-//! OUT/tree/       the source, whole or absent
-//! OUT/manifest.json   what it is and who says so; written last
+//! OUT/download/   packed files; *.part is resumed
+//! OUT/tree/       the source, complete or absent
+//! OUT/manifest.json   what it is and who vouches for it; written last
 //! ```
 
 mod download;
@@ -25,15 +26,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::UNIX_EPOCH;
 
-/// The note that a fetch is done.
+/// Its existence means that a fetch has finished.
 pub const MANIFEST: &str = "manifest.json";
 const TREE: &str = "tree";
 
-/// Fetches, or says that it is there. `tell` is given a line for each step.
+/// Does nothing if the source exists. `tell` receives a line for each step.
 ///
 /// # Errors
-/// No network, no room; a signature or sum that is missing or does not hold; the folder holds another source. A download that broke
-/// off goes on when the same is asked again; a tree is never there in part. A patch that does not fit exactly, or is not signed.
+/// No network or space; a missing or invalid signature or sum; another source in the folder; a patch that does not fit
+/// exactly or is not signed. Interrupted downloads are resumed by the same request; a tree is never incomplete.
 pub fn fetch(request: &Request, cache: &Cache, tell: &mut dyn FnMut(&str)) -> Result<SourceManifest, KbuildError> {
     let out = std::path::absolute(&request.out).map_err(KbuildError::file("find", &request.out))?;
     make_folder(&out)?;
@@ -51,7 +52,7 @@ pub fn fetch(request: &Request, cache: &Cache, tell: &mut dyn FnMut(&str)) -> Re
     }
     let wanted = patched::Wanted::open(request, &out, tell)?;
     let taken = taken(request, wanted.as_ref(), &out, cache, tell)?;
-    // Its date before the patch, which may change the Makefile.
+    // Takes the date before patching, which may change the Makefile.
     let mut manifest = manifest(request, taken)?;
     manifest.patch = wanted.map(|wanted| wanted.apply(&manifest.tree, tell)).transpose()?;
     write_json(&out.join(MANIFEST), &manifest)?;
@@ -62,10 +63,10 @@ fn named(origin: &Origin, patch: Option<&str>) -> String {
     patch.map_or_else(|| origin.to_string(), |patch| format!("{origin} with the patch of {patch}"))
 }
 
-/// What an earlier fetch left; `None`: it did not come to its end.
+/// The result of an earlier fetch; `None` if it did not finish.
 ///
 /// # Errors
-/// The note is damaged.
+/// If it is damaged.
 pub fn read_manifest(out: &Path) -> Result<Option<SourceManifest>, KbuildError> {
     let manifest: Option<SourceManifest> = read_json(&out.join(MANIFEST))?;
     Ok(manifest.filter(|manifest| manifest.tree.join("Makefile").is_file()))
@@ -104,12 +105,12 @@ fn own(path: &Path) -> Result<Taken, KbuildError> {
     Ok(Taken { tree, proof, sha256: None, commit, epoch: None })
 }
 
-/// Unpacks beside the name the tree will have: it is whole, or not there.
+/// Unpacks under another name, so the tree is complete or absent.
 fn unpack(archive: &Path, out: &Path, tell: &mut dyn FnMut(&str)) -> Result<PathBuf, KbuildError> {
     let tree = out.join(TREE);
     let making = aside(&tree);
     remove_folder(&making)?;
-    // Without a note of its end an older tree is nobody's.
+    // Without a manifest an older tree is unfinished.
     remove_folder(&tree)?;
     make_folder(&making)?;
     tell(&format!("unpacking {}: 1.7 GB where it is a whole kernel", archive.display()));

@@ -5,34 +5,28 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
 
-/// Where a source comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Origin {
-    /// A packed tree with a signature and a signed list of sums beside it, as kernel.org publishes them.
+    /// A tarball, its signature and a signed list of sums, as kernel.org publishes them.
     Tarball {
-        /// Its address, or the path of a file.
+        /// Address or path.
         url: String,
     },
-    /// A git repository.
     Git {
-        /// Its address, or path.
+        /// Address or path.
         url: String,
-        /// Branch or tag.
         reference: String,
-        /// The commit that is meant, all its digits.
+        /// A full commit hash.
         commit: Option<String>,
-        /// The newest commit of the branch with this release in its Makefile: a patch fits only one.
+        /// Take the newest commit of the branch with this release in its Makefile: a patch fits only one.
         release: Option<Release>,
     },
-    /// The distribution's package linux-source-X.Y.
+    /// The distribution's package linux-source-X.Y; the newest unless a series is named.
     Debian {
-        /// Its series; the newest where none is named.
         series: Option<Series>,
     },
-    /// A tree that is there.
     Tree {
-        /// Where.
         path: PathBuf,
     },
 }
@@ -49,30 +43,26 @@ impl fmt::Display for Origin {
     }
 }
 
-/// What to fetch.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// From where.
     pub origin: Origin,
-    /// Keys that may have signed it, as `gpg --export KEY > FILE` writes them.
+    /// Accepted keys, as written by `gpg --export KEY > FILE`.
     pub keyring: Option<PathBuf>,
-    /// Where the signature is, if not beside the tarball: address or path.
+    /// Address or path of the signature, if not beside the tarball.
     pub sign: Option<String>,
-    /// Where `sha256sums.asc` is, if not beside the tarball.
+    /// Address or path of `sha256sums.asc`, if not beside the tarball.
     pub sums: Option<String>,
-    /// Take a branch that nobody signed; it is noted.
+    /// Accept an unsigned branch; the manifest records it.
     pub unsigned: bool,
-    /// A published real-time patch to apply: its file's address or path (`patch-A.B.C-rtN.patch.xz`), or with a slash at its end
-    /// the folder that has those of the series: then the one for exactly the source's release.
+    /// A published real-time patch to apply: the address or path of its file (`patch-A.B.C-rtN.patch.xz`), or with a
+    /// trailing slash the folder of the series' patches, of which the one for exactly the source's release is taken.
     pub patch: Option<String>,
-    /// Where the patch's signature is, if not beside it.
+    /// The patch's signature, if not beside it.
     pub patch_sign: Option<String>,
-    /// The folder.
     pub out: PathBuf,
 }
 
 impl Request {
-    /// The release that was asked for, where one was.
     pub(super) fn release(&self) -> Option<Release> {
         match &self.origin {
             Origin::Git { release, .. } => *release,
@@ -81,34 +71,26 @@ impl Request {
     }
 }
 
-/// What vouches for a source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Proof {
-    /// gpgv(1): the tree's signature and the list with its sum.
+    /// By gpgv(1): the tree's signature and the list with its sum.
     Signed {
-        /// Fingerprint of the key that signed the tree.
+        /// Fingerprint.
         tree_key: String,
-        /// Fingerprint of the key that signed the list.
         sums_key: String,
     },
-    /// A signed tag.
     SignedTag {
-        /// Fingerprint of its key.
         key: String,
     },
-    /// The user named the commit: its name is a sum of its content.
+    /// The user named the commit: its hash covers its content.
     NamedCommit,
     /// apt-secure(8).
     Apt {
-        /// The package.
         package: String,
-        /// Its version.
         version: String,
     },
-    /// Nothing.
     None {
-        /// Why it was taken.
         why: String,
     },
 }
@@ -125,41 +107,34 @@ impl fmt::Display for Proof {
     }
 }
 
-/// What a way of fetching brought.
 #[derive(Clone, Debug)]
 pub struct Taken {
-    /// The tree.
     pub tree: PathBuf,
-    /// What vouches for it.
     pub proof: Proof,
-    /// Of the packed tree.
+    /// Of the tarball.
     pub sha256: Option<String>,
-    /// Of a repository.
+    /// Of the repository.
     pub commit: Option<String>,
-    /// Its date, seconds since 1970; `None`: that of its Makefile.
+    /// Seconds since 1970; `None`: use that of the Makefile.
     pub epoch: Option<u64>,
 }
 
 /// A fetched source: `manifest.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceManifest {
-    /// Of this file; 1.
+    /// Version of this format: 1.
     pub format: u32,
-    /// From where.
     pub origin: Origin,
     /// VERSION, PATCHLEVEL, SUBLEVEL of its Makefile.
     pub release: Release,
-    /// What vouches for it.
     pub proof: Proof,
-    /// The patch that was applied; `None`: none was.
     #[serde(default)]
     pub patch: Option<super::Patch>,
-    /// SHA-256 of the packed tree.
+    /// Of the tarball.
     pub sha256: Option<String>,
-    /// The commit.
     pub commit: Option<String>,
-    /// The folder of the source.
     pub tree: PathBuf,
-    /// Its date, seconds since 1970: the date of what is built from it (reproducible-builds.org, SOURCE_DATE_EPOCH).
+    /// Date of the source and of what is built from it, seconds since 1970 (reproducible-builds.org,
+    /// SOURCE_DATE_EPOCH).
     pub epoch: u64,
 }

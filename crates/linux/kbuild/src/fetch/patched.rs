@@ -1,6 +1,7 @@
-//! A published real-time patch for a source before 6.12: found for exactly its release, signed, applied with fuzz 0, or refused.
+//! A published real-time patch for a source before 6.12: for exactly its release, signed, and applied with fuzz 0, or
+//! refused.
 //!
-//! It is named by its file, or by the folder in which kernel.org publishes a series' patches
+//! The request names its file, or the folder in which kernel.org publishes a series' patches
 //! (https://cdn.kernel.org/pub/linux/kernel/projects/rt/X.Y/, older ones in `older/`): then the tree's release decides.
 
 use super::{Request, download};
@@ -12,31 +13,28 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A page of kernel.org's has some hundred kilobytes.
+/// kernel.org's pages have some hundred kilobytes.
 const LARGEST_PAGE: u64 = 4 << 20;
 
-/// The patch that a source got.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Patch {
-    /// What was asked for: a file or a folder.
+    /// The requested file or folder.
     pub from: String,
-    /// Its release and revision: `6.6.147-rt77`.
+    /// `6.6.147-rt77`.
     pub patched: String,
-    /// Fingerprint of the key that signed it.
+    /// Fingerprint of the signing key.
     pub key: String,
-    /// SHA-256 of the packed patch.
+    /// Of the compressed patch.
     pub sha256: String,
-    /// Files it changed.
     pub files: usize,
-    /// Hunks that fit with their whole context at other lines than told.
+    /// Hunks that fit with full context at other lines than stated.
     pub moved: usize,
 }
 
-/// A patch that is asked for, before the source is there.
+/// A requested patch, before the source exists.
 pub struct Wanted<'r> {
     from: &'r str,
     keyring: &'r Path,
-    /// Where packed files go.
     folder: PathBuf,
     source: Source<'r>,
 }
@@ -47,7 +45,7 @@ enum Source<'r> {
 }
 
 impl<'r> Wanted<'r> {
-    /// What a request says; for a folder its pages are fetched. `None`: no patch.
+    /// Fetches the pages of a folder. `None`: no patch is requested.
     pub fn open(request: &'r Request, out: &Path, tell: &mut dyn FnMut(&str)) -> Result<Option<Self>, KbuildError> {
         let Some(from) = request.patch.as_deref() else { return Ok(None) };
         if matches!(request.origin, super::Origin::Tree { .. }) {
@@ -80,7 +78,7 @@ impl<'r> Wanted<'r> {
         Ok(Some(wanted))
     }
 
-    /// Before 150 MB are fetched: the release in the tarball's name, or the one that is asked for.
+    /// Checks the requested release, or that in the tarball's name, before 150 MB are fetched.
     fn named(&self, request: &Request) -> Result<(), KbuildError> {
         let of_url = |url: &str| {
             let name = url.rsplit('/').next()?.strip_prefix("linux-")?;
@@ -94,7 +92,7 @@ impl<'r> Wanted<'r> {
         release.map_or(Ok(()), |release| self.of(release).map(drop))
     }
 
-    /// Is there one for exactly this release?
+    /// Is there a patch for exactly this release?
     pub fn has(&self, release: Release) -> bool {
         match &self.source {
             Source::File { patched, .. } => patched.release == release,
@@ -104,7 +102,7 @@ impl<'r> Wanted<'r> {
         }
     }
 
-    /// What it is, where it is, and where its signature is.
+    /// The patch, its location, and that of its signature.
     fn of(&self, release: Release) -> Result<(Patched, String, String), KbuildError> {
         match &self.source {
             Source::File { patched, sign } => {
@@ -120,10 +118,11 @@ impl<'r> Wanted<'r> {
         }
     }
 
-    /// Applies it to a tree that was just fetched.
+    /// Applies the patch to a fresh tree.
     ///
     /// # Errors
-    /// None is for exactly this release, its signature does not hold, or a hunk does not fit: then the tree is as it was.
+    /// If none is for exactly this release, its signature is invalid, or a hunk does not fit; the tree is unchanged
+    /// then.
     pub fn apply(&self, tree: &Path, tell: &mut dyn FnMut(&str)) -> Result<Patch, KbuildError> {
         let (patched, file, sign) = self.of(patch::tree_release(tree)?)?;
         let sign = download::anew(&sign, &self.folder, tell)?;
@@ -143,7 +142,7 @@ fn page_of_older(base: &str, folder: &Path, tell: &mut dyn FnMut(&str)) -> Resul
     Ok(index::read(&page(&format!("{base}older/"), &folder.join("rt-older.html"), tell)?))
 }
 
-/// The list of a folder: as the server writes it, or of a saved copy its `index.html`.
+/// The index page of a folder, from the server, or `index.html` of a saved copy.
 fn page(base: &str, to: &Path, tell: &mut dyn FnMut(&str)) -> Result<String, KbuildError> {
     let is_served = base.starts_with("https://") || base.starts_with("http://");
     let path = match (is_served, base.strip_prefix("file://")) {

@@ -1,5 +1,5 @@
-//! A tarball as kernel.org publishes it: `linux-A.B.C.tar.xz`, `linux-A.B.C.tar.sign` of the unpacked tarball, and the folder's
-//! `sha256sums.asc` (https://www.kernel.org/signature.html). Both have to hold before it is unpacked.
+//! A tarball as kernel.org publishes it: `linux-A.B.C.tar.xz`, `linux-A.B.C.tar.sign` of the uncompressed tarball, and
+//! the folder's `sha256sums.asc` (https://www.kernel.org/signature.html). Both must be valid before it is unpacked.
 
 use super::{Proof, Request, Taken, download, unpack};
 use crate::KbuildError;
@@ -9,7 +9,7 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What unpacks, by the name's end.
+/// Decompressors by suffix.
 const PACKINGS: [(&str, &str); 4] = [(".xz", "xz"), (".gz", "gzip"), (".zst", "zstd"), (".bz2", "bzip2")];
 
 pub fn fetch(url: &str, request: &Request, out: &Path, tell: &mut dyn FnMut(&str)) -> Result<Taken, KbuildError> {
@@ -22,14 +22,14 @@ pub fn fetch(url: &str, request: &Request, out: &Path, tell: &mut dyn FnMut(&str
     })?;
     let folder = out.join("download");
     let (sign, sums) = beside(url, request);
-    // Small, and never continued: what lies there may be of an earlier release.
+    // Small, and never resumed: an existing file may be of an earlier release.
     let sign = download::anew(&sign, &folder, tell)?;
     let sums = download::anew(&sums, &folder, tell)?;
     let archive = download::file(url, &folder, tell)?;
     tell("checking sum and signature");
     let checked = checked(&archive, &sign, &sums, keyring);
     if checked.as_ref().is_err_and(KbuildError::is_verdict) && archive.starts_with(&folder) {
-        // Kept, it would be refused for ever.
+        // If kept, it would be refused forever.
         fs::remove_file(&archive).map_err(KbuildError::file("remove", &archive))?;
     }
     let proof = checked?;
@@ -38,7 +38,7 @@ pub fn fetch(url: &str, request: &Request, out: &Path, tell: &mut dyn FnMut(&str
     Ok(Taken { tree, proof, sha256: Some(sha256), commit: None, epoch: None })
 }
 
-/// Where signature and sums are: named, or where kernel.org has them.
+/// Where signature and sums are: as requested, or where kernel.org has them.
 fn beside(url: &str, request: &Request) -> (String, String) {
     let stem = PACKINGS.iter().find_map(|(end, _)| url.strip_suffix(end)).unwrap_or(url);
     let folder = url.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
@@ -54,7 +54,7 @@ fn checked(archive: &Path, sign: &Path, sums: &Path, keyring: &Path) -> Result<P
     Ok(Proof::Signed { tree_key, sums_key })
 }
 
-/// The signature is of the tarball without its packing.
+/// The signature is of the uncompressed tarball.
 fn unpacked_signed(archive: &Path, sign: &Path, keyring: &Path) -> Result<String, KbuildError> {
     let name = archive.display().to_string();
     let Some((_, program)) = PACKINGS.iter().find(|(end, _)| name.ends_with(end)) else {

@@ -1,4 +1,4 @@
-//! The partition the firmware starts from: FAT, with config.txt, cmdline.txt, the kernel and the device trees.
+//! The partition the firmware boots from: FAT, with config.txt, cmdline.txt, the kernel and the device trees.
 
 use super::Job;
 use super::layout::{Layout, SECTOR, root_name};
@@ -11,8 +11,8 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-/// Mainline's device trees have other names than the firmware looks for; sections by model, the later before the earlier
-/// (https://www.raspberrypi.com/documentation/computers/config_txt.html#model-filters).
+/// Mainline's device trees have other names than the firmware expects. Sections by model; later ones override earlier
+/// ones (https://www.raspberrypi.com/documentation/computers/config_txt.html#model-filters).
 const MAINLINE: [(&str, &str); 9] = [
     ("pi3", "bcm2837-rpi-3-b.dtb"),
     ("pi3+", "bcm2837-rpi-3-b-plus.dtb"),
@@ -24,16 +24,16 @@ const MAINLINE: [(&str, &str); 9] = [
     ("pi5", "bcm2712-rpi-5-b.dtb"),
     ("pi2", "bcm2836-rpi-2-b.dtb"),
 ];
-/// What the firmware is, before the Raspberry Pi 5.
+/// The firmware, before the Raspberry Pi 5.
 const FIRMWARE: [&str; 6] = ["bootcode.bin", "start.elf", "fixup.dat", "start4.elf", "fixup4.dat", "overlays/README"];
 
-/// The files by name, and what to know.
+/// Content by name, and messages for the user.
 pub struct Files {
     pub all: BTreeMap<String, Vec<u8>>,
     pub notes: Vec<String>,
 }
 
-/// The kernel's command line for a card, on the serial console.
+/// With a serial console.
 pub fn command_line() -> String {
     format!("console=serial0,115200 console=tty1 root={} rootfstype=ext4 rootwait fsck.repair=no", root_name())
 }
@@ -95,7 +95,7 @@ fn add_firmware(folder: &Path, all: &mut BTreeMap<String, Vec<u8>>) -> Result<()
     for path in found {
         let whole = folder.join(&path);
         let bytes = fs::read(&whole).map_err(KbuildError::file("read", &whole))?;
-        // What was built with the kernel goes before.
+        // Files built with the kernel take precedence.
         all.entry(path.display().to_string()).or_insert(bytes);
     }
     Ok(())
@@ -113,7 +113,6 @@ fn config(job: &Job, image: &str, trees: &[String]) -> String {
     text + "\n[all]\n"
 }
 
-/// Makes the file system and writes the files.
 pub fn write(disk: &File, layout: &Layout, files: &Files) -> io::Result<()> {
     let part = || Part { disk, start: layout.boot, length: layout.root - layout.boot, at: 0 };
     let options = FormatVolumeOptions::new()
@@ -137,10 +136,10 @@ pub fn write(disk: &File, layout: &Layout, files: &Files) -> io::Result<()> {
     system.unmount()
 }
 
-/// A file of a card's first partition, as the firmware reads it.
+/// Reads a file of an image's first partition.
 ///
 /// # Errors
-/// The image has no such partition or file.
+/// If the image has no such partition or file.
 pub fn read(image: &Path, name: &str) -> Result<Vec<u8>, KbuildError> {
     let disk = File::open(image).map_err(KbuildError::file("read", image))?;
     let layout = Layout::usual();
@@ -170,7 +169,7 @@ impl TimeProvider for FirstDay {
     }
 }
 
-/// A partition as a file of its own.
+/// A partition as a file.
 struct Part<'d> {
     disk: &'d File,
     start: u64,

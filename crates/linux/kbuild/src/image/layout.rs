@@ -6,30 +6,30 @@ use std::os::unix::fs::FileExt;
 
 pub const SECTOR: u64 = 512;
 const MIB: u64 = 1 << 20;
-/// FAT32 with logical addresses, and Linux (the types of a PC's partition table).
+/// Partition types of a PC: FAT32 with logical addresses, and Linux.
 const FAT: u8 = 0x0c;
 const LINUX: u8 = 0x83;
-/// The disk's identity: the root is named by it, PARTUUID=70756e63-02.
+/// The disk's signature: the root's name is PARTUUID=70756e63-02.
 const IDENTITY: u32 = 0x7075_6e63;
 
-/// Where the partitions lie, bytes.
+/// Byte offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// The whole: a power of two, which QEMU's cards have to be.
+    /// Size: a power of two, as QEMU requires of SD cards.
     pub disk: u64,
-    /// Start of the first.
+    /// Start of the first partition.
     pub boot: u64,
     /// Start of the second, and end of the first.
     pub root: u64,
 }
 
 impl Layout {
-    /// 512 MiB: 124 for the firmware, kernels and device trees.
+    /// 512 MiB, of which 124 for the firmware, kernels and device trees.
     pub fn usual() -> Layout {
         Layout { disk: 512 * MIB, boot: 4 * MIB, root: 128 * MIB }
     }
 
-    /// Sets the file's size and writes the table.
+    /// Sets the file's size and writes the partition table.
     pub fn write(&self, disk: &File) -> io::Result<()> {
         disk.set_len(self.disk)?;
         let mut record = vec![0; 440];
@@ -43,13 +43,12 @@ impl Layout {
     }
 }
 
-/// The root, as the kernel's command line names it.
 pub fn root_name() -> String {
     format!("PARTUUID={IDENTITY:08x}-02")
 }
 
 fn entry(kind: u8, start: u64, end: u64) -> Vec<u8> {
-    // Cylinders, heads and sectors mean nothing any more: the values for "use the logical address".
+    // Obsolete cylinders, heads and sectors: the values for "use the logical address".
     let mut bytes = vec![0, 0xfe, 0xff, 0xff, kind, 0xfe, 0xff, 0xff];
     for number in [start / SECTOR, (end - start) / SECTOR] {
         bytes.extend(u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes());

@@ -1,7 +1,8 @@
-//! A card for a Raspberry Pi: a partition the firmware starts from and a root with BusyBox, made without root's rights.
+//! A card for a Raspberry Pi: a boot partition and a root with BusyBox, made without root's permissions.
 //!
-//! The card is for a first boot and a look; a distribution's card gets the kernel from the package. Without the firmware's files
-//! (`--firmware`) it boots where the firmware is elsewhere: in QEMU, and on boards from the Raspberry Pi 5 on, which have it in their EEPROM.
+//! The card is for a first boot and a check; a distribution's card gets the kernel from the package. Without the
+//! firmware's files (`--firmware`) it boots where the firmware is elsewhere: in QEMU, and on boards from the Raspberry
+//! Pi 5 on, which have it in their EEPROM.
 
 mod boot;
 mod layout;
@@ -19,26 +20,23 @@ use punctual_kernel::{Board, BootWay};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-/// What to write.
 #[derive(Clone, Debug)]
 pub struct Job<'j> {
-    /// The package's files, unpacked.
+    /// The unpacked package.
     pub stage: &'j Stage,
-    /// For which board.
     pub board: &'j Board,
     /// A static BusyBox of the board's architecture.
     pub busybox: PathBuf,
-    /// A folder with the firmware's files: bootcode.bin, start*.elf, fixup*.dat, overlays/.
+    /// A folder with bootcode.bin, start*.elf, fixup*.dat, overlays/.
     pub firmware: Option<PathBuf>,
-    /// A shell script that is run as root at each boot.
+    /// A shell script, run as root at each boot.
     pub script: Option<PathBuf>,
-    /// Date of its files, seconds since 1970.
+    /// Of the image's files: seconds since 1970.
     pub epoch: u64,
-    /// The image file.
     pub path: PathBuf,
 }
 
-/// Drivers that have to be in the kernel itself, since the card has no initramfs; of each group one.
+/// Drivers that must be built in, as the card has no initramfs; one of each group.
 const BUILT_IN: [&[&str]; 4] = [
     &["MMC_BLOCK"],
     &["EXT4_FS"],
@@ -46,10 +44,11 @@ const BUILT_IN: [&[&str]; 4] = [
     &["MMC_BCM2835", "MMC_SDHCI_IPROC", "MMC_BCM2835_SDHOST", "MMC_BCM2835_MMC", "MMC_SDHCI_BRCMSTB"],
 ];
 
-/// Writes the image: whole, or not there. Returns what to know before it is used.
+/// The image is complete or absent. Returns notes for the user.
 ///
 /// # Errors
-/// The board does not start from such a card; the kernel could not read its root; mke2fs is missing; no room.
+/// If the board does not boot from such a card, the kernel could not read its root, mke2fs is missing, or the disk is
+/// full.
 pub fn write(job: &Job, tell: &mut dyn FnMut(&str)) -> Result<Vec<String>, KbuildError> {
     if job.board.boot != BootWay::RaspberryPi {
         let said = format!("{} does not start from a Raspberry Pi's card: leave --image out", job.board.key);
@@ -61,7 +60,7 @@ pub fn write(job: &Job, tell: &mut dyn FnMut(&str)) -> Result<Vec<String>, Kbuil
     let done = made(job, &making, &scratch, tell);
     remove_folder(&scratch)?;
     if done.is_err() {
-        // Half an image would be written to a card.
+        // An incomplete image would be written to a card.
         let _ = fs::remove_file(&making);
     }
     let notes = done?;

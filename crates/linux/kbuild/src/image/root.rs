@@ -1,5 +1,5 @@
-//! The root: BusyBox, the kernel's modules, and a first process that loads the drivers of what is there. mke2fs(8) packs a folder without
-//! root's rights; what a user's folder says of owners is corrected by debugfs(8).
+//! The root: BusyBox, the kernel's modules, and a first process that loads the drivers of the hardware found. mke2fs(8)
+//! packs a folder without root's permissions; debugfs(8) corrects the owners.
 
 use super::Job;
 use super::layout::Layout;
@@ -14,10 +14,10 @@ use std::process::Command;
 /// Started by BusyBox's init.
 pub const INIT: &str = include_str!("rcS");
 const TABLE: &str = "::sysinit:/etc/init.d/rcS\n::askfirst:-/bin/sh\n::ctrlaltdel:/bin/busybox reboot\n::shutdown:/bin/busybox umount -a -r\n";
-/// Fixed: the same files give the same file system.
+/// Fixed, so that the same files give the same file system.
 const IDENTITY: &str = "70756e63-7475-416c-8000-000000000002";
 const REMEDY: &str = "apt-get install e2fsprogs";
-/// Names of BusyBox that scripts use before it has made its links.
+/// Names of BusyBox that scripts use before it has created its links.
 const NAMES: [&str; 4] = ["bin/sh", "sbin/init", "bin/mount", "sbin/modprobe"];
 
 /// Makes the tree in `scratch` and packs it into the second partition.
@@ -82,7 +82,7 @@ fn executable(path: &Path) -> Result<(), KbuildError> {
     fs::set_permissions(path, Permissions::from_mode(0o755)).map_err(KbuildError::file("change", path))
 }
 
-/// mke2fs takes over the owners of the folder: those of who packs.
+/// mke2fs copies the owners of the folder, those of the calling user.
 fn owned_by_root(job: &Job, layout: &Layout, disk: &Path, root: &Path) -> Result<(), KbuildError> {
     let meta = root.metadata().map_err(KbuildError::file("read", root))?;
     if (meta.uid(), meta.gid()) == (0, 0) {

@@ -8,12 +8,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use tar::{Builder, EntryType, Header};
 
-/// A folder's files as `.tar.gz`, with more files by name at its beginning: sorted, root's, of one date, with the modes 755 and 644.
+/// A folder as `.tar.gz`, preceded by the files `more`: sorted, owned by root, with one date and the modes 755 and 644.
 ///
 /// # Errors
-/// A file cannot be read.
+/// If a file cannot be read.
 pub fn tarball(root: &Path, more: &[(&str, &[u8])], epoch: u64) -> Result<Vec<u8>, KbuildError> {
-    // Neither name nor date of the packing, and no operating system (RFC 1952: 255 is unknown).
+    // Without name, date and operating system (RFC 1952: 255 is unknown).
     let packed = GzBuilder::new().operating_system(255).write(Vec::new(), Compression::new(6));
     let mut tar = Builder::new(packed);
     for (name, bytes) in more {
@@ -44,7 +44,7 @@ enum Kind {
     File { mode: u32 },
 }
 
-/// All below a folder, parents first, sorted.
+/// Sorted, parents first.
 fn entries(root: &Path) -> Result<BTreeMap<PathBuf, Kind>, KbuildError> {
     let mut found = BTreeMap::new();
     let mut open = vec![root.to_owned()];

@@ -1,5 +1,5 @@
-//! Debian packages (deb(5)): an ar archive of three files. The scripts run the hooks that the distribution's kernels run, which make the
-//! initramfs and the boot loader's menu (Debian Kernel Handbook, chapter 6.3).
+//! Debian packages (deb(5)): an ar archive of three files. The scripts run the hooks of the distribution's kernels,
+//! which make the initramfs and the boot loader's menu (Debian Kernel Handbook, chapter 6.3).
 
 use super::Stage;
 use super::archive::tarball;
@@ -11,7 +11,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// The package with image, modules and device trees.
+/// Image, modules and device trees.
 pub fn image(stage: &Stage, state: &State, into: &Path) -> Result<PathBuf, KbuildError> {
     let release = &stage.release;
     let name = format!("linux-image-{}", lower(release));
@@ -25,7 +25,6 @@ pub fn image(stage: &Stage, state: &State, into: &Path) -> Result<PathBuf, Kbuil
     write(&name, state, into, stage, &control, &scripts)
 }
 
-/// The package with the headers.
 pub fn headers(stage: &Stage, state: &State, root: &Path, into: &Path) -> Result<PathBuf, KbuildError> {
     let release = &stage.release;
     let name = format!("linux-headers-{}", lower(release));
@@ -58,7 +57,7 @@ fn control(name: &str, state: &State, release: &str, kib: u64, extra: &str, desc
     )
 }
 
-/// A hyphen would begin the Debian revision: another word for the same, in order.
+/// A hyphen would begin the Debian revision, so it is replaced by a character that preserves the order.
 fn version(release: &str) -> String {
     format!("{}-1", release.replace(['-', '_'], "+"))
 }
@@ -95,7 +94,7 @@ fn write(
     Ok(path)
 }
 
-/// ar(5), as dpkg-deb(1) reads it: names of at most 16 bytes, files at even places.
+/// ar(5), as dpkg-deb(1) reads it: names of at most 16 bytes, files at even offsets.
 fn ar(files: &[(&str, Vec<u8>)], epoch: u64) -> Vec<u8> {
     let mut bytes = b"!<arch>\n".to_vec();
     for (name, content) in files {

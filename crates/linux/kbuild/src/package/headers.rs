@@ -1,6 +1,5 @@
-//! Headers and scripts with which modules of one's own are built (dkms, `make -C /lib/modules/R/build`).
-//!
-//! The kernel's own script collects them: `scripts/package/install-extmod-build`, since 6.6 called by `make run-command`.
+//! Headers and scripts for building external modules (dkms, `make -C /lib/modules/R/build`), collected by the kernel's
+//! `scripts/package/install-extmod-build`, which since 6.6 is called by `make run-command`.
 
 use super::{empty, stage::of_state};
 use crate::KbuildError;
@@ -23,7 +22,7 @@ pub fn stage(state: &State, build: &Path, into: &Path, release: &str) -> Result<
     let folder = root.join("usr/src").join(format!("linux-headers-{release}"));
     make_folder(&folder)?;
     let mut make = make(&of_state(state, build));
-    // `$(srctree)` and `$(CC)` are the kernel's Makefile's.
+    // `$(srctree)` and `$(CC)` are expanded by the kernel's Makefile.
     make.arg(format!("KBUILD_RUN_COMMAND=+$(srctree)/{SCRIPT} {}", folder.display())).arg("run-command");
     let ran = run(&mut make, b"", MAKE)?;
     if !ran.status.success() {

@@ -11,45 +11,39 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;
 
-/// A file of a package.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct File {
-    /// Below the root.
     pub path: String,
-    /// Its length, bytes.
     pub bytes: u64,
-    /// Its SHA-256; `None`: it is a link.
+    /// `None` for a link.
     pub sha256: Option<String>,
 }
 
 /// `manifest.json` of a package.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// Of this file; 1.
+    /// Version of this format: 1.
     pub format: u32,
     /// `uname -r`.
     pub release: String,
-    /// `uname -v`, by the image; `None`: the image does not tell.
+    /// `uname -v`, from the image; `None`: not found there.
     pub version: Option<String>,
     /// The value of `ARCH=`.
     pub arch: String,
-    /// What the modules' vermagic begins with.
+    /// The beginning of the modules' vermagic.
     pub vermagic: String,
-    /// The board it is for.
     pub board: Option<String>,
-    /// Where the source came from; `None`: not known.
+    /// `None`: unknown.
     pub source: Option<SourceManifest>,
-    /// Date of everything in it, seconds since 1970.
+    /// Date of all files, seconds since 1970.
     pub epoch: u64,
-    /// Options that were asked for, as a fragment; `None`: not known.
+    /// Requested options, as a fragment; `None`: unknown.
     pub requested: Option<String>,
-    /// Of the configuration.
     pub config_sha256: String,
-    /// What a board starts: image, configuration, and the device trees that the board's entry names.
+    /// What a board boots: image, configuration, and the device trees that the board's entry names.
     pub boot: Vec<String>,
-    /// The checks when it was packaged.
+    /// Results at packaging.
     pub checks: Vec<Check>,
-    /// All files, sorted.
     pub files: Vec<File>,
 }
 
@@ -96,7 +90,7 @@ impl Manifest {
     }
 }
 
-/// Is a device tree one that the board's entry names, in either tree?
+/// Does the board's entry name this device tree, in either tree?
 pub(crate) fn is_of_board(tree: &Path, board: &punctual_kernel::Board) -> bool {
     let names = board.mainline.iter().flat_map(|m| &m.dtbs).chain(board.pi.iter().flat_map(|pi| &pi.dtbs));
     let file = tree.file_name().unwrap_or_default().to_string_lossy().into_owned();

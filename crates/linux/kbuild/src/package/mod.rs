@@ -1,6 +1,7 @@
-//! Image, modules, device trees and configuration of one build put together as a tarball with a manifest and as Debian packages.
+//! Packs image, modules, device trees and configuration of a build as a tarball with a manifest and as Debian packages.
 //!
-//! The same build gives the same bytes: files are sorted, belong to root, and have the source's date (reproducible-builds.org).
+//! The same build gives the same bytes: files are sorted, belong to root, and have the source's date
+//! (reproducible-builds.org).
 
 mod archive;
 mod deb;
@@ -24,40 +25,35 @@ use punctual_kernel::config::{Options, requested};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What to package.
 #[derive(Clone, Debug)]
 pub struct Job<'j> {
     /// The folder of a finished build.
     pub build: PathBuf,
-    /// For which board; its needs are checked, and its device trees are named.
+    /// Its needs are checked, and its device trees are named.
     pub board: Option<&'j Board>,
-    /// Where the source came from.
     pub source: Option<SourceManifest>,
     /// The folder for the packages.
     pub into: PathBuf,
-    /// Debian packages beside the tarball.
+    /// Make Debian packages beside the tarball.
     pub deb: bool,
-    /// The headers for modules of one's own, too.
+    /// Include headers for external modules.
     pub headers: bool,
 }
 
-/// What was packaged.
 #[derive(Clone, Debug)]
 pub struct Packaged {
-    /// What is in it, and where it comes from.
     pub manifest: Manifest,
-    /// The checks.
     pub checks: Vec<Check>,
-    /// The files that were written; none where a check failed.
+    /// Written files; none if a check failed.
     pub files: Vec<PathBuf>,
-    /// The files of the package, unpacked, for an image.
+    /// The unpacked files, for an image.
     pub stage: PathBuf,
 }
 
-/// Packages. Where a check fails nothing is written but the stage, for a look.
+/// If a check fails only the stage is written, for inspection.
 ///
 /// # Errors
-/// The build is not finished; a program is missing; make fails; no room.
+/// If the build is not finished, a program is missing, make fails, or the disk is full.
 pub fn package(job: &Job, tell: &mut dyn FnMut(&str)) -> Result<Packaged, KbuildError> {
     let (build, into) = (absolute(&job.build)?, absolute(&job.into)?);
     let state = State::read(&build)?.filter(|state| state.done);
@@ -118,7 +114,7 @@ fn written(
     Ok(files)
 }
 
-/// The files' checksums, as sha256sum(1) reads them.
+/// Checksums for sha256sum(1).
 fn sums(into: &Path, files: &[PathBuf]) -> Result<PathBuf, KbuildError> {
     let mut sums = String::new();
     for file in files {
@@ -130,7 +126,7 @@ fn sums(into: &Path, files: &[PathBuf]) -> Result<PathBuf, KbuildError> {
     Ok(path)
 }
 
-/// What was asked for when the build was configured.
+/// The requested options, saved when the build was configured.
 fn asked(build: &Path) -> Result<Option<Options>, KbuildError> {
     let path = build.join(REQUESTED);
     let text = match fs::read_to_string(&path) {
@@ -145,7 +141,6 @@ fn absolute(path: &Path) -> Result<PathBuf, KbuildError> {
     std::path::absolute(path).map_err(KbuildError::file("find", path))
 }
 
-/// A folder beside its later name, empty.
 fn empty(path: &Path) -> Result<PathBuf, KbuildError> {
     let making = aside(path);
     remove_folder(&making)?;

@@ -1,4 +1,4 @@
-//! The files of a kernel as they lie on a system: as Debian has them, so that its tools find them.
+//! The files of a kernel as Debian installs them, so that its tools find them:
 //!
 //! ```text
 //! boot/vmlinuz-R, boot/config-R, boot/System.map-R
@@ -16,7 +16,6 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The files, unpacked.
 #[derive(Clone, Debug)]
 pub struct Stage {
     /// The folder that stands for `/`.
@@ -58,24 +57,23 @@ impl Stage {
         Ok(Stage { root, release: release.to_owned() })
     }
 
-    /// Device trees, relative to their folder `usr/lib/linux-image-R`.
+    /// Relative to `usr/lib/linux-image-R`.
     ///
     /// # Errors
-    /// The folder cannot be read.
+    /// If the folder cannot be read.
     pub fn device_trees(&self) -> Result<Vec<PathBuf>, KbuildError> {
         let folder = self.root.join(format!("usr/lib/linux-image-{}", self.release));
         let all = if folder.is_dir() { below(&folder)? } else { Vec::new() };
         Ok(all.into_iter().filter(|path| path.extension().is_some_and(|end| end == "dtb")).collect())
     }
 
-    /// Bytes of all files.
     pub(super) fn bytes(&self) -> Result<u64, KbuildError> {
         let sizes = below(&self.root)?.into_iter().map(|path| self.root.join(path).symlink_metadata());
         Ok(sizes.flatten().map(|meta| meta.size()).sum())
     }
 }
 
-/// A build as make is to see it.
+/// The build, for make.
 pub(super) fn of_state(state: &State, build: &Path) -> Build {
     Build {
         tree: state.tree.clone(),
@@ -115,7 +113,7 @@ fn installed(job: &Build, target: &str, words: &[String]) -> Result<(), KbuildEr
     }
 }
 
-/// Links to source and build folder of this machine mean nothing elsewhere.
+/// Links to this machine's source and build folder are useless elsewhere.
 fn unlinked(modules: &Path) -> Result<(), KbuildError> {
     for name in ["build", "source"] {
         let path = modules.join(name);

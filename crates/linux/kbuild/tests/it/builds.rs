@@ -53,7 +53,7 @@ fn an_error_names_the_first_file_and_line_and_mended_it_goes_on() {
     assert!(!State::read(&out).unwrap().unwrap().done);
     fs::write(tree.source().join("7.c"), "int f7;\n").unwrap();
     let done = built(&tree.job(&out)).unwrap();
-    // What was compiled before is not compiled again.
+    // Compiled objects are not compiled again.
     assert_eq!(done.objects, Some(6));
     assert!(fs::read_to_string(out.join(LOG)).unwrap().matches("  CC      1.o").count() == 1);
 }
@@ -89,7 +89,7 @@ fn a_hot_board_waits_until_it_is_cooler_and_comes_to_the_same() {
     let zone = tree.0.path().join("thermal/thermal_zone0");
     fs::create_dir_all(&zone).unwrap();
     fs::write(zone.join("temp"), "80000\n").unwrap();
-    // Each object takes a while: the build is still running when the temperature is looked at.
+    // Each object takes a while, so that the build still runs when the temperature is read.
     let makefile = tree.source().join("Makefile");
     fs::write(&makefile, fs::read_to_string(&makefile).unwrap().replace("SLOW ?= 0", "SLOW ?= 0.5")).unwrap();
     let out = tree.configured("hot");

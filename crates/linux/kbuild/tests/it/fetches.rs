@@ -1,4 +1,4 @@
-//! Fetching, without a network: files, `file://` addresses and local repositories.
+//! Fetching without a network: files, `file://` addresses and local repositories.
 
 use crate::common;
 
@@ -31,7 +31,7 @@ fn fetched(request: &Request) -> Result<SourceManifest, KbuildError> {
     fetch(request, &Cache::at(request.out.join("cache")), &mut |_| {})
 }
 
-/// The fixtures in a folder of their own, to spoil; the request for their tarball.
+/// Copies the fixtures into a folder that tests may modify; returns the request for their tarball.
 fn published(folder: &Path, out: &Path) -> Request {
     for name in ["linux-6.12.9.tar.xz", "linux-6.12.9.tar.sign", "sha256sums.asc"] {
         fs::copy(fixture(name), folder.join(name)).unwrap();
@@ -55,7 +55,7 @@ fn a_signed_tarball_is_unpacked_and_noted() {
     assert!(matches!(&manifest.proof, Proof::Signed { tree_key, .. } if tree_key.len() == 40));
     assert_eq!(manifest.sha256.as_ref().unwrap().len(), 64);
     assert!(manifest.tree.join("Makefile").is_file());
-    // The same again is there; another is refused.
+    // The same request finds the source; another is refused.
     fs::remove_dir_all(folder.path()).unwrap();
     assert_eq!(fetched(&request).unwrap(), manifest);
     let other = Request { origin: Origin::Tree { path: "/x".into() }, ..request };
@@ -73,7 +73,7 @@ fn a_part_goes_on_where_it_broke_off() {
     let whole = fs::read(fixture("linux-6.12.9.tar.xz")).unwrap();
     let download = out.path().join("download");
     fs::create_dir_all(&download).unwrap();
-    // All parts, from nothing to everything.
+    // Partial files from almost nothing to everything.
     for length in [1, whole.len() / 2, whole.len() - 1, whole.len()] {
         fs::write(download.join("linux-6.12.9.tar.xz.part"), &whole[..length]).unwrap();
         let mut said = Vec::new();
@@ -120,7 +120,7 @@ fn what_is_not_signed_or_was_changed_leaves_no_tree() {
     }
 }
 
-/// A repository whose Makefile goes through three releases, each with a commit more.
+/// A repository whose Makefile goes through three releases, each with an additional commit.
 fn repository(folder: &Path) -> Vec<String> {
     let git = |words: &[&str]| {
         let mut git = Command::new("git");

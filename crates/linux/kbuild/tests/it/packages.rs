@@ -63,7 +63,7 @@ fn what_fails_a_check_is_not_packaged() {
     }
     let tree = Tree::new();
     let out = tree.configured("out");
-    // A real make that builds another kernel than its name and configuration say.
+    // make builds another kernel than its name and configuration say.
     fs::write(out.join("real-time"), "PREEMPT_DYNAMIC").unwrap();
     build(&tree.job(&out), &mut |_| {}, &mut |_| {}).unwrap();
     let done = packaged(&tree, "into", false).unwrap();
@@ -103,7 +103,7 @@ fn a_finished_build_without_a_release_is_an_error_that_names_file_and_command() 
         assert!(said.contains("out/punctual-build.json") && said.contains("punctual kernel build --tree "), "{said}");
         assert!(!tree.0.path().join("into").exists(), "something was written");
     }
-    // The command that is named mends it.
+    // The command in the message fixes it.
     build(&tree.job(&tree.0.path().join("out")), &mut |_| {}, &mut |_| {}).unwrap();
     assert!(!packaged(&tree, "into", true).unwrap().files.is_empty());
 }
@@ -124,7 +124,7 @@ fn card(tree: &Tree, done: &Packaged, name: &str, firmware: Option<PathBuf>) -> 
     image::write(&job, &mut |_| {})
 }
 
-/// What debugfs says of a file of the second partition.
+/// debugfs's description of a file of the second partition.
 fn stat(path: &Path, file: &str) -> String {
     let debugfs =
         ["/usr/sbin/debugfs", "/sbin/debugfs"].into_iter().find(|p| Path::new(p).is_file()).unwrap_or("debugfs");

@@ -1,5 +1,5 @@
-//! Sources that get their published real-time patch: a small one, signed for the tests of `punctual-kernel`, and a branch of which one
-//! release alone fits it.
+//! Sources that get their published real-time patch: a small one, signed for the tests of `punctual-kernel`, and a
+//! branch of which only one release fits it.
 
 use crate::common;
 
@@ -82,7 +82,7 @@ impl Place {
         }
     }
 
-    /// The folder of patches, served.
+    /// The folder of patches as an address.
     fn folder(&self) -> String {
         format!("file://{}/", self.path("rt").display())
     }
@@ -112,7 +112,7 @@ fn of_a_branch_the_newest_release_with_a_signed_patch_is_taken_and_patched() {
     assert_eq!((patch.key.len(), patch.sha256.len()), (40, 64));
     assert!(softirq(&manifest).contains("line 15 under PREEMPT_RT\n"));
     assert_eq!(fs::read_to_string(manifest.tree.join("localversion-rt")).unwrap(), "-rt77\n");
-    // The same again is there, unpatched it is another source.
+    // The same request finds the source; without the patch it is another source.
     assert_eq!(fetched(&request).unwrap(), manifest);
     let error = fetched(&Request { patch: None, ..request }).unwrap_err().to_string();
     assert!(error.contains("with the patch of file://") && error.contains("--out"), "{error}");
@@ -160,7 +160,7 @@ fn what_is_not_signed_or_does_not_fit_leaves_no_source_and_the_same_again_goes_t
     let error = fetched(&stranger).unwrap_err();
     assert!(error.is_verdict() && error.to_string().contains("not in the keyring"), "{error}");
     assert!(!place.path("source/manifest.json").exists());
-    // A file that somebody changed: patch(1) alone would take it with a fuzz of 1.
+    // A modified file: patch(1) alone would accept it with a fuzz of 1.
     let linux = place.path("linux");
     let other = fs::read_to_string(linux.join("kernel/softirq.c")).unwrap().replace("line 12\n", "line twelve\n");
     git(&linux, &["checkout", "-q", "-b", "other", &place.commits[1]]);
@@ -171,7 +171,7 @@ fn what_is_not_signed_or_does_not_fit_leaves_no_source_and_the_same_again_goes_t
     let error = fetched(&Request { origin: changed, ..request.clone() }).unwrap_err();
     assert!(error.is_verdict() && error.to_string().contains("does not fit the tree exactly (fuzz 0)"), "{error}");
     assert!(!place.path("source/manifest.json").exists());
-    // What a kill in the middle of patching leaves is swept away.
+    // What a kill in the middle of patching leaves is removed.
     fs::write(place.path("source/tree/kernel/softirq.c"), "half\n").unwrap();
     fs::write(place.path("source/tree/localversion-rt"), "-rt77\n").unwrap();
     let manifest = fetched(&request).unwrap();

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// As the kernel's: O=, a dry run, objects one after the other, a release, modules and device trees; `SLOW` is how long one takes.
+/// Has the kernel's O=, dry run, objects, release, modules and device trees; `SLOW` is the duration of one object.
 const MAKEFILE: &str = r#"
 SLOW ?= 0
 OBJECTS := $(foreach n,1 2 3 4 5 6 7 8 9 10 11 12,$(O)/$(n).o)
@@ -32,7 +32,7 @@ dtbs_install:
 	mkdir -p $(INSTALL_DTBS_PATH)/broadcom; echo tree > $(INSTALL_DTBS_PATH)/broadcom/bcm2837-rpi-3-b.dtb
 "#;
 
-/// Everything that the checks and the card ask for.
+/// Everything that the checks and the card require.
 pub const CONFIG: &str = "CONFIG_ARM64=y\nCONFIG_OF=y\nCONFIG_MODULES=y\nCONFIG_SMP=y\nCONFIG_EXPERT=y\nCONFIG_PREEMPT_RT=y\nCONFIG_MODULE_UNLOAD=y\n\
     CONFIG_SPI_BCM2835=m\nCONFIG_I2C_BCM2835=m\nCONFIG_PINCTRL_BCM2835=m\nCONFIG_USB_HID=m\nCONFIG_HID_GENERIC=m\nCONFIG_USB_DWC2=m\n\
     CONFIG_USB_NET_SMSC95XX=m\nCONFIG_MMC_BCM2835=y\nCONFIG_MMC_BLOCK=y\nCONFIG_EXT4_FS=y\nCONFIG_DEVTMPFS=y\n\
@@ -58,7 +58,6 @@ impl Tree {
         self.0.path().join("source")
     }
 
-    /// A configured folder.
     pub fn configured(&self, name: &str) -> PathBuf {
         let out = self.0.path().join(name);
         fs::create_dir_all(&out).unwrap();
@@ -80,7 +79,7 @@ impl Tree {
     }
 }
 
-/// Said where it fails, never a silent pass.
+/// Reports missing programs, so that no test passes silently.
 pub fn has(programs: &[&str]) -> bool {
     let missing: Vec<&&str> = programs.iter().filter(|p| Command::new(p).arg("--version").output().is_err()).collect();
     if !missing.is_empty() {
