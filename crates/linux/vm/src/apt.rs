@@ -1,4 +1,4 @@
-//! Packages of the distribution, for any architecture, without installing anything: apt with state, cache and
+//! Packages of the distribution for any architecture, without installing anything: apt with state, cache and
 //! architecture of its own (apt.conf(5)), and the machine's own sources.
 
 use crate::arch::Arch;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// Package lists older than this are fetched anew.
+/// Older package lists are fetched again.
 const FRESH: Duration = Duration::from_secs(86_400);
 const REMEDY: &str = "where there is no apt, name a kernel image or build folder with --kernel, its modules with --modules, and a static \
                       BusyBox with --busybox";
@@ -18,25 +18,24 @@ const REMEDY: &str = "where there is no apt, name a kernel image or build folder
 /// Files of /etc/apt that name the distribution itself, not third parties.
 const OWN_SOURCES: [&str; 5] = ["debian.sources", "ubuntu.sources", "raspi.sources", "raspi.list", "debian.list"];
 
-/// A system made of nothing (apt-patterns(7)).
+/// A system from nothing (apt-patterns(7)).
 const SYSTEM: [&str; 5] = ["install", "-y", "-q", "--no-install-recommends", "?essential"];
 
-/// The distribution's packages for one architecture.
 pub(crate) struct Apt {
     root: PathBuf,
     arch: Arch,
-    /// What is put behind each suite's name; empty: nothing.
+    /// Appended to each suite's name.
     suffix: &'static str,
 }
 
 impl Apt {
-    /// Makes the private state where it is not there yet and fetches the lists where they are old.
+    /// Creates the private state if missing and fetches old lists again.
     pub fn open(cache: &Cache, arch: Arch) -> Result<Apt, VmError> {
         Apt::open_suite(cache, arch, "")
     }
 
-    /// The same for a suite beside the machine's own, `-backports`: its source is the machine's own entry with another suite's
-    /// name, so that no host is written down here.
+    /// For another suite of the machine's own source, such as `-backports`: the source is the machine's entry with
+    /// another suite, so no host is hard-coded.
     pub fn open_suite(cache: &Cache, arch: Arch, suffix: &'static str) -> Result<Apt, VmError> {
         let name = format!("apt-{arch}{suffix}");
         let apt = Apt { root: cache.root().join(&name), arch, suffix };
@@ -57,13 +56,12 @@ impl Apt {
         Ok(apt)
     }
 
-    /// Names of all packages that begin with `prefix`.
     pub fn names(&self, prefix: &str) -> Result<Vec<String>, VmError> {
         let out = tools::output(self.command("apt-cache").args(["pkgnames", prefix]), REMEDY)?;
         Ok(String::from_utf8_lossy(&out).lines().map(str::to_owned).collect())
     }
 
-    /// The version that would be fetched; `None`: no such package.
+    /// The candidate version; `None`: no such package.
     pub fn version(&self, package: &str) -> Result<Option<String>, VmError> {
         let out = tools::output(self.command("apt-cache").args(["policy", package]), REMEDY)?;
         let text = String::from_utf8_lossy(&out).into_owned();
@@ -71,7 +69,7 @@ impl Apt {
         Ok(candidate.filter(|version| version != "(none)"))
     }
 
-    /// Fetches a package into `folder`; apt checks its signature chain and checksum.
+    /// Downloads a package into `folder`; apt checks its signature chain and checksum.
     pub fn download(&self, package: &str, folder: &Path) -> Result<PathBuf, VmError> {
         tools::output(self.command("apt-get").args(["download", "-q", package]).current_dir(folder), REMEDY)?;
         let entries = fs::read_dir(folder).map_err(VmError::file("read", folder))?;
@@ -79,8 +77,8 @@ impl Apt {
         deb.ok_or_else(|| VmError::NoKernel(format!("apt-get download {package} left no file")))
     }
 
-    /// The files, with their versions in their names, of a system of its own with these packages: the essential ones and all
-    /// that any depends on. A name with `-` behind it is kept out.
+    /// The files, with versions in their names, of a system with these packages: the essential ones and all
+    /// dependencies. A name followed by `-` is excluded.
     pub fn closure(&self, packages: &[&str]) -> Result<Vec<String>, VmError> {
         let mut command = self.command("apt-get");
         let out = tools::output(command.args(SYSTEM).arg("--print-uris").args(packages), REMEDY)?;
@@ -91,7 +89,7 @@ impl Apt {
         Ok(names)
     }
 
-    /// Fetches them into `folder`; apt checks signatures and checksums.
+    /// Downloads the closure into `folder`; apt checks signatures and checksums.
     pub fn download_closure(&self, packages: &[&str], folder: &Path) -> Result<(), VmError> {
         let partial = folder.join("partial");
         fs::create_dir_all(&partial).map_err(VmError::file("make", &partial))?;
@@ -115,7 +113,7 @@ impl Apt {
             ("Dir::Etc::sourcelist", dir("sources.list")),
             ("Dir::Etc::sourceparts", dir("sources")),
             ("Acquire::Languages", "none".to_owned()),
-            // The cache belongs to who runs this; apt's own user could not write there.
+            // The cache belongs to the calling user; apt's own user could not write there.
             ("APT::Sandbox::User", "root".to_owned()),
         ] {
             command.args(["-o", &format!("{key}={value}")]);
@@ -124,8 +122,7 @@ impl Apt {
         command
     }
 
-    /// The machine's own distribution entries. A list of installed third parties would be asked for foreign
-    /// architectures they do not have.
+    /// The machine's own distribution entries. Third parties may not have foreign architectures.
     fn copy_sources(&self) -> Result<(), VmError> {
         let list = Path::new("/etc/apt/sources.list");
         let own = fs::read_to_string(list).unwrap_or_default();
@@ -142,8 +139,8 @@ impl Apt {
     }
 }
 
-/// Sources (sources.list(5), both forms) with a suite beside the first one of each entry, and that alone; entries of other kinds
-/// (security, updates of their own) are left out. Without a suffix: as they are.
+/// Replaces the first suite of each entry by the one with `suffix` (sources.list(5), both forms); entries of other
+/// kinds (security, updates) are dropped. Without a suffix the text is unchanged.
 fn suite(text: &str, suffix: &str) -> String {
     if suffix.is_empty() {
         return text.to_owned();
@@ -183,7 +180,7 @@ fn suite(text: &str, suffix: &str) -> String {
     out
 }
 
-/// Unpacks a package's files into `folder` (dpkg-deb(1)); nothing is installed and no script of it runs.
+/// Unpacks a package's files into `folder` (dpkg-deb(1)); nothing is installed and none of its scripts runs.
 pub(crate) fn unpack(deb: &Path, folder: &Path) -> Result<(), VmError> {
     let mut command = Command::new("dpkg-deb");
     tools::output(
@@ -193,7 +190,6 @@ pub(crate) fn unpack(deb: &Path, folder: &Path) -> Result<(), VmError> {
     .map(drop)
 }
 
-/// A field of a package's control file.
 pub(crate) fn field(deb: &Path, name: &str) -> Result<String, VmError> {
     let out = tools::output(Command::new("dpkg-deb").arg("-f").arg(deb).arg(name), "install dpkg")?;
     Ok(String::from_utf8_lossy(&out).trim().to_owned())

@@ -2,17 +2,14 @@
 
 use std::fmt;
 
-/// The architecture of a kernel and its guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Arch {
-    /// x86-64.
     Amd64,
-    /// 64-bit Arm.
     Arm64,
 }
 
 impl Arch {
-    /// The architecture this program was built for, where it is one of these.
+    /// The architecture of this program, if it is one of these.
     pub fn host() -> Option<Arch> {
         match std::env::consts::ARCH {
             "x86_64" => Some(Arch::Amd64),
@@ -21,7 +18,6 @@ impl Arch {
         }
     }
 
-    /// Debian's name.
     pub fn debian(self) -> &'static str {
         match self {
             Arch::Amd64 => "amd64",
@@ -29,8 +25,8 @@ impl Arch {
         }
     }
 
-    /// Of a kernel image: the x86 boot protocol's `HdrS` at 0x202 (Documentation/arch/x86/boot.rst), arm64's `ARM\x64` at
-    /// 56 (Documentation/arch/arm64/booting.rst). `None` for anything else, compressed arm64 images included.
+    /// Of a kernel image: the x86 boot protocol's `HdrS` at 0x202 (Documentation/arch/x86/boot.rst), arm64's `ARM\x64`
+    /// at 56 (Documentation/arch/arm64/booting.rst). `None` for anything else, including compressed arm64 images.
     pub fn of_image(head: &[u8]) -> Option<Arch> {
         if head.get(0x202..0x206) == Some(b"HdrS") {
             Some(Arch::Amd64)

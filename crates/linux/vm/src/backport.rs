@@ -9,10 +9,10 @@ use std::fs;
 use std::path::PathBuf;
 
 const SUITE: &str = "-backports";
-/// Beside the emulator's own package: its keymaps and ROMs.
+/// Packages with the emulator's keymaps and ROMs.
 const WITH: [&str; 2] = ["qemu-system-common", "qemu-system-data"];
 
-/// The emulator of a machine: about 13 MB fetched once for each version.
+/// About 13 MB, downloaded once for each version.
 pub fn emulator(machine: Machine, cache: &Cache) -> Result<PathBuf, VmError> {
     let facts = machine.facts();
     let arch = Arch::host().unwrap_or(Arch::Amd64);

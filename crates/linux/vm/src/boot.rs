@@ -18,29 +18,27 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// A guest whose script ran to its end.
 #[derive(Clone, Debug)]
 pub struct Booted {
     /// Of the script.
     pub exit_code: i32,
-    /// What kernel and script printed.
     pub console: String,
-    /// Bytes of the files brought back.
+    /// Bytes of the fetched files.
     pub fetched_bytes: usize,
     /// From the start of QEMU to its end.
     pub lasted: Duration,
 }
 
-/// How often the console is looked at.
+/// Interval at which the console is read.
 pub(crate) const LOOK: Duration = Duration::from_millis(25);
-/// A machine that has said `end` may take this long to switch itself off; some boards cannot.
+/// Time for a machine to power off after `end`; some boards cannot.
 const POWER_OFF: Duration = Duration::from_secs(2);
 const DTC: &str = "install it: apt-get install device-tree-compiler";
 
 /// Boots a guest, runs its script, and unpacks the files it fetches into `into`.
 ///
 /// # Errors
-/// The kernel panicked, hung, or said nothing within the limit; the guest stopped early; QEMU is missing or too old. The
+/// If the kernel panics, hangs, or is silent until the limit, the guest stops early, or QEMU is missing or too old. The
 /// emulator has ended in every case.
 pub fn boot(guest: &Guest, cache: &Cache, into: Option<&Path>) -> Result<Booted, VmError> {
     boot_joined(guest, None, cache, into)
@@ -78,7 +76,7 @@ pub(crate) fn boot_joined(
     Ok(Booted { exit_code: said.exit.unwrap_or(-1), console: console::plain(&text), fetched_bytes, lasted })
 }
 
-/// Waits for the script's end, or for whatever comes instead of it.
+/// Waits for the script's end, or for a failure.
 fn watch(child: &mut Running, log: &Log, limit: Duration, begun: Instant, complaints: &File) -> Result<Said, VmError> {
     let mut said = Said::default();
     let mut seen = 0;
@@ -120,7 +118,7 @@ fn watch(child: &mut Running, log: &Log, limit: Duration, begun: Instant, compla
     }
 }
 
-/// The device tree to boot with, nodes that QEMU lacks switched off.
+/// The device tree to boot with, with nodes disabled that QEMU lacks.
 fn device_tree(guest: &Guest, cache: &Cache) -> Result<Option<PathBuf>, VmError> {
     let facts = guest.machine.facts();
     let Some(file) = facts.dtb else { return Ok(None) };
@@ -154,7 +152,7 @@ fn device_tree(guest: &Guest, cache: &Cache) -> Result<Option<PathBuf>, VmError>
     Ok(Some(made.join("board.dtb")))
 }
 
-/// A running emulator; killed and waited for when it is dropped.
+/// A running emulator; killed and reaped on drop.
 #[derive(Debug)]
 pub(crate) struct Running(pub Child);
 
@@ -173,13 +171,13 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Where it has ended already there is nothing to kill.
+        // It may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// The console's text, in a file of the caller's or in memory. A file, not a pipe: a full pipe would make the guest wait.
+/// The console's text, in a file of the caller's or in memory. Not a pipe: a full pipe would make the guest wait.
 #[derive(Debug)]
 pub(crate) struct Log(File);
 
@@ -195,7 +193,7 @@ impl Log {
         }
     }
 
-    /// As QEMU, which inherits the descriptor, can open it.
+    /// A path that QEMU can open, as it inherits the descriptor.
     pub fn path(&self) -> String {
         format!("/proc/self/fd/{}", self.0.as_raw_fd())
     }

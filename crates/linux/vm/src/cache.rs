@@ -1,4 +1,4 @@
-//! Where downloads are kept: outside any repository, made once, used by all.
+//! Where downloads are kept: outside any repository, made once, shared by all.
 
 use crate::error::VmError;
 use std::fs::{self, File};
@@ -14,7 +14,7 @@ impl Cache {
     /// `$XDG_CACHE_HOME/punctual/lab`, or below `~/.cache`.
     ///
     /// # Errors
-    /// Neither variable is set.
+    /// If neither variable is set.
     pub fn usual() -> Result<Cache, VmError> {
         let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
         let base = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")));
@@ -22,18 +22,16 @@ impl Cache {
         Ok(Cache::at(base.join("punctual").join("lab")))
     }
 
-    /// A folder of the caller's choice.
     pub fn at(root: impl Into<PathBuf>) -> Cache {
         Cache { root: root.into() }
     }
 
-    /// The folder itself.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The folder `name`, made by `make` where it is not there yet: in a folder aside, then renamed, so that it is whole or
-    /// absent, and only one process makes it at a time.
+    /// The folder `name`, made by `make` if missing: under another name, then renamed, so that it is complete or
+    /// absent, and by one process at a time.
     pub(crate) fn folder(
         &self,
         name: &str,
@@ -57,7 +55,7 @@ impl Cache {
         Ok(wanted)
     }
 
-    /// Held until the file is dropped; the kernel lets go of it when the process ends (flock(2)).
+    /// Held until the file is dropped; the kernel releases it when the process ends (flock(2)).
     pub(crate) fn lock(&self, name: &str) -> Result<File, VmError> {
         fs::create_dir_all(&self.root).map_err(VmError::file("make", &self.root))?;
         let path = self.root.join(format!(".lock-{name}"));

@@ -1,5 +1,5 @@
-//! A board that starts from a card's image. QEMU does not emulate the boards' firmware: it is given what the firmware would read
-//! from the card, and everything from the kernel on is the card's.
+//! A board that boots from a card's image. QEMU does not emulate the boards' firmware: it is given what the firmware
+//! would read from the card, and everything from the kernel on is the card's.
 
 use crate::boot::{Log, Running, in_memory, read_all};
 use crate::cache::Cache;
@@ -15,45 +15,40 @@ use std::time::{Duration, Instant};
 
 const DTC: &str = "install it: apt-get install device-tree-compiler";
 
-/// A card and what its firmware would start.
 #[derive(Clone, Debug)]
 pub struct Card {
-    /// The board.
     pub machine: Machine,
-    /// The card's image; what the guest writes is thrown away.
+    /// Changes by the guest are discarded.
     pub image: PathBuf,
-    /// The kernel, from the card.
+    /// From the card.
     pub kernel: PathBuf,
-    /// The device tree, from the card; nodes that QEMU lacks are switched off in a copy.
+    /// From the card; nodes that QEMU lacks are disabled in a copy.
     pub device_tree: PathBuf,
-    /// The card's cmdline.txt; `serial0` becomes the port that QEMU shows, as the firmware does it.
+    /// The card's cmdline.txt; `serial0` becomes the port that QEMU shows, as the firmware does.
     pub command_line: String,
-    /// The line at which the guest is killed: some boards cannot switch themselves off.
+    /// The guest is killed at this line, as some boards cannot power off.
     pub until: String,
-    /// The longest it may take.
     pub limit: Duration,
 }
 
-/// Properties for which the kernel waits for ever, by machine: QEMU puts raspi4b's card at the controller that has the radio on a
-/// board, and lacks the expander of the firmware that would switch the radio on.
+/// Properties on which the kernel waits forever, by machine: QEMU connects raspi4b's card to the controller that has
+/// the radio on a board, and lacks the firmware's GPIO expander that would power the radio.
 const WAITS: [(Machine, &str, &str); 1] = [(Machine::Raspi4b, "/soc/mmc@7e300000", "mmc-pwrseq")];
 
-/// What a board did.
 #[derive(Clone, Debug)]
 pub struct CardBoot {
-    /// Everything it said on its serial console.
+    /// The serial console.
     pub console: String,
     /// From the start of QEMU to the line.
     pub lasted: Duration,
-    /// Of QEMU.
     pub emulator: String,
 }
 
 impl Card {
-    /// Boots until the line has come.
+    /// Boots until the line appears.
     ///
     /// # Errors
-    /// It did not come within the limit; QEMU is missing, too old, or ended; fdtput is missing.
+    /// If it does not appear within the limit; QEMU is missing, too old, or ended; or fdtput is missing.
     pub fn boot(&self, cache: &Cache) -> Result<CardBoot, VmError> {
         let qemu = Qemu::find_or_backport(self.machine, cache)?;
         let (log, complaints) = (Log::open(None)?, in_memory("complaints", b"")?);
@@ -103,7 +98,7 @@ impl Card {
         command
     }
 
-    /// A copy beside the card's, with nodes off for which the kernel would wait for ever.
+    /// A copy beside the card's, without nodes on which the kernel would wait forever.
     fn mended_tree(&self) -> Result<PathBuf, VmError> {
         let nodes = self.machine.facts().disabled_nodes;
         if nodes.is_empty() {
@@ -124,7 +119,7 @@ impl Card {
     }
 }
 
-/// The card's words, with the console's port as the machine has it.
+/// The card's words, with the machine's console.
 fn append(line: &str, console: &[&str]) -> String {
     let own = line.split_whitespace().filter(|word| !word.starts_with("console="));
     own.chain(console.iter().copied()).collect::<Vec<_>>().join(" ")

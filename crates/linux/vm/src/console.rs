@@ -1,4 +1,4 @@
-//! The guest's console: what its kernel and its script print, and between that what our init says.
+//! The guest's console: output of kernel and script, and between that the marks of our init.
 
 use crate::error::VmError;
 use crate::tools::last_lines;
@@ -8,19 +8,18 @@ use flate2::read::GzDecoder;
 use std::io::Read;
 use std::path::Path;
 
-/// Lines of init begin with this (ASCII RS).
+/// Begins the marks of init (ASCII RS).
 const MARK: char = '\u{1e}';
 
-/// What the console has told so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Said {
     /// The script was started.
     pub started: bool,
-    /// Its exit code.
+    /// The script's exit code.
     pub exit: Option<i32>,
     /// Everything has been sent.
     pub ended: bool,
-    /// The kernel's last words.
+    /// The kernel's panic line.
     pub panic: Option<String>,
 }
 
@@ -42,7 +41,7 @@ pub(crate) fn said(text: &str) -> Said {
     said
 }
 
-/// The text without what init said, up to its end: what the kernel says while it switches off is nobody's concern.
+/// The text without marks, up to the end mark: what the kernel prints while powering off is irrelevant.
 pub(crate) fn plain(text: &str) -> String {
     let is_end = |line: &str| line.trim_end().ends_with(&format!("{MARK}end"));
     text.lines()
@@ -52,13 +51,12 @@ pub(crate) fn plain(text: &str) -> String {
         .collect()
 }
 
-/// The last lines a person should see.
 pub(crate) fn tail(text: &str) -> String {
     let clean = clean(&last_lines(&plain(text), 12));
     if clean.is_empty() { "(nothing came from the console)".into() } else { clean }
 }
 
-/// What a person should see of a panic: the first fault and what follows it, then the last lines.
+/// The first fault and the lines after it, then the last lines.
 pub(crate) fn panic(text: &str) -> String {
     const FAULTS: [&str; 6] =
         ["BUG: ", "Oops", "general protection", "Unable to handle", "Internal error", "Unhandled"];
@@ -76,15 +74,15 @@ pub(crate) fn panic(text: &str) -> String {
     }
 }
 
-/// Without control characters but the ends of lines.
+/// Without control characters except line ends.
 pub(crate) fn clean(text: &str) -> String {
     text.chars().filter(|c| *c == '\n' || !c.is_control()).collect()
 }
 
-/// Unpacks the files the guest sent into `folder`; returns how many bytes they were.
+/// Unpacks the files the guest sent into `folder`; returns their size in bytes.
 ///
 /// # Errors
-/// What came is not what was packed: gzip's own checksum and length tell.
+/// If gzip's checksum or length does not match.
 pub(crate) fn unpack_files(text: &str, folder: &Path) -> Result<usize, VmError> {
     let lines = text.lines().filter_map(|line| line.split_once(MARK)?.1.strip_prefix('+'));
     let encoded: String = lines.map(str::trim_end).collect();
@@ -93,7 +91,7 @@ pub(crate) fn unpack_files(text: &str, folder: &Path) -> Result<usize, VmError> 
     }
     let packed = STANDARD.decode(&encoded).map_err(|e| VmError::Damaged(e.to_string()))?;
     let mut bytes = Vec::new();
-    // A guest's memory bounds what it can send; this bounds a bomb.
+    // A guest's memory bounds what it can send; this bounds a decompression bomb.
     let mut decoder = GzDecoder::new(&packed[..]).take(1 << 30);
     decoder.read_to_end(&mut bytes).map_err(|e| VmError::Damaged(e.to_string()))?;
     let mut archive = tar::Archive::new(&bytes[..]);

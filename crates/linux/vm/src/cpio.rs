@@ -2,7 +2,6 @@
 //! (Documentation/driver-api/early-userspace/buffer-format.rst). Owners are root, times are 0: the same input gives the
 //! same bytes.
 
-/// An archive being written.
 #[derive(Default)]
 pub(crate) struct Archive {
     bytes: Vec<u8>,
@@ -14,22 +13,19 @@ const REGULAR: u32 = 0o100_000;
 const CHARACTER: u32 = 0o020_000;
 
 impl Archive {
-    /// A folder; its parents must have been added before.
+    /// Its parents must have been added before.
     pub fn directory(&mut self, path: &str, mode: u32) {
         self.entry(path, DIRECTORY | mode, &[], (0, 0));
     }
 
-    /// A file.
     pub fn file(&mut self, path: &str, mode: u32, content: &[u8]) {
         self.entry(path, REGULAR | mode, content, (0, 0));
     }
 
-    /// A character device.
     pub fn character(&mut self, path: &str, mode: u32, major: u32, minor: u32) {
         self.entry(path, CHARACTER | mode, &[], (major, minor));
     }
 
-    /// Ends the archive.
     pub fn finish(mut self) -> Vec<u8> {
         self.entry("TRAILER!!!", 0, &[], (0, 0));
         self.bytes
@@ -46,7 +42,7 @@ impl Archive {
             0,
             links,
             0,
-            // An initramfs does not reach 4 GiB: the kernel could not unpack it either.
+            // An initramfs does not reach 4 GiB, which the kernel could not unpack either.
             u32::try_from(content.len()).unwrap_or(u32::MAX),
             0,
             0,

@@ -18,10 +18,10 @@ impl Network {
     /// The multicast group, from the block for private use (RFC 2365).
     pub(crate) const GROUP: &'static str = "239.255.77.1";
 
-    /// A segment of its own: its UDP port is free on the host now.
+    /// A segment with a UDP port that is free on the host now.
     ///
     /// # Errors
-    /// No port is free.
+    /// If no port is free.
     pub fn new() -> Result<Network, VmError> {
         let free = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
         free.map(|address| Network { port: address.port() }).map_err(VmError::file("bind", "127.0.0.1"))
@@ -31,13 +31,14 @@ impl Network {
         self.port
     }
 
-    /// The address of guest `number`, counting from 1; it finds its own number in `$VM_NUMBER`.
+    /// The address of guest `number`, counting from 1; a guest has its own number in `$VM_NUMBER`.
     pub fn address(number: u32) -> String {
         format!("10.77.0.{number}")
     }
 }
 
-/// Boots several guests at once, joined by `network`; results come in their order. Each may have a folder for its files.
+/// Boots several guests at once on `network`. Each may have a folder for its files. Results are in the order of the
+/// guests.
 ///
 /// # Errors
 /// Each guest has its own; more than 200 are refused.

@@ -6,13 +6,12 @@ use crate::machine::Machine;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The guest's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
-    /// The host's: what the guest measures depends on the host's load.
+    /// The host's clock: the guest's measurements depend on the host's load.
     Real,
-    /// One instruction takes 2^shift ns, and idle time passes at once (QEMU's `-icount shift=N,sleep=off`): the same boot
-    /// gives the same bytes. A model: no caches, no firmware interrupts.
+    /// One instruction takes 2^shift ns, and idle time passes at once (QEMU's `-icount shift=N,sleep=off`): the same
+    /// boot gives the same bytes. A model without caches and firmware interrupts.
     Virtual {
         /// 0 to 10.
         shift: u8,
@@ -33,15 +32,13 @@ pub fn shift_of_mips(mips: f64) -> Result<u8, VmError> {
     Err(VmError::Usage(format!("{mips} million instructions a second cannot be emulated: choose {list}")))
 }
 
-/// A disk in the guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disk {
-    /// None.
     None,
-    /// An ext4 file system at /scratch on a block device of the guest's own memory, which answers after 500 µs of the
+    /// An ext4 file system at /scratch on a block device in the guest's own memory, which answers after 500 µs of the
     /// guest's time (null_blk): host disks would bring the host's time into the guest.
     Memory {
-        /// Its size; the memory is taken as it is written.
+        /// Memory is taken as it is written.
         mib: u32,
     },
 }
@@ -49,61 +46,51 @@ pub enum Disk {
 /// A file put into the guest before it boots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileIn {
-    /// Where, absolute.
+    /// Absolute.
     pub path: String,
     /// Permission bits.
     pub mode: u32,
-    /// What is in it.
     pub content: Vec<u8>,
 }
 
-/// A TCP port of the host's loopback that leads to a port of the guest.
+/// A TCP port of the host's loopback, forwarded to a port of the guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Forward {
     /// On 127.0.0.1.
     pub host: u16,
-    /// In the guest.
     pub guest: u16,
 }
 
 /// Everything about one boot.
 #[derive(Clone, Debug)]
 pub struct Guest {
-    /// The machine.
     pub machine: Machine,
-    /// The kernel.
     pub kernel: Kernel,
-    /// Virtual CPUs.
     pub cpus: u32,
-    /// Memory, MiB, where the board does not decide.
+    /// Unless the board has a fixed size.
     pub memory_mib: u32,
-    /// Its clock.
     pub clock: Clock,
-    /// Host name inside.
     pub hostname: String,
-    /// Files put in.
     pub files: Vec<FileIn>,
     /// A shell script (BusyBox) that runs as root with /bin in its path; its exit code is the guest's.
     pub script: String,
-    /// Paths brought back, where they exist.
+    /// Paths to bring back, if they exist.
     pub fetch: Vec<String>,
-    /// Its disk.
     pub disk: Disk,
-    /// Raw disk images the guest may write: /dev/vda and so on, once the modules virtio_pci and virtio_blk are loaded.
+    /// Raw disk images, writable: /dev/vda and so on, once the modules virtio_pci and virtio_blk are loaded.
     pub images: Vec<PathBuf>,
-    /// A static BusyBox for the guest; `None`: the distribution's package.
+    /// A static BusyBox; `None`: the distribution's package.
     pub busybox: Option<PathBuf>,
-    /// Kernel modules to load besides those the disk and the network need.
+    /// Kernel modules to load besides those for the disk and the network.
     pub modules: Vec<String>,
     /// Added to the kernel's command line.
     pub append: Vec<String>,
-    /// Devices of QEMU to add (`-device`, qemu(1)), where the machine has PCI: `edu`.
+    /// Devices of QEMU to add (`-device`, qemu(1)), if the machine has PCI: `edu`.
     pub devices: Vec<String>,
-    /// Host ports that lead into it.
     pub forwards: Vec<Forward>,
     /// From the start of QEMU to the end of the script.
     pub limit: Duration,
-    /// Keep the console in this file as it comes, instead of in memory.
+    /// Log the console to this file instead of memory.
     pub log: Option<PathBuf>,
 }
 
@@ -132,7 +119,6 @@ impl Guest {
         }
     }
 
-    /// Can it be booted at all?
     pub(crate) fn check(&self) -> Result<(), VmError> {
         let facts = self.machine.facts();
         let usage = |text: String| Err(VmError::Usage(text));

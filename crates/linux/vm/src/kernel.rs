@@ -1,4 +1,4 @@
-//! A kernel to boot, wherever it comes from.
+//! Finds a kernel to boot.
 
 use crate::apt::{self, Apt};
 use crate::arch::Arch;
@@ -17,16 +17,13 @@ use std::str::FromStr;
 pub enum KernelSpec {
     /// The distribution's newest: `rt`, `stock`, `rt@6.12`.
     Newest {
-        /// PREEMPT_RT?
         rt: bool,
-        /// Of this series only.
         series: Option<String>,
     },
     /// A package of the distribution.
     Package(String),
-    /// A .deb file.
     Deb(PathBuf),
-    /// A kernel image (bzImage, Image, Image.gz, vmlinuz).
+    /// bzImage, Image, Image.gz, vmlinuz.
     Image(PathBuf),
     /// A folder in which a kernel was built.
     BuildFolder(PathBuf),
@@ -71,27 +68,25 @@ impl fmt::Display for KernelSpec {
 /// A kernel on this machine's disk.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    /// For people: the package and its version, or the file.
+    /// For display: the package and its version, or the file.
     pub name: String,
-    /// The image QEMU boots.
+    /// The image that QEMU boots.
     pub image: PathBuf,
-    /// Its architecture.
     pub arch: Arch,
-    /// `uname -r`, where it is known before booting.
+    /// `uname -r`, if known before booting.
     pub release: Option<String>,
-    /// The folder that holds its modules.
+    /// Folder of its modules.
     pub modules: Option<PathBuf>,
-    /// The folder that holds its device trees.
+    /// Folder of its device trees.
     pub device_trees: Option<PathBuf>,
-    /// Its configuration.
     pub config: Option<PathBuf>,
 }
 
 impl Kernel {
-    /// Finds, and where need be downloads, a kernel. `arch` decides between packages; a file tells its own.
+    /// Finds a kernel, downloading it if necessary. `arch` selects between packages; a file has its own.
     ///
     /// # Errors
-    /// No such kernel; no network; no room in the cache.
+    /// No such kernel, no network, or no space in the cache.
     pub fn resolve(spec: &KernelSpec, arch: Arch, cache: &Cache) -> Result<Kernel, VmError> {
         match spec {
             KernelSpec::Newest { rt, series } => {
@@ -114,12 +109,12 @@ impl Kernel {
 /// The distribution's static BusyBox.
 ///
 /// # Errors
-/// No network; no apt.
+/// No network, or no apt.
 pub fn busybox(arch: Arch, cache: &Cache) -> Result<PathBuf, VmError> {
     package_file("busybox-static", arch, "bin/busybox", cache)
 }
 
-/// A file of a package that is no kernel: its path below the package's root.
+/// A file of a package; `file` is its path in the package.
 pub(crate) fn package_file(package: &str, arch: Arch, file: &str, cache: &Cache) -> Result<PathBuf, VmError> {
     let folder = package_folder(package, arch, cache)?;
     let path = folder.join(file);
@@ -129,7 +124,7 @@ pub(crate) fn package_file(package: &str, arch: Arch, file: &str, cache: &Cache)
     }
 }
 
-/// A package's files, below the cache.
+/// A package's files, in the cache.
 pub(crate) fn package_folder(package: &str, arch: Arch, cache: &Cache) -> Result<PathBuf, VmError> {
     let apt = Apt::open(cache, arch)?;
     let version = apt.version(package)?.ok_or_else(|| {
@@ -156,7 +151,7 @@ fn of_package(package: &str, arch: Arch, cache: &Cache, depth: u32) -> Result<Ke
         }
         return Ok(kernel);
     }
-    // A meta package: follow it to the kernel it stands for.
+    // A metapackage: follow it to its kernel.
     let needs = fs::read_to_string(folder.join(".depends")).unwrap_or_default();
     let next = needs.split(',').filter_map(|n| n.split_whitespace().next()).find(|n| n.starts_with("linux-image-"));
     match next {
@@ -165,7 +160,7 @@ fn of_package(package: &str, arch: Arch, cache: &Cache, depth: u32) -> Result<Ke
     }
 }
 
-/// Ubuntu keeps the modules in a package of their own.
+/// Ubuntu has the modules in a separate package.
 fn split_modules(kernel: &Kernel, arch: Arch, cache: &Cache) -> Option<PathBuf> {
     let release = kernel.release.as_ref()?;
     let folder = package_folder(&format!("linux-modules-{release}"), arch, cache).ok()?;

@@ -5,44 +5,40 @@ use crate::error::VmError;
 use std::fmt;
 use std::str::FromStr;
 
-/// A machine QEMU emulates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Machine {
-    /// A PC (q35).
+    /// q35.
     Pc,
     /// QEMU's own arm64 board.
     VirtArm64,
-    /// Raspberry Pi 3 Model B.
     Raspi3b,
-    /// Raspberry Pi 4 Model B.
     Raspi4b,
 }
 
-/// What QEMU and the kernel must be told for one machine.
 pub(crate) struct Facts {
     pub name: &'static str,
     pub arch: Arch,
     pub emulator: &'static str,
-    /// The Debian package that holds the emulator.
+    /// The Debian package of the emulator.
     pub package: &'static str,
-    /// Least version (major, minor).
+    /// Oldest sufficient version (major, minor).
     pub since: (u32, u32),
     pub arguments: &'static [&'static str],
     pub append: &'static [&'static str],
-    /// Serial ports before the one that is the console.
+    /// Serial ports before the console.
     pub serial_before: usize,
-    /// Serial ports after it, with nothing at their other end.
+    /// Unconnected serial ports after the console.
     pub serial_after: usize,
-    /// Device tree, relative to the kernel package's folder of them.
+    /// Relative to the kernel package's folder of device trees.
     pub dtb: Option<&'static str>,
-    /// Device-tree nodes QEMU does not emulate: the kernel waits for them for ever.
+    /// Device-tree nodes that QEMU does not emulate and on which the kernel would wait forever.
     pub disabled_nodes: &'static [&'static str],
-    /// Memory is the board's own, MiB; `None`: any.
+    /// The board's fixed memory, MiB; `None`: any.
     pub memory: Option<u32>,
     pub most_cpus: u32,
-    /// The board has this many CPUs whatever is asked; fewer are a matter of `maxcpus=`.
+    /// The board has this many CPUs in any case; fewer are a matter of `maxcpus=`.
     pub fixed_cpus: bool,
-    /// Has PCI, and so a network card and a virtual one.
+    /// Has PCI, and so a network card.
     pub pci: bool,
 }
 
@@ -52,11 +48,11 @@ const PC: Facts = Facts {
     emulator: "qemu-system-x86_64",
     package: "qemu-system-x86",
     since: (6, 0),
-    // Without the HPET the kernel takes the TSC and the local timer, as on a machine of today.
+    // Without the HPET the kernel takes the TSC and the local timer, as on a modern machine.
     arguments: &["-machine", "q35,hpet=off", "-cpu", "max,-rdrand,-rdseed", "-no-reboot"],
     append: &["console=ttyS0,115200"],
     serial_before: 0,
-    // ttyS1 is nobody's: its UART can send to itself.
+    // ttyS1 is unconnected; its UART supports loopback.
     serial_after: 1,
     dtb: None,
     disabled_nodes: &[],
@@ -108,8 +104,8 @@ const RASPI4B: Facts = Facts {
     since: (9, 0),
     arguments: &["-machine", "raspi4b", "-no-reboot"],
     dtb: Some("broadcom/bcm2711-rpi-4-b.dtb"),
-    // QEMU's mini UART raises an interrupt without end here (17 s of virtual time for what takes 0.3 s on raspi3b), so the
-    // console is the other port, which Bluetooth must leave.
+    // QEMU's mini UART raises interrupts continuously here (17 s of virtual time for what takes 0.3 s on raspi3b), so
+    // the console is the other port, from which Bluetooth is removed.
     append: &["console=ttyAMA0,115200"],
     serial_before: 0,
     disabled_nodes: &[
@@ -126,7 +122,6 @@ const RASPI4B: Facts = Facts {
 };
 
 impl Machine {
-    /// All of them.
     pub const ALL: [Machine; 4] = [Machine::Pc, Machine::VirtArm64, Machine::Raspi3b, Machine::Raspi4b];
 
     pub(crate) fn facts(self) -> &'static Facts {
@@ -138,12 +133,11 @@ impl Machine {
         }
     }
 
-    /// Its architecture.
     pub fn arch(self) -> Arch {
         self.facts().arch
     }
 
-    /// The one that kernels of `arch` boot on where none is named.
+    /// The default machine of an architecture.
     pub fn usual(arch: Arch) -> Machine {
         match arch {
             Arch::Amd64 => Machine::Pc,

@@ -1,6 +1,6 @@
-//! Kernel modules by name, with what they depend on.
+//! Kernel modules by name, with their dependencies.
 //!
-//! Packages carry no modules.dep (depmod makes it at installation), so dependencies are read from each module's own
+//! Packages have no modules.dep (depmod makes it at installation), so dependencies are read from each module's
 //! `.modinfo` strings `depends=` and `softdep=pre:` (modinfo(8)).
 
 use crate::error::VmError;
@@ -16,7 +16,6 @@ pub(crate) struct Module {
     pub object: Vec<u8>,
 }
 
-/// All modules below a folder.
 pub(crate) struct Index {
     files: BTreeMap<String, PathBuf>,
 }
@@ -42,7 +41,7 @@ impl Index {
         Ok(Index { files })
     }
 
-    /// `wanted` and everything they need, in the order to load them. A name without a file is taken to be built in.
+    /// `wanted` and all dependencies, in loading order. A name without a file is assumed to be built in.
     pub fn load_order(&self, wanted: &[&str]) -> Result<Vec<Module>, VmError> {
         let mut order: Vec<Module> = Vec::new();
         let mut open: Vec<String> = Vec::new();

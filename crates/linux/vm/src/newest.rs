@@ -1,8 +1,8 @@
-//! Which of the distribution's kernel packages is the newest of its kind.
+//! The newest of the distribution's kernel packages.
 
 use crate::arch::Arch;
 
-/// A kernel package's name, taken apart: `linux-image-6.12.111+deb12-rt-amd64-unsigned`.
+/// The parts of a name such as `linux-image-6.12.111+deb12-rt-amd64-unsigned`.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Name<'a> {
     version: Vec<u64>,
@@ -10,7 +10,7 @@ struct Name<'a> {
     whole: &'a str,
 }
 
-/// The newest of `names` that is (or is not) fully preemptible, of a series like `6.12` where one is given.
+/// The newest of `names`, with or without PREEMPT_RT, optionally of a series like `6.12`.
 pub(crate) fn newest<'a>(names: &'a [String], arch: Arch, rt: bool, series: Option<&str>) -> Option<&'a str> {
     let mut found: Vec<Name> = names.iter().filter_map(|name| parse(name, arch, rt)).collect();
     if let Some(series) = series {
@@ -32,7 +32,7 @@ fn parse<'a>(whole: &'a str, arch: Arch, rt: bool) -> Option<Name<'a>> {
         (None, false) => rest,
         _ => return None,
     };
-    // Not a meta package (`6.12`), not a flavour (`6.12.1-cloud`).
+    // Not a metapackage (`6.12`), not a flavour (`6.12.1-cloud`).
     let is_version = version.starts_with(|c: char| c.is_ascii_digit()) && version.matches('.').count() >= 2;
     let flavour = version.rsplit('-').next().is_some_and(|last| last.starts_with(|c: char| c.is_ascii_alphabetic()));
     (is_version && !flavour).then(|| Name { version: numbers(version), signed, whole })

@@ -1,4 +1,4 @@
-//! The emulator: is it there, is it new enough, and its command line.
+//! The emulator: its version and its command line.
 
 use crate::backport;
 use crate::cache::Cache;
@@ -11,14 +11,11 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A version of QEMU.
+/// 7.2.22 has major 7, minor 2, micro 22.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
-    /// 7 of 7.2.22.
     pub major: u32,
-    /// 2 of it.
     pub minor: u32,
-    /// 22 of it.
     pub micro: u32,
 }
 
@@ -33,24 +30,21 @@ impl fmt::Display for Version {
 pub struct Qemu {
     program: PathBuf,
     machine: Machine,
-    /// Its version.
     pub version: Version,
 }
 
 impl Qemu {
-    /// Finds the emulator for a machine.
-    ///
     /// # Errors
-    /// It is not installed, or too old; the error says what to install.
+    /// If it is not installed, or too old; the error says what to install.
     pub fn find(machine: Machine) -> Result<Qemu, VmError> {
         Qemu::at(machine, Path::new(machine.facts().emulator))
     }
 
-    /// The same, or where it is too old the one of the distribution's backports, unpacked into the cache: nothing is installed, and
-    /// the libraries of the installed one serve both.
+    /// Like [`Qemu::find`]; if too old, takes that of the distribution's backports, unpacked into the cache. Nothing is
+    /// installed; the libraries of the installed QEMU serve both.
     ///
     /// # Errors
-    /// None is installed; the distribution has no backports, or an old one there, too; no network.
+    /// If none is installed, the distribution's backports have none or an old one, or there is no network.
     pub fn find_or_backport(machine: Machine, cache: &Cache) -> Result<Qemu, VmError> {
         match Qemu::find(machine) {
             Err(VmError::TooOld { .. }) => Qemu::at(machine, &backport::emulator(machine, cache)?),
@@ -80,7 +74,7 @@ impl Qemu {
         Ok(Qemu { program: program.to_owned(), machine, version })
     }
 
-    /// The command for a guest; `console` and `initramfs` are paths as the child sees them.
+    /// `console` and `initramfs` are paths as the child sees them.
     pub(crate) fn command(
         &self,
         guest: &Guest,
@@ -122,7 +116,7 @@ impl Qemu {
         command
     }
 
-    /// The program and its machine, before anything else is said.
+    /// The program and the arguments of its machine.
     pub(crate) fn begun(&self) -> Command {
         let mut command = dying_with_us(&self.program);
         command.args(self.machine.facts().arguments);
@@ -135,7 +129,7 @@ impl Qemu {
         // A panic restarts at once, which `-no-reboot` turns into the emulator's end.
         words.extend(["quiet", "panic=-1"].map(String::from));
         if matches!(guest.clock, Clock::Virtual { .. }) {
-            // Addresses and the kernel's random numbers from the boot alone.
+            // Addresses and the kernel's random numbers depend on the boot alone.
             words.extend(["nokaslr", "random.trust_cpu=off", "random.trust_bootloader=off"].map(String::from));
         }
         if facts.fixed_cpus {
@@ -164,7 +158,7 @@ fn add_network(command: &mut Command, guest: &Guest, network: Option<(&Network, 
     };
     let number = network.map_or(1, |(_, number)| number);
     command.args(["-netdev", &back_end]);
-    // romfile: nobody boots from it.
+    // romfile: no network boot.
     command.args(["-device", &format!("virtio-net-pci,netdev=net,romfile=,mac=52:54:00:00:77:{number:02x}")]);
 }
 
@@ -184,7 +178,7 @@ pub(crate) fn drive(id: &str, image: &Path, format: &str, cache: &str) -> [Strin
     ["-drive".into(), format!("if=none,id={id},format={format},cache={cache},file={file}")]
 }
 
-/// The emulator must not outlive us, also after SIGKILL: setpriv(1) asks for SIGKILL at our death (PR_SET_PDEATHSIG).
+/// The emulator must not outlive this program, even after SIGKILL: setpriv(1) sets PR_SET_PDEATHSIG.
 pub(crate) fn dying_with_us(program: impl AsRef<Path>) -> Command {
     let program = program.as_ref();
     if !tools::is_installed("setpriv") {

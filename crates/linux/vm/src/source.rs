@@ -1,4 +1,4 @@
-//! The distribution's kernel source, for kernels with what its images lack.
+//! The distribution's kernel source, for kernels with options that its images lack.
 
 use crate::apt::Apt;
 use crate::arch::Arch;
@@ -16,18 +16,16 @@ const XZ: &str = "install it: apt-get install tar xz-utils";
 /// A source package, `linux-source-6.12`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelSource {
-    /// The package.
     pub package: String,
-    /// Its version.
     pub version: String,
     arch: Arch,
 }
 
 impl KernelSource {
-    /// The newest there is, or that of one series (`6.12`). Fetches the package lists where they are older than a day.
+    /// The newest, or that of one series (`6.12`). Package lists older than a day are fetched again.
     ///
     /// # Errors
-    /// The distribution has none; no network; no apt.
+    /// If the distribution has none, or there is no network or no apt.
     pub fn newest(series: Option<&str>, cache: &Cache) -> Result<KernelSource, VmError> {
         let arch = Arch::host().unwrap_or(Arch::Amd64);
         let apt = Apt::open(cache, arch)?;
@@ -47,10 +45,10 @@ impl KernelSource {
         cache.root().join(self.name()).is_dir()
     }
 
-    /// Fetches the package (apt checks its signature chain and checksum) and returns the packed tree in it: about 150 MB.
+    /// Downloads the package (apt checks its signature chain and checksum) and returns the tarball in it: about 150 MB.
     ///
     /// # Errors
-    /// No network; no room.
+    /// No network, or no space.
     pub fn archive(&self, cache: &Cache) -> Result<PathBuf, VmError> {
         let package = package_folder(&self.package, self.arch, cache)?;
         let tar = package.join("usr/src").join(format!("{}.tar.xz", self.package));
@@ -58,11 +56,12 @@ impl KernelSource {
         if tar.is_file() { Ok(tar) } else { Err(lost()) }
     }
 
-    /// Fetches the package (apt checks its signature chain and checksum), unpacks the tree in it, and returns the tree's folder:
-    /// about 150 MB fetched, 1.7 GB unpacked. Each of the two steps, once done, is kept; an interrupted one begins again.
+    /// Downloads the package (apt checks its signature chain and checksum), unpacks the tree in it, and returns the
+    /// tree's folder: about 150 MB downloaded, 1.7 GB unpacked. Each finished step is kept; an interrupted one starts
+    /// again.
     ///
     /// # Errors
-    /// No network; no room; no xz.
+    /// No network, no space, or no xz.
     pub fn unpack(&self, cache: &Cache) -> Result<PathBuf, VmError> {
         let folder = cache.folder(&self.name(), |folder| {
             let tar = self.archive(cache)?;
@@ -76,7 +75,7 @@ impl KernelSource {
     }
 }
 
-/// The one folder with a kernel's Makefile in it.
+/// The folder with a kernel tree: it has a file Kbuild.
 fn tree_below(folder: &Path) -> Result<PathBuf, VmError> {
     let entries = fs::read_dir(folder).map_err(VmError::file("read", folder))?;
     let found = entries.flatten().map(|e| e.path()).find(|path| path.join("Kbuild").is_file());

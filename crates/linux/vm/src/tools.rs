@@ -1,14 +1,14 @@
-//! Running the host's own programs.
+//! Runs programs of the host.
 
 use crate::error::VmError;
 use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::process::{Command, Output, Stdio};
 
-/// Runs a program to its end and returns what it printed.
+/// Runs a program to its end and returns its standard output.
 ///
 /// # Errors
-/// It is not installed (`remedy` says what to do) or ends with another code than 0.
+/// If it is not installed (`remedy` says what to do) or exits with another code than 0.
 pub(crate) fn output(command: &mut Command, remedy: &str) -> Result<Vec<u8>, VmError> {
     let done = finished(command, remedy)?;
     succeeded(command, done)
@@ -25,7 +25,7 @@ fn succeeded(command: &Command, done: Output) -> Result<Vec<u8>, VmError> {
     }
 }
 
-/// The same, whatever its exit code.
+/// Like [`output`], with any exit code.
 pub(crate) fn finished(command: &mut Command, remedy: &str) -> Result<Output, VmError> {
     let name = command.get_program().to_string_lossy().into_owned();
     command.stdin(Stdio::null()).output().map_err(|source| match source.kind() {
@@ -34,7 +34,7 @@ pub(crate) fn finished(command: &mut Command, remedy: &str) -> Result<Output, Vm
     })
 }
 
-/// Runs a program that reads from `input`.
+/// Runs a program with `input` as standard input.
 pub(crate) fn fed(command: &mut Command, input: Stdio, remedy: &str) -> Result<(), VmError> {
     let name = command.get_program().to_string_lossy().into_owned();
     let done = command.stdin(input).output().map_err(|source| match source.kind() {
@@ -44,7 +44,6 @@ pub(crate) fn fed(command: &mut Command, input: Stdio, remedy: &str) -> Result<(
     succeeded(command, done).map(drop)
 }
 
-/// Is a program there?
 pub(crate) fn is_installed(program: &str) -> bool {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&paths).any(|folder| folder.join(program).is_file())
@@ -55,7 +54,7 @@ fn shown(command: &Command) -> String {
     words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
 }
 
-/// The last `count` lines that say something.
+/// The last `count` lines that are not blank.
 pub(crate) fn last_lines(text: &str, count: usize) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|l| !l.is_empty()).collect();
     lines[lines.len().saturating_sub(count)..].join("\n")

@@ -17,28 +17,26 @@ use std::time::{Duration, Instant};
 
 const REMEDY: &str = "install it: apt-get install qemu-utils";
 
-/// A guest with a disk of its own: what one run writes, the next one finds.
+/// A guest with a disk that persists between runs.
 #[derive(Clone, Debug)]
 pub struct DiskGuest {
     folder: PathBuf,
     firmware: Firmware,
-    /// Memory, MiB.
     pub memory_mib: u32,
-    /// Virtual CPUs.
     pub cpus: u32,
-    /// The longest one boot may take, firmware included.
+    /// Limit of one boot, including firmware.
     pub limit: Duration,
-    /// Programs put into the path of the steps, at /run/lab/tools: they leave no trace on the disk.
+    /// Programs in the path of the steps, at /run/lab/tools: they leave no trace on the disk.
     pub tools: Vec<FileIn>,
-    /// More words for the emulator: a watchdog, a network card. Not checked.
+    /// More arguments of the emulator: a watchdog, a network card. Not checked.
     pub devices: Vec<String>,
 }
 
 impl DiskGuest {
-    /// A guest whose disk is a layer over the image, in a folder that is there and empty.
+    /// A guest whose disk is a layer over the image, in an existing empty folder.
     ///
     /// # Errors
-    /// qemu-img or the firmware is missing; the folder cannot be written.
+    /// If qemu-img or the firmware is missing, or the folder cannot be written.
     pub fn new(image: &DiskImage, folder: &Path) -> Result<DiskGuest, VmError> {
         let guest = DiskGuest {
             folder: folder.to_owned(),
@@ -58,10 +56,10 @@ impl DiskGuest {
         Ok(guest)
     }
 
-    /// Another guest with a copy of this one's disk as it is now, while it is not running.
+    /// Another guest with a copy of this one's current disk; this one must not be running.
     ///
     /// # Errors
-    /// The folder cannot be written.
+    /// If the folder cannot be written.
     pub fn copy(&self, folder: &Path) -> Result<DiskGuest, VmError> {
         let other = DiskGuest { folder: folder.to_owned(), ..self.clone() };
         for (from, to) in [(self.disk(), other.disk()), (self.variables(), other.variables())] {
@@ -70,20 +68,20 @@ impl DiskGuest {
         Ok(other)
     }
 
-    /// Runs the steps, one boot each. Boots that did not get to a step (a panic in a trial) stand between the others.
+    /// Runs the steps, one boot each. Boots that reached no step (a panic in a trial) are listed between the others.
     ///
-    /// A reset, whoever asks for it, is a new start of the emulator with the same disk and variables: after a reset within one
-    /// QEMU 7.2 the firmware took 175 s instead of 12 s (probably what was translated before is in the way).
-    /// The disk's cache is write-through: what the guest has synced is on the host's side; what it has not dies with it.
+    /// A reset is a restart of the emulator with the same disk and variables: after a reset within QEMU 7.2 the
+    /// firmware took 175 s instead of 12 s (probably because of already translated code). The disk's cache is
+    /// write-through: what the guest has synced is safe, anything else dies with it.
     ///
     /// # Errors
-    /// The emulator could not be started, or failed. A hang is an [`Ending`].
+    /// If the emulator cannot be started, or fails. A hang is an [`Ending`].
     pub fn run(&self, steps: &[Step], kill: Option<&Kill>) -> Result<DiskRun, VmError> {
         let plan = self.folder.join("steps.img");
         fs::write(&plan, archive(steps, &self.tools)?).map_err(VmError::file("write", &plan))?;
         let begun = Instant::now();
         let mut boots = Vec::new();
-        // Each step may have a trial before it that comes to nothing.
+        // Each step may be preceded by a failed trial.
         for _ in 0..=2 * steps.len() {
             let (boot, ending) = self.boot(&plan, kill)?;
             boots.push(boot);
@@ -104,7 +102,7 @@ impl DiskGuest {
     }
 
     pub(super) fn command(&self, plan: &Path, console: &str) -> Result<Command, VmError> {
-        // Only to say what is missing, or too old.
+        // Only to report what is missing or too old.
         Qemu::find(Machine::Pc)?;
         let mut command = dying_with_us("qemu-system-x86_64");
         command.args(["-machine", "q35,hpet=off", "-cpu", "max,-rdrand,-rdseed", "-accel", "tcg"]);
@@ -134,10 +132,9 @@ impl DiskGuest {
     }
 }
 
-/// What a guest did.
 #[derive(Clone, Debug)]
 pub struct DiskRun {
-    /// Its boots, in order.
+    /// In order.
     pub boots: Vec<DiskBoot>,
     /// How it ended.
     pub ending: Ending,

@@ -1,11 +1,11 @@
-//! What the host must have for a guest with a disk, each with the package to install.
+//! What the host needs for a guest with a disk, each with the package to install.
 
 use crate::error::VmError;
 use crate::tools;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The firmware's code and its empty variables, as distributions lay them out.
+/// The firmware's code and its empty variables, where distributions install them.
 const FIRMWARE: [(&str, &str); 6] = [
     ("/usr/share/OVMF/OVMF_CODE_4M.fd", "/usr/share/OVMF/OVMF_VARS_4M.fd"),
     ("/usr/share/OVMF/OVMF_CODE.fd", "/usr/share/OVMF/OVMF_VARS.fd"),
@@ -15,7 +15,6 @@ const FIRMWARE: [(&str, &str); 6] = [
     ("/usr/share/qemu/ovmf-x86_64-code.bin", "/usr/share/qemu/ovmf-x86_64-vars.bin"),
 ];
 
-/// The UEFI firmware for a PC.
 #[derive(Clone, Debug)]
 pub(super) struct Firmware {
     pub code: PathBuf,
@@ -34,7 +33,7 @@ impl Firmware {
     }
 }
 
-/// A command for a program that may be in a folder ordinary users do not have in their path.
+/// Finds programs that ordinary users do not have in their path.
 pub(super) fn command(program: &str) -> Command {
     let places = ["/usr/sbin", "/sbin"].map(|folder| Path::new(folder).join(program));
     match places.into_iter().find(|path| !tools::is_installed(program) && path.is_file()) {
@@ -43,7 +42,7 @@ pub(super) fn command(program: &str) -> Command {
     }
 }
 
-/// Everything that building an image takes, asked before anything is fetched.
+/// Checks what building an image needs, before anything is downloaded.
 pub(super) fn can_build() -> Result<(), VmError> {
     const NEEDED: [(&str, &str); 5] = [
         ("mkfs.ext4", "e2fsprogs"),

@@ -1,6 +1,6 @@
-//! The disk image itself: a small Debian with GRUB, PREEMPT_RT and stock kernels, made from packages without privileges.
+//! The disk image: a small Debian with GRUB, PREEMPT_RT and stock kernels, made from packages without privileges.
 //!
-//! The packages are unpacked into a folder and packed into an ext4 partition; what needs root, devices or the other file
+//! The packages are unpacked into a folder and packed into an ext4 partition. What needs root, devices or other file
 //! systems (initramfs, loader, menu) is done by the packages' own programs in a guest that mounts the disk.
 
 use super::host;
@@ -29,7 +29,7 @@ const DISK: &str = "disk.img";
 
 const ESP_MIB: u64 = 40;
 const ROOT_MIB: u64 = 1536;
-/// The guest that finishes the image: two initramfs archives and the loader, emulated.
+/// Limit of the guest that finishes the image: two initramfs archives and the loader, emulated.
 const FINISHING: Duration = Duration::from_secs(1200);
 
 pub(super) const PACKAGES: [&str; 14] = [
@@ -48,7 +48,7 @@ pub(super) const PACKAGES: [&str; 14] = [
     "grub2-common",
     "grub-efi-amd64-bin",
 ];
-/// In the guest that finishes the image.
+/// Loaded in the guest that finishes the image.
 const MODULES: [&str; 9] = [
     "virtio_pci",
     "virtio_blk",
@@ -61,23 +61,23 @@ const MODULES: [&str; 9] = [
     "nls_ascii",
 ];
 
-/// A disk image that boots through UEFI and GRUB; never written to once it is made.
+/// A disk image that boots through UEFI and GRUB; read-only once made.
 #[derive(Clone, Debug)]
 pub struct DiskImage {
     disk: PathBuf,
     /// The kernels' packages, PREEMPT_RT first.
     pub kernels: [String; 2],
-    /// How long it took to make, where it was not there yet.
+    /// How long making it took; `None` if it existed.
     pub made_in: Option<Duration>,
 }
 
 impl DiskImage {
-    /// The machine's own Debian, for a PC: the essential packages, GRUB, initramfs-tools, the newest PREEMPT_RT and stock
-    /// kernels. Made once and kept in the cache; a newer package makes another.
+    /// The machine's own Debian, for a PC: the essential packages, GRUB, initramfs-tools, the newest PREEMPT_RT and
+    /// stock kernels. Made once and cached; a newer package makes another.
     ///
     /// # Errors
-    /// Something is not installed here (the error names the package), there is no network, or the guest that finishes the
-    /// image fails.
+    /// If something is not installed here (the error names the package), there is no network, or the guest that
+    /// finishes the image fails.
     pub fn debian(cache: &Cache) -> Result<DiskImage, VmError> {
         host::can_build()?;
         let begun = Instant::now();
@@ -94,15 +94,15 @@ impl DiskImage {
         Ok(DiskImage { disk: folder.join(DISK), kernels, made_in: made.then(|| begun.elapsed()) })
     }
 
-    /// The image file, raw.
+    /// Raw.
     pub fn path(&self) -> &Path {
         &self.disk
     }
 
-    /// Bytes it takes here; it has holes.
+    /// Allocated bytes; the file is sparse.
     ///
     /// # Errors
-    /// The file is gone.
+    /// If the file is gone.
     pub fn bytes(&self) -> Result<u64, VmError> {
         self.disk.metadata().map(|meta| meta.blocks() * 512).map_err(VmError::file("read", &self.disk))
     }
@@ -117,7 +117,7 @@ fn kernels(apt: &Apt) -> Result<[String; 2], VmError> {
     Ok([find(true)?, find(false)?])
 }
 
-/// What the image is made of.
+/// A checksum of what the image is made of.
 fn key(files: &[String]) -> u32 {
     let mut sum = Crc::new();
     for text in files.iter().map(String::as_str).chain([CONFIGURE, INIT, FEATURES]) {
@@ -146,7 +146,7 @@ fn make(folder: &Path, apt: &Apt, packages: &[&str], cache: &Cache) -> Result<()
     Ok(())
 }
 
-/// The folders that were merged, as links (hier(7); Debian from 12 on).
+/// The merged folders as links (hier(7); Debian from 12 on).
 pub(super) fn skeleton(root: &Path) -> Result<(), VmError> {
     for name in ["bin", "sbin", "lib", "lib64"] {
         let folder = root.join("usr").join(name);
@@ -161,7 +161,7 @@ pub(super) fn skeleton(root: &Path) -> Result<(), VmError> {
     Ok(())
 }
 
-/// As dpkg does it: a link to a folder stays, where `dpkg-deb -x` would put a folder in its place.
+/// Like dpkg keeps links to folders, which `dpkg-deb -x` would replace by folders.
 pub(super) fn unpack(deb: &Path, root: &Path) -> Result<(), VmError> {
     let remedy = "install it: apt-get install dpkg tar";
     let mut source = Command::new("dpkg-deb");
@@ -198,7 +198,7 @@ fn format(folder: &Path, disk: &Path, root: &Path) -> Result<(), VmError> {
     tools::output(&mut mkfs, "install it: apt-get install e2fsprogs").map(drop)
 }
 
-/// The one of the two that boots faster here.
+/// The kernel of the two that boots faster here.
 fn stock_kernel(root: &Path) -> Result<Kernel, VmError> {
     let boot = root.join("boot");
     let entries = fs::read_dir(&boot).map_err(VmError::file("read", &boot))?;

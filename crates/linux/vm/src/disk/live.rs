@@ -1,4 +1,4 @@
-//! A guest that runs while the caller does something else, and is cut off when the caller wants.
+//! A guest that runs in the background until the caller kills it.
 
 use super::guest::DiskGuest;
 use super::run::ended;
@@ -10,8 +10,8 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::process::Stdio;
 
-/// One boot of a [`DiskGuest`] under way. Dropped, it is cut off: what the guest has synced is on its disk, nothing else is. It ends
-/// also with the thread that started it.
+/// A running boot of a [`DiskGuest`], killed on drop: only what the guest has synced is on its disk. It also ends with
+/// the thread that started it.
 #[derive(Debug)]
 pub struct LiveBoot {
     pub(super) child: Running,
@@ -20,10 +20,10 @@ pub struct LiveBoot {
 }
 
 impl DiskGuest {
-    /// Starts one boot with these steps and returns at once. [`DiskGuest::limit`] is the caller's to watch.
+    /// Starts one boot with these steps and returns at once. The caller has to enforce [`DiskGuest::limit`].
     ///
     /// # Errors
-    /// The emulator is missing or too old, or could not be started.
+    /// If the emulator is missing or too old, or could not be started.
     pub fn start(&self, steps: &[Step]) -> Result<LiveBoot, VmError> {
         let plan = self.folder().join("steps.img");
         fs::write(&plan, archive(steps, &self.tools)?).map_err(VmError::file("write", &plan))?;
@@ -42,15 +42,15 @@ impl DiskGuest {
 }
 
 impl LiveBoot {
-    /// What it has said so far.
+    /// The output so far.
     pub fn said(&self) -> DiskBoot {
         DiskBoot::of(self.log.text())
     }
 
-    /// Whether it has ended by itself; [`DiskBoot::ended`] tells an end from a restart.
+    /// Has it ended? [`DiskBoot::ended`] distinguishes an end from a restart.
     ///
     /// # Errors
-    /// The emulator failed.
+    /// If the emulator failed.
     pub fn has_ended(&mut self) -> Result<bool, VmError> {
         match self.child.has_ended()? {
             Some(status) => ended(self.said(), status, &self.complaints).map(|_| true),

@@ -1,4 +1,4 @@
-//! Packages that an image has not, for guests that need them.
+//! Additional packages for guests.
 
 use super::image::{DiskImage, PACKAGES, skeleton, unpack};
 use crate::apt::Apt;
@@ -14,11 +14,11 @@ use std::process::Command;
 const PACKED: &str = "packages.tar";
 
 impl DiskImage {
-    /// A tar archive of the distribution's packages and of all they depend on, without what every image has: unpacked at a guest's
-    /// root it adds their files, and runs none of their scripts. Made once and kept in the cache; a newer package makes another.
+    /// A tar archive of packages and all their dependencies, without what every image has. Unpacked at a guest's root
+    /// it adds their files, and runs none of their scripts. Made once and cached; a newer package makes another.
     ///
     /// # Errors
-    /// Something is not installed here (the error names the package), or there is no network.
+    /// If something is not installed here (the error names the package), or there is no network.
     pub fn more(cache: &Cache, packages: &[&str]) -> Result<PathBuf, VmError> {
         let apt = Apt::open(cache, Arch::Amd64)?;
         let there = apt.closure(&PACKAGES)?;
@@ -40,7 +40,7 @@ fn make(folder: &Path, apt: &Apt, files: &[String]) -> Result<(), VmError> {
         unpack(&apt.download(package, &at)?, &root)?;
         fs::remove_dir_all(&at).map_err(VmError::file("remove", &at))?;
     }
-    // Not the links to the merged folders: they are in use where this is unpacked.
+    // Without the links to the merged folders, which are in use where this is unpacked.
     let mut tar = Command::new("tar");
     tar.args(["--owner=0", "--group=0", "-cf"]).arg(folder.join(PACKED)).arg("-C").arg(&root).args(["usr", "etc"]);
     tools::output(&mut tar, "install it: apt-get install tar")?;

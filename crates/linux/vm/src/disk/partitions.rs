@@ -10,29 +10,27 @@ const MIB: u64 = 1 << 20;
 /// Space for 128 entries of 128 bytes, which all readers expect.
 const ENTRIES: usize = 128 * 128;
 const ENTRY: usize = 128;
-/// C12A7328-F81F-11D2-BA4B-00A0C93EC93B, an EFI system partition; its first three parts stand in the low byte first.
+/// C12A7328-F81F-11D2-BA4B-00A0C93EC93B, an EFI system partition; the first three parts are little-endian.
 const ESP: [u8; 16] = [0x28, 0x73, 0x2a, 0xc1, 0x1f, 0xf8, 0xd2, 0x11, 0xba, 0x4b, 0x00, 0xa0, 0xc9, 0x3e, 0xc9, 0x3b];
 /// 0FC63DAF-8483-4772-8E79-3D69D8477DE4, a Linux file system.
 const LINUX: [u8; 16] =
     [0xaf, 0x3d, 0xc6, 0x0f, 0x83, 0x84, 0x72, 0x47, 0x8e, 0x79, 0x3d, 0x69, 0xd8, 0x47, 0x7d, 0xe4];
 
-/// Where the partitions lie, in bytes from the start of the disk.
+/// In bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
-    /// Size of the disk.
     pub disk: u64,
-    /// Start of the second partition; the first lies between 1 MiB and here.
+    /// Start of the second partition; the first is between 1 MiB and here.
     pub root: u64,
 }
 
 impl Layout {
-    /// A loader's partition and a root of these sizes, MiB.
+    /// Sizes in MiB.
     pub fn of(esp_mib: u64, root_mib: u64) -> Layout {
         let root = MIB + esp_mib * MIB;
         Layout { disk: root + root_mib * MIB + MIB, root }
     }
 
-    /// The size of the root partition, bytes.
     pub fn root_bytes(&self) -> u64 {
         self.disk - MIB - self.root
     }
@@ -58,7 +56,7 @@ impl Layout {
         bytes
     }
 
-    /// A master boot record that says the disk is taken.
+    /// A protective master boot record.
     fn protective(&self) -> Vec<u8> {
         let mut bytes = vec![0; 446];
         let sectors = u32::try_from(self.disk / SECTOR - 1).unwrap_or(u32::MAX);
@@ -103,7 +101,7 @@ fn entry(kind: [u8; 16], number: u8, start: u64, end: u64, name: &str) -> Vec<u8
     bytes
 }
 
-/// A fixed identity, marked as a random one (RFC 9562, version 4): images of a lab meet no other disk.
+/// Fixed, in the form of a random one (RFC 9562, version 4): a lab's images meet no other disk.
 fn identity(number: u8) -> [u8; 16] {
     let mut bytes = *b"punctual\x40lab-\0\0\0";
     bytes[7] = 0x40;

@@ -1,4 +1,4 @@
-//! Running a guest's boots, and ending it: by itself, at its limit, or killed at an instant of the caller's.
+//! Runs a guest's boots and ends it: regularly, at its limit, or at an instant of the caller's.
 
 use super::said::DiskBoot;
 use crate::boot::{LOOK, Log, Running, read_all};
@@ -9,29 +9,28 @@ use std::process::ExitStatus;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// When the emulator is killed, as if the power went.
+/// When the emulator is killed, as in a power failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kill {
-    /// After a step has said `mark WORD`.
+    /// After a step prints `mark WORD`.
     pub mark: String,
-    /// And this long after the host has seen it.
+    /// This long after the host has read the mark.
     pub after: Duration,
 }
 
-/// How a run of boots ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// The guest switched itself off after its last step.
+    /// The guest powered off after its last step.
     Off,
-    /// It was killed at the instant that was asked for.
+    /// Killed at the requested instant.
     Killed,
-    /// A boot took longer than its limit; the emulator was killed, as if somebody had pulled the plug.
+    /// A boot exceeded its limit; the emulator was killed.
     Hung,
-    /// It kept restarting without coming to its next step.
+    /// It kept restarting without reaching its next step.
     Looping,
 }
 
-/// Waits for one boot's end; no ending: it has reset the machine.
+/// Waits for one boot's end; `None`: it has reset the machine.
 pub(super) fn watch(
     child: &mut Running,
     log: &Log,

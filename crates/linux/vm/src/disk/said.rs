@@ -1,4 +1,4 @@
-//! What a boot said on its console.
+//! The console output of a boot.
 
 use crate::console;
 use crate::error::VmError;
@@ -6,37 +6,36 @@ use std::path::Path;
 
 const MARK: char = '\u{1e}';
 
-/// One boot, from the firmware on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DiskBoot {
-    /// The kernel's parameters (/proc/cmdline); `None`: it did not get as far as its first process.
+    /// /proc/cmdline; `None`: it did not reach its first process.
     pub command_line: Option<String>,
     /// `uname -r`.
     pub release: Option<String>,
-    /// The step that was run, counting from 1. One beyond the last: all had been run.
+    /// The step that ran, counting from 1. One beyond the last: all had run.
     pub step: Option<usize>,
-    /// The step's exit code; `None`: it did not end.
+    /// The step's exit code; `None`: it did not finish.
     pub exit_code: Option<i32>,
-    /// Where the step was: the words of `mark`, in order.
+    /// The step's words of `mark`, in order.
     pub marks: Vec<String>,
-    /// The kernel's last words.
+    /// The kernel's panic line.
     pub panic: Option<String>,
-    /// The guest has switched itself off or is about to.
+    /// The guest has powered off or is about to.
     pub ended: bool,
-    /// Everything the console said in this boot, our marks included.
+    /// The raw console of this boot, including marks.
     pub raw: String,
 }
 
 impl DiskBoot {
-    /// What a person should see of the console: no marks, no control characters.
+    /// Without marks and control characters.
     pub fn console(&self) -> String {
         console::clean(&console::plain(&self.raw))
     }
 
-    /// Unpacks the files it brought back into `folder`; returns their bytes.
+    /// Unpacks the fetched files into `folder`; returns their size in bytes.
     ///
     /// # Errors
-    /// They came damaged, or cannot be written.
+    /// If they are damaged, or cannot be written.
     pub fn unpack(&self, folder: &Path) -> Result<usize, VmError> {
         console::unpack_files(&self.raw, folder)
     }

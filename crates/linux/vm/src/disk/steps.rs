@@ -1,28 +1,26 @@
-//! What the boots of a guest are to do, as a tar archive on a disk of its own.
+//! The steps of a guest, as a tar archive on a disk of its own.
 
 use crate::error::VmError;
 use crate::guest::FileIn;
 
 const TURN: &str = include_str!("turn.sh");
-/// Tells the host, and no step has to know how.
+/// The command `mark` of the steps.
 const MARK: &str = "#!/bin/sh\nprintf '\\036mark %s\\n' \"$1\" > /dev/console\n";
 
-/// One boot's task. When its script ends, the guest restarts for the next step, or switches off after the last.
+/// The task of one boot. When its script ends, the guest restarts for the next step, or powers off after the last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Step {
-    /// A shell script (Debian's /bin/sh), run as root in /root; `mark WORD` in it tells the host where it is.
+    /// A shell script (Debian's /bin/sh), run as root in /root; `mark WORD` in it reports progress to the host.
     pub script: String,
-    /// Absolute paths brought back when it has ended, where they exist.
+    /// Absolute paths to bring back when it has ended, if they exist.
     pub fetch: Vec<String>,
 }
 
 impl Step {
-    /// A script, nothing brought back.
     pub fn new(script: impl Into<String>) -> Step {
         Step { script: script.into(), fetch: Vec::new() }
     }
 
-    /// The same, with files brought back.
     #[must_use]
     pub fn fetching<S: Into<String>>(mut self, paths: impl IntoIterator<Item = S>) -> Step {
         self.fetch = paths.into_iter().map(Into::into).collect();
@@ -30,7 +28,7 @@ impl Step {
     }
 }
 
-/// The archive. Its first member is the number of the next step: the guest counts it up in place (turn.sh).
+/// Its first member is the number of the next step, which the guest increments in place (turn.sh).
 pub(super) fn archive(steps: &[Step], tools: &[FileIn]) -> Result<Vec<u8>, VmError> {
     let mut tar = tar::Builder::new(Vec::new());
     add(&mut tar, "number", b"1               ", 0o644)?;
@@ -49,7 +47,7 @@ pub(super) fn archive(steps: &[Step], tools: &[FileIn]) -> Result<Vec<u8>, VmErr
         add(&mut tar, &format!("step-{number}"), step.script.as_bytes(), 0o644)?;
     }
     let mut bytes = tar.into_inner().map_err(VmError::file("pack", "the steps"))?;
-    // A disk has whole MiB: firmware and kernel see its end as they see others'.
+    // A disk has whole MiB, so that firmware and kernel see the same end.
     bytes.resize(bytes.len().next_multiple_of(1 << 20), 0);
     Ok(bytes)
 }
