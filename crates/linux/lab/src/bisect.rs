@@ -1,7 +1,8 @@
-//! Which commit broke (or mended) a claim: git bisect, with a build and a proof for each step.
+//! Finds the commit that broke or fixed a claim: git bisect, with a build and a proof at each step.
 //!
-//! The user's tree is not touched: all happens in a working tree of its own (git-worktree(1)), which is removed when the
-//! commit is found. Ended early, the next call goes on where this one stopped; what was proven is not proven again.
+//! The user's tree is not touched: everything happens in a working tree of its own (git-worktree(1)), which is removed
+//! when the commit is found. If interrupted, the next call continues where this one stopped, without proving anything
+//! twice.
 
 use crate::build::Build;
 use crate::error::LabError;
@@ -12,67 +13,55 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// What to bisect.
 #[derive(Clone, Debug)]
 pub struct Bisect {
-    /// A git tree of the kernel.
     pub tree: PathBuf,
     /// A commit at which the claims hold.
     pub good: String,
-    /// A later one at which they do not.
+    /// A later commit, at which the claims do not hold.
     pub bad: String,
-    /// How to build.
     pub build: Build,
-    /// Folder for the working tree, the objects, the logs and the run directories.
+    /// For the working tree, the objects, the logs and the run directories.
     pub out: PathBuf,
 }
 
-/// What one commit came to.
+/// The result of one commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepOutcome {
-    /// The claims hold.
     Good,
-    /// A claim does not hold.
     Bad,
-    /// It does not build.
     NotBuilt,
     /// It does not boot, or the proof is inconclusive.
     Inconclusive,
 }
 
-/// One commit that was tried.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// The commit.
     pub commit: String,
-    /// Its subject line.
     pub subject: String,
-    /// What it came to.
     pub outcome: StepOutcome,
-    /// In a few words: the worst wakeup, or what went wrong.
+    /// The worst wakeup, or what went wrong.
     pub why: String,
 }
 
-/// What a bisection found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BisectReport {
-    /// The first bad commit, or all that may be it where some could not be judged.
+    /// The first bad commit, or all candidates if some could not be judged.
     pub suspects: Vec<String>,
-    /// Everything that was tried, in order.
     pub steps: Vec<Step>,
-    /// `git log -1 --stat` of the first bad commit.
     pub shown: Option<String>,
 }
 
-/// Proves the kernel in a build folder into a run directory; what it came to, in a word and a few.
+/// Proves the kernel of a build folder (first path) into a run directory (second); returns the outcome and a short
+/// reason.
 pub type Prove<'a> = &'a mut dyn FnMut(&Path, &Path) -> Result<(StepOutcome, String), LabError>;
 
-/// Bisects. `told` hears of each step.
+/// `told` receives each step.
 ///
 /// # Errors
-/// The claims do not hold at `good`, or hold at `bad`; git or make cannot be run; the prover fails for another reason than the
-/// kernel.
+/// If the claims do not hold at `good`, or hold at `bad`; git or make cannot be run; or the prover fails for a reason
+/// other than the kernel.
 pub fn bisect(plan: &Bisect, prove: Prove, told: &mut dyn FnMut(&Step)) -> Result<BisectReport, LabError> {
     let main = Git::at(&plan.tree);
     let (good, bad) = (main.commit(&plan.good)?, main.commit(&plan.bad)?);
@@ -108,7 +97,7 @@ struct Bisection<'a> {
 }
 
 impl Bisection<'_> {
-    /// A bisection between ends that are not what they are said to be finds some commit, and the wrong one.
+    /// With wrong ends a bisection would still find some commit.
     fn check_ends(&mut self, good: &str, bad: &str) -> Result<(), LabError> {
         for (commit, name, expected, wanted) in
             [(good, &self.plan.good, StepOutcome::Good, "hold"), (bad, &self.plan.bad, StepOutcome::Bad, "fail")]
@@ -125,7 +114,7 @@ impl Bisection<'_> {
         Ok(())
     }
 
-    /// Steps until git names the commit; returns what it said last.
+    /// Steps until git names the commit; returns its last output.
     fn search(&mut self, good: &str, bad: &str) -> Result<String, LabError> {
         let mut said = match self.git.is_bisecting() {
             true => self.git.run(&["bisect", "log"])?,
@@ -139,7 +128,7 @@ impl Bisection<'_> {
                 StepOutcome::Bad => "bad",
                 StepOutcome::NotBuilt | StepOutcome::Inconclusive => "skip",
             };
-            // Exit code 2: only skipped commits are left; that is an answer.
+            // Exit code 2: only skipped commits are left, which is an answer.
             said = self.git.ask(&["bisect", word])?.1;
             if !is_over(&said) && !said.contains("Bisecting:") {
                 return Err(LabError::Git { what: format!("bisect {word}"), said });
@@ -163,7 +152,7 @@ impl Bisection<'_> {
             true => {
                 let run = self.run_of(commit);
                 if run.exists() {
-                    // Of a call that was ended before it could write its result down.
+                    // Left by a call that was interrupted before it saved its result.
                     fs::remove_dir_all(&run).map_err(LabError::file("remove", &run))?;
                 }
                 (self.prove)(&build, &run)?
@@ -190,7 +179,6 @@ fn is_over(said: &str) -> bool {
         || said.contains("# first bad commit: [")
 }
 
-/// The commits git names at the end.
 fn suspects(said: &str) -> Vec<String> {
     let is_commit = |word: &str| word.len() >= 40 && word.chars().all(|c| c.is_ascii_hexdigit());
     let named = |line: &str| {
@@ -207,7 +195,6 @@ fn suspects(said: &str) -> Vec<String> {
     found
 }
 
-/// What was proven, one line a commit.
 struct Journal {
     file: fs::File,
     path: PathBuf,
@@ -220,7 +207,7 @@ impl Journal {
         let path = out.join("steps.jsonl");
         let text = fs::read_to_string(&path).unwrap_or_default();
         let file = fs::File::options().create(true).append(true).open(&path).map_err(LabError::file("write", &path))?;
-        // A torn last line is a step that is made again.
+        // The step of a truncated last line is repeated.
         let steps: Vec<Step> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         let known = steps.iter().enumerate().map(|(i, s)| (s.commit.clone(), i)).collect();
         Ok(Journal { file, path, steps, known })
@@ -246,7 +233,7 @@ mod tests {
     use punctual_vm::Arch;
     use std::process::Command;
 
-    /// A tree whose "kernel" is a file with the number of the commit; it does not build from 5 to 6.
+    /// A tree whose "kernel" is a file with the number of the commit; 5 and 6 do not build.
     fn tree(folder: &Path, commits: u32) {
         let git = |words: &[&str]| {
             let mut command = Command::new("git");
@@ -274,7 +261,6 @@ mod tests {
         }
     }
 
-    /// Bad from `first` on.
     fn proved(build: &Path, first: u32) -> (StepOutcome, String) {
         let number: u32 = fs::read_to_string(build.join("image")).unwrap().trim().parse().unwrap();
         let outcome = if number >= first { StepOutcome::Bad } else { StepOutcome::Good };

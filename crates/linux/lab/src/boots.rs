@@ -1,4 +1,4 @@
-//! Several boots of one kernel, each with a seed of its own.
+//! Several boots of one kernel, each with its own seed.
 
 use crate::error::LabError;
 use crate::options::LabOptions;
@@ -11,15 +11,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Told how it goes.
 pub trait LabObserver: Sync {
-    /// A boot has ended.
     fn booted(&self, _kernel: &str, _number: usize, _of: usize, _run: &Result<LabRun, LabError>) {}
 }
 
 impl LabObserver for () {}
 
-/// What several boots came to.
 #[derive(Debug)]
 pub struct Proven {
     /// In the order of their seeds.
@@ -27,17 +24,17 @@ pub struct Proven {
 }
 
 impl Proven {
-    /// The worst of them: one failing boot is a failure.
+    /// The worst outcome: one failing boot is a failure.
     pub fn outcome(&self) -> Outcome {
         self.runs.iter().map(|r| r.verdict.outcome).max().unwrap_or(Outcome::Inconclusive)
     }
 }
 
-/// Boots `boots` times with the seeds from `seed` on, `jobs` at once: in virtual time they do not disturb each other. One boot
-/// makes `out` itself its run directory, several make `out/boot-1` and so on.
+/// Boots `boots` times with the seeds from `seed` on, `jobs` at once: in virtual time they do not disturb each other.
+/// One boot makes `out` itself its run directory, several make `out/boot-1` and so on.
 ///
 /// # Errors
-/// A boot that comes to no verdict; those that did stay on disk.
+/// If a boot reaches no verdict; the run directories of the others stay.
 pub fn prove_boots(
     options: &LabOptions,
     seed: u64,
@@ -62,7 +59,7 @@ pub fn prove_boots(
             let run = prove(options, seed.wrapping_add(i as u64), &place(i), cache);
             observer.booted(&options.kernel.name, i + 1, boots, &run);
             if run.is_err() {
-                // What is running goes on; nothing new is started.
+                // Running boots finish; none is started.
                 next.store(boots, Ordering::Relaxed);
             }
             results.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((i, run));

@@ -1,30 +1,25 @@
-//! Builds the kernel of a working tree, outside of it.
-
 use crate::error::LabError;
 use punctual_vm::Arch;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// How kernels are built.
 #[derive(Clone, Debug)]
 pub struct Build {
-    /// The configuration to start from.
     pub config: Option<PathBuf>,
-    /// The architecture to build for.
     pub arch: Arch,
-    /// More words for make: `LLVM=1`, `CROSS_COMPILE=…`.
+    /// More arguments of make: `LLVM=1`, `CROSS_COMPILE=…`.
     pub make: Vec<String>,
-    /// Compilers at once.
+    /// make's -j.
     pub jobs: usize,
 }
 
 impl Build {
-    /// Builds the image of `tree` in the folder `build`, which keeps its objects between commits; what the compiler says goes
-    /// to `log`.
+    /// Builds the image of `tree` in the folder `build`, which keeps its objects between commits, and logs to `log`.
+    /// `Ok(false)`: the commit does not build.
     ///
     /// # Errors
-    /// make cannot be run or its log cannot be written. `Ok(false)`: the commit does not build.
+    /// If make cannot be run or its log cannot be written.
     pub(crate) fn image(&self, tree: &Path, build: &Path, log: &Path) -> Result<bool, LabError> {
         fs::create_dir_all(build).map_err(LabError::file("make", build))?;
         if let Some(config) = &self.config {

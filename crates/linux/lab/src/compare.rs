@@ -1,6 +1,6 @@
-//! Two kernels, each booted several times with the same seeds.
+//! Compares two kernels, each booted several times with the same seeds.
 //!
-//! One boot is one sample: wakeups of one boot share its memory layout, its order of loads, its phase.
+//! One boot is one sample: its wakeups share memory layout, order of loads and phase.
 
 use crate::boots::{LabObserver, Proven, prove_boots};
 use crate::error::LabError;
@@ -11,23 +11,19 @@ use punctual_vm::Cache;
 use std::fs;
 use std::path::Path;
 
-/// Two kernels compared.
 #[derive(Debug)]
 pub struct Compared {
-    /// The figures.
     pub comparison: Comparison,
-    /// What is drawn of them.
+    /// Data for its charts.
     pub drawings: ComparisonDrawings,
-    /// The first kernel's boots.
     pub a: Proven,
-    /// The second's.
     pub b: Proven,
 }
 
 /// Boots each kernel `boots` times with the seeds from `seed` on, into `out/a` and `out/b`.
 ///
 /// # Errors
-/// A boot of either that comes to no verdict; machines or settings that differ in more than the kernel.
+/// If a boot reaches no verdict, or machines or settings differ in more than the kernel.
 pub fn compare(
     [a, b]: [&LabOptions; 2],
     seed: u64,
@@ -40,7 +36,7 @@ pub fn compare(
     comparable(a, b)?;
     fs::create_dir_all(out).map_err(LabError::file("make", out))?;
     let group = |options: &LabOptions, name: &str| {
-        // Several boots, also where it is one: the same folders whatever the number.
+        // Several boots even if it is one: the folders do not depend on the number.
         let folder = out.join(name);
         let folder = if boots == 1 { folder.join("boot-1") } else { folder };
         if let Some(parent) = folder.parent() {
@@ -52,7 +48,7 @@ pub fn compare(
     let name = |options: &LabOptions| options.kernel.release.clone().unwrap_or_else(|| options.kernel.name.clone());
     let (mut first, mut second) = (name(a), name(b));
     if first == second {
-        // The same release built or started in two ways.
+        // The same release, built or started in two ways.
         (first, second) = (with_append(first, a), with_append(second, b));
     }
     let sides = sides(&a_runs, &b_runs, (first, second));
@@ -78,7 +74,6 @@ fn comparable(a: &LabOptions, b: &LabOptions) -> Result<(), LabError> {
     }
 }
 
-/// Both kernels' boots side by side.
 fn sides<'a>(a: &'a Proven, b: &'a Proven, names: (String, String)) -> [Side<'a>; 2] {
     let side = |proven: &'a Proven, name: String| Side {
         name,
@@ -88,7 +83,7 @@ fn sides<'a>(a: &'a Proven, b: &'a Proven, names: (String, String)) -> [Side<'a>
     [side(a, names.0), side(b, names.1)]
 }
 
-/// The machine and the CPUs are checked before anything is booted, so what is left is that nothing was measured.
+/// Machine and CPUs are checked before booting, so the only reason left is that nothing was measured.
 fn refused(refused: &Refused) -> LabError {
     LabError::Usage(format!("nothing can be compared ({refused:?}): see the run directories of both kernels"))
 }

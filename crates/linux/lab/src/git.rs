@@ -1,10 +1,9 @@
-//! Git, by its own program (git-bisect(1), git-worktree(1)).
+//! Runs git (git-bisect(1), git-worktree(1)).
 
 use crate::error::LabError;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A working tree.
 pub(crate) struct Git {
     folder: PathBuf,
 }
@@ -14,7 +13,7 @@ impl Git {
         Git { folder: folder.to_owned() }
     }
 
-    /// Runs a subcommand and returns what it printed.
+    /// Runs a subcommand and returns its output.
     pub fn run(&self, words: &[&str]) -> Result<String, LabError> {
         let (ok, text) = self.ask(words)?;
         match ok {
@@ -23,7 +22,7 @@ impl Git {
         }
     }
 
-    /// The same, where an exit code other than 0 is an answer.
+    /// Like [`Git::run`], where a non-zero exit code is an answer.
     pub fn ask(&self, words: &[&str]) -> Result<(bool, String), LabError> {
         let output = Command::new("git").arg("-C").arg(&self.folder).args(words).env("LC_ALL", "C").output();
         let output = output.map_err(LabError::file("run", "git"))?;
@@ -32,19 +31,17 @@ impl Git {
         Ok((output.status.success(), text))
     }
 
-    /// The commit a name stands for.
     pub fn commit(&self, name: &str) -> Result<String, LabError> {
         let full = self.run(&["rev-parse", "--verify", "--quiet", &format!("{name}^{{commit}}")]);
         full.map(|text| text.trim().to_owned())
             .map_err(|_| LabError::Usage(format!("{} has no commit `{name}`: see git log", self.folder.display())))
     }
 
-    /// A commit's subject line.
     pub fn subject(&self, commit: &str) -> Result<String, LabError> {
         self.run(&["log", "-1", "--format=%s", commit]).map(|text| text.trim().to_owned())
     }
 
-    /// Is a bisection under way in this working tree?
+    /// Is a bisection in progress in this working tree?
     pub fn is_bisecting(&self) -> bool {
         self.ask(&["bisect", "log"]).is_ok_and(|(ok, _)| ok)
     }

@@ -1,15 +1,15 @@
-//! The `punctual` that runs in the guest: this program, or the one cross-built for the guest's architecture.
+//! The `punctual` that runs in the guest: this program, or one cross-built for the guest's architecture.
 
 use crate::error::LabError;
 use punctual_vm::Arch;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Reads a static `punctual` for `arch`: the file given, this very program, or one beside it (`punctual-arm64`, or where
-/// cargo puts it: `target/aarch64-unknown-linux-gnu/release`).
+/// Reads a static `punctual` for `arch`: the given file, this program, or one beside it (`punctual-arm64`, or cargo's
+/// `target/aarch64-unknown-linux-gnu/release`).
 ///
 /// # Errors
-/// There is none, or it is of another architecture, or needs libraries that the guest does not have.
+/// If there is none, it is of another architecture, or it needs libraries that the guest does not have.
 pub fn guest_program(given: Option<&Path>, arch: Arch) -> Result<Vec<u8>, LabError> {
     let own = std::env::current_exe().map_err(LabError::file("find", "this program"))?;
     let candidates = match given {

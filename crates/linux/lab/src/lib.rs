@@ -1,7 +1,7 @@
-//! Proves kernels without a board: `punctual prove` itself, run inside a guest whose clock counts instructions. The same
-//! engine, loads, claims and run directory as on hardware; the same kernel, seed and options give the same bytes.
+//! Proves kernels without a board: runs `punctual prove` in a guest whose clock counts instructions. Engine, loads,
+//! claims and run directory are those of hardware; the same kernel, seed and options give the same bytes.
 //!
-//! Architecture invariant: measures nothing and judges nothing itself; the guest's `punctual` and `punctual-judge` do.
+//! Architecture invariant: measures and judges nothing itself; the guest's `punctual` and `punctual-judge` do.
 
 #![forbid(unsafe_code)]
 

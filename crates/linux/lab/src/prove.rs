@@ -10,25 +10,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A kernel proven on one seed.
 #[derive(Clone, Debug)]
 pub struct LabRun {
-    /// The run directory, as the guest wrote it.
+    /// As the guest wrote it.
     pub root: PathBuf,
-    /// What it holds.
     pub recording: Recording,
-    /// What the claims came to.
     pub verdict: Verdict,
-    /// The seed.
     pub seed: u64,
-    /// How long the boot took on the host's clock.
+    /// By the host's clock.
     pub lasted: Duration,
 }
 
-/// Boots the kernel, proves it inside, and brings the run directory back to `out`, which must not exist or be empty.
+/// Boots the kernel, proves it inside, and copies the run directory to `out`, which must not exist or be empty.
 ///
 /// # Errors
-/// The guest did not come to a verdict; `out` is left as it was.
+/// If the guest reaches no verdict; `out` is unchanged then.
 pub fn prove(options: &LabOptions, seed: u64, out: &Path, cache: &Cache) -> Result<LabRun, LabError> {
     refuse_used(out)?;
     let model = options.model(seed)?;
@@ -36,7 +32,7 @@ pub fn prove(options: &LabOptions, seed: u64, out: &Path, cache: &Cache) -> Resu
     let aside = aside(out);
     fs::create_dir_all(&aside).map_err(LabError::file("make", &aside))?;
     let result = boot_into(&guest, &aside, out, cache);
-    // Left empty, or with what could not be used.
+    // Empty, or unusable.
     let removed = fs::remove_dir_all(&aside).map_err(LabError::file("remove", &aside));
     let booted = result?;
     removed?;
@@ -48,7 +44,7 @@ pub fn prove(options: &LabOptions, seed: u64, out: &Path, cache: &Cache) -> Resu
 fn boot_into(guest: &Guest, aside: &Path, out: &Path, cache: &Cache) -> Result<Booted, LabError> {
     let booted = vm::boot(guest, cache, Some(aside))?;
     let run = aside.join(RUN.trim_start_matches('/'));
-    // 0 pass, 1 fail, 3 inconclusive: it measured and judged. Everything else is no result.
+    // 0 pass, 1 fail, 3 inconclusive: it measured and judged. Any other code is no result.
     if !matches!(booted.exit_code, 0 | 1 | 3) || !run.join("run.json").is_file() {
         let lines: Vec<&str> = booted.console.lines().collect();
         let said = lines[lines.len().saturating_sub(12)..].join("\n");
@@ -98,7 +94,7 @@ fn refuse_used(out: &Path) -> Result<(), LabError> {
     }
 }
 
-/// On the same file system, so that the run directory appears at once and whole.
+/// On the same file system, so that the run directory appears at once and complete.
 fn aside(out: &Path) -> PathBuf {
     let mut name = std::ffi::OsString::from(".");
     name.push(out.file_name().unwrap_or_default());

@@ -1,15 +1,15 @@
-//! The script that runs in the guest: vary what the seed varies, then `punctual prove`.
+//! The guest's script: vary what the seed varies, then `punctual prove`.
 
 use crate::options::LabOptions;
 use punctual_judge::VIRTUAL_CONTROLS;
 use punctual_model::VirtualTime;
 use std::fmt::Write;
 
-/// Where `punctual` is in the guest, and where its run directory is made.
+/// Paths of `punctual` and its run directory in the guest.
 pub(crate) const PROGRAM: &str = "/bin/punctual";
 pub(crate) const RUN: &str = "/run/lab";
 
-/// Numbers from a seed: SplitMix64 (Steele, Lea, Flood 2014).
+/// SplitMix64 (Steele, Lea, Flood 2014).
 struct Random(u64);
 
 impl Random {
@@ -21,7 +21,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Below `limit`, which is small: the bias does not matter here.
+    /// `limit` is small, so the bias does not matter.
     fn below(&mut self, limit: u64) -> u64 {
         self.next() % limit.max(1)
     }
@@ -29,9 +29,9 @@ impl Random {
 
 /// The script for one seed.
 ///
-/// Emulators give the same boot for every seed; what differs between two boots of a real machine must be varied inside:
-/// the phase of everything to the kernel's tick (a sleep), the memory layout (pages held, length of the environment), the
-/// order of the loads.
+/// Emulators boot identically for every seed, so what differs between two boots of a real machine is varied inside: the
+/// phase of everything relative to the kernel's tick (a sleep), the memory layout (pages held, length of the
+/// environment), the order of the loads.
 pub(crate) fn script(options: &LabOptions, seed: u64, model: &VirtualTime) -> String {
     let mut random = Random(seed);
     let mut script = String::from("# What the seed varies.\n");
@@ -55,14 +55,14 @@ pub(crate) fn script(options: &LabOptions, seed: u64, model: &VirtualTime) -> St
     options.deadline.iter().for_each(|d| add("--deadline", format!("{}ns", d.0)));
     options.claims.iter().for_each(|c| add("--claim", c.to_string()));
     loads.into_iter().for_each(|l| add("--load", l));
-    // A file name or a number of this cannot hold what JSON cannot.
+    // Its names and numbers are always valid JSON.
     add("--virtual-time", serde_json::to_string(model).unwrap_or_default());
     let quoted: Vec<String> = words.iter().map(|w| quote(w)).collect();
     let _ = writeln!(script, "exec {}", quoted.join(" "));
     script
 }
 
-/// Fisher and Yates. Idle and the controls stay in front: the controls are judged against idle.
+/// Fisher and Yates. Idle and the controls stay first: the controls are judged against idle.
 fn shuffled(loads: &[String], random: &mut Random) -> Vec<String> {
     let first = |load: &&String| load.as_str() == "idle" || VIRTUAL_CONTROLS.contains(&load.as_str());
     let mut front: Vec<String> = loads.iter().filter(first).cloned().collect();
@@ -75,7 +75,7 @@ fn shuffled(loads: &[String], random: &mut Random) -> Vec<String> {
     front
 }
 
-/// A word as a POSIX shell takes it whole.
+/// Quotes a word for a POSIX shell.
 pub(crate) fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:,=@%".contains(c);
     match !word.is_empty() && word.chars().all(plain) {
