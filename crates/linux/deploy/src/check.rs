@@ -1,18 +1,15 @@
-//! One check, before the deployment or after the boot.
+//! A check, before the deployment or after the boot.
 
 use punctual_kernel::Outcome;
 use serde::Serialize;
 
-/// What was looked at, and how it came out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Check {
-    /// Its name.
     pub id: &'static str,
-    /// How it came out. Only `Pass` is a pass.
+    /// Only `Pass` is a pass.
     pub outcome: Outcome,
-    /// What was found.
     pub found: String,
-    /// What to type; empty where nothing is to be done.
+    /// What to type; empty if nothing has to be done.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub fix: &'static str,
 }
@@ -23,13 +20,12 @@ impl Check {
         Check { id, outcome, found: found.into(), fix }
     }
 
-    /// Passed or failed.
     pub(crate) fn holds(id: &'static str, is_so: bool, found: impl Into<String>, fix: &'static str) -> Check {
         Check::new(id, if is_so { Outcome::Pass } else { Outcome::Fail }, found, fix)
     }
 }
 
-/// Of all: a failure decides, then what could not be told.
+/// The overall outcome: any failure decides, then anything unknown.
 pub fn worst(checks: &[Check]) -> Outcome {
     let any = |outcome| checks.iter().any(|check| check.outcome == outcome);
     match (any(Outcome::Fail), any(Outcome::Unknown)) {

@@ -1,5 +1,3 @@
-//! The tried kernel made the default.
-
 use crate::deploy::new_kernel;
 use crate::error::DeployError;
 use crate::loader;
@@ -7,11 +5,11 @@ use crate::record::{Record, Stage, What};
 use crate::site::Site;
 use punctual_boot::{detect, kernel_kept};
 
-/// Makes the kernel on trial the one that boots by default. The old one and its entry stay.
-/// `unverified`: also where no verification passed in this boot.
+/// Makes the kernel on trial the default. The old one and its entry stay. `unverified`: even if no verification passed
+/// in this boot.
 ///
 /// # Errors
-/// It is not on trial, was not verified, or the loader's files cannot be changed.
+/// If it is not on trial, was not verified, or the loader's files cannot be changed.
 pub fn commit(site: &Site, unverified: bool) -> Result<Record, DeployError> {
     let store = site.store();
     let refused = |what: String| Err(DeployError::Refused(what));

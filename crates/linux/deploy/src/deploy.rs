@@ -1,4 +1,4 @@
-//! A kernel put beside the running one and armed for one boot.
+//! Puts a kernel beside the running one and arms it for one boot.
 
 use crate::check::{Check, worst};
 use crate::error::DeployError;
@@ -17,26 +17,24 @@ use punctual_kernel::Outcome;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What a deployment came to.
 #[derive(Debug)]
 pub struct Deployed {
-    /// What was looked at before.
     pub checks: Vec<Check>,
-    /// What is there now; `None`: a check spoke against it, and nothing was written.
+    /// `None`: a check failed, and nothing was written.
     pub record: Option<Record>,
-    /// What had to be cleared away first.
+    /// Leftovers that had to be removed first.
     pub notes: Vec<String>,
 }
 
-/// Looks at package and machine, puts the files into place, makes the entry and arms it. Does not reboot.
-/// `program` is this program as a file: the guard of the trial boot.
+/// Checks package and machine, copies the files, makes the entry and arms it. Does not reboot. `program` is this
+/// program's file, the guard of the trial boot.
 ///
 /// # Errors
-/// What fails. The machine boots what it booted before; a second deployment clears away what is left, or [`rollback`].
+/// After any failure the machine boots what it booted before; the next deployment or [`rollback`] removes what is left.
 pub fn deploy(site: &Site, source: &Path, wish: &Wish, program: &Path) -> Result<Deployed, DeployError> {
     let store = site.store();
     fs::create_dir_all(store.folder()).map_err(crate::error::file("make", store.folder()))?;
-    // One that was started over a link that is cut by now comes to its end first.
+    // A deployment that was started over a link that has since been cut finishes first.
     let _lock = crate::lock::take(store.folder(), true)?;
     let mut notes = Vec::new();
     let before = clear(site, &store, &mut notes)?;
@@ -71,7 +69,7 @@ fn made(
         return Ok(Deployed { checks, record: None, notes });
     };
     let store = site.store();
-    // From here on the record names everything that may be there.
+    // From here on the record names everything that may exist.
     let mut record = Record { reboot: trial.reboot.0.clone(), unattended: trial.unattended, ..record };
     store.save(&record)?;
     place::place(site, &record, &package, program)?;
@@ -91,7 +89,7 @@ fn made(
     Ok(Deployed { checks, record: Some(record), notes })
 }
 
-/// Failures that were named and accepted are warnings.
+/// Turns accepted failures into warnings.
 fn accepted(checks: Vec<Check>, wish: &Wish) -> Vec<Check> {
     let is_skipped = |check: &Check| wish.skip.iter().any(|id| id == check.id) && check.outcome != Outcome::Pass;
     let accept = |check: Check| match is_skipped(&check) {
@@ -101,7 +99,7 @@ fn accepted(checks: Vec<Check>, wish: &Wish) -> Vec<Check> {
     checks.into_iter().map(accept).collect()
 }
 
-/// An earlier one that was never committed goes; one that was stays.
+/// Removes an earlier deployment that was not committed; a committed one stays.
 fn clear(site: &Site, store: &Store, notes: &mut Vec<String>) -> Result<Option<Record>, DeployError> {
     let Some(old) = store.load()? else { return Ok(None) };
     if old.stage == Stage::Committed {
@@ -164,7 +162,7 @@ fn configuration(package: &Package) -> Vec<PathBuf> {
     package.config.iter().map(|_| path.clone()).collect()
 }
 
-/// The kernel's folder, and its name as the loader has it.
+/// The kernel's folder, and its name for the loader.
 fn folders(site: &Site, package: &Package, chain: &Chain) -> Result<(PathBuf, String), DeployError> {
     let refused = |what: &str| DeployError::Refused(what.to_owned());
     let boot = kernel_place(site.view, chain)
@@ -179,8 +177,8 @@ fn folders(site: &Site, package: &Package, chain: &Chain) -> Result<(PathBuf, St
     Ok((Path::new(boot).join(&folder), folder))
 }
 
-/// The Raspberry Pi's firmware tells by the name whether it starts in 32 or 64 bits: `kernel8.img`, or the 32-bit names of each model
-/// (Raspberry Pi documentation, config.txt, `arm_64bit`).
+/// The Raspberry Pi's firmware tells by the name whether a kernel has 32 or 64 bits: `kernel8.img`, or the 32-bit names
+/// of each model (Raspberry Pi documentation, config.txt, `arm_64bit`).
 fn image(site: &Site, package: &Package, is_pi: bool) -> Result<String, DeployError> {
     match (is_pi, package.arch) {
         (false, _) => Ok("vmlinuz".to_owned()),
@@ -195,7 +193,6 @@ fn image(site: &Site, package: &Package, is_pi: bool) -> Result<String, DeployEr
     }
 }
 
-/// The kernel of a record, for the loader.
 pub(crate) fn new_kernel(record: &Record) -> NewKernel {
     NewKernel {
         release: record.release.clone(),

@@ -1,52 +1,36 @@
-//! What goes wrong, each with what to type next.
+//! Errors, each with what to type next.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A deployment that is not done, or not wholly.
 #[derive(Debug, thiserror::Error)]
 pub enum DeployError {
-    /// A file or folder could not be read, made or changed.
     #[error("cannot {what} {}: {source}{}", path.display(), hint(source))]
     File {
         /// `read`, `make`, `rename`, …
         what: &'static str,
-        /// Which.
         path: PathBuf,
-        /// The system's answer.
         source: io::Error,
     },
-    /// The package is not what it says, or no kernel.
+    /// The package contradicts itself, or is no kernel.
     #[error("{}: {what}", path.display())]
-    Package {
-        /// The package.
-        path: PathBuf,
-        /// What is wrong, and what to do.
-        what: String,
-    },
-    /// A program that is needed failed or is missing.
+    Package { path: PathBuf, what: String },
+    /// A required program failed or is missing.
     #[error("`{command}`: {what}")]
     Program {
-        /// As it would be typed.
+        /// As typed.
         command: String,
-        /// Its complaint, or how to install it.
+        /// Its error message, or how to install it.
         what: String,
     },
-    /// Nothing was done: the machine is not in a state for it.
+    /// Nothing was done: the machine's state does not allow it.
     #[error("{0}")]
     Refused(String),
-    /// The record of the deployment cannot be read.
     #[error("{}: {what}; it is left as it is: `punctual undo` takes the boot entries back", path.display())]
-    Record {
-        /// Its file.
-        path: PathBuf,
-        /// What is wrong.
-        what: String,
-    },
-    /// The journal of changes cannot be used.
+    Record { path: PathBuf, what: String },
     #[error(transparent)]
     Journal(#[from] punctual_fix::JournalError),
-    /// The target cannot be reached, or is not the one that is known.
+    /// The target cannot be reached, or its host key is unknown.
     #[error("{0}")]
     Link(String),
 }
@@ -60,12 +44,12 @@ fn hint(error: &io::Error) -> &'static str {
     }
 }
 
-/// For `map_err`: names what was done to which file.
+/// For `map_err`.
 pub(crate) fn file<'p>(what: &'static str, path: &'p Path) -> impl FnOnce(io::Error) -> DeployError + 'p {
     move |source| DeployError::File { what, path: path.to_owned(), source }
 }
 
-/// The same for rustix.
+/// Like [`file`] for rustix.
 pub(crate) fn errno<'p>(what: &'static str, path: &'p Path) -> impl FnOnce(rustix::io::Errno) -> DeployError + 'p {
     move |source| DeployError::File { what, path: path.to_owned(), source: source.into() }
 }

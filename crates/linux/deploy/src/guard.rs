@@ -1,5 +1,5 @@
-//! The guard of a trial boot: keeps the hardware watchdog quiet while it runs itself, and reboots into the old kernel where nobody
-//! commits in time.
+//! The guard of a trial boot: feeds the hardware watchdog, and reboots into the old kernel unless somebody commits in
+//! time.
 
 use crate::error::DeployError;
 use crate::lock;
@@ -11,39 +11,37 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-/// How often the record is read and the watchdog written to. Drivers' defaults are 15 s and more (bcm2835_wdt).
+/// Interval of reading the record and feeding the watchdog. Drivers' defaults are 15 s and more (bcm2835_wdt).
 const TURN: Duration = Duration::from_secs(5);
-/// Seconds that an orderly reboot may take.
+/// Time for an orderly reboot, seconds.
 const ORDERLY_S: u64 = 60;
 
-/// How a turn ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// This boot is no trial, or not any more: the guard ends.
+    /// This boot is no trial, or no longer: the guard ends.
     Over,
-    /// Go on.
     Wait,
-    /// The time is over.
+    /// The time is up.
     Return,
 }
 
-/// What is to be done now. Where the record cannot be read, time decides.
+/// If the record cannot be read, time decides.
 pub fn turn(record: Result<Option<&Record>, ()>, is_trial: bool, uptime_s: u64, limit_s: u64) -> Turn {
     let is_late = uptime_s >= limit_s;
     match record {
         _ if !is_trial => Turn::Over,
         Ok(Some(record)) if record.stage == Stage::Committed => Turn::Over,
-        // Taken away while it runs: the loader has the old kernel again.
+        // Removed meanwhile: the loader boots the old kernel again.
         Ok(None) => Turn::Over,
         _ if is_late => Turn::Return,
         _ => Turn::Wait,
     }
 }
 
-/// Guards this boot to its end. Returns where the boot is no trial, was committed, or another guard is there.
+/// Guards this boot to its end. Returns if the boot is no trial, was committed, or has another guard.
 ///
 /// # Errors
-/// The record cannot be read at the start.
+/// If the record cannot be read at the start.
 pub fn guard(site: &Site) -> Result<(), DeployError> {
     wait_for_proc();
     let store = site.store();
@@ -55,14 +53,14 @@ pub fn guard(site: &Site) -> Result<(), DeployError> {
     let _ = std::fs::create_dir(ours);
     let _held = match lock::take(ours, false) {
         Ok(held) => held,
-        // The unit's or the initramfs' guard was first.
+        // The unit and the initramfs both start a guard; the other was first.
         Err(_) => return Ok(()),
     };
     let _ = std::fs::write("/proc/self/oom_score_adj", "-1000");
     let mut watchdog = File::options().write(true).open("/dev/watchdog").ok();
     let mut said = false;
     loop {
-        // The file system may be read-only yet.
+        // The file system may still be read-only.
         said = said || tell(site, &store, &record, What::Up, String::new()).is_ok();
         let now = store.load();
         let seen = now.as_ref().map(Option::as_ref).map_err(|_| ());
@@ -72,7 +70,7 @@ pub fn guard(site: &Site) -> Result<(), DeployError> {
             Turn::Return => back(site, &store, &record),
         }
         if let Some(device) = &mut watchdog {
-            // A device that takes nothing resets the machine, which is what it is there for.
+            // A watchdog that cannot be written to resets the machine, as intended.
             let _ = device.write_all(b"\n");
         }
         std::thread::sleep(TURN);
@@ -84,7 +82,7 @@ pub fn guard(site: &Site) -> Result<(), DeployError> {
     Ok(())
 }
 
-/// In a guard that the initramfs started, /proc comes with the first process.
+/// A guard started by the initramfs has no /proc until the first process mounts it.
 fn wait_for_proc() {
     for _ in 0..600 {
         if Path::new("/proc/self/stat").exists() && Path::new("/run").is_dir() {
@@ -100,7 +98,7 @@ fn tell(site: &Site, store: &Store, record: &Record, what: What, detail: String)
     store.tell(&Event { id: record.id.clone(), boot_id, uptime_s: site.sys.boottime_s(), what, detail })
 }
 
-/// Reboots: in order where that works, at once where it does not, by the watchdog where nothing else does.
+/// Reboots: orderly if possible, else at once, else by the watchdog.
 fn back(site: &Site, store: &Store, record: &Record) {
     let detail = format!("it was not committed within {} s", record.limit_s);
     let _ = tell(site, store, record, What::Late, detail);
@@ -110,7 +108,7 @@ fn back(site: &Site, store: &Store, record: &Record) {
     }
     rustix::fs::sync();
     let _ = rustix::system::reboot(rustix::system::RebootCommand::Restart);
-    // The watchdog is open and not written to any more.
+    // The watchdog is open and no longer fed.
     std::thread::sleep(Duration::from_secs(3600));
 }
 

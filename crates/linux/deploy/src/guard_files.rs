@@ -1,4 +1,4 @@
-//! What starts the guard in the trial boot: a unit where there is systemd, and scripts in the trial's own initramfs.
+//! What starts the guard in the trial boot: a systemd unit, and scripts in the trial's own initramfs.
 //!
 //! Both do nothing in a boot without `punctual.trial=`; the second guard finds the first one's lock and ends.
 
@@ -10,14 +10,14 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// The program, as the trial boot runs it.
+/// The program that the trial boot runs.
 pub(crate) const PROGRAM: &str = "/var/lib/punctual/deploy/punctual";
 const UNIT: &str = "/etc/systemd/system/punctual-trial.service";
 const WANTS: &str = "/etc/systemd/system/sysinit.target.d/60-punctual-trial.conf";
-/// Seconds that a watchdog's driver gives from the initramfs to the guard.
+/// Timeout of the watchdog's driver from the initramfs to the guard, seconds.
 const HEARTBEAT_S: u32 = 120;
 
-/// Units, for machines with systemd. No dependencies: it has to run where half of the others fail.
+/// Empty without systemd. The unit has no dependencies: it has to run where half of the others fail.
 pub(crate) fn units(site: &Site) -> Vec<Edit> {
     let has_systemd = ["/run/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"];
     if !has_systemd.iter().any(|path| site.at(path).is_dir()) {
@@ -78,7 +78,7 @@ fn copy_folder(from: &Path, to: &Path) -> Result<(), DeployError> {
         match fs::metadata(&path) {
             Ok(meta) if meta.is_dir() => copy_folder(&path, &to)?,
             Ok(meta) if meta.is_file() => fs::copy(&path, &to).map(drop).map_err(file("copy", &path))?,
-            // A link into nowhere, a device.
+            // A dangling link, a device.
             _ => {}
         }
     }

@@ -1,20 +1,15 @@
-//! SHA-256 of files, FIPS 180-4.
-
 use crate::error::{DeployError, file};
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// Of bytes, as 64 hexadecimal digits.
 pub fn of_bytes(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// Of a whole file.
-///
 /// # Errors
-/// It cannot be read.
+/// If it cannot be read.
 pub fn of_file(path: &Path) -> Result<String, DeployError> {
     let mut source = File::open(path).map_err(file("open", path))?;
     let (mut sum, mut part) = (Sha256::new(), vec![0_u8; 1 << 16]);

@@ -1,23 +1,22 @@
-//! The devices that a kernel finds: what was there before has to be there afterwards.
+//! The devices that a kernel finds: the new kernel has to find all of the old one's.
 
 use punctual_machine::{Listing, Machine, Read};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Devices by kind, by what does not change from boot to boot; `None`: the kind could not be looked at.
+/// Devices by kind, identified by what does not change between boots; `None`: the kind could not be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inventory(pub BTreeMap<String, Option<Vec<String>>>);
 
-/// What a comparison came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
-    /// There before, and no more: `spi: spi0.0 spidev`.
+    /// `spi: spi0.0 spidev`.
     pub devices: Vec<String>,
-    /// Kinds that could be looked at only once.
+    /// Kinds that could be read only once.
     pub unknown: Vec<String>,
 }
 
-/// A kind of device: its folder, and how one of its names is told from others.
+/// Name, folder, and the function that names an entry, or skips it.
 type Kind = (&'static str, &'static str, fn(&dyn Machine, &str, &str) -> Option<String>);
 
 /// Sources: Documentation/ABI/testing/sysfs-bus-usb, -bus-i2c-devices-…, sysfs-class-net; drivers/{spi,gpio,hid}.
@@ -33,12 +32,11 @@ const KINDS: [Kind; 8] = [
 ];
 
 impl Inventory {
-    /// What this machine has now.
     pub fn of(view: &dyn Machine) -> Inventory {
         Inventory(KINDS.iter().map(|(kind, folder, name)| ((*kind).to_owned(), found(view, folder, *name))).collect())
     }
 
-    /// What is there no more.
+    /// The devices that `now` lacks.
     pub fn lost(&self, now: &Inventory) -> Lost {
         let mut lost = Lost::default();
         for (kind, before) in &self.0 {
@@ -46,20 +44,20 @@ impl Inventory {
                 (Some(before), Some(now)) => {
                     lost.devices.extend(missing(before, now).map(|name| format!("{kind}: {name}")))
                 }
-                // What could not be looked at may be lost.
+                // What could not be read may be lost.
                 (None, _) | (Some(_), None) => lost.unknown.push(kind.clone()),
             }
         }
         lost
     }
 
-    /// How many devices there are, as far as they are known.
+    /// The number of known devices.
     pub fn count(&self) -> usize {
         self.0.values().flatten().map(Vec::len).sum()
     }
 }
 
-/// Each as often as it was there before.
+/// Compares as multisets.
 fn missing<'b>(before: &'b [String], now: &'b [String]) -> impl Iterator<Item = &'b String> {
     let count = |list: &[String], name: &String| list.iter().filter(|other| *other == name).count();
     before
@@ -93,7 +91,8 @@ fn as_is(_: &dyn Machine, _: &str, entry: &str) -> Option<String> {
     Some(entry.to_owned())
 }
 
-/// Vendor and product: bus and device numbers change. Interfaces (`1-1:1.0`) come with their device; root hubs are the controllers'.
+/// Vendor and product, as bus and device numbers change. Interfaces (`1-1:1.0`) come with their device, root hubs with
+/// their controller.
 fn usb(view: &dyn Machine, folder: &str, entry: &str) -> Option<String> {
     let of = |file: &str| text(view, &format!("{folder}/{entry}/{file}"));
     if entry.contains(':') {
@@ -102,7 +101,7 @@ fn usb(view: &dyn Machine, folder: &str, entry: &str) -> Option<String> {
     Some(format!("{}:{}", of("idVendor")?, of("idProduct")?))
 }
 
-/// `0003:046D:C31C.0001`: the last part counts up.
+/// `0003:046D:C31C.0001`: the last part is a counter.
 fn hid(_: &dyn Machine, _: &str, entry: &str) -> Option<String> {
     Some(entry.split('.').next().unwrap_or(entry).to_owned())
 }
@@ -112,7 +111,7 @@ fn spi(view: &dyn Machine, folder: &str, entry: &str) -> Option<String> {
     Some(format!("{entry} {}", modalias.trim_start_matches("spi:")).trim_end().to_owned())
 }
 
-/// By the adapter's name: numbers are given in the order of probing.
+/// By the adapter's name: numbers follow the order of probing.
 fn named(view: &dyn Machine, folder: &str, entry: &str) -> Option<String> {
     text(view, &format!("{folder}/{entry}/name")).or_else(|| Some(entry.to_owned()))
 }
@@ -123,7 +122,7 @@ fn i2c(view: &dyn Machine, folder: &str, entry: &str) -> Option<String> {
     Some(format!("{} at {address}", text(view, &format!("{folder}/{entry}/name")).unwrap_or_default()))
 }
 
-/// Chips have numbers only; how many there are has to stay.
+/// Chips have numbers only, so their count is compared.
 fn chip(_: &dyn Machine, _: &str, entry: &str) -> Option<String> {
     entry.starts_with("gpiochip").then(|| "gpiochip".to_owned())
 }
@@ -152,11 +151,11 @@ pub fn default_route(view: &dyn Machine) -> Option<String> {
     v4.lines().find_map(of_v4).or_else(|| v6.lines().find_map(of_v6))
 }
 
-/// Is this interface there, and up? `None`: it cannot be told.
+/// `None`: unknown.
 pub fn is_up(view: &dyn Machine, interface: &str) -> Option<bool> {
     match view.read(&format!("/sys/class/net/{interface}/operstate")) {
         Read::Absent => Some(false),
-        // `unknown` is what drivers without carrier detection say (Documentation/ABI/testing/sysfs-class-net).
+        // Drivers without carrier detection report `unknown` (Documentation/ABI/testing/sysfs-class-net).
         read => read.text().map(|state| matches!(state, "up" | "unknown")),
     }
 }

@@ -1,12 +1,13 @@
-//! Kernels put beside the running one, tried in one boot, verified, and kept or returned from; on this machine or over ssh.
+//! Puts kernels beside the running one, tries them in one boot, verifies and keeps them or returns to the old one; on
+//! this machine or over ssh.
 //!
-//! [`deploy()`] looks first and writes down what it will put where ([`Record`]), then puts the files into folders of their own, makes a
-//! boot entry and arms it for one boot. In that boot [`guard()`] keeps the watchdog quiet and reboots into the old kernel unless
-//! [`commit()`] comes in time, which takes a [`verify()`] that passed. [`rollback()`] takes all of it away.
-//! See docs/deploy.md.
+//! [`deploy()`] checks first and saves what it will put where ([`Record`]), then copies the files into folders of their
+//! own, makes a boot entry and arms it for one boot. In that boot [`guard()`] feeds the watchdog and reboots into the
+//! old kernel unless [`commit()`] comes in time, which requires a passed [`verify()`]. [`rollback()`] removes all of
+//! it. See docs/deploy.md.
 //!
-//! Architecture invariant: nothing here overwrites a file that it has not made, and nothing that boots by default changes before a
-//! commit. The loader's files are changed through the journal of `fix` only.
+//! Architecture invariant: nothing here overwrites a file that it has not made, and the default boot does not change
+//! before a commit. The loader's files are changed only through the journal of `fix`.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The boot loader's files, changed through the journal of changes: `punctual undo` knows them, too.
+//! Changes the boot loader's files through the journal, so that `punctual undo` can undo them as well.
 
 use crate::error::DeployError;
 use crate::guard_files;
@@ -10,30 +10,30 @@ use punctual_model::{Edit, Severity, State};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Under these names in the journal.
+/// Names in the journal.
 fn rules(id: &str) -> [String; 2] {
     [format!("kernel-kept {id}"), format!("kernel-trial {id}")]
 }
 
-/// The entry made, then armed.
+/// Makes the entry, then arms it.
 pub(crate) fn arm(site: &Site, record: &Record, trial: &Trial) -> Result<(), DeployError> {
     let [_, rule] = rules(&record.id);
     let edits: Vec<Edit> = guard_files::units(site).into_iter().chain(trial.edits.iter().cloned()).collect();
     let mut steps: Vec<Doing> = missing_folders(site, &edits).into_iter().map(Doing::Folder).collect();
     steps.extend(edits.into_iter().map(Doing::Edit));
-    // Armed last: before that nothing boots otherwise.
+    // Armed last: before that nothing else boots.
     steps.extend(trial.arm.iter().map(|run| Doing::Run { command: run.command.clone(), lasting: true }));
     carry(site, rule, steps)
 }
 
-/// Folders that the edits need, the upper ones first.
+/// Missing folders of the edits, parents first.
 fn missing_folders(site: &Site, edits: &[Edit]) -> Vec<PathBuf> {
     let above = edits.iter().flat_map(|edit| edit.path.ancestors().skip(1));
     let missing: BTreeSet<PathBuf> = above.filter(|path| !site.at(path).exists()).map(Path::to_owned).collect();
     missing.into_iter().collect()
 }
 
-/// The entry as the default, and the guard's unit taken away.
+/// Makes the entry the default, and removes the guard's unit.
 pub(crate) fn keep(site: &Site, record: &Record, edits: Vec<Edit>) -> Result<(), DeployError> {
     let [rule, _] = rules(&record.id);
     let units = guard_files::units(site).into_iter().filter(|unit| site.at(&unit.path).exists());
@@ -42,7 +42,7 @@ pub(crate) fn keep(site: &Site, record: &Record, edits: Vec<Edit>) -> Result<(),
     carry(site, rule, removed.chain(edits.into_iter().map(Doing::Edit)).collect())
 }
 
-/// Both taken back, the last first.
+/// Undoes both, the last first.
 pub(crate) fn back(site: &Site, id: &str) -> Result<Undone, DeployError> {
     Ok(undo(site.sys, Path::new(FOLDER), &rules(id))?)
 }
@@ -71,7 +71,7 @@ fn carry(site: &Site, rule: String, steps: Vec<Doing>) -> Result<(), DeployError
     }
 }
 
-/// Asks the model of the Raspberry Pi's firmware what it will start now.
+/// Checks the result against the model of the Raspberry Pi's firmware.
 pub(crate) fn firmware_agrees(site: &Site, record: &Record) -> Result<(), DeployError> {
     let folder = record.boot_folder.parent().unwrap_or(Path::new("/boot")).display().to_string();
     let usual = crate::pi::usual(site, &folder);

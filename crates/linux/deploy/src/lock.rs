@@ -5,14 +5,13 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use std::path::Path;
 
-/// Held until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Lock(#[allow(dead_code)] OwnedFd);
 
-/// The lock on a folder; where another process has it, waits, or fails.
+/// Waits for another holder, or fails.
 ///
 /// # Errors
-/// Another process has it.
+/// If another process holds it.
 pub(crate) fn take(folder: &Path, wait: bool) -> Result<Lock, DeployError> {
     let fd = open(folder, OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
         .map_err(errno("open", folder))?;

@@ -1,10 +1,10 @@
-//! Names of kernels on Raspberry Pis, by model: from the boards that `punctual-kernel` knows.
+//! Names of kernels on Raspberry Pis, by model, from the boards that `punctual-kernel` knows.
 
 use crate::site::Site;
 use punctual_kernel::{Arch, Board, boards};
 use punctual_machine::Listing;
 
-/// What a 64-bit kernel is called on every model.
+/// The 64-bit kernel on every model.
 pub(crate) const KERNEL8: &str = "kernel8.img";
 
 /// This model's entries: one for 32 and one for 64 bits.
@@ -15,14 +15,14 @@ fn entries(site: &Site) -> Vec<&'static Board> {
     boards().iter().filter(is_of).collect()
 }
 
-/// What a 32-bit kernel is called: `kernel.img`, `kernel7.img` or `kernel7l.img`; `None`: the model has none, or is not known.
+/// `kernel.img`, `kernel7.img` or `kernel7l.img`; `None`: the model has none, or is unknown.
 pub(crate) fn name_of_32_bits(site: &Site) -> Option<String> {
     let found = entries(site).into_iter().find(|board| board.arch == Arch::Arm)?;
     found.pi.as_ref().map(|names| names.image.clone())
 }
 
-/// What the firmware starts where config.txt names nothing: of this model's names one that is there. Which of several it takes depends on
-/// the model and the firmware's age; each of them is a kernel that was there before.
+/// What the firmware starts if config.txt names nothing: an existing one of this model's names. Which of several it
+/// takes depends on the model and the firmware's age; each of them is a kernel from before.
 pub(crate) fn usual(site: &Site, folder: &str) -> String {
     let Listing::Known(there) = site.view.list(folder) else { return KERNEL8.to_owned() };
     let mut found = entries(site);

@@ -1,4 +1,5 @@
-//! The kernel's files put beside the others': made under another name, synced, renamed. Nothing that was there is touched.
+//! Copies the kernel's files beside those of others: under another name, then synced and renamed. Existing files are
+//! not touched.
 
 use crate::error::{DeployError, errno, file};
 use crate::guard_files;
@@ -11,21 +12,20 @@ use rustix::fs::{Mode, OFlags, open, syncfs};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The folder of modules of a release.
 pub(crate) fn modules_folder(release: &str) -> PathBuf {
     Path::new("/lib/modules").join(release)
 }
 
-/// The name under which a folder is filled, beside its own.
+/// The temporary name of a folder.
 fn aside(folder: &Path) -> PathBuf {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     folder.with_file_name(format!(".{name}.punctual"))
 }
 
-/// Puts everything into place that the record names. What a cut leaves, [`remove`] takes away.
+/// Copies everything that the record names. If interrupted, [`remove`] removes what is left.
 ///
 /// # Errors
-/// Anything that fails: nothing boots what is there.
+/// Any failure; nothing boots what was copied.
 pub(crate) fn place(site: &Site, record: &Record, package: &Package, program: &Path) -> Result<(), DeployError> {
     let modules = modules_folder(&record.release);
     let boot = site.at(&record.boot_folder);
@@ -54,13 +54,13 @@ pub(crate) fn place(site: &Site, record: &Record, package: &Package, program: &P
     settle(&new_boot, &boot)
 }
 
-/// Programs are run on the running machine only.
+/// Programs run on the live machine only.
 pub(crate) fn is_live(site: &Site) -> bool {
     site.root == Path::new("/")
 }
 
 fn settle(from: &Path, to: &Path) -> Result<(), DeployError> {
-    // rename(2) would take the place of an empty folder that somebody made meanwhile.
+    // rename(2) would replace an empty folder that somebody has made meanwhile.
     if to.symlink_metadata().is_ok() {
         return Err(DeployError::Refused(format!(
             "{} has come to be there meanwhile: nothing is put over it",
@@ -86,7 +86,7 @@ fn copy_program(site: &Site, program: &Path) -> Result<(), DeployError> {
     fs::rename(&new, &to).map_err(file("rename", &new))
 }
 
-/// Regular files with their modes; links (`build`, `source`) lead to where it was built, and are left out.
+/// Copies regular files with their modes. Links (`build`, `source`) point to the build machine, and are skipped.
 fn copy_tree(from: &Path, to: &Path) -> Result<(), DeployError> {
     for path in files(from)? {
         let target = to.join(path.strip_prefix(from).unwrap_or(&path));
@@ -123,7 +123,6 @@ fn fill_boot(record: &Record, package: &Package, to: &Path) -> Result<(), Deploy
     Ok(())
 }
 
-/// The image's name.
 pub(crate) fn image_name(record: &Record) -> &str {
     if let Some(name) = &record.image {
         name
@@ -145,10 +144,10 @@ fn make_initramfs(site: &Site, record: &Record, to: &Path) -> Result<(), DeployE
     programs::run(&Argv::new(["mkinitramfs", "-d", &folder, "-o", &out, &record.release])).map(drop)
 }
 
-/// Takes away what [`place`] has put there, whole or in part. Doing it twice does no harm.
+/// Removes what [`place`] has copied, completely or partly. Idempotent.
 ///
 /// # Errors
-/// Something stays.
+/// If something cannot be removed.
 pub(crate) fn remove(site: &Site, record: &Record) -> Result<(), DeployError> {
     for folder in &record.folders {
         for path in [site.at(folder), aside(&site.at(folder))] {
@@ -167,7 +166,7 @@ pub(crate) fn remove(site: &Site, record: &Record) -> Result<(), DeployError> {
         }
     }
     for parent in record.parents.iter().rev() {
-        // Somebody else's may be in it by now.
+        // It may contain somebody else's files by now.
         let _ = fs::remove_dir(site.at(parent));
     }
     let above = record.folders.iter().filter_map(|folder| folder.parent()).map(|above| site.at(above));

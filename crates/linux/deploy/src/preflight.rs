@@ -1,4 +1,4 @@
-//! What speaks against a deployment, before anything is written.
+//! Checks before anything is written.
 
 use crate::check::Check;
 use crate::error::DeployError;
@@ -9,24 +9,21 @@ use crate::wish::Wish;
 use punctual_boot::{Chain, Refusal, Trial};
 use punctual_kernel::{Outcome, host};
 
-/// Besides the package: what mkinitramfs and depmod write, bytes.
+/// Space for what mkinitramfs and depmod write, bytes.
 const SPARE: u64 = 96 << 20;
 
-/// Everything that is known before it is begun.
 pub(crate) struct Before<'b> {
     pub package: &'b Package,
     pub wish: &'b Wish,
     pub chain: &'b Chain,
     pub trial: &'b Result<Trial, Refusal>,
     pub early: &'b Early,
-    /// Paths that must not be there yet.
+    /// Paths that must not exist yet.
     pub wanted: &'b [std::path::PathBuf],
 }
 
-/// All checks, in order.
-///
 /// # Errors
-/// The package cannot be read.
+/// If the package cannot be read.
 pub(crate) fn checks(site: &Site, before: &Before) -> Result<Vec<Check>, DeployError> {
     Ok(vec![
         running(site, before),
@@ -68,7 +65,7 @@ fn processor(site: &Site, before: &Before) -> Check {
     let (id, fix) = ("processor", "give the package for this machine (uname -m)");
     match (site.machine(), before.package.arch) {
         (Some(here), Some(arch)) => {
-            // A 64-bit kernel may have a 32-bit system over it; the loader's default tells which runs.
+            // A 64-bit kernel may run a 32-bit system; the loader's default shows which.
             let is_same = here == arch || (here.starts_with("armv") && arch == "armv7l");
             Check::holds(id, is_same, format!("the image is for {arch}, this is {here}"), fix)
         }
@@ -155,7 +152,7 @@ fn early(before: &Before) -> Check {
     }
 }
 
-/// Known and accepted by who stands beside the machine.
+/// Somebody at the machine accepts the failure.
 fn excused(before: &Before, check: Check) -> Check {
     match before.wish.manual_recovery {
         true => Check { outcome: Outcome::Warn, found: format!("{} (--manual-recovery)", check.found), ..check },

@@ -1,13 +1,13 @@
-//! Programs of the system, started with their words and a path of our own.
+//! Runs programs of the system with a fixed search path.
 
 use crate::error::DeployError;
 use punctual_model::Argv;
 use std::process::{Command, Stdio};
 
-/// Where programs are looked for: what runs as root is not chosen by the caller's path.
+/// The caller's path must not decide what runs as root.
 pub(crate) const FOLDERS: &str = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin";
 
-/// Runs one to its end; its output.
+/// Returns its output.
 pub(crate) fn run(argv: &Argv) -> Result<String, DeployError> {
     let failed = |what: String| DeployError::Program { command: argv.line(), what };
     let (program, words) = argv.0.split_first().ok_or_else(|| failed("no program is named".to_owned()))?;

@@ -1,5 +1,5 @@
-//! What is deployed, on disk before it is made: `/var/lib/punctual/deploy/record.json`, replaced whole; and beside it
-//! `events.jsonl`, what happened in trial boots, a line each, only appended.
+//! What is deployed, saved before it is done: `/var/lib/punctual/deploy/record.json`, replaced atomically; and beside
+//! it `events.jsonl`, appended with one line per event of trial boots.
 
 use crate::error::{DeployError, errno, file};
 use crate::inventory::Inventory;
@@ -13,130 +13,121 @@ use std::path::{Path, PathBuf};
 pub const FOLDER: &str = "var/lib/punctual/deploy";
 const SCHEMA: &str = "punctual.deploy/1";
 
-/// How far a deployment got. The record says so before it is begun.
+/// The progress of a deployment, recorded before each stage begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stage {
-    /// Files are being put into place: some may be there.
+    /// Some files may exist.
     Placing,
-    /// All files are there; nothing boots them.
+    /// All files exist; nothing boots them.
     Placed,
     /// The next boot tries it, or this one does, or it was tried.
     Armed,
-    /// It boots by default.
+    /// It is the default.
     Committed,
-    /// It is being taken away.
+    /// It is being removed.
     Removing,
 }
 
-/// A kernel that was put beside another.
+/// A kernel beside another one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// `punctual.deploy/1`.
     pub schema: String,
-    /// How far it got.
     pub stage: Stage,
-    /// Stands on the command line of its trial boot: `punctual.trial=ID`.
+    /// On the command line of its trial boot: `punctual.trial=ID`.
     pub id: String,
-    /// `uname -r` of it.
+    /// `uname -r`.
     pub release: String,
-    /// `uname -v` of it, where the package says.
+    /// `uname -v`, if the package has it.
     pub version: Option<String>,
-    /// Has it to be PREEMPT_RT?
+    /// Must it be PREEMPT_RT?
     pub is_rt: bool,
-    /// The package's sum.
+    /// The package's checksum.
     pub package: String,
-    /// The boot in which it was put into place.
+    /// The boot in which it was copied.
     pub boot_id: String,
     /// The kernel that ran then.
     pub old_release: String,
-    /// Seconds after the start of the trial boot at which it is returned from, unless it was committed.
+    /// Seconds after the start of the trial boot at which the guard returns to the old kernel, unless committed.
     pub limit_s: u64,
-    /// Where its boot files are: `/boot/punctual/RELEASE`.
+    /// Its boot files: `/boot/punctual/RELEASE`.
     pub boot_folder: PathBuf,
-    /// As the loader names that folder, below the boot folder.
+    /// The same folder as the loader names it, below the boot folder.
     pub folder: String,
-    /// The image's name there; `None`: a record of before, whose image has the name of its loader's kind.
+    /// File in `boot_folder`; `None`: an old record, whose image has the default name of its loader.
     #[serde(default)]
     pub image: Option<String>,
-    /// The initramfs there.
+    /// File in `boot_folder`.
     pub initrd: Option<String>,
-    /// The folder of device trees there.
+    /// Folder in `boot_folder`.
     pub trees: Option<String>,
-    /// Words for its command line.
+    /// Parameters for its command line.
     pub add: Vec<String>,
-    /// Folders that are wholly ours; none was there before.
+    /// Folders that belong to us; none existed before.
     pub folders: Vec<PathBuf>,
-    /// Files beside them that are ours; none was there before: mkinitramfs(8) wants `/boot/config-RELEASE`.
+    /// Files beside them that belong to us; none existed before: mkinitramfs(8) reads `/boot/config-RELEASE`.
     #[serde(default)]
     pub files: Vec<PathBuf>,
-    /// Folders above them that were made, and go when they are empty.
+    /// Parent folders that were created; removed when empty.
     pub parents: Vec<PathBuf>,
-    /// The devices before.
+    /// The devices before the deployment.
     pub inventory: Inventory,
-    /// The interface of the default route before.
+    /// The interface of the default route before the deployment.
     pub route: Option<String>,
-    /// What boots the trial.
+    /// The command that boots the trial.
     pub reboot: Vec<String>,
     /// Does a failed boot return without anybody at the machine?
     pub unattended: bool,
     /// The driver of the watchdog that is armed in the trial.
     pub watchdog: Option<String>,
-    /// The one that was committed before and still boots by default.
+    /// The kernel that was committed before and is still the default.
     pub before: Option<Box<Record>>,
 }
 
-/// What happened in a trial boot.
+/// An event of a trial boot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
-    /// The deployment.
     pub id: String,
-    /// The boot.
     pub boot_id: String,
-    /// Seconds since that boot.
+    /// Seconds since boot.
     pub uptime_s: u64,
-    /// What.
     pub what: What,
-    /// In words.
     #[serde(default)]
     pub detail: String,
 }
 
-/// Kinds of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum What {
-    /// The guard runs.
     Up,
     /// Every check passed.
     Verified,
     /// A check failed, or could not be made.
     NotVerified,
-    /// The guard returns: its time was over.
+    /// The guard returns to the old kernel: the time is up.
     Late,
 }
 
-/// The folder of a machine's record; the machine's root is `/`, or for tests a folder.
+/// The folder of a machine's record; tests use a folder as the machine's root.
 #[derive(Clone, Debug)]
 pub struct Store {
     folder: PathBuf,
 }
 
 impl Store {
-    /// Of this machine.
     pub fn of(root: &Path) -> Store {
         Store { folder: root.join(FOLDER) }
     }
 
-    /// Where it is.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The record; `None` where nothing is deployed.
+    /// `None` if nothing is deployed.
     ///
     /// # Errors
-    /// It cannot be read, or is another version's.
+    /// If it cannot be read, or is another version's.
     pub fn load(&self) -> Result<Option<Record>, DeployError> {
         let path = self.folder.join("record.json");
         let bytes = match fs::read(&path) {
@@ -151,10 +142,10 @@ impl Store {
         }
     }
 
-    /// Replaces the record, on disk when this returns.
+    /// Replaces the record; synced when this returns.
     ///
     /// # Errors
-    /// It cannot be written; the old one is whole.
+    /// If it cannot be written; the old one stays intact.
     pub fn save(&self, record: &Record) -> Result<(), DeployError> {
         make_private(&self.folder)?;
         let record = Record { schema: SCHEMA.to_owned(), ..record.clone() };
@@ -167,10 +158,10 @@ impl Store {
         sync_folder(&self.folder)
     }
 
-    /// Takes record, events and everything beside them away.
+    /// Removes record, events and everything beside them.
     ///
     /// # Errors
-    /// Something stays.
+    /// If something cannot be removed.
     pub fn clear(&self) -> Result<(), DeployError> {
         match fs::remove_dir_all(&self.folder) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(file("remove", &self.folder)(error)),
@@ -178,10 +169,10 @@ impl Store {
         }
     }
 
-    /// Appends an event, on disk when this returns.
+    /// Appends an event; synced when this returns.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// If it cannot be written.
     pub fn tell(&self, event: &Event) -> Result<(), DeployError> {
         let path = self.folder.join("events.jsonl");
         let mut line = serde_json::to_string(event)
@@ -191,10 +182,10 @@ impl Store {
         log.write_all(line.as_bytes()).and_then(|()| log.sync_all()).map_err(file("write", &path))
     }
 
-    /// The events of a deployment; lines that a cut left half are left out.
+    /// The events of a deployment, without truncated lines.
     ///
     /// # Errors
-    /// They cannot be read.
+    /// If they cannot be read.
     pub fn events(&self, id: &str) -> Result<Vec<Event>, DeployError> {
         let path = self.folder.join("events.jsonl");
         let text = match fs::read_to_string(&path) {
@@ -206,13 +197,13 @@ impl Store {
     }
 }
 
-/// For this user alone: what lies there is run as root in the trial.
+/// For this user only: the trial runs files there as root.
 fn make_private(folder: &Path) -> Result<(), DeployError> {
     use std::os::unix::fs::DirBuilderExt;
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(file("make", folder))
 }
 
-/// Makes names in a folder last.
+/// Makes names in a folder persistent.
 pub(crate) fn sync_folder(folder: &Path) -> Result<(), DeployError> {
     let fd =
         open(folder, OFlags::DIRECTORY | OFlags::RDONLY, rustix::fs::Mode::empty()).map_err(errno("open", folder))?;

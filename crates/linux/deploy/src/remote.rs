@@ -1,4 +1,4 @@
-//! This program run on another machine: brought there, started so that it outlives the link, waited for.
+//! Runs this program on another machine: copies it there, starts it so that it survives a cut link, and waits for it.
 
 use crate::error::DeployError;
 use crate::package::arch_of_program;
@@ -10,21 +10,20 @@ use std::time::Duration;
 /// A machine with this program on it.
 #[derive(Debug)]
 pub struct Remote<'l> {
-    /// How it is reached.
     pub link: &'l Link,
-    /// The program there, below the home folder.
+    /// Below the home folder there.
     pub program: String,
-    /// Do commands need sudo to be root's?
+    /// Does root need sudo?
     pub needs_sudo: bool,
-    /// Is root to be had at all?
+    /// Is root available at all?
     pub has_root: bool,
 }
 
 impl<'l> Remote<'l> {
-    /// Brings the program there.
+    /// Copies the program there.
     ///
     /// # Errors
-    /// It is for another processor, or the target cannot be reached.
+    /// If it is for another architecture, or the target cannot be reached.
     pub fn with_program(link: &'l Link, program: &Path) -> Result<Remote<'l>, DeployError> {
         let (machine, is_root, has_sudo) = link.who()?;
         let refused = |what: String| Err(DeployError::Refused(what));
@@ -55,10 +54,10 @@ impl<'l> Remote<'l> {
         Ok(Remote { link, program: there, needs_sudo: !is_root && has_sudo, has_root: is_root || has_sudo })
     }
 
-    /// Starts the program with these words; see [`Job::start`].
+    /// Starts the program with these arguments; see [`Job::start`].
     ///
     /// # Errors
-    /// The link stays cut.
+    /// If the link stays cut.
     pub fn start(&self, job: &Job, words: &[String]) -> Result<(), DeployError> {
         let argv = std::iter::once(format!("{{home}}/{}", self.program)).chain(words.iter().cloned()).collect();
         job.start(self.link, &Argv(argv), self.needs_sudo)
@@ -67,7 +66,7 @@ impl<'l> Remote<'l> {
     /// Runs it to its end.
     ///
     /// # Errors
-    /// The link stays cut for longer than `patience`.
+    /// If the link stays cut for longer than `patience`.
     pub fn run(&self, name: &str, words: &[String], patience: Duration) -> Result<Ended, DeployError> {
         let job = Job::new(name);
         self.start(&job, words)?;
@@ -77,7 +76,7 @@ impl<'l> Remote<'l> {
     }
 }
 
-/// A 32-bit Arm program runs on all of armv6 to armv8 in 32-bit mode, and `uname -m` says which.
+/// A 32-bit Arm program runs on armv6 to armv8 in 32-bit mode, which `uname -m` shows.
 fn is_same(arch: &str, machine: &str) -> bool {
     arch == machine || (arch == "armv7l" && (machine.starts_with("armv7") || machine.starts_with("armv8")))
 }

@@ -1,4 +1,4 @@
-//! Everything taken away again, to the byte.
+//! Removes a deployment, restoring every byte.
 
 use crate::error::DeployError;
 use crate::loader;
@@ -6,22 +6,20 @@ use crate::place;
 use crate::record::Stage;
 use crate::site::Site;
 
-/// What a rollback came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Back {
-    /// Nothing was deployed.
     Nothing,
-    /// This release is gone; the machine's files are as before it.
+    /// This release is removed; the machine's files are as before.
     Gone(String),
-    /// Its entry is gone, its files are not: it runs.
+    /// Its entry is removed, its files are not: it runs.
     Running(String),
 }
 
-/// Takes the deployment away, committed or not: the loader's files first, then the kernel's. Of a kernel that runs the files
+/// Removes the deployment, committed or not: first the loader's files, then the kernel's. The files of a running kernel
 /// stay until another runs.
 ///
 /// # Errors
-/// A file of the loader was changed since by somebody else: nothing more is taken away, as it may boot what would go.
+/// If somebody else has changed a file of the loader since: nothing more is removed, as it may boot those files.
 pub fn rollback(site: &Site) -> Result<Back, DeployError> {
     let store = site.store();
     let Some(mut record) = store.load()? else { return Ok(Back::Nothing) };

@@ -1,33 +1,31 @@
-//! The machine that gets the kernel: this one, or in tests a folder.
+//! The machine that gets the kernel: this one, or a folder in tests.
 
 use crate::record::Store;
 use punctual_fix::System;
 use punctual_machine::Machine;
 use std::path::{Path, PathBuf};
 
-/// A machine as it is looked at and changed.
 pub struct Site<'s> {
     /// `/`, or the folder that stands for it.
     pub root: PathBuf,
     /// Changes small files and runs commands, journalled.
     pub sys: &'s dyn System,
-    /// Looks.
+    /// Reads.
     pub view: &'s dyn Machine,
 }
 
 impl Site<'_> {
-    /// An absolute path of the machine, as this process reaches it.
+    /// An absolute path of the machine, as a path of this process.
     pub fn at(&self, path: impl AsRef<Path>) -> PathBuf {
         let path = path.as_ref();
         self.root.join(path.strip_prefix("/").unwrap_or(path))
     }
 
-    /// Its record.
     pub fn store(&self) -> Store {
         Store::of(&self.root)
     }
 
-    /// The running kernel: `uname -r`, from /proc.
+    /// `uname -r`, from /proc.
     pub fn release(&self) -> Option<String> {
         self.text("/proc/sys/kernel/osrelease")
     }
@@ -37,7 +35,7 @@ impl Site<'_> {
         self.text("/proc/sys/kernel/version")
     }
 
-    /// `uname -m`; of a folder as far as kernels from 6.1 on tell it.
+    /// `uname -m`; from a folder only for kernels since 6.1.
     pub fn machine(&self) -> Option<String> {
         if self.root == Path::new("/") {
             return rustix::system::uname().machine().to_str().ok().map(str::to_owned);

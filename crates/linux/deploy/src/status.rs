@@ -1,67 +1,55 @@
-//! What became of a deployment.
+//! The state of a deployment.
 
 use crate::error::DeployError;
 use crate::record::{Event, Record, Stage, What};
 use crate::site::Site;
 use serde::Serialize;
 
-/// Where a machine stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum Status {
-    /// Nothing is deployed.
     Nothing,
-    /// A deployment was cut off; nothing boots what is there.
+    /// Interrupted; nothing boots its files.
     CutOff {
-        /// Which.
         release: String,
     },
     /// The next boot tries it.
     Deployed {
-        /// Which.
         release: String,
-        /// What boots the trial.
+        /// The command that boots the trial.
         reboot: Vec<String>,
     },
     /// This boot tries it.
     OnTrial {
-        /// Which.
         release: String,
-        /// Seconds until it is returned from; 0: it is overdue, and the guard does not run.
+        /// Seconds until the return to the old kernel; 0: overdue, so the guard does not run.
         left_s: u64,
         /// Did its last verification pass? `None`: there was none.
         is_verified: Option<bool>,
     },
     /// It was tried, and the old one runs.
     Returned {
-        /// Which.
         release: String,
-        /// Why.
         why: String,
     },
-    /// It boots by default.
+    /// It is the default.
     Committed {
-        /// Which.
         release: String,
         /// Does it run now?
         is_running: bool,
     },
-    /// It is being taken away.
+    /// It is being removed.
     Removing {
-        /// Which.
         release: String,
     },
-    /// Whether this boot is the trial cannot be told.
+    /// Whether this boot is the trial is unknown.
     Unknown {
-        /// Why.
         why: String,
     },
 }
 
-/// Where this machine stands.
-///
 /// # Errors
-/// The record cannot be read.
+/// If the record cannot be read.
 pub fn status(site: &Site) -> Result<Status, DeployError> {
     let Some(record) = site.store().load()? else { return Ok(Status::Nothing) };
     let release = record.release.clone();
@@ -95,7 +83,7 @@ fn armed(site: &Site, record: &Record) -> Result<Status, DeployError> {
     }
 }
 
-/// From what the trial boot left on disk.
+/// From the events of the trial boot.
 fn why(events: &[Event]) -> String {
     let told = |what| events.iter().rev().find(|event| event.what == what);
     match (told(What::Late), told(What::NotVerified), told(What::Up)) {

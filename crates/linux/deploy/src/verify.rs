@@ -1,4 +1,4 @@
-//! Is the kernel that was meant the one that runs, and does it find what the old one found?
+//! Does the intended kernel run, and does it find what the old one found?
 
 use crate::check::{Check, worst};
 use crate::error::DeployError;
@@ -14,14 +14,14 @@ use std::fs;
 
 const RETURN: &str = "leave it: the guard returns to the old kernel; at once: reboot";
 
-/// A short measurement: the longest wakeup latency in words, and whether it is good enough (`None`: nobody said what is); `Err`: it
-/// could not be made.
+/// A short measurement: whether the worst latency is good enough (`None`: no limit was given), and a description;
+/// `Err`: it could not be made.
 pub type Latency<'l> = &'l dyn Fn() -> Result<(Option<bool>, String), String>;
 
-/// Every check of the kernel on trial; the outcome is put on record for [`crate::commit()`].
+/// Runs every check on the kernel on trial; the outcome is recorded for [`crate::commit()`].
 ///
 /// # Errors
-/// Nothing is on trial, or the record cannot be read or written.
+/// If nothing is on trial, or the record cannot be read or written.
 pub fn verify(site: &Site, latency: Latency) -> Result<Vec<Check>, DeployError> {
     let store = site.store();
     let Some(record) = store.load()? else {
@@ -71,7 +71,7 @@ fn release(site: &Site, record: &Record) -> Check {
     }
 }
 
-/// The word, not a part of one: kernels have been called `-rt` that were none.
+/// Looks for the whole word: kernels have been called `-rt` that were none.
 fn word(site: &Site, record: &Record) -> Check {
     let id = "preempt-rt";
     if !record.is_rt {
@@ -115,7 +115,7 @@ fn modules(site: &Site, record: &Record) -> Check {
     }
 }
 
-/// Modules for another kernel do not load, whatever they are called.
+/// Modules for another kernel do not load, whatever their name.
 pub(crate) fn magic_check(id: &'static str, magic: &Magic, fix: &'static str) -> Check {
     match (magic.wrong.as_slice(), magic.unknown.as_slice()) {
         ([(name, found), rest @ ..], _) => {
@@ -162,7 +162,7 @@ fn network(site: &Site, record: &Record) -> Check {
 
 fn measured(latency: Result<(Option<bool>, String), String>) -> Check {
     match latency {
-        // What is good enough depends on the application: there is no limit that would serve as a default.
+        // The limit depends on the application, so there is no default.
         Ok((None, found)) => {
             let found = format!("{found}: not judged, as no limit was given");
             Check::new("latency", Outcome::Warn, found, "punctual kernel verify --deadline TIME")

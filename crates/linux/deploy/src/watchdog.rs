@@ -1,7 +1,7 @@
-//! Hardware watchdogs: which one resets the machine where the kernel or its first processes hang.
+//! Hardware watchdogs: which one resets the machine if the kernel or its first processes hang.
 //!
-//! Three spans have to be covered: from the loader to the driver (the loader or the firmware arms it), from the driver to the guard
-//! (the initramfs opens the device), and from then on (the guard writes to it).
+//! Three spans have to be covered: from the loader to the driver (the loader or the firmware arms it), from the driver
+//! to the guard (the initramfs opens the device), and from then on (the guard feeds it).
 
 use crate::site::Site;
 use punctual_boot::{Kind, PI_WATCHDOG_S};
@@ -13,9 +13,9 @@ const LOADER_S: u32 = 180;
 /// What resets a kernel that hangs before its first process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Early {
-    /// This, in words.
+    /// A description.
     Armed(String),
-    /// Nothing, and why.
+    /// The reason.
     None(String),
 }
 
@@ -24,11 +24,11 @@ pub enum Early {
 pub struct Hardware {
     /// `i6300ESB timer`.
     pub identity: String,
-    /// The driver's module; `None` where it is built in.
+    /// The driver's module; `None` if built in.
     pub driver: Option<String>,
 }
 
-/// The first that is no softdog: that runs on the CPUs that may hang.
+/// The first one except softdog, which runs on the CPUs that may hang.
 pub fn hardware(site: &Site) -> Option<Hardware> {
     let Listing::Known(names) = site.view.list("/sys/class/watchdog") else { return None };
     names.iter().find_map(|name| {
@@ -39,7 +39,7 @@ pub fn hardware(site: &Site) -> Option<Hardware> {
     })
 }
 
-/// Modules that are not called like their driver: drivers/watchdog/i6300esb.c names its driver "i6300ESB timer".
+/// Modules named unlike their driver: drivers/watchdog/i6300esb.c names its driver "i6300ESB timer".
 fn driver_module(driver: &str) -> String {
     match driver {
         name if name.starts_with("i6300ESB") => "i6300esb".to_owned(),
@@ -64,7 +64,7 @@ pub fn early(site: &Site, kind: Kind) -> (Early, Vec<String>) {
     }
 }
 
-/// Where the registers of the i6300ESB are (PCI 8086:25ab): its first memory range.
+/// The registers of the i6300ESB (PCI 8086:25ab): its first memory range.
 fn i6300esb(site: &Site) -> Option<u64> {
     let folder = "/sys/bus/pci/devices";
     let Listing::Known(names) = site.view.list(folder) else { return None };
@@ -77,9 +77,9 @@ fn i6300esb(site: &Site) -> Option<u64> {
     u64::from_str_radix(start, 16).ok().filter(|at| *at != 0 && *at < 1 << 32)
 }
 
-/// As the driver does it (drivers/watchdog/i6300esb.c): two timers of 2^-9 s a unit, unlocked by 0x80 and 0x86, reset at the end of the
-/// second. GRUB's setpci and memrw; where the firmware has put the registers elsewhere this time, GRUB restarts, and then boots the
-/// default.
+/// Like the driver (drivers/watchdog/i6300esb.c): two timers with units of 2^-9 s, unlocked by 0x80 and 0x86, reset at
+/// the end of the second. Uses GRUB's setpci and memrw; if the firmware has moved the registers, GRUB restarts, and
+/// then boots the default.
 fn arm_i6300esb(registers: u64, seconds: u32) -> Vec<String> {
     let reload = registers + 0xc;
     let unlock = || [format!("write_word {reload:#x} 0x80"), format!("write_word {reload:#x} 0x86")];
@@ -114,7 +114,7 @@ mod tests {
         let lines = arm_i6300esb(0xfebf_1000, 180);
         assert_eq!(lines.iter().filter(|line| line.ends_with("0xfebf100c 0x80")).count(), 3);
         assert!(lines.contains(&"write_dword 0xfebf1004 0x16800".to_owned()));
-        // The timer is enabled last: it runs from there.
+        // The timer is enabled last, as it runs from then on.
         assert_eq!(lines.last().map(String::as_str), Some("setpci -d 8086:25ab 68.b=2"));
     }
 }

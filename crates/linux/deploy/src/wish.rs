@@ -1,17 +1,14 @@
-//! What is wished for.
-
-/// How a kernel is deployed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wish {
-    /// Has it to be PREEMPT_RT?
+    /// Must it be PREEMPT_RT?
     pub is_rt: bool,
-    /// Seconds after the start of the trial boot at which it is returned from, unless committed.
+    /// Seconds after the start of the trial boot at which the guard returns to the old kernel, unless committed.
     pub limit_s: u64,
-    /// Somebody is at the machine: what cannot return by itself is done all the same.
+    /// Somebody is at the machine, so a trial that cannot fall back automatically is accepted.
     pub manual_recovery: bool,
-    /// Words for its command line, in every boot of it.
+    /// Parameters of its every boot.
     pub add: Vec<String>,
-    /// Checks whose failure is accepted, by name.
+    /// Names of checks whose failure is accepted.
     pub skip: Vec<String>,
 }
 

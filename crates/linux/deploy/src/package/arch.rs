@@ -1,12 +1,12 @@
-//! For which processor an image or a program is, told by its first bytes.
+//! The architecture of an image or a program, from its first bytes.
 
 use crate::error::{DeployError, file};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// Kernel images by magic numbers: Documentation/arch/x86/boot.rst (`HdrS` at 0x202), arch/arm64/booting.rst (`ARM\x64` at 56),
-/// arch/arm/boot/compressed/head.S (0x016f2818 at 36), arch/riscv/boot-image-header.rst (`RSC\x05` at 56).
+/// Kernel images by magic numbers: Documentation/arch/x86/boot.rst (`HdrS` at 0x202), arch/arm64/booting.rst (`ARM\x64`
+/// at 56), arch/arm/boot/compressed/head.S (0x016f2818 at 36), arch/riscv/boot-image-header.rst (`RSC\x05` at 56).
 const MAGICS: [(usize, &[u8], &str); 4] = [
     (0x202, b"HdrS", "x86_64"),
     (56, b"ARM\x64", "aarch64"),
@@ -24,20 +24,20 @@ fn head(path: &Path) -> Result<Vec<u8>, DeployError> {
     Ok(head)
 }
 
-/// What `uname -m` says where this kernel runs; `None`: it is compressed, or of another form.
+/// The architecture as in `uname -m`; `None`: the image is compressed, or of another form.
 ///
 /// # Errors
-/// It cannot be read.
+/// If it cannot be read.
 pub fn arch_of_image(path: &Path) -> Result<Option<&'static str>, DeployError> {
     let head = head(path)?;
     let is_it = |at: usize, magic: &[u8]| head.get(at..at + magic.len()) == Some(magic);
     Ok(MAGICS.iter().find(|(at, magic, _)| is_it(*at, magic)).map(|(.., arch)| *arch))
 }
 
-/// What `uname -m` says where this program runs; `None`: it is no program, or for another processor.
+/// The architecture as in `uname -m`; `None`: it is no program, or of another architecture.
 ///
 /// # Errors
-/// It cannot be read.
+/// If it cannot be read.
 pub fn arch_of_program(path: &Path) -> Result<Option<&'static str>, DeployError> {
     let head = head(path)?;
     let machine = head.get(18..20).and_then(|bytes| <[u8; 2]>::try_from(bytes).ok()).map(u16::from_le_bytes);

@@ -1,4 +1,4 @@
-//! manifest.json at a tarball's root: what is in it, and its sums.
+//! manifest.json in a tarball's root: its content and checksums.
 
 use crate::error::{DeployError, file};
 use crate::hash;
@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// More than a kernel's ten thousand files need, bytes.
+/// Larger than needed for a kernel's ten thousand files, bytes.
 const LARGEST: u64 = 16 << 20;
 
-/// What a package says of itself. Fields that are not known are left.
+/// Unknown fields are ignored.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Manifest {
     /// `uname -r`.
@@ -18,24 +18,22 @@ pub struct Manifest {
     /// `uname -v`.
     #[serde(default)]
     pub version: Option<String>,
-    /// Every file but the manifest.
+    /// Every file except the manifest.
     #[serde(default)]
     pub files: Vec<Listed>,
 }
 
-/// One of its files.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Listed {
     /// Below the root.
     pub path: String,
     /// 64 hexadecimal digits.
     pub sha256: String,
-    /// Bytes.
     #[serde(default)]
     pub size: Option<u64>,
 }
 
-/// The manifest; `None` where there is none.
+/// `None` if there is none.
 pub fn read(root: &Path) -> Result<Option<Manifest>, DeployError> {
     let path = root.join("manifest.json");
     let bad = |what: String| DeployError::Package { path: path.clone(), what };
@@ -49,7 +47,7 @@ pub fn read(root: &Path) -> Result<Option<Manifest>, DeployError> {
 }
 
 impl Manifest {
-    /// Is every file as it is listed, and none more that would be used?
+    /// Compares every file with the list; used files that are not listed are errors.
     pub fn check(self, root: &Path, all: &[PathBuf], source: &Path) -> Result<Manifest, DeployError> {
         let bad = |what: String| {
             let what = format!("{what}: the package is damaged, copy or build it again");

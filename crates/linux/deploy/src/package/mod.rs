@@ -1,4 +1,4 @@
-//! A kernel package: a folder, a tarball with manifest.json, or a .deb, looked at before anything of it is used.
+//! A kernel package: a folder, a tarball with manifest.json, or a .deb, checked before anything of it is used.
 
 mod arch;
 mod manifest;
@@ -16,47 +16,44 @@ use punctual_kernel::config::of_config;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Files are taken from these folders of a package; anything else (documentation) is left.
+/// Files are taken from these folders of a package; others (documentation) are ignored.
 const MODULES: [&str; 2] = ["lib/modules", "usr/lib/modules"];
-/// Image names in boot/, in front of `-RELEASE`, or alone.
+/// Image names in boot/, followed by `-RELEASE`, or alone.
 const IMAGES: [&str; 6] = ["vmlinuz", "vmlinux", "Image", "zImage", "kernel8.img", "kernel"];
 
-/// A kernel that is unpacked and whole.
+/// A complete, unpacked kernel.
 #[derive(Debug)]
 pub struct Package {
-    /// Where it came from, for messages.
+    /// For messages.
     pub source: PathBuf,
-    /// `uname -r` of it: the one folder of modules.
+    /// `uname -r`: the only folder of modules.
     pub release: String,
-    /// `uname -v` of it, where the manifest says.
+    /// `uname -v`, if in the manifest.
     pub version: Option<String>,
-    /// As `uname -m` has it, told by the image; `None` where the image has no known form.
+    /// As in `uname -m`, from the image; `None` if the image has no known form.
     pub arch: Option<&'static str>,
-    /// The image.
     pub image: PathBuf,
-    /// Its configuration.
     pub config: Option<PathBuf>,
-    /// System.map, where there is one.
+    /// System.map.
     pub map: Option<PathBuf>,
-    /// The folder of modules.
     pub modules: PathBuf,
-    /// Device trees, `*.dtb`.
+    /// `*.dtb`.
     pub trees: Vec<PathBuf>,
-    /// Overlays, `*.dtbo`, and their README.
+    /// `*.dtbo`, and their README.
     pub overlays: Vec<PathBuf>,
-    /// Sum over everything that is in it: tells packages of one release apart.
+    /// Checksum of the whole content: distinguishes packages of one release.
     pub sum: String,
-    /// Bytes of all that is put onto a machine.
+    /// Size of all that is installed.
     pub bytes: u64,
-    /// Removed with this.
+    /// Removed on drop.
     _unpacked: Option<tempfile::TempDir>,
 }
 
 impl Package {
-    /// Reads a package; what has to be unpacked is unpacked below `staging`, on the file system that it is for.
+    /// Opens a package, unpacking it if necessary below `staging`, which is on the target file system.
     ///
     /// # Errors
-    /// It is no kernel package, differs from its manifest, or cannot be read.
+    /// If it is no kernel package, differs from its manifest, or cannot be read.
     pub fn open(source: &Path, staging: &Path) -> Result<Package, DeployError> {
         let (root, unpacked) = match source.is_dir() {
             true => (source.to_owned(), None),
@@ -98,17 +95,17 @@ impl Package {
         })
     }
 
-    /// Its configuration, where it has one: names without `CONFIG_`.
+    /// Without `CONFIG_`.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// If it cannot be read.
     pub fn options(&self) -> Result<Option<punctual_kernel::config::Options>, DeployError> {
         let Some(path) = &self.config else { return Ok(None) };
         fs::read_to_string(path).map(|text| Some(of_config(&text))).map_err(file("read", path))
     }
 }
 
-/// Every regular file, sorted; links and devices are none.
+/// Every regular file, sorted; no links or devices.
 pub(crate) fn files(root: &Path) -> Result<Vec<PathBuf>, DeployError> {
     let (mut found, mut folders) = (Vec::new(), vec![root.to_owned()]);
     while let Some(folder) = folders.pop() {

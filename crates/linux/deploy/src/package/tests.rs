@@ -109,7 +109,7 @@ fn modules_of_another_kernel_are_named() {
 #[test]
 fn programs_tell_their_processor() {
     let home = tempfile::tempdir().unwrap();
-    // As uname(2) calls it.
+    // As in uname(2).
     let own = if cfg!(target_arch = "arm") { "armv7l" } else { std::env::consts::ARCH };
     assert_eq!(arch_of_program(Path::new("/proc/self/exe")).unwrap(), Some(own));
     write(home.path(), "script", b"#!/bin/sh\n");

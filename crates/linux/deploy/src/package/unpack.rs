@@ -1,4 +1,4 @@
-//! Archives unpacked into a private folder by the system's own programs.
+//! Unpacks archives into a private folder by the system's programs.
 
 use crate::error::{DeployError, file};
 use crate::programs;
@@ -8,7 +8,7 @@ use std::io::Read;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// Unpacks a .deb or a tarball; the folder goes when it is dropped.
+/// Unpacks a .deb or a tarball; the folder is removed on drop.
 pub fn unpack(source: &Path, staging: &Path) -> Result<TempDir, DeployError> {
     fs::create_dir_all(staging).map_err(file("make", staging))?;
     let folder =

@@ -1,4 +1,4 @@
-//! For which kernel modules were built: the `vermagic=` of their section .modinfo (kernel/module/main.c, same_magic).
+//! The kernel that modules were built for: `vermagic=` in their section .modinfo (kernel/module/main.c, same_magic).
 
 use crate::error::{DeployError, file};
 use crate::programs;
@@ -6,25 +6,23 @@ use punctual_model::Argv;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// modinfo takes so many at once.
+/// Arguments of one modinfo.
 const BATCH: usize = 200;
 
-/// What a folder of modules came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Magic {
-    /// Modules looked at.
     pub looked_at: usize,
-    /// Those for another kernel: name and vermagic.
+    /// Modules for another kernel: name and vermagic.
     pub wrong: Vec<(String, String)>,
-    /// Those whose vermagic could not be told.
+    /// Modules whose vermagic is unknown.
     pub unknown: Vec<String>,
 }
 
-/// Looks at every module below a folder. `is_rt`: has the kernel PREEMPT_RT; `None`: not compared. Nor is it before 5.3, whose modules say
-/// `preempt` also for a real-time kernel.
+/// Checks every module below a folder. `is_rt`: has the kernel PREEMPT_RT; `None`: not compared. Nor is it before 5.3,
+/// where modules of real-time kernels have `preempt` as well.
 ///
 /// # Errors
-/// A folder or file cannot be read.
+/// If a folder or file cannot be read.
 pub fn wrong_modules(folder: &Path, release: &str, is_rt: Option<bool>) -> Result<Magic, DeployError> {
     let is_rt = is_rt.filter(|_| rt_option(release) == "PREEMPT_RT");
     let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -44,7 +42,7 @@ pub fn wrong_modules(folder: &Path, release: &str, is_rt: Option<bool>) -> Resul
     Ok(magic)
 }
 
-/// The option that chooses the real-time kernel of a release, without `CONFIG_`.
+/// The option that selects the real-time kernel of a release, without `CONFIG_`.
 pub(crate) fn rt_option(release: &str) -> &'static str {
     punctual_kernel::Release::of_uname(release).map_or("PREEMPT_RT", |release| release.series.rt_option())
 }
@@ -68,7 +66,7 @@ fn in_file(path: &Path) -> Result<Option<String>, DeployError> {
     Ok(text.map(|text| String::from_utf8_lossy(text).into_owned()))
 }
 
-/// Compressed ones by modinfo(8); nothing where it is missing or gives another number of answers.
+/// Reads compressed modules by modinfo(8); empty if it is missing or the number of lines differs.
 fn by_modinfo(batch: &[PathBuf]) -> Vec<String> {
     let words = ["modinfo".to_owned(), "-F".to_owned(), "vermagic".to_owned()];
     let argv = Argv(words.into_iter().chain(batch.iter().map(|path| path.display().to_string())).collect());

@@ -1,4 +1,4 @@
-//! A job's run brought back: resumed where the link was cut, checked as a whole, unpacked beside and renamed.
+//! Fetches a job's run: resumed if the link is cut, checked as a whole, unpacked under another name and renamed.
 
 use super::link::{Link, Said, quoted};
 use super::{Job, TRIES};
@@ -10,10 +10,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Brings the job's folder `run` to `to`, which is not there yet.
+/// Fetches the job's folder `run` as `to`, which must not exist.
 ///
 /// # Errors
-/// There is none, the link stays cut, or it cannot be written here.
+/// If there is none, the link stays cut, or it cannot be written here.
 pub fn fetch(link: &Link, job: &Job, to: &Path) -> Result<(), DeployError> {
     let packed = format!("{}/run.tar", job.folder);
     let sum = link.output(&format!("cat {} 2> /dev/null || echo none", quoted(&format!("{}/sum", job.folder))))?;
@@ -60,7 +60,7 @@ fn receive(link: &Link, packed: &str, sum: &str, part: &PathBuf) -> Result<(), D
 
 fn settle(from: &Path, to: &Path) -> Result<(), DeployError> {
     if to.is_dir() {
-        // An empty folder may be there: the user's.
+        // The user may have made an empty folder.
         fs::remove_dir(to).map_err(file("replace", to))?;
     }
     fs::rename(from, to).map_err(file("rename", from))

@@ -1,4 +1,4 @@
-//! A command at the other end that goes on when the link is cut.
+//! A remote command that survives a cut link.
 
 use super::FOLDER;
 use super::link::{Link, Said, quoted};
@@ -6,38 +6,34 @@ use crate::error::DeployError;
 use punctual_model::Argv;
 use std::time::{Duration, Instant};
 
-/// How often it is asked.
+/// Polling interval.
 const TURN: Duration = Duration::from_secs(1);
 
-/// A command that was started, or is to be.
+/// A command that is or will be started.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// Its folder there, below the home folder.
+    /// Below the home folder there.
     pub folder: String,
 }
 
-/// What it came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// Its exit code.
     pub code: i32,
-    /// What it printed.
     pub out: String,
-    /// What it complained about.
     pub complaint: String,
 }
 
 impl Job {
-    /// Under a name that is used once.
+    /// `name` must be unique.
     pub fn new(name: &str) -> Job {
         Job { folder: format!("{FOLDER}/jobs/{name}") }
     }
 
-    /// Starts a command in a session of its own. `{job}` in its words is the folder's absolute path there. A folder `run` in it is
-    /// packed afterwards, for [`super::fetch()`]. Starting it twice starts it once.
+    /// Starts a command in a session of its own. `{job}` in its words is the absolute path of its folder there. A
+    /// folder `run` in that is packed afterwards, for [`super::fetch()`]. Idempotent.
     ///
     /// # Errors
-    /// The link stays cut.
+    /// If the link stays cut.
     pub fn start(&self, link: &Link, argv: &Argv, as_root: bool) -> Result<(), DeployError> {
         let words: Vec<String> = argv.0.iter().map(|word| self.word(word)).collect();
         let sudo = if as_root { "sudo -n -- " } else { "" };
@@ -56,7 +52,7 @@ impl Job {
         link.output(&script).map(drop)
     }
 
-    /// The folder's path is known to the shell there only.
+    /// Only the shell there knows the folder's path.
     fn word(&self, word: &str) -> String {
         match word.split_once("{job}") {
             Some((before, after)) => format!("{}\"$PWD\"{}", plain(before), plain(after)),
@@ -67,10 +63,10 @@ impl Job {
         }
     }
 
-    /// Waits for its end, over cut links, at most `patience` after the last answer.
+    /// Waits for its end despite cut links, at most `patience` after the last answer.
     ///
     /// # Errors
-    /// No answer for so long, or it ended without leaving its code: the machine was restarted.
+    /// If there is no answer for that long, or it ended without an exit code: the machine was restarted.
     pub fn wait(&self, link: &Link, patience: Duration) -> Result<Ended, DeployError> {
         let folder = quoted(&self.folder);
         let script = format!(
@@ -109,10 +105,10 @@ impl Job {
         Ok(Ended { code, out: read("out")?, complaint: read("err")? })
     }
 
-    /// Takes its folder away.
+    /// Removes its folder.
     ///
     /// # Errors
-    /// The link stays cut.
+    /// If the link stays cut.
     pub fn remove(&self, link: &Link) -> Result<(), DeployError> {
         let folder = quoted(&self.folder);
         link.output(&format!("rm -rf {folder} 2> /dev/null || sudo -n rm -rf {folder}")).map(drop)

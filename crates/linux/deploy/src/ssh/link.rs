@@ -1,4 +1,4 @@
-//! One command over ssh(1).
+//! Runs one command over ssh(1).
 
 use super::Target;
 use crate::error::DeployError;
@@ -7,29 +7,30 @@ use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-/// ssh's own failures; also a command that ended with 255, which ours do not.
+/// ssh's own failures; also a command that ended with 255, which ours never do.
 const SSH_FAILED: i32 = 255;
 
-/// How a target is reached.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// Where.
     pub target: Target,
-    /// ssh's configuration in place of the user's: `-F`.
+    /// `-F`: replaces the user's ssh_config.
     pub config: Option<PathBuf>,
 }
 
-/// What a command at the other end came to.
+/// The result of a remote command.
 #[derive(Debug)]
 pub(crate) enum Said {
-    /// It ended.
-    Ended { code: i32, out: Vec<u8>, complaint: String },
-    /// The link was cut, or could not be made; it may come again.
+    Ended {
+        code: i32,
+        out: Vec<u8>,
+        complaint: String,
+    },
+    /// The link was cut, or could not be made; it may recover.
     Cut(String),
 }
 
 impl Link {
-    /// ssh's words in front of the command. Those of the command line come before the configuration's.
+    /// ssh and its options. Those of the command line override the configuration's.
     fn command(&self, line: &str) -> Command {
         let mut command = Command::new("ssh");
         command.args(self.config.iter().flat_map(|path| ["-F".into(), path.clone().into_os_string()]));
@@ -62,7 +63,7 @@ impl Link {
             what: format!("{error}: apt-get install openssh-client"),
         })?;
         if let (Some(input), Some(mut pipe)) = (input, child.stdin.take()) {
-            // A cut link shows in ssh's exit code.
+            // ssh's exit code shows a cut link.
             let _ = std::io::copy(input, &mut pipe).and_then(|_| pipe.flush());
         }
         let done = child.wait_with_output().map_err(|error| DeployError::Link(format!("ssh: {error}")))?;
@@ -80,7 +81,7 @@ impl Link {
         }
     }
 
-    /// What no second try mends, with the command to type.
+    /// Failures that a retry does not fix, with the command to type.
     fn hopeless(&self, complaint: &str) -> Option<String> {
         let (target, host) = (&self.target, &self.target.host);
         let port = target.port.map(|port| format!("-p {port} ")).unwrap_or_default();
@@ -106,7 +107,7 @@ impl Link {
         is_wrong.iter().any(|text| complaint.contains(text)).then(|| format!("{target}: {complaint}"))
     }
 
-    /// The output of a script that has to end with 0, tried again where the link is cut.
+    /// The output of a script that has to end with 0, retried if the link is cut.
     pub(crate) fn output(&self, script: &str) -> Result<String, DeployError> {
         let mut last = String::new();
         for _ in 0..super::TRIES {
@@ -129,10 +130,10 @@ impl Link {
         ))
     }
 
-    /// `uname -m` there, and whether commands run as root: by themselves or through sudo.
+    /// `uname -m` there, whether commands run as root, and whether sudo works without a password.
     ///
     /// # Errors
-    /// It cannot be reached.
+    /// If it cannot be reached.
     pub fn who(&self) -> Result<(String, bool, bool), DeployError> {
         let said = self.output("uname -m; id -u; sudo -n true 2> /dev/null && echo sudo || echo none")?;
         let lines: Vec<&str> = said.lines().map(str::trim).collect();
@@ -143,7 +144,7 @@ impl Link {
     }
 }
 
-/// A word as the shell at the other end takes it.
+/// Quotes a word for the shell at the other end.
 pub(crate) fn quoted(word: &str) -> String {
     Argv::new([word]).line()
 }

@@ -1,6 +1,7 @@
-//! Another machine over OpenSSH: files brought there and back in parts that are checked, commands that outlive the link.
+//! Another machine over OpenSSH: files copied both ways in checked parts, commands that survive a cut link.
 //!
-//! Host keys have to be known, nothing is asked, no agent is forwarded, and every word is quoted for the shell at the other end.
+//! Host keys must be known, nothing is asked interactively, no agent is forwarded, and every word is quoted for the
+//! remote shell.
 
 mod fetch;
 mod job;
@@ -17,7 +18,7 @@ pub use upload::upload;
 
 /// Below the user's home folder on the target.
 pub(crate) const FOLDER: &str = ".cache/punctual/remote";
-/// Parts that are checked, bytes.
+/// Size of checked parts, bytes.
 pub(crate) const PART: u64 = 4 << 20;
-/// How often in a row the link may be cut without a part getting through.
+/// Consecutive cuts of the link without any progress.
 pub(crate) const TRIES: u32 = 10;

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Where to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// Name or address, or a host of the user's ssh_config.
@@ -14,7 +13,6 @@ pub struct Target {
     pub port: Option<u16>,
 }
 
-/// The text is no target.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no target: write ssh://user@host or ssh://user@host:port")]
 pub struct TargetError(String);

@@ -1,4 +1,4 @@
-//! A file brought to the target: what is there of it is checked part by part, the rest is sent, the whole is checked, then renamed.
+//! Uploads a file: existing parts are checked, the rest is sent, the whole is checked, then renamed.
 
 use super::link::{Link, Said, quoted};
 use super::{FOLDER, PART, TRIES};
@@ -9,10 +9,10 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::Duration;
 
-/// Brings a file there; its path, below the home folder. A file that is there already is not sent again.
+/// Returns the file's path, below the home folder. An existing file is not sent again.
 ///
 /// # Errors
-/// It cannot be read, the link stays cut, or there is no room.
+/// If it cannot be read, the link stays cut, or the target's disk is full.
 pub fn upload(link: &Link, path: &Path) -> Result<String, DeployError> {
     let sum = hash::of_file(path)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -27,7 +27,7 @@ pub fn upload(link: &Link, path: &Path) -> Result<String, DeployError> {
         }
         match send(link, &to, &sum, path, sound)? {
             Said::Ended { code: 0, .. } => return Ok(to),
-            // The sum was wrong: what is sound is kept, the rest comes again.
+            // The checksum was wrong: valid parts are kept, the rest is sent again.
             Said::Ended { code: 3, .. } => why = "its sum was wrong".to_owned(),
             Said::Ended { code, complaint, .. } => {
                 return Err(DeployError::Link(format!("{}: {to}: exit code {code}: {complaint}", link.target)));
@@ -40,7 +40,7 @@ pub fn upload(link: &Link, path: &Path) -> Result<String, DeployError> {
     Err(link.cut(&why))
 }
 
-/// Parts that are there and right, from the beginning; `None`: the file is there whole.
+/// The number of valid parts from the beginning; `None`: the file is complete.
 fn sound_parts(link: &Link, to: &str, sum: &str, path: &Path) -> Result<Option<u64>, DeployError> {
     let (file_there, folder) = (quoted(to), quoted(&format!("{FOLDER}/up")));
     let script = format!(

@@ -1,4 +1,5 @@
-//! Deployed, tried, kept or returned from, and taken away to the byte: on folders that stand for machines, whatever fails on the way.
+//! Deployed, tried, kept or returned from, and removed to the byte: on folders that stand for machines, with failures
+//! at every step.
 
 use crate::common;
 use crate::machines;
@@ -13,7 +14,6 @@ use std::path::Path;
 
 const RELEASE: &str = "6.12.9-rt1";
 
-/// Runs `work` with the machine in that folder.
 fn on<T>(root: &Path, sys: &dyn System, work: impl FnOnce(&Site) -> T) -> T {
     let view = Live::under(root);
     work(&Site { root: root.to_owned(), sys, view: &view })
@@ -33,7 +33,7 @@ fn state(root: &Path, kernel: &Kernel) -> Status {
 
 type Tree = std::collections::BTreeMap<std::path::PathBuf, (u32, u32, Vec<u8>)>;
 
-/// /boot, /etc and /lib: what a deployment may touch.
+/// What a deployment may touch: /boot, /etc and /lib.
 fn touched(root: &Path) -> Vec<Tree> {
     ["boot", "etc", "lib"].map(|name| tree(&root.join(name))).into_iter().collect()
 }

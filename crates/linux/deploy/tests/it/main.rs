@@ -1,5 +1,3 @@
-//! The integration tests of the crate, in one program.
-
 #[path = "../../../../system/fix/tests/it/common/mod.rs"]
 mod common;
 mod lifecycle;

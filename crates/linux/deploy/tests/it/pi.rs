@@ -1,4 +1,5 @@
-//! What the Raspberry Pi's firmware starts after each step of a deployment, by the model of its rules; no board was asked.
+//! What the Raspberry Pi's firmware starts after each step of a deployment, by the model of its rules; no board is
+//! involved.
 
 use crate::common;
 use crate::machines;
@@ -22,7 +23,6 @@ fn deployed(root: &Path, kernel: &Kernel, package: &Path) -> Result<Deployed, De
     deploy(&Site { root: root.to_owned(), sys: kernel, view: &view }, package, &wish, Path::new("/bin/true"))
 }
 
-/// What the firmware starts, for a board whose usual kernel has this name.
 fn start(root: &Path, boot: PiBoot, usual: &str) -> PiStart {
     firmware_start(&Live::under(root), "/boot/firmware", boot, usual).unwrap()
 }
@@ -78,7 +78,8 @@ fn a_copy_that_was_cut_short_starts_the_old_kernel() {
     }
 }
 
-/// A package of a 32-bit kernel with the patch of 4.19, by what such kernels say of themselves (raspberrypi/linux issue 3172).
+/// A package of a 32-bit kernel with the patch of 4.19, as such kernels identify themselves (raspberrypi/linux issue
+/// 3172).
 fn classic(release: &str) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();

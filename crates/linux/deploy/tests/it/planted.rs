@@ -1,4 +1,4 @@
-//! Kernels that are not what they are called, each caught by verify.
+//! Kernels that are not what their name says, each detected by verify.
 
 use crate::machines;
 

@@ -1,4 +1,5 @@
-//! Over a real sshd on a port of its own: strict keys, quoted words, files in parts over a link that is cut, commands that outlive it.
+//! Over a real sshd on its own port: strict keys, quoted words, files in parts over a link that is cut, commands that
+//! survive it.
 
 use crate::sshd;
 
@@ -10,7 +11,7 @@ use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Where there is no sshd, that is said, and nothing is claimed.
+/// Without sshd the test says so and claims nothing.
 fn sshd() -> Option<Sshd> {
     let found = Sshd::start();
     if let Err(why) = &found {
@@ -59,12 +60,12 @@ fn a_file_comes_whole_over_a_link_that_is_cut_at_twenty_points() {
     let path = sshd.folder().join("kernel.tar");
     let bytes: Vec<u8> = (0_u32..6 << 20).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
     fs::write(&path, &bytes).unwrap();
-    // Each connection ends after another number of bytes; the last ones are left alone.
+    // Each connection ends after another number of bytes, except the last ones.
     let (proxy, cuts) = sshd.cutting(20, 9_000_000);
     let there = upload(&proxy, &path)
         .unwrap_or_else(|error| panic!("{error}; {} cuts", cuts.load(std::sync::atomic::Ordering::SeqCst)));
     assert_eq!(fs::read(sshd.home().join(&there)).unwrap(), bytes);
-    // It is there: nothing is sent again, whatever becomes of the link's later bytes.
+    // The file exists, so nothing is sent again, whatever happens to the link.
     assert_eq!(upload(&sshd.link(), &path).unwrap(), there);
     fs::remove_file(sshd.home().join(&there)).unwrap();
 }
@@ -94,7 +95,7 @@ fn a_command_outlives_the_link_and_its_run_comes_back() {
     let job = Job::new(&format!("run-{}", sshd.port));
     let line = "mkdir \"$0\"; head -c 300000 /dev/zero > \"$0/hist\"; sleep 3; echo said; exit 3";
     let start = || job.start(&proxy, &Argv::new(["sh", "-c", line, "{job}/run"]), false);
-    // Started again where the link was cut meanwhile, it is started once.
+    // Started again after a cut, the job runs once.
     start().unwrap();
     start().unwrap();
     let ended = job.wait(&proxy, PATIENCE).unwrap();

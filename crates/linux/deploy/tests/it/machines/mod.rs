@@ -18,7 +18,7 @@ pub fn write(root: &Path, path: &str, content: impl AsRef<[u8]>) {
     fs::write(path, content).unwrap();
 }
 
-/// A machine that this loader boots, its kernel, and a package of another one.
+/// A machine with this loader, its kernel, and a package of another kernel.
 pub fn machine(loader: &str, release: &str) -> (TempDir, Kernel, TempDir) {
     let root = loaders::bare(loader);
     let at = root.path();
@@ -27,7 +27,7 @@ pub fn machine(loader: &str, release: &str) -> (TempDir, Kernel, TempDir) {
     }
     write(at, "sys/bus/spi/devices/spi0.0/modalias", "spi:spidev\n");
     if loader == GRUB {
-        // The images that the menu names are there, and the initramfs tools.
+        // Creates the images that the menu names, and the initramfs tools.
         let menu = fs::read_to_string(at.join("boot/grub/grub.cfg")).unwrap();
         let images = menu.lines().filter_map(|line| line.trim().strip_prefix("linux"));
         for image in images.filter_map(|rest| rest.split_whitespace().next()) {
@@ -50,7 +50,7 @@ fn runs(root: &Path, release: &str, version: &str) {
     write(root, "proc/sys/kernel/version", format!("{version}\n"));
 }
 
-/// Another boot, of the trial where its id is given.
+/// Another boot, of the trial if its id is given.
 pub fn boot_into(root: &Path, kernel: &Kernel, id: Option<&str>, release: &str, version: &str) {
     let number = kernel.boot.borrow().len();
     *kernel.boot.borrow_mut() = format!("boot-{}", "x".repeat(number));
@@ -86,7 +86,7 @@ pub fn boots_the_old_kernel(loader: &str, root: &Path) {
     let custom = fs::read_to_string(root.join("boot/grub/custom.cfg")).unwrap_or_default();
     assert!(!custom.contains("set default"), "{custom}");
     assert!(custom.matches("menuentry").count() == custom.matches("\n}\n").count(), "{custom}");
-    // What is armed is whole.
+    // An armed trial is complete.
     let env = fs::read_to_string(root.join("boot/grub/grubenv")).unwrap();
     assert!(!env.contains("next_entry=punctual") || root.join("boot/punctual").is_dir());
 }
