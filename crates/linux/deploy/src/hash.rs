@@ -8,8 +8,6 @@ pub fn of_bytes(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// # Errors
-/// If it cannot be read.
 pub fn of_file(path: &Path) -> Result<String, DeployError> {
     let mut source = File::open(path).map_err(file("open", path))?;
     let (mut sum, mut part) = (Sha256::new(), vec![0_u8; 1 << 16]);

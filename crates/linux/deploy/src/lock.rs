@@ -9,9 +9,6 @@ use std::path::Path;
 pub(crate) struct Lock(#[allow(dead_code)] OwnedFd);
 
 /// Waits for another holder, or fails.
-///
-/// # Errors
-/// If another process holds it.
 pub(crate) fn take(folder: &Path, wait: bool) -> Result<Lock, DeployError> {
     let fd = open(folder, OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
         .map_err(errno("open", folder))?;

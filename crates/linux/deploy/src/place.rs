@@ -145,9 +145,6 @@ fn make_initramfs(site: &Site, record: &Record, to: &Path) -> Result<(), DeployE
 }
 
 /// Removes what [`place`] has copied, completely or partly. Idempotent.
-///
-/// # Errors
-/// If something cannot be removed.
 pub(crate) fn remove(site: &Site, record: &Record) -> Result<(), DeployError> {
     for folder in &record.folders {
         for path in [site.at(folder), aside(&site.at(folder))] {

@@ -22,8 +22,6 @@ pub(crate) struct Before<'b> {
     pub wanted: &'b [std::path::PathBuf],
 }
 
-/// # Errors
-/// If the package cannot be read.
 pub(crate) fn checks(site: &Site, before: &Before) -> Result<Vec<Check>, DeployError> {
     Ok(vec![
         running(site, before),

@@ -159,9 +159,6 @@ impl Store {
     }
 
     /// Removes record, events and everything beside them.
-    ///
-    /// # Errors
-    /// If something cannot be removed.
     pub fn clear(&self) -> Result<(), DeployError> {
         match fs::remove_dir_all(&self.folder) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(file("remove", &self.folder)(error)),
@@ -170,9 +167,6 @@ impl Store {
     }
 
     /// Appends an event; synced when this returns.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn tell(&self, event: &Event) -> Result<(), DeployError> {
         let path = self.folder.join("events.jsonl");
         let mut line = serde_json::to_string(event)
@@ -183,9 +177,6 @@ impl Store {
     }
 
     /// The events of a deployment, without truncated lines.
-    ///
-    /// # Errors
-    /// If they cannot be read.
     pub fn events(&self, id: &str) -> Result<Vec<Event>, DeployError> {
         let path = self.folder.join("events.jsonl");
         let text = match fs::read_to_string(&path) {

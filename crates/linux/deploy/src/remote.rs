@@ -55,9 +55,6 @@ impl<'l> Remote<'l> {
     }
 
     /// Starts the program with these arguments; see [`Job::start`].
-    ///
-    /// # Errors
-    /// If the link stays cut.
     pub fn start(&self, job: &Job, words: &[String]) -> Result<(), DeployError> {
         let argv = std::iter::once(format!("{{home}}/{}", self.program)).chain(words.iter().cloned()).collect();
         job.start(self.link, &Argv(argv), self.needs_sudo)
@@ -76,7 +73,7 @@ impl<'l> Remote<'l> {
     }
 }
 
-/// A 32-bit Arm program runs on armv6 to armv8 in 32-bit mode, which `uname -m` shows.
+/// A 32-bit Arm program also runs on armv8 in 32-bit mode, where `uname -m` is `armv8l`.
 fn is_same(arch: &str, machine: &str) -> bool {
     arch == machine || (arch == "armv7l" && (machine.starts_with("armv7") || machine.starts_with("armv8")))
 }

@@ -48,8 +48,6 @@ pub enum Status {
     },
 }
 
-/// # Errors
-/// If the record cannot be read.
 pub fn status(site: &Site) -> Result<Status, DeployError> {
     let Some(record) = site.store().load()? else { return Ok(Status::Nothing) };
     let release = record.release.clone();

@@ -9,9 +9,6 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 /// In hexadecimal digits.
-///
-/// # Errors
-/// If it cannot be read.
 pub fn sha256(path: &Path) -> Result<String, KbuildError> {
     let mut file = File::open(path).map_err(KbuildError::file("read", path))?;
     let mut sum = Sha256::new();

@@ -75,9 +75,6 @@ pub fn run(command: &mut Command, input: &[u8], remedy: &'static str) -> Result<
 }
 
 /// Like [`run`], with a pipe or file as standard input.
-///
-/// # Errors
-/// Those of [`run`].
 pub fn run_piped(command: &mut Command, input: Stdio, remedy: &'static str) -> Result<Ran, ProgramError> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.env("LC_ALL", "C").stdin(input).output().map_err(|source| match source.kind() {

@@ -57,9 +57,6 @@ impl Change {
     }
 
     /// Splits two command lines, as rules write them.
-    ///
-    /// # Errors
-    /// Those of [`Change::new`].
     pub fn parse(add: &str, remove: &str) -> Result<Change, BadWord> {
         let all =
             |text: &str| ranges(text).into_iter().filter_map(|r| text.get(r).map(str::to_owned)).collect::<Vec<_>>();

@@ -25,9 +25,6 @@ fn head(path: &Path) -> Result<Vec<u8>, DeployError> {
 }
 
 /// The architecture as in `uname -m`; `None`: the image is compressed, or of another form.
-///
-/// # Errors
-/// If it cannot be read.
 pub fn arch_of_image(path: &Path) -> Result<Option<&'static str>, DeployError> {
     let head = head(path)?;
     let is_it = |at: usize, magic: &[u8]| head.get(at..at + magic.len()) == Some(magic);
@@ -35,9 +32,6 @@ pub fn arch_of_image(path: &Path) -> Result<Option<&'static str>, DeployError> {
 }
 
 /// The architecture as in `uname -m`; `None`: it is no program, or of another architecture.
-///
-/// # Errors
-/// If it cannot be read.
 pub fn arch_of_program(path: &Path) -> Result<Option<&'static str>, DeployError> {
     let head = head(path)?;
     let machine = head.get(18..20).and_then(|bytes| <[u8; 2]>::try_from(bytes).ok()).map(u16::from_le_bytes);

@@ -96,9 +96,6 @@ impl Package {
     }
 
     /// Without `CONFIG_`.
-    ///
-    /// # Errors
-    /// If it cannot be read.
     pub fn options(&self) -> Result<Option<punctual_kernel::config::Options>, DeployError> {
         let Some(path) = &self.config else { return Ok(None) };
         fs::read_to_string(path).map(|text| Some(of_config(&text))).map_err(file("read", path))

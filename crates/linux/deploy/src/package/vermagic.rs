@@ -20,9 +20,6 @@ pub struct Magic {
 
 /// Checks every module below a folder. `is_rt`: has the kernel PREEMPT_RT; `None`: not compared. Nor is it before 5.3,
 /// where modules of real-time kernels have `preempt` as well.
-///
-/// # Errors
-/// If a folder or file cannot be read.
 pub fn wrong_modules(folder: &Path, release: &str, is_rt: Option<bool>) -> Result<Magic, DeployError> {
     let is_rt = is_rt.filter(|_| rt_option(release) == "PREEMPT_RT");
     let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -31,9 +31,6 @@ impl Job {
 
     /// Starts a command in a session of its own. `{job}` in its words is the absolute path of its folder there. A
     /// folder `run` in that is packed afterwards, for [`super::fetch()`]. Idempotent.
-    ///
-    /// # Errors
-    /// If the link stays cut.
     pub fn start(&self, link: &Link, argv: &Argv, as_root: bool) -> Result<(), DeployError> {
         let words: Vec<String> = argv.0.iter().map(|word| self.word(word)).collect();
         let sudo = if as_root { "sudo -n -- " } else { "" };
@@ -106,9 +103,6 @@ impl Job {
     }
 
     /// Removes its folder.
-    ///
-    /// # Errors
-    /// If the link stays cut.
     pub fn remove(&self, link: &Link) -> Result<(), DeployError> {
         let folder = quoted(&self.folder);
         link.output(&format!("rm -rf {folder} 2> /dev/null || sudo -n rm -rf {folder}")).map(drop)

@@ -131,9 +131,6 @@ impl Link {
     }
 
     /// `uname -m` there, whether commands run as root, and whether sudo works without a password.
-    ///
-    /// # Errors
-    /// If it cannot be reached.
     pub fn who(&self) -> Result<(String, bool, bool), DeployError> {
         let said = self.output("uname -m; id -u; sudo -n true 2> /dev/null && echo sudo || echo none")?;
         let lines: Vec<&str> = said.lines().map(str::trim).collect();

@@ -56,9 +56,6 @@ impl State {
     }
 
     /// `None`: nothing was built in this folder.
-    ///
-    /// # Errors
-    /// If it is damaged.
     pub fn read(out: &Path) -> Result<Option<State>, KbuildError> {
         read_json(&out.join(FILE))
     }

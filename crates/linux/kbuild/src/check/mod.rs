@@ -50,9 +50,6 @@ pub struct Wanted<'w> {
 }
 
 /// Checks the unpacked files of a package: `boot/vmlinuz-R`, `boot/config-R`, `lib/modules/R`.
-///
-/// # Errors
-/// If its files cannot be read.
 pub fn package(root: &Path, wanted: &Wanted) -> Result<Vec<Check>, KbuildError> {
     let release = wanted.release;
     let image = root.join("boot").join(format!("vmlinuz-{release}"));

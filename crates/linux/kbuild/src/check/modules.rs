@@ -19,9 +19,6 @@ pub struct Module {
 }
 
 /// All below `lib/modules/RELEASE`; none if there is no such folder.
-///
-/// # Errors
-/// If one cannot be read or decompressed.
 pub fn modules(folder: &Path) -> Result<Vec<Module>, KbuildError> {
     if !folder.is_dir() {
         return Ok(Vec::new());

@@ -64,9 +64,6 @@ fn named(origin: &Origin, patch: Option<&str>) -> String {
 }
 
 /// The result of an earlier fetch; `None` if it did not finish.
-///
-/// # Errors
-/// If it is damaged.
 pub fn read_manifest(out: &Path) -> Result<Option<SourceManifest>, KbuildError> {
     let manifest: Option<SourceManifest> = read_json(&out.join(MANIFEST))?;
     Ok(manifest.filter(|manifest| manifest.tree.join("Makefile").is_file()))

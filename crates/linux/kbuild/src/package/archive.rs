@@ -9,9 +9,6 @@ use std::path::{Path, PathBuf};
 use tar::{Builder, EntryType, Header};
 
 /// A folder as `.tar.gz`, preceded by the files `more`: sorted, owned by root, with one date and the modes 755 and 644.
-///
-/// # Errors
-/// If a file cannot be read.
 pub fn tarball(root: &Path, more: &[(&str, &[u8])], epoch: u64) -> Result<Vec<u8>, KbuildError> {
     // Without name, date and operating system (RFC 1952: 255 is unknown).
     let packed = GzBuilder::new().operating_system(255).write(Vec::new(), Compression::new(6));

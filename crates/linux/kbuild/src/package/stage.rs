@@ -58,9 +58,6 @@ impl Stage {
     }
 
     /// Relative to `usr/lib/linux-image-R`.
-    ///
-    /// # Errors
-    /// If the folder cannot be read.
     pub fn device_trees(&self) -> Result<Vec<PathBuf>, KbuildError> {
         let folder = self.root.join(format!("usr/lib/linux-image-{}", self.release));
         let all = if folder.is_dir() { below(&folder)? } else { Vec::new() };

@@ -19,9 +19,6 @@ pub fn detached(name: &str, content: &[u8], sign: &Path, keyring: &Path) -> Resu
 }
 
 /// Like [`detached`] for a pipe: an uncompressed source is too large for memory.
-///
-/// # Errors
-/// Those of [`detached`].
 pub fn detached_piped(name: &str, content: Stdio, sign: &Path, keyring: &Path) -> Result<String, PatchError> {
     let mut gpgv = gpgv(keyring);
     let ran = run_piped(gpgv.arg(sign).arg("-"), content, REMEDY)?;
@@ -30,9 +27,6 @@ pub fn detached_piped(name: &str, content: Stdio, sign: &Path, keyring: &Path) -
 
 /// Checks a text with an inline signature, `sha256sums.asc`. Returns only the signed part of the file, and the
 /// fingerprint.
-///
-/// # Errors
-/// Those of [`detached`].
 pub fn clearsigned(name: &str, file: &Path, keyring: &Path) -> Result<(String, String), PatchError> {
     let content = std::fs::read(file).map_err(super::ProgramError::file("read", file))?;
     let folder = tempfile::tempdir().map_err(super::ProgramError::file("make", std::env::temp_dir()))?;

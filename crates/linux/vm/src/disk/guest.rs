@@ -57,9 +57,6 @@ impl DiskGuest {
     }
 
     /// Another guest with a copy of this one's current disk; this one must not be running.
-    ///
-    /// # Errors
-    /// If the folder cannot be written.
     pub fn copy(&self, folder: &Path) -> Result<DiskGuest, VmError> {
         let other = DiskGuest { folder: folder.to_owned(), ..self.clone() };
         for (from, to) in [(self.disk(), other.disk()), (self.variables(), other.variables())] {

@@ -100,9 +100,6 @@ impl DiskImage {
     }
 
     /// Allocated bytes; the file is sparse.
-    ///
-    /// # Errors
-    /// If the file is gone.
     pub fn bytes(&self) -> Result<u64, VmError> {
         self.disk.metadata().map(|meta| meta.blocks() * 512).map_err(VmError::file("read", &self.disk))
     }

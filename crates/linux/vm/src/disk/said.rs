@@ -33,9 +33,6 @@ impl DiskBoot {
     }
 
     /// Unpacks the fetched files into `folder`; returns their size in bytes.
-    ///
-    /// # Errors
-    /// If they are damaged, or cannot be written.
     pub fn unpack(&self, folder: &Path) -> Result<usize, VmError> {
         console::unpack_files(&self.raw, folder)
     }

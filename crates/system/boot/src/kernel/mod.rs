@@ -86,9 +86,6 @@ pub fn kernel_trial(view: &dyn Machine, chain: &Chain, kernel: &NewKernel) -> Re
 }
 
 /// The entry as the new default. The old default's entry stays for manual selection.
-///
-/// # Errors
-/// Those of [`kernel_trial`].
 pub fn kernel_kept(view: &dyn Machine, chain: &Chain, kernel: &NewKernel) -> Result<Vec<Edit>, Refusal> {
     kernel.check()?;
     match chain.kind {
