@@ -1,4 +1,4 @@
-//! What every axis does: one repetition.
+//! An axis of the benchmark: measures one repetition at a time.
 
 use crate::error::BenchError;
 use crate::{disk, memory, network, nqueens, switch};
@@ -7,43 +7,35 @@ use punctual_units::Histogram;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// One axis.
 pub trait Axis {
-    /// Measures one repetition.
-    ///
     /// # Errors
-    /// [`BenchError`]: the benchmark ends with what it has.
+    /// An error ends the benchmark with what has been measured.
     fn repetition(&mut self, turn: &mut Turn<'_>) -> Result<Ended, BenchError>;
 }
 
-/// How a repetition ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ended {
-    /// It is measured.
     Done(Measured),
-    /// It was stopped: only what it logged counts.
+    /// Stopped early: only what it logged counts.
     Stopped,
 }
 
-/// What a repetition measured.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
-    /// What it took, ns.
+    /// Duration in ns.
     pub elapsed_ns: u64,
-    /// Processor time of this program in it, ns.
+    /// Processor time of this program, ns.
     pub cpu_ns: Option<u64>,
     /// One value each.
     pub figures: Vec<BenchFigure>,
     /// Results that are right or wrong.
     pub checks: Vec<BenchCheck>,
-    /// What each step took.
     pub distributions: Vec<BenchDistribution>,
-    /// What the reader should know.
     pub notes: Vec<String>,
 }
 
 impl Measured {
-    /// Adds a figure; one that is not finite is a mistake in measuring, and is said.
+    /// Adds a figure; a value that is not finite becomes a note instead.
     pub(crate) fn figure(&mut self, of: &str, name: &str, unit: &str, value: f64) {
         if value.is_finite() {
             self.figures.push(BenchFigure { of: of.into(), name: name.into(), unit: unit.into(), value });
@@ -64,25 +56,23 @@ impl Measured {
     }
 }
 
-/// What a repetition is given.
 pub struct Turn<'a> {
-    /// Its number, from 1.
+    /// Counts from 1.
     pub number: u64,
-    /// Parts of it that are done already, and what they took.
+    /// Finished parts of an interrupted repetition, and their duration.
     pub earlier: BenchParts,
-    /// Set when the user wants no more.
+    /// Set when the user interrupts.
     pub stop: &'a AtomicBool,
     pub(crate) log: &'a mut dyn FnMut(BenchParts) -> Result<(), punctual_rundir::Error>,
     pub(crate) share: &'a mut dyn FnMut(f64),
 }
 
 impl Turn<'_> {
-    /// Does the user want no more?
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Relaxed)
     }
 
-    /// Logs parts that are done, with what the repetition took so far; synced when this returns.
+    /// Logs finished parts and the duration so far; synced when this returns.
     ///
     /// # Errors
     /// [`BenchError::RunDirectory`].
@@ -90,16 +80,13 @@ impl Turn<'_> {
         (self.log)(parts).map_err(BenchError::RunDirectory)
     }
 
-    /// Tells how much of it is done, 0 to 1.
     pub fn share(&mut self, share: f64) {
         (self.share)(share);
     }
 }
 
-/// The axis with these settings.
-///
 /// # Errors
-/// [`BenchError::Refused`]: they make no sense here (a log that was edited, another machine).
+/// [`BenchError::Refused`]: impossible settings (an edited log, another machine).
 pub(crate) fn of(settings: &BenchSettings) -> Result<Box<dyn Axis>, BenchError> {
     Ok(match settings {
         BenchSettings::Memory { threads, bytes } => Box::new(memory::Memory::new(*threads, *bytes)?),

@@ -1,5 +1,3 @@
-//! The clocks a repetition is timed with.
-
 use rustix::time::{ClockId, clock_gettime};
 
 /// CLOCK_MONOTONIC, ns.
@@ -7,7 +5,7 @@ pub(crate) fn now() -> u64 {
     read(ClockId::Monotonic)
 }
 
-/// Processor time of this process, all threads, user and system, ns: CLOCK_PROCESS_CPUTIME_ID.
+/// CLOCK_PROCESS_CPUTIME_ID: user and system time of all threads, ns.
 pub(crate) fn cpu_time() -> u64 {
     read(ClockId::ProcessCPUTime)
 }

@@ -1,4 +1,4 @@
-//! The machine while a repetition runs: temperatures, frequencies, throttling, steal.
+//! The machine during a repetition: temperatures, frequencies, throttling, steal.
 
 use punctual_measure::{Counters, frequencies};
 use punctual_model::Conditions;
@@ -9,13 +9,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
-/// Frequencies are read so often: seldom enough to cost nothing, often enough to see a board throttle.
+/// Sampling interval: long enough to cost nothing, short enough to see a board throttle.
 const EVERY: Duration = Duration::from_millis(500);
 
-/// Sums of what was read, kHz, and how many readings.
+/// Sum of the readings, kHz, and their number.
 type Sums = BTreeMap<CpuId, (u64, u64)>;
 
-/// Watches from here to [`Watch::end`].
 pub(crate) struct Watch<'s> {
     cpus: CpuList,
     before: Counters,
@@ -24,7 +23,7 @@ pub(crate) struct Watch<'s> {
 }
 
 impl<'s> Watch<'s> {
-    /// Begins; `over` must be false. Where no thread can be had, frequencies are read at the end only.
+    /// `over` must be false. If no thread can be started, frequencies are read only at the end.
     pub fn begin<'e>(scope: &'s Scope<'s, 'e>, cpus: &CpuList, over: &'s AtomicBool) -> Watch<'s> {
         let list = cpus.clone();
         let sample = move || {
@@ -39,10 +38,9 @@ impl<'s> Watch<'s> {
         Watch { cpus: cpus.clone(), before: Counters::read(cpus), sampler, over }
     }
 
-    /// What was seen.
     pub fn end(self) -> Conditions {
         self.over.store(true, Relaxed);
-        // Woken at once it reads a last time: a repetition shorter than half a second has this reading.
+        // Wakes it for a last reading, which is the only one of a repetition shorter than half a second.
         self.sampler.iter().for_each(|s| s.thread().unpark());
         let mut sums = self.sampler.and_then(|s| s.join().ok()).unwrap_or_default();
         if sums.is_empty() {

@@ -1,4 +1,4 @@
-//! How long it takes until written data is on the disk: fsync(2) of a growing file, fdatasync(2) of one that stays.
+//! Time until written data is on the disk: fsync(2) of a growing file, fdatasync(2) of one of fixed size.
 
 use crate::axis::{Axis, Ended, Measured, Turn};
 use crate::clock::{cpu_time, now};
@@ -13,10 +13,8 @@ use std::path::{Path, PathBuf};
 const MIB: u64 = 1 << 20;
 const ADVICE: &str = "name a folder on a disk, where you may write, with --dir DIR";
 
-/// The plan.
-///
 /// # Errors
-/// [`BenchError`]: the folder cannot be written in, has too little room, or sizes make no sense.
+/// [`BenchError`]: the folder is not writable or too full, or the sizes are impossible.
 pub fn plan(folder: &Path, bytes: u64, writes: u32, repetitions: u64) -> Result<BenchPlan, BenchError> {
     let folder = std::path::absolute(folder).map_err(BenchError::io("name", folder.display().to_string(), ADVICE))?;
     Disk::new(&folder, bytes, writes)?;
@@ -32,7 +30,6 @@ pub fn plan(folder: &Path, bytes: u64, writes: u32, repetitions: u64) -> Result<
     Ok(BenchPlan { settings: BenchSettings::Disk { folder, bytes, writes }, repetitions, not_measured, notes })
 }
 
-/// Latency of syncing.
 pub(crate) struct Disk {
     folder: PathBuf,
     block: Vec<u8>,
@@ -58,12 +55,12 @@ impl Disk {
             )));
         }
         drop(scratch(folder)?);
-        // No zeros: some file systems and drives do not store them.
+        // Not zeros, which some file systems and drives do not store.
         let block = (0..bytes).map(|n| (n.wrapping_mul(0x9E37_79B9) >> 13) as u8 | 1).collect();
         Ok(Disk { folder: folder.to_owned(), block, writes })
     }
 
-    /// Writes one block after the other, each synced; `None` where it was stopped.
+    /// Writes blocks one after the other, each synced; `None` if stopped.
     fn synced(
         &self,
         file: &File,
@@ -102,7 +99,7 @@ impl Axis for Disk {
     }
 }
 
-/// A file without a name (O_TMPFILE); where the file system has none, one whose name is removed at once.
+/// A file without a name (O_TMPFILE), or if the file system does not support that, one whose name is removed at once.
 fn scratch(folder: &Path) -> Result<File, BenchError> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     match rustix::fs::open(folder, flags, Mode::RUSR | Mode::WUSR) {

@@ -1,4 +1,4 @@
-//! Repetitions one after the other: conditions, log, signals, progress.
+//! Runs repetitions: conditions, log, signals, progress.
 
 use crate::axis::{self, Axis, Ended, Measured, Turn};
 use crate::conditions::Watch;
@@ -18,31 +18,27 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// What a benchmark needs besides its plan.
 #[derive(Debug)]
 pub struct Around<'a> {
-    /// The command line, for the record.
+    /// For the record.
     pub command: Vec<String>,
-    /// Set when the user wants no more.
+    /// Set when the user interrupts.
     pub stop: &'a AtomicBool,
-    /// The signal that set it, where one did; told before `stop`.
+    /// The signal that set it, if any; set before `stop`.
     pub signal: &'a OnceLock<Sig>,
 }
 
-/// What happens, as it happens.
+/// Progress of a run.
 #[derive(Debug)]
 pub enum Told<'a> {
-    /// A repetition is over.
     Repetition(&'a BenchRepetition),
-    /// How far it is.
     Share {
-        /// The repetition that runs, from 1.
+        /// The running repetition, from 1.
         number: u64,
-        /// Of how many.
         of: u64,
-        /// How much of all repetitions is done, 0 to 1.
+        /// Finished share of all repetitions, 0 to 1.
         done: f64,
-        /// The time left if all goes on as since it was started; `None`: nothing is done yet.
+        /// Remaining time at the pace so far; `None`: nothing is finished yet.
         left: Option<Duration>,
     },
 }
@@ -50,7 +46,7 @@ pub enum Told<'a> {
 /// Runs a benchmark into a new run directory.
 ///
 /// # Errors
-/// [`BenchError`]; what was measured before is in the run directory, and can be gone on with.
+/// [`BenchError`]; what was measured before is in the run directory, and the run can be resumed.
 pub fn run(
     plan: &BenchPlan,
     out: &Path,
@@ -63,11 +59,11 @@ pub fn run(
     Driver::new(writer, log)?.drive(axis, around, told)
 }
 
-/// Goes on with a benchmark that was killed or interrupted. One that is whole is given back as it is: who kills it cannot know whether it
-/// had ended.
+/// Resumes a killed or interrupted benchmark. A finished one is returned unchanged, since whoever killed it cannot know
+/// whether it had finished.
 ///
 /// # Errors
-/// [`BenchError`]: also where the machine or its kernel is another than it was begun on.
+/// [`BenchError`]: also if machine or kernel differ from those it was started on.
 pub fn resume(root: &Path, around: &Around<'_>, told: &mut dyn FnMut(Told<'_>)) -> Result<Bench, BenchError> {
     if let Some(bench) = BenchWriter::whole(root)? {
         return Ok(bench);
@@ -87,7 +83,7 @@ pub fn resume(root: &Path, around: &Around<'_>, told: &mut dyn FnMut(Told<'_>)) 
     Driver::new(writer, log)?.drive(axis, around, told)
 }
 
-/// Fail: a result is wrong. Pass: all repetitions are there, and nothing is wrong. Inconclusive: some are missing.
+/// Fail: a result is wrong. Pass: all repetitions exist, and nothing is wrong. Inconclusive: some are missing.
 pub fn outcome(bench: &Bench) -> Outcome {
     match (bench.wrong().next(), bench.interrupted) {
         (Some(_), _) => Outcome::Fail,
@@ -96,7 +92,6 @@ pub fn outcome(bench: &Bench) -> Outcome {
     }
 }
 
-/// A benchmark that runs.
 struct Driver {
     writer: BenchWriter,
     plan: BenchPlan,
@@ -131,7 +126,7 @@ impl Driver {
         failed.map_or(Ok(bench), Err)
     }
 
-    /// One repetition; `false` where it was stopped.
+    /// One repetition; `false` if stopped.
     fn repetition(
         &mut self,
         axis: &mut dyn Axis,
@@ -141,7 +136,7 @@ impl Driver {
     ) -> Result<bool, BenchError> {
         let number = self.done + 1;
         let earlier = std::mem::take(&mut self.parts);
-        // Only where something of it is kept does it go on; else it begins anew.
+        // It counts as resumed only if some of it was kept; otherwise it starts again.
         let resumed = if earlier.done.is_empty() { 0 } else { earlier.resumed + 1 };
         let over = AtomicBool::new(false);
         let writer = &mut self.writer;
@@ -192,7 +187,6 @@ fn told_of(measured: Measured, number: u64, resumed: u32, conditions: Conditions
     }
 }
 
-/// How far it is, and how long it will take.
 struct Pace {
     began: Instant,
     of: u64,

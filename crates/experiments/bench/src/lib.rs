@@ -1,11 +1,11 @@
-//! What a kernel costs, on one axis at a time: [`run`] repeats one thing and writes a run directory of kind `bench`, with the
-//! conditions of each repetition; [`resume`] goes on with one that was killed or interrupted.
+//! What a kernel costs, on one axis at a time: [`run`] repeats one measurement and writes a run directory of kind
+//! `bench`, with the conditions of each repetition; [`resume`] continues one that was killed or interrupted.
 //!
-//! One file an axis, and one line in [`axis::of`]. An axis measures one repetition; what is around it (conditions, log, signals,
-//! progress) is the driver's.
+//! One file per axis, and one line in [`axis::of`]. An axis measures one repetition; the driver does the rest
+//! (conditions, log, signals, progress).
 //!
-//! Architecture invariant: prints nothing and compares nothing. A figure is finite or not there, and what cannot be measured is said
-//! in the plan.
+//! Architecture invariant: prints nothing and compares nothing. A figure is finite or absent, and the plan says what
+//! cannot be measured.
 
 #![forbid(unsafe_code)]
 

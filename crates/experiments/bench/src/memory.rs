@@ -1,4 +1,4 @@
-//! Bandwidth of memory: read, write, copy; each thread on a CPU of its own, all at once.
+//! Memory bandwidth: read, write, copy; each thread on its own CPU, all at once.
 
 use crate::axis::{Axis, Ended, Measured, Turn};
 use crate::clock::{cpu_time, now};
@@ -12,12 +12,12 @@ use std::sync::Barrier;
 use std::thread;
 
 const MIB: u64 = 1 << 20;
-/// Passes over the memory in one measurement: one is too short for a fast machine's clock and scheduler.
+/// Passes over the memory per measurement: one is too short for a fast machine's clock and scheduler.
 const PASSES: u64 = 4;
-/// Words summed side by side, so that the sum is no chain of additions that each wait for the last.
+/// Words summed in parallel, so that additions do not wait for each other.
 const LANES: usize = 16;
 
-/// The plan; `bytes` of `None` takes four times the largest cache, 64 MiB to 512 MiB, and a quarter of the free memory at most.
+/// `bytes` of `None` is four times the largest cache, 64 MiB to 512 MiB, and a quarter of the free memory at most.
 ///
 /// # Errors
 /// [`BenchError::Refused`]: more threads than CPUs, or more memory than is free.
@@ -45,7 +45,6 @@ pub fn plan(threads: Option<u32>, bytes: Option<u64>, repetitions: u64) -> Resul
     Ok(BenchPlan { settings: BenchSettings::Memory { threads, bytes }, repetitions, not_measured, notes })
 }
 
-/// Bandwidth.
 pub(crate) struct Memory {
     cpus: Vec<CpuId>,
     words: usize,
@@ -60,7 +59,7 @@ enum Kind {
 
 const KINDS: [(Kind, &str, u64); 3] = [(Kind::Read, "read", 1), (Kind::Write, "write", 1), (Kind::Copy, "copy", 2)];
 
-/// When a thread began and ended each kind, ns.
+/// Begin and end of each kind in one thread, ns.
 type Spans = Vec<(u64, u64)>;
 
 impl Memory {
@@ -154,7 +153,6 @@ impl Axis for Memory {
     }
 }
 
-/// The CPUs this process may run on.
 fn allowed() -> Result<CpuList, BenchError> {
     uapi::affinity(0).map_err(|e| BenchError::Refused(e.to_string()))
 }
@@ -173,7 +171,7 @@ fn largest_cache() -> Option<u64> {
     folders.flatten().filter_map(size).max()
 }
 
-/// `32768K`, as sysfs writes it.
+/// `32768K`, as in sysfs.
 fn cache_size(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match text.get(digits.len()..)? {

@@ -14,33 +14,27 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-/// Parts that are done are written and synced so often: a longer one at once, shorter ones together, so that syncing costs nothing
-/// that could be measured.
+/// Interval of writing and syncing finished parts, so that syncing costs nothing measurable.
 const SYNC_EVERY_NS: u64 = 1_000_000_000;
-/// How often a count that cannot be interrupted looks whether it is wanted any more.
+/// Interval at which a count that cannot be interrupted checks `stop`.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// Threads that can be asked for.
 const MOST_THREADS: u32 = 4096;
 
-/// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wanted {
-    /// Which search.
     pub mode: NqueensMode,
-    /// Queens.
     pub n: u32,
-    /// Threads; `None`: one a CPU.
+    /// `None`: one per CPU.
     pub threads: Option<u32>,
-    /// Seconds that a repetition shall take, by counting again and again; `None`: one count each.
+    /// Duration of a repetition, s, by counting repeatedly; `None`: one count each.
     pub fill_s: Option<f64>,
-    /// Repetitions.
     pub repetitions: u64,
 }
 
-/// The plan; with `fill_s` it counts up to a second to find out how many counts that is.
+/// With `fill_s` it counts up to a second to calibrate the number of counts.
 ///
 /// # Errors
-/// [`BenchError`]: no such board, or too many threads.
+/// [`BenchError`]: an impossible board, or too many threads.
 pub fn plan(wanted: &Wanted, stop: &AtomicBool) -> Result<BenchPlan, BenchError> {
     let Wanted { mode, n, threads, fill_s, repetitions } = *wanted;
     let cpus = punctual_uapi::affinity(0).map_or(1, |cpus| cpus.len() as u32);
@@ -69,7 +63,8 @@ pub fn plan(wanted: &Wanted, stop: &AtomicBool) -> Result<BenchPlan, BenchError>
     Ok(BenchPlan { settings: BenchSettings::Nqueens(settings), repetitions, not_measured, notes })
 }
 
-/// The published file of a run in mode `compat`: a row a repetition that ran in one go. `None` for any other run.
+/// The published CSV file of a run in mode `compat`: a row for each repetition that was not interrupted. `None` for any
+/// other run.
 pub fn published_csv(bench: &Bench) -> Option<String> {
     let BenchSettings::Nqueens(NqueensSettings { mode: NqueensMode::Compat, n, threads, batch, .. }) =
         &bench.plan.settings
@@ -96,11 +91,10 @@ pub fn published_csv(bench: &Bench) -> Option<String> {
     Some(write(&rows))
 }
 
-/// Counting.
 pub(crate) struct Nqueens {
     settings: NqueensSettings,
     threads: NonZeroU32,
-    /// Of the fastest search: its parts and what counts them.
+    /// For the fastest search: its parts, and the runner that counts them.
     native: Option<(Vec<Unit>, Runner)>,
     of: String,
 }
@@ -125,7 +119,7 @@ impl Nqueens {
         Ok(Nqueens { settings: settings.clone(), threads, native, of })
     }
 
-    /// One count; `None` where it was stopped.
+    /// `None` if stopped.
     pub fn count(&self, stop: &AtomicBool) -> Result<Option<u64>, BenchError> {
         match &self.native {
             None => published(Published::new(self.settings.n, self.threads)?, self.threads.get(), stop),
@@ -136,9 +130,9 @@ impl Nqueens {
         }
     }
 
-    /// How many counts take so many seconds.
+    /// The number of counts in `seconds`.
     fn counts_in(&self, seconds: f64, stop: &AtomicBool) -> Result<u64, BenchError> {
-        // The first finds cold caches and clocks.
+        // The first warms up caches and clocks.
         self.count(stop)?;
         let began = now();
         let mut counts = 0u64;
@@ -150,7 +144,7 @@ impl Nqueens {
         Ok((seconds / each).round().clamp(1.0, 1e9) as u64)
     }
 
-    /// All counts of a repetition, one after the other; `None` where it was stopped.
+    /// All counts of a repetition; `None` if stopped.
     fn batch(&self, turn: &mut Turn<'_>) -> Result<Option<BenchCheck>, BenchError> {
         let mut check = None;
         for n in 0..self.settings.batch {
@@ -191,18 +185,18 @@ impl Axis for Nqueens {
     }
 }
 
-/// A count beside the known one.
+/// A count and the known solution.
 pub(crate) fn check(n: u32, got: u64) -> BenchCheck {
     BenchCheck { what: format!("solutions, N = {n}"), got, expected: known::solutions(n) }
 }
 
-/// One count in parts, each logged when it is done.
+/// A count in parts, each logged when finished.
 struct Parts<'t, 'a, 'u> {
     turn: &'t mut Turn<'a>,
     units: &'u [Unit],
     known: BTreeMap<u64, u64>,
     pending: Vec<(u64, u64)>,
-    /// When it began, and the processor time then.
+    /// Start time, and the processor time then.
     began: (u64, u64),
     synced: u64,
     size: f64,
@@ -219,7 +213,7 @@ impl<'t, 'a, 'u> Parts<'t, 'a, 'u> {
         Parts { turn, units, known, pending: Vec::new(), began, synced: began.0, size, done, failed: None }
     }
 
-    /// The sum of all parts; `None` where it was stopped.
+    /// The sum of all parts; `None` if stopped.
     fn count(&mut self, runner: &Runner) -> Result<Option<u64>, BenchError> {
         let left: Vec<Unit> =
             self.units.iter().filter(|u| !self.known.contains_key(&(u.index() as u64))).copied().collect();
@@ -228,7 +222,7 @@ impl<'t, 'a, 'u> Parts<'t, 'a, 'u> {
         if outcome.complete && self.failed.is_none() {
             return Ok(Some(self.known.values().sum::<u64>() + outcome.total));
         }
-        // Also what is short of a second: it need not be counted again.
+        // Also parts of less than a second, which need not be counted again.
         self.flush();
         match self.failed.take() {
             Some(e) => Err(e),
@@ -246,7 +240,7 @@ impl<'t, 'a, 'u> Parts<'t, 'a, 'u> {
         }
     }
 
-    /// Writes what is pending. What could not be written is tried again with the next part, and told at the end.
+    /// Writes pending parts. Failures are retried with the next part, and reported at the end.
     fn flush(&mut self) {
         self.synced = now();
         if self.pending.is_empty() {
@@ -266,13 +260,13 @@ impl<'t, 'a, 'u> Parts<'t, 'a, 'u> {
     }
 }
 
-/// The published search, each part in a thread of its own. Stopped, it leaves the threads to the end of the process: the search
-/// knows no stopping, and is left as it was published.
+/// The published search, each part in its own thread. When stopped, it abandons the threads until the process ends: the
+/// search cannot be interrupted, and is kept as published.
 fn published(search: Published, threads: u32, stop: &AtomicBool) -> Result<Option<u64>, BenchError> {
     let (sender, counts) = channel();
     for index in 0..threads {
         let sender = sender.clone();
-        // Nobody listens any more where it was stopped.
+        // After a stop nobody receives.
         let work = move || {
             let _ = sender.send(search.count_part(index));
         };

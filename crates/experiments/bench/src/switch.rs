@@ -1,4 +1,4 @@
-//! What it costs to wake a thread and switch to it: ping-pong over pipes and futexes, on one CPU and between two.
+//! The cost of waking a thread and switching to it: ping-pong over pipes and futexes, on one CPU and between two.
 
 use crate::axis::{Axis, Ended, Measured, Turn};
 use crate::clock::{cpu_time, now};
@@ -12,12 +12,12 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::thread;
 
-/// Rounds that are run and not counted: caches, and the first wakeups of a new thread.
+/// Rounds that are not counted: caches, and the first wakeups of a new thread.
 const WARM_UP: u32 = 50;
-/// Where fewer of the rounds than this had a switch, the times are not those of wakeups alone.
+/// If fewer of the rounds had a switch, the times are not those of wakeups alone.
 const MOST_SLEPT: f64 = 0.9;
 
-/// The plan: the first two CPUs this process may run on, or the two that are named.
+/// On the first two CPUs this process may run on, or the two named.
 ///
 /// # Errors
 /// [`BenchError::Refused`]: a CPU that may not be used, or no rounds.
@@ -48,7 +48,6 @@ pub fn plan(rounds: u32, cpus: Option<(CpuId, CpuId)>, repetitions: u64) -> Resu
     Ok(BenchPlan { settings: BenchSettings::Switch { rounds, cpu, other }, repetitions, not_measured, notes })
 }
 
-/// Wakeups and switches.
 pub(crate) struct Switch {
     rounds: u32,
     cpu: CpuId,
@@ -57,11 +56,10 @@ pub(crate) struct Switch {
 
 /// One direction of a ping-pong.
 trait Way: Send + Sync {
-    /// Wakes the other end.
     fn wake(&self) -> io::Result<()>;
-    /// Waits until woken. `false`: the other end is gone.
+    /// `false`: the other end is gone.
     fn wait(&self) -> io::Result<bool>;
-    /// Lets go whoever waits for this end.
+    /// Releases the thread that waits for this end.
     fn close(&self);
 }
 
@@ -83,7 +81,7 @@ impl Way for Pipe {
 
     fn close(&self) {
         self.closed.store(true, Release);
-        // A byte ends the wait; where the pipe is full nobody waits.
+        // A byte ends the wait; if the pipe is full nobody waits.
         let _ = self.wake();
     }
 }
@@ -115,12 +113,11 @@ impl Way for Futex {
 
     fn close(&self) {
         self.state.store(2, Release);
-        // Whoever does not wait yet sees the state.
+        // A thread that does not wait yet sees the state.
         let _ = futex::wake(&self.state, futex::Flags::PRIVATE, 1);
     }
 }
 
-/// What a ping-pong took.
 struct Times {
     round: Histogram,
     wakeup: Histogram,
@@ -132,7 +129,7 @@ impl Switch {
         Switch { rounds, cpu, other }
     }
 
-    /// Round trips between two threads; `None` where it was stopped.
+    /// Round trips between two threads; `None` if stopped.
     fn ping_pong(&self, ways: [&dyn Way; 2], far: CpuId, stop: &AtomicBool) -> Result<Option<Times>, BenchError> {
         let stamp = AtomicU64::new(0);
         let failed = || BenchError::io("exchange", "a pipe or futex", "repeat it with --resume DIR");
@@ -189,7 +186,7 @@ impl Switch {
     }
 }
 
-/// The far end: answers until the near end is gone; how long each wakeup took.
+/// The far end: answers until the near end is gone; measures each wakeup.
 fn answer(ways: [&dyn Way; 2], stamp: &AtomicU64) -> io::Result<Histogram> {
     let mut times = Histogram::new();
     let mut round = 0;

@@ -1,4 +1,4 @@
-//! What runs while images are sent, and what it measured.
+//! What runs while images are sent, and its results.
 
 use crate::axis::Measured;
 use crate::clock::now;
@@ -14,30 +14,30 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
-/// Priority of the measuring threads, as that of `punctual measure`.
+/// The default of `punctual measure`.
 const PRIORITY: u8 = 80;
 
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-/// A thread that is starved ends later than asked; after this it is left behind, and that is told.
+/// A starved thread ends late; after this time it is abandoned, with a note.
 const PATIENCE_NS: u64 = 1_000_000_000;
 
-/// Something that runs beside.
 pub(super) enum Company {
-    /// Nothing.
     Nothing,
-    /// N-queens, again and again.
+    /// N queens, counted repeatedly.
     Nqueens(Box<Nqueens>, u32),
-    /// Wakeup latency.
     Measure(CpuList),
 }
 
-/// What it measured.
 pub(super) enum Results {
-    /// Nothing.
     Nothing,
-    /// Counts that ended, what they took, one that is wrong, and how many queens.
-    Nqueens { counts: u64, elapsed_ns: u64, got: Option<u64>, n: u32 },
-    /// Latencies, and what makes them less than was wanted.
+    /// Finished counts, their duration, a wrong result if any, and the number of queens.
+    Nqueens {
+        counts: u64,
+        elapsed_ns: u64,
+        got: Option<u64>,
+        n: u32,
+    },
+    /// Latencies, and notes on how the measurement falls short.
     Measure(Histogram, Vec<String>),
 }
 
@@ -58,14 +58,14 @@ impl Company {
         })
     }
 
-    /// Starts it; it ends when `over`, or when its time is.
+    /// It ends when `over` is set, or after `duration`.
     pub fn start<'s>(
         &'s self,
         scope: &'s Scope<'s, '_>,
         over: &'s AtomicBool,
         duration: Nanos,
     ) -> Result<Joined<'s>, BenchError> {
-        // The engine checks what it may while it starts: before anything is sent.
+        // The engine does its checks while it starts, before anything is sent.
         let running = match self {
             Company::Measure(cpus) => Some(measuring(cpus, duration)?),
             Company::Nothing | Company::Nqueens(..) => None,
@@ -80,7 +80,7 @@ impl Company {
     }
 }
 
-/// Counts that end before the images do.
+/// Only counts that end before the images do.
 fn count(queens: &Nqueens, n: u32, over: &AtomicBool) -> Result<Results, BenchError> {
     let (began, mut ended) = (now(), now());
     let (mut counts, mut got) = (0, None);
@@ -93,7 +93,7 @@ fn count(queens: &Nqueens, n: u32, over: &AtomicBool) -> Result<Results, BenchEr
     Ok(Results::Nqueens { counts, elapsed_ns: ended - began, got, n })
 }
 
-/// Measuring threads, real-time where that is allowed.
+/// Measuring threads, real-time if permitted.
 fn measuring(cpus: &CpuList, duration: Nanos) -> Result<(Running, Vec<String>), BenchError> {
     let plan = |scheduling| Plan {
         phase: "network".into(),
@@ -120,12 +120,12 @@ fn measuring(cpus: &CpuList, duration: Nanos) -> Result<(Running, Vec<String>), 
     }
 }
 
-/// Waits until the threads have measured all they had to, or nothing is sent any more.
+/// Waits until the threads have finished, or nothing is sent any more.
 fn collect(running: Running, mut notes: Vec<String>, over: &AtomicBool) -> Results {
     while !running.finished() && !over.load(Relaxed) {
         thread::sleep(LOOK_EVERY);
     }
-    // Images are sent for as long as was to be measured: what is missing are the last milliseconds.
+    // Sending took as long as the measurement should: only the last milliseconds are missing.
     running.stop_with_enough();
     let patience = now() + PATIENCE_NS;
     while !running.finished() && now() < patience {
@@ -161,7 +161,7 @@ impl Results {
     }
 }
 
-/// What this thread runs as, if that is SCHED_OTHER: an ordinary user may not lower a nice value (sched(7)).
+/// This thread's policy if SCHED_OTHER: an ordinary user may not lower a nice value (sched(7)).
 fn own_or_ordinary() -> Scheduling {
     match punctual_uapi::scheduling(0) {
         Ok((own @ Scheduling::Other { .. }, _)) => own,

@@ -1,4 +1,4 @@
-//! A client that posts images over one connection.
+//! Posts images over one HTTP connection.
 
 use crate::clock::now;
 use crate::error::BenchError;
@@ -9,19 +9,17 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// A server that says nothing for this long is gone.
+/// Timeout of an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// No head of an answer is longer.
+/// Limit of an answer's head, bytes.
 const LONGEST_HEAD: usize = 8 << 10;
 const ADVICE: &str = "see whether `punctual serve --store DIR` still runs there, and the cable";
 
-/// One connection.
 pub(super) struct Client {
     stream: TcpStream,
     name: String,
 }
 
-/// What was sent.
 pub(super) struct Sent {
     /// From the first byte to the last answer.
     pub elapsed_ns: u64,
@@ -38,7 +36,7 @@ impl Client {
         Ok(Client { stream, name: name.to_owned() })
     }
 
-    /// Sends the image again and again for this long, or until stopped; at least once.
+    /// Sends the image repeatedly for `duration`, or until stopped; at least once.
     pub fn send(&mut self, image: &[u8], duration: Nanos, stop: &AtomicBool) -> Result<Sent, BenchError> {
         let (began, mut times) = (now(), Histogram::new());
         while times.is_empty() || (now() - began < duration.0 && !stop.load(Relaxed)) {
@@ -49,14 +47,13 @@ impl Client {
         Ok(Sent { elapsed_ns: now() - began, times })
     }
 
-    /// One image, stored.
     pub fn post(&mut self, image: &[u8]) -> Result<(), BenchError> {
         let head = format!(
             "POST /image HTTP/1.1\r\nHost: punctual\r\nContent-Type: image/x-portable-graymap\r\nContent-Length: {}\r\n\r\n",
             image.len()
         );
         let sent = self.stream.write_all(head.as_bytes()).and_then(|()| self.stream.write_all(image));
-        // A server that refuses answers before it has read all: its answer says more than the broken pipe.
+        // A server that refuses answers before it has read everything: its answer says more than the broken pipe.
         match (self.answer(), sent) {
             (Ok(201), Ok(())) => Ok(()),
             (Ok(status), _) => Err(BenchError::Refused(format!("{} answered {status}: {}", self.name, advice(status)))),
@@ -64,7 +61,7 @@ impl Client {
         }
     }
 
-    /// The status of an answer without a body.
+    /// Reads an answer without a body.
     fn answer(&mut self) -> io::Result<u16> {
         let mut head = Vec::new();
         let mut byte = [0];

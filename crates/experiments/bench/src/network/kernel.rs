@@ -1,4 +1,4 @@
-//! What the kernel counted meanwhile: processor time by kind, interrupts.
+//! The kernel's counters: processor time by kind, interrupts.
 
 use crate::axis::Measured;
 use std::fs;
@@ -13,22 +13,20 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    /// `None` where it cannot be read.
     pub fn read() -> Option<Counters> {
         parse(&fs::read_to_string("/proc/stat").ok()?)
     }
 
     pub fn since(&self, before: &Counters) -> Counters {
         Counters {
-            // iowait can fall (proc_stat(5)).
+            // iowait can decrease (proc_stat(5)).
             ticks: std::array::from_fn(|n| self.ticks[n].saturating_sub(before.ticks[n])),
             interrupts: self.interrupts.saturating_sub(before.interrupts),
             net_rx: self.net_rx.saturating_sub(before.net_rx),
         }
     }
 
-    /// As figures; shares are of all CPUs, interrupts for each of so many images. Less than a second of ticks is too coarse to be
-    /// told.
+    /// Adds figures: shares of all CPUs, interrupts per image. Less than a second of ticks is too coarse for shares.
     pub fn tell(&self, of: &str, images: u64, measured: &mut Measured) {
         let [user, nice, system, _, _, irq, softirq, steal] = self.ticks;
         let all: u64 = self.ticks.iter().sum();
@@ -55,7 +53,7 @@ fn parse(text: &str) -> Option<Counters> {
     let softirqs = numbers("softirq")?;
     // The sum, HI, TIMER, NET_TX, NET_RX: include/linux/interrupt.h.
     let net_rx = *softirqs.get(4)?;
-    // Thousands of numbers: only the first, their sum, is wanted.
+    // Of thousands of numbers only the first, their sum, is used.
     let interrupts = line("intr")?.split_whitespace().next()?.parse().ok()?;
     Some(Counters { ticks, interrupts, net_rx })
 }

@@ -1,4 +1,5 @@
-//! The seed's web server test: images are sent by HTTP POST and stored, while something else runs and is measured, too.
+//! A web server test: images are sent by HTTP POST and stored, while something else runs
+//! and is measured as well.
 
 mod beside;
 mod client;
@@ -22,10 +23,8 @@ use std::thread;
 const MIB: u64 = 1 << 20;
 const SERVER: &str = "start `punctual serve --store DIR` there, and name it as --to HOST[:PORT]";
 
-/// The plan.
-///
 /// # Errors
-/// [`BenchError`]: sizes that make no sense, a folder that cannot be used, a server that does not answer.
+/// [`BenchError`]: impossible sizes, an unusable folder, or a server that does not answer.
 pub fn plan(settings: NetworkSettings, repetitions: u64) -> Result<BenchPlan, BenchError> {
     let mut settings = settings;
     if let Some(folder) = &settings.folder {
@@ -54,7 +53,6 @@ pub fn plan(settings: NetworkSettings, repetitions: u64) -> Result<BenchPlan, Be
     Ok(BenchPlan { settings: BenchSettings::Network(settings), repetitions, not_measured, notes })
 }
 
-/// Images sent.
 pub(crate) struct Network {
     settings: NetworkSettings,
     image: Vec<u8>,
@@ -85,13 +83,13 @@ impl Network {
         Ok(Network { settings: settings.clone(), image: image(bytes), company })
     }
 
-    /// Sends one image to the other machine, so that a run is not begun in vain.
+    /// Sends one image to the other machine, to find errors before a run begins.
     fn probe(&mut self) -> Result<(), BenchError> {
         let Some(to) = &self.settings.to else { return Ok(()) };
         Client::connect(resolve(to)?, to)?.post(&self.image)
     }
 
-    /// Images one after the other until the time is over, with what runs beside them.
+    /// Sends images until the time is over, with `company` beside.
     fn repeat(&self, to: SocketAddr, name: &str, stop: &AtomicBool, measured: &mut Measured) -> Result<(), BenchError> {
         let mut client = Client::connect(to, name)?;
         let over = AtomicBool::new(false);
@@ -122,7 +120,7 @@ impl Network {
         measured.times(of, "post and answer", sent.times);
     }
 
-    /// What its figures are of: also what ran beside, without which they are of something else.
+    /// What its figures belong to, including what ran beside.
     fn of(&self) -> String {
         let place = if self.settings.to.is_some() { "to another machine" } else { "over loopback" };
         let beside = match self.settings.beside {
@@ -159,7 +157,7 @@ fn store(folder: &Path) -> Result<Store, BenchError> {
         .map_err(|e| BenchError::Refused(format!("{e}; name a folder you may write with --store DIR")))
 }
 
-/// A server on a free port of the loopback interface, for as long as `work` takes; its images are removed then.
+/// Serves on a free port of the loopback interface while `work` runs, then removes the stored images.
 fn with_server(folder: &Path, work: impl FnOnce(SocketAddr) -> Result<(), BenchError>) -> Result<(), BenchError> {
     let refused = |e: punctual_loads::LoadError| BenchError::Refused(e.to_string());
     let server = Server::bind(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0)).map_err(refused)?;
@@ -168,7 +166,7 @@ fn with_server(folder: &Path, work: impl FnOnce(SocketAddr) -> Result<(), BenchE
     let done = thread::scope(|scope| {
         let running = scope.spawn(|| server.run(&stop, &|_| {}));
         let done = work(server.local_addr());
-        // Closing its other end is what tells the server to stop.
+        // Closing its other end stops the server.
         drop(keep);
         let served = running.join().map_or(Err(BenchError::Ended), |s| s.map(drop).map_err(refused));
         done.and(served)
@@ -188,7 +186,7 @@ fn resolve(to: &str) -> Result<SocketAddr, BenchError> {
     found.next().ok_or_else(|| BenchError::Refused(format!("{to} has no address; {SERVER}")))
 }
 
-/// A picture any viewer shows: grey noise (PGM), which no file system makes smaller.
+/// An image that any viewer shows: grey noise (PGM), which no file system can compress.
 fn image(bytes: u64) -> Vec<u8> {
     const WIDTH: u64 = 16;
     let rows = bytes / WIDTH;

@@ -4,7 +4,6 @@ fn settings(mode: NqueensMode, n: u32) -> NqueensSettings {
     NqueensSettings { mode, n, threads: 2, batch: 1, kernel: None }
 }
 
-/// One repetition, with what it logged.
 fn repeat(settings: &NqueensSettings, earlier: BenchParts, stop: bool) -> (Ended, Vec<BenchParts>) {
     let stop = AtomicBool::new(stop);
     let mut logged = Vec::new();
@@ -45,7 +44,7 @@ fn parts_that_are_done_are_not_counted_again() {
         let Ended::Done(measured) = ended else { panic!() };
         assert!(measured.elapsed_ns > 1 << 60 && measured.cpu_ns > Some(1 << 59));
     }
-    // What a log claims is believed, so a wrong part is seen as a wrong count.
+    // A log is trusted, so a wrong part appears as a wrong count.
     let wrong = BenchParts { done: vec![(all[0].0, all[0].1 + 8)], ..BenchParts::default() };
     let Ended::Done(measured) = repeat(&settings, wrong, false).0 else { panic!() };
     assert!(measured.checks[0].is_wrong() && measured.checks[0].got == 732);

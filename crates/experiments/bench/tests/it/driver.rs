@@ -42,7 +42,7 @@ fn what_was_stopped_is_inconclusive_and_goes_on() {
     assert_eq!(outcome(&begun(&root, 2)), Outcome::Inconclusive);
     let bench = around(false, |around| resume(&root, around, &mut |_| {})).unwrap();
     assert_eq!((outcome(&bench), bench.repetitions.len()), (Outcome::Pass, 2));
-    // Once more, it is whole: nothing is measured or written.
+    // Resumed again it is finished: nothing is measured or written.
     let written = || std::fs::metadata(root.join("run.json")).unwrap().modified().unwrap();
     let before = written();
     assert_eq!(around(false, |a| resume(&root, a, &mut |told| panic!("{told:?}"))).unwrap(), bench);
