@@ -1,4 +1,4 @@
-//! The tests, one after the other, over any backend.
+//! Runs the tests on any backend.
 
 use crate::backend::{Answer, Backend, NotRun, Plan};
 use crate::judge::judge;
@@ -10,26 +10,24 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// Rounds of tests that are not timed, and places of the order tests.
 const ROUNDS: u64 = 5;
-/// The most events a test may have: the ledger has two bits for each.
+/// Limit of events per test: the ledger has two bits for each.
 const MOST: u64 = 1 << 32;
 
-/// What the user asked for.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Which tests, in order.
+    /// In this order.
     pub tests: Vec<Test>,
-    /// Shared equally by the timed ones.
+    /// Shared equally by the timed tests.
     pub duration: Nanos,
-    /// An event taken later is late; `None`: the test's own deadline.
+    /// `None`: the test's own deadline.
     pub deadline: Option<Nanos>,
-    /// Priority of receivers.
+    /// Of receivers.
     pub priority: Priority,
-    /// CPU of receivers.
+    /// Of receivers.
     pub cpu: Option<CpuId>,
 }
 
 impl Settings {
-    /// How long each timed test runs.
     pub fn share(&self) -> Nanos {
         let timed = self.tests.iter().filter(|test| test.is_timed()).count().max(1) as u64;
         Nanos(self.duration.0 / timed)
@@ -37,14 +35,14 @@ impl Settings {
 
     fn plan<'a>(&self, test: &Test, stop: &'a AtomicBool) -> Plan<'a> {
         let events = if test.is_timed() { (self.share().0 / test.interval.0).clamp(1, MOST) } else { ROUNDS };
-        // How long a thread waits for a mutex, or for its turn, has nothing to do with a deadline for events.
+        // A deadline for events does not apply to the wait for a mutex or a turn.
         let deadline = if test.is_timed() { self.deadline.unwrap_or(test.deadline) } else { test.deadline };
         let Settings { priority, cpu, .. } = *self;
         Plan { test: test.name, interval: test.interval, events, deadline, priority, cpu, stop }
     }
 }
 
-/// Runs the tests; `told` hears of each when it ends. Ends early where `stop` is set: then the result is shorter than the list.
+/// Runs the tests; `told` receives each result. If `stop` is set the result is shorter than the list.
 pub fn run(
     backend: &mut dyn Backend,
     settings: &Settings,

@@ -1,15 +1,15 @@
-//! From counts and a promise to a verdict: pure.
+//! From counts and a promise to a verdict. Pure.
 
 use crate::backend::Observed;
 use crate::test::{Test, What};
 use punctual_model::{EventCounts, Promise, SuiteClass, SuiteRan};
 
-/// "A few missed deadlines" of a firm system (seed 2, §2.1): one in so many events.
+/// "A few missed deadlines" of a firm system (after Laplante and Ovaska, docs/backends.md): one in this many events.
 pub const FEW: u64 = 1000;
 
 /// Hard: no event late, nothing lost. Firm: at most one in [`FEW`]. Soft: more. `None`: nothing was sent.
 ///
-/// Every event counts that did not come at all or came too late, whether its source had promised it or not.
+/// Counts every event that did not arrive or was late, whether its source had promised it or not.
 pub fn classify(counts: &EventCounts) -> Option<SuiteClass> {
     let missed = counts.late + counts.lost + counts.overflowed;
     match counts.sent {
@@ -20,7 +20,7 @@ pub fn classify(counts: &EventCounts) -> Option<SuiteClass> {
     }
 }
 
-/// What of its promise a source did not keep; empty: all kept.
+/// How a source broke its promise; empty: not at all.
 pub fn kept(promise: Promise, counts: &EventCounts) -> Vec<String> {
     let EventCounts { coalesced, overflowed, lost, doubled, reordered, strays, .. } = *counts;
     let (each, bounded, counted) = (promise == Promise::Each, promise == Promise::Bounded, promise == Promise::Counted);
@@ -44,12 +44,11 @@ pub fn kept(promise: Promise, counts: &EventCounts) -> Vec<String> {
     broken
 }
 
-/// Judges what a backend saw of a test.
 pub(crate) fn judge(test: &Test, observed: Observed) -> SuiteRan {
     let Observed { ledger, sent, page_faults, mode_switches, mut inconclusive, notes } = observed;
     let (counts, lateness) = ledger.close(sent);
     let mut broken = match test.what {
-        // A release missed is a deadline missed, and told apart by number: the class says it.
+        // A missed release is a missed deadline and is identified by number, so it affects the class only.
         What::Periodic | What::Faults | What::Alarms => kept(Promise::Counted, &counts),
         _ => kept(test.promise, &counts),
     };
@@ -62,7 +61,7 @@ pub(crate) fn judge(test: &Test, observed: Observed) -> SuiteRan {
         (What::Faults, None) => inconclusive.push("this backend cannot tell page faults".into()),
         _ => {}
     }
-    // A mutex without inheritance makes every wait long; a machine that stalls makes one, which the class tells.
+    // A mutex without inheritance makes every wait long; a machine that stalls makes one, which affects the class.
     if test.what == What::Inversion && counts.late * 2 > sent {
         broken.push(format!("{} of {sent} waits as long as without inheritance", counts.late));
     }

@@ -1,15 +1,15 @@
-//! Sequence numbers in, counts out: pure accounting.
+//! Accounts for events by their sequence numbers. Pure.
 
 use punctual_model::EventCounts;
 use punctual_units::{BINS, Histogram, Nanos, bin_index};
 
 /// Counts what became of each event of one source.
 ///
-/// Events have numbers from 0 in the order they are sent. Whoever takes them says which came and how late; at the end it is told
-/// how many were sent. After it is made it allocates nothing, so that a real-time thread may keep it.
+/// Events are numbered from 0 in sending order. The receiver reports arrivals and lateness; at the end the number of
+/// sent events is given. Nothing is allocated after construction, so a real-time thread may own it.
 #[derive(Clone, Debug)]
 pub struct Ledger {
-    /// Arrived, on its own or with another: a bit an event.
+    /// Arrived, alone or with another: a bit per event.
     seen: Vec<u64>,
     /// Arrived with an earlier one.
     merged: Vec<u64>,
@@ -29,11 +29,11 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// For at most `capacity` events, of which those taken more than `deadline` after they were sent are late. Allocates, and writes what
-    /// it allocates: 2 bits an event and 15 KiB.
+    /// For at most `capacity` events, of which those taken more than `deadline` after they were sent are late.
+    /// Allocates and touches 2 bits per event and 15 KiB.
     pub fn new(capacity: u64, deadline: Nanos) -> Ledger {
         let words = usize::try_from(capacity.div_ceil(64)).unwrap_or(usize::MAX);
-        // Not zeroes first: those would be pages that are not there before they are written.
+        // Not zeroed first: zero pages are not mapped before they are written.
         let written = |words: usize| {
             let mut all = vec![u64::MAX; words];
             all.iter_mut().for_each(|word| *std::hint::black_box(word) = 0);
@@ -57,13 +57,13 @@ impl Ledger {
         }
     }
 
-    /// Event `number` came on its own, so late.
+    /// Event `number` arrived alone, with this lateness.
     #[inline]
     pub fn arrived(&mut self, number: u64, lateness: Nanos) {
         self.one(number, lateness.0, false);
     }
 
-    /// `count` events came as one arrival, the first of them `first`; `lateness` tells of each how late that is for it.
+    /// `count` events from `first` on arrived at once; `lateness` gives that of each.
     #[inline]
     pub fn arrived_together(&mut self, first: u64, count: u64, lateness: impl Fn(u64) -> Nanos) {
         let end = first.saturating_add(count).min(self.capacity.max(first));
@@ -73,18 +73,17 @@ impl Ledger {
         self.strays = self.strays.saturating_add(count - (end - first));
     }
 
-    /// The same of a source whose events have no numbers, only a count: they are the next ones.
+    /// Like [`Ledger::arrived_together`] for a source that only counts: the next `count` events.
     #[inline]
     pub fn counted(&mut self, count: u64, lateness: impl Fn(u64) -> Nanos) {
         self.arrived_together(self.next, count, lateness);
     }
 
-    /// The source says that it refused or dropped so many events.
+    /// The source refused or dropped this many events.
     pub fn overflowed(&mut self, events: u64) {
         self.overflowed += events;
     }
 
-    /// One past the largest number that has arrived.
     pub fn next(&self) -> u64 {
         self.next
     }
@@ -116,9 +115,9 @@ impl Ledger {
         self.sum += u128::from(lateness);
     }
 
-    /// `sent` events were sent: what became of them, and how late those that arrived were.
+    /// Closes the account of `sent` events: what became of them, and the lateness of those that arrived.
     ///
-    /// Of events beyond `sent` the arrivals are strays, but are in the lateness and, where they were late, among the late.
+    /// Arrivals beyond `sent` are strays, but are included in the lateness and the late events.
     pub fn close(self, sent: u64) -> (EventCounts, Histogram) {
         let arrived = ones(&self.seen, sent);
         let coalesced = ones(&self.merged, sent);
@@ -140,7 +139,7 @@ impl Ledger {
     }
 }
 
-/// How many of the first `end` bits are set.
+/// The number of set bits among the first `end`.
 fn ones(words: &[u64], end: u64) -> u64 {
     let part = |(at, word): (usize, &u64)| {
         let bits = end.saturating_sub(at as u64 * 64).min(64);
@@ -195,7 +194,7 @@ mod tests {
     }
 
     proptest! {
-        /// The counts are those of a plain list of arrivals, and every event sent is accounted for once.
+        /// The counts equal those of a plain list of arrivals, and every sent event is accounted for once.
         #[test]
         fn it_agrees_with_a_plain_list(steps in proptest::collection::vec(step(), 0..200), sent in 0u64..=140) {
             let (capacity, deadline) = (140, 20);

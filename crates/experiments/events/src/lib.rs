@@ -1,9 +1,9 @@
-//! The portable event suite: periodic and interrupt-driven events of any real-time environment, their timing and their number.
-//! "No event may be lost" (seed 2).
+//! The portable event suite: periodic and interrupt-driven events of any real-time environment, their timing and their
+//! number. "No event may be lost."
 //!
-//! A [`Backend`] makes events and takes them; a [`Ledger`] counts what became of each; [`run`] judges that by what the source
-//! promises. The same ledger and judgement serve every backend, and [`Mock`], which drops, doubles, delays and coalesces exactly
-//! as many events as it is told, shows that they count right. docs/backends.md.
+//! A [`Backend`] generates and takes events; a [`Ledger`] counts what became of each; [`run`] judges that by what the
+//! source promises. Ledger and judgement are the same for every backend, and [`Mock`], which drops, doubles, delays and
+//! coalesces an exact number of events, tests them. docs/backends.md.
 //!
 //! Architecture invariant: a backend only observes; it never counts and never judges.
 

@@ -1,4 +1,4 @@
-//! An environment in virtual time that does exactly as much wrong as it is told: the suite's own test.
+//! A backend in virtual time with an exact number of faults: the suite's own test.
 
 use crate::backend::{Answer, Backend, Channel, NotRun, Observed, Order, Plan, Source};
 use punctual_units::Nanos;
@@ -13,15 +13,15 @@ pub struct Faults {
     pub drop: u64,
     /// Arrive twice.
     pub double: u64,
-    /// Arrive this much later than the deadline, and so behind others: [`Mock::BEHIND`] and a little.
+    /// Arrive [`Mock::BEHIND`] and a little after the deadline, and so after later events.
     pub delay: u64,
-    /// Arrive together with the event before them.
+    /// Arrive together with the previous event.
     pub coalesce: u64,
-    /// Are refused, with a word to the sender.
+    /// Are refused, which the sender notices.
     pub refuse: u64,
 }
 
-/// `drop=3,double=1`: names and numbers of [`Faults`]; nothing: no faults.
+/// `drop=3,double=1`: names and numbers of [`Faults`]; empty: none.
 impl FromStr for Faults {
     type Err = String;
 
@@ -55,7 +55,7 @@ pub struct Mock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Well,
-    /// The one behind it arrives with it.
+    /// The next event arrives with it.
     Leads,
     Drop,
     Double,
@@ -65,15 +65,14 @@ enum Fate {
 }
 
 impl Mock {
-    /// How far behind its deadline a delayed event arrives.
+    /// How far after its deadline a delayed event arrives.
     pub const BEHIND: Nanos = Nanos::from_micros(1);
 
-    /// One that does `faults` to every test's events; which ones is decided by `seed`.
+    /// `seed` decides which events of every test get the `faults`.
     pub fn new(seed: u64, faults: Faults) -> Mock {
         Mock { seed, faults }
     }
 
-    /// A fate for each event.
     fn fates(&self, events: u64, random: &mut Random) -> Result<Vec<Fate>, NotRun> {
         let Faults { drop, double, delay, coalesce, refuse } = self.faults;
         let wanted: u128 = [coalesce, coalesce, drop, double, delay, refuse].map(u128::from).iter().sum();
@@ -106,14 +105,14 @@ impl Mock {
         Ok(fates)
     }
 
-    /// Sends `plan.events` events in virtual time and takes them in the order they arrive.
+    /// Sends `plan.events` events in virtual time and takes them in order of arrival.
     fn deliver(&self, plan: &Plan<'_>) -> Answer {
         let mut random = Random(self.seed ^ plan.events);
         let fates = self.fates(plan.events, &mut random)?;
         let mut ledger = plan.ledger();
         let interval = plan.interval.0.max(1);
         let mut delayed: BinaryHeap<Reverse<(u64, u64)>> = BinaryHeap::new();
-        // Where nothing is wrong an event is taken within half its deadline and before the next one is sent.
+        // Without a fault an event is taken within half its deadline and before the next one is sent.
         let usual = (plan.deadline.0 / 2).min(interval - 1);
         for (number, fate) in fates.into_iter().enumerate().map(|(n, fate)| (n as u64, fate)) {
             let sent = number * interval;
@@ -177,14 +176,14 @@ impl Backend for Mock {
     }
 }
 
-/// A few rounds with nothing wrong: tests of order have no events to drop.
+/// A few correct rounds: tests of order have no events to drop.
 fn well(plan: &Plan<'_>) -> Answer {
     let mut ledger = plan.ledger();
     (0..plan.events).for_each(|number| ledger.arrived(number, Nanos(plan.deadline.0 / 2)));
     Ok(Observed { page_faults: Some(0), ..Observed::new(ledger, plan.events) })
 }
 
-/// splitmix64 (Steele, Lea, Flood 2014): small, and the same everywhere.
+/// splitmix64 (Steele, Lea, Flood 2014): small and portable.
 struct Random(u64);
 
 impl Random {
@@ -196,7 +195,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// From 0 to below `end`, near enough even for drawing events.
+    /// From 0 to below `end`; uniform enough for drawing events.
     fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
     }

@@ -15,27 +15,23 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What a pass needs besides its tests.
 #[derive(Debug)]
 pub struct Surroundings<'a> {
     /// Loads that run beside all tests, together.
     pub under: &'a [LoadSpec],
-    /// The run directory to make.
+    /// Created by the pass.
     pub out: &'a Path,
-    /// The command line, for the record.
+    /// For the record.
     pub command: Vec<String>,
-    /// Set when the user wants no more.
+    /// Set when the user interrupts.
     pub stop: &'a AtomicBool,
-    /// What is known of this machine.
     pub machine: MachineFacts,
-    /// The signal that set it, where one did; told before `stop`.
+    /// The signal that set it, if any; set before `stop`.
     pub signal: &'a OnceLock<Sig>,
 }
 
-/// Why there is no result.
 #[derive(Debug, thiserror::Error)]
 pub enum SuiteError {
-    /// The run directory.
     #[error(transparent)]
     RunDirectory(#[from] punctual_rundir::Error),
     /// The CPUs cannot be read, or none is ours.
@@ -43,10 +39,10 @@ pub enum SuiteError {
     Cpus(String),
 }
 
-/// Runs the tests under the loads and writes a run directory of kind `events`; what is done so far is in it after every test.
+/// Runs the tests under the loads and writes a run directory of kind `events`, which is updated after every test.
 ///
 /// # Errors
-/// [`SuiteError`]. A load that cannot run is told in [`Suite::under`], and makes the outcome inconclusive.
+/// [`SuiteError`]. A load that cannot run is listed in [`Suite::under`], and makes the outcome inconclusive.
 pub fn suite(
     backend: &mut dyn Backend,
     settings: &Settings,
@@ -89,7 +85,7 @@ pub fn suite(
     Ok(suite)
 }
 
-/// Starts them all; what cannot be had is reported as not run.
+/// Loads that cannot start are reported as not run.
 fn start_loads(around: &Surroundings<'_>, settings: &Settings) -> Result<(Vec<Load>, Vec<LoadReport>), SuiteError> {
     let wanted: Vec<&LoadSpec> = around.under.iter().filter(|spec| !spec.is_idle()).collect();
     let (mut loads, mut reports) = (Vec::new(), Vec::new());
@@ -120,7 +116,7 @@ fn new_run(settings: &Settings, around: &Surroundings<'_>) -> Run {
     }
 }
 
-/// The settings of a run that has no measuring threads.
+/// The settings of a run without measuring threads.
 fn asked(settings: &Settings, around: &Surroundings<'_>) -> punctual_model::Settings {
     punctual_model::Settings {
         cpus: settings.cpu.into_iter().collect(),
@@ -131,7 +127,8 @@ fn asked(settings: &Settings, around: &Surroundings<'_>) -> punctual_model::Sett
     }
 }
 
-/// Fail: a promise was broken. Pass: every test ran and kept its promise, under every load asked for. Inconclusive: all else.
+/// Fail: a promise was broken. Pass: every test ran and kept its promise, under every requested load. Inconclusive:
+/// anything else.
 pub fn outcome(suite: &Suite) -> Outcome {
     let ran = |result: &SuiteResult| match &result.ended {
         SuiteEnd::Ran(ran) => Some((ran.broken.is_empty(), ran.inconclusive.is_empty())),

@@ -1,42 +1,36 @@
-//! The tests there are.
-
 use crate::backend::{Channel, Order, Source};
 use punctual_model::Promise;
 use punctual_units::Nanos;
 
-/// What a test does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// Is woken every interval.
     Periodic,
-    /// Is woken every interval, and may not fault.
+    /// Is woken every interval, and must not fault.
     Faults,
-    /// Sets alarms at instants of its own.
+    /// Sets alarms at irregular instants.
     Alarms,
-    /// Waits for a mutex that a lower thread holds while one between them runs.
+    /// Waits for a mutex that a lower thread holds while a medium one runs.
     Inversion,
-    /// Looks in which order threads run.
+    /// Checks the order in which threads run.
     Order(Order),
     /// Sends messages between two threads.
     Channel(Channel),
-    /// Takes events that a source makes.
+    /// Takes events of a source.
     Source(Source),
 }
 
-/// One test of the suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Test {
-    /// Its name, as the user gives it.
+    /// As the user gives it.
     pub name: &'static str,
-    /// What it looks at, in a line.
+    /// One line.
     pub about: &'static str,
-    /// What it does.
     pub what: What,
-    /// Distance of two events; zero: they have no grid.
+    /// Time between events; zero: not periodic.
     pub interval: Nanos,
-    /// An event taken later than this is late, where `--deadline` says nothing else.
+    /// An event taken later than this is late, unless `--deadline` is given.
     pub deadline: Nanos,
-    /// What the source promises.
     pub promise: Promise,
 }
 
@@ -51,10 +45,10 @@ const fn source(source: Source, promise: Promise, about: &'static str) -> Test {
 const MS: Nanos = Nanos::from_millis(1);
 /// The low thread's time under the lock: [`What::Inversion`].
 pub const CRITICAL: Nanos = Nanos::from_millis(20);
-/// The medium thread's time: without inheritance the high one waits for this, too.
+/// The medium thread's time: without inheritance the high one waits for this as well.
 pub const BURN: Nanos = Nanos::from_millis(200);
 
-/// All tests, in the order they run.
+/// In the order they run.
 pub const TESTS: [Test; 23] = [
     test("periodic-100us", What::Periodic, Nanos::from_micros(100), Promise::Each, "woken every 100 µs"),
     test("periodic-1ms", What::Periodic, MS, Promise::Each, "woken every 1 ms"),
@@ -111,13 +105,12 @@ const fn order(name: &'static str, order: Order, about: &'static str) -> Test {
     }
 }
 
-/// The test of this name.
 pub fn find(name: &str) -> Option<Test> {
     TESTS.into_iter().find(|test| test.name == name)
 }
 
 impl Test {
-    /// Does it last as long as it is let? The others do their rounds.
+    /// Is its duration adjustable? The others run their rounds.
     pub fn is_timed(&self) -> bool {
         self.interval > Nanos::ZERO
     }

@@ -1,4 +1,4 @@
-//! Adapters are built where a co-kernel's tools are installed.
+//! Builds adapters where a co-kernel's tools are installed.
 
 use super::{Adapter, PATIENCE};
 use crate::backend::NotRun;
@@ -6,21 +6,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A co-kernel with an adapter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cokernel {
-    /// The backend's name, and that of its source file.
+    /// The name of the backend and of its source file.
     pub name: &'static str,
     source: &'static str,
-    /// What tells the compiler's flags: programs tried in turn.
+    /// Programs that print the compiler's flags, tried in turn.
     tools: &'static [&'static str],
     compile: &'static [&'static str],
     link: &'static [&'static str],
-    /// What to do where the tool is missing.
+    /// What to do if the tool is missing.
     help: &'static str,
 }
 
-/// Those there are.
 pub const COKERNELS: [Cokernel; 3] = [
     Cokernel {
         name: "xenomai",
@@ -48,7 +46,7 @@ pub const COKERNELS: [Cokernel; 3] = [
     },
 ];
 
-/// The folders to link from are those to load from: a co-kernel's libraries are seldom where ld.so(8) looks (/usr/xenomai/lib).
+/// Adds an rpath for each link folder: a co-kernel's libraries are seldom where ld.so(8) looks (/usr/xenomai/lib).
 fn found_again(link: &[String]) -> Vec<String> {
     link.iter().filter_map(|word| word.strip_prefix("-L")).map(|folder| format!("-Wl,-rpath,{folder}")).collect()
 }
@@ -56,15 +54,15 @@ fn found_again(link: &[String]) -> Vec<String> {
 const HEADER: &str = include_str!("../../adapters/adapter.h");
 
 impl Cokernel {
-    /// Builds the adapter in a folder for temporary files, and starts it.
+    /// Builds the adapter in a temporary folder, and starts it.
     ///
     /// # Errors
-    /// [`NotRun::Unsupported`] where the tools are missing; [`NotRun::Failed`] where it does not compile or run.
+    /// [`NotRun::Unsupported`] if the tools are missing; [`NotRun::Failed`] if it does not compile or run.
     pub fn start(&self) -> Result<Adapter, NotRun> {
         let folder = std::env::temp_dir().join(format!("punctual-{}-{}", self.name, std::process::id()));
         let (compile, link) = self.flags()?;
         fs::create_dir(&folder).map_err(|e| NotRun::Failed(format!("cannot make {}: {e}", folder.display())))?;
-        // It cannot be run by hand: its folder goes with it.
+        // It cannot be run by hand, as its folder is removed.
         let advice = format!("its own words, if any, are above; {}", self.help);
         let started = self
             .build(&folder, &compile, &link)
@@ -75,14 +73,14 @@ impl Cokernel {
                 Ok(adapter)
             }
             Err(e) => {
-                // What failed is told; a folder that stays is only that.
+                // The failure is reported; a folder that stays is harmless.
                 let _ = fs::remove_dir_all(&folder);
                 Err(e)
             }
         }
     }
 
-    /// What the co-kernel's tool says: flags to compile with, flags to link with.
+    /// The co-kernel tool's flags for compiling and for linking.
     fn flags(&self) -> Result<(Vec<String>, Vec<String>), NotRun> {
         let told = |tool: &str, words: &[&str]| {
             let output = Command::new(tool).args(words).output().ok().filter(|output| output.status.success())?;
@@ -135,7 +133,7 @@ mod tests {
         assert!(found_again(&["-lpthread".into()]).is_empty());
     }
 
-    /// A co-kernel whose tool repeats the flags it is asked for.
+    /// A co-kernel whose tool echoes its arguments.
     fn echoed(name: &'static str, source: &'static str) -> Cokernel {
         Cokernel { name, source, tools: &["echo"], compile: &["-DX"], link: &["-lpthread"], help: "boot its kernel" }
     }

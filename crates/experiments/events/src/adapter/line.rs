@@ -1,6 +1,3 @@
-//! The lines an adapter writes.
-
-/// One of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Line {
     /// `hello VERSION NAME`.
@@ -27,8 +24,6 @@ pub(super) enum Line {
     End,
 }
 
-/// # Errors
-/// What is wrong with it, with the line.
 pub(super) fn parse(bytes: &[u8]) -> Result<Line, String> {
     let text = String::from_utf8_lossy(bytes);
     let text = text.trim_end();

@@ -1,4 +1,5 @@
-//! Co-kernels: another program, linked with their libraries, that does one test at a time and speaks lines (docs/backends.md).
+//! Co-kernels: a separate program, linked with their libraries, that runs one test at a time over a line protocol
+//! (docs/backends.md).
 
 mod build;
 mod line;
@@ -17,12 +18,11 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-/// How long an adapter may take beyond what its test lasts.
+/// Time an adapter may take beyond the duration of its test.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The longest line.
 const LONGEST: u64 = 4096;
 
-/// An adapter that runs. It is killed, and what was built for it removed, when this is dropped.
+/// A running adapter. Dropping it kills it and removes what was built for it.
 pub struct Adapter {
     name: String,
     child: Child,
@@ -30,21 +30,21 @@ pub struct Adapter {
     lines: Receiver<Vec<u8>>,
     facts: BTreeMap<String, String>,
     patience: Duration,
-    /// What to do where it breaks.
+    /// What to do if it breaks.
     advice: String,
     folder: Option<PathBuf>,
 }
 
 impl Adapter {
-    /// Starts a program that speaks the protocol, and greets it. `patience`: the most it may take beyond what a test lasts.
+    /// Starts a program that speaks the protocol, and greets it. `patience`: the time it may take beyond a test's
+    /// duration.
     ///
     /// # Errors
-    /// It cannot be started, or does not greet back.
+    /// If it cannot be started, or does not greet back.
     pub fn start(command: Command, patience: Duration) -> Result<Adapter, NotRun> {
         Adapter::advised(command, patience, "run it by hand and write `hello 1`".into())
     }
 
-    /// As [`Adapter::start`], with what to do where it breaks.
     fn advised(mut command: Command, patience: Duration, advice: String) -> Result<Adapter, NotRun> {
         let failed = |what: &str, e: &dyn std::fmt::Display| NotRun::Failed(format!("{what}: {e}"));
         let program = command.get_program().to_string_lossy().into_owned();
@@ -96,8 +96,8 @@ impl Adapter {
         NotRun::Failed(format!("adapter {}: {why}; {}", self.name, self.advice))
     }
 
-    /// The next line, which must come before `give_up` and while `stopped` is false. After an error it is killed: its answers would belong to no
-    /// request.
+    /// The next line, which must come before `give_up` and while `stopped` is false. After an error the adapter is
+    /// killed, as later answers would belong to no request.
     fn next(&mut self, give_up: Instant, stopped: &dyn Fn() -> bool) -> Result<Line, NotRun> {
         let why = loop {
             match self.lines.recv_timeout(Duration::from_millis(100)) {
@@ -111,12 +111,11 @@ impl Adapter {
                 Err(RecvTimeoutError::Timeout) => {}
             }
         };
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = self.child.kill();
         Err(self.broken(&why))
     }
 
-    /// One test.
     fn run(&mut self, plan: &Plan<'_>) -> Answer {
         let cpu = plan.cpu.map_or_else(String::new, |cpu| format!(" cpu={cpu}"));
         self.ask(&format!(
@@ -151,14 +150,14 @@ impl Adapter {
     }
 }
 
-/// Each event behind the first is an interval less late.
+/// Each event after the first is an interval less late.
 fn together(ledger: &mut Ledger, interval: Nanos, number: u64, count: u64, lateness: u64) {
     ledger.arrived_together(number, count, |n| Nanos(lateness.saturating_sub((n - number).saturating_mul(interval.0))));
 }
 
 impl Drop for Adapter {
     fn drop(&mut self) {
-        // It may have ended by itself; what cannot be removed stays in the folder for temporary files.
+        // It may have ended already; what cannot be removed stays in the temporary folder.
         let _ = writeln!(self.requests, "quit");
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -1,4 +1,4 @@
-//! A sender, a source, a receiver: two real-time tasks, and what came of each event.
+//! A sender, a source, a receiver: two real-time tasks, and what became of each event.
 
 use super::Posix;
 use crate::Ledger;
@@ -13,28 +13,23 @@ use std::time::Duration;
 
 /// Send times kept: more than any source here holds at once (RLIMIT_SIGPENDING is the largest).
 const KEPT: usize = 1 << 17;
-/// A receiver that takes nothing for so long after the last event was sent has nothing left to take.
+/// A receiver that takes nothing for this long after the last event has nothing left to take.
 const QUIET: Nanos = Nanos::from_millis(1000);
-/// How often the main thread looks.
+/// Polling interval of the main thread.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// When events were sent, CLOCK_MONOTONIC.
 #[derive(Clone)]
 pub(super) enum Times {
-    /// The last ones, as the sender wrote them down.
+    /// The latest ones, as recorded by the sender.
     Sent(Arc<Vec<AtomicU64>>),
-    /// On a grid.
-    Due {
-        /// The first.
-        first: Nanos,
-        /// Distance of two.
-        interval: Nanos,
-    },
+    /// Periodic.
+    Due { first: Nanos, interval: Nanos },
 }
 
 impl Times {
     pub fn new() -> Times {
-        // Written, so that its pages are there.
+        // Written, so that its pages are mapped.
         let times: Vec<AtomicU64> = (0..KEPT).map(|_| AtomicU64::new(1)).collect();
         Times::Sent(Arc::new(times))
     }
@@ -45,7 +40,7 @@ impl Times {
         }
     }
 
-    /// Which event was sent last at the time `at`, from `next` on: nothing later was. `next` where not even that was.
+    /// The last event, from `next` on, that had been sent at the time `at`; `next` if none.
     pub fn number_at(&self, next: u64, at: Nanos) -> u64 {
         let Times::Sent(times) = self else { return next };
         let sent = |number: u64| times[number as usize % KEPT].load(Acquire);
@@ -65,34 +60,32 @@ impl Times {
     }
 }
 
-/// One arrival: the number, where events have one, and how many came together.
+/// One arrival: its number, if events have one, and how many came together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Came {
     pub number: Option<u64>,
     pub count: u64,
-    /// So many before it were dropped, the source says.
+    /// Events before it that the source reports as dropped.
     pub dropped: u64,
 }
 
 impl Came {
-    /// One event with its number.
     pub fn numbered(number: u64) -> Came {
         Came { number: Some(number), count: 1, dropped: 0 }
     }
 
-    /// So many events without numbers.
     pub fn counted(count: u64) -> Came {
         Came { number: None, count, dropped: 0 }
     }
 }
 
-/// Takes what has come from a source.
 pub(super) trait Taker: Send + 'static {
-    /// Sleeps until something has come, then hands on each arrival. `INTR` where nothing came for a while, or a signal did.
+    /// Sleeps until something has arrived, then passes on each arrival. `INTR` if nothing arrived for a while, or a
+    /// signal did.
     fn take(&mut self, came: &mut dyn FnMut(Came)) -> Result<(), Errno>;
 }
 
-/// A receiver: its ledger is kept in the real-time thread; nobody else locks it before that has ended.
+/// The ledger belongs to the real-time thread; nobody else locks it before that has ended.
 struct Taking<T> {
     taker: T,
     ledger: Arc<Mutex<Ledger>>,
@@ -122,14 +115,12 @@ impl<T: Taker> Source for Taking<T> {
     }
 }
 
-/// A receiver that runs.
 pub(super) struct Receiver {
     handle: InterruptHandle,
     ledger: Arc<Mutex<Ledger>>,
     arrivals: Arc<AtomicU64>,
 }
 
-/// What the sender did.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sent {
     pub sent: u64,
@@ -137,7 +128,6 @@ pub(super) struct Sent {
 }
 
 impl Posix {
-    /// Starts a receiver under `scheduling`.
     pub(super) fn receive(
         &self,
         plan: &Plan<'_>,
@@ -156,7 +146,8 @@ impl Posix {
         Ok(Receiver { handle, ledger, arrivals })
     }
 
-    /// Sends numbers at the plan's interval until all are sent or the user wants no more. `send` says whether the source took one.
+    /// Sends numbers at the plan's interval until all are sent or the user interrupts. `send` returns whether the
+    /// source accepted one.
     pub(super) fn send(
         &self,
         plan: &Plan<'_>,
@@ -198,7 +189,6 @@ impl Posix {
         }
     }
 
-    /// Sends and receives, then says what was seen.
     pub(super) fn deliver(
         &self,
         plan: &Plan<'_>,
@@ -208,7 +198,7 @@ impl Posix {
         self.deliver_at(plan, Times::new(), taker, send)
     }
 
-    /// The same, where the taker knows the times of sending.
+    /// Like `deliver`, for a taker that needs the times of sending.
     pub(super) fn deliver_at(
         &self,
         plan: &Plan<'_>,
@@ -224,10 +214,10 @@ impl Posix {
 }
 
 impl Receiver {
-    /// Waits until everything is taken or nothing comes any more, and ends the receiver.
+    /// Waits until everything is taken or nothing arrives any more, and ends the receiver.
     ///
     /// # Errors
-    /// Reading the source failed.
+    /// If reading the source failed.
     pub(super) fn finish(self, plan: &Plan<'_>, sent: Sent) -> Answer {
         let mut before = self.arrivals.load(Relaxed);
         let mut since = monotonic();
@@ -253,7 +243,7 @@ impl Receiver {
 mod tests {
     use super::*;
 
-    /// An event belongs to what was sent last before it: those between came together with it.
+    /// An event belongs to the last one sent before it: those between arrived together with it.
     #[test]
     fn an_event_is_known_by_its_time() {
         let times = Times::Sent(Arc::new((0..KEPT).map(|_| AtomicU64::new(1)).collect()));
@@ -266,7 +256,7 @@ mod tests {
         assert_eq!(times.number_at(1, Nanos(400)), 3);
         assert_eq!(times.number_at(3, Nanos(9999)), 3, "nothing was sent after it");
         assert_eq!(times.number_at(2, Nanos(50)), 2, "an event from before: the next one");
-        // The ring goes round: the slot of KEPT still holds what was sent KEPT events ago.
+        // The ring wraps: the slot of KEPT still holds what was sent KEPT events ago.
         slots[KEPT - 1].store(1000, Release);
         assert_eq!(times.number_at(KEPT as u64 - 1, Nanos(2000)), KEPT as u64 - 1);
         slots[0].store(1100, Release);

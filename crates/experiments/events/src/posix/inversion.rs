@@ -1,4 +1,4 @@
-//! Priority inversion: does a mutex inherit? After crates/realtime/rt/tests/it/inversion.rs.
+//! Priority inversion: does a mutex inherit? Modelled on crates/realtime/rt/tests/it/inversion.rs.
 
 use super::near;
 use crate::backend::{Answer, NotRun, Observed, Plan};
@@ -8,10 +8,11 @@ use punctual_units::{CpuId, Nanos, Scheduling};
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Nobody waits for longer.
+/// Limit of every wait.
 const PATIENCE: Nanos = Nanos::from_secs(10);
 
-/// The plan's rounds with an inheriting mutex, then one with a plain one: that must show the inversion, or nothing is shown.
+/// The plan's rounds with an inheriting mutex, then one with a plain one, which must show the inversion for the test to
+/// prove anything.
 pub(super) fn rounds(plan: &Plan<'_>, cpu: CpuId) -> Answer {
     let mut ledger = plan.ledger();
     let (ours, plain) = (Mutex::new(()), std::sync::Mutex::new(()));
@@ -42,7 +43,7 @@ pub(super) fn rounds(plan: &Plan<'_>, cpu: CpuId) -> Answer {
     Ok(observed)
 }
 
-/// Uses so much of the CPU's time, however often it is preempted.
+/// Uses this much CPU time, however often it is preempted.
 pub(super) fn burn(time: Nanos) {
     let used = || {
         let t = clock_gettime(ClockId::ThreadCPUTime);
@@ -61,7 +62,7 @@ fn become_fifo(plan: &Plan<'_>, above: i8, cpu: CpuId) -> Result<(), NotRun> {
 /// Runs its argument under the lock.
 type Locked<'a> = &'a (dyn Fn(&mut dyn FnMut()) + Sync);
 
-/// How long the high thread waits for the lock. All three are started by each other, so nothing depends on a sleep.
+/// How long the high thread waits for the lock. The threads start each other, so nothing depends on a sleep.
 fn wait_for_lock(plan: &Plan<'_>, cpu: CpuId, locked: Locked<'_>) -> Result<Nanos, NotRun> {
     let stage = Stage {
         plan,
@@ -83,7 +84,6 @@ fn wait_for_lock(plan: &Plan<'_>, cpu: CpuId, locked: Locked<'_>) -> Result<Nano
     })
 }
 
-/// What the three threads share.
 struct Stage<'a> {
     plan: &'a Plan<'a>,
     cpu: CpuId,
@@ -100,7 +100,6 @@ impl Stage<'_> {
         semaphore.wait_until(self.until).map_err(late)
     }
 
-    /// How long it waited for the lock.
     fn high(&self) -> Result<Nanos, NotRun> {
         become_fifo(self.plan, 0, self.cpu)?;
         post(&self.ready);
@@ -124,7 +123,7 @@ impl Stage<'_> {
         self.wait(&self.ready)?;
         self.wait(&self.ready)?;
         (self.locked)(&mut || {
-            // The high one runs at once, and it goes on here when that waits for the lock.
+            // The high thread runs at once; this one continues when that waits for the lock.
             post(&self.start_high);
             post(&self.start_medium);
             burn(CRITICAL);
@@ -134,6 +133,6 @@ impl Stage<'_> {
 }
 
 fn post(semaphore: &Semaphore) {
-    // A count that cannot be raised is one of four billion.
+    // Fails only at a count of four billion.
     let _ = semaphore.post();
 }

@@ -17,20 +17,20 @@ use punctual_uapi::{Sig, SignalSet};
 use punctual_units::{CpuId, Priority, Scheduling};
 use std::collections::BTreeMap;
 
-/// This machine's kernel.
 pub struct Posix {
     rt: Rt,
-    /// Why there is no real-time priority; `None`: there is.
+    /// Why there is no real-time priority, if so.
     refused: Option<String>,
     wires: Wires,
 }
 
 impl Posix {
-    /// Locks the program's memory where that is allowed, and blocks SIGRTMIN and SIGUSR2, which the signal tests take. Call it before threads
-    /// are started that could get these instead.
+    /// Locks the program's memory if permitted, and blocks SIGRTMIN and SIGUSR2, which the signal tests take. Call it
+    /// before starting threads that could receive these.
     ///
     /// # Errors
-    /// No signal can be blocked, no wakeup installed: nothing that Linux does. That memory cannot be locked is told by [`Backend::facts`].
+    /// If no signal can be blocked or no wakeup installed, which Linux never does. [`Backend::facts`] reports if memory
+    /// cannot be locked.
     pub fn new(priority: Priority, wires: Wires) -> Result<Posix, NotRun> {
         let failed = |e: &dyn std::fmt::Display| NotRun::Failed(e.to_string());
         punctual_uapi::block(&SignalSet::new(&[Sig::RtMin, Sig::Usr2])).map_err(|e| failed(&e))?;
@@ -42,7 +42,7 @@ impl Posix {
         Ok(Posix { rt, refused, wires })
     }
 
-    /// SCHED_FIFO, so much above or below the plan's; without the right to it SCHED_OTHER.
+    /// SCHED_FIFO at `above` the plan's priority; SCHED_OTHER without permission.
     fn scheduling(&self, plan: &Plan<'_>, above: i8) -> Scheduling {
         match self.refused {
             None => Scheduling::Fifo { priority: near(plan.priority, above) },
@@ -50,14 +50,14 @@ impl Posix {
         }
     }
 
-    /// What must be said of figures without real-time priority.
+    /// Notes on figures without real-time priority.
     fn narrowed(&self) -> Vec<String> {
         let note = |why: &String| format!("ran under SCHED_OTHER, so the timing is that of an ordinary thread: {why}");
         self.refused.iter().map(note).collect()
     }
 
     /// # Errors
-    /// There is no real-time priority.
+    /// If there is no real-time priority.
     fn need_priority(&self) -> Result<(), NotRun> {
         match &self.refused {
             None => Ok(()),
@@ -65,7 +65,7 @@ impl Posix {
         }
     }
 
-    /// The plan's CPU, or the last one we may use.
+    /// The plan's CPU, or the last permitted one.
     fn one_cpu(plan: &Plan<'_>) -> Result<CpuId, NotRun> {
         let allowed = punctual_uapi::affinity(0).map_err(|e| NotRun::Failed(e.to_string()))?;
         let none = || NotRun::Failed("this process may run on no CPU (taskset -cp $$)".into());
@@ -81,7 +81,7 @@ fn told(refused: &Refused) -> String {
     advice.map_or_else(|| refused.to_string(), |advice| format!("{refused}; {advice}"))
 }
 
-/// A priority so much above or below, within 1 to 99.
+/// Clamped to 1 to 99.
 fn near(priority: Priority, above: i8) -> Priority {
     let wanted = (i16::from(priority.get()) + i16::from(above)).clamp(1, 99);
     u8::try_from(wanted).ok().and_then(|n| Priority::try_from(n).ok()).unwrap_or(priority)

@@ -8,18 +8,17 @@ use punctual_units::{CpuId, Nanos, Scheduling};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize};
 
-/// Threads that are ordered.
 const THREADS: usize = 4;
-/// Nobody waits for longer.
+/// Limit of every wait.
 const PATIENCE: Nanos = Nanos::from_secs(10);
-/// What each does before it ends, where order alone is looked at.
+/// Work of each thread in tests of order.
 const WORK: Nanos = Nanos::from_millis(1);
-/// The length of a turn of SCHED_RR where the kernel does not tell (RR_TIMESLICE).
+/// The time slice of SCHED_RR if the kernel does not report it (RR_TIMESLICE).
 const TURN: Nanos = Nanos::from_millis(100);
-/// Room in the log: more turns than a thread can have.
+/// Capacity of the log: more turns than a thread can have.
 const PLACES: usize = 256;
 
-/// Who ran, in order: a place each time another thread goes on.
+/// Which threads ran, in order: an entry each time another thread continues.
 struct Log {
     who: [AtomicU32; PLACES],
     next: AtomicUsize,
@@ -38,7 +37,7 @@ impl Log {
     }
 }
 
-/// The plan's rounds; of turns, one.
+/// The plan's rounds; for round robin, one.
 pub(super) fn rounds(order: Order, plan: &Plan<'_>, cpu: CpuId) -> Answer {
     let mut ledger = plan.ledger();
     let (mut sent, mut notes) = (0, Vec::new());
@@ -58,12 +57,12 @@ pub(super) fn rounds(order: Order, plan: &Plan<'_>, cpu: CpuId) -> Answer {
     Ok(Observed { notes, ..Observed::new(ledger, sent) })
 }
 
-/// Which thread is made ready `n`th: not in the order of priority.
+/// Which thread is made ready `n`th: not in order of priority.
 fn nth_ready(order: Order, n: usize) -> usize {
     if order == Order::Priority { [2, 0, 3, 1][n % THREADS] } else { n }
 }
 
-/// How many places the right order has, and which of them each entry of the log takes.
+/// The number of places in the right order, and the place of each entry of the log.
 fn numbers(order: Order, log: &[usize]) -> (u64, Vec<u64>) {
     let mut turns = [0; THREADS];
     let places = log.iter().filter(|who| **who < THREADS).map(|who| {
@@ -77,13 +76,12 @@ fn numbers(order: Order, log: &[usize]) -> (u64, Vec<u64>) {
     let places: Vec<u64> = places.collect();
     let expected = match order {
         Order::Priority | Order::Fifo => 2 * THREADS,
-        // Two turns each at least; after the fewest turns that any has, some have ended.
+        // At least two turns each; after the smallest number of turns of any thread, some have ended.
         Order::RoundRobin => THREADS * turns.iter().min().map_or(2, |least| (*least).max(2)),
     };
     (expected as u64, places.into_iter().filter(|place| *place < expected as u64).collect())
 }
 
-/// What the threads of a round share.
 struct Round<'a> {
     order: Order,
     plan: &'a Plan<'a>,
@@ -91,9 +89,9 @@ struct Round<'a> {
     log: Log,
     gates: [Semaphore; THREADS],
     threads: [AtomicI32; THREADS],
-    /// What each does in turns.
+    /// Work of each thread for round robin.
     turns: Nanos,
-    /// Who ran last.
+    /// The thread that ran last.
     last: AtomicU64,
     until: Nanos,
 }
@@ -122,7 +120,6 @@ fn round(order: Order, plan: &Plan<'_>, cpu: CpuId) -> Result<Vec<usize>, NotRun
 }
 
 impl Round<'_> {
-    /// A thread that is ordered.
     fn work(&self, me: usize) -> Result<(), NotRun> {
         begin(self.order, self.plan, self.cpu, me)?;
         self.threads[me].store(rustix::thread::gettid().as_raw_nonzero().get(), Release);
@@ -138,7 +135,8 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// Makes them ready once all sleep: above all of them, on their CPU, so that none runs before all are ready.
+    /// Makes them ready once all sleep: with a priority above theirs, on their CPU, so that none runs before all are
+    /// ready.
     fn open(&self) -> Result<(), NotRun> {
         let opened = asleep(&self.threads, self.until)
             .and_then(|()| attributes(Scheduling::Fifo { priority: self.plan.priority }, self.cpu));
@@ -159,7 +157,7 @@ fn attributes(scheduling: Scheduling, cpu: CpuId) -> Result<(), NotRun> {
     attributes.apply().map(drop).map_err(|e| NotRun::Failed(e.to_string()))
 }
 
-/// Thread 0 has the highest priority, below the gatekeeper's; where they are to be equal, all have one.
+/// Thread 0 has the highest priority, below that of `open`; for equal priorities all have the same.
 fn begin(order: Order, plan: &Plan<'_>, cpu: CpuId, me: usize) -> Result<(), NotRun> {
     let below = if order == Order::Priority { me as i8 + 1 } else { 1 };
     let priority = near(plan.priority, -below);
@@ -170,7 +168,7 @@ fn begin(order: Order, plan: &Plan<'_>, cpu: CpuId, me: usize) -> Result<(), Not
     attributes(scheduling, cpu)
 }
 
-/// Runs for so much CPU time and writes down each time it goes on after another.
+/// Runs for `work` CPU time and logs each time it continues after another thread.
 fn take_turns(me: usize, work: Nanos, log: &Log, last: &AtomicU64) {
     let mut done = Nanos::ZERO;
     let step = Nanos::from_micros(20);
@@ -183,14 +181,14 @@ fn take_turns(me: usize, work: Nanos, log: &Log, last: &AtomicU64) {
     }
 }
 
-/// The length of a turn: sched(7), /proc/sys/kernel/sched_rr_timeslice_ms.
+/// The time slice: sched(7), /proc/sys/kernel/sched_rr_timeslice_ms.
 fn turn() -> Nanos {
     let told = std::fs::read_to_string("/proc/sys/kernel/sched_rr_timeslice_ms").ok();
     told.and_then(|text| text.trim().parse().ok()).filter(|ms| (1..=1000).contains(ms)).map_or(TURN, Nanos::from_millis)
 }
 
-/// Waits until every thread is there and sleeps: the state in proc_pid_stat(5). One that is ready but has not slept yet would be first in its
-/// queue, not last.
+/// Waits until every thread exists and sleeps: the state in proc_pid_stat(5). One that is ready but has not slept yet
+/// would be first in its queue, not last.
 fn asleep(threads: &[AtomicI32; THREADS], until: Nanos) -> Result<(), NotRun> {
     let sleeps = |thread: &AtomicI32| match thread.load(Acquire) {
         0 => false,

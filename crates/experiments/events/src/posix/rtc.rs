@@ -1,4 +1,4 @@
-//! The real-time clock of the machine: an interrupt at each of its seconds.
+//! The machine's real-time clock: an interrupt every second.
 
 use super::Posix;
 use super::deliver::{Came, Taker, Times};
@@ -12,7 +12,7 @@ use std::io::ErrorKind;
 const CLOCK: &str = "/dev/rtc0";
 
 impl Posix {
-    /// Update interrupts, one a second. The first is not counted: it tells when the others are due, so lateness is beside that one's.
+    /// Update interrupts, one a second. The first is not counted: the others are due relative to it.
     pub(super) fn rtc(&self, plan: &Plan<'_>) -> Answer {
         let clock = File::open(CLOCK).map_err(|e| match e.kind() {
             ErrorKind::NotFound => {
@@ -37,7 +37,7 @@ impl Posix {
         seconds.left = plan.events;
         let times = Times::Due { first, interval: plan.interval };
         let receiver = self.receive(plan, self.scheduling(plan, 0), &times, seconds)?;
-        // Those of a clock that goes a little slower than CLOCK_MONOTONIC are due a little later.
+        // Allows for a clock that is a little slower than CLOCK_MONOTONIC.
         let margin = Nanos(plan.interval.0 / 10);
         let observed = self.until_due(plan, receiver, first + margin);
         let _ = set_update_interrupts(&kept, false);
@@ -58,7 +58,7 @@ struct Seconds {
 
 impl Taker for Seconds {
     fn take(&mut self, came: &mut dyn FnMut(Came)) -> Result<(), Errno> {
-        // The low byte says which interrupts, the rest how many since the last read: rtc(4).
+        // The low byte is the kind of interrupt, the rest the number since the last read: rtc(4).
         let mut bytes = [0; size_of::<usize>()];
         if read(&self.clock, &mut bytes)? != bytes.len() {
             return Err(Errno::IO);

@@ -1,4 +1,4 @@
-//! The event sources of a Linux kernel, and the ways between threads of punctual-rt.
+//! The event sources of a Linux kernel, and the channels of punctual-rt.
 
 use super::Posix;
 use super::deliver::{Came, Receiver, Sent, Taker, Times};
@@ -20,15 +20,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-/// Room in a queue between two threads.
+/// Capacity of a queue between two threads.
 const ROOM: usize = 256;
 
-/// Says on what a call failed.
 fn failed<E: std::fmt::Display>(what: &'static str) -> impl Fn(E) -> NotRun {
     move |e| NotRun::Failed(format!("{what}: {e}"))
 }
 
-/// Writes a number; a source that is full took none.
+/// Writes a number; `false` if the source is full.
 fn put(fd: impl AsFd, number: u64) -> Result<bool, Errno> {
     match write(fd, &number.to_le_bytes()) {
         Ok(8) => Ok(true),
@@ -39,7 +38,8 @@ fn put(fd: impl AsFd, number: u64) -> Result<bool, Errno> {
 }
 
 impl Posix {
-    /// A timerfd that expires at the plan's interval: there is no sender, so all must have come when the last is due.
+    /// A timerfd that expires at the plan's interval. There is no sender, so all events must have arrived when the last
+    /// is due.
     pub(super) fn timer(&self, plan: &Plan<'_>) -> Answer {
         let (timer, handle) = Timer::new().map_err(failed("timerfd_create"))?;
         let first = monotonic() + Nanos::from_millis(50);
@@ -50,13 +50,13 @@ impl Posix {
         self.until_due(plan, receiver, first)
     }
 
-    /// Waits until all events of a source without sender are due, and says what was seen.
+    /// Waits until all events of a source without sender are due.
     pub(super) fn until_due(&self, plan: &Plan<'_>, receiver: Receiver, first: Nanos) -> Answer {
         let last = first + Nanos(plan.interval.0 * plan.events.saturating_sub(1));
         while monotonic() < last && !plan.stop.load(Relaxed) {
             std::thread::sleep(last.saturating_sub(monotonic()).min(Nanos::from_millis(10)).into());
         }
-        // It runs on: an event that is not taken yet would go with it.
+        // The source keeps running: an event that is not taken yet would merge with a later one.
         let now = monotonic();
         let due = if now < first { 0 } else { (now - first).0 / plan.interval.0 + 1 };
         let observed = receiver.finish(plan, Sent { sent: due.min(plan.events), refused: 0 })?;
@@ -85,7 +85,7 @@ impl Posix {
         self.deliver(plan, Numbers::new(slave), move |number| put(&master, number))
     }
 
-    /// Signals to the receiver's thread. An ordinary one that is pending swallows the next; its sender is not told.
+    /// Signals to the receiver's thread. A pending ordinary signal swallows the next; its sender does not notice.
     pub(super) fn signals(&self, plan: &Plan<'_>, signal: Sig) -> Answer {
         let thread = Arc::new(AtomicI32::new(0));
         let taker = Signals { set: SignalSet::new(&[signal]), thread: thread.clone() };
@@ -106,7 +106,7 @@ impl Posix {
         Ok(Observed { notes: self.narrowed(), ..observed })
     }
 
-    /// Datagrams to a socket of our own; what a full receive buffer dropped is read from /proc/net/udp.
+    /// Datagrams to a socket of our own; /proc/net/udp counts what a full receive buffer dropped.
     pub(super) fn udp(&self, plan: &Plan<'_>) -> Answer {
         let receiver = UdpSocket::bind("127.0.0.1:0").map_err(failed("bind(127.0.0.1)"))?;
         let sender = UdpSocket::bind("127.0.0.1:0").map_err(failed("bind(127.0.0.1)"))?;
@@ -152,7 +152,7 @@ impl Posix {
     }
 }
 
-/// Expirations of a timer that goes on after the last event of the test.
+/// Expirations of a timer that continues after the test's last event.
 struct Expirations {
     timer: Timer,
     left: u64,
@@ -186,7 +186,7 @@ impl Frame for Number {
     }
 }
 
-/// A pseudo-terminal without line editing: the master does not block, the slave does.
+/// A pseudo-terminal without line editing: the master is non-blocking, the slave blocks.
 fn raw_pty() -> Result<(OwnedFd, File), NotRun> {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).map_err(failed("openpt"))?;
     grantpt(&master).and_then(|()| unlockpt(&master)).map_err(failed("unlockpt"))?;

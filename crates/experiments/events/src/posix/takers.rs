@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI32;
 use std::sync::atomic::Ordering::Release;
 
-/// Where nothing comes, a source whose call goes on after a signal looks so often whether it is to stop.
+/// Polling interval of sources whose call continues after a signal.
 pub(super) const LOOK: Nanos = Nanos::from_millis(20);
 
-/// A number as it goes through pipes, terminals and datagrams: 8 bytes, little-endian.
+/// Numbers in pipes, terminals and datagrams: 8 bytes, little-endian.
 pub(super) struct Numbers<F> {
     fd: F,
     bytes: [u8; 512],
@@ -35,14 +35,14 @@ impl<F: AsFd + Send + 'static> Taker for Numbers<F> {
         let end = self.held + got;
         let (whole, _) = self.bytes[..end].as_chunks::<8>();
         whole.iter().for_each(|bytes| came(Came::numbered(u64::from_le_bytes(*bytes))));
-        // A terminal may give half a number.
+        // A terminal may return half a number.
         self.held = end % 8;
         self.bytes.copy_within(end - self.held..end, 0);
         Ok(())
     }
 }
 
-/// Events that are only counted: eventfd, and whatever else punctual-rt offers.
+/// Events that are only counted: eventfd, and other objects of punctual-rt.
 pub(super) struct Counted<S>(pub S);
 
 impl<S: rt::Source + 'static> Taker for Counted<S> {
@@ -56,7 +56,7 @@ impl<S: rt::Source + 'static> Taker for Counted<S> {
 /// Signals for this thread. An ordinary one carries a number, too: that of the one that was pending first.
 pub(super) struct Signals {
     pub set: SignalSet,
-    /// The thread to send them to, once it is there.
+    /// The receiver's thread, once it exists.
     pub thread: Arc<AtomicI32>,
 }
 
@@ -85,8 +85,9 @@ impl Taker for Queued {
     }
 }
 
-/// Edges of a GPIO line. The kernel stamps an edge in the hard interrupt and numbers it in the interrupt's thread, so that a full queue
-/// leaves a gap of numbers, and edges that were coalesced do not: the stamp, after one sending and before the next, says which it is.
+/// Edges of a GPIO line. The kernel stamps an edge in the hard interrupt and numbers it in the interrupt's thread. A
+/// full queue therefore leaves a gap of numbers, but coalesced edges do not: the stamp, after one sending and before
+/// the next, identifies the edge.
 pub(super) struct Edges {
     pub line: Line,
     pub events: Vec<Event>,
@@ -108,7 +109,7 @@ impl Edges {
 
 impl Taker for Edges {
     fn take(&mut self, came: &mut dyn FnMut(Came)) -> Result<(), Errno> {
-        // `wait` goes on after a signal, so it needs a limit.
+        // `wait` continues after a signal, so it needs a limit.
         if !self.line.wait(Some(LOOK)).map_err(|_| Errno::IO)? {
             return Err(Errno::INTR);
         }
@@ -162,7 +163,7 @@ mod tests {
             }
         }
 
-        /// However the bytes are cut, the numbers come whole.
+        /// However the bytes are split, the numbers arrive whole.
         #[test]
         fn numbers_may_be_cut(cuts in proptest::collection::vec(1usize..40, 1..20)) {
             let (reader, mut writer) = std::io::pipe().unwrap();

@@ -1,4 +1,4 @@
-//! What hangs outside: a GPIO loopback, a serial port.
+//! External loopbacks: GPIO lines, a serial port.
 
 use super::Posix;
 use super::deliver::Times;
@@ -12,15 +12,14 @@ use rustix::io::{Errno, write};
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// How long the interrupt's thread may take to be ready.
+/// Time for the interrupt's thread to settle.
 const SETTLED: Nanos = Nanos::from_millis(500);
 
-/// Which wires there are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wires {
     /// Two lines joined by a wire, or a simulated one.
     pub gpio: Option<GpioWire>,
-    /// A serial port that nobody uses; it is put into its loop mode.
+    /// An unused serial port, which is switched to loopback mode.
     pub serial: Option<String>,
 }
 
@@ -33,14 +32,13 @@ pub enum GpioWire {
     Lines {
         /// Name, label or path.
         chip: String,
-        /// The line that is driven.
+        /// The driven line.
         out: u32,
         /// The line whose edges are taken.
         input: u32,
     },
 }
 
-/// What is no GPIO wire.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "'{0}' is no GPIO wire: write CHIP:OUT,IN, for example gpiochip0:17,27 (lines joined by a wire), or sim (gpio-sim)"
@@ -68,7 +66,7 @@ fn failed(e: GpioError) -> NotRun {
     NotRun::Failed(e.to_string())
 }
 
-/// Any error of a line, for the sender's thread, which cannot tell more.
+/// For the sender's thread, which needs no detail.
 fn errno(_: GpioError) -> Errno {
     Errno::IO
 }
@@ -81,7 +79,7 @@ impl Posix {
         match self.wires.gpio.as_ref().ok_or_else(|| NotRun::Unsupported(none()))? {
             GpioWire::Simulated => {
                 let name = format!("punctual-events-{}", std::process::id());
-                // No gpio-sim in the kernel is something this environment lacks.
+                // A kernel without gpio-sim lacks a feature.
                 let chip = SimChip::new(&name, &["in"]).map_err(|e| NotRun::Unsupported(e.to_string()))?;
                 chip.pull(0, false).map_err(failed)?;
                 let line = edges(&chip.open().map_err(failed)?, 0, &times)?;
@@ -102,7 +100,7 @@ impl Posix {
         }
     }
 
-    /// Bytes that a port in loop mode sends to itself.
+    /// Bytes that a port in loopback mode sends to itself.
     pub(super) fn serial(&self, plan: &Plan<'_>) -> Answer {
         let none = || "no port was named: --serial /dev/ttyS1 (grep -v unknown /proc/tty/driver/serial)".to_owned();
         let path = self.wires.serial.as_ref().ok_or_else(|| NotRun::Unsupported(none()))?;
@@ -125,7 +123,7 @@ impl Posix {
 fn edges(chip: &Chip, offset: u32, times: &Times) -> Result<Edges, NotRun> {
     let both = punctual_gpio::Edges::Both;
     let line = Line::edges(chip, offset, both, MOST_BUFFERED, EventClock::Monotonic).map_err(failed)?;
-    // Where it does not settle, edges may coalesce at first, which is counted.
+    // If it does not settle, edges may coalesce at first, which is counted.
     settle(SETTLED);
     Ok(Edges { line, events: vec![Event::default(); 64], times: times.clone(), last: 0, next: 0 })
 }

@@ -1,4 +1,4 @@
-//! The adapter protocol: with scripts that keep it and break it, and with a real adapter in C.
+//! The adapter protocol: with scripts that keep and break it, and with a real adapter in C.
 
 use punctual_events::{Adapter, Backend, COKERNELS, NotRun, Plan, Settings, find};
 use punctual_model::{EventCounts, SuiteEnd};
@@ -96,7 +96,7 @@ fn an_unwanted_mode_switch_is_a_failure() {
     }
 }
 
-/// The header that all adapters share, compiled and run. A C compiler is what building the workspace takes as well (SQLite).
+/// Compiles and runs the header that all adapters share. The workspace needs a C compiler anyway (SQLite).
 #[test]
 fn an_adapter_in_c_keeps_the_protocol() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,13 +1,13 @@
-//! The bar: a mock that does k things wrong is reported with exactly k, whatever the seed.
+//! A mock with k faults is reported with exactly k, whatever the seed.
 
 use punctual_events::{Backend, Faults, Mock, Plan, Source};
 use punctual_model::EventCounts;
 use punctual_units::{Nanos, Priority};
 use std::sync::atomic::AtomicBool;
 
-/// `None`: exactly as told. Else what came out.
+/// `None`: exactly as requested. Else the result.
 fn wrong(seed: u64, events: u64) -> Option<(Faults, EventCounts)> {
-    // From nothing to a hundredth of all, another number for each fault and seed.
+    // From none to a hundredth of all, another number for each fault and seed.
     let k = |salt: u64| (seed * 7919 + salt * 104_729) % (events / 100) * u64::from(!(seed + salt).is_multiple_of(5));
     let faults = Faults { drop: k(1), double: k(2), delay: k(3), coalesce: k(4), refuse: k(5) };
     let stop = AtomicBool::new(false);
@@ -27,7 +27,8 @@ fn wrong(seed: u64, events: u64) -> Option<(Faults, EventCounts)> {
         reordered: counts.reordered,
         strays: 0,
     };
-    // A delayed event comes behind the next one, unless there is none or that one is delayed, dropped or refused, too.
+    // A delayed event arrives after the next one, unless there is none or that one is delayed, dropped or refused as
+    // well.
     let overtaken = counts.reordered <= faults.delay && (faults.delay < 20 || counts.reordered > faults.delay / 2);
     let arrived = counts.received + counts.coalesced;
     (counts != expected || !overtaken || lateness.count() != arrived).then_some((faults, counts))
