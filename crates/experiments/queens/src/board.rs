@@ -1,10 +1,10 @@
-//! A board and the independent parts its count is made of.
+//! A board and the independent parts of its count.
 
 use crate::error::Error;
 use crate::position::{Middle, Position, middles};
 use crate::rows::{Set, Symmetry, family};
 
-/// Sets of south-eastern rows in one unit at most: bounds the time of a unit on large boards.
+/// Limit of sets of south-eastern rows per unit: bounds the time of a unit on large boards.
 const SETS_IN_UNIT: usize = 64;
 
 /// An N × N board.
@@ -13,8 +13,8 @@ pub struct Board {
     n: u32,
 }
 
-/// A part of the search. The counts of all [`Board::units`] add up to the count of the board, in any order; a unit's count
-/// is one number, so a long count can be stored unit by unit and resumed.
+/// A part of the search. The counts of all [`Board::units`] add up to that of the board, in any order. A unit's count
+/// is one number, so a long count can be saved unit by unit and resumed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unit {
     pub(crate) n: u32,
@@ -22,19 +22,19 @@ pub struct Unit {
     pub(crate) middle: Middle,
     /// Rows of the north-western quarter.
     pub(crate) top: Set,
-    /// Which of the sets of south-eastern rows: the first, and one past the last.
+    /// Range of the sets of south-eastern rows: the first, and one past the last.
     pub(crate) south: (u32, u32),
     size: f64,
 }
 
 impl Unit {
-    /// Its place in [`Board::units`]: the same for the same board in every run of this version.
+    /// Index in [`Board::units`]: the same for the same board in every run of this version.
     #[must_use]
     pub fn index(&self) -> usize {
         self.index as usize
     }
 
-    /// Its expected share of the work, in no unit: to be added up and divided, for an estimate of the time left.
+    /// The relative share of the work, for estimates of the remaining time.
     #[must_use]
     pub fn size(&self) -> f64 {
         self.size
@@ -42,10 +42,10 @@ impl Unit {
 }
 
 impl Board {
-    /// The largest board: the largest of which the count is known (OEIS A000170).
+    /// The largest board with a known count (OEIS A000170).
     pub const MAX: u32 = 27;
 
-    /// A board for `n` queens, 1 to [`Self::MAX`].
+    /// 1 to [`Self::MAX`] queens.
     ///
     /// # Errors
     /// [`Error::Size`] for any other.
@@ -53,14 +53,13 @@ impl Board {
         if (1..=Self::MAX).contains(&n) { Ok(Self { n }) } else { Err(Error::Size { n }) }
     }
 
-    /// Number of queens.
     #[must_use]
     pub fn n(self) -> u32 {
         self.n
     }
 
-    /// The search split into independent parts, always the same list for the same board; the larger parts come early, so
-    /// that threads that take them in this order end together.
+    /// The independent parts of the search, always the same list for the same board. Larger parts come early, so that
+    /// threads that take them in this order end together.
     #[must_use]
     pub fn units(self) -> Vec<Unit> {
         let mut units = Vec::new();
@@ -104,8 +103,8 @@ impl Board {
     }
 }
 
-/// How the work for one combination of sets depends on the number of queens in the north-western quarter: about the number
-/// of ways to put that many and the rest into the given rows and columns of two quarters.
+/// The work for one combination of sets, by the number of queens in the north-western quarter: about the number of ways
+/// to put that many and the rest into the given rows and columns of two quarters.
 fn work(n: u32, queens: u32) -> f64 {
     let factorial = |k: u32| (1..=k).map(f64::from).product::<f64>();
     let rest = (n / 2).saturating_sub(queens);
@@ -114,7 +113,7 @@ fn work(n: u32, queens: u32) -> f64 {
     ways(queens) * ways(rest)
 }
 
-/// The sets of one size that the rows and columns of a position fall into.
+/// The sets of one size that the rows and columns of a position belong to.
 #[derive(Debug)]
 pub(crate) struct Families {
     /// Rows of the north-western quarter.
@@ -140,7 +139,6 @@ impl Families {
     }
 }
 
-/// The sets up to a rank.
 pub(crate) fn up_to(sets: &[Set], rank: u32) -> &[Set] {
     &sets[..sets.partition_point(|set| set.rank <= rank)]
 }

@@ -1,14 +1,13 @@
-//! The file of the published benchmark, one line a repetition. Text in, text out.
+//! The CSV file of the published benchmark, one line per repetition.
 
 use core::fmt;
 use core::str::FromStr;
 
 use crate::error::Error;
 
-/// The first line.
 pub const HEADER: &str = "time,queen,threads,solutions,seconds,microseconds,cpu_temp,gpu_temp";
 
-/// A temperature in hundredths of a degree Celsius, as exact as the file has it.
+/// Hundredths of a degree Celsius, the precision of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CentiCelsius(pub i32);
 
@@ -37,26 +36,23 @@ impl FromStr for CentiCelsius {
     }
 }
 
-/// One repetition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repetition {
-    /// When it had ended: whole seconds since 1970, UTC.
+    /// End time: whole seconds since 1970, UTC.
     pub time_s: u64,
     /// Rows of the board.
     pub queens: u32,
-    /// Threads.
     pub threads: u32,
-    /// Solutions found.
     pub solutions: u64,
-    /// Elapsed time in microseconds; the file has seconds and the rest.
+    /// Microseconds; the file has seconds and the remainder.
     pub elapsed_us: u64,
-    /// Of the CPU, after the repetition. `None`: not read.
+    /// After the repetition. `None`: not read.
     pub cpu: Option<CentiCelsius>,
-    /// Of the GPU. `None`: not read, or there is none.
+    /// `None`: not read, or no GPU.
     pub gpu: Option<CentiCelsius>,
 }
 
-/// Without temperatures the published program leaves both columns out. One of them alone it does not know: the other is left
+/// Without temperatures the published program omits both columns. It never omits one alone: then the other is left
 /// empty.
 impl fmt::Display for Repetition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -75,18 +71,14 @@ impl fmt::Display for Repetition {
     }
 }
 
-/// The whole file.
 #[must_use]
 pub fn write(repetitions: &[Repetition]) -> String {
     let lines = repetitions.iter().map(|repetition| format!("{repetition}\n"));
     core::iter::once(format!("{HEADER}\n")).chain(lines).collect()
 }
 
-/// The repetitions of a file.
-///
 /// # Errors
-/// [`Error::Csv`] with the line and what is wrong with it. A last line without its end is such an error: it may have been
-/// cut off.
+/// [`Error::Csv`] with the line and its mistake. This includes a last line without line end, which may be truncated.
 pub fn read(text: &str) -> Result<Vec<Repetition>, Error> {
     let at = |line: usize, reason: String| Error::Csv { line: line + 1, reason };
     let mut lines = text.split_inclusive('\n').enumerate();

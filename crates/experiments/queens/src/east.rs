@@ -1,8 +1,8 @@
 //! The eastern half of the board: a flat list of pairs of a north-eastern and a south-eastern placement, as bits.
 //!
-//! Of the diagonals of a pair, those that a north-western quarter can meet are kept transposed, one row of bits for each
-//! diagonal, so that the pairs one placement leaves are found 512 at a time by OR. Those that a south-western quarter can
-//! meet are kept as one word a pair, so that what is left is tested by AND, sixteen at a time.
+//! Of the diagonals of a pair, those that a north-western quarter can attack are kept transposed, one row of bits for
+//! each diagonal: an OR finds the pairs that one placement leaves, 512 at a time. Those that a south-western quarter
+//! can attack are kept as one word per pair: an AND tests the remaining pairs, sixteen at a time.
 
 use crate::quadrant::Diagonals;
 use crate::simd::{ROOM, Simd};
@@ -12,16 +12,16 @@ use crate::transpose::transpose;
 pub(crate) const GROUP: usize = 512;
 /// Groups in a block.
 pub(crate) const GROUPS: usize = 16;
-/// Pairs in a block: its rows and words fit the second level of cache.
+/// Pairs in a block: its rows and words fit the second-level cache.
 pub(crate) const PAIRS: usize = GROUP * GROUPS;
-/// Pairs that come at a time at most.
+/// Limit of pairs added at once.
 pub(crate) const MORE: usize = 64;
 /// Pairs in one word of bits.
 pub(crate) const BITS: usize = 64;
 
-/// A word that holds the diagonals a south-western quarter can meet: 32 bits do up to N = 23.
+/// Holds the diagonals that a south-western quarter can attack: 32 bits suffice up to N = 23.
 pub(crate) trait Word: Copy + Eq + core::fmt::Debug + Default {
-    /// Meets everything.
+    /// Attacked by everything.
     const FULL: Self;
     /// The low bits.
     fn new(bits: u64) -> Self;
@@ -36,7 +36,7 @@ pub(crate) trait Word: Copy + Eq + core::fmt::Debug + Default {
         to: &mut [Self; ROOM],
     ) -> usize;
 
-    /// Pairs of one of `left` and one of `probes` without a common bit.
+    /// Number of pairs of one of `left` and one of `probes` without a common bit.
     ///
     /// # Safety
     /// As for the methods of [`Simd`].
@@ -80,14 +80,14 @@ pub(crate) struct Group(pub(crate) [u64; GROUP / BITS]);
 /// Up to [`PAIRS`] pairs.
 #[derive(Debug)]
 pub(crate) struct Block<T> {
-    /// `rows[diagonal][group]`: the pairs on that diagonal. The last row: those that are no pair.
+    /// `rows[diagonal][group]`: the pairs on that diagonal. The last row marks padding.
     pub(crate) rows: Vec<[Group; GROUPS]>,
-    /// What a south-western quarter can meet.
+    /// What a south-western quarter can attack.
     pub(crate) words: Box<[T; PAIRS + MORE]>,
-    /// What a north-western quarter can meet, of the pairs since the last whole group.
+    /// What a north-western quarter can attack, for the pairs since the last whole group.
     waiting: Box<[u64; GROUP + MORE]>,
     length: usize,
-    /// Words of bits before this one are of pairs with columns below the highest rank.
+    /// Words of bits before this one belong to pairs with columns below the highest rank.
     pub(crate) top: usize,
     absent: u64,
 }
@@ -110,7 +110,6 @@ impl<T: Word> Block<T> {
         self.top = usize::MAX;
     }
 
-    /// Room left.
     pub(crate) fn room(&self) -> usize {
         PAIRS - self.length
     }
@@ -124,13 +123,13 @@ impl<T: Word> Block<T> {
         self.length / GROUP
     }
 
-    /// The bit of a probe that finds what is no pair.
+    /// The bit of a probe that finds padding.
     pub(crate) fn absent(&self) -> u64 {
         self.absent
     }
 
-    /// Adds the pairs of one north-eastern placement with those south-eastern ones it does not attack; at most [`MORE`].
-    /// There is room for all of them.
+    /// Adds the pairs of one north-eastern placement with the south-eastern ones that it does not attack; at most
+    /// [`MORE`]. There must be room for all of them.
     #[inline(always)]
     pub(crate) fn push(&mut self, north: &NorthEast, south: &[SouthEast]) {
         let start = self.length / GROUP * GROUP;
@@ -144,7 +143,7 @@ impl<T: Word> Block<T> {
         }
     }
 
-    /// From here on come pairs with columns of the highest rank.
+    /// From here on pairs have columns of the highest rank.
     pub(crate) fn begin_top(&mut self) {
         if self.top == usize::MAX {
             self.pad(BITS);
@@ -166,7 +165,7 @@ impl<T: Word> Block<T> {
         }
     }
 
-    /// Makes rows of the first waiting group.
+    /// Transposes the first waiting group.
     fn flush(&mut self) {
         let group = self.length / GROUP - 1;
         let mut matrices = [[0u64; GROUP / BITS]; BITS];
@@ -183,7 +182,7 @@ impl<T: Word> Block<T> {
     }
 }
 
-/// A north-eastern placement as the other quarters meet it.
+/// A north-eastern placement as the other quarters see it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NorthEast {
     /// [`Diagonals::north_east_seen_west`].
@@ -203,7 +202,7 @@ impl NorthEast {
     }
 }
 
-/// A south-eastern placement as the other quarters meet it.
+/// A south-eastern placement as the other quarters see it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SouthEast {
     across: u64,

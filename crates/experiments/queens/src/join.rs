@@ -1,4 +1,4 @@
-//! The western half against a block of the eastern one.
+//! Joins the western half with a block of the eastern one.
 //!
 //! Everything here is inlined into the functions of [`crate::kernel`], and compiled there for their instructions.
 
@@ -6,23 +6,23 @@ use crate::east::{Block, GROUPS, Group, Word};
 use crate::quadrant::Diagonals;
 use crate::simd::{BIT_WORDS, Bits, ROOM, Simd, TILE};
 
-/// Solutions found, apart for eastern columns of the highest rank.
+/// Number of solutions, apart for eastern columns of the highest rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) below: u64,
     pub(crate) top: u64,
 }
 
-/// Memory a join works in.
+/// Working memory of a join.
 #[derive(Debug)]
 pub(crate) struct Scratch<T> {
-    /// South-western placements as they meet the east.
+    /// South-western placements as the east sees them.
     probes: Vec<T>,
     /// Those that fit one north-western placement.
     fitting: Vec<T>,
-    /// Pairs left, as bits.
+    /// Remaining pairs, as bits.
     bits: Box<Bits>,
-    /// What is left of the east beside one north-western placement.
+    /// Words of the pairs that remain beside one north-western placement.
     left: Box<[T; ROOM]>,
 }
 
@@ -45,10 +45,10 @@ pub(crate) struct West<'a> {
     pub(crate) south: &'a [u64],
 }
 
-/// Solutions in a block for one set of columns in the west.
+/// Number of solutions in a block for one set of columns in the west.
 ///
 /// # Safety
-/// The processor has the instructions of `S`, and the calling function has them enabled.
+/// The CPU has the instructions of `S`, and the calling function has them enabled.
 #[inline(always)]
 pub(crate) unsafe fn join<S: Simd, T: Word>(west: West<'_>, block: &Block<T>, scratch: &mut Scratch<T>) -> Found {
     let diagonals = west.diagonals;
@@ -81,7 +81,7 @@ pub(crate) unsafe fn join<S: Simd, T: Word>(west: West<'_>, block: &Block<T>, sc
     found
 }
 
-/// The southern placements that fit a northern one; returns how many.
+/// Collects the southern placements that fit a northern one; returns their number.
 #[inline(always)]
 fn fit<T: Word>(probe: u64, south: &[u64], probes: &[T], fitting: &mut [T]) -> usize {
     let mut count = 0;
@@ -92,7 +92,7 @@ fn fit<T: Word>(probe: u64, south: &[u64], probes: &[T], fitting: &mut [T]) -> u
     count
 }
 
-/// Lists the words of bits that hold a pair on none of these diagonals; returns how many there are.
+/// Collects the words of bits with a pair on none of these diagonals; returns their number.
 #[inline(always)]
 unsafe fn filter<S: Simd, T: Word>(block: &Block<T>, mut probe: u64, bits: &mut Bits) -> usize {
     let Some(first) = block.rows.first() else { return 0 };
@@ -107,7 +107,7 @@ unsafe fn filter<S: Simd, T: Word>(block: &Block<T>, mut probe: u64, bits: &mut 
     unsafe { S::filter(&rows[..count], block.groups(), bits) }
 }
 
-/// Puts what is left of these words of bits side by side, filled up to whole tiles; returns the length.
+/// Collects the words of the remaining pairs, padded to whole tiles; returns the length.
 #[inline(always)]
 unsafe fn gather<S: Simd, T: Word>(block: &Block<T>, bits: &[u64], places: &[u64], left: &mut [T; ROOM]) -> usize {
     // SAFETY: as the caller promises.

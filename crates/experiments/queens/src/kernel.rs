@@ -1,5 +1,3 @@
-//! Which instructions count.
-
 use core::fmt;
 use core::str::FromStr;
 
@@ -8,30 +6,25 @@ use crate::error::Error;
 use crate::join::{Found, Scratch, West, join};
 use crate::simd::portable::Portable;
 
-/// The instructions that count solutions. All kernels give the same counts.
+/// The instruction sets. All give the same counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kernel {
-    /// AVX-512F (x86-64).
     Avx512,
-    /// AVX2 (x86-64).
     Avx2,
-    /// NEON (64-bit Arm).
     Neon,
-    /// What the build's target has; runs everywhere.
+    /// The build target's own instructions; runs everywhere.
     Portable,
 }
 
 impl Kernel {
-    /// Every kernel, the fastest first.
     pub const ALL: [Self; 4] = [Self::Avx512, Self::Avx2, Self::Neon, Self::Portable];
 
-    /// The fastest this processor has, found at run time.
+    /// The fastest that this CPU supports, determined at run time.
     #[must_use]
     pub fn detect() -> Self {
         Self::ALL.into_iter().find(|kernel| kernel.is_available()).unwrap_or(Self::Portable)
     }
 
-    /// Whether this processor has its instructions.
     #[must_use]
     pub fn is_available(self) -> bool {
         match self {
@@ -47,7 +40,6 @@ impl Kernel {
         }
     }
 
-    /// Its name, as [`FromStr`] reads it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -58,7 +50,7 @@ impl Kernel {
         }
     }
 
-    /// The join for this kernel, or why there is none.
+    /// The join for this kernel, if this CPU supports it.
     pub(crate) fn select(self) -> Result<Join, Error> {
         if !self.is_available() {
             return Err(Error::Kernel { kernel: self, detected: Self::detect() });
@@ -84,7 +76,7 @@ impl FromStr for Kernel {
     }
 }
 
-/// Every processor with AVX2 so far; asked all the same, since the kernels use them.
+/// Every CPU with AVX2 so far has these; checked anyway, as the kernels use them.
 #[cfg(target_arch = "x86_64")]
 fn has_bit_manipulation() -> bool {
     std::arch::is_x86_feature_detected!("bmi1")
@@ -93,14 +85,14 @@ fn has_bit_manipulation() -> bool {
         && std::arch::is_x86_feature_detected!("lzcnt")
 }
 
-/// A kernel whose instructions are known to be there: only [`Kernel::select`] makes one.
+/// A kernel whose instructions are known to exist: only [`Kernel::select`] makes one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Join {
     kernel: Kernel,
 }
 
 impl Join {
-    /// Solutions in a block for one set of columns in the west.
+    /// Number of solutions in a block for one set of columns in the west.
     pub(crate) fn count<T: Word>(self, west: West<'_>, block: &Block<T>, scratch: &mut Scratch<T>) -> Found {
         match self.kernel {
             // SAFETY: select() has found the instructions.

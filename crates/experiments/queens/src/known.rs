@@ -1,6 +1,4 @@
-//! Counts known from elsewhere.
-
-/// Solutions of boards of 1 to 27 queens, all images counted: OEIS A000170.
+/// Solutions of boards of 1 to 27 queens, including all images: OEIS A000170.
 pub const SOLUTIONS: [u64; 27] = [
     1,
     0,
@@ -31,7 +29,6 @@ pub const SOLUTIONS: [u64; 27] = [
     234_907_967_154_122_528,
 ];
 
-/// The solutions of a board of `n` queens, if they are known.
 #[must_use]
 pub fn solutions(n: u32) -> Option<u64> {
     SOLUTIONS.get(n.checked_sub(1)? as usize).copied()

@@ -1,4 +1,4 @@
-//! Where the queens of the middle lines stand, and what that leaves of the four quarters.
+//! Positions of the queens in the middle row and column, and what they leave of the four quarters.
 
 use crate::quadrant::Quarter;
 use crate::rows::Symmetry;
@@ -6,7 +6,7 @@ use crate::rows::Symmetry;
 /// A start of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Middle {
-    /// Even boards have no middle lines.
+    /// Even boards have no middle row and column.
     None,
     /// One queen in the centre of an odd board.
     Centre,
@@ -64,8 +64,8 @@ impl Position {
         }
     }
 
-    /// The queens are (0, row) and (column, 0), counted from the centre; in quarter coordinates, mirrored outwards from 1,
-    /// each is seen on δ = x − y and σ = x + y as below.
+    /// The queens are at (0, row) and (column, 0), counted from the centre; in quarter coordinates, mirrored outwards
+    /// from 1, each is seen on δ = x − y and σ = x + y as below.
     fn apart(quarter: Quarter, all: u32, column: u32, row: u32) -> Self {
         let (column, row) = (i64::from(column), i64::from(row));
         let taken = |deltas: &[i64], sigmas: &[i64]| Quarter {
@@ -74,7 +74,7 @@ impl Position {
             ..quarter
         };
         let east = all & !(1 << (column - 1));
-        // δ = ±side lies outside of a quarter.
+        // δ = ±side is outside a quarter.
         let inside = |deltas: &[i64]| -> Vec<i64> {
             deltas.iter().copied().filter(|delta| delta.abs() < i64::from(quarter.side)).collect()
         };

@@ -1,6 +1,6 @@
-//! The published benchmark (lemariva/N-Queens-Problem, `queenpool_multithread.py`): plain backtracking, column by column,
-//! with the first column's rows split over a fixed number of workers. Same search, same order, same split; in native code,
-//! so its seconds are never compared with those of the Python program.
+//! The published benchmark (lemariva/N-Queens-Problem, `queenpool_multithread.py`): plain backtracking, column by
+//! column, with the first column's rows split over a fixed number of workers. Search, order and split are the same, but
+//! in native code, so its seconds are never compared with those of the Python program.
 
 use std::num::NonZeroU32;
 use std::thread;
@@ -8,7 +8,6 @@ use std::thread;
 use crate::board::Board;
 use crate::error::Error;
 
-/// The board and the split of the published benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Published {
     n: u32,
@@ -25,8 +24,8 @@ impl Published {
         Ok(Self { n, threads })
     }
 
-    /// The rows of the first column that the thread `index` (from 0) tries; may be none. The sums are in floating point, as
-    /// published.
+    /// The rows of the first column that the thread `index` (from 0) tries; may be empty. The sums are in floating
+    /// point, as published.
     #[must_use]
     pub fn rows(self, index: u32) -> core::ops::Range<u32> {
         let share = f64::from(self.n) / f64::from(self.threads.get());
@@ -35,7 +34,7 @@ impl Published {
         start..end
     }
 
-    /// The solutions one thread finds.
+    /// The solutions found by one thread.
     #[must_use]
     pub fn count_part(self, index: u32) -> u64 {
         let mut search = Search { n: self.n, queens: [0; Board::MAX as usize], solutions: 0 };
@@ -46,7 +45,7 @@ impl Published {
         search.solutions
     }
 
-    /// The solutions of the board: all parts, each in a thread of its own.
+    /// Counts all parts, each in its own thread.
     ///
     /// # Errors
     /// [`Error::Thread`] if a thread cannot be started.

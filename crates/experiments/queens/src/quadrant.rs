@@ -1,6 +1,6 @@
 //! One quarter of the board: every way to fill given rows of it with queens that do not attack each other.
 //!
-//! Coordinates run outwards from the centre of the board in all four quarters, so that one list serves all of them, and a
+//! Coordinates run outwards from the centre of the board in all four quarters, so one list serves all of them, and a
 //! mirror image of the board only swaps quarters. For a queen in column x and row y, both from 0: δ = x − y, σ = x + y.
 
 const S: u32 = 0;
@@ -8,20 +8,19 @@ const M: u32 = 1;
 const P: u32 = 2;
 const Z: u32 = 3;
 
-/// The diagonals of a quarter that other quarters see, each a bit of one word. With H = side − 1: bits 0..H are S (σ, where the diagonal leaves the quarter for a neighbour), H..2H are M
-/// (δ = −1, −2…), 2H..3H are P (δ = 1, 2…), bit 3H is Z (δ = 0).
+/// The diagonals of a quarter that other quarters see, each a bit of one word. With H = side − 1: bits 0..H are S (σ,
+/// where the diagonal leaves the quarter for a neighbour), H..2H are M (δ = −1, −2…), 2H..3H are P (δ = 1, 2…), bit 3H
+/// is Z (δ = 0).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Diagonals {
     width: u32,
 }
 
 impl Diagonals {
-    /// For quarters of `side` rows and columns.
     pub(crate) fn new(side: u32) -> Self {
         Self { width: side.saturating_sub(1) }
     }
 
-    /// Number of bits in a word.
     pub(crate) fn bits(self) -> usize {
         3 * self.width as usize + 1
     }
@@ -38,7 +37,7 @@ impl Diagonals {
         at(0) | at(1) | at(2) | at(3)
     }
 
-    /// Bits a quarter above or below (they share columns) may not have: its σ meets the other's positive δ.
+    /// Bits that a quarter above or below (they share columns) may not have: its σ meets the other's positive δ.
     #[inline(always)]
     pub(crate) fn above(self, word: u64) -> u64 {
         self.pack([self.field(word, P), 0, self.field(word, S), 0])
@@ -51,13 +50,13 @@ impl Diagonals {
         self.pack([self.field(word, M), self.field(word, S), self.field(word, P), self.field(word, Z)])
     }
 
-    /// A north-eastern quarter as a north-western one sees it.
+    /// A north-eastern quarter as seen by a north-western one.
     #[inline(always)]
     pub(crate) fn north_east_seen_west(self, word: u64) -> u64 {
         self.pack([self.field(word, S), self.field(word, M), 0, 0])
     }
 
-    /// A south-eastern quarter as a north-western one sees it.
+    /// A south-eastern quarter as seen by a north-western one.
     #[inline(always)]
     pub(crate) fn south_east_seen_across(self, word: u64) -> u64 {
         self.pack([self.field(word, P), 0, self.field(word, M), self.field(word, Z)])
@@ -70,35 +69,35 @@ impl Diagonals {
         self.north_west_probe(word)
     }
 
-    /// A north-eastern quarter as a south-western one sees it.
+    /// A north-eastern quarter as seen by a south-western one.
     #[inline(always)]
     pub(crate) fn north_east_seen_across(self, word: u64) -> u64 {
         self.south_east_seen_across(word)
     }
 
-    /// A south-eastern quarter as a south-western one sees it.
+    /// A south-eastern quarter as seen by a south-western one.
     #[inline(always)]
     pub(crate) fn south_east_seen_beside(self, word: u64) -> u64 {
         self.north_east_seen_west(word)
     }
 }
 
-/// What a quarter looks like before any queen is in it.
+/// A quarter before any queen is in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Quarter {
     /// Rows and columns.
     pub(crate) side: u32,
-    /// 1 where a middle row and column lie between the quarters (odd boards), else 0.
+    /// 1 if a middle row and column separate the quarters (odd boards), else 0.
     pub(crate) gap: u32,
-    /// Columns a queen may stand in.
+    /// Columns a queen may be in.
     pub(crate) columns: u32,
-    /// Diagonals taken by queens in the middle lines: bit δ + side − 1.
+    /// Diagonals taken by queens in the middle row and column: bit δ + side − 1.
     pub(crate) taken_delta: u32,
     /// The same for σ.
     pub(crate) taken_sigma: u32,
 }
 
-/// All placements in one set of rows, by the columns they use.
+/// All placements in one set of rows, sorted by the columns they use.
 #[derive(Debug)]
 pub(crate) struct Placements {
     starts: Vec<u32>,
@@ -136,18 +135,17 @@ impl Placements {
         &self.words[self.range(columns)]
     }
 
-    /// All of them.
     pub(crate) fn words(&self) -> &[u64] {
         &self.words
     }
 
-    /// Where among [`Self::words`] those with exactly these columns are.
+    /// The range in [`Self::words`] of those with exactly these columns.
     pub(crate) fn range(&self, columns: u32) -> core::ops::Range<usize> {
         let column = columns as usize;
         self.starts[column] as usize..self.starts[column + 1] as usize
     }
 
-    /// Bytes on the heap.
+    /// On the heap.
     pub(crate) fn bytes(&self) -> usize {
         self.starts.capacity() * size_of::<u32>() + self.words.capacity() * size_of::<u64>()
     }
@@ -195,7 +193,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A queen in a quarter; `east` and `north` say which.
     #[derive(Clone, Copy)]
     struct Queen {
         east: bool,
@@ -210,7 +207,7 @@ mod tests {
             search.word(1 << (self.x + quarter.side - 1 - self.y), 1 << (self.x + self.y))
         }
 
-        /// On the board, in half squares from its centre.
+        /// In half squares from the centre of the board.
         fn place(self, gap: u32) -> (i64, i64) {
             let from_centre = |at: u32, positive: bool| i64::from(2 * at + 1 + gap) * if positive { 1 } else { -1 };
             (from_centre(self.x, self.east), from_centre(self.y, self.north))
@@ -253,7 +250,8 @@ mod tests {
 
     #[test]
     fn the_placements_of_all_row_sets_are_the_non_attacking_ones() {
-        // k queens that do not attack each other on a board of 5: 1, 25, 140, 204, 82, 10 (OEIS A036464, A036465, A000170).
+        // k queens that do not attack each other on a board of 5: 1, 25, 140, 204, 82, 10 (OEIS A036464, A036465,
+        // A000170).
         let quarter = Quarter { side: 5, gap: 0, columns: 0b1_1111, taken_delta: 0, taken_sigma: 0 };
         let mut counts = [0; 6];
         for rows in 0u32..32 {

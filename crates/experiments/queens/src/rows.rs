@@ -1,20 +1,20 @@
-//! Sets of rows or columns of one size, ranked, so that of the images of a board under the symmetries of the square one is
-//! counted.
+//! Sets of rows or columns of one size, ranked, so that only one of a board's images under the symmetries of the square
+//! is counted.
 
 /// A set of rows (or columns) as a mask, and its rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Set {
     pub(crate) mask: u32,
-    /// Place in the order of its family; two complements of half the rows share one.
+    /// Order in its family; two complements of half the rows have the same.
     pub(crate) rank: u32,
 }
 
-/// How far symmetry goes.
+/// The symmetry of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Symmetry {
-    /// No image of the position is another position of the same search: all ranks are 0.
+    /// No image of the position is another position of the search: all ranks are 0.
     None,
-    /// All eight images are.
+    /// All eight images are positions of the search.
     Square,
 }
 
@@ -40,11 +40,12 @@ pub(crate) fn family(free: u32, size: u32, symmetry: Symmetry) -> Vec<Set> {
     sets
 }
 
-/// What one count with the sets u (of rank `top`), v, s and t stands for, where no rank is above `top`.
+/// The weight of one count with the sets u (of rank `top`), v, s and t, where no rank is above `top`.
 ///
-/// The eight images of a position have as first set each of u, v, s, t and, complemented, of the same again. Those whose
-/// first set has the highest rank are counted: one where the highest rank occurs once, else as many as occurrences, which
-/// share the weight of eight; of three, which eight is not divisible by, the one with v below is counted for all.
+/// The eight images of a position have as first set each of u, v, s, t and, complemented, of the same again. Those
+/// whose first set has the highest rank are counted: one if the highest rank occurs once, else as many as occurrences,
+/// which share the weight of eight. Eight is not divisible by three, so of three occurrences the one with v below is
+/// counted for all.
 pub(crate) fn weight(symmetry: Symmetry, v_is_top: bool, s_is_top: bool, t_is_top: bool) -> u64 {
     if symmetry == Symmetry::None {
         return 8;

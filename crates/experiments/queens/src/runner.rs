@@ -1,4 +1,4 @@
-//! Units over threads.
+//! Distributes units over threads.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -17,29 +17,27 @@ pub struct Runner {
     join: Join,
 }
 
-/// What a run has counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// Sum of the counts of the finished units.
+    /// Sum over the finished units.
     pub total: u64,
-    /// How many units were finished.
     pub finished: usize,
-    /// Whether that is all of them: else `total` is not the count of the board.
+    /// Are all units finished? Else `total` is not the count of the board.
     pub complete: bool,
 }
 
 impl Runner {
-    /// A runner with this many threads, scheduled and placed as the calling thread is.
+    /// The threads inherit policy and affinity of the calling thread.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if the processor does not have the kernel's instructions.
+    /// [`Error::Kernel`] if the CPU does not have the kernel's instructions.
     pub fn new(threads: NonZeroUsize, kernel: Kernel) -> Result<Self, Error> {
         Ok(Self { threads, join: kernel.select()? })
     }
 
-    /// Counts `units`, until all are finished or `stop` is true. `finished` is called in the calling thread with each unit
-    /// and its count as soon as there is one, in no particular order: units it was called with need never be counted again,
-    /// and a unit that was stopped has no count.
+    /// Counts `units` until all are finished or `stop` is true. `finished` is called in the calling thread with each
+    /// finished unit and its count, in no particular order: these units need never be counted again, while a stopped
+    /// unit has no count.
     ///
     /// # Errors
     /// [`Error::Thread`] if a thread cannot be started; units finished by then were reported.

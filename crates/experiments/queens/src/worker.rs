@@ -1,4 +1,4 @@
-//! One thread's share: counts units, keeping what the next unit can use.
+//! Counts units in one thread, and keeps what the next unit can reuse.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -13,11 +13,11 @@ use crate::position::{Middle, Position};
 use crate::quadrant::{Diagonals, Placements, Quarter};
 use crate::rows::{Set, weight};
 
-/// Bytes of placements kept for later units, per worker.
+/// Limit of placements kept for later units, bytes per worker.
 const KEPT: usize = 64 << 20;
 
-/// Counts units one after the other, and keeps what the next can use: at most 64 MiB of placements beside what a unit needs
-/// itself (see the table in the crate's documentation).
+/// Counts units one after the other. Keeps at most 64 MiB of placements for later units, besides what a unit itself
+/// needs (see the crate's documentation).
 #[derive(Debug)]
 pub struct Worker {
     narrow: Counter<u32>,
@@ -25,10 +25,8 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// A worker that uses `kernel`.
-    ///
     /// # Errors
-    /// [`Error::Kernel`] if the processor does not have its instructions.
+    /// [`Error::Kernel`] if the CPU does not have its instructions.
     pub fn new(kernel: Kernel) -> Result<Self, Error> {
         Ok(Self::with(kernel.select()?))
     }
@@ -37,13 +35,13 @@ impl Worker {
         Self { narrow: Counter::new(join), wide: Counter::new(join) }
     }
 
-    /// The solutions in a unit (all images of a solution counted).
+    /// The solutions in a unit, including all images.
     pub fn count(&mut self, unit: &Unit) -> u64 {
         self.count_until(unit, &AtomicBool::new(false)).unwrap_or_default()
     }
 
-    /// The same, or `None` if `stop` became true before the end: looked at every second or so on the largest boards, more
-    /// often on others.
+    /// Like [`Worker::count`]; `None` if `stop` became true before the end. It is checked every second or so on the
+    /// largest boards, more often on others.
     pub fn count_until(&mut self, unit: &Unit, stop: &AtomicBool) -> Option<u64> {
         if Diagonals::new(unit.n / 2).bits() <= u32::BITS as usize {
             self.narrow.count(unit, stop)
@@ -62,7 +60,7 @@ pub(crate) struct Counter<T> {
     kept: Kept,
 }
 
-/// What all units of a start share.
+/// Shared by all units of a start.
 #[derive(Debug)]
 struct Start<T> {
     n: u32,
@@ -75,7 +73,7 @@ struct Start<T> {
     south_east: Vec<SouthEast>,
 }
 
-/// The eastern and western quarters of one pair of row sets.
+/// The quarters of one pair of row sets.
 struct Quarters {
     north_west: Rc<Placements>,
     north_east: Rc<Placements>,
@@ -83,7 +81,7 @@ struct Quarters {
     south_east: Rc<Placements>,
 }
 
-/// The sets under which a unit counts.
+/// The sets that a unit counts.
 struct Sets<'a> {
     top: Set,
     south: Set,
@@ -96,7 +94,7 @@ impl<T: Word> Counter<T> {
         Self { join, start: None, scratch: Scratch::new(), kept: Kept::default() }
     }
 
-    /// The solutions in a unit, unless stopped.
+    /// `None` if stopped.
     pub(crate) fn count(&mut self, unit: &Unit, stop: &AtomicBool) -> Option<u64> {
         if unit.n == 1 {
             return Some(1);
@@ -139,7 +137,7 @@ impl<T: Word> Counter<T> {
             let north = start.north_east.all[index];
             for part in quarters.south_east.range(north.columns).step_by(MORE) {
                 let end = quarters.south_east.range(north.columns).end.min(part + MORE);
-                // The last word of bits below the highest rank may have to be filled up.
+                // The last word of bits below the highest rank may need padding.
                 if start.block.room() < MORE + BITS {
                     total += self.count_block(start, sets, &quarters, stop)?;
                 }
@@ -210,12 +208,13 @@ impl<T: Word> Start<T> {
     }
 }
 
-/// The north-eastern placements of one set of rows, in an order in which those that a north-western one attacks lie close.
+/// The north-eastern placements of one set of rows, ordered so that those attacked by a north-western one are close
+/// together.
 #[derive(Debug, Default)]
 struct NorthEasts {
     made_for: Option<Set>,
     all: Vec<NorthEast>,
-    /// From here on the columns have the highest rank.
+    /// From here on columns have the highest rank.
     top: usize,
 }
 
@@ -238,7 +237,7 @@ impl NorthEasts {
     }
 }
 
-/// Placements made before, while they fit into [`KEPT`].
+/// Placements for reuse, up to [`KEPT`] bytes.
 #[derive(Debug, Default)]
 struct Kept {
     lists: HashMap<(Quarter, u32), Rc<Placements>>,

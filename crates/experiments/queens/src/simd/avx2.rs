@@ -1,5 +1,3 @@
-//! AVX2.
-
 use core::arch::x86_64::{
     __m256i, _mm256_and_si256, _mm256_cmpeq_epi32, _mm256_cmpeq_epi64, _mm256_load_si256, _mm256_loadu_si256,
     _mm256_or_si256, _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_setzero_si256, _mm256_storeu_si256,
@@ -9,7 +7,6 @@ use core::arch::x86_64::{
 use super::{Bits, Simd, append};
 use crate::east::{GROUPS, Group};
 
-/// AVX2.
 pub(crate) struct Avx2;
 
 /// Registers counted together.

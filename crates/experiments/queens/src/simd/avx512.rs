@@ -1,4 +1,4 @@
-//! AVX-512 (F): compressing stores list what is left, test-under-mask counts.
+//! AVX-512 (F): compressing stores collect, test-under-mask counts.
 
 use core::arch::x86_64::{
     __m512i, _mm512_add_epi64, _mm512_load_si512, _mm512_loadu_si512, _mm512_mask_sub_epi32, _mm512_mask_sub_epi64,
@@ -10,7 +10,6 @@ use core::arch::x86_64::{
 use super::{Bits, ROOM, Simd, TILE};
 use crate::east::{BITS, GROUPS, Group, MORE, PAIRS};
 
-/// AVX-512F.
 pub(crate) struct Avx512;
 
 impl Simd for Avx512 {

@@ -1,4 +1,4 @@
-//! The two inner loops, for each kind of processor.
+//! The two inner loops, for each instruction set.
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx2;
@@ -10,15 +10,15 @@ pub(crate) mod portable;
 
 use crate::east::{BITS, GROUPS, Group, MORE, PAIRS};
 
-/// Words of bits in a block, and room for one group more, which a group may be written to as a whole.
+/// Words of bits in a block, and room for one more group, which may be written as a whole.
 pub(crate) const BIT_WORDS: usize = PAIRS / 64 + 8;
-/// Pairs in a vector of counts of the widest kernel: lists are filled up to multiples of this.
+/// Pairs per vector of the widest kernel: lists are padded to multiples of this.
 pub(crate) const TILE: usize = 16;
 
-/// Room for the pairs of a block, and for a tile more, which may be written to as a whole.
+/// Room for the pairs of a block, and for one more tile, which may be written as a whole.
 pub(crate) const ROOM: usize = PAIRS + 2 * TILE;
 
-/// Words of bits that are not 0, and where in the block each was.
+/// Non-zero words of bits, and their places in the block.
 #[derive(Debug)]
 pub(crate) struct Bits {
     pub(crate) words: [u64; BIT_WORDS],
@@ -28,34 +28,34 @@ pub(crate) struct Bits {
 /// The instructions of a kernel.
 ///
 /// # Safety
-/// A method is only called where the processor has the instructions, from a function that has them enabled (so that it is
+/// A method is only called if the CPU has the instructions, from a function that has them enabled (so that it is
 /// inlined there).
 pub(crate) trait Simd {
-    /// Finds the pairs on none of the given rows, in this many groups: lists the words of bits that have any, and returns
-    /// how many words those are.
+    /// Finds the pairs on none of the given rows, in this many groups: collects the words of bits with any pair, and
+    /// returns their number.
     unsafe fn filter(rows: &[&[Group; GROUPS]], groups: usize, to: &mut Bits) -> usize;
 
-    /// Puts the words of the pairs whose bits are set side by side and returns how many there are. Beyond them it may
-    /// write up to [`TILE`] words of no meaning.
+    /// Collects the words of the pairs whose bits are set; returns their number. May write up to [`TILE`] meaningless
+    /// words after them.
     #[inline(always)]
     unsafe fn gather_32(words: &[u32; PAIRS + MORE], bits: &[u64], places: &[u64], to: &mut [u32; ROOM]) -> usize {
         gather(words, bits, places, to)
     }
 
-    /// The same of 64 bits.
+    /// [`Simd::gather_32`] for 64 bits.
     #[inline(always)]
     unsafe fn gather_64(words: &[u64; PAIRS + MORE], bits: &[u64], places: &[u64], to: &mut [u64; ROOM]) -> usize {
         gather(words, bits, places, to)
     }
 
-    /// Pairs of one of `left` and one of `probes` without a common bit. `left` is whole [`TILE`]s.
+    /// Number of pairs of one of `left` and one of `probes` without a common bit. `left` is whole [`TILE`]s.
     unsafe fn count_32(left: &[u32], probes: &[u32]) -> u64;
 
-    /// The same of 64 bits.
+    /// [`Simd::count_32`] for 64 bits.
     unsafe fn count_64(left: &[u64], probes: &[u64]) -> u64;
 }
 
-/// Appends the words of a group that are not 0, without branches: which they are is hard to predict.
+/// Appends the non-zero words of a group without branches, which would be hard to predict.
 #[inline(always)]
 pub(crate) fn append(words: [u64; 8], group: usize, to: &mut Bits, length: usize) -> usize {
     let mut end = length;
@@ -67,8 +67,8 @@ pub(crate) fn append(words: [u64; 8], group: usize, to: &mut Bits, length: usize
     end
 }
 
-/// [`Simd::gather_32`] without particular instructions. How many pairs a word of bits holds is hard to predict, so eight
-/// are copied whether they are there or not.
+/// [`Simd::gather_32`] without special instructions. The number of pairs in a word of bits is hard to predict, so eight
+/// are copied in any case.
 #[inline(always)]
 fn gather<T: Copy>(words: &[T; PAIRS + MORE], bits: &[u64], places: &[u64], to: &mut [T; ROOM]) -> usize {
     let mut length = 0;

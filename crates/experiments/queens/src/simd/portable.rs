@@ -1,9 +1,8 @@
-//! Any processor: the compiler makes of it what the target has.
+//! Any CPU: autovectorised for the build target.
 
 use super::{Bits, Simd, TILE, append};
 use crate::east::{GROUPS, Group};
 
-/// No particular instructions.
 pub(crate) struct Portable;
 
 impl Simd for Portable {

@@ -1,4 +1,4 @@
-//! Counts against those known from elsewhere, on every kernel this processor has.
+//! Compares counts with known ones, on every kernel that this CPU has.
 
 use std::io::{self, Write};
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -12,17 +12,17 @@ fn count(n: u32, kernel: Kernel) -> u64 {
     Board::new(n).unwrap().units().iter().map(|unit| worker.count(unit)).sum()
 }
 
-/// Kernels to test; what cannot be is said, not passed over.
+/// The kernels to test; missing ones are reported.
 fn kernels() -> Vec<Kernel> {
     let (here, missing): (Vec<_>, Vec<_>) = Kernel::ALL.into_iter().partition(|kernel| kernel.is_available());
     for kernel in missing {
-        // Not eprintln: the test harness hides what a passing test prints with it.
+        // Not eprintln: the test harness hides that for passing tests.
         let _ = writeln!(io::stderr(), "not tested: kernel {kernel}: this processor does not have its instructions");
     }
     here
 }
 
-/// The plainest search there is, written apart from the crate.
+/// The plainest possible search, independent of the crate.
 fn plain(n: u32, columns: u32, left: u32, right: u32) -> u64 {
     let all = (1 << n) - 1;
     let mut free = all & !(columns | left | right);

@@ -1,5 +1,3 @@
-//! The published files, read and written.
-
 use proptest::prelude::*;
 use punctual_queens::Error;
 use punctual_queens::csv::{CentiCelsius, HEADER, Repetition, read, write};
