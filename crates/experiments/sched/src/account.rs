@@ -1,4 +1,4 @@
-//! Where threads' time went, from sched_switch and sched_waking.
+//! Accounts for threads' time, from sched_switch and sched_waking.
 
 use crate::predict::replay::Idle;
 use punctual_model::{Doing, GanttSpan, Held, OtherTask};
@@ -6,29 +6,28 @@ use punctual_trace::{Event, Kind};
 use punctual_units::{Arrange, CpuId, Nanos};
 use std::collections::BTreeMap;
 
-/// A thread to be followed.
 #[derive(Clone, Copy, Debug)]
 pub struct Watched {
-    /// Its thread id, as the trace has it.
+    /// As in the trace.
     pub tid: i32,
-    /// From its release, CLOCK_MONOTONIC.
+    /// Its release, CLOCK_MONOTONIC.
     pub from: u64,
-    /// To its end.
+    /// Its end.
     pub to: u64,
-    /// Who has to wait for it.
     pub class: Class,
 }
 
-/// Classes of threads, as far as it matters who may run before whom.
+/// Who may run before whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// SCHED_OTHER, SCHED_BATCH, SCHED_IDLE.
     Ordinary,
     /// SCHED_FIFO, SCHED_RR.
     RealTime,
-    /// The same under RT throttling, which holds them also where nobody else wants the CPU: ordinary tasks may run then.
+    /// Like `RealTime` under RT throttling, which holds it even if nobody else wants the CPU: ordinary tasks may run
+    /// then.
     Throttled,
-    /// SCHED_DEADLINE: anybody may run where its budget is used up.
+    /// SCHED_DEADLINE: anybody may run when its budget is used up.
     Deadline,
 }
 
@@ -38,28 +37,28 @@ impl Class {
     }
 }
 
-/// Where one thread's time went, ns.
+/// One thread's time, ns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Spent {
-    /// It had a CPU, with what the hypervisor took from that.
+    /// It had a CPU, including stolen time.
     pub on_cpu: u64,
-    /// It was runnable without one.
+    /// Runnable without a CPU.
     pub waited: u64,
-    /// It slept.
     pub slept: u64,
-    /// Of the wait: a task that is none of the experiment's had the CPU, and the prediction has nobody in its place.
+    /// The part of `waited` during which a task outside the experiment had the CPU, where the prediction has nobody.
     pub others: u64,
-    /// How long thread `n` had the CPU while this one waited for it; its own time in its own place.
+    /// How long thread `n` had the CPU while this one waited for it; at its own index, its own time.
     pub behind: Vec<u64>,
-    /// Of the time it had a CPU: it may have waited still, because the switch that gave it the CPU is not in the trace.
+    /// The part of `on_cpu` that may have been waiting, because the switch that gave it the CPU is missing in the
+    /// trace.
     pub unclear: u64,
-    /// Of that: behind a task of others, which no prediction has.
+    /// The part of that behind a task outside the experiment, which no prediction has.
     pub unclear_others: u64,
 }
 
 impl Spent {
-    /// What the trace leaves unclear as /proc/thread-self/schedstat has it, whose `wait` is of the same time; false: that is not
-    /// known, and something is unclear.
+    /// Resolves what is unclear in the trace by /proc/thread-self/schedstat, whose `wait` covers the same time; false:
+    /// it is unknown, and something is unclear.
     #[must_use]
     pub fn settle(&mut self, thread: usize, wait: Option<u64>) -> bool {
         let Some(wait) = wait else { return self.unclear == 0 };
@@ -73,22 +72,21 @@ impl Spent {
     }
 }
 
-/// All threads'.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Accounts {
     /// In the order of the threads.
     pub spent: Vec<Spent>,
-    /// In order of time, since `start`.
+    /// By time, since `start`.
     pub spans: Vec<GanttSpan>,
-    /// Ordinary threads that ran while real-time ones waited there.
+    /// Ordinary threads that ran while real-time ones waited on that CPU.
     pub held: Vec<Held>,
-    /// Who else ran while a thread waited.
+    /// Other tasks that ran while a thread waited.
     pub others: Vec<OtherTask>,
-    /// When CPUs were idle for certain.
+    /// When CPUs were certainly idle.
     pub idle: Vec<Idle>,
-    /// Switches of the threads that were seen; none: the trace knows them by other numbers.
+    /// Observed switches of the threads; 0: the trace has other thread ids.
     pub switches: u64,
-    /// Times a thread left a CPU that it had not been given: switches are missing, and the accounts are wrong.
+    /// How often a thread left a CPU that it had not been given: switches are missing, and the accounts are wrong.
     pub missing: u64,
 }
 
@@ -97,17 +95,16 @@ struct Now {
     doing: Doing,
     cpu: Option<u32>,
     since: u64,
-    /// Where it waits: since when, on that CPU.
+    /// Since when it waits on that CPU.
     here: u64,
-    /// It was runnable when the CPU went idle without it: throttled, until nobody knows when.
+    /// It was runnable when the CPU went idle without it: throttled, for an unknown time.
     set_aside: bool,
 }
 
-/// Who has a CPU.
 struct Current {
     tid: i32,
     comm: String,
-    /// An ordinary task: kernel priority 100 and above. Where the trace does not tell, it is taken for one.
+    /// Kernel priority 100 and above, or unknown.
     is_ordinary: bool,
     /// Since when.
     since: u64,
@@ -117,12 +114,11 @@ struct Sweep<'a> {
     threads: &'a [Watched],
     start: u64,
     now: Vec<Now>,
-    /// Who has each CPU.
     current: BTreeMap<u32, Current>,
     at: u64,
     out: Accounts,
     others: BTreeMap<String, u64>,
-    /// A real-time thread is being held on this CPU since.
+    /// Since when a real-time thread is held on this CPU.
     held: BTreeMap<u32, u64>,
 }
 
@@ -180,7 +176,7 @@ impl Sweep<'_> {
         self.at = self.at.max(t);
     }
 
-    /// A CPU that was idle is not any more. Where the switch away from idle was not recorded, it is not known when another task came.
+    /// Ends a CPU's idle time. If the switch away from idle was not recorded, it is unknown when another task came.
     fn end_of_idle(&mut self, event: &Event, prev: i32) {
         let Some(current) = self.current.get(&event.cpu).filter(|current| current.tid == 0) else { return };
         let ordinary = |n: usize| self.threads[n].class == Class::Ordinary;
@@ -191,8 +187,8 @@ impl Sweep<'_> {
         }
     }
 
-    /// Would the prediction have somebody run here as well? An ordinary task in the time that a real-time thread stands aside for
-    /// ordinary threads of the experiment; anybody where a budget is used up.
+    /// Does the prediction have somebody run here as well? An ordinary task while a real-time thread yields to ordinary
+    /// threads of the experiment; anybody when a budget is used up.
     fn is_predicted(&self, n: usize, current: &Current, cpu: Option<u32>) -> bool {
         let wants = |(now, watched): (&Now, &Watched)| {
             let wants = watched.class == Class::Ordinary && now.doing == Doing::Waits && now.cpu == cpu;
@@ -237,7 +233,6 @@ impl Sweep<'_> {
         self.note_held(event.t_ns);
     }
 
-    /// A task leaves its CPU.
     fn left(&mut self, event: &Event, prev: i32, runnable: bool, next: i32) {
         let current = self.current.get(&event.cpu);
         let was_idle = current.is_none_or(|current| current.tid == 0);
@@ -250,7 +245,7 @@ impl Sweep<'_> {
         };
         let now = self.now[n];
         let unseen = now.doing != Doing::Runs && event.t_ns > self.threads[n].from;
-        // Another of the threads cannot have had it: it would not have left.
+        // No other thread can have had it: it would not have left.
         let given = unseen && now.doing == Doing::Waits && self.find_on(event.cpu).is_none();
         match given {
             true => self.ran_unseen(n, since.max(now.here), event.t_ns, was_idle && !now.set_aside),
@@ -261,9 +256,9 @@ impl Sweep<'_> {
         self.now[n].set_aside = runnable && next == 0;
     }
 
-    /// A thread leaves a CPU, and the switch to it is not in the trace (seen on 6.18: switches away from some tasks never are, the idle
-    /// task of CPU 1 among them). An idle CPU runs `at_once` what is woken or moved there, so what was taken for a wait since then was
-    /// none. Behind another task, or throttled, it waited for an unknown part of that time.
+    /// A thread leaves a CPU, and the switch to it is missing (seen on 6.18: switches away from some tasks are never
+    /// recorded, the idle task of CPU 1 among them). An idle CPU runs `at_once` what is woken or moved there, so a wait
+    /// since then was none. Behind another task, or throttled, it waited for an unknown part of that time.
     fn ran_unseen(&mut self, n: usize, since: u64, t: u64, at_once: bool) {
         let watched = self.threads[n];
         let length = t.min(watched.to).saturating_sub(since.max(watched.from));
@@ -289,7 +284,7 @@ impl Sweep<'_> {
         self.out.switches += 1;
     }
 
-    /// The same for a task of others: since the CPU was idle, at most, threads there waited for it.
+    /// Like `ran_unseen`, for another task: since the CPU was idle, at most, threads there waited for it.
     fn other_ran_from_idle(&mut self, event: &Event, tid: i32, since: u64) {
         let Kind::SchedSwitch { prev, .. } = &event.kind else { return };
         let mut took = 0;
@@ -308,7 +303,7 @@ impl Sweep<'_> {
         }
     }
 
-    /// The thread that has a CPU, by what the trace says.
+    /// The thread that has a CPU, according to the trace.
     fn find_on(&self, cpu: u32) -> Option<usize> {
         self.find(self.current.get(&cpu)?.tid)
     }
@@ -317,7 +312,6 @@ impl Sweep<'_> {
         self.threads.iter().position(|watched| watched.tid == tid)
     }
 
-    /// Ends what a thread did and begins something else.
     fn set(&mut self, n: usize, doing: Doing, cpu: Option<u32>, t: u64) {
         self.close(n, t);
         self.now[n] = Now { doing, cpu, since: t, here: t, set_aside: false };

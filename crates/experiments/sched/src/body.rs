@@ -1,30 +1,26 @@
-//! What a thread does from its release to its end.
+//! What a thread does between its release and its end.
 
 use punctual_units::Nanos;
 
-/// One thing a thread does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Works for so much CPU time, as calibrated alone.
+    /// Uses this much CPU time, as calibrated alone.
     Run(Nanos),
-    /// Sleeps so long.
     Sleep(Nanos),
-    /// Sleeps until the next multiple of a period since its release; where that has passed already, a new grid begins now (rt-app's
-    /// relative timer).
+    /// Sleeps until the next multiple of a period since its release; if that has passed, the grid restarts now
+    /// (rt-app's relative timer).
     Timer(Nanos),
 }
 
 /// Actions, repeated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Body {
-    /// In order.
     pub actions: Vec<Action>,
-    /// How often; `None`: until the experiment ends.
+    /// `None`: until the experiment ends.
     pub loops: Option<u64>,
 }
 
 impl Body {
-    /// One stretch of work.
     pub fn run(cpu_time: Nanos) -> Body {
         Body { actions: vec![Action::Run(cpu_time)], loops: Some(1) }
     }
@@ -35,7 +31,7 @@ impl Body {
         Nanos(runs.fold(0, u64::saturating_add))
     }
 
-    /// Time one loop sleeps, at most.
+    /// Maximum sleep of one loop.
     pub fn sleep(&self) -> Nanos {
         let sleeps = self.actions.iter().map(|action| match action {
             Action::Sleep(ns) | Action::Timer(ns) => ns.0,
@@ -44,7 +40,7 @@ impl Body {
         Nanos(sleeps.fold(0, u64::saturating_add))
     }
 
-    /// The period, where each loop waits for one timer exactly.
+    /// The period, if each loop waits for exactly one timer.
     pub fn period(&self) -> Option<Nanos> {
         let mut timers = self.actions.iter().filter_map(|action| match action {
             Action::Timer(period) => Some(*period),
@@ -55,7 +51,7 @@ impl Body {
         (timers.next().is_none() && !sleeps).then_some(period)
     }
 
-    /// The same with every stretch of work multiplied.
+    /// Multiplies the work.
     pub fn scaled(&self, factor: f64) -> Body {
         let scale = |action: &Action| match action {
             Action::Run(ns) => Action::Run(Nanos((ns.0 as f64 * factor) as u64)),

@@ -1,4 +1,4 @@
-//! How long a workload takes alone.
+//! Calibrates how long a workload takes alone.
 
 use crate::body::{Action, Body};
 use crate::error::SchedError;
@@ -12,24 +12,23 @@ use punctual_workloads::{FRAMES_PER_WRITE, Image, Kind, Work};
 use std::fs::File;
 use std::path::Path;
 
-/// Rounds; the middle one counts.
+/// The median counts.
 const ROUNDS: usize = 3;
 /// CPU time of a round.
 const ROUND: (Nanos, Nanos) = (Nanos::from_millis(60), Nanos::from_millis(400));
 
-/// What a workload takes alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Rate {
-    /// Steps after which it repeats itself.
+    /// Steps after which the work repeats itself.
     unit: u64,
-    /// CPU time of these.
+    /// CPU time of a unit, ns.
     unit_ns: f64,
-    /// Time asleep at each write, where it writes.
+    /// Sleep per write, if it writes.
     write: Option<Nanos>,
 }
 
-/// Runs each workload alone on `cpu`, as an ordinary thread: what is measured is the CPU time it is charged, not how long that
-/// takes.
+/// Runs each workload alone on `cpu` as an ordinary thread, and measures the CPU time it is charged, not the elapsed
+/// time.
 pub(crate) fn calibrate(
     kinds: &[Kind],
     image: &Image,
@@ -49,7 +48,7 @@ pub(crate) fn calibrate(
     kinds.iter().map(|kind| one(*kind)).collect()
 }
 
-/// The workload; what it writes is a file without a name in `folder`.
+/// What the workload writes goes to a file without a name in `folder`.
 pub(crate) fn new_work(kind: Kind, image: &Image, folder: &Path) -> Result<Work, SchedError> {
     let file = match kind {
         Kind::CannyIo => Some(scratch(folder)?),
@@ -58,7 +57,7 @@ pub(crate) fn new_work(kind: Kind, image: &Image, folder: &Path) -> Result<Work,
     Ok(Work::new(kind, image, file)?)
 }
 
-/// A file that is gone with its last user.
+/// A file that disappears with its last user.
 fn scratch(folder: &Path) -> Result<File, SchedError> {
     let path = folder.join(format!(".edges-{}", std::process::id()));
     let failed = |source| SchedError::System {
@@ -76,7 +75,7 @@ fn measure(mut work: Work, cpu: CpuId, round: Nanos) -> Result<Rate, String> {
     uapi::set_affinity(0, &CpuList::from_iter([cpu])).map_err(|e| e.to_string())?;
     let said = |e: std::io::Error| e.to_string();
     let unit = work.unit();
-    // Memory is touched and caches are filled before anything counts.
+    // Warms up memory and caches.
     for _ in 0..unit {
         work.step().map_err(said)?;
     }
@@ -102,7 +101,7 @@ fn measure(mut work: Work, cpu: CpuId, round: Nanos) -> Result<Rate, String> {
     Ok(Rate { unit, unit_ns: rounds[ROUNDS / 2].max(1.0), write })
 }
 
-/// Mean time asleep at a write: what is neither charged nor waited for the CPU.
+/// Mean sleep per write: neither charged nor waited for the CPU.
 fn sleep_a_write(work: &mut Work, unit: u64) -> std::io::Result<Nanos> {
     const WRITES: u64 = 4;
     let stat = Schedstat::open().ok();
@@ -117,22 +116,20 @@ fn sleep_a_write(work: &mut Work, unit: u64) -> std::io::Result<Nanos> {
 }
 
 impl Rate {
-    /// Whole units nearest to this much CPU time alone, one at least.
+    /// The number of whole units nearest to this CPU time, at least one.
     pub fn units(&self, work: Nanos) -> u64 {
         ((work.0 as f64 / self.unit_ns).round() as u64).max(1)
     }
 
-    /// Steps of this much work.
     pub fn steps(&self, work: Nanos) -> u64 {
         self.units(work) * self.unit
     }
 
-    /// CPU time of so many units.
     fn alone(&self, units: u64) -> Nanos {
         Nanos((units as f64 * self.unit_ns) as u64)
     }
 
-    /// What the thread does, in steps, and the same in calibrated time, with the sleeps of its writes.
+    /// The thread's work in steps, and in calibrated time with the sleeps of its writes.
     pub fn fit(&self, thread: &PlanThread) -> (Vec<Do>, Body) {
         let doing = compile(&thread.body.actions, |work| self.steps(work));
         let mut actions = Vec::new();

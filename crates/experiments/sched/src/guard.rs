@@ -1,13 +1,13 @@
-//! What may not be run: real-time threads that would take a machine from everybody.
+//! Refuses real-time threads that would block the whole machine.
 
 use crate::plan::Plan;
 use crate::system::is_throttled;
 use punctual_units::Nanos;
 
-/// An experiment that says itself that it ends so soon may take every CPU.
+/// An experiment with this limit of its duration may take every CPU.
 const BOUNDED: Nanos = Nanos::from_secs(10);
 
-/// Refuses a plan whose real-time threads could have every CPU at once while nothing takes one from them.
+/// Refuses a plan whose real-time threads could have every CPU at once without any limit.
 ///
 /// # Errors
 /// The reason, and what to do.
@@ -23,7 +23,8 @@ pub fn check(plan: &Plan, at_most: Option<Nanos>) -> Result<(), String> {
     ))
 }
 
-/// CPUs that FIFO, RR and DEADLINE threads can have at the same time: the size of a greatest matching of threads to CPUs.
+/// CPUs that FIFO, RR and DEADLINE threads can have at the same time: the size of a maximum matching of threads to
+/// CPUs.
 fn taken(plan: &Plan) -> usize {
     let threads: Vec<Vec<usize>> = plan
         .threads
@@ -36,7 +37,7 @@ fn taken(plan: &Plan) -> usize {
     (0..threads.len()).filter(|n| matched(*n, &threads, &mut owner, &mut vec![false; most])).count()
 }
 
-/// Finds a CPU for thread `n`, moving others where they have another (Kuhn's algorithm).
+/// Finds a CPU for thread `n`, moving others if necessary (Kuhn's algorithm).
 fn matched(n: usize, threads: &[Vec<usize>], owner: &mut [Option<usize>], seen: &mut [bool]) -> bool {
     for &cpu in &threads[n] {
         if std::mem::replace(&mut seen[cpu], true) {

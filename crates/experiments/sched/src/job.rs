@@ -1,4 +1,4 @@
-//! What a measured thread does between its release and its end: nothing here allocates, locks or logs.
+//! The work of a measured thread: nothing here allocates, locks or logs.
 
 use crate::body::Action;
 use punctual_rt::{monotonic, sleep_until};
@@ -8,47 +8,42 @@ use std::io;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// One thing it does, work in steps.
+/// An action, with work in steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Do {
-    /// So many steps.
     Steps(u64),
-    /// As [`Action::Sleep`].
+    /// See [`Action::Sleep`].
     Sleep(Nanos),
-    /// As [`Action::Timer`].
+    /// See [`Action::Timer`].
     Timer(Nanos),
 }
 
-/// A thread's work.
 #[derive(Debug)]
 pub struct Job {
-    /// What it does, in order.
     pub doing: Vec<Do>,
-    /// How often; `None`: until it is stopped.
+    /// `None`: until it is stopped.
     pub loops: Option<u64>,
-    /// What it works at.
     pub work: Work,
 }
 
 /// What ends a job before its work is done. CLOCK_MONOTONIC.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds<'a> {
-    /// It ends then, whatever it has done.
+    /// It ends then in any case.
     pub until: Nanos,
-    /// Set where nobody wants it any more.
+    /// Set when the result is no longer wanted.
     pub stop: &'a AtomicBool,
 }
 
-/// What it did.
 #[derive(Debug)]
 pub struct Done {
     /// CLOCK_MONOTONIC of its first step.
     pub first: Nanos,
     /// CLOCK_MONOTONIC of its end.
     pub end: Nanos,
-    /// CPU time it was charged in between.
+    /// CPU time charged in between.
     pub charged: Nanos,
-    /// Did it do all its work? Work without an end is whole when its time is over.
+    /// Did it do all its work? Endless work is complete when its time is over.
     pub whole: bool,
     /// Longest time from the beginning of a period to the end of its work; 0 without periods.
     pub worst_response: Nanos,
@@ -57,7 +52,7 @@ pub struct Done {
 }
 
 impl Job {
-    /// Works until the work is done or the bounds are met. `release` is the beginning of its timers' grid.
+    /// Works until the work is done or a bound is reached. `release` is the origin of its timers.
     pub fn perform(&mut self, release: Nanos, bounds: &Bounds<'_>) -> Done {
         let (charged, first) = (charged(), monotonic());
         let mut done =
@@ -89,7 +84,7 @@ impl Job {
         done
     }
 
-    /// Looks at the clock after each step: whatever its policy, it goes no further than one beyond its bound.
+    /// Reads the clock after each step, so under any policy it exceeds its bound by one step at most.
     fn steps(&mut self, steps: u64, bounds: &Bounds<'_>) -> io::Result<bool> {
         for _ in 0..steps {
             self.work.step()?;
@@ -117,13 +112,13 @@ fn timer(grid: &mut Nanos, period: Nanos, worst: &mut Nanos, bounds: &Bounds<'_>
     Ok(now < bounds.until)
 }
 
-/// CPU time of the calling thread: what the kernel charged it, brought up to date by the call.
+/// CPU time of the calling thread, brought up to date by the call.
 pub(crate) fn charged() -> Nanos {
     let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Nanos(t.tv_sec.unsigned_abs() * 1_000_000_000 + t.tv_nsec.unsigned_abs())
 }
 
-/// The job's actions by the steps a nanosecond of work has.
+/// `steps` converts nanoseconds of work to steps.
 pub(crate) fn compile(actions: &[Action], steps: impl Fn(Nanos) -> u64) -> Vec<Do> {
     let one = |action: &Action| match *action {
         Action::Run(work) => Do::Steps(steps(work)),

@@ -1,15 +1,15 @@
-//! The kernel's own bound on real-time work, behind ours: RLIMIT_RTTIME of getrlimit(2).
+//! The kernel's own bound on real-time work, as a fallback for ours: RLIMIT_RTTIME of getrlimit(2).
 
 use punctual_units::Nanos;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Put back when it is dropped.
+/// Restored on drop.
 #[derive(Debug)]
 pub(crate) struct RtTime(Rlimit);
 
 impl RtTime {
-    /// A real-time thread that works so long without sleeping ends this process (SIGXCPU): only if its own look at the clock after
-    /// each step has failed. `None`: the limit was stricter already, or cannot be set.
+    /// A real-time thread that works this long without sleeping ends this process (SIGXCPU), if its own check of the
+    /// clock after each step has failed. `None`: the limit was stricter already, or cannot be set.
     pub fn at_most(limit: Nanos) -> Option<RtTime> {
         let before = getrlimit(Resource::Rttime);
         let micros = limit.0 / 1000;
@@ -23,7 +23,6 @@ impl RtTime {
 
 impl Drop for RtTime {
     fn drop(&mut self) {
-        // It was this limit before.
         let _ = setrlimit(Resource::Rttime, self.0);
     }
 }

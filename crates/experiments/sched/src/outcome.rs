@@ -1,4 +1,4 @@
-//! What a pass came to: its times, its accounts, and what the prediction leaves unexplained.
+//! The result of a pass: its times, its accounts, and what the prediction leaves unexplained.
 
 use crate::account::{Accounts, Class, Watched};
 use crate::body::Body;
@@ -12,7 +12,7 @@ use punctual_units::{Nanos, Policy};
 use punctual_workloads::Image;
 use std::path::Path;
 
-/// Parts of the time that a drawing shows.
+/// Parts of the time in a drawing.
 const PARTS: u64 = 1000;
 
 /// A pass as it is recorded.
@@ -24,7 +24,7 @@ pub(crate) struct Folded {
 }
 
 impl Folded {
-    /// The trace is kept as `trace`.
+    /// `trace` is the path of the saved trace.
     pub fn new(fitted: &Fitted, passed: Passed, trace: &Path) -> Folded {
         let Passed { start, threads, trace: traced } = passed;
         let pairs = threads.iter().zip(&fitted.plan.threads);
@@ -75,7 +75,7 @@ struct Moved {
     balance_ns: i64,
 }
 
-/// What is unclear in a trace, by what the kernel counted itself.
+/// Resolves what is unclear in a trace by the kernel's own counters.
 fn settled(mut accounts: Accounts, threads: &[Ended]) -> Result<Accounts, String> {
     for (n, (spent, ended)) in accounts.spent.iter_mut().zip(threads).enumerate() {
         if !spent.settle(n, ended.schedstat_wait.map(|wait| wait.0)) {
@@ -99,11 +99,11 @@ fn watched(ended: &Ended, plan: &PlanThread, always_throttled: bool) -> Watched 
     Watched { tid: ended.tid, from: ended.released.0, to: ended.done.end.0, class }
 }
 
-/// Beginnings of the period of RT throttling that are tried.
+/// Phases of the RT throttling period that are tried.
 const PHASES: u64 = 10;
 
-/// The prediction once more, with the CPU time that each thread was charged. Where RT throttling takes CPUs from real-time threads,
-/// nobody can read when its period began: of several beginnings the one by which their ends are nearest to the measured ones.
+/// Predicts again with the CPU time that each thread was charged. If RT throttling takes CPUs from real-time threads,
+/// the phase of its period is unknown: of several phases, takes that with ends nearest to the measured ones.
 fn as_charged(fitted: &Fitted, threads: &[Ended], accounts: Option<&Accounts>) -> Vec<Prediction> {
     let slept = |n: usize| accounts.and_then(|accounts| accounts.spent.get(n)).map(|spent| Nanos(spent.slept));
     let body = |(n, ended): (usize, &Ended)| fitted.as_charged(n, ended.done.charged, slept(n));
@@ -121,7 +121,7 @@ fn as_charged(fitted: &Fitted, threads: &[Ended], accounts: Option<&Accounts>) -
     best
 }
 
-/// How far the ends of real-time threads are from the measured ones, ns.
+/// Distance of the ends of real-time threads from the measured ones, ns.
 fn off(fitted: &Fitted, threads: &[Ended], found: &[Prediction]) -> u64 {
     let all = fitted.plan.threads.iter().zip(threads).zip(found);
     let real_time = all.filter(|((plan, _), _)| matches!(plan.scheduling.policy(), Policy::Fifo | Policy::Rr));
@@ -132,8 +132,9 @@ fn off(fitted: &Fitted, threads: &[Ended], found: &[Prediction]) -> u64 {
     real_time.map(apart).fold(0, u64::saturating_add)
 }
 
-/// Of threads that may move, what delayed them beside the experiment's own threads. What tasks of others took is by how much later
-/// they had ended with the CPUs that these left, if balanced at once; the balance is from there to the measured end.
+/// For threads that may move, what delayed them besides the experiment's own threads. What other tasks took is how much
+/// later the threads would have ended with the remaining CPUs if balanced at once; the rest up to the measured end is
+/// due to balancing.
 fn moved(fitted: &Fitted, threads: &[Ended], start: Nanos, known: &Accounts) -> Vec<Option<Moved>> {
     let pairs = fitted.plan.threads.iter().zip(threads).enumerate();
     let ordinary = pairs.filter(|(_, (plan, _))| !plan.scheduling.policy().is_real_time());
@@ -212,7 +213,7 @@ fn untraced(ended: &Ended) -> TimeAccount {
     }
 }
 
-/// What delayed thread `n`: others it waited for, and the steal of whoever had its CPU meanwhile, itself included.
+/// What delayed thread `n`: others it waited for, and the steal of whoever had its CPU meanwhile, including itself.
 fn taken(n: usize, accounts: &Accounts, threads: &[Ended]) -> Taken {
     let of = |(other, behind): (usize, &u64)| {
         let spent = &accounts.spent[other];
@@ -233,8 +234,8 @@ fn problems(fitted: &Fitted, threads: &[Ended]) -> Vec<String> {
     threads.iter().zip(&fitted.plan.threads).filter_map(problem).collect()
 }
 
-/// Pass: in every repetition run, wait, sleep and steal of every thread are its elapsed time, and the prediction explains its end.
-/// Fail: for one they are not. Inconclusive: what that takes was not all measured.
+/// Pass: in every repetition run, wait, sleep and steal of every thread add up to its elapsed time, and the prediction
+/// explains its end. Fail: for one they do not. Inconclusive: not everything needed was measured.
 pub fn outcome(experiment: &Experiment) -> Outcome {
     let threads: Vec<&RanThread> = experiment.repetitions.iter().flat_map(|one| &one.threads).collect();
     let whole = !threads.is_empty() && !experiment.interrupted && threads.iter().all(|thread| thread.whole);

@@ -1,4 +1,4 @@
-//! One pass of an experiment: threads made ready, released, joined.
+//! One pass of an experiment: prepares, releases and joins its threads.
 
 use crate::calibrate::new_work;
 use crate::error::SchedError;
@@ -20,24 +20,22 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Thread;
 
-/// Between the last preparation and the first release.
+/// Time between the last preparation and the first release.
 const LEAD: Nanos = Nanos::from_millis(20);
-/// Distance of two looks at the threads where there is no trace.
+/// Sampling interval without a trace.
 const LOOKS: Nanos = Nanos::from_millis(10);
 
-/// What a pass is made of.
 pub(crate) struct Pass<'a> {
     pub plan: &'a Plan,
-    /// What each thread does, in steps.
+    /// Of each thread.
     pub doing: &'a [Vec<Do>],
     pub image: &'a Image,
     pub folder: &'a Path,
-    /// From a thread's release: it ends then at the latest.
+    /// From a thread's release, after which it ends in any case.
     pub limit: Nanos,
     pub stop: &'a AtomicBool,
 }
 
-/// A thread that has ended.
 pub(crate) struct Ended {
     pub tid: i32,
     pub released: Nanos,
@@ -48,24 +46,20 @@ pub(crate) struct Ended {
     pub edges: Option<Image>,
 }
 
-/// A pass that is over.
 pub(crate) struct Passed {
     pub start: Nanos,
     pub threads: Vec<Ended>,
-    /// The trace, or why there is none and what was seen without.
+    /// The trace, or why there is none and what was sampled instead.
     pub trace: Traced,
 }
 
-/// The trace, or why there is none and what was seen without.
 pub(crate) type Traced = Result<Tracing, (String, Vec<GanttSpan>)>;
 
 type Ready = (usize, Result<(i32, Thread), SchedError>);
 
 impl Pass<'_> {
-    /// Runs it.
-    ///
     /// # Errors
-    /// A thread could not get what it needs; then none has been released.
+    /// If a thread could not get what it needs; then none has been released.
     pub fn run(&self) -> Result<Passed, SchedError> {
         let gates: Vec<Gate> = self.plan.threads.iter().map(|_| Gate::default()).collect();
         let (halt, ended, steal) = (AtomicBool::new(false), AtomicUsize::new(0), steal());
@@ -92,7 +86,7 @@ impl Pass<'_> {
             };
             let released = prepared(&ready, count).and_then(|threads| self.conduct(&threads, &gates, &over));
             if released.is_err() {
-                // Who is ready waits at its gate: it passes, and sees that nothing is wanted of it.
+                // Opens the gates of prepared threads, which then see that they should end.
                 halt.store(true, Relaxed);
                 let threads = workers.iter().zip(&gates).map(|(w, gate)| (Nanos::ZERO, gate, w.thread().clone()));
                 release(Nanos::ZERO, &threads.collect::<Vec<_>>());
@@ -113,7 +107,7 @@ impl Pass<'_> {
         self.plan.threads.iter().zip(self.doing).map(job).collect()
     }
 
-    /// Traces, releases each thread at its time, and looks on where there is no trace.
+    /// Traces, releases each thread at its time, and samples if there is no trace.
     fn conduct(
         &self,
         threads: &[(i32, Thread)],
@@ -164,7 +158,7 @@ impl Pass<'_> {
         let tid = told.as_ref().map_or(0, |(tid, _)| *tid);
         let stat = Schedstat::open().ok();
         let faults = || uapi::thread_usage().ok().map(|usage| usage.page_faults);
-        // Nobody listens only where another thread has failed already.
+        // The receiver is gone only if another thread has failed already.
         let _ = tell.send((n, told));
         if failed {
             return None;
@@ -188,7 +182,7 @@ impl Pass<'_> {
     }
 }
 
-/// CPUs, memory, policy: in this order, for the first thing a real-time thread does is to wait.
+/// CPUs, memory, policy: in this order, as a real-time thread then only waits.
 fn prepare(plan: &PlanThread, job: &mut Job) -> Result<i32, SchedError> {
     let failed = |why: String| SchedError::thread(&plan.name, why);
     let deadline = plan.scheduling.policy() == Policy::Deadline;
@@ -199,7 +193,7 @@ fn prepare(plan: &PlanThread, job: &mut Job) -> Result<i32, SchedError> {
         job.work.step().map_err(|e| failed(format!("its workload: {e}")))?;
     }
     job.work.begin_anew();
-    // Of memory that is locked there may not be enough; its faults are counted.
+    // Locking may fail for lack of memory; faults are counted.
     let lock_stack = plan.scheduling.policy().is_real_time();
     let attributes = Attributes { scheduling: plan.scheduling, cpu: None, lock_stack };
     attributes.apply().map_err(|refused| {
@@ -212,7 +206,7 @@ fn prepare(plan: &PlanThread, job: &mut Job) -> Result<i32, SchedError> {
     Ok(rustix::thread::gettid().as_raw_nonzero().get())
 }
 
-/// All threads at their gates, in their order; the first failure if there is one.
+/// Waits until all threads are at their gates; returns them in order, or the first failure.
 fn prepared(ready: &Receiver<Ready>, count: usize) -> Result<Vec<(i32, Thread)>, SchedError> {
     let mut all: Vec<Option<(i32, Thread)>> = vec![None; count];
     for (n, thread) in ready.iter().take(count) {

@@ -1,4 +1,4 @@
-//! An experiment fitted to this machine, before it is calibrated.
+//! An experiment fitted to this machine, before calibration.
 
 use crate::body::Body;
 use crate::error::SchedError;
@@ -10,37 +10,30 @@ use punctual_model::{Prediction, SchedSettings};
 use punctual_units::{Arrange, CpuId, CpuList, Nanos, Policy, Scheduling};
 use punctual_workloads::Kind;
 
-/// Threads with CPUs instead of words for them.
+/// Threads with concrete CPUs.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// CPU time of an amount of 1.
     pub scale: Nanos,
     /// The CPU of pinned threads.
     pub pinned: CpuId,
-    /// The CPUs of free ones.
+    /// The CPUs of free threads.
     pub free: CpuList,
-    /// What the kernel is set to.
+    /// The kernel's settings.
     pub system: SchedSettings,
-    /// The threads.
     pub threads: Vec<PlanThread>,
-    /// All ends then.
+    /// Everything ends then.
     pub at_most: Option<Nanos>,
 }
 
-/// A thread of a plan.
 #[derive(Clone, Debug)]
 pub struct PlanThread {
-    /// Its name.
     pub name: String,
-    /// Policy with its parameters.
     pub scheduling: Scheduling,
-    /// CPUs it may run on.
     pub cpus: CpuList,
-    /// What it works at.
     pub workload: Kind,
-    /// Its release.
     pub offset: Nanos,
-    /// What it does; work in CPU time.
+    /// Work is in CPU time.
     pub body: Body,
 }
 
@@ -48,7 +41,7 @@ impl Plan {
     /// Fits an experiment to the CPUs this process may use.
     ///
     /// # Errors
-    /// [`SchedError::Refused`]: a CPU that is not there.
+    /// [`SchedError::Refused`]: a CPU that does not exist.
     pub fn new(
         spec: &Spec,
         scale: Nanos,
@@ -56,7 +49,7 @@ impl Plan {
         free: CpuList,
         system: SchedSettings,
     ) -> Result<Plan, SchedError> {
-        // The last one: interrupts come to the first where nobody moved them.
+        // The last one: interrupts go to the first by default.
         let pinned = pinned
             .or_else(|| free.iter().last())
             .filter(|cpu| free.contains(*cpu))
@@ -87,12 +80,12 @@ impl Plan {
         Ok(Plan { scale, pinned, free, system, threads, at_most: spec.at_most })
     }
 
-    /// Predictions for these bodies in the place of the threads' own.
+    /// Predicts with these bodies instead of the threads' own.
     pub fn predict(&self, bodies: &[Body]) -> Vec<Prediction> {
         self.predict_from(bodies, None)
     }
 
-    /// The same where RT throttling counts its periods from so long before the beginning.
+    /// Like [`Plan::predict`], with periods of RT throttling that began this long before the experiment.
     pub fn predict_from(&self, bodies: &[Body], phase: Option<Nanos>) -> Vec<Prediction> {
         let task = |(thread, body): (&PlanThread, &Body)| Task {
             scheduling: thread.scheduling,
@@ -112,7 +105,7 @@ impl Plan {
         simulate(&tasks, &scheduler)
     }
 
-    /// Bounds of response-time analysis, where all threads are periodic real-time ones of different priorities on one CPU.
+    /// Bounds by response-time analysis, if all threads are periodic real-time ones of different priorities on one CPU.
     pub fn bounds(&self, bodies: &[Body]) -> Vec<Option<Nanos>> {
         let none = vec![None; self.threads.len()];
         let mut order: Vec<usize> = (0..self.threads.len()).collect();
@@ -138,13 +131,13 @@ impl Plan {
         bounds
     }
 
-    /// Does it have a thread that ordinary ones cannot keep from running?
+    /// Has it a thread that ordinary ones cannot preempt?
     pub fn has_real_time(&self) -> bool {
         self.threads.iter().any(|thread| thread.scheduling.policy().is_real_time())
     }
 }
 
-/// When even the slowest schedule is over: all work one after the other at a twentieth of a CPU, and all sleep.
+/// When even the slowest schedule is over: all work in sequence at a twentieth of a CPU, and all sleep.
 fn longest(tasks: &[Task]) -> Nanos {
     let one = |task: &Task| {
         let loops = task.body.loops.unwrap_or(1);
@@ -165,7 +158,6 @@ pub(crate) mod tests {
     use crate::builtin;
     use punctual_model::RtLimit;
 
-    /// A built-in experiment on a machine with these CPUs.
     pub(crate) fn plan(name: &str, online: &str, limit: Option<(Nanos, Nanos)>) -> Plan {
         let limit =
             limit.map(|(runtime_ns, period_ns)| RtLimit { runtime_ns, period_ns, by: "a test".into(), always: false });

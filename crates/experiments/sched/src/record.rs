@@ -1,5 +1,3 @@
-//! The run directory of an experiment.
-
 use crate::error::SchedError;
 use crate::plan::Plan;
 use crate::run::Options;
@@ -8,7 +6,6 @@ use punctual_model::{EndedBy, Kind, Run, Settings, Tool};
 use punctual_rundir::Writer;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// The run as it begins.
 pub(crate) fn new_run(options: &Options<'_>, plan: &Plan) -> Run {
     Run {
         started: Some(clocks()),
@@ -22,7 +19,6 @@ pub(crate) fn new_run(options: &Options<'_>, plan: &Plan) -> Run {
     }
 }
 
-/// Says how it ended.
 pub(crate) fn finish(mut writer: Writer, options: &Options<'_>, failed: Option<&SchedError>) -> Result<(), SchedError> {
     let interrupted = options.stop.load(Relaxed);
     let run = writer.run_mut();

@@ -1,4 +1,4 @@
-//! Releasing threads at their time, whatever their policies.
+//! Releases threads on time, whatever their policies.
 
 use crate::schedstat::parse;
 use punctual_model::{Doing, GanttSpan};
@@ -13,7 +13,7 @@ use std::thread::{Thread, park};
 pub(crate) struct Gate(AtomicU64);
 
 impl Gate {
-    /// Sleeps until the gate is opened; when that was. CLOCK_MONOTONIC.
+    /// Sleeps until the gate is opened; returns when that was. CLOCK_MONOTONIC.
     pub fn wait(&self) -> Nanos {
         loop {
             match self.0.load(Acquire) {
@@ -29,20 +29,20 @@ impl Gate {
     }
 }
 
-/// Opens each gate at its time. A thread's own timer could not be trusted with it: where interrupts are threads, the timers of
-/// ordinary threads are served by one that a real-time thread keeps from running (Documentation/timers/timers-howto.rst, hrtimer
+/// Opens each gate at its time. A thread's own timer is not reliable: with threaded interrupts, the timers of ordinary
+/// threads are served by a thread that a real-time thread may preempt (Documentation/timers/timers-howto.rst, hrtimer
 /// soft expiry).
 pub(crate) fn release(start: Nanos, gates: &[(Nanos, &Gate, Thread)]) {
     let mut order: Vec<&(Nanos, &Gate, Thread)> = gates.iter().collect();
     order.arrange_by_key(|(offset, ..)| *offset);
     for (offset, gate, thread) in order {
-        // A clock that cannot be slept on would only make it early.
+        // On failure the release is only early.
         let _ = sleep_until(start + *offset);
         gate.open(thread);
     }
 }
 
-/// Looks at the threads every `every` until `over`: what they did in each stretch, by the CPU time they were charged.
+/// Samples the threads at the interval `every` until `over`: what they did in each, by the CPU time they were charged.
 pub(crate) fn sample(start: Nanos, tids: &[i32], every: Nanos, over: impl Fn() -> bool) -> Vec<GanttSpan> {
     let mut before: Vec<_> = tids.iter().map(|tid| Look::at(*tid)).collect();
     let (mut at, mut spans) = (monotonic(), Vec::new());
@@ -77,7 +77,8 @@ impl Look {
         let read = |name: &str| std::fs::read_to_string(format!("/proc/self/task/{tid}/{name}")).ok();
         let (run, _) = parse(&read("schedstat")?)?;
         let stat = read("stat")?;
-        // The name before it may hold anything; the state is the third figure, the processor the 39th: proc_pid_stat(5).
+        // The name before it may contain anything; the state is the third field, the processor the 39th:
+        // proc_pid_stat(5).
         let mut words = stat.rsplit_once(')')?.1.split_ascii_whitespace();
         let is_runnable = words.next()? == "R";
         Some(Look { run, is_runnable, cpu: words.nth(35).and_then(|cpu| cpu.parse().ok()).map(CpuId) })

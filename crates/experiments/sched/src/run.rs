@@ -23,26 +23,24 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What is asked for.
 #[derive(Debug)]
 pub struct Options<'a> {
-    /// The experiment.
     pub spec: &'a Spec,
     /// CPU time of an amount of 1.
     pub scale: Nanos,
     /// The CPU of pinned threads; `None`: the last one.
     pub cpu: Option<CpuId>,
-    /// How often; `None`: as the experiment says.
+    /// Repetitions; `None`: the experiment's default.
     pub repeat: Option<u32>,
-    /// The run directory to make.
+    /// Created by the run.
     pub out: &'a Path,
-    /// The command line, for the record.
+    /// For the record.
     pub command: Vec<String>,
-    /// Does the kernel schedule real-time threads by groups (CONFIG_RT_GROUP_SCHED, not switched off)? `None`: not known.
+    /// Does the kernel schedule real-time threads by groups (CONFIG_RT_GROUP_SCHED, not disabled)? `None`: unknown.
     pub rt_group_sched: Option<bool>,
-    /// Set when the user wants no more.
+    /// Set when the user interrupts.
     pub stop: &'a AtomicBool,
-    /// The signal that set it, where one did; told before `stop`.
+    /// The signal that set it, if any; set before `stop`.
     pub signal: &'a OnceLock<Sig>,
 }
 
@@ -55,13 +53,13 @@ pub(crate) struct Fitted {
     pub predicted: Vec<Prediction>,
 }
 
-/// Runs an experiment and writes a run directory of kind `sched`; what is done so far is in it after every repetition. Also gives the
-/// edges that the first thread found which looks for edges.
+/// Runs an experiment and writes a run directory of kind `sched`, which is updated after every repetition. Also returns
+/// the edges found by the first thread that detects edges.
 ///
-/// Blocks until its end. Threads get the policies they ask for; none outlives this call.
+/// Blocks until the end. Threads get the policies they request; none outlives this call.
 ///
 /// # Errors
-/// [`SchedError`]: what an experiment asks for cannot be had, or must not be.
+/// [`SchedError`]: what an experiment requires is not available or not permitted.
 pub fn run(
     options: &Options<'_>,
     told: &mut dyn FnMut(&Experiment),
@@ -135,14 +133,14 @@ impl Fitted {
         Ok(Fitted { plan, doing, bodies, predicted })
     }
 
-    /// From a thread's release: it ends then at the latest.
+    /// From a thread's release, after which it ends in any case.
     fn limit(&self) -> Nanos {
         let longest =
             self.predicted.iter().filter_map(|prediction| prediction.ends_ns).max().unwrap_or(Nanos::from_secs(60));
         self.plan.at_most.unwrap_or(Nanos(longest.0.saturating_mul(3)) + Nanos::from_secs(2))
     }
 
-    /// CPU time of thread `n` as calibrated; `None`: it has no end of its own.
+    /// CPU time of thread `n` as calibrated; `None`: it is endless.
     pub fn alone(&self, n: usize) -> Option<Nanos> {
         Some(Nanos(self.bodies[n].work().0.saturating_mul(self.bodies[n].loops?)))
     }

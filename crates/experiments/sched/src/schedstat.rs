@@ -6,18 +6,18 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// The open file of the thread that opened it. Reading allocates nothing.
+/// Belongs to the thread that opened it. Reading allocates nothing.
 #[derive(Debug)]
 pub(crate) struct Schedstat(File);
 
 impl Schedstat {
     /// # Errors
-    /// A kernel without CONFIG_SCHED_INFO.
+    /// On a kernel without CONFIG_SCHED_INFO.
     pub fn open() -> io::Result<Schedstat> {
         File::open("/proc/thread-self/schedstat").map(Schedstat)
     }
 
-    /// Time it was runnable and another had the CPU; `None`: not readable.
+    /// Time it was runnable while another had the CPU; `None`: not readable.
     pub fn wait(&self) -> Option<Nanos> {
         let mut buffer = [0u8; 96];
         let length = self.0.read_at(&mut buffer, 0).ok()?;

@@ -1,5 +1,3 @@
-//! Experiments as they are written.
-
 use crate::body::{Action, Body};
 use crate::error::SpecError;
 use crate::rtapp;
@@ -8,40 +6,33 @@ use punctual_workloads::Kind;
 use serde::Deserialize;
 use std::path::Path;
 
-/// Largest experiment.
+/// Limit of threads per experiment.
 pub const MOST_THREADS: usize = 64;
-/// Longest one, seconds.
+/// Longest experiment, seconds.
 const LONGEST_S: f64 = 3600.0;
 
-/// An experiment for any machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
-    /// Its name.
     pub name: String,
     /// What it shows.
     pub about: String,
-    /// How often it runs unless told otherwise.
+    /// Default number of repetitions.
     pub repetitions: u32,
-    /// Its threads stop after so long whatever they have done; `None`: three times what is predicted, and two seconds.
+    /// Its threads stop after this time in any case; `None`: three times the prediction, plus two seconds.
     pub at_most: Option<Nanos>,
-    /// What the reader should know: parts of a foreign file that change nothing here.
+    /// Parts of a foreign file that have no effect here.
     pub notes: Vec<String>,
-    /// Its threads.
     pub threads: Vec<Thread>,
 }
 
-/// A thread of an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Thread {
     /// Unique in the experiment.
     pub name: String,
-    /// Policy with its parameters.
     pub scheduling: Scheduling,
-    /// Where it may run.
     pub cpus: Place,
-    /// What it works at.
     pub workload: Kind,
-    /// Released so long after the beginning.
+    /// Release after the beginning.
     pub offset: Nanos,
     /// How much it does.
     pub amount: Amount,
@@ -54,16 +45,13 @@ pub enum Place {
     Pinned,
     /// Wherever the process may.
     Free,
-    /// On these.
     Cpus(CpuList),
 }
 
-/// How much a thread does.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Amount {
-    /// So many times the experiment's scale (`--scale`), in one go.
+    /// A multiple of the experiment's scale (`--scale`), in one go.
     Scaled(f64),
-    /// Exactly this.
     Body(Body),
 }
 
@@ -100,7 +88,7 @@ struct FileThread {
 }
 
 impl Spec {
-    /// Reads a file: rt-app's form where its name ends in `.json`, else TOML.
+    /// rt-app's format if the name ends in `.json`, else TOML.
     ///
     /// # Errors
     /// [`SpecError`].
@@ -145,7 +133,7 @@ impl Spec {
         spec.checked().map_err(wrong)
     }
 
-    /// What no experiment may have.
+    /// Checks the limits of every experiment.
     pub(crate) fn checked(self) -> Result<Spec, String> {
         if self.threads.is_empty() || self.threads.len() > MOST_THREADS {
             return Err(format!("{} threads; 1 to {MOST_THREADS} are possible", self.threads.len()));
@@ -244,7 +232,7 @@ fn place(text: &str) -> Result<Place, String> {
     }
 }
 
-/// A length of `unit` nanoseconds each.
+/// `unit` is in nanoseconds.
 fn length(key: &str, value: f64, unit: f64) -> Result<Nanos, String> {
     match (0.0..=LONGEST_S * 1e9 / unit).contains(&value) {
         true => Ok(Nanos((value * unit).round() as u64)),
@@ -253,7 +241,7 @@ fn length(key: &str, value: f64, unit: f64) -> Result<Nanos, String> {
 }
 
 impl Thread {
-    /// What it does where an amount of 1 is `scale` of CPU time.
+    /// What it does if an amount of 1 is `scale` of CPU time.
     pub fn body(&self, scale: Nanos) -> Body {
         match &self.amount {
             Amount::Body(body) => body.clone(),

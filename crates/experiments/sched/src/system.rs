@@ -1,4 +1,4 @@
-//! What the predictions need of the machine, and what protects it.
+//! What the predictions need from the machine, and what protects it.
 
 use punctual_model::{RtLimit, SchedSettings};
 use punctual_units::{CpuId, CpuList, Nanos};
@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// Quantum where the kernel does not tell: RR_TIMESLICE of include/linux/sched/rt.h.
+/// Quantum if the kernel does not report it: RR_TIMESLICE of include/linux/sched/rt.h.
 pub(crate) const RR_QUANTUM: Nanos = Nanos::from_millis(100);
 
-/// Reads what is below `root` (`/`), which tests replace. What cannot be read is `None`, and told among the notes. Real-time threads by
-/// groups are throttled as they were before Linux 6.12.
+/// Reads files below `root` (`/`, other folders in tests). What cannot be read is `None`, with a note. Real-time
+/// threads scheduled by groups are throttled as before Linux 6.12.
 pub fn settings(root: &Path, online: CpuList, rt_group_sched: Option<bool>) -> (SchedSettings, Vec<String>) {
     let kernel = root.join("proc/sys/kernel");
     let rr_quantum_ns = number(&kernel.join("sched_rr_timeslice_ms")).and_then(|ms| u64::try_from(ms).ok());
@@ -32,12 +32,12 @@ pub fn settings(root: &Path, online: CpuList, rt_group_sched: Option<bool>) -> (
     (SchedSettings { rr_quantum_ns: quantum, limit, online }, notes)
 }
 
-/// Is a CPU taken from real-time threads that never sleep, by a bound that can be read?
+/// Does a known limit take a CPU from real-time threads that never sleep?
 pub fn is_throttled(settings: &SchedSettings) -> bool {
     settings.limit.as_ref().is_some_and(|limit| limit.runtime_ns < limit.period_ns)
 }
 
-/// The fair server's (kernel/sched/deadline.c, since 6.12): the least it leaves to real-time threads on any CPU.
+/// The fair server's limit (kernel/sched/deadline.c, since 6.12): the least it leaves to real-time threads on any CPU.
 fn fair_server(root: &Path, online: &CpuList) -> Option<RtLimit> {
     let folder = root.join("sys/kernel/debug/sched/fair_server");
     let of = |cpu: CpuId| {
@@ -57,7 +57,7 @@ fn fair_server(root: &Path, online: &CpuList) -> Option<RtLimit> {
     })
 }
 
-/// The fair server came with Linux 6.12 (5f6bd380c7bd) and took the place of RT throttling there.
+/// The fair server replaced RT throttling in Linux 6.12 (5f6bd380c7bd).
 fn has_no_fair_server(kernel: &Path) -> bool {
     let release = fs::read_to_string(kernel.join("osrelease")).unwrap_or_default();
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse::<u64>().ok());
@@ -82,7 +82,7 @@ fn number(path: &Path) -> Option<i64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// Steal of each CPU since boot (/proc/stat, in hundredths of a second); empty where it cannot be read.
+/// Steal of each CPU since boot (/proc/stat, in hundredths of a second); empty if unreadable.
 pub fn steal() -> BTreeMap<CpuId, Nanos> {
     parse_steal(&fs::read_to_string("/proc/stat").unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! A trace of the experiment's threads alone: sched_switch and sched_waking.
+//! A trace of the experiment's threads only: sched_switch and sched_waking.
 
 use crate::account::{Accounts, Watched, account};
 use punctual_journal::Journal;
@@ -11,7 +11,6 @@ const EVENTS: &EventSet = &[("sched", "sched_switch"), ("sched", "sched_waking")
 /// Switches of a handful of threads take some kilobytes a second.
 const BUFFER_KB: u64 = 4096;
 
-/// A trace that records from here on.
 pub(crate) struct Tracing {
     flight: Flight,
 }
@@ -20,7 +19,7 @@ impl Tracing {
     /// Records the switches of these threads, and the wakeups.
     ///
     /// # Errors
-    /// Why it cannot be traced, and what helps.
+    /// Why it cannot be traced, and what to do.
     pub fn start(tids: &[i32]) -> Result<Tracing, String> {
         let said = |e: punctual_tracefs::TracefsError| e.to_string();
         let tracefs = Tracefs::find().map_err(said)?;
@@ -31,7 +30,7 @@ impl Tracing {
                 |tid: &i32| fields.iter().map(|field| format!("{field} == {tid}")).collect::<Vec<_>>().join(" || ");
             tids.iter().map(one).collect::<Vec<_>>().join(" || ")
         };
-        // And when CPUs go idle and are not any more; not every kernel records the switches from the idle task.
+        // And when CPUs enter and leave idle; not every kernel records the switches from the idle task.
         let switches = format!("{} || next_pid == 0 || prev_pid == 0", any(&["prev_pid", "next_pid"]));
         instance.filter("sched", "sched_switch", &switches).map_err(said)?;
         instance.filter("sched", "sched_waking", &any(&["pid"])).map_err(said)?;
@@ -39,7 +38,7 @@ impl Tracing {
         Ok(Tracing { flight: Flight::new(instance).map_err(said)? })
     }
 
-    /// Ends it, keeps it as a trace.dat, and says where the threads' time went.
+    /// Ends it, saves it as a trace.dat, and accounts for the threads' time.
     ///
     /// # Errors
     /// What is missing; then nothing is concluded from it.

@@ -13,21 +13,22 @@ pub fn fifo(work: &[Nanos]) -> Vec<Nanos> {
         .collect()
 }
 
-/// Ends of two equal round-robin jobs: the second after both, the first before it by what is left of its last slice.
+/// Ends of two equal round-robin jobs: the second after both, the first earlier by the rest of its last slice.
 pub fn rr_pair(work: Nanos, quantum: Nanos) -> (Nanos, Nanos) {
     let whole = work.0.saturating_sub(1) / quantum.0.max(1) * quantum.0.max(1);
     (Nanos(work.0 + whole), Nanos(2 * work.0))
 }
 
-/// End of a real-time job beside hungry ordinary threads: after each `runtime` it stands aside for the rest of the period.
-/// Documentation/scheduler/sched-rt-group.rst; from 6.12 on the fair server does the same (commit 5f6bd380c7bd).
+/// End of a real-time job beside CPU-bound ordinary threads: after each `runtime` it is held for the rest of the
+/// period. Documentation/scheduler/sched-rt-group.rst; from 6.12 on the fair server does the same (commit
+/// 5f6bd380c7bd).
 pub fn throttled(work: Nanos, runtime: Nanos, period: Nanos) -> Nanos {
     let aside = period.0.saturating_sub(runtime.0);
     Nanos(work.0 + aside * (work.0 / runtime.0.max(1)))
 }
 
-/// Latest end of a job served by a constant bandwidth server that is alone: ⌈C/Q⌉ − 1 whole periods, then what is left.
-/// L. Abeni, G. Buttazzo, Integrating Multimedia Applications in Hard Real-Time Systems, RTSS 1998.
+/// Latest end of a job served by a constant bandwidth server alone: ⌈C/Q⌉ − 1 whole periods, then the rest. L. Abeni,
+/// G. Buttazzo, Integrating Multimedia Applications in Hard Real-Time Systems, RTSS 1998.
 pub fn cbs(work: Nanos, budget: Nanos, period: Nanos) -> Nanos {
     let whole = work.0.div_ceil(budget.0.max(1)).saturating_sub(1);
     Nanos(whole * period.0 + work.0 - whole * budget.0)
@@ -36,18 +37,19 @@ pub fn cbs(work: Nanos, budget: Nanos, period: Nanos) -> Nanos {
 /// A task of response-time analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Periodic {
-    /// Shortest distance of two releases.
+    /// Minimum time between releases.
     pub period: Nanos,
-    /// Most work of one.
+    /// Maximum work per release.
     pub work: Nanos,
-    /// Latest release after its nominal instant.
+    /// Maximum delay of a release after its nominal instant.
     pub release_jitter: Nanos,
-    /// Longest blocking by threads of lower priority.
+    /// Maximum blocking by threads of lower priority.
     pub blocking: Nanos,
 }
 
-/// Longest response of each task, the highest priority first: the least fixed point of w = C + B + Σ ⌈(w + J_j) / T_j⌉ C_j over those
-/// before it, and R = w + J. `None` where a response would exceed the task's period: the analysis says nothing then.
+/// Worst response of each task, highest priority first: the least fixed point of w = C + B + Σ ⌈(w + J_j) / T_j⌉ C_j
+/// over those before it, and R = w + J. `None` if a response would exceed the task's period: the analysis says nothing
+/// then.
 ///
 /// M. Joseph, P. Pandya, Finding Response Times in a Real-Time System, 1986; N. Audsley et al., 1993.
 pub fn response_times(tasks: &[Periodic]) -> Vec<Option<Nanos>> {

@@ -1,8 +1,8 @@
-//! Ordinary threads once more, with the CPUs they really had, but balanced at once.
+//! Replays ordinary threads with the CPUs they really had, but balanced at once.
 //!
-//! The simulation moves a free thread to the CPU with most room the moment there is one. The kernel balances now and then
-//! (kernel/sched/fair.c, sched_balance_rq), so a thread may stay behind a real-time one while another has a CPU to itself. What that
-//! cost or gave a thread is its measured end minus the one found here.
+//! The simulation moves a free thread to the CPU with most room as soon as there is one. The kernel balances from time
+//! to time (kernel/sched/fair.c, sched_balance_rq), so a thread may stay behind a real-time one while another has a CPU
+//! to itself. The difference for a thread is its measured end minus the one found here.
 
 use super::state::weight;
 use punctual_model::{Doing, GanttSpan};
@@ -11,45 +11,39 @@ use punctual_units::{Arrange, CpuId, CpuList, Nanos, Scheduling};
 /// An ordinary thread as it ran.
 #[derive(Clone, Debug)]
 pub struct Ran {
-    /// Its place among the threads of the spans.
+    /// Index among the threads of the spans.
     pub thread: usize,
     /// For its weight.
     pub scheduling: Scheduling,
-    /// CPUs it may run on.
     pub cpus: CpuList,
     /// Since the experiment's beginning.
     pub released: Nanos,
-    /// CPU time it had, what the hypervisor took of it included.
+    /// CPU time it had, including stolen time.
     pub on_cpu: Nanos,
 }
 
-/// A CPU was idle; times since the experiment's beginning.
+/// Idle time of a CPU, since the experiment's beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Idle {
-    /// Where.
     pub cpu: CpuId,
-    /// From when.
     pub from: Nanos,
-    /// Until when.
     pub to: Nanos,
 }
 
-/// Which CPUs ordinary threads may have.
+/// The CPUs available to ordinary threads.
 #[derive(Clone, Copy, Debug)]
 pub enum Room<'a> {
-    /// Those that one of them had, or that were idle: tasks of others had the rest.
+    /// Those that one of them had, or that were idle: other tasks had the rest.
     Left(&'a [Idle]),
-    /// All but those that another thread of the spans had: as if there were no tasks of others.
+    /// All but those that another thread of the spans had: as if there were no other tasks.
     Ours,
 }
 
-/// What begins or ends at an instant.
 enum Turn {
-    /// Ordinary threads may have this CPU.
+    /// Available to ordinary threads from now on.
     Open(CpuId),
-    /// They may not.
+    /// No longer available to them.
     Closed(CpuId),
-    /// An ordinary thread sleeps.
     Asleep(usize),
 }
 
@@ -75,8 +69,8 @@ impl Cpu {
     }
 }
 
-/// When each of `ordinary` ends, since the experiment's beginning, if whoever is runnable always goes to the CPU with most room.
-/// `spans` are of all threads. After the last of them every CPU is free. `None`: it may run nowhere.
+/// When each of `ordinary` ends, since the experiment's beginning, if every runnable thread always goes to the CPU with
+/// most room. `spans` are of all threads. After the last of them every CPU is free. `None`: it may run nowhere.
 pub fn replay(ordinary: &[Ran], spans: &[GanttSpan], room: Room<'_>) -> Vec<Option<Nanos>> {
     let mut ids: Vec<CpuId> = ordinary.iter().flat_map(|ran| ran.cpus.iter()).collect();
     ids.sort_unstable();
@@ -106,7 +100,7 @@ impl Ran {
     }
 }
 
-/// In order of time; a release is a turn as well, at which nothing else changes.
+/// By time; a release is listed as well, with no other change.
 fn turns(ordinary: &[Ran], spans: &[GanttSpan], room: Room<'_>) -> Vec<(u64, i32, Option<Turn>)> {
     let mut out: Vec<(u64, i32, Option<Turn>)> = ordinary.iter().map(|ran| (ran.released.0, 0, None)).collect();
     let mut both = |from: Nanos, to: Nanos, turn: &dyn Fn() -> Turn| {
@@ -131,7 +125,7 @@ fn turns(ordinary: &[Ran], spans: &[GanttSpan], room: Room<'_>) -> Vec<(u64, i32
     out
 }
 
-/// Up to `until`, with the CPUs as they are.
+/// Advances to `until` with the CPUs as they are.
 fn run(threads: &mut [Thread<'_>], cpus: &mut [Cpu], now: &mut f64, until: f64) {
     while *now < until {
         place(threads, cpus, *now);
@@ -144,7 +138,7 @@ fn run(threads: &mut [Thread<'_>], cpus: &mut [Cpu], now: &mut f64, until: f64) 
         }
         for thread in threads.iter_mut().filter(|thread| thread.rate > 0.0) {
             thread.left -= length * thread.rate;
-            // Half a nanosecond is a rounding.
+            // Half a nanosecond is a rounding error.
             if thread.left < 0.5 {
                 thread.end = Some(*now + length);
             }
@@ -154,7 +148,7 @@ fn run(threads: &mut [Thread<'_>], cpus: &mut [Cpu], now: &mut f64, until: f64) 
     *now = until;
 }
 
-/// Each goes where there is most room: as in the simulation.
+/// Each goes where there is most room, as in the simulation.
 fn place(threads: &mut [Thread<'_>], cpus: &mut [Cpu], now: f64) {
     for cpu in cpus.iter_mut() {
         (cpu.weights, cpu.queue) = (0.0, 0);

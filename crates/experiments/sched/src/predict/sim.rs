@@ -5,17 +5,17 @@ use super::{Scheduler, Task};
 use punctual_model::{Prediction, RtLimit};
 use punctual_units::{Arrange, CpuId, Scheduling};
 
-/// A CPU and the use real-time threads made of it.
+/// A CPU and its use by real-time threads.
 struct Cpu {
     id: CpuId,
-    /// Beginning of the period of the limit; `None`: no real-time thread has run yet. Negative: before the first release.
+    /// Beginning of the limit's period; `None`: no real-time thread has run yet. Negative: before the first release.
     window: Option<i64>,
     used: f64,
     /// The real-time thread that has it.
     real_time: Option<usize>,
-    /// They may not have it, whoever else wants it.
+    /// Real-time threads may not have it, whoever else wants it.
     throttled: bool,
-    /// The ordinary ones that are queued there.
+    /// The ordinary threads queued there.
     ordinary: Vec<usize>,
 }
 
@@ -26,9 +26,9 @@ struct Sim<'a> {
     place: u64,
 }
 
-/// When each thread begins and ends, counted from its own release. Real-time threads run by priority and, within one, in order of
-/// waking; SCHED_RR goes to the end of its queue after each slice; SCHED_DEADLINE runs by earliest deadline within its budget;
-/// ordinary threads share what is left in proportion to their weights.
+/// When each thread begins and ends, counted from its own release. Real-time threads run by priority and, within one,
+/// in order of waking; SCHED_RR goes to the end of its queue after each slice; SCHED_DEADLINE runs by earliest deadline
+/// within its budget; ordinary threads share the rest in proportion to their weights.
 pub fn simulate(tasks: &[Task], scheduler: &Scheduler) -> Vec<Prediction> {
     let mut ids: Vec<CpuId> = tasks.iter().flat_map(|task| task.cpus.iter()).collect();
     ids.sort_unstable();
@@ -66,14 +66,14 @@ impl Sim<'_> {
                 && state.is_ready()
                 && now >= state.deadline
             {
-                // A constant bandwidth server: a new budget with each deadline that has passed.
+                // A constant bandwidth server: a new budget with each expired deadline.
                 let from = if state.deadline == 0 || state.budget > 0.0 { now } else { state.deadline };
                 (state.budget, state.deadline) = (runtime_ns.0 as f64, from + period_ns.0);
             }
         }
     }
 
-    /// The most urgent threads get CPUs, each where it was if that is free.
+    /// The most urgent threads get CPUs, each its previous one if that is free.
     fn place_real_time(&mut self) {
         for cpu in &mut self.cpus {
             cpu.real_time = None;
@@ -125,7 +125,7 @@ impl Sim<'_> {
     fn run(&mut self, now: u64, step: u64) {
         for cpu in &mut self.cpus {
             let limited = cpu.is_limited(now, self.scheduler.limit.as_ref());
-            // RT throttling is for SCHED_FIFO and SCHED_RR alone.
+            // RT throttling applies to SCHED_FIFO and SCHED_RR only.
             let throttled = |n: &usize| cpu.throttled && !self.states[*n].is_deadline();
             let runs = |n: &usize| !limited || (cpu.ordinary.is_empty() && !throttled(n));
             match cpu.real_time.filter(runs) {
@@ -150,7 +150,7 @@ impl Sim<'_> {
 }
 
 impl Cpu {
-    /// Have real-time threads had what they may have in this period?
+    /// Have real-time threads used up their time of this period?
     fn is_limited(&mut self, now: u64, limit: Option<&RtLimit>) -> bool {
         let (Some(limit), Some(start)) = (limit, self.window) else { return false };
         let (runtime, period) = (limit.runtime_ns, limit.period_ns.0.max(1).cast_signed());
@@ -163,7 +163,7 @@ impl Cpu {
     }
 }
 
-/// Ordinary threads have a CPU together for a while, each its share; what one leaves goes to the next.
+/// Ordinary threads share a CPU for `length`; what one leaves goes to the next.
 fn share(states: &mut [State<'_>], queue: &[usize], now: u64, length: f64) {
     let mut left = length;
     let mut weights: f64 = queue.iter().map(|n| states[*n].weight()).sum();

@@ -5,24 +5,22 @@ use crate::body::Action;
 use punctual_model::Prediction;
 use punctual_units::{CpuId, Nanos, Scheduling};
 
-/// What it is at.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum At {
-    /// Asleep, or not released.
+    /// Asleep or not released, until then.
     Asleep(u64),
-    /// Wants the CPU for so long.
+    /// Wants the CPU for this long.
     Ready(f64),
-    /// Done.
     Ended,
 }
 
-/// A thread and what has become of it.
+/// A thread and its state.
 pub(super) struct State<'a> {
     pub task: &'a Task,
     pub at: At,
-    /// Place in the queue of its priority: lower is earlier.
+    /// Order in the queue of its priority: lower is earlier.
     pub place: u64,
-    /// What is left of its slice.
+    /// Rest of its slice.
     pub slice: f64,
     /// Budget and deadline of SCHED_DEADLINE; no budget: throttled until the deadline.
     pub budget: f64,
@@ -54,7 +52,7 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Goes on where its sleep is over; tells whether it woke.
+    /// Continues if its sleep is over; returns whether it woke.
     pub fn wake(&mut self, now: u64) -> bool {
         let At::Asleep(until) = self.at else { return false };
         if until > now {
@@ -64,7 +62,7 @@ impl<'a> State<'a> {
         matches!(self.at, At::Ready(_))
     }
 
-    /// The next thing it does, from `now` on. A loop without work or sleep ends the thread: it would never end by itself.
+    /// Its next action from `now` on. A loop without work or sleep ends the thread, as it would be endless.
     fn next(&mut self, now: u64) -> At {
         for _ in 0..=self.task.body.actions.len() {
             if self.action >= self.task.body.actions.len() {
@@ -93,7 +91,7 @@ impl<'a> State<'a> {
         At::Ended
     }
 
-    /// Has the CPU for up to `length`; what it used.
+    /// Has the CPU for up to `length`; returns what it used.
     pub fn run(&mut self, now: u64, length: f64) -> f64 {
         let At::Ready(left) = self.at else { return 0.0 };
         self.begun.get_or_insert(now);
@@ -137,7 +135,7 @@ impl<'a> State<'a> {
     }
 }
 
-/// Share among ordinary threads: 1.25 to a step of nice (kernel/sched/core.c, sched_prio_to_weight).
+/// Share among ordinary threads: a factor of 1.25 per nice level (kernel/sched/core.c, sched_prio_to_weight).
 pub(super) fn weight(scheduling: Scheduling) -> f64 {
     match scheduling {
         Scheduling::Other { nice } | Scheduling::Batch { nice } => 1024.0 / 1.25f64.powi(nice.into()),

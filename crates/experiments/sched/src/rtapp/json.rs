@@ -1,11 +1,10 @@
-//! JSON whose objects keep their order and may have a key twice: in rt-app's the order of keys is that of what a thread does.
+//! JSON whose objects keep their order and may have duplicate keys: rt-app executes keys in order.
 
 use super::Unknown;
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
 
-/// A value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Json {
     Null,
@@ -18,7 +17,7 @@ pub enum Json {
 }
 
 impl Json {
-    /// Reads a text, comments (`/* … */`, which json-c takes) left out.
+    /// Ignores comments (`/* … */`, which json-c accepts).
     pub fn parse(text: &str) -> Result<Json, String> {
         serde_json::from_slice(without_comments(text).as_bytes()).map_err(|e| e.to_string())
     }
@@ -31,7 +30,6 @@ impl Json {
         }
     }
 
-    /// A whole number.
     pub fn integer(&self, path: &str) -> Result<i64, Unknown> {
         match self {
             Json::Integer(n) => Ok(*n),
@@ -39,7 +37,6 @@ impl Json {
         }
     }
 
-    /// A text.
     pub fn text(&self, path: &str) -> Result<&str, Unknown> {
         match self {
             Json::Text(text) => Ok(text),
@@ -48,7 +45,7 @@ impl Json {
     }
 }
 
-/// Comments become blanks, so that places in errors stay right.
+/// Comments become blanks, so that positions in errors stay right.
 fn without_comments(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let (mut in_text, mut in_comment, mut before) = (false, false, ' ');
@@ -65,7 +62,7 @@ fn without_comments(text: &str) -> String {
         }
         out.push(if in_comment && c != '\n' { ' ' } else { c });
         in_comment &= !ends;
-        // An escaped backslash escapes nothing after it, and `/*/` is only the beginning of a comment.
+        // An escaped backslash escapes nothing after it, and `/*/` only begins a comment.
         before = if (in_text && before == '\\' && c == '\\') || begins { ' ' } else { c };
     }
     out

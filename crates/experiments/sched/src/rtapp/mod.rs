@@ -1,5 +1,5 @@
-//! Workloads of rt-app (<https://github.com/scheduler-tools/rt-app>, doc/tutorial.txt): the part of its JSON that says who runs how long
-//! with which policy, where and when. What is not understood is an error that names it; nothing is passed over in silence.
+//! Workloads of rt-app (<https://github.com/scheduler-tools/rt-app>, doc/tutorial.txt): the part of its JSON that says
+//! which thread runs how long with which policy, where and when. Anything else is an error that names it.
 
 mod json;
 mod task;
@@ -9,7 +9,7 @@ use crate::spec::Spec;
 use json::Json;
 use punctual_units::{Nanos, Policy};
 
-/// A key that is not understood, and why.
+/// A key that is not supported, and why.
 pub(crate) struct Unknown {
     what: String,
     why: String,
@@ -25,9 +25,9 @@ impl Unknown {
     }
 }
 
-/// What `global` says.
+/// The section `global`.
 struct Global {
-    /// All ends then; `None`: when the threads end.
+    /// Everything ends then; `None`: when the threads end.
     duration: Option<Nanos>,
     default_policy: Policy,
     notes: Vec<String>,
@@ -36,7 +36,7 @@ struct Global {
 /// Reads rt-app's JSON; `source` names it in errors.
 ///
 /// # Errors
-/// [`SpecError::Form`]: no JSON, or an experiment that cannot be. [`SpecError::RtApp`]: something is not understood.
+/// [`SpecError::Form`]: invalid JSON or an impossible experiment. [`SpecError::RtApp`]: something is not supported.
 pub fn import(source: &str, text: &str) -> Result<Spec, SpecError> {
     let wrong = |why: String| SpecError::Form { name: source.into(), why };
     let json = Json::parse(text).map_err(wrong)?;
@@ -100,7 +100,7 @@ impl Global {
     }
 }
 
-/// Seconds; -1 is no limit.
+/// Seconds; -1 is unlimited.
 fn duration(seconds: i64, path: &str) -> Result<Option<Nanos>, Unknown> {
     match seconds {
         -1 => Ok(None),

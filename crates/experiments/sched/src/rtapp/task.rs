@@ -6,10 +6,10 @@ use crate::spec::{Amount, Place, Thread};
 use punctual_units::{CpuId, CpuList, Nanos, Policy, Scheduling};
 use punctual_workloads::Kind;
 
-/// Most actions a task may have once its phases are written out.
+/// Limit of a task's actions after expanding its phases.
 const MOST_ACTIONS: usize = 100_000;
 
-/// What a task says besides what it does.
+/// A task's attributes.
 struct Head {
     policy: Policy,
     priority: Option<i64>,
@@ -20,7 +20,7 @@ struct Head {
     loops: Option<u64>,
 }
 
-/// The threads of a task: one an instance.
+/// The threads of a task: one per instance.
 pub(super) fn threads(name: &str, task: &Json, global: &Global) -> Result<Vec<Thread>, Unknown> {
     let path = format!("tasks.{name}");
     let mut head = Head {
@@ -62,7 +62,7 @@ pub(super) fn threads(name: &str, task: &Json, global: &Global) -> Result<Vec<Th
 }
 
 impl Head {
-    /// Takes a key that is no action; whether it was one of these.
+    /// Reads a key that is no action; `false` if it is not an attribute either.
     fn read(&mut self, key: &str, value: &Json, at: &str) -> Result<bool, Unknown> {
         match key {
             "policy" => self.policy = value.text(at)?.parse().map_err(|e| Unknown::because(at, e))?,
@@ -118,7 +118,7 @@ impl Head {
     }
 }
 
-/// Phases one after the other, each as often as it says.
+/// Expands phases, each as often as it says.
 fn phases(value: &Json, path: &str, actions: &mut Vec<Action>) -> Result<(), Unknown> {
     for (name, phase) in value.object(path)? {
         let path = format!("{path}.{name}");
@@ -158,7 +158,7 @@ fn timer(value: &Json, path: &str) -> Result<Nanos, Unknown> {
         let at = format!("{path}.{key}");
         match (key.as_str(), value) {
             ("period", _) => period = Some(micros(value, &at)?),
-            // A timer of its own, whatever it is called: threads of an experiment share none.
+            // The timer's name does not matter: threads of an experiment share none.
             ("ref", Json::Text(_)) => {}
             ("mode", Json::Text(mode)) if mode == "relative" => {}
             _ => return Err(Unknown::new(at)),

@@ -1,4 +1,4 @@
-//! Predictions beside published figures and closed forms.
+//! Compares predictions with published figures and closed forms.
 
 use proptest::prelude::*;
 use punctual_model::RtLimit;
@@ -33,7 +33,7 @@ fn scheduler(limited: bool) -> Scheduler {
     }
 }
 
-/// RT throttling takes the CPU also where nobody else wants it, and free ordinary threads come to have it meanwhile.
+/// RT throttling takes the CPU even if nobody else wants it, and free ordinary threads may get it meanwhile.
 #[test]
 fn throttling_holds_a_lone_thread_as_well() {
     let mut scheduler = scheduler(true);
@@ -67,7 +67,6 @@ fn a_period_that_began_earlier_spares_a_short_thread() {
     near(end(Some(999)), 1.03);
 }
 
-/// Ends in seconds.
 fn ends(tasks: &[Task], limited: bool) -> Vec<f64> {
     simulate(tasks, &scheduler(limited)).iter().map(|p| p.ends_ns.unwrap().as_secs_f64()).collect()
 }

@@ -1,4 +1,4 @@
-//! Ordinary threads balanced at once, over made-up spans.
+//! Ordinary threads balanced at once, with artificial spans.
 
 use proptest::prelude::*;
 use punctual_model::{Doing, GanttSpan};
@@ -78,7 +78,8 @@ fn a_thread_that_may_run_nowhere_has_no_end() {
 }
 
 proptest! {
-    /// Nobody's work is lost or done twice: on one CPU the last end is all work and all time a real-time thread had it before.
+    /// No work is lost or done twice: on one CPU the last end is all work plus all time that a real-time thread had
+    /// before it.
     #[test]
     fn work_is_conserved_on_one_cpu(work in prop::collection::vec(1u64..200, 1..5), holes in prop::collection::vec((1u64..40, 1u64..40), 0..6)) {
         let ordinary: Vec<Ran> = work.iter().enumerate().map(|(n, ms)| ran(n, 1, *ms)).collect();
