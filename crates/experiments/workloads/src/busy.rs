@@ -1,23 +1,19 @@
-//! Arithmetic in registers.
-
 use std::hint::black_box;
 
-/// Rounds of a step: about 20 to 60 µs.
+/// Rounds per step: about 20 to 60 µs.
 const ROUNDS: u32 = 20_000;
 
-/// A chain of dependent multiplications: needs nothing but the CPU, so caches and memory do not show in its length.
+/// A chain of dependent multiplications: independent of caches and memory.
 #[derive(Clone, Debug)]
 pub struct Busy {
     state: u64,
 }
 
 impl Busy {
-    /// Begins the chain.
     pub fn new() -> Busy {
         Busy { state: 0x9e37_79b9_7f4a_7c15 }
     }
 
-    /// One step.
     pub fn step(&mut self) {
         let mut x = self.state;
         for _ in 0..ROUNDS {
@@ -28,7 +24,7 @@ impl Busy {
         self.state = black_box(x);
     }
 
-    /// What the chain has come to: the same number of steps gives the same value.
+    /// The same number of steps gives the same value.
     pub fn state(&self) -> u64 {
         self.state
     }

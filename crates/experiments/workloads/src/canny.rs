@@ -1,8 +1,8 @@
 //! Canny edge detection without allocation.
 //!
-//! J. Canny, A Computational Approach to Edge Detection, IEEE PAMI 8 (1986). Stages, constants and the order of floating-point
-//! operations are those of `edges::canny` of imageproc 0.27, so that the edges are the same pixel by pixel
-//! (`tests/it/equality.rs`); that one allocates each of its images anew for every call, this one never.
+//! J. Canny, A Computational Approach to Edge Detection, IEEE PAMI 8 (1986). Stages, constants and the order of
+//! floating-point operations are those of `edges::canny` of imageproc 0.27, so the edges are equal pixel by pixel
+//! (`tests/it/equality.rs`); imageproc allocates its images for every call, this code never.
 
 use crate::image::Image;
 use std::f32::consts::PI;
@@ -16,7 +16,7 @@ const SIGMA: f32 = 1.4;
 /// Weights of the blur: ⌈2σ⌉ to each side of the middle.
 const TAPS: usize = 7;
 const REACH: usize = TAPS / 2;
-/// Rows of a step.
+/// Rows per step.
 const ROWS: usize = 4;
 
 /// Stages of a frame, in order.
@@ -29,7 +29,7 @@ enum Stage {
     Follow,
 }
 
-/// Edge detection in one image, frame after frame, a few rows a step.
+/// Edge detection in one image, frame after frame, a few rows per step.
 #[derive(Clone, Debug)]
 pub struct Canny {
     source: Image,
@@ -41,7 +41,7 @@ pub struct Canny {
     strength: Vec<f32>,
     thinned: Vec<f32>,
     edges: Image,
-    /// Pixels whose neighbours are still to be looked at; each pixel is in it once at most, so it never grows.
+    /// Pixels whose neighbours are not examined yet; each is listed once at most, so it never grows.
     open: Vec<u32>,
     stage: Stage,
     row: usize,
@@ -49,7 +49,7 @@ pub struct Canny {
 }
 
 impl Canny {
-    /// Allocates all stages' images. About 20 bytes a pixel.
+    /// Allocates the images of all stages: about 20 bytes per pixel.
     pub fn new(source: Image) -> Canny {
         let pixels = source.pixels().len();
         let mut edges = source.clone();
@@ -71,7 +71,7 @@ impl Canny {
         }
     }
 
-    /// The next rows of the running stage. Allocates nothing.
+    /// Processes the next rows of the current stage. Allocates nothing.
     pub fn step(&mut self) {
         let end = (self.row + ROWS).min(self.source.height());
         for y in self.row..end {
@@ -103,17 +103,15 @@ impl Canny {
         };
     }
 
-    /// Steps of one frame.
     pub fn steps_a_frame(&self) -> u64 {
         5 * self.source.height().div_ceil(ROWS) as u64
     }
 
-    /// Frames done.
     pub fn frames(&self) -> u64 {
         self.frames
     }
 
-    /// Does a whole frame. Edges are 255, all else 0.
+    /// Processes a whole frame. Edges are 255, everything else 0.
     pub fn frame(&mut self) -> &Image {
         let before = self.frames;
         while self.frames == before {
@@ -122,7 +120,7 @@ impl Canny {
         &self.edges
     }
 
-    /// The edges found last; of the frame before where a frame has just begun, else in part.
+    /// The edges: of the previous frame if a frame has just begun, else partial.
     pub fn edges(&self) -> &Image {
         &self.edges
     }
@@ -169,7 +167,7 @@ impl Canny {
             return;
         }
         for at in here + 1..here + width - 1 {
-            // One neighbour lies before the pixel, one behind it, at the same distance.
+            // The neighbours are at the same distance before and after the pixel.
             let distance = across(f32::from(self.gx[at]), f32::from(self.gy[at]), width);
             let g = self.strength[at];
             let weaker = g < self.strength[at - distance] || g < self.strength[at + distance];
@@ -196,8 +194,8 @@ impl Canny {
         self.open.push(start as u32);
         while let Some(at) = self.open.pop() {
             let at = at as usize;
-            // The border was never thinned: its strength is 0, so no edge reaches it and every neighbour exists. Above and above
-            // right are left out, as in the original.
+            // The border was never thinned: its strength is 0, so no edge reaches it and every neighbour exists. Above
+            // and above right are omitted, as in the original.
             let neighbours = [at + 1, at + width + 1, at + width, at - width - 1, at - 1, at + width - 1];
             for next in neighbours {
                 if self.thinned[next] >= LOW && edges[next] == 0 {
@@ -209,7 +207,7 @@ impl Canny {
     }
 }
 
-/// How far in the image the two neighbours lie that an edge with this gradient has across it.
+/// Offset in the image of the two neighbours across an edge with this gradient.
 fn across(gx: f32, gy: f32, width: usize) -> usize {
     let mut angle = gy.atan2(gx) * (180.0 / PI);
     if angle < 0.0 {
@@ -223,7 +221,7 @@ fn across(gx: f32, gy: f32, width: usize) -> usize {
     }
 }
 
-/// The Gaussian's weights; their sum is 1.
+/// Gaussian weights; their sum is 1.
 fn weights() -> [f32; TAPS] {
     let density = |x: f32| (SIGMA * (2.0 * PI).sqrt()).recip() * (-x.powi(2) / (2.0 * SIGMA.powi(2))).exp();
     let mut weights = [0.0; TAPS];
@@ -234,12 +232,12 @@ fn weights() -> [f32; TAPS] {
     weights.map(|weight| weight / sum)
 }
 
-/// Summed from the first to the last: another order would round differently.
+/// Summed from first to last: another order would round differently.
 fn weighted(weights: &[f32; TAPS], at: impl Fn(usize) -> u8) -> u8 {
     let mut sum = 0.0;
     for (n, weight) in weights.iter().enumerate() {
         sum += f32::from(at(n)) * weight;
     }
-    // Cuts off the fraction and saturates.
+    // Truncates and saturates.
     sum as u8
 }

@@ -1,8 +1,7 @@
-//! Grey images, made by a formula, and the PGM they are written as.
+//! Generated grey images, written as PGM.
 
 use std::fmt::Write;
 
-/// An image of grey values, row by row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
     width: usize,
@@ -10,30 +9,16 @@ pub struct Image {
     pixels: Vec<u8>,
 }
 
-/// An image that cannot be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ImageError {
-    /// Too small or too large.
     #[error("an image of {width} x {height} pixels: both sides must be 8 to 8192; name another size")]
-    Size {
-        /// Pixels a row.
-        width: usize,
-        /// Rows.
-        height: usize,
-    },
-    /// Not as many pixels as its sides say.
+    Size { width: usize, height: usize },
+    /// The number of pixels does not match the sides.
     #[error("{found} pixels for an image that needs {needed}: give width x height bytes")]
-    Pixels {
-        /// How many there are.
-        found: usize,
-        /// How many there should be.
-        needed: usize,
-    },
+    Pixels { found: usize, needed: usize },
 }
 
 impl Image {
-    /// An image of these pixels.
-    ///
     /// # Errors
     /// [`ImageError`]: a side outside 8 to 8192, or another number of pixels.
     pub fn new(width: usize, height: usize, pixels: Vec<u8>) -> Result<Image, ImageError> {
@@ -47,14 +32,14 @@ impl Image {
         }
     }
 
-    /// A scene with edges of every kind: a slope of grey, rectangles, discs and noise; the same for the same seed everywhere, for it
-    /// is made with integers.
+    /// A scene with edges of every kind: a gradient, rectangles, discs and noise. Made with integers, so the same seed
+    /// gives the same image everywhere.
     ///
     /// # Errors
     /// [`ImageError::Size`].
     pub fn scene(width: usize, height: usize, seed: u64) -> Result<Image, ImageError> {
         let mut image = Image::new(width, height, vec![0; width.saturating_mul(height).min(1 << 26)])?;
-        // Never 0, from which xorshift does not come away; another one for every seed.
+        // Never 0, which xorshift maps to itself; distinct for every seed.
         let mut random = Random(seed.wrapping_mul(2).wrapping_add(1));
         image.paint(|x, y| Some((60 + x * 80 / width + y * 40 / height) as u8));
         for _ in 0..12 {
@@ -82,17 +67,14 @@ impl Image {
         }
     }
 
-    /// Pixels a row.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// Rows.
     pub fn height(&self) -> usize {
         self.height
     }
 
-    /// Grey values, row by row.
     pub fn pixels(&self) -> &[u8] {
         &self.pixels
     }
@@ -114,7 +96,6 @@ impl Image {
     }
 }
 
-/// What a PGM of these sides begins with.
 pub(crate) fn pgm_head(width: usize, height: usize) -> Vec<u8> {
     let mut head = String::new();
     // Writing to a String cannot fail.
@@ -122,7 +103,7 @@ pub(crate) fn pgm_head(width: usize, height: usize) -> Vec<u8> {
     head.into_bytes()
 }
 
-/// Marsaglia's xorshift: enough for a picture.
+/// Marsaglia's xorshift: sufficient for an image.
 struct Random(u64);
 
 impl Random {

@@ -1,4 +1,4 @@
-//! Edge detection that writes its result within its work.
+//! Edge detection that writes its result as part of its work.
 
 use crate::canny::Canny;
 use crate::image::pgm_head;
@@ -9,9 +9,9 @@ use std::os::unix::fs::FileExt;
 /// Frames between two writes.
 pub const FRAMES_PER_WRITE: u64 = 16;
 
-/// [`Canny`], which writes its edges into a file and waits until the disk has them: after the first frame and after every
-/// [`FRAMES_PER_WRITE`] more. What a thread must not do that has deadlines: it sleeps in the middle of its work, and whoever has
-/// its priority gets the CPU.
+/// [`Canny`], writing its edges to a file and waiting for the disk after the first frame and after every
+/// [`FRAMES_PER_WRITE`] more. This is what a thread with deadlines must not do: it sleeps in the middle of its work,
+/// and another of its priority gets the CPU.
 #[derive(Debug)]
 pub struct CannyIo {
     canny: Canny,
@@ -19,12 +19,11 @@ pub struct CannyIo {
     buffer: Vec<u8>,
     head: usize,
     writes: u64,
-    /// Frames since it began.
     frames: u64,
 }
 
 impl CannyIo {
-    /// Writes go over the beginning of `file` again and again, as a PGM.
+    /// Overwrites the beginning of `file` repeatedly, as a PGM.
     pub fn new(canny: Canny, file: File) -> CannyIo {
         let edges = canny.edges();
         let mut buffer = pgm_head(edges.width(), edges.height());
@@ -33,10 +32,10 @@ impl CannyIo {
         CannyIo { canny, file, buffer, head, writes: 0, frames: 0 }
     }
 
-    /// One step of the detection, and a write where it ends the frame for which one is due.
+    /// One step of the detection, and a write if it ends a frame that is due.
     ///
     /// # Errors
-    /// pwrite(2) or fdatasync(2) failed: the disk is full, or broken.
+    /// If pwrite(2) or fdatasync(2) failed: the disk is full, or broken.
     pub fn step(&mut self) -> io::Result<()> {
         let before = self.canny.frames();
         self.canny.step();
@@ -53,17 +52,15 @@ impl CannyIo {
         Ok(())
     }
 
-    /// Counts from here on which frames are written.
+    /// Restarts the count of frames that decides about writes.
     pub fn begin_anew(&mut self) {
         self.frames = 0;
     }
 
-    /// The detection.
     pub fn canny(&self) -> &Canny {
         &self.canny
     }
 
-    /// Writes so far.
     pub fn writes(&self) -> u64 {
         self.writes
     }

@@ -1,10 +1,10 @@
-//! What the threads of a scheduling experiment compute: a fixed amount of work in steps of some ten microseconds, so that a
-//! thread can look at the clock between two of them and never runs away.
+//! What the threads of a scheduling experiment compute: a fixed amount of work in steps of some ten microseconds, so
+//! that a thread can check the clock between two of them.
 //!
-//! Everything is allocated when a workload is made. A step allocates nothing, locks nothing and, but for
-//! [`CannyIo`], makes no system call; `tests/it/allocations.rs` holds it to that.
+//! Everything is allocated when a workload is made. A step allocates nothing, locks nothing and, except for
+//! [`CannyIo`], makes no system call (`tests/it/allocations.rs`).
 //!
-//! Architecture invariant: knows no clock, no thread and no scheduler. How long a step takes is measured by who calls it.
+//! Architecture invariant: knows no clock, no thread and no scheduler. The caller measures how long a step takes.
 
 #![forbid(unsafe_code)]
 

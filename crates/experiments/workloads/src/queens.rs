@@ -1,13 +1,12 @@
-//! N queens counted row by row, over and over.
+//! Counts N queens row by row, repeatedly.
 
-/// Boards it can be made for.
 pub const SIZES: std::ops::RangeInclusive<u32> = 4..=16;
-/// Positions tried in a step: about 20 to 60 µs.
+/// Positions tried per step: about 20 to 60 µs.
 const TRIED: u32 = 10_000;
 /// Rows of the largest board, and one.
 const ROWS: usize = 17;
 
-/// A row of the search: what is threatened there and which columns are still to be tried, a bit each.
+/// A row of the search: attacked columns and columns still to be tried, one bit each.
 #[derive(Clone, Copy, Debug, Default)]
 struct Row {
     columns: u32,
@@ -16,7 +15,7 @@ struct Row {
     open: u32,
 }
 
-/// Counts the ways to place N queens by backtracking with a bit a column; begins anew when it has counted all.
+/// Counts the ways to place N queens by backtracking with one bit per column; restarts when finished.
 #[derive(Clone, Debug)]
 pub struct Queens {
     full: u32,
@@ -28,7 +27,7 @@ pub struct Queens {
 }
 
 impl Queens {
-    /// For a board of `n` × `n`; a size outside [`SIZES`] is brought to its nearest.
+    /// A size outside [`SIZES`] is clamped.
     pub fn new(n: u32) -> Queens {
         let n = n.clamp(*SIZES.start(), *SIZES.end());
         let mut queens =
@@ -37,7 +36,6 @@ impl Queens {
         queens
     }
 
-    /// One step: some thousand positions.
     pub fn step(&mut self) {
         for _ in 0..TRIED {
             self.advance();
@@ -71,12 +69,11 @@ impl Queens {
         self.rows[0].open = self.full;
     }
 
-    /// Solutions of the last whole pass; `None` before its end.
+    /// Solutions of the last complete pass; `None` before its end.
     pub fn counted(&self) -> Option<u64> {
         self.counted
     }
 
-    /// Whole passes so far.
     pub fn passes(&self) -> u64 {
         self.passes
     }

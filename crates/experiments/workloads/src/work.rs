@@ -1,19 +1,16 @@
-//! Any of the workloads.
-
 use crate::{Busy, Canny, CannyIo, Image, ImageError, Queens};
 use std::fmt;
 use std::fs::File;
 use std::io;
 use std::str::FromStr;
 
-/// Which workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// Edge detection ([`Canny`]): uses caches and memory.
     Canny,
-    /// Edge detection that writes its result within its work ([`CannyIo`]): blocks.
+    /// Edge detection that writes its result as part of its work ([`CannyIo`]): blocks.
     CannyIo,
-    /// Arithmetic ([`Busy`]): uses nothing but the CPU.
+    /// Arithmetic ([`Busy`]): uses the CPU only.
     Busy,
     /// N queens ([`Queens`]): branches.
     Nqueens,
@@ -22,10 +19,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All, in the order they are listed.
     pub const ALL: [Kind; 5] = [Kind::Canny, Kind::CannyIo, Kind::Busy, Kind::Nqueens, Kind::Sleep];
 
-    /// Its name in experiments.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Canny => "canny",
@@ -43,7 +38,6 @@ impl fmt::Display for Kind {
     }
 }
 
-/// No workload has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no workload: use canny, canny+io, busy, nqueens or sleep")]
 pub struct KindError(String);
@@ -56,10 +50,8 @@ impl FromStr for Kind {
     }
 }
 
-/// Why a workload cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkError {
-    /// Its image.
     #[error(transparent)]
     Image(#[from] ImageError),
     /// `canny+io` without a file.
@@ -70,23 +62,18 @@ pub enum WorkError {
 /// Board of the N queens: a pass takes some ten milliseconds.
 const BOARD: u32 = 11;
 
-/// A workload ready to run; boxed where its state is large.
+/// Boxed where the state is large.
 #[derive(Debug)]
 pub enum Work {
-    /// See [`Canny`].
     Canny(Box<Canny>),
-    /// See [`CannyIo`].
     CannyIo(Box<CannyIo>),
-    /// See [`Busy`].
     Busy(Busy),
-    /// See [`Queens`].
     Nqueens(Box<Queens>),
-    /// Nothing to compute.
     Sleep,
 }
 
 impl Work {
-    /// Allocates all that it needs. `image` is what edges are found in; `file` what `canny+io` writes.
+    /// Allocates everything. `image` is searched for edges; `file` is written by `canny+io`.
     ///
     /// # Errors
     /// [`WorkError::NoFile`].
@@ -101,10 +88,10 @@ impl Work {
         })
     }
 
-    /// One step. Allocates nothing.
+    /// Allocates nothing.
     ///
     /// # Errors
-    /// Writing failed; `canny+io` only.
+    /// If writing failed; `canny+io` only.
     pub fn step(&mut self) -> io::Result<()> {
         match self {
             Work::Canny(canny) => canny.step(),
@@ -116,15 +103,15 @@ impl Work {
         Ok(())
     }
 
-    /// What was done so far was a warm-up: `canny+io` counts anew which frames it writes.
+    /// Ends a warm-up: `canny+io` restarts its count of frames.
     pub fn begin_anew(&mut self) {
         if let Work::CannyIo(io) = self {
             io.begin_anew();
         }
     }
 
-    /// Steps after which the work repeats itself: a frame. Amounts of work are whole numbers of these, so that equal amounts are
-    /// equal work.
+    /// Steps after which the work repeats itself: a frame. Amounts of work are multiples of this, so that equal amounts
+    /// are equal work.
     pub fn unit(&self) -> u64 {
         match self {
             Work::Canny(canny) => canny.steps_a_frame(),
@@ -133,7 +120,7 @@ impl Work {
         }
     }
 
-    /// The edges found last, where it finds edges.
+    /// The edges found last, for workloads that detect edges.
     pub fn edges(&self) -> Option<&Image> {
         match self {
             Work::Canny(canny) => Some(canny.edges()),

@@ -1,5 +1,3 @@
-//! A workload at work allocates nothing.
-
 use punctual_workloads::{Image, Kind, Work};
 
 #[test]

@@ -1,11 +1,10 @@
-//! Our edges beside imageproc's, pixel by pixel.
+//! Compares our edges with imageproc's, pixel by pixel.
 
 use image::GrayImage;
 use imageproc::edges::canny;
 use proptest::prelude::*;
 use punctual_workloads::{Canny, HIGH, Image, LOW};
 
-/// Both results of one image.
 fn both(image: &Image) -> (Image, Vec<u8>) {
     let theirs = GrayImage::from_raw(image.width() as u32, image.height() as u32, image.pixels().to_vec()).unwrap();
     let ours = Canny::new(image.clone()).frame().clone();
@@ -37,7 +36,7 @@ proptest! {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (state >> 40) as u8
         };
-        // Plateaus as well as noise: equal neighbours are where thinning decides by its order.
+        // Plateaus as well as noise: with equal neighbours thinning depends on its order.
         let pixels = (0..width * height).map(|_| (random() >> flat) << flat).collect();
         let image = Image::new(width, height, pixels).unwrap();
         let (ours, theirs) = both(&image);

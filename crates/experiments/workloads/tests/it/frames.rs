@@ -1,4 +1,4 @@
-//! Frames of the edge detector: whole, repeatable, in as many steps as stated.
+//! Frames of the edge detector: complete, repeatable, in as many steps as stated.
 
 use punctual_workloads::{Canny, Image};
 
