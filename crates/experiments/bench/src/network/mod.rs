@@ -1,5 +1,4 @@
-//! A web server test: images are sent by HTTP POST and stored, while something else runs
-//! and is measured as well.
+//! A web server test: images are sent by HTTP POST and stored, while something else runs and is measured as well.
 
 mod beside;
 mod client;
