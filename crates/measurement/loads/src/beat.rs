@@ -2,18 +2,18 @@
 
 use crate::board::{Board, Slot, now};
 
-/// Through which a worker tells what it has done. A beat means: one unit of real work is done.
+/// Publishes a worker's progress. One beat is one finished unit of real work.
 pub(crate) struct Beat {
     board: Board,
     slot: usize,
     told: Slot,
 }
 
-/// Workers that would never sleep do so together, the first [`REST`] ns of every [`EVERY`] ns of CLOCK_MONOTONIC.
+/// CPU-bound workers rest together, the first [`REST`] ns of every [`EVERY`] ns of CLOCK_MONOTONIC.
 ///
-/// On the machine as a whole, that leaves 1 % to everyone else, as real-time throttling does. It is not politeness:
-/// where fair scheduling is by group (autogroups, cgroups), Linux 6.18 can let kernel threads starve beside groups that
-/// never sleep, and with them disks and everything ("workqueue lockup - pool stuck for 49s", seen on 6.18.44).
+/// This leaves 1 % of the machine to everyone else, as real-time throttling does. It is necessary: with fair scheduling
+/// by group (autogroups, cgroups), Linux 6.18 can starve kernel threads beside groups that never sleep, and with them
+/// disks and everything else ("workqueue lockup - pool stuck for 49s", seen on 6.18.44).
 const EVERY: u64 = 100_000_000;
 const REST: u64 = 1_000_000;
 
@@ -23,27 +23,26 @@ impl Beat {
         Beat { told: Slot { last: now(), tid, ..Slot::default() }, board, slot }
     }
 
-    /// Counts `amount` of unit `unit`; told with the next beat.
+    /// Adds to the count of `unit`; published with the next beat.
     pub fn count(&mut self, unit: usize, amount: u64) {
         self.told.done[unit] += amount;
     }
 
-    /// So much of unit `unit` in all; told with the next beat.
+    /// Sets the total of `unit`; published with the next beat.
     pub fn total(&mut self, unit: usize, amount: u64) {
         self.told.done[unit] = amount.max(self.told.done[unit]);
     }
 
-    /// Tells the parent which process group to kill should this process die before it can.
+    /// The process group that the parent kills if this process dies before it can.
     pub fn set_group(&self, pgid: i32) {
         self.board.set_group(pgid);
     }
 
-    /// Tells that a unit of work is done.
     pub fn beat(&mut self) {
         self.beat_at(now());
     }
 
-    /// As [`Beat::beat`], for work that fills the CPU: now and then all such workers rest together.
+    /// Like [`Beat::beat`], for CPU-bound work: from time to time all such workers rest together.
     pub fn beat_and_rest(&mut self) {
         self.beat();
         let left = rest(self.told.last);
@@ -66,7 +65,6 @@ impl Beat {
     }
 }
 
-/// How long to rest at this time.
 fn rest(now: u64) -> u64 {
     REST.saturating_sub(now % EVERY)
 }

@@ -1,4 +1,4 @@
-//! The words that a load and its parent share: the load writes, the parent reads without waking anyone.
+//! The words shared by a load and its parent: the load writes, the parent reads without waking anyone.
 
 use crate::LoadError;
 use punctual_uapi::SharedWords;
@@ -7,18 +7,16 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-/// Kinds of work one worker counts at most.
+/// Limit of kinds of work that one worker counts.
 pub(crate) const UNITS: usize = 4;
 
 /// A cache line of 128 bytes (Apple, and x86 prefetching pairs) for the header and for each slot.
 const STRIDE: usize = 16;
 
-/// Words of the header.
 const EPOCH: usize = 0;
 const RECORDING_SINCE: usize = 1;
 const GROUP: usize = 2;
 
-/// Words of a slot.
 const BEATS: usize = 0;
 const LAST: usize = 1;
 const LONGEST: usize = 2;
@@ -26,14 +24,13 @@ const SEEN_EPOCH: usize = 3;
 const TID: usize = 4;
 const DONE: usize = 5;
 
-/// The shared words, with names.
 #[derive(Clone, Debug)]
 pub(crate) struct Board {
     words: Arc<SharedWords>,
     slots: usize,
 }
 
-/// What one worker has told, at one instant. Times are CLOCK_MONOTONIC, ns.
+/// A worker's published state at one instant. Times are CLOCK_MONOTONIC, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Slot {
     pub beats: u64,
@@ -66,7 +63,7 @@ impl Board {
         self.word((slot + 1) * STRIDE + word)
     }
 
-    /// Lets the workers forget earlier silences: those from `now` on count.
+    /// Makes the workers forget earlier silences: those from `now` on count.
     pub fn start_recording(&self, now: u64) {
         self.word(RECORDING_SINCE).store(now, Relaxed);
         self.word(EPOCH).fetch_add(1, Release);
@@ -78,7 +75,7 @@ impl Board {
         (epoch, self.word(RECORDING_SINCE).load(Relaxed))
     }
 
-    /// The process group of a command, for the parent should the load die before it can clean up.
+    /// The process group of a command, which the parent kills if the load dies before it can.
     pub fn set_group(&self, pgid: i32) {
         self.word(GROUP).store(pgid as u64, Relaxed);
     }

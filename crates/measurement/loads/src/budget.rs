@@ -1,28 +1,28 @@
-//! How much memory a load may take: a small part of what is there, cgroup limits included, so that boards with 512 MB
+//! The memory budget of a load: a small part of what is available, cgroup limits included, so that boards with 512 MB
 //! and containers with 64 MB survive.
 
 use crate::mounts::{self, Mount};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What the machine and the cgroups leave, in bytes.
+/// Left by the machine and the cgroups, bytes.
 pub(crate) fn available() -> u64 {
     let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let cgroup = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let read = |path: &Path| fs::read_to_string(path).ok();
     let in_cgroup = memory_folders(&mounts::own(), &cgroup).into_iter().filter_map(|f| headroom(&f, &read)).min();
-    // Where nothing can be read, be small.
+    // If nothing can be read, be small.
     let on_machine = field(&meminfo, "MemAvailable:").map_or(64 << 20, |kb| kb * 1024);
     in_cgroup.map_or(on_machine, |limit| limit.min(on_machine))
 }
 
-/// The first number behind `key`.
+/// The first number after `key`.
 fn field(text: &str, key: &str) -> Option<u64> {
     let line = text.lines().find_map(|l| l.strip_prefix(key))?;
     line.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// The cgroup folders whose memory limits hold for this process, v2 and v1, each up to its mount point.
+/// The cgroup folders whose memory limits apply to this process, v2 and v1, each up to its mount point.
 fn memory_folders(mounts: &[Mount], cgroup: &str) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for line in cgroup.lines() {
@@ -36,7 +36,7 @@ fn memory_folders(mounts: &[Mount], cgroup: &str) -> Vec<PathBuf> {
             _ => false,
         };
         if let Some(mount) = mounts.iter().find(wanted) {
-            // In a container without cgroup namespace the path starts with what is mounted.
+            // In a container without cgroup namespace the path starts with the mount's root.
             let below = path.strip_prefix(mount.root.trim_end_matches('/')).unwrap_or(path);
             let top = PathBuf::from(&mount.point);
             let own = top.join(below.trim_start_matches('/'));
@@ -46,7 +46,7 @@ fn memory_folders(mounts: &[Mount], cgroup: &str) -> Vec<PathBuf> {
     folders
 }
 
-/// Limit less usage of one cgroup, file cache that can be dropped not counted; `None` without a limit.
+/// Limit less usage of one cgroup, without reclaimable file cache; `None` without a limit.
 fn headroom(folder: &Path, read: &impl Fn(&Path) -> Option<String>) -> Option<u64> {
     let number = |name: &str| read(&folder.join(name))?.trim().parse::<u64>().ok();
     let limits = ["memory.max", "memory.high", "memory.limit_in_bytes"];
@@ -57,7 +57,7 @@ fn headroom(folder: &Path, read: &impl Fn(&Path) -> Option<String>) -> Option<u6
     Some(limit.saturating_sub(used.saturating_sub(cache)))
 }
 
-/// Size of the last-level cache, in bytes, where the kernel tells.
+/// Bytes.
 pub(crate) fn last_level_cache() -> Option<u64> {
     let base = Path::new("/sys/devices/system/cpu/cpu0/cache");
     let size = |i: u32| parse_size(&fs::read_to_string(base.join(format!("index{i}/size"))).ok()?);

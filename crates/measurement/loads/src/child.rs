@@ -13,23 +13,23 @@ use std::io::Write;
 use std::sync::mpsc;
 use std::thread;
 
-/// The first argument that makes the program a load: hand what follows to [`child_main`].
+/// The first argument that makes the program a load: pass what follows to [`child_main`].
 pub const HIDDEN_ARG: &str = "__load";
 
-/// What the scheduler load starts and reaps, over and over.
+/// What the scheduler load starts and reaps repeatedly.
 pub(crate) const EXIT_ARG: &str = "exit";
 
-/// Exit code of a load that has said why it failed.
+/// Exit code of a load that has reported why it failed.
 const FAILED: i32 = 3;
 
-/// Enough for the deepest worker in a debug build.
+/// Sufficient for the deepest worker in a debug build.
 const STACK: usize = 256 << 10;
 
-/// Is the load. `args` are those behind [`HIDDEN_ARG`]; returns the exit code. To be called first in `main`: it must be
-/// the only thread, because giving up root is done for one thread only.
+/// Runs as the load. `args` are those after [`HIDDEN_ARG`]; returns the exit code. Call it first in `main`: it must be
+/// the only thread, because dropping root affects one thread only.
 ///
 /// Standard input must be the shared words and standard output a pipe to the parent, as
-/// [`Load::start`](crate::Load::start) makes them: it is not meant to be called by people.
+/// [`Load::start`](crate::Load::start) makes them; it is not for users.
 pub fn child_main(mut args: impl Iterator<Item = OsString>) -> i32 {
     let config = match args.next() {
         Some(word) if word == EXIT_ARG => return 0,
@@ -56,7 +56,7 @@ fn die_loudly() {
     }));
 }
 
-/// Tells the parent; where there is none any more there is nobody to tell.
+/// Reports to the parent, if it still exists.
 pub(crate) fn say(message: &Message) {
     if let Ok(line) = serde_json::to_string(message) {
         let _ = writeln!(std::io::stdout(), "{line}");
@@ -88,11 +88,11 @@ fn prepare(load: &Builtin, config: &ChildConfig, notes: &mut Vec<String>) -> Res
         RunsAs::NobodyOncePrepared => Some((load.prepare)(config)?),
         RunsAs::Nobody | RunsAs::Caller => None,
     };
-    // A command's host must end what it has started before it ends: it watches its lifeline instead.
+    // A command's host must end what it has started before it ends, so it watches its lifeline instead.
     if load.is_command() {
         setup::lend_nothing(notes);
     } else {
-        // So that no filesystem is kept busy.
+        // Keeps no filesystem busy.
         let _ = rustix::process::chdir("/");
         setup::drop_privileges(notes);
         setup::die_with_parent(config.parent)?;
@@ -105,13 +105,13 @@ fn prepare(load: &Builtin, config: &ChildConfig, notes: &mut Vec<String>) -> Res
 
 type AtEnd = Option<Box<dyn FnOnce() + Send>>;
 
-/// Starts the threads and says hello.
+/// Starts the threads and sends the hello.
 fn begin(load: &Builtin, plan: Plan, board: &Board, mut notes: Vec<String>) -> Result<AtEnd, LoadError> {
     if plan.workers.len() > board.slots() {
         return Err(LoadError::Refused(format!("{} workers do not fit", plan.workers.len())));
     }
     let workers = plan.workers.len();
-    // Those who could not be bound say so.
+    // Threads that could not be bound report it.
     let (unbound, told) = mpsc::channel();
     for (cpu, help) in plan.helpers {
         spawn(load.comm, cpu, unbound.clone(), help)?;
@@ -149,11 +149,11 @@ fn spawn(
     builder.spawn(body).map(drop).map_err(LoadError::on("clone", "a thread of the load"))
 }
 
-/// Sleeps until the parent closes its end of the pipe, or is gone and the kernel has closed it.
+/// Sleeps until the parent closes its end of the pipe, or dies.
 fn wait_for_the_end() {
     use rustix::event::{PollFd, PollFlags, poll};
     let stdout = std::io::stdout();
     let mut lifeline = [PollFd::new(&stdout, PollFlags::empty())];
-    // A pipe without readers reports an error, without being asked.
+    // A pipe without readers reports an error without being asked.
     while !matches!(poll(&mut lifeline, None), Ok(n) if n > 0) {}
 }

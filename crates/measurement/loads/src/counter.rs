@@ -1,23 +1,21 @@
-//! The kernel's own counters that must rise where a load runs. The parent reads them; the load only says which.
+//! The kernel's own counters that must rise where a load runs. The parent reads them; the load only names them.
 
 use crate::LoadError;
 use crate::proc::Stat;
 use serde::{Deserialize, Serialize};
 use std::fs;
 
-/// One counter, and how much it must rise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Counter {
-    /// For people: where it is read.
+    /// For display.
     pub what: String,
     pub source: Source,
-    /// Required rise for each second of recording (1 in all at least).
+    /// Required increase per second of recording (at least 1 in total).
     pub per_second: f64,
-    /// Required rise for each counted thing of a unit: the kernel has to confirm what the load claims.
+    /// Required increase per counted unit: the kernel has to confirm what the load claims.
     pub per_unit: Option<(usize, f64)>,
 }
 
-/// Where a counter is read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Source {
@@ -56,13 +54,12 @@ impl Counter {
         Counter { per_unit: Some((unit, factor)), ..self }
     }
 
-    /// By how much it must have risen.
+    /// The required increase.
     pub fn needed(&self, seconds: f64, done: &[u64]) -> u64 {
         let claimed = self.per_unit.map_or(0.0, |(unit, factor)| done.get(unit).map_or(0.0, |n| *n as f64 * factor));
         (self.per_second * seconds).max(claimed).max(1.0) as u64
     }
 
-    /// Reads it now.
     pub fn read(&self) -> Result<u64, LoadError> {
         let gone = |pid: &i32| LoadError::Refused(format!("/proc/{pid}/stat is gone: the load has ended"));
         match &self.source {
@@ -91,8 +88,8 @@ fn parsed(path: &str, parse: impl FnOnce(&str) -> Option<u64>) -> Result<u64, Lo
     parse(&text).ok_or_else(|| LoadError::Refused(format!("{path} does not have the counter")))
 }
 
-/// Local timer interrupts (`LOC`, x86; `arch_timer` and others, Arm) and the softirqs that expire timers: which of
-/// them a timer shows up in depends on architecture, PREEMPT_RT and the kind of timer.
+/// Local timer interrupts (`LOC`, x86; `arch_timer` and others, Arm) and the softirqs that expire timers: which of them
+/// a timer shows up in depends on architecture, PREEMPT_RT and the kind of timer.
 fn timers() -> Result<u64, LoadError> {
     let is_timer = |id: &str, rest: &str| id == "LOC" || rest.to_ascii_lowercase().contains("timer");
     let hard = parsed("/proc/interrupts", |text| interrupts(text, is_timer));
@@ -109,7 +106,7 @@ fn first_behind(text: &str, key: &str) -> Option<u64> {
     rest.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// Field 10 of a device, or of all that are disks: no partitions (their writes are the disk's too), loop, RAM.
+/// Field 10 of a device, or of all disks: without partitions (their writes are the disk's), loop and RAM devices.
 fn disk_sectors(text: &str, device: Option<(u32, u32)>) -> Option<u64> {
     let mut sum = None;
     for line in text.lines() {
@@ -140,7 +137,7 @@ fn snmp(text: &str, protocol: &str, key: &str) -> Option<u64> {
     lines.next()?.split(' ').nth(at)?.parse().ok()
 }
 
-/// Sum over all CPUs and all lines that `wanted` picks by number or name, and description; `None` where it picks none.
+/// Sum over all CPUs and all lines that `wanted` selects by number or name, and description; `None` if it selects none.
 fn interrupts(text: &str, wanted: impl Fn(&str, &str) -> bool) -> Option<u64> {
     let mut lines = text.lines();
     let cpus = lines.next()?.split_ascii_whitespace().count();
@@ -156,8 +153,8 @@ fn interrupts(text: &str, wanted: impl Fn(&str, &str) -> bool) -> Option<u64> {
     sum
 }
 
-/// Does a line of /proc/interrupts belong to a device: its number is listed, or it names the device or a queue of it
-/// (`eth0`, `eth0-rx-1`, `virtio3-tx`; not `eth01`)?
+/// Does a line of /proc/interrupts belong to a device: its number is listed, or it names the device or one of its
+/// queues (`eth0`, `eth0-rx-1`, `virtio3-tx`; not `eth01`)?
 fn device_line(id: &str, rest: &str, numbers: &[u32], names: &[String]) -> bool {
     let ends = |tail: &str| !tail.starts_with(|c: char| c.is_alphanumeric());
     let named = |word: &str| names.iter().any(|n| word.strip_prefix(n.as_str()).is_some_and(ends));

@@ -1,4 +1,4 @@
-//! Which disk a folder lies on, and how much may be written there.
+//! Which disk a folder is on, and how much may be written there.
 
 use crate::LoadError;
 use crate::counter::{Counter, Source};
@@ -8,14 +8,14 @@ use std::path::Path;
 
 const MIB: u64 = 1 << 20;
 
-/// The most a scratch file takes, and the least that is worth it.
+/// Limits of a scratch file.
 const LARGEST: u64 = 64 * MIB;
 const SMALLEST: u64 = MIB;
 
-/// How large a scratch file may be where `free` of `total` bytes are free: 64 MiB and 5 % of what is free at most.
+/// The size of a scratch file if `free` of `total` bytes are free: 64 MiB and 5 % of what is free at most.
 ///
-/// 5 % of the filesystem stay free, but at least 64 MiB and at most 1 GiB: what lives on a disk of terabytes is no nearer
-/// to running out for a file of 64 MiB.
+/// 5 % of the filesystem stay free, but at least 64 MiB and at most 1 GiB: on a disk of terabytes a file of 64 MiB
+/// makes no difference.
 pub(crate) fn scratch_size(folder: &Path, free: u64, total: u64) -> Result<u64, LoadError> {
     let kept = (total / 20).clamp(64 * MIB, 1024 * MIB);
     let size = (free / 20).min(LARGEST).min(free.saturating_sub(kept));
@@ -32,19 +32,18 @@ pub(crate) fn scratch_size(folder: &Path, free: u64, total: u64) -> Result<u64, 
     )))
 }
 
-/// What a folder lies on.
+/// What a folder is on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Disk {
-    /// One block device.
     Device(u32, u32),
-    /// Some block devices, nobody says which.
+    /// Several unknown block devices.
     Unclear(String),
     /// No block device of this machine: what it is instead.
     Elsewhere(String),
 }
 
-/// The disk under a file with this st_dev. `device_of` gives the numbers of a path: those of the device where it is a
-/// device node, else those of the filesystem it is on.
+/// The disk under a file with this st_dev. `device_of` gives the numbers of a path: those of the device if it is a
+/// device node, else those of its filesystem.
 pub(crate) fn disk_of(
     device: (u32, u32),
     mounts: &[Mount],
@@ -75,10 +74,10 @@ pub(crate) fn disk_of(
     }
 }
 
-/// What a folder lies on, in words: `ext4 on vda1`.
+/// For display: `ext4 on vda1`.
 ///
 /// # Errors
-/// It is no disk of this machine: what it is instead. Or the folder cannot be read.
+/// If it is no disk of this machine: what it is instead. Or if the folder cannot be read.
 pub fn storage(folder: &Path) -> Result<String, String> {
     let meta = std::fs::metadata(folder).map_err(|e| e.to_string())?;
     let (device, mounts) = (numbers(meta.dev()), crate::mounts::own());
@@ -90,7 +89,7 @@ pub fn storage(folder: &Path) -> Result<String, String> {
     }
 }
 
-/// The numbers of a device node, or of the filesystem that a path is on.
+/// The numbers of a device node, or of the filesystem of a path.
 pub(crate) fn device_of(path: &str) -> Option<(u32, u32)> {
     let meta = std::fs::metadata(path).ok()?;
     let is_device = meta.mode() & 0o170_000 == 0o060_000;
@@ -102,7 +101,7 @@ pub(crate) fn numbers(device: u64) -> (u32, u32) {
     (rustix::fs::major(device), rustix::fs::minor(device))
 }
 
-/// The name of a block device, where sysfs has it.
+/// As in sysfs.
 fn name((major, minor): (u32, u32)) -> String {
     let link = std::fs::read_link(format!("/sys/dev/block/{major}:{minor}")).ok();
     let name = link.and_then(|l| Some(l.file_name()?.to_str()?.to_string()));
@@ -114,7 +113,7 @@ pub(crate) fn is_counted((major, minor): (u32, u32)) -> bool {
     major != 0 && Counter::new("", Source::DiskSectors(major, minor)).read().is_ok()
 }
 
-/// The counter that must rise by half of the bytes that unit `unit` counts, at least; and a note where it is vague.
+/// The counter that must rise by at least half of the bytes that `unit` counts; and a note if it is vague.
 pub(crate) fn proof(disk: &Disk, folder: &Path, unit: usize) -> Result<(Counter, Option<String>), LoadError> {
     let (counter, note) = match disk {
         Disk::Device(major, minor) => {

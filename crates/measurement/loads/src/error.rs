@@ -1,57 +1,30 @@
-//! Why a load cannot be had.
-
 use std::io;
 
-/// Why a load was refused, did not start, or ended.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// No load has this name.
     #[error("`{given}` is not a load: use {known}, or cmd:'ANY SHELL COMMAND'")]
-    Unknown {
-        /// What was typed.
-        given: String,
-        /// The names there are.
-        known: String,
-    },
-    /// `cmd:` with nothing behind it.
+    Unknown { given: String, known: String },
     #[error("`cmd:` needs a command, for example cmd:'make -j4'")]
     NoCommand,
-    /// `network` without `--peer`.
     #[error(
         "the load `network` needs another machine: run `punctual serve` there, and here add `--peer HOST` \
          (on one machine alone, use the load `loopback`)"
     )]
     NoPeer,
-    /// No CPU to run on.
     #[error("a load needs at least one CPU")]
     NoCpu,
     /// The load could not start or did not answer.
     #[error("the load `{load}` did not start: {why}")]
-    NotStarted {
-        /// Which.
-        load: String,
-        /// What failed, and what to do.
-        why: String,
-    },
-    /// A system call failed.
+    NotStarted { load: String, why: String },
     #[error("{call}({on}): {source}{}{advice}", if .advice.is_empty() { "" } else { "; " })]
-    System {
-        /// Its name.
-        call: &'static str,
-        /// What it was called on.
-        on: String,
-        /// Why it failed.
-        source: io::Error,
-        /// What to do.
-        advice: &'static str,
-    },
-    /// The load found that it cannot do its work here.
+    System { call: &'static str, on: String, source: io::Error, advice: &'static str },
+    /// The load cannot do its work here.
     #[error("{0}")]
     Refused(String),
 }
 
 impl LoadError {
-    /// Is it the command line that has to change (exit code 2), and not the machine (exit code 4)?
+    /// Does the command line have to change (exit code 2), rather than the machine (exit code 4)?
     pub fn is_usage(&self) -> bool {
         matches!(self, LoadError::Unknown { .. } | LoadError::NoCommand | LoadError::NoPeer | LoadError::NoCpu)
     }
@@ -69,7 +42,7 @@ impl LoadError {
     }
 }
 
-/// What to do about an error that every load can meet.
+/// Advice on errors that every load can meet.
 fn advice(error: &io::Error) -> &'static str {
     use io::ErrorKind::{OutOfMemory, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull, WouldBlock};
     match error.kind() {

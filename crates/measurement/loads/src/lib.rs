@@ -1,8 +1,8 @@
 //! The loads that run while wakeup latency is measured.
 //!
-//! A load is a process of its own, so that measuring threads share neither address space nor priority with it:
-//! [`Load::start`] runs this very program again with the hidden first argument [`HIDDEN_ARG`], and the program's
-//! `main` must hand that over to [`child_main`] before it does anything else:
+//! A load is a separate process, so that measuring threads share neither address space nor priority with it.
+//! [`Load::start`] runs this program again with the hidden first argument [`HIDDEN_ARG`], and the program's `main` must
+//! pass that to [`child_main`] before it does anything else:
 //!
 //! ```no_run
 //! let mut args = std::env::args_os().skip(1);
@@ -13,12 +13,12 @@
 //! ```
 //!
 //! Every worker of a load counts the units of real work it has done in memory shared with the parent, which reads them
-//! whenever it likes without waking anyone. A load that stood still, died, or did not make the kernel's own counters
-//! rise says so in its [`LoadReport`](punctual_model::LoadReport): `ran` is false and `why_not` tells what to do.
+//! at any time without waking anyone. A load that stalled, died, or did not make the kernel's own counters rise is
+//! reported in its [`LoadReport`](punctual_model::LoadReport): `ran` is false and `why_not` says what to do.
 //!
-//! Loads run SCHED_OTHER with nice 0, as nobody where the caller is root (`cmd:` excepted), as the first choice of the
-//! OOM killer, within bounds of memory and disk, and leave nothing: no process and no file, also when the caller is
-//! killed with SIGKILL.
+//! Loads run SCHED_OTHER with nice 0, as nobody if the caller is root (`cmd:` excepted), as the first choice of the OOM
+//! killer, within bounds of memory and disk. They leave no process and no file, even if the caller is killed with
+//! SIGKILL.
 //!
 //! Architecture invariant: nothing here changes a setting of the machine, and nothing here knows what is measured.
 

@@ -1,4 +1,4 @@
-//! A running load, as its caller has it.
+//! A running load, for its caller.
 
 use crate::board::now;
 use crate::builtin::LOADS;
@@ -9,15 +9,15 @@ use crate::{LoadError, LoadSettings, LoadSpec, report};
 use punctual_model::LoadReport;
 use std::marker::PhantomData;
 
-/// A load that runs. Dropping it stops it.
+/// A running load. Dropping it stops it.
 ///
 /// It stays in the thread that started it (it is not `Send`): the kernel kills a load when the *thread* that started it
-/// ends (prctl(2), PR_SET_PDEATHSIG), so that must be one that outlives it. For other threads there is [`LoadWatch`].
+/// ends (prctl(2), PR_SET_PDEATHSIG), so that thread must outlive it. For other threads there is [`LoadWatch`].
 pub struct Load {
     name: String,
     parts: Vec<Part>,
     recording: Recording,
-    /// PR_SET_PDEATHSIG is about a thread.
+    /// PR_SET_PDEATHSIG applies to a thread.
     not_send: PhantomData<*const ()>,
 }
 
@@ -27,23 +27,22 @@ enum Recording {
     Ended { since: u64, until: u64 },
 }
 
-/// How a load is doing. Times are CLOCK_MONOTONIC, ns.
+/// Times are CLOCK_MONOTONIC, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Units of work done since it started, all workers.
     pub beats: u64,
-    /// The last beat of the worker that has been silent for longest; 0 where there is no worker (idle).
+    /// The last beat of the worker that has been silent for longest; 0 without workers (idle).
     pub stalest_mono_ns: u64,
 }
 
-/// Looks at a load from any thread, without a system call and without waking the load.
+/// Observes a load from any thread, without a system call and without waking the load.
 #[derive(Clone)]
 pub struct LoadWatch {
     boards: Vec<(crate::board::Board, usize)>,
 }
 
 impl LoadWatch {
-    /// How it is doing.
     pub fn progress(&self) -> Progress {
         let slots = self.boards.iter().flat_map(|(board, workers)| (0..*workers).map(|slot| board.read(slot)));
         let mut progress = Progress { beats: 0, stalest_mono_ns: u64::MAX };
@@ -56,11 +55,11 @@ impl LoadWatch {
 }
 
 impl Load {
-    /// Starts a load; returns when each of its workers has done its first unit of work. From then on it is recorded,
-    /// until told otherwise.
+    /// Starts a load; returns when each worker has done its first unit of work. It is recorded from then on, unless
+    /// [`Load::start_recording`] is called.
     ///
     /// # Errors
-    /// The load cannot be had here, or was not ready within `settings.ready_within`: why, and what to do. Nothing is
+    /// If the load cannot run here, or was not ready within `settings.ready_within`: why, and what to do. Nothing is
     /// left of it. [`not_run`](crate::not_run) makes a report of that.
     pub fn start(spec: &LoadSpec, settings: &LoadSettings) -> Result<Load, LoadError> {
         if settings.cpus.is_empty() {
@@ -82,7 +81,7 @@ impl Load {
         Ok(load)
     }
 
-    /// Forgets everything so far: what the report says is from now on.
+    /// The report covers the time from now on.
     pub fn start_recording(&mut self) {
         let since = now();
         self.recording = Recording::Since(since);
@@ -91,7 +90,7 @@ impl Load {
         }
     }
 
-    /// What the report says is up to now.
+    /// The report covers the time up to now.
     pub fn stop_recording(&mut self) {
         if let Recording::Since(since) = self.recording {
             let until = now();
@@ -102,17 +101,15 @@ impl Load {
         }
     }
 
-    /// How it is doing.
     pub fn progress(&self) -> Progress {
         self.watch().progress()
     }
 
-    /// For looking at it from another thread.
     pub fn watch(&self) -> LoadWatch {
         LoadWatch { boards: self.parts.iter().map(|p| (p.board.clone(), p.hello.workers)).collect() }
     }
 
-    /// Ends it with everything it started, and says what it did while recording.
+    /// Ends it with everything it started, and reports what it did while recording.
     pub fn stop(mut self) -> LoadReport {
         self.stop_recording();
         let Recording::Ended { since, until } = self.recording else { unreachable!("recording has just been stopped") };
@@ -122,7 +119,7 @@ impl Load {
         report::of_load(&self.name, parts)
     }
 
-    /// The processes that are the load, for those who look after them (and for tests).
+    /// The load's processes, for monitoring and tests.
     pub fn pids(&self) -> Vec<i32> {
         self.parts.iter().map(Part::pid).collect()
     }
@@ -138,7 +135,7 @@ fn not_started(config: &ChildConfig, spec: &LoadSpec, error: LoadError) -> LoadE
     }
 }
 
-/// What to start: one process a load, several for `all`.
+/// One process per load, several for `all`.
 fn configs(spec: &LoadSpec, settings: &LoadSettings) -> Result<Vec<ChildConfig>, LoadError> {
     let config = |name: &str, sharing| ChildConfig::new(name, None, settings, sharing);
     match spec.kind() {

@@ -1,21 +1,18 @@
-//! What a load says to its parent: one JSON document a line, over the pipe that is also its lifeline.
+//! What a load reports to its parent: JSON lines over the pipe that is also its lifeline.
 
 use crate::counter::Counter;
 use serde::{Deserialize, Serialize};
 
-/// One line.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Message {
-    /// It has begun.
     Hello(Hello),
-    /// It cannot go on: why.
+    /// It cannot continue: why.
     Failed(String),
-    /// Something the reader of the result should know.
+    /// For the reader of the result.
     Note(String),
 }
 
-/// What the load consists of.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Hello {
     pub workers: usize,
@@ -31,12 +28,11 @@ pub(crate) struct Unit {
     pub unit: String,
     /// Shown: count × scale per second.
     pub scale: f64,
-    /// Is this what is written to a disk, in bytes?
+    /// Bytes written to a disk?
     pub written: bool,
 }
 
 impl Unit {
-    /// Things, per second.
     pub fn each(what: &str) -> Unit {
         Unit { what: what.into(), unit: "1/s".into(), scale: 1.0, written: false }
     }
@@ -47,7 +43,7 @@ impl Unit {
     }
 }
 
-/// The messages in `text`, and the rest (what a panic prints).
+/// The messages in `text`, and the rest (the output of a panic).
 pub(crate) fn read(text: &str) -> (Vec<Message>, String) {
     let mut messages = Vec::new();
     let mut rest = String::new();

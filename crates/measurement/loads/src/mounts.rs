@@ -1,28 +1,23 @@
 //! /proc/self/mountinfo: proc_pid_mountinfo(5).
 
-/// One mounted filesystem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mount {
     /// Major and minor number, as in st_dev.
     pub device: (u32, u32),
-    /// What part of the filesystem is mounted.
+    /// The part of the filesystem that is mounted.
     pub root: String,
-    /// Where.
     pub point: String,
-    /// Its type: `ext4`.
+    /// `ext4`.
     pub kind: String,
-    /// What is mounted: `/dev/sda1`.
+    /// `/dev/sda1`.
     pub source: String,
-    /// Options of the filesystem.
     pub options: String,
 }
 
-/// All lines that can be read.
 pub(crate) fn parse(text: &str) -> Vec<Mount> {
     text.lines().filter_map(parse_line).collect()
 }
 
-/// Those of this process; none where /proc is not mounted.
 pub(crate) fn own() -> Vec<Mount> {
     parse(&std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! Which interrupts are those of a network interface.
+//! The interrupts of a network interface.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,15 +7,14 @@ use std::path::Path;
 /// The card or cards under an interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Card {
-    /// Interrupt numbers.
     pub numbers: Vec<u32>,
-    /// Names under which its lines may stand in /proc/interrupts.
+    /// Names of its lines in /proc/interrupts.
     pub names: Vec<String>,
-    /// No device is behind it: a tunnel, or the end of a pair into another network namespace.
+    /// Without a device: a tunnel, or the end of a pair into another network namespace.
     pub is_virtual: bool,
 }
 
-/// Bonds of bridges of VLANs: no one goes deeper.
+/// Nothing nests deeper than bonds of bridges of VLANs.
 const DEPTH: u32 = 4;
 
 /// The card under an interface, through bonds, bridges and VLANs.

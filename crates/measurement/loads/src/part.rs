@@ -1,4 +1,4 @@
-//! One process of a load, as its parent has it.
+//! One process of a load, for its parent.
 
 use crate::board::{Board, Slot, now};
 use crate::builtin::named;
@@ -15,22 +15,22 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-/// A load that says more than this is defective.
+/// A load that writes more than this is defective.
 const HEARD: usize = 64 << 10;
 
-/// How long a command's host may take to end what it has started.
+/// Time for a command's host to end what it has started.
 const GRACE: Duration = Duration::from_millis(1_500);
-/// How long a killed process may take to be gone: one that waits for a broken disk never is.
+/// Time for a killed process to disappear: one that waits for a broken disk never does.
 const REAP: Duration = Duration::from_secs(2);
 
-/// A process that loads, and what is known of it. Dropping it ends it.
+/// A process of a load, and what is known of it. Dropping it ends it.
 pub(crate) struct Part {
     pub board: Board,
     pub hello: Hello,
     name: String,
     is_command: bool,
     child: Child,
-    /// Closing it tells the process to end.
+    /// Closing it makes the process end.
     lifeline: Option<OwnedFd>,
     heard: Vec<u8>,
     status: Option<ExitStatus>,
@@ -40,16 +40,16 @@ pub(crate) struct Part {
     failed: Option<String>,
 }
 
-/// Everything it had told, and the kernel's counters, at one instant.
+/// All published state, and the kernel's counters, at one instant.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Look {
     pub slots: Vec<Slot>,
     pub counters: Vec<Result<u64, String>>,
-    /// State of each worker's thread, as in /proc/PID/stat; `?` where it is gone.
+    /// State of each worker's thread, as in /proc/PID/stat; `?` if it is gone.
     pub states: Vec<char>,
 }
 
-/// What remains of a process that has ended.
+/// What remains of an ended process.
 pub(crate) struct Ended {
     pub name: String,
     pub pid: i32,
@@ -61,7 +61,7 @@ pub(crate) struct Ended {
     pub epoch: u64,
     pub before: Look,
     pub after: Look,
-    /// Why it ended by itself.
+    /// Why it ended early.
     pub failed: Option<String>,
     /// What could not be ended.
     pub left: Option<String>,
@@ -111,7 +111,7 @@ impl Part {
     /// Waits for its hello and for the first beat of each worker.
     pub fn wait_until_ready(&mut self, give_up: u64) -> Result<(), LoadError> {
         loop {
-            // Looked at before the load is: where this process was starved itself, the load may be ready all the same.
+            // Checked before the load: if this process was starved, the load may be ready all the same.
             let late = now() > give_up;
             if self.is_ready() {
                 return Ok(());
@@ -133,7 +133,7 @@ impl Part {
                 messages.into_iter().find_map(|m| if let Message::Hello(hello) = m { Some(hello) } else { None });
             self.hello = hello.unwrap_or_default();
         }
-        // A defective load must not make the parent read past the slots.
+        // A defective load must not make the parent read beyond the slots.
         self.hello.workers = self.hello.workers.min(self.board.slots());
         self.hello.workers > 0 && (0..self.hello.workers).all(|slot| self.board.read(slot).beats > 0)
     }
@@ -151,7 +151,7 @@ impl Part {
         }
     }
 
-    /// Takes in what it says, for `wait` at most.
+    /// Reads its messages, for `wait` at most.
     fn listen(&mut self, wait: Duration) {
         let Some(lifeline) = &self.lifeline else { return };
         let timeout = Timespec { tv_sec: 0, tv_nsec: wait.subsec_nanos() as _ };
@@ -160,12 +160,12 @@ impl Part {
             return;
         }
         let mut buffer = [0u8; 4096];
-        // Not for ever: something that is no load may write without end.
+        // Bounded: something that is no load may write endlessly.
         for _ in 0..HEARD / buffer.len() {
             match rustix::io::read(lifeline, &mut buffer) {
                 Ok(n) if n > 0 && self.heard.len() < HEARD => self.heard.extend(&buffer[..n]),
                 Ok(n) if n > 0 => {}
-                // Everyone who could write is gone; the process is about to be.
+                // All writers are gone; the process is about to end.
                 Ok(_) => {
                     std::thread::sleep(wait);
                     return;
@@ -175,7 +175,7 @@ impl Part {
         }
     }
 
-    /// Why it ended by itself, or is about to.
+    /// Why it has ended early, or is about to.
     fn failure(&mut self) -> Option<String> {
         let ended = self.has_ended();
         self.listen(Duration::ZERO);
@@ -213,7 +213,7 @@ impl Part {
         Look { states: slots.iter().map(state).collect(), slots, counters }
     }
 
-    /// Tells it to end, without waiting.
+    /// Asks it to end, without waiting.
     pub fn ask_to_end(&mut self) {
         self.listen(Duration::ZERO);
         if self.has_ended().is_some() {
@@ -221,7 +221,7 @@ impl Part {
         }
         let Some(pid) = Pid::from_raw(self.pid()) else { return };
         if self.is_command {
-            // It cleans up by itself, also when it was stopped.
+            // It cleans up itself, even after it was stopped.
             self.lifeline = None;
             let _ = kill_process(pid, Signal::CONT);
         } else {
@@ -254,7 +254,7 @@ impl Part {
         hello
     }
 
-    /// Kills what is left and reaps. Says what would not die.
+    /// Kills what is left and reaps it; returns what survived.
     fn finish(&mut self) -> Option<String> {
         self.ask_to_end();
         let pid = Pid::from_raw(self.pid())?;
@@ -275,7 +275,7 @@ impl Part {
         None
     }
 
-    /// The host of a command has not ended it: so the parent does, as far as it can see it.
+    /// The command's host has not ended the command, so the parent does, as far as it can see it.
     fn end_commands(&mut self, host: Pid) {
         if self.has_ended().is_none() {
             for pid in descendants(self.pid()).into_iter().filter_map(Pid::from_raw) {

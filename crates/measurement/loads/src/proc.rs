@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::fs;
 
-/// What is used of /proc/PID/stat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stat {
     pub pid: i32,
@@ -14,12 +13,12 @@ pub(crate) struct Stat {
     pub cpu_ticks: u64,
     /// That of children waited for.
     pub childrens_ticks: u64,
-    /// When it started: with the pid it names a process once and for all.
+    /// Start time: with the pid it identifies a process uniquely.
     pub started: u64,
 }
 
 impl Stat {
-    /// The name in parentheses may hold anything, parentheses too: the last one ends it.
+    /// The name in parentheses may contain anything, including parentheses: the last one ends it.
     pub fn parse(text: &str) -> Option<Stat> {
         let (pid, rest) = text.split_once(" (")?;
         let fields: Vec<&str> = rest.rsplit_once(") ")?.1.split_ascii_whitespace().collect();
@@ -49,21 +48,20 @@ impl Stat {
     }
 }
 
-/// The numbers that are the names in a folder of /proc.
+/// The numeric names in a folder of /proc.
 fn numbers(folder: &str) -> Vec<i32> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter_map(|e| e.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// Threads of a process.
 pub(crate) fn threads(pid: i32) -> Vec<i32> {
     numbers(&format!("/proc/{pid}/task"))
 }
 
-/// Everything `root` has started that still exists, and what that has started, zombies too.
+/// All living descendants of `root`, including zombies.
 ///
-/// From /proc/PID/task/TID/children where the kernel has it (CONFIG_PROC_CHILDREN, Linux 3.5), else from the parents
-/// of all processes.
+/// From /proc/PID/task/TID/children if the kernel has it (CONFIG_PROC_CHILDREN, Linux 3.5), else from the parents of
+/// all processes.
 pub(crate) fn descendants(root: i32) -> Vec<i32> {
     let by_children = fs::exists(format!("/proc/{root}/task/{root}/children")).unwrap_or(false);
     let table = if by_children { HashMap::new() } else { everyones_children() };

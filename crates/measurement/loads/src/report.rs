@@ -1,4 +1,4 @@
-//! From what a load told and what the kernel counted to whether it ran. Pure.
+//! Decides from a load's reports and the kernel's counters whether it ran. Pure.
 
 use crate::board::Slot;
 use crate::counter::Counter;
@@ -7,7 +7,7 @@ use crate::{LoadError, LoadSpec};
 use punctual_model::{LoadReport, Proof, Rate};
 use punctual_units::Nanos;
 
-/// How long a worker may be silent: a quarter of the phase, and 2 s however short that is.
+/// How long a worker may be silent: a quarter of the phase, but at least 2 s.
 fn allowed(recorded: u64) -> u64 {
     (recorded / 4).max(2_000_000_000)
 }
@@ -250,9 +250,7 @@ mod tests {
             assert!(!report.ran);
             report.why_not.unwrap()
         };
-        // Silent to the end.
         assert!(why(|p| p.after.slots[1].last = 107 * S).contains("worker 1 was silent for 3.00 s of 10.0 s"));
-        // Silent in the middle.
         assert!(why(|p| p.after.slots[0].longest = 4 * S).contains("worker 0 was silent for 4.00 s"));
         let stopped: fn(&mut Ended) = |p| {
             p.after.slots[0] = p.before.slots[0];

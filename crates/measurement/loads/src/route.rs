@@ -1,4 +1,4 @@
-//! Through which interface packets to an address leave: rtnetlink(7), RTM_GETROUTE.
+//! The interface that packets to an address use: rtnetlink(7), RTM_GETROUTE.
 
 use crate::LoadError;
 use rustix::net::netlink::SocketAddrNetlink;
@@ -18,7 +18,7 @@ const AF_INET6: u8 = 10;
 const NLMSGHDR: usize = 16;
 const RTMSG: usize = 12;
 
-/// Its name; `lo` for addresses of this machine.
+/// `lo` for addresses of this machine.
 pub(crate) fn interface_to(address: IpAddr) -> Result<String, LoadError> {
     let on = address.to_string();
     let failed = |call| LoadError::on(call, format!("route to {on}"));
@@ -70,7 +70,7 @@ fn parse(answer: &[u8]) -> Result<u32, String> {
         if kind == RTA_OIF {
             return u32_at(answer, at + 4).ok_or_else(short);
         }
-        // A length under four would never end.
+        // A length under four would loop endlessly.
         at += (usize::from(length).max(4) + 3) & !3;
     }
     Err("it leads nowhere".into())

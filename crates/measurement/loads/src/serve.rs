@@ -13,35 +13,33 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// The port `punctual serve` listens on, and `--peer HOST` means.
+/// The default of `punctual serve` and `--peer HOST`.
 pub const DEFAULT_PORT: u16 = 7375;
 
-/// Clients served at once; one thread each.
+/// Clients at once; one thread each.
 const MOST_CLIENTS: usize = 64;
-/// A client that has connected must say hello within this time.
+/// Time from connecting to the hello.
 const HANDSHAKE: Duration = Duration::from_secs(3);
-/// A client that says nothing for this long is gone.
+/// A client that is silent for this long is gone.
 const SILENCE: Duration = Duration::from_secs(30);
-/// Datagrams answered before looking at anything else.
+/// Datagrams answered before polling again.
 const DATAGRAMS: usize = 64;
 
-/// Something to tell the person who runs `punctual serve`.
+/// For the user who runs `punctual serve`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServeEvent {
-    /// It listens.
     Listening(SocketAddr),
-    /// A client has said hello.
+    /// A client has sent its hello.
     Began(SocketAddr),
     /// A client has gone, after this many bytes of TCP payload.
     Ended(SocketAddr, u64),
-    /// A client was turned away: why.
+    /// A client was refused: why.
     Refused(SocketAddr, String),
 }
 
-/// What a server has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Served {
-    /// Clients that said hello.
+    /// Clients that sent a hello.
     pub clients: u64,
     /// Bytes of TCP payload received.
     pub tcp_bytes: u64,
@@ -49,7 +47,7 @@ pub struct Served {
     pub datagrams: u64,
 }
 
-/// A bound, bounded echo server for TCP and UDP.
+/// A bound, limited echo server for TCP and UDP.
 pub struct Server {
     tcp: TcpListener,
     udp: UdpSocket,
@@ -68,14 +66,14 @@ struct Open {
     sessions: HashMap<Token, IpAddr>,
 }
 
-/// Serves on `bind` until `stop` becomes readable or is hung up (a pipe, an eventfd, a signalfd); what happens is handed to
+/// Serves on `bind` until `stop` becomes readable or is hung up (a pipe, an eventfd, a signalfd); events are passed to
 /// `told`, from any thread.
 ///
-/// It answers whoever can reach it: bind it to the address of the test network. At most 64 clients at once, at most
-/// 1 MiB a frame, datagrams only for clients that hold a TCP connection.
+/// It answers whoever can reach it: bind it to the address of the test network. At most 64 clients at once, at most 1
+/// MiB per frame, datagrams only for clients that hold a TCP connection.
 ///
 /// # Errors
-/// The address is in use or not of this machine; poll(2) fails.
+/// If the address is in use or not of this machine, or poll(2) fails.
 pub fn serve(bind: SocketAddr, stop: impl AsFd, told: &(dyn Fn(ServeEvent) + Sync)) -> Result<Served, LoadError> {
     Server::bind(bind)?.run(stop, told)
 }
@@ -96,25 +94,23 @@ impl Server {
         Ok(Server { tcp, udp, address, open, clients: AtomicU64::new(0), tcp_bytes: AtomicU64::new(0), store: None })
     }
 
-    /// Also takes images by HTTP POST and keeps them in `store`; without it such requests are refused.
+    /// Also accepts images by HTTP POST and keeps them in `store`; otherwise such requests are refused.
     pub fn storing(self, store: Store) -> Server {
         Server { store: Some(store), ..self }
     }
 
-    /// The folder that images are stored in.
     pub fn store(&self) -> Option<&Store> {
         self.store.as_ref()
     }
 
-    /// Where it listens.
     pub fn local_addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// Serves until `stop` becomes readable or is hung up. As [`serve`].
+    /// Serves until `stop` becomes readable or is hung up. See [`serve`].
     ///
     /// # Errors
-    /// poll(2) fails.
+    /// If poll(2) fails.
     pub fn run(&self, stop: impl AsFd, told: &(dyn Fn(ServeEvent) + Sync)) -> Result<Served, LoadError> {
         told(ServeEvent::Listening(self.address));
         let mut datagrams = 0;
@@ -178,7 +174,7 @@ impl Server {
         }
     }
 
-    /// Keeps a handle to hang up by; `None` where there are too many.
+    /// Keeps a handle for hanging up; `None` if there are too many.
     fn remember(&self, stream: &TcpStream) -> Option<u64> {
         let mut open = self.open();
         if open.stopping || open.streams.len() >= MOST_CLIENTS {
@@ -239,7 +235,7 @@ impl Server {
         Ok(Greeting::Load(token))
     }
 
-    /// Sends back the datagrams of open sessions; returns how many.
+    /// Echoes the datagrams of open sessions; returns their number.
     fn answer_datagrams(&self) -> u64 {
         let mut buffer = [0u8; 2048];
         let mut answered = 0;
@@ -269,9 +265,9 @@ impl Server {
 
 /// What a client wants.
 enum Greeting<'a> {
-    /// Traffic, under this token.
+    /// Traffic, with this token.
     Load(Token),
-    /// To send images to be stored; with what of its first request was read.
+    /// To send images to be stored; with what has been read of its first request.
     Post(&'a Store, String),
 }
 

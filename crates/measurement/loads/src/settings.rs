@@ -1,5 +1,3 @@
-//! What the caller says about how loads may run.
-
 use punctual_units::{CpuList, Nanos};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -7,31 +5,31 @@ use std::path::PathBuf;
 /// Where and within which bounds loads run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadSettings {
-    /// The CPUs to load. Workers are bound to them in turn, so that isolated CPUs (which the scheduler does not balance)
-    /// get their share too.
+    /// The CPUs to load. Workers are bound to them in turn, so that isolated CPUs (which the scheduler does not
+    /// balance) are loaded as well.
     pub cpus: CpuList,
     /// A folder on a real disk, for the io load's scratch file; the file has no name there.
     pub scratch_folder: PathBuf,
-    /// The most the io load may write from start to stop: SD cards wear. It is spread over `phase`.
+    /// Limit of what the io load writes in total: SD cards wear. It is spread over `phase`.
     pub write_cap_bytes: u64,
     /// `HOST[:PORT]` of a `punctual serve`, for the network load.
     pub peer: Option<String>,
-    /// The most the network load sends and receives in a second.
+    /// Limit of the network load, both directions together.
     pub network_cap_bytes_per_s: u64,
-    /// The most memory a load's buffers may take; without it an eighth of what is available, cgroup limits included.
+    /// Limit of a load's buffers; `None`: an eighth of what is available, cgroup limits included.
     pub memory_limit_bytes: Option<u64>,
     /// The program to run as the load: `/proc/self/exe`, whose `main` calls [`child_main`](crate::child_main).
     pub self_exe: PathBuf,
-    /// How long the load will run, warm-up included: what the io load spreads its writing over.
+    /// How long the load will run, including warm-up: the io load spreads its writing over this time.
     pub phase: Nanos,
-    /// How many workers of a kind, where not one for each CPU.
+    /// Workers of each kind; `None`: one per CPU.
     pub workers: Option<u32>,
-    /// How long every worker may take to its first heartbeat.
+    /// Limit of the time to every worker's first heartbeat.
     pub ready_within: Nanos,
 }
 
 impl LoadSettings {
-    /// The defaults: 1 GiB to write, 100 MB/s of network traffic, this program, 60 s.
+    /// 1 GiB to write, 100 MB/s of network traffic, this program, 60 s.
     pub fn new(cpus: CpuList, scratch_folder: PathBuf) -> LoadSettings {
         LoadSettings {
             cpus,
@@ -48,7 +46,7 @@ impl LoadSettings {
     }
 }
 
-/// What the load's process is told, as its second argument.
+/// The second argument of the load's process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ChildConfig {
     pub load: String,
@@ -61,11 +59,11 @@ pub(crate) struct ChildConfig {
     pub network_cap_bytes_per_s: u64,
     pub memory_limit_bytes: Option<u64>,
     pub phase_ns: Nanos,
-    /// How many slots the shared words have.
+    /// Slots in the shared words.
     pub slots: usize,
     /// How many loads run at once and share the bounds.
     pub sharing: u32,
-    /// The caller: when it is not the parent any more, it has died.
+    /// The caller: when it is no longer the parent, it has died.
     pub parent: i32,
 }
 
@@ -93,18 +91,17 @@ impl ChildConfig {
         self.sharing > 1
     }
 
-    /// How many workers of each kind.
     pub fn workers(&self) -> usize {
         self.workers.map_or(self.cpus.len(), |n| n as usize).max(1)
     }
 
-    /// The CPU of worker `i`: each in turn.
+    /// Each in turn.
     pub fn cpu_of(&self, worker: usize) -> Option<punctual_units::CpuId> {
         self.cpus.iter().nth(worker % self.cpus.len().max(1))
     }
 }
 
-/// Room for the workers of any load: at most four kinds of them.
+/// Room for the workers of any load, which have at most four kinds.
 fn slots(settings: &LoadSettings) -> usize {
     4 * settings.workers.map_or(settings.cpus.len(), |n| n as usize).max(1)
 }

@@ -1,4 +1,4 @@
-//! What a load does to itself before it works: an ordinary, unprivileged process that dies with its parent.
+//! Makes a load an ordinary, unprivileged process that dies with its parent.
 
 use crate::LoadError;
 use crate::settings::ChildConfig;
@@ -7,12 +7,12 @@ use rustix::process::{Gid, Uid};
 use std::ffi::CString;
 use std::fs;
 
-/// nobody, on every distribution (the kernel's overflow id, too).
+/// nobody, on every distribution (and the kernel's overflow id).
 const NOBODY: u32 = 65534;
 
 const ORDINARY: Scheduling = Scheduling::Other { nice: 0 };
 
-/// Name, order of dying when memory is short, policy, CPUs. Notes what could not be had.
+/// Sets name, OOM score, policy, CPUs. Notes what failed.
 pub(crate) fn ordinary(comm: &str, config: &ChildConfig, notes: &mut Vec<String>) -> Result<(), LoadError> {
     if let Ok(name) = CString::new(comm) {
         let _ = rustix::thread::set_name(&name);
@@ -27,7 +27,7 @@ pub(crate) fn ordinary(comm: &str, config: &ChildConfig, notes: &mut Vec<String>
     Ok(())
 }
 
-/// SCHED_OTHER with nice 0, read back: a load that ran real-time would measure itself.
+/// SCHED_OTHER with nice 0, read back: a real-time load would compete with the measuring threads.
 fn ordinary_policy(notes: &mut Vec<String>) -> Result<(), LoadError> {
     if punctual_uapi::scheduling(0)?.0 == ORDINARY {
         return Ok(());
@@ -46,7 +46,7 @@ fn ordinary_policy(notes: &mut Vec<String>) -> Result<(), LoadError> {
     }
 }
 
-/// Binds the calling thread.
+/// Binds the calling thread; returns the failure, if any.
 pub(crate) fn bind(cpu: Option<CpuId>) -> Option<String> {
     let cpu = cpu?;
     let one: CpuList = [cpu].into_iter().collect();
@@ -54,8 +54,8 @@ pub(crate) fn bind(cpu: Option<CpuId>) -> Option<String> {
     Some(format!("a worker meant for CPU {cpu} runs where the kernel puts it: {error}"))
 }
 
-/// From root to nobody, without groups and capabilities. Must run before a second thread exists: the kernel changes
-/// one thread only.
+/// From root to nobody, without groups and capabilities. Must run before a second thread exists: the kernel changes one
+/// thread only.
 pub(crate) fn drop_privileges(notes: &mut Vec<String>) {
     if rustix::process::geteuid().is_root() {
         let (uid, gid) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
@@ -67,19 +67,19 @@ pub(crate) fn drop_privileges(notes: &mut Vec<String>) {
         }
     }
     drop_capabilities(notes);
-    // So that nothing it starts gets rights back from file capabilities or a setuid bit.
+    // Nothing it starts regains rights from file capabilities or a setuid bit.
     let _ = rustix::thread::set_no_new_privs(true);
 }
 
-/// A command runs with its caller's rights, but not with what an ordinary user holds to measure: ambient capabilities
-/// (capabilities(7)) would be its own. Root's command stays root's. Must run before a second thread exists.
+/// A command runs with its caller's rights, but without the ambient capabilities (capabilities(7)) that an ordinary
+/// user holds for measuring. Root's command stays root's. Must run before a second thread exists.
 pub(crate) fn lend_nothing(notes: &mut Vec<String>) {
     if !rustix::process::geteuid().is_root() {
         drop_capabilities(notes);
     }
 }
 
-/// A program with file capabilities (`setcap cap_sys_nice+ep punctual`) gets them again when it runs itself.
+/// A program with file capabilities (`setcap cap_sys_nice+ep punctual`) regains them when it runs itself.
 fn drop_capabilities(notes: &mut Vec<String>) {
     use rustix::thread::{CapabilitySet, CapabilitySets};
     let _ = rustix::thread::clear_ambient_capability_set();
@@ -90,7 +90,7 @@ fn drop_capabilities(notes: &mut Vec<String>) {
     }
 }
 
-/// SIGKILL when the thread that started this process ends. After changes of credentials: they undo it.
+/// SIGKILL when the thread that started this process ends. After changes of credentials, which reset it.
 pub(crate) fn die_with_parent(parent: i32) -> Result<(), LoadError> {
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
         .map_err(LoadError::on("prctl", "PR_SET_PDEATHSIG"))?;

@@ -5,7 +5,7 @@ use crate::builtin::{self, NAMES};
 use std::fmt;
 use std::str::FromStr;
 
-/// A load, by the name the user gave: checked, not yet started.
+/// A load by its name: checked, not yet started.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LoadSpec(Kind);
 
@@ -18,7 +18,7 @@ pub(crate) enum Kind {
 }
 
 impl LoadSpec {
-    /// No load at all: no process is started.
+    /// No load: no process is started.
     pub fn is_idle(&self) -> bool {
         self.0 == Kind::Idle
     }
@@ -47,10 +47,10 @@ impl FromStr for LoadSpec {
     }
 }
 
-/// Reads `idle`, `cpu`, … (see [`NAMES`]), `all`, `cmd:ANY SHELL COMMAND`.
+/// Parses `idle`, `cpu`, … (see [`NAMES`]), `all`, `cmd:ANY SHELL COMMAND`.
 ///
 /// # Errors
-/// [`LoadError::Unknown`] with the names there are; [`LoadError::NoCommand`].
+/// [`LoadError::Unknown`] with the known names; [`LoadError::NoCommand`].
 pub fn parse(name: &str) -> Result<LoadSpec, LoadError> {
     let name = name.trim();
     if let Some(command) = name.strip_prefix("cmd:") {

@@ -1,7 +1,8 @@
 //! Images that arrive by HTTP POST, stored in one folder: the far side of `bench network`.
 //!
-//! Names are chosen here, never taken from a request, and files are made relative to an open folder without following links: what a
-//! client sends decides a file's content and nothing else. An image is whole or not there; the oldest go when there are too many.
+//! Names are chosen here, never taken from a request, and files are made relative to an open folder without following
+//! links: a client decides a file's content and nothing else. An image is complete or absent; the oldest are removed
+//! when there are too many.
 
 use crate::wire::CHUNK;
 use crate::{LoadError, wire};
@@ -14,19 +15,18 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const MIB: u64 = 1 << 20;
-/// The longest head of a request.
+/// Longest head of a request, bytes.
 const LONGEST_HEAD: usize = 8 << 10;
 /// Header fields of a request.
 const MOST_FIELDS: usize = 32;
-/// So much of the file system stays free, whatever is sent.
+/// Space of the file system that stays free in any case.
 const LEFT_FREE: u64 = 64 * MIB;
 
-/// What is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreLimits {
     /// Bytes of one image.
     pub largest: u64,
-    /// Bytes of all images kept; the oldest of this server are removed when there are more.
+    /// Bytes of all images kept; beyond that the oldest of this server are removed.
     pub kept: u64,
 }
 
@@ -36,7 +36,6 @@ impl Default for StoreLimits {
     }
 }
 
-/// A folder that images are stored in.
 #[derive(Debug)]
 pub struct Store {
     folder: OwnedFd,
@@ -45,19 +44,19 @@ pub struct Store {
     files: Mutex<Files>,
 }
 
-/// What is there, the oldest first.
+/// Stored images, oldest first.
 #[derive(Debug, Default)]
 struct Files {
     next: u64,
     kept: VecDeque<(String, u64)>,
-    /// Of those, and of what is being received.
+    /// Including those being received.
     bytes: u64,
 }
 
-/// Why a request gets no image stored.
+/// Why an image is not stored.
 #[derive(Debug)]
 enum Refused {
-    /// The client did wrong, or too much: status and reason of the answer.
+    /// The client's mistake, or too much: status and reason of the answer.
     Status(u16, &'static str),
     /// The connection, or the disk.
     Failed(io::Error),
@@ -70,10 +69,6 @@ impl From<io::Error> for Refused {
 }
 
 impl Store {
-    /// Stores in `folder`, which must be there.
-    ///
-    /// # Errors
-    /// open(2): `ENOENT`, `ENOTDIR`, `EACCES`; getrandom(2).
     pub fn open(folder: &Path, limits: StoreLimits) -> Result<Store, LoadError> {
         let on = || folder.display().to_string();
         let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
@@ -83,7 +78,7 @@ impl Store {
         Ok(Store { folder: fd, limits, token, files: Mutex::default() })
     }
 
-    /// Removes every image that is left of this server.
+    /// Removes every remaining image of this server.
     pub fn clear(&self) {
         let mut files = self.files();
         while let Some((name, bytes)) = files.kept.pop_front() {
@@ -92,11 +87,11 @@ impl Store {
         }
     }
 
-    /// Answers one client's requests until it hangs up or asks for what is refused; `begun` is what of the first was read, `told` is called
-    /// with the bytes of each image stored.
+    /// Answers one client's requests until it hangs up or a request is refused. `begun` is what has been read of the
+    /// first one, `told` is called with the size of each stored image.
     ///
     /// # Errors
-    /// The connection broke off, or a request was refused, after the client was told why.
+    /// If the connection broke, or a request was refused, after the client was told why.
     pub fn serve(&self, stream: &mut (impl Read + Write), begun: &[u8], mut told: impl FnMut(u64)) -> io::Result<()> {
         let mut buffer = begun.to_vec();
         loop {
@@ -117,7 +112,7 @@ impl Store {
         }
     }
 
-    /// Stores one image; its bytes, or `None` where the client has hung up between two.
+    /// Stores one image; returns its size, or `None` if the client has hung up between requests.
     fn request(&self, stream: &mut (impl Read + Write), buffer: &mut Vec<u8>) -> Result<Option<u64>, Refused> {
         let head = loop {
             if let Some(head) = head(buffer)? {
@@ -148,7 +143,7 @@ impl Store {
         Ok(Some(head.bytes))
     }
 
-    /// The oldest go, and the room is reserved; the file system keeps some space.
+    /// Removes the oldest images and reserves the space; the file system keeps some.
     fn make_room(&self, bytes: u64) -> Result<(), Refused> {
         let mut files = self.files();
         while files.bytes.saturating_add(bytes) > self.limits.kept
@@ -159,7 +154,7 @@ impl Store {
         }
         let space = rustix::fs::fstatvfs(&self.folder).map_err(io::Error::from)?;
         let free = space.f_bavail.saturating_mul(space.f_frsize);
-        // Those of other clients that are being received may leave no room, whatever is removed.
+        // Images of other clients that are being received may leave no space, whatever is removed.
         let crowded = files.bytes.saturating_add(bytes) > self.limits.kept;
         if crowded || free < bytes.saturating_add(LEFT_FREE) {
             return Err(Refused::Status(507, "Insufficient Storage"));
@@ -168,7 +163,7 @@ impl Store {
         Ok(())
     }
 
-    /// Reads the body into a new file; of one that breaks off nothing stays.
+    /// Reads the body into a new file, which is removed if the body is incomplete.
     fn image(&self, stream: &mut impl Read, buffer: &mut Vec<u8>, bytes: u64) -> io::Result<()> {
         let number = {
             let mut files = self.files();
@@ -187,7 +182,7 @@ impl Store {
     }
 
     fn remove(&self, name: &str) {
-        // Somebody else may have removed it: then it is gone, too.
+        // Somebody else may have removed it.
         let _ = rustix::fs::unlinkat(&self.folder, name, AtFlags::empty());
     }
 
@@ -196,18 +191,18 @@ impl Store {
     }
 }
 
-/// What of a request's head matters.
+/// The relevant part of a request's head.
 #[derive(Debug, PartialEq, Eq)]
 struct Head {
-    /// Its own bytes.
+    /// Of the head.
     length: usize,
-    /// Those of the body.
+    /// Of the body.
     bytes: u64,
-    /// Does the client wait for a word before it sends the body?
+    /// Does the client wait for `100 Continue` before it sends the body?
     waits: bool,
 }
 
-/// `None`: it has not ended yet.
+/// `None`: incomplete.
 fn head(buffer: &[u8]) -> Result<Option<Head>, Refused> {
     let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
     let mut request = httparse::Request::new(&mut fields);
@@ -224,7 +219,7 @@ fn head(buffer: &[u8]) -> Result<Option<Head>, Refused> {
     if named("transfer-encoding").next().is_some() {
         return Err(Refused::Status(411, "Length Required"));
     }
-    // Two lengths are how requests are smuggled: neither is believed.
+    // Two lengths are a way to smuggle requests: neither is used.
     let mut lengths = named("content-length").map(|h| std::str::from_utf8(h.value).ok().and_then(digits));
     let bytes = match (lengths.next(), lengths.next()) {
         (None, _) => return Err(Refused::Status(411, "Length Required")),
@@ -235,12 +230,12 @@ fn head(buffer: &[u8]) -> Result<Option<Head>, Refused> {
     Ok(Some(Head { length, bytes, waits }))
 }
 
-/// Digits only: `parse` would take a sign.
+/// Digits only: `parse` would accept a sign.
 fn digits(text: &str) -> Option<u64> {
     text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
-/// Copies the body: what has been read already, then the rest; leaves what belongs to the next request.
+/// Copies the body: first what has been read already; leaves what belongs to the next request.
 fn body(stream: &mut impl Read, buffer: &mut Vec<u8>, bytes: u64, file: &mut impl Write) -> io::Result<()> {
     let here = usize::try_from(bytes).unwrap_or(usize::MAX).min(buffer.len());
     file.write_all(buffer.get(..here).unwrap_or_default())?;

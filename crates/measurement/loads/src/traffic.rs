@@ -9,16 +9,15 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
 
-/// A peer that does not answer for this long is not there.
+/// Timeout of a peer's answer.
 const ANSWER: Duration = Duration::from_secs(3);
-/// A datagram that is not back by then is lost.
+/// Timeout of a datagram, which is then lost.
 const DATAGRAM: Duration = Duration::from_millis(100);
 
 /// Units that [`drive`] counts.
 pub(crate) const ROUND_TRIPS: usize = 0;
 pub(crate) const DATAGRAMS: usize = 1;
 
-/// What [`drive`] counts.
 pub(crate) fn units() -> Vec<Unit> {
     vec![
         Unit::each("TCP round trips"),
@@ -39,7 +38,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Connects and says hello; `peer` is how people call it.
+    /// Connects and sends the hello; `peer` is for messages.
     pub fn open(address: SocketAddr, peer: &str) -> Result<Session, LoadError> {
         let unreachable = |e: std::io::Error| {
             LoadError::Refused(format!(
@@ -53,7 +52,7 @@ impl Session {
         tcp.set_nodelay(true).map_err(failed("setsockopt"))?;
         tcp.set_read_timeout(Some(ANSWER)).map_err(failed("setsockopt"))?;
         tcp.set_write_timeout(Some(ANSWER)).map_err(failed("setsockopt"))?;
-        // Whoever hangs up on our hello may have answered before: the answer says more than the error.
+        // A peer that hangs up on our hello may have answered before: the answer says more than the error.
         let greeted = tcp.write_all(wire::HELLO.as_bytes());
         let answer = greeted.and_then(|()| wire::read_line(&mut tcp)).map_err(unreachable)?;
         let token = wire::parse_answer(&answer, peer)?;
@@ -64,7 +63,7 @@ impl Session {
         Ok(Session { tcp, udp, token, peer: peer.into(), sequence: 0, buffer: vec![0; CHUNK] })
     }
 
-    /// Sends bytes and waits until they are back. Only short ones: both ends write before they read.
+    /// Sends bytes and waits for their echo. Short ones only: both ends write before they read.
     pub fn echo(&mut self, bytes: &[u8]) -> Result<(), LoadError> {
         if bytes.len() > CHUNK / 4 {
             return Err(LoadError::Refused("too long for an echo".into()));
@@ -80,7 +79,7 @@ impl Session {
         }
     }
 
-    /// Sends `length` bytes and waits for the word that they have arrived.
+    /// Sends `length` bytes and waits for the acknowledgement.
     pub fn sink(&mut self, length: usize) -> Result<(), LoadError> {
         let head = wire::header(SINK, length);
         let mut back = [0; HEADER];
@@ -138,10 +137,10 @@ fn lost_datagram(error: std::io::Error) -> Result<bool, std::io::Error> {
     }
 }
 
-/// Not more than so many bytes a second, no faster after a pause.
+/// Limits bytes per second; does not catch up after a pause.
 pub(crate) struct Pace {
     bytes_per_s: f64,
-    /// When what was sent so far is paid for.
+    /// When what was sent so far is within the rate.
     until: u64,
 }
 
@@ -150,7 +149,7 @@ impl Pace {
         Pace { bytes_per_s: bytes_per_s.max(1) as f64, until: now() }
     }
 
-    /// How long to wait after sending so many bytes at `now`.
+    /// The pause after sending `bytes` at `now`.
     fn pause(&mut self, bytes: u64, now: u64) -> Duration {
         self.until = self.until.max(now) + (bytes as f64 / self.bytes_per_s * 1e9) as u64;
         Duration::from_nanos(self.until - now)
@@ -160,11 +159,11 @@ impl Pace {
 const BYTES: usize = 2;
 const LOST: usize = 3;
 
-/// Bytes of a round trip, and of a datagram: small, and one that fills a frame of Ethernet over any tunnel.
+/// Bytes of a round trip, and of a datagram: small, and one that fills an Ethernet frame over any tunnel.
 const SMALL: usize = 64;
 const DATAGRAM_SIZES: [usize; 2] = [64, 1200];
 
-/// Round trips, then bulk, then datagrams, for ever. A beat each.
+/// Round trips, then bulk, then datagrams, endlessly. A beat each.
 pub(crate) fn drive(mut session: Session, beat: &mut Beat, bulk: usize, mut pace: Pace) -> Result<(), LoadError> {
     let mut done = |unit: usize, bytes: usize, beats: bool| {
         beat.count(unit, u64::from(unit != BYTES));
@@ -178,7 +177,7 @@ pub(crate) fn drive(mut session: Session, beat: &mut Beat, bulk: usize, mut pace
             std::thread::sleep(pause);
         }
     };
-    // Where a firewall lets no datagrams through, they are tried seldom.
+    // If a firewall drops datagrams, they are tried rarely.
     let (mut round, mut wait) = (0u64, 1u64);
     loop {
         for _ in 0..16 {

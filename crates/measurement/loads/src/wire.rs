@@ -1,11 +1,12 @@
-//! What the two ends of network traffic say to each other.
+//! The protocol of network traffic.
 //!
 //! Over TCP, the client sends the line `PUNCTUAL-LOAD/1 hello`, the server answers `PUNCTUAL-LOAD/1 ok TOKEN` or
-//! `PUNCTUAL-LOAD/1 busy`. Then the client sends frames, each a header of eight bytes (operation, three zeros, length as
-//! 32 bits big-endian) and so many bytes: [`ECHO`] frames come back as they are, of [`SINK`] frames only the header does.
+//! `PUNCTUAL-LOAD/1 busy`. Then the client sends frames, each a header of eight bytes (operation, three zeros, length
+//! as 32 bits big-endian) and that many bytes: [`ECHO`] frames are returned unchanged, of [`SINK`] frames only the
+//! header is.
 //!
-//! Over UDP (same port number), datagrams that begin with the token of an open session come back to its address as they
-//! are; all others are dropped, so that the server answers no stranger and amplifies nothing.
+//! Over UDP (same port number), datagrams that begin with the token of an open session are returned to its address
+//! unchanged; all others are dropped, so that the server answers no stranger and amplifies nothing.
 
 use crate::LoadError;
 use std::io::{self, Read, Write};
@@ -19,17 +20,17 @@ const PROTOCOL: &str = "PUNCTUAL-LOAD/";
 /// Longest line of the handshake.
 const LINE: usize = 128;
 
-/// The length of a token, in bytes.
+/// Length of a token, bytes.
 pub(crate) const TOKEN: usize = 16;
 pub(crate) type Token = [u8; TOKEN];
 
-/// A frame that comes back.
+/// A frame that is returned.
 pub(crate) const ECHO: u8 = b'E';
-/// A frame of which the header comes back.
+/// A frame whose header is returned.
 pub(crate) const SINK: u8 = b'S';
 /// The longest frame.
 pub(crate) const LONGEST: usize = 1 << 20;
-/// What is read and written at once.
+/// Bytes per read and write.
 pub(crate) const CHUNK: usize = 64 << 10;
 
 pub(crate) const HEADER: usize = 8;
@@ -39,14 +40,14 @@ pub(crate) fn header(operation: u8, length: usize) -> [u8; HEADER] {
     [operation, 0, 0, 0, a, b, c, d]
 }
 
-/// Operation and length; `None` for what is no header.
+/// Operation and length; `None` for an invalid header.
 pub(crate) fn parse_header(header: [u8; HEADER]) -> Option<(u8, usize)> {
     let [operation, 0, 0, 0, a, b, c, d] = header else { return None };
     let length = u32::from_be_bytes([a, b, c, d]) as usize;
     ((operation == ECHO || operation == SINK) && length <= LONGEST).then_some((operation, length))
 }
 
-/// A token no one guesses.
+/// An unguessable token.
 pub(crate) fn new_token() -> io::Result<Token> {
     let mut token = Token::default();
     rustix::rand::getrandom(&mut token[..], rustix::rand::GetRandomFlags::empty())?;
@@ -78,7 +79,7 @@ pub(crate) fn parse_answer(line: &str, peer: &str) -> Result<Token, LoadError> {
     }
 }
 
-/// A line of the handshake, its newline included; what is too long is cut.
+/// A line of the handshake with its newline; truncated if too long.
 pub(crate) fn read_line(stream: &mut impl Read) -> io::Result<String> {
     let mut line = Vec::new();
     let mut byte = [0];

@@ -75,7 +75,7 @@ fn settings(phase: Duration, rest: &[&str]) -> Result<LoadSettings, Box<dyn std:
             "memory" => settings.memory_limit_bytes = Some(value.parse()?),
             "workers" => settings.workers = Some(value.parse()?),
             "ready" => settings.ready_within = Nanos::from_millis(value.parse()?),
-            // What the caller is like, not what it asks for.
+            // Properties of the calling process, not settings of the load.
             "fifo" => become_real_time(value.parse()?)?,
             "nproc" => limit_processes(value.parse()?)?,
             _ => return Err(format!("no setting {key}").into()),
@@ -94,7 +94,6 @@ fn limit_processes(most: u64) -> Anything {
     Ok(setrlimit(Resource::Nproc, Rlimit { current: Some(most), maximum: Some(most) })?)
 }
 
-/// Until standard input is closed.
 fn serve_on(address: &str) -> Anything {
     let served = serve(address.parse()?, std::io::stdin(), &|event| println!("{event:?}"))?;
     println!("{served:?}");

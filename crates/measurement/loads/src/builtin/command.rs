@@ -1,5 +1,5 @@
 //! `cmd:…`: any shell command as load. This process hosts it: starts it, watches that it works, and ends it with
-//! everything it has started, also where the one who measures is gone.
+//! everything it has started, even if the measuring process is gone.
 
 use super::{Builtin, Plan, RunsAs, own_pid, printable};
 use crate::LoadError;
@@ -32,16 +32,16 @@ pub(super) const LOAD: Builtin = Builtin {
 const CPU_MS: usize = 0;
 const RUNS: usize = 1;
 
-/// How often the command is looked at. Each look reads a few files in /proc of each of its threads.
+/// Sampling interval. Each sample reads a few files in /proc of each of its threads.
 const LOOK: Duration = Duration::from_millis(100);
-/// Threads looked at each time: a busy tree shows in any of them.
+/// Limit of threads per sample: a busy tree shows in any of them.
 const MOST_THREADS: usize = 64;
-/// Bytes kept of the end of what it writes to standard error.
+/// Bytes kept of the end of its standard error.
 const TAIL: usize = 2 << 10;
-/// How long ending it may take.
+/// Time for ending it.
 const END: Duration = Duration::from_millis(1_200);
 
-/// Held while a command is started, so that none is started after the end has begun.
+/// Held while a command is started, so that none is started after ending has begun.
 type Gate = Arc<Mutex<bool>>;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -50,7 +50,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     let command = config.command.clone().ok_or(LoadError::NoCommand)?;
-    // What loses its parent becomes ours, so that it can be found and ended.
+    // Orphans become our children, so that they can be found and ended.
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(LoadError::on("prctl", "PR_SET_CHILD_SUBREAPER"))?;
     let units = vec![
@@ -61,7 +61,7 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     if rustix::process::geteuid().is_root() {
         plan.notes.push("the command runs as root, as you do".into());
     }
-    // The caller blocks the signals it waits for; inherited, `timeout` could not end a program.
+    // The caller blocks the signals it waits for; inherited, that would keep `timeout` from ending a program.
     uapi::unblock_all().map_err(|e| LoadError::Refused(e.to_string()))?;
     let gate = Gate::default();
     let closing = gate.clone();
@@ -75,7 +75,6 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
 
 struct Running {
     pid: Pid,
-    /// The end of its standard error.
     tail: Arc<Mutex<Vec<u8>>>,
 }
 
@@ -83,7 +82,7 @@ fn host(command: &str, beat: &mut Beat, gate: &Gate) -> Result<(), LoadError> {
     let mut again = 0u64;
     loop {
         let Some(running) = start(command, beat, gate)? else {
-            // The end has begun: it is the main thread's.
+            // The main thread has begun to end the process.
             std::thread::sleep(Duration::from_secs(3600));
             continue;
         };
@@ -122,7 +121,7 @@ fn start(command: &str, beat: &mut Beat, gate: &Gate) -> Result<Option<Running>,
     Ok(Some(Running { pid, tail }))
 }
 
-/// Reads all it writes, so that it never waits for us, and keeps the end.
+/// Reads everything, so that the command never blocks on us, and keeps the end.
 fn keep_tail(mut from: impl Read, tail: &Mutex<Vec<u8>>) {
     let mut buffer = [0; 4096];
     while let Ok(n) = from.read(&mut buffer)
@@ -153,7 +152,7 @@ fn watch(running: &Running, beat: &mut Beat) -> WaitStatus {
     }
 }
 
-/// For a moment, or until the shell has ended (Linux 5.3).
+/// Sleeps briefly, or until the shell has ended (Linux 5.3).
 fn sleep_or_end(pidfd: Option<&rustix::fd::OwnedFd>) {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let Some(pidfd) = pidfd else { return std::thread::sleep(LOOK) };
@@ -161,7 +160,7 @@ fn sleep_or_end(pidfd: Option<&rustix::fd::OwnedFd>) {
     let _ = poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&timeout));
 }
 
-/// Reaps all that has ended, what was left to us too; the status of `shell` if it is among them.
+/// Reaps everything that has ended, including orphans; returns the status of `shell` if it is among them.
 fn reap(shell: Pid) -> Option<WaitStatus> {
     let mut found = None;
     while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
@@ -173,7 +172,7 @@ fn reap(shell: Pid) -> Option<WaitStatus> {
 }
 
 fn how_it_ended(status: WaitStatus, running: &Running) -> String {
-    // What it wrote last may still be on its way.
+    // Its last output may still be in the pipe.
     std::thread::sleep(Duration::from_millis(20));
     let words = String::from_utf8_lossy(&lock(&running.tail)).trim().to_string();
     let words = if words.is_empty() { String::new() } else { format!(": {}", printable(&words)) };
@@ -185,11 +184,11 @@ fn how_it_ended(status: WaitStatus, running: &Running) -> String {
     }
 }
 
-/// What all that the command has started has done so far.
+/// What the command and its descendants have done so far.
 struct Work {
-    /// CPU time, of what has ended too.
+    /// CPU time, including that of ended processes.
     cpu_ms: u64,
-    /// Changes when anything has been done: processes come and gone, CPU time used, threads switched.
+    /// Changes when anything has been done: processes started and ended, CPU time used, context switches.
     trace: u64,
 }
 
@@ -211,14 +210,14 @@ impl Work {
     }
 }
 
-/// How often a thread has been switched.
+/// Context switches of a thread.
 fn switches(pid: i32, tid: i32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/task/{tid}/status")).ok()?;
     let counts = status.lines().filter(|l| l.contains("ctxt_switches:"));
     counts.filter_map(|l| l.rsplit_once('\t')?.1.trim().parse::<u64>().ok()).reduce(|a, b| a + b)
 }
 
-/// Stops, then kills, then reaps, until nothing is left: what is stopped cannot fork away.
+/// Stops, then kills, then reaps, until nothing is left: stopped processes cannot fork.
 fn end_everything() {
     let give_up = now() + END.as_nanos() as u64;
     let me = own_pid();

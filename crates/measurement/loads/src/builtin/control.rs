@@ -1,6 +1,6 @@
-//! `control`: a spinner on the last CPU alone. A thread that only computes can be preempted at once by any kernel, so what it
-//! does to an idle machine's wakeups is the doing of what lies below the kernel: an emulator whose CPUs take turns, or a
-//! hypervisor with too few.
+//! `control`: a spinner on the last CPU only. Any kernel can preempt a thread that only computes at once, so its effect
+//! on an idle machine's wakeups comes from below the kernel: an emulator whose CPUs take turns, or a hypervisor with
+//! too few CPUs.
 
 use super::{Builtin, Plan, RunsAs, own_pid};
 use crate::LoadError;
@@ -19,7 +19,7 @@ pub(super) const LOAD: Builtin = Builtin {
     prepare,
 };
 
-/// Clock ticks of CPU time a second that prove it.
+/// Clock ticks of CPU time per second that prove it.
 const TICKS: f64 = 5.0;
 
 fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
@@ -28,7 +28,7 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     Ok(plan)
 }
 
-/// A plan without workers, proven by the CPU time of whoever is added.
+/// A plan without workers, proven by CPU time.
 pub(super) fn plan() -> Plan {
     let time = Counter::new("CPU time of the load, ticks", Source::CpuTicks(own_pid())).per_second(TICKS);
     Plan::new(vec![Unit::each("loops")], vec![time])

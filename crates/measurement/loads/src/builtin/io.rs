@@ -1,6 +1,6 @@
 //! `io`: writes, fsyncs and reads back, in a scratch file without a name.
 //!
-//! SD cards wear: what is written is capped and spread over the phase; in between it reads, which wears nothing.
+//! SD cards wear: the amount written is capped and spread over the phase; in between it reads, which causes no wear.
 
 use super::{Builtin, Plan, RunsAs};
 use crate::LoadError;
@@ -28,8 +28,8 @@ pub(super) const LOAD: Builtin = Builtin {
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// The scratch file as a part of `all`: soon written all over. What a filesystem does when a block is written for the first
-/// time it leaves to kernel threads, which wait long for a CPU then.
+/// The scratch file as a part of `all`: completely written soon. A filesystem leaves first writes of a block to kernel
+/// threads, which then wait long for a CPU.
 const SMALL: u64 = 8 * MIB;
 
 /// Disks are slower than CPUs: two workers keep one busy.
@@ -54,7 +54,7 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     let file = Arc::new(scratch.file);
     for worker in 0..WORKERS {
         let region = Region { file: file.clone(), start: worker as u64 * share, bytes: share };
-        // The file is used by all CPUs; the workers move about as the disk's interrupts do.
+        // Not bound: workers move about as the disk's interrupts do.
         plan.worker(None, move |beat| work(beat, region, allowance));
     }
     Ok(plan)
@@ -98,7 +98,7 @@ fn nameless(folder: &Path) -> Result<File, LoadError> {
     Ok(fd.into())
 }
 
-/// Takes the room at once, so that the disk cannot fill up under it; where that cannot be had, writing finds out.
+/// Reserves the space at once, so that the disk cannot fill up meanwhile; without support for that, writes may fail.
 fn reserve(file: &File, bytes: u64, on: &str) -> Result<(), LoadError> {
     match rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes) {
         Err(e) if e != rustix::io::Errno::OPNOTSUPP && e != rustix::io::Errno::NOSYS => {
@@ -108,11 +108,11 @@ fn reserve(file: &File, bytes: u64, on: &str) -> Result<(), LoadError> {
     }
 }
 
-/// How much a worker may have written at which time.
+/// How much a worker may have written by a given time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Allowance {
     cap: u64,
-    /// At once, so that short phases write too.
+    /// Available at once, so that short phases write as well.
     burst: u64,
     /// Bytes a second, after that.
     rate: f64,
@@ -132,7 +132,7 @@ impl Allowance {
         self.cap.min(self.burst + (self.rate * elapsed_ns as f64 / 1e9) as u64)
     }
 
-    /// Bytes to write at once: about four times a second at least, 4 to 256 KiB.
+    /// Bytes per write: at least about four writes a second, 4 to 256 KiB.
     fn block(&self) -> u64 {
         (self.rate as u64 / 4).clamp(4 * KIB, 256 * KIB) / (4 * KIB) * (4 * KIB)
     }
@@ -160,7 +160,7 @@ fn work(beat: &mut Beat, region: Region, allowance: Allowance) -> Result<(), Loa
             beat.count(0, block);
             beat.count(2, 1);
         } else {
-            // One that was written, chosen by a walk that is no reader's pattern.
+            // A block that was written, in an order without a pattern.
             let known = number.min(blocks).max(1);
             let at = (now() / 1000).wrapping_mul(0x9e37_79b9_7f4a_7c15) % known;
             region.read(at * block, &mut buffer)?;
@@ -174,20 +174,20 @@ impl Region {
     fn write(&self, at: u64, buffer: &mut [u8], number: u64) -> Result<(), LoadError> {
         fill(buffer, number);
         self.file.write_all_at(buffer, self.start + at).map_err(LoadError::on("pwrite", ON))?;
-        // Metadata too, now and then: a journal is part of the load.
+        // Metadata from time to time: a journal is part of the load.
         let synced = if number.is_multiple_of(8) { self.file.sync_all() } else { self.file.sync_data() };
         synced.map_err(LoadError::on("fsync", ON))
     }
 
     fn read(&self, at: u64, buffer: &mut [u8]) -> Result<(), LoadError> {
-        // From the disk, not from the page cache; where that is refused, from the cache.
+        // From the disk, not from the page cache; if that is refused, from the cache.
         let length = std::num::NonZeroU64::new(buffer.len() as u64);
         let _ = rustix::fs::fadvise(&*self.file, self.start + at, length, Advice::DontNeed);
         self.file.read_exact_at(buffer, self.start + at).map_err(LoadError::on("pread", ON))
     }
 }
 
-/// Different each time and not compressible: xorshift64* seeded with the number.
+/// Different each time and incompressible: xorshift64* seeded with the number.
 fn fill(buffer: &mut [u8], number: u64) {
     let mut x = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     for chunk in buffer.chunks_mut(8) {

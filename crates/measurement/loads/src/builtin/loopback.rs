@@ -17,9 +17,9 @@ pub(super) const LOAD: Builtin = Builtin {
     prepare,
 };
 
-/// Bytes sent at once between the round trips.
+/// Bytes per bulk transfer between the round trips.
 const BULK: usize = 256 << 10;
-/// In `all`: less at once, and so many bytes a second for each worker.
+/// In `all`: smaller transfers, at a limited rate per worker.
 const SMALL_BULK: usize = 32 << 10;
 const TOGETHER_BYTES_PER_S: u64 = 16_000_000;
 
@@ -33,7 +33,7 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
         let server = bind(&mut plan.notes)?;
         let address = server.local_addr();
         let cpu = config.cpu_of(worker);
-        // The far end runs wherever the scheduler puts it, so packets also cross CPUs.
+        // Not bound, so packets also cross CPUs.
         plan.helper(None, move || serve(server));
         plan.worker(cpu, move |beat| {
             let session = Session::open(address, &address.to_string())?;
@@ -55,7 +55,7 @@ fn bind(notes: &mut Vec<String>) -> Result<Server, LoadError> {
     })
 }
 
-/// Never told to stop: the process ends with it.
+/// Never stops: the process ends with it.
 fn serve(server: Server) -> Result<(), LoadError> {
     let (stop, _keep) = std::io::pipe().map_err(LoadError::on("pipe", "loopback"))?;
     server.run(stop, &|_| {}).map(drop)

@@ -1,4 +1,4 @@
-//! `memory`: copies that go past the last-level cache, and pages mapped, touched and given back.
+//! `memory`: copies beyond the last-level cache, and pages mapped, touched and unmapped.
 
 use super::{Builtin, Plan, RunsAs, own_pid};
 use crate::LoadError;
@@ -21,10 +21,9 @@ pub(super) const LOAD: Builtin = Builtin {
 };
 
 const MIB: usize = 1 << 20;
-/// Assumed where the kernel does not tell (many Arm boards): larger than most of them have.
+/// Assumed if the kernel does not report it (many Arm boards): larger than on most of them.
 const UNKNOWN_CACHE: u64 = 2 << 20;
 
-/// How much memory, and for whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Sizes {
     workers: usize,
@@ -34,7 +33,7 @@ struct Sizes {
     fresh: usize,
 }
 
-/// Four times the cache for each worker, 1 to 64 MiB, within the budget; fewer workers where it has no room for all.
+/// Four times the cache for each worker, 1 to 64 MiB, within the budget; fewer workers if it is too small for all.
 fn sizes(workers: usize, cache: u64, budget: u64) -> Sizes {
     let mib = MIB as u64;
     let workers = (workers as u64).min(budget / mib).max(1);
@@ -84,7 +83,7 @@ fn work(beat: &mut Beat, sizes: Sizes) -> Result<(), LoadError> {
             std::io::Error::from(std::io::ErrorKind::OutOfMemory),
         )
     })?;
-    // Grows as it works: on a small or crowded board, filling all of it first takes seconds in which nothing is copied.
+    // Grows while working: on a small or busy board, filling all of it first takes seconds without copying.
     loop {
         grow(&mut buffer, sizes.buffer, beat);
         let chunk = MIB.min(buffer.len() / 4);
@@ -97,7 +96,7 @@ fn work(beat: &mut Beat, sizes: Sizes) -> Result<(), LoadError> {
             beat.count(1, pages);
             beat.beat_and_rest();
         }
-        // So that what is copied changes.
+        // So that the copied data changes.
         buffer[0] = buffer[0].wrapping_add(1);
     }
 }
@@ -127,8 +126,8 @@ fn copy(buffer: &mut [u8], chunk: usize, mut copied: impl FnMut(usize)) {
     black_box(buffer);
 }
 
-/// Maps fresh pages, writes to each, and gives them back: page faults, zeroed pages, and TLB shootdowns on the CPUs of
-/// the other workers.
+/// Maps fresh pages, writes to each, and unmaps them: page faults, zeroed pages, and TLB shootdowns on the CPUs of the
+/// other workers.
 fn touch_fresh(bytes: usize) -> Result<u64, LoadError> {
     let words_a_page = page_size() / size_of::<u64>();
     let (fresh, _fd) = SharedWords::create("punctual-fresh-pages", bytes / size_of::<u64>())?;
@@ -149,10 +148,9 @@ mod tests {
 
     #[test]
     fn small_machines_survive() {
-        // A 64 MiB cgroup with 40 MiB left, 4 CPUs; then one with nothing left at all.
+        // A 64 MiB cgroup with 40 MiB left, 4 CPUs; then one with nothing left.
         assert_eq!(sizes(4, 2 * M, 5 * M), Sizes { workers: 4, buffer: 1_146_880, fresh: 163_840 });
         assert_eq!(sizes(4, 2 * M, 0), Sizes { workers: 1, buffer: MIB - MIB / 8, fresh: MIB / 8 });
-        // A large one.
         assert_eq!(sizes(2, 8 * M, 3000 * M), Sizes { workers: 2, buffer: 32 * MIB, fresh: MIB });
         assert_eq!(sizes(2, 300 * M, 3000 * M).buffer, 63 * MIB);
     }

@@ -18,7 +18,6 @@ mod network;
 mod scheduler;
 mod timers;
 
-/// The table: a load that is not here does not exist.
 pub(crate) const LOADS: [Builtin; 10] = [
     cpu::LOAD,
     memory::LOAD,
@@ -32,7 +31,7 @@ pub(crate) const LOADS: [Builtin; 10] = [
     command::LOAD,
 ];
 
-/// Every name [`parse`](crate::parse) takes, with a line about each, for `--help`.
+/// Every name that [`parse`](crate::parse) accepts, with a line about each, for `--help`.
 pub const NAMES: [(&str, &str); LOADS.len() + 2] = names();
 
 const fn names() -> [(&'static str, &'static str); LOADS.len() + 2] {
@@ -47,21 +46,19 @@ const fn names() -> [(&'static str, &'static str); LOADS.len() + 2] {
     names
 }
 
-/// One load.
 pub(crate) struct Builtin {
     pub name: &'static str,
     pub about: &'static str,
     /// Its name in ps and traces; the kernel keeps 15 bytes.
     pub comm: &'static str,
-    /// What it runs as.
     pub runs_as: RunsAs,
-    /// Does it go into `all`?
+    /// Is it part of `all`?
     pub in_all: bool,
-    /// Looks at the machine and says what to run, or why it cannot.
+    /// Examines the machine and returns what to run, or why it cannot.
     pub prepare: fn(&ChildConfig) -> Result<Plan, LoadError>,
 }
 
-/// Whose rights a load has where the caller is root.
+/// The user of a load if the caller is root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunsAs {
     /// Nobody, from the start.
@@ -73,13 +70,12 @@ pub(crate) enum RunsAs {
 }
 
 impl Builtin {
-    /// `cmd:…`: starts programs that are not ours, and must clean up after them.
+    /// `cmd:…`: starts foreign programs, and must clean up after them.
     pub fn is_command(&self) -> bool {
         self.runs_as == RunsAs::Caller
     }
 }
 
-/// The load of this name.
 pub(crate) fn named(name: &str) -> Option<&'static Builtin> {
     const TABLE: &[Builtin] = &LOADS;
     TABLE.iter().find(|load| load.name == name)
@@ -91,7 +87,6 @@ pub(crate) type Work = Box<dyn FnOnce(&mut Beat) -> Result<(), LoadError> + Send
 /// Runs beside the workers, without a heartbeat of its own.
 pub(crate) type Help = Box<dyn FnOnce() -> Result<(), LoadError> + Send>;
 
-/// What a load consists of.
 #[derive(Default)]
 pub(crate) struct Plan {
     pub workers: Vec<(Option<CpuId>, Work)>,
@@ -101,7 +96,7 @@ pub(crate) struct Plan {
     /// What the kernel counts and must confirm.
     pub counters: Vec<Counter>,
     pub notes: Vec<String>,
-    /// Called before the process ends in good order.
+    /// Called before the process ends regularly.
     pub at_end: Option<Box<dyn FnOnce() + Send>>,
 }
 
@@ -123,12 +118,11 @@ impl Plan {
     }
 }
 
-/// Text from elsewhere, on one line and without control characters: it ends up on terminals and in reports.
+/// Sanitises foreign text for terminals and reports: one line, without control characters.
 pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// This process, for counters.
 pub(crate) fn own_pid() -> i32 {
     rustix::process::getpid().as_raw_nonzero().get()
 }

@@ -21,7 +21,7 @@ pub(super) const LOAD: Builtin = Builtin {
 
 /// Connections: enough to keep a card busy, few enough for any server.
 const MOST_WORKERS: usize = 4;
-/// Bytes sent at once between the round trips.
+/// Bytes per bulk transfer between the round trips.
 const BULK: usize = 64 << 10;
 
 fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
@@ -45,7 +45,7 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     Ok(plan)
 }
 
-/// Packets both ways, and the interrupts of the card, or where those cannot be told apart, the softirqs of all cards.
+/// Packets both ways, and the interrupts of the card, or if those cannot be identified, the softirqs of all cards.
 fn add_counters(plan: &mut Plan, interface: &str) {
     for file in ["tx_packets", "rx_packets"] {
         let packets = Counter::new(format!("{interface} {file}"), Source::Interface(interface.into(), file.into()));
@@ -57,7 +57,7 @@ fn add_counters(plan: &mut Plan, interface: &str) {
         format!("/proc/interrupts {}", card.names.join(" ")),
         Source::Interrupts(card.numbers.clone(), card.names.clone()),
     );
-    // A busy card is polled and interrupts seldom; never is what must not be.
+    // A busy card is polled and interrupts seldom, but never must not happen.
     match !card.is_virtual && interrupts.read().is_ok() {
         true => plan.counters.push(interrupts.per_second(1.0)),
         false => {

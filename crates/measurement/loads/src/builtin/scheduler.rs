@@ -1,4 +1,4 @@
-//! `scheduler`: programs started and reaped, and messages round rings of threads, as hackbench does: wakeups,
+//! `scheduler`: programs started and reaped, and messages passed round rings of threads, as hackbench does: wakeups,
 //! switches, migrations, new address spaces.
 
 use super::{Builtin, Plan, RunsAs};
@@ -35,7 +35,7 @@ const MESSAGE: usize = 100;
 /// In `all`: the pause between two programs, and of the first thread of a ring between two messages.
 const PROGRAM_REST: Duration = Duration::from_millis(2);
 const MESSAGE_REST: Duration = Duration::from_micros(500);
-/// No more threads than this in all rings.
+/// Limit of threads in all rings.
 const MOST_THREADS: usize = 2048;
 
 fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
@@ -55,19 +55,19 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     for worker in 0..workers {
         let cpu = |member: usize| config.cpu_of(worker + member);
         add_ring(&mut plan, ring, message_rest, &cpu)?;
-        // Not bound: where a new program starts is part of the load.
+        // Not bound: placing a new program is part of the load.
         plan.worker(None, move |beat| start_programs(beat, program, program_rest));
     }
     Ok(plan)
 }
 
-/// Threads of a ring where there are `workers` rings: a quarter of the limit at most.
+/// Threads per ring with `workers` rings: a quarter of the limit at most.
 fn ring_size(workers: usize, limit: Option<u64>) -> usize {
     let limit = limit.map_or(MOST_THREADS, |n| (n / 4).min(MOST_THREADS as u64) as usize);
     (limit / workers.max(1)).clamp(SMALLEST_RING, RING)
 }
 
-/// A program that does nothing: this one, where nobody may run it, else true(1).
+/// A program that does nothing: this one, or true(1) if nobody may run it.
 fn program() -> Result<&'static str, LoadError> {
     const OWN: &str = "/proc/self/exe";
     let own = start(OWN);
@@ -87,7 +87,7 @@ fn start(program: &str) -> std::io::Result<()> {
     }
 }
 
-/// A limit that is reached for a moment is no failure.
+/// Reaching a limit briefly is no failure.
 const PATIENCE: u64 = 1_500_000_000;
 
 fn start_programs(beat: &mut Beat, program: &str, rest: Duration) -> Result<(), LoadError> {
@@ -106,7 +106,7 @@ fn start_programs(beat: &mut Beat, program: &str, rest: Duration) -> Result<(), 
     }
 }
 
-/// The first member of a ring beats: where it gets no message, none goes round.
+/// The first member of a ring beats: if it gets no message, none goes round.
 fn add_ring(
     plan: &mut Plan,
     size: usize,

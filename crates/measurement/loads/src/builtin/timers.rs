@@ -1,4 +1,4 @@
-//! `timers`: hundreds of periodic timers on every CPU, and a thread on each that sleeps 50 µs to 5 ms, over and over.
+//! `timers`: hundreds of periodic timers on every CPU, and a thread on each that sleeps 50 µs to 5 ms repeatedly.
 
 use super::{Builtin, Plan, RunsAs};
 use crate::LoadError;
@@ -31,7 +31,7 @@ const SLEEPS: usize = 1;
 const TIMERS: usize = 512;
 const SHORTEST_NS: u64 = 4_000_000;
 const LONGEST_NS: u64 = 80_000_000;
-/// Descriptors left for other things.
+/// Descriptors left for other purposes.
 const OTHER_FILES: usize = 64;
 
 fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
@@ -54,7 +54,7 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     Ok(plan)
 }
 
-/// As many as may be had without privileges.
+/// The limit available without privileges.
 fn files_allowed() -> usize {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum.or(Some(1 << 20)), maximum: limit.maximum };
@@ -88,7 +88,7 @@ fn expire(beat: &mut Beat, timers: usize) -> Result<(), LoadError> {
     }
 }
 
-/// The period of timer `i`: spread so that no two worth naming expire together for long.
+/// The period of timer `i`: spread so that few expire together for long.
 fn period_ns(i: usize) -> u64 {
     SHORTEST_NS + (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) % (LONGEST_NS - SHORTEST_NS)
 }
@@ -107,11 +107,11 @@ fn timespec(ns: u64) -> Timespec {
     Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as _ }
 }
 
-/// What is slept, in turn: mostly short.
+/// Sleeps in turn: mostly short.
 const SLEEPS_NS: [u64; 8] = [50_000, 100_000, 50_000, 250_000, 50_000, 1_000_000, 100_000, 5_000_000];
 
 fn sleep(beat: &mut Beat) -> Result<(), LoadError> {
-    // Ordinary threads are woken up to 50 µs late so that timers expire together: here they must not.
+    // Timer slack wakes ordinary threads up to 50 µs late so that timers expire together: here they must not.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
     loop {
         for ns in SLEEPS_NS {

@@ -1,4 +1,4 @@
-//! Nothing is left, neither process nor file: when a load is stopped, and when the one who runs it is killed.
+//! Neither process nor file is left when a load is stopped, or when its parent is killed.
 
 use crate::common;
 
@@ -6,7 +6,7 @@ use common::{Host, alone, disk_folder};
 use std::fs;
 use std::time::Duration;
 
-/// Leaves its session, its process group and its parent behind; ignores what can be ignored; forks on and on.
+/// Leaves its session, process group and parent; ignores all signals it can; forks continuously.
 const ESCAPING: &str = "cmd:trap '' TERM HUP INT; (setsid sh -c 'trap \"\" TERM HUP INT; while :; do sleep 0.01; done' &) ; \
                         while :; do (sleep 30 &); sleep 0.05; done";
 

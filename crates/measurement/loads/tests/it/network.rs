@@ -1,4 +1,5 @@
-//! The network load, to a server in another network namespace. Needs root and ip(8); elsewhere it is skipped, aloud.
+//! The network load, to a server in another network namespace. Needs root and ip(8); otherwise it is skipped with a
+//! message.
 
 use crate::common;
 
@@ -9,7 +10,7 @@ use std::time::Duration;
 const HERE: &str = "198.18.77.1/30";
 const THERE: &str = "198.18.77.2";
 
-/// A namespace at the other end of a pair of interfaces; removed when dropped.
+/// A namespace at the other end of a pair of interfaces; removed on drop.
 struct Other {
     name: String,
 }
@@ -73,7 +74,7 @@ fn over_a_pair_of_interfaces() {
     // 20 MB/s is 19.1 MiB/s.
     assert!((1.0..20.0).contains(&rate("sent and received")), "{report:?}");
 
-    // The server goes away in the middle.
+    // The server ends during the load.
     let mut host = Host::start(&["run", "network", "2", &peer]);
     host.ready();
     std::thread::sleep(Duration::from_millis(300));
@@ -81,7 +82,7 @@ fn over_a_pair_of_interfaces() {
     let report = host.report();
     assert!(why(&report).contains("stopped answering"), "{report:?}");
 
-    // The cable is pulled.
+    // The link goes down.
     let _server = other.serve();
     let mut host = Host::start(&["run", "network", "6", &peer]);
     host.ready();

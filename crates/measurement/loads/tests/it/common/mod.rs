@@ -1,4 +1,4 @@
-//! Starting the test host, and finding everything that comes from it.
+//! Starts the test host, and finds all its descendants.
 #![allow(dead_code)]
 
 use punctual_model::LoadReport;
@@ -16,7 +16,7 @@ pub fn alone() -> MutexGuard<'static, ()> {
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A host process with a load, marked so that all its descendants are found, whoever their parent is by then.
+/// A host process with a load, marked so that all its descendants are found, whoever their parent is.
 pub struct Host {
     pub child: Child,
     out: BufReader<ChildStdout>,
@@ -47,7 +47,7 @@ impl Host {
         Host { child, out, mark }
     }
 
-    /// Waits until it says that the load runs; the load's processes.
+    /// Waits until the load runs; returns its processes.
     pub fn ready(&mut self) -> Vec<i32> {
         let line = self.line();
         let pids = line.strip_prefix("ready").unwrap_or_else(|| panic!("not ready: {line}{}", self.rest()));
@@ -66,7 +66,6 @@ impl Host {
         text
     }
 
-    /// Waits for its end.
     pub fn report(mut self) -> LoadReport {
         let text = self.rest();
         self.child.wait().unwrap();
@@ -76,7 +75,7 @@ impl Host {
         report
     }
 
-    /// Everything that comes from it and lives.
+    /// All its living descendants.
     pub fn processes(&self) -> Vec<i32> {
         let pids = fs::read_dir("/proc").unwrap().filter_map(|e| e.ok()?.file_name().to_str()?.parse::<i32>().ok());
         pids.filter(|pid| self.is_marked(*pid)).collect()
