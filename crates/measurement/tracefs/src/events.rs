@@ -1,10 +1,10 @@
-//! Which events are recorded.
+//! Sets of events to record.
 
-/// Events as `(system, name)`.
+/// `(system, name)`.
 pub type EventSet = [(&'static str, &'static str)];
 
-/// What a wakeup's delay can be followed with: who ran, who was woken, by which timer, in which interrupts. Five of them lie
-/// between a timer and the thread it wakes.
+/// What following a wakeup's delay requires: who ran, who was woken, by which timer, in which interrupts. Five of them
+/// lie between a timer and the thread it wakes.
 pub const MINIMAL: &EventSet = &[
     ("sched", "sched_switch"),
     ("sched", "sched_waking"),
@@ -22,7 +22,8 @@ pub const MINIMAL: &EventSet = &[
     ("nmi", "nmi_handler"),
 ];
 
-/// The same and what tells causes apart that look alike: processor idle states, interrupts between CPUs, CPU time charged.
+/// [`MINIMAL`], and what distinguishes causes that look alike: idle states, inter-processor interrupts, CPU time
+/// charged.
 pub const FULL: &EventSet = &[
     ("sched", "sched_switch"),
     ("sched", "sched_waking"),
@@ -59,7 +60,7 @@ pub const FULL: &EventSet = &[
     ("power", "cpu_frequency"),
 ];
 
-/// What the osnoise and timerlat tracers tell beside their own lines: who made the noise.
+/// Events of the osnoise and timerlat tracers besides their own lines: the sources of noise.
 pub(crate) const NOISE: &EventSet = &[
     ("osnoise", "irq_noise"),
     ("osnoise", "softirq_noise"),
@@ -68,7 +69,7 @@ pub(crate) const NOISE: &EventSet = &[
     ("osnoise", "sample_threshold"),
 ];
 
-/// What can take a CPU from a thread that never sleeps: other threads, and interrupts of every kind. Of a wakeup nothing.
+/// What can take a CPU from a thread that never sleeps: other threads, and interrupts of every kind. No wakeups.
 pub const INTERRUPTIONS: &EventSet = &[
     ("sched", "sched_switch"),
     ("sched", "sched_stat_runtime"),
@@ -103,10 +104,9 @@ pub const INTERRUPTIONS: &EventSet = &[
     ("nmi", "nmi_handler"),
 ];
 
-/// What programs ask the kernel for.
 pub const SYSTEM_CALLS: &EventSet = &[("raw_syscalls", "sys_enter")];
 
-/// Without these nothing can be said.
+/// Nothing can be explained without these.
 pub(crate) const NEEDED: [&str; 2] = ["sched_switch", "sched_waking"];
 
 #[cfg(test)]

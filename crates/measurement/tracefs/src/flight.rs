@@ -1,4 +1,4 @@
-//! A flight recorder: the kernel overwrites its buffer until somebody wants a window of it.
+//! A flight recorder: the kernel overwrites its buffer until a window is cut out of it.
 
 use crate::error::TracefsError;
 use crate::instance::{Instance, Statistics};
@@ -7,26 +7,23 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read};
 use std::path::PathBuf;
 
-/// Pages kept in memory of the time just read, a CPU: the next window may begin in it.
+/// Pages kept in memory after reading, per CPU: the next window may begin in them.
 const TAIL_PAGES: usize = 24;
 
-/// A window to be kept, on the trace clock.
+/// A window to be saved, in trace clock time.
 #[derive(Clone, Debug)]
 pub struct Cut {
-    /// First moment wanted.
     pub from_ns: u64,
-    /// Last moment wanted.
     pub to_ns: u64,
-    /// The trace.dat to be written; what is there is replaced.
+    /// The trace.dat to write; an existing file is replaced.
     pub path: PathBuf,
 }
 
-/// A window that was kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
     /// Pages, all CPUs.
     pub pages: u64,
-    /// CPUs whose buffer had been overwritten past the window's beginning.
+    /// CPUs whose buffer had been overwritten beyond the window's beginning.
     pub overwritten: Vec<u32>,
 }
 
@@ -44,9 +41,9 @@ struct Pipe {
     layout: Layout,
     cpu: u32,
     file: File,
-    /// Pages that were read but may still be wanted, the oldest first.
+    /// Pages that were read but may still be needed, oldest first.
     tail: Vec<Page>,
-    /// Has something been read, or overwritten, before what comes next?
+    /// Has something before the next page been read, or overwritten?
     cut_off: bool,
 }
 
@@ -60,7 +57,7 @@ impl Flight {
     /// Takes over an instance.
     ///
     /// # Errors
-    /// Its files cannot be opened; it is removed then.
+    /// If its files cannot be opened; it is removed then.
     pub fn new(instance: Instance) -> Result<Flight, TracefsError> {
         let head = instance.head()?;
         let layout = head.layout();
@@ -69,7 +66,6 @@ impl Flight {
         Ok(Flight { pipes, instance, head })
     }
 
-    /// The instance.
     pub fn instance(&self) -> &Instance {
         &self.instance
     }
@@ -84,7 +80,7 @@ impl Flight {
         &self.head
     }
 
-    /// Statistics of all CPUs together.
+    /// Total of all CPUs.
     pub fn statistics(&self) -> Statistics {
         let all = self.pipes.iter().filter_map(|pipe| self.instance.statistics(pipe.cpu));
         all.fold(Statistics::default(), |a, b| Statistics {
@@ -96,11 +92,11 @@ impl Flight {
         })
     }
 
-    /// Keeps windows of what was recorded. What is read up to the end of the last window is used up, all but the last
-    /// pages: windows asked for later must lie behind it.
+    /// Saves windows of the recording. What is read up to the end of the last window is consumed, except the last
+    /// pages: later windows must begin after it.
     ///
     /// # Errors
-    /// A file could not be written; the others are whole.
+    /// If a file could not be written; the others are complete.
     pub fn cut(&mut self, cuts: &[Cut]) -> io::Result<Vec<Kept>> {
         let cpus = self.pipes.last().map_or(0, |pipe| pipe.cpu + 1);
         let mut files = Vec::new();
@@ -119,10 +115,10 @@ impl Flight {
         files.into_iter().map(finish).collect()
     }
 
-    /// Gives every page recorded since it was last read, CPU after CPU, until `until_ns`; nothing is kept back.
+    /// Passes on every page recorded since the last read, CPU after CPU, until `until_ns`; keeps nothing.
     ///
     /// # Errors
-    /// Reading failed.
+    /// If reading failed.
     pub fn drain(&mut self, until_ns: u64, mut page: impl FnMut(u32, &[u8])) -> io::Result<()> {
         for pipe in &mut self.pipes {
             pipe.tail.drain(..).for_each(|kept| page(pipe.cpu, &kept.bytes));
@@ -189,7 +185,7 @@ impl Pipe {
         self.tail.push(page);
     }
 
-    /// The next page; `None` if the buffer is empty.
+    /// `None` if the buffer is empty.
     fn read(&mut self) -> io::Result<Option<Page>> {
         let mut bytes = vec![0; self.layout.page];
         let n = match self.file.read(&mut bytes) {
@@ -215,7 +211,7 @@ const MISSED: u64 = 1 << 31;
 const MISSED_STORED: u64 = 3 << 30;
 const LENGTH: u64 = (1 << 27) - 1;
 
-/// Leaves away what stands behind a page's data: with a tail of pages in memory, rooms of 4 KiB for 50 bytes add up.
+/// Drops what follows a page's data: with a tail of pages in memory, 4 KiB for 50 bytes add up.
 fn trim(bytes: &mut Vec<u8>, commit: u64, layout: &Layout) {
     let counted = if commit & MISSED_STORED != 0 { 2 * layout.long } else { 0 };
     bytes.truncate(layout.data + (commit & LENGTH) as usize + counted);
@@ -226,7 +222,7 @@ fn trim(bytes: &mut Vec<u8>, commit: u64, layout: &Layout) {
 mod tests {
     use super::*;
 
-    /// A program for 32 bits on a kernel for 64 reads pages whose commit word has 8 bytes; nothing of the data is cut off.
+    /// A 32-bit program on a 64-bit kernel reads pages whose commit word has 8 bytes; no data is cut off.
     #[test]
     fn what_is_cut_off_depends_on_the_kernel_and_not_on_this_program() {
         for (long, ends) in [(4, 12 + 20), (8, 16 + 20)] {

@@ -1,4 +1,4 @@
-//! An instance: made, switched on, read, removed.
+//! A trace instance: created, enabled, read, removed.
 
 use crate::error::TracefsError;
 use crate::events::{EventSet, NEEDED, NOISE};
@@ -13,19 +13,19 @@ use std::path::{Path, PathBuf};
 /// What to record.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The events; those that this kernel does not have are left out and told.
+    /// Events that this kernel does not have are skipped and reported.
     pub events: &'static EventSet,
     /// Size of each CPU's buffer, KiB; `None`: by the machine's memory.
     pub buffer_kb: Option<u64>,
-    /// A tracer to switch on as well, such as `timerlat`.
+    /// An additional tracer, such as `timerlat`.
     pub tracer: Option<String>,
 }
 
-/// A private instance with events on. It is removed when this is dropped.
+/// A private instance with events enabled. Removed on drop.
 #[derive(Debug)]
 pub struct Instance {
     folder: PathBuf,
-    /// Which tracefs it is in: [`Tracefs::place`].
+    /// See [`Tracefs::place`].
     place: String,
     /// Recorded events: system, name.
     enabled: Vec<(&'static str, &'static str)>,
@@ -36,7 +36,7 @@ pub struct Instance {
     lease: Option<Lease>,
 }
 
-/// What a CPU's buffer says of itself (`per_cpu/cpuN/stats`).
+/// `per_cpu/cpuN/stats`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Events in the buffer.
@@ -45,9 +45,7 @@ pub struct Statistics {
     pub overrun: u64,
     /// Events lost because they came in the middle of another one's page change.
     pub commit_overrun: u64,
-    /// Events that were read.
     pub read: u64,
-    /// Events dropped.
     pub dropped: u64,
 }
 
@@ -59,9 +57,10 @@ impl Statistics {
 }
 
 impl Instance {
-    /// Makes an instance on CLOCK_MONOTONIC and switches its events on. It records from here on.
+    /// Creates an instance on CLOCK_MONOTONIC and enables its events. It records from here on.
     ///
-    /// Each write to tracefs costs the machine some milliseconds and all CPUs an interrupt: not to be done while measuring.
+    /// Each write to tracefs costs the machine some milliseconds and all CPUs an interrupt: do not call this while
+    /// measuring.
     ///
     /// # Errors
     /// [`TracefsError`]; nothing is left behind then.
@@ -122,12 +121,11 @@ impl Instance {
         Ok(())
     }
 
-    /// Its folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Which tracefs it is in: [`Tracefs::place`].
+    /// See [`Tracefs::place`].
     pub fn place(&self) -> &str {
         &self.place
     }
@@ -137,30 +135,26 @@ impl Instance {
         &self.missing
     }
 
-    /// Recorded events, as `system:name`.
+    /// As `system:name`.
     pub fn events(&self) -> Vec<String> {
         self.enabled.iter().map(|(system, name)| format!("{system}:{name}")).collect()
     }
 
-    /// Size of each CPU's buffer, KiB.
     pub fn buffer_kb(&self) -> u64 {
         self.buffer_kb
     }
 
-    /// Records, or stops to.
-    ///
-    /// # Errors
-    /// The file cannot be written.
+    /// Starts or stops recording.
     pub fn record(&self, on: bool) -> Result<(), TracefsError> {
         let path = self.folder.join("tracing_on");
         write(&path, if on { "1" } else { "0" }).map_err(TracefsError::on(path))
     }
 
-    /// Records of one of its events only what a filter lets through (Documentation/trace/events.rst, "Event filtering"), and forgets
-    /// what was recorded before.
+    /// Records only those of one of its events that pass a filter (Documentation/trace/events.rst, "Event filtering"),
+    /// and clears the buffer.
     ///
     /// # Errors
-    /// The filter is refused, or the file cannot be written.
+    /// If the filter is refused, or the file cannot be written.
     pub fn filter(&self, system: &str, name: &str, filter: &str) -> Result<(), TracefsError> {
         let path = self.folder.join("events").join(system).join(name).join("filter");
         write(&path, filter).map_err(TracefsError::on(path))?;
@@ -168,54 +162,49 @@ impl Instance {
         File::options().write(true).truncate(true).open(&buffer).map(drop).map_err(TracefsError::on(buffer))
     }
 
-    /// Switches one of its events off, or on again; used to find out what an event costs.
-    ///
-    /// # Errors
-    /// The file cannot be written.
+    /// Disables or enables one of its events, to measure the event's cost.
     pub fn switch_event(&self, system: &str, name: &str, on: bool) -> Result<(), TracefsError> {
         let path = self.folder.join("events").join(system).join(name).join("enable");
         write(&path, if on { "1" } else { "0" }).map_err(TracefsError::on(path))
     }
 
-    /// Limits it to these CPUs: events elsewhere are not recorded, and tracers with threads of their own (hwlat) stay on them.
+    /// Limits it to these CPUs: events elsewhere are not recorded, and tracers with threads of their own (hwlat) stay
+    /// on them.
     ///
     /// # Errors
-    /// The file cannot be written: no such CPU.
+    /// If the file cannot be written: no such CPU.
     pub fn limit(&self, cpus: impl IntoIterator<Item = u32>) -> Result<(), TracefsError> {
         let path = self.folder.join("tracing_cpumask");
         write(&path, &mask(cpus)).map_err(TracefsError::on(path))
     }
 
-    /// Switches a tracer on (`hwlat`), or all off (`nop`). The kernel empties the buffer then.
+    /// Enables a tracer (`hwlat`), or disables all (`nop`). The kernel clears the buffer then.
     ///
     /// # Errors
-    /// The kernel does not have it, or another instance uses it (EBUSY).
+    /// If the kernel does not have it, or another instance uses it (EBUSY).
     pub fn tracer(&self, name: &str) -> Result<(), TracefsError> {
         let path = self.folder.join("current_tracer");
         write(&path, name).map_err(TracefsError::on(path))
     }
 
-    /// Switches a tracer on whose lines are to be read from its pages: without the events that [`Config::tracer`] adds to it, and
-    /// when all is set up that it reads at its start.
-    ///
-    /// # Errors
-    /// As [`Instance::tracer`].
+    /// Enables a tracer whose lines are to be read from its pages: without the events that [`Config::tracer`] adds, and
+    /// when everything is set up that it reads at its start.
     pub fn start_tracer(&mut self, name: &str) -> Result<(), TracefsError> {
         self.tracer(name)?;
         self.tracer = Some(name.to_owned());
         Ok(())
     }
 
-    /// What was recorded, as text; the buffer stays as it is.
+    /// The recording as text; the buffer is unchanged.
     ///
     /// # Errors
-    /// The file cannot be opened.
+    /// If the file cannot be opened.
     pub fn text(&self) -> Result<File, TracefsError> {
         let path = self.folder.join("trace");
         File::open(&path).map_err(TracefsError::on(path))
     }
 
-    /// CPUs that have a buffer, ascending.
+    /// CPUs with a buffer, ascending.
     pub fn cpus(&self) -> Vec<u32> {
         let entries = fs::read_dir(self.folder.join("per_cpu")).into_iter().flatten().flatten();
         let number = |name: &str| name.strip_prefix("cpu")?.parse().ok();
@@ -224,26 +213,25 @@ impl Instance {
         cpus
     }
 
-    /// What a CPU's buffer says of itself.
     pub fn statistics(&self, cpu: u32) -> Option<Statistics> {
         let text = fs::read_to_string(self.folder.join(format!("per_cpu/cpu{cpu}/stats"))).ok()?;
         Some(statistics(&text))
     }
 
-    /// A CPU's pages, read without waiting.
+    /// A CPU's pages, read without blocking.
     ///
     /// # Errors
-    /// The file cannot be opened; EBUSY if another process reads it.
+    /// If the file cannot be opened; EBUSY if another process reads it.
     pub fn raw_pipe(&self, cpu: u32) -> Result<File, TracefsError> {
         let path = self.folder.join(format!("per_cpu/cpu{cpu}/trace_pipe_raw"));
         let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
         File::options().read(true).custom_flags(flags).open(&path).map_err(TracefsError::on(path))
     }
 
-    /// What a trace.dat needs to be read without this kernel. Hardly 30 files: read once.
+    /// What reading a trace.dat without this kernel requires. Fewer than 30 files, read once.
     ///
     /// # Errors
-    /// A format cannot be read.
+    /// If a format cannot be read.
     pub fn head(&self) -> Result<DatHead, TracefsError> {
         let read = |path: PathBuf| read_at_once(&path).map_err(TracefsError::on(path));
         let events = self.folder.join("events");
@@ -265,7 +253,7 @@ impl Instance {
             header_event: read(events.join("header_event"))?,
             ftrace: own.filter_map(|path| read_at_once(&path.join("format")).ok()).collect(),
             systems,
-            // The host's name is nobody's business who gets the file.
+            // The host's name is private.
             uname: format!("Linux host {release} {machine}"),
             clock: "[mono]".into(),
         })
@@ -277,7 +265,7 @@ impl Instance {
         Some(fs::read_to_string(main.join("current_tracer")).ok()?.trim().to_owned())
     }
 
-    /// What a latency tracer keeps of the longest it saw, as text with its header; `None` without such a tracer.
+    /// The longest latency that a latency tracer kept, as text with its header; `None` without such a tracer.
     pub fn longest(&self) -> Option<Vec<u8>> {
         let tracer = self.tracer.as_deref()?;
         let latency = tracer.starts_with("wakeup") || tracer.ends_with("off");
@@ -309,7 +297,7 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     File::options().write(true).open(path)?.write_all(text.as_bytes())
 }
 
-/// CPUs as tracing_cpumask wants them: hexadecimal words of 32, the highest first, divided by commas.
+/// The format of tracing_cpumask: hexadecimal words of 32 bits, highest first, separated by commas.
 fn mask(cpus: impl IntoIterator<Item = u32>) -> String {
     let mut words = vec![0u32];
     for cpu in cpus.into_iter().filter(|cpu| *cpu < 8192) {
@@ -325,7 +313,8 @@ fn number(path: &Path) -> Option<u64> {
     fs::read_to_string(path).ok()?.split_whitespace().next()?.parse().ok()
 }
 
-/// A 256th of the machine's memory shared by its CPUs, 512 KiB to 4 MiB each: half a second and more of a busy CPU's events.
+/// A 256th of the machine's memory shared by its CPUs, 512 KiB to 4 MiB each: at least half a second of a busy CPU's
+/// events.
 fn default_kb() -> u64 {
     let info = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let total = info.lines().find_map(|l| l.strip_prefix("MemTotal:")?.split_whitespace().next()?.parse::<u64>().ok());
@@ -344,8 +333,9 @@ fn statistics(text: &str) -> Statistics {
     }
 }
 
-/// A file of tracefs. `header_page` and `header_event` give what they have to the first read(2) and nothing to later ones
-/// (kernel/trace/trace_events.c, show_header), and [`fs::read`] begins with 32 bytes: a description of the pages without their size.
+/// `header_page` and `header_event` return everything to the first read(2) and nothing to later ones
+/// (kernel/trace/trace_events.c, show_header), while [`fs::read`] begins with 32 bytes: it would return a description
+/// of the pages without their size.
 fn read_at_once(path: &Path) -> io::Result<Vec<u8>> {
     const ROOM: usize = 1 << 16;
     let mut file = File::open(path)?;

@@ -1,11 +1,11 @@
 //! A private trace instance of the running kernel (Documentation/trace/ftrace.rst, "Instances"): the events that an
-//! explanation needs, on CLOCK_MONOTONIC, in a ring buffer that the kernel overwrites; windows of it are cut out into
+//! explanation needs, on CLOCK_MONOTONIC, in a ring buffer that the kernel overwrites; windows of it are saved as
 //! trace.dat files.
 //!
-//! Other tracers are not touched: the instance has its own buffer, events and tracer. It is written into the journal before it
-//! is made and goes with its owner; after kill -9 the next start removes it.
+//! Other tracers are not touched: the instance has its own buffer, events and tracer. It is journalled before it is
+//! created and removed with its owner, or after kill -9 by the next start.
 //!
-//! Architecture invariant: does not know what a late wakeup is. Who asks names the times to keep.
+//! Architecture invariant: does not know what a late wakeup is. The caller names the times to keep.
 
 #![forbid(unsafe_code)]
 
@@ -21,7 +21,7 @@ pub use flight::{Cut, Flight, Kept};
 pub use instance::{Config, Instance, Statistics};
 pub use mount::Tracefs;
 
-/// Undoes what earlier processes left behind in tracefs or elsewhere; sentences for the user.
+/// Undoes what earlier processes left behind in tracefs or elsewhere; returns messages for the user.
 pub fn recover() -> Vec<String> {
     let found = punctual_journal::Journal::of_user().recover();
     let mut said = Vec::new();

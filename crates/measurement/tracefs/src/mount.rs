@@ -1,4 +1,4 @@
-//! Where tracefs is.
+//! Finds tracefs.
 
 use crate::error::TracefsError;
 use punctual_journal::tracefs;
@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A tracefs: one that is mounted, or a detached mount of this process's own.
+/// A mounted tracefs, or a detached mount of this process's own.
 #[derive(Clone, Debug)]
 pub struct Tracefs {
     root: PathBuf,
@@ -14,8 +14,8 @@ pub struct Tracefs {
 }
 
 impl Tracefs {
-    /// The one of this system: where it is mounted, else a detached mount of this process's own ([`tracefs::own`]), which is held until
-    /// the process ends and is in no mount table.
+    /// The mounted tracefs, else a detached mount of this process's own ([`tracefs::own`]), which exists until the
+    /// process ends and is in no mount table.
     ///
     /// # Errors
     /// [`TracefsError::NotMounted`], [`TracefsError::Denied`].
@@ -28,7 +28,7 @@ impl Tracefs {
             Ok(root) => return Ok(Tracefs { root: root.into(), is_own: true }),
             Err(e) => e,
         };
-        // Looking into it mounts it where debugfs is mounted: the last that is tried.
+        // Last, because accessing it mounts it if debugfs is mounted.
         if let Some(root) = readable(Path::new("/sys/kernel/debug/tracing")) {
             return Ok(Tracefs::at(root));
         }
@@ -45,12 +45,11 @@ impl Tracefs {
         Tracefs { root: root.into(), is_own: false }
     }
 
-    /// Its folder.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Which it is, for the user: `mounted at /sys/kernel/tracing`, `own detached mount`.
+    /// For the user: `mounted at /sys/kernel/tracing`, `own detached mount`.
     pub fn place(&self) -> String {
         match self.is_own {
             true => "own detached mount".into(),
@@ -61,7 +60,7 @@ impl Tracefs {
     /// Tracers that the kernel has, such as `timerlat`, `wakeup_rt`, `function`.
     ///
     /// # Errors
-    /// `available_tracers` cannot be read: which there are is not known.
+    /// If `available_tracers` cannot be read.
     pub fn tracers(&self) -> Result<Vec<String>, TracefsError> {
         let path = self.root.join("available_tracers");
         let list = fs::read_to_string(&path).map_err(TracefsError::on(path))?;
@@ -69,7 +68,6 @@ impl Tracefs {
     }
 }
 
-/// A folder in which tracefs can be read.
 fn readable(folder: &Path) -> Option<PathBuf> {
     folder.join("trace_clock").exists().then(|| folder.into())
 }

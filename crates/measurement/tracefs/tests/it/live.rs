@@ -1,4 +1,4 @@
-//! On a machine with tracefs and the right to use it; elsewhere these say that they did nothing.
+//! Tests on a machine with tracefs and permission to use it; otherwise they report that they did nothing.
 
 use punctual_journal::Journal;
 use punctual_trace::{Kind, Options};
@@ -19,7 +19,7 @@ fn now() -> u64 {
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }
 
-/// Every file below, with its content where it can be read at once; what changes by itself is left out.
+/// Every file below, with its content if it can be read at once, except those that change on their own.
 fn picture(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let changing =
         ["trace", "trace_pipe", "stats", "saved_cmdlines", "saved_tgids", "enabled_functions", "touched_functions"];
@@ -122,7 +122,7 @@ fn an_instance_that_another_program_reads_is_removed_when_it_has_read() {
     assert!(!folder.exists());
 }
 
-/// A description without its end would leave the page's size, and the kernel's word size, to be guessed.
+/// With an incomplete description the page's size, and the kernel's word size, would have to be guessed.
 #[test]
 #[ignore = "live: root, tracefs, timing"]
 fn the_kernels_description_of_its_pages_is_whole() {

@@ -1,5 +1,3 @@
-//! A mount of this process's own.
-
 use punctual_journal::{Journal, tracefs};
 use punctual_tracefs::{Config, Instance, MINIMAL, Tracefs};
 use std::fs;
