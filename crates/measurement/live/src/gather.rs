@@ -5,16 +5,16 @@ use punctual_measure::{Cell, Counts};
 use punctual_model::ContextSample;
 use punctual_units::{Bin, CpuId, bin_high, bin_low};
 
-/// Reads cells into memory it keeps: looking again allocates nothing, so no memory goes back to the kernel, which would
-/// interrupt the measured CPUs (munmap(2) flushes their address translations).
+/// Reads cells into memory it keeps: repeated use allocates nothing, so no memory is returned to the kernel, which
+/// would interrupt the measured CPUs (munmap(2) flushes their TLBs).
 #[derive(Default)]
 pub struct Looker {
     counts: Counts,
 }
 
 impl Looker {
-    /// Reads `cell` into `view`, but for what the context knows. A sample being recorded meanwhile may be in one figure and not
-    /// yet in another.
+    /// Reads `cell` into `view`, except for what comes from the context. A sample recorded meanwhile may be in one
+    /// figure and not yet in another.
     pub fn look(&mut self, cell: &Cell, view: &mut CpuView) {
         let extremes = cell.extremes();
         cell.copy_counts(&mut self.counts);
@@ -34,7 +34,7 @@ fn sum(counts: &[u64]) -> u64 {
     counts.iter().fold(0, |sum: u64, &n| sum.saturating_add(n))
 }
 
-/// The nearest-rank quantile as the upper edge of its bin, at most the maximum: as `Histogram::quantile` gives it.
+/// The nearest-rank quantile as the upper edge of its bin, at most the maximum, like `Histogram::quantile`.
 fn quantile(view: &CpuView, percent: u128) -> Option<u64> {
     let rank = (u128::from(view.ran) * percent).div_ceil(100).max(1);
     let mut seen = 0;
@@ -45,7 +45,7 @@ fn quantile(view: &CpuView, percent: u128) -> Option<u64> {
     Some(view.worst.map_or(bin.high, |worst| bin.high.min(worst)))
 }
 
-/// What a context sample says, and of each CPU the share of its time that was stolen.
+/// The values of a context sample, and the stolen share of each CPU's time.
 pub fn machine(sample: &ContextSample, khz: &[(CpuId, u64)], cpus: &mut [CpuView]) -> Machine {
     let interval = sample.interval_ns.max(1) as f64;
     for view in &mut *cpus {

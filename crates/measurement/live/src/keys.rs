@@ -1,11 +1,10 @@
-//! Bytes of a terminal in raw mode to keys.
+//! Parses keys from the bytes of a terminal in raw mode.
 
-/// What a key asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Key {
     /// q, Ctrl-C, Ctrl-\: end the run.
     End,
-    /// p, space: let the display stand still, or go on.
+    /// p, space: pause or resume the display.
     Pause,
     /// m.
     Mark,
@@ -13,12 +12,12 @@ pub(crate) enum Key {
     Next,
     /// ?, h.
     Help,
-    /// Ctrl-L: draw all of it anew.
+    /// Ctrl-L: redraw everything.
     Redraw,
 }
 
-/// Reads keys; sequences (arrows, function keys, pasted or reported things) are passed over, also where they come in
-/// pieces, so that none of their letters is taken for a key.
+/// Skips sequences (arrows, function keys, pasted text, reports), even if they arrive in pieces, so that none of their
+/// letters is taken for a key.
 #[derive(Default)]
 pub(crate) struct Keys {
     state: State,
@@ -78,7 +77,7 @@ mod tests {
     fn letters_are_keys_and_sequences_are_not() {
         assert_eq!(of(b"p m?\x0c"), [Key::Pause, Key::Pause, Key::Mark, Key::Help, Key::Redraw]);
         assert_eq!(of(b"\x1b[A\x1b[1;5n\x1bOqn"), [Key::Next]);
-        // Alt-q, and Ctrl-C within a torn sequence.
+        // Alt-q, and Ctrl-C within an incomplete sequence.
         assert_eq!(of(b"\x1bq\x1b[1\x03"), [Key::End, Key::End]);
         assert!(of(b"xyz\xc3\xbc\x00").is_empty());
     }

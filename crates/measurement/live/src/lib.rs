@@ -1,14 +1,14 @@
-//! A measurement looked at while it runs, in a terminal of any size.
+//! Shows a running measurement in a terminal of any size.
 //!
-//! What is drawn is a pure function of a [`Snapshot`] ([`draw`]); [`View`] takes snapshots and draws them in one ordinary
-//! thread that wakes twice a second, reads the measuring threads' cells without a lock, and never waits for them or they
-//! for it.
+//! The picture is a pure function of a [`Snapshot`] ([`draw`]). [`View`] takes snapshots and draws them in an ordinary
+//! thread that wakes twice a second and reads the measuring threads' cells without a lock; neither side waits for the
+//! other.
 //!
-//! [`Line`] is the small form: one line, written over about once a second by a thread that wakes anyway; its text is a pure function,
-//! too ([`text`]).
+//! [`Line`] is the small form: one line, overwritten about once a second by a thread that wakes anyway; its text is a
+//! pure function as well ([`text`]).
 //!
-//! Architecture invariant: the only crate that knows keys, colours and the layout of a screen. It knows no run directory
-//! and no engine: what may be asked of a phase comes in as [`Controls`].
+//! Architecture invariant: the only crate that knows keys, colours and the layout of a screen. It knows no run
+//! directory and no engine: what a phase offers comes in as [`Controls`].
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The terminal: whether there is one, taking it over, and giving it back however the program ends.
+//! The terminal: checks for one, takes it over, and restores it however the program ends.
 
 use crossterm::cursor::{Hide, MoveTo, Show};
 use crossterm::style::{Attribute, Color as Ansi, Print, SetAttribute, SetForegroundColor};
@@ -16,13 +16,13 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 /// Why there can be no view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoTerminal {
-    /// Nobody types.
+    /// Standard input is no terminal.
     #[error(
         "--live needs a terminal to read keys from, and standard input is none: run it in a terminal (with ssh: ssh -t), or \
          leave --live out"
     )]
     Input,
-    /// Nobody watches.
+    /// Standard error is no terminal.
     #[error(
         "--live draws on standard error, which is no terminal: do not redirect it (standard output may be), or leave \
          --live out"
@@ -40,7 +40,7 @@ pub enum NoTerminal {
     Dumb,
 }
 
-/// Can a view be shown? It is drawn on standard error, so that standard output may go elsewhere.
+/// Can a view be shown? It is drawn on standard error, so that standard output may be redirected.
 ///
 /// # Errors
 /// [`NoTerminal`].
@@ -60,11 +60,11 @@ pub fn check() -> Result<(), NoTerminal> {
     }
 }
 
-/// Is the terminal ours?
+/// Have we taken over the terminal?
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// Takes the terminal: raw mode (Ctrl-C becomes a key), the other screen, no cursor. A panic gives it back before it is
-/// reported.
+/// Takes over the terminal: raw mode (Ctrl-C becomes a key), alternate screen, no cursor. A panic restores it before it
+/// is reported.
 pub(crate) fn take() -> io::Result<()> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -79,16 +79,16 @@ pub(crate) fn take() -> io::Result<()> {
     execute!(io::stderr(), EnterAlternateScreen, Hide)
 }
 
-/// Gives it back as it was; does nothing where it was not taken.
+/// Restores the terminal; does nothing if it was not taken over.
 pub(crate) fn give_back() {
     if TAKEN.swap(false, SeqCst) {
-        // Where the terminal is gone there is nothing to give back.
+        // Errors are ignored: the terminal may be gone.
         let _ = terminal::disable_raw_mode();
         let _ = execute!(io::stderr(), SetAttribute(Attribute::Reset), Show, LeaveAlternateScreen);
     }
 }
 
-/// Where the view is drawn: standard error, one write(2) a picture.
+/// Standard error, one write(2) per picture.
 pub(crate) struct Screen(BufWriter<Stderr>);
 
 impl Screen {
@@ -115,7 +115,7 @@ impl Backend for Screen {
                 self.style(cell.fg, cell.modifier)?;
             }
             queue!(self.0, Print(cell.symbol()))?;
-            // What is wider than a column leaves the cursor elsewhere than a column further.
+            // After a wide character the cursor is not one column further.
             next = cell.symbol().chars().nth(1).is_none().then(|| (x.saturating_add(1), y));
         }
         queue!(self.0, SetAttribute(Attribute::Reset))
@@ -129,8 +129,8 @@ impl Backend for Screen {
         queue!(self.0, Show)
     }
 
-    /// Asked for to put it back there after clearing. It is hidden, so any place is as good; the terminal is not asked, whose
-    /// answer would come among the keys.
+    /// Used to restore the cursor after clearing. It is hidden, so any place will do; the terminal is not asked, as its
+    /// answer would arrive among the keys.
     fn get_cursor_position(&mut self) -> io::Result<Position> {
         Ok(Position::ORIGIN)
     }
@@ -148,12 +148,12 @@ impl Backend for Screen {
         self.clear()
     }
 
-    /// A serial line knows no size: it says 0, and is taken for the usual 80 × 24.
+    /// A serial line reports a size of 0, for which the usual 80 × 24 is assumed.
     fn size(&self) -> io::Result<Size> {
         let size = tcgetwinsize(io::stderr())?;
         Ok(match (size.ws_col, size.ws_row) {
             (0, _) | (_, 0) => Size::new(80, 24),
-            // A picture of any more has no more to say, and its memory would be in proportion.
+            // Bounds memory; a larger picture shows no more.
             (columns, rows) => Size::new(columns.min(400), rows.min(200)),
         })
     }
@@ -168,7 +168,7 @@ impl Backend for Screen {
 }
 
 impl Screen {
-    /// The few looks that are used: sixteen colours, bold, dim, reverse.
+    /// The few styles in use: sixteen colours, bold, dim, reverse.
     fn style(&mut self, colour: Color, modifier: Modifier) -> io::Result<()> {
         queue!(self.0, SetAttribute(Attribute::Reset))?;
         let colour = match colour {

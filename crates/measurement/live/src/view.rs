@@ -1,4 +1,4 @@
-//! The thread that looks, draws and reads keys.
+//! The thread that samples, draws and reads keys.
 
 use crate::draw::{Looks, draw};
 use crate::gather::{Looker, machine};
@@ -16,16 +16,17 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What is drawn changes this often by itself.
+/// Interval of updates.
 const EVERY: Duration = Duration::from_millis(500);
-/// No two pictures follow each other faster, whatever is typed.
+/// Minimum time between two pictures, whatever is typed.
 const APART: Duration = Duration::from_millis(250);
-/// A terminal that takes nothing (a stalled connection) holds the drawing thread; the run's end waits for it no longer.
+/// A terminal that blocks (a stalled connection) holds the drawing thread; the end of the run waits for it no longer
+/// than this.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What may be asked of the running phase. Called from the drawing thread.
+/// What the running phase offers. Called from the drawing thread.
 pub trait Controls: Send + Sync {
-    /// The latest context sample, and the measured frequencies in kHz.
+    /// The last context sample, and the measured frequencies in kHz.
     fn counters(&self) -> (Option<ContextSample>, Vec<(CpuId, u64)>);
     /// Marks this instant; returns the mark's number.
     fn mark(&self) -> u64;
@@ -33,17 +34,15 @@ pub trait Controls: Send + Sync {
     fn next(&self);
 }
 
-/// A phase that runs.
 pub struct Phase {
     /// The measured CPUs and what they have recorded.
     pub cells: Vec<(CpuId, Arc<Cell>)>,
     /// CLOCK_MONOTONIC of the first recorded release.
     pub start: Nanos,
-    /// What may be asked of it.
     pub controls: Box<dyn Controls>,
 }
 
-/// What is known before anything is measured.
+/// What is known before the measurement.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// `measure` or `prove`.
@@ -56,31 +55,30 @@ pub struct Settings {
     pub planned: Nanos,
 }
 
-/// What the view cost.
+/// The view's own cost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     /// Pictures drawn.
     pub pictures: u64,
-    /// CPU time of the drawing thread, ns.
+    /// Of the drawing thread, ns.
     pub cpu_ns: u64,
     /// Did it share CPUs with the measuring threads?
     pub shared: bool,
-    /// Why it ended before the run did, where it did.
+    /// Why it ended before the run, if so.
     pub trouble: Option<String>,
 }
 
-/// What the run's thread tells and the drawing thread reads; held for a moment only, never while anything is looked at,
-/// drawn or written.
+/// Shared by the run's thread and the drawing thread; locked briefly, never while sampling, drawing or writing.
 #[derive(Default)]
 struct State {
-    /// All but the figures of the CPUs and the machine, which are the drawing thread's own.
+    /// Without the figures of CPUs and machine, which belong to the drawing thread.
     snapshot: Snapshot,
     phase: Option<Arc<Phase>>,
     cost: Cost,
     quit: bool,
 }
 
-/// A view of a run. Ends, and gives the terminal back, when it is dropped.
+/// A view of a run. Dropping it ends it and restores the terminal.
 pub struct View {
     state: Arc<Mutex<State>>,
     bell: Bell,
@@ -89,7 +87,7 @@ pub struct View {
 }
 
 impl View {
-    /// A view that has not taken the terminal yet: the first phase does.
+    /// The first phase takes over the terminal.
     ///
     /// # Errors
     /// [`NoTerminal`]; or no descriptor is left.
@@ -106,8 +104,8 @@ impl View {
         Ok(View { state, bell: Bell::new()?, ended: None, looks: Looks::of_environment() })
     }
 
-    /// A phase is about to start. The first time, the terminal is taken and the drawing thread started: it inherits the
-    /// caller's affinity, which by now is the CPUs that are not measured, where there are any.
+    /// A phase is about to start. The first one takes over the terminal and starts the drawing thread, which inherits
+    /// the caller's affinity: by now the CPUs that are not measured, if there are any.
     pub fn phase_starts(&mut self, number: usize, of: usize, load: &str) {
         {
             let mut state = lock(&self.state);
@@ -120,7 +118,6 @@ impl View {
         }
     }
 
-    /// It runs.
     pub fn phase_runs(&self, phase: Phase) {
         let shared = shares(&phase.cells);
         let mut state = lock(&self.state);
@@ -129,14 +126,12 @@ impl View {
         state.phase = Some(Arc::new(phase));
     }
 
-    /// It has ended.
     pub fn phase_ended(&self) {
         let mut state = lock(&self.state);
         state.snapshot.stage = Stage::Between;
         state.phase = None;
     }
 
-    /// All is measured; what it cost.
     pub fn measured(&self) -> Cost {
         let mut state = lock(&self.state);
         state.snapshot.stage = Stage::Finishing;
@@ -151,7 +146,7 @@ impl View {
         self.ended = Some(receive);
         let thread = std::thread::Builder::new().name("live".into()).stack_size(512 << 10).spawn(move || {
             let state = Arc::clone(&drawer.state);
-            // Without a view the run goes on: its results are what matters.
+            // The run continues without a view: its results matter more.
             if let Err(e) = drawer.run() {
                 lock(&state).cost.trouble = Some(e.to_string());
             }
@@ -166,10 +161,8 @@ impl View {
 /// Why there is no view.
 #[derive(Debug, thiserror::Error)]
 pub enum Unfit {
-    /// No terminal to show it on.
     #[error(transparent)]
     Terminal(#[from] NoTerminal),
-    /// No descriptor is left.
     #[error("the live view cannot be set up: {0}")]
     Io(#[from] io::Error),
 }
@@ -179,7 +172,7 @@ impl Drop for View {
         lock(&self.state).quit = true;
         self.bell.ring();
         if let Some(ended) = self.ended.take() {
-            // Nothing is ever sent: it hears the thread's end.
+            // Nothing is ever sent: the channel closes when the thread ends.
             let _ = ended.recv_timeout(PATIENCE);
         }
         screen::give_back();
@@ -235,7 +228,7 @@ impl Drawer {
         }
     }
 
-    /// Sleeps until `due`, a key, or the end of the run; `true`: something can be read.
+    /// Sleeps until `due`, a key, or the end of the run; `true`: input is available.
     fn wait(&self, due: Instant, keys: bool) -> bool {
         let left = due.saturating_duration_since(Instant::now());
         let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos() as _ };
@@ -266,7 +259,6 @@ impl Drawer {
     }
 }
 
-/// What came of reading.
 #[derive(PartialEq, Eq)]
 enum Read {
     Nothing,
@@ -275,7 +267,7 @@ enum Read {
     Closed,
 }
 
-/// What was seen last, in memory that is used again.
+/// The last sample, in memory that is reused.
 #[derive(Default)]
 struct Looking {
     picture: Snapshot,
@@ -284,7 +276,7 @@ struct Looking {
 }
 
 impl Looking {
-    /// Takes a new look, unless the display stands still.
+    /// Takes a sample, unless the display is paused.
     fn look(&mut self, state: &Mutex<State>) {
         let phase = {
             let state = lock(state);
@@ -334,7 +326,7 @@ fn act(state: &Mutex<State>, key: Key) {
             "ending this load".into()
         }
         (Key::Mark | Key::Next, None) => "not between loads".into(),
-        // The run ends as by Ctrl-C: where nobody waits for the signal just now it stays pending until somebody does.
+        // Ends the run as Ctrl-C does: the signal stays pending until somebody waits for it.
         (Key::End, _) => {
             let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::INT);
             "ending the run".into()

@@ -1,10 +1,10 @@
-//! A buffer that nothing can be drawn outside of.
+//! A buffer with clipping.
 
 use super::Looks;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::style::{Color, Modifier, Style};
 
-/// How a text looks: a colour and a modifier. Colour never says anything alone.
+/// Colour and modifier of a text. Colour never carries information alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Look(Color, Modifier);
 
@@ -32,7 +32,7 @@ impl Canvas<'_> {
         (self.buffer.area.width, self.buffer.area.height)
     }
 
-    /// Writes `text` at column `x` of line `y`, as far as there is room; returns the column behind it.
+    /// Writes `text` at column `x` of line `y`, clipped; returns the next column.
     pub fn put(&mut self, x: u16, y: u16, text: &str, look: Look) -> u16 {
         let area = self.buffer.area;
         if x >= area.width || y >= area.height {
@@ -44,7 +44,7 @@ impl Canvas<'_> {
         behind.saturating_sub(area.x)
     }
 
-    /// Writes `text` at the right edge.
+    /// Right-aligned.
     pub fn right(&mut self, y: u16, text: &str, look: Look) {
         let width = u16::try_from(text.chars().count()).unwrap_or(u16::MAX);
         self.put(self.size().0.saturating_sub(width), y, text, look);

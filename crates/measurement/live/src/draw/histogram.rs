@@ -8,10 +8,10 @@ use crate::snapshot::{CpuView, Snapshot};
 /// Columns left of the histograms.
 const MARGIN: u16 = 6;
 const BLOCKS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
-/// Where there are no blocks, a column's top is a dot below half a line and a colon above.
+/// Without block characters, a column's top is a dot below half a line and a colon above.
 const LETTERS: [&str; 9] = [" ", ".", ".", ".", ".", ":", ":", ":", "|"];
 
-/// Draws them from line `top` up to but without `bottom`.
+/// From line `top` up to, but without, `bottom`.
 pub(super) fn draw(snapshot: &Snapshot, cpus: &[&CpuView], canvas: &mut Canvas, top: u16, bottom: u16) {
     let (width, _) = canvas.size();
     let columns = width.saturating_sub(MARGIN + 1);
@@ -25,7 +25,7 @@ pub(super) fn draw(snapshot: &Snapshot, cpus: &[&CpuView], canvas: &mut Canvas, 
     let each = lines / cpus_shown;
     let mut y = top + lines % cpus_shown;
     for view in cpus {
-        // An empty line parts them where they have more than three.
+        // An empty line separates them if they have more than three.
         let gap = u16::from(each > 3);
         one(snapshot, view, canvas, (y + gap, each - gap), scale, tallest);
         y += each;
@@ -33,7 +33,7 @@ pub(super) fn draw(snapshot: &Snapshot, cpus: &[&CpuView], canvas: &mut Canvas, 
     axis(snapshot, canvas, y, scale, columns);
 }
 
-/// The wakeups that fall in each column.
+/// The wakeups in each column.
 fn heights(view: &CpuView, scale: Scale, columns: u16) -> Vec<u64> {
     let mut heights = vec![0u64; usize::from(columns)];
     for bin in &view.bins {
@@ -68,7 +68,8 @@ fn one(snapshot: &Snapshot, view: &CpuView, canvas: &mut Canvas, (y, lines): (u1
     }
 }
 
-/// The height of a column: a logarithm, at least an eighth of a line for one wakeup, all of the room for the most.
+/// The height of a column: logarithmic, at least an eighth of a line for one wakeup, and all of the room for the
+/// maximum.
 fn eighths(n: u64, tallest: u64, room: usize) -> usize {
     if n == 0 {
         return 0;
@@ -83,7 +84,7 @@ fn axis(snapshot: &Snapshot, canvas: &mut Canvas, y: u16, scale: Scale, columns:
     canvas.put(MARGIN, y, &line.repeat(columns.into()), DIM);
     let (width, _) = canvas.size();
     let mut free = 0;
-    // Powers of ten first find room; 2 and 5 fill what is left where the axis is wide.
+    // Powers of ten are placed first; 2 and 5 fill what is left on a wide axis.
     let decades = scale.ticks().filter(|(_, ns)| ns.to_string().starts_with('1'));
     let wide = scale.ticks().count() * 9 <= usize::from(columns);
     let ticks: Vec<_> = if wide { scale.ticks().collect() } else { decades.collect() };

@@ -1,4 +1,4 @@
-//! A snapshot on a screen of any size.
+//! Draws a snapshot on a screen of any size.
 
 mod canvas;
 mod histogram;
@@ -13,17 +13,16 @@ use ratatui_core::buffer::Buffer;
 use std::cmp::Reverse;
 use text::{celsius, clean, hertz};
 
-/// How a terminal may be drawn on.
+/// Capabilities of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Looks {
-    /// Does it show UTF-8? Else blocks become letters and µ becomes u.
+    /// UTF-8? Otherwise blocks become letters and µ becomes u.
     pub unicode: bool,
-    /// May it be coloured?
     pub colour: bool,
 }
 
 impl Looks {
-    /// As the environment says: LC_ALL, LC_CTYPE, LANG (locale(7)) and NO_COLOR (<https://no-color.org>).
+    /// From LC_ALL, LC_CTYPE, LANG (locale(7)) and NO_COLOR (<https://no-color.org>).
     pub fn of_environment() -> Looks {
         let set = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
         let locale = set("LC_ALL").or_else(|| set("LC_CTYPE")).or_else(|| set("LANG")).unwrap_or_default();
@@ -32,10 +31,10 @@ impl Looks {
     }
 }
 
-/// Below this many columns or lines only the worst of each CPU is shown.
+/// Below this many columns or lines only the worst latency of each CPU is shown.
 const SMALL: (u16, u16) = (44, 11);
 
-/// Draws it; any snapshot fits any size, with what matters most shown longest.
+/// Any snapshot fits any size; the most important parts are kept longest.
 pub fn draw(snapshot: &Snapshot, looks: Looks, buffer: &mut Buffer) {
     let mut canvas = Canvas::new(buffer, looks);
     let (width, height) = canvas.size();
@@ -52,7 +51,7 @@ fn full(snapshot: &Snapshot, canvas: &mut Canvas) {
     let (_, height) = canvas.size();
     header(snapshot, canvas);
     progress(snapshot, canvas, 1);
-    // Two lines above, a table, the machine, an axis of two lines, the keys, and three empty lines where there is room.
+    // Two lines above, a table, the machine, an axis of two lines, the keys, and three empty lines if there is room.
     let room = usize::from(height).saturating_sub(8);
     let cpus = shown(&snapshot.cpus, room / 2);
     let airy = room >= 3 * cpus.len() + 3;
@@ -64,7 +63,7 @@ fn full(snapshot: &Snapshot, canvas: &mut Canvas) {
     footer(snapshot, canvas, height.saturating_sub(1));
 }
 
-/// The CPUs there is room for: all, or those with the latest wakeups; in order of their numbers.
+/// The CPUs there is room for: all, or those with the worst wakeups; in order of their numbers.
 fn shown(cpus: &[CpuView], room: usize) -> Vec<&CpuView> {
     let mut all: Vec<&CpuView> = cpus.iter().collect();
     if all.len() > room {
@@ -102,7 +101,7 @@ fn stage(snapshot: &Snapshot) -> (&'static str, canvas::Look) {
     }
 }
 
-/// What is done of this phase, 0 to 1.
+/// Finished share of this phase, 0 to 1.
 fn done(snapshot: &Snapshot) -> f64 {
     (snapshot.elapsed.0 as f64 / snapshot.planned.0.max(1) as f64).clamp(0.0, 1.0)
 }
@@ -131,7 +130,7 @@ fn progress(snapshot: &Snapshot, canvas: &mut Canvas, y: u16) {
     canvas.put(at + 1, y, &said, PLAIN);
 }
 
-/// Temperature, frequency, throttling: as far as they are known.
+/// Temperature, frequency, throttling, as far as known.
 fn machine(snapshot: &Snapshot, cpus: usize, canvas: &mut Canvas, y: u16) {
     let said = match (&snapshot.machine, snapshot.context) {
         (_, false) => "no context sampled: no temperature, frequency, steal".to_owned(),
@@ -219,7 +218,6 @@ fn help(snapshot: &Snapshot, canvas: &mut Canvas) {
     }
 }
 
-/// A few lines of a few columns.
 fn small(snapshot: &Snapshot, canvas: &mut Canvas) {
     let (width, height) = canvas.size();
     let (phase, _) = left(snapshot);
@@ -249,7 +247,7 @@ fn small_row(snapshot: &Snapshot, view: &CpuView, canvas: &mut Canvas, y: u16) {
         0 => (format!("  p99 {}", text::latency(view.p99, canvas.looks)), DIM),
         skipped => (format!("  skipped {}", text::count(skipped)), WARN),
     };
-    // A figure cut short would be another figure.
+    // A truncated figure would be another figure.
     if usize::from(at) + more.chars().count() <= usize::from(width) {
         canvas.put(at, y, &more, look);
     } else if view.skipped > 0 {

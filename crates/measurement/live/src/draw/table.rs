@@ -4,7 +4,7 @@ use super::canvas::{BOLD, Canvas, DIM, Look, PLAIN, WARN};
 use super::text::{count, latency, share};
 use crate::snapshot::{CpuView, Snapshot};
 
-/// A column: its title, its width, and what has to be left out first where there is no room (the higher the earlier).
+/// Title, width, and how early it is dropped for lack of room (higher is earlier).
 struct Column {
     title: &'static str,
     width: usize,
@@ -28,13 +28,12 @@ const COLUMNS: [Column; 8] = [
     Column { title: "steal", width: 9, spare: 6, of: |_, v, c| (share(v.steal, c.looks), PLAIN) },
 ];
 
-/// Later than the deadline?
 fn late(snapshot: &Snapshot, ns: Option<u64>, otherwise: Look) -> Look {
     let late = ns.zip(snapshot.deadline).is_some_and(|(ns, deadline)| ns > deadline.0);
     if late { WARN } else { otherwise }
 }
 
-/// Draws it from line `y` on; returns the line below.
+/// Draws from line `y` on; returns the next line.
 pub(super) fn draw(snapshot: &Snapshot, cpus: &[&CpuView], canvas: &mut Canvas, y: u16) -> u16 {
     let columns = fitting(usize::from(canvas.size().0));
     let mut x = 0;
@@ -55,7 +54,6 @@ pub(super) fn draw(snapshot: &Snapshot, cpus: &[&CpuView], canvas: &mut Canvas, 
     line
 }
 
-/// The columns there is room for.
 fn fitting(width: usize) -> Vec<&'static Column> {
     let mut columns: Vec<&Column> = COLUMNS.iter().collect();
     while columns.iter().map(|c| c.width).sum::<usize>() > width

@@ -1,14 +1,14 @@
-//! Figures and foreign words in few columns.
+//! Figures and foreign text in few columns.
 
 use super::Looks;
 use punctual_units::Nanos;
 
-/// What is shown of what is not known.
+/// The placeholder for an unknown value.
 pub(super) fn unknown(looks: Looks) -> &'static str {
     if looks.unicode { "–" } else { "-" }
 }
 
-/// A latency: `12.3 µs`.
+/// `12.3 µs`.
 pub(super) fn latency(ns: Option<u64>, looks: Looks) -> String {
     match ns {
         Some(ns) => ascii(Nanos(ns).to_string(), looks),
@@ -16,12 +16,12 @@ pub(super) fn latency(ns: Option<u64>, looks: Looks) -> String {
     }
 }
 
-/// Without µ where the terminal cannot show it.
+/// Without µ if the terminal cannot show it.
 pub(super) fn ascii(text: String, looks: Looks) -> String {
     if looks.unicode { text } else { text.replace('µ', "u") }
 }
 
-/// A stretch of time that changes as one looks: whole seconds, or tenths of a short one.
+/// A duration that changes while displayed: whole seconds, or tenths of a short one.
 pub(super) fn seconds(ns: Nanos) -> String {
     let s = ns.0 / 1_000_000_000;
     match s {
@@ -33,12 +33,12 @@ pub(super) fn seconds(ns: Nanos) -> String {
     }
 }
 
-/// What is left of it, in seconds that have begun: with what is over it makes the whole.
+/// Remaining time, rounded up so that it adds up with the elapsed time.
 pub(super) fn rest(ns: Nanos) -> String {
     seconds(if ns.0 >= 10_000_000_000 { Nanos(ns.0.saturating_add(999_999_999)) } else { ns })
 }
 
-/// A share in percent; something is never shown as nothing.
+/// A percentage; a non-zero share is never shown as zero.
 pub(super) fn share(of_one: Option<f64>, looks: Looks) -> String {
     match of_one {
         Some(share) if share > 0.0 && share < 0.001 => "<0.1 %".into(),
@@ -58,7 +58,7 @@ pub(super) fn hertz(khz: u64) -> String {
     if khz >= 1_000_000 { format!("{:.2} GHz", khz as f64 / 1e6) } else { format!("{} MHz", khz / 1000) }
 }
 
-/// A count in at most eight columns: `12345678`, then `123.5 M`.
+/// At most eight columns: `12345678`, then `123.5 M`.
 pub(super) fn count(n: u64) -> String {
     const UNITS: [(f64, &str); 4] = [(1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G")];
     if n < 100_000_000 {
@@ -71,12 +71,12 @@ pub(super) fn count(n: u64) -> String {
     }
 }
 
-/// Names come from the user and the kernel: nothing of them may move the cursor.
+/// Removes control characters from names of the user and the kernel.
 pub(super) fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect()
 }
 
-/// At most `room` characters, the end left out where it is longer.
+/// At most `room` characters, truncated at the end.
 pub(super) fn shortened(text: &str, room: usize, looks: Looks) -> String {
     if text.chars().count() <= room {
         return text.to_owned();

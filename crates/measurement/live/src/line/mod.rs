@@ -1,4 +1,4 @@
-//! One line that is written over again, where a run is watched without the full screen.
+//! A status line, for runs without the full screen.
 
 mod text;
 
@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{isatty, tcgetpgrp, tcgetwinsize};
 use std::io::{self, Write};
 
-/// A line on standard error, taken away when this is dropped. Only one may exist at a time.
+/// A line on standard error, removed on drop. Only one may exist at a time.
 #[derive(Debug, Default)]
 pub struct Line {
     shown: bool,
@@ -16,32 +16,31 @@ pub struct Line {
 }
 
 impl Line {
-    /// A line that is not shown yet; `None` where standard error is no terminal, or one that cannot erase (TERM is `dumb` or not set).
+    /// `None` if standard error is no terminal, or one that cannot erase (TERM is `dumb` or not set).
     pub fn new() -> Option<Line> {
         let term = std::env::var_os("TERM").filter(|term| !term.is_empty() && term != "dumb");
         (isatty(io::stderr()) && term.is_some()).then(Line::default)
     }
 
-    /// Writes it anew, in one write(2). Does nothing where that would block (a stopped terminal), and in the background, where the
-    /// terminal shows another program.
+    /// Rewrites the line in one write(2). Does nothing if that would block (a stopped terminal), or in the background,
+    /// where the terminal shows another program.
     pub fn show(&mut self, told: &Told) {
         if is_background() || !is_ready() {
             return;
         }
-        // A terminal that is gone shows nothing; the run goes on.
+        // Errors are ignored: the run continues without a terminal.
         let line = format!("\r{}\x1b[K", text(told, columns()));
         self.shown |= io::stderr().write_all(line.as_bytes()).is_ok();
         self.written += 1;
     }
 
-    /// Takes it away, so that something else can be printed. Blocks where the terminal is stopped, as printing would.
+    /// Removes the line, so that something else can be printed. Blocks if the terminal is stopped, as printing would.
     pub fn clear(&mut self) {
         if std::mem::take(&mut self.shown) {
             let _ = io::stderr().write_all(b"\r\x1b[K");
         }
     }
 
-    /// How often it was written.
     pub fn written(&self) -> u64 {
         self.written
     }
@@ -53,7 +52,7 @@ impl Drop for Line {
     }
 }
 
-/// Columns of the terminal; a serial line knows no size, it says 0 and is taken for the usual 80.
+/// A serial line reports a size of 0, for which the usual 80 is assumed.
 fn columns() -> usize {
     match tcgetwinsize(io::stderr()) {
         Ok(size) if size.ws_col > 0 => size.ws_col.into(),
@@ -61,12 +60,12 @@ fn columns() -> usize {
     }
 }
 
-/// Does another process group have the terminal? Where it is not the controlling one nobody else does.
+/// Does another process group own the terminal? No, if it is not the controlling one.
 fn is_background() -> bool {
     tcgetpgrp(io::stderr()).is_ok_and(|foreground| Some(foreground) != punctual_uapi::process_group())
 }
 
-/// Does the terminal take something at once? One that Ctrl-S has stopped does not (drivers/tty/n_tty.c, n_tty_poll).
+/// Is the terminal writable at once? One stopped by Ctrl-S is not (drivers/tty/n_tty.c, n_tty_poll).
 fn is_ready() -> bool {
     let stderr = io::stderr();
     let mut terminal = [PollFd::new(&stderr, PollFlags::OUT)];

@@ -1,40 +1,40 @@
-//! The line's text.
+//! The text of the status line.
 
 use punctual_units::Nanos;
 
-/// What the line tells. What is not known is `None`.
+/// Content of the line. What is unknown is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Told {
-    /// Which phase, counting from 1, of how many, and its load as the user named it; `None` before the first and after the last.
+    /// Number, counting from 1, total, and the load as the user named it; `None` before the first phase and after the
+    /// last.
     pub phase: Option<(usize, usize, String)>,
-    /// What is done now.
+    /// The current activity.
     pub doing: String,
     /// Of the phase.
     pub phase_left: Option<Nanos>,
     /// Of all phases.
     pub run_left: Left,
-    /// How long this has been done; shown where no time left is.
+    /// Duration of the current activity; shown if there is no remaining time.
     pub since: Nanos,
 }
 
-/// How long it still takes.
+/// Remaining time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Left {
-    /// Not known.
     #[default]
     Unknown,
-    /// About so long.
     About(Nanos),
     /// Until the claims are decided, but no longer than this.
     AtMost(Nanos),
 }
 
-/// Columns that stay empty at the end: the cursor's, and two for the `^C` that the terminal echoes there (termios(3), ECHOCTL).
+/// Columns that stay empty at the end: the cursor's, and two for the `^C` that the terminal echoes there (termios(3),
+/// ECHOCTL).
 const SPARE: usize = 3;
-/// A load's name takes no more columns than this: it may be a command.
+/// Limit of a load's name, columns: it may be a command.
 const NAME: usize = 24;
 
-/// The line for a terminal of `width` columns: the longest form that fits, else as much as fits. It never wraps.
+/// The longest form that fits into `width` columns, else truncated. It never wraps.
 pub fn text(told: &Told, width: usize) -> String {
     let room = width.saturating_sub(SPARE);
     let forms = forms(told);
@@ -83,7 +83,7 @@ fn in_words(left: Left) -> Option<String> {
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Time left in whole seconds, rounded up: 0 s are left when it is over.
+/// Remaining time in whole seconds, rounded up: 0 s are left when it is over.
 fn time(left: Nanos) -> String {
     whole(left.0.div_ceil(SECOND))
 }
@@ -102,7 +102,7 @@ fn whole(seconds: u64) -> String {
     }
 }
 
-/// A name without what a terminal would obey, and not too long.
+/// Removes control characters, and shortens.
 fn shortened(name: &str) -> String {
     let clean: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     match columns(&clean) <= NAME {
@@ -111,7 +111,7 @@ fn shortened(name: &str) -> String {
     }
 }
 
-/// Columns it takes at most: what is not ASCII may take two.
+/// An upper bound of the columns: a character that is not ASCII may take two.
 fn columns(text: &str) -> usize {
     text.chars().map(wide).sum()
 }

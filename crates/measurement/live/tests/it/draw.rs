@@ -1,4 +1,4 @@
-//! What the screen shows, as golden files (`UPDATE_GOLDEN=1 cargo test` writes them), and that any snapshot can be drawn.
+//! Compares the screen with golden files (`UPDATE_GOLDEN=1 cargo test` rewrites them); any snapshot can be drawn.
 
 use proptest::prelude::*;
 use punctual_live::{CpuView, Looks, Machine, Snapshot, Stage, draw};
