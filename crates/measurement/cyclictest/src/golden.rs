@@ -1,5 +1,6 @@
-//! Every captured output of rt-tests' cyclictest against ours: the figures a sample holds are counted again, one latency
-//! after the other, and what is then written has to be the sample, byte for byte, but for what docs/cyclictest.md lists.
+//! Compares every captured output of rt-tests' cyclictest with ours: the figures of a sample are counted again, one
+//! latency after the other, and the output has to equal the sample byte for byte, except for what docs/cyclictest.md
+//! lists.
 
 use crate::json::{Circumstances, SysInfo, document};
 use crate::options::{Asked, FormatVersion, Options, parse};
@@ -44,7 +45,7 @@ fn every_sample_is_written_again() {
     }
 }
 
-/// The options, and the plan on two CPUs, as where the samples were taken.
+/// The options, and the plan on two CPUs, as on the machine of the samples.
 fn asked(words: &str) -> (Options, Plan) {
     let words: Vec<_> = words.split_whitespace().map(Into::into).collect();
     let Asked::Run(options) = parse(&words).unwrap() else { panic!("help") };
@@ -52,7 +53,7 @@ fn asked(words: &str) -> (Options, Plan) {
     (*options, plan)
 }
 
-/// What one thread is known to have counted.
+/// The known counts of one thread.
 #[derive(Default)]
 struct Known {
     tid: i64,
@@ -68,7 +69,7 @@ struct Known {
 }
 
 impl Known {
-    /// Latencies that come to these figures, in an order that has the outliers where they were.
+    /// Latencies with these figures, in an order that has the outliers at the same cycles.
     fn latencies(&self) -> Vec<u64> {
         let bins = self.bins.iter().enumerate().flat_map(|(bin, count)| vec![bin as u64; *count as usize]);
         let binned: Vec<u64> = bins.collect();
@@ -83,7 +84,7 @@ impl Known {
         all
     }
 
-    /// Latencies without a bin: the largest, the smallest and the last where they are among them, the others alike.
+    /// Latencies without a bin: the largest, the smallest and the last if they are among them, the others equal.
     fn beyond(&self, binned: &[u64]) -> Vec<u64> {
         let count = self.cycles - binned.len() as u64;
         let floor = self.bins.len() as u64;
@@ -107,13 +108,13 @@ impl Known {
     }
 }
 
-/// The figures behind a comment such as `# Min Latencies: 00012 00011`.
+/// The figures after a comment such as `# Min Latencies: 00012 00011`.
 fn figures(text: &str, name: &str) -> Vec<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(&format!("# {name}:"))).unwrap();
     line.split_whitespace().map(|word| word.parse().unwrap()).collect()
 }
 
-/// What two threads counted whose histogram of so many bins this is.
+/// The counts of two threads from their histogram with this number of bins.
 fn counted(text: &str, bins: usize) -> Vec<Known> {
     let rows = text.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit()));
     let rows: Vec<Vec<u64>> =
@@ -131,7 +132,7 @@ fn counted(text: &str, bins: usize) -> Vec<Known> {
             cycles,
             min: figures(text, "Min Latencies")[thread],
             max: figures(text, "Max Latencies")[thread],
-            // The average is cut off: anything below the next figure.
+            // The average is truncated: anything below the next figure.
             sum: figures(text, "Avg Latencies")[thread] * cycles + cycles / 2,
             ..Known::default()
         }
@@ -194,7 +195,7 @@ fn lines(sample: &str) {
     assert_eq!(text::latency_held(0) + &texts(&options, &plan, &stats, &[], (0, 0)).0, sample);
 }
 
-/// Documented: rt-tests tells on standard error where debugfs is.
+/// Documented: rt-tests prints the path of debugfs on standard error.
 fn broken(sample: &str) {
     let (options, plan) = asked("-q -i 200 -p 95 -m -S -D 2 -b 20 --tracemark");
     let stats = of_lines(sample, Keep::default());
@@ -202,14 +203,14 @@ fn broken(sample: &str) {
     assert_eq!(format!("INFO: debugfs mountpoint: /sys/kernel/debug/tracing/\n{written}"), sample);
 }
 
-/// The sample ends after 6000 bytes, in a line.
+/// The sample ends after 6000 bytes, within a line.
 fn spikes(sample: &str) {
     let (options, plan) = asked("-q -i 200 -p 95 -m -S -D 2 --spike 20");
     let stats = of_lines(sample, Keep { spikes: options.spike_nodes, ..Keep::default() });
     for line in sample.lines().filter(|line| line.contains("Spike:")) {
         let words: Vec<u64> = line.split([' ', ':']).filter_map(|word| word.parse().ok()).collect();
         let [thread, latency, at] = words[..] else { panic!("{line}") };
-        // That of the last line is cut.
+        // That of the last line is truncated.
         stats[thread as usize].spike(if at == 1249 { 1_249_697_200 } else { at }, latency);
     }
     let written = text::latency_held(0) + &texts(&options, &plan, &stats, &[], (0, 0)).0;
@@ -217,7 +218,7 @@ fn spikes(sample: &str) {
     assert!(written.ends_with(&format!("\nspikes = {}\n\n", sample.matches("Spike:").count())));
 }
 
-/// Documented: rt-tests says the interval of the thread after.
+/// Documented: rt-tests prints the interval of the next thread.
 fn rows(sample: &str, words: &str, theirs: u32, ours: u32) {
     let (options, plan) = asked(words);
     let stat = Stat::new(Keep { values: true, ..Keep::default() });
@@ -242,7 +243,7 @@ fn resolution(sample: &str) {
     rows(sample, "-v -l 1 -R -p 95", 1500, 1000);
 }
 
-/// Documented: the lines with the keys that are added.
+/// Documented: the lines with the additional keys.
 const ADDED: [&str; 4] = ["\"tool\"", "\"skipped\"", "\"overflows\"", "\"early\""];
 
 fn json(sample: &str, format: FormatVersion) {
@@ -295,10 +296,10 @@ fn json_2_10(sample: &str) {
     json(sample, FormatVersion::V2_10);
 }
 
-/// Every option that the help names is one here, by its letter and by its name.
+/// Every option in the help exists here, by letter and name.
 fn help(sample: &str) {
     let mut seen = 0;
-    // What is said about an option is further to the right.
+    // The descriptions are indented further.
     let indent = |line: &str| -> u32 {
         line.chars().take_while(|c| c.is_whitespace()).map(|c| if c == '\t' { 8 } else { 1 }).sum()
     };

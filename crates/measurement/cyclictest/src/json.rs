@@ -1,6 +1,6 @@
-//! rt-tests' JSON form, byte for byte: its two keys that end in a colon stay, because programs ask for them; quotes in the
-//! command line are escaped, which rt-tests forgets. What it leaves out is added, each key on a line of its own: `tool`,
-//! `skipped`, `overflows`, `early`.
+//! rt-tests' JSON, byte for byte. Its two keys that end in a colon are kept, because programs read them; quotes in the
+//! command line are escaped, which rt-tests omits. Additional keys are on lines of their own: `tool`, `skipped`,
+//! `overflows`, `early`.
 
 use crate::options::{FormatVersion, Options};
 use crate::plan::ThreadPlan;
@@ -18,7 +18,7 @@ pub(crate) struct Circumstances {
     pub system: SysInfo,
 }
 
-/// uname(2), and whether the kernel says that it is PREEMPT_RT.
+/// uname(2), and whether the kernel reports PREEMPT_RT.
 pub(crate) struct SysInfo {
     pub sysname: String,
     pub nodename: String,
@@ -29,7 +29,6 @@ pub(crate) struct SysInfo {
 }
 
 impl SysInfo {
-    /// Where this runs.
     pub fn of_this_machine(is_realtime: bool) -> SysInfo {
         let uname = rustix::system::uname();
         let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
@@ -44,12 +43,10 @@ impl SysInfo {
     }
 }
 
-/// A JSON string, with its quotes.
 fn quoted(text: &str) -> Value {
     Value::from(text)
 }
 
-/// The document.
 pub(crate) fn document(options: &Options, plans: &[ThreadPlan], stats: &[Stat], when: &Circumstances) -> String {
     let words: Vec<&str> = std::iter::once("cyclictest").chain(options.words.iter().map(String::as_str)).collect();
     let version = if options.format == FormatVersion::V2_10 { "2.10" } else { "2.40" };

@@ -1,12 +1,13 @@
-//! `punctual cyclictest`: the options of cyclictest (rt-tests 2.x), its threads and its outputs, so that scripts written for
-//! it need one word changed. What it gets wrong without a word is an error or a warning here: see docs/cyclictest.md.
+//! `punctual cyclictest`: the options of cyclictest (rt-tests 2.x), its threads and its outputs, so that scripts
+//! written for it need one word changed. What cyclictest silently gets wrong is an error or a warning here: see
+//! docs/cyclictest.md.
 //!
 //! ```text
 //! options ──▶ plan (a line a thread) ──▶ worker (one thread each) ──▶ stat ──▶ text, json
 //! ```
 //!
-//! Architecture invariant: the workers only sleep and count; everything that prints, formats or opens a file is in the
-//! main thread, which is kept off the measured CPUs where there is another.
+//! Architecture invariant: the workers only sleep and count. Everything that prints, formats or opens a file is in the
+//! main thread, which is kept off the measured CPUs if there is another.
 
 #![forbid(unsafe_code)]
 
@@ -27,5 +28,4 @@ mod worker;
 pub use options::{FormatVersion, Options, UsageError, parse};
 pub use run::{RunError, run};
 
-/// Its help.
 pub const HELP: &str = include_str!("help.txt");

@@ -1,4 +1,4 @@
-//! The command line, as getopt_long(3) reads it for cyclictest.
+//! The command line, as cyclictest reads it by getopt_long(3).
 
 mod reading;
 mod values;
@@ -11,34 +11,34 @@ use punctual_units::{CpuList, Nanos, Policy};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// What the user asked for; defaults are cyclictest's.
+/// Defaults are cyclictest's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// `-a`: CPUs to take in turn; with none named, all.
+    /// `-a`: CPUs to take in turn; if none is named, all.
     pub affinity: Affinity,
-    /// `-A USEC`: all threads start together, each this much after the one before.
+    /// `-A USEC`: all threads start together, each offset by this much from the previous one.
     pub aligned: Option<Nanos>,
-    /// `--secaligned [USEC]`: they start at a full second and this much.
+    /// `--secaligned [USEC]`: they start at a full second plus this offset.
     pub secaligned: Option<Nanos>,
     /// `-b USEC`: end at the first latency above it.
     pub breaktrace: Option<Nanos>,
-    /// `--tracemark`: then mark and stop the kernel's trace.
+    /// `--tracemark`: at that point mark and stop the kernel's trace.
     pub tracemark: bool,
     /// `-c 1`: CLOCK_REALTIME instead of CLOCK_MONOTONIC.
     pub realtime_clock: bool,
     /// `--deepest-idle-state`: -1 leaves only polling.
     pub deepest_idle_state: Option<i32>,
-    /// What to hold in /dev/cpu_dma_latency, µs; `None`: nothing.
+    /// The value to hold in /dev/cpu_dma_latency, µs; `None`: it is not held.
     pub dma_latency: Option<i32>,
     /// Why it is not held: `--laptop`, `--default-system`.
     pub not_held: Option<&'static str>,
-    /// `-d`: how much longer each thread's interval is than the one before.
+    /// `-d`: difference between the intervals of consecutive threads.
     pub distance: Nanos,
     /// `-D`.
     pub duration: Option<Nanos>,
-    /// `-F`: a named pipe that statistics are written to.
+    /// `-F`: a named pipe for statistics.
     pub fifo: Option<PathBuf>,
-    /// `-h`: bins of a histogram, one a unit.
+    /// `-h`: bins of a histogram, one per unit.
     pub histogram: Option<usize>,
     /// `-H`: with a column for all threads together.
     pub hist_of_all: bool,
@@ -48,7 +48,7 @@ pub struct Options {
     pub interval: Nanos,
     /// `--json`.
     pub json: Option<PathBuf>,
-    /// `-l`: cycles of the first thread to get there.
+    /// `-l`: cycles of the first thread to reach them.
     pub loops: Option<u64>,
     /// `--mainaffinity`.
     pub main_affinity: Option<CpuList>,
@@ -58,13 +58,13 @@ pub struct Options {
     pub refresh_on_max: bool,
     /// `-N`: nanoseconds everywhere.
     pub nsecs: bool,
-    /// `-o`: with `-v` only the largest of so many.
+    /// `-o`: with `-v` only the largest of this many.
     pub oscope: u64,
     /// `-p`.
     pub priority: Option<u8>,
     /// `--policy`.
     pub policy: Option<Policy>,
-    /// `--priospread`: each thread one level below the one before.
+    /// `--priospread`: each thread one level below the previous one.
     pub priospread: bool,
     /// `-q`.
     pub quiet: bool,
@@ -78,25 +78,24 @@ pub struct Options {
     pub smp: bool,
     /// `--spike`: log every latency above it.
     pub spike: Option<Nanos>,
-    /// `--spike-nodes`: at most so many.
+    /// `--spike-nodes`: at most this many.
     pub spike_nodes: usize,
     /// `--smi`.
     pub smi: bool,
-    /// `-t`: 0 is one a CPU.
+    /// `-t`: 0 is one per CPU.
     pub threads: Option<u32>,
     /// `-v`.
     pub verbose: bool,
     /// `-x`: POSIX timers.
     pub posix_timers: bool,
-    /// `--format-version`: whose text.
+    /// `--format-version`: which version's text.
     pub format: FormatVersion,
-    /// The words, for the JSON file.
+    /// The arguments, for the JSON file.
     pub words: Vec<String>,
-    /// What is to be said beforehand.
+    /// To be printed before the run.
     pub warnings: Vec<String>,
 }
 
-/// CPUs for the threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Affinity {
     /// Wherever the kernel puts them.
@@ -108,7 +107,7 @@ pub enum Affinity {
     These(CpuList),
 }
 
-/// Whose text form: they differ in the histogram.
+/// The versions differ in the histogram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FormatVersion {
     /// Up to 2.4: every row, and a line with totals.
@@ -118,15 +117,13 @@ pub enum FormatVersion {
     V2_10,
 }
 
-/// The command line cannot be meant so.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct UsageError(pub String);
 
-/// The program's version and nothing else, or its help.
+/// Measure, or print the help.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Asked {
-    /// Measure.
     Run(Box<Options>),
     /// `--help`.
     Help,
@@ -181,7 +178,7 @@ fn defaults(words: &[OsString]) -> Options {
 }
 
 impl Options {
-    /// `-smp -p 80` is `-s -m -p -p`: the priority would be 0 and the 80 nothing.
+    /// `-smp -p 80` is `-s -m -p -p`: the priority would be 0, and the 80 ignored.
     fn bundle(&self) -> &'static str {
         let is_trap = self.words.iter().any(|word| word == "-smp");
         if is_trap { ": -smp is read as -s -m -p; write --smp or -S, then -m -p N" } else { "" }

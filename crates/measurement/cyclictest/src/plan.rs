@@ -1,29 +1,27 @@
-//! What each thread is to do.
+//! What each thread does.
 
 use crate::options::{Affinity, Options, UsageError};
 use punctual_units::{CpuId, CpuList, Nanos, Policy, Priority, Scheduling};
 
-/// One measuring thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ThreadPlan {
-    /// The one CPU it stays on; `None`: wherever the kernel puts it.
+    /// Its only CPU; `None`: wherever the kernel puts it.
     pub cpu: Option<CpuId>,
     pub scheduling: Scheduling,
-    /// As `P:` shows it.
+    /// As shown after `P:`.
     pub priority: u8,
     pub interval: Nanos,
 }
 
-/// The threads, in their order, and the CPU for the main thread.
+/// The threads, in order, and the CPUs for the main thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub threads: Vec<ThreadPlan>,
-    /// CPUs for the main thread: those asked for, else those that nothing is measured on; empty where there are none.
+    /// CPUs for the main thread: those requested, else those without measurement; may be empty.
     pub main: CpuList,
     pub warnings: Vec<String>,
 }
 
-/// Makes it of the options, the CPUs that are online, those this process may use, and the isolated ones.
 pub(crate) fn plan(
     options: &Options,
     online: &CpuList,
@@ -33,7 +31,7 @@ pub(crate) fn plan(
     let mut warnings = Vec::new();
     let usable = usable(online, allowed, isolated);
     let cpus = cpus(options, online, &usable, &mut warnings)?;
-    // With -a LIST that list is all, as in rt-tests.
+    // With -a LIST "all" is that list, as in rt-tests.
     let all = if cpus.is_empty() { usable.len() } else { cpus.len() }.max(1);
     let count = match options.threads {
         None if options.smp => all,
@@ -58,14 +56,14 @@ pub(crate) fn plan(
     Ok(Plan { threads, main, warnings })
 }
 
-/// The CPUs that "all" means. Processes are started on all CPUs but the isolated ones: where that is what this process has, the
-/// isolated ones are meant, too; else somebody chose (taskset(1), a cpuset), and that holds.
+/// The CPUs that "all" means. Processes start on all CPUs but the isolated ones: if this process has exactly those, the
+/// isolated ones are meant as well; otherwise somebody chose (taskset(1), a cpuset), which is respected.
 fn usable(online: &CpuList, allowed: &CpuList, isolated: &CpuList) -> CpuList {
     let allowed = online.and(allowed);
     if allowed.is_empty() || online.minus(isolated) == allowed { online.clone() } else { allowed }
 }
 
-/// The CPUs to take in turn; none: unpinned.
+/// The CPUs to take in turn; empty: unpinned.
 fn cpus(
     options: &Options,
     online: &CpuList,
@@ -121,7 +119,7 @@ mod tests {
         }
     }
 
-    /// Four CPUs, the last of them isolated; the process may use these.
+    /// Four CPUs, the last of them isolated; the process may use `allowed`.
     fn on(options: &Options, allowed: &str) -> Result<Plan, UsageError> {
         plan(options, &"0-3".parse().unwrap(), &allowed.parse().unwrap(), &"3".parse().unwrap())
     }

@@ -1,4 +1,5 @@
-//! What is told when the threads have ended: the rest of standard output, the files, and what the form has no place for.
+//! Reports when the threads have ended: the rest of standard output, the files, and warnings about what the format
+//! cannot express.
 
 use crate::json::{self, Circumstances};
 use crate::options::Options;
@@ -12,7 +13,6 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Prints and writes it.
 pub(crate) fn report(
     options: &Options,
     plan: &Plan,
@@ -33,8 +33,8 @@ pub(crate) fn report(
     Ok(())
 }
 
-/// The end of standard output, and the file of `--histfile`. `broke`: the thread above the limit of `-b`, 0 for none, and its
-/// latency.
+/// The end of standard output, and the file of `--histfile`. `broke`: the thread above the limit of `-b`, 0 for none,
+/// and its latency.
 pub(crate) fn texts(
     options: &Options,
     plan: &Plan,
@@ -64,7 +64,7 @@ pub(crate) fn texts(
     (out, file)
 }
 
-/// What the form has no place for.
+/// Warns about what the format cannot express.
 fn admit(options: &Options, stats: &[Stat]) {
     let unit = if options.nsecs { "ns" } else { "us" };
     for (index, stat) in stats.iter().enumerate() {
@@ -86,7 +86,7 @@ fn admit(options: &Options, stats: &[Stat]) {
     }
 }
 
-/// Writes aside and renames: a file is whole or not there.
+/// Writes to another name and renames: a file is complete or absent.
 fn write(path: &Path, text: &str) -> Result<(), RunError> {
     let failed = |e: io::Error| RunError::Refused(format!("cannot write {}: {e}", path.display()));
     // A pipe or /dev/stdout cannot be replaced.

@@ -26,15 +26,15 @@ use std::time::SystemTime;
 /// Why nothing was measured, or a result could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The command line.
     #[error(transparent)]
     Usage(#[from] UsageError),
-    /// What the system refused.
+    /// A refusal by the system.
     #[error("{0}")]
     Refused(String),
 }
 
-/// `punctual cyclictest WORDS`: prints as cyclictest does. The result is cyclictest's exit code: 0 also when it was broken off.
+/// `punctual cyclictest WORDS`: prints as cyclictest does. Returns cyclictest's exit code, which is 0 for interrupted
+/// runs as well.
 ///
 /// # Errors
 /// [`RunError`]; cyclictest ends with 1 then.
@@ -71,9 +71,8 @@ pub fn run(words: &[OsString]) -> Result<u8, RunError> {
     Ok(0)
 }
 
-/// The machine's CPUs.
 struct Cpus {
-    /// How many there can be.
+    /// /sys/devices/system/cpu/possible.
     possible: usize,
     online: CpuList,
     /// Those this process may use: sched_getaffinity(2).
@@ -101,7 +100,7 @@ fn check(options: &Options, plan: &Plan) -> Result<(), RunError> {
     if memory > 1 << 30 {
         warn(&format!("the histograms take {} MiB", memory >> 20));
     }
-    // What cannot be written is told before hours are measured.
+    // Unwritable files are reported before hours of measurement.
     for path in [&options.json, &options.histfile].into_iter().flatten() {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if !folder.is_dir() {
@@ -111,7 +110,7 @@ fn check(options: &Options, plan: &Plan) -> Result<(), RunError> {
     Ok(())
 }
 
-/// What holds while it measures.
+/// Held during the measurement.
 struct Held {
     _latency: Option<File>,
     _states: Option<Lease>,
@@ -215,7 +214,7 @@ fn measure(options: &Options, plan: &Plan) -> Result<Arc<Shared>, RunError> {
     }
 }
 
-/// One thread a line of the plan.
+/// One thread for each line of the plan.
 fn spawn(shared: &Arc<Shared>, plan: &Plan) -> Result<Vec<std::thread::JoinHandle<()>>, RunError> {
     let mut threads = Vec::new();
     for (index, line) in plan.threads.iter().enumerate() {
@@ -223,14 +222,14 @@ fn spawn(shared: &Arc<Shared>, plan: &Plan) -> Result<Vec<std::thread::JoinHandl
         let builder = std::thread::Builder::new().name("cyclictest".into()).stack_size(128 * 1024);
         match builder.spawn(move || worker::run(&mine, index, &line)) {
             Ok(thread) => threads.push(thread),
-            // Those that wait at the barrier end with the process.
+            // Threads waiting at the barrier end with the process.
             Err(e) => return Err(RunError::Refused(format!("thread {index}: {e}"))),
         }
     }
     Ok(threads)
 }
 
-/// Ends the threads, also those in a long sleep.
+/// Ends the threads, even those in a long sleep.
 fn end(shared: &Shared, threads: Vec<std::thread::JoinHandle<()>>) {
     shared.stop.store(true, Relaxed);
     while shared.finished.load(Relaxed) < threads.len() {
@@ -246,8 +245,8 @@ fn end(shared: &Shared, threads: Vec<std::thread::JoinHandle<()>>) {
 /// MSR_SMI_COUNT, Intel's since Nehalem.
 const SMI_COUNT: u64 = 0x34;
 
-/// System management interrupts of each thread's CPU so far; none where they are not to be counted. Read before and after only:
-/// each reading interrupts the CPU.
+/// System management interrupts of each thread's CPU so far; empty if not requested. Only read before and after: each
+/// reading interrupts the CPU.
 fn smi(options: &Options, plan: &Plan) -> Result<Vec<u64>, RunError> {
     if !options.smi {
         return Ok(Vec::new());
@@ -275,7 +274,7 @@ fn keep_off(plan: &Plan) {
     }
 }
 
-/// trace_marker and tracing_on, where they are to be written when a latency is above the limit.
+/// trace_marker and tracing_on, if they are to be written when a latency is above the limit.
 fn trace(options: &Options) -> Result<Option<(File, File)>, RunError> {
     if !options.tracemark {
         return Ok(None);
@@ -299,7 +298,7 @@ fn resolution() {
     text::resolution(reported, punctual_rt::clock_read_cost()).iter().for_each(|line| warn(line));
 }
 
-/// `None` where it cannot be read.
+/// `None` if unreadable.
 fn list(live: &Live, path: &str) -> Option<CpuList> {
     live.read(path).text()?.parse().ok()
 }
@@ -310,7 +309,7 @@ fn date(time: SystemTime) -> String {
 }
 
 pub(crate) fn warn(what: &str) {
-    // Where standard error cannot be written, nobody is left to tell.
+    // If standard error cannot be written, there is nowhere to report it.
     let _ = writeln!(io::stderr(), "WARN: {what}");
 }
 
@@ -320,7 +319,7 @@ pub(crate) fn print(text: &str) {
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-/// As long as no thread can have got to its last cycle.
+/// The earliest time at which a thread can have reached its last cycle.
 pub(crate) fn earliest_end(loops: u64, plan: &Plan, stats: &[Stat]) -> Nanos {
     let left = plan.threads.iter().zip(stats).map(|(thread, stat)| {
         let cycles = loops.saturating_sub(stat.cycles.load(Relaxed));

@@ -1,11 +1,11 @@
-//! What a measuring thread counts and the main thread reads: plain relaxed stores of one writer, no lock.
+//! What a measuring thread counts and the main thread reads: relaxed stores of a single writer, no lock.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
-/// Samples kept for `-v` between two looks of the main thread, which come every 10 ms (VALBUF_SIZE of cyclictest).
+/// Samples kept for `-v` between two reads by the main thread, which come every 10 ms (VALBUF_SIZE of cyclictest).
 const VALUES: usize = 16_384;
 
-/// What `Min:` shows before the first cycle, as cyclictest does.
+/// `Min:` before the first cycle, as in cyclictest.
 const NO_MIN: u64 = 1_000_000;
 
 /// One thread's figures, in the unit of the run: µs, or ns with `-N`.
@@ -17,9 +17,9 @@ pub(crate) struct Stat {
     pub act: AtomicU64,
     pub max: AtomicU64,
     sum: AtomicU64,
-    /// Intervals that passed while the thread was late: cyclictest passes over them without counting.
+    /// Intervals that passed while the thread was late: cyclictest does not count them.
     pub skipped: AtomicU64,
-    /// Wakeups that the clock says came too early: CLOCK_REALTIME was set.
+    /// Wakeups that appear too early: CLOCK_REALTIME was set.
     pub early: AtomicU64,
     pub histogram: Vec<AtomicU64>,
     pub overflows: AtomicU64,
@@ -31,7 +31,6 @@ pub(crate) struct Stat {
     pub spike_count: AtomicU64,
 }
 
-/// What is to be kept.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Keep {
     pub bins: usize,
@@ -40,7 +39,7 @@ pub(crate) struct Keep {
 }
 
 impl Stat {
-    /// Every page is written once, so that none is missing later.
+    /// Every page is written once, so that none faults later.
     pub fn new(keep: Keep) -> Stat {
         let zeros = |count: usize| -> Vec<AtomicU64> { (0..count).map(|_| AtomicU64::new(0)).collect() };
         Stat {
@@ -95,7 +94,7 @@ impl Stat {
         self.overflows.store(overflows + 1, Relaxed);
     }
 
-    /// Keeps a spike, while there is room.
+    /// Keeps a spike while there is room.
     pub fn spike(&self, at_us: u64, latency: u64) {
         let count = self.spike_count.load(Relaxed);
         if let Some(place) = usize::try_from(count).ok().and_then(|n| self.spikes.get(n)) {
@@ -105,25 +104,24 @@ impl Stat {
         self.spike_count.store(count + 1, Relaxed);
     }
 
-    /// Spikes kept: time and latency.
+    /// Time and latency.
     pub fn spikes(&self) -> impl Iterator<Item = (u64, u64)> {
         let count = usize::try_from(self.spike_count.load(Relaxed)).unwrap_or(usize::MAX);
         self.spikes.iter().take(count).map(|[at, latency]| (at.load(Relaxed), latency.load(Relaxed)))
     }
 
-    /// Cycles of the first overflows.
     pub fn outliers(&self) -> impl Iterator<Item = u64> {
         let count = usize::try_from(self.overflows.load(Relaxed)).unwrap_or(usize::MAX);
         self.outliers.iter().take(count).map(|cycle| cycle.load(Relaxed))
     }
 
-    /// The mean; 0 before the first cycle, as cyclictest shows it.
+    /// 0 before the first cycle, as in cyclictest.
     pub fn average(&self) -> f64 {
         let cycles = self.cycles.load(Relaxed);
         if cycles == 0 { 0.0 } else { self.sum.load(Relaxed) as f64 / cycles as f64 }
     }
 
-    /// What cycle `n` took; `None` where it is not there yet or no longer.
+    /// The latency of cycle `n`; `None` if not measured yet or no longer kept.
     pub fn value(&self, n: u64) -> Option<u64> {
         let cycles = self.cycles.load(Relaxed);
         let is_there = n < cycles && cycles - n <= VALUES as u64;

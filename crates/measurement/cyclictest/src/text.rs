@@ -1,4 +1,4 @@
-//! What cyclictest prints.
+//! The output of cyclictest.
 
 use crate::options::{FormatVersion, Options};
 use crate::plan::ThreadPlan;
@@ -6,7 +6,7 @@ use crate::stat::Stat;
 use std::fmt::Write;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// `T: 0 ( 2244) P:95 I:200 C:   9878 Min:     10 Act:   52 Avg:   35 Max:    4952`, with its end of line.
+/// `T: 0 ( 2244) P:95 I:200 C:   9878 Min:     10 Act:   52 Avg:   35 Max:    4952`, with its newline.
 pub(crate) fn line(options: &Options, index: usize, plan: &ThreadPlan, stat: &Stat, smi: Option<u64>) -> String {
     let (tid, cycles) = (stat.tid.load(Relaxed), stat.cycles.load(Relaxed));
     let (min, act, max) = (stat.min.load(Relaxed), stat.act.load(Relaxed), stat.max.load(Relaxed));
@@ -20,7 +20,7 @@ pub(crate) fn line(options: &Options, index: usize, plan: &ThreadPlan, stat: &St
     )
 }
 
-/// The rows of `-v` since cycle `read`, of each `-o` cycles the largest; returns where to go on.
+/// The rows of `-v` since cycle `read`, of each `-o` cycles the largest; returns the next cycle.
 pub(crate) fn values(out: &mut String, index: usize, stat: &Stat, mut read: u64, oscope: u64) -> u64 {
     let cycles = stat.cycles.load(Relaxed);
     while read + oscope <= cycles {
@@ -33,22 +33,21 @@ pub(crate) fn values(out: &mut String, index: usize, stat: &Stat, mut read: u64,
     read
 }
 
-/// What tells that idle states are held off.
 pub(crate) fn latency_held(us: i32) -> String {
     format!("# /dev/cpu_dma_latency set to {us}us\n")
 }
 
-/// What `-v` begins with: CPUs that can be there, and those that are.
+/// The beginning of `-v`: possible and online CPUs.
 pub(crate) fn cpus(possible: usize, online: usize) -> String {
     format!("Max CPUs = {possible}\nOnline CPUs = {online}\n")
 }
 
-/// What `-v` tells of each thread, µs. rt-tests 2.x says the interval that the thread after it would have.
+/// Printed by `-v` for each thread, µs. rt-tests 2.x prints the interval of the next thread.
 pub(crate) fn interval(index: usize, plan: &ThreadPlan) -> String {
     format!("Thread {index} Interval: {}\n", plan.interval.0 / 1000)
 }
 
-/// What `-b` ends with.
+/// The end of `-b`.
 pub(crate) fn broken(stats: &[Stat], (tid, value): (i64, u64)) -> String {
     let tids: String = stats.iter().map(|stat| format!(" {:05}", stat.tid.load(Relaxed))).collect();
     let which = if tid != 0 { format!("# Break thread: {tid}\n# Break value: {value}\n") } else { String::new() };
@@ -103,7 +102,7 @@ fn row(out: &mut String, name: &str, values: impl IntoIterator<Item = u64>, widt
     let _ = writeln!(out, "# {name}{values}");
 }
 
-/// What `--spike` kept: the first of all threads, in the order of time, `nodes` at most.
+/// The spikes of `--spike`: the first of all threads by time, at most `nodes`.
 pub(crate) fn spikes(stats: &[Stat], nodes: usize) -> String {
     let of = |(index, stat): (usize, &Stat)| -> Vec<(u64, usize, u64)> {
         stat.spikes().map(|(at, latency)| (at, index, latency)).collect()
@@ -119,7 +118,7 @@ pub(crate) fn spikes(stats: &[Stat], nodes: usize) -> String {
     out
 }
 
-/// What `-R` says of CLOCK_MONOTONIC: clock_getres(2), and the time between two reads, ns.
+/// `-R`: clock_getres(2) of CLOCK_MONOTONIC, and the time between two reads, ns.
 pub(crate) fn resolution(reported: u64, measured: f64) -> [String; 2] {
     [
         format!("reported clock resolution: {reported} nsec"),

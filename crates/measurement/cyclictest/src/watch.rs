@@ -1,4 +1,4 @@
-//! The main thread while the others measure: shows how it stands, and knows when it is over.
+//! The main thread during the measurement: shows progress, and ends the run.
 
 use crate::options::Options;
 use crate::plan::Plan;
@@ -16,19 +16,18 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Between two reports.
+/// Interval of reports.
 const EVERY: Nanos = Nanos::from_millis(10);
-/// Between two looks whether a latency was above the limit: the thread itself has stopped the trace by then.
+/// Interval of checking for a latency above the limit: the thread itself has stopped the trace by then.
 const LOOK: Nanos = Nanos::from_millis(50);
 /// The shortest wait for a last cycle.
 const SOON: Nanos = Nanos::from_millis(1);
 
-/// What it looks at.
 pub(crate) struct Watch<'a> {
     options: &'a Options,
     plan: &'a Plan,
     signals: SignalSet,
-    /// Where each thread's `-v` rows go on.
+    /// Next cycle of each thread's `-v` rows.
     read: Vec<u64>,
     /// The largest latency shown.
     shown: u64,
@@ -38,11 +37,11 @@ pub(crate) struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    /// Blocks the signals: before any thread is started.
+    /// Blocks the signals: call before starting any thread.
     pub fn new(options: &'a Options, plan: &'a Plan) -> Result<Watch<'a>, Error> {
         let signals = SignalSet::new(&[Sig::Hup, Sig::Int, Sig::Quit, Sig::Term, Sig::Usr1, Sig::Usr2]);
         block(&signals)?;
-        // The process's own timer may send it to any thread that lets it in.
+        // The process's own timer may send it to any thread that does not block it.
         block(&SignalSet::new(&[Sig::Alrm]))?;
         punctual_uapi::install_wakeup()?;
         let fifo = options.fifo.as_ref().map(|path| Fifo::new(path.clone()));
@@ -52,7 +51,7 @@ impl<'a> Watch<'a> {
 
     /// Until the time, the loops, a limit or a signal ends it.
     pub fn until_the_end(&mut self, shared: &Shared) {
-        // As in rt-tests, from the instant on at which threads that start together do.
+        // As in rt-tests, from the instant at which aligned threads start.
         let settings = &shared.settings;
         let lead = match settings.start {
             Start::AtOnce => 0,
@@ -88,7 +87,7 @@ impl<'a> Watch<'a> {
         shared.stop.load(Relaxed) || shared.finished.load(Relaxed) > 0
     }
 
-    /// How long nothing can happen that this thread has to look at: a wakeup of it may be on a measured CPU.
+    /// How long nothing can happen that this thread has to handle: its wakeups may be on a measured CPU.
     fn silence(&self, shared: &Shared) -> Option<Nanos> {
         let until_loops = self.options.loops.map(|loops| earliest_end(loops, self.plan, &shared.stats).max(SOON));
         let until_look = self.options.breaktrace.map(|_| LOOK);
@@ -136,7 +135,7 @@ impl<'a> Watch<'a> {
         format!("#---------------------------\n# cyclictest current status:\n{lines}#---------------------------\n")
     }
 
-    /// Where get_cyclictest_snapshot(8) looks for it.
+    /// At the path where get_cyclictest_snapshot(8) looks.
     fn snapshot(&mut self, shared: &Shared) {
         let path = PathBuf::from(format!("/dev/shm/cyclictest{}", std::process::id()));
         if let Err(e) = self.write_snapshot(&path, shared) {
@@ -144,7 +143,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Journalled first: it is removed when this ends, after kill -9 at the next start.
+    /// Journalled first: removed when this ends, or after kill -9 by the next start.
     fn write_snapshot(&mut self, path: &Path, shared: &Shared) -> std::io::Result<()> {
         if self.snapshot.is_none() {
             let undo = vec![Undo::RemoveFile { path: path.to_owned() }];
@@ -164,7 +163,7 @@ fn self_lines(options: &Options, plan: &Plan, shared: &Shared) -> String {
     lines.map(|(index, (thread, stat))| text::line(options, index, thread, stat, None)).collect()
 }
 
-/// A named pipe that whoever reads it gets the lines from; nobody has to.
+/// A named pipe for the lines, with or without a reader.
 struct Fifo {
     path: PathBuf,
     made: bool,

@@ -8,15 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// How long a wait for a signal lasts before it looks whether the run has ended.
+/// How long a wait for a signal lasts before `stop` is checked.
 const LOOK: Nanos = Nanos::from_millis(100);
 
-/// How a thread sleeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     /// clock_nanosleep(2) with TIMER_ABSTIME.
     Absolute,
-    /// The same without (`-r`): the release is an interval after the call.
+    /// The same without TIMER_ABSTIME (`-r`): the release is an interval after the call.
     Relative,
     /// nanosleep(2) (`-s`), relative and on CLOCK_MONOTONIC.
     System,
@@ -26,7 +25,6 @@ pub(crate) enum Way {
     IntervalTimer,
 }
 
-/// Now on a clock, ns.
 #[inline(always)]
 pub(crate) fn now(clock: ClockId) -> u64 {
     let now = clock_gettime(clock);
@@ -37,7 +35,6 @@ fn timespec(ns: u64) -> Timespec {
     Timespec { tv_sec: (ns / SECOND) as i64, tv_nsec: (ns % SECOND) as _ }
 }
 
-/// A thread's way of sleeping, ready.
 pub(crate) struct Sleeper {
     way: Way,
     clock: ClockId,
@@ -47,7 +44,7 @@ pub(crate) struct Sleeper {
 }
 
 impl Sleeper {
-    /// Makes timers where the way needs one, first due at `first`.
+    /// Creates a timer if the way needs one, first due at `first`.
     pub fn new(way: Way, clock: ClockId, first: u64, interval: u64) -> Result<Sleeper, String> {
         let signals = SignalSet::new(&[Sig::Alrm]);
         let mut sleeper = Sleeper { way, clock, interval, timer: None, signals };
@@ -103,7 +100,7 @@ impl Sleeper {
         self.timer.as_ref().map_or(0, PosixTimer::overrun)
     }
 
-    /// Do its releases come by themselves, whatever the thread does?
+    /// Are its releases independent of the thread?
     pub fn is_absolute(&self) -> bool {
         !matches!(self.way, Way::Relative | Way::System)
     }
@@ -112,7 +109,7 @@ impl Sleeper {
 impl Drop for Sleeper {
     fn drop(&mut self) {
         if self.way == Way::IntervalTimer {
-            // Nothing is left to be told: the process ends soon.
+            // The process ends soon, so failures do not matter.
             let _ = set_interval_timer(Nanos::ZERO, Nanos::ZERO);
         }
     }

@@ -10,7 +10,6 @@ use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Barrier, Mutex, PoisonError};
 
-/// What all threads share.
 pub(crate) struct Shared {
     pub settings: Settings,
     pub stats: Vec<Stat>,
@@ -18,7 +17,7 @@ pub(crate) struct Shared {
     pub finished: AtomicUsize,
     /// All are set up, or one was refused.
     pub ready: Barrier,
-    /// The start has been set.
+    /// The start time is set.
     pub go: Barrier,
     pub start: AtomicU64,
     pub refused: Mutex<Option<String>>,
@@ -28,12 +27,11 @@ pub(crate) struct Shared {
     pub trace: Option<(File, File)>,
 }
 
-/// What holds for every thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     pub way: Way,
     pub clock: ClockId,
-    /// ns of the unit that results are in.
+    /// Unit of the results, ns.
     pub unit: u64,
     /// In that unit.
     pub limit: Option<u64>,
@@ -42,20 +40,18 @@ pub(crate) struct Settings {
     pub start: Start,
 }
 
-/// When a thread begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Start {
-    /// As soon as it is there.
+    /// As soon as it is ready.
     AtOnce,
-    /// All at one instant, each so much after the one before.
+    /// All at one instant, each offset by this much from the previous one.
     Aligned(u64),
-    /// All at a full second and so much.
+    /// All at a full second plus this offset.
     Second(u64),
 }
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Its body.
 pub(crate) fn run(shared: &Shared, index: usize, plan: &ThreadPlan) {
     let Some(stat) = shared.stats.get(index) else { return };
     stat.tid.store(i64::from(rustix::thread::gettid().as_raw_nonzero().get()), Relaxed);
@@ -100,7 +96,7 @@ fn measure(shared: &Shared, stat: &Stat, index: usize, plan: &ThreadPlan) {
     }
 }
 
-/// The loop: no allocation, no lock, no output but the trace's mark when it ends.
+/// The loop: no allocation, no lock, no output except the trace mark at its end.
 #[inline(never)]
 fn cycle(shared: &Shared, stat: &Stat, sleeper: &Sleeper, mut next: u64, interval: u64) {
     let Settings { clock, unit, limit, spike, loops, .. } = shared.settings;
@@ -144,14 +140,14 @@ fn break_off(shared: &Shared, stat: &Stat, latency: u64) {
     }
     if let Some((mut marker, mut on)) = shared.trace.as_ref().map(|(marker, on)| (marker, on)) {
         let text = format!("hit latency threshold ({latency} > {})", shared.settings.limit.unwrap_or_default());
-        // What cannot be marked cannot be stopped either; both are told by the trace itself.
+        // Failures show in the trace itself.
         let _ = marker.write_all(text.as_bytes()).and_then(|()| on.write_all(b"0"));
     }
     shared.broke.1.store(latency, Relaxed);
     shared.stop.store(true, Relaxed);
 }
 
-/// Where threads that start together begin: late enough for the last one.
+/// The common start: late enough for the last thread.
 pub(crate) fn common_start(settings: &Settings, threads: usize) -> u64 {
     let soon = now(settings.clock) + 1_000_000 + 20_000 * threads as u64;
     match settings.start {

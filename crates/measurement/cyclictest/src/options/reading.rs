@@ -1,4 +1,4 @@
-//! Letter by letter and name by name.
+//! Parses options by letter and by name.
 
 use super::values::{bins, cpus, duration, format_version, micros, number, policy, priority};
 use super::{Affinity, Asked, Options, UsageError, defaults};
@@ -33,7 +33,7 @@ const SHORT: &[(&str, char)] = &[
     ("posix_timers", 'x'),
 ];
 
-/// Those without a letter.
+/// Options without a letter.
 const LONG: &[&str] = &[
     "dbg_cyclictest",
     "deepest-idle-state",
@@ -54,11 +54,9 @@ const LONG: &[&str] = &[
     "tracemark",
 ];
 
-/// Letters whose value may be left out.
+/// Letters with an optional value.
 const OPTIONAL: [char; 2] = ['a', 't'];
 
-/// Reads the words behind the program's name.
-///
 /// # Errors
 /// [`UsageError`], with what to write instead.
 pub fn parse(words: &[OsString]) -> Result<Asked, UsageError> {
@@ -85,7 +83,7 @@ enum Named {
     Long(&'static str),
 }
 
-/// A long name, or what it begins with where that is unmistakable.
+/// A long name, or an unambiguous prefix of one.
 fn long(name: &str) -> Result<Named, UsageError> {
     let all = SHORT.iter().map(|(name, _)| *name).chain(LONG.iter().copied());
     let fitting: Vec<&'static str> = all.clone().filter(|known| known.starts_with(name)).collect();
@@ -100,7 +98,7 @@ fn long(name: &str) -> Result<Named, UsageError> {
     Ok(letter.map_or(Named::Long(known), Named::Letter))
 }
 
-/// cyclictest passes over words it does not know; then what was meant is not what is measured.
+/// cyclictest ignores unknown words; what it measures is then not what was meant.
 fn stray(word: &str, options: &Options) -> UsageError {
     let advice = match options.words.iter().find(|w| w.starts_with("-s") && w.contains('p') && !w.starts_with("--")) {
         Some(bundle) => format!("{bundle} is read as single letters: did you mean --smp (-S), with -m -p N?"),
@@ -154,7 +152,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Letters without a value; false where it has one.
+    /// Letters without a value; false for others.
     fn flag(&mut self, letter: char) -> bool {
         let options = &mut self.options;
         match letter {
@@ -227,7 +225,7 @@ impl Reading {
         Ok(value)
     }
 
-    /// A value glued to the option, or a next word that does not look like an option.
+    /// A value attached to the option, or a next word that does not look like an option.
     fn optional(&mut self) -> Result<Option<String>, UsageError> {
         if let Some(value) = self.parser.optional_value() {
             return Ok(Some(value.to_string_lossy().into_owned()));
@@ -244,7 +242,6 @@ impl Reading {
     }
 }
 
-/// Is there a long option of that name?
 #[cfg(test)]
 pub(crate) fn is_known(name: &str) -> bool {
     long(name).is_ok()
