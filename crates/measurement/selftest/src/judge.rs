@@ -1,4 +1,4 @@
-//! What was planted against what was reported.
+//! Compares injected delays with the report.
 
 use crate::plant::{Kind, Planted};
 use punctual_measure::Outcome;
@@ -6,25 +6,23 @@ use punctual_model::{CpuResult, ProblemKind, Worst};
 use punctual_units::Nanos;
 use serde::Serialize;
 
-/// One thing that has to be so.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Check {
-    /// What was planted, or looked at.
+    /// The injected delay, or the property checked.
     pub name: String,
-    /// Is it so?
     pub passed: bool,
-    /// With the figures.
+    /// With figures.
     pub said: String,
 }
 
-/// How much less than what was planted a report may be: the spinner reads its clock once more after it let go.
+/// How much less than injected a report may be: the spinner reads its clock once more after releasing the CPU.
 const LESS: Nanos = Nanos::from_micros(50);
 
-/// How much more: the switch back to the measuring thread, and what else the machine did meanwhile. A shared host may add
-/// milliseconds, so this is generous; too little is what a blind detector reports.
+/// How much more: the switch back to the measuring thread, and other work of the machine. A shared host may add
+/// milliseconds, so this is generous; a blind detector reports too little.
 const MORE: Nanos = Nanos::from_millis(5);
 
-/// Compares them, one check a planted delay, and the accounts.
+/// One check per injected delay, and one for the accounts of each CPU.
 pub fn judge(planted: &[Planted], outcome: &Outcome, period: Nanos) -> Vec<Check> {
     let mut checks: Vec<Check> = planted.iter().map(|delay| one(delay, outcome, period)).collect();
     checks.extend(outcome.cpus.iter().map(accounts));
@@ -53,7 +51,7 @@ fn one(delay: &Planted, outcome: &Outcome, period: Nanos) -> Check {
     let expected = Nanos(delay.to.0 - found.release_mono_ns.max(delay.from.0).min(delay.to.0));
     let got = Nanos(found.latency_ns);
     let fits = got + LESS >= expected && got <= expected + MORE;
-    // Every period released before the CPU was free again, but the first.
+    // Every period released before the CPU was free again, except the first.
     let skipped = (found.release_mono_ns + found.latency_ns).saturating_sub(found.release_mono_ns) / period.0.max(1);
     let is_counted = found.skipped == skipped;
     let is_first = delay.kind != Kind::LateStart || found.cycle == 0;
@@ -64,8 +62,8 @@ fn one(delay: &Planted, outcome: &Outcome, period: Nanos) -> Check {
     Check { name, passed: fits && is_counted && is_first, said }
 }
 
-/// The CPU was taken for longer than it was planted, by something that had begun before (a hypervisor, another thread): then the
-/// wakeup that was late already has to last until the planted delay is over.
+/// Something that had begun before (a hypervisor, another thread) held the CPU for longer than the injected delay: then
+/// a wakeup that was late already has to last until the delay is over.
 fn longer(delay: &Planted, outcome: &Outcome) -> Option<String> {
     let lasts = |worst: &&Worst| {
         worst.cpu == delay.cpu

@@ -1,4 +1,4 @@
-//! One self-test: a run of the engine for each group of planted delays.
+//! One self-test: a run of the engine for each group of injected delays.
 
 use crate::judge::{Check, judge};
 use crate::plant::{Delay, Kind, Planted, spin};
@@ -11,18 +11,14 @@ use punctual_uapi as uapi;
 use punctual_units::{CpuId, CpuList, Nanos, Priority, Scheduling, Way};
 use serde::Serialize;
 
-/// What it came to.
 #[derive(Clone, Debug, Serialize)]
 pub struct Tested {
     /// The CPU that was measured and disturbed.
     pub cpu: CpuId,
-    /// Those that were left alone.
+    /// The CPUs that were left alone.
     pub housekeeping: CpuList,
-    /// Policy of the measuring thread.
     pub scheduling: Scheduling,
-    /// What was planted.
     pub planted: Vec<Planted>,
-    /// What had to be so.
     pub checks: Vec<Check>,
 }
 
@@ -33,16 +29,15 @@ impl Tested {
     }
 }
 
-/// Why it was not made.
+/// Why it did not run.
 #[derive(Debug, thiserror::Error)]
 pub enum SelfTestError {
     /// All CPUs are needed by others, or there is only one.
     #[error("{0}")]
     NoCpu(String),
-    /// Others run at real-time priority there: what they do would be taken for what is planted.
+    /// Foreign real-time threads run there, whose effects would be taken for injected delays.
     #[error("{0}; stop them, or name another CPU with --cpu")]
     Foreign(String),
-    /// The system refuses.
     #[error("{0}")]
     Refused(String),
 }
@@ -51,17 +46,17 @@ const MEASURING: u8 = 80;
 const SPINNING: u8 = 90;
 const PERIOD: Nanos = Nanos::from_millis(1);
 const WARMUP: Nanos = Nanos::from_millis(100);
-/// Between two planted delays.
+/// Between two injected delays.
 const GAP: Nanos = Nanos::from_millis(100);
-/// The longest keeps the CPU for a fiftieth of what RT throttling leaves.
+/// The longest holds the CPU for a fiftieth of what RT throttling leaves.
 const SIZES: [Nanos; 3] = [Nanos::from_millis(1), Nanos::from_millis(5), Nanos::from_millis(20)];
-/// Each size so often.
+/// Repetitions of each size.
 const TIMES: usize = 3;
 
-/// Plants and measures on `cpu`, else on the last CPU that may be used. Takes about two seconds.
+/// Injects and measures on `cpu`, else on the last available CPU. Takes about two seconds.
 ///
 /// # Errors
-/// [`SelfTestError`]: nothing was planted.
+/// [`SelfTestError`]: nothing was injected.
 pub fn selftest(cpu: Option<CpuId>) -> Result<Tested, SelfTestError> {
     let (cpu, housekeeping) = choose(cpu)?;
     let fifo = |level: u8| Priority::try_from(level).map_err(|e| SelfTestError::Refused(e.to_string()));
@@ -94,7 +89,7 @@ fn choose(wanted: Option<CpuId>) -> Result<(CpuId, CpuList), SelfTestError> {
     Ok((cpu, housekeeping))
 }
 
-/// Refuses where programs of somebody else run at or above the measuring thread's priority.
+/// Refuses if foreign programs run at or above the measuring thread's priority.
 fn alone(cpu: CpuId, scheduling: Scheduling) -> Result<(), SelfTestError> {
     let context = Context { scheduling, cpus: [cpu].into_iter().collect(), profile: Profile::ControlLoop };
     let finding = Rules::embedded().audit_one("rogue-rt-task", &Live::new(), &context, Offers::default());
@@ -127,7 +122,7 @@ impl Tested {
         let mut offset = GAP;
         let mut plan = Vec::new();
         for (n, size) in SIZES.iter().cycle().take(SIZES.len() * TIMES).enumerate() {
-            // Not always at the same distance from a release.
+            // At varying distances from a release.
             let at = offset + Nanos(PERIOD.0 * (n as u64 % 5) / 5);
             plan.push(Delay { kind: Kind::Spinner, offset_ns: at.0 as i64, size: *size });
             offset = offset + GAP + *size;
@@ -152,7 +147,7 @@ impl Tested {
         Ok(())
     }
 
-    /// Forks while the engine runs: its thread's next write to each private page is a fault.
+    /// Forks while the engine runs: its thread's next write to each private page faults.
     fn faulting(&mut self) -> Result<(), SelfTestError> {
         let running = start(self.plan("page-fault", GAP)).map_err(|e| SelfTestError::Refused(e.to_string()))?;
         while monotonic() < running.start + Nanos::from_millis(20) {
