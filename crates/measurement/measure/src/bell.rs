@@ -1,4 +1,4 @@
-//! How a measuring thread tells that a wakeup was late, without waiting for anybody.
+//! Signals a late wakeup from a measuring thread without blocking it.
 
 use punctual_units::Nanos;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
@@ -7,11 +7,10 @@ use rustix::io::{read, write};
 use std::io;
 use std::sync::Arc;
 
-/// An eventfd(2): rung by measuring threads, waited for by whoever cares.
+/// An eventfd(2): rung by measuring threads.
 #[derive(Clone, Debug)]
 pub struct Bell(Arc<OwnedFd>);
 
-/// To be waited for beside other descriptors.
 impl AsFd for Bell {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
@@ -19,21 +18,19 @@ impl AsFd for Bell {
 }
 
 impl Bell {
-    /// A bell that nobody has rung.
-    ///
     /// # Errors
-    /// No descriptor is left.
+    /// If no descriptor is left.
     pub fn new() -> io::Result<Bell> {
         Ok(Bell(Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)))
     }
 
-    /// Rings; one system call that never waits.
+    /// One system call that never blocks.
     pub fn ring(&self) {
-        // It fails only when it was rung 2^64 times and nobody came.
+        // Fails only after 2^64 rings without a reader.
         let _ = write(&*self.0, &1u64.to_ne_bytes());
     }
 
-    /// Waits until it is rung, at most so long; `true` if it was. All rings until then count as one.
+    /// Waits until it is rung, at most this long; `true` if it was. All rings until then count as one.
     pub fn wait(&self, at_most: Option<Nanos>) -> bool {
         let limit =
             at_most.map(|ns| Timespec { tv_sec: (ns.0 / 1_000_000_000) as i64, tv_nsec: (ns.0 % 1_000_000_000) as _ });

@@ -1,7 +1,7 @@
-//! What one measuring thread writes and everyone else only reads: counters, histograms, the K worst.
+//! What one measuring thread writes and everyone else only reads: counters, histograms, the K worst wakeups.
 //!
-//! One writer, no lock, no allocation: plain relaxed stores. A reader that looks while the thread runs may see a
-//! sample in one counter and not yet in another; after the thread has ended everything agrees.
+//! One writer, no lock, no allocation: relaxed stores. A reader may see a running thread's sample in one counter and
+//! not yet in another; after the thread has ended everything agrees.
 
 use crate::bell::Bell;
 use punctual_model::Worst;
@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::fence;
 
-/// How many worst wakeups a cell can keep.
+/// Capacity of a cell for worst wakeups.
 pub const WORST: usize = 128;
 
 /// One thread's results. Page-aligned, so that locking it locks nothing else: pages of arm64 have up to 64 KiB
@@ -20,7 +20,7 @@ pub const WORST: usize = 128;
 #[cfg_attr(target_arch = "aarch64", repr(align(65536)))]
 #[cfg_attr(not(target_arch = "aarch64"), repr(align(4096)))]
 pub struct Cell {
-    /// Latencies above this take the long way: the smaller of the least kept worst and the window's maximum.
+    /// Latencies above this take the slow path: the smaller of the least kept worst and the window's maximum.
     gate: AtomicU64,
     min: AtomicU64,
     sum: AtomicU64,
@@ -33,26 +33,25 @@ pub struct Cell {
     raw: [AtomicU64; BINS],
     skipped: [AtomicU64; BINS],
     worst: [[AtomicU64; 4]; WORST],
-    /// A wakeup later than this rings, once; `u64::MAX`: none does.
+    /// The next wakeup later than this rings; `u64::MAX`: none does.
     breach: AtomicU64,
     bell: Option<Bell>,
 }
 
-/// One kept wakeup.
+/// A worst wakeup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// When it should have woken, CLOCK_MONOTONIC.
+    /// CLOCK_MONOTONIC.
     pub release: u64,
-    /// How late it was, ns.
+    /// ns.
     pub latency: u64,
-    /// Which release of the phase.
+    /// Number of the release in the phase.
     pub cycle: u64,
     /// Releases skipped because of it.
     pub skipped: u64,
 }
 
 impl Kept {
-    /// As a run keeps it.
     pub fn of(self, phase: &str, cpu: CpuId) -> Worst {
         Worst {
             phase: phase.to_owned(),
@@ -70,14 +69,12 @@ impl Kept {
 /// A copy of a cell's counts by bin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Wakeups.
     pub raw: Vec<u64>,
-    /// Skipped releases.
     pub skipped: Vec<u64>,
 }
 
 impl Cell {
-    /// An empty cell that keeps the `keep` worst (1 to [`WORST`]).
+    /// Keeps the `keep` worst wakeups (1 to [`WORST`]).
     pub fn new(keep: usize) -> Cell {
         Cell {
             gate: AtomicU64::new(0),
@@ -102,25 +99,25 @@ impl Cell {
         self
     }
 
-    /// Rings at the next wakeup that is later than `ns` and later than the least of the worst kept; then no more until this is
-    /// called again. One system call for that wakeup, after it was recorded.
+    /// Rings at the next wakeup that is later than `ns` and than the least kept worst, once per call. Costs one system
+    /// call in that wakeup, after it was recorded.
     pub fn watch(&self, ns: u64) {
         self.breach.store(ns, Relaxed);
     }
 
-    /// Writes every page, so that a fresh allocation is resident even where memory may not be locked.
+    /// Writes every page, so that a fresh allocation is resident even if memory may not be locked.
     pub fn touch(&self) {
         for word in self.raw.iter().chain(&self.skipped).chain(self.worst.iter().flatten()) {
             word.store(word.load(Relaxed), Relaxed);
         }
     }
 
-    /// Address of the code that late wakeups take, to be locked with the sampling loop.
+    /// Address of the slow path's code, to be locked with the sampling loop.
     pub fn cold_path() -> usize {
         Cell::record_late as *const () as usize
     }
 
-    /// Books one wakeup. The sampling path: a handful of instructions unless the wakeup is among the worst.
+    /// Records one wakeup. The sampling path: a handful of instructions unless the wakeup is among the worst.
     #[inline(always)]
     pub fn record(&self, wakeup: &Wakeup, period: u64) {
         let latency = wakeup.latency();
@@ -134,7 +131,8 @@ impl Cell {
         }
     }
 
-    /// Books releases that were skipped although no wakeup was late enough for it: late by nothing. Not for the sampling path.
+    /// Records releases that were skipped without a wakeup late enough for it, with a lateness of zero. Not for the
+    /// sampling path.
     pub fn skip(&self, releases: u64) {
         add(&self.skipped[0], releases);
     }
@@ -154,7 +152,7 @@ impl Cell {
             cycle: wakeup.cycle,
             skipped: wakeup.skipped,
         });
-        // A wakeup that skips a release must always come here: it is at least a period late.
+        // A wakeup that skips a release is at least a period late, and must always take this path.
         self.gate.store(least.min(self.window_max.load(Relaxed)).min(period.saturating_sub(1)), Relaxed);
         if latency > self.breach.load(Relaxed) {
             self.breach.store(u64::MAX, Relaxed);
@@ -164,7 +162,7 @@ impl Cell {
         }
     }
 
-    /// Scores the releases that were skipped: the j-th after the late one is `latency − j·period` late.
+    /// Records the skipped releases: the j-th after the late one is `latency − j·period` late.
     fn record_skipped(&self, latency: u64, period: u64, skipped: u64) {
         bins_of_steps(latency.saturating_sub(period), period, skipped, |bin, n, sum| {
             add(&self.skipped[bin], n);
@@ -198,14 +196,14 @@ impl Cell {
         if kept + 1 < keep { 0 } else { (0..keep).map(latency_at).min().unwrap_or(0) }
     }
 
-    /// The largest latency since this was last asked, for the time series; 0 where there was none.
+    /// The largest latency since the last call, for the time series; 0 if none.
     pub fn take_window_max(&self) -> u64 {
         let max = self.window_max.swap(0, Relaxed);
         self.gate.store(0, Relaxed);
         max
     }
 
-    /// The kept worst wakeups, the worst first. Exact also while the thread runs.
+    /// The kept wakeups, worst first. Exact even while the thread runs.
     pub fn worst(&self) -> Vec<Kept> {
         loop {
             let before = self.sequence.load(Acquire);
@@ -219,14 +217,13 @@ impl Cell {
         }
     }
 
-    /// Counts by bin now.
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::default();
         self.copy_counts(&mut counts);
         counts
     }
 
-    /// As [`Cell::counts`], into memory used before: looking again and again allocates nothing.
+    /// Like [`Cell::counts`], into reused memory: repeated calls allocate nothing.
     pub fn copy_counts(&self, counts: &mut Counts) {
         let copy = |bins: &[AtomicU64; BINS], into: &mut Vec<u64>| {
             into.clear();
@@ -236,15 +233,15 @@ impl Cell {
         copy(&self.skipped, &mut counts.skipped);
     }
 
-    /// Smallest and largest latency so far, ns, exact; `None` before the first wakeup. The two may be of different
-    /// instants while the thread runs.
+    /// Smallest and largest latency so far, ns, exact; `None` before the first wakeup. While the thread runs the two
+    /// may belong to different instants.
     pub fn extremes(&self) -> Option<(u64, u64)> {
         let min = self.min.load(Relaxed);
         let max = self.worst.iter().map(|kept| kept[1].load(Relaxed)).max().unwrap_or(0);
         (min != u64::MAX).then_some((min, max.max(min)))
     }
 
-    /// Raw and skipped histograms, with the exact extremes.
+    /// Raw and skipped histograms, with exact extremes.
     pub fn histograms(&self) -> (Histogram, Histogram) {
         let counts = self.counts();
         let worst = self.worst();
@@ -258,8 +255,7 @@ impl Cell {
 
 impl Drop for Cell {
     fn drop(&mut self) {
-        // The allocator may use the memory again and should not find it locked. A cell that never was is an error here
-        // that says nothing.
+        // The allocator may reuse the memory, which should not be locked. Fails harmlessly on a cell that never was.
         let _ = punctual_uapi::unlock(self);
     }
 }
@@ -356,7 +352,7 @@ mod tests {
             prop_assert_eq!(raw.sum(), latencies.iter().map(|&l| u128::from(l)).sum::<u128>());
         }
 
-        /// Counting bin by bin gives what scoring release by release would.
+        /// Counting bin by bin equals recording release by release.
         #[test]
         fn skipped_releases_are_scored_one_by_one(period in 1u64..3_000_000, skipped in 1u64..5_000, rest in 0u64..3_000_000) {
             let latency = skipped * period + rest % period;
@@ -371,7 +367,7 @@ mod tests {
             prop_assert!((fast - slow).abs() <= 1e-9 * slow + 5_000.0, "{fast} {slow}");
         }
 
-        /// A wakeup that skipped releases is never passed over, whatever came before.
+        /// A wakeup that skipped releases always takes the slow path.
         #[test]
         fn skipping_wakeups_are_always_scored(latencies in proptest::collection::vec(0u64..10_000, 1..300), keep in 1usize..5) {
             let (cell, period) = (boxed(keep), 1_000);

@@ -1,4 +1,4 @@
-//! What the clocks tell: now, and whether one of them jumped. And the machine's name.
+//! Reads the clocks, detects jumps of them, and reads the host name.
 
 use crate::sources::read_trimmed;
 use punctual_model::{Event, Stamp};
@@ -14,7 +14,7 @@ pub fn clocks() -> Stamp {
     Stamp { mono_ns: monotonic().0, boot_ns: read(ClockId::Boottime), real_ns: read(ClockId::Realtime) }
 }
 
-/// What the clocks tell between two instants: a step of the wall clock, a suspend.
+/// Events between two instants: a step of the wall clock, a suspend.
 pub fn clock_events(before: &Stamp, after: &Stamp) -> Vec<Event> {
     // NTP slews by at most 500 ppm; the reads themselves are microseconds apart, more if preempted.
     const TOLERANCE: i64 = 20_000_000;
@@ -31,7 +31,6 @@ pub fn clock_events(before: &Stamp, after: &Stamp) -> Vec<Event> {
     events
 }
 
-/// The machine's host name.
 pub fn host_name() -> Option<String> {
     read_trimmed("/proc/sys/kernel/hostname")
 }

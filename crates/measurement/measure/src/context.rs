@@ -1,5 +1,5 @@
-//! The one ordinary thread beside the measuring ones: once a second it reads the machine's counters and hands on what
-//! has been measured so far.
+//! The context thread, an ordinary thread beside the measuring ones: once a second it reads the machine's counters and
+//! saves the results so far.
 
 use crate::cell::Cell;
 use crate::clocks::{clock_events, clocks};
@@ -20,27 +20,23 @@ use std::time::{Duration, Instant};
 
 /// Where samples go while a phase runs.
 pub trait Recorder: Send {
-    /// Something happened.
     fn event(&mut self, event: &Event);
     /// Results of one CPU so far.
     fn progress(&mut self, phase: &str, cpu: CpuId, cell: &Cell);
-    /// Makes everything handed over so far survive a kill.
+    /// Makes everything recorded so far survive a kill.
     fn flush(&mut self);
 }
 
-/// What the context thread is to do in one phase.
+/// The context thread's task in one phase.
 pub struct ContextPlan {
-    /// Phase id.
     pub phase: String,
-    /// The measured CPUs and their cells.
     pub cells: Vec<(CpuId, Arc<Cell>)>,
-    /// The measuring threads.
     pub tids: Vec<(CpuId, i32)>,
     /// CPUs kept free for it; empty: it shares the measured ones.
     pub housekeeping: CpuList,
     /// Name of the load and a way to count its heartbeats.
     pub load: Option<(String, Beats)>,
-    /// How often it looks, and how often results are handed on.
+    /// How often it samples, and saves results.
     pub pace: Pace,
     /// Called after each sample but the last, with no lock held.
     pub tick: Option<Tick>,
@@ -49,21 +45,20 @@ pub struct ContextPlan {
 /// How often the context thread wakes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
-    /// From one sample to the next.
+    /// Between two samples.
     pub interval: Nanos,
-    /// Results are handed on every so many samples: what is measured in that time is lost to a kill.
+    /// Results are saved every this many samples: a kill loses what is measured in between.
     pub progress_every: u64,
 }
 
 impl Pace {
-    /// From one handing on of results to the next.
+    /// Between two saves of results.
     pub fn results(&self) -> Nanos {
         Nanos(self.interval.0.saturating_mul(self.progress_every.max(1)))
     }
 }
 
 impl Default for Pace {
-    /// A sample a second, results every five.
     fn default() -> Pace {
         Pace { interval: Nanos::from_secs(1), progress_every: 5 }
     }
@@ -75,32 +70,30 @@ pub type Tick = Arc<dyn Fn() + Send + Sync>;
 /// Counts a load's heartbeats so far.
 pub type Beats = Box<dyn Fn() -> u64 + Send>;
 
-/// A running context thread.
 pub struct Context {
     stop: Arc<(Mutex<bool>, Condvar)>,
     thread: JoinHandle<ContextCost>,
 }
 
-/// What it cost, and what it saw go wrong.
+/// The context thread's own cost, and the problems it found.
 #[derive(Debug, Default)]
 pub struct ContextCost {
-    /// Times it woke.
+    /// Number of wakeups.
     pub wakeups: u64,
-    /// CPU time it used, ns.
     pub cpu_ns: u64,
     /// What makes the phase inconclusive.
     pub problems: Vec<Problem>,
 }
 
-/// A wakeup this late makes it worth looking for real-time tasks that have come since the last look.
+/// A wakeup this late triggers a search for new real-time tasks, ns.
 const LATE: u64 = 1_000_000;
 
 impl Context {
-    /// Takes a first sample at once, in the calling thread, so that nothing of the phase is missed where the new
-    /// thread gets no CPU for a while; then starts it.
+    /// Takes a first sample in the calling thread, so that nothing of the phase is missed if the new thread gets no CPU
+    /// for a while; then starts the thread.
     ///
     /// # Errors
-    /// No thread could be created.
+    /// If no thread could be created.
     pub fn start(plan: ContextPlan, recorder: Arc<Mutex<dyn Recorder>>) -> std::io::Result<Context> {
         let stop = Arc::new((Mutex::new(false), Condvar::new()));
         let theirs = Arc::clone(&stop);
@@ -109,7 +102,7 @@ impl Context {
         let builder = std::thread::Builder::new().name("context".into()).stack_size(256 * 1024);
         let thread = builder.spawn(move || {
             if !sampler.plan.housekeeping.is_empty() {
-                // Staying where it is costs accuracy, not correctness; where it ran is in the result.
+                // Staying elsewhere costs accuracy, not correctness; the result shows where it ran.
                 let _ = uapi::set_affinity(0, &sampler.plan.housekeeping);
             }
             sampler.run(first, &theirs)
@@ -125,7 +118,6 @@ impl Context {
     }
 }
 
-/// Counters at one instant.
 struct Counters {
     at: Stamp,
     stat: Option<Stat>,
@@ -180,7 +172,7 @@ impl Sampler {
     fn run(mut self, first: Counters, stop: &(Mutex<bool>, Condvar)) -> ContextCost {
         let mut before = first;
         let (mut wakeups, mut next) = (0, Instant::now());
-        // By time, not by wakeups: on a busy machine these come late, each later than the one before. Half an interval is play.
+        // By time, not by wakeups, which are increasingly late on a busy machine. Half an interval is tolerance.
         let results = Duration::from(self.plan.pace.results());
         let play = Duration::from(self.plan.pace.interval) / 2;
         let mut handed_on = next;
@@ -203,12 +195,12 @@ impl Sampler {
             if let Some(tick) = &self.plan.tick {
                 tick();
             }
-            // After a stall the missed samples are not made up for: never more than one wakeup an interval.
+            // Missed samples are not repeated after a stall: never more than one wakeup per interval.
             next = next.max(Instant::now());
         }
     }
 
-    /// Sleeps until `next`, or until the phase ends: then `true`.
+    /// Sleeps until `next`; `true`: the phase has ended.
     fn sleep(&self, stop: &(Mutex<bool>, Condvar), next: Instant) -> bool {
         let mut stopped = stop.0.lock().unwrap_or_else(PoisonError::into_inner);
         while !*stopped {

@@ -1,4 +1,4 @@
-//! What counters say about a stretch of time, before and after: steal, system management interrupts, throttling, interrupts.
+//! Differences of counters over a period: steal, system management interrupts, throttling, interrupts.
 
 use crate::sources::between::smi_counts;
 use crate::sources::interrupts::Table;
@@ -8,7 +8,7 @@ use punctual_model::Reading;
 use punctual_units::{CpuId, CpuList};
 use std::path::Path;
 
-/// Counters at one moment. Reading the SMI count interrupts each CPU for a moment: not while measuring.
+/// Counters at one moment. Reading the SMI count briefly interrupts each CPU: not while measuring.
 #[derive(Debug)]
 pub struct Counters {
     cpus: CpuList,
@@ -19,7 +19,6 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Of these CPUs, now.
     pub fn read(cpus: &CpuList) -> Counters {
         let list: Vec<CpuId> = cpus.iter().collect();
         let interrupts = std::fs::read_to_string("/proc/interrupts").ok();
@@ -32,35 +31,33 @@ impl Counters {
         }
     }
 
-    /// System management interrupts of a CPU since `before`; `None` where they cannot be counted.
+    /// System management interrupts of a CPU since `before`; `None` if they cannot be counted.
     pub fn smi_since(&self, before: &Counters, cpu: CpuId) -> Option<u64> {
         let of = |counters: &Counters| counters.smi.iter().find(|(c, _)| *c == cpu).map(|(_, n)| *n);
         // The counter has 32 bits.
         Some(of(self)?.wrapping_sub(of(before)?) & 0xffff_ffff)
     }
 
-    /// Steal time of a CPU since `before`, ns, in steps of a tick of /proc/stat (10 ms); `None` where it is not counted.
+    /// Steal time of a CPU since `before`, ns, in steps of a tick of /proc/stat (10 ms); `None` if it is not counted.
     pub fn steal_since(&self, before: &Counters, cpu: CpuId) -> Option<u64> {
         let of = |c: &Counters| c.steal_ticks.as_ref()?.iter().find(|(id, _)| *id == cpu).map(|(_, ticks)| *ticks);
         Some(of(self)?.saturating_sub(of(before)?).saturating_mul(TICK_NS))
     }
 
-    /// Throttling since `before`: counters that rose, flags that are up.
+    /// Throttling since `before`: counters that rose, flags that are set.
     pub fn throttled_since(&self, before: &Counters) -> Vec<Reading> {
         self.thermal.throttled_since(&before.thermal).into_iter().filter(|reading| reading.value > 0).collect()
     }
 
-    /// All throttling that can be read, since `before`: counters by how much they rose, flags that are up; also zeros.
+    /// Like [`Counters::throttled_since`], including zeros.
     pub fn throttling_since(&self, before: &Counters) -> Vec<Reading> {
         self.thermal.throttled_since(&before.thermal)
     }
 
-    /// Every temperature that can be read, m°C.
     pub fn temperatures(&self) -> &[Reading] {
         &self.thermal.temperatures
     }
 
-    /// The hottest sensor, m°C.
     pub fn hottest(&self) -> Option<Reading> {
         self.thermal.temperatures.iter().max_by_key(|reading| reading.value).cloned()
     }
@@ -70,16 +67,15 @@ impl Counters {
         self.interrupts.as_ref()?.risen(before.interrupts.as_ref()?, cpu)
     }
 
-    /// Of which CPUs.
     pub fn cpus(&self) -> &CpuList {
         &self.cpus
     }
 }
 
-/// USER_HZ, which is 100 on all architectures that are supported here (include/asm-generic/param.h).
+/// USER_HZ, which is 100 on all supported architectures (include/asm-generic/param.h).
 const TICK_NS: u64 = 10_000_000;
 
-/// Steal time by CPU since boot, in ticks of 10 ms (proc_stat(5)); `None` where /proc/stat cannot be read.
+/// Steal time by CPU since boot, in ticks of 10 ms (proc_stat(5)); `None` if /proc/stat cannot be read.
 pub fn steal_ticks() -> Option<Vec<(CpuId, u64)>> {
     Some(Stat::parse(&std::fs::read_to_string("/proc/stat").ok()?).steal_ticks)
 }

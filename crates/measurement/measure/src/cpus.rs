@@ -5,47 +5,32 @@ use punctual_uapi as uapi;
 use punctual_units::{CpuId, CpuList};
 use std::path::Path;
 
-/// The machine's CPUs as this process sees them.
+/// The CPUs as this process sees them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
-    /// Online now.
     pub online: CpuList,
-    /// Those this process may use (affinity and cpuset).
+    /// By affinity and cpuset.
     pub allowed: CpuList,
     /// Threads of one core, for every online CPU that shares one.
     pub siblings: Vec<CpuList>,
 }
 
-/// Why a choice of CPUs is impossible.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CpuError {
-    /// No such CPU, or it is offline.
+    /// It does not exist, or is offline.
     #[error("CPU {asked} is not online: this machine has {online}. Write for example --cpus {online}")]
-    NotOnline {
-        /// What was asked for and is not there.
-        asked: CpuList,
-        /// What is.
-        online: CpuList,
-    },
-    /// The cpuset or the affinity of this process forbids it.
+    NotOnline { asked: CpuList, online: CpuList },
+    /// Forbidden by the cpuset or the affinity of this process.
     #[error(
         "CPU {asked} is forbidden here: this process may use {allowed} (cpuset or taskset). Start it in a cgroup whose \
          cpuset.cpus holds it, or write --cpus {allowed}"
     )]
-    Forbidden {
-        /// What was asked for and is forbidden.
-        asked: CpuList,
-        /// What is allowed.
-        allowed: CpuList,
-    },
-    /// None.
+    Forbidden { asked: CpuList, allowed: CpuList },
     #[error("no CPU to measure: write for example --cpus 0-3")]
     None,
 }
 
 impl Topology {
-    /// Reads it from the kernel.
-    ///
     /// # Errors
     /// sched_getaffinity(2).
     pub fn read() -> Result<Topology, uapi::Error> {
@@ -62,7 +47,7 @@ impl Topology {
         Ok(Topology { online, allowed, siblings })
     }
 
-    /// The CPUs to measure: those asked for, or all allowed ones.
+    /// The CPUs to measure: those requested, or all allowed ones.
     ///
     /// # Errors
     /// [`CpuError`], naming what would work.
@@ -82,7 +67,7 @@ impl Topology {
         if asked.is_empty() { Err(CpuError::None) } else { Ok(asked.clone()) }
     }
 
-    /// The CPUs that are neither measured nor share a core with a measured one; empty where none is left.
+    /// The CPUs that are neither measured nor share a core with a measured one; may be empty.
     pub fn housekeeping(&self, measured: &CpuList) -> CpuList {
         let shares_core = |cpu: CpuId| {
             self.siblings.iter().any(|core| core.contains(cpu) && core.iter().any(|other| measured.contains(other)))

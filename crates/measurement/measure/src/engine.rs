@@ -1,4 +1,4 @@
-//! Starting, ending and collecting the measuring threads of one phase.
+//! Starts, ends and collects the measuring threads of one phase.
 
 use crate::bell::Bell;
 use crate::cell::Cell;
@@ -15,55 +15,43 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
 
-/// What one phase is to measure.
+/// What one phase measures.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Phase id, for the results.
+    /// For the results.
     pub phase: String,
     /// One thread on each.
     pub cpus: CpuList,
-    /// Policy of the measuring threads.
     pub scheduling: Scheduling,
-    /// By what they are woken.
+    /// How they are woken.
     pub via: Way,
-    /// CPUs for the threads that wake them, where the way has such; empty: each shares its receiver's CPU.
+    /// CPUs for the threads that wake them, if any; empty: each shares its receiver's CPU.
     pub senders: CpuList,
-    /// The cgroup that a CPU's thread enters before all else, as the file its id is written to (cgroup.threads); empty: none does.
+    /// The cgroup that a CPU's thread enters first, as the file to write its id to (cgroup.threads); empty: none.
     pub groups: BTreeMap<CpuId, PathBuf>,
-    /// Their period.
     pub period: Nanos,
-    /// How their releases lie to each other.
+    /// How the releases of the threads relate to each other.
     pub alignment: Alignment,
-    /// Time run before recording.
+    /// Time before recording.
     pub warmup: Nanos,
-    /// Time recorded.
+    /// Recorded time.
     pub duration: Nanos,
-    /// How many worst wakeups are kept a CPU.
+    /// Number of worst wakeups kept per CPU.
     pub keep: usize,
-    /// Rung by wakeups that [`Cell::watch`] is to tell of.
+    /// For [`Cell::watch`].
     pub bell: Option<Bell>,
 }
 
 /// Why a phase could not start. Nothing was measured.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// A thread could not get what was asked for.
     #[error("{source}{}", advice(.source))]
-    Refused {
-        /// What was refused.
-        source: Refused,
-    },
-    /// The way cannot be measured here.
+    Refused { source: Refused },
+    /// The wakeup source cannot be measured here.
     #[error(transparent)]
     Way(#[from] WayRefused),
-    /// A thread could not be created.
     #[error("cannot start the measuring thread for CPU {cpu}: {source}; raise RLIMIT_NPROC (ulimit -u) or memory")]
-    Spawn {
-        /// For which CPU.
-        cpu: CpuId,
-        /// Why.
-        source: std::io::Error,
-    },
+    Spawn { cpu: CpuId, source: std::io::Error },
 }
 
 fn advice(refused: &Refused) -> String {
@@ -79,18 +67,18 @@ fn advice(refused: &Refused) -> String {
     }
 }
 
-/// The threads of a phase, measuring.
+/// The measuring threads of a phase.
 pub struct Running {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<Option<ThreadEnd>>>,
     senders: Vec<JoinHandle<Option<Sent>>>,
     /// CLOCK_MONOTONIC of the first recorded release.
     pub start: Nanos,
-    /// CLOCK_MONOTONIC at which the last thread will have been released for the last time.
+    /// CLOCK_MONOTONIC of the last release of the last thread.
     pub end: Nanos,
 }
 
-/// Starts one measuring thread a CPU. All apply their attributes and meet at a barrier; if one is refused none
+/// Starts one measuring thread per CPU. All apply their attributes and meet at a barrier; if one is refused none
 /// measures.
 ///
 /// # Errors
@@ -99,8 +87,8 @@ pub fn start(plan: Plan) -> Result<Running, EngineError> {
     start_threads(plan, false)
 }
 
-/// As [`start`], but the threads do not sleep: they read the clock from the start to the end without a pause, as oslat does, and
-/// every difference between two readings is a sample. A sample is late by its length; none is ever skipped. The period says nothing
+/// Like [`start`], but the threads do not sleep: they read the clock continuously, as oslat does, and every difference
+/// between two readings is a sample. A sample is late by its length; none is ever skipped. The period has no meaning
 /// then, and all threads begin at once.
 ///
 /// # Errors
@@ -114,7 +102,7 @@ fn start_threads(plan: Plan, polling: bool) -> Result<Running, EngineError> {
     let shared = Arc::new(Shared::new(plan, partners, polling));
     let spawned = spawn(&shared, "measure", shared.plan.cpus.len(), thread::measure)
         .and_then(|threads| Ok((threads, spawn(&shared, "send", shared.partners.len(), thread::send)?)));
-    // Those that were created are called off; they end by themselves.
+    // The created ones are called off, and end on their own.
     let (threads, senders) = spawned?;
     let start = match shared.begin() {
         Ok(start) => start,
@@ -132,7 +120,7 @@ fn start_threads(plan: Plan, polling: bool) -> Result<Running, EngineError> {
     Ok(Running { start: start + shared.plan.warmup, end, shared, threads, senders })
 }
 
-/// A thread for each of the first `many` CPUs; where one cannot be created, the meeting is called off.
+/// A thread for each of the first `many` CPUs; if one cannot be created, the meeting is called off.
 fn spawn<T: Send + 'static>(
     shared: &Arc<Shared>,
     name: &str,
@@ -157,12 +145,12 @@ fn spawn<T: Send + 'static>(
 }
 
 impl Running {
-    /// The cells, to look at while the threads run.
+    /// May be read while the threads run.
     pub fn cells(&self) -> Vec<(CpuId, Arc<Cell>)> {
         self.shared.plan.cpus.iter().zip(&self.shared.cells).map(|(cpu, cell)| (cpu, Arc::clone(cell))).collect()
     }
 
-    /// The threads' ids, in the order of the CPUs.
+    /// In the order of the CPUs.
     pub fn tids(&self) -> Vec<(CpuId, i32)> {
         let tids = self.shared.tids.iter().map(|t| t.load(Relaxed));
         self.shared.plan.cpus.iter().zip(tids).collect()
@@ -173,7 +161,7 @@ impl Running {
         self.shared.stop.store(true, Relaxed);
         for ((_, tid), thread) in self.tids().into_iter().zip(&self.threads) {
             if !thread.is_finished() {
-                // A thread that ends meanwhile answers ESRCH: it needs no waking.
+                // ESRCH for a thread that ends meanwhile, which needs no waking.
                 let _ = uapi::wake(tid);
             }
         }
@@ -184,8 +172,8 @@ impl Running {
         }
     }
 
-    /// As [`Running::stop`], because the user wants the next phase. What was recorded is whole, but whoever ends it has seen its
-    /// results: it can fail and not pass ([`ProblemKind::EndedEarly`]).
+    /// Like [`Running::stop`], because the user wants the next phase. The recording is complete, but whoever ended it
+    /// has seen the results: it can fail but not pass ([`ProblemKind::EndedEarly`]).
     pub fn end_early(&self) {
         self.shared.early.store(true, Relaxed);
         self.stop();
@@ -197,14 +185,14 @@ impl Running {
         self.stop();
     }
 
-    /// Have all threads measured all they had to? They stay until [`Running::collect`], so that their counters in
-    /// /proc can be read to the end.
+    /// Have all threads finished measuring? They stay until [`Running::collect`], so that their counters in /proc can
+    /// be read to the end.
     pub fn finished(&self) -> bool {
         self.shared.done.load(Relaxed) == self.threads.len()
     }
 
     /// Collects the results. Threads that have not ended (starved by a higher priority after [`Running::stop`]) are
-    /// left behind, their results taken as they stand, and the phase is marked.
+    /// abandoned, their results taken as they are, and the phase is marked.
     pub fn collect(self) -> Outcome {
         let mut outcome = Outcome {
             start: self.start,
@@ -223,7 +211,7 @@ impl Running {
         self.shared.meeting.call_off();
         let mut senders = self.senders.into_iter();
         for (index, thread) in self.threads.into_iter().enumerate() {
-            // Once finished it only has to leave the rendezvous.
+            // A finished thread only has to leave the rendezvous.
             let ended = (finished || thread.is_finished()).then(|| thread.join().ok()).flatten().flatten();
             let (cpu, tid) = tids[index];
             let crowded = ended.as_ref().map_or(0, |end| end.remarks.crowded);
@@ -245,7 +233,7 @@ impl Running {
     }
 }
 
-/// What to say of a phase that the user ended.
+/// The note on a phase that the user ended.
 fn early(plan: &Plan, recorded: Nanos) -> String {
     let planned = plan.duration;
     format!(
@@ -326,7 +314,7 @@ mod tests {
         assert!(outcome.problems.is_empty() && outcome.notes.is_empty(), "{outcome:?}");
     }
 
-    /// What an hour comes to that is ended after 50 ms.
+    /// The outcome of an hour that is ended after 50 ms.
     fn ended_by(end: fn(&Running)) -> Outcome {
         uapi::install_wakeup().unwrap();
         let running = start(plan(3_600_000)).unwrap();

@@ -1,9 +1,9 @@
-//! The gap detector: a pinned thread a CPU reads CLOCK_MONOTONIC in a tight loop; where two readings lie far apart, something
-//! took the CPU: Linux, a hypervisor, firmware. As the hwlat tracer (kernel/trace/trace_hwlat.c) does, but in user space,
-//! with interrupts on, on any kernel.
+//! The gap detector: a pinned thread per CPU reads CLOCK_MONOTONIC in a tight loop. If two readings are far apart,
+//! something took the CPU: Linux, a hypervisor, firmware. It works like the hwlat tracer (kernel/trace/trace_hwlat.c),
+//! but in user space, with interrupts on, on any kernel.
 //!
-//! It reads in windows of half a cycle, as hwlat does, and the windows of the CPUs are staggered evenly: no more than half of
-//! them (rounded up) read at the same time, so with two or more CPUs one is always left for everything else.
+//! It reads in windows of half a cycle, as hwlat does, and the windows of the CPUs are staggered evenly: no more than
+//! half of them (rounded up) read at the same time, so with two or more CPUs one is always left for everything else.
 
 use crate::cell::Cell;
 use crate::engine::EngineError;
@@ -19,18 +19,16 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering:
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-/// What to look for, and how.
 #[derive(Clone, Debug)]
 pub struct GapPlan {
     /// One thread on each.
     pub cpus: CpuList,
-    /// Its policy.
     pub scheduling: Scheduling,
-    /// Time from one window of a CPU to its next.
+    /// From one window of a CPU to its next.
     pub cycle: Nanos,
     /// Length of a window.
     pub window: Nanos,
-    /// For how long in all.
+    /// In total.
     pub duration: Nanos,
     /// Readings at least this far apart are a gap.
     pub threshold: Nanos,
@@ -39,31 +37,28 @@ pub struct GapPlan {
 /// What one CPU's thread saw.
 #[derive(Clone, Debug)]
 pub struct GapResult {
-    /// Where.
     pub cpu: CpuId,
-    /// Its thread.
     pub tid: i32,
-    /// What that ran as.
+    /// The actual policy.
     pub scheduling: Scheduling,
     /// Time its windows should have taken until it ended.
     pub due_ns: u64,
     /// Time between the first and the last reading of its windows.
     pub looked_ns: u64,
-    /// Readings.
     pub readings: u64,
-    /// Gaps, by length; none is left out.
+    /// All gaps, by length.
     pub gaps: Histogram,
-    /// The longest, the longest first.
+    /// Longest first.
     pub longest: Vec<Gap>,
-    /// Gaps that nobody took in time with [`Gaps::take`].
+    /// Gaps that were not fetched in time by [`Gaps::take`].
     pub untaken: u64,
-    /// Time the thread was runnable and did not run (schedstat); `None`: not known.
+    /// Time the thread was runnable and did not run (schedstat).
     pub run_delay_ns: Option<u64>,
-    /// Times another thread took its CPU.
+    /// How often another thread took its CPU.
     pub preempted: Option<u64>,
     /// Why its memory is not locked.
     pub not_locked: Option<String>,
-    /// It did not end when it was asked to: it gets no CPU time.
+    /// It did not end when asked to: it gets no CPU time.
     pub stuck: bool,
 }
 
@@ -88,10 +83,10 @@ struct Shared {
     start: AtomicU64,
 }
 
-/// The longest gaps of a CPU that are kept.
+/// Limit of the longest gaps kept per CPU.
 const KEPT: usize = 64;
 
-/// The threads, reading.
+/// The running threads.
 pub struct Gaps {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<Option<End>>>,
@@ -99,7 +94,6 @@ pub struct Gaps {
     pub start: Nanos,
 }
 
-/// What a thread says when it ends.
 struct End {
     scheduling: Scheduling,
     run_delay_ns: Option<u64>,
@@ -113,7 +107,7 @@ impl GapPlan {
         Nanos(self.cycle.0 / self.cpus.len().max(1) as u64 * index as u64)
     }
 
-    /// Is `cpu` to read at this time after the start?
+    /// Should `cpu` read at this time after the start?
     pub fn reads(&self, cpu: CpuId, after_start: Nanos) -> bool {
         let Some(index) = self.cpus.iter().position(|c| c == cpu) else { return false };
         let own = after_start.0.checked_sub(self.offset(index).0);
@@ -162,20 +156,20 @@ pub fn gaps(plan: GapPlan) -> Result<Gaps, EngineError> {
 }
 
 impl Gaps {
-    /// The threads' ids, in the order of the CPUs.
+    /// In the order of the CPUs.
     pub fn tids(&self) -> Vec<(CpuId, i32)> {
         let tids = self.shared.stations.iter().map(|s| s.tid.load(Relaxed));
         self.shared.plan.cpus.iter().zip(tids).collect()
     }
 
-    /// Gives the gaps since this was last called, CPU after CPU, each CPU's in order.
+    /// Passes on the gaps since the last call, CPU after CPU, each CPU's in order.
     pub fn take(&self, mut each: impl FnMut(Gap)) {
         for (cpu, station) in self.shared.plan.cpus.iter().zip(&self.shared.stations) {
             station.ring.take(|start_ns, length_ns| each(Gap { cpu, start_ns, length_ns }));
         }
     }
 
-    /// Have all threads read all they had to?
+    /// Have all threads finished?
     pub fn finished(&self) -> bool {
         self.shared.done.load(Relaxed) == self.threads.len()
     }
@@ -185,13 +179,13 @@ impl Gaps {
         self.shared.stop.store(true, Relaxed);
         for ((_, tid), thread) in self.tids().into_iter().zip(&self.threads) {
             if !thread.is_finished() {
-                // A thread that ends meanwhile answers ESRCH: it needs no waking.
+                // ESRCH for a thread that ends meanwhile, which needs no waking.
                 let _ = uapi::wake(tid);
             }
         }
     }
 
-    /// The results. A thread that has not ended is left behind, its results taken as they stand.
+    /// The results. A thread that has not ended is abandoned, its results taken as they are.
     pub fn collect(self) -> Vec<GapResult> {
         let finished = self.finished();
         let stations = self.shared.plan.cpus.iter().zip(self.shared.stations.iter().map(Arc::clone));
@@ -215,7 +209,7 @@ impl Station {
         }
     }
 
-    /// Books a gap. No allocation, no system call.
+    /// Records a gap. No allocation, no system call.
     #[cold]
     #[inline(never)]
     fn record(&self, start: u64, now: u64) {
@@ -246,7 +240,7 @@ impl Station {
 
 impl Drop for Station {
     fn drop(&mut self) {
-        // The allocator may use the memory again. Where it never was locked this is an error that says nothing.
+        // The allocator may reuse the memory. Fails harmlessly if it was never locked.
         let _ = uapi::unlock(self);
     }
 }
@@ -297,8 +291,8 @@ fn windows(plan: &GapPlan, station: &Station, stop: &AtomicBool, start: Nanos, i
     }
 }
 
-/// The loop: two readings of the clock, a comparison, a look at `stop`. Interrupts and more urgent threads come through; that
-/// is what is looked for.
+/// The loop: two readings of the clock, a comparison, a check of `stop`. Interrupts and more urgent threads get
+/// through, which is what it looks for.
 #[inline(never)]
 fn spin(station: &Station, stop: &AtomicBool, end: Nanos, threshold: u64) {
     let first = monotonic().0;
@@ -315,7 +309,7 @@ fn spin(station: &Station, stop: &AtomicBool, end: Nanos, threshold: u64) {
     station.readings.store(station.readings.load(Relaxed) + readings, Relaxed);
 }
 
-/// Locks what the loop touches: results, code, the program's data. The stack comes with the attributes.
+/// Locks what the loop touches: results, code, the program's data. The stack is locked with the attributes.
 fn lock_memory(station: &Station) -> Result<(), uapi::Error> {
     station.cell.touch();
     station.ring.touch();

@@ -1,5 +1,5 @@
-//! What leaving an idle state costs, by trying: the same sleeps with the CPU free to idle as deep as it does, and with every
-//! idle state that takes time to leave forbidden.
+//! Measures the cost of leaving idle states: the same sleeps with all idle states allowed, and with every state
+//! forbidden that takes time to leave.
 
 use punctual_rt::{Attributes, Refused, monotonic, sleep_until};
 use punctual_units::{CpuId, Nanos, Scheduling};
@@ -9,7 +9,7 @@ use std::io::{self, Write};
 /// Median lateness of a wakeup from idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdleExit {
-    /// As the machine is.
+    /// With all idle states.
     pub free: Nanos,
     /// With /dev/cpu_dma_latency held at 0.
     pub held: Nanos,
@@ -22,27 +22,24 @@ impl IdleExit {
     }
 }
 
-/// Why it could not be tried.
 #[derive(Debug, thiserror::Error)]
 pub enum IdleError {
-    /// Policy or CPU.
     #[error(transparent)]
     Refused(#[from] Refused),
-    /// The latency request.
     #[error("cannot hold /dev/cpu_dma_latency: {0}")]
     Request(#[from] io::Error),
 }
 
-/// Sleeps in one block, and blocks of each kind in turn: 0.8 s in all.
+/// Sleeps per block, and blocks of each kind in turn: 0.8 s in all.
 const SLEEPS: usize = 50;
 const BLOCKS: usize = 4;
 /// Long enough for the governor to choose the deepest state (its target residency is below 2 ms on all but tablets).
 const PAUSE: Nanos = Nanos::from_millis(4);
 
-/// Tries it on one CPU in a thread of its own; the latency request is let go of at the end, also after kill -9.
+/// Measures on one CPU in a thread of its own; the latency request is released at the end, even after kill -9.
 ///
 /// # Errors
-/// The policy, the CPU or the request is refused.
+/// If the policy, the CPU or the request is refused.
 pub fn idle_exit(cpu: CpuId, scheduling: Scheduling) -> Result<IdleExit, IdleError> {
     let thread = std::thread::spawn(move || {
         Attributes { scheduling, cpu: Some(cpu), lock_stack: false }.apply()?;

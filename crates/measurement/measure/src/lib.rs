@@ -1,6 +1,6 @@
-//! The measuring engine: one thread a CPU sleeps until an absolute time and notes how late it woke; beside it, one
-//! ordinary thread samples what the machine did meanwhile. Also the gap detector ([`gaps`]), whose threads
-//! do not sleep but read the clock.
+//! The measuring engine: one thread per CPU sleeps until an absolute time and notes how late it woke; beside it, one
+//! ordinary thread samples the machine. Also the gap detector ([`gaps`]), whose threads read the clock instead of
+//! sleeping.
 //!
 //! Architecture invariant: knows no tracefs, no load and no run directory. Results leave through [`Outcome`] and
 //! [`Recorder`]; the caller decides where they go.

@@ -1,4 +1,4 @@
-//! What a phase measured, from what its threads say when they end.
+//! The results of a phase, from those of its threads.
 
 use crate::engine::Plan;
 use crate::thread::{Shared, ThreadEnd};
@@ -6,26 +6,22 @@ use crate::woken::Sent;
 use punctual_model::{CpuResult, Distribution, Problem, ProblemKind, Worst};
 use punctual_units::{CpuId, Nanos};
 
-/// What a phase measured.
 #[derive(Debug)]
 pub struct Outcome {
     /// CLOCK_MONOTONIC of the first recorded release.
     pub start: Nanos,
-    /// CLOCK_MONOTONIC when it had ended.
+    /// CLOCK_MONOTONIC of its end.
     pub end: Nanos,
-    /// Totals by CPU.
     pub cpus: Vec<CpuResult>,
-    /// Distributions by CPU.
     pub distributions: Vec<(CpuId, Distribution)>,
-    /// The worst of each CPU.
+    /// Of each CPU.
     pub worst: Vec<Worst>,
     /// What makes it inconclusive.
     pub problems: Vec<Problem>,
-    /// Of each measured CPU, what its partner did, where a partner woke it.
+    /// For each measured CPU what its sender did, if it had one.
     pub senders: Vec<(CpuId, Sent)>,
-    /// CPU time of the measuring threads, ns.
     pub cpu_ns: u64,
-    /// What is worth saying but decides nothing.
+    /// Remarks that decide nothing.
     pub notes: Vec<String>,
 }
 

@@ -1,15 +1,14 @@
-//! A thread that never sleeps: it reads CLOCK_MONOTONIC without a pause, and every difference between two readings is a sample.
-//! What oslat (rt-tests) does, and what an application sees that polls its device on a CPU of its own.
+//! A thread that never sleeps: it reads CLOCK_MONOTONIC continuously, and every difference between two readings is a
+//! sample. This is what oslat (rt-tests) does, and what an application sees that polls its device on its own CPU.
 //!
-//! The recording of a sample lies between two readings, too, so nothing is missed; the smallest sample is what reading and
-//! recording cost.
+//! Recording a sample happens between two readings as well, so nothing is missed; the smallest sample is the cost of
+//! reading and recording.
 
 use punctual_rt::{Wait, Wakeup, monotonic, sleep_until};
 use punctual_units::Nanos;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// The way of a thread that is never woken: each reading of the clock (no system call where the vDSO has the clock) is one, released
-/// at the reading before.
+/// Each reading of the clock (no system call if the vDSO has the clock) is a wakeup, released at the previous reading.
 #[derive(Debug, Default)]
 pub(crate) struct Poll {
     last: Nanos,
@@ -19,7 +18,7 @@ pub(crate) struct Poll {
 }
 
 impl Wait for Poll {
-    /// Until `end` it sleeps: the warm-up has nothing to warm.
+    /// Until `end` it sleeps: the warm-up has nothing to warm up.
     fn begin(&mut self, _start: Nanos, end: Nanos) {
         *self = Poll { end, ..Poll::default() };
     }
@@ -86,7 +85,7 @@ mod tests {
         for (cpu, (_, distribution)) in outcome.cpus.iter().zip(&outcome.distributions) {
             assert_eq!((cpu.released, cpu.skipped), (Some(cpu.ran), Some(0)));
             assert_eq!(distribution.raw.count(), cpu.ran);
-            // From the first reading, which may be late where another thread has the CPU, to the first after the end.
+            // From the first reading, which may be late if another thread has the CPU, to the first after the end.
             let sum = distribution.raw.sum();
             assert!(cpu.ran > 1000 && sum > 20_000_000, "{cpu:?} {sum}");
             let worst = outcome.worst.iter().filter(|w| w.cpu == cpu.cpu).map(|w| w.latency_ns).max();

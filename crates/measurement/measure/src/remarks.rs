@@ -1,4 +1,4 @@
-//! What a way has to say beside its wakeups, in words.
+//! Notes of a wakeup source besides its wakeups.
 
 use crate::engine::Plan;
 use crate::outcome::Outcome;
@@ -36,7 +36,7 @@ impl Outcome {
         }
     }
 
-    /// Of one sender; `crowded` as its receiver counted.
+    /// Of one sender; `crowded` as counted by its receiver.
     pub(crate) fn add_sender(&mut self, plan: &Plan, cpu: CpuId, sent: Sent, crowded: u64) {
         self.notes.push(placed(plan, cpu, &sent));
         if sent.late_sends + sent.unsent + crowded > 0 {
@@ -67,7 +67,7 @@ impl Outcome {
         self.senders.push((cpu, sent));
     }
 
-    /// What a way's device adds.
+    /// Notes of the device.
     pub(crate) fn add_link(&mut self, partner: &Partner) {
         if let AnyLink::Serial(serial) = &partner.link {
             self.notes.extend(serial.notes.iter().cloned());

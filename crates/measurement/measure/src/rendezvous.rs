@@ -1,8 +1,8 @@
-//! A barrier that can be called off: std's cannot, and a thread that was never created would be waited for for ever.
+//! A barrier that can be called off, unlike std's, which would wait forever for a thread that was never created.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// Where a known number of threads meet, several times.
+/// A known number of threads meet here, several times.
 pub(crate) struct Rendezvous {
     parties: usize,
     state: Mutex<State>,
@@ -37,7 +37,7 @@ impl Rendezvous {
         state.round != round
     }
 
-    /// Sends everyone home, now and later.
+    /// Releases everyone, now and later.
     pub fn call_off(&self) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).called_off = true;
         self.changed.notify_all();

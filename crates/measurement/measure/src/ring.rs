@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-/// Pairs that fit: at a reading a fifth of a second, one every 50 µs.
+/// Capacity: if read every fifth of a second, one pair every 50 µs.
 const SLOTS: usize = 4096;
 
 /// Pairs of a start and a length, ns. What does not fit is counted and dropped.
@@ -22,12 +22,12 @@ impl Ring {
         Ring { head: zero(), tail: zero(), lost: zero(), slots }
     }
 
-    /// Writes every page, so that it is resident even where memory may not be locked.
+    /// Writes every page, so that it is resident even if memory may not be locked.
     pub fn touch(&self) {
         self.slots.iter().flatten().for_each(|word| word.store(word.load(Relaxed), Relaxed));
     }
 
-    /// By the writer: adds a pair.
+    /// For the writer.
     pub fn put(&self, start: u64, length: u64) {
         let head = self.head.load(Relaxed);
         if head - self.tail.load(Acquire) >= SLOTS as u64 {
@@ -39,7 +39,7 @@ impl Ring {
         self.head.store(head + 1, Release);
     }
 
-    /// By the reader: gives every pair and makes room.
+    /// For the reader: passes on every pair and frees its slot.
     pub fn take(&self, mut each: impl FnMut(u64, u64)) {
         let head = self.head.load(Acquire);
         for at in self.tail.load(Relaxed)..head {
@@ -49,7 +49,7 @@ impl Ring {
         self.tail.store(head, Release);
     }
 
-    /// Pairs that did not fit.
+    /// Dropped pairs.
     pub fn lost(&self) -> u64 {
         self.lost.load(Relaxed)
     }

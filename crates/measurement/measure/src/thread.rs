@@ -1,4 +1,4 @@
-//! The measuring thread itself.
+//! The measuring thread.
 
 use crate::cell::Cell;
 use crate::engine::Plan;
@@ -17,29 +17,29 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What the threads of one phase share.
+/// Shared by the threads of one phase.
 pub(crate) struct Shared {
     pub plan: Plan,
     pub cells: Vec<Arc<Cell>>,
     pub tids: Vec<AtomicI32>,
     pub sender_tids: Vec<AtomicI32>,
     pub stop: AtomicBool,
-    /// The stop is the user's wish for the next phase.
+    /// The user wants the next phase.
     pub early: AtomicBool,
-    /// Stopped because enough was measured: nothing is missing.
+    /// Enough was measured: nothing is missing.
     pub enough: AtomicBool,
     pub meeting: Rendezvous,
     /// The threads do not sleep but read the clock ([`crate::start_polling`]).
     pub polling: bool,
-    /// Threads that have measured all they had to.
+    /// Threads that have finished measuring.
     pub done: AtomicUsize,
-    /// One for each thread, where partners wake them.
+    /// One for each thread, if partners wake them.
     pub partners: Vec<Box<Partner>>,
     refused: Mutex<Option<Refusal>>,
     start: AtomicU64,
 }
 
-/// What a thread was refused.
+/// Why a thread could not measure.
 pub(crate) enum Refusal {
     Attributes(Refused),
     Way(WayRefused),
@@ -65,8 +65,8 @@ impl Shared {
         }
     }
 
-    /// Meets the threads when they have applied their attributes and again when they have agreed on the first
-    /// release, which it returns; or what one of them was refused.
+    /// Meets the threads when they have applied their attributes and again when they have agreed on the first release,
+    /// which it returns; or what one of them was refused.
     pub fn begin(&self) -> Result<Nanos, Refusal> {
         let ready = self.meeting.meet();
         if let Some(refused) = self.refused.lock().unwrap_or_else(PoisonError::into_inner).take() {
@@ -79,7 +79,7 @@ impl Shared {
         Ok(Nanos(self.start.load(Relaxed)))
     }
 
-    /// In a thread: says what it was refused, and meets the others until the first release is agreed on. `None`: called off.
+    /// In a thread: reports a refusal, and meets the others until the first release is agreed on. `None`: called off.
     fn agree<T>(&self, ready: Result<T, Refusal>) -> Option<(Nanos, T)> {
         let ready = match ready {
             Ok(ready) => Some(ready),
@@ -99,7 +99,7 @@ impl Shared {
     }
 }
 
-/// What a thread says when it ends.
+/// What a thread reports at its end.
 pub(crate) struct ThreadEnd {
     pub scheduling: Scheduling,
     pub affinity_at_start: CpuList,
@@ -151,7 +151,7 @@ pub(crate) fn measure(shared: &Shared, index: usize, cpu: CpuId) -> Option<Threa
     }
 }
 
-/// A measuring thread that finds out its way.
+/// A measuring thread that selects its wakeup source.
 struct Me<'a> {
     shared: &'a Shared,
     index: usize,
@@ -168,7 +168,7 @@ impl Me<'_> {
         end
     }
 
-    /// Measures by one way, in a loop of its own.
+    /// Measures by one wakeup source, with a monomorphic loop.
     fn run<W: Wait>(&self, way: Result<W, WayRefused>) -> Option<ThreadEnd> {
         let Me { shared, index, cpu } = *self;
         let plan = &shared.plan;
@@ -185,7 +185,7 @@ impl Me<'_> {
 
         let before = Before { usage: uapi::thread_usage().ok(), delay: run_delay(schedstat.as_ref()) };
         way.go_on(plan.duration);
-        // Without a period nothing can be skipped, and no gap is a matter of course.
+        // When polling nothing can be skipped, and no gap is normal.
         let period = if shared.polling { u64::MAX } else { plan.period.0 };
         sample(&mut way, cell, &shared.stop, period);
         let end = before.end(&way, applied, not_locked, schedstat.as_ref());
@@ -194,7 +194,7 @@ impl Me<'_> {
             partner.mail.leave();
         }
         shared.done.fetch_add(1, Relaxed);
-        // Stays, so that its counters can be read to the end, until the results are collected.
+        // Stays until the results are collected, so that its counters can be read to the end.
         shared.meeting.meet();
         Some(end)
     }
@@ -208,7 +208,7 @@ fn apply(plan: &Plan, cpu: CpuId, lock_stack: bool) -> Result<Applied, Refusal> 
     Attributes { scheduling: plan.scheduling, cpu: pinned, lock_stack }.apply().map_err(Refusal::Attributes)
 }
 
-/// Moves the calling thread into a cgroup: 0 is who writes it.
+/// Moves the calling thread into a cgroup: 0 stands for the writer.
 fn enter(file: &Path, cpu: CpuId) -> Result<(), Refused> {
     let refused = |source| uapi::Error { call: "write", on: file.display().to_string(), source };
     File::options()
@@ -260,10 +260,10 @@ impl Before {
     ) -> ThreadEnd {
         let cpu_time = clock_gettime(ClockId::ThreadCPUTime);
         let after = uapi::thread_usage().ok();
-        // On 32 bits a counter may have begun again at 0 in a long run: then it is not known.
+        // On 32 bits a counter may have wrapped in a long run: then it is unknown.
         let used = |count: fn(&uapi::Usage) -> u64| count(&after?).checked_sub(count(&self.usage?));
         ThreadEnd {
-            // Read at the end: what counts is what it ran as.
+            // Read at the end: what counts is the actual policy.
             scheduling: uapi::scheduling(0).map_or(applied.scheduling, |(s, _)| s),
             affinity: uapi::affinity(0).unwrap_or_default(),
             affinity_at_start: applied.affinity,
@@ -278,7 +278,8 @@ impl Before {
     }
 }
 
-/// The sampling path: one system call a period, no allocation, no lock, no page fault. Each way has its own.
+/// The sampling path: one system call per period, no allocation, no lock, no page fault. Each wakeup source has its own
+/// copy.
 #[inline(never)]
 fn sample<W: Wait>(way: &mut W, cell: &Cell, stop: &AtomicBool, period: u64) {
     while let Some(wakeup) = way.wait(stop) {
@@ -289,7 +290,7 @@ fn sample<W: Wait>(way: &mut W, cell: &Cell, stop: &AtomicBool, period: u64) {
     }
 }
 
-/// Locks what the sampling path touches: results, code, the program's data. The stack comes with the attributes.
+/// Locks what the sampling path touches: results, code, the program's data. The stack is locked with the attributes.
 fn lock_memory(cell: &Cell, code: usize) -> Result<(), uapi::Error> {
     cell.touch();
     uapi::lock(cell)?;

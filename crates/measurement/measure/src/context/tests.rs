@@ -1,5 +1,3 @@
-//! The context thread, in a phase of no time.
-
 use super::*;
 
 #[derive(Default)]

@@ -1,5 +1,5 @@
-//! What disturbs a CPU to be read: its frequency (an interrupt to it, on some drivers) and its model-specific
-//! registers. Only between phases.
+//! What disturbs a CPU when read: its frequency (an interrupt to it, on some drivers) and its model-specific registers.
+//! Only between phases.
 
 use super::read_trimmed;
 use punctual_model::Event;
@@ -23,12 +23,12 @@ pub fn between_phases(cpus: &CpuList) -> Vec<Event> {
     events
 }
 
-/// The frequency of each of these CPUs now, kHz, where it can be read. Some drivers interrupt a CPU to be told.
+/// Current frequencies, kHz, of the CPUs where it can be read. Some drivers interrupt the CPU for that.
 pub fn frequencies(cpus: &CpuList) -> Vec<(CpuId, u64)> {
     cpus.iter().filter_map(|cpu| Some((cpu, frequency(cpu)?))).collect()
 }
 
-/// System management interrupts of each CPU since boot, where they can be counted.
+/// System management interrupts of each CPU since boot, if they can be counted.
 pub(crate) fn smi_counts(cpus: &CpuList) -> Vec<(CpuId, u64)> {
     match is_intel() {
         true => cpus.iter().filter_map(|cpu| Some((cpu, smi_count(cpu)?))).collect(),

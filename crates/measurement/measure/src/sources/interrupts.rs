@@ -3,7 +3,7 @@
 use punctual_units::CpuId;
 use std::collections::HashMap;
 
-/// Counts by source for the CPUs asked for; columns follow the file's header, which leaves out offline CPUs.
+/// Counts by source for the requested CPUs; columns follow the file's header, which omits offline CPUs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Table {
     /// Source name → count for each of `cpus`.
@@ -12,7 +12,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Reads either file. A CPU that is offline gets no counts.
+    /// Parses either file. A CPU that is offline gets no counts.
     pub fn parse(text: &str, cpus: &[CpuId]) -> Table {
         let mut lines = text.lines();
         let header: Vec<CpuId> = lines.next().unwrap_or("").split_whitespace().filter_map(cpu_of).collect();
@@ -23,7 +23,7 @@ impl Table {
             let Some((key, rest)) = line.split_once(':') else { continue };
             let fields: Vec<&str> = rest.split_whitespace().collect();
             let counts: Vec<u64> = fields.iter().map_while(|f| f.parse().ok()).take(header.len()).collect();
-            // ERR and MIS have one figure for the whole machine: they belong to no CPU.
+            // ERR and MIS have one figure for the whole machine.
             if counts.len() < header.len() {
                 continue;
             }
@@ -33,8 +33,8 @@ impl Table {
         Table { rows, cpus: present.into_iter().map(|(cpu, _)| cpu).collect() }
     }
 
-    /// By how much each source rose for `cpu` since `before`, the busiest first, zero left out. `None` where the CPU
-    /// is in neither.
+    /// The increase of each source for `cpu` since `before`, busiest first, without zeros. `None` if the CPU is in
+    /// neither.
     pub fn risen(&self, before: &Table, cpu: CpuId) -> Option<Vec<(String, u64)>> {
         let (now, then) = (self.column(cpu)?, before.column(cpu)?);
         let mut risen: Vec<(String, u64)> = self

@@ -1,4 +1,4 @@
-//! What is read from the kernel while measuring, one file a kind. Nothing here disturbs another CPU; what does is in
+//! What is read from the kernel while measuring, one file per kind. Nothing here disturbs another CPU; what does is in
 //! [`between`] and read between phases only.
 
 pub(crate) mod between;
@@ -11,7 +11,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// A file of /proc or /sys that is kept open and read again and again; each read gives fresh content.
+/// A file of /proc or /sys that is kept open and read repeatedly; each read gives fresh content.
 #[derive(Debug)]
 pub(crate) struct Source {
     file: File,
@@ -22,12 +22,12 @@ pub(crate) struct Source {
 const LARGEST: usize = 16 << 20;
 
 impl Source {
-    /// Opens it; `None` where it is absent or forbidden.
+    /// `None` if it is absent or forbidden.
     pub fn open(path: impl AsRef<Path>) -> Option<Source> {
         Some(Source { file: File::open(path).ok()?, text: vec![0; 512] })
     }
 
-    /// Its content now; `None` where reading fails (the task is gone, the driver refuses).
+    /// `None` if reading fails (the task is gone, the driver refuses).
     pub fn read(&mut self) -> Option<&str> {
         let mut filled = 0;
         loop {
@@ -42,13 +42,12 @@ impl Source {
         }
     }
 
-    /// A file that holds one number.
     pub fn number(&mut self) -> Option<i64> {
         self.read()?.trim().parse().ok()
     }
 }
 
-/// Content of a small file, trimmed; `None` where it cannot be read.
+/// `None` if it cannot be read.
 pub(crate) fn read_trimmed(path: impl AsRef<Path>) -> Option<String> {
     std::fs::read_to_string(path).ok().map(|s| s.trim().to_owned())
 }

@@ -2,12 +2,12 @@
 
 use punctual_units::CpuId;
 
-/// Steal time by CPU and context switches of the whole machine, from /proc/stat (proc_stat(5)).
+/// From /proc/stat (proc_stat(5)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stat {
     /// In USER_HZ ticks.
     pub steal_ticks: Vec<(CpuId, u64)>,
-    /// Since boot.
+    /// Of the whole machine since boot.
     pub context_switches: Option<u64>,
 }
 
@@ -36,7 +36,6 @@ impl Stat {
     }
 }
 
-/// A counter of /proc/vmstat.
 pub(crate) fn vmstat(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
 }

@@ -1,11 +1,11 @@
-//! Threads in /proc: the measuring ones, and the other real-time ones that may get in their way.
+//! Threads in /proc: the measuring ones, and other real-time threads that may delay them.
 
 use super::Source;
 use punctual_units::CpuId;
 use std::collections::HashMap;
 use std::fs;
 
-/// What /proc/PID/task/TID/stat says (proc_pid_stat(5)).
+/// /proc/PID/task/TID/stat (proc_pid_stat(5)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TaskStat {
     pub comm: String,
@@ -18,7 +18,7 @@ pub(crate) struct TaskStat {
 
 impl TaskStat {
     pub fn parse(text: &str) -> Option<TaskStat> {
-        // The name may hold blanks and brackets; it ends at the last one.
+        // The name may contain blanks and parentheses; it ends at the last one.
         let (head, tail) = text.rsplit_once(')')?;
         let comm = head.split_once('(')?.1.to_owned();
         let fields: Vec<&str> = tail.split_whitespace().collect();
@@ -82,7 +82,7 @@ impl OwnThread {
     }
 }
 
-/// A real-time thread of somebody else.
+/// A real-time thread of another process.
 pub(crate) struct RtTask {
     /// `multipathd (RR 99, pid 1456)`.
     label: String,
@@ -92,18 +92,18 @@ pub(crate) struct RtTask {
     ran_ns: u64,
 }
 
-/// All real-time threads but our own, watched for how long they run.
+/// Watches how long all other real-time threads run.
 #[derive(Default)]
 pub(crate) struct RtTasks {
     tasks: HashMap<i32, RtTask>,
 }
 
-/// More than this are not watched: each costs two reads a second.
+/// Limit of watched threads: each costs two reads a second.
 const MOST: usize = 128;
 
 impl RtTasks {
-    /// Looks for threads that are not known yet. One that started after `since_ticks` is booked from its first
-    /// nanosecond, an older one from now on.
+    /// Looks for new threads. One that started after `since_ticks` is counted from its first nanosecond, an older one
+    /// from now on.
     pub fn scan(&mut self, since_ticks: Option<u64>) {
         let own = std::process::id();
         for pid in numbers("/proc").filter(|pid| *pid as u32 != own) {
@@ -120,7 +120,7 @@ impl RtTasks {
         }
     }
 
-    /// Time each ran since it was last asked: CPU it ran on last, label, ns. Threads that have ended are forgotten.
+    /// Time each ran since the last call: CPU it ran on last, label, ns. Threads that have ended are dropped.
     pub fn ran(&mut self) -> Vec<(CpuId, String, u64)> {
         let mut ran = Vec::new();
         self.tasks.retain(|_, task| match task.advance() {

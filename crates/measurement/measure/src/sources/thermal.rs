@@ -6,7 +6,7 @@ use punctual_uapi as uapi;
 use std::fs::{self, File};
 use std::path::Path;
 
-/// All sensors that can be read here, kept open.
+/// All readable sensors, kept open.
 #[derive(Debug, Default)]
 pub(crate) struct Thermal {
     zones: Vec<(String, Source)>,
@@ -16,12 +16,11 @@ pub(crate) struct Thermal {
     vcio: Option<File>,
 }
 
-/// Readings at one instant.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ThermalReadings {
     /// m°C.
     pub temperatures: Vec<Reading>,
-    /// Throttle counters and firmware flags: how often, or 1 while it lasts.
+    /// Throttle counters and firmware flags: a count, or 1 while it lasts.
     pub throttling: Vec<Reading>,
 }
 
@@ -30,7 +29,7 @@ const PI_BITS: [(u32, &str); 4] =
     [(0, "under-voltage"), (1, "frequency capped"), (2, "throttled"), (3, "soft temperature limit")];
 
 impl Thermal {
-    /// Finds the sensors below `root` (`/` but in tests).
+    /// Finds the sensors below `root` (`/` except in tests).
     pub fn open(root: &Path) -> Thermal {
         let mut thermal = Thermal::default();
         for (folder, dir) in folders(&root.join("sys/class/thermal"), "thermal_zone") {
@@ -55,7 +54,7 @@ impl Thermal {
         thermal
     }
 
-    /// Reads them all; what fails is left out.
+    /// Reads them all; failures are left out.
     pub fn read(&mut self) -> ThermalReadings {
         let mut now = ThermalReadings::default();
         let reading = |name: &str, value| Reading { name: name.to_owned(), value };
@@ -79,7 +78,7 @@ impl Thermal {
 }
 
 impl ThermalReadings {
-    /// Throttling since `before`: counters that rose by how much, and flags that are up.
+    /// Throttling since `before`: the increase of counters, and flags that are set.
     pub fn throttled_since(&self, before: &ThermalReadings) -> Vec<Reading> {
         let old = |name: &str| before.throttling.iter().find(|r| r.name == name).map_or(0, |r| r.value);
         let events = |r: &Reading| match r.name.ends_with("_count") {
@@ -95,7 +94,7 @@ fn parse_hex(text: &str) -> Option<u32> {
     u32::from_str_radix(text.strip_prefix("0x").unwrap_or(text), 16).ok()
 }
 
-/// Folders below `dir` named `prefix` and a number, by rising number.
+/// Folders below `dir` named `prefix` and a number, ascending.
 fn folders(dir: &Path, prefix: &str) -> Vec<(String, std::path::PathBuf)> {
     let mut found: Vec<(u32, String, std::path::PathBuf)> = fs::read_dir(dir)
         .into_iter()

@@ -1,4 +1,4 @@
-//! The ways from a sender to a receiver that need no device.
+//! Links from a sender to a receiver that need no device.
 
 use super::mail::{Arrival, Mailbox};
 use punctual_uapi::{self as uapi, Origin, Sig, SignalSet};
@@ -10,9 +10,9 @@ use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
-/// One way for messages to go. One system call each, no allocation.
+/// A way to pass messages. One system call each, no allocation.
 pub(crate) trait Link: Send + Sync {
-    /// In the receiving thread, before anything is sent.
+    /// Called in the receiving thread, before anything is sent.
     fn prepare(&self) -> Result<(), uapi::Error> {
         Ok(())
     }
@@ -20,7 +20,7 @@ pub(crate) trait Link: Send + Sync {
     /// Sends the message that was just published; false: it was refused.
     fn send(&self, mail: &Mailbox, sequence: u64) -> bool;
 
-    /// Sleeps until there is something; `taken` messages are booked. `None`: a signal, or nothing of ours.
+    /// Sleeps until there is something; `taken` messages are accounted for. `None`: a signal, or nothing of ours.
     fn receive(&self, mail: &Mailbox, taken: u64) -> Option<Arrival>;
 }
 
@@ -73,7 +73,6 @@ impl Link for Signal {
     }
 }
 
-/// An eventfd.
 pub(crate) struct Eventfd(OwnedFd);
 
 impl Eventfd {
@@ -96,7 +95,7 @@ impl Link for Eventfd {
     }
 }
 
-/// Two sockets of 127.0.0.1 that know only each other.
+/// Two sockets of 127.0.0.1, connected to each other only.
 pub(crate) struct Udp {
     from: UdpSocket,
     to: UdpSocket,

@@ -1,15 +1,15 @@
-//! What sender and receiver share, and how the receiver books what comes.
+//! What sender and receiver share, and how the receiver accounts for messages.
 
 use punctual_rt::{Remarks, Wakeup};
 use punctual_units::Nanos;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
-/// Messages whose sending time is kept until they are taken. Those beyond are counted and have no time of their own: the oldest one
-/// decides how late the receiver is.
+/// Messages whose sending time is kept until they are taken. Those beyond are counted without a time of their own: the
+/// oldest one decides how late the receiver is.
 const SLOTS: usize = 1024;
 
-/// On a cache line of its own, so that who writes one does not slow who reads the other.
+/// On a cache line of its own, so that writing one does not slow down reading the other.
 #[repr(align(128))]
 pub(crate) struct Own<T>(pub T);
 
@@ -23,16 +23,16 @@ struct Slot {
 #[cfg_attr(target_arch = "aarch64", repr(align(65536)))]
 #[cfg_attr(not(target_arch = "aarch64"), repr(align(4096)))]
 pub(crate) struct Mailbox {
-    /// Messages published: the next one's number.
+    /// Published messages: the number of the next one.
     head: Own<AtomicU64>,
     /// The low half of `head`, for futex(2).
     pub word: Own<AtomicU32>,
-    /// Messages the receiver has booked.
+    /// Messages the receiver has accounted for.
     taken: Own<AtomicU64>,
     /// The first message that is recorded; `u64::MAX`: none yet.
     recorded: Own<AtomicU64>,
     closed: AtomicBool,
-    /// The receiver looks no longer.
+    /// The receiver has left.
     left: AtomicBool,
     slots: [Slot; SLOTS],
 }
@@ -50,16 +50,16 @@ impl Mailbox {
         }
     }
 
-    /// Makes every page resident, and locks it where that is allowed.
+    /// Makes every page resident, and locks it if permitted.
     pub fn lock(&self) {
         for slot in &self.slots {
             slot.sent.store(slot.sent.load(Relaxed), Relaxed);
         }
-        // The receiver tells whether memory can be locked, and its page faults are counted.
+        // The receiver reports whether memory can be locked, and its page faults are counted.
         let _ = punctual_uapi::lock(self);
     }
 
-    /// The number of messages published. Read it before the clock: then all of them were sent before that reading.
+    /// The number of published messages. Read it before the clock: then all of them were sent before that reading.
     #[inline(always)]
     pub fn head(&self) -> u64 {
         self.head.0.load(Acquire)
@@ -79,7 +79,7 @@ impl Mailbox {
         sequence
     }
 
-    /// When a message was published, while it is kept.
+    /// When a message was published, while that is kept.
     #[inline(always)]
     fn sent(&self, sequence: u64) -> Option<Nanos> {
         let slot = &self.slots[sequence as usize % SLOTS];
@@ -91,7 +91,7 @@ impl Mailbox {
         self.recorded.0.store(self.head.0.load(Relaxed), Release);
     }
 
-    /// Has the receiver booked all?
+    /// Has the receiver accounted for all?
     pub fn is_empty(&self) -> bool {
         self.taken.0.load(Relaxed) == self.head()
     }
@@ -105,7 +105,7 @@ impl Mailbox {
         self.closed.load(Acquire)
     }
 
-    /// The receiver looks no longer.
+    /// The receiver leaves.
     pub fn leave(&self) {
         self.left.store(true, Release);
     }
@@ -117,7 +117,7 @@ impl Mailbox {
 
 impl Drop for Mailbox {
     fn drop(&mut self) {
-        // As a cell does: the allocator should not find it locked.
+        // As for a cell: the allocator should not get locked memory.
         let _ = punctual_uapi::unlock(self);
     }
 }
@@ -125,24 +125,25 @@ impl Drop for Mailbox {
 /// What a receiver learns from the call it slept in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// That something was published: nothing can be lost, several are one.
+    /// Something was published: nothing can be lost, several are one.
     State,
-    /// How many messages were sent since the last time; several are one.
+    /// The number of messages sent since the last time; several are one.
     Count(u64),
-    /// A queue's next `messages` (at least one), of which the last has a number that ends in these `bits` bits.
+    /// A queue's next `messages` (at least one), the last of which has a number that ends in these `bits` bits.
     Queue { messages: u64, last: u64, bits: u32 },
 }
 
-/// The receiver's books. `released == ran + skipped`, whatever comes.
+/// The receiver's accounts. `released == ran + skipped`, whatever comes.
 ///
-/// Two limits, of what can be known. A message that a late receiver booked as skipped while it seemed to be on its way, and that a
-/// queue turns out to have lost, stays skipped and is told as lost, too: the release was missed either way, and the phase is
-/// inconclusive. And a queue shows a loss only by the next message that comes: one that was booked as skipped with none after it is
-/// not told. It was sent and the receiver was late for it, so the books are right without.
+/// Two limits of what can be known. A message that a late receiver counted as skipped while it seemed to be on its way,
+/// and that a queue turns out to have lost, stays skipped and is reported as lost as well: the release was missed
+/// either way, and the phase is inconclusive. And a queue shows a loss only by the next message: one that was counted
+/// as skipped with none after it is not reported. It was sent and the receiver was late for it, so the accounts are
+/// right without.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inbox {
     period: u64,
-    /// Messages before this are booked.
+    /// Messages before this are accounted for.
     taken: u64,
     /// Messages before this came out of the queue, or were counted.
     delivered: u64,
@@ -157,10 +158,11 @@ impl Inbox {
         Inbox { period: period.0.max(1), ..Inbox::default() }
     }
 
-    /// Books what has come: `head` was read before the clock said `woke`. `None`: nothing that is not booked already.
+    /// Accounts for an arrival: `head` was read before the clock said `woke`. `None`: nothing new.
     ///
-    /// The release is when the oldest message was sent that was neither booked nor lost. Later ones that were published meanwhile are
-    /// skipped as far as the receiver is periods late; the others were sent too close together and are none of its business.
+    /// The release is when the oldest message was sent that was neither accounted for nor lost. Later ones published
+    /// meanwhile are skipped as far as the receiver is periods late; the others were sent too close together, which is
+    /// not the receiver's fault.
     #[inline(always)]
     pub fn book(&mut self, mail: &Mailbox, arrival: Arrival, head: u64, woke: Nanos) -> Option<Wakeup> {
         let lost = self.remarks.lost;
@@ -185,7 +187,7 @@ impl Inbox {
         Some(wakeup)
     }
 
-    /// The oldest message that is neither booked nor lost.
+    /// The oldest message that is neither accounted for nor lost.
     #[inline(always)]
     fn oldest(&mut self, arrival: Arrival, head: u64) -> Option<u64> {
         match arrival {
@@ -210,7 +212,7 @@ impl Inbox {
                     self.lose(lost, last + 1 - messages.max(1));
                 }
                 if last < self.taken {
-                    // It was booked with an earlier one, when it was on its way.
+                    // It was counted with an earlier one, when it was on its way.
                     return None;
                 }
             }
@@ -218,14 +220,14 @@ impl Inbox {
         (head > self.taken).then_some(self.taken)
     }
 
-    /// A queue left out `lost` messages, the last of them just before `next`; those already booked stay so.
+    /// A queue dropped `lost` messages, the last of them just before `next`; those already accounted for stay so.
     #[cold]
     fn lose(&mut self, lost: u64, next: u64) {
         self.remarks.lost += lost;
         self.taken = self.taken.max(next);
     }
 
-    /// Where the recorded messages begin, what came before is forgotten, but not the messages that were `lost` just now.
+    /// At the first recorded message, what came before is dropped, except for the messages that were `lost` just now.
     #[inline(always)]
     fn cross(&mut self, mail: &Mailbox, oldest: u64, head: u64, lost: u64) -> u64 {
         if self.recording {
@@ -235,19 +237,20 @@ impl Inbox {
         if head <= first {
             return oldest;
         }
-        // Until now all that was booked came before. Where among several messages of one answer some are missing is not known.
+        // Until now all accounts were of earlier messages. Where among several messages of one answer some are missing
+        // is unknown.
         let remarks = Remarks { lost, ..Remarks::default() };
         (self.recording, self.cycle, self.remarks) = (true, 0, remarks);
         oldest.max(first)
     }
 
-    /// Was a message booked that is recorded?
+    /// Was a recorded message accounted for?
     #[inline(always)]
     pub fn is_recording(&self) -> bool {
         self.recording
     }
 
-    /// Messages that are booked.
+    /// Messages accounted for.
     #[inline(always)]
     pub fn taken(&self) -> u64 {
         self.taken
@@ -257,10 +260,10 @@ impl Inbox {
         if self.recording { self.cycle } else { 0 }
     }
 
-    /// With what was sent and did not come.
+    /// Including what was sent and did not arrive.
     pub fn remarks(&self, mail: &Mailbox) -> Remarks {
         let left = mail.head().saturating_sub(self.taken);
-        // A stop cuts a message off that was on its way: nobody lost it.
+        // A stop interrupts a message on its way, which is no loss.
         let left = if mail.is_closed() { left } else { 0 };
         Remarks { lost: self.remarks.lost + left, ..self.remarks.clone() }
     }

@@ -1,5 +1,5 @@
-//! Woken by a partner thread: it sends a message at each release, and the measuring thread's latency counts from the partner's clock
-//! reading just before the sending call.
+//! Woken by a partner thread: it sends a message at each release, and the measuring thread's latency counts from the
+//! partner's clock reading just before the sending call.
 
 mod links;
 mod mail;
@@ -18,13 +18,13 @@ use punctual_uapi as uapi;
 use punctual_units::{Nanos, Way};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// What leads from one sender to its receiver.
+/// The connection of one sender to its receiver.
 pub(crate) struct Partner {
     pub mail: Mailbox,
     pub link: AnyLink,
 }
 
-/// A link, told apart once and not in every period.
+/// A link, dispatched once and not in every period.
 pub(crate) enum AnyLink {
     Futex(Futex),
     Signal(Signal),
@@ -33,24 +33,16 @@ pub(crate) enum AnyLink {
     Serial(Serial),
 }
 
-/// Why a way cannot be measured.
+/// Why a wakeup source cannot be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum WayRefused {
-    /// The serial port.
     #[error(transparent)]
     Serial(#[from] SerialError),
     /// One port has one reader.
     #[error("{port} wakes one thread, and {cpus} CPUs were to be measured: choose one with --cpus")]
-    OneThread {
-        /// The port.
-        port: String,
-        /// How many.
-        cpus: usize,
-    },
-    /// A system call.
+    OneThread { port: String, cpus: usize },
     #[error("cannot measure --via {via}: {why}")]
     Call {
-        /// Which way.
         via: Way,
         /// What failed, and what to do.
         why: String,
@@ -63,7 +55,7 @@ impl WayRefused {
     }
 }
 
-/// One partner for each of `threads`; none where the threads wake themselves.
+/// One partner for each of `threads`; empty if the threads wake themselves.
 pub(crate) fn partners(via: &Way, threads: usize, period: Nanos) -> Result<Vec<Box<Partner>>, WayRefused> {
     if !via.is_woken() {
         return Ok(Vec::new());
@@ -119,7 +111,7 @@ impl<L: Link> Wait for Woken<'_, L> {
                 return None;
             }
             let Some(arrival) = self.link.receive(self.mail, self.inbox.taken()) else { continue };
-            // In this order: all that is counted was sent before the clock is read.
+            // In this order: everything counted was sent before the clock is read.
             let head = self.mail.head();
             let woke = punctual_rt::monotonic();
             let Some(wakeup) = self.inbox.book(self.mail, arrival, head, woke) else { continue };

@@ -8,12 +8,10 @@ use punctual_units::{CpuId, CpuList, Nanos, Priority, Scheduling};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Where a sender runs, and as what.
+/// CPU and policy of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SenderPlace {
-    /// Its CPU.
     pub cpu: CpuId,
-    /// Policy and priority.
     pub scheduling: Scheduling,
     /// Is it the measured CPU itself?
     pub shared: bool,
@@ -22,24 +20,23 @@ pub struct SenderPlace {
 /// What a sender did while recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// Where it ran.
     pub place: SenderPlace,
-    /// Messages sent.
     pub messages: u64,
-    /// Of them: more than a quarter of a period after their release. Their receiver's latency counts from when they were sent.
+    /// Messages sent more than a quarter of a period after their release. Their receiver's latency counts from when
+    /// they were sent.
     pub late_sends: u64,
-    /// Releases at which nothing was sent, because it was still late for the one before.
+    /// Releases without a message, because the previous one was still late.
     pub unsent: u64,
     /// Messages that the kernel refused (a full queue).
     pub refused: u64,
-    /// The latest, ns after its release.
+    /// The worst lateness, ns after the release.
     pub latest_ns: u64,
 }
 
-/// A sender on a housekeeping CPU runs as the measured thread does. Where there is none it shares the measured CPU and must give
-/// way to the thread it wakes: one priority lower, or an ordinary thread.
+/// A sender on a housekeeping CPU has the policy of the measured thread. Without one it shares the measured CPU and
+/// must not delay the thread it wakes: one priority lower, or an ordinary thread.
 pub(crate) fn place(measured: Scheduling, index: usize, cpu: CpuId, housekeeping: &CpuList) -> SenderPlace {
-    // A SCHED_DEADLINE thread cannot be pinned, and needs no budget to be woken by.
+    // A SCHED_DEADLINE thread cannot be pinned, and its sender needs no budget.
     let middle = Priority::try_from(50).map_or(Scheduling::Other { nice: 0 }, |priority| Scheduling::Fifo { priority });
     let own = if matches!(measured, Scheduling::Deadline { .. }) { middle } else { measured };
     if let Some(free) = housekeeping.iter().nth(index % housekeeping.len().max(1)) {
@@ -56,7 +53,7 @@ pub(crate) fn place(measured: Scheduling, index: usize, cpu: CpuId, housekeeping
 
 /// How long after its last message a sender waits for the receiver to take it.
 const GRACE: Nanos = Nanos::from_millis(200);
-/// How often it looks.
+/// Polling interval meanwhile.
 const LOOK: Nanos = Nanos::from_millis(1);
 
 /// A sender's times and its receiver.
@@ -70,10 +67,8 @@ pub(crate) struct Sender<'a> {
 }
 
 impl Sender<'_> {
-    /// Applies its attributes to the calling thread.
-    ///
     /// # Errors
-    /// As for the measuring thread.
+    /// Those of the measuring thread.
     pub fn apply(&self) -> Result<Applied, Refused> {
         let attributes = Attributes { scheduling: self.place.scheduling, cpu: Some(self.place.cpu), lock_stack: true };
         attributes.apply()
@@ -91,7 +86,7 @@ impl Sender<'_> {
         sent
     }
 
-    /// The loop: a system call to sleep and one to send, and no other but them.
+    /// The loop: one system call to sleep and one to send.
     #[inline(never)]
     fn send<L: Link>(&self, link: &L, periodic: &mut Periodic) -> Sent {
         let mut sent = Sent { place: self.place, messages: 0, late_sends: 0, unsent: 0, refused: 0, latest_ns: 0 };
@@ -109,12 +104,12 @@ impl Sender<'_> {
         sent
     }
 
-    /// Lets the receiver take what is on its way, tells it that no more comes, and wakes it until it has seen that. After a stop it
-    /// ends by itself.
+    /// Lets the receiver take what is on its way, tells it that no more comes, and wakes it until it has seen that.
+    /// After a stop it ends on its own.
     fn close(&self, receiver: i32) {
         let give_up = monotonic() + GRACE;
         let pause = || {
-            // A signal only makes it look sooner.
+            // A signal only shortens the wait.
             let _ = sleep_until(monotonic() + LOOK);
         };
         while !self.stop.load(Relaxed) && !self.mail.is_empty() && monotonic() < give_up {

@@ -1,4 +1,4 @@
-//! Woken by an UART that sends to itself: each byte raises a receive interrupt.
+//! Woken by a UART in loopback: each byte raises a receive interrupt.
 
 use super::links::Link;
 use super::mail::{Arrival, Mailbox};
@@ -14,10 +14,10 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
-/// Why a port cannot be used. Nothing was changed in it, or it was put back.
+/// Why a port cannot be used. It is unchanged, or restored.
 #[derive(Debug, thiserror::Error)]
 pub enum SerialError {
-    /// The kernel talks through it.
+    /// A console of the kernel.
     #[error(
         "{0} is a console of the kernel (/proc/consoles): choose another port (grep -v 'uart:unknown' /proc/tty/driver/serial), \
          or boot without its console= parameter"
@@ -28,55 +28,39 @@ pub enum SerialError {
         "{port} is open in process {pid} ({name}): stop it (systemctl stop serial-getty@{short}), or choose another port"
     )]
     InUse {
-        /// The port.
         port: String,
         /// Its name without the folder.
         short: String,
-        /// Who has it.
         pid: i32,
-        /// Its name.
         name: String,
     },
-    /// It cannot be opened.
     #[error("cannot open {port}: {source}; see which there are: ls -l /dev/ttyS* /dev/ttyAMA*")]
-    Open {
-        /// The port.
-        port: String,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// There is no UART behind it, or none that can do this.
+    Open { port: String, source: std::io::Error },
+    /// No UART behind it, or one without loopback.
     #[error("{port}: {why}; see which there are: cat /proc/tty/driver/serial")]
-    NoHardware {
-        /// The port.
-        port: String,
-        /// What is missing.
-        why: String,
-    },
+    NoHardware { port: String, why: String },
     /// The period is too short for a byte.
     #[error("a byte takes {byte} at {rate} bit/s on {port}: choose a period of at least twice that with --period")]
     TooShort {
-        /// The port.
         port: String,
-        /// Its rate.
         rate: u32,
-        /// Time on the (internal) line.
+        /// Duration on the (internal) line.
         byte: Nanos,
     },
 }
 
-/// The rates that are tried, the fastest that the port has.
+/// The rates that are tried, fastest first.
 const RATES: [u32; 8] = [4_000_000, 3_000_000, 2_000_000, 1_000_000, 921_600, 460_800, 230_400, 115_200];
 
-/// A port in loopback, put back when this is dropped, and also when this process is killed.
+/// A port in loopback, restored on drop, and also when this process is killed.
 pub struct Serial {
     port: Port,
     _guard: Guard,
-    /// What the reader of figures should know of it: its rate, and how long a byte takes.
+    /// For the reader of the figures: its rate, and how long a byte takes.
     pub notes: Vec<String>,
 }
 
-/// Reading waits for a byte.
+/// Reading blocks until there is a byte.
 impl AsFd for Serial {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.port.as_fd()
@@ -84,7 +68,7 @@ impl AsFd for Serial {
 }
 
 impl Serial {
-    /// Opens a port that nobody uses, and has it send a byte to itself.
+    /// Opens an unused port, and tries a byte.
     ///
     /// # Errors
     /// [`SerialError`].
@@ -111,7 +95,7 @@ impl Serial {
         Ok(serial)
     }
 
-    /// A byte must come back within a while.
+    /// A byte must come back in time.
     fn try_byte(&self) -> Result<(), String> {
         let fail = |e: Errno| e.to_string();
         write(&self.port, &[0x55]).map_err(fail)?;
@@ -121,7 +105,7 @@ impl Serial {
         if read(&self.port, &mut byte) != Ok(1) || byte != [0x55] {
             return Err("in loopback it sent itself a byte, and none came back".into());
         }
-        // From here on reading waits.
+        // From here on reading blocks.
         fcntl_setfl(self.port.as_fd(), OFlags::RDWR).map_err(fail)
     }
 }
@@ -163,7 +147,7 @@ fn user(device: u64) -> Option<(i32, String)> {
     let pids = fs::read_dir("/proc").ok()?.flatten().filter_map(numbered);
     let has = |pid: &i32| {
         let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-        // Only devices are asked: a file on a server that is gone would not answer.
+        // Only devices are examined: a file on a dead server would block.
         let devices = open.filter(|fd| fs::read_link(fd.path()).is_ok_and(|to| to.starts_with("/dev/")));
         devices.into_iter().any(|fd| fs::metadata(fd.path()).is_ok_and(|file| file.rdev() == device))
     };
@@ -172,7 +156,7 @@ fn user(device: u64) -> Option<(i32, String)> {
     Some((pid, name.trim().to_owned()))
 }
 
-/// Looks at the hardware, and if it will do: raw mode, the fastest rate, loopback. Returns the rate.
+/// Checks the hardware, and sets raw mode, the fastest rate, loopback. Returns the rate.
 fn set_up(port: &Port) -> Result<(u32, Guard), String> {
     let hardware = port.hardware().map_err(|e| format!("it is no serial port with modem lines ({e})"))?;
     if hardware.kind == 0 {
@@ -209,7 +193,7 @@ fn make_raw(port: &Port, fastest: u32) -> Result<u32, Errno> {
     Ok(tcgetattr(port)?.output_speed().max(1))
 }
 
-/// What the figures hold beside the kernel's work.
+/// What the figures include besides the kernel's work.
 fn notes(path: &str, rate: u32, byte: Nanos) -> Vec<String> {
     let mut notes =
         vec![format!("each latency holds the time a byte takes on {path}: {byte} at {rate} bit/s, 10 bits")];

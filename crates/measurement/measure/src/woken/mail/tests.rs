@@ -1,12 +1,10 @@
-//! A sender and a receiver with everything that can happen between them.
-
 use super::*;
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
 const PERIOD: u64 = 1_000;
 
-/// How messages go in the simulation.
+/// How messages travel in the simulation.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     State,
@@ -93,7 +91,8 @@ fn kinds() -> impl Strategy<Value = Kind> {
 }
 
 proptest! {
-    /// Whatever is late or lost on either side: what is recorded and was sent is ran, skipped, lost or crowded, once.
+    /// Whatever is late or lost on either side: every recorded message that was sent is ran, skipped, lost or crowded,
+    /// once.
     #[test]
     fn every_message_is_booked_once(
         kind in kinds(),
@@ -119,7 +118,7 @@ proptest! {
                 prop_assert_eq!(world.inbox.released(), world.ran + world.skipped);
             }
         }
-        // Everything that is on its way is taken, then no more is sent.
+        // Takes everything that is on its way, then sends no more.
         while world.receive(now).is_some() || !world.way.is_empty() {}
         world.mail.close();
         let sent = world.recorded.map_or(0, |first| world.sent - first);
@@ -131,8 +130,8 @@ proptest! {
             prop_assert_eq!(world.ran + world.skipped + remarks.crowded, sent);
             prop_assert_eq!(remarks.lost, 0);
         } else {
-            // One that was booked as skipped before it was found to be lost is both; one after which none came is the former.
-            // One lost in the warm-up may be found later, and is told too.
+            // A message counted as skipped before it was found to be lost is both; one after which none came is the
+            // former. One lost in the warm-up may be found later, and is reported as well.
             let first = world.recorded.unwrap_or(u64::MAX);
             let shown = |lost: &&u64| **lost >= first && world.came.is_some_and(|came| **lost < came);
             let least = world.dropped.iter().filter(shown).count() as u64;
@@ -142,7 +141,7 @@ proptest! {
         }
     }
 
-    /// What nobody sent is told, never believed; nothing overflows.
+    /// What nobody sent is reported, never believed; nothing overflows.
     #[test]
     fn rubbish_is_not_believed(arrivals in proptest::collection::vec((0u8..3, any::<u64>(), 1u32..65, 1u64..70), 1..200)) {
         let mut world = world(Kind::State);
@@ -173,7 +172,7 @@ fn a_receiver_ten_periods_late_has_skipped_nine() {
     (0..10).for_each(|n| world.send(n * PERIOD, false));
     let wakeup = world.receive(9 * PERIOD + 1).unwrap();
     assert_eq!((wakeup.latency(), wakeup.skipped), (9 * PERIOD + 1, 9));
-    // The others come out of the queue and are booked already.
+    // The others come out of the queue and are accounted for already.
     assert!((0..9).all(|_| world.receive(10 * PERIOD).is_none()));
     assert_eq!((world.inbox.released(), world.inbox.remarks(&world.mail).lost), (10, 0));
 }
