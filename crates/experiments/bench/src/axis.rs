@@ -22,7 +22,6 @@ pub enum Ended {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
-    /// Duration in ns.
     pub elapsed_ns: u64,
     /// Processor time of this program, ns.
     pub cpu_ns: Option<u64>,

@@ -28,7 +28,6 @@ pub struct Around<'a> {
     pub signal: &'a OnceLock<Sig>,
 }
 
-/// Progress of a run.
 #[derive(Debug)]
 pub enum Told<'a> {
     Repetition(&'a BenchRepetition),

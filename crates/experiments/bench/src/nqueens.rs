@@ -185,7 +185,6 @@ impl Axis for Nqueens {
     }
 }
 
-/// A count and the known solution.
 pub(crate) fn check(n: u32, got: u64) -> BenchCheck {
     BenchCheck { what: format!("solutions, N = {n}"), got, expected: known::solutions(n) }
 }

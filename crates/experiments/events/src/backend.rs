@@ -11,11 +11,9 @@ pub enum Order {
     Priority,
     /// By readiness, each to its end.
     Fifo,
-    /// In turns.
     RoundRobin,
 }
 
-/// A channel between two threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Channel {
     /// Between two real-time threads.
@@ -65,10 +63,8 @@ impl Source {
     }
 }
 
-/// One test, for a backend.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan<'a> {
-    /// Sent to adapters.
     pub test: &'static str,
     /// Time between events; zero: not periodic.
     pub interval: Nanos,
@@ -113,7 +109,6 @@ impl Observed {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotRun {
-    /// The environment lacks it.
     #[error("not available here: {0}")]
     Unsupported(String),
     /// The environment has it, but something failed.

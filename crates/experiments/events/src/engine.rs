@@ -15,7 +15,6 @@ const MOST: u64 = 1 << 32;
 
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// In this order.
     pub tests: Vec<Test>,
     /// Shared equally by the timed tests.
     pub duration: Nanos,

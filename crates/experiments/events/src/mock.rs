@@ -9,9 +9,7 @@ use std::str::FromStr;
 /// How many of a test's events go wrong, each in one way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
-    /// Never arrive.
     pub drop: u64,
-    /// Arrive twice.
     pub double: u64,
     /// Arrive [`Mock::BEHIND`] and a little after the deadline, and so after later events.
     pub delay: u64,

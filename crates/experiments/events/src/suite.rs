@@ -19,7 +19,6 @@ use std::sync::atomic::Ordering::Relaxed;
 pub struct Surroundings<'a> {
     /// Loads that run beside all tests, together.
     pub under: &'a [LoadSpec],
-    /// Created by the pass.
     pub out: &'a Path,
     /// For the record.
     pub command: Vec<String>,
@@ -85,7 +84,6 @@ pub fn suite(
     Ok(suite)
 }
 
-/// Loads that cannot start are reported as not run.
 fn start_loads(around: &Surroundings<'_>, settings: &Settings) -> Result<(Vec<Load>, Vec<LoadReport>), SuiteError> {
     let wanted: Vec<&LoadSpec> = around.under.iter().filter(|spec| !spec.is_idle()).collect();
     let (mut loads, mut reports) = (Vec::new(), Vec::new());

@@ -4,7 +4,6 @@ use punctual_units::Nanos;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// Is woken every interval.
     Periodic,
     /// Is woken every interval, and must not fault.
     Faults,
@@ -12,7 +11,6 @@ pub enum What {
     Alarms,
     /// Waits for a mutex that a lower thread holds while a medium one runs.
     Inversion,
-    /// Checks the order in which threads run.
     Order(Order),
     /// Sends messages between two threads.
     Channel(Channel),
@@ -24,7 +22,6 @@ pub enum What {
 pub struct Test {
     /// As the user gives it.
     pub name: &'static str,
-    /// One line.
     pub about: &'static str,
     pub what: What,
     /// Time between events; zero: not periodic.
@@ -48,7 +45,6 @@ pub const CRITICAL: Nanos = Nanos::from_millis(20);
 /// The medium thread's time: without inheritance the high one waits for this as well.
 pub const BURN: Nanos = Nanos::from_millis(200);
 
-/// In the order they run.
 pub const TESTS: [Test; 23] = [
     test("periodic-100us", What::Periodic, Nanos::from_micros(100), Promise::Each, "woken every 100 µs"),
     test("periodic-1ms", What::Periodic, MS, Promise::Each, "woken every 1 ms"),

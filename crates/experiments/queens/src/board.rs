@@ -7,7 +7,6 @@ use crate::rows::{Set, Symmetry, family};
 /// Limit of sets of south-eastern rows per unit: bounds the time of a unit on large boards.
 const SETS_IN_UNIT: usize = 64;
 
-/// An N × N board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Board {
     n: u32,
@@ -116,13 +115,9 @@ fn work(n: u32, queens: u32) -> f64 {
 /// The sets of one size that the rows and columns of a position belong to.
 #[derive(Debug)]
 pub(crate) struct Families {
-    /// Rows of the north-western quarter.
     pub(crate) top: Vec<Set>,
-    /// Rows of the south-eastern quarter.
     pub(crate) south_rows: Vec<Set>,
-    /// Columns of the north-western quarter.
     pub(crate) west_columns: Vec<Set>,
-    /// Columns of the south-eastern quarter.
     pub(crate) east_columns: Vec<Set>,
 }
 

@@ -40,7 +40,6 @@ impl FromStr for CentiCelsius {
 pub struct Repetition {
     /// End time: whole seconds since 1970, UTC.
     pub time_s: u64,
-    /// Rows of the board.
     pub queens: u32,
     pub threads: u32,
     pub solutions: u64,

@@ -10,7 +10,6 @@ use crate::transpose::transpose;
 
 /// Pairs in one group of bits.
 pub(crate) const GROUP: usize = 512;
-/// Groups in a block.
 pub(crate) const GROUPS: usize = 16;
 /// Pairs in a block: its rows and words fit the second-level cache.
 pub(crate) const PAIRS: usize = GROUP * GROUPS;
@@ -23,7 +22,6 @@ pub(crate) const BITS: usize = 64;
 pub(crate) trait Word: Copy + Eq + core::fmt::Debug + Default {
     /// Attacked by everything.
     const FULL: Self;
-    /// The low bits.
     fn new(bits: u64) -> Self;
     /// [`Simd::gather_32`] or [`Simd::gather_64`].
     ///
@@ -72,7 +70,6 @@ macro_rules! word {
 word!(u32, count_32, gather_32);
 word!(u64, count_64, gather_64);
 
-/// The bits of 512 pairs.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Group(pub(crate) [u64; GROUP / BITS]);
@@ -82,7 +79,6 @@ pub(crate) struct Group(pub(crate) [u64; GROUP / BITS]);
 pub(crate) struct Block<T> {
     /// `rows[diagonal][group]`: the pairs on that diagonal. The last row marks padding.
     pub(crate) rows: Vec<[Group; GROUPS]>,
-    /// What a south-western quarter can attack.
     pub(crate) words: Box<[T; PAIRS + MORE]>,
     /// What a north-western quarter can attack, for the pairs since the last whole group.
     waiting: Box<[u64; GROUP + MORE]>,

@@ -10,7 +10,6 @@ pub enum Error {
         Board::MAX
     )]
     Size { n: u32 },
-    /// The CPU lacks the kernel's instructions.
     #[error(
         "this processor has not the instructions of the kernel {kernel}: use {detected}, or none to have it chosen"
     )]

@@ -3,7 +3,6 @@
 use crate::quadrant::Quarter;
 use crate::rows::Symmetry;
 
-/// A start of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Middle {
     /// Even boards have no middle row and column.
@@ -29,7 +28,6 @@ pub(crate) fn middles(n: u32) -> Vec<Middle> {
     core::iter::once(Middle::Centre).chain(apart).collect()
 }
 
-/// The quarters of a start.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Position {
     pub(crate) north_west: Quarter,

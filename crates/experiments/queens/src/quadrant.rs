@@ -85,11 +85,9 @@ impl Diagonals {
 /// A quarter before any queen is in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Quarter {
-    /// Rows and columns.
     pub(crate) side: u32,
     /// 1 if a middle row and column separate the quarters (odd boards), else 0.
     pub(crate) gap: u32,
-    /// Columns a queen may be in.
     pub(crate) columns: u32,
     /// Diagonals taken by queens in the middle row and column: bit δ + side − 1.
     pub(crate) taken_delta: u32,

@@ -9,7 +9,6 @@ pub(crate) struct Set {
     pub(crate) rank: u32,
 }
 
-/// The symmetry of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Symmetry {
     /// No image of the position is another position of the search: all ranks are 0.

@@ -8,11 +8,9 @@ use std::collections::BTreeMap;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Watched {
-    /// As in the trace.
     pub tid: i32,
     /// Its release, CLOCK_MONOTONIC.
     pub from: u64,
-    /// Its end.
     pub to: u64,
     pub class: Class,
 }
@@ -106,7 +104,6 @@ struct Current {
     comm: String,
     /// Kernel priority 100 and above, or unknown.
     is_ordinary: bool,
-    /// Since when.
     since: u64,
 }
 

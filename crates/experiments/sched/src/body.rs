@@ -12,7 +12,6 @@ pub enum Action {
     Timer(Nanos),
 }
 
-/// Actions, repeated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Body {
     pub actions: Vec<Action>,

@@ -8,7 +8,6 @@ pub enum SpecError {
     /// Not TOML or JSON, or with unknown keys.
     #[error("{name}: {why}; experiments/case-1.toml is an example, docs/sched.md the reference")]
     Form { name: String, why: String },
-    /// A feature of rt-app that is not supported.
     #[error("{name}: `{what}` is not understood{why}; docs/sched.md says what of rt-app is")]
     RtApp {
         name: String,

@@ -15,7 +15,6 @@ use std::path::Path;
 /// Parts of the time in a drawing.
 const PARTS: u64 = 1000;
 
-/// A pass as it is recorded.
 pub(crate) struct Folded {
     pub repetition: Repetition,
     /// Why there is no account from a trace.

@@ -15,11 +15,8 @@ use punctual_workloads::Kind;
 pub struct Plan {
     /// CPU time of an amount of 1.
     pub scale: Nanos,
-    /// The CPU of pinned threads.
     pub pinned: CpuId,
-    /// The CPUs of free threads.
     pub free: CpuList,
-    /// The kernel's settings.
     pub system: SchedSettings,
     pub threads: Vec<PlanThread>,
     /// Everything ends then.

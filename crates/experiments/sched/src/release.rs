@@ -64,7 +64,6 @@ pub(crate) fn sample(start: Nanos, tids: &[i32], every: Nanos, over: impl Fn() -
     spans
 }
 
-/// A thread at one moment.
 struct Look {
     run: Nanos,
     is_runnable: bool,

@@ -6,7 +6,6 @@ use punctual_workloads::Kind;
 use serde::Deserialize;
 use std::path::Path;
 
-/// Limit of threads per experiment.
 pub const MOST_THREADS: usize = 64;
 /// Longest experiment, seconds.
 const LONGEST_S: f64 = 3600.0;
@@ -27,18 +26,15 @@ pub struct Spec {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Thread {
-    /// Unique in the experiment.
     pub name: String,
     pub scheduling: Scheduling,
     pub cpus: Place,
     pub workload: Kind,
     /// Release after the beginning.
     pub offset: Nanos,
-    /// How much it does.
     pub amount: Amount,
 }
 
-/// Where a thread may run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// On the experiment's one CPU (`--cpu`).

@@ -16,7 +16,6 @@ const SIGMA: f32 = 1.4;
 /// Weights of the blur: ⌈2σ⌉ to each side of the middle.
 const TAPS: usize = 7;
 const REACH: usize = TAPS / 2;
-/// Rows per step.
 const ROWS: usize = 4;
 
 /// Stages of a frame, in order.

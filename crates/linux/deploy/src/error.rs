@@ -18,7 +18,6 @@ pub enum DeployError {
     /// A required program failed or is missing.
     #[error("`{command}`: {what}")]
     Program {
-        /// As typed.
         command: String,
         /// Its error message, or how to install it.
         what: String,

@@ -21,7 +21,6 @@ pub enum Turn {
     /// This boot is no trial, or no longer: the guard ends.
     Over,
     Wait,
-    /// The time is up.
     Return,
 }
 

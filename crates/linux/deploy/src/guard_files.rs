@@ -10,7 +10,6 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// The program that the trial boot runs.
 pub(crate) const PROGRAM: &str = "/var/lib/punctual/deploy/punctual";
 const UNIT: &str = "/etc/systemd/system/punctual-trial.service";
 const WANTS: &str = "/etc/systemd/system/sysinit.target.d/60-punctual-trial.conf";

@@ -10,7 +10,6 @@ use punctual_model::{Edit, Severity, State};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Names in the journal.
 fn rules(id: &str) -> [String; 2] {
     [format!("kernel-kept {id}"), format!("kernel-trial {id}")]
 }
@@ -26,7 +25,6 @@ pub(crate) fn arm(site: &Site, record: &Record, trial: &Trial) -> Result<(), Dep
     carry(site, rule, steps)
 }
 
-/// Missing folders of the edits, parents first.
 fn missing_folders(site: &Site, edits: &[Edit]) -> Vec<PathBuf> {
     let above = edits.iter().flat_map(|edit| edit.path.ancestors().skip(1));
     let missing: BTreeSet<PathBuf> = above.filter(|path| !site.at(path).exists()).map(Path::to_owned).collect();

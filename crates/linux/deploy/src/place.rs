@@ -16,7 +16,6 @@ pub(crate) fn modules_folder(release: &str) -> PathBuf {
     Path::new("/lib/modules").join(release)
 }
 
-/// The temporary name of a folder.
 fn aside(folder: &Path) -> PathBuf {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     folder.with_file_name(format!(".{name}.punctual"))

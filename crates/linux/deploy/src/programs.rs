@@ -7,7 +7,6 @@ use std::process::{Command, Stdio};
 /// The caller's path must not decide what runs as root.
 pub(crate) const FOLDERS: &str = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin";
 
-/// Returns its output.
 pub(crate) fn run(argv: &Argv) -> Result<String, DeployError> {
     let failed = |what: String| DeployError::Program { command: argv.line(), what };
     let (program, words) = argv.0.split_first().ok_or_else(|| failed("no program is named".to_owned()))?;

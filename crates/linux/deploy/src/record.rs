@@ -25,7 +25,6 @@ pub enum Stage {
     Armed,
     /// It is the default.
     Committed,
-    /// It is being removed.
     Removing,
 }
 
@@ -41,9 +40,7 @@ pub struct Record {
     pub release: String,
     /// `uname -v`, if the package has it.
     pub version: Option<String>,
-    /// Must it be PREEMPT_RT?
     pub is_rt: bool,
-    /// The package's checksum.
     pub package: String,
     /// The boot in which it was copied.
     pub boot_id: String,

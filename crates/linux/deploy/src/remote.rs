@@ -13,9 +13,7 @@ pub struct Remote<'l> {
     pub link: &'l Link,
     /// Below the home folder there.
     pub program: String,
-    /// Does root need sudo?
     pub needs_sudo: bool,
-    /// Is root available at all?
     pub has_root: bool,
 }
 

@@ -10,7 +10,6 @@ pub struct Site<'s> {
     pub root: PathBuf,
     /// Changes small files and runs commands, journalled.
     pub sys: &'s dyn System,
-    /// Reads.
     pub view: &'s dyn Machine,
 }
 

@@ -1,5 +1,3 @@
-//! The state of a deployment.
-
 use crate::error::DeployError;
 use crate::record::{Event, Record, Stage, What};
 use crate::site::Site;
@@ -19,7 +17,6 @@ pub enum Status {
         /// The command that boots the trial.
         reboot: Vec<String>,
     },
-    /// This boot tries it.
     OnTrial {
         release: String,
         /// Seconds until the return to the old kernel; 0: overdue, so the guard does not run.
@@ -35,10 +32,8 @@ pub enum Status {
     /// It is the default.
     Committed {
         release: String,
-        /// Does it run now?
         is_running: bool,
     },
-    /// It is being removed.
     Removing {
         release: String,
     },

@@ -13,9 +13,7 @@ const LOADER_S: u32 = 180;
 /// What resets a kernel that hangs before its first process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Early {
-    /// A description.
     Armed(String),
-    /// The reason.
     None(String),
 }
 

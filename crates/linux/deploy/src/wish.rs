@@ -1,6 +1,5 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wish {
-    /// Must it be PREEMPT_RT?
     pub is_rt: bool,
     /// Seconds after the start of the trial boot at which the guard returns to the old kernel, unless committed.
     pub limit_s: u64,

@@ -1,5 +1,3 @@
-//! Errors, with what to do about them.
-
 use punctual_kernel::patch::PatchError;
 use punctual_kernel::programs::ProgramError;
 use punctual_vm::VmError;
@@ -16,22 +14,11 @@ pub enum KbuildError {
     #[error("{0}")]
     Usage(String),
     #[error("{what} failed ({status}): {said}; then: {next}")]
-    Failed {
-        /// The action and its object.
-        what: String,
-        status: String,
-        /// The end of its output.
-        said: String,
-        next: String,
-    },
+    Failed { what: String, status: String, said: String, next: String },
     #[error("{} holds {found}, and {wanted} is asked for: name a new folder (--out)", path.display())]
     Taken { path: PathBuf, found: String, wanted: String },
     #[error("{}: {why}", path.display())]
-    Bad {
-        path: PathBuf,
-        /// What is wrong, and what to do.
-        why: String,
-    },
+    Bad { path: PathBuf, why: String },
     #[error("{0}")]
     Broken(Box<crate::build::Broken>),
 }

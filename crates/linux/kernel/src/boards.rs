@@ -26,7 +26,6 @@ const FILES: &[(&str, &str)] = files![
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verified {
-    /// On such a board.
     Hardware,
     /// In QEMU's model of it.
     Qemu,
@@ -153,7 +152,6 @@ pub struct Board {
 pub enum BoardError {
     #[error("there is no board `{0}`: name one of {1}")]
     Unknown(String, String),
-    /// Its architecture is unknown.
     #[error(
         "the machine does not tell its architecture (/proc/sys/kernel/arch, since Linux 6.1): name the board, --board {0}"
     )]

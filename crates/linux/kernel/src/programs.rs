@@ -93,7 +93,6 @@ fn read(pipe: Option<impl Read>) -> std::io::Result<Vec<u8>> {
     }
 }
 
-/// The last lines that are not blank.
 pub fn last_lines(text: &str, count: usize) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
     lines[lines.len().saturating_sub(count)..].join("\n")

@@ -53,7 +53,6 @@ pub struct Package {
     pub source: String,
 }
 
-/// A distribution's package with kernel sources.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SourcePackage {

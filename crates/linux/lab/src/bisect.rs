@@ -25,7 +25,6 @@ pub struct Bisect {
     pub out: PathBuf,
 }
 
-/// The result of one commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepOutcome {

@@ -8,16 +8,11 @@ pub enum LabError {
     Vm(#[from] VmError),
     #[error(transparent)]
     Run(#[from] punctual_rundir::Error),
-    /// The request is not possible.
     #[error("{0}")]
     Usage(String),
     /// `punctual` in the guest reached no verdict.
     #[error("punctual ended with exit code {code} in the guest:\n{said}")]
-    Guest {
-        code: i32,
-        /// The end of the console.
-        said: String,
-    },
+    Guest { code: i32, said: String },
     #[error("cannot {what} {}: {source}", path.display())]
     File {
         /// `read`, `write`, …

@@ -1,5 +1,3 @@
-//! Runs git (git-bisect(1), git-worktree(1)).
-
 use crate::error::LabError;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -23,7 +23,6 @@ pub struct Booted {
     /// Of the script.
     pub exit_code: i32,
     pub console: String,
-    /// Bytes of the fetched files.
     pub fetched_bytes: usize,
     /// From the start of QEMU to its end.
     pub lasted: Duration,

@@ -119,7 +119,6 @@ impl Card {
     }
 }
 
-/// The card's words, with the machine's console.
 fn append(line: &str, console: &[&str]) -> String {
     let own = line.split_whitespace().filter(|word| !word.starts_with("console="));
     own.chain(console.iter().copied()).collect::<Vec<_>>().join(" ")

@@ -13,7 +13,6 @@ const MARK: char = '\u{1e}';
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Said {
-    /// The script was started.
     pub started: bool,
     /// The script's exit code.
     pub exit: Option<i32>,

@@ -33,7 +33,6 @@ pub enum VmError {
     },
     #[error("{0}")]
     NoKernel(String),
-    /// A contradictory request.
     #[error("{0}")]
     Usage(String),
     #[error("the kernel panicked after {lasted:.1?}, {when}: {line}\n{tail}")]

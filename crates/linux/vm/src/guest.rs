@@ -1,5 +1,3 @@
-//! What is booted, on what, with what inside.
-
 use crate::error::VmError;
 use crate::kernel::Kernel;
 use crate::machine::Machine;
@@ -48,7 +46,6 @@ pub enum Disk {
 pub struct FileIn {
     /// Absolute.
     pub path: String,
-    /// Permission bits.
     pub mode: u32,
     pub content: Vec<u8>,
 }

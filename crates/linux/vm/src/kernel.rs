@@ -20,7 +20,6 @@ pub enum KernelSpec {
         rt: bool,
         series: Option<String>,
     },
-    /// A package of the distribution.
     Package(String),
     Deb(PathBuf),
     /// bzImage, Image, Image.gz, vmlinuz.
@@ -75,9 +74,7 @@ pub struct Kernel {
     pub arch: Arch,
     /// `uname -r`, if known before booting.
     pub release: Option<String>,
-    /// Folder of its modules.
     pub modules: Option<PathBuf>,
-    /// Folder of its device trees.
     pub device_trees: Option<PathBuf>,
     pub config: Option<PathBuf>,
 }
@@ -124,7 +121,6 @@ pub(crate) fn package_file(package: &str, arch: Arch, file: &str, cache: &Cache)
     }
 }
 
-/// A package's files, in the cache.
 pub(crate) fn package_folder(package: &str, arch: Arch, cache: &Cache) -> Result<PathBuf, VmError> {
     let apt = Apt::open(cache, arch)?;
     let version = apt.version(package)?.ok_or_else(|| {

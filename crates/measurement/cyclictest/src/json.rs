@@ -9,7 +9,6 @@ use serde_json::Value;
 use std::fmt::Write;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// When and where it ran.
 pub(crate) struct Circumstances {
     /// RFC 2822, as rt-tests writes it.
     pub start: String,

@@ -1,5 +1,3 @@
-//! What each thread does.
-
 use crate::options::{Affinity, Options, UsageError};
 use punctual_units::{CpuId, CpuList, Nanos, Policy, Priority, Scheduling};
 

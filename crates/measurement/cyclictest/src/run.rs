@@ -28,7 +28,6 @@ use std::time::SystemTime;
 pub enum RunError {
     #[error(transparent)]
     Usage(#[from] UsageError),
-    /// A refusal by the system.
     #[error("{0}")]
     Refused(String),
 }
@@ -214,7 +213,6 @@ fn measure(options: &Options, plan: &Plan) -> Result<Arc<Shared>, RunError> {
     }
 }
 
-/// One thread for each line of the plan.
 fn spawn(shared: &Arc<Shared>, plan: &Plan) -> Result<Vec<std::thread::JoinHandle<()>>, RunError> {
     let mut threads = Vec::new();
     for (index, line) in plan.threads.iter().enumerate() {

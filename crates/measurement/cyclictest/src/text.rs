@@ -1,5 +1,3 @@
-//! The output of cyclictest.
-
 use crate::options::{FormatVersion, Options};
 use crate::plan::ThreadPlan;
 use crate::stat::Stat;
@@ -54,7 +52,6 @@ pub(crate) fn broken(stats: &[Stat], (tid, value): (i64, u64)) -> String {
     format!("# Thread Ids:{tids}\n{which}")
 }
 
-/// The histogram with its comments.
 pub(crate) fn histogram(options: &Options, stats: &[Stat]) -> String {
     let is_summed = options.hist_of_all && stats.len() > 1;
     let mut out = String::from("# Histogram\n");

@@ -16,7 +16,6 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Interval of reports.
 const EVERY: Nanos = Nanos::from_millis(10);
 /// Interval of checking for a latency above the limit: the thread itself has stopped the trace by then.
 const LOOK: Nanos = Nanos::from_millis(50);

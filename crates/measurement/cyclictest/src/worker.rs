@@ -1,5 +1,3 @@
-//! The measuring thread.
-
 use crate::plan::ThreadPlan;
 use crate::stat::Stat;
 use crate::ways::{Sleeper, Way, now};
@@ -42,7 +40,6 @@ pub(crate) struct Settings {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Start {
-    /// As soon as it is ready.
     AtOnce,
     /// All at one instant, each offset by this much from the previous one.
     Aligned(u64),

@@ -13,16 +13,13 @@ use std::io::{self, BufWriter, Stderr, Write};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
-/// Why there can be no view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoTerminal {
-    /// Standard input is no terminal.
     #[error(
         "--live needs a terminal to read keys from, and standard input is none: run it in a terminal (with ssh: ssh -t), or \
          leave --live out"
     )]
     Input,
-    /// Standard error is no terminal.
     #[error(
         "--live draws on standard error, which is no terminal: do not redirect it (standard output may be), or leave \
          --live out"
@@ -33,7 +30,6 @@ pub enum NoTerminal {
         "--live needs the terminal, and this runs in the background: bring it to the foreground (fg), or leave --live out"
     )]
     Background,
-    /// It cannot draw.
     #[error(
         "--live cannot draw on this terminal (TERM is `dumb` or not set): set TERM, for example to vt100 or xterm, or leave --live out"
     )]

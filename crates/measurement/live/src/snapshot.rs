@@ -4,7 +4,6 @@ use punctual_units::{Bin, CpuId, Nanos};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stage {
-    /// Nothing is measured yet.
     #[default]
     Starting,
     /// The load and the threads run; nothing is recorded yet.
@@ -29,7 +28,6 @@ pub struct Snapshot {
     pub of: usize,
     /// Recorded so far in this phase.
     pub elapsed: Nanos,
-    /// To be recorded in each phase.
     pub planned: Nanos,
     /// Latencies above this are late.
     pub deadline: Option<Nanos>,
@@ -42,7 +40,6 @@ pub struct Snapshot {
     pub shared: bool,
     /// The display is paused; measuring continues.
     pub paused: bool,
-    /// Show the help on keys.
     pub help: bool,
     /// What a key did.
     pub word: Option<String>,

@@ -16,7 +16,6 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Interval of updates.
 const EVERY: Duration = Duration::from_millis(500);
 /// Minimum time between two pictures, whatever is typed.
 const APART: Duration = Duration::from_millis(250);
@@ -51,14 +50,12 @@ pub struct Settings {
     pub context: bool,
     /// Latencies above this are late.
     pub deadline: Option<Nanos>,
-    /// Recorded in each phase.
     pub planned: Nanos,
 }
 
 /// The view's own cost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Pictures drawn.
     pub pictures: u64,
     /// Of the drawing thread, ns.
     pub cpu_ns: u64,
@@ -158,7 +155,6 @@ impl View {
     }
 }
 
-/// Why there is no view.
 #[derive(Debug, thiserror::Error)]
 pub enum Unfit {
     #[error(transparent)]

@@ -54,7 +54,6 @@ impl Counter {
         Counter { per_unit: Some((unit, factor)), ..self }
     }
 
-    /// The required increase.
     pub fn needed(&self, seconds: f64, done: &[u64]) -> u64 {
         let claimed = self.per_unit.map_or(0.0, |(unit, factor)| done.get(unit).map_or(0.0, |n| *n as f64 * factor));
         (self.per_second * seconds).max(claimed).max(1.0) as u64

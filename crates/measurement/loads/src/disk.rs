@@ -32,7 +32,6 @@ pub(crate) fn scratch_size(folder: &Path, free: u64, total: u64) -> Result<u64, 
     )))
 }
 
-/// What a folder is on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Disk {
     Device(u32, u32),
@@ -96,7 +95,6 @@ pub(crate) fn device_of(path: &str) -> Option<(u32, u32)> {
     Some(numbers(if is_device { meta.rdev() } else { meta.dev() }))
 }
 
-/// Major and minor number.
 pub(crate) fn numbers(device: u64) -> (u32, u32) {
     (rustix::fs::major(device), rustix::fs::minor(device))
 }

@@ -13,7 +13,6 @@ pub enum LoadError {
     NoPeer,
     #[error("a load needs at least one CPU")]
     NoCpu,
-    /// The load could not start or did not answer.
     #[error("the load `{load}` did not start: {why}")]
     NotStarted { load: String, why: String },
     #[error("{call}({on}): {source}{}{advice}", if .advice.is_empty() { "" } else { "; " })]

@@ -9,7 +9,6 @@ pub(crate) enum Message {
     Hello(Hello),
     /// It cannot continue: why.
     Failed(String),
-    /// For the reader of the result.
     Note(String),
 }
 

@@ -61,7 +61,6 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
-    /// A VLAN on a bond of a virtio card and a platform card.
     #[test]
     fn cards_under_a_vlan_on_a_bond() {
         let root = tempfile::tempdir().unwrap();

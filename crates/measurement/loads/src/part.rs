@@ -57,13 +57,11 @@ pub(crate) struct Ended {
     /// Is fair scheduling by session (sched(7), autogroup)?
     pub autogroup: bool,
     pub hello: Hello,
-    /// The number of the recording.
     pub epoch: u64,
     pub before: Look,
     pub after: Look,
     /// Why it ended early.
     pub failed: Option<String>,
-    /// What could not be ended.
     pub left: Option<String>,
 }
 
@@ -213,7 +211,6 @@ impl Part {
         Look { states: slots.iter().map(state).collect(), slots, counters }
     }
 
-    /// Asks it to end, without waiting.
     pub fn ask_to_end(&mut self) {
         self.listen(Duration::ZERO);
         if self.has_ended().is_some() {

@@ -61,7 +61,6 @@ pub(crate) fn of_part(part: Ended, since: u64, until: u64) -> LoadReport {
     }
 }
 
-/// What one worker did while recording.
 struct Worked {
     beats: u64,
     silence: u64,

@@ -41,7 +41,6 @@ pub enum ServeEvent {
 pub struct Served {
     /// Clients that sent a hello.
     pub clients: u64,
-    /// Bytes of TCP payload received.
     pub tcp_bytes: u64,
     /// Datagrams sent back.
     pub datagrams: u64,
@@ -263,7 +262,6 @@ impl Server {
     }
 }
 
-/// What a client wants.
 enum Greeting<'a> {
     /// Traffic, with this token.
     Load(Token),

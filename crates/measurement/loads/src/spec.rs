@@ -1,5 +1,3 @@
-//! The names of loads.
-
 use crate::LoadError;
 use crate::builtin::{self, NAMES};
 use std::fmt;

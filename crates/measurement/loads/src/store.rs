@@ -24,7 +24,6 @@ const LEFT_FREE: u64 = 64 * MIB;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreLimits {
-    /// Bytes of one image.
     pub largest: u64,
     /// Bytes of all images kept; beyond that the oldest of this server are removed.
     pub kept: u64,

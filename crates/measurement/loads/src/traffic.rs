@@ -9,7 +9,6 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
 
-/// Timeout of a peer's answer.
 const ANSWER: Duration = Duration::from_secs(3);
 /// Timeout of a datagram, which is then lost.
 const DATAGRAM: Duration = Duration::from_millis(100);

@@ -28,7 +28,6 @@ pub(crate) type Token = [u8; TOKEN];
 pub(crate) const ECHO: u8 = b'E';
 /// A frame whose header is returned.
 pub(crate) const SINK: u8 = b'S';
-/// The longest frame.
 pub(crate) const LONGEST: usize = 1 << 20;
 /// Bytes per read and write.
 pub(crate) const CHUNK: usize = 64 << 10;
@@ -59,7 +58,6 @@ pub(crate) fn ok_line(token: &Token) -> String {
     format!("{OK}{hex}\n")
 }
 
-/// The token of an answer, or why there is none.
 pub(crate) fn parse_answer(line: &str, peer: &str) -> Result<Token, LoadError> {
     let refuse = |why: String| Err(LoadError::Refused(why));
     if line == BUSY {

@@ -38,7 +38,6 @@ pub struct Cell {
     bell: Option<Bell>,
 }
 
-/// A worst wakeup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kept {
     /// CLOCK_MONOTONIC.
@@ -93,7 +92,6 @@ impl Cell {
         }
     }
 
-    /// The same cell, with a bell for [`Cell::watch`].
     pub fn with_bell(mut self, bell: Option<Bell>) -> Cell {
         self.bell = bell;
         self

@@ -21,13 +21,11 @@ use std::time::{Duration, Instant};
 /// Where samples go while a phase runs.
 pub trait Recorder: Send {
     fn event(&mut self, event: &Event);
-    /// Results of one CPU so far.
     fn progress(&mut self, phase: &str, cpu: CpuId, cell: &Cell);
     /// Makes everything recorded so far survive a kill.
     fn flush(&mut self);
 }
 
-/// The context thread's task in one phase.
 pub struct ContextPlan {
     pub phase: String,
     pub cells: Vec<(CpuId, Arc<Cell>)>,
@@ -78,7 +76,6 @@ pub struct Context {
 /// The context thread's own cost, and the problems it found.
 #[derive(Debug, Default)]
 pub struct ContextCost {
-    /// Number of wakeups.
     pub wakeups: u64,
     pub cpu_ns: u64,
     /// What makes the phase inconclusive.
@@ -314,7 +311,6 @@ impl Sampler {
         }
     }
 
-    /// Measured CPUs that are no longer online.
     fn lost_cpus(&mut self, mono_ns: u64) -> Vec<Event> {
         let Some(online) = self.online.as_mut().and_then(|s| s.read()?.parse::<CpuList>().ok()) else {
             return Vec::new();

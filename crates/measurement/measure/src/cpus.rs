@@ -17,10 +17,8 @@ pub struct Topology {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CpuError {
-    /// It does not exist, or is offline.
     #[error("CPU {asked} is not online: this machine has {online}. Write for example --cpus {online}")]
     NotOnline { asked: CpuList, online: CpuList },
-    /// Forbidden by the cpuset or the affinity of this process.
     #[error(
         "CPU {asked} is forbidden here: this process may use {allowed} (cpuset or taskset). Start it in a cgroup whose \
          cpuset.cpus holds it, or write --cpus {allowed}"

@@ -15,15 +15,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
 
-/// What one phase measures.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// For the results.
     pub phase: String,
     /// One thread on each.
     pub cpus: CpuList,
     pub scheduling: Scheduling,
-    /// How they are woken.
     pub via: Way,
     /// CPUs for the threads that wake them, if any; empty: each shares its receiver's CPU.
     pub senders: CpuList,
@@ -32,9 +29,7 @@ pub struct Plan {
     pub period: Nanos,
     /// How the releases of the threads relate to each other.
     pub alignment: Alignment,
-    /// Time before recording.
     pub warmup: Nanos,
-    /// Recorded time.
     pub duration: Nanos,
     /// Number of worst wakeups kept per CPU.
     pub keep: usize,
@@ -47,7 +42,6 @@ pub struct Plan {
 pub enum EngineError {
     #[error("{source}{}", advice(.source))]
     Refused { source: Refused },
-    /// The wakeup source cannot be measured here.
     #[error(transparent)]
     Way(#[from] WayRefused),
     #[error("cannot start the measuring thread for CPU {cpu}: {source}; raise RLIMIT_NPROC (ulimit -u) or memory")]

@@ -86,7 +86,6 @@ struct Shared {
 /// Limit of the longest gaps kept per CPU.
 const KEPT: usize = 64;
 
-/// The running threads.
 pub struct Gaps {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<Option<End>>>,
@@ -169,7 +168,6 @@ impl Gaps {
         }
     }
 
-    /// Have all threads finished?
     pub fn finished(&self) -> bool {
         self.shared.done.load(Relaxed) == self.threads.len()
     }

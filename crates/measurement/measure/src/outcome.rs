@@ -14,7 +14,6 @@ pub struct Outcome {
     pub end: Nanos,
     pub cpus: Vec<CpuResult>,
     pub distributions: Vec<(CpuId, Distribution)>,
-    /// Of each CPU.
     pub worst: Vec<Worst>,
     /// What makes it inconclusive.
     pub problems: Vec<Problem>,

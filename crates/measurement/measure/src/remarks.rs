@@ -8,7 +8,6 @@ use punctual_rt::Remarks;
 use punctual_units::{CpuId, Nanos, Way};
 
 impl Outcome {
-    /// Of one measuring thread.
     pub(crate) fn add_remarks(&mut self, plan: &Plan, cpu: CpuId, remarks: &Remarks) {
         if let Some(drift) = remarks.drift {
             self.notes.push(format!(
@@ -67,7 +66,6 @@ impl Outcome {
         self.senders.push((cpu, sent));
     }
 
-    /// Notes of the device.
     pub(crate) fn add_link(&mut self, partner: &Partner) {
         if let AnyLink::Serial(serial) = &partner.link {
             self.notes.extend(serial.notes.iter().cloned());

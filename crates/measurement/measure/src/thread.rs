@@ -1,5 +1,3 @@
-//! The measuring thread.
-
 use crate::cell::Cell;
 use crate::engine::Plan;
 use crate::poll::Poll;
@@ -99,7 +97,6 @@ impl Shared {
     }
 }
 
-/// What a thread reports at its end.
 pub(crate) struct ThreadEnd {
     pub scheduling: Scheduling,
     pub affinity_at_start: CpuList,

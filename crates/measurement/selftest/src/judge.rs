@@ -11,7 +11,6 @@ pub struct Check {
     /// The injected delay, or the property checked.
     pub name: String,
     pub passed: bool,
-    /// With figures.
     pub said: String,
 }
 

@@ -1,5 +1,3 @@
-//! Injects delays.
-
 use punctual_rt::{Attributes, Refused, monotonic, sleep_until};
 use punctual_units::{CpuId, Nanos, Priority, Scheduling};
 use serde::Serialize;
@@ -20,7 +18,6 @@ pub enum Kind {
 pub struct Planted {
     pub kind: Kind,
     pub cpu: CpuId,
-    /// The intended length.
     pub wanted: Nanos,
     /// CLOCK_MONOTONIC.
     pub from: Nanos,

@@ -23,13 +23,11 @@ pub struct Tested {
 }
 
 impl Tested {
-    /// Did it find everything?
     pub fn passed(&self) -> bool {
         !self.checks.is_empty() && self.checks.iter().all(|check| check.passed)
     }
 }
 
-/// Why it did not run.
 #[derive(Debug, thiserror::Error)]
 pub enum SelfTestError {
     /// All CPUs are needed by others, or there is only one.
@@ -117,7 +115,6 @@ impl Tested {
         }
     }
 
-    /// Spinners of each size.
     fn holding(&mut self, priority: Priority) -> Result<(), SelfTestError> {
         let mut offset = GAP;
         let mut plan = Vec::new();

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 /// Every text ends with what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum TracefsError {
-    /// No tracefs is mounted, and this process cannot have a mount of its own.
     #[error(
         "no tracefs is mounted, and this process cannot have a mount of its own ({own}); type: mount -t tracefs nodev \
          /sys/kernel/tracing (the kernel needs CONFIG_FTRACE)"
@@ -16,7 +15,6 @@ pub enum TracefsError {
     /// The journal could not be written, so nothing was changed.
     #[error("{0}; nothing was changed")]
     Journal(#[from] punctual_journal::JournalError),
-    /// The kernel does not have the tracer.
     #[error("this kernel has no tracer {tracer}; it has: {available}")]
     NoTracer { tracer: String, available: String },
     /// The kernel lacks an event that every explanation needs.

@@ -80,7 +80,6 @@ impl Flight {
         &self.head
     }
 
-    /// Total of all CPUs.
     pub fn statistics(&self) -> Statistics {
         let all = self.pipes.iter().filter_map(|pipe| self.instance.statistics(pipe.cpu));
         all.fold(Statistics::default(), |a, b| Statistics {

@@ -10,7 +10,6 @@ use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// What to record.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Events that this kernel does not have are skipped and reported.
@@ -39,7 +38,6 @@ pub struct Instance {
 /// `per_cpu/cpuN/stats`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Events in the buffer.
     pub entries: u64,
     /// Events overwritten before they were read.
     pub overrun: u64,
@@ -281,7 +279,6 @@ impl Instance {
     }
 }
 
-/// A name that no instance has.
 fn unused(instances: &Path) -> PathBuf {
     let pid = std::process::id();
     let names = std::iter::once(format!("punctual-{pid}")).chain((2..).map(|n| format!("punctual-{pid}-{n}")));

@@ -1,5 +1,3 @@
-//! Finds tracefs.
-
 use crate::error::TracefsError;
 use punctual_journal::tracefs;
 use std::fs;
@@ -72,7 +70,6 @@ fn readable(folder: &Path) -> Option<PathBuf> {
     folder.join("trace_clock").exists().then(|| folder.into())
 }
 
-/// Why this process has no mount of its own.
 fn why_no_own(refused: &io::Error) -> String {
     use rustix::io::Errno;
     match Errno::from_io_error(refused) {

@@ -106,7 +106,6 @@ struct Traces {
     /// LoaderInfo: `systemd-boot 257`, `GRUB 2.12`.
     loader: Option<String>,
     is_efi: bool,
-    /// A running system was read.
     runs: bool,
     /// A directory tree without a running system.
     is_offline: bool,

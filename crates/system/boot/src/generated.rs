@@ -14,7 +14,6 @@ pub(crate) struct Generated<'s> {
     wanted: &'s [&'s str],
     /// Path and content, in order, without our drop-in.
     files: Vec<(String, String)>,
-    /// Number of files before our drop-in.
     before: usize,
     pub own: Option<DropIn>,
 }

@@ -37,7 +37,6 @@ struct Manifest {
 
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
-    /// Unreadable, or not a tar file.
     #[error("cannot read the snapshot: {0}")]
     Unreadable(#[from] io::Error),
     /// A tar file, but not a snapshot.

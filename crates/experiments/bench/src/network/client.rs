@@ -9,7 +9,6 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// Timeout of an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Limit of an answer's head, bytes.
 const LONGEST_HEAD: usize = 8 << 10;

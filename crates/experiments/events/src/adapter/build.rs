@@ -15,7 +15,6 @@ pub struct Cokernel {
     tools: &'static [&'static str],
     compile: &'static [&'static str],
     link: &'static [&'static str],
-    /// What to do if the tool is missing.
     help: &'static str,
 }
 

@@ -30,7 +30,6 @@ pub struct Adapter {
     lines: Receiver<Vec<u8>>,
     facts: BTreeMap<String, String>,
     patience: Duration,
-    /// What to do if it breaks.
     advice: String,
     folder: Option<PathBuf>,
 }

@@ -71,7 +71,6 @@ fn ring(plan: &Plan<'_>, ledger: &mut Ledger) -> u64 {
     while next < plan.events && !plan.stop.load(Relaxed) {
         set.clear();
         let end = (next + TOGETHER as u64).min(plan.events);
-        // The set has room for all of them.
         for number in next..end {
             let _ = set.at(alarm_at(number, plan.interval), number);
         }

@@ -23,8 +23,10 @@ const LOOK: Duration = Duration::from_millis(10);
 pub(super) enum Times {
     /// The latest ones, as recorded by the sender.
     Sent(Arc<Vec<AtomicU64>>),
-    /// Periodic.
-    Due { first: Nanos, interval: Nanos },
+    Due {
+        first: Nanos,
+        interval: Nanos,
+    },
 }
 
 impl Times {

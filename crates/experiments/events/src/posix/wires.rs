@@ -32,7 +32,6 @@ pub enum GpioWire {
     Lines {
         /// Name, label or path.
         chip: String,
-        /// The driven line.
         out: u32,
         /// The line whose edges are taken.
         input: u32,

@@ -40,7 +40,6 @@ fn counts(backend: &mut Posix, test: &str, events: u64) -> Option<EventCounts> {
     }
 }
 
-/// Every source keeps its promise, and everything is accounted for.
 #[test]
 #[ignore = "live: timing"]
 fn sources_keep_their_promises() {

@@ -13,7 +13,6 @@ use punctual_model::RtLimit;
 use punctual_units::{CpuList, Nanos, Scheduling};
 pub use sim::simulate;
 
-/// A thread to be scheduled.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Task {
     pub scheduling: Scheduling,

@@ -8,7 +8,6 @@ use super::state::weight;
 use punctual_model::{Doing, GanttSpan};
 use punctual_units::{Arrange, CpuId, CpuList, Nanos, Scheduling};
 
-/// An ordinary thread as it ran.
 #[derive(Clone, Debug)]
 pub struct Ran {
     /// Index among the threads of the spans.

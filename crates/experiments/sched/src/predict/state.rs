@@ -14,7 +14,6 @@ pub(super) enum At {
     Ended,
 }
 
-/// A thread and its state.
 pub(super) struct State<'a> {
     pub task: &'a Task,
     pub at: At,

@@ -9,7 +9,6 @@ use punctual_workloads::Kind;
 /// Limit of a task's actions after expanding its phases.
 const MOST_ACTIONS: usize = 100_000;
 
-/// A task's attributes.
 struct Head {
     policy: Policy,
     priority: Option<i64>,

@@ -24,7 +24,6 @@ const IMAGES: [&str; 6] = ["vmlinuz", "vmlinux", "Image", "zImage", "kernel8.img
 /// A complete, unpacked kernel.
 #[derive(Debug)]
 pub struct Package {
-    /// For messages.
     pub source: PathBuf,
     /// `uname -r`: the only folder of modules.
     pub release: String,
@@ -34,7 +33,6 @@ pub struct Package {
     pub arch: Option<&'static str>,
     pub image: PathBuf,
     pub config: Option<PathBuf>,
-    /// System.map.
     pub map: Option<PathBuf>,
     pub modules: PathBuf,
     /// `*.dtb`.
@@ -43,7 +41,6 @@ pub struct Package {
     pub overlays: Vec<PathBuf>,
     /// Checksum of the whole content: distinguishes packages of one release.
     pub sum: String,
-    /// Size of all that is installed.
     pub bytes: u64,
     /// Removed on drop.
     _unpacked: Option<tempfile::TempDir>,

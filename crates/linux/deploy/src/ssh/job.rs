@@ -6,10 +6,8 @@ use crate::error::DeployError;
 use punctual_model::Argv;
 use std::time::{Duration, Instant};
 
-/// Polling interval.
 const TURN: Duration = Duration::from_secs(1);
 
-/// A command that is or will be started.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// Below the home folder there.
@@ -102,7 +100,6 @@ impl Job {
         Ok(Ended { code, out: read("out")?, complaint: read("err")? })
     }
 
-    /// Removes its folder.
     pub fn remove(&self, link: &Link) -> Result<(), DeployError> {
         let folder = quoted(&self.folder);
         link.output(&format!("rm -rf {folder} 2> /dev/null || sudo -n rm -rf {folder}")).map(drop)

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
     pub status: String,
-    /// The first object or target that make reports.
     pub target: Option<String>,
     /// The first file and line that a compiler reports, with the message.
     pub place: Option<Place>,

@@ -23,7 +23,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-/// Output of make.
 pub const LOG: &str = "punctual-build.log";
 const LOCK: &str = ".punctual-build.lock";
 /// Part of every name, so that no kernel of the distribution is overwritten.
@@ -57,7 +56,6 @@ pub struct Built {
     pub objects: Option<usize>,
     /// This time, including pauses.
     pub lasted: Duration,
-    /// Because of heat.
     pub paused: Duration,
 }
 

@@ -1,5 +1,3 @@
-//! Progress of a build, from make's output.
-
 use std::fmt;
 use std::time::Duration;
 

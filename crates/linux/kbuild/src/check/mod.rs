@@ -22,7 +22,6 @@ pub enum Outcome {
     Fail,
     /// It could not be checked, which is no pass.
     Unknown,
-    /// Not requested.
     Skip,
 }
 

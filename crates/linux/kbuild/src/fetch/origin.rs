@@ -76,7 +76,6 @@ impl Request {
 pub enum Proof {
     /// By gpgv(1): the tree's signature and the list with its sum.
     Signed {
-        /// Fingerprint.
         tree_key: String,
         sums_key: String,
     },

@@ -169,7 +169,6 @@ impl TimeProvider for FirstDay {
     }
 }
 
-/// A partition as a file.
 struct Part<'d> {
     disk: &'d File,
     start: u64,

@@ -22,7 +22,6 @@ use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug)]
 pub struct Job<'j> {
-    /// The unpacked package.
     pub stage: &'j Stage,
     pub board: &'j Board,
     /// A static BusyBox of the board's architecture.

@@ -1,5 +1,3 @@
-//! What is in a package and where it comes from.
-
 use super::{Job, Stage};
 use crate::KbuildError;
 use crate::build::State;
@@ -42,7 +40,6 @@ pub struct Manifest {
     pub config_sha256: String,
     /// What a board boots: image, configuration, and the device trees that the board's entry names.
     pub boot: Vec<String>,
-    /// Results at packaging.
     pub checks: Vec<Check>,
     pub files: Vec<File>,
 }

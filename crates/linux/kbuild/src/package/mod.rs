@@ -32,7 +32,6 @@ pub struct Job<'j> {
     /// Its needs are checked, and its device trees are named.
     pub board: Option<&'j Board>,
     pub source: Option<SourceManifest>,
-    /// The folder for the packages.
     pub into: PathBuf,
     /// Make Debian packages beside the tarball.
     pub deb: bool,

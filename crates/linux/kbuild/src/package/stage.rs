@@ -70,7 +70,6 @@ impl Stage {
     }
 }
 
-/// The build, for make.
 pub(super) fn of_state(state: &State, build: &Path) -> Build {
     Build {
         tree: state.tree.clone(),

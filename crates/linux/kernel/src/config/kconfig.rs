@@ -51,7 +51,6 @@ impl Kconfig {
         reader.found
     }
 
-    /// Reads one text without its includes.
     pub fn of_text(text: &str) -> Kconfig {
         let mut reader = Reader::new(Path::new(""), "");
         reader.text(text, Path::new(""), DEEPEST);
@@ -66,7 +65,6 @@ impl Kconfig {
         self.options.is_empty()
     }
 
-    /// Why an option is not as wanted.
     pub fn why(&self, symbol: &str, wanted: &str, options: &Options) -> String {
         let Some(definitions) = self.options.get(symbol) else {
             return match self.unread.as_slice() {

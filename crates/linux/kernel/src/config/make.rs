@@ -39,7 +39,6 @@ pub enum ConfigureError {
     Disagree { symbol: String, first: String, second: String, name: String },
     #[error("{0} has a .config already: name a new folder (--out), or delete it")]
     Exists(String),
-    /// Not a plain target name.
     #[error(
         "`{0}` is no configuration target of a kernel: name one such as defconfig or bcm2711_defconfig (--defconfig)"
     )]

@@ -78,7 +78,6 @@ impl Index {
         self.patches.keys().filter(|patch| self.signed.contains(patch)).map(|patch| patch.release)
     }
 
-    /// The newest revision for exactly this release.
     fn exact(&self, release: Release) -> Option<(Patched, Packing)> {
         let (patch, packings) = self.patches.iter().rev().find(|(p, _)| p.release == release)?;
         packings.iter().min().map(|packing| (*patch, *packing))

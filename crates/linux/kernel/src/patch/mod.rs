@@ -41,7 +41,6 @@ pub enum PatchError {
     Signature { name: String, why: String },
     #[error("the patch does not fit the tree exactly (fuzz 0), nothing was changed:\n{0}")]
     Rejected(String),
-    /// Failed halfway.
     #[error(
         "{tree}: the patch broke off while it was applied: {why}; the tree is of no use: look for room (df -h) and fetch it anew"
     )]

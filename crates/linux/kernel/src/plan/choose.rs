@@ -13,7 +13,6 @@ pub enum Source {
         package: String,
         install: String,
     },
-    /// Built from the distribution's source package.
     DistributionSource {
         package: String,
         series: Series,

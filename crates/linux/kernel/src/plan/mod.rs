@@ -22,7 +22,6 @@ pub enum PlanError {
     UnknownSeries { wished: Series, known: String },
     #[error("series {series} has no PREEMPT_RT on {arch}; {instead} (--series)")]
     NoRealTime { series: Series, arch: &'static str, instead: String },
-    /// A tracer that is newer than the series.
     #[error("series {series} has no tracer {tracer}: it came with {since} (--series)")]
     NoTracer { series: Series, tracer: &'static str, since: Series },
     /// Not a choice of kernel/Kconfig.hz.
@@ -30,11 +29,7 @@ pub enum PlanError {
     BadHz(u32),
     /// No source satisfies the wish.
     #[error("no source has what is wished for {board}: {}", reasons.join("; "))]
-    NoSource {
-        board: String,
-        /// Why each was rejected.
-        reasons: Vec<String>,
-    },
+    NoSource { board: String, reasons: Vec<String> },
 }
 
 /// How long a step takes, and where that was measured.
@@ -50,7 +45,6 @@ pub struct Step {
     pub title: String,
     /// To type, in order.
     pub commands: Vec<String>,
-    /// Its purpose.
     pub why: String,
     pub time: Option<Estimate>,
     /// Disk space; `None`: unknown.
@@ -74,7 +68,6 @@ pub struct Plan {
     pub os: Option<String>,
     /// `uname -r` of the machine.
     pub running: Option<String>,
-    /// Is it PREEMPT_RT?
     pub running_rt: Option<bool>,
     pub source: Source,
     pub why: String,

@@ -1,5 +1,3 @@
-//! What a kernel should have.
-
 use super::PlanError;
 use crate::{Arch, Patched, Series};
 use serde::{Deserialize, Serialize};

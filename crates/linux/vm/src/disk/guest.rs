@@ -131,9 +131,7 @@ impl DiskGuest {
 
 #[derive(Clone, Debug)]
 pub struct DiskRun {
-    /// In order.
     pub boots: Vec<DiskBoot>,
-    /// How it ended.
     pub ending: Ending,
     /// From the start of the emulator to its end.
     pub lasted: Duration,

@@ -42,7 +42,6 @@ impl DiskGuest {
 }
 
 impl LiveBoot {
-    /// The output so far.
     pub fn said(&self) -> DiskBoot {
         DiskBoot::of(self.log.text())
     }

@@ -1,5 +1,3 @@
-//! A buffer with clipping.
-
 use super::Looks;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::style::{Color, Modifier, Style};
@@ -27,7 +25,6 @@ impl Canvas<'_> {
         Canvas { buffer, looks }
     }
 
-    /// Columns and lines.
     pub fn size(&self) -> (u16, u16) {
         (self.buffer.area.width, self.buffer.area.height)
     }
@@ -44,7 +41,6 @@ impl Canvas<'_> {
         behind.saturating_sub(area.x)
     }
 
-    /// Right-aligned.
     pub fn right(&mut self, y: u16, text: &str, look: Look) {
         let width = u16::try_from(text.chars().count()).unwrap_or(u16::MAX);
         self.put(self.size().0.saturating_sub(width), y, text, look);

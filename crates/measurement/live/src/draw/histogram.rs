@@ -33,7 +33,6 @@ pub(super) fn draw(snapshot: &Snapshot, cpus: &[&CpuView], canvas: &mut Canvas, 
     axis(snapshot, canvas, y, scale, columns);
 }
 
-/// The wakeups in each column.
 fn heights(view: &CpuView, scale: Scale, columns: u16) -> Vec<u64> {
     let mut heights = vec![0u64; usize::from(columns)];
     for bin in &view.bins {

@@ -1,5 +1,3 @@
-//! The figures of each CPU.
-
 use super::canvas::{BOLD, Canvas, DIM, Look, PLAIN, WARN};
 use super::text::{count, latency, share};
 use crate::snapshot::{CpuView, Snapshot};

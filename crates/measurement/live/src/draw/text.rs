@@ -53,7 +53,6 @@ pub(super) fn celsius(milli: i64, looks: Looks) -> String {
     format!("{:.0} {unit}", milli as f64 / 1000.0)
 }
 
-/// From kHz.
 pub(super) fn hertz(khz: u64) -> String {
     if khz >= 1_000_000 { format!("{:.2} GHz", khz as f64 / 1e6) } else { format!("{} MHz", khz / 1000) }
 }

@@ -1,5 +1,3 @@
-//! The text of the status line.
-
 use punctual_units::Nanos;
 
 /// Content of the line. What is unknown is `None`.
@@ -8,17 +6,13 @@ pub struct Told {
     /// Number, counting from 1, total, and the load as the user named it; `None` before the first phase and after the
     /// last.
     pub phase: Option<(usize, usize, String)>,
-    /// The current activity.
     pub doing: String,
-    /// Of the phase.
     pub phase_left: Option<Nanos>,
-    /// Of all phases.
     pub run_left: Left,
     /// Duration of the current activity; shown if there is no remaining time.
     pub since: Nanos,
 }
 
-/// Remaining time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Left {
     #[default]

@@ -38,7 +38,6 @@ const LOOK: Duration = Duration::from_millis(100);
 const MOST_THREADS: usize = 64;
 /// Bytes kept of the end of its standard error.
 const TAIL: usize = 2 << 10;
-/// Time for ending it.
 const END: Duration = Duration::from_millis(1_200);
 
 /// Held while a command is started, so that none is started after ending has begun.

@@ -27,7 +27,6 @@ const UNKNOWN_CACHE: u64 = 2 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Sizes {
     workers: usize,
-    /// Bytes of each worker's buffer.
     buffer: usize,
     /// Bytes of each round of fresh pages.
     fresh: usize,

@@ -52,7 +52,6 @@ pub(crate) struct OwnThread {
     schedstat: Option<Source>,
 }
 
-/// Their values at one instant.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OwnCounters {
     pub page_faults: Option<u64>,

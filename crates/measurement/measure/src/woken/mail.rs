@@ -32,7 +32,6 @@ pub(crate) struct Mailbox {
     /// The first message that is recorded; `u64::MAX`: none yet.
     recorded: Own<AtomicU64>,
     closed: AtomicBool,
-    /// The receiver has left.
     left: AtomicBool,
     slots: [Slot; SLOTS],
 }
@@ -105,7 +104,6 @@ impl Mailbox {
         self.closed.load(Acquire)
     }
 
-    /// The receiver leaves.
     pub fn leave(&self) {
         self.left.store(true, Release);
     }
@@ -250,7 +248,6 @@ impl Inbox {
         self.recording
     }
 
-    /// Messages accounted for.
     #[inline(always)]
     pub fn taken(&self) -> u64 {
         self.taken

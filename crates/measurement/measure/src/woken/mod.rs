@@ -42,11 +42,7 @@ pub enum WayRefused {
     #[error("{port} wakes one thread, and {cpus} CPUs were to be measured: choose one with --cpus")]
     OneThread { port: String, cpus: usize },
     #[error("cannot measure --via {via}: {why}")]
-    Call {
-        via: Way,
-        /// What failed, and what to do.
-        why: String,
-    },
+    Call { via: Way, why: String },
 }
 
 impl WayRefused {

@@ -8,7 +8,6 @@ use punctual_units::{CpuId, CpuList, Nanos, Priority, Scheduling};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// CPU and policy of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SenderPlace {
     pub cpu: CpuId,
@@ -17,7 +16,6 @@ pub struct SenderPlace {
     pub shared: bool,
 }
 
-/// What a sender did while recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
     pub place: SenderPlace,

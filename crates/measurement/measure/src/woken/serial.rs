@@ -17,13 +17,11 @@ use std::path::Path;
 /// Why a port cannot be used. It is unchanged, or restored.
 #[derive(Debug, thiserror::Error)]
 pub enum SerialError {
-    /// A console of the kernel.
     #[error(
         "{0} is a console of the kernel (/proc/consoles): choose another port (grep -v 'uart:unknown' /proc/tty/driver/serial), \
          or boot without its console= parameter"
     )]
     Console(String),
-    /// A process has it open.
     #[error(
         "{port} is open in process {pid} ({name}): stop it (systemctl stop serial-getty@{short}), or choose another port"
     )]
@@ -39,7 +37,6 @@ pub enum SerialError {
     /// No UART behind it, or one without loopback.
     #[error("{port}: {why}; see which there are: cat /proc/tty/driver/serial")]
     NoHardware { port: String, why: String },
-    /// The period is too short for a byte.
     #[error("a byte takes {byte} at {rate} bit/s on {port}: choose a period of at least twice that with --period")]
     TooShort {
         port: String,
@@ -125,7 +122,6 @@ impl Link for Serial {
     }
 }
 
-/// The device number of a character device.
 fn device(path: &str) -> Result<u64, SerialError> {
     let file = fs::metadata(path).map_err(|source| SerialError::Open { port: path.into(), source })?;
     // Major 1 is /dev/null and its like: half of all processes have one open.

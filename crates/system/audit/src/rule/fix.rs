@@ -42,7 +42,6 @@ pub enum Action {
         value: String,
     },
     Boot {
-        /// Parameters to add, as written there.
         #[serde(default)]
         add: String,
         /// Names of parameters to remove.

@@ -59,7 +59,6 @@ pub(crate) enum Part {
     Key(String),
     /// A word, counting from 1.
     Field(usize),
-    /// The lines with one of these.
     Lines(Vec<String>),
 }
 

@@ -227,7 +227,6 @@ fn every_rule_is_tested_both_ways_and_unread() {
     assert!(missing.is_empty(), "{} rules lack tests\n{}", missing.len(), missing.join("\n"));
 }
 
-/// Nothing passes on a passing machine whose files are all refused.
 #[test]
 fn a_passing_machine_refused_does_not_pass() {
     let rules = Rules::embedded();

@@ -46,7 +46,6 @@ fn a_word_asked_for_twice_is_there_once() {
     }
 }
 
-/// GRUB skips entries without a kernel, so none is the default.
 #[test]
 fn an_entry_without_a_kernel_is_not_taken_for_the_default() {
     let entry = |kernel: &str| format!("title T\n{kernel}options ro\n");

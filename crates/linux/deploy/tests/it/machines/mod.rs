@@ -18,7 +18,6 @@ pub fn write(root: &Path, path: &str, content: impl AsRef<[u8]>) {
     fs::write(path, content).unwrap();
 }
 
-/// A machine with this loader, its kernel, and a package of another kernel.
 pub fn machine(loader: &str, release: &str) -> (TempDir, Kernel, TempDir) {
     let root = loaders::bare(loader);
     let at = root.path();

@@ -9,7 +9,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Content by path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tree(pub BTreeMap<String, Vec<u8>>);
 
