@@ -23,11 +23,9 @@ pub enum Ended {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
     pub elapsed_ns: u64,
-    /// Processor time of this program, ns.
     pub cpu_ns: Option<u64>,
     /// One value each.
     pub figures: Vec<BenchFigure>,
-    /// Results that are right or wrong.
     pub checks: Vec<BenchCheck>,
     pub distributions: Vec<BenchDistribution>,
     pub notes: Vec<String>,
@@ -60,7 +58,6 @@ pub struct Turn<'a> {
     pub number: u64,
     /// Finished parts of an interrupted repetition, and their duration.
     pub earlier: BenchParts,
-    /// Set when the user interrupts.
     pub stop: &'a AtomicBool,
     pub(crate) log: &'a mut dyn FnMut(BenchParts) -> Result<(), punctual_rundir::Error>,
     pub(crate) share: &'a mut dyn FnMut(f64),

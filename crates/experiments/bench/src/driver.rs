@@ -22,7 +22,6 @@ use std::time::{Duration, Instant};
 pub struct Around<'a> {
     /// For the record.
     pub command: Vec<String>,
-    /// Set when the user interrupts.
     pub stop: &'a AtomicBool,
     /// The signal that set it, if any; set before `stop`.
     pub signal: &'a OnceLock<Sig>,

@@ -9,10 +9,8 @@ pub enum BenchError {
     Queens(#[from] punctual_queens::Error),
     #[error("cannot {what} {on}: {source}; {advice}")]
     System { what: &'static str, on: String, source: io::Error, advice: &'static str },
-    /// The request cannot be measured.
     #[error("{0}")]
     Refused(String),
-    /// The run was started on another machine or kernel.
     #[error(
         "{what} of the run to resume is `{then}`, here it is `{now}`: its repetitions would not be of one thing; begin a new run \
          with --out DIR"
@@ -33,7 +31,6 @@ impl BenchError {
         move |source| BenchError::System { what, on, source, advice }
     }
 
-    /// Is the request at fault, rather than the machine?
     pub fn is_usage(&self) -> bool {
         match self {
             BenchError::Refused(_) | BenchError::Elsewhere { .. } => true,

@@ -189,7 +189,6 @@ pub(crate) fn check(n: u32, got: u64) -> BenchCheck {
     BenchCheck { what: format!("solutions, N = {n}"), got, expected: known::solutions(n) }
 }
 
-/// A count in parts, each logged when finished.
 struct Parts<'t, 'a, 'u> {
     turn: &'t mut Turn<'a>,
     units: &'u [Unit],

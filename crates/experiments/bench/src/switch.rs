@@ -59,7 +59,6 @@ trait Way: Send + Sync {
     fn wake(&self) -> io::Result<()>;
     /// `false`: the other end is gone.
     fn wait(&self) -> io::Result<bool>;
-    /// Releases the thread that waits for this end.
     fn close(&self);
 }
 

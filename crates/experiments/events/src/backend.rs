@@ -5,7 +5,6 @@ use punctual_units::{CpuId, Nanos, Priority};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
-/// Scheduling order of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     Priority,
@@ -18,7 +17,6 @@ pub enum Order {
 pub enum Channel {
     /// Between two real-time threads.
     Queue,
-    /// From a real-time thread to an ordinary one.
     Pipe,
 }
 
@@ -68,7 +66,6 @@ pub struct Plan<'a> {
     pub test: &'static str,
     /// Time between events; zero: not periodic.
     pub interval: Nanos,
-    /// Events to send, or rounds to run.
     pub events: u64,
     /// An event taken later than this is late.
     pub deadline: Nanos,
@@ -76,7 +73,6 @@ pub struct Plan<'a> {
     pub priority: Priority,
     /// Of the receiver; `None`: any.
     pub cpu: Option<CpuId>,
-    /// Set when the user interrupts.
     pub stop: &'a AtomicBool,
 }
 
@@ -111,7 +107,6 @@ impl Observed {
 pub enum NotRun {
     #[error("not available here: {0}")]
     Unsupported(String),
-    /// The environment has it, but something failed.
     #[error("{0}")]
     Failed(String),
 }
@@ -155,7 +150,6 @@ pub trait Backend {
         without("priorities")
     }
 
-    /// Numbered messages from one thread to another.
     fn channel(&mut self, _channel: Channel, _plan: &Plan<'_>) -> Answer {
         without("such channel")
     }

@@ -1,5 +1,3 @@
-//! Runs the tests on any backend.
-
 use crate::backend::{Answer, Backend, NotRun, Plan};
 use crate::judge::judge;
 use crate::test::{Test, What};

@@ -22,7 +22,6 @@ pub struct Surroundings<'a> {
     pub out: &'a Path,
     /// For the record.
     pub command: Vec<String>,
-    /// Set when the user interrupts.
     pub stop: &'a AtomicBool,
     pub machine: MachineFacts,
     /// The signal that set it, if any; set before `stop`.
@@ -114,7 +113,6 @@ fn new_run(settings: &Settings, around: &Surroundings<'_>) -> Run {
     }
 }
 
-/// The settings of a run without measuring threads.
 fn asked(settings: &Settings, around: &Surroundings<'_>) -> punctual_model::Settings {
     punctual_model::Settings {
         cpus: settings.cpu.into_iter().collect(),

@@ -14,7 +14,6 @@ pub enum What {
     Order(Order),
     /// Sends messages between two threads.
     Channel(Channel),
-    /// Takes events of a source.
     Source(Source),
 }
 

@@ -1,5 +1,3 @@
-//! A board and the independent parts of its count.
-
 use crate::error::Error;
 use crate::position::{Middle, Position, middles};
 use crate::rows::{Set, Symmetry, family};
@@ -19,7 +17,6 @@ pub struct Unit {
     pub(crate) n: u32,
     pub(crate) index: u32,
     pub(crate) middle: Middle,
-    /// Rows of the north-western quarter.
     pub(crate) top: Set,
     /// Range of the sets of south-eastern rows: the first, and one past the last.
     pub(crate) south: (u32, u32),

@@ -8,14 +8,12 @@ use crate::quadrant::Diagonals;
 use crate::simd::{ROOM, Simd};
 use crate::transpose::transpose;
 
-/// Pairs in one group of bits.
 pub(crate) const GROUP: usize = 512;
 pub(crate) const GROUPS: usize = 16;
 /// Pairs in a block: its rows and words fit the second-level cache.
 pub(crate) const PAIRS: usize = GROUP * GROUPS;
 /// Limit of pairs added at once.
 pub(crate) const MORE: usize = 64;
-/// Pairs in one word of bits.
 pub(crate) const BITS: usize = 64;
 
 /// Holds the diagonals that a south-western quarter can attack: 32 bits suffice up to N = 23.
@@ -187,7 +185,6 @@ pub(crate) struct NorthEast {
     across: u64,
     /// [`Diagonals::above`].
     probe: u64,
-    /// Columns left for the south-eastern quarter.
     pub(crate) columns: u32,
 }
 

@@ -21,7 +21,6 @@ pub enum Error {
     /// A thread ended without a count: a bug in this crate.
     #[error("a counting thread ended without its count: count again with one thread, and report it")]
     Ended,
-    /// Not in the format of the published benchmark.
     #[error("line {line} of the N-queens CSV: {reason}; correct or remove the line")]
     Csv {
         /// From 1.

@@ -13,7 +13,6 @@ pub(crate) struct Found {
     pub(crate) top: u64,
 }
 
-/// Working memory of a join.
 #[derive(Debug)]
 pub(crate) struct Scratch<T> {
     /// South-western placements as the east sees them.
@@ -37,7 +36,6 @@ impl<T: Word> Scratch<T> {
     }
 }
 
-/// One set of columns of the western half.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct West<'a> {
     pub(crate) diagonals: Diagonals,

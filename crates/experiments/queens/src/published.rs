@@ -34,7 +34,6 @@ impl Published {
         start..end
     }
 
-    /// The solutions found by one thread.
     #[must_use]
     pub fn count_part(self, index: u32) -> u64 {
         let mut search = Search { n: self.n, queens: [0; Board::MAX as usize], solutions: 0 };

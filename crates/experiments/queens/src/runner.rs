@@ -1,5 +1,3 @@
-//! Distributes units over threads.
-
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -19,7 +17,6 @@ pub struct Runner {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// Sum over the finished units.
     pub total: u64,
     pub finished: usize,
     /// Are all units finished? Else `total` is not the count of the board.

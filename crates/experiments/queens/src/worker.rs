@@ -73,7 +73,6 @@ struct Start<T> {
     south_east: Vec<SouthEast>,
 }
 
-/// The quarters of one pair of row sets.
 struct Quarters {
     north_west: Rc<Placements>,
     north_east: Rc<Placements>,

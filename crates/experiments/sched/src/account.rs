@@ -40,7 +40,6 @@ impl Class {
 pub struct Spent {
     /// It had a CPU, including stolen time.
     pub on_cpu: u64,
-    /// Runnable without a CPU.
     pub waited: u64,
     pub slept: u64,
     /// The part of `waited` during which a task outside the experiment had the CPU, where the prediction has nobody.
@@ -93,7 +92,6 @@ struct Now {
     doing: Doing,
     cpu: Option<u32>,
     since: u64,
-    /// Since when it waits on that CPU.
     here: u64,
     /// It was runnable when the CPU went idle without it: throttled, for an unknown time.
     set_aside: bool,
@@ -141,7 +139,6 @@ pub fn account(events: impl Iterator<Item = Event>, threads: &[Watched], start: 
 }
 
 impl Sweep<'_> {
-    /// Charges the time since the last event.
     fn advance(&mut self, t: u64) {
         for n in 0..self.threads.len() {
             let watched = self.threads[n];
@@ -300,7 +297,6 @@ impl Sweep<'_> {
         }
     }
 
-    /// The thread that has a CPU, according to the trace.
     fn find_on(&self, cpu: u32) -> Option<usize> {
         self.find(self.current.get(&cpu)?.tid)
     }

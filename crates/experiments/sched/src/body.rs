@@ -24,13 +24,11 @@ impl Body {
         Body { actions: vec![Action::Run(cpu_time)], loops: Some(1) }
     }
 
-    /// CPU time of one loop.
     pub fn work(&self) -> Nanos {
         let runs = self.actions.iter().map(|action| if let Action::Run(ns) = action { ns.0 } else { 0 });
         Nanos(runs.fold(0, u64::saturating_add))
     }
 
-    /// Maximum sleep of one loop.
     pub fn sleep(&self) -> Nanos {
         let sleeps = self.actions.iter().map(|action| match action {
             Action::Sleep(ns) | Action::Timer(ns) => ns.0,

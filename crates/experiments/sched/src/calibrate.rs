@@ -14,7 +14,6 @@ use std::path::Path;
 
 /// The median counts.
 const ROUNDS: usize = 3;
-/// CPU time of a round.
 const ROUND: (Nanos, Nanos) = (Nanos::from_millis(60), Nanos::from_millis(400));
 
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -13,7 +13,6 @@ pub enum SpecError {
         name: String,
         /// The key, with its path: `tasks.a.mem`.
         what: String,
-        /// A detail, possibly empty.
         why: String,
     },
 }
@@ -23,7 +22,6 @@ pub enum SchedError {
     /// Not suitable for this machine, or it would block everybody else.
     #[error("{0}")]
     Refused(String),
-    /// A thread could not get what the experiment requires.
     #[error("{thread}: {why}")]
     Thread { thread: String, why: String },
     #[error("{call} {path}: {source}; {help}")]
@@ -39,7 +37,6 @@ impl SchedError {
         SchedError::Thread { thread: thread.into(), why: why.to_string() }
     }
 
-    /// Is the request at fault, rather than the machine?
     pub fn is_usage(&self) -> bool {
         matches!(self, SchedError::Refused(_))
     }

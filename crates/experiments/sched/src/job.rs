@@ -47,7 +47,6 @@ pub struct Done {
     pub whole: bool,
     /// Longest time from the beginning of a period to the end of its work; 0 without periods.
     pub worst_response: Nanos,
-    /// Why it ended early.
     pub failed: Option<io::Error>,
 }
 

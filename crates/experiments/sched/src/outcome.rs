@@ -17,7 +17,6 @@ const PARTS: u64 = 1000;
 
 pub(crate) struct Folded {
     pub repetition: Repetition,
-    /// Why there is no account from a trace.
     pub untraced: Option<String>,
     pub edges: Option<Image>,
 }
@@ -98,7 +97,6 @@ fn watched(ended: &Ended, plan: &PlanThread, always_throttled: bool) -> Watched 
     Watched { tid: ended.tid, from: ended.released.0, to: ended.done.end.0, class }
 }
 
-/// Phases of the RT throttling period that are tried.
 const PHASES: u64 = 10;
 
 /// Predicts again with the CPU time that each thread was charged. If RT throttling takes CPUs from real-time threads,

@@ -49,7 +49,6 @@ pub(crate) struct Ended {
 pub(crate) struct Passed {
     pub start: Nanos,
     pub threads: Vec<Ended>,
-    /// The trace, or why there is none and what was sampled instead.
     pub trace: Traced,
 }
 

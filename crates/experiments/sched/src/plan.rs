@@ -10,7 +10,6 @@ use punctual_model::{Prediction, SchedSettings};
 use punctual_units::{Arrange, CpuId, CpuList, Nanos, Policy, Scheduling};
 use punctual_workloads::Kind;
 
-/// Threads with concrete CPUs.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// CPU time of an amount of 1.

@@ -8,7 +8,6 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::thread::{Thread, park};
 
-/// Where a thread waits for its release.
 #[derive(Debug, Default)]
 pub(crate) struct Gate(AtomicU64);
 

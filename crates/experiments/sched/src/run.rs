@@ -38,13 +38,11 @@ pub struct Options<'a> {
     pub command: Vec<String>,
     /// Does the kernel schedule real-time threads by groups (CONFIG_RT_GROUP_SCHED, not disabled)? `None`: unknown.
     pub rt_group_sched: Option<bool>,
-    /// Set when the user interrupts.
     pub stop: &'a AtomicBool,
     /// The signal that set it, if any; set before `stop`.
     pub signal: &'a OnceLock<Sig>,
 }
 
-/// An experiment before it runs.
 pub(crate) struct Fitted {
     pub plan: Plan,
     pub doing: Vec<Vec<Do>>,

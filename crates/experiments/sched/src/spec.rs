@@ -15,7 +15,6 @@ pub struct Spec {
     pub name: String,
     /// What it shows.
     pub about: String,
-    /// Default number of repetitions.
     pub repetitions: u32,
     /// Its threads stop after this time in any case; `None`: three times the prediction, plus two seconds.
     pub at_most: Option<Nanos>,
@@ -129,7 +128,6 @@ impl Spec {
         spec.checked().map_err(wrong)
     }
 
-    /// Checks the limits of every experiment.
     pub(crate) fn checked(self) -> Result<Spec, String> {
         if self.threads.is_empty() || self.threads.len() > MOST_THREADS {
             return Err(format!("{} threads; 1 to {MOST_THREADS} are possible", self.threads.len()));

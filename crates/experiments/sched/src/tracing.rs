@@ -1,5 +1,3 @@
-//! A trace of the experiment's threads only: sched_switch and sched_waking.
-
 use crate::account::{Accounts, Watched, account};
 use punctual_journal::Journal;
 use punctual_trace::{Damage, Options};

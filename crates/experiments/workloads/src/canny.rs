@@ -18,7 +18,6 @@ const TAPS: usize = 7;
 const REACH: usize = TAPS / 2;
 const ROWS: usize = 4;
 
-/// Stages of a frame, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     BlurRows,

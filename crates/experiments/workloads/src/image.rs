@@ -13,7 +13,6 @@ pub struct Image {
 pub enum ImageError {
     #[error("an image of {width} x {height} pixels: both sides must be 8 to 8192; name another size")]
     Size { width: usize, height: usize },
-    /// The number of pixels does not match the sides.
     #[error("{found} pixels for an image that needs {needed}: give width x height bytes")]
     Pixels { found: usize, needed: usize },
 }

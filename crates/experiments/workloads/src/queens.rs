@@ -1,5 +1,3 @@
-//! Counts N queens row by row, repeatedly.
-
 pub const SIZES: std::ops::RangeInclusive<u32> = 4..=16;
 /// Positions tried per step: about 20 to 60 µs.
 const TRIED: u32 = 10_000;

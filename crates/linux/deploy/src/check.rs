@@ -1,5 +1,3 @@
-//! A check, before the deployment or after the boot.
-
 use punctual_kernel::Outcome;
 use serde::Serialize;
 

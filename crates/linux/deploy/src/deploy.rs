@@ -162,7 +162,6 @@ fn configuration(package: &Package) -> Vec<PathBuf> {
     package.config.iter().map(|_| path.clone()).collect()
 }
 
-/// The kernel's folder, and its name for the loader.
 fn folders(site: &Site, package: &Package, chain: &Chain) -> Result<(PathBuf, String), DeployError> {
     let refused = |what: &str| DeployError::Refused(what.to_owned());
     let boot = kernel_place(site.view, chain)

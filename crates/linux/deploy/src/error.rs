@@ -1,5 +1,3 @@
-//! Errors, each with what to type next.
-
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -15,7 +13,6 @@ pub enum DeployError {
     /// The package contradicts itself, or is no kernel.
     #[error("{}: {what}", path.display())]
     Package { path: PathBuf, what: String },
-    /// A required program failed or is missing.
     #[error("`{command}`: {what}")]
     Program {
         command: String,

@@ -13,7 +13,6 @@ use std::time::Duration;
 
 /// Interval of reading the record and feeding the watchdog. Drivers' defaults are 15 s and more (bcm2835_wdt).
 const TURN: Duration = Duration::from_secs(5);
-/// Time for an orderly reboot, seconds.
 const ORDERLY_S: u64 = 60;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

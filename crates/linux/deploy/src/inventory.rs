@@ -51,7 +51,6 @@ impl Inventory {
         lost
     }
 
-    /// The number of known devices.
     pub fn count(&self) -> usize {
         self.0.values().flatten().map(Vec::len).sum()
     }

@@ -14,13 +14,11 @@ fn rules(id: &str) -> [String; 2] {
     [format!("kernel-kept {id}"), format!("kernel-trial {id}")]
 }
 
-/// Makes the entry, then arms it.
 pub(crate) fn arm(site: &Site, record: &Record, trial: &Trial) -> Result<(), DeployError> {
     let [_, rule] = rules(&record.id);
     let edits: Vec<Edit> = guard_files::units(site).into_iter().chain(trial.edits.iter().cloned()).collect();
     let mut steps: Vec<Doing> = missing_folders(site, &edits).into_iter().map(Doing::Folder).collect();
     steps.extend(edits.into_iter().map(Doing::Edit));
-    // Armed last: before that nothing else boots.
     steps.extend(trial.arm.iter().map(|run| Doing::Run { command: run.command.clone(), lasting: true }));
     carry(site, rule, steps)
 }
@@ -40,7 +38,6 @@ pub(crate) fn keep(site: &Site, record: &Record, edits: Vec<Edit>) -> Result<(),
     carry(site, rule, removed.chain(edits.into_iter().map(Doing::Edit)).collect())
 }
 
-/// Undoes both, the last first.
 pub(crate) fn back(site: &Site, id: &str) -> Result<Undone, DeployError> {
     Ok(undo(site.sys, Path::new(FOLDER), &rules(id))?)
 }

@@ -53,7 +53,6 @@ pub(crate) fn place(site: &Site, record: &Record, package: &Package, program: &P
     settle(&new_boot, &boot)
 }
 
-/// Programs run on the live machine only.
 pub(crate) fn is_live(site: &Site) -> bool {
     site.root == Path::new("/")
 }

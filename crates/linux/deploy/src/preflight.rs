@@ -1,5 +1,3 @@
-//! Checks before anything is written.
-
 use crate::check::Check;
 use crate::error::DeployError;
 use crate::package::{Package, rt_option, wrong_modules};

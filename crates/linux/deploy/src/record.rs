@@ -82,7 +82,6 @@ pub struct Record {
     pub before: Option<Box<Record>>,
 }
 
-/// An event of a trial boot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     pub id: String,
@@ -100,7 +99,6 @@ pub enum What {
     Up,
     /// Every check passed.
     Verified,
-    /// A check failed, or could not be made.
     NotVerified,
     /// The guard returns to the old kernel: the time is up.
     Late,
@@ -155,7 +153,6 @@ impl Store {
         sync_folder(&self.folder)
     }
 
-    /// Removes record, events and everything beside them.
     pub fn clear(&self) -> Result<(), DeployError> {
         match fs::remove_dir_all(&self.folder) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(file("remove", &self.folder)(error)),

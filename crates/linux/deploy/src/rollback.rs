@@ -1,5 +1,3 @@
-//! Removes a deployment, restoring every byte.
-
 use crate::error::DeployError;
 use crate::loader;
 use crate::place;

@@ -42,7 +42,6 @@ impl Site<'_> {
         self.text("/proc/sys/kernel/arch")
     }
 
-    /// Is this boot the trial of that deployment?
     pub fn is_trial_of(&self, id: &str) -> Option<bool> {
         let line = self.text("/proc/cmdline")?;
         let word = format!("{}={id}", punctual_boot::TRIAL_PARAMETER);

@@ -11,7 +11,6 @@ pub enum Status {
     CutOff {
         release: String,
     },
-    /// The next boot tries it.
     Deployed {
         release: String,
         /// The command that boots the trial.
@@ -37,7 +36,6 @@ pub enum Status {
     Removing {
         release: String,
     },
-    /// Whether this boot is the trial is unknown.
     Unknown {
         why: String,
     },

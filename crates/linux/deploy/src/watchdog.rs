@@ -17,7 +17,6 @@ pub enum Early {
     None(String),
 }
 
-/// A watchdog of the running kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hardware {
     /// `i6300ESB timer`.

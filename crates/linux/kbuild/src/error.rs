@@ -34,7 +34,6 @@ impl KbuildError {
         KbuildError::Bad { path: path.to_owned(), why: why.into() }
     }
 
-    /// Does the user have to change the command?
     pub fn is_usage(&self) -> bool {
         match self {
             KbuildError::Usage(_) | KbuildError::Taken { .. } => true,

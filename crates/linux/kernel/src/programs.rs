@@ -9,7 +9,6 @@ use std::thread;
 pub enum ProgramError {
     #[error("{program} is not installed: {remedy}")]
     Missing { program: String, remedy: &'static str },
-    /// It could not be started, or its output could not be read.
     #[error("cannot run {program}: {source}")]
     Failed { program: String, source: std::io::Error },
     #[error("cannot {what} {}: {source}", path.display())]

@@ -32,7 +32,6 @@ pub struct SeriesEntry {
     pub source: String,
 }
 
-/// A distribution's real-time kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Package {

@@ -1,5 +1,3 @@
-//! Several boots of one kernel, each with its own seed.
-
 use crate::error::LabError;
 use crate::options::LabOptions;
 use crate::prove::{LabRun, prove};

@@ -25,7 +25,6 @@ pub enum LabError {
 }
 
 impl LabError {
-    /// Is the request at fault, rather than the environment?
     pub fn is_usage(&self) -> bool {
         match self {
             LabError::Vm(e) => e.is_usage(),

@@ -11,7 +11,6 @@ impl Git {
         Git { folder: folder.to_owned() }
     }
 
-    /// Runs a subcommand and returns its output.
     pub fn run(&self, words: &[&str]) -> Result<String, LabError> {
         let (ok, text) = self.ask(words)?;
         match ok {
@@ -39,7 +38,6 @@ impl Git {
         self.run(&["log", "-1", "--format=%s", commit]).map(|text| text.trim().to_owned())
     }
 
-    /// Is a bisection in progress in this working tree?
     pub fn is_bisecting(&self) -> bool {
         self.ask(&["bisect", "log"]).is_ok_and(|(ok, _)| ok)
     }

@@ -1,5 +1,3 @@
-//! One boot, one run directory.
-
 use crate::error::LabError;
 use crate::options::LabOptions;
 use crate::script::{PROGRAM, RUN, script};

@@ -1,5 +1,3 @@
-//! One boot, from the initramfs to the exit code.
-
 use crate::cache::Cache;
 use crate::console::{self, Said};
 use crate::error::VmError;
@@ -28,7 +26,6 @@ pub struct Booted {
     pub lasted: Duration,
 }
 
-/// Interval at which the console is read.
 pub(crate) const LOOK: Duration = Duration::from_millis(25);
 /// Time for a machine to power off after `end`; some boards cannot.
 const POWER_OFF: Duration = Duration::from_secs(2);
@@ -75,7 +72,6 @@ pub(crate) fn boot_joined(
     Ok(Booted { exit_code: said.exit.unwrap_or(-1), console: console::plain(&text), fetched_bytes, lasted })
 }
 
-/// Waits for the script's end, or for a failure.
 fn watch(child: &mut Running, log: &Log, limit: Duration, begun: Instant, complaints: &File) -> Result<Said, VmError> {
     let mut said = Said::default();
     let mut seen = 0;

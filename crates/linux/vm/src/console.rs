@@ -14,7 +14,6 @@ const MARK: char = '\u{1e}';
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Said {
     pub started: bool,
-    /// The script's exit code.
     pub exit: Option<i32>,
     /// Everything has been sent.
     pub ended: bool,
@@ -22,7 +21,6 @@ pub(crate) struct Said {
     pub panic: Option<String>,
 }
 
-/// Reads the marks in a console's text.
 pub(crate) fn said(text: &str) -> Said {
     let mut said = Said::default();
     for line in text.lines() {

@@ -1,5 +1,3 @@
-//! Errors, with what to type next.
-
 use std::path::PathBuf;
 use std::time::Duration;
 use thiserror::Error;
@@ -9,14 +7,7 @@ pub enum VmError {
     #[error("{program} is not installed; {remedy}")]
     Missing { program: String, remedy: String },
     #[error("{program} is version {found}, but {machine} needs {needed} or newer; {remedy}")]
-    TooOld {
-        program: String,
-        found: String,
-        /// The oldest sufficient version.
-        needed: String,
-        machine: String,
-        remedy: String,
-    },
+    TooOld { program: String, found: String, needed: String, machine: String, remedy: String },
     #[error("cannot {what} {}: {source}", path.display())]
     File {
         /// `read`, `write`, …
@@ -60,7 +51,6 @@ pub enum VmError {
 }
 
 impl VmError {
-    /// Is the request at fault, rather than the environment?
     pub fn is_usage(&self) -> bool {
         matches!(self, VmError::Usage(_) | VmError::NoKernel(_))
     }

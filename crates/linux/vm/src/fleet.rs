@@ -1,5 +1,3 @@
-//! Several guests at once, on one network.
-
 use crate::boot::{Booted, boot_joined};
 use crate::cache::Cache;
 use crate::error::VmError;

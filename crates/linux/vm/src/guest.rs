@@ -41,7 +41,6 @@ pub enum Disk {
     },
 }
 
-/// A file put into the guest before it boots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileIn {
     /// Absolute.
@@ -58,7 +57,6 @@ pub struct Forward {
     pub guest: u16,
 }
 
-/// Everything about one boot.
 #[derive(Clone, Debug)]
 pub struct Guest {
     pub machine: Machine,

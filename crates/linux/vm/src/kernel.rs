@@ -1,5 +1,3 @@
-//! Finds a kernel to boot.
-
 use crate::apt::{self, Apt};
 use crate::arch::Arch;
 use crate::cache::Cache;
@@ -12,7 +10,6 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// How a user names a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KernelSpec {
     /// The distribution's newest: `rt`, `stock`, `rt@6.12`.
@@ -24,7 +21,6 @@ pub enum KernelSpec {
     Deb(PathBuf),
     /// bzImage, Image, Image.gz, vmlinuz.
     Image(PathBuf),
-    /// A folder in which a kernel was built.
     BuildFolder(PathBuf),
 }
 

@@ -1,5 +1,3 @@
-//! The machines that can be emulated, one row each.
-
 use crate::arch::Arch;
 use crate::error::VmError;
 use std::fmt;
@@ -137,7 +135,6 @@ impl Machine {
         self.facts().arch
     }
 
-    /// The default machine of an architecture.
     pub fn usual(arch: Arch) -> Machine {
         match arch {
             Arch::Amd64 => Machine::Pc,

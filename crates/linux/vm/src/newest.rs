@@ -1,5 +1,3 @@
-//! The newest of the distribution's kernel packages.
-
 use crate::arch::Arch;
 
 /// The parts of a name such as `linux-image-6.12.111+deb12-rt-amd64-unsigned`.

@@ -1,5 +1,3 @@
-//! The emulator: its version and its command line.
-
 use crate::backport;
 use crate::cache::Cache;
 use crate::error::VmError;
@@ -25,7 +23,6 @@ impl fmt::Display for Version {
     }
 }
 
-/// An installed QEMU that can emulate one machine.
 #[derive(Clone, Debug)]
 pub struct Qemu {
     program: PathBuf,
@@ -116,7 +113,6 @@ impl Qemu {
         command
     }
 
-    /// The program and the arguments of its machine.
     pub(crate) fn begun(&self) -> Command {
         let mut command = dying_with_us(&self.program);
         command.args(self.machine.facts().arguments);

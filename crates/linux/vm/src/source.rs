@@ -40,7 +40,6 @@ impl KernelSource {
         })
     }
 
-    /// Has it been fetched and unpacked?
     pub fn is_unpacked(&self, cache: &Cache) -> bool {
         cache.root().join(self.name()).is_dir()
     }

@@ -1,5 +1,3 @@
-//! Runs programs of the host.
-
 use crate::error::VmError;
 use std::ffi::OsStr;
 use std::io::ErrorKind;

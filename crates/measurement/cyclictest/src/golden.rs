@@ -53,7 +53,6 @@ fn asked(words: &str) -> (Options, Plan) {
     (*options, plan)
 }
 
-/// The known counts of one thread.
 #[derive(Default)]
 struct Known {
     tid: i64,

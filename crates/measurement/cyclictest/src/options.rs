@@ -121,7 +121,6 @@ pub enum FormatVersion {
 #[error("{0}")]
 pub struct UsageError(pub String);
 
-/// Measure, or print the help.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Asked {
     Run(Box<Options>),

@@ -11,7 +11,6 @@ pub(crate) struct ThreadPlan {
     pub interval: Nanos,
 }
 
-/// The threads, in order, and the CPUs for the main thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub threads: Vec<ThreadPlan>,

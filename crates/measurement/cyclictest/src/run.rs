@@ -1,5 +1,3 @@
-//! A run from its options to its exit code.
-
 use crate::json::{Circumstances, SysInfo};
 use crate::options::{Asked, Options, UsageError, parse};
 use crate::plan::{Plan, plan};
@@ -109,7 +107,6 @@ fn check(options: &Options, plan: &Plan) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Held during the measurement.
 struct Held {
     _latency: Option<File>,
     _states: Option<Lease>,

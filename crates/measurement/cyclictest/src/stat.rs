@@ -23,7 +23,6 @@ pub(crate) struct Stat {
     pub early: AtomicU64,
     pub histogram: Vec<AtomicU64>,
     pub overflows: AtomicU64,
-    /// Cycles of the first overflows.
     outliers: Vec<AtomicU64>,
     values: Vec<AtomicU64>,
     /// Time (µs on the run's clock) and latency of spikes.
@@ -94,7 +93,6 @@ impl Stat {
         self.overflows.store(overflows + 1, Relaxed);
     }
 
-    /// Keeps a spike while there is room.
     pub fn spike(&self, at_us: u64, latency: u64) {
         let count = self.spike_count.load(Relaxed);
         if let Some(place) = usize::try_from(count).ok().and_then(|n| self.spikes.get(n)) {

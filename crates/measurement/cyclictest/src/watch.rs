@@ -28,7 +28,6 @@ pub(crate) struct Watch<'a> {
     signals: SignalSet,
     /// Next cycle of each thread's `-v` rows.
     read: Vec<u64>,
-    /// The largest latency shown.
     shown: u64,
     lines: usize,
     fifo: Option<Fifo>,

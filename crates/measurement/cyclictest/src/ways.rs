@@ -1,5 +1,3 @@
-//! The ways to sleep until the next release.
-
 use punctual_uapi::{PosixTimer, Sig, SignalSet, Waited, block, set_interval_timer, wait};
 use punctual_units::Nanos;
 use rustix::thread::{NanosleepRelativeResult, clock_nanosleep_absolute, clock_nanosleep_relative, nanosleep};

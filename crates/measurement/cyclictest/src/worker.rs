@@ -15,13 +15,11 @@ pub(crate) struct Shared {
     pub finished: AtomicUsize,
     /// All are set up, or one was refused.
     pub ready: Barrier,
-    /// The start time is set.
     pub go: Barrier,
     pub start: AtomicU64,
     pub refused: Mutex<Option<String>>,
     /// The thread whose latency was above the limit, and that latency.
     pub broke: (AtomicI64, AtomicU64),
-    /// trace_marker and tracing_on.
     pub trace: Option<(File, File)>,
 }
 

@@ -1,5 +1,3 @@
-//! From cells and counters to what is drawn.
-
 use crate::snapshot::{CpuView, Machine};
 use punctual_measure::{Cell, Counts};
 use punctual_model::ContextSample;

@@ -25,7 +25,6 @@ pub enum NoTerminal {
          --live out"
     )]
     Output,
-    /// Another program has the terminal.
     #[error(
         "--live needs the terminal, and this runs in the background: bring it to the foreground (fg), or leave --live out"
     )]
@@ -56,7 +55,6 @@ pub fn check() -> Result<(), NoTerminal> {
     }
 }
 
-/// Have we taken over the terminal?
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// Takes over the terminal: raw mode (Ctrl-C becomes a key), alternate screen, no cursor. A panic restores it before it

@@ -1,5 +1,3 @@
-//! Everything that is drawn, as plain values.
-
 use punctual_units::{Bin, CpuId, Nanos};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -9,7 +7,6 @@ pub enum Stage {
     /// The load and the threads run; nothing is recorded yet.
     WarmingUp,
     Measuring,
-    /// One load has ended, the next has not begun.
     Between,
     /// Everything is measured: judging and writing.
     Finishing,
@@ -26,7 +23,6 @@ pub struct Snapshot {
     /// The current phase, counting from 1.
     pub number: usize,
     pub of: usize,
-    /// Recorded so far in this phase.
     pub elapsed: Nanos,
     pub planned: Nanos,
     /// Latencies above this are late.
@@ -38,7 +34,6 @@ pub struct Snapshot {
     pub machine: Option<Machine>,
     /// Does the drawing thread share CPUs with the measuring ones?
     pub shared: bool,
-    /// The display is paused; measuring continues.
     pub paused: bool,
     pub help: bool,
     /// What a key did.

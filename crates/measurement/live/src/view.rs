@@ -1,5 +1,3 @@
-//! The thread that samples, draws and reads keys.
-
 use crate::draw::{Looks, draw};
 use crate::gather::{Looker, machine};
 use crate::keys::{Key, Keys};
@@ -29,7 +27,6 @@ pub trait Controls: Send + Sync {
     fn counters(&self) -> (Option<ContextSample>, Vec<(CpuId, u64)>);
     /// Marks this instant; returns the mark's number.
     fn mark(&self) -> u64;
-    /// Ends this phase; the next begins.
     fn next(&self);
 }
 
@@ -53,7 +50,6 @@ pub struct Settings {
     pub planned: Nanos,
 }
 
-/// The view's own cost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     pub pictures: u64,

@@ -1,5 +1,3 @@
-//! A worker's side of the shared words.
-
 use crate::board::{Board, Slot, now};
 
 /// Publishes a worker's progress. One beat is one finished unit of real work.

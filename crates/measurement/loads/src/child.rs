@@ -1,5 +1,3 @@
-//! The load's own process.
-
 use crate::LoadError;
 use crate::beat::Beat;
 use crate::board::Board;
@@ -105,7 +103,6 @@ fn prepare(load: &Builtin, config: &ChildConfig, notes: &mut Vec<String>) -> Res
 
 type AtEnd = Option<Box<dyn FnOnce() + Send>>;
 
-/// Starts the threads and sends the hello.
 fn begin(load: &Builtin, plan: Plan, board: &Board, mut notes: Vec<String>) -> Result<AtEnd, LoadError> {
     if plan.workers.len() > board.slots() {
         return Err(LoadError::Refused(format!("{} workers do not fit", plan.workers.len())));

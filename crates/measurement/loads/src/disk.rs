@@ -8,7 +8,6 @@ use std::path::Path;
 
 const MIB: u64 = 1 << 20;
 
-/// Limits of a scratch file.
 const LARGEST: u64 = 64 * MIB;
 const SMALLEST: u64 = MIB;
 
@@ -37,7 +36,6 @@ pub(crate) enum Disk {
     Device(u32, u32),
     /// Several unknown block devices.
     Unclear(String),
-    /// No block device of this machine: what it is instead.
     Elsewhere(String),
 }
 

@@ -17,7 +17,6 @@ pub enum LoadError {
     NotStarted { load: String, why: String },
     #[error("{call}({on}): {source}{}{advice}", if .advice.is_empty() { "" } else { "; " })]
     System { call: &'static str, on: String, source: io::Error, advice: &'static str },
-    /// The load cannot do its work here.
     #[error("{0}")]
     Refused(String),
 }
@@ -41,7 +40,6 @@ impl LoadError {
     }
 }
 
-/// Advice on errors that every load can meet.
 fn advice(error: &io::Error) -> &'static str {
     use io::ErrorKind::{OutOfMemory, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull, WouldBlock};
     match error.kind() {

@@ -1,5 +1,3 @@
-//! A running load, for its caller.
-
 use crate::board::now;
 use crate::builtin::LOADS;
 use crate::part::Part;

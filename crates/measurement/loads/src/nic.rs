@@ -1,5 +1,3 @@
-//! The interrupts of a network interface.
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -17,7 +15,6 @@ pub(crate) struct Card {
 /// Nothing nests deeper than bonds of bridges of VLANs.
 const DEPTH: u32 = 4;
 
-/// The card under an interface, through bonds, bridges and VLANs.
 pub(crate) fn of(interface: &str) -> Card {
     under(Path::new("/sys/class/net"), interface)
 }

@@ -1,5 +1,3 @@
-//! One process of a load, for its parent.
-
 use crate::board::{Board, Slot, now};
 use crate::builtin::named;
 use crate::child::HIDDEN_ARG;
@@ -49,7 +47,6 @@ pub(crate) struct Look {
     pub states: Vec<char>,
 }
 
-/// What remains of an ended process.
 pub(crate) struct Ended {
     pub name: String,
     pub pid: i32,
@@ -60,7 +57,6 @@ pub(crate) struct Ended {
     pub epoch: u64,
     pub before: Look,
     pub after: Look,
-    /// Why it ended early.
     pub failed: Option<String>,
     pub left: Option<String>,
 }
@@ -106,7 +102,6 @@ impl Part {
         self.child.id() as i32
     }
 
-    /// Waits for its hello and for the first beat of each worker.
     pub fn wait_until_ready(&mut self, give_up: u64) -> Result<(), LoadError> {
         loop {
             // Checked before the load: if this process was starved, the load may be ready all the same.
@@ -226,7 +221,6 @@ impl Part {
         }
     }
 
-    /// Ends it and everything it started.
     pub fn end(mut self) -> Ended {
         let left = self.finish();
         let (epoch, _) = self.board.recording();

@@ -29,20 +29,16 @@ const DATAGRAMS: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServeEvent {
     Listening(SocketAddr),
-    /// A client has sent its hello.
     Began(SocketAddr),
     /// A client has gone, after this many bytes of TCP payload.
     Ended(SocketAddr, u64),
-    /// A client was refused: why.
     Refused(SocketAddr, String),
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Served {
-    /// Clients that sent a hello.
     pub clients: u64,
     pub tcp_bytes: u64,
-    /// Datagrams sent back.
     pub datagrams: u64,
 }
 

@@ -17,7 +17,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const MIB: u64 = 1 << 20;
 /// Longest head of a request, bytes.
 const LONGEST_HEAD: usize = 8 << 10;
-/// Header fields of a request.
 const MOST_FIELDS: usize = 32;
 /// Space of the file system that stays free in any case.
 const LEFT_FREE: u64 = 64 * MIB;
@@ -52,7 +51,6 @@ struct Files {
     bytes: u64,
 }
 
-/// Why an image is not stored.
 #[derive(Debug)]
 enum Refused {
     /// The client's mistake, or too much: status and reason of the answer.
@@ -77,7 +75,6 @@ impl Store {
         Ok(Store { folder: fd, limits, token, files: Mutex::default() })
     }
 
-    /// Removes every remaining image of this server.
     pub fn clear(&self) {
         let mut files = self.files();
         while let Some((name, bytes)) = files.kept.pop_front() {

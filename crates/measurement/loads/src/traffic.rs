@@ -26,7 +26,6 @@ pub(crate) fn units() -> Vec<Unit> {
     ]
 }
 
-/// An open connection and a socket for datagrams.
 pub(crate) struct Session {
     tcp: TcpStream,
     udp: UdpSocket,

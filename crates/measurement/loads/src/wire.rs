@@ -17,7 +17,6 @@ pub(crate) const BUSY: &str = "PUNCTUAL-LOAD/1 busy\n";
 const OK: &str = "PUNCTUAL-LOAD/1 ok ";
 const PROTOCOL: &str = "PUNCTUAL-LOAD/";
 
-/// Longest line of the handshake.
 const LINE: usize = 128;
 
 /// Length of a token, bytes.

@@ -5,7 +5,6 @@ use punctual_model::{Event, Stamp};
 use punctual_rt::monotonic;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Three clocks at one instant.
 pub fn clocks() -> Stamp {
     let read = |id| {
         let t = clock_gettime(id);

@@ -34,13 +34,11 @@ pub struct ContextPlan {
     pub housekeeping: CpuList,
     /// Name of the load and a way to count its heartbeats.
     pub load: Option<(String, Beats)>,
-    /// How often it samples, and saves results.
     pub pace: Pace,
     /// Called after each sample but the last, with no lock held.
     pub tick: Option<Tick>,
 }
 
-/// How often the context thread wakes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
     /// Between two samples.
@@ -107,7 +105,6 @@ impl Context {
         Ok(Context { stop, thread })
     }
 
-    /// Takes a last sample and ends it.
     pub fn finish(self) -> ContextCost {
         *self.stop.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.stop.1.notify_all();

@@ -1,11 +1,8 @@
-//! Which CPUs are measured, and which are left for everything else.
-
 use crate::sources::read_trimmed;
 use punctual_uapi as uapi;
 use punctual_units::{CpuId, CpuList};
 use std::path::Path;
 
-/// The CPUs as this process sees them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
     pub online: CpuList,

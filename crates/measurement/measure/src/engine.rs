@@ -31,7 +31,6 @@ pub struct Plan {
     pub alignment: Alignment,
     pub warmup: Nanos,
     pub duration: Nanos,
-    /// Number of worst wakeups kept per CPU.
     pub keep: usize,
     /// For [`Cell::watch`].
     pub bell: Option<Bell>,
@@ -61,7 +60,6 @@ fn advice(refused: &Refused) -> String {
     }
 }
 
-/// The measuring threads of a phase.
 pub struct Running {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<Option<ThreadEnd>>>,

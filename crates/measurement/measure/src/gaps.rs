@@ -34,7 +34,6 @@ pub struct GapPlan {
     pub threshold: Nanos,
 }
 
-/// What one CPU's thread saw.
 #[derive(Clone, Debug)]
 pub struct GapResult {
     pub cpu: CpuId,
@@ -83,7 +82,6 @@ struct Shared {
     start: AtomicU64,
 }
 
-/// Limit of the longest gaps kept per CPU.
 const KEPT: usize = 64;
 
 pub struct Gaps {

@@ -1,5 +1,3 @@
-//! The results of a phase, from those of its threads.
-
 use crate::engine::Plan;
 use crate::thread::{Shared, ThreadEnd};
 use crate::woken::Sent;

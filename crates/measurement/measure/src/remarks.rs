@@ -1,5 +1,3 @@
-//! Notes of a wakeup source besides its wakeups.
-
 use crate::engine::Plan;
 use crate::outcome::Outcome;
 use crate::woken::{AnyLink, Partner, Sent};

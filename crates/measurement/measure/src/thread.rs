@@ -15,7 +15,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Shared by the threads of one phase.
 pub(crate) struct Shared {
     pub plan: Plan,
     pub cells: Vec<Arc<Cell>>,
@@ -29,7 +28,6 @@ pub(crate) struct Shared {
     pub meeting: Rendezvous,
     /// The threads do not sleep but read the clock ([`crate::start_polling`]).
     pub polling: bool,
-    /// Threads that have finished measuring.
     pub done: AtomicUsize,
     /// One for each thread, if partners wake them.
     pub partners: Vec<Box<Partner>>,
@@ -37,7 +35,6 @@ pub(crate) struct Shared {
     start: AtomicU64,
 }
 
-/// Why a thread could not measure.
 pub(crate) enum Refusal {
     Attributes(Refused),
     Way(WayRefused),

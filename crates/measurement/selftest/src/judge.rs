@@ -1,5 +1,3 @@
-//! Compares injected delays with the report.
-
 use crate::plant::{Kind, Planted};
 use punctual_measure::Outcome;
 use punctual_model::{CpuResult, ProblemKind, Worst};

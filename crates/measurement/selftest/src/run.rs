@@ -44,7 +44,6 @@ const MEASURING: u8 = 80;
 const SPINNING: u8 = 90;
 const PERIOD: Nanos = Nanos::from_millis(1);
 const WARMUP: Nanos = Nanos::from_millis(100);
-/// Between two injected delays.
 const GAP: Nanos = Nanos::from_millis(100);
 /// The longest holds the CPU for a fiftieth of what RT throttling leaves.
 const SIZES: [Nanos; 3] = [Nanos::from_millis(1), Nanos::from_millis(5), Nanos::from_millis(20)];

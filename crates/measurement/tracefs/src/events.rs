@@ -1,5 +1,3 @@
-//! Sets of events to record.
-
 /// `(system, name)`.
 pub type EventSet = [(&'static str, &'static str)];
 

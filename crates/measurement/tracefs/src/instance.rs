@@ -1,5 +1,3 @@
-//! A trace instance: created, enabled, read, removed.
-
 use crate::error::TracefsError;
 use crate::events::{EventSet, NEEDED, NOISE};
 use crate::mount::Tracefs;
@@ -26,7 +24,6 @@ pub struct Instance {
     folder: PathBuf,
     /// See [`Tracefs::place`].
     place: String,
-    /// Recorded events: system, name.
     enabled: Vec<(&'static str, &'static str)>,
     /// Events that this kernel does not have.
     missing: Vec<String>,
@@ -39,7 +36,6 @@ pub struct Instance {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     pub entries: u64,
-    /// Events overwritten before they were read.
     pub overrun: u64,
     /// Events lost because they came in the middle of another one's page change.
     pub commit_overrun: u64,
@@ -48,7 +44,6 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Events ever recorded.
     pub fn recorded(&self) -> u64 {
         self.entries + self.overrun + self.read
     }
@@ -142,7 +137,6 @@ impl Instance {
         self.buffer_kb
     }
 
-    /// Starts or stops recording.
     pub fn record(&self, on: bool) -> Result<(), TracefsError> {
         let path = self.folder.join("tracing_on");
         write(&path, if on { "1" } else { "0" }).map_err(TracefsError::on(path))

@@ -1,5 +1,3 @@
-//! What applying a fix needs besides the finding: elements of a read, threads and interrupts to move.
-
 use crate::plan::{IrqPlan, irqs_on};
 use crate::probes::{comes_first_there, planned_threads};
 use crate::reading::Reading;

@@ -7,7 +7,6 @@ pub struct Offers<'m> {
     /// The same machine at the beginning of the window.
     pub before: Option<&'m dyn Machine>,
     pub pid: Option<u32>,
-    /// The system calls of its threads during the window.
     pub calls: Option<&'m Calls>,
     pub trial: Option<&'m Trial>,
 }

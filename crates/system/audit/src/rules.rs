@@ -15,7 +15,6 @@ use std::sync::LazyLock;
 /// Rules, sources and shared conditions as deflated JSON, made by build.rs from this crate's files.
 const EMBEDDED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/rules.json.deflate"));
 
-/// Limit of the inflated embedded rules, bytes.
 const MOST: usize = 8 << 20;
 
 #[derive(Clone, Debug, Deserialize)]

@@ -100,7 +100,6 @@ fn choose(all: Vec<Candidate>) -> Result<Chain, BootError> {
     Ok(Chain { kind: chosen.kind, evidence, doubts })
 }
 
-/// What the boot has left in the running system.
 struct Traces {
     cmdline: Option<String>,
     /// LoaderInfo: `systemd-boot 257`, `GRUB 2.12`.

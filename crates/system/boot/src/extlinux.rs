@@ -43,7 +43,6 @@ pub(crate) struct Menu {
     append: Option<usize>,
 }
 
-/// Keyword in lower case, and the rest of the line.
 pub(crate) fn keyword(line: &str) -> Option<(String, &str)> {
     let trimmed = line.trim();
     let (word, rest) = trimmed.split_once([' ', '\t']).unwrap_or((trimmed, ""));

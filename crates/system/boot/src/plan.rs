@@ -42,7 +42,6 @@ impl Refusal {
     }
 }
 
-/// One boot with the new parameters; the default boot does not change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trial {
     /// The command line of that boot, as far as the files show it.

@@ -12,7 +12,6 @@ pub enum BootError {
     Unclear { path: String, what: String },
     #[error("no boot chain is recognised: looked for {looked}")]
     Unknown { looked: String },
-    /// Several, and no evidence which of them boots the machine.
     #[error("which boot chain is used cannot be told: {}", found.join("; "))]
     Ambiguous { found: Vec<String> },
 }

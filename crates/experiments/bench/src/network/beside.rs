@@ -37,7 +37,6 @@ pub(super) enum Results {
         got: Option<u64>,
         n: u32,
     },
-    /// Latencies, and notes on how the measurement falls short.
     Measure(Histogram, Vec<String>),
 }
 

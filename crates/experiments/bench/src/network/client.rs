@@ -60,7 +60,6 @@ impl Client {
         }
     }
 
-    /// Reads an answer without a body.
     fn answer(&mut self) -> io::Result<u16> {
         let mut head = Vec::new();
         let mut byte = [0];

@@ -17,7 +17,6 @@ fn around<T>(stop: bool, work: impl FnOnce(&Around<'_>) -> T) -> T {
     work(&Around { command: vec!["test".into()], stop: &stop, signal: &signal })
 }
 
-/// A run that was stopped before anything was counted.
 fn begun(root: &Path, repetitions: u64) -> Bench {
     around(true, |around| run(&plan(repetitions), root, around, &mut |_| {})).unwrap()
 }

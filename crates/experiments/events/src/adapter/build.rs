@@ -79,7 +79,6 @@ impl Cokernel {
         }
     }
 
-    /// The co-kernel tool's flags for compiling and for linking.
     fn flags(&self) -> Result<(Vec<String>, Vec<String>), NotRun> {
         let told = |tool: &str, words: &[&str]| {
             let output = Command::new(tool).args(words).output().ok().filter(|output| output.status.success())?;

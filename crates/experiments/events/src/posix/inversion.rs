@@ -8,7 +8,6 @@ use punctual_units::{CpuId, Nanos, Scheduling};
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Limit of every wait.
 const PATIENCE: Nanos = Nanos::from_secs(10);
 
 /// The plan's rounds with an inheriting mutex, then one with a plain one, which must show the inversion for the test to

@@ -9,7 +9,6 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize};
 
 const THREADS: usize = 4;
-/// Limit of every wait.
 const PATIENCE: Nanos = Nanos::from_secs(10);
 /// Work of each thread in tests of order.
 const WORK: Nanos = Nanos::from_millis(1);

@@ -20,7 +20,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-/// Capacity of a queue between two threads.
 const ROOM: usize = 256;
 
 fn failed<E: std::fmt::Display>(what: &'static str) -> impl Fn(E) -> NotRun {

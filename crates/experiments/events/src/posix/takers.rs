@@ -1,5 +1,3 @@
-//! How events are taken from each kind of source.
-
 use super::deliver::{Came, Taker, Times};
 use punctual_gpio::{Event, Line};
 use punctual_rt::{self as rt, Nanos, Semaphore, monotonic};
@@ -56,7 +54,6 @@ impl<S: rt::Source + 'static> Taker for Counted<S> {
 /// Signals for this thread. An ordinary one carries a number, too: that of the one that was pending first.
 pub(super) struct Signals {
     pub set: SignalSet,
-    /// The receiver's thread, once it exists.
     pub thread: Arc<AtomicI32>,
 }
 
@@ -69,7 +66,6 @@ impl Taker for Signals {
     }
 }
 
-/// A queue of punctual-rt, with a semaphore to sleep on.
 pub(super) struct Queued {
     pub receiver: rt::Receiver<u64>,
     pub filled: Arc<Semaphore>,

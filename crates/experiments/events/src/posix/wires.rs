@@ -33,7 +33,6 @@ pub enum GpioWire {
         /// Name, label or path.
         chip: String,
         out: u32,
-        /// The line whose edges are taken.
         input: u32,
     },
 }

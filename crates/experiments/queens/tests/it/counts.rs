@@ -12,7 +12,6 @@ fn count(n: u32, kernel: Kernel) -> u64 {
     Board::new(n).unwrap().units().iter().map(|unit| worker.count(unit)).sum()
 }
 
-/// The kernels to test; missing ones are reported.
 fn kernels() -> Vec<Kernel> {
     let (here, missing): (Vec<_>, Vec<_>) = Kernel::ALL.into_iter().partition(|kernel| kernel.is_available());
     for kernel in missing {

@@ -34,16 +34,13 @@ pub fn cbs(work: Nanos, budget: Nanos, period: Nanos) -> Nanos {
     Nanos(whole * period.0 + work.0 - whole * budget.0)
 }
 
-/// A task of response-time analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Periodic {
-    /// Minimum time between releases.
     pub period: Nanos,
     /// Maximum work per release.
     pub work: Nanos,
     /// Maximum delay of a release after its nominal instant.
     pub release_jitter: Nanos,
-    /// Maximum blocking by threads of lower priority.
     pub blocking: Nanos,
 }
 

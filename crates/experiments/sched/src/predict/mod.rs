@@ -24,7 +24,6 @@ pub struct Task {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scheduler {
-    /// Time slice of SCHED_RR.
     pub quantum: Nanos,
     /// CPU time of real-time threads in each period of a CPU: the limit of RT throttling, or what the fair server
     /// leaves if ordinary threads want the CPU as well. `None`: unlimited.

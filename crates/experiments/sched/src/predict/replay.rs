@@ -29,7 +29,6 @@ pub struct Idle {
     pub to: Nanos,
 }
 
-/// The CPUs available to ordinary threads.
 #[derive(Clone, Copy, Debug)]
 pub enum Room<'a> {
     /// Those that one of them had, or that were idle: other tasks had the rest.

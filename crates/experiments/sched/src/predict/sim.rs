@@ -5,7 +5,6 @@ use super::{Scheduler, Task};
 use punctual_model::{Prediction, RtLimit};
 use punctual_units::{Arrange, CpuId, Scheduling};
 
-/// A CPU and its use by real-time threads.
 struct Cpu {
     id: CpuId,
     /// Beginning of the limit's period; `None`: no real-time thread has run yet. Negative: before the first release.
@@ -15,7 +14,6 @@ struct Cpu {
     real_time: Option<usize>,
     /// Real-time threads may not have it, whoever else wants it.
     throttled: bool,
-    /// The ordinary threads queued there.
     ordinary: Vec<usize>,
 }
 

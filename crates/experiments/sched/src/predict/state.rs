@@ -1,5 +1,3 @@
-//! A thread within the simulation.
-
 use super::Task;
 use crate::body::Action;
 use punctual_model::Prediction;

@@ -22,7 +22,6 @@ impl Json {
         serde_json::from_slice(without_comments(text).as_bytes()).map_err(|e| e.to_string())
     }
 
-    /// Its keys and values, in order.
     pub fn object(&self, path: &str) -> Result<&[(String, Json)], Unknown> {
         match self {
             Json::Object(pairs) => Ok(pairs),

@@ -9,7 +9,6 @@ use crate::spec::Spec;
 use json::Json;
 use punctual_units::{Nanos, Policy};
 
-/// A key that is not supported, and why.
 pub(crate) struct Unknown {
     what: String,
     why: String,

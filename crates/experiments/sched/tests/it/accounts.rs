@@ -1,5 +1,3 @@
-//! Accounts of artificial traces.
-
 use proptest::prelude::*;
 use punctual_model::Doing;
 use punctual_sched::account::{Accounts, Class, Watched, account};

@@ -1,5 +1,3 @@
-//! The architecture of an image or a program, from its first bytes.
-
 use crate::error::{DeployError, file};
 use std::fs::File;
 use std::io::Read;

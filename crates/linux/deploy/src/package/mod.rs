@@ -21,7 +21,6 @@ const MODULES: [&str; 2] = ["lib/modules", "usr/lib/modules"];
 /// Image names in boot/, followed by `-RELEASE`, or alone.
 const IMAGES: [&str; 6] = ["vmlinuz", "vmlinux", "Image", "zImage", "kernel8.img", "kernel"];
 
-/// A complete, unpacked kernel.
 #[derive(Debug)]
 pub struct Package {
     pub source: PathBuf,

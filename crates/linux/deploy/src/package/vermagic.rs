@@ -14,7 +14,6 @@ pub struct Magic {
     pub looked_at: usize,
     /// Modules for another kernel: name and vermagic.
     pub wrong: Vec<(String, String)>,
-    /// Modules whose vermagic is unknown.
     pub unknown: Vec<String>,
 }
 

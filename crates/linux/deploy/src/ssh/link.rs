@@ -1,5 +1,3 @@
-//! Runs one command over ssh(1).
-
 use super::Target;
 use crate::error::DeployError;
 use punctual_model::Argv;
@@ -17,7 +15,6 @@ pub struct Link {
     pub config: Option<PathBuf>,
 }
 
-/// The result of a remote command.
 #[derive(Debug)]
 pub(crate) enum Said {
     Ended {
@@ -141,7 +138,6 @@ impl Link {
     }
 }
 
-/// Quotes a word for the shell at the other end.
 pub(crate) fn quoted(word: &str) -> String {
     Argv::new([word]).line()
 }

@@ -9,7 +9,6 @@ pub struct Broken {
     pub target: Option<String>,
     /// The first file and line that a compiler reports, with the message.
     pub place: Option<Place>,
-    /// The end of the log, if neither was found.
     pub tail: String,
     pub log: PathBuf,
 }

@@ -54,7 +54,6 @@ pub struct Built {
     pub log: PathBuf,
     /// Objects to compile this time; `None`: unknown.
     pub objects: Option<usize>,
-    /// This time, including pauses.
     pub lasted: Duration,
     pub paused: Duration,
 }

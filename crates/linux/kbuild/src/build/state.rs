@@ -25,7 +25,6 @@ pub struct State {
     pub epoch: u64,
     /// Of the configuration that is built.
     pub config_sha256: String,
-    /// Are image, modules and device trees finished?
     pub done: bool,
     /// `uname -r`, if finished.
     pub release: Option<String>,

@@ -1,5 +1,3 @@
-//! Where a source comes from, and what vouches for it.
-
 use punctual_kernel::{Release, Series};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -124,7 +122,6 @@ pub struct SourceManifest {
     /// Version of this format: 1.
     pub format: u32,
     pub origin: Origin,
-    /// VERSION, PATCHLEVEL, SUBLEVEL of its Makefile.
     pub release: Release,
     pub proof: Proof,
     #[serde(default)]

@@ -22,7 +22,6 @@ pub struct Patch {
     pub from: String,
     /// `6.6.147-rt77`.
     pub patched: String,
-    /// Fingerprint of the signing key.
     pub key: String,
     /// Of the compressed patch.
     pub sha256: String,
@@ -102,7 +101,6 @@ impl<'r> Wanted<'r> {
         }
     }
 
-    /// The patch, its location, and that of its signature.
     fn of(&self, release: Release) -> Result<(Patched, String, String), KbuildError> {
         match &self.source {
             Source::File { patched, sign } => {

@@ -1,5 +1,3 @@
-//! Tar archives that depend on their content alone.
-
 use crate::KbuildError;
 use flate2::{Compression, GzBuilder};
 use std::collections::BTreeMap;

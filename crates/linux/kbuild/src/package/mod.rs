@@ -33,9 +33,7 @@ pub struct Job<'j> {
     pub board: Option<&'j Board>,
     pub source: Option<SourceManifest>,
     pub into: PathBuf,
-    /// Make Debian packages beside the tarball.
     pub deb: bool,
-    /// Include headers for external modules.
     pub headers: bool,
 }
 

@@ -1,5 +1,3 @@
-//! Builds of a small tree with the real make.
-
 use crate::common;
 
 use common::{Tree, has};

@@ -1,5 +1,3 @@
-//! Packages and cards of a small tree.
-
 use crate::common;
 
 use common::{Tree, has};

@@ -23,7 +23,6 @@ pub struct Kconfig {
     unread: Vec<String>,
 }
 
-/// Most options shown with values per expression.
 const MOST_NAMED: usize = 4;
 
 struct Block {
@@ -39,7 +38,6 @@ struct Reader<'r> {
     blocks: Vec<Block>,
     /// The option that lines belong to; `None`: the innermost block, or nothing.
     current: Option<String>,
-    /// Do lines belong to the innermost block?
     in_block: bool,
 }
 

@@ -52,7 +52,6 @@ pub struct Configured {
     pub path: PathBuf,
     pub text: String,
     pub requested: Options,
-    /// Requested options that are not in it, and why.
     pub dropped: Vec<Dropped>,
 }
 

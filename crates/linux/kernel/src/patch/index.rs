@@ -30,7 +30,6 @@ pub struct Index {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Found {
     pub patched: Patched,
-    /// Below the series' folder.
     pub path: String,
     /// The signature of the uncompressed patch.
     pub sign: String,

@@ -18,17 +18,14 @@ pub enum PatchError {
     Program(#[from] ProgramError),
     #[error("no published patch fits {release} exactly{near}: unpack the release of a patch; never force one")]
     NoMatch { release: Release, near: String },
-    /// The patch may be on the older page, which was not given.
     #[error("the index has no patch for {0}: it may lie in older/, save that page too (--older)")]
     LookInOlder(Release),
     #[error("{0} has no .sign beside it in the index: it is not used")]
     Unsigned(String),
-    /// Its name does not tell its release.
     #[error("{0}: a real-time patch is called patch-A.B.C-rtN.patch, .xz or .gz: keep the published name")]
     Name(String),
     #[error("{patch} fits {wanted} exactly, and the tree is {tree}: fetch the patch of {tree}, or unpack {wanted}")]
     OtherRelease { patch: Patched, wanted: Release, tree: Release },
-    /// The tree has a real-time patch already.
     #[error("{0} has a file localversion-rt: it is patched already; unpack it anew")]
     AlreadyPatched(String),
     #[error(

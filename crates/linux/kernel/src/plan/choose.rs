@@ -29,11 +29,9 @@ pub enum Source {
         patched: Option<Patched>,
         series: Series,
     },
-    /// Built from kernel.org's source.
     Mainline {
         series: Series,
     },
-    /// Built from kernel.org's source with the published patch.
     StableRt {
         /// The patch, if known; else the newest of the published index.
         patched: Option<Patched>,

@@ -24,10 +24,8 @@ pub enum PlanError {
     NoRealTime { series: Series, arch: &'static str, instead: String },
     #[error("series {series} has no tracer {tracer}: it came with {since} (--series)")]
     NoTracer { series: Series, tracer: &'static str, since: Series },
-    /// Not a choice of kernel/Kconfig.hz.
     #[error("{0} Hz is no choice of kernel/Kconfig.hz: name 100, 250, 300 or 1000 (--hz)")]
     BadHz(u32),
-    /// No source satisfies the wish.
     #[error("no source has what is wished for {board}: {}", reasons.join("; "))]
     NoSource { board: String, reasons: Vec<String> },
 }

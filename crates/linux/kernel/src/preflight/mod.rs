@@ -16,7 +16,6 @@ use std::path::Path;
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
     Pass,
-    /// The build or the boot would fail.
     Fail,
     /// It may go wrong, or has a cost.
     Warn,
@@ -31,7 +30,6 @@ pub struct Check {
     pub id: &'static str,
     pub outcome: Outcome,
     pub found: String,
-    /// What goes wrong otherwise.
     pub why: &'static str,
     /// What to type; `None` if nothing has to be done.
     pub fix: Option<String>,

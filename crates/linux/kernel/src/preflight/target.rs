@@ -1,5 +1,3 @@
-//! The board: boot partition, modules, age.
-
 use super::{Check, Given, Outcome, check};
 use punctual_machine::{Listing, Machine, Read, parameter};
 

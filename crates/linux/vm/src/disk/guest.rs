@@ -17,7 +17,6 @@ use std::time::{Duration, Instant};
 
 const REMEDY: &str = "install it: apt-get install qemu-utils";
 
-/// A guest with a disk that persists between runs.
 #[derive(Clone, Debug)]
 pub struct DiskGuest {
     folder: PathBuf,

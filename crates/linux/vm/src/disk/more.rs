@@ -1,5 +1,3 @@
-//! Additional packages for guests.
-
 use super::image::{DiskImage, PACKAGES, skeleton, unpack};
 use crate::apt::Apt;
 use crate::arch::Arch;

@@ -56,7 +56,6 @@ impl Layout {
         bytes
     }
 
-    /// A protective master boot record.
     fn protective(&self) -> Vec<u8> {
         let mut bytes = vec![0; 446];
         let sectors = u32::try_from(self.disk / SECTOR - 1).unwrap_or(u32::MAX);

@@ -1,5 +1,3 @@
-//! The console output of a boot.
-
 use crate::console;
 use crate::error::VmError;
 use std::path::Path;
@@ -37,7 +35,6 @@ impl DiskBoot {
         console::unpack_files(&self.raw, folder)
     }
 
-    /// Is this word among the kernel's parameters?
     pub fn has(&self, word: &str) -> bool {
         self.command_line.as_ref().is_some_and(|line| line.split_whitespace().any(|w| w == word))
     }

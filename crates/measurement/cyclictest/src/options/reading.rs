@@ -1,5 +1,3 @@
-//! Parses options by letter and by name.
-
 use super::values::{bins, cpus, duration, format_version, micros, number, policy, priority};
 use super::{Affinity, Asked, Options, UsageError, defaults};
 use lexopt::{Arg, Parser};
@@ -33,7 +31,6 @@ const SHORT: &[(&str, char)] = &[
     ("posix_timers", 'x'),
 ];
 
-/// Options without a letter.
 const LONG: &[&str] = &[
     "dbg_cyclictest",
     "deepest-idle-state",
@@ -54,7 +51,6 @@ const LONG: &[&str] = &[
     "tracemark",
 ];
 
-/// Letters with an optional value.
 const OPTIONAL: [char; 2] = ['a', 't'];
 
 /// # Errors

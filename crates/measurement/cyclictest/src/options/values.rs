@@ -1,5 +1,3 @@
-//! Values of options: numbers, times, CPUs, names.
-
 use super::{FormatVersion, HIST_MAX, UsageError};
 use punctual_units::{CpuList, Nanos, Policy};
 

@@ -5,7 +5,6 @@ use super::scale::Scale;
 use super::text::latency;
 use crate::snapshot::{CpuView, Snapshot};
 
-/// Columns left of the histograms.
 const MARGIN: u16 = 6;
 const BLOCKS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 /// Without block characters, a column's top is a dot below half a line and a colon above.

@@ -1,5 +1,3 @@
-//! Draws a snapshot on a screen of any size.
-
 mod canvas;
 mod histogram;
 mod scale;

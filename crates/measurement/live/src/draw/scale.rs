@@ -1,5 +1,3 @@
-//! The logarithmic axis of latencies.
-
 use crate::snapshot::{CpuView, Snapshot};
 
 /// From latencies to columns.

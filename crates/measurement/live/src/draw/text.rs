@@ -1,9 +1,6 @@
-//! Figures and foreign text in few columns.
-
 use super::Looks;
 use punctual_units::Nanos;
 
-/// The placeholder for an unknown value.
 pub(super) fn unknown(looks: Looks) -> &'static str {
     if looks.unicode { "–" } else { "-" }
 }

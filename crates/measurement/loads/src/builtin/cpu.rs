@@ -78,7 +78,6 @@ impl Matrices {
 /// Words of the table: 128 KiB.
 const TABLE: usize = 16 << 10;
 
-/// Integer multiplications and loads that depend on each other.
 fn blend(table: &mut [u64], seed: u64) -> u64 {
     let mut x = seed;
     for _ in 0..table.len() {

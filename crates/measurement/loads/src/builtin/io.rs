@@ -138,7 +138,6 @@ impl Allowance {
     }
 }
 
-/// A worker's part of the file.
 struct Region {
     file: Arc<File>,
     start: u64,

@@ -28,7 +28,6 @@ const UNKNOWN_CACHE: u64 = 2 << 20;
 struct Sizes {
     workers: usize,
     buffer: usize,
-    /// Bytes of each round of fresh pages.
     fresh: usize,
 }
 

@@ -35,7 +35,6 @@ const MESSAGE: usize = 100;
 /// In `all`: the pause between two programs, and of the first thread of a ring between two messages.
 const PROGRAM_REST: Duration = Duration::from_millis(2);
 const MESSAGE_REST: Duration = Duration::from_micros(500);
-/// Limit of threads in all rings.
 const MOST_THREADS: usize = 2048;
 
 fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {

@@ -44,7 +44,6 @@ impl TaskStat {
     }
 }
 
-/// The counters of one measuring thread.
 pub(crate) struct OwnThread {
     pub cpu: CpuId,
     stat: Option<Source>,
@@ -81,7 +80,6 @@ impl OwnThread {
     }
 }
 
-/// A real-time thread of another process.
 pub(crate) struct RtTask {
     /// `multipathd (RR 99, pid 1456)`.
     label: String,

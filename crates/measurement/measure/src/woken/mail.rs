@@ -27,7 +27,6 @@ pub(crate) struct Mailbox {
     head: Own<AtomicU64>,
     /// The low half of `head`, for futex(2).
     pub word: Own<AtomicU32>,
-    /// Messages the receiver has accounted for.
     taken: Own<AtomicU64>,
     /// The first message that is recorded; `u64::MAX`: none yet.
     recorded: Own<AtomicU64>,
@@ -95,7 +94,6 @@ impl Mailbox {
         self.taken.0.load(Relaxed) == self.head()
     }
 
-    /// The sender sends no more.
     pub fn close(&self) {
         self.closed.store(true, Release);
     }

@@ -18,7 +18,6 @@ use punctual_uapi as uapi;
 use punctual_units::{Nanos, Way};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// The connection of one sender to its receiver.
 pub(crate) struct Partner {
     pub mail: Mailbox,
     pub link: AnyLink,
@@ -33,7 +32,6 @@ pub(crate) enum AnyLink {
     Serial(Serial),
 }
 
-/// Why a wakeup source cannot be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum WayRefused {
     #[error(transparent)]

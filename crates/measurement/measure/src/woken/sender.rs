@@ -54,7 +54,6 @@ const GRACE: Nanos = Nanos::from_millis(200);
 /// Polling interval meanwhile.
 const LOOK: Nanos = Nanos::from_millis(1);
 
-/// A sender's times and its receiver.
 pub(crate) struct Sender<'a> {
     pub place: SenderPlace,
     pub mail: &'a Mailbox,

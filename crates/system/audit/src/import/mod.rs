@@ -38,7 +38,6 @@ struct Imported {
     base: Profile,
     description: String,
     wishes: Vec<Wish>,
-    /// What cannot be checked, and why.
     notes: Vec<String>,
 }
 

@@ -1,5 +1,3 @@
-//! How to apply a plan: at boot, and without rebooting.
-
 use super::{CpuPlan, Movable};
 use crate::Profile;
 use crate::sight::{Notes, Sight, config_gap};

@@ -1,5 +1,3 @@
-//! What sets the frequency of the measured CPUs.
-
 use super::{Probe, With};
 use crate::reading::{Cause, Gap, Known, Many, Reading, Value};
 use crate::sight::{Notes, Sight};

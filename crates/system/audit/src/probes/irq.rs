@@ -148,7 +148,6 @@ const USUAL: i64 = 50;
 /// Substrings of the names of sound devices' interrupts.
 const SOUND: &[&str] = &["snd", "hda", "sof", "audio", "i2s", "ac97", "firewire_ohci"];
 
-/// An interrupt thread with an unsuitable priority, and the suitable one.
 pub(crate) struct PlannedThread<'a> {
     pub task: &'a Task,
     pub wanted: i64,

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 /// The source key of unverified general knowledge.
 const UNCHECKED: &str = "K";
 
-/// Keys and texts of sources.toml.
 pub(crate) type Sources = BTreeMap<String, String>;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

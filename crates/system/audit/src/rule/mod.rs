@@ -145,7 +145,6 @@ pub(crate) enum Need {
 }
 
 impl Need {
-    /// The sentence of a rule without it.
     pub fn missing(self) -> &'static str {
         match self {
             Need::Window => "needs a window of time: --window 10s",

@@ -18,7 +18,6 @@ impl Sight<'_> {
         reading
     }
 
-    /// The increase of numbers since the window began.
     fn change(&self, source: &Source, notes: &mut Notes) -> Reading {
         let Some(before) = &self.before else {
             return Reading::gap(Gap::new("a window of time", Cause::Garbled("beginning: --window was not given")));

@@ -40,7 +40,6 @@ pub(crate) struct Sight<'m> {
     judged: RefCell<BTreeMap<String, (Truth, Vec<Evidence>)>>,
 }
 
-/// What one rule read, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Notes(Vec<Evidence>);
 

@@ -18,7 +18,6 @@ enum Holds {
     Unsure,
 }
 
-/// The settings of config.txt and its includes, in order.
 pub(super) struct Config {
     /// Key, value, does it certainly apply, and its position.
     settings: Vec<(String, String, bool, String)>,

@@ -1,4 +1,3 @@
-//! Starts the test host, and finds all its descendants.
 #![allow(dead_code)]
 
 use punctual_model::LoadReport;
