@@ -1,11 +1,11 @@
-//! CPU numbers and lists of them, as the kernel writes them.
+//! CPU numbers and CPU lists in the kernel's format.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-/// The number of a logical CPU, as in `/sys/devices/system/cpu/cpuN`.
+/// Number of a logical CPU, as in `/sys/devices/system/cpu/cpuN`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
@@ -17,54 +17,48 @@ impl fmt::Display for CpuId {
     }
 }
 
-/// A set of CPUs. Read and written as the kernel's cpulist (`0-3,8`, also `0-15:2/4`): see
+/// A set of CPUs. Parsed and printed in the kernel's cpulist format (`0-3,8`, also `0-15:2/4`): see
 /// Documentation/admin-guide/kernel-parameters.rst, "cpu lists".
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CpuList(BTreeSet<CpuId>);
 
-/// Linux allows 8192 CPUs at most (CONFIG_NR_CPUS range in arch/x86/Kconfig); more is a typing error.
+/// Linux supports at most 8192 CPUs (range of CONFIG_NR_CPUS in arch/x86/Kconfig); a larger number is a typing error.
 const MOST_CPUS: u32 = 8192;
 
-/// Enough for each of them to be named alone; more only keeps the reader busy.
+/// Enough to name each CPU alone; a longer list only costs parsing time.
 const MOST_PARTS: usize = MOST_CPUS as usize;
 
 impl CpuList {
-    /// No CPU.
     pub fn new() -> CpuList {
         CpuList::default()
     }
 
-    /// Is this CPU in the list?
     pub fn contains(&self, cpu: CpuId) -> bool {
         self.0.contains(&cpu)
     }
 
-    /// In rising order.
+    /// In ascending order.
     pub fn iter(&self) -> impl Iterator<Item = CpuId> + '_ {
         self.0.iter().copied()
     }
 
-    /// How many.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// None at all?
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Adds one.
     pub fn insert(&mut self, cpu: CpuId) {
         self.0.insert(cpu);
     }
 
-    /// Those in `self` that are not in `other`.
+    /// The CPUs in `self` that are not in `other`.
     pub fn minus(&self, other: &CpuList) -> CpuList {
         CpuList(self.0.difference(&other.0).copied().collect())
     }
 
-    /// Those in both.
     pub fn and(&self, other: &CpuList) -> CpuList {
         CpuList(self.0.intersection(&other.0).copied().collect())
     }
@@ -91,7 +85,6 @@ impl fmt::Display for CpuList {
     }
 }
 
-/// Why a text is not a CPU list.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a CPU list ({why}): write for example 0-3,8")]
 pub struct CpuListError {
@@ -182,7 +175,7 @@ mod tests {
         }
     }
 
-    /// 700,000 times all CPUs took minutes.
+    /// Parsing 700,000 repetitions of all CPUs used to take minutes.
     #[test]
     fn a_long_list_is_refused_at_once() {
         assert!("0-8191,".repeat(600_000).parse::<CpuList>().is_err());

@@ -1,27 +1,25 @@
-//! A log-linear histogram of nanoseconds over the whole 64-bit range, of fixed size.
+//! A fixed-size log-linear histogram of nanoseconds over the whole 64-bit range.
 //!
-//! Values below 256 ns have a bin of their own; above, every octave is cut into 128 equal bins, so a bin is at
-//! most 1/128 = 0.78 % wide. 7,424 bins (58 KiB) hold everything from 1 ns to 584 years: nothing overflows and
-//! nothing is lost. The idea is Gil Tene's HdrHistogram.
+//! Each value below 256 ns has its own bin; above, every octave is divided into 128 equal bins, so a bin is at most
+//! 1/128 = 0.78 % wide. 7,424 bins (58 KiB) cover 0 ns to 584 years: nothing overflows. The idea is Gil Tene's
+//! HdrHistogram.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 const SUB_BITS: u32 = 7;
 const LINEAR: u64 = 1 << (SUB_BITS + 1);
 
-/// How many bins there are.
 pub const BINS: usize = LINEAR as usize + (64 - SUB_BITS as usize - 1) * (1 << SUB_BITS);
 
 /// The bin that holds `ns`; always below [`BINS`].
 #[inline(always)]
 pub const fn bin_index(ns: u64) -> usize {
-    // For ns < 256 the shift is 0 and the index the value itself; above, each octave adds 128. Bits below 8 are set so that the
-    // highest one is never below 7.
+    // For ns < 256 the shift is 0 and the index is the value itself; above, each octave adds 128. The low 8 bits are
+    // set so that ilog2() is never below 7.
     let shift = (ns | (LINEAR - 1)).ilog2() - SUB_BITS;
     ((shift as u64) << SUB_BITS) as usize + (ns >> shift) as usize
 }
 
-/// The smallest value of bin `index`.
 pub const fn bin_low(index: usize) -> u64 {
     if index < LINEAR as usize {
         return index as u64;
@@ -30,19 +28,20 @@ pub const fn bin_low(index: usize) -> u64 {
     ((index & ((1 << SUB_BITS) - 1)) as u64 + (1 << SUB_BITS)) << shift
 }
 
-/// The largest value of bin `index` (inclusive).
+/// The largest value of bin `index`, inclusive.
 pub const fn bin_high(index: usize) -> u64 {
     if index + 1 >= BINS { u64::MAX } else { bin_low(index + 1) - 1 }
 }
 
-/// The bins of `count` values `largest`, `largest − step`, …, each at least 0: calls `each` with a bin, how many fall in it, and their sum. The
-/// work is bounded by the number of bins, not of values: a long stall skips thousands of releases.
+/// The bins of `count` values `largest`, `largest − step`, …, each clamped at 0. Calls `each` with a bin, the number of
+/// values in it, and their sum. The work is bounded by the number of bins, not of values: a long stall skips thousands
+/// of releases.
 pub fn bins_of_steps(largest: u64, step: u64, count: u64, mut each: impl FnMut(usize, u64, u64)) {
     let step = step.max(1);
     let value = |j: u64| largest.saturating_sub(j.saturating_mul(step));
     let mut left = count;
     while left > 0 {
-        // From the smallest on; those that still fall in its bin are `n`.
+        // Go up from the smallest value; `n` is the number of values that fall in its bin.
         let smallest = value(left - 1);
         let bin = bin_index(smallest);
         let n = ((bin_high(bin) - smallest) / step + 1).min(left);
@@ -52,18 +51,17 @@ pub fn bins_of_steps(largest: u64, step: u64, count: u64, mut each: impl FnMut(u
     }
 }
 
-/// One bin that is not empty.
+/// A non-empty bin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bin {
-    /// Smallest value that falls in it, ns.
+    /// Smallest value of the bin, ns.
     pub low: u64,
-    /// Largest value that falls in it, ns (inclusive).
+    /// Largest value of the bin, ns (inclusive).
     pub high: u64,
-    /// How many samples it holds.
     pub count: u64,
 }
 
-/// Counts by bin, with exact minimum, maximum, sum and number. Takes memory up to the largest sample's bin only.
+/// Counts by bin, with exact count, minimum, maximum and sum. Allocates only up to the bin of the largest sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     bins: Vec<u64>,
@@ -80,19 +78,18 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// An empty one.
     pub fn new() -> Histogram {
         Histogram { bins: Vec::new(), count: 0, sum: 0, min: u64::MAX, max: 0 }
     }
 
-    /// From counts by bin as the sampling loop keeps them, with its exact extremes.
+    /// Builds a histogram from the sampling loop's counts by bin and its exact extremes.
     ///
-    /// `min` and `max` are moved into the outermost filled bins where they contradict them (a reader may see a count
-    /// before the extreme that belongs to it).
+    /// `min` and `max` are clamped to the outermost non-empty bins if they contradict them: a concurrent reader may see
+    /// a count before the extreme that belongs to it.
     pub fn from_bins(bins: Vec<u64>, min: u64, max: u64, sum: u128) -> Histogram {
         let mut bins = bins;
         bins.truncate(bins.iter().rposition(|&c| c > 0).map_or(0, |last| last + 1).min(BINS));
-        // Kept for every load and CPU until the run ends: 59 KB each otherwise.
+        // One is kept for every load and CPU until the run ends, 59 KB each otherwise.
         bins.shrink_to_fit();
         let count = bins.iter().sum();
         let first = bins.iter().position(|&c| c > 0);
@@ -106,12 +103,10 @@ impl Histogram {
         Histogram { bins, count, sum, min, max }
     }
 
-    /// Adds one sample.
     pub fn record(&mut self, ns: u64) {
         self.record_n(ns, 1);
     }
 
-    /// Adds `n` samples of the same value.
     pub fn record_n(&mut self, ns: u64, n: u64) {
         if n == 0 {
             return;
@@ -127,7 +122,6 @@ impl Histogram {
         self.max = self.max.max(ns);
     }
 
-    /// Adds all samples of another histogram.
     pub fn merge(&mut self, other: &Histogram) {
         if other.bins.len() > self.bins.len() {
             self.bins.resize(other.bins.len(), 0);
@@ -141,37 +135,35 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// Number of samples.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// No sample yet?
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Exact smallest sample, ns.
+    /// Exact, ns.
     pub fn min(&self) -> Option<u64> {
         (self.count > 0).then_some(self.min)
     }
 
-    /// Exact largest sample, ns.
+    /// Exact, ns.
     pub fn max(&self) -> Option<u64> {
         (self.count > 0).then_some(self.max)
     }
 
-    /// Exact sum of all samples, ns.
+    /// Exact, ns.
     pub fn sum(&self) -> u128 {
         self.sum
     }
 
-    /// Exact mean, ns.
+    /// Exact, ns.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// The bins that hold something, in rising order.
+    /// The non-empty bins, in ascending order.
     pub fn bins(&self) -> impl DoubleEndedIterator<Item = Bin> + '_ {
         self.bins.iter().enumerate().filter(|&(_, &count)| count > 0).map(|(i, &count)| Bin {
             low: bin_low(i),
@@ -180,8 +172,8 @@ impl Histogram {
         })
     }
 
-    /// The value of the sample with this rank (1 = smallest), as the upper edge of its bin but never above the exact
-    /// maximum; `None` where the rank is 0 or above the number of samples.
+    /// The value of the sample with this rank (1 = smallest): the upper edge of its bin, but never above the exact
+    /// maximum. `None` if the rank is 0 or exceeds the number of samples.
     pub fn value_at_rank(&self, rank: u64) -> Option<u64> {
         if rank == 0 || rank > self.count {
             return None;
@@ -196,14 +188,13 @@ impl Histogram {
         None
     }
 
-    /// The `q` quantile (0–1) by the nearest rank ⌈q·n⌉, not interpolated.
+    /// The `q` quantile (0–1) by nearest rank ⌈q·n⌉, without interpolation.
     pub fn quantile(&self, q: f64) -> Option<u64> {
         let rank = (q * self.count as f64).ceil() as u64;
         self.value_at_rank(rank.clamp(1, self.count.max(1)))
     }
 
-    /// How many samples lie above `limit`: at least the first, at most the second number. They differ only by the
-    /// bin that `limit` cuts.
+    /// Lower and upper bound of the number of samples above `limit`. They differ only by the bin that contains `limit`.
     pub fn above(&self, limit: u64) -> (u64, u64) {
         let cut = bin_index(limit);
         if self.count == 0 || self.max <= limit {
@@ -214,25 +205,25 @@ impl Histogram {
         if self.min > limit {
             return (self.count, self.count);
         }
-        // The maximum itself is known exactly: if it lies in the cut bin, one sample is surely above.
+        // The exact maximum is known: if it lies in this bin, at least one of its samples is above the limit.
         let known = u64::from(within > 0 && bin_index(self.max) == cut);
         (surely + known, surely + within)
     }
 }
 
-/// On disk: `{count, min_ns, max_ns, sum_ns, bins: [[low_ns, width_ns, count], …]}`, empty bins left out.
+/// Serialized as `{count, min_ns, max_ns, sum_ns, bins: [[low_ns, width_ns, count], …]}`, without empty bins.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct OnDisk {
-    /// Samples.
+    /// Number of samples.
     count: u64,
-    /// The smallest, exact; null without samples.
+    /// Exact minimum; null without samples.
     min_ns: Option<u64>,
-    /// The largest, exact.
+    /// Exact maximum; null without samples.
     max_ns: Option<u64>,
-    /// Their sum; the largest 64-bit number where it is more.
+    /// Sum of all samples, saturated at the largest 64-bit number.
     sum_ns: u64,
-    /// Smallest value, width and number of samples of each bin that is not empty.
+    /// Smallest value (ns), width (ns) and sample count of each non-empty bin.
     bins: Vec<(u64, u64, u64)>,
 }
 

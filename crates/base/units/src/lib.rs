@@ -1,5 +1,5 @@
-//! The words everything else is written in: [`Nanos`], [`CpuId`] and [`CpuList`], [`Policy`] and
-//! [`Priority`], and the log-linear [`Histogram`]; and [`Arrange`], which sorts in little code.
+//! Basic types used by every other crate: [`Nanos`], [`CpuId`] and [`CpuList`], [`Policy`] and [`Priority`], the
+//! log-linear [`Histogram`], and [`Arrange`], a sort with small code size.
 //!
 //! Architecture invariant: no system call, no clock and no other crate of this workspace is used here.
 

@@ -1,4 +1,4 @@
-//! Nanoseconds, and the durations people type and read.
+//! Nanoseconds, and durations as text.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -7,42 +7,36 @@ use std::str::FromStr;
 
 /// A length of time, or a point on a clock named by its context, in nanoseconds.
 ///
-/// 64 bits on every architecture: 584 years. Serialized as a plain number under a key that ends in `_ns`.
+/// The 64 bits reach 584 years. Serialized as a plain number under a key that ends in `_ns`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Nanos(pub u64);
 
 impl Nanos {
-    /// Zero length.
     pub const ZERO: Nanos = Nanos(0);
 
-    /// From whole microseconds.
     pub const fn from_micros(us: u64) -> Nanos {
         Nanos(us * 1_000)
     }
 
-    /// From whole milliseconds.
     pub const fn from_millis(ms: u64) -> Nanos {
         Nanos(ms * 1_000_000)
     }
 
-    /// From whole seconds.
     pub const fn from_secs(s: u64) -> Nanos {
         Nanos(s * 1_000_000_000)
     }
 
-    /// In seconds, for display and rates.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// In microseconds, for display.
     pub fn as_micros_f64(self) -> f64 {
         self.0 as f64 / 1e3
     }
 
-    /// The difference, or zero where `other` is later.
+    /// The difference, or zero if `other` is larger.
     pub fn saturating_sub(self, other: Nanos) -> Nanos {
         Nanos(self.0.saturating_sub(other.0))
     }
@@ -68,12 +62,12 @@ impl From<Nanos> for std::time::Duration {
     }
 }
 
-/// Three significant digits in the unit a person would choose: `850 ns`, `9.34 µs`, `331 µs`, `4.16 ms`, `1.50 s`,
-/// `2 min 5 s`, `34.7 days`.
+/// Three significant digits in a readable unit: `850 ns`, `9.34 µs`, `331 µs`, `4.16 ms`, `1.50 s`, `2 min 5 s`,
+/// `34.7 days`.
 impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let s = self.as_secs_f64();
-        // The limits are where three digits round up into the next unit.
+        // The limits are the values that round to three digits in the next unit.
         let text = match self.0 {
             0..1_000 => format!("{} ns", self.0),
             1_000..999_500 => three_digits(self.as_micros_f64(), "µs"),
@@ -104,24 +98,22 @@ fn two_units(small: u64, per: u64, big: &str, little: &str) -> String {
     }
 }
 
-/// Why a text is not a duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DurationError {
-    /// No unit follows the number.
     #[error("`{0}` has no unit: write for example 500us, 2ms, 30s, 15m or 24h")]
     NoUnit(String),
-    /// The unit is not one of ns, us, µs, ms, s, m, min, h, d.
+    /// The unit is not one of ns, us, µs, ms, s, sec, m, min, h, d.
     #[error("`{0}` ends in an unknown unit `{1}`: use ns, us, ms, s, m, h or d")]
     UnknownUnit(String, String),
-    /// What stands before the unit is not a number.
     #[error("`{0}` is not a duration: write a number and a unit, for example 500us or 15m")]
     NotANumber(String),
-    /// More nanoseconds than 64 bits hold.
+    /// More than `i64::MAX` nanoseconds.
     #[error("`{0}` is longer than 292 years, the most that can be counted in nanoseconds")]
     TooLong(String),
 }
 
-/// Reads `500us`, `2s`, `1.5ms`, `15m`, `24h`, `7d`. A unit is required, so that `1000` can never mean two things.
+/// Parses `500us`, `2s`, `1.5ms`, `15m`, `24h`, `7d`. A unit is required, except for `0`, because `1000` would be
+/// ambiguous.
 impl FromStr for Nanos {
     type Err = DurationError;
 
@@ -150,7 +142,7 @@ impl FromStr for Nanos {
     }
 }
 
-/// `number × scale` without going through floating point; what is finer than a nanosecond is cut off.
+/// `number × scale` without floating point; fractions of a nanosecond are truncated.
 fn decimal_times(number: &str, scale: u64) -> Option<Nanos> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };

@@ -1,17 +1,17 @@
-//! Sorting for lists that are sorted seldom: small code instead of the last per cent of speed.
+//! Sorting with small code size, for lists that are rarely sorted.
 
 use core::cmp::Ordering;
 
-/// Stable sorting whose code exists once.
+/// A stable sort that is compiled once.
 ///
-/// `slice::sort_by_key` and its kin are compiled anew for every closure, 4 to 5 KB each on x86-64, and a report sorts in a
-/// hundred places. Here one function sorts numbers of places, and only the comparison is compiled anew. It allocates,
-/// and compares through a pointer: nothing for a loop over events.
+/// `slice::sort_by_key` and its relatives are instantiated for every closure, 4 to 5 KB each on x86-64, and a report
+/// sorts in a hundred places. Here one function sorts indices, and only the comparison is instantiated. It allocates,
+/// and compares through a pointer, so do not use it in a loop over events.
 pub trait Arrange<T> {
-    /// As `slice::sort_by`: equal items keep their order. Allocates two machine words an item at most.
+    /// As `slice::sort_by`. Allocates at most two machine words per item.
     fn arrange_by(&mut self, order: impl FnMut(&T, &T) -> Ordering);
 
-    /// As `slice::sort_by_key`: equal items keep their order. Allocates two machine words an item at most.
+    /// As `slice::sort_by_key`. Allocates at most two machine words per item.
     fn arrange_by_key<K: Ord>(&mut self, key: impl FnMut(&T) -> K);
 }
 
@@ -29,18 +29,18 @@ impl<T> Arrange<T> for [T] {
     }
 }
 
-/// The places in order: the item that comes n-th is at the n-th of them.
+/// Indices in sorted order: element n is the index of the n-th smallest item.
 fn sorted(length: usize, order: &mut dyn FnMut(usize, usize) -> Ordering) -> Vec<usize> {
     let mut places: Vec<usize> = (0..length).collect();
     places.sort_by(|a, b| order(*a, *b));
     places
 }
 
-/// Swaps until each item is where it belongs, one cycle of the permutation after the other; `from` is used up.
+/// Swaps every item to its position, one cycle of the permutation after the other; consumes `from`.
 fn follow(from: &mut [usize], swap: &mut dyn FnMut(usize, usize)) {
     for start in 0..from.len() {
         let mut to = start;
-        // A place that is done names itself.
+        // An index that is done refers to itself.
         while let Some(source) = from.get_mut(to).map(|place| core::mem::replace(place, to)) {
             if source == start || source == to {
                 break;

@@ -1,36 +1,29 @@
-//! Scheduling policies and priorities: sched(7).
+//! Scheduling policies and priorities, see sched(7).
 
 use crate::Nanos;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// A scheduling policy of sched(7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Policy {
-    /// SCHED_OTHER, the ordinary class.
     Other,
-    /// SCHED_BATCH.
     Batch,
-    /// SCHED_IDLE.
     Idle,
-    /// SCHED_FIFO.
     Fifo,
-    /// SCHED_RR.
     Rr,
-    /// SCHED_DEADLINE.
     Deadline,
 }
 
 impl Policy {
-    /// Does this policy take a priority of 1–99?
+    /// Whether the policy takes a priority of 1–99.
     pub fn has_priority(self) -> bool {
         matches!(self, Policy::Fifo | Policy::Rr)
     }
 
-    /// Is a thread of this policy served before every ordinary one?
+    /// Whether its threads run before all threads of the fair class.
     pub fn is_real_time(self) -> bool {
         matches!(self, Policy::Fifo | Policy::Rr | Policy::Deadline)
     }
@@ -49,7 +42,6 @@ impl fmt::Display for Policy {
     }
 }
 
-/// The text is none of the policies.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a scheduling policy: use fifo, rr, other, batch, idle or deadline")]
 pub struct PolicyError(String);
@@ -71,19 +63,17 @@ impl FromStr for Policy {
     }
 }
 
-/// A real-time priority, 1 (lowest) to 99 (highest), as userspace counts.
+/// A real-time priority, 1 (lowest) to 99 (highest), as in user space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "u8", into = "u8")]
 pub struct Priority(u8);
 
-/// The number is no real-time priority.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("priority {0} is out of range: real-time priorities go from 1 to 99")]
 pub struct PriorityError(String);
 
 impl Priority {
-    /// The number, 1–99.
     pub fn get(self) -> u8 {
         self.0
     }
@@ -115,46 +105,39 @@ impl fmt::Display for Priority {
     }
 }
 
-/// A policy with all its parameters, as sched_getattr(2) reports them.
+/// A policy with its parameters, as reported by sched_getattr(2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "policy", rename_all = "lowercase")]
 pub enum Scheduling {
-    /// SCHED_OTHER with a nice value.
     Other {
-        /// −20 (favoured) to 19.
+        /// −20 (highest priority) to 19.
         nice: i8,
     },
-    /// SCHED_BATCH with a nice value.
     Batch {
-        /// −20 (favoured) to 19.
+        /// −20 (highest priority) to 19.
         nice: i8,
     },
-    /// SCHED_IDLE.
     Idle,
-    /// SCHED_FIFO.
     Fifo {
         /// 1–99.
         priority: Priority,
     },
-    /// SCHED_RR.
     Rr {
         /// 1–99.
         priority: Priority,
     },
     /// SCHED_DEADLINE: `runtime_ns` of CPU time within `deadline_ns` of each `period_ns`.
     Deadline {
-        /// Budget a period.
+        /// CPU time per period.
         runtime_ns: Nanos,
-        /// Relative deadline.
+        /// Relative to the release.
         deadline_ns: Nanos,
-        /// Period of the server.
         period_ns: Nanos,
     },
 }
 
 impl Scheduling {
-    /// Which policy it is.
     pub fn policy(self) -> Policy {
         match self {
             Scheduling::Other { .. } => Policy::Other,
@@ -166,7 +149,6 @@ impl Scheduling {
         }
     }
 
-    /// The real-time priority, for the policies that have one.
     pub fn priority(self) -> Option<Priority> {
         match self {
             Scheduling::Fifo { priority } | Scheduling::Rr { priority } => Some(priority),

@@ -1,23 +1,23 @@
-//! The ways in which a measuring thread is woken.
+//! Wakeup sources of a measuring thread.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// By what a measuring thread is woken. The first four set their own timer; in the others a partner thread sends at the
-/// release, and the latency counts from the partner's clock reading before the sending call.
+/// What wakes a measuring thread. The first four set their own timer. In the others a partner thread sends at the
+/// release, and latency counts from the partner's clock reading before the sending call.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
 pub enum Way {
-    /// clock_nanosleep(2), absolute.
+    /// Absolute clock_nanosleep(2).
     #[default]
     Nanosleep,
-    /// clock_nanosleep(2), relative: each release is a period after the call.
+    /// Relative clock_nanosleep(2): each release is one period after the call.
     Relative,
-    /// A periodic timerfd_create(2) with TFD_TIMER_ABSTIME, and read(2).
+    /// A periodic timerfd_create(2) timer with TFD_TIMER_ABSTIME, and read(2).
     Timerfd,
-    /// A periodic timer_create(2) with SIGEV_THREAD_ID, and sigwaitinfo(2).
+    /// A periodic timer_create(2) timer with SIGEV_THREAD_ID, and sigwaitinfo(2).
     PosixTimer,
     /// FUTEX_WAKE of futex(2).
     Futex,
@@ -27,12 +27,12 @@ pub enum Way {
     Eventfd,
     /// A datagram over loopback: send(2), and recv(2).
     Udp,
-    /// A byte that an UART sends to itself (TIOCM_LOOP): write(2), its receive interrupt, and read(2). Holds the device's
-    /// path.
+    /// A byte that a UART sends to itself (TIOCM_LOOP): write(2), the receive interrupt, and read(2). Holds the
+    /// device's path.
     Serial(String),
 }
 
-/// The ways that need no device, in the order in which they are told.
+/// The wakeup sources that need no device, in the order they are listed to users.
 const NAMED: [(&str, Way); 8] = [
     ("nanosleep", Way::Nanosleep),
     ("relative", Way::Relative),
@@ -45,17 +45,17 @@ const NAMED: [(&str, Way); 8] = [
 ];
 
 impl Way {
-    /// All that need no device.
+    /// Every wakeup source that needs no device.
     pub fn without_device() -> impl Iterator<Item = Way> {
         NAMED.into_iter().map(|(_, way)| way)
     }
 
-    /// Does a partner thread wake it?
+    /// Whether a partner thread wakes the measuring thread.
     pub fn is_woken(&self) -> bool {
         matches!(self, Way::Futex | Way::Signal | Way::Eventfd | Way::Udp | Way::Serial(_))
     }
 
-    /// Clock and system calls, for the record: `CLOCK_MONOTONIC, timerfd absolute`.
+    /// Clock and system call, as recorded in a run: `CLOCK_MONOTONIC, timerfd absolute`.
     pub fn clock_and_call(&self) -> String {
         let call = match self {
             Way::Nanosleep => "clock_nanosleep TIMER_ABSTIME",
@@ -82,7 +82,6 @@ impl fmt::Display for Way {
     }
 }
 
-/// The text is none of the ways.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is no way to be woken: use nanosleep, relative, timerfd, posix-timer, futex, signal, eventfd, udp or \
