@@ -1,13 +1,13 @@
-//! What the tool changes in a system, written down before it is changed, and put back whatever happens.
+//! Changes to a system that must not outlive this process: how to undo each is written to disk before it is made.
 //!
-//! A [`Lease`] is a change that must not outlive the process that made it: a trace instance, a tracer. Its undoing is
-//! written to a file before the change is made, done when the lease is given back or dropped, and else, after kill -9, by
-//! [`Journal::recover`] at the next start of any process that uses the same journal.
+//! A [`Lease`] stands for such a change, for example a trace instance or a tracer. It is undone when the lease is given
+//! back or dropped, or else, after kill -9, by [`Journal::recover`] at the next start of any process that uses the same
+//! journal.
 //!
-//! Leases are kept under /run: none of what they undo outlives a boot, and neither does that folder. Fixes, which do, will be
-//! kept elsewhere.
+//! Leases are kept under /run: neither they nor what they undo outlives a boot. Fixes do; `fix` has its own journal.
 //!
-//! Architecture invariant: nothing here decides what to change; an entry is undone only when its owner is known to be dead.
+//! Architecture invariant: nothing here decides what to change; an entry is undone only when its owner is known to be
+//! dead.
 
 #![forbid(unsafe_code)]
 
@@ -25,13 +25,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Why a change could not be written down. It must not be made then.
+/// The undo entry could not be written, so the change must not be made.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write down how to undo a change in {path}: {source}")]
 pub struct JournalError {
-    /// The file or folder.
     pub path: PathBuf,
-    /// What failed.
     pub source: io::Error,
 }
 
@@ -44,30 +42,29 @@ pub struct Journal {
 /// One entry, as it is on disk.
 #[derive(Debug, Serialize, Deserialize)]
 struct Entry {
-    /// `punctual.lease/1`.
+    /// Always [`SCHEMA`].
     schema: String,
     owner: Owner,
     undo: Vec<Undo>,
 }
 
 const SCHEMA: &str = "punctual.lease/1";
-/// How the name of an entry ends while it is written, under a shared lock on the folder.
+/// Extension of an entry while it is being written, under a shared lock on the folder.
 const ASIDE: &str = "new";
-/// Larger files are not ours.
+/// A larger file is not a journal entry.
 const MOST: u64 = 1 << 20;
 
-/// What was found of a process that died without giving its lease back.
+/// The entry of a process that died without giving its lease back.
 #[derive(Debug)]
 pub struct Recovered {
-    /// Its process id.
     pub pid: u32,
-    /// What was undone, in words.
+    /// Descriptions of what was undone.
     pub undone: Vec<String>,
-    /// What could not be, and why. The entry stays for the next try.
+    /// Descriptions of what could not be undone, and why. The entry stays for the next attempt.
     pub failed: Vec<String>,
 }
 
-/// A change that is undone when this is given back, dropped, or, after kill -9, at the next start.
+/// A change that is undone when this is given back or dropped, or, after kill -9, at the next start.
 #[derive(Debug)]
 pub struct Lease {
     path: PathBuf,
@@ -76,7 +73,8 @@ pub struct Lease {
 }
 
 impl Journal {
-    /// The journal of this user: /run/punctual for root, else the user's own runtime folder ($XDG_RUNTIME_DIR).
+    /// The journal of this user: /run/punctual for root, $XDG_RUNTIME_DIR/punctual for others, /tmp/punctual-UID
+    /// without that variable.
     pub fn of_user() -> Journal {
         let root = rustix::process::geteuid().is_root();
         let own = std::env::var_os("XDG_RUNTIME_DIR").filter(|_| !root).map(PathBuf::from);
@@ -89,16 +87,17 @@ impl Journal {
         Journal::at(folder)
     }
 
-    /// A journal in this folder, which is made when it is needed.
+    /// The folder is created when the first entry is written.
     pub fn at(folder: impl Into<PathBuf>) -> Journal {
         Journal { folder: folder.into() }
     }
 
-    /// Writes down how to undo a change that is about to be made. `undo` is carried out from the last to the first. What goes
-    /// through this process's own mount of tracefs is written down by its name there: the path ends with the process.
+    /// Writes down how to undo a change that is about to be made. The steps of `undo` are carried out from last to
+    /// first. A path through this process's own mount of tracefs is stored relative to tracefs, because the mount ends
+    /// with the process.
     ///
     /// # Errors
-    /// [`JournalError`]; then the change must not be made.
+    /// [`JournalError`]; the change must not be made then.
     pub fn lease(&self, undo: Vec<Undo>) -> Result<Lease, JournalError> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let failed = |path: &Path| {
@@ -106,7 +105,7 @@ impl Journal {
             move |source| JournalError { path, source }
         };
         make_private(&self.folder).map_err(failed(&self.folder))?;
-        // Nobody takes the half-written entry for one that was left behind meanwhile.
+        // The lock keeps a concurrent `recover` from removing the half-written entry.
         let folder = File::open(&self.folder).map_err(failed(&self.folder))?;
         let _ = flock(&folder, FlockOperation::LockShared);
         let owner = Owner::this_process().map_err(failed(Path::new("/proc/self/stat")))?;
@@ -118,21 +117,22 @@ impl Journal {
         Ok(Lease { path, undo: entry.undo, done: false })
     }
 
-    /// Undoes what processes left behind that are dead. Entries of living ones, of other PID namespaces, and files that are
-    /// no entries are left alone. Nothing is returned for a journal that is not there.
+    /// Undoes the changes of dead processes. Skips entries of living processes and of other PID namespaces, and files
+    /// that are not entries. Returns nothing if the journal does not exist.
     pub fn recover(&self) -> Vec<Recovered> {
         let Ok(folder) = File::open(&self.folder) else { return Vec::new() };
-        // Another user's folder in /tmp could ask for anything.
+        // A folder of another user in /tmp could hold any undo step.
         if make_private(&self.folder).is_err() {
             return Vec::new();
         }
-        // Two that start together: one of them does it. A file system without locks does it twice, which does no harm.
+        // If two processes start together, one of them recovers. On a file system without locks both do, which is
+        // harmless.
         let alone = flock(&folder, FlockOperation::LockExclusive).is_ok();
         let mut found: Vec<PathBuf> =
             fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|e| e.path()).collect();
         found.sort();
         if alone {
-            // Of one that was killed as it wrote it: what it would have undone was not done yet.
+            // Left by a process killed while writing the entry: it had not made the change yet.
             let is_half = |path: &&PathBuf| path.extension().is_some_and(|e| e == ASIDE);
             found.iter().filter(is_half).for_each(|path| drop(fs::remove_file(path)));
         }
@@ -141,10 +141,10 @@ impl Journal {
 }
 
 impl Lease {
-    /// Undoes the change now. What failed is returned in words, and stays in the journal.
+    /// Undoes the change now.
     ///
     /// # Errors
-    /// What could not be undone.
+    /// Descriptions of the steps that failed; the entry stays in the journal.
     pub fn give_back(mut self) -> Result<(), Vec<String>> {
         self.undo()
     }
@@ -155,7 +155,7 @@ impl Lease {
         }
         let (_, failed) = undo_all(&self.undo);
         if failed.is_empty() {
-            // Gone already: somebody else cleaned up.
+            // It may be gone already, if another process recovered it.
             let _ = fs::remove_file(&self.path);
             return Ok(());
         }
@@ -165,7 +165,7 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // Nobody is left to tell; the entry stays, and the next start tries again and says so.
+        // Nobody can be told here; the entry stays, and the next start tries again and reports the result.
         let _ = self.undo();
     }
 }
@@ -200,7 +200,7 @@ fn recover_one(path: &Path) -> Option<Recovered> {
     (!undone.is_empty() || !failed.is_empty()).then_some(Recovered { pid: entry.owner.pid, undone, failed })
 }
 
-/// Makes the folder, for this user alone: what it holds is carried out. One that others may write to is refused.
+/// Creates the folder with mode 0700, since its entries are executed. Refuses a folder that others can write to.
 fn make_private(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::{DirBuilderExt, MetadataExt};
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -290,7 +290,7 @@ mod tests {
         );
         let recovered = journal.recover();
         assert_eq!((recovered[0].undone.len(), recovered[0].failed.len(), file.exists()), (2, 0, false));
-        // A folder is not what was made.
+        // A folder at the path of the file is an error.
         fs::create_dir(&gone).unwrap();
         assert_eq!(journal.lease(vec![Undo::RemoveFile { path: gone }]).unwrap().give_back().unwrap_err().len(), 1);
     }
@@ -301,7 +301,7 @@ mod tests {
         assert!(!mine.is_dead());
         assert!(Owner { start_ticks: mine.start_ticks + 1, ..mine.clone() }.is_dead());
         assert!(Owner { boot_id: "another".into(), ..mine.clone() }.is_dead());
-        // Whether a process of another PID namespace lives cannot be seen from here.
+        // A process in another PID namespace is not visible from here.
         assert!(!Owner { pid_namespace: "pid:[1]".into(), start_ticks: 1, ..mine }.is_dead());
     }
 
@@ -323,7 +323,7 @@ mod tests {
         fs::write(&file, "x").unwrap();
         let path = entry_of(&journal, dead(), vec![Undo::RemoveFile { path: file.clone() }]);
         fs::rename(&path, path.with_extension(ASIDE)).unwrap();
-        // Written by one that lives.
+        // An entry being written by a living process.
         let lock = File::open(&journal.folder).unwrap();
         flock(&lock, FlockOperation::LockShared).unwrap();
         std::thread::scope(|scope| {

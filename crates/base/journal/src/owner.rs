@@ -1,37 +1,35 @@
-//! Who made a change, so that it can be told from a later process with the same number.
+//! The process that made a change, distinguishable from a later process with the same PID.
 
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::Path;
 
-/// Stands for the only PID namespace of a kernel that has no others.
+/// Stands for the only PID namespace of a kernel without CONFIG_PID_NS.
 const NO_NAMESPACES: &str = "none";
 
-/// A process, named beyond doubt: by boot, PID namespace, number and start time.
+/// A process, identified by boot, PID namespace, PID and start time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
-    /// /proc/sys/kernel/random/boot_id.
+    /// From /proc/sys/kernel/random/boot_id.
     pub boot_id: String,
-    /// Target of /proc/self/ns/pid, `none` on a kernel without CONFIG_PID_NS; numbers mean nothing in another namespace.
+    /// Target of /proc/self/ns/pid, or `none` on a kernel without CONFIG_PID_NS; a PID means nothing in another
+    /// namespace.
     pub pid_namespace: String,
-    /// Process id.
     pub pid: u32,
-    /// Start time, clock ticks since boot: field 22 of /proc/PID/stat (proc_pid_stat(5)).
+    /// Clock ticks since boot: field 22 of /proc/PID/stat (proc_pid_stat(5)).
     pub start_ticks: u64,
 }
 
 impl Owner {
-    /// This process.
-    ///
     /// # Errors
-    /// /proc does not tell.
+    /// /proc cannot be read.
     pub fn this_process() -> io::Result<Owner> {
         let pid = std::process::id();
         let start_ticks = start_of(pid)?.ok_or(io::ErrorKind::InvalidData)?;
         Ok(Owner { boot_id: boot_id()?, pid_namespace: pid_namespace()?, pid, start_ticks })
     }
 
-    /// Certainly dead? Where that cannot be seen, the answer is no.
+    /// Whether the process is known to be dead; false if that cannot be determined.
     pub fn is_dead(&self) -> bool {
         if !self.is_of_this_boot() {
             return boot_id().is_ok();
@@ -45,7 +43,6 @@ impl Owner {
         }
     }
 
-    /// Made since the machine was started?
     pub fn is_of_this_boot(&self) -> bool {
         boot_id().is_ok_and(|id| id == self.boot_id)
     }
@@ -55,7 +52,7 @@ fn boot_id() -> io::Result<String> {
     Ok(std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
 }
 
-/// A kernel without CONFIG_PID_NS has one namespace, and no link that names it.
+/// A kernel without CONFIG_PID_NS has no ns/pid link.
 fn pid_namespace() -> io::Result<String> {
     namespace_of(Path::new("/proc/self"))
 }
@@ -68,7 +65,7 @@ fn namespace_of(process: &Path) -> io::Result<String> {
     }
 }
 
-/// The name may hold blanks and parentheses: fields are counted from the last one.
+/// The comm may contain blanks and parentheses, so fields are counted from the last parenthesis.
 fn start_of(pid: u32) -> io::Result<Option<u64>> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
     Ok(stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(19)?.parse().ok()))
@@ -78,7 +75,7 @@ fn start_of(pid: u32) -> io::Result<Option<u64>> {
 mod tests {
     use super::*;
 
-    /// Small kernels for boards have no CONFIG_PID_NS; without /proc nothing is known.
+    /// Small kernels for boards lack CONFIG_PID_NS; without /proc nothing is known.
     #[test]
     fn a_kernel_without_namespaces_has_one() {
         let folder = tempfile::tempdir().unwrap();

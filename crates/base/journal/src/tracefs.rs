@@ -1,8 +1,8 @@
-//! Where tracefs is: mounted, or else a mount of this process's own that is in no mount table.
+//! Locates tracefs: its mount point, or else a detached mount of this process that is in no mount table.
 //!
-//! It is here because undoing needs it, too: a path through a mount of one's own ends with the process, so what is to be undone in it is
-//! written down by its name in tracefs. All mounts of tracefs show the same files (get_tree_single(), in older kernels mount_single(), in
-//! fs/tracefs/inode.c).
+//! It is in this crate because undoing needs it: a path through the process's own mount ends with the process, so an
+//! undo step stores the path relative to tracefs. All mounts of tracefs show the same files (get_tree_single(), in
+//! older kernels mount_single(), in fs/tracefs/inode.c).
 
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
@@ -11,33 +11,33 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// A mount held by its descriptor; the kernel takes it away when that is closed (fsmount(2)).
+/// A mount held by its descriptor; the kernel unmounts it when that is closed (fsmount(2)).
 struct Own {
     _mount: OwnedFd,
     root: PathBuf,
 }
 
-/// Made at most once, and held until the process ends: paths through it stay valid so long.
+/// Created at most once, and held until the process ends, so that paths through it stay valid.
 static OWN: OnceLock<Own> = OnceLock::new();
 
-/// Where it is mounted and can be read, by /proc/self/mounts; `None`: nowhere.
+/// The first readable mount point in /proc/self/mounts; `None` if there is none.
 pub fn mounted() -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     mount_points(&mounts).into_iter().map(PathBuf::from).find(|path| path.join("trace_clock").exists())
 }
 
-/// The root of a mount of this process's own, made at the first call: a detached one (fsopen(2), fsmount(2); Linux 5.2 and later). No
-/// mount table of this mount namespace changes. The path is /proc/PID/fd/N: children may use it while this process lives.
+/// The root of this process's own mount, a detached one made at the first call (fsopen(2), fsmount(2); Linux 5.2 and
+/// later). No mount table changes. The path is /proc/PID/fd/N: children may use it while this process lives.
 ///
-/// tracefs has one superblock. Where it is mounted in another mount namespace only, the mount options that are shown there are set back,
-/// as by every mount(2) of tracefs; its modes and groups stay (Linux 6.18), or are set back, too, by kernels without "tracefs: Only
-/// clobber mode/uid/gid on remount if asked".
+/// tracefs has one superblock. If it is mounted in another mount namespace only, the mount options shown there are
+/// reset, as by every mount(2) of tracefs; its modes and groups stay (Linux 6.18), but are reset, too, by kernels
+/// without "tracefs: Only clobber mode/uid/gid on remount if asked".
 ///
 /// # Errors
-/// EPERM without CAP_SYS_ADMIN, ENOSYS on older kernels, ENODEV on those without tracefs; or /proc is not there.
+/// EPERM without CAP_SYS_ADMIN, ENOSYS on older kernels, ENODEV without tracefs, or /proc is not mounted.
 pub fn own() -> io::Result<&'static Path> {
     if OWN.get().is_none() {
-        // Of two threads that come here together one closes its mount again.
+        // If two threads race here, the loser's mount is closed again.
         let made = mount()?;
         OWN.get_or_init(|| made);
     }
@@ -50,18 +50,18 @@ fn mount() -> io::Result<Own> {
     let attributes =
         MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV | MountAttrFlags::MOUNT_ATTR_NOEXEC;
     let mount = fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?;
-    // The number that this /proc has for the process: it may be that of another PID namespace.
+    // The PID as this /proc shows it, which may be that of another PID namespace.
     let process = Path::new("/proc").join(fs::read_link("/proc/self")?);
     let root = process.join("fd").join(mount.as_raw_fd().to_string());
     Ok(Own { _mount: mount, root })
 }
 
-/// The root of the own mount; `None`: there is none yet.
+/// The root of the process's own mount; `None` if it has not been made.
 pub(crate) fn own_root() -> Option<&'static Path> {
     OWN.get().map(|own| own.root.as_path())
 }
 
-/// The own mount where there is one, else where tracefs is mounted, else a new mount of one's own.
+/// The process's own mount if there is one, else the mount point of tracefs, else a new mount of its own.
 ///
 /// # Errors
 /// As [`own`].
@@ -72,7 +72,7 @@ pub(crate) fn root() -> io::Result<PathBuf> {
     }
 }
 
-/// Mount points of type tracefs; blanks in them are written as octal (proc_pid_mounts(5)).
+/// Blanks in a mount point are escaped as octal (proc_pid_mounts(5)).
 fn mount_points(mounts: &str) -> Vec<String> {
     let fields = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
     fields.filter(|f| f.get(2) == Some(&"tracefs")).filter_map(|f| Some(f.get(1)?.replace("\\040", " "))).collect()

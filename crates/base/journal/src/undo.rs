@@ -1,5 +1,3 @@
-//! How a change is undone.
-
 use crate::tracefs;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -9,50 +7,37 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// A trace instance is busy while anybody reads one of its files, as an audit does (`__remove_instance` in
-/// kernel/trace/trace.c); nobody does so for longer.
+/// A trace instance is busy while anyone reads one of its files, as an audit does (`__remove_instance` in
+/// kernel/trace/trace.c). No reader takes longer than this.
 const BUSY: Duration = Duration::from_secs(2);
 
-/// One step of undoing. Doing it twice does no harm.
+/// One undo step. Idempotent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "undo", rename_all = "snake_case")]
 pub enum Undo {
-    /// Removes an empty folder, or a trace instance, whose files go with it. That it is gone already is fine.
-    RemoveFolder {
-        /// Which.
-        path: PathBuf,
-    },
-    /// Removes a file, or the link of that name. That it is gone already is fine.
-    RemoveFile {
-        /// Which.
-        path: PathBuf,
-    },
-    /// Writes the old content back to a file that is still there.
-    Write {
-        /// Which.
-        path: PathBuf,
-        /// What stood in it.
-        text: String,
-    },
-    /// As [`Undo::RemoveFolder`], wherever tracefs is by then.
+    /// Removes an empty folder, or a trace instance with its files. No error if it does not exist.
+    RemoveFolder { path: PathBuf },
+    /// Removes a file or symbolic link. No error if it does not exist.
+    RemoveFile { path: PathBuf },
+    /// Writes the old content back to an existing file.
+    Write { path: PathBuf, text: String },
+    /// As [`Undo::RemoveFolder`], in tracefs wherever it is mounted by then.
     RemoveInTracefs {
-        /// Which, relative to tracefs.
+        /// Relative to tracefs.
         path: PathBuf,
     },
-    /// As [`Undo::Write`], wherever tracefs is by then.
+    /// As [`Undo::Write`], in tracefs wherever it is mounted by then.
     WriteInTracefs {
-        /// Which, relative to tracefs.
+        /// Relative to tracefs.
         path: PathBuf,
-        /// What stood in it.
+        /// The old content.
         text: String,
     },
 }
 
 impl Undo {
-    /// Does it.
-    ///
     /// # Errors
-    /// The system's.
+    /// The system's, after retrying while a trace instance is busy.
     pub fn carry_out(&self) -> io::Result<()> {
         match self {
             Undo::RemoveFolder { path } => gone(remove_folder(path)),
@@ -63,7 +48,8 @@ impl Undo {
         }
     }
 
-    /// The same for any process: what goes through this one's own mount of tracefs (`own`, its root) by its name in tracefs.
+    /// Makes the step independent of this process: a path below `own`, the root of its own tracefs mount, becomes
+    /// relative to tracefs.
     pub(crate) fn for_all(self, own: Option<&Path>) -> Undo {
         let inside = |path: &Path| Some(path.strip_prefix(own?).ok()?.to_owned());
         match self {
@@ -80,7 +66,7 @@ impl Undo {
     }
 }
 
-/// That it is gone already is fine.
+/// A missing file is not an error.
 fn gone(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
@@ -88,7 +74,7 @@ fn gone(result: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Not created: a file that is gone had its meaning with it.
+/// Does not create the file: if it is gone, there is nothing to undo.
 fn write(path: &Path, text: &str) -> io::Result<()> {
     File::options().write(true).truncate(true).open(path)?.write_all(text.as_bytes())
 }
