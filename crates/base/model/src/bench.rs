@@ -1,7 +1,7 @@
-//! What a benchmark measured: `punctual bench`.
+//! Results of `punctual bench`.
 //!
-//! A benchmark is a number of repetitions of one thing, each with the conditions it ran under. [`BenchRecord`]s are appended while
-//! it runs; [`Bench`] is made of them, so that a run that was killed, one that was resumed and one that ended well are read alike.
+//! A benchmark repeats one task and records the conditions of each repetition. [`BenchRecord`]s are appended while it
+//! runs. [`Bench`] is built from them, so that killed, resumed and complete runs are read alike.
 
 use crate::{ContextSample, Event, Reading, Series};
 use punctual_units::{CpuId, Histogram, Nanos};
@@ -9,118 +9,114 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// The schema of [`Bench`].
+/// Value of [`Bench::schema`].
 pub const BENCH_SCHEMA: &str = "punctual.bench/1";
 
-/// `bench.json`: everything a benchmark measured.
+/// `bench.json`: all results of a benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Bench {
-    /// `punctual.bench/1`.
     pub schema: String,
-    /// What was to be done.
     pub plan: BenchPlan,
     /// In the order they ended.
     pub repetitions: Vec<BenchRepetition>,
-    /// The figures of the repetitions that ran in one go, one point each; with the temperatures after them.
+    /// The figures of the repetitions that ran without a resume, one point each, followed by the temperatures.
     pub series: Vec<Series>,
-    /// What each step took, all repetitions together.
+    /// Time per step, over all repetitions.
     pub distributions: Vec<BenchDistribution>,
-    /// Are repetitions missing, because it was ended early?
+    /// True if it ended before the planned repetitions were done.
     pub interrupted: bool,
 }
 
-/// What a benchmark is to do: the first record of its log.
+/// The plan of a benchmark, the first record of its log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BenchPlan {
-    /// On which axis, and how.
+    /// The benchmark's axis and settings.
     pub settings: BenchSettings,
-    /// How often.
+    /// Number of repetitions planned.
     pub repetitions: u64,
-    /// What cannot be measured here, and why.
+    /// What cannot be measured on this machine, and why.
     pub not_measured: Vec<String>,
-    /// What the reader must know to read the figures.
+    /// What a reader must know to interpret the figures.
     pub notes: Vec<String>,
 }
 
-/// The axis and what was asked for, with every default filled in.
+/// The axis and its settings, with every default filled in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "axis", rename_all = "snake_case")]
 pub enum BenchSettings {
-    /// Solutions of the N-queens problem counted.
     Nqueens(NqueensSettings),
     /// Images sent by HTTP POST and stored.
     Network(NetworkSettings),
-    /// Bandwidth of memory.
+    /// Memory bandwidth.
     Memory {
-        /// Threads at once, each on a CPU of its own.
+        /// Concurrent threads, each on its own CPU.
         threads: u32,
-        /// Bytes each of them reads or writes in one pass.
+        /// Bytes that each thread reads or writes per pass.
         bytes: u64,
     },
     /// Time until written data is on the disk.
     Disk {
-        /// The folder written in.
+        /// Folder that is written to.
         folder: PathBuf,
-        /// Bytes of one write.
+        /// Bytes per write.
         bytes: u64,
-        /// Writes of each kind in one repetition.
+        /// Writes of each kind per repetition.
         writes: u32,
     },
     /// Cost of waking and switching threads.
     Switch {
-        /// Round trips of each kind in one repetition.
+        /// Round trips of each kind per repetition.
         rounds: u32,
-        /// The CPU both threads share, and the first of the two.
+        /// The CPU that both threads share, and the first one when they run on two.
         cpu: CpuId,
-        /// The other CPU; `None`: there is none.
+        /// The second CPU; null if there is none.
         other: Option<CpuId>,
     },
 }
 
-/// How N-queens are counted.
+/// Settings of the N-queens benchmark.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NqueensSettings {
-    /// The published search, or the fastest.
     pub mode: NqueensMode,
-    /// Queens, and rows of the board.
+    /// Number of queens and board size.
     pub n: u32,
-    /// Threads that count.
+    /// Number of counting threads.
     pub threads: u32,
-    /// Counts in one repetition, one after the other; chosen once, so that all repetitions are alike.
+    /// Consecutive counts per repetition; fixed once, so that all repetitions are alike.
     pub batch: u64,
-    /// The instructions that count: `avx2`; `None`: the published search, which has no choice.
+    /// Instruction set used for counting, for example `avx2`; absent for the published search, which has no choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
 }
 
-/// Which search.
+/// Search algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum NqueensMode {
-    /// The backtracking of the published benchmark, in native code.
+    /// The backtracking search of the published benchmark, as native code.
     Compat,
-    /// The fastest counting there is.
+    /// The fastest search.
     Native,
 }
 
-/// How images are sent.
+/// Settings of the network benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NetworkSettings {
-    /// HOST:PORT of a `punctual serve --store`; `None`: a server in this process, over loopback.
+    /// HOST:PORT of a `punctual serve --store`; null for a server in this process, over loopback.
     pub to: Option<String>,
-    /// Where the server in this process stores them.
+    /// Where the server in this process stores the images; null if it does not store here.
     pub folder: Option<PathBuf>,
-    /// Bytes of an image.
+    /// Bytes per image.
     pub bytes: u64,
-    /// How long images are sent in each repetition.
+    /// How long images are sent per repetition.
     pub duration_ns: Nanos,
-    /// What runs beside it, and is measured as well.
+    /// What runs, and is measured, at the same time.
     pub beside: Beside,
 }
 
@@ -129,58 +125,53 @@ pub struct NetworkSettings {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "what", rename_all = "lowercase")]
 pub enum Beside {
-    /// Nothing.
     Nothing,
-    /// The published search for N queens, again and again.
+    /// The published N-queens search, repeatedly.
     Nqueens {
-        /// Queens.
         n: u32,
-        /// Threads that count.
         threads: u32,
     },
-    /// Wakeup latency, one thread a CPU.
+    /// Wakeup latency, one thread per CPU.
     Measure,
 }
 
-/// One repetition.
+/// One repetition of a benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BenchRepetition {
-    /// Counts from 1.
     pub number: u64,
-    /// CLOCK_MONOTONIC at its end, of the boot it ended in.
+    /// CLOCK_MONOTONIC at its end; a resumed benchmark may span boots, so this is of the boot it ended in.
     pub ended_mono_ns: u64,
     /// CLOCK_REALTIME at its end, ns since 1970.
     pub ended_real_ns: u64,
-    /// What it took, all stretches together.
+    /// Elapsed time, ns, the sum over all runs if it was resumed.
     pub elapsed_ns: u64,
-    /// Processor time of this program in it, all threads; `None`: not known.
+    /// CPU time of all threads of this program, ns; null if unknown.
     pub cpu_ns: Option<u64>,
-    /// How often it was broken off and gone on with; then its times are not among the series.
+    /// Number of times it was interrupted and resumed; if not 0, its times are left out of the series.
     pub resumed: u32,
-    /// What was measured.
     pub figures: Vec<BenchFigure>,
-    /// Results that are right or wrong.
+    /// Results that must have a known value.
     pub checks: Vec<BenchCheck>,
-    /// What each step took.
+    /// Time per step.
     pub distributions: Vec<BenchDistribution>,
-    /// What the reader should know of this repetition.
+    /// What a reader should know about this repetition.
     pub notes: Vec<String>,
-    /// The machine while it ran.
+    /// State of the machine while it ran.
     pub conditions: Conditions,
 }
 
-/// The machine during one repetition. What cannot be read is missing.
+/// State of the machine during one repetition. Readings that are not available are missing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Conditions {
-    /// Temperatures at its end, m°C, by sensor.
+    /// Temperature of each sensor at its end, m°C.
     pub temperatures: Vec<Reading>,
     /// Mean frequency of each CPU over the samples taken while it ran, kHz.
     pub khz: Vec<(CpuId, u64)>,
-    /// Throttling while it ran: counters by how much they rose, flags that were up. `[]` where nothing can be read.
+    /// Throttling while it ran: how much each counter rose, and flags that were set. Empty if nothing can be read.
     pub throttling: Vec<Reading>,
-    /// Time the hypervisor ran something else, all CPUs, ns; `None`: not told.
+    /// Time the hypervisor ran something else, sum of all CPUs, ns; null if not reported.
     pub steal_ns: Option<u64>,
 }
 
@@ -188,60 +179,59 @@ pub struct Conditions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BenchFigure {
-    /// What it is of: `N-queens, N = 12, 4 threads, compat`.
+    /// What the figure is of, for example `N-queens, N = 12, 4 threads, compat`.
     pub of: String,
-    /// What it is: `time of a count`.
+    /// Name of the figure, for example `time of a count`.
     pub name: String,
-    /// `s`, `ns`, `MiB/s`; more is better where it ends in `/s`.
+    /// Unit, for example `s`, `ns`, `MiB/s`; larger is better if it ends in `/s`.
     pub unit: String,
-    /// The figure.
     pub value: f64,
 }
 
-/// A result beside what it has to be.
+/// A result and its expected value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BenchCheck {
-    /// What: `solutions, N = 12`.
+    /// What was computed, for example `solutions, N = 12`.
     pub what: String,
-    /// As counted.
+    /// The computed value.
     pub got: u64,
-    /// As it is known; `None`: it is not.
+    /// The correct value; null if unknown.
     pub expected: Option<u64>,
 }
 
 impl BenchCheck {
-    /// Is it known to be wrong?
+    /// Whether the result differs from the known correct value.
     pub fn is_wrong(&self) -> bool {
         self.expected.is_some_and(|expected| expected != self.got)
     }
 }
 
-/// The times of one kind of step.
+/// Times of one kind of step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BenchDistribution {
-    /// What it is of: `pipe, same CPU`.
+    /// What is timed, for example `pipe, same CPU`.
     pub of: String,
-    /// What each time is: `round trip`.
+    /// Name of the time, for example `round trip`.
     pub name: String,
-    /// ns.
+    /// In ns.
     pub histogram: Histogram,
 }
 
-/// Parts of the running repetition that are done: none of them is ever done again.
+/// Finished parts of the running repetition; they are not repeated after a resume.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BenchParts {
-    /// Of which repetition, from 1.
+    /// Number of the repetition, from 1.
     pub repetition: u64,
-    /// Part and its result.
+    /// Part number and result.
     pub done: Vec<(u64, u64)>,
-    /// What the repetition took so far.
+    /// Elapsed time of the repetition so far, ns.
     pub elapsed_ns: u64,
-    /// Processor time of it so far; `None`: not known.
+    /// CPU time of the repetition so far, ns; null if unknown.
     pub cpu_ns: Option<u64>,
-    /// How often it had been gone on with.
+    /// Number of times the repetition had been resumed.
     pub resumed: u32,
 }
 
@@ -250,27 +240,25 @@ pub struct BenchParts {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "record", rename_all = "snake_case")]
 pub enum BenchRecord {
-    /// The first: what is to be done.
+    /// Always the first record.
     Plan(Box<BenchPlan>),
-    /// Parts of the running repetition.
+    /// Finished parts of the running repetition.
     Parts(BenchParts),
-    /// A repetition that is over.
+    /// A finished repetition.
     Repetition(Box<BenchRepetition>),
 }
 
-/// A log as it is read: what is done and what need not be done again.
+/// A benchmark log as read back.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BenchLog {
-    /// What is to be done.
     pub plan: BenchPlan,
-    /// What is done.
     pub repetitions: Vec<BenchRepetition>,
-    /// Of the next repetition: every part with its result, and what it took.
+    /// Finished parts of the next repetition, and the time they took.
     pub parts: BenchParts,
 }
 
 impl BenchLog {
-    /// From the records of a log; `None` where it does not begin with a plan.
+    /// Builds it from the records of a log; `None` if the first is not a plan.
     pub fn of(records: impl IntoIterator<Item = BenchRecord>) -> Option<BenchLog> {
         let mut records = records.into_iter();
         let Some(BenchRecord::Plan(plan)) = records.next() else { return None };
@@ -279,7 +267,7 @@ impl BenchLog {
         for record in records {
             match record {
                 BenchRecord::Plan(_) => {}
-                // Only of the repetition that is next: no figure is taken twice.
+                // Parts of any other repetition are ignored, so that none is counted twice.
                 BenchRecord::Parts(parts) if parts.repetition == log.next() => {
                     done.extend(parts.done.iter().copied());
                     log.parts = BenchParts { done: Vec::new(), ..parts };
@@ -296,14 +284,12 @@ impl BenchLog {
         Some(log)
     }
 
-    /// The number of the next repetition.
     pub fn next(&self) -> u64 {
         self.repetitions.len() as u64 + 1
     }
 }
 
 impl Bench {
-    /// From what was logged.
     pub fn of(log: BenchLog) -> Bench {
         let BenchLog { plan, repetitions, .. } = log;
         Bench {
@@ -316,7 +302,7 @@ impl Bench {
         }
     }
 
-    /// Every result that is known to be wrong, with its repetition.
+    /// Every wrong result, with the number of its repetition.
     pub fn wrong(&self) -> impl Iterator<Item = (u64, &BenchCheck)> {
         let of = |r: &'_ BenchRepetition| r.number;
         self.repetitions.iter().flat_map(move |r| r.checks.iter().filter(|c| c.is_wrong()).map(move |c| (of(r), c)))
@@ -343,7 +329,7 @@ impl Bench {
 }
 
 impl Conditions {
-    /// The temperature of the CPU, °C: of the sensor that says so, else the first that is not the GPU's.
+    /// Temperature of the CPU, °C: of the sensor whose name says so, else of the first that is not the GPU's.
     pub fn cpu_celsius(&self) -> Option<f64> {
         let names_cpu = |r: &&Reading| ["cpu", "x86_pkg", "soc"].iter().any(|n| r.name.to_lowercase().contains(n));
         let known = self.temperatures.iter().filter(|r| !r.name.starts_with("GPU"));
@@ -351,14 +337,14 @@ impl Conditions {
         found.map(|r| r.value as f64 / 1e3)
     }
 
-    /// The temperature of the GPU, °C.
+    /// In °C.
     pub fn gpu_celsius(&self) -> Option<f64> {
         self.temperatures.iter().find(|r| r.name.starts_with("GPU")).map(|r| r.value as f64 / 1e3)
     }
 }
 
-/// Each figure as a row of points, and the temperatures beside them as [`Series`] of the same name. Repetitions that were broken
-/// off are left out: their caches and clocks began anew in the middle.
+/// Each figure, and each temperature, as a [`Series`] with one point per repetition. Resumed repetitions are left out:
+/// their caches and clocks started cold in the middle.
 fn series(repetitions: &[BenchRepetition]) -> Vec<Series> {
     let mut all: Vec<Series> = Vec::new();
     let mut push = |of: &str, name: &str, unit: &str, value: f64| match all

@@ -1,49 +1,49 @@
-//! Changes to a system, as plain data: what is to become of a file, a command and how it is taken back. Made by what knows
-//! the system (rules, boot chains), carried out, written down and undone elsewhere.
+//! Changes to a system as plain data: file edits, and commands with how to revert them. Produced by what knows the
+//! system (rules, boot chains); applied, journalled and undone elsewhere.
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// One file as it is to be. Carried out by writing it aside in the same folder and renaming; the original is kept byte for byte.
+/// The new state of one file. Applied by writing a temporary file in the same folder and renaming it; the original is
+/// kept byte for byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
-    /// Absolute path of the file itself: its last part is never followed if it is a symbolic link.
+    /// Absolute path; if the last component is a symbolic link, it is not followed.
     pub path: PathBuf,
-    /// Its whole content; `None` removes it.
+    /// The whole new content; `None` removes the file.
     pub new: Option<Vec<u8>>,
-    /// Permission bits; `None`: those it has, 0644 for a new file. File systems without modes (vfat) keep what they have.
+    /// Permission bits; `None` keeps those it has, or 0644 for a new file. Ignored by file systems without modes
+    /// (vfat).
     pub mode: Option<u32>,
-    /// User and group id; `None`: those it has, the process's own for a new file.
+    /// User and group id; `None` keeps those it has, or the process's own for a new file.
     pub owner: Option<(u32, u32)>,
 }
 
 impl Edit {
-    /// This content; mode and owner as they are.
+    /// Replaces the content; keeps mode and owner.
     pub fn write(path: impl Into<PathBuf>, new: impl Into<Vec<u8>>) -> Edit {
         Edit { path: path.into(), new: Some(new.into()), mode: None, owner: None }
     }
 
-    /// The file is taken away.
     pub fn remove(path: impl Into<PathBuf>) -> Edit {
         Edit { path: path.into(), new: None, mode: None, owner: None }
     }
 }
 
-/// A program and its arguments. Never goes through a shell.
+/// A program and its arguments. Never passed to a shell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Argv(
-    /// The program, looked up in the system's folders when it has no slash, and its arguments.
+    /// The program, looked up in the system's folders if it has no slash, followed by its arguments.
     pub Vec<String>,
 );
 
 impl Argv {
-    /// From words.
     pub fn new<S: Into<String>>(words: impl IntoIterator<Item = S>) -> Argv {
         Argv(words.into_iter().map(Into::into).collect())
     }
 
-    /// As one would type it: words with anything but plain characters stand in single quotes.
+    /// As typed in a shell: words with special characters are in single quotes.
     pub fn line(&self) -> String {
         self.0.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
     }
@@ -57,64 +57,62 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// How a command is taken back.
+/// How to revert a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Back {
-    /// By this command, in its turn (from the last step to the first).
+    /// Run this command when its step is undone (steps are undone from last to first).
     By(Argv),
-    /// By the same command once more, after every edit of the change is undone: update-grub, `systemctl daemon-reload`.
+    /// Run the same command again after every edit of the change is undone, for example update-grub or
+    /// `systemctl daemon-reload`.
     Again,
-    /// There is nothing to take back.
+    /// Nothing to revert.
     Nothing,
-    /// Not by the tool; how a person does it.
+    /// The tool cannot revert it; the text tells a person how.
     Manual(String),
 }
 
-/// One command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// What is run, as root.
+    /// Run as root.
     pub argv: Argv,
-    /// How it is taken back.
     pub back: Back,
-    /// Files it writes (`/boot/grub/grub.cfg`, entries of a boot loader): kept beforehand, and byte for byte as before after an
-    /// undo, whatever `back` left.
+    /// Files that the command writes (`/boot/grub/grub.cfg`, boot loader entries). They are saved before, and restored
+    /// byte for byte by an undo after `back` has run.
     pub rewrites: Vec<PathBuf>,
-    /// A file among them that the command makes under another name.
+    /// One of these files that the command can generate under another name.
     pub draft: Option<Draft>,
 }
 
-/// A file that a command makes anew under another name beside it. Once it is whole it is checked, written and synced as an edit
-/// is, and takes the old one's place: a power cut leaves the old one or the new one. grub-mkconfig(8) itself ends with
-/// `cat grub.cfg.new > grub.cfg`, without fsync, and a cut in there leaves half a menu (GRUB 2.06, util/grub-mkconfig.in).
+/// A file that a command generates under another name beside it. When it is complete, it is checked, synced and renamed
+/// over the old one, so that a power cut leaves either the old file or the new one. grub-mkconfig(8) itself ends with
+/// `cat grub.cfg.new > grub.cfg` without fsync, and a cut during that leaves half a menu (GRUB 2.06,
+/// util/grub-mkconfig.in).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Draft {
-    /// Where the file belongs.
+    /// The file's final path.
     pub path: PathBuf,
-    /// Where the command makes it. Whatever stands there is removed before and afterwards.
+    /// Where the command writes it. Any file at this path is removed before and after.
     pub draft: PathBuf,
-    /// Other files that the command leaves when it is cut off.
+    /// Other files that the command leaves behind if it is interrupted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leftovers: Vec<PathBuf>,
-    /// Text that has to be in it where it is in the file it replaces.
+    /// Text that must be in the new file if it is in the old one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub needs: String,
-    /// Has to end with 0 before the file takes the other's place; a program that is not installed is left out.
+    /// Must exit with 0 before the file is replaced; skipped if the program is not installed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<Argv>,
 }
 
-/// One step of a change; carried out in order, undone from the last to the first.
+/// One step of a change; applied in order, undone from last to first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// A file.
     Edit(Edit),
-    /// A command.
     Run(Command),
-    /// Only a person can do it: what, and why.
+    /// A step that only a person can do: what, and why.
     Manual(String),
 }
 

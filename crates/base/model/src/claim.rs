@@ -1,4 +1,4 @@
-//! Claims: what must hold, as text a person can read.
+//! Claims: what must hold, in readable text form.
 
 use punctual_units::Nanos;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -11,40 +11,32 @@ use std::str::FromStr;
 /// `hard` (none missed), `firm` (at most 3 in 1e6), `soft` (at most 1 in 1000).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Claim {
-    /// What is bounded, and by what.
+    /// What is bounded, with the bound.
     pub quantity: Quantity,
-    /// How sure a pass or fail must be, 0–1.
+    /// Confidence required for a pass or fail, 0–1.
     pub confidence: f64,
 }
 
-/// What a claim bounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Quantity {
-    /// The largest corrected latency observed stays below this.
+    /// The largest observed corrected latency is below this.
     Max(Nanos),
-    /// The quantile `q` (0–1) of the corrected latency stays below `limit`.
+    /// The quantile `q` (0–1) of the corrected latency is below `limit`.
     Quantile {
-        /// 0.9999 for p99.99.
+        /// For example 0.9999 for p99.99.
         q: f64,
-        /// The limit.
         limit: Nanos,
     },
-    /// The probability that a release is served later than `limit` stays below `p`.
-    Exceedance {
-        /// The limit.
-        limit: Nanos,
-        /// The probability.
-        p: f64,
-    },
+    /// The probability that a release is served later than `limit` is below `p`.
+    Exceedance { limit: Nanos, p: f64 },
     /// No release is missed.
     NoneMissed,
-    /// At most this share of releases is missed.
+    /// At most this share of releases (0–1) is missed.
     MissedShare(f64),
 }
 
 const USUAL_CONFIDENCE: f64 = 0.95;
 
-/// Why a text is not a claim.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error(
     "`{text}` is not a claim ({why}): write for example `max < 100us`, `p99.99 < 50us`, `P(>100us) < 1e-6 @95%`, \
@@ -56,12 +48,10 @@ pub struct ClaimError {
 }
 
 impl Claim {
-    /// The claim that no release is missed.
     pub fn none_missed() -> Claim {
         Claim { quantity: Quantity::NoneMissed, confidence: USUAL_CONFIDENCE }
     }
 
-    /// The claim that the largest latency stays below `limit`.
     pub fn max(limit: Nanos) -> Claim {
         Claim { quantity: Quantity::Max(limit), confidence: USUAL_CONFIDENCE }
     }
@@ -97,7 +87,7 @@ fn confidence(text: &str) -> Result<f64, String> {
 
 fn quantity(body: &str) -> Result<Quantity, String> {
     let at = body.find(['<', '=', '≤'].as_slice()).filter(|_| !body.starts_with("P(")).or_else(|| {
-        // In P(>100us)<1e-6 the comparison comes after the bracket.
+        // In `P(>100us)<1e-6` the comparison comes after the parenthesis.
         let close = body.find(')')?;
         body[close..].find(['<', '=', '≤'].as_slice()).map(|i| close + i)
     });
@@ -156,7 +146,7 @@ fn probability(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A duration in the shortest exact unit, so that it reads back as the same number.
+/// Formats a duration in the largest unit that is exact, so that it parses back to the same number.
 fn exact(n: Nanos) -> String {
     for (size, unit) in [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")] {
         if n.0 >= size && n.0.is_multiple_of(size) {
@@ -171,7 +161,7 @@ impl fmt::Display for Claim {
         match self.quantity {
             Quantity::Max(limit) => write!(f, "max < {}", exact(limit))?,
             Quantity::Quantile { q, limit } => {
-                // Twelve digits hide the rounding of q = percent / 100.
+                // Rounding to twelve digits hides the floating-point error of q = percent / 100.
                 let percent = format!("{:.10}", q * 100.0);
                 let percent = percent.trim_end_matches('0').trim_end_matches('.');
                 write!(f, "p{percent} < {}", exact(limit))?;

@@ -1,50 +1,49 @@
-//! What a late wakeup's time is put down to, and how sure that is.
+//! Causes of wakeup latency, and how certain they are.
 
 use serde::{Deserialize, Serialize};
 
-/// Why time passed between the moment a thread should have run and the moment it did.
+/// What passed the time between when a thread should have run and when it did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
     /// A thread of higher priority ran.
     HigherPriority,
-    /// A thread of the same priority ran (FIFO order, or its RR slice).
+    /// A thread of the same priority ran (FIFO order, or its SCHED_RR slice).
     SamePriority,
-    /// The fair server (Linux 6.12 and later) ran an ordinary task although a real-time task wanted the CPU.
+    /// The fair server (Linux 6.12 and later) ran a fair task although a real-time task was runnable.
     FairServer,
     /// Real-time throttling (sched_rt_runtime_us) kept real-time tasks off the CPU.
     RtThrottling,
-    /// An interrupt handler, or on RT its thread.
+    /// An interrupt handler ran, or on PREEMPT_RT its thread.
     Irq,
-    /// A softirq, or on RT its thread.
+    /// A softirq ran, or on PREEMPT_RT its thread.
     Softirq,
-    /// The interrupt came late because interrupts were off on this CPU.
+    /// The interrupt was delayed because interrupts were disabled on this CPU.
     IrqsDisabled,
-    /// A thread of lower priority could not be preempted.
+    /// A thread of lower priority had preemption disabled.
     PreemptionDisabled,
     /// The hypervisor ran something else on this CPU.
     Steal,
-    /// Every CPU stood still: firmware (SMI) or the host of a guest.
+    /// All CPUs stalled: firmware (SMI), or the host of a guest.
     MachineStall,
-    /// The CPU had to leave idle.
+    /// The CPU had to leave an idle state.
     IdleExit,
-    /// The thread was moved to another CPU, or the interrupt that tells another CPU came late.
+    /// The thread was migrated to another CPU, or the inter-processor interrupt to the other CPU was late.
     Migration,
-    /// A thread of lower priority ran with the priority of one that waits for its lock.
+    /// A thread of lower priority ran with boosted priority because it holds a lock that another waits for.
     PriorityInversion,
-    /// The thread had the CPU, and was not back in user space yet.
+    /// The thread had the CPU, but had not returned to user space yet.
     ReturnToUser,
-    /// Its waking was under way: the thread that wakes it was in the call for it, or a message was on its way.
+    /// The wakeup was in progress: the waking thread was in its system call, or a message was in transit.
     Waker,
-    /// A thread ran before the one that was to wake it, which has a lower priority than that.
+    /// A thread ran before the waking thread, which has a lower priority.
     BeforeWaker,
-    /// Not known.
+    /// No cause was found.
     Unaccounted,
 }
 
 impl Class {
-    /// Its name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Class::HigherPriority => "higher_priority",
@@ -69,7 +68,6 @@ impl Class {
 }
 
 impl Confidence {
-    /// Its name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Confidence::Suspected => "suspected",
@@ -79,16 +77,16 @@ impl Confidence {
     }
 }
 
-/// How sure a cause is.
+/// How certain a cause is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Confidence {
-    /// It fits, but something that would prove it is missing from the trace.
+    /// It fits, but the trace lacks an event that would prove it.
     Suspected,
-    /// Inferred from what the trace shows.
+    /// Inferred from the trace.
     Medium,
-    /// The trace shows it.
+    /// Shown by the trace.
     High,
 }
 

@@ -1,53 +1,53 @@
-//! Groups of runs beside each other.
+//! Groups of runs side by side.
 
 use serde::{Deserialize, Serialize};
 
-/// What comparing groups of runs came to. The first group is what the others are compared with.
+/// Result of comparing groups of runs. The others are compared with the first group.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
-    /// The groups, in the order given; two at least.
+    /// The groups in the order given, at least two.
     pub groups: Vec<Group>,
-    /// What one run is: `boot` where each was booted for itself, else `run`.
+    /// What one run is: `boot` if each run had its own boot, else `run`.
     pub sample: String,
-    /// The clock model of all, where it is one; every figure is of that model then.
+    /// The clock model if all runs share one; every figure is of that model then. Null otherwise.
     pub virtual_time: Option<crate::VirtualTime>,
-    /// One row a figure compared; the first is the worst over all loads.
+    /// One row per figure; the first is the worst over all loads.
     pub rows: Vec<ComparisonRow>,
-    /// What differs between the groups besides what is compared.
+    /// Differences between the groups other than the one compared.
     pub unlike: Vec<Unlike>,
-    /// What traces say of the latest wakeups, for each group; empty where nothing was explained.
+    /// Causes of the worst wakeups in traces, for each group; empty if nothing was explained.
     pub causes: Vec<Vec<CauseShare>>,
-    /// Loads that not all groups have: they are not compared.
+    /// Loads that some groups lack; they are not compared.
     pub left_out: Vec<String>,
-    /// What stands against reading anything from it.
+    /// Reasons not to draw conclusions from the comparison.
     pub problems: Vec<String>,
 }
 
-/// One group.
+/// One group of runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Group {
-    /// Its name, for example the kernel's release.
+    /// For example the kernel release.
     pub name: String,
-    /// Seeds or names of its runs, in the order of the values.
+    /// Seeds or names of its runs, in the order of [`Sampled::values`].
     pub runs: Vec<String>,
-    /// Where the runs are; `None`: they are files, or in several folders.
+    /// Folder of the runs; null if they are files, or in several folders.
     pub folder: Option<String>,
-    /// Periods scored over all runs and CPUs.
+    /// Scored periods, over all runs and CPUs.
     pub scored: u64,
 }
 
-/// What one value of a row is taken of.
+/// What one value of a row is taken from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SampleUnit {
-    /// A run: independent of the others where each was booted for itself.
+    /// A run; independent of the others if each had its own boot.
     Run,
-    /// A second of one run: says nothing of other boots.
+    /// A second of one run; says nothing about other boots.
     Second,
-    /// A batch of a benchmark, one after the other in one run.
+    /// A batch of a benchmark, consecutive within one run.
     Batch,
 }
 
@@ -55,17 +55,16 @@ pub enum SampleUnit {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparisonRow {
-    /// Of what: `all loads`, a load, or what a series is of.
+    /// `all loads`, a load, or what a series is of.
     pub load: String,
-    /// Which figure: `max`, `p99.9`, `skipped`, `worst of a second`, or the name of a rate or series.
+    /// Name of the figure: `max`, `p99.9`, `skipped`, `worst of a second`, or the name of a rate or series.
     pub figure: String,
-    /// `ns`, `s`, `share`, `1/s`, `MiB/s`, …
+    /// Unit: `ns`, `s`, `share`, `1/s`, `MiB/s`, …
     pub unit: String,
-    /// What one value is taken of.
     pub sample: SampleUnit,
-    /// Is more better, as of a throughput?
+    /// Whether larger is better, as for throughput.
     pub more_is_better: bool,
-    /// The figures of each group, in the order of the groups.
+    /// In the order of the groups.
     pub groups: Vec<Sampled>,
     /// Each group after the first, compared with the first.
     pub against: Vec<Against>,
@@ -75,24 +74,24 @@ pub struct ComparisonRow {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sampled {
-    /// The values, one a run or batch; empty where they are seconds.
+    /// One value per run or batch; empty if they are per second.
     pub values: Vec<f64>,
-    /// How many there are.
+    /// Number of values.
     pub n: u64,
-    /// As many independent values say as much, where they are in the order of time.
+    /// Effective sample size given the autocorrelation; absent if the values have no order in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effective: Option<f64>,
-    /// Autocorrelation of neighbours.
+    /// Autocorrelation at lag one; absent if the values have no order in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lag_one: Option<f64>,
-    /// Their median.
+    /// Median; null without values.
     pub median: Option<f64>,
-    /// Their mean.
+    /// Mean; null without values.
     pub mean: Option<f64>,
-    /// A quantile of one run: its lower bound at 95 %, by order statistics.
+    /// For a quantile of a single run: lower 95 % confidence bound by order statistics; absent otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lower: Option<f64>,
-    /// Its upper bound; `None`: not bounded by this run (or no quantile, or several runs).
+    /// Upper bound, likewise; absent also if this run does not bound it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upper: Option<f64>,
 }
@@ -101,29 +100,28 @@ pub struct Sampled {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Against {
-    /// This group over the first.
+    /// Ratio of this group to the first; null if it cannot be computed.
     pub ratio: Option<Ratio>,
-    /// Two-sided p of "no difference".
+    /// Two-sided p-value of "no difference"; null if not tested.
     pub p: Option<f64>,
-    /// The same with all rows of the comparison counted in (Benjamini and Hochberg).
+    /// The p-value adjusted for all rows of the comparison (Benjamini and Hochberg); null if not tested.
     pub q: Option<f64>,
-    /// What it comes to.
     pub told: Told,
-    /// What the temperature has to do with it.
+    /// How much of the difference the temperature explains; absent if that was not tested or found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub covariate: Option<Covariate>,
 }
 
-/// What a row says of two groups.
+/// Conclusion about two groups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Told {
-    /// The second has more.
+    /// The second is larger.
     More,
-    /// The second has less.
+    /// The second is smaller.
     Less,
-    /// They cannot be told apart.
+    /// No difference can be shown.
     Alike,
     /// Too few values for an interval.
     #[default]
@@ -132,49 +130,48 @@ pub enum Told {
     Missing,
 }
 
-/// A ratio and what is known of its uncertainty.
+/// A ratio with its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ratio {
-    /// Hodges–Lehmann's estimate on logarithms; of seconds the ratio of medians, of batches that of means.
+    /// Hodges–Lehmann estimate on logarithms; for seconds the ratio of medians, for batches that of means.
     pub value: f64,
-    /// The ends of its interval; `None`: too few values for one.
+    /// Ends of the confidence interval; null if there are too few values.
     pub interval: Option<(f64, f64)>,
-    /// The interval's real confidence; without one, the confidence asked for.
+    /// Actual confidence of the interval; without one, the confidence asked for.
     pub confidence: f64,
-    /// Runs in each group from which there is an interval.
+    /// Runs per group needed for an interval.
     pub least_n: u64,
 }
 
-/// Whether a difference is one of the temperature at which the values were taken.
+/// Whether temperature explains a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Covariate {
-    /// The temperature from which on values of both groups differ, °C.
+    /// Threshold temperature above which values differ in both groups, °C.
     pub at: f64,
-    /// Values at and above it over values below, the same in both groups.
+    /// Ratio of the values at and above the threshold to those below, common to both groups.
     pub step: f64,
-    /// P(so good a step) if the temperature said nothing.
+    /// p-value of the threshold effect.
     pub p: f64,
-    /// The ratio of all values, taken as independent.
+    /// Ratio of all values, taken as independent.
     pub all: Ratio,
-    /// The ratio of the values below.
+    /// Ratio of the values below the threshold.
     pub below: Ratio,
-    /// How many values are below, of the first and of the second.
+    /// Number of values below the threshold in the first and the second group.
     pub n_below: (u64, u64),
-    /// The share of the difference, on logarithms, that is gone below.
+    /// Share of the difference, on logarithms, that vanishes below the threshold.
     pub share: Option<f64>,
-    /// Is most of the difference the temperature's?
+    /// Whether temperature explains most of the difference.
     pub is_most: bool,
 }
 
-/// What differs between groups besides what is compared.
+/// A difference between groups other than the one compared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Unlike {
-    /// What.
     pub what: UnlikeKind,
-    /// As it is in each group; `None`: not known.
+    /// Value in each group; null if unknown.
     pub values: Vec<Option<String>>,
 }
 
@@ -185,75 +182,68 @@ pub struct Unlike {
 pub enum UnlikeKind {
     /// Board or processor.
     Machine,
-    /// How many CPUs were measured.
+    /// Number of measured CPUs.
     Cpus,
-    /// Period of the threads.
+    /// Period of the measuring threads.
     Period,
     /// Policy and priority.
     Scheduling,
-    /// By what the threads were woken.
+    /// Wakeup source of the threads.
     Way,
-    /// How the threads' releases lie to each other.
+    /// How the releases on different CPUs are aligned.
     Alignment,
-    /// The limit on exit latency while measuring.
+    /// CPU exit-latency limit (/dev/cpu_dma_latency) while measuring.
     DmaLatency,
-    /// Who measured.
+    /// The program that measured.
     Tool,
-    /// The width of the values told.
+    /// Resolution of the reported values.
     Resolution,
-    /// Periods scored by a run; matters to the largest of them.
+    /// Scored periods per run; affects the maximum.
     Length,
-    /// Was it traced meanwhile?
+    /// Whether tracing was on.
     Tracing,
-    /// Frequency governor.
+    /// Cpufreq governor.
     Governor,
-    /// Hypervisor.
     Virtualisation,
-    /// Parameters of the kernel.
+    /// Kernel parameters.
     Parameters,
-    /// Median frequency, as it was read between phases.
+    /// Median CPU frequency, read between phases.
     Frequency,
-    /// Median temperature.
     Temperature,
-    /// Throttling or too low voltage while measuring.
+    /// Throttling or under-voltage while measuring.
     Throttling,
 }
 
-/// A cause's part in the latest wakeups of a group.
+/// Share of one cause in the worst wakeups of a group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CauseShare {
-    /// Its class.
     pub class: crate::Class,
-    /// Thread, interrupt or whatever is to blame; `None`: the class says it all.
+    /// Thread, interrupt or other culprit; null if the class says it all.
     pub who: Option<String>,
-    /// Late wakeups of which it is the largest cause.
+    /// Worst wakeups of which it is the main cause.
     pub wakeups: u64,
-    /// Of so many that were explained.
+    /// Worst wakeups that were explained.
     pub of: u64,
-    /// The longest delay by it, ns.
+    /// Longest delay by this cause, ns.
     pub longest_ns: u64,
 }
 
-/// What is drawn of a comparison, beside its figures.
+/// Data for the charts of a comparison.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ComparisonDrawings {
     /// Load, and the corrected latencies of each group.
     pub histograms: Vec<(String, Vec<punctual_units::Histogram>)>,
-    /// Values over temperature.
     pub scatters: Vec<Scatter>,
 }
 
-/// Values over the temperature they were taken at.
+/// Values over the temperature at which they were taken.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scatter {
-    /// What they are of.
     pub of: String,
-    /// What they are.
     pub name: String,
-    /// Their unit.
     pub unit: String,
-    /// The threshold found, °C.
+    /// Detected threshold, °C.
     pub at: Option<f64>,
     /// Temperature and value, for each group.
     pub groups: Vec<Vec<(f64, f64)>>,

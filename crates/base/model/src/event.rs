@@ -1,103 +1,96 @@
-//! What happened on the machine while it was measured; lines of `events.jsonl`.
+//! Events on the machine while it was measured: lines of `events.jsonl`.
 
 use punctual_units::CpuId;
 use serde::{Deserialize, Serialize};
 
-/// One line of `events.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    /// The machine's counters over the last interval.
+    /// Counters of the machine over the last interval.
     Context(ContextSample),
     /// The worst wakeup of each CPU over the last interval.
     Window(WindowMax),
-    /// A load's heartbeats so far.
+    /// Heartbeats of a load so far.
     Load {
         /// CLOCK_MONOTONIC.
         mono_ns: u64,
-        /// Which load.
         load: String,
-        /// Heartbeats since it started.
+        /// Heartbeats since the load started.
         beats: u64,
     },
-    /// A phase began to record.
+    /// Recording of a phase began.
     PhaseStart {
         /// CLOCK_MONOTONIC.
         mono_ns: u64,
-        /// Its id.
         phase: String,
     },
-    /// A phase ended.
+    /// Recording of a phase ended.
     PhaseEnd {
         /// CLOCK_MONOTONIC.
         mono_ns: u64,
-        /// Its id.
         phase: String,
     },
-    /// CLOCK_REALTIME was set: measuring is not affected, time stamps of other logs are.
+    /// CLOCK_REALTIME was set. Measuring is not affected, but time stamps in other logs are.
     ClockStep {
         /// CLOCK_MONOTONIC.
         mono_ns: u64,
-        /// By how much, ns.
+        /// Size of the step, ns.
         step_ns: i64,
     },
-    /// The machine slept.
+    /// The machine was suspended.
     Suspend {
         /// CLOCK_MONOTONIC.
         mono_ns: u64,
-        /// For how long, ns.
+        /// Time suspended, ns.
         asleep_ns: u64,
     },
-    /// A measured CPU went offline, or its thread was moved.
+    /// A measured CPU went offline, or its measuring thread was migrated.
     CpuLost {
         /// CLOCK_MONOTONIC.
         mono_ns: u64,
-        /// Which.
         cpu: CpuId,
-        /// What was seen.
+        /// What was observed.
         text: String,
     },
-    /// Frequencies, read between phases only (reading another CPU's disturbs it).
+    /// CPU frequencies, read between phases only, because reading another CPU's frequency disturbs it.
     Frequency {
         /// CLOCK_MONOTONIC.
         mono_ns: u64,
         /// CPU and kHz.
         khz: Vec<(CpuId, u64)>,
     },
-    /// System Management Interrupts counted by the processor, read between phases only.
+    /// System management interrupts counted by the processor, read between phases only.
     Smi {
         /// CLOCK_MONOTONIC.
         mono_ns: u64,
-        /// CPU and count since boot.
+        /// CPU and SMI count since boot.
         counts: Vec<(CpuId, u64)>,
     },
     /// A signal ended the run.
     Signal {
         /// CLOCK_MONOTONIC.
         mono_ns: u64,
-        /// Its number.
         number: i32,
     },
     /// The user marked this instant in the live view.
     Mark {
         /// CLOCK_MONOTONIC.
         mono_ns: u64,
-        /// Counts from 1 through the run.
+        /// Number of the mark, from 1 for each run.
         number: u64,
     },
-    /// The user ended a phase before its time, to go on with the next load. What it recorded is whole; its length was
-    /// chosen by somebody who saw the results.
+    /// The user ended a phase early to continue with the next load. Its recording is valid, but its length was chosen
+    /// by someone who saw the results.
     EndedEarly {
         /// CLOCK_MONOTONIC.
         mono_ns: u64,
-        /// Phase id.
         phase: String,
     },
 }
 
 impl Event {
-    /// When, on CLOCK_MONOTONIC.
+    /// Time of the event, CLOCK_MONOTONIC.
     pub fn mono_ns(&self) -> u64 {
         match self {
             Event::Context(c) => c.mono_ns,
@@ -117,66 +110,65 @@ impl Event {
     }
 }
 
-/// The machine's counters over one interval. What could not be read is `None`, or missing from its list.
+/// Counters of the machine over one interval. Values that could not be read are null, or missing from their list.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ContextSample {
     /// CLOCK_MONOTONIC at the end of the interval.
     pub mono_ns: u64,
-    /// Its length.
+    /// Length of the interval.
     pub interval_ns: u64,
-    /// Temperatures now, m°C.
+    /// Temperatures at the end of the interval, m°C.
     pub temperatures: Vec<Reading>,
-    /// Throttling and under-voltage counters: events within the interval. `[]` where nothing can be read.
+    /// Throttling and under-voltage events in the interval. Empty if nothing can be read.
     pub throttling: Vec<Reading>,
-    /// Frequency transitions within the interval, all policies.
+    /// Frequency transitions in the interval, all policies.
     pub frequency_transitions: Option<u64>,
-    /// Context switches within the interval, all CPUs.
+    /// Context switches in the interval, all CPUs.
     pub context_switches: Option<u64>,
-    /// Page faults within the interval, all processes.
+    /// Page faults in the interval, all processes.
     pub page_faults: Option<u64>,
-    /// Those that had to read from disk.
+    /// Page faults that read from disk.
     pub major_faults: Option<u64>,
-    /// The measured CPUs.
+    /// One entry per measured CPU.
     pub cpus: Vec<CpuContext>,
 }
 
-/// A named figure.
+/// A named value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reading {
-    /// Where it comes from: `thermal_zone0 cpu-thermal`.
+    /// Source of the value, for example `thermal_zone0 cpu-thermal`.
     pub name: String,
-    /// The figure; its unit is the list's.
+    /// Unit as stated for the containing list.
     pub value: i64,
 }
 
-/// One measured CPU over one interval.
+/// Counters of one measured CPU over one interval.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuContext {
-    /// Which.
     pub cpu: CpuId,
-    /// Interrupts handled, all sources.
+    /// Interrupts handled, from all sources.
     pub irqs: Option<u64>,
-    /// The busiest sources with their names, the busiest first (up to 4, zero left out).
+    /// Interrupt sources by count, up to 4, largest first, without zeros.
     pub top_irqs: Vec<Reading>,
-    /// Softirqs by name (zero left out).
+    /// Softirqs by name, without zeros.
     pub softirqs: Vec<Reading>,
-    /// Time the hypervisor ran something else, ns (resolution 1/USER_HZ).
+    /// Steal time, ns (resolution 1/USER_HZ).
     pub steal_ns: Option<u64>,
     /// Time the measuring thread was runnable but not running, ns.
     pub run_delay_ns: Option<u64>,
-    /// Times the measuring thread was preempted.
+    /// Involuntary context switches of the measuring thread.
     pub involuntary_switches: Option<u64>,
     /// Page faults of the measuring thread.
     pub page_faults: Option<u64>,
     /// Throttling events of this CPU.
     pub throttle_events: Option<u64>,
-    /// Times the measuring thread moved to another CPU.
+    /// Migrations of the measuring thread to another CPU.
     pub migrations: Option<u64>,
-    /// Other real-time tasks that ran on this CPU in the interval: `rogue99 (FIFO 99, pid 144)` and their ns, the
-    /// longest first.
+    /// Other real-time tasks that ran on this CPU in the interval, for example `rogue99 (FIFO 99, pid 144)`, with their
+    /// run time in ns, longest first.
     pub rt_tasks: Vec<Reading>,
 }
 
@@ -186,10 +178,10 @@ pub struct CpuContext {
 pub struct WindowMax {
     /// CLOCK_MONOTONIC at the end of the interval.
     pub mono_ns: u64,
-    /// Its length.
+    /// Length of the interval.
     pub interval_ns: u64,
     /// Phase id.
     pub phase: String,
-    /// CPU and its worst latency, ns (0: no wakeup in the interval).
+    /// CPU and its largest latency, ns; 0 if there was no wakeup in the interval.
     pub max_ns: Vec<(CpuId, u64)>,
 }

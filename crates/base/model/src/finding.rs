@@ -1,30 +1,28 @@
-//! What the audit says about one rule.
+//! Results of the audit's rules.
 
 use serde::{Deserialize, Serialize};
 
-/// One rule, judged on one machine.
+/// Result of one rule on one machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
-    /// The rule's id, for example `cpu-governor`.
+    /// Id of the rule, for example `cpu-governor`.
     pub id: String,
-    /// The rule's group, for example `CPU: SMT, frequency, idle, thermal`.
+    /// Group of the rule, for example `CPU: SMT, frequency, idle, thermal`.
     pub group: String,
-    /// How bad a FAIL is.
+    /// Severity of a FAIL.
     pub severity: Severity,
-    /// How it came out.
     pub state: State,
-    /// One sentence: what was found.
+    /// The result in one sentence.
     pub summary: String,
-    /// What was read.
     pub evidence: Vec<Evidence>,
-    /// Why it matters, with the figure where one is known.
+    /// Why it matters, with a figure if one is known.
     pub why: String,
-    /// The command to type, where there is one.
+    /// Command to fix it; null if there is none.
     pub fix: Option<String>,
 }
 
-/// How bad a rule's failure is; the words of the kernel's real-time guide and two more.
+/// Severity of a rule's failure, in the terms of the kernel's real-time guide and two more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -33,43 +31,43 @@ pub enum Severity {
     Off,
     /// Worth knowing.
     Info,
-    /// Microseconds.
+    /// Costs microseconds.
     Low,
-    /// Tens of microseconds, or rare.
+    /// Costs tens of microseconds, or is rare.
     Medium,
-    /// Hundreds of microseconds and more.
+    /// Costs hundreds of microseconds or more.
     High,
-    /// No real-time without it.
+    /// Rules out real-time operation.
     Fatal,
 }
 
-/// How a rule came out. Only `Pass` is a pass.
+/// Result of a rule. Only `Pass` is a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "UPPERCASE")]
 pub enum State {
-    /// As it should be, and read.
+    /// Read and correct.
     Pass,
-    /// Not as it should be.
+    /// Incorrect.
     Fail,
     /// Doubtful.
     Warn,
-    /// For the reader.
+    /// Information only.
     Info,
-    /// Does not apply here.
+    /// Not applicable.
     Skip,
-    /// Could not be read: permission or lockdown.
+    /// Could not be read because of permissions or lockdown.
     Blocked,
     /// Could not be read for another reason.
     Unknown,
 }
 
-/// One thing that was read, and what stood there.
+/// A source that was read, and its content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Evidence {
     /// Path, system call or command.
     pub source: String,
-    /// Its content, shortened; or why it could not be read.
+    /// Its content, shortened, or why it could not be read.
     pub value: String,
 }

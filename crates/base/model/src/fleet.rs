@@ -1,144 +1,132 @@
-//! Many boards: their runs beside each other.
+//! Runs of many boards side by side.
 
 use punctual_units::CpuId;
 use serde::{Deserialize, Serialize};
 
-/// One phase on one CPU of one run, flat: a line of the JSONL for DuckDB. Latencies are corrected: skipped periods are scored. `None`:
-/// not known.
+/// One phase on one CPU of one run, flat: a line of JSONL for DuckDB. Latencies are corrected: skipped periods are
+/// scored. Null values are unknown.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetLine {
-    /// The run's identity.
+    /// Id of the run.
     pub run: String,
-    /// Where it lies.
+    /// Folder of the run.
     pub folder: Option<String>,
-    /// When it began, ns since 1970.
+    /// Start, CLOCK_REALTIME, ns since 1970.
     pub started_ns: Option<u64>,
-    /// The machine's name.
+    /// Host name.
     pub host: Option<String>,
-    /// What board it is.
     pub board: Option<String>,
-    /// `uname -r`.
+    /// Output of `uname -r`.
     pub kernel: Option<String>,
-    /// `uname -v`.
+    /// Output of `uname -v`.
     pub kernel_version: Option<String>,
-    /// The active preemption mode.
+    /// Active preemption mode.
     pub preemption: Option<String>,
-    /// Everything of the settings that must be alike for latencies to be comparable, in words.
+    /// All settings that must be equal for latencies to be comparable.
     pub settings: String,
     /// Total measuring time.
     pub duration_ns: Option<u64>,
     /// Period of every measuring thread.
     pub period_ns: Option<u64>,
-    /// The load.
     pub load: String,
-    /// CPU.
     pub cpu: CpuId,
-    /// Periods that have a latency.
+    /// Periods with a latency.
     pub samples: u64,
-    /// Periods skipped.
     pub skipped: Option<u64>,
-    /// Median.
+    /// Median latency.
     pub p50_ns: Option<u64>,
-    /// 99 % of the periods are no later.
+    /// 99th percentile.
     pub p99_ns: Option<u64>,
-    /// 99.9 %.
+    /// 99.9th percentile.
     pub p999_ns: Option<u64>,
-    /// 99.99 %.
+    /// 99.99th percentile.
     pub p9999_ns: Option<u64>,
-    /// The latest.
+    /// Largest latency.
     pub max_ns: Option<u64>,
-    /// The highest temperature seen, m°C.
+    /// Highest temperature during the run, m°C.
     pub temperature_max_mc: Option<i64>,
-    /// The main cause of the latest wakeup, where a trace shows it.
+    /// Main cause of the worst wakeup, if a trace shows it.
     pub cause: Option<String>,
-    /// Why its figures say nothing of the machine.
+    /// Why the figures say nothing about the machine; null if they do.
     pub doubt: Option<String>,
-    /// Did the run end as planned?
+    /// Whether the run ended as planned.
     pub complete: bool,
-    /// The run's verdict: `pass`, `fail`, `inconclusive`; `None`: nothing was claimed.
+    /// Verdict of the run: `pass`, `fail`, `inconclusive`; null if nothing was claimed.
     pub outcome: Option<String>,
 }
 
-/// Runs of many boards beside each other.
+/// Comparison of the runs of many boards.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fleet {
-    /// Runs.
+    /// Number of runs.
     pub runs: u64,
-    /// Every board, the one with the latest wakeup first.
+    /// All boards, the one with the worst wakeup first.
     pub boards: Vec<FleetBoard>,
-    /// Runs whose latest wakeup is far from those of other boards under the same load and settings, the farthest first.
+    /// Runs whose worst wakeup differs strongly from other boards with the same load and settings, most extreme first.
     pub outliers: Vec<FleetOutlier>,
-    /// What a kernel, or settings, have to do with it.
+    /// Effect of kernels and of settings.
     pub contrasts: Vec<FleetContrast>,
-    /// Runs with figures that say nothing of their machine: which, and why. They count nowhere else but in [`Fleet::runs`].
+    /// Runs whose figures say nothing about their machine, with the reason. They count only in [`Fleet::runs`].
     pub doubtful: Vec<(String, String)>,
 }
 
-/// One board.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetBoard {
-    /// The machine's name.
+    /// Host name; null if unknown.
     pub host: Option<String>,
-    /// What board it is.
+    /// Null if unknown.
     pub board: Option<String>,
-    /// Kernels it ran.
     pub kernels: Vec<String>,
-    /// Its settings, each once.
+    /// Distinct settings of its runs.
     pub settings: Vec<String>,
-    /// Its runs.
+    /// Number of runs.
     pub runs: u64,
-    /// Those that did not end as planned.
+    /// Runs that did not end as planned.
     pub incomplete: u64,
-    /// Those whose claims fail.
+    /// Runs with a failed claim.
     pub failed: u64,
-    /// Those whose claims were decided neither way.
+    /// Runs with an undecided claim and no failed one.
     pub inconclusive: u64,
-    /// Median over its runs of the run's latest wakeup, ns.
+    /// Median over its runs of the worst wakeup, ns; null if unknown.
     pub typical_ns: Option<u64>,
-    /// Its latest wakeup; `None`: nothing is known of any.
+    /// Its worst wakeup; null if unknown.
     pub worst: Option<FleetWorst>,
 }
 
-/// A latest wakeup.
+/// The worst wakeup of a board.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetWorst {
-    /// How late, ns.
+    /// Latency, ns.
     pub ns: u64,
-    /// Under which load.
     pub load: String,
-    /// On which CPU.
     pub cpu: CpuId,
-    /// In which run.
     pub run: String,
-    /// Why, where a trace shows it.
+    /// Main cause if a trace shows it, else null.
     pub cause: Option<String>,
 }
 
-/// A run far from the others.
+/// A run far from those of other boards.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetOutlier {
-    /// Which.
     pub run: String,
-    /// Of which board.
+    /// Host name; null if unknown.
     pub host: Option<String>,
-    /// Its kernel.
     pub kernel: Option<String>,
-    /// Under which load.
     pub load: String,
-    /// The settings it is compared under.
+    /// Settings of the runs that are compared.
     pub settings: String,
-    /// Its latest wakeup, ns.
+    /// Its worst wakeup, ns.
     pub ns: u64,
-    /// The median of all boards there, ns.
+    /// Median over all boards, ns.
     pub median_ns: f64,
-    /// How far it is from that on a logarithmic scale, in robust standard deviations (above 0: later).
+    /// Distance from the median on a logarithmic scale, in robust standard deviations; positive if later.
     pub score: f64,
-    /// Boards it is compared with, itself among them.
+    /// Number of boards compared, including this one.
     pub boards: u64,
 }
 
@@ -147,32 +135,30 @@ pub struct FleetOutlier {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FleetFactor {
-    /// Kernels, under the same settings.
+    /// Kernels, with equal settings.
     Kernel,
     /// Settings, on the same kernel.
     Settings,
 }
 
-/// Boards with one kernel (or settings) beside all other boards that are alike otherwise.
+/// Boards with one kernel (or settings) compared with all other boards that are otherwise alike.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetContrast {
-    /// What differs.
     pub factor: FleetFactor,
-    /// The kernel, or the settings.
+    /// The kernel or settings.
     pub level: String,
-    /// What is alike: the settings, or the kernel.
+    /// What is equal: the settings or the kernel.
     pub within: String,
-    /// Under which load.
     pub load: String,
-    /// Boards with it.
+    /// Boards with this kernel or settings.
     pub boards: u64,
-    /// Boards with another.
+    /// Boards with others.
     pub others: u64,
-    /// Its latest wakeups to those of the others: the ratio (Hodges–Lehmann).
+    /// Ratio of its worst wakeups to those of the others (Hodges–Lehmann).
     pub ratio: f64,
-    /// Its 95 % interval; `None`: too few boards to have one.
+    /// 95 % interval of the ratio; null if there are too few boards.
     pub interval: Option<(f64, f64)>,
-    /// Two-sided p of Mann and Whitney, corrected for all comparisons made (Benjamini–Hochberg).
+    /// Two-sided p-value of the Mann–Whitney test, adjusted for all comparisons (Benjamini–Hochberg).
     pub p: f64,
 }

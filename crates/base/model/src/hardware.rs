@@ -1,53 +1,51 @@
-//! What took CPUs from threads that never sleep: the result of `punctual explain --hardware`.
+//! What took CPUs from threads that never sleep: result of `punctual explain --hardware`.
 
 use crate::{Confidence, Reading, SpanKind};
 use punctual_units::{CpuId, CpuList, Scheduling};
 use serde::{Deserialize, Serialize};
 
-/// Two successive readings of one CPU's clock that lie apart.
+/// A gap between two successive clock readings on one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gap {
-    /// Where.
     pub cpu: CpuId,
-    /// The reading before it, CLOCK_MONOTONIC.
+    /// Last reading before the gap, CLOCK_MONOTONIC.
     pub start_ns: u64,
-    /// Until the next one.
+    /// Until the next reading.
     pub length_ns: u64,
 }
 
-/// Who took the CPU.
+/// What took the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum GapClass {
-    /// Linux: interrupts, softirqs, NMI handlers, other threads, as its own trace shows.
+    /// Linux, as its trace shows: interrupts, softirqs, NMI handlers, other threads.
     Linux,
     /// The hypervisor of this guest.
     Hypervisor,
     /// Firmware: a system management interrupt (SMI).
     Firmware,
-    /// Hardware or firmware below Linux; no hypervisor is there.
+    /// Hardware or firmware below Linux; there is no hypervisor.
     Hardware,
-    /// Not Linux; whether hardware or a hypervisor cannot be told.
+    /// Not Linux; hardware and hypervisor cannot be told apart.
     BeyondLinux,
-    /// Not even whether it was Linux can be told.
+    /// Not even Linux can be ruled in or out.
     Unknown,
 }
 
-/// What took the CPU, of one name.
+/// One named cause of gaps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GapPart {
-    /// `local_timer`, `irq 24 eth0`, `NET_RX`, `NMI`, `stress-ng (FIFO 99, pid 712)`.
+    /// For example `local_timer`, `irq 24 eth0`, `NET_RX`, `NMI`, `stress-ng (FIFO 99, pid 712)`.
     pub what: String,
-    /// Its kind.
     pub kind: SpanKind,
-    /// Gaps that it had a part in.
+    /// Number of gaps it contributed to.
     pub gaps: u64,
-    /// Its longest part in one gap, ns.
+    /// Its largest part of one gap, ns.
     pub worst_ns: u64,
-    /// Its parts together, ns.
+    /// Sum of its parts, ns.
     pub total_ns: u64,
 }
 
@@ -55,139 +53,134 @@ pub struct GapPart {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GapFinding {
-    /// Whose they are.
     pub class: GapClass,
-    /// How many.
+    /// Number of gaps.
     pub gaps: u64,
-    /// How many of them came on every reading CPU at once.
+    /// Gaps that occurred on every reading CPU at once.
     pub at_once: u64,
-    /// The longest time taken in one, ns.
+    /// Longest time taken in one gap, ns.
     pub worst_ns: u64,
-    /// Where that was.
+    /// CPU of the longest.
     pub worst_cpu: CpuId,
-    /// All of them together, ns.
+    /// Sum over all gaps, ns.
     pub total_ns: u64,
-    /// How sure.
     pub confidence: Confidence,
-    /// By name, the most time first; what Linux did.
+    /// What Linux did, by name, largest total first.
     pub parts: Vec<GapPart>,
-    /// What the class rests on.
+    /// What the classification is based on.
     pub evidence: Vec<String>,
-    /// The one sentence.
+    /// The finding as one sentence.
     pub verdict: String,
-    /// What to do, with the command to type.
+    /// What to do, with the command; null if there is nothing to do.
     pub advice: Option<String>,
 }
 
-/// One gap, compared with the trace. `linux_ns + beyond_ns + edge_ns + unknown_ns` is its length.
+/// One gap, compared with the trace. Its length is `linux_ns + beyond_ns + edge_ns + unknown_ns`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExplainedGap {
-    /// Where and when.
     #[serde(flatten)]
     pub gap: Gap,
-    /// In which the trace shows Linux at work, ns.
+    /// Time in which the trace shows Linux at work, ns.
     pub linux_ns: u64,
-    /// In which it shows nothing but the reading thread, for at least the threshold at a stretch, ns.
+    /// Time in which it shows only the reading thread, in stretches of at least the threshold, ns.
     pub beyond_ns: u64,
-    /// The same, shorter: entry to and return from what Linux did, ns.
+    /// The same in shorter stretches: entry to and return from what Linux did, ns.
     pub edge_ns: u64,
-    /// That the trace does not cover, ns.
+    /// Time that the trace does not cover, ns.
     pub unknown_ns: u64,
-    /// What Linux did, the longest first: name, ns.
+    /// What Linux did, longest first: name, ns.
     pub did: Vec<(String, u64)>,
-    /// Every reading CPU stood still then; `false`: another CPU went on; `None`: there was none to compare with.
+    /// Whether every reading CPU stalled at that time; null if there was no other CPU to compare with.
     pub at_once: Option<bool>,
 }
 
-/// What one CPU's thread saw.
+/// Results of the thread on one CPU.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GapCpu {
-    /// Where.
     pub cpu: CpuId,
-    /// What the thread ran as.
+    /// Scheduling of the reading thread.
     pub scheduling: Scheduling,
     /// Time its windows should have taken, ns.
     pub due_ns: u64,
-    /// Time it read, ns.
+    /// Time it read the clock, ns.
     pub looked_ns: u64,
-    /// Readings of the clock.
+    /// Number of clock readings.
     pub readings: u64,
-    /// Gaps.
+    /// Number of gaps.
     pub gaps: u64,
-    /// The longest, ns.
+    /// Longest gap, ns; null if there was none.
     pub worst_ns: Option<u64>,
-    /// Gaps by length: from, to (inclusive), how many.
+    /// Gaps by length: from (ns), to (ns, inclusive), count.
     pub histogram: Vec<(u64, u64, u64)>,
-    /// Steal time meanwhile, ns, in steps of 10 ms; `None`: not counted.
+    /// Steal time, ns, in steps of 10 ms; null if not counted.
     pub steal_ns: Option<u64>,
-    /// System management interrupts meanwhile; `None`: cannot be counted.
+    /// System management interrupts; null if they cannot be counted.
     pub smi: Option<u64>,
-    /// Time the thread was runnable and did not run (schedstat), ns.
+    /// Time the thread was runnable but not running (schedstat), ns; null if unknown.
     pub run_delay_ns: Option<u64>,
-    /// Times another thread took its CPU.
+    /// Times another thread preempted it; null if unknown.
     pub preempted: Option<u64>,
-    /// Interrupts meanwhile, the most frequent first; `None`: not known.
+    /// Interrupts by name and count, largest first; null if unknown.
     pub interrupts: Option<Vec<(String, u64)>>,
 }
 
-/// What the kernel's own detector saw, with interrupts off: nothing of it is Linux but NMIs.
+/// Result of the kernel's hwlat detector. It runs with interrupts disabled, so nothing it sees is Linux, except NMIs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Hwlat {
-    /// For how long it ran, ns; it reads half of the time.
+    /// How long it ran, ns; it reads half of the time.
     pub ran_ns: u64,
-    /// Windows of a second each in which it saw a gap; it tells the longest of each.
+    /// Windows of one second in which it saw a gap; it reports the longest of each.
     pub windows: u64,
-    /// The longest, ns, to a microsecond.
+    /// Longest gap, ns, with a resolution of 1 µs.
     pub worst_ns: u64,
-    /// Where that was.
+    /// CPU of the longest gap.
     pub worst_cpu: Option<CpuId>,
-    /// NMIs that came in gaps; `None`: no line told.
+    /// NMIs during gaps; null if no line reported them.
     pub nmis: Option<u64>,
-    /// The one sentence.
+    /// The result as one sentence.
     pub verdict: String,
 }
 
-/// Hardware, hypervisor and Linux told apart.
+/// Gaps attributed to hardware, hypervisor and Linux.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Hardware {
-    /// By class, the longest first; empty: no gap.
+    /// By class, longest first; empty if there was no gap.
     pub findings: Vec<GapFinding>,
-    /// By CPU.
     pub cpus: Vec<GapCpu>,
-    /// The kernel's detector; `None`: not run.
+    /// The kernel's detector; null if it was not run.
     pub hwlat: Option<Hwlat>,
     /// The longest gaps.
     pub worst: Vec<ExplainedGap>,
-    /// The hypervisor's name, or `none`; `None`: cannot be told.
+    /// Name of the hypervisor, or `none`; null if it cannot be determined.
     pub virtualisation: Option<String>,
-    /// Throttling meanwhile.
+    /// Throttling events in that time.
     pub throttled: Vec<Reading>,
-    /// The hottest sensor at the end, m°C.
+    /// Hottest sensor at the end, m°C.
     pub hottest: Option<Reading>,
-    /// Where it was looked.
+    /// CPUs that were examined.
     pub on: CpuList,
-    /// For how long, ns.
+    /// Duration, ns.
     pub took_ns: u64,
-    /// Readings this far apart are a gap, ns.
+    /// Clock readings at least this far apart count as a gap, ns.
     pub threshold_ns: u64,
-    /// Each CPU reads this long…
+    /// Each CPU reads for this long, ns,
     pub window_ns: u64,
-    /// … in each of these, ns.
+    /// in each cycle of this length, ns.
     pub cycle_ns: u64,
-    /// Events of the trace that the gaps were compared with; `None`: nothing was traced.
+    /// Trace events that the gaps were compared with; null if nothing was traced.
     pub events: Option<u64>,
-    /// What was not looked at, or with less than was wanted: with any of it this is no clean bill.
+    /// What was not examined, or examined with less than requested. Unless it is empty, the result is no clean bill of
+    /// health.
     pub narrowed: Vec<String>,
-    /// What else is worth saying.
+    /// Further remarks.
     pub notes: Vec<String>,
 }
 
 impl GapClass {
-    /// Its name for people.
     pub fn name(self) -> &'static str {
         match self {
             GapClass::Linux => "Linux",

@@ -1,65 +1,64 @@
-//! What another tool's file told, and what it did not.
+//! What another tool's file contains, and what it lacks.
 //!
-//! A run read from such a file keeps every count, minimum and maximum as told. What its samples can be beyond that is a
-//! [`Blur`]: figures, for the judge; what was lost stands as sentences in [`Import::lost`], for people.
+//! An imported run keeps every count, minimum and maximum of the file. A [`Blur`] bounds, as figures for the judge, how
+//! far samples can differ from the file; [`Import::lost`] states for people what was lost.
 
 use punctual_units::CpuId;
 use serde::{Deserialize, Serialize};
 
-/// Where an imported run comes from.
+/// Origin of an imported run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Import {
-    /// The format of the first file, for example `cyclictest-histogram`.
+    /// Format of the first file, for example `cyclictest-histogram`.
     pub format: String,
-    /// The files, in the order given.
+    /// In the order given.
     pub files: Vec<ImportedFile>,
-    /// The width of the values told: 1000 for whole microseconds. The coarsest of all files; `None`: no samples.
+    /// Resolution of the values: 1000 for whole microseconds. The coarsest of all files; absent without samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolution_ns: Option<u64>,
-    /// When it began, ns since 1970, as told.
+    /// Start as stated in the file, ns since 1970; absent if not stated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_real_ns: Option<u64>,
-    /// When it ended, ns since 1970, as told.
+    /// End as stated in the file, ns since 1970; absent if not stated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_real_ns: Option<u64>,
-    /// Every loss of information.
+    /// All losses of information.
     pub lost: Vec<Lost>,
-    /// Figures that are no latencies of a thread: the times of a benchmark, temperatures.
+    /// Figures that are not latencies of a thread, for example benchmark times or temperatures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<Series>,
 }
 
-/// One file that was read.
+/// One imported file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ImportedFile {
-    /// Its name, without folders.
+    /// File name without folders.
     pub name: String,
-    /// What it was read as.
+    /// Format it was read as.
     pub format: String,
-    /// Its size.
+    /// File size.
     pub bytes: u64,
-    /// CRC-32 (IEEE 802.3) of all of it.
+    /// CRC-32 (IEEE 802.3) of the file.
     pub crc32: u32,
 }
 
-/// One thing that the file does not tell.
+/// A loss of information.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lost {
-    /// For programs.
     pub kind: LostKind,
-    /// Phase id; `None`: all.
+    /// Phase id; absent if it concerns all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
-    /// CPU; `None`: all of the phase.
+    /// CPU; absent if it concerns all of the phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<CpuId>,
-    /// How many samples or rows, where that is known.
+    /// Number of samples or rows; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// For people.
+    /// Text for people.
     pub text: String,
 }
 
@@ -68,99 +67,95 @@ pub struct Lost {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LostKind {
-    /// Samples beyond the last bin: counted, their values gone.
+    /// Samples beyond the last bin are counted, but their values are lost.
     Overflow,
     /// The file has no count of samples beyond its last bin.
     OverflowUnknown,
-    /// Only number and extremes are told, no distribution.
+    /// Only count and extremes are known, not the distribution.
     Distribution,
-    /// Periods that passed while the thread was late were never counted.
+    /// Periods skipped while the thread was late were not counted.
     SkippedPeriods,
-    /// Values are told in steps.
+    /// Values are rounded to a resolution.
     Resolution,
-    /// Samples have no order in time: clusters cannot be seen.
+    /// Samples have no order in time, so clusters cannot be detected.
     Order,
-    /// Threads are numbered; on which CPU each ran is not told.
+    /// Threads are numbered, but their CPUs are unknown.
     Affinity,
-    /// The unit is not told and was assumed.
+    /// The unit is not stated and was assumed.
     Unit,
-    /// Period of the threads.
+    /// The period of the threads is unknown.
     Period,
-    /// Samples that the log does not show.
+    /// The log omits samples.
     Gap,
-    /// The file ends, or begins, in the middle.
+    /// The file is truncated at its end or beginning.
     Truncated,
     /// Two figures of the file contradict each other.
     Disagreement,
-    /// Lines that could not be read.
+    /// Lines could not be read.
     Unreadable,
-    /// Something else that the reader must know.
+    /// Anything else that a reader must know.
     Other,
 }
 
-/// What the samples of one thread can be beyond what is told: each told value `v` was a latency of `v − below_ns` to
-/// `v + above_ns`.
+/// How far the latencies of one thread can differ from the file: a value `v` in the file was a latency of
+/// `v − below_ns` to `v + above_ns`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Blur {
-    /// How much smaller than told a latency can have been, ns.
+    /// Largest amount by which a latency can be smaller, ns.
     pub below_ns: u64,
-    /// How much larger, ns: 999 where whole microseconds were told, cut off.
+    /// Largest amount by which it can be larger, ns: 999 if the file truncates to whole microseconds.
     pub above_ns: u64,
     /// Samples without a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unplaced: Option<Unplaced>,
-    /// There may be more samples, of this and later, that the file does not count.
+    /// There may be more samples, of this value (ns) or larger, that the file does not count; absent if not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hidden_from_ns: Option<u64>,
-    /// Periods skipped can be no more than this; `None`: not known.
+    /// Upper bound on the number of skipped periods; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped_at_most: Option<u64>,
 }
 
-/// Samples that are counted but whose values are not told; the histogram holds them at `from_ns`.
+/// Samples that are counted without a value; the histogram holds them at `from_ns`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Unplaced {
-    /// How many. The largest of all, where it is told, is not among them: it stands in the histogram where it was.
+    /// Their number. The largest sample, if known, is not among them: the histogram holds it at its value.
     pub count: u64,
-    /// Each is this or later, ns.
+    /// Each is at least this, ns.
     pub from_ns: u64,
-    /// None is later, ns; `None`: not known.
+    /// Each is at most this, ns; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to_ns: Option<u64>,
 }
 
-/// Figures in the order they were taken, with their summary.
+/// Figures in the order they were taken, with a summary.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Series {
-    /// What they are of, for example `N-queens, N = 12, 4 threads`.
+    /// What the figures are of, for example `N-queens, N = 12, 4 threads`.
     pub of: String,
-    /// What each is: `time of a batch`, `CPU temperature`.
+    /// What each figure is, for example `time of a batch`, `CPU temperature`.
     pub name: String,
-    /// `s`, `°C`, `µs`, `%`.
+    /// For example `s`, `°C`, `µs`, `%`.
     pub unit: String,
-    /// How many, also of those that are not in `points`.
+    /// Number of figures, including those that are not in `points`.
     pub count: u64,
-    /// Their mean.
     pub mean: f64,
-    /// The smallest.
     pub min: f64,
-    /// The largest.
     pub max: f64,
-    /// The first [`Series::MOST_POINTS`] of them, in order.
+    /// The first [`Series::MOST_POINTS`] figures, in order.
     pub points: Vec<f64>,
-    /// A name for each point, where they have names: `CPU 0`.
+    /// Name of each point, if they have names, for example `CPU 0`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
 }
 
 impl Series {
-    /// Points kept of a series.
+    /// Maximum number of points kept per series.
     pub const MOST_POINTS: usize = 100_000;
 
-    /// An empty one.
     pub fn new(of: impl Into<String>, name: impl Into<String>, unit: impl Into<String>) -> Series {
         let nothing = (f64::INFINITY, f64::NEG_INFINITY);
         Series {
@@ -176,7 +171,7 @@ impl Series {
         }
     }
 
-    /// Adds one figure; one that is not finite is left out.
+    /// Adds one figure; ignores one that is not finite.
     pub fn push(&mut self, value: f64) {
         if !value.is_finite() {
             return;

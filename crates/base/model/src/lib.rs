@@ -1,11 +1,11 @@
-//! What a run is made of: plain types, no input or output, no clock.
+//! The data model of a run: plain types without input, output or clock.
 //!
-//! [`Run`] is `run.json`; a [`Recording`] is a whole run directory in memory, and what judging, explaining and
-//! reporting work on: live, recorded and imported runs take the same path. All lengths and points in time are
+//! [`Run`] is `run.json`; a [`Recording`] is a whole run directory in memory. Judging, explaining and reporting work on
+//! recordings, so live, recorded and imported runs take the same path. All durations and points in time are
 //! nanoseconds; `mono_ns` is CLOCK_MONOTONIC of the measured machine.
 //!
 //! Architecture invariant: nothing here reads or writes a file, and no type has a default that could pass for a
-//! measured value: what is not known is `None`.
+//! measured value: unknown values are `None`.
 
 #![forbid(unsafe_code)]
 

@@ -1,34 +1,34 @@
-//! What a load says of itself when it ends.
+//! The report of a load when it ends.
 
 use serde::{Deserialize, Serialize};
 
-/// What a load did, and the proof that it ran.
+/// What a load did, with proof that it ran.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadReport {
-    /// `cpu`, `io`, `cmd:make -j4`, …
+    /// Name of the load: `cpu`, `io`, `cmd:make -j4`, …
     pub load: String,
-    /// Did it run from start to end, proven?
+    /// Whether it provably ran from start to end.
     pub ran: bool,
-    /// Why not, where it did not: what failed, and what to do.
+    /// If it did not run, what failed and what to do; null otherwise.
     pub why_not: Option<String>,
-    /// How many workers it had.
+    /// Number of workers.
     pub workers: u32,
-    /// Heartbeats seen while recording.
+    /// Heartbeats while recording.
     pub beats: u64,
-    /// The longest time without one, ns.
+    /// Longest time without a heartbeat, ns.
     pub longest_silence_ns: u64,
-    /// How fast it went.
+    /// Rates of its work.
     pub rates: Vec<Rate>,
-    /// What the kernel's own counters say.
+    /// Counters of the kernel that prove it ran.
     pub proofs: Vec<Proof>,
-    /// Bytes written to disk, where it writes.
+    /// Bytes written to disk; 0 if it does not write.
     pub written_bytes: u64,
-    /// What was narrowed: less memory than wanted, no IPv6, running as root …
+    /// Restrictions, for example less memory than wanted, no IPv6, running as root.
     pub notes: Vec<String>,
 }
 
-/// A rate with its unit: 1234.5 `MiB/s`.
+/// A rate with its unit, for example 1234.5 `MiB/s`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rate {
@@ -36,26 +36,25 @@ pub struct Rate {
     pub what: String,
     /// Per second.
     pub value: f64,
-    /// `MiB/s`, `1/s`.
+    /// Unit: `MiB/s`, `1/s`.
     pub unit: String,
 }
 
-/// A counter of the kernel that must rise where the load runs.
+/// A kernel counter that must rise while the load runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Proof {
-    /// Which: `/proc/diskstats vda sectors written`.
+    /// Name of the counter, for example `/proc/diskstats vda sectors written`.
     pub what: String,
-    /// Before the phase.
+    /// Value before the phase.
     pub before: u64,
-    /// After it.
+    /// Value after the phase.
     pub after: u64,
-    /// By how much it must have risen at least.
+    /// Minimum increase.
     pub needed: u64,
 }
 
 impl Proof {
-    /// Did the counter rise enough?
     pub fn holds(&self) -> bool {
         self.after.saturating_sub(self.before) >= self.needed
     }

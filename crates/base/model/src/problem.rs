@@ -1,4 +1,4 @@
-//! What keeps a run from passing.
+//! Problems that keep a run from passing.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,9 +6,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Problem {
-    /// For programs.
     pub kind: ProblemKind,
-    /// For people: what happened, and what to do.
+    /// What happened, and what to do.
     pub text: String,
 }
 
@@ -19,20 +18,20 @@ pub struct Problem {
 pub enum ProblemKind {
     /// The load did not run, or did not prove that it ran.
     LoadDidNotRun,
-    /// Policy, priority, affinity or memory lock read back differ from what was asked.
+    /// Policy, priority, affinity or memory lock differ from the request when read back.
     NotAsAsked,
-    /// Real-time scheduling was refused; an ordinary thread was measured.
+    /// Real-time scheduling was refused, so an ordinary thread was measured.
     NoRealTime,
-    /// A measured CPU went offline, or the thread was moved off it.
+    /// A measured CPU went offline, or the thread was migrated.
     CpuLost,
-    /// The machine throttled or ran under voltage.
+    /// The machine throttled or was under voltage.
     Throttled,
     /// The machine was suspended.
     Suspended,
-    /// The phase ended early (signal, kill, error).
+    /// The phase ended early because of a signal, kill or error.
     Interrupted,
-    /// The user ended the phase early after having seen its results: when to end was not fixed beforehand, so bounds that hold
-    /// for a fixed number of samples do not hold.
+    /// The user ended the phase early after seeing its results. Bounds that hold for a fixed number of samples do not
+    /// apply.
     EndedEarly,
     /// The measuring thread took page faults while recording.
     PageFaults,
@@ -40,6 +39,6 @@ pub enum ProblemKind {
     Storage,
     /// In virtual time: the CPUs disturb each other through the emulator, not the kernel.
     VirtualCpus,
-    /// An imported file does not tell what would decide.
+    /// An imported file lacks information needed to decide.
     NotTold,
 }

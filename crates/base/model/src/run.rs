@@ -1,4 +1,4 @@
-//! A run, its phases and the machine it ran on.
+//! A run, its phases, and its settings.
 
 use crate::{
     BlockMaximum, Blur, Claim, Event, Import, LoadReport, Look, MachineFacts, OwnCost, PhaseTrace, Problem, Round,
@@ -8,65 +8,63 @@ use punctual_units::{CpuId, CpuList, Histogram, Nanos, Scheduling, Way};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Format of `run.json`; the number after the slash is the major version.
+/// Value of [`Run::schema`]; the number after the slash is the major version.
 pub const RUN_SCHEMA: &str = "punctual.run/1";
-/// Major and minor version. A minor version adds fields only.
+/// Major and minor version. A minor version only adds fields.
 pub const RUN_SCHEMA_VERSION: &str = "1.7";
 
-/// `run.json`: everything about a run but its samples.
+/// `run.json`: everything about a run except its samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
-    /// `punctual.run/1`; readers accept any newer minor version and refuse a newer major one.
+    /// `punctual.run/1`. Readers accept any newer minor version and refuse a newer major version.
     pub schema: String,
     /// `major.minor`, for example `1.0`.
     pub schema_version: String,
-    /// Who wrote it.
+    /// The program that wrote it.
     pub tool: Tool,
-    /// What was measured.
     pub kind: Kind,
-    /// Did every phase run to its planned end?
+    /// Whether every phase ran to its planned end.
     pub complete: bool,
-    /// How it ended; `None` while it runs (or where it was killed before it could say).
+    /// How it ended; null while it runs, or if it was killed before it could say.
     pub ended_by: Option<EndedBy>,
-    /// When it began; `None` where an imported file does not tell.
+    /// Start; absent if an imported file does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<Stamp>,
-    /// When it ended.
+    /// End; null while it runs, or if unknown.
     pub ended: Option<Stamp>,
-    /// The machine's name, as the user may show it; `None` where an imported file does not tell.
+    /// Host name as the user may disclose it; absent if an imported file does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// The command line.
+    /// Command line of the program.
     pub command: Vec<String>,
-    /// What was asked for.
     pub settings: Settings,
-    /// Where it was imported from, and what was lost; `None`: measured by this program.
+    /// Origin and losses of an imported run; absent if measured by this program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub import: Option<Import>,
-    /// The clock model, where the machine is an emulator whose clock counts instructions; `None`: real time.
+    /// Clock model of an emulator whose clock counts instructions; absent for real time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub virtual_time: Option<VirtualTime>,
-    /// What it ran on.
+    /// The machine it ran on.
     pub machine: MachineFacts,
-    /// How late wakeups were traced; `None`: nobody asked for it.
+    /// How late wakeups were traced; absent if not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tracing: Option<Tracing>,
     /// In the order they ran.
     pub phases: Vec<Phase>,
-    /// How often the claims were looked at to decide whether to measure on; empty where the length was fixed.
+    /// Each check of the claims that decided whether to continue measuring; empty if the length was fixed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub looks: Vec<Look>,
-    /// What makes every phase inconclusive, however it came out (a phase's own are in the phase).
+    /// Problems that make every phase inconclusive; those of a single phase are in the phase.
     pub problems: Vec<Problem>,
-    /// What the reader should know but what decides nothing: a fallback taken, a setting left alone.
+    /// Remarks that do not affect the verdict, for example a fallback taken or a setting left alone.
     pub notes: Vec<String>,
-    /// What measuring itself cost.
+    /// Cost of measuring; null if unknown.
     pub cost: Option<OwnCost>,
 }
 
 impl Run {
-    /// A run as it begins: not complete, nothing asked for, measured or known.
+    /// An incomplete run without settings, phases or machine facts.
     pub fn new(tool: Tool, kind: Kind) -> Run {
         Run {
             schema: RUN_SCHEMA.into(),
@@ -93,19 +91,19 @@ impl Run {
     }
 }
 
-/// Name and version of the program that wrote a run.
+/// Program that wrote a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tool {
     /// `punctual`, or the tool an imported file came from.
     pub name: String,
-    /// Its version; `None` where an imported file does not tell.
+    /// Absent if an imported file does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
 }
 
 impl Tool {
-    /// This program, in this version.
+    /// This program in its version.
     pub fn punctual() -> Tool {
         Tool { name: "punctual".into(), version: Some(env!("CARGO_PKG_VERSION").into()) }
     }
@@ -120,11 +118,11 @@ pub enum Kind {
     Latency,
     /// Read from another tool's file.
     Imported,
-    /// The event suite: everything is in `suite.json`, nothing in the phases.
+    /// The event suite: all results are in `suite.json`, none in the phases.
     Events,
-    /// A scheduling experiment: everything is in `experiment.json`, nothing in the phases.
+    /// A scheduling experiment: all results are in `experiment.json`, none in the phases.
     Sched,
-    /// A benchmark: everything is in `bench.json`, nothing in the phases.
+    /// A benchmark: all results are in `bench.json`, none in the phases.
     Bench,
 }
 
@@ -132,11 +130,10 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stamp {
-    /// CLOCK_MONOTONIC.
     pub mono_ns: u64,
-    /// CLOCK_BOOTTIME: differs from the former by the time suspended.
+    /// CLOCK_BOOTTIME; differs from CLOCK_MONOTONIC by the time suspended.
     pub boot_ns: u64,
-    /// CLOCK_REALTIME, nanoseconds since 1970: may step.
+    /// CLOCK_REALTIME, ns since 1970; may step.
     pub real_ns: u64,
 }
 
@@ -149,136 +146,134 @@ pub enum EndedBy {
     Duration,
     /// By a signal; results up to then are complete.
     Signal {
-        /// Its number.
         number: i32,
         /// For example `SIGINT`.
         name: String,
     },
-    /// By an error.
     Error {
-        /// What failed.
         text: String,
     },
-    /// The reader found no end: killed, or power was cut.
+    /// Set by the reader if no end was recorded: the process was killed, or power failed.
     Killed,
 }
 
-/// What the user asked for, with every default filled in. `None`: an imported file does not tell. [`Settings::default`] is that of a
-/// run without measuring threads.
+/// Settings of a run, with every default filled in. Null or absent values are not stated by an imported file.
+/// [`Settings::default`] is for a run without measuring threads.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Settings {
-    /// Measuring clock and way of sleeping: `CLOCK_MONOTONIC, clock_nanosleep absolute`.
+    /// Clock and system call, for example `CLOCK_MONOTONIC, clock_nanosleep absolute`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<String>,
-    /// By what the measuring threads were woken; `None`: [`Settings::clock`] says it as far as it is known.
+    /// Wakeup source of the measuring threads; if absent, [`Settings::clock`] tells what is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<Way>,
-    /// Policy and priority asked for.
+    /// Requested policy and priority.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduling: Option<Scheduling>,
-    /// Did the user name policy or priority (then a refusal is an error), or is it the default (then it falls back)?
+    /// Whether the user chose policy or priority: if so a refusal is an error, otherwise there is a fallback.
     pub scheduling_explicit: bool,
     /// Period of every measuring thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub period_ns: Option<Nanos>,
-    /// The CPUs measured; empty for an imported run: it has those of its phases.
+    /// Measured CPUs; empty for an imported run, whose phases have them.
     pub cpus: CpuList,
-    /// How the threads' releases lie to each other.
+    /// How the releases on different CPUs are aligned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alignment: Option<Alignment>,
     /// Total measuring time over all phases, without warm-up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ns: Option<Nanos>,
-    /// Time run but not recorded at the start of each phase.
+    /// Time at the start of each phase that is not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warmup_ns: Option<Nanos>,
     /// One phase each, in this order.
     pub loads: Vec<String>,
-    /// Exit-latency limit held in /dev/cpu_dma_latency while measuring, µs; `None`: left alone, or not told.
+    /// Exit-latency limit held in /dev/cpu_dma_latency while measuring, µs; null if left alone or not stated.
     pub cpu_dma_latency_us: Option<i32>,
-    /// Was the machine's context sampled?
+    /// Whether the machine's counters were sampled.
     pub context: bool,
-    /// How many worst wakeups are kept per phase and CPU.
+    /// Number of worst wakeups kept per phase and CPU.
     pub worst_kept: usize,
-    /// The deadline a wakeup must meet, where one was given.
+    /// Deadline of a wakeup; null if none was given.
     pub deadline_ns: Option<Nanos>,
-    /// What was claimed.
+    /// Claims to be judged.
     pub claims: Vec<Claim>,
-    /// Measured until the claims were decided; `None`: for `duration_ns`. Where it is told, `duration_ns` is that of the first
-    /// look.
+    /// Set if it was measured until the claims were decided, with `duration_ns` then being the time until the first
+    /// check; absent if it was measured for `duration_ns`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_decided: Option<UntilDecided>,
-    /// Length of the blocks of which the maxima were kept; `None`: none were.
+    /// Length of the blocks of which maxima were kept; absent if none were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub maxima_block_ns: Option<Nanos>,
 }
 
-/// A clock that counts instructions: QEMU's `-icount shift=N,sleep=off`. A model of the kernel's work, not of a board: every
-/// instruction takes the same time, there are no caches and no firmware, and several CPUs take turns.
+/// A clock that counts instructions: QEMU's `-icount shift=N,sleep=off`. It models the kernel's work, not a board:
+/// every instruction takes the same time, there are no caches and no firmware, and several CPUs take turns.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VirtualTime {
-    /// The emulator and its version.
+    /// Emulator and version.
     pub emulator: String,
-    /// The machine it emulates.
+    /// Emulated machine.
     pub machine: String,
-    /// The kernel that was booted, as it was named.
+    /// The booted kernel, as named by the user.
     pub kernel: String,
-    /// What one instruction takes.
+    /// Time per instruction.
     pub instruction_ns: u32,
-    /// Virtual CPUs; with more than one the control must pass before anything is claimed.
+    /// Number of virtual CPUs; with more than one, claims are judged only if the control passes.
     pub cpus: u32,
-    /// What the phase, the order of the loads and the memory layout were varied by.
+    /// Seed that varies the phase, the order of the loads and the memory layout.
     pub seed: u64,
 }
 
-/// How the releases of the threads on several CPUs lie to each other.
+/// How the releases on different CPUs are aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Alignment {
     /// All at the same instant.
     Aligned,
-    /// Evenly spread over one period.
+    /// Spread evenly over one period.
     Staggered,
 }
 
-/// One stretch of measuring under one load.
+/// A measurement under one load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Phase {
     /// Unique in the run and usable as a folder name: `1-idle`, `2-cpu`.
     pub id: String,
-    /// The load: `idle`, `cpu`, `cmd:make -j4`, …; `unknown` where an imported file does not tell.
+    /// Name of the load: `idle`, `cpu`, `cmd:make -j4`, …; `unknown` if an imported file does not state it.
     pub load: String,
-    /// What an imported phase's figures are, and of which file: `IRQ latency`. `None`: wakeup latency under the load.
+    /// What the figures of an imported phase are, for example `IRQ latency`, and their file; absent for wakeup latency
+    /// under the load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// CLOCK_MONOTONIC of the first recorded release; `None` where an imported file does not tell.
+    /// CLOCK_MONOTONIC of the first recorded release; absent if an imported file does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_mono_ns: Option<u64>,
-    /// CLOCK_MONOTONIC after which nothing was recorded; `None` while it runs, or where an imported file does not tell.
+    /// CLOCK_MONOTONIC of the end of recording; null while it runs, or if an imported file does not state it.
     pub end_mono_ns: Option<u64>,
-    /// Planned recording time; `None` where an imported file does not tell.
+    /// Planned recording time; absent if an imported file does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub planned_ns: Option<Nanos>,
-    /// One entry a measured CPU.
+    /// One entry per measured CPU.
     pub cpus: Vec<CpuResult>,
-    /// What the load did; `None` for idle.
+    /// Report of the load; null for idle.
     pub load_report: Option<LoadReport>,
-    /// What was traced; `None`: nothing.
+    /// What was traced; absent if nothing was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traced: Option<PhaseTrace>,
-    /// The stretches it was measured in, where it was measured in rounds: its figures are those of all of them.
+    /// Intervals in which it was measured, if measured in rounds; its figures cover all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rounds: Vec<Round>,
-    /// What makes this phase inconclusive.
+    /// Problems that make this phase inconclusive.
     pub problems: Vec<Problem>,
 }
 
 impl Phase {
-    /// The stretches it was measured in: from, and to where that is known; none where an imported file does not tell.
+    /// Intervals in which it was measured: start, and end if known; empty if an imported file does not state them.
     pub fn stretches(&self) -> Vec<(u64, Option<u64>)> {
         match self.rounds.as_slice() {
             [] => self.start_mono_ns.map(|start| (start, self.end_mono_ns)).into_iter().collect(),
@@ -287,61 +282,61 @@ impl Phase {
     }
 }
 
-/// The totals of one measuring thread in one phase.
+/// Totals of one measuring thread in one phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuResult {
-    /// Where it ran; in an imported run without affinities the number of the thread.
+    /// CPU of the thread; in an imported run without affinities, the number of the thread.
     pub cpu: CpuId,
-    /// Its thread id; `None` where an imported file does not tell.
+    /// Thread id; absent if an imported file does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tid: Option<i32>,
-    /// Policy and priority read back from the kernel; `None` where an imported file does not tell.
+    /// Policy and priority as read back from the kernel; absent if an imported file does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub got: Option<Scheduling>,
-    /// Periods released; always `ran + skipped`. `None` where an imported file does not tell.
+    /// Released periods, always `ran + skipped`; absent if an imported file does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub released: Option<u64>,
     /// Periods in which the thread woke.
     pub ran: u64,
-    /// Periods that passed while it was late for an earlier one; `None` where an imported file does not tell.
+    /// Periods that passed while the thread was still late; absent if an imported file does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<u64>,
-    /// Exact smallest wakeup latency of the periods that ran.
+    /// Exact smallest wakeup latency of the periods that ran; null without any.
     pub min_ns: Option<u64>,
-    /// Exact largest.
+    /// Exact largest latency.
     pub max_ns: Option<u64>,
-    /// Exact mean.
+    /// Exact mean latency.
     pub mean_ns: Option<f64>,
-    /// Page faults (minor and major) of the thread while recording; `None` where it could not be read.
+    /// Page faults (minor and major) of the thread while recording; null if not readable.
     pub page_faults: Option<u64>,
-    /// Times the thread was preempted while recording.
+    /// Involuntary context switches of the thread while recording; null if not readable.
     pub involuntary_switches: Option<u64>,
-    /// Time it was runnable but not running (schedstat), ns.
+    /// Time it was runnable but not running (schedstat), ns; null if not readable.
     pub run_delay_ns: Option<u64>,
-    /// How much its samples can differ from what is told; `None`: not at all.
+    /// How far its samples can differ from the recorded values; absent if not at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blur: Option<Blur>,
 }
 
 impl CpuResult {
-    /// Periods that have a latency: all released, or where those are not told the ones that ran.
+    /// Periods with a latency: all released ones, or, if those are unknown, the ones that ran.
     pub fn scored(&self) -> u64 {
         self.released.unwrap_or(self.ran)
     }
 }
 
-/// Raw wakeups and the skipped periods they caused, kept apart.
+/// Latencies of wakeups, and of the periods they skipped, kept separately.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Distribution {
-    /// One sample a period that ran.
+    /// One sample per period that ran.
     pub raw: Histogram,
-    /// One sample a skipped period: how late the thread was for it when it came back.
+    /// One sample per skipped period: how late the thread was for it when it woke.
     pub skipped: Histogram,
 }
 
 impl Distribution {
-    /// Every released period scored: raw plus skipped. Corrects coordinated omission.
+    /// All released periods: raw plus skipped. Corrects for coordinated omission.
     pub fn corrected(&self) -> Histogram {
         let mut all = self.raw.clone();
         all.merge(&self.skipped);
@@ -352,36 +347,35 @@ impl Distribution {
 /// A whole run directory in memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recording {
-    /// `run.json`.
     pub run: Run,
-    /// `hist/<phase>/<cpu>.json`.
+    /// From `hist/<phase>/<cpu>.json`.
     pub distributions: BTreeMap<(String, CpuId), Distribution>,
-    /// `worst.jsonl`, the worst first.
+    /// From `worst.jsonl`, worst first.
     pub worst: Vec<Worst>,
-    /// `traces/*.json`, by phase and time: windows of a trace around late wakeups.
+    /// From `traces/*.json`, by phase and time: trace windows around late wakeups.
     pub captures: Vec<crate::Capture>,
-    /// `causes.jsonl`, the worst first: those of them that a trace explains. Empty where none was recorded.
+    /// From `causes.jsonl`, worst first: the worst wakeups that a trace explains. Empty if none was recorded.
     pub explained: Vec<crate::Explained>,
-    /// `events.jsonl`, in order of time.
+    /// From `events.jsonl`, ordered by time.
     pub events: Vec<Event>,
-    /// `maxima.jsonl`, in order of time: the largest latency of each block; empty where none were kept.
+    /// From `maxima.jsonl`, ordered by time: the largest latency of each block; empty if none were kept.
     pub maxima: Vec<BlockMaximum>,
-    /// The audit's findings, where one was made.
+    /// Findings of the audit; empty if none was made.
     pub findings: Vec<crate::Finding>,
-    /// What was tried on the machine before, and what it bought.
+    /// Result of an earlier `tune` on the machine.
     pub tuned: Option<crate::Tuned>,
-    /// What the event suite found; runs of [`Kind::Events`] only.
+    /// Only for runs of [`Kind::Events`].
     pub suite: Option<crate::Suite>,
-    /// What a scheduling experiment measured; runs of [`Kind::Sched`] only.
+    /// Only for runs of [`Kind::Sched`].
     pub experiment: Option<crate::Experiment>,
-    /// What a benchmark measured; runs of [`Kind::Bench`] only. Its conditions are [`Recording::events`] as well.
+    /// Only for runs of [`Kind::Bench`]. Its conditions are in [`Recording::events`] as well.
     pub bench: Option<crate::Bench>,
-    /// What was wrong with the files themselves: a torn tail dropped, a checksum that fails.
+    /// Damage to the files: a torn tail that was dropped, a failed checksum.
     pub damage: Vec<String>,
 }
 
 impl Recording {
-    /// A run of which nothing but its description is known.
+    /// A recording with nothing but the run's description.
     pub fn new(run: Run) -> Recording {
         Recording {
             run,
@@ -400,18 +394,17 @@ impl Recording {
         }
     }
 
-    /// The distribution of one phase on one CPU.
     pub fn distribution(&self, phase: &str, cpu: CpuId) -> Option<&Distribution> {
         self.distributions.get(&(phase.to_owned(), cpu))
     }
 
-    /// What a trace says of one of the worst wakeups.
+    /// The explanation of one of the worst wakeups, if a trace explains it.
     pub fn explained_of(&self, worst: &Worst) -> Option<&crate::Explained> {
         let same = |e: &&crate::Explained| e.cpu == worst.cpu && e.release_mono_ns == worst.release_mono_ns;
         self.explained.iter().filter(|e| e.phase == worst.phase).find(same)
     }
 
-    /// The kept worst wakeups of one phase on one CPU, the worst first.
+    /// The worst wakeups kept for one phase and CPU, worst first.
     pub fn worst_of<'a>(&'a self, phase: &'a str, cpu: CpuId) -> impl Iterator<Item = &'a Worst> {
         self.worst.iter().filter(move |w| w.phase == phase && w.cpu == cpu)
     }

@@ -1,50 +1,47 @@
-//! What the event suite found: `punctual events`.
+//! Results of the event suite: `punctual events`.
 
 use crate::LoadReport;
 use punctual_units::{CpuId, Histogram, Nanos};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The schema of [`Suite`].
+/// Value of [`Suite::schema`].
 pub const SUITE_SCHEMA: &str = "punctual.events/1";
 
-/// `suite.json`: a whole pass of the event suite over one backend.
+/// `suite.json`: one pass of the event suite over one backend.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Suite {
-    /// `punctual.events/1`.
     pub schema: String,
-    /// The environment that was tested: `posix`, `mock`, `xenomai`, `evl`, `rtai`.
+    /// The environment under test: `posix`, `mock`, `xenomai`, `evl`, `rtai`.
     pub backend: String,
-    /// What the backend says of itself: kernel, policy, libraries.
+    /// Kernel, policy and libraries, as reported by the backend.
     pub environment: BTreeMap<String, String>,
-    /// The CPU that receivers stayed on; `None`: any.
+    /// CPU that receivers are pinned to; absent if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<CpuId>,
-    /// Time asked for, shared equally by the tests that last as long as they are let.
+    /// Requested time, divided equally among the tests without a fixed length.
     pub duration_ns: Nanos,
-    /// Loads that ran beside all tests, with the proof that they did.
+    /// Loads that ran during all tests, with proof that they did.
     pub under: Vec<LoadReport>,
     /// In the order they ran.
     pub results: Vec<SuiteResult>,
-    /// Did a signal end it early? Then tests are missing.
+    /// Whether a signal ended it early, so that tests are missing.
     pub interrupted: bool,
 }
 
-/// One test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SuiteResult {
-    /// Its name: `timerfd`.
+    /// Name of the test, for example `timerfd`.
     pub test: String,
-    /// What its source promises.
+    /// Delivery promise of the event source.
     pub promise: Promise,
-    /// Planned distance of two events; `None`: they have no grid.
+    /// Planned interval between events; absent if they are not periodic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval_ns: Option<Nanos>,
-    /// An event that is taken later than this is late.
+    /// An event received later than this is late.
     pub deadline_ns: Nanos,
-    /// What came of it.
     pub ended: SuiteEnd,
 }
 
@@ -53,98 +50,96 @@ pub struct SuiteResult {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum SuiteEnd {
-    /// It ran.
     Ran(Box<SuiteRan>),
-    /// This environment does not have what is tested: never a pass.
+    /// The environment lacks what is tested; never a pass.
     Unsupported {
-        /// Why, and what would help.
+        /// The reason, and what would help.
         why: String,
     },
     /// It could not be run, or not to its end.
     Failed {
-        /// What failed, on what, why.
+        /// What failed, on what, and why.
         why: String,
     },
 }
 
-/// A test that ran to its end.
+/// Result of a test that ran to its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SuiteRan {
-    /// Events by what became of them.
+    /// Events by outcome.
     pub counts: EventCounts,
-    /// How late events were taken, ns.
+    /// Lateness of the events, ns.
     pub lateness: Histogram,
-    /// Page faults of the receiver after its first event; `None`: not known.
+    /// Page faults of the receiver after its first event; null if unknown.
     pub page_faults: Option<u64>,
-    /// Unwanted changes from a co-kernel to Linux; `None`: there is none.
+    /// Unwanted switches from a co-kernel to Linux; null without a co-kernel.
     pub mode_switches: Option<u64>,
-    /// Timing and loss together; `None`: the test sent nothing, or could not have failed.
+    /// Class by timing and loss; null if the test sent nothing, or could not have failed.
     pub class: Option<SuiteClass>,
-    /// What was promised and not kept; empty: all kept.
+    /// Broken promises; empty if all were kept.
     pub broken: Vec<String>,
-    /// Why nothing can be concluded, although it ran.
+    /// Reasons why nothing can be concluded although it ran.
     pub inconclusive: Vec<String>,
-    /// What the reader should know but what decides nothing.
+    /// Remarks that do not affect the result.
     pub notes: Vec<String>,
 }
 
-/// Events by what became of them. `sent == received + coalesced + overflowed + lost`.
+/// Events by outcome. `sent == received + coalesced + overflowed + lost`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EventCounts {
-    /// Events sent, or refused with a word to the sender.
+    /// Events sent, including those refused with an error to the sender.
     pub sent: u64,
-    /// Events that were taken on their own, or first of those taken together.
+    /// Events received separately, or as the first of several received together.
     pub received: u64,
-    /// Events taken together with an earlier one; their number was kept.
+    /// Events received together with an earlier one, with their number known.
     pub coalesced: u64,
-    /// Events that the source itself says it refused or dropped.
+    /// Events that the source reports as refused or dropped.
     pub overflowed: u64,
-    /// Events that nobody accounts for.
+    /// Events that nothing accounts for.
     pub lost: u64,
-    /// Arrivals of an event that had arrived already.
+    /// Repeated arrivals of an event.
     pub doubled: u64,
-    /// Events taken later than the deadline.
+    /// Events received after the deadline.
     pub late: u64,
-    /// Events taken after one that was sent later.
+    /// Events received after one that was sent later.
     pub reordered: u64,
-    /// Arrivals of what was never sent.
+    /// Arrivals that were never sent.
     pub strays: u64,
 }
 
-/// The paper's three kinds of real time (seed 2, §2.1, after Laplante and Ovaska), decided by what was counted.
+/// The three kinds of real time (Laplante and Ovaska, see docs/backends.md), decided from counted events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum SuiteClass {
     /// More than a few deadlines missed or events lost.
     Soft,
-    /// A few: at most one in a thousand.
+    /// At most one in a thousand missed or lost.
     Firm,
     /// No deadline missed and no event lost.
     Hard,
 }
 
-/// What a source promises about the delivery of events. docs/backends.md has the table, with sources.
+/// What an event source promises about delivery. See the table with sources in docs/backends.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Promise {
-    /// Each event once, on its own, in order.
+    /// Each event once, separately, in order.
     Each,
-    /// Each event once and in order; beyond a bound the sender, or a counter, is told.
+    /// Each event once and in order, up to a bound; beyond it, the sender gets an error or a counter rises.
     Bounded,
-    /// Each event is counted; several may come as one arrival.
+    /// Each event is counted; several may arrive as one.
     Counted,
-    /// At least one arrival after the last event; how many there were is not kept.
+    /// At least one arrival after the last event; their number is lost.
     Merged,
-    /// Nothing: events may be dropped, doubled, reordered.
+    /// Nothing: events may be dropped, duplicated or reordered.
     Nothing,
 }
 
 impl Promise {
-    /// In a word or two.
     pub fn name(self) -> &'static str {
         match self {
             Promise::Each => "each, in order",

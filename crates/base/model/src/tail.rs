@@ -1,36 +1,38 @@
-//! What the latest wakeups of a load say beyond what was seen, and how they lie in time.
+//! The tail of a load's latencies: extrapolation, and arrival pattern of the worst wakeups.
 
 use crate::ClusterNote;
 use punctual_units::{CpuId, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// The tail of one load, on the CPU with its latest wakeup. Derived when a recording is judged for a report, never stored.
+/// Tail analysis of one load, on the CPU with its worst wakeup. Computed when a recording is judged for a report, never
+/// stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tail {
     /// Phase id.
     pub phase: String,
-    /// The CPU with the latest wakeup of the phase.
+    /// CPU with the worst wakeup of the phase.
     pub cpu: CpuId,
-    /// Corrected samples: periods released.
+    /// Corrected samples: released periods.
     pub samples: u64,
     /// Largest corrected latency.
     pub max_ns: u64,
-    /// How the latest cluster; the extremal index.
+    /// Clustering of the worst wakeups (extremal index).
     pub clustering: ClusterNote,
-    /// Of what the stationarity was tested; `None`: of nothing.
+    /// Series tested for stationarity; null if none could be.
     pub series: Option<TailSeries>,
-    /// KPSS statistic of the logarithms of that series; `None` where it has none.
+    /// KPSS statistic of the logarithms of that series; null if it has none.
     pub kpss: Option<f64>,
-    /// The generalised Pareto fits above falling numbers of exceedances, the one that a level rests on first.
+    /// Generalised Pareto fits above thresholds with decreasing numbers of exceedances, starting with the one that a
+    /// level is based on.
     pub thresholds: Vec<TailThreshold>,
     /// The level, or why there is none.
     pub outcome: TailOutcome,
-    /// How the latest lie in time.
+    /// Arrival pattern of the worst wakeups.
     pub arrivals: Arrivals,
 }
 
-/// The run over time, as the stationarity saw it.
+/// Series that is tested for stationarity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -41,21 +43,20 @@ pub enum TailSeries {
     Blocks,
 }
 
-/// The fit above one threshold.
+/// Fit above one threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TailThreshold {
-    /// The threshold.
     pub threshold_ns: f64,
-    /// Samples above it.
+    /// Number of samples above the threshold.
     pub exceedances: u64,
-    /// Shape ξ: above 0 the tail is heavy, below 0 it ends.
+    /// Shape ξ: the tail is heavy above 0 and bounded below 0.
     pub shape: f64,
-    /// Ends of its interval by profile likelihood at 95 %; `None` where it has none.
+    /// Ends of its 95 % profile likelihood interval; null if it has none.
     pub shape_interval: Option<(f64, f64)>,
     /// Scale σ.
     pub scale_ns: f64,
-    /// σ − ξ·threshold, which does not change with the threshold in a Pareto tail.
+    /// σ − ξ·threshold, which is constant over thresholds if the tail is Pareto.
     pub modified_scale_ns: f64,
 }
 
@@ -64,137 +65,136 @@ pub struct TailThreshold {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum TailOutcome {
-    /// All gates are open. It carries the distribution of this run on; no bound on what can happen.
+    /// All checks passed. It extrapolates the distribution of this run and does not bound what can happen.
     Level {
-        /// It is exceeded once in so many wakeups.
+        /// The level is exceeded once in this many wakeups.
         once_in: f64,
-        /// The same as time, at the run's period; `None` where that is not known.
+        /// The same as time at the run's period; null if that is unknown.
         once_in_ns: Option<Nanos>,
         /// The level.
         level_ns: f64,
-        /// Lower end of its interval by profile likelihood.
+        /// Lower end of its profile likelihood interval.
         lower_ns: f64,
-        /// Upper end.
+        /// Upper end of the interval.
         upper_ns: f64,
         /// Confidence of the interval, 0–1.
         confidence: f64,
-        /// p of the goodness of fit.
+        /// p-value of the goodness-of-fit test.
         fit_p: f64,
-        /// How many decades rarer than once in the effective number of samples.
+        /// Decades beyond once in the effective number of samples.
         decades: f64,
     },
-    /// At least one gate is closed.
+    /// At least one check failed.
     Refused {
-        /// It was asked for: once in so many wakeups.
+        /// The level that was requested, once in this many wakeups.
         once_in: f64,
-        /// Every closed gate.
+        /// Every failed check.
         reasons: Vec<TailRefusal>,
     },
 }
 
-/// A closed gate.
+/// A failed check.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "gate", rename_all = "snake_case")]
 pub enum TailRefusal {
-    /// The run's problems concern these samples.
+    /// Problems of the run affect these samples.
     Doubtful,
-    /// Samples of an imported file are not told exactly enough.
+    /// The samples of an imported file are not precise enough.
     Imprecise,
-    /// The order of the samples is not known.
+    /// The order of the samples is unknown.
     OrderUnknown,
-    /// The run did not stay the same.
+    /// The run is not stationary.
     NotStationary {
-        /// This statistic is not below .463.
+        /// KPSS statistic, not below .463.
         kpss: f64,
     },
-    /// Too few late wakeups are known to tell how they cluster.
+    /// Too few late wakeups to estimate their clustering.
     ClusteringUnknown {
-        /// How many are.
+        /// Number of late wakeups.
         from: u64,
     },
     /// Too few thresholds have 100 exceedances and a fit.
     FewThresholds {
-        /// How many have; 5 are needed.
+        /// Number of thresholds; 5 are needed.
         thresholds: u64,
     },
-    /// No single shape is within all intervals.
+    /// No single shape lies within all intervals.
     ShapeUnstable {
-        /// The smallest upper end.
+        /// Smallest upper end.
         at_most: f64,
-        /// The largest lower end, above it.
+        /// Largest lower end, above the smallest upper end.
         at_least: f64,
     },
-    /// The exceedances are not distributed like the fit.
+    /// The exceedances do not follow the fitted distribution.
     PoorFit {
-        /// At most .05; `None` where it could not be tested.
+        /// p-value, at most .05; null if it could not be tested.
         p: Option<f64>,
     },
-    /// What was seen lies above the level's whole interval.
+    /// The largest latency lies above the whole interval of the level.
     BelowObserved {
-        /// Its upper end.
+        /// Upper end of the interval.
         upper_ns: f64,
-        /// The largest latency seen.
+        /// Largest observed latency.
         observed_ns: u64,
     },
     /// More than 2 decades beyond the data.
     TooFar {
-        /// How many.
+        /// Number of decades.
         decades: f64,
     },
-    /// The interval of the level has no end.
+    /// The interval of the level is unbounded.
     Unbounded,
-    /// There is no tail to speak of: the histogram has no samples, or the level is inside the data.
+    /// There is no tail: the histogram has no samples, or the level lies within the data.
     NotPossible,
 }
 
-/// How the latest lie in time, tested against independent events of one rate (Poisson).
+/// Arrival pattern of the worst wakeups, tested against a Poisson process.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Arrivals {
-    /// What they are.
+    /// What the events are.
     pub source: Latest,
-    /// How many of the latest it is said of.
+    /// Number of events.
     pub of: u64,
-    /// How they lie.
     pub pattern: ArrivalPattern,
 }
 
-/// What the latest are.
+/// Events whose arrival pattern is tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Latest {
     /// Wakeups, known exactly.
     Wakeups,
-    /// Seconds with the latest wakeups.
+    /// Seconds that contain the worst wakeups.
     Seconds,
 }
 
-/// How events lie in time.
+/// Pattern of events in time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum ArrivalPattern {
-    /// They keep in step with a period.
+    /// In phase with a period.
     Periodic {
-        /// Its length.
+        /// Length of the period.
         period_ns: Nanos,
-        /// How likely independent events would, with any period tried.
+        /// p-value of independent events, over all periods tried.
         p: f64,
-        /// How many of them are in step.
+        /// Number of events in phase.
         in_step: u64,
     },
-    /// They come nearer to each other than independent events.
+    /// Closer together than independent events.
     Bursts {
-        /// How likely independent events would be.
+        /// p-value of independent events.
         p: f64,
     },
-    /// Nothing found speaks against independent rare events.
+    /// No evidence against independent rare events.
     Independent {
-        /// p of the test for bursts.
+        /// p-value of the test for bursts.
         p: f64,
     },
-    /// Too few are known, or not when.
+    /// Too few events, or their times are unknown.
     TooFew,
 }

@@ -1,25 +1,26 @@
-//! How late wakeups were traced while a run was measured.
+//! How late wakeups were traced during a run.
 
 use punctual_units::CpuId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The trace of a run: what was recorded, and what that cost.
+/// What was traced, and its cost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tracing {
-    /// Why nothing was traced, and what to do; `None`: it was.
+    /// Why nothing was traced, and what to do; null if tracing worked.
     pub why_not: Option<String>,
-    /// Which tracefs was used: `mounted at PATH`, `own detached mount`; `None`: nothing was traced, or an older program wrote it.
+    /// The tracefs that was used: `mounted at PATH`, `own detached mount`; absent if nothing was traced, or in runs of
+    /// older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tracefs: Option<String>,
-    /// Recorded events, as `system:name`.
+    /// Recorded events as `system:name`.
     pub events: Vec<String>,
-    /// Events that this kernel does not have.
+    /// Requested events that this kernel lacks.
     pub missing: Vec<String>,
-    /// Each CPU's buffer, KiB.
+    /// Buffer size per CPU, KiB.
     pub buffer_kb: u64,
-    /// What one event costs, ns, measured on this machine after the run; `None`: not measured.
+    /// Cost of one event, ns, measured on this machine after the run; null if not measured.
     pub event_cost_ns: Option<f64>,
 }
 
@@ -27,40 +28,40 @@ pub struct Tracing {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PhaseTrace {
-    /// Events recorded, all CPUs; most were overwritten, as intended.
+    /// Events recorded on all CPUs; most were overwritten, as intended.
     pub events: u64,
-    /// Windows kept as files.
+    /// Windows saved to files.
     pub captures: u64,
-    /// Times that the recorder was woken to keep one.
+    /// Times that the recorder was woken to save one.
     pub wakeups: u64,
-    /// What went wrong; empty as a rule.
+    /// What went wrong; usually empty.
     pub problems: Vec<String>,
 }
 
-/// One window of the trace around late wakeups; `traces/<name>.json` beside `traces/<name>.dat`.
+/// A trace window around late wakeups: `traces/<name>.json` next to `traces/<name>.dat`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Capture {
     /// Phase id.
     pub phase: String,
-    /// The trace.dat, relative to the run directory.
+    /// The trace.dat file, relative to the run directory.
     pub file: String,
-    /// The window, CLOCK_MONOTONIC.
+    /// Start of the window, CLOCK_MONOTONIC.
     pub from_mono_ns: u64,
-    /// Its end.
+    /// End of the window, CLOCK_MONOTONIC.
     pub to_mono_ns: u64,
-    /// The late wakeups in it.
+    /// The late wakeups in the window.
     pub late: Vec<LateWakeup>,
-    /// CPUs whose buffer had been overwritten past the window's beginning.
+    /// CPUs whose buffer was already overwritten past the start of the window.
     pub overwritten: Vec<CpuId>,
-    /// Policies by thread id when it was kept, of the real-time threads in it: a trace does not tell FIFO from RR.
+    /// Policies of the real-time threads in the window by thread id, since a trace does not distinguish FIFO from RR.
     pub policies: BTreeMap<i32, punctual_units::Policy>,
-    /// The fair server is on; `None`: the kernel does not tell, or has none.
+    /// Whether the fair server is on; null if the kernel has none or does not report it.
     pub fair_server: Option<bool>,
-    /// Tracer of the main trace, which another may have left on; `nop`: none.
+    /// Current tracer of the top-level trace, which someone may have left on; `nop` if none.
     #[serde(default)]
     pub tracer: Option<String>,
-    /// The kernel said in this phase that real-time throttling struck; `None`: its log could not be read.
+    /// Whether the kernel log reports real-time throttling in this phase; null if the log is not readable.
     pub throttled: Option<bool>,
 }
 
@@ -68,12 +69,10 @@ pub struct Capture {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LateWakeup {
-    /// Where.
     pub cpu: CpuId,
-    /// The measuring thread.
     pub tid: i32,
-    /// CLOCK_MONOTONIC at which it should have woken.
+    /// CLOCK_MONOTONIC of the release.
     pub release_mono_ns: u64,
-    /// How much later it did.
+    /// Latency of the wakeup.
     pub latency_ns: u64,
 }

@@ -1,71 +1,70 @@
-//! What was tried on a machine, and what it bought.
+//! What was tried on a machine, and how much it helped.
 
 use punctual_units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// `tune.json`: a whole search.
+/// `tune.json`: result of a whole search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tuned {
-    /// `punctual.tune/1`.
     pub schema: String,
-    /// What a block's figure is: `largest latency`, `p99.9`.
+    /// Figure that is minimised: `largest latency`, `p99.9`.
     pub objective: String,
     /// Measuring time of a block over all loads.
     pub block_ns: Nanos,
-    /// How likely any change at all was kept on a machine where none helps.
+    /// Probability that any change is kept if none helps.
     pub alpha: f64,
-    /// The figure of blocks with nothing applied, in order, ns.
+    /// Figure of each block without changes, in order, ns.
     pub before_ns: Vec<f64>,
-    /// The same with all that was kept.
+    /// Figure of each block with everything that was kept, in order, ns.
     pub after_ns: Vec<f64>,
     /// In the order they were made.
     pub trials: Vec<Trial>,
     /// Changes that could not be tried, and why.
     pub not_tried: Vec<(String, String)>,
-    /// Changes kept, in the order they were found.
+    /// Kept changes, in the order they were found.
     pub kept: Vec<String>,
-    /// Why it ended.
+    /// Why the search ended.
     pub ended: Ended,
 }
 
-/// The schema of [`Tuned`].
+/// Value of [`Tuned::schema`].
 pub const TUNE_SCHEMA: &str = "punctual.tune/1";
 
-/// One change measured beside itself undone.
+/// A change measured alternately with and without it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Trial {
-    /// The rule.
+    /// Id of the rule.
     pub rule: String,
-    /// What it changes.
+    /// What the rule changes.
     pub what: String,
-    /// After how many kept changes.
+    /// Number of changes that were kept before.
     pub round: usize,
-    /// Figures without and with it, ns, pair by pair.
+    /// Figures without and with the change, ns, pair by pair.
     pub pairs: Vec<(f64, f64)>,
-    /// With minus without, ns: below 0 it helps.
+    /// With minus without, ns; negative if it helps.
     pub shift_ns: f64,
-    /// 95 % interval of it; `None`: too few pairs.
+    /// 95 % confidence interval of the shift; null if there are too few pairs.
     pub interval_ns: Option<(f64, f64)>,
-    /// What it was for.
+    /// Purpose of the trial.
     pub kind: TrialKind,
 }
 
-/// What a trial was for.
+/// Purpose of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum TrialKind {
-    /// To find what is worth confirming.
+    /// To find changes worth confirming.
     Screening,
-    /// With data of its own.
+    /// To confirm a change with independent data.
     Confirmation {
-        /// How likely such pairs are if it does not help.
+        /// p-value of the pairs if the change does not help.
         p: f64,
-        /// The error it was decided at.
+        /// Significance level.
         alpha: f64,
-        /// Did it stay?
+        /// Whether the change was kept.
         kept: bool,
     },
 }
@@ -77,15 +76,15 @@ pub enum TrialKind {
 pub enum Ended {
     /// The claims hold.
     ClaimsHold,
-    /// Nothing more of what could be tried helps.
+    /// No remaining change helps.
     NothingHelps,
     /// There was nothing to try.
     NothingToTry,
-    /// Its time was up.
+    /// The time limit was reached.
     TimeUp,
-    /// By a signal or an error.
+    /// A signal or an error.
     Stopped {
-        /// Which.
+        /// The signal or error.
         why: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Runs that are measured until their claims are decided, and what is kept of long ones.
+//! Runs that are measured until their claims are decided, and block maxima of long runs.
 
 use crate::Claim;
 use punctual_units::{CpuId, Nanos};
@@ -8,51 +8,51 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UntilDecided {
-    /// The most measuring time over all loads, without warm-up.
+    /// Maximum measuring time over all loads, without warm-up.
     pub max_ns: Nanos,
 }
 
-/// One look at the claims while a run is measured until they are decided. Its number, counting from 1, is its place in the
-/// run's list; what the number does to the confidence is the judge's.
+/// A check of the claims of a run that is measured until they are decided. Its number (from 1) is its position in the
+/// run's list; how the number affects the confidence is up to the judge.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Look {
-    /// CLOCK_MONOTONIC.
+    /// Time of the check, CLOCK_MONOTONIC.
     pub mono_ns: u64,
-    /// Measuring time over all loads by then.
+    /// Measuring time over all loads so far.
     pub measured_ns: Nanos,
-    /// The claims that were not decided by then.
+    /// Claims that were not decided yet.
     pub open: Vec<Claim>,
 }
 
-/// One stretch of a phase that was measured in rounds.
+/// One interval of a phase that is measured in rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Round {
-    /// CLOCK_MONOTONIC of its first recorded release.
+    /// CLOCK_MONOTONIC of the first recorded release.
     pub start_mono_ns: u64,
-    /// CLOCK_MONOTONIC after which nothing was recorded; `None` while it runs.
+    /// CLOCK_MONOTONIC of the end of recording; null while it runs.
     pub end_mono_ns: Option<u64>,
 }
 
-/// The largest latency of one CPU in one block of a phase; a line of `maxima.jsonl`.
+/// Largest latency of one CPU in one block of a phase; a line of `maxima.jsonl`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BlockMaximum {
     /// Phase id.
     pub phase: String,
-    /// Where.
     pub cpu: CpuId,
-    /// The block, CLOCK_MONOTONIC: of the length asked for or up to a second more; the last of a phase may be shorter.
+    /// Start of the block, CLOCK_MONOTONIC. A block is as long as requested or up to a second longer; the last one of a
+    /// phase may be shorter.
     pub from_mono_ns: u64,
-    /// Its end.
+    /// End of the block, CLOCK_MONOTONIC.
     pub to_mono_ns: u64,
-    /// Exact largest latency of the wakeups in it, ns; `None`: the thread never woke.
+    /// Exact largest latency of its wakeups, ns; null if the thread never woke.
     pub max_ns: Option<u64>,
 }
 
 impl BlockMaximum {
-    /// Is it as long as asked for?
+    /// Whether it is as long as requested.
     pub fn is_whole(&self, block: Nanos) -> bool {
         self.to_mono_ns.saturating_sub(self.from_mono_ns) >= block.0
     }

@@ -1,107 +1,103 @@
-//! What a run's samples say about its claims, as figures. Sentences are made from them elsewhere.
+//! Judgement of a run's claims, as figures. Sentences are made from them elsewhere.
 
 use crate::{Claim, Problem, Tail};
 use punctual_units::{CpuId, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// Pass, fail, or not enough to tell. Missing data is never a pass.
+/// Pass, fail, or undecided. Missing data is never a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// Every claim holds in every phase on every CPU, with the evidence asked for.
+    /// Every claim holds in every phase on every CPU, with the required confidence.
     Pass,
-    /// It could hold or not.
+    /// Undecided.
     Inconclusive,
     /// At least one claim is refuted.
     Fail,
 }
 
-/// The answer to a run's claims. Fail wins over inconclusive, inconclusive over pass.
+/// Judgement of all claims. Fail takes precedence over inconclusive, inconclusive over pass.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verdict {
-    /// The worst of the judged claims.
+    /// The worst outcome of the claims.
     pub outcome: Outcome,
-    /// One entry a claim, in the order given.
+    /// One entry per claim, in the order given.
     pub claims: Vec<Judged>,
-    /// Everything that makes phases inconclusive, with the phase it concerns (`None`: all).
+    /// Problems that make phases inconclusive, with the phase (null: all phases).
     pub problems: Vec<(Option<String>, Problem)>,
-    /// What this run's length can have missed.
+    /// Rare events that a run of this length can have missed.
     pub coverage: Vec<Coverage>,
-    /// The largest corrected latency of all, and where.
+    /// The largest corrected latency of the run, and where; null without samples.
     pub worst: Option<CellId>,
-    /// Periods released, over everything; `None` where an imported file does not tell.
+    /// Released periods in total; null if an imported file does not state them.
     pub released: Option<u64>,
     /// Periods that ran.
     pub ran: u64,
-    /// Periods skipped; `None` where an imported file does not tell.
+    /// Skipped periods; null if an imported file does not state them.
     pub skipped: Option<u64>,
-    /// With several CPUs in virtual time: what the controls came to.
+    /// Result of the controls, in virtual time with several CPUs; absent otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub virtual_control: Option<VirtualControl>,
-    /// The tail of each load; empty where it was not asked for.
+    /// Tail of each load; empty if not requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tails: Vec<Tail>,
 }
 
 impl Verdict {
-    /// Periods that have a latency: all released, or where those are not told the ones that ran.
+    /// Periods with a latency: all released ones, or, if those are unknown, the ones that ran.
     pub fn scored(&self) -> u64 {
         self.released.unwrap_or(self.ran)
     }
 }
 
-/// The worst wakeups of one virtual CPU while idle and beside a control's spinners, where they differ most.
+/// Worst wakeups of one virtual CPU when idle and next to a control's spinners, where they differ most.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VirtualControl {
-    /// The CPU.
     pub cpu: CpuId,
-    /// Which control.
+    /// Name of the control.
     pub control: String,
-    /// While idle.
+    /// Worst latency when idle.
     pub idle_ns: u64,
-    /// With the spinners.
+    /// Worst latency next to the spinners.
     pub beside_spinner_ns: u64,
 }
 
 impl VirtualControl {
-    /// From this factor on the control fails.
+    /// The control fails from this ratio on.
     pub const LIMIT: f64 = 2.0;
 
-    /// How many times later.
+    /// Latency next to the spinners relative to idle.
     pub fn ratio(&self) -> f64 {
         self.beside_spinner_ns as f64 / (self.idle_ns as f64).max(1.0)
     }
 
-    /// Did the control pass?
     pub fn passed(&self) -> bool {
         self.ratio() < VirtualControl::LIMIT
     }
 }
 
-/// One claim, judged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Judged {
     /// What was claimed.
     pub claim: Claim,
-    /// How it came out: the worst of the cells.
+    /// The worst outcome of its cells.
     pub outcome: Outcome,
-    /// Every phase and CPU, the one that decides first.
+    /// Every phase and CPU, the deciding one first.
     pub cells: Vec<CellJudgement>,
 }
 
-/// Where a figure comes from.
+/// Origin of a figure.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellId {
     /// Phase id.
     pub phase: String,
-    /// CPU.
     pub cpu: CpuId,
-    /// Its largest corrected latency.
+    /// Largest corrected latency of the cell.
     pub max_ns: u64,
 }
 
@@ -111,74 +107,72 @@ pub struct CellId {
 pub struct CellJudgement {
     /// Phase id.
     pub phase: String,
-    /// CPU.
     pub cpu: CpuId,
-    /// How it came out.
     pub outcome: Outcome,
-    /// Corrected samples: periods released.
+    /// Corrected samples: released periods.
     pub samples: u64,
-    /// Divided by the clustering: as many independent samples say as much.
+    /// Number of independent samples with equal information: samples times extremal index.
     pub effective_samples: f64,
-    /// How the clustering was found.
+    /// How the clustering was determined.
     pub clustering: ClusterNote,
-    /// Largest corrected latency, `None` without samples.
+    /// Largest corrected latency; null without samples.
     pub max_ns: Option<u64>,
-    /// How many samples lie beyond the claim's limit (or were missed): at least, at most (bin of the limit).
+    /// Lower and upper bound of the number of samples beyond the limit of the claim, or missed; they differ by the bin
+    /// of the limit.
     pub beyond: (u64, u64),
-    /// What is estimated: the quantile in ns, or the probability; with its lower and upper bound at the claim's
-    /// confidence. `None`: not bounded by this run.
+    /// The estimated quantile in ns, or probability; null if there is none.
     pub estimate: Option<f64>,
-    /// Lower bound.
+    /// Lower bound of the estimate at the claim's confidence; null if this run does not bound it.
     pub lower: Option<f64>,
-    /// Upper bound.
+    /// Upper bound of the estimate at the claim's confidence; null if this run does not bound it.
     pub upper: Option<f64>,
-    /// The bound that the maximum supports: P(> max) ≤ this at the claim's confidence, if independent.
+    /// Upper bound on P(> max) at the claim's confidence if samples are independent.
     pub p_beyond_max: Option<f64>,
     /// The same with the effective number of samples.
     pub p_beyond_max_clustered: Option<f64>,
-    /// What it would take to decide (or, passed, to claim ten times more).
+    /// What would be needed to decide or, if passed, to claim ten times more.
     pub needed: Option<Needed>,
 }
 
-/// How much more is needed for a statement.
+/// How much more measuring a statement needs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Needed {
-    /// The statement: probability of being beyond the limit below this.
+    /// The statement: the probability of being beyond the limit is below this.
     pub p: f64,
-    /// Independent samples, none beyond.
+    /// Number of independent samples needed, none of them beyond.
     pub samples: f64,
     /// Measuring time on each CPU under each load, at this run's period and clustering.
     pub duration_ns: Nanos,
 }
 
-/// How strongly the late wakeups cluster.
+/// How strongly late wakeups cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum ClusterNote {
-    /// Extremal index by the intervals estimator (Ferro and Segers 2003) on this many late samples.
+    /// Extremal index by the intervals estimator (Ferro and Segers 2003).
     Estimated {
-        /// 0 (all in one cluster) to 1 (independent).
+        /// From 0 (all in one cluster) to 1 (independent).
         theta: f64,
-        /// Samples above the threshold.
+        /// Number of samples above the threshold.
         from: u64,
     },
-    /// Too few late samples to tell; 1 is assumed and said.
+    /// Too few late samples to estimate it; 1 is assumed, and reported as such.
     TooFew {
-        /// How many there were.
+        /// Number of late samples.
         from: u64,
     },
 }
 
-/// What a run of this length sees of a rare event.
+/// How likely a run of this length includes a rare event.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Coverage {
-    /// The event comes once in this time on average.
+    /// Mean interval between the events.
     pub every_ns: Nanos,
-    /// Probability that at least one came while a CPU was measured under one load.
+    /// Probability of at least one event while a CPU is measured under one load.
     pub p_one_phase: f64,
-    /// The same over the whole run.
+    /// Probability of at least one event during the whole run.
     pub p_run: f64,
 }

@@ -1,87 +1,85 @@
-//! A machine watched for weeks: what `watch` keeps of it beside its run directories.
+//! Results of `watch`, which measures a machine for weeks: what it keeps besides run directories.
 
 use crate::{EndedBy, Stamp, Tool};
 use punctual_units::{CpuId, CpuList, Nanos, Scheduling};
 use serde::{Deserialize, Serialize};
 
-/// Format of `watch.json`; the number after the slash is the major version.
+/// Value of [`Watch::schema`]; the number after the slash is the major version.
 pub const WATCH_SCHEMA: &str = "punctual.series/1";
 
-/// `watch.json`: how a series stands, written anew every few seconds.
+/// `watch.json`: state of a series, rewritten every few seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Watch {
-    /// `punctual.series/1`.
     pub schema: String,
-    /// `major.minor`; a minor version adds fields only.
+    /// `major.minor`; a minor version only adds fields.
     pub schema_version: String,
-    /// Who wrote it.
+    /// The program that wrote it.
     pub tool: Tool,
-    /// The machine's name.
+    /// Host name.
     pub host: Option<String>,
-    /// Its kernel's release.
+    /// Kernel release.
     pub kernel: Option<String>,
-    /// The boot that the stamps are of: CLOCK_MONOTONIC begins anew with each. `None`: not told by the kernel.
+    /// Boot of the stamps, since CLOCK_MONOTONIC restarts with each boot; null if the kernel does not report it.
     pub boot_id: Option<String>,
     /// CLOCK_REALTIME at which the series began, ns since 1970.
     pub series_started_real_ns: u64,
-    /// When this process began.
+    /// Start of this process.
     pub started: Stamp,
-    /// When this was written.
+    /// Time of this update.
     pub updated: Stamp,
-    /// How it ended; `None`: it runs, or was killed.
+    /// How it ended; null while it runs, or if it was killed.
     pub ended_by: Option<EndedBy>,
-    /// Process id, while it runs.
+    /// Process id while it runs.
     pub pid: u32,
-    /// How it measures.
     pub settings: WatchSettings,
-    /// The run directory being measured, relative to the watch's own.
+    /// The run directory being measured, relative to the watch directory; null if none.
     pub segment: Option<String>,
-    /// The block of maxima that is running.
+    /// The current block; null if none.
     pub block: Option<WatchBlock>,
-    /// By CPU, over the whole series.
+    /// Each CPU over the whole series.
     pub cpus: Vec<WatchCpu>,
-    /// Traces of new maxima, since this process began.
+    /// Traces of new maxima since this process began.
     pub maxima: WatchMaxima,
-    /// Why nothing is traced; `None`: it is.
+    /// Why nothing is traced; null if tracing works.
     pub untraced: Option<String>,
-    /// Files that could not be written, since this process began.
+    /// Files that could not be written since this process began.
     pub disk: WatchDisk,
-    /// What watching costs, since this process began.
+    /// Cost of watching since this process began.
     pub cost: WatchCost,
-    /// Times that the wall clock was set, the machine slept, or a measured CPU went offline, since this process began.
+    /// Clock steps, suspends and lost CPUs since this process began.
     pub upsets: WatchUpsets,
 }
 
-/// How a machine is watched.
+/// Settings of a watch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchSettings {
     /// Period of every measuring thread.
     pub period_ns: Nanos,
-    /// What the measuring threads run as.
+    /// Policy and priority of the measuring threads.
     pub scheduling: Scheduling,
-    /// The measured CPUs.
+    /// Measured CPUs.
     pub cpus: CpuList,
-    /// Length of a run directory.
+    /// Duration of one run directory.
     pub segment_ns: Nanos,
-    /// Length of the blocks of which the maxima are kept.
+    /// Length of the blocks of which maxima are kept.
     pub block_ns: Nanos,
-    /// A new maximum is traced from this latency on.
+    /// New maxima from this latency on are traced.
     pub trace_above_ns: Nanos,
-    /// Most bytes that all files together may grow by, a CPU and day.
+    /// Maximum growth of all files together, in bytes per CPU and day.
     pub bytes_a_cpu_and_day: u64,
 }
 
-/// The largest latencies of a block: a line of `series.jsonl`, or the running one.
+/// Largest latencies of a block: a line of `series.jsonl`, or the current block.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchBlock {
-    /// CLOCK_REALTIME at its beginning, ns since 1970.
+    /// CLOCK_REALTIME at its start, ns since 1970.
     pub from_real_ns: u64,
-    /// Its length by CLOCK_MONOTONIC.
+    /// Length of the block on CLOCK_MONOTONIC.
     pub lasts_ns: u64,
-    /// CPU and largest latency of the wakeups in it, ns; `None`: its thread never woke.
+    /// CPU, and largest latency of its wakeups, ns; null if the thread never woke.
     pub max_ns: Vec<(CpuId, Option<u64>)>,
 }
 
@@ -89,19 +87,19 @@ pub struct WatchBlock {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchCpu {
-    /// Which.
     pub cpu: CpuId,
-    /// The latest wakeup of the series; `None` before the first.
+    /// Worst wakeup of the series; null before the first.
     pub ever: Option<WatchMaximum>,
-    /// Largest latency since this process began, ns.
+    /// Largest latency since this process began, ns; null before the first wakeup.
     pub since_start_ns: Option<u64>,
-    /// Periods released, over the series as far as it was kept.
+    /// Released periods of the series, as far as recorded.
     pub released: u64,
     /// Periods in which the thread woke.
     pub ran: u64,
-    /// Periods that passed while it was late.
+    /// Periods skipped while it was late.
     pub skipped: u64,
-    /// A release of the running segment, CLOCK_MONOTONIC: all others are whole periods away. `None`: none was late yet.
+    /// A release of the current segment, CLOCK_MONOTONIC, from which all others are a multiple of the period away; null
+    /// before the first late wakeup.
     pub release_mono_ns: Option<u64>,
 }
 
@@ -109,41 +107,40 @@ pub struct WatchCpu {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchMaximum {
-    /// Where.
     pub cpu: CpuId,
-    /// CLOCK_REALTIME when the thread should have woken, ns since 1970.
+    /// CLOCK_REALTIME of the release, ns since 1970.
     pub real_ns: u64,
-    /// The same by CLOCK_MONOTONIC.
+    /// CLOCK_MONOTONIC of the release.
     pub mono_ns: u64,
-    /// How much later it did.
+    /// Latency of the wakeup.
     pub latency_ns: u64,
-    /// The run directory it is in, relative to the watch's own; may have been deleted since.
+    /// Its run directory, relative to the watch directory; may have been deleted since. Absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segment: Option<String>,
-    /// What delayed it, in one sentence; `None`: not traced.
+    /// The cause in one sentence; absent if not explained.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<String>,
-    /// Why there is no verdict, or no trace beside it.
+    /// Why there is no verdict or no trace; absent if there is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why_not: Option<String>,
-    /// The trace, relative to the run directory; may have been deleted since.
+    /// Trace file, relative to the run directory; may have been deleted since. Absent if not traced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
 }
 
-/// What became of new maxima above the floor; the first is the sum of the others.
+/// Outcomes of new maxima above the threshold; `seen` is the sum of `explained`, `too_many` and `failed`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchMaxima {
-    /// New maxima of a CPU above the floor.
+    /// New maxima above the threshold.
     pub seen: u64,
     /// Explained by a trace.
     pub explained: u64,
-    /// Not traced, because others had been just before.
+    /// Not traced, because too many others came just before.
     pub too_many: u64,
-    /// Not explained: no trace can be had, it was overwritten, or could not be written or read.
+    /// Not explained: no trace was available, it was overwritten, or could not be written or read.
     pub failed: u64,
-    /// Traces deleted to stay within the room: their sentences stay.
+    /// Traces deleted to stay within the size limit; their verdicts are kept.
     pub traces_deleted: u64,
 }
 
@@ -153,33 +150,33 @@ pub struct WatchMaxima {
 pub struct WatchDisk {
     /// Checkpoints with a failure.
     pub failures: u64,
-    /// What fails now; `None`: nothing does.
+    /// The current failure; null if there is none.
     pub failing: Option<String>,
-    /// Lines of the series that were dropped because too many waited for room.
+    /// Lines of the series dropped because too many were waiting for disk space.
     pub lines_lost: u64,
-    /// Run directories deleted because newer ones needed their room.
+    /// Run directories deleted to make space for newer ones.
     pub segments_deleted: u64,
 }
 
-/// What watching costs. `None`: could not be read.
+/// Cost of watching. Null values could not be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchCost {
-    /// CPU time of the process and the children it waited for, in steps of a tick (10 ms as a rule).
+    /// CPU time of the process and the children it waited for, in steps of a tick (usually 10 ms).
     pub cpu_ns: Option<u64>,
-    /// Resident memory now, bytes.
+    /// Resident memory now.
     pub rss_bytes: Option<u64>,
 }
 
-/// What else happened to the machine.
+/// Disturbances of the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchUpsets {
-    /// The wall clock was set.
+    /// Times CLOCK_REALTIME was set.
     pub clock_steps: u64,
-    /// The machine slept.
+    /// Times the machine was suspended.
     pub suspends: u64,
-    /// A measured CPU went offline, or was taken away.
+    /// Times a measured CPU went offline, or was taken away.
     pub cpus_lost: u64,
 }
 
@@ -188,47 +185,45 @@ pub struct WatchUpsets {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "line", rename_all = "snake_case")]
 pub enum WatchLine {
-    /// A block is over.
+    /// A block ended.
     Block(WatchBlock),
-    /// A CPU was later than ever since the process began.
+    /// A CPU had its largest latency since the process began.
     Maximum(WatchMaximum),
-    /// Nothing was measured.
+    /// Nothing was measured for some time.
     Gap {
-        /// CLOCK_REALTIME, ns since 1970: the last moment that was recorded.
+        /// Last recorded moment, CLOCK_REALTIME, ns since 1970.
         from_real_ns: u64,
-        /// The first moment that was recorded again.
+        /// First moment recorded again, CLOCK_REALTIME, ns since 1970.
         to_real_ns: u64,
-        /// Why.
         why: String,
     },
-    /// Something else that a reader of the series must know.
+    /// Any other remark that a reader of the series needs.
     Note {
         /// CLOCK_REALTIME, ns since 1970.
         real_ns: u64,
-        /// What.
         text: String,
     },
 }
 
-/// A folder of `watch`, read back.
+/// A `watch` directory as read back.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Watched {
-    /// How it stands.
     pub watch: Watch,
-    /// The lines of the series that are still kept, in order of writing.
+    /// Lines of the series that are still kept, in the order written.
     pub lines: Vec<WatchLine>,
-    /// Run directories that are still kept, the oldest first, relative to the folder.
+    /// Run directories that are still kept, oldest first, relative to the folder.
     pub segments: Vec<String>,
-    /// Bytes of all files.
+    /// Total size of all files.
     pub bytes: u64,
-    /// Is a process writing it?
+    /// Whether a process is writing it.
     pub running: bool,
     /// What cannot be read.
     pub damage: Vec<String>,
 }
 
 impl Watched {
-    /// Largest latency of a CPU in the `within` before the last update; blocks count where they end in it. `None`: nothing is known.
+    /// Largest latency of a CPU in the time `within` before the last update. A block counts if it ends in that time.
+    /// `None` if nothing is known.
     pub fn max_within(&self, cpu: CpuId, within: Nanos) -> Option<u64> {
         let since = self.watch.updated.real_ns.saturating_sub(within.0);
         let blocks = self.lines.iter().filter_map(|line| match line {

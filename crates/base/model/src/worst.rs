@@ -1,4 +1,4 @@
-//! The worst wakeups, and what the counters say of them.
+//! The worst wakeups, with hints from counters.
 
 use punctual_units::CpuId;
 use serde::{Deserialize, Serialize};
@@ -9,38 +9,36 @@ use serde::{Deserialize, Serialize};
 pub struct Worst {
     /// Phase id.
     pub phase: String,
-    /// Where.
     pub cpu: CpuId,
-    /// CLOCK_MONOTONIC at which it should have woken.
+    /// CLOCK_MONOTONIC of the release.
     pub release_mono_ns: u64,
-    /// How much later it did.
+    /// Latency of the wakeup.
     pub latency_ns: u64,
-    /// Which period of the phase it was, counting from 0.
+    /// Number of the period in the phase, from 0.
     pub cycle: u64,
     /// Periods skipped because of it.
     pub skipped: u64,
-    /// Byte offset of the trace that covers it, where one was recorded.
+    /// Byte offset in the trace that covers it; null if none was recorded.
     pub trace_offset: Option<u64>,
-    /// What the counters say about its cause, the likeliest first.
+    /// Likely causes from counters, most likely first.
     pub suspicions: Vec<Suspicion>,
 }
 
-/// What the counters say about one late wakeup. A hint: the counters know the second, not the instant.
+/// A possible cause of one late wakeup from counters. Only a hint: counters know the second, not the instant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Suspicion {
-    /// For programs.
     pub class: SuspicionClass,
-    /// For people, with the figures.
+    /// Text for people, with the figures.
     pub text: String,
 }
 
-/// What may have been the cause, as far as counters can tell.
+/// Possible causes as far as counters can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SuspicionClass {
-    /// The thread was runnable and another held the CPU.
+    /// The thread was runnable while another held the CPU.
     OtherTask,
     /// The hypervisor ran something else.
     Steal,
@@ -48,17 +46,17 @@ pub enum SuspicionClass {
     Irq,
     /// A burst of softirq work.
     Softirq,
-    /// The thread was moved between CPUs.
+    /// The thread was migrated between CPUs.
     Migration,
     /// The thread took a page fault.
     PageFault,
-    /// The processor throttled.
+    /// The CPU throttled.
     Throttling,
     /// The frequency changed.
     FrequencyStep,
-    /// The firmware took the CPU (System Management Interrupt).
+    /// Firmware took the CPU (system management interrupt).
     Smi,
-    /// The wakeup itself came late although nothing ran instead: interrupts off, idle exit, firmware.
+    /// The wakeup was late although nothing else ran: interrupts disabled, idle exit, firmware.
     LateWakeup,
     /// The counters show nothing unusual.
     Unknown,

@@ -1,4 +1,4 @@
-//! Runs as a history keeps them, and what it says of them: plain types, figures only.
+//! Runs as stored in a history, and what the history says about them: figures only.
 
 mod told;
 
@@ -13,67 +13,63 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// One run, as much of it as is kept. `None` is what the run did not tell.
+/// Summary of one run, as stored. Null values are not reported by the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunSummary {
-    /// What tells it from every other run, wherever its folder lies: 16 hexadecimal digits.
+    /// Identifies the run wherever its folder is: 16 hexadecimal digits.
     pub id: String,
-    /// Where it lay when it was added.
+    /// Folder of the run when it was added.
     pub folder: Option<String>,
-    /// When it began, ns since 1970.
+    /// Start, CLOCK_REALTIME, ns since 1970.
     pub started_ns: Option<u64>,
-    /// The machine's name.
+    /// Host name.
     pub host: Option<String>,
-    /// Who wrote it: `punctual 0.1.0`.
+    /// The program that wrote it, for example `punctual 0.1.0`.
     pub tool: String,
-    /// Did every phase run to its planned end?
+    /// Whether every phase ran to its planned end.
     pub complete: bool,
-    /// What it ran on.
+    /// Kind of machine.
     pub machine: MachineId,
-    /// The clock model where it ran in virtual time, without kernel and seed; `None`: real time.
+    /// Clock model if it ran in virtual time, without kernel and seed; null for real time.
     pub virtual_time: Option<String>,
-    /// The kernel.
     pub kernel: KernelId,
-    /// What was asked for.
+    /// Settings of the run.
     pub settings: RunSettings,
-    /// The highest temperature seen, m°C.
+    /// Highest temperature during the run, m°C.
     pub temperature_max_mc: Option<i64>,
-    /// The verdict; `None` where nothing was claimed.
+    /// Null if nothing was claimed.
     pub outcome: Option<Outcome>,
-    /// Every claim.
     pub claims: Vec<ClaimOutcome>,
     /// Every phase and CPU, in the order measured.
     pub cells: Vec<SummaryCell>,
 }
 
-/// Which kind of machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MachineId {
     /// Board name (device tree or DMI).
     pub board: Option<String>,
-    /// Processor.
+    /// Processor model.
     pub cpu_model: Option<String>,
-    /// `uname -m`.
+    /// Output of `uname -m`.
     pub architecture: Option<String>,
-    /// CPUs online, as the kernel writes them.
+    /// Online CPUs as a cpulist.
     pub cpus: Option<String>,
 }
 
-/// Which kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KernelId {
-    /// `uname -r`.
+    /// Output of `uname -r`.
     pub release: Option<String>,
-    /// `uname -v`.
+    /// Output of `uname -v`.
     pub version: Option<String>,
-    /// The active preemption mode: `none`, `voluntary`, `full`, `lazy`, `rt`.
+    /// Active preemption mode: `none`, `voluntary`, `full`, `lazy`, `rt`.
     pub preemption: Option<String>,
 }
 
-/// What has to be the same for runs to be comparable.
+/// Settings that must be equal for runs to be comparable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunSettings {
@@ -81,31 +77,28 @@ pub struct RunSettings {
     pub measured_by: String,
     /// Period of every measuring thread.
     pub period_ns: Option<u64>,
-    /// Policy and priority that the threads had: `SCHED_FIFO 90`.
+    /// Policy and priority of the threads, for example `SCHED_FIFO 90`.
     pub scheduling: Option<String>,
-    /// The CPUs measured, as the kernel writes them.
+    /// Measured CPUs as a cpulist.
     pub cpus: String,
     /// One phase each, in this order.
     pub loads: Vec<String>,
-    /// By what the threads were woken.
+    /// Wakeup source of the threads.
     pub via: Option<String>,
-    /// How the threads' releases lie to each other.
+    /// How the releases on different CPUs are aligned.
     pub alignment: Option<String>,
-    /// Exit-latency limit held in /dev/cpu_dma_latency, µs; `None`: left alone, or not told.
+    /// Exit-latency limit held in /dev/cpu_dma_latency, µs; null if left alone, or not reported.
     pub cpu_dma_latency_us: Option<i32>,
-    /// Was the kernel traced meanwhile? That costs.
+    /// Whether the kernel was traced, which adds latency.
     pub traced: bool,
-    /// Total measuring time, where it was fixed beforehand. It matters to the maximum only.
+    /// Total measuring time, if it was fixed beforehand. Affects the maximum only.
     pub duration_ns: Option<u64>,
 }
 
-/// How a claim came out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClaimOutcome {
-    /// The claim.
     pub claim: String,
-    /// How it came out.
     pub outcome: Outcome,
 }
 
@@ -115,58 +108,57 @@ pub struct ClaimOutcome {
 pub struct SummaryCell {
     /// Phase id.
     pub phase: String,
-    /// The load; of an imported phase what its figures are.
+    /// The load; in an imported phase, what its figures are.
     pub load: String,
-    /// CPU.
     pub cpu: CpuId,
-    /// Periods that have a latency.
+    /// Periods with a latency.
     pub samples: u64,
-    /// Periods skipped.
+    /// Skipped periods; null if unknown.
     pub skipped: Option<u64>,
-    /// Median; like every quantile here `None` where no sample lies above it, for then it is the maximum.
+    /// Median; like every quantile here null if no sample lies above it, because it would equal the maximum.
     pub p50_ns: Option<u64>,
-    /// 99 % of the periods are no later.
+    /// 99th percentile.
     pub p99_ns: Option<u64>,
-    /// 99.9 %.
+    /// 99.9th percentile.
     pub p999_ns: Option<u64>,
-    /// 99.99 %.
+    /// 99.99th percentile.
     pub p9999_ns: Option<u64>,
-    /// The latest.
+    /// Largest latency; null without samples.
     pub max_ns: Option<u64>,
-    /// The highest temperature seen during the phase, m°C.
+    /// Highest temperature during the phase, m°C.
     pub temperature_max_mc: Option<i64>,
-    /// The main cause of the latest wakeup, where a trace shows it.
+    /// Main cause of the worst wakeup, if a trace shows it.
     pub cause: Option<String>,
-    /// Why its figures say nothing of the machine: the load did not run, the phase was interrupted.
+    /// Why its figures say nothing about the machine, for example that the load did not run or the phase was
+    /// interrupted; null if they do.
     pub doubt: Option<String>,
 }
 
-/// A figure of a run under a load: that of the CPU on which it is largest.
+/// A figure of a run under one load, on the CPU where it is largest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Figure {
-    /// The latest wakeup.
+    /// Largest latency.
     #[serde(rename = "max")]
     Max,
     /// Median.
     #[serde(rename = "p50")]
     P50,
-    /// 99 %.
+    /// 99th percentile.
     #[serde(rename = "p99")]
     P99,
-    /// 99.9 %.
+    /// 99.9th percentile.
     #[serde(rename = "p99.9")]
     P999,
-    /// 99.99 %.
+    /// 99.99th percentile.
     #[serde(rename = "p99.99")]
     P9999,
 }
 
 impl Figure {
-    /// All of them.
     pub const ALL: [Figure; 5] = [Figure::Max, Figure::P50, Figure::P99, Figure::P999, Figure::P9999];
 
-    /// As people type it.
+    /// As users type it.
     pub fn name(self) -> &'static str {
         match self {
             Figure::Max => "max",
@@ -177,7 +169,6 @@ impl Figure {
         }
     }
 
-    /// This figure of a cell.
     pub fn of(self, cell: &SummaryCell) -> Option<u64> {
         match self {
             Figure::Max => cell.max_ns,
@@ -207,7 +198,7 @@ impl FromStr for Figure {
 const NOT_TOLD: &str = "not told";
 
 impl MachineId {
-    /// In a few words: `Raspberry Pi 4 Model B, CPUs 0-3`.
+    /// A short description, for example `Raspberry Pi 4 Model B, CPUs 0-3`.
     pub fn name(&self) -> String {
         let model = self.board.as_ref().or(self.cpu_model.as_ref()).or(self.architecture.as_ref());
         let Some(model) = model else { return "a machine that is not named".into() };
@@ -219,7 +210,7 @@ impl MachineId {
 }
 
 impl RunSettings {
-    /// What must be the same, by name; `not told` is a value of its own.
+    /// The settings that must be equal, by name; `not told` counts as a value.
     pub fn named(&self) -> Vec<(&'static str, String)> {
         let told = |text: Option<String>| text.unwrap_or_else(|| NOT_TOLD.into());
         vec![
@@ -237,7 +228,7 @@ impl RunSettings {
 }
 
 impl RunSummary {
-    /// Machine, clock model and settings: runs with the same can be compared.
+    /// Machine, clock model and settings; runs are comparable if these are equal.
     pub fn comparable(&self) -> Vec<(&'static str, String)> {
         let clock = self.virtual_time.clone().unwrap_or_else(|| "real".into());
         let told = |text: &Option<String>| text.clone().unwrap_or_else(|| NOT_TOLD.into());
@@ -251,7 +242,7 @@ impl RunSummary {
         machine.into_iter().chain(self.settings.named()).collect()
     }
 
-    /// The loads of its phases, in the order measured, each once.
+    /// Loads of the phases in the order measured, without duplicates.
     pub fn loads(&self) -> Vec<&str> {
         let mut loads: Vec<&str> = Vec::new();
         for cell in &self.cells {
@@ -262,21 +253,21 @@ impl RunSummary {
         loads
     }
 
-    /// The figure under a load on the CPU where it is largest, ns; `None` where that of one CPU is not known, for it could be
-    /// the largest.
+    /// The figure under a load on the CPU where it is largest, ns. `None` if it is unknown on any CPU, since that could
+    /// be the largest.
     pub fn figure(&self, load: &str, figure: Figure) -> Option<u64> {
         let mut cells = self.cells.iter().filter(|c| c.load == load).peekable();
         cells.peek()?;
         cells.try_fold(0, |largest: u64, cell| Some(largest.max(figure.of(cell)?)))
     }
 
-    /// Why the figures under a load say nothing, where that is so.
+    /// Why the figures under a load say nothing; `None` if they do.
     pub fn doubt(&self, load: &str) -> Option<&str> {
         self.cells.iter().filter(|c| c.load == load).find_map(|c| c.doubt.as_deref())
     }
 
-    /// How long it was measured under a load, for figures that grow with it: `60.0 s in all`, or where the length was not fixed
-    /// the samples to two digits.
+    /// Length of the measurement under a load, for figures that grow with it: `60.0 s in all`, or, if the length was
+    /// not fixed, the number of samples to two digits.
     pub fn length(&self, load: &str) -> String {
         if let Some(ns) = self.settings.duration_ns {
             return format!("{} in all", punctual_units::Nanos(ns));

@@ -1,19 +1,19 @@
-//! What a history says, and how a run compares with its baseline.
+//! Results from a history: trends, shifts, and the comparison of a run with its baseline.
 
 use super::{Figure, RunSummary};
 use serde::Serialize;
 
-/// What a history says.
+/// Analysis of a history.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct History {
-    /// Which figures were looked at.
+    /// Figures that were analysed.
     pub figures: Vec<Figure>,
-    /// P(a false claim of a trend or a shift anywhere) is at most this where nothing changed.
+    /// Upper bound on the probability of any false trend or shift if nothing changed.
     pub alpha: f64,
-    /// Tests made, which each p is corrected for.
+    /// Number of tests, which every p-value is corrected for.
     pub tests: usize,
-    /// Runs by machine and settings, the ones with the latest run first.
+    /// Runs by machine and settings, the group with the most recent run first.
     pub groups: Vec<HistoryGroup>,
 }
 
@@ -21,17 +21,17 @@ pub struct History {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HistoryGroup {
-    /// The machine in a few words.
+    /// Short description of the machine.
     pub machine: String,
-    /// The clock model; `None`: real time.
+    /// Clock model; null for real time.
     pub virtual_time: Option<String>,
-    /// The settings by name.
+    /// Settings by name.
     pub settings: Vec<(&'static str, String)>,
-    /// In the order of time; those without a time last.
+    /// Ordered by time; runs without a time come last.
     pub runs: Vec<RunSummary>,
-    /// Hosts the runs come from, each once.
+    /// Distinct hosts of the runs.
     pub hosts: Vec<String>,
-    /// One a load and figure (and length, where the figure grows with it).
+    /// One per load and figure, and per length if the figure grows with it.
     pub series: Vec<HistorySeries>,
 }
 
@@ -39,145 +39,139 @@ pub struct HistoryGroup {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HistorySeries {
-    /// The load.
     pub load: String,
-    /// The figure.
     pub figure: Figure,
-    /// How long was measured, where the figure grows with it.
+    /// Length of the measurement, if the figure grows with it; null otherwise.
     pub length: Option<String>,
-    /// In the order of time.
+    /// Ordered by time.
     pub points: Vec<HistoryPoint>,
     /// Runs that could not be used.
     pub left_out: LeftOut,
-    /// Runs from which on a shift and a trend can be told at all.
+    /// Number of runs needed to detect a shift or trend.
     pub least_runs: usize,
-    /// Up or down over time; `None`: too few runs.
+    /// Null if there are too few runs.
     pub trend: Option<HistoryTrend>,
-    /// P(so clear a shift) where there is none, Pettitt's, corrected for all tests; `None`: too few runs.
+    /// p-value of Pettitt's test for a shift, corrected for all tests; null if there are too few runs.
     pub shift_p: Option<f64>,
-    /// Where it shifted, in the order of time.
+    /// Detected shifts, ordered by time.
     pub shifts: Vec<HistoryShift>,
 }
 
-/// Runs that a series does not hold, by reason.
+/// Number of runs that a series leaves out, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LeftOut {
-    /// Without a time.
+    /// Runs without a time.
     pub undated: usize,
-    /// Not measured to their end.
+    /// Runs that did not complete.
     pub incomplete: usize,
-    /// Whose load did not run, or whose phase is otherwise in doubt.
+    /// Runs whose load did not run, or whose phase is otherwise doubtful.
     pub doubtful: usize,
-    /// Too short to have the figure.
+    /// Runs too short to have the figure.
     pub unknown: usize,
-    /// Older than the latest 2000.
+    /// Runs older than the most recent 2000.
     pub older: usize,
 }
 
-/// One run in a series.
+/// One run of a series.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HistoryPoint {
-    /// The run.
     pub run: String,
-    /// When it began, ns since 1970.
+    /// Start, CLOCK_REALTIME, ns since 1970.
     pub started_ns: u64,
-    /// `uname -r`.
+    /// Output of `uname -r`.
     pub kernel: Option<String>,
-    /// The figure.
+    /// Value of the figure.
     pub ns: u64,
 }
 
-/// Does it rise or fall?
+/// Trend of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HistoryTrend {
-    /// By what factor it changes in 30 days: Theil–Sen's slope of the logarithms.
+    /// Factor by which it changes in 30 days: Theil–Sen slope of the logarithms.
     pub per_30_days: f64,
-    /// Sen's interval; `None`: too few runs.
+    /// Sen's confidence interval of the factor; null if there are too few runs.
     pub interval: Option<(f64, f64)>,
-    /// The interval's confidence.
+    /// Confidence of the interval.
     pub confidence: f64,
-    /// P(so clear a trend) where there is none, Mann–Kendall's, corrected for all tests.
+    /// p-value of the Mann–Kendall test, corrected for all tests.
     pub p: f64,
-    /// Is it one: p is at most alpha, and a line fits better than steps?
+    /// Whether it counts as a trend: p is at most alpha, and a line fits better than steps.
     pub claimed: bool,
 }
 
-/// A shift.
+/// A shift in a series.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HistoryShift {
-    /// The first run after it: its place in the series.
+    /// Index in the series of the first run after the shift.
     pub at: usize,
-    /// The first run after it.
+    /// Id of that run.
     pub run: String,
-    /// When that began, ns since 1970.
+    /// Start of that run, CLOCK_REALTIME, ns since 1970.
     pub started_ns: u64,
     /// Kernel of the run before.
     pub kernel_before: Option<String>,
-    /// Kernel of the run.
+    /// Kernel of the first run after the shift.
     pub kernel: Option<String>,
-    /// Median of the runs back to the shift before, ns.
+    /// Median of the runs since the previous shift, ns.
     pub before_ns: f64,
-    /// Median of the runs up to the next shift, ns.
+    /// Median of the runs until the next shift, ns.
     pub after_ns: f64,
-    /// The ratio of after and before: Hodges–Lehmann's on logarithms.
+    /// Ratio of after to before: Hodges–Lehmann on logarithms.
     pub ratio: f64,
-    /// Its rank interval; `None`: too few runs.
+    /// Rank-based confidence interval of the ratio; null if there are too few runs.
     pub interval: Option<(f64, f64)>,
-    /// The interval's confidence.
+    /// Confidence of the interval.
     pub confidence: f64,
-    /// P(so clear a shift) where there is none; of the clearest one corrected for all tests.
+    /// p-value of the shift; for the clearest one corrected for all tests.
     pub p: f64,
-    /// What else differs between the run before and this one.
+    /// Other differences between the run before and this one.
     pub differs: Vec<Difference>,
 }
 
-/// One thing in which two runs differ.
+/// A difference between two runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Difference {
-    /// Its name.
+    /// What differs.
     pub what: String,
-    /// In the earlier run, or in the baseline.
+    /// Value in the earlier run, or in the baseline.
     pub before: String,
-    /// In the run.
+    /// Value in the run.
     pub now: String,
 }
 
-/// How a run compares with its baseline.
+/// Comparison of a run with its baseline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gate {
-    /// The run.
+    /// Id of the run.
     pub run: String,
-    /// Its kernel.
     pub kernel: Option<String>,
     /// The baseline as the user named it.
     pub baseline: String,
-    /// Its runs that were used, in the order of time.
+    /// Runs of the baseline that were used, ordered by time.
     pub baseline_runs: Vec<String>,
-    /// How it came out.
     pub outcome: GateOutcome,
-    /// How it was decided; `None`: it was not.
+    /// How it was decided; null if it was not.
     pub method: Option<GateMethod>,
-    /// Runs the baseline lacks to judge at all; to judge without a model where it could be judged with one.
+    /// Runs the baseline lacks for any decision, or, if it is large enough for a model, for one without a model.
     pub runs_needed: usize,
-    /// How much worse is still fine, 0.1 for 10 %.
+    /// Accepted worsening, for example 0.1 for 10 %.
     pub tolerance: f64,
-    /// P(called worse anywhere) of a run that is not.
+    /// Upper bound on the probability that a run that is not worse is called worse.
     pub alpha: f64,
-    /// One a load and figure.
+    /// One per load and figure.
     pub tests: Vec<GateTest>,
-    /// What could not be judged, and why.
+    /// What could not be tested, and why.
     pub left_out: Vec<String>,
-    /// Where nothing was comparable: in what the run differs from the nearest of the baseline.
+    /// If nothing was comparable: how the run differs from the nearest run of the baseline.
     pub differs: Vec<Difference>,
 }
 
-/// How a gate came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -186,21 +180,21 @@ pub enum GateOutcome {
     NotWorse,
     /// Something is worse.
     Worse,
-    /// Too few runs, or a figure that could not be judged.
+    /// Too few runs, or a figure could not be tested.
     Inconclusive,
-    /// No run of the baseline was measured alike.
+    /// No run of the baseline is comparable.
     NotComparable,
 }
 
-/// How a gate was decided.
+/// How a gate decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum GateMethod {
-    /// By the rank of the run among its baseline: no assumption but that runs are exchangeable.
+    /// By the rank of the run within its baseline; assumes only that runs are exchangeable.
     Rank,
-    /// By the interval that a normal distribution of the logarithms predicts for the next run; and it must be beyond every
-    /// run of the baseline.
+    /// By the prediction interval of a log-normal distribution for the next run; in addition, the run must be beyond
+    /// every run of the baseline.
     LogNormal,
 }
 
@@ -208,20 +202,18 @@ pub enum GateMethod {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateTest {
-    /// The load.
     pub load: String,
-    /// The figure.
     pub figure: Figure,
-    /// Of the run, ns.
+    /// Value in the run, ns.
     pub ns: u64,
     /// Median of the baseline, ns.
     pub baseline_ns: f64,
-    /// The baseline's largest, ns.
+    /// Largest value of the baseline, ns.
     pub baseline_max_ns: u64,
-    /// From about here on it would have been called worse, ns.
+    /// Approximate limit above which the run counts as worse, ns; null if there is none.
     pub limit_ns: Option<f64>,
-    /// P(so late or later, tolerance taken off) of a run that is not worse, corrected for all tests of the gate.
+    /// p-value of so large a value, after subtracting the tolerance, corrected for all tests of the gate; null if not
+    /// computed.
     pub p: Option<f64>,
-    /// Is it worse?
     pub worse: bool,
 }
