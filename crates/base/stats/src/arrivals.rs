@@ -1,77 +1,76 @@
-//! How rare events lie in time: with a period, in bursts, or like independent ones.
+//! Temporal pattern of rare events: periodic, bursty, or independent.
 //!
-//! Against a Poisson process of one rate. A period is looked for in two steps: Rayleigh's periodogram |Σ exp(2πift)|²/n
-//! finds the candidates, and what is tested is in how many of its cycles every event fell into one arc of the phase.
-//! Rayleigh's own p is that of the normal distribution, so twelve spikes 14 minutes apart come to e⁻¹² before the
-//! correction for the periods tried, and a single burst looks periodic to it with every period longer than itself.
+//! Events are tested against a homogeneous Poisson process. A period is searched for in two steps: Rayleigh's
+//! periodogram |Σ exp(2πift)|²/n gives candidates, and the test statistic is the number of cycles in which every event
+//! falls into one arc of the phase. Rayleigh's own p-value assumes a normal distribution: twelve spikes 14 minutes
+//! apart reach only e⁻¹² before the correction for the periods tried, and a single burst looks periodic with every
+//! period longer than itself.
 
 use crate::beta::{Tail, ln_beta_tails};
 use crate::gamma::chi_square_sf;
 use std::f64::consts::TAU;
 
-/// Fewer events than this are not tested.
+/// Fewer events are not tested.
 pub const LEAST_ARRIVALS: usize = 8;
-/// A period must come round this often.
+/// A period must fit this many times into the observed time.
 const LEAST_CYCLES: f64 = 5.0;
-/// The shortest period tried is the mean distance of two events divided by this: most cycles may be without one.
+/// The shortest period tried is the mean interval of events divided by this, so most cycles may be empty.
 const SHORTEST: f64 = 16.0;
-/// Frequencies tried for each that the observed time can tell apart.
+/// Frequencies tried per resolvable frequency.
 const OVERSAMPLED: f64 = 4.0;
-/// Steps of the periodogram times events: some tens of milliseconds.
+/// Limit on periodogram steps times events: some tens of milliseconds.
 const MOST_WORK: f64 = 3e7;
-/// Peaks of the periodogram that are looked at.
+/// Number of periodogram peaks that are examined.
 const PEAKS: usize = 48;
-/// A period that keeps this share of the events in step that a part of it does is the real one; twice the real one keeps half.
+/// A multiple of the found period is the true one if it keeps at least this share of the events in phase; twice the
+/// true period keeps only half.
 const SAME: f64 = 0.8;
-/// Arcs of the phase, in cycles.
+/// Widths of the phase arcs, in cycles.
 const ARCS: [f64; 3] = [0.25, 1.0 / 16.0, 1.0 / 64.0];
-/// Below this p an answer other than "independent" is given.
+/// A p-value below this is required for any answer other than "independent".
 const SURE: f64 = 0.01;
 
-/// When somebody looked: ascending stretches that do not overlap, and how exactly times are known. In any unit of time.
+/// The observed time as ascending, disjoint intervals, and the resolution of times, in any unit.
 #[derive(Clone, Copy, Debug)]
 pub struct Observed<'a> {
-    /// From, to.
+    /// Start and end of each interval.
     pub stretches: &'a [(f64, f64)],
-    /// Times are known to this; no period shorter than four times as much is named.
+    /// Resolution of the times; periods shorter than four times this are not reported.
     pub resolution: f64,
 }
 
-/// A period of events.
+/// A period found in events.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Period {
-    /// Its length.
     pub period: f64,
-    /// How likely independent events fall so well into step with any period tried.
+    /// Probability that independent events are this well in phase with any period tried.
     pub p: f64,
-    /// Events in step: in one arc of its phase.
+    /// Number of events within one arc of the phase.
     pub in_step: usize,
 }
 
-/// How events lie.
+/// Temporal pattern of events.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pattern {
-    /// With a period.
     Periodic(Period),
-    /// Unevenly: nearer to each other than independent ones, with this p.
+    /// Closer together than independent events, with this p-value.
     Bursts(f64),
-    /// Nothing found speaks against independent events; the p of bursts.
+    /// No evidence against independence; the p-value for bursts.
     Independent(f64),
 }
 
-/// How the latest events lie, and how many of them show it.
+/// Pattern of the most severe events.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Arrivals {
-    /// How.
     pub pattern: Pattern,
-    /// So many of the latest.
+    /// Number of events, from the most severe, that show the pattern.
     pub of: usize,
 }
 
-/// How events lie of which the gravest come first in `times`. A period is looked for among the 8, 16, 32 … gravest and
-/// among all of them (its p is corrected for that), bursts among all.
+/// The temporal pattern of events; `times` starts with the most severe event. A period is searched for among the 8, 16,
+/// 32 … most severe events and among all of them (the p-value is corrected for that), bursts among all.
 ///
-/// `None` for fewer than [`LEAST_ARRIVALS`] events, or times that are not finite or were not observed.
+/// `None` for fewer than [`LEAST_ARRIVALS`] events, or if a time is not finite or was not observed.
 pub fn arrivals(times: &[f64], observed: &Observed) -> Option<Arrivals> {
     let bursts = burst_p(times, observed)?;
     let mut sizes: Vec<usize> = (3..).map(|e| 1 << e).take_while(|n| *n < times.len()).collect();
@@ -87,13 +86,13 @@ pub fn arrivals(times: &[f64], observed: &Observed) -> Option<Arrivals> {
     Some(periodic.unwrap_or(Arrivals { pattern, of: times.len() }))
 }
 
-/// p of "events of one rate, independent of each other" against events that come together: the smaller of two, doubled.
+/// The p-value of "independent events with a constant rate" against clustering: the smaller of two p-values, doubled.
 ///
-/// The dispersion of counts over equal parts of the observed time with four events each on average (R. A. Fisher's
-/// index, χ²), and the number of gaps below a twentieth of the mean one (binomial), which finds pairs. Where times are
-/// not known well enough for such gaps the first alone.
+/// The first is from the dispersion of counts over equal parts of the observed time with four events each on average
+/// (R. A. Fisher's index, χ²), the second from the number of gaps below a twentieth of the mean gap (binomial), which
+/// detects pairs. If times are too coarse for such gaps, only the first is used.
 ///
-/// `None` as [`arrivals`].
+/// `None` as for [`arrivals`].
 pub fn burst_p(times: &[f64], observed: &Observed) -> Option<f64> {
     let (mut at, total) = in_observed_time(times, observed)?;
     at.sort_by(f64::total_cmp);
@@ -116,17 +115,18 @@ pub fn burst_p(times: &[f64], observed: &Observed) -> Option<f64> {
     Some((2.0 * by_counts.min(binomial_at_least(close, at.len() - 1, each))).min(1.0))
 }
 
-/// The period that events fall into step with best, whatever its p.
+/// The period with which events are best in phase, whatever its p-value.
 ///
-/// Tried are all from a fifth of the time to a sixteenth of the mean distance of two events. In step are cycles whose
-/// events all lie in one arc of a quarter, a 16th or a 64th of the phase. With N cycles that have an event, k of them in
-/// step, p = N·P(Bin(N−1, w) ≥ k−1) bounds the chance that any arc of the share w holds k of N independent events;
-/// it is multiplied by the number of arcs and of frequencies that can be told apart with them. w is the largest share of
-/// the observed time that an arc can have, which counts where somebody looked with a period of their own.
+/// Periods from a fifth of the observed time down to a sixteenth of the mean interval are tried. A cycle is in phase if
+/// all its events lie in one arc of a quarter, a 16th or a 64th of the phase. If k of N non-empty cycles are in phase,
+/// p = N·P(Bin(N−1, w) ≥ k−1) bounds the probability that any arc of share w holds k of N independent events. It is
+/// multiplied by the number of arcs and of frequencies that they can resolve. w is the largest share of the observed
+/// time that an arc can have, which matters if the observation itself was periodic.
 ///
-/// Named is the longest multiple of the period found that keeps nearly all of its events in step, for harmonics do too.
+/// Since harmonics keep events in phase as well, the result is the longest multiple of the found period that keeps
+/// nearly all its events in phase.
 ///
-/// `None` as [`arrivals`], where no period can be tried, and where none has two cycles in step.
+/// `None` as for [`arrivals`], if no period can be tried, and if no period has two cycles in phase.
 ///
 /// Source: the periodogram, Lord Rayleigh, Phil. Mag. 10 (1880); N. I. Fisher, Statistical Analysis of Circular Data
 /// (1993), 4.3.
@@ -148,7 +148,7 @@ pub fn period(times: &[f64], observed: &Observed) -> Option<Period> {
     let refined = peaks.into_iter().map(|f| sharpened(&at, f, step));
     let best = refined.filter_map(|f| in_step(&at, f, tried, (observed, first))).min_by(|a, b| a.1.p.total_cmp(&b.1.p));
     let (arc, best) = best?;
-    // A period's harmonics keep its events in step too.
+    // Harmonics of a period keep its events in phase, too.
     let whole = |d: f64| (best.period * d, densest(&at, 1.0 / (best.period * d), arc).1);
     let longer = (2..=64).rev().map(f64::from).filter(|d| best.period * d * low <= 1.01).map(whole);
     let longest = longer.into_iter().find(|(_, within)| *within as f64 >= SAME * best.in_step as f64);
@@ -156,7 +156,7 @@ pub fn period(times: &[f64], observed: &Observed) -> Option<Period> {
     Some(Period { period, in_step, ..best })
 }
 
-/// Times on a clock that only runs while somebody looks, and how long that was.
+/// Times on a clock that runs only during observation, and the total observed time.
 fn in_observed_time(times: &[f64], observed: &Observed) -> Option<(Vec<f64>, f64)> {
     let within = |t: &f64| {
         let before: f64 = observed.stretches.iter().map(|(from, to)| (t.min(*to) - from).max(0.0)).sum();
@@ -169,7 +169,7 @@ fn in_observed_time(times: &[f64], observed: &Observed) -> Option<(Vec<f64>, f64
     possible.then_some(at?).map(|at| (at, total))
 }
 
-/// The frequencies of the highest peaks of the periodogram, the highest first.
+/// Frequencies of the highest peaks of the periodogram, highest first.
 fn peaks(at: &[f64], low: f64, step: f64, steps: usize) -> Vec<f64> {
     let turn = |f: f64, t: f64| (TAU * f * t).sin_cos();
     let mut phasors: Vec<[f64; 4]> = at
@@ -206,7 +206,7 @@ fn phasor(at: &[f64], f: f64) -> (f64, f64) {
     at.iter().map(|t| (TAU * f * t).sin_cos()).fold((0.0, 0.0), |(re, im), (s, c)| (re + c, im + s))
 }
 
-/// The top of the peak.
+/// Refines the frequency of a peak.
 fn sharpened(at: &[f64], peak: f64, step: f64) -> f64 {
     let height = |f: f64| {
         let (re, im) = phasor(at, f);
@@ -215,7 +215,7 @@ fn sharpened(at: &[f64], peak: f64, step: f64) -> f64 {
     crate::minimise::golden(peak - step, peak + step, crate::minimise::ROUGH, height).0
 }
 
-/// The place of an arc that holds most events, as its middle's phase, and how many it holds.
+/// The arc that holds most events: the phase of its middle, and the number of events.
 fn densest(at: &[f64], f: f64, arc: f64) -> (f64, usize) {
     let mut phases: Vec<f64> = at.iter().map(|t| (f * t).rem_euclid(1.0)).collect();
     phases.sort_by(f64::total_cmp);
@@ -227,11 +227,11 @@ fn densest(at: &[f64], f: f64, arc: f64) -> (f64, usize) {
     (ends.map_or(0.0, |(a, b)| 0.5 * (a + b)), most)
 }
 
-/// How well events at ascending times fall into step with one frequency, and in which arc; `None` where no two cycles do.
+/// How well ascending times are in phase with one frequency, and the best arc; `None` if no two cycles are.
 fn in_step(at: &[f64], f: f64, tried: f64, (observed, first): (&Observed, f64)) -> Option<(f64, Period)> {
     let test = |&arc: &f64| {
         let (middle, most) = densest(at, f, arc);
-        // Cycles are cut where the phase is farthest from the arc.
+        // Cycles are separated at the phase farthest from the arc.
         let turns = |t: &f64| f * t - middle + 0.5;
         let off = |t: &f64| (turns(t).rem_euclid(1.0) - 0.5).abs();
         let (mut cycles, mut k) = (0, 0);
@@ -247,9 +247,9 @@ fn in_step(at: &[f64], f: f64, tried: f64, (observed, first): (&Observed, f64)) 
     ARCS.iter().filter_map(test).min_by(|a, b| a.1.p.total_cmp(&b.1.p))
 }
 
-/// The largest share of the observed time that an arc of the phase has, over 32 places of the arc.
+/// The largest share of the observed time that an arc of the phase has, over 32 positions of the arc.
 fn largest_share(observed: &Observed, first: f64, f: f64, arc: f64) -> f64 {
-    // How long the phase was in [0, arc) up to a cycle count.
+    // Time spent in the phase [0, arc), in cycles.
     let spent = |cycles: f64| cycles.floor() * arc + (cycles - cycles.floor()).min(arc);
     let total: f64 = observed.stretches.iter().map(|(from, to)| f * (to - from)).sum();
     let at = |place: f64| -> f64 {

@@ -3,19 +3,19 @@
 use crate::integral;
 use crate::special::{distance, ln_power_term};
 
-/// Where both parameters are larger the continued fraction needs too many steps; the integral is then cheaper.
+/// If both parameters are larger, the continued fraction needs too many steps and integration is cheaper.
 const LARGE: f64 = 3_000.0;
 
-/// Which end of a distribution is meant.
+/// An end of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tail {
-    /// From 0 up to the point: I_x(a, b).
+    /// From 0 to the point: I_x(a, b).
     Lower,
-    /// From the point up to 1: 1 − I_x(a, b).
+    /// From the point to 1: 1 − I_x(a, b).
     Upper,
 }
 
-/// Natural logarithms of both tails of a beta distribution; each keeps its precision however small it is.
+/// Natural logarithms of both tails of a beta distribution, each with full relative precision.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tails {
     /// ln I_x(a, b).
@@ -25,7 +25,6 @@ pub struct Tails {
 }
 
 impl Tails {
-    /// The logarithm of one of them.
     pub fn ln(self, tail: Tail) -> f64 {
         match tail {
             Tail::Lower => self.ln_lower,
@@ -43,15 +42,14 @@ impl Tails {
     }
 }
 
-/// Both tails of the Beta(a, b) distribution at `x`, where `y` = 1 − x is given beside it so that neither end of the
-/// range loses precision. Relative error below 1e-10 up to a + b = 1e12 (tests against 324 values
-/// of 340 digits).
+/// Both tails of the Beta(a, b) distribution at `x`. `y` = 1 − x is passed as well, so that neither end of the range
+/// loses precision. The relative error is below 1e-10 up to a + b = 1e12 (tested against 324 values of 340 digits).
 ///
-/// NaN in both where a or b is not above 0 or x, y are no probabilities.
+/// Both are NaN if a or b is not positive, or x or y is not a probability.
 ///
 /// Sources: A. R. DiDonato and A. H. Morris, "Significant digit computation of the incomplete beta function ratios",
-/// ACM TOMS 18 (1992), for the continued fraction, with Loader's form of the factor before it; integrated numerically
-/// where both a and b are large.
+/// ACM TOMS 18 (1992), for the continued fraction, with Loader's form of the prefactor; numerical integration if both a
+/// and b are large.
 pub fn ln_beta_tails(a: f64, b: f64, x: f64, y: f64) -> Tails {
     let possible = a > 0.0 && b > 0.0 && (a + b).is_finite() && (0.0..=1.0).contains(&x) && (0.0..=1.0).contains(&y);
     if !possible {
@@ -63,7 +61,7 @@ pub fn ln_beta_tails(a: f64, b: f64, x: f64, y: f64) -> Tails {
     if y == 0.0 {
         return Tails { ln_lower: 0.0, ln_upper: f64::NEG_INFINITY };
     }
-    // The tail that does not hold the mean is computed, the other is its complement.
+    // Compute the tail without the mean; the other is its complement.
     let below_mean = x <= (a + 1.0) / (a + b + 2.0);
     let (a, b, x, y) = if below_mean { (a, b, x, y) } else { (b, a, y, x) };
     let ln_tail = match a.min(b) > LARGE {
@@ -74,13 +72,13 @@ pub fn ln_beta_tails(a: f64, b: f64, x: f64, y: f64) -> Tails {
     if below_mean { tails } else { tails.mirrored() }
 }
 
-/// I_x(a, b) · B(a, b) / (xᵃ yᵇ) for `x` at most about the mean, with `ahead` = a − (a+b)x.
+/// I_x(a, b) · B(a, b) / (xᵃ yᵇ) for `x` up to about the mean, with `ahead` = a − (a+b)x.
 ///
-/// This is the even part of Abramowitz and Stegun 26.5.8, in which the terms that nearly cancel are already combined:
-/// step by step that fraction loses all digits at a = 1e12. Evaluated by Lentz's method.
+/// This is the even part of Abramowitz and Stegun 26.5.8, which combines the terms that nearly cancel: evaluated term
+/// by term, that fraction loses all digits at a = 1e12. Uses Lentz's method.
 fn continued_fraction(a: f64, b: f64, x: f64, y: f64, ahead: f64) -> f64 {
     const TINY: f64 = 1e-300;
-    // A few times √min(a, b) steps are enough by far, and min(a, b) ≤ LARGE.
+    // A few times √min(a, b) steps suffice, and min(a, b) ≤ LARGE.
     const MOST_STEPS: u32 = 20_000;
     let away_from_zero = |v: f64| if v.abs() < TINY { TINY } else { v };
     let first = away_from_zero((1.0 + ahead) / (1.0 + 1.0 / a));
@@ -103,16 +101,16 @@ fn continued_fraction(a: f64, b: f64, x: f64, y: f64, ahead: f64) -> f64 {
     1.0 / value
 }
 
-/// The `x` at which the named tail of Beta(a, b) holds the probability `p`; `None` where a or b is not above 0 or `p`
-/// is not strictly between 0 and 1.
+/// The `x` at which the given tail of Beta(a, b) has probability `p`; `None` if a or b is not positive or `p` is not
+/// strictly between 0 and 1.
 ///
-/// Newton's method on the logarithm of the tail over the log-odds of x, which is concave, inside a shrinking bracket.
+/// Newton's method on the logarithm of the tail over the log-odds of x, which is concave, within a shrinking bracket.
 pub fn beta_quantile(a: f64, b: f64, tail: Tail, p: f64) -> Option<f64> {
     if !(a > 0.0 && b > 0.0 && (a + b).is_finite() && p > 0.0 && p < 1.0) {
         return None;
     }
     let (target, rising) = (p.ln(), tail == Tail::Lower);
-    // Log-odds of ±745 are the smallest numbers there are.
+    // Log-odds of ±745 correspond to the smallest positive doubles.
     let (mut low, mut high) = (-745.0, 745.0);
     let mut at = (a / b).ln().clamp(low, high);
     for _ in 0..200 {
@@ -156,7 +154,7 @@ mod tests {
         assert_eq!(ln_beta_tails(2.0, 3.0, 1.0, 0.0), Tails { ln_lower: 0.0, ln_upper: f64::NEG_INFINITY });
     }
 
-    /// Why we have our own: at the 95 % bound for 10 exceedances in 1e12 statrs is off, ours is not.
+    /// The reason for this implementation: at the 95 % bound for 10 exceedances in 1e12, statrs is wrong.
     #[test]
     fn statrs_fails_at_large_samples() {
         let (a, b) = (11.0, 1e12 - 10.0);
@@ -188,7 +186,7 @@ mod tests {
             let (a, b) = (ln_a.exp(), ln_b.exp());
             for tail in [Tail::Lower, Tail::Upper] {
                 let x = beta_quantile(a, b, tail, ln_p.exp()).unwrap();
-                // Near 1 the quantile itself is not a number of full precision.
+                // Near 1 the quantile cannot be represented with full precision.
                 if !(1e-300..0.9).contains(&x) {
                     continue;
                 }

@@ -1,24 +1,21 @@
-//! Exceedances that are known only as counts in bins, as every latency histogram has them.
+//! Exceedances known only as bin counts, as in every latency histogram.
 //!
-//! The likelihood of a bin is the probability of the whole bin. Taking its midpoint for the value instead is wrong
-//! where the bins are about as wide as the tail: −.154 for a true −.1 (see the vectors).
+//! The likelihood of a bin is the probability of the whole bin. Using its midpoint as the value is wrong if bins are
+//! about as wide as the tail: it gives −.154 for a true −.1 (see the vectors).
 
 use crate::gpd::Gpd;
 use crate::gpd_fit::{Exceedances, GpdFit};
 use crate::minimise::{one_simplex, simplex};
 
-/// A bin of a histogram, [low, high), high may be infinite (an overflow bin).
+/// A bin [low, high) of a histogram; high is infinite for an overflow bin.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bin {
-    /// Its lower edge.
     pub low: f64,
-    /// Its upper edge.
     pub high: f64,
-    /// Values in it.
     pub count: u64,
 }
 
-/// Exceedances of a threshold in bins.
+/// Binned exceedances of a threshold.
 #[derive(Clone, Debug)]
 pub struct Binned {
     bins: Vec<Bin>,
@@ -27,10 +24,10 @@ pub struct Binned {
 }
 
 impl Binned {
-    /// The bins that begin at or above `threshold`, less it; empty ones are left out. The threshold should be an edge:
-    /// of a bin across it nothing is counted.
+    /// The non-empty bins at or above `threshold`, with the threshold subtracted. The threshold should be a bin edge: a
+    /// bin that contains it is ignored.
     ///
-    /// `None` where fewer than 3 bins are occupied, an edge is no number, a bin not wider than 0, or bins overlap.
+    /// `None` if fewer than 3 bins are non-empty, an edge is not a number, a bin has no width, or bins overlap.
     pub fn above(bins: &[Bin], threshold: f64) -> Option<Binned> {
         let kept = bins.iter().filter(|b| b.count > 0 && (b.low >= threshold || b.low.is_nan()));
         let less = |b: &Bin| Bin { low: b.low - threshold, high: b.high - threshold, ..*b };
@@ -43,14 +40,15 @@ impl Binned {
         (kept.len() >= 3 && kept.iter().all(possible) && apart).then_some(Binned { bins: kept, count, reach })
     }
 
-    /// The occupied bins, less the threshold, ascending.
+    /// The non-empty bins relative to the threshold, in ascending order.
     pub fn bins(&self) -> &[Bin] {
         &self.bins
     }
 
-    /// Maximum likelihood of the interval-censored sample, by a simplex over ξ and ln σ from the exponential fit.
+    /// Maximum likelihood fit of the interval-censored sample, by a simplex over ξ and ln σ starting at the exponential
+    /// fit.
     ///
-    /// `None` where there is no maximum with ξ > −1.
+    /// `None` if there is no maximum with ξ > −1.
     ///
     /// Source: Coles (2001), 2.6; interval censoring as in D. R. Cox and D. Oakes, Analysis of Survival Data, 1.
     pub fn fit(&self) -> Option<GpdFit> {
@@ -59,32 +57,33 @@ impl Binned {
         (shape > -0.99).then(|| GpdFit { gpd: Gpd { shape, scale: ln_scale.exp() }, nll: least, n: self.count })
     }
 
-    /// The same to 1e-3 in ξ and ln σ, from a distribution that is near: for a sample drawn from it, whose own errors are far larger
-    /// (about 1/√n, so of 20 000 exceedances 7e-3), and of which only the height of the likelihood counts.
+    /// As [`Binned::fit`] to 1e-3 in ξ and ln σ, starting at a nearby distribution. Precise enough for a sample drawn
+    /// from that distribution when only the height of the likelihood matters: its sampling error is about 1/√n, 7e-3
+    /// for 20 000 exceedances.
     pub(crate) fn fit_near(&self, near: Gpd) -> Option<Gpd> {
         let step = 1.0 / self.count.sqrt();
         let ([shape, ln_scale], _) = one_simplex([near.shape, near.scale.ln()], step, 1e-3, &|p| self.nll_at(p))?;
         (shape > -0.99).then(|| Gpd { shape, scale: ln_scale.exp() })
     }
 
-    /// −ln of the likelihood at (ξ, ln σ).
+    /// −ln likelihood at (ξ, ln σ).
     fn nll_at(&self, &[shape, ln_scale]: &[f64; 2]) -> f64 {
         if shape > -1.0 { self.nll(Gpd { shape, scale: ln_scale.exp() }) } else { f64::INFINITY }
     }
 }
 
-/// Where in the bin to begin with: its middle, or its lower edge where it has no upper one.
+/// Starting value for a bin: its middle, or its lower edge if it has no upper edge.
 pub(crate) fn middle(bin: &Bin) -> f64 {
     if bin.high.is_finite() { 0.5 * (bin.low + bin.high) } else { bin.low }
 }
 
-/// ln P(low ≤ X < high), precise for narrow and for far bins.
+/// ln P(low ≤ X < high), precise for narrow and for distant bins.
 pub(crate) fn ln_probability(gpd: Gpd, bin: &Bin) -> f64 {
     let high = if bin.high == f64::INFINITY { f64::NEG_INFINITY } else { gpd.ln_survival(bin.high) };
     between(gpd.ln_survival(bin.low), high)
 }
 
-/// ln of the difference of two survivals, of which the logarithms are given.
+/// ln of the difference of two survival probabilities given as logarithms.
 fn between(low: f64, high: f64) -> f64 {
     if high == f64::NEG_INFINITY { low } else { low + (-(high - low).exp_m1()).ln() }
 }
@@ -95,7 +94,7 @@ impl Exceedances for Binned {
         if impossible {
             return f64::INFINITY;
         }
-        // Neighbours share an edge.
+        // Adjacent bins share an edge.
         let (mut edge, mut there) = (f64::NAN, 0.0);
         let term = |b: &Bin| {
             let low = if b.low == edge { there } else { gpd.ln_survival(b.low) };

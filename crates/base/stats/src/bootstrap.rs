@@ -1,4 +1,4 @@
-//! Resampling inside one boot, where neighbouring values depend on each other: whole blocks are drawn.
+//! Block bootstrap within one boot, where successive values depend on each other.
 
 use crate::estimate::{Interval, logarithms, possible_confidence};
 use crate::gamma::{student_p, student_two_sided};
@@ -6,15 +6,14 @@ use crate::order::{quantile_in_place, quantile_of_sorted};
 use crate::random::SplitMix64;
 use crate::series::{effective_n, inflation};
 
-/// Values drawn in all, at most: about 10 s.
+/// Limit on the number of values drawn in total: about 10 s.
 const MOST_WORK: usize = 1_000_000_000;
 
-/// The figure of a sample whose ratio is asked for.
+/// The statistic whose ratio is estimated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Figure {
-    /// A quantile (0–1): 0.5 is the median.
+    /// A quantile (0–1); 0.5 is the median.
     Quantile(f64),
-    /// The arithmetic mean.
     Mean,
 }
 
@@ -31,54 +30,53 @@ impl Figure {
     }
 }
 
-/// What to resample and how.
+/// Parameters of a block bootstrap.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Resampling {
-    /// What is taken of each sample.
+    /// Statistic of each sample.
     pub of: Figure,
-    /// Values in a block of either sample; 1 where they are independent. See [`block_length`].
+    /// Block length of either sample; 1 for independent values. See [`block_length`].
     pub blocks: (usize, usize),
-    /// Replicates, 1 to 1 000 000; 2000 are usual.
+    /// Number of replicates, 1 to 1 000 000; 2000 is usual.
     pub replicates: usize,
-    /// Decides all draws.
+    /// Seed of the random draws.
     pub seed: u64,
 }
 
-/// A ratio of quantiles or means by resampling.
+/// A ratio of quantiles or means, with bootstrap intervals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BootstrapRatio {
-    /// b / a of the samples themselves.
+    /// b / a of the original samples.
     pub value: f64,
-    /// The type 7 quantiles of the replicates at (1 ∓ confidence)/2. Of dependent values, too narrow for an interval: with 95 % it
-    /// holds the ratio in 82 to 93 %.
+    /// Type 7 quantiles of the replicates at (1 ∓ confidence)/2. Too narrow as an interval for dependent values: at 95
+    /// % it contains the ratio in 82 to 93 %.
     pub percentiles: (f64, f64),
-    /// The interval: value · exp(± t·s), s the replicates' standard deviation on the logarithms over √(1 − block/n) and over what
-    /// blocks leave out of the dependence, t Student's for the number of blocks less 2. `None` where they are at most 2.
+    /// The interval value · exp(± t·s). s is the standard deviation of the log replicates, divided by √(1 − block/n)
+    /// and corrected for the dependence that blocks cut off; t is Student's for the number of blocks minus 2. `None`
+    /// for at most 2 blocks.
     pub student: Option<Interval>,
-    /// Two-sided p of "the ratio is 1", from the same t; `None` as `student`.
+    /// Two-sided p-value of "the ratio is 1" from the same t; `None` like `student`.
     pub p: Option<f64>,
-    /// Mean of the replicates.
     pub mean: f64,
-    /// Their standard deviation (n − 1).
+    /// Standard deviation of the replicates (n − 1).
     pub sd: f64,
 }
 
-/// The block length for these values: 1 where neighbours do not depend on each other, else three times the n/n_eff
-/// values that say as much as one independent value, at most n/4 so that there remain four blocks. `None` as
-/// [`effective_n`].
+/// The block length for these values: 1 if successive values are independent, else three times n/n_eff, at most n/4 so
+/// that four blocks remain. `None` as for [`effective_n`].
 ///
-/// A block much longer than the correlations keeps their effect; Künsch, see [`bootstrap_ratios`].
+/// Blocks much longer than the correlations preserve their effect; see Künsch in [`bootstrap_ratios`].
 pub fn block_length(x: &[f64]) -> Option<usize> {
     let per_value = x.len() as f64 / effective_n(x)?;
     let length = if per_value > 1.0 { (3.0 * per_value).ceil() as usize } else { 1 };
     Some(length.min(x.len() / 4).max(1))
 }
 
-/// The ratio of the figures (b / a) in every replicate, in the order drawn: each draws n_a values from `a`, then n_b
-/// from `b`, as blocks of successive values from random places (the end joined to the start).
+/// The ratio (b / a) of the statistic in every replicate, in the order drawn. Each replicate draws n_a values from `a`,
+/// then n_b from `b`, as blocks of successive values from random positions (circular).
 ///
-/// `None` where a value is not above 0, a sample is empty, a block is 0 or longer than its sample, the quantile no
-/// probability, or the replicates none or more than a million or more than 10⁹ values.
+/// `None` if a value is not positive, a sample is empty, a block is 0 or longer than its sample, the quantile is not a
+/// probability, or there are no replicates, more than a million, or more than 10⁹ values in total.
 ///
 /// Source: H. R. Künsch, "The jackknife and the bootstrap for general stationary observations", Ann. Statist. 17
 /// (1989); circular blocks: D. N. Politis and J. P. Romano (1992).
@@ -103,8 +101,8 @@ pub fn bootstrap_ratios(a: &[f64], b: &[f64], how: &Resampling) -> Option<Vec<f6
         .collect()
 }
 
-/// The ratio of the figures with its intervals. `None` as [`bootstrap_ratios`], and for a confidence not strictly between
-/// 0 and 1.
+/// The ratio of the statistic with its intervals. `None` as for [`bootstrap_ratios`], and for a confidence not strictly
+/// between 0 and 1.
 pub fn bootstrap_ratio(a: &[f64], b: &[f64], how: &Resampling, confidence: f64) -> Option<BootstrapRatio> {
     if !possible_confidence(confidence) {
         return None;
@@ -117,7 +115,7 @@ pub fn bootstrap_ratio(a: &[f64], b: &[f64], how: &Resampling, confidence: f64) 
     let tail = 0.5 * (1.0 - confidence);
     let (low, high) = (quantile_of_sorted(&ratios, tail)?, quantile_of_sorted(&ratios, 1.0 - tail)?);
     let blocks = (a.len() as f64 / how.blocks.0 as f64, b.len() as f64 / how.blocks.1 as f64);
-    // Blocks vary about the mean of the very sample they are from: too little by one in the number of blocks.
+    // Blocks vary around the mean of their own sample, which loses one degree of freedom of the number of blocks.
     let cut = cut_off(a, how.blocks.0).max(cut_off(b, how.blocks.1));
     let missing = ((1.0 - 1.0 / blocks.0.min(blocks.1)) * (1.0 - cut)).sqrt();
     let degrees = blocks.0 + blocks.1 - 2.0;
@@ -128,8 +126,8 @@ pub fn bootstrap_ratio(a: &[f64], b: &[f64], how: &Resampling, confidence: f64) 
     Some(BootstrapRatio { value, percentiles: (low, high), student, p, mean, sd })
 }
 
-/// The share of the variance that is lost where blocks are cut apart, at most a half: Σ 2k·ρₖ / (n/n_eff) over the block length
-/// (Künsch, theorem 3.3), for correlations that fall as ρᵏ; then the sum is (τ − 1/τ)/2 with τ = n/n_eff.
+/// The share of the variance lost where blocks are cut, at most a half: Σ 2k·ρₖ / (n/n_eff) over the block length
+/// (Künsch, theorem 3.3). For correlations that decay as ρᵏ, the sum is (τ − 1/τ)/2 with τ = n/n_eff.
 fn cut_off(x: &[f64], block: usize) -> f64 {
     let persistence = inflation(x).or_else(|| effective_n(x).map(|n| x.len() as f64 / n)).unwrap_or(1.0).max(1.0);
     (0.5 * (persistence - 1.0 / persistence) / block as f64).min(0.5)

@@ -1,4 +1,4 @@
-//! The first run at which a figure shifted.
+//! Change points: the first run at which a figure shifted.
 
 use crate::estimate::{Estimate, possible_confidence};
 use crate::mann_whitney::shift;
@@ -7,33 +7,33 @@ use crate::random::SplitMix64;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Orders drawn for p where the approximation is too rough.
+/// Permutations drawn for the p-value if the approximation is too rough.
 const ORDERS: u32 = 1_999;
-/// Values up to which p comes from drawn orders.
+/// Up to this many values the p-value comes from permutations.
 const FEW: usize = 200;
-/// Values looked at: a history of runs, not samples.
+/// Limit on the number of values: this is for a history of runs, not for samples.
 const MOST_VALUES: usize = 100_000;
 
-/// Where a series most likely changed.
+/// The most likely change of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChangePoint {
-    /// Index of the first value after the change, counted from 0.
+    /// Index of the first value after the change, from 0.
     pub at: usize,
-    /// P(so clear a change) in a series without one.
+    /// Probability of so clear a change in a series without one.
     pub p: f64,
-    /// By how much the values after are larger than those before, with its interval where there are enough.
+    /// How much larger the values after are than those before, with an interval if there are enough values.
     pub shift: Estimate,
 }
 
-/// The most likely single change of level. Whether there is one says Pettitt's test: K = max |Uₜ|, Uₜ = 2 Σᵢ≤ₜ rᵢ −
-/// t(n+1) over the ranks r. Where it is says the cut with the least sum of distances from the medians of the two parts:
-/// the t of K itself leans towards the middle of the series, by a run or two even where the parts do not overlap.
+/// The most likely single change of level. Its significance is that of Pettitt's test: K = max |Uₜ|, Uₜ = 2 Σᵢ≤ₜ rᵢ −
+/// t(n+1) over the ranks r. Its position is the split with the least sum of distances from the medians of both parts,
+/// because the t of K is biased towards the middle of the series, by a run or two even if the parts do not overlap.
 ///
-/// p is found by drawing 1999 orders (with this seed) up to 200 values, and by 2·exp(−6K²/(n³+n²)) beyond. The values
+/// The p-value comes from 1999 seeded permutations for up to 200 values, and is 2·exp(−6K²/(n³+n²)) beyond. The values
 /// must be independent: one per run or boot.
 ///
-/// `None` for fewer than 2 or more than 100 000 values, values not finite, or a confidence not strictly between 0 and 1
-/// (of the shift's interval, which takes the place as given).
+/// `None` for fewer than 2 or more than 100 000 values, values that are not finite, or a confidence not strictly
+/// between 0 and 1. The confidence is for the interval of the shift, given the position.
 ///
 /// Source: A. N. Pettitt, "A non-parametric approach to the change-point problem", Appl. Statist. 28 (1979).
 pub fn pettitt(x: &[f64], confidence: f64, seed: u64) -> Option<ChangePoint> {
@@ -48,12 +48,12 @@ pub fn pettitt(x: &[f64], confidence: f64, seed: u64) -> Option<ChangePoint> {
     Some(ChangePoint { at, p, shift: shift(before, after, confidence)? })
 }
 
-/// All changes of level, in order of time: the series is cut at the clearest change while that has p ≤ 1 −
-/// `confidence`, and then either part again (binary segmentation; L. J. Vostrikova, Soviet Math. Doklady 24 (1981)).
-/// The shift of each is that between its two neighbouring parts.
+/// All changes of level, ordered by time. The series is split at the clearest change while its p ≤ 1 − `confidence`,
+/// and then each part again (binary segmentation; L. J. Vostrikova, Soviet Math. Doklady 24 (1981)). The shift of each
+/// change is between its two adjacent parts.
 ///
-/// With k cuts tried the chance of one false is up to k times 1 − confidence: see [`crate::benjamini_hochberg`].
-/// `None` as for [`pettitt`]; empty where nothing changed.
+/// With k splits tried, the probability of a false one is up to k times 1 − confidence: see
+/// [`crate::benjamini_hochberg`]. `None` as for [`pettitt`]; empty if nothing changed.
 pub fn change_points(x: &[f64], confidence: f64, seed: u64) -> Option<Vec<ChangePoint>> {
     pettitt(x, confidence, seed)?;
     let (mut found, mut parts) = (vec![], vec![(0, x.len())]);
@@ -76,7 +76,7 @@ pub fn change_points(x: &[f64], confidence: f64, seed: u64) -> Option<Vec<Change
     Some(changes)
 }
 
-/// K, the largest |Uₜ|.
+/// K, the maximum of |Uₜ|.
 fn largest(double_ranks: &[u64]) -> u64 {
     let n = double_ranks.len() as i64;
     let (mut sum, mut clearest) = (0i64, 0);
@@ -87,16 +87,16 @@ fn largest(double_ranks: &[u64]) -> u64 {
     clearest
 }
 
-/// The cut (values before it, 1…n−1) with the least sum of distances from the medians of both parts.
+/// The split (number of values before it, 1…n−1) with the least sum of distances from the medians of both parts.
 fn best_cut(x: &[f64]) -> usize {
     let before = distances_from_median(x.iter());
     let after = distances_from_median(x.iter().rev());
-    // before[t − 1] is that of the first t values, after[n − t − 1] that of the rest.
+    // before[t − 1] is for the first t values, after[n − t − 1] for the rest.
     let cuts = (1..).zip(before.iter().zip(after.iter().rev().skip(1)));
     cuts.map(|(t, (a, b))| (t, a + b)).min_by(|a, b| a.1.total_cmp(&b.1)).map_or(1, |(t, _)| t)
 }
 
-/// Σ |xᵢ − median| of the first 1, 2, 3 … values, with a heap for the smaller and one for the larger half.
+/// Σ |xᵢ − median| of the first 1, 2, 3 … values, with one heap for the smaller half and one for the larger.
 fn distances_from_median<'a>(x: impl Iterator<Item = &'a f64>) -> Vec<f64> {
     let (mut low, mut high) = (BinaryHeap::new(), BinaryHeap::new());
     let (mut low_sum, mut high_sum) = (0.0, 0.0);
@@ -119,7 +119,7 @@ fn distances_from_median<'a>(x: impl Iterator<Item = &'a f64>) -> Vec<f64> {
     .collect()
 }
 
-/// Numbers with their total order, as a heap wants it.
+/// A number with total order, as required by a heap.
 #[derive(Clone, Copy, PartialEq)]
 struct Sorted(f64);
 

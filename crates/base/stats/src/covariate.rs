@@ -1,4 +1,4 @@
-//! Is a difference between two samples really one of the temperature (frequency, load) they were taken at?
+//! Whether a difference between two samples is explained by a covariate, such as temperature, frequency or load.
 
 use crate::estimate::{Estimate, Interval, logarithms, possible_confidence};
 use crate::gamma::student_two_sided;
@@ -6,41 +6,40 @@ use crate::mann_whitney::ratio;
 use crate::random::SplitMix64;
 use crate::series::{effective_n, inflation, inflation_by_first};
 
-/// Values each sample must have on either side of a threshold: as many as an interval at 95 % takes.
+/// Values each sample needs on either side of a threshold: the minimum for an interval at 95 %.
 const LEAST_SIDE: usize = 4;
-/// Shifted pairings drawn for the p of a threshold.
+/// Circular shifts drawn for the p-value of a threshold.
 const SHIFTS: u32 = 499;
 
-/// A value and what was measured beside it.
+/// A value with the covariate measured next to it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// For example a run time; above 0.
+    /// Must be positive, for example a run time.
     pub value: f64,
-    /// For example the temperature at its end.
+    /// For example the temperature at the end of the run.
     pub covariate: f64,
 }
 
-/// A covariate's value from which on the values of both samples are different.
+/// A threshold of the covariate at which the values of both samples change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Threshold {
-    /// Halfway between the two neighbouring values of the covariate it parts.
+    /// Midpoint of the two adjacent covariate values that it separates.
     pub at: f64,
-    /// Values at and above it over values below it, the same in both samples (geometric means).
+    /// Ratio of values at and above the threshold to values below it, common to both samples (geometric means).
     pub step: f64,
-    /// The share of the variance inside the samples that the step explains, 0–1.
+    /// Share of the within-sample variance that the step explains, 0–1.
     pub explained: f64,
-    /// P(so good a step) if the covariate said nothing, however autocorrelated both are.
+    /// Probability of so good a step if the covariate had no effect, allowing for autocorrelation of both.
     pub p: f64,
 }
 
 /// The threshold that explains most: least squares of ln value = sample + step·[covariate ≥ threshold].
 ///
-/// p is the share of 499 pairings that explain as much, in which the covariates are shifted in a circle against the
-/// values: that keeps the autocorrelation of both, which an ordinary permutation would destroy. Both samples must be in
-/// the order of time.
+/// The p-value is the share of 499 pairings that explain as much after the covariates are circularly shifted against
+/// the values. Unlike a permutation, that preserves the autocorrelation of both. Both samples must be ordered by time.
 ///
-/// `None` where no threshold leaves 4 values of both samples on both sides (a constant covariate has none), a value is
-/// not above 0, a number not finite, or the values do not vary.
+/// `None` if no threshold leaves 4 values of both samples on both sides (as with a constant covariate), a value is not
+/// positive, a number is not finite, or the values do not vary.
 ///
 /// The step is that of a regression tree (L. Breiman et al., Classification and Regression Trees, 1984).
 pub fn threshold(a: &[Point], b: &[Point], seed: u64) -> Option<Threshold> {
@@ -60,27 +59,27 @@ pub fn threshold(a: &[Point], b: &[Point], seed: u64) -> Option<Threshold> {
     (variance > 1e-24 && explained.is_finite()).then_some(found)
 }
 
-/// The ratio of two samples as it is, and with only the values below a threshold of the covariate.
+/// The ratio of two samples, overall and restricted to values below a threshold of the covariate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Split {
     /// b / a over all values.
     pub all: Estimate,
-    /// b / a where the covariate is below the threshold. Its interval takes the values as independent.
+    /// b / a for covariates below the threshold. Its interval assumes independent values.
     pub below: Estimate,
-    /// How many values of a and of b are below.
+    /// Number of values of a and of b below the threshold.
     pub n_below: (usize, usize),
 }
 
 impl Split {
-    /// The share of the difference (on logarithms) that is gone below the threshold: 0.87 where 12.5 % become 1.6 %.
-    /// Above 1 where the sign turns. `None` where there is no difference to begin with.
+    /// The share of the difference (on logarithms) that vanishes below the threshold: 0.87 if 12.5 % become 1.6 %.
+    /// Above 1 if the sign changes. `None` if there is no difference.
     pub fn share_explained(&self) -> Option<f64> {
         let share = 1.0 - self.below.value.ln() / self.all.value.ln();
         share.is_finite().then_some(share)
     }
 
-    /// Whether most of the difference is the covariate's: more than half of it is gone below the threshold, and the
-    /// interval there does not hold the ratio of all values. `false` where too few values are below for an interval.
+    /// Whether the covariate explains most of the difference: more than half of it vanishes below the threshold, and
+    /// the interval there does not contain the overall ratio. `false` if too few values are below for an interval.
     pub fn mostly_covariate(&self) -> bool {
         let excluded = self.below.interval.is_some_and(|i| !i.holds(self.all.value));
         excluded && self.share_explained().is_some_and(|share| share > 0.5)
@@ -90,7 +89,7 @@ impl Split {
 /// Hodges–Lehmann ratios (see [`ratio`]) of all values and of those below `threshold`, which may be known (a thermal
 /// limit) or found by [`threshold`](fn@threshold).
 ///
-/// `None` as [`ratio`], and where a sample has no value below.
+/// `None` as for [`ratio`], and if a sample has no value below the threshold.
 pub fn split_ratio(a: &[Point], b: &[Point], threshold: f64, confidence: f64) -> Option<Split> {
     let values = |points: &[Point]| points.iter().map(|p| p.value).collect::<Vec<f64>>();
     let below =
@@ -108,27 +107,28 @@ pub fn split_ratio(a: &[Point], b: &[Point], threshold: f64, confidence: f64) ->
 pub struct AdjustedRatio {
     /// b / a at the same covariate.
     pub ratio: f64,
-    /// Its interval, widened for the autocorrelation of the residuals; `None` where so few values are effective that
-    /// there is none.
+    /// Its interval, widened for the autocorrelation of the residuals; `None` if the effective sample size is too
+    /// small.
     pub interval: Option<Interval>,
-    /// The factor by which values grow per unit of the covariate.
+    /// Factor by which values grow per unit of the covariate.
     pub per_unit: f64,
-    /// The partial correlation of ln value and covariate with the sample held fixed, −1 to 1.
+    /// Partial correlation of ln value and covariate given the sample, −1 to 1.
     pub partial: f64,
 }
 
-/// Analysis of covariance: least squares of ln value = sample + slope·covariate, the same slope in both. Its standard
-/// error is widened by √(n/n_eff) of the residuals, the worse sample's and the worse of two estimates ([`effective_n`], and the first
-/// correlation alone), and Student's t taken for the effective number less 3.
+/// Analysis of covariance: least squares of ln value = sample + slope·covariate with a common slope. The standard error
+/// is widened by √(n/n_eff) of the residuals, the larger over both samples and over two estimates ([`effective_n`], and
+/// the first autocorrelation alone). Student's t has the effective number minus 3 degrees of freedom.
 ///
-/// In 1000 draws each the interval at 95 % held in 95.6 to 97.7 %, of 20 independent to 1000 values with a first correlation of 0.95. The
-/// least it was with 120 values and 0.9, which say as much as six: there 967 had one. With the first estimate alone it was 92.6 %.
+/// In 1000 simulations each, the 95 % interval held in 95.6 to 97.7 %, from 20 independent values to 1000 values with a
+/// first autocorrelation of 0.95. The worst case was 120 values with 0.9, equivalent to six independent ones, of which
+/// 967 had an interval. With the first estimate alone it was 92.6 %.
 ///
-/// Right where the values follow the covariate in a straight line; for a limit as of thermal throttling, where the
-/// covariate stays while the values go on, see [`threshold`](fn@threshold).
+/// Correct if the values depend linearly on the covariate. For a limit, such as thermal throttling, at which the
+/// covariate stays constant while the values change, see [`threshold`](fn@threshold).
 ///
-/// `None` where a sample has fewer than 3 values, a value is not above 0, a number not finite, the covariate the same
-/// throughout, or the confidence not strictly between 0 and 1.
+/// `None` if a sample has fewer than 3 values, a value is not positive, a number is not finite, the covariate is
+/// constant, or the confidence is not strictly between 0 and 1.
 ///
 /// Source: R. A. Fisher; G. W. Snedecor and W. G. Cochran, Statistical Methods, 18.
 pub fn adjusted_ratio(a: &[Point], b: &[Point], confidence: f64) -> Option<AdjustedRatio> {
@@ -160,9 +160,9 @@ pub fn adjusted_ratio(a: &[Point], b: &[Point], confidence: f64) -> Option<Adjus
     (result.ratio.is_finite() && result.per_unit.is_finite()).then_some(result)
 }
 
-/// One sample with its means and sums of squares about them.
+/// One sample with its means and centred sums of squares.
 struct Moments {
-    /// (covariate, ln value) about their means.
+    /// Centred (covariate, ln value).
     centred: Vec<(f64, f64)>,
     n: f64,
     x: f64,
@@ -189,19 +189,19 @@ impl Moments {
         Some(Moments { centred, n, x, y, xx, xy, yy, largest })
     }
 
-    /// How many times fewer values the residuals are worth. `None` where they hang together for too much of the series; residuals
-    /// that are all 0 hang together not at all.
+    /// Factor by which the effective number of residuals is smaller than their number. `None` if they are correlated
+    /// over too much of the series; residuals that are all 0 are uncorrelated.
     fn inflation(&self, slope: f64) -> Option<f64> {
         let residuals: Vec<f64> = self.centred.iter().map(|(x, y)| y - slope * x).collect();
         if effective_n(&residuals).is_none() {
             return Some(1.0);
         }
-        // Either is now and then far too small where few values are effective, seldom both.
+        // Each estimate is sometimes far too small if the effective number is small, but rarely both.
         Some(inflation(&residuals)?.max(inflation_by_first(&residuals)?))
     }
 }
 
-/// One sample for the search: ln values about their mean in the order of time, and the order of its covariates.
+/// One sample for the search: centred ln values ordered by time, and the order of its covariates.
 struct Ordered {
     centred: Vec<f64>,
     by_covariate: Vec<usize>,
@@ -220,7 +220,7 @@ impl Ordered {
         })
     }
 
-    /// Sums of the values with the smallest 0, 1, 2 … covariates, these shifted against the values.
+    /// Prefix sums of the values in the order of their covariates, which are shifted circularly against the values.
     fn prefix_sums(&self, shift: usize) -> Vec<f64> {
         let n = self.centred.len();
         let mut sums = Vec::with_capacity(n + 1);
@@ -234,7 +234,7 @@ impl Ordered {
     }
 }
 
-/// A possible threshold, and how many values of each sample are below it.
+/// A candidate threshold, and the number of values of each sample below it.
 struct Candidate {
     at: f64,
     below: [usize; 2],
@@ -252,7 +252,7 @@ fn candidates(samples: &[Ordered; 2]) -> Vec<Candidate> {
     all.windows(2).map(|pair| Candidate { at: at(pair), below: below(at(pair)) }).filter(enough).collect()
 }
 
-/// The largest sum of squares a step explains, at which candidate, and the step.
+/// The largest sum of squares explained by a step, the index of its candidate, and the step.
 fn best(samples: &[Ordered; 2], candidates: &[Candidate], shifts: [usize; 2]) -> Option<(f64, usize, f64)> {
     let [a, b] = samples;
     let sums = [a.prefix_sums(shifts[0]), b.prefix_sums(shifts[1])];
@@ -261,7 +261,7 @@ fn best(samples: &[Ordered; 2], candidates: &[Candidate], shifts: [usize; 2]) ->
         for ((sample, sums), below) in samples.iter().zip(&sums).zip(candidate.below) {
             let (n, above) = (sample.centred.len() as f64, (sample.centred.len() - below) as f64);
             xx += below as f64 * above / n;
-            // Values are about their mean: those above sum up to minus those below.
+            // The values are centred: those above add up to minus those below.
             xy -= sums.get(below).copied().unwrap_or(0.0);
         }
         (xy * xy / xx, index, xy / xx)
@@ -275,7 +275,8 @@ mod tests {
     use crate::normal::normal_quantile;
     use proptest::prelude::*;
 
-    /// Warming up from 60 to 82 °C; above 78 °C everything takes 20 % longer; `true_ratio` on top; noise with ρ = .5.
+    /// Warming up from 60 to 82 °C; above 78 °C everything takes 20 % longer; scaled by `true_ratio`; noise with ρ =
+    /// .5.
     fn run(random: &mut SplitMix64, n: usize, true_ratio: f64, warming: f64) -> Vec<Point> {
         let mut noise = 0.0;
         (0..n)
@@ -308,7 +309,7 @@ mod tests {
         assert_eq!(adjusted_ratio(&good, &good, 0.0), None);
     }
 
-    /// Neither kernel is slower, b was only hotter for longer: the threshold is found and the difference is its.
+    /// No kernel is slower, but b was hot for longer: the threshold is found and explains the difference.
     #[test]
     fn heat_is_called_heat() {
         let mut random = SplitMix64::new(41);
@@ -319,7 +320,7 @@ mod tests {
         assert!(split.mostly_covariate() && split.share_explained().unwrap() > 0.8, "{split:?}");
     }
 
-    /// A true 11 % stays 11 %, warming up alike or at constant temperature.
+    /// A true 11 % stays 11 %, whether both warm up alike or the temperature is constant.
     #[test]
     fn a_true_difference_is_not_called_heat() {
         let mut random = SplitMix64::new(42);
@@ -345,7 +346,7 @@ mod tests {
         assert!(called <= 4, "{called}");
     }
 
-    /// Values that grow by 1 % a degree, b two degrees warmer and 5 % slower besides, autocorrelated.
+    /// Values grow by 1 % per degree; b is two degrees warmer and 5 % slower besides; autocorrelated.
     #[test]
     fn regression_takes_out_a_straight_line() {
         let (mut random, mut held) = (SplitMix64::new(44), 0);

@@ -1,36 +1,33 @@
-//! A figure with what is known of its uncertainty.
+//! An estimate with its uncertainty.
 
-/// An interval that holds the true value with at least the confidence asked for.
+/// An interval that contains the true value with at least the requested confidence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// Its lower end.
     pub low: f64,
-    /// Its upper end.
     pub high: f64,
-    /// The confidence (0–1) it really has; rank intervals have steps, so it may be more than was asked for.
+    /// Actual confidence, 0–1; since rank intervals are discrete, it may exceed the requested one.
     pub confidence: f64,
 }
 
 impl Interval {
-    /// Whether the value is inside, ends included.
+    /// Whether the value is inside or at an end.
     pub fn holds(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
 
-    /// Both ends through a rising function.
+    /// Maps both ends by an increasing function.
     pub(crate) fn map(self, rising: impl Fn(f64) -> f64) -> Interval {
         Interval { low: rising(self.low), high: rising(self.high), ..self }
     }
 }
 
-/// An estimate with its interval, where the sample is large enough to have one.
+/// An estimate, with an interval if the sample is large enough.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The estimate itself.
     pub value: f64,
-    /// `None` where so few samples cannot have an interval at this confidence: it is unbounded.
+    /// `None` if the sample is too small for an interval at this confidence: it is unbounded.
     pub interval: Option<Interval>,
-    /// The fewest samples (boots) in each of two groups, or the fewest pairs, with which there is one.
+    /// Minimum number of samples (boots) in each of two groups, or of pairs, for an interval.
     pub least_n: u64,
 }
 
@@ -40,7 +37,7 @@ impl Estimate {
     }
 }
 
-/// Natural logarithms; `None` where a value is not above 0 or not finite.
+/// Natural logarithms; `None` if a value is not positive or not finite.
 pub(crate) fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
     values.iter().map(|&v| (v > 0.0 && v.is_finite()).then(|| v.ln())).collect()
 }

@@ -1,30 +1,31 @@
-//! How strongly late samples cluster: the extremal index θ, from 0 (all in one cluster) to 1 (independent).
+//! Clustering of late samples: the extremal index θ, from 0 (all in one cluster) to 1 (independent).
 //!
-//! n samples with extremal index θ say as much about their extremes as n·θ independent ones. Both estimators work on
-//! the gaps between late samples, which may be given in groups: a stall that makes thousands late is one number.
+//! The extremes of n samples with extremal index θ carry as much information as those of n·θ independent samples. Both
+//! estimators use the gaps between late samples, which may be grouped: a stall that makes thousands of samples late is
+//! one entry.
 
-/// Samples from one late sample to the next (1 = the very next), and how many gaps of this size there are.
+/// A distance between successive late samples, with its number of occurrences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// How many samples on the next late one was; at least 1.
+    /// Number of samples from one late sample to the next; 1 if adjacent.
     pub size: u64,
-    /// How often.
+    /// Number of occurrences.
     pub times: u64,
 }
 
-/// The gaps between late samples at these positions (cycle numbers), which must rise; equal neighbours are one.
+/// The gaps between late samples at the given positions (cycle numbers), which must ascend; equal neighbours count
+/// once.
 pub fn gaps(positions: &[u64]) -> impl Iterator<Item = Gap> + '_ {
     positions.windows(2).map(|w| w[1].saturating_sub(w[0])).filter(|&size| size > 0).map(|size| Gap { size, times: 1 })
 }
 
-/// The intervals estimator of the extremal index: needs no run length chosen by hand. Between 0 and 1; `None` where
-/// there is no gap.
+/// The intervals estimator of the extremal index, which needs no run length. Between 0 and 1; `None` without a gap.
 ///
-/// With the N−1 gaps Tᵢ between N late samples: θ̂ = 2(ΣT)² / ((N−1)ΣT²) where the largest gap is at most 2, else
+/// With the N−1 gaps Tᵢ between N late samples: θ̂ = 2(ΣT)² / ((N−1)ΣT²) if the largest gap is at most 2, else
 /// 2(Σ(T−1))² / ((N−1)Σ(T−1)(T−2)); at most 1.
 ///
-/// It compares the gaps with each other, so late samples that all follow each other directly, which are one single
-/// cluster, come out as 1: combine it with [`runs_estimator`].
+/// It compares gaps with each other, so late samples that are all adjacent, which form a single cluster, give 1:
+/// combine it with [`runs_estimator`].
 ///
 /// Source: C. A. T. Ferro and J. Segers, "Inference for clusters of extreme values", J. R. Statist. Soc. B 65 (2003).
 pub fn intervals_estimator(gaps: impl IntoIterator<Item = Gap>) -> Option<f64> {
@@ -43,8 +44,8 @@ pub fn intervals_estimator(gaps: impl IntoIterator<Item = Gap>) -> Option<f64> {
     (count > 0.0 && second > 0.0).then(|| (2.0 * first * first / (count * second)).min(1.0))
 }
 
-/// The runs estimator of the extremal index: clusters / late samples, where late samples at most `run_length` apart
-/// belong to one cluster. Between 0 and 1; 1 for a single late sample (no gap).
+/// The runs estimator of the extremal index: number of clusters / number of late samples, where late samples at most
+/// `run_length` apart belong to one cluster. Between 0 and 1; 1 for a single late sample (no gap).
 ///
 /// Source: R. L. Smith and I. Weissman, "Estimating the extremal index", J. R. Statist. Soc. B 56 (1994).
 pub fn runs_estimator(gaps: impl IntoIterator<Item = Gap>, run_length: u64) -> f64 {

@@ -1,4 +1,4 @@
-//! Do exceedances look like the distribution fitted to them?
+//! Goodness of fit of exceedances.
 
 use crate::binned::{Bin, Binned, ln_probability};
 use crate::gamma::chi_square_sf;
@@ -7,25 +7,26 @@ use crate::gpd_fit::{Exceedances, Values};
 use crate::order::sorted;
 use crate::random::SplitMix64;
 
-/// Exceedances up to which a binned fit is tested by simulation, each costing a fit of as many draws.
+/// A binned fit with up to this many exceedances is tested by simulation, where each replicate is a fit of as many
+/// draws.
 const SIMULATED: f64 = 20_000.0;
-/// Below this p of χ² no simulation would say otherwise.
+/// For a χ² p-value below this, simulation would not change the result.
 const CLEARLY: f64 = 1e-6;
-/// Draws as far away as the sample after which more would not change the answer.
+/// After this many replicates as far away as the sample, more would not change the result.
 const ENOUGH: u32 = 10;
 
 /// Distances between a sample and a distribution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Distances {
-    /// Anderson and Darling's A² = −n − Σ (2i−1)[ln Fᵢ + ln(1−Fₙ₊₁₋ᵢ)]/n, which looks at the tails.
+    /// Anderson–Darling A² = −n − Σ (2i−1)[ln Fᵢ + ln(1−Fₙ₊₁₋ᵢ)]/n, which emphasises the tails.
     pub anderson_darling: f64,
-    /// Cramér and von Mises' W² = 1/12n + Σ (Fᵢ − (2i−1)/2n)².
+    /// Cramér–von Mises W² = 1/12n + Σ (Fᵢ − (2i−1)/2n)².
     pub cramer_von_mises: f64,
 }
 
-/// The distances of exceedances from a distribution; A² is infinite where one is impossible.
+/// The distances of exceedances from a distribution; A² is infinite if one is impossible.
 ///
-/// `None` where there is none or one is not finite.
+/// `None` if there is no exceedance or one is not finite.
 ///
 /// Source: V. Choulakian and M. A. Stephens, "Goodness-of-fit tests for the generalized Pareto distribution",
 /// Technometrics 43 (2001).
@@ -42,10 +43,10 @@ pub fn distances(exceedances: &[f64], gpd: Gpd) -> Option<Distances> {
     Some(Distances { anderson_darling: -n - a / n, cramer_von_mises: w })
 }
 
-/// p of "exceedances like these come from such a distribution": the share of `replicates` samples drawn from the fit,
-/// and fitted anew, that are as far away by A² or farther. The critical values for known parameters do not apply.
+/// The p-value of "exceedances come from such a distribution": the share of `replicates` samples, drawn from the fit
+/// and fitted again, with at least the same A². Critical values for known parameters do not apply.
 ///
-/// `None` where the fit fails or there are no or more than 100 000 replicates.
+/// `None` if the fit fails, or there are no replicates or more than 100 000.
 ///
 /// Source: W. Stute, W. González Manteiga and M. Presedo Quindimil, "Bootstrap based goodness-of-fit-tests", Metrika 40
 /// (1993).
@@ -61,11 +62,11 @@ pub fn fit_p(exceedances: &[f64], replicates: u32, seed: u64) -> Option<f64> {
     })
 }
 
-/// The same for bins, by G² = 2 Σ O ln(O/E) over bins joined until 5 are expected in each: simulated up to 20 000
-/// exceedances, beyond against χ² with two degrees fewer than bins less one. `None` also where fewer than 4 bins are
-/// left.
+/// As [`fit_p`] for bins, by G² = 2 Σ O ln(O/E) over bins merged until 5 are expected in each: by simulation for up to
+/// 20 000 exceedances, beyond against χ² with two degrees fewer than bins minus one. `None` also if fewer than 4 bins
+/// remain.
 ///
-/// Simulating ends where the answer is clear: with χ² where that comes to less than 1e-6, and after 10 draws as far away,
+/// Simulation stops when the result is clear: if χ² gives less than 1e-6, and after 10 replicates at least as far away,
 /// when p is 10 over all draws (J. Besag and P. Clifford, "Sequential Monte Carlo p-values", Biometrika 78 (1991)).
 pub fn binned_fit_p(data: &Binned, replicates: u32, seed: u64) -> Option<f64> {
     let gpd = data.fit()?.gpd;
@@ -88,7 +89,7 @@ pub fn binned_fit_p(data: &Binned, replicates: u32, seed: u64) -> Option<f64> {
     })
 }
 
-/// (1 + those as large) / (1 + all), or where `enough` are as large before the last, `enough` / those drawn; samples that
+/// (1 + count as large) / (1 + all), or, if `enough` are as large before the last, `enough` / drawn; samples that
 /// cannot be fitted count as large.
 fn simulated(replicates: u32, enough: u32, seen: f64, mut draw: impl FnMut() -> Option<f64>) -> Option<f64> {
     if replicates == 0 || replicates > 100_000 || seen.is_nan() {
@@ -104,7 +105,7 @@ fn simulated(replicates: u32, enough: u32, seen: f64, mut draw: impl FnMut() -> 
     Some((f64::from(as_far) + 1.0) / (f64::from(replicates) + 1.0))
 }
 
-/// Bins over 0 to ∞ without holes: the occupied ones and what is between them.
+/// Bins covering 0 to ∞ without gaps: the non-empty ones and those between them.
 fn grid(occupied: &[Bin]) -> Vec<Bin> {
     let (mut bins, mut end) = (vec![], 0.0);
     for bin in occupied {
@@ -120,10 +121,10 @@ fn grid(occupied: &[Bin]) -> Vec<Bin> {
     bins
 }
 
-/// G² and the bins it was summed over.
+/// G² and the number of bins it is summed over.
 fn deviance(occupied: &[Bin], count: f64, gpd: Gpd) -> Option<(f64, usize)> {
     let mut counts = occupied.iter().map(|b| (b.low, b.count as f64)).peekable();
-    // (seen, expected) of each joined bin.
+    // (observed, expected) of each merged bin.
     let mut joined: Vec<(f64, f64)> = vec![(0.0, 0.0)];
     for bin in grid(occupied) {
         let seen = counts.next_if(|(low, _)| *low == bin.low).map_or(0.0, |(_, n)| n);
@@ -177,7 +178,7 @@ mod tests {
             refused += u32::from(fit_p(&x, 19, seed).unwrap() <= 0.05);
             refused_binned +=
                 u32::from(binned_fit_p(&Binned::above(&bins(&x), 0.0).unwrap(), 19, seed).unwrap() <= 0.05);
-            // A second population far out: a fifth of all around 60.
+            // A second population far out: a fifth of the samples around 60.
             x.iter_mut().step_by(5).for_each(|v| *v = 60.0 + 0.5 * *v);
             caught += u32::from(fit_p(&x, 19, seed).unwrap() <= 0.05);
         }

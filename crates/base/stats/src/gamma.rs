@@ -2,8 +2,8 @@
 
 use crate::beta::{Tail, beta_quantile, ln_beta_tails};
 
-/// P(X ≥ `x`) for X ~ χ² with `degrees` of freedom: Q(degrees/2, x/2), precise in the far tail. NaN where `degrees` is
-/// not above 0 or `x` is below 0 or no number.
+/// P(X ≥ `x`) for X ~ χ² with `degrees` of freedom: Q(degrees/2, x/2), precise in the far tail. NaN if `degrees` is not
+/// positive or `x` is negative or NaN.
 ///
 /// Source: Abramowitz and Stegun 26.4.4; 6.5.29 (series) and 6.5.31 (continued fraction, by Lentz's method).
 pub fn chi_square_sf(x: f64, degrees: f64) -> f64 {
@@ -18,7 +18,7 @@ pub fn chi_square_sf(x: f64, degrees: f64) -> f64 {
     if x < a + 1.0 { 1.0 - ln_power.exp() * series(a, x) } else { ln_power.exp() * fraction(a, x) }
 }
 
-/// Steps enough for a up to about 1e7; there √a steps are needed.
+/// Enough for a up to about 1e7, which needs √a steps.
 const MOST_STEPS: u32 = 20_000;
 
 fn series(a: f64, x: f64) -> f64 {
@@ -51,8 +51,8 @@ fn fraction(a: f64, x: f64) -> f64 {
     value
 }
 
-/// The t with P(|T| ≤ t) = `confidence` for Student's T with `degrees` of freedom (real-valued); `None` where the
-/// confidence is not strictly between 0 and 1 or `degrees` not above 0.
+/// The t with P(|T| ≤ t) = `confidence` for Student's T with `degrees` of freedom (real-valued); `None` if the
+/// confidence is not strictly between 0 and 1 or `degrees` is not positive.
 ///
 /// T²/(degrees + T²) has the distribution Beta(½, degrees/2) (Abramowitz and Stegun 26.7.1).
 pub fn student_two_sided(confidence: f64, degrees: f64) -> Option<f64> {
@@ -60,7 +60,8 @@ pub fn student_two_sided(confidence: f64, degrees: f64) -> Option<f64> {
     Some((degrees * share / (1.0 - share)).sqrt()).filter(|t| t.is_finite())
 }
 
-/// P(|T| ≥ |t|) for Student's T with `degrees` of freedom; `None` as [`student_two_sided`], or for a `t` that is not finite.
+/// P(|T| ≥ |t|) for Student's T with `degrees` of freedom; `None` as for [`student_two_sided`], or if `t` is not
+/// finite.
 pub fn student_p(t: f64, degrees: f64) -> Option<f64> {
     if !(t.is_finite() && degrees > 0.0 && degrees.is_finite()) {
         return None;

@@ -1,8 +1,8 @@
-//! What must hold before a level beyond the data is printed, and the level where all of it does.
+//! Levels beyond the data, and the conditions that must hold before one is reported.
 //!
-//! A fit of a few parameters always gives a number. On the published Raspberry Pi 4 histograms the levels for one in
-//! 10⁹ go from 85 µs, below the observed maximum, to 17 618 µs, according to the threshold: the tail is a mixture of
-//! causes, and no extrapolation from it means anything.
+//! A fit with a few parameters always gives a number. On the published Raspberry Pi 4 histograms, the levels for one in
+//! 10⁹ range from 85 µs, below the observed maximum, to 17 618 µs, depending on the threshold: the tail is a mixture of
+//! causes, and extrapolating it is meaningless.
 
 use crate::binned::{Bin, Binned};
 use crate::estimate::{Interval, possible_confidence};
@@ -11,105 +11,103 @@ use crate::gpd::Gpd;
 use crate::gpd_fit::{GpdFit, level_interval, shape_interval};
 use crate::stationarity::KPSS_CRITICAL_5;
 
-/// Exceedances a threshold must have.
+/// Minimum number of exceedances of a threshold.
 const LEAST_EXCEEDANCES: u64 = 100;
-/// Thresholds over which the shape must be stable.
+/// Number of thresholds over which the shape must be stable.
 const LEAST_THRESHOLDS: usize = 5;
-/// How many times rarer than the rarest thing observed a level may be.
+/// How many decades rarer than the rarest observation a level may be.
 const MOST_DECADES: f64 = 2.0;
-/// Samples drawn to test the fit.
+/// Replicates for the goodness-of-fit test.
 const REPLICATES: u32 = 99;
 
-/// What is known of a run.
+/// What is known about a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
-    /// The histogram of all samples, in any unit.
+    /// Histogram of all samples, in any unit.
     pub bins: &'a [Bin],
-    /// The KPSS statistic of the run over time; `None` where the order of the samples is not known.
+    /// KPSS statistic of the run over time; `None` if the order of the samples is unknown.
     pub kpss: Option<f64>,
-    /// The extremal index of the tail; `None` where it is not known.
+    /// Extremal index of the tail; `None` if unknown.
     pub theta: Option<f64>,
 }
 
 /// Why a level is refused.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Refusal {
-    /// The probability or the confidence is not strictly between 0 and 1, or the histogram is not one.
+    /// The probability or the confidence is not strictly between 0 and 1, or the histogram is invalid.
     NotPossible,
-    /// The run is not known to have stayed the same, because the order of its samples is not known.
+    /// The order of the samples is unknown, so stationarity cannot be tested.
     StationarityUnknown,
-    /// The run did not stay the same: this KPSS statistic is not below .463.
+    /// Not stationary: this KPSS statistic is not below .463.
     NotStationary(f64),
-    /// How strongly late samples cluster is not known.
+    /// The clustering of late samples is unknown.
     ClusteringUnknown,
-    /// The level is not in the tail: it is a quantile of the data, with bounds by ranks.
+    /// The level is a quantile within the data, where rank bounds apply.
     InsideData,
-    /// So many decades rarer than the effective number of samples reaches, more than 2.
+    /// The level is this many decades, more than 2, rarer than once in the effective number of samples.
     TooFar(f64),
-    /// Only so many thresholds have 100 exceedances and a fit; 5 are needed.
+    /// Only this many thresholds have 100 exceedances and a fit; 5 are needed.
     FewThresholds(usize),
-    /// No single shape is within the intervals at all thresholds: the lowest upper and the highest lower end.
-    /// The tail is a mixture.
+    /// No single shape lies within the intervals at all thresholds: the tail is a mixture.
     ShapeUnstable {
-        /// The smallest upper end of the shapes' intervals.
+        /// Smallest upper end of the shape intervals.
         at_most: f64,
-        /// The largest lower end, which is above it.
+        /// Largest lower end, above the smallest upper end.
         at_least: f64,
     },
-    /// The goodness of fit at the lowest threshold has this p, at most .05; `None` where it could not be tested.
+    /// p-value of the goodness of fit at the lowest threshold, at most .05; `None` if it could not be tested.
     PoorFit(Option<f64>),
-    /// The level's whole interval is below a value that was observed, though the level should not have been reached.
+    /// The level's whole interval is below an observed value, although the level should not have been reached.
     BelowObserved {
-        /// The upper end of the interval.
+        /// Upper end of the interval.
         level: f64,
-        /// The lower edge of the highest bin that is not empty.
+        /// Lower edge of the highest non-empty bin.
         observed: f64,
     },
     /// The interval of the level has no end that can be found.
     Unbounded,
 }
 
-/// The fit above one threshold, as a threshold-stability plot shows it.
+/// The fit above one threshold, as shown in a threshold stability plot.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ThresholdFit {
-    /// The threshold, a bin's lower edge.
+    /// A bin's lower edge.
     pub threshold: f64,
-    /// Samples above it.
+    /// Number of samples above it.
     pub exceedances: u64,
-    /// The fit to them.
     pub fit: GpdFit,
-    /// The shape's interval by profile likelihood; `None` where it has no end, or clustering leaves too few exceedances.
+    /// Profile likelihood interval of the shape; `None` if it has no end, or clustering leaves too few exceedances.
     pub shape: Option<Interval>,
-    /// σ* = σ − ξ·threshold, which does not change with the threshold in a Pareto tail (Coles 4.3.4).
+    /// σ* = σ − ξ·threshold, which is constant over thresholds in a Pareto tail (Coles 4.3.4).
     pub modified_scale: f64,
 }
 
-/// A level that passed all gates. It is the distribution of this run carried on, not a bound on what can happen.
+/// A level that passed all conditions. It extrapolates the distribution of this run and does not bound what can happen.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Extrapolation {
-    /// The level exceeded with the probability asked for.
+    /// Level exceeded with the requested probability.
     pub level: f64,
-    /// Its interval by profile likelihood.
+    /// Profile likelihood interval of the level.
     pub interval: Interval,
-    /// p of the goodness of fit.
+    /// p-value of the goodness of fit.
     pub fit_p: f64,
-    /// How many decades beyond the effective number of samples it is; below 0 where within it.
+    /// Decades beyond the effective number of samples; negative if within it.
     pub decades: f64,
-    /// The fits over all thresholds, the one used first.
+    /// Fits over all thresholds, starting with the one used.
     pub thresholds: Vec<ThresholdFit>,
 }
 
-/// Fits above thresholds that leave about 10 %, 5 %, 2 %, 1 % … of the samples, down to 100 of them. Clustering widens
+/// Fits above thresholds that leave about 10 %, 5 %, 2 %, 1 % … of the samples, down to 100 samples. Clustering widens
 /// the intervals of the shape by √(1/`theta`).
 ///
-/// Empty where the histogram has too few samples, overlapping bins or edges that are no numbers.
+/// Empty if the histogram has too few samples, overlapping bins or invalid edges.
 pub fn threshold_fits(bins: &[Bin], theta: f64, confidence: f64) -> Vec<ThresholdFit> {
     let mut sorted: Vec<Bin> = bins.iter().filter(|b| b.count > 0).copied().collect();
     sorted.sort_unstable_by(|a, b| a.low.total_cmp(&b.low));
     let all: f64 = sorted.iter().map(|b| b.count as f64).sum();
     let mut wanted =
         [0.1, 0.05, 0.02].into_iter().cycle().zip(0..).map(|(s, i)| s * all / 10f64.powi(i / 3)).peekable();
-    // From the highest bin down: how many samples are at or above each.
+    // Number of samples at or above each bin, from the highest bin down.
     let mut above = 0u64;
     let mut tails: Vec<(f64, u64)> = vec![];
     for bin in sorted.iter().rev() {
@@ -135,21 +133,21 @@ fn threshold_fit(bins: &[Bin], threshold: f64, exceedances: u64, theta: f64, con
     Some(ThresholdFit { threshold, exceedances, fit, shape, modified_scale: scale - xi * threshold })
 }
 
-/// What was found of a tail: the fits, and the level or why there is none.
+/// Assessment of a tail: the fits, and the level or why there is none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assessment {
-    /// The fits over all thresholds, the one the level rests on first; also where it is refused.
+    /// Fits over all thresholds, starting with the one that the level is based on; also if the level is refused.
     pub thresholds: Vec<ThresholdFit>,
-    /// The level, or every gate that is closed; never an empty list.
+    /// The level, or every failed condition; the list is never empty.
     pub level: Result<Extrapolation, Vec<Refusal>>,
 }
 
-/// The level that a sample exceeds with `probability`, where the evidence carries it, or every reason why it does not.
+/// The level that a sample exceeds with `probability`, if the evidence supports it.
 ///
-/// The fit is the one above the lowest threshold; `seed` decides the samples drawn to test it.
+/// Uses the fit above the lowest threshold; `seed` determines the samples drawn to test it.
 ///
 /// # Errors
-/// All gates that are closed, never an empty list.
+/// Every failed condition; never empty.
 pub fn extrapolate(
     evidence: &Evidence,
     probability: f64,
@@ -159,13 +157,14 @@ pub fn extrapolate(
     assess(evidence, probability, confidence, seed).level
 }
 
-/// The same, with the fits over all thresholds also where the level is refused: a threshold-stability plot shows why.
+/// As [`extrapolate`], with the fits over all thresholds even if the level is refused: a threshold stability plot shows
+/// why.
 pub fn assess(evidence: &Evidence, probability: f64, confidence: f64, seed: u64) -> Assessment {
     let all: f64 = evidence.bins.iter().map(|b| b.count as f64).sum();
     if !(probability > 0.0 && probability < 1.0 && possible_confidence(confidence)) || all == 0.0 {
         return Assessment { thresholds: vec![], level: Err(vec![Refusal::NotPossible]) };
     }
-    // Unknown clustering is refused below; the plot then shows the fits as if there were none.
+    // Unknown clustering is refused below; the plot then shows the fits without clustering.
     let theta = evidence.theta.filter(|t| *t > 0.0 && *t <= 1.0).unwrap_or(1.0);
     let thresholds = threshold_fits(evidence.bins, theta, confidence);
     let level = gated(evidence, &thresholds, (probability, all, theta, confidence), seed);
@@ -238,7 +237,7 @@ mod tests {
     use super::*;
     use crate::random::SplitMix64;
 
-    /// 1 µs bins of 5 µs + exceedances.
+    /// Exceedances above 5 µs in bins of 1 µs.
     fn histogram(mut draw: impl FnMut() -> f64, n: usize) -> Vec<Bin> {
         let mut counts = vec![0u64; 4_000];
         (0..n).for_each(|_| {
@@ -259,7 +258,7 @@ mod tests {
         assert!(passed.interval.holds(5.0 + truth.exceeded_with(1e-6).unwrap()), "{passed:?}");
         assert!(passed.thresholds.len() >= 5 && passed.interval.holds(passed.level));
         assert!((passed.decades - 50f64.log10()).abs() < 1e-9);
-        // The same run and a rarer level, with nothing known of its order.
+        // The same run and a rarer level, with the sample order unknown.
         let blind = Evidence { kpss: None, theta: None, ..evidence };
         let refusals = extrapolate(&blind, 1e-8, 0.95, 1).unwrap_err();
         let [Refusal::StationarityUnknown, Refusal::ClusteringUnknown, Refusal::TooFar(decades)] = refusals[..] else {

@@ -1,6 +1,6 @@
-//! The generalised extreme value distribution of block maxima (the worst of each minute, each run), and its fits.
+//! The generalised extreme value distribution of block maxima (for example of each minute or run), and its fits.
 //!
-//! Source: S. Coles, An Introduction to Statistical Modeling of Extreme Values (2001), 3; ξ above 0 is heavy.
+//! Source: S. Coles, An Introduction to Statistical Modeling of Extreme Values (2001), 3; the tail is heavy for ξ > 0.
 
 use crate::gpd::{LMoments, l_moments};
 use crate::minimise::simplex;
@@ -10,14 +10,14 @@ use crate::minimise::simplex;
 pub struct Gev {
     /// μ, in the unit of the maxima.
     pub location: f64,
-    /// σ, above 0, in the same unit.
+    /// σ > 0, in the unit of the maxima.
     pub scale: f64,
     /// ξ.
     pub shape: f64,
 }
 
 impl Gev {
-    /// The level one block in `m` is beyond; `None` where `m` is not above 1.
+    /// The level that one block in `m` exceeds; `None` if `m` is not above 1.
     pub fn return_level(&self, m: f64) -> Option<f64> {
         if m.is_nan() || m <= 1.0 {
             return None;
@@ -27,7 +27,7 @@ impl Gev {
         Some(self.location + self.scale * x).filter(|x| x.is_finite())
     }
 
-    /// −ln of the likelihood of these maxima; infinite where one is not possible.
+    /// −ln likelihood of these maxima; infinite if one is impossible.
     pub fn nll(&self, maxima: &[f64]) -> f64 {
         if self.scale.is_nan() || self.scale <= 0.0 {
             return f64::INFINITY;
@@ -43,9 +43,9 @@ impl Gev {
     }
 }
 
-/// The fit by L-moments: ξ = −7.8590c − 2.9554c² with c = 2/(3+t₃) − ln 2/ln 3 for 0 ≤ t₃ ≤ ½ (right to 9·10⁻⁴),
-/// otherwise from t₃ = 2(1−3^ξ)/(1−2^ξ) − 3 by bisection; σ = −l₂ξ / (Γ(1−ξ)(1−2^ξ)) and
-/// μ = l₁ − σ(Γ(1−ξ)−1)/ξ. Needs ξ < 1.
+/// The fit by L-moments: ξ = −7.8590c − 2.9554c² with c = 2/(3+t₃) − ln 2/ln 3 for 0 ≤ t₃ ≤ ½ (accurate to 9·10⁻⁴),
+/// otherwise from t₃ = 2(1−3^ξ)/(1−2^ξ) − 3 by bisection; σ = −l₂ξ / (Γ(1−ξ)(1−2^ξ)) and μ = l₁ − σ(Γ(1−ξ)−1)/ξ. Needs
+/// ξ < 1.
 ///
 /// `None` for fewer than 3 values, values that are not finite or all equal, or an L-skewness without solution.
 ///
@@ -87,7 +87,7 @@ fn far_shape(t3: f64) -> Option<f64> {
     Some(0.5 * (low + high))
 }
 
-/// t₃ of a shape; rises with it.
+/// t₃ of a shape, an increasing function.
 fn skewness(shape: f64) -> f64 {
     if shape.abs() < 1e-9 {
         return 2.0 * 3f64.ln() / std::f64::consts::LN_2 - 3.0;
@@ -95,12 +95,12 @@ fn skewness(shape: f64) -> f64 {
     2.0 * (shape * 3f64.ln()).exp_m1() / (shape * std::f64::consts::LN_2).exp_m1() - 3.0
 }
 
-/// The fit by maximum likelihood from [`gev_moments`], and its −ln likelihood.
+/// The maximum likelihood fit, starting at [`gev_moments`], and its −ln likelihood.
 ///
-/// `None` as there, and where the likelihood has no maximum with ξ > −1.
+/// `None` as for [`gev_moments`], and if the likelihood has no maximum with ξ > −1.
 pub fn gev_fit(maxima: &[f64]) -> Option<(Gev, f64)> {
     let start = gev_moments(maxima)?;
-    // In units of the first fit, so that one size of step fits all three.
+    // In units of the first fit, so that one step size suits all three parameters.
     let of = |p: &[f64; 3]| {
         let [location, ln_scale, shape] = *p;
         Gev { location: start.location + start.scale * location, scale: start.scale * ln_scale.exp(), shape }

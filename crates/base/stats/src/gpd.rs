@@ -1,13 +1,13 @@
-//! The generalised Pareto distribution of what exceeds a high threshold, and its fit by L-moments.
+//! The generalised Pareto distribution of exceedances of a high threshold, and its fit by L-moments.
 //!
-//! The shape ξ has the sign of extreme value theory: above 0 the tail is heavy, below 0 it ends at −σ/ξ.
+//! The shape ξ has the sign of extreme value theory: the tail is heavy above 0 and ends at −σ/ξ below 0.
 //!
 //! Source: J. Pickands, "Statistical inference using extreme order statistics", Ann. Statist. 3 (1975); S. Coles, An
 //! Introduction to Statistical Modeling of Extreme Values (2001), 4.
 
 use crate::order::sorted;
 
-/// Shapes this near 0 are exponential to all digits.
+/// Shapes closer to 0 are exponential to full precision.
 const EXPONENTIAL: f64 = 1e-12;
 
 /// A generalised Pareto distribution, P(X > x) = (1 + ξx/σ)^(−1/ξ) for x ≥ 0.
@@ -15,7 +15,7 @@ const EXPONENTIAL: f64 = 1e-12;
 pub struct Gpd {
     /// ξ.
     pub shape: f64,
-    /// σ, above 0, in the unit of the exceedances.
+    /// σ > 0, in the unit of the exceedances.
     pub scale: f64,
 }
 
@@ -35,7 +35,7 @@ impl Gpd {
         self.ln_survival(x).exp()
     }
 
-    /// The x with P(X > x) = `p`: σ(p^(−ξ) − 1)/ξ. `None` where p is not above 0 and at most 1.
+    /// The x with P(X > x) = `p`: σ(p^(−ξ) − 1)/ξ. `None` unless 0 < p ≤ 1.
     pub fn exceeded_with(&self, p: f64) -> Option<f64> {
         if !(p > 0.0 && p <= 1.0) {
             return None;
@@ -45,12 +45,12 @@ impl Gpd {
         Some(self.scale * x).filter(|x| x.is_finite())
     }
 
-    /// The level one in `m` exceedances is beyond; `None` where m is below 1.
+    /// The level that one in `m` exceedances exceeds; `None` if m is below 1.
     pub fn return_level(&self, m: f64) -> Option<f64> {
         self.exceeded_with(1.0 / m)
     }
 
-    /// The value nothing exceeds; `None` where the tail has no end (ξ ≥ 0).
+    /// The upper bound of values; `None` if the tail has no end (ξ ≥ 0).
     pub fn upper_end(&self) -> Option<f64> {
         (self.shape < 0.0).then(|| -self.scale / self.shape)
     }
@@ -59,18 +59,17 @@ impl Gpd {
 /// Sample L-moments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LMoments {
-    /// The mean.
+    /// Mean.
     pub l1: f64,
-    /// Half the mean distance of two values.
+    /// Half the mean difference of two values.
     pub l2: f64,
     /// L-skewness l₃/l₂, −1 to 1.
     pub t3: f64,
 }
 
-/// The unbiased sample L-moments from bᵣ = Σ C(i−1, r) x₍ᵢ₎ / (n C(n−1, r)): l₁ = b₀, l₂ = 2b₁ − b₀, l₃ = 6b₂ − 6b₁ +
-/// b₀.
+/// Unbiased sample L-moments from bᵣ = Σ C(i−1, r) x₍ᵢ₎ / (n C(n−1, r)): l₁ = b₀, l₂ = 2b₁ − b₀, l₃ = 6b₂ − 6b₁ + b₀.
 ///
-/// `None` for fewer than 3 values, values that are not finite or all equal.
+/// `None` for fewer than 3 values, or values that are not finite or all equal.
 ///
 /// Source: J. R. M. Hosking, "L-moments", J. R. Statist. Soc. B 52 (1990).
 pub fn l_moments(x: &[f64]) -> Option<LMoments> {
@@ -88,10 +87,10 @@ pub fn l_moments(x: &[f64]) -> Option<LMoments> {
     (x.len() >= 3 && x.first() != x.last() && l2 > 0.0 && moments.t3.is_finite()).then_some(moments)
 }
 
-/// The fit by probability-weighted moments to exceedances (values less their threshold): ξ = 2 − l₁/l₂,
-/// σ = l₁(l₁/l₂ − 1). Good for small samples; needs ξ < 1.
+/// The fit by probability-weighted moments to exceedances (values minus their threshold): ξ = 2 − l₁/l₂, σ = l₁(l₁/l₂ −
+/// 1). Good for small samples; needs ξ < 1.
 ///
-/// `None` as [`l_moments`], and where a value is below 0.
+/// `None` as for [`l_moments`], and if a value is negative.
 ///
 /// Source: J. R. M. Hosking and J. R. Wallis, "Parameter and quantile estimation for the generalized Pareto
 /// distribution", Technometrics 29 (1987).
@@ -135,7 +134,7 @@ mod tests {
         fn the_quantile_undoes_the_survival(shape in -0.9f64..0.9, scale in 0.1f64..100.0, ln_p in -30.0f64..0.0) {
             let gpd = Gpd { shape, scale };
             let back = gpd.ln_survival(gpd.exceeded_with(ln_p.exp()).unwrap());
-            // Near an upper end the value itself has few digits of the distance to it.
+            // Near an upper end, the value has few digits left for its distance to it.
             let tolerance = if shape < 0.0 { 1e-13 * (-shape * -ln_p).exp().max(1.0) * 1e3 } else { 1e-9 };
             prop_assert!((back - ln_p).abs() <= tolerance * (1.0 + ln_p.abs()) + 1e-9 || back < -20.0, "{back} {ln_p}");
         }

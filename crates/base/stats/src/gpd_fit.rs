@@ -1,41 +1,39 @@
-//! Maximum likelihood for the generalised Pareto distribution, and intervals from its profile.
+//! Maximum likelihood fit of the generalised Pareto distribution, with profile likelihood intervals.
 
 use crate::estimate::{Interval, possible_confidence};
 use crate::gpd::Gpd;
 use crate::minimise::{FINE, ROUGH, golden};
 use crate::normal::normal_quantile;
 
-/// Below this the likelihood has no maximum: it grows without bound towards σ = −ξ·(largest value).
+/// Below this shape the likelihood is unbounded as σ approaches −ξ·(largest value).
 const LEAST_SHAPE: f64 = -1.0;
-/// Independent exceedances from which on the profile's intervals hold what they promise.
+/// Minimum number of independent exceedances for correct coverage of the profile intervals.
 const LEAST_EFFECTIVE: f64 = 100.0;
 
-/// Exceedances of a threshold as a likelihood sees them: values, or counts in bins.
+/// Exceedances of a threshold, as values or as bin counts.
 pub trait Exceedances {
-    /// −ln of the likelihood; infinite where a value is not possible.
+    /// −ln likelihood; infinite if a value is impossible.
     fn nll(&self, gpd: Gpd) -> f64;
-    /// The largest value that must be possible, that is below an upper end.
+    /// The largest value, which must lie below an upper end of the distribution.
     fn reach(&self) -> f64;
-    /// How many there are.
     fn count(&self) -> f64;
 }
 
-/// A fit by maximum likelihood.
+/// A maximum likelihood fit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GpdFit {
-    /// The distribution.
     pub gpd: Gpd,
-    /// −ln of the likelihood there.
+    /// −ln likelihood at the fit.
     pub nll: f64,
-    /// Exceedances it rests on.
+    /// Number of exceedances.
     pub n: f64,
 }
 
 impl GpdFit {
-    /// Asymptotic standard errors of shape and scale, and their covariance: (1+ξ)²/n, 2σ²(1+ξ)/n and −σ(1+ξ)/n.
-    /// `None` for ξ ≤ −½, where they do not hold (Smith, Biometrika 72 (1985)).
+    /// Asymptotic standard errors of shape and scale, and their covariance: (1+ξ)²/n, 2σ²(1+ξ)/n and −σ(1+ξ)/n. `None`
+    /// for ξ ≤ −½, where they do not hold (Smith, Biometrika 72 (1985)).
     ///
-    /// For orientation only: intervals come from the profile, which is not symmetric.
+    /// For orientation only: intervals come from the profile likelihood, which is asymmetric.
     pub fn standard_errors(&self) -> Option<(f64, f64, f64)> {
         let Gpd { shape, scale } = self.gpd;
         let one = 1.0 + shape;
@@ -43,7 +41,7 @@ impl GpdFit {
     }
 }
 
-/// Plain values, each with a weight (how often it came).
+/// Values with weights (number of occurrences).
 #[derive(Clone, Debug)]
 pub struct Values {
     weighted: Vec<(f64, f64)>,
@@ -53,13 +51,13 @@ pub struct Values {
 }
 
 impl Values {
-    /// Exceedances (values less their threshold) that came once each; `None` as [`Values::weighted`].
+    /// Exceedances (values minus their threshold) that occurred once each; `None` as for [`Values::weighted`].
     pub fn new(exceedances: &[f64]) -> Option<Values> {
         Values::weighted(exceedances.iter().map(|&x| (x, 1.0)).collect())
     }
 
-    /// Exceedances with how often each came. `None` where a value is below 0, a weight not above 0, one is not finite,
-    /// or there are not 3 different values above 0.
+    /// Exceedances with their numbers of occurrences. `None` if a value is negative, a weight is not positive, one of
+    /// them is not finite, or there are fewer than 3 distinct values above 0.
     pub fn weighted(weighted: Vec<(f64, f64)>) -> Option<Values> {
         let possible = |&(x, w): &(f64, f64)| x >= 0.0 && x.is_finite() && w > 0.0 && w.is_finite();
         let count: f64 = weighted.iter().map(|(_, w)| w).sum();
@@ -73,24 +71,24 @@ impl Values {
         (weighted.iter().all(possible) && mean.is_finite() && third).then_some(Values { weighted, count, reach, mean })
     }
 
-    /// The shape that is likeliest for a given θ = ξ/σ: the mean of ln(1 + θx). Below −1 or no number where impossible.
+    /// The most likely shape for a given θ = ξ/σ: the mean of ln(1 + θx). Below −1 or NaN if impossible.
     fn shape_of(&self, theta: f64) -> f64 {
         self.weighted.iter().map(|(x, w)| w * (theta * x).ln_1p()).sum::<f64>() / self.count
     }
 
-    /// −ln likelihood over n at the likeliest shape for this θ: ln(ξ/θ) + ξ + 1.
+    /// −ln likelihood / n at the most likely shape for this θ: ln(ξ/θ) + ξ + 1.
     fn along(&self, theta: f64) -> f64 {
         let shape = self.shape_of(theta);
         let scale = if (theta * self.mean).abs() < 1e-10 { self.mean } else { shape / theta };
         if shape > LEAST_SHAPE && scale > 0.0 { scale.ln() + shape + 1.0 } else { f64::INFINITY }
     }
 
-    /// Maximum likelihood by S. D. Grimshaw, "Computing maximum likelihood estimates for the generalized Pareto
-    /// distribution", Technometrics 35 (1993): one search over θ = ξ/σ.
+    /// Maximum likelihood fit by S. D. Grimshaw, "Computing maximum likelihood estimates for the generalized Pareto
+    /// distribution", Technometrics 35 (1993): a one-dimensional search over θ = ξ/σ.
     ///
-    /// `None` where the likelihood has no maximum with ξ > −1.
+    /// `None` if the likelihood has no maximum with ξ > −1.
     pub fn fit(&self) -> Option<GpdFit> {
-        // From just above −1/max over 0 to far above 1/mean, closer together near the ends.
+        // From just above −1/max through 0 to far above 1/mean, denser near the ends.
         let negative = (1..=40).rev().map(|i| ((-0.25 * f64::from(i)).exp_m1()) / self.reach);
         let positive = (0..=40).map(|i| (-9.0 + 0.45 * f64::from(i)).exp() / self.mean);
         let grid: Vec<f64> = negative.chain(positive).collect();
@@ -124,13 +122,13 @@ impl Exceedances for Values {
     }
 }
 
-/// The interval of the shape by profile likelihood: all ξ for which the best σ is at most z²/2 worse than the fit.
+/// The profile likelihood interval of the shape: all ξ for which the best σ is at most z²/2 worse than the fit.
 ///
-/// Simulated cover of 95 % intervals, for ξ from −.2 to .2: 93 to 95 % from 100 exceedances on, 88 to 93 % with 50, so
-/// that fewer than 100 get none.
+/// Simulated coverage of 95 % intervals for ξ from −.2 to .2: 93 to 95 % from 100 exceedances on, 88 to 93 % with 50.
+/// Fewer than 100 therefore get no interval.
 ///
-/// `theta` is the extremal index: clustered exceedances say as much as θ times as many, so the bound is z²/(2θ).
-/// `None` where there are fewer than 100/θ exceedances, an end is beyond −1 or 5, or θ or the confidence is impossible.
+/// `theta` is the extremal index: clustered exceedances carry θ times the information, so the bound is z²/(2θ). `None`
+/// if there are fewer than 100/θ exceedances, an end is beyond −1 or 5, or θ or the confidence is invalid.
 ///
 /// Source: Coles (2001), 2.6.5 and 4.3.
 pub fn shape_interval(data: &impl Exceedances, fit: &GpdFit, theta: f64, confidence: f64) -> Option<Interval> {
@@ -146,16 +144,16 @@ pub fn shape_interval(data: &impl Exceedances, fit: &GpdFit, theta: f64, confide
     Some(Interval { low: fit.gpd.shape - low, high: fit.gpd.shape + high, confidence })
 }
 
-/// The interval of the level that one in `m` exceedances is beyond, by profile likelihood (see [`shape_interval`]).
+/// The profile likelihood interval of the level that one in `m` exceedances exceeds (see [`shape_interval`]).
 ///
-/// `None` as there, and where `m` is not above 1 or an end is more than e¹² times away.
+/// `None` as for [`shape_interval`], and if `m` is not above 1 or an end is more than a factor of e¹² away.
 pub fn level_interval(data: &impl Exceedances, fit: &GpdFit, m: f64, theta: f64, confidence: f64) -> Option<Interval> {
     let bound = bound(fit, theta, confidence)?;
     let level = fit.gpd.return_level(m).filter(|&level| m > 1.0 && level > 0.0)?;
     let shapes = shape_interval(data, fit, theta, 0.5 + 0.5 * confidence)?;
     let width = shapes.high - shapes.low;
     let profile = |z: f64| {
-        // Shapes below this end before the largest value.
+        // Smaller shapes end before the largest value.
         let least = if z > data.reach() { LEAST_SHAPE } else { (-z / data.reach()).ln_1p() / m.ln() };
         let (low, high) = ((shapes.low - width).max(least).max(LEAST_SHAPE), shapes.high + width);
         let scale = |shape: f64| if shape.abs() < 1e-12 { z / m.ln() } else { z * shape / (shape * m.ln()).exp_m1() };
@@ -176,7 +174,7 @@ fn bound(fit: &GpdFit, theta: f64, confidence: f64) -> Option<f64> {
     Some(fit.nll + 0.5 * z * z / theta)
 }
 
-/// How far out `height` crosses `bound`, by doubling `step` and bisecting; `None` where it is not `inside` any more.
+/// The distance at which `height` crosses `bound`, by doubling `step` and bisection; `None` if that is not `inside`.
 fn crossing(height: impl Fn(f64) -> f64, inside: impl Fn(f64) -> bool, step: f64, bound: f64) -> Option<f64> {
     let (mut near, mut far) = (0.0, step);
     loop {
@@ -224,7 +222,7 @@ mod tests {
         assert_eq!(level_interval(&data, &fit, f64::NAN, 1.0, 0.95), None);
     }
 
-    /// Evenly spread values have their end at the largest: no maximum of the likelihood with ξ > −1.
+    /// The likelihood of evenly spread values has its end at the largest value, and no maximum with ξ > −1.
     #[test]
     fn a_box_is_refused_or_ends() {
         let even: Vec<f64> = (1..=50).map(f64::from).collect();
@@ -236,8 +234,8 @@ mod tests {
         Values::new(&x).unwrap()
     }
 
-    /// How many of `times` intervals of the shape and of the level of one in 1000 hold the truth; and how many there are
-    /// none of.
+    /// How many of `times` intervals of the shape and of the one-in-1000 level contain the true value, and how many are
+    /// missing.
     fn held(gpd: Gpd, n: usize, times: usize, seed: u64) -> [usize; 4] {
         let (mut random, mut held) = (SplitMix64::new(seed), [0; 4]);
         for _ in 0..times {
@@ -253,7 +251,7 @@ mod tests {
         held
     }
 
-    /// So few can only show that nothing is badly wrong; the next test has the figures.
+    /// So few runs can only show gross errors; the next test has the figures.
     #[test]
     fn profile_intervals_cover_the_truth() {
         for (shape, seed) in [(-0.2, 1), (0.0, 2), (0.2, 3)] {
@@ -262,8 +260,8 @@ mod tests {
         }
     }
 
-    /// 93.2 to 95.1 % over all of these, and two levels have no interval; with 50 exceedances it is only 89 % where
-    /// ξ = −0.2.
+    /// 93.2 to 95.1 % over all of these, and two levels have no interval; with 50 exceedances it is only 89 % for ξ =
+    /// −0.2.
     #[test]
     #[ignore = "takes minutes: cargo test -p punctual-stats --release -- --ignored"]
     fn profile_intervals_cover_the_truth_in_18000_samples() {

@@ -1,4 +1,4 @@
-//! A tail of the beta distribution by integrating its density: for parameters so large that series are slow.
+//! Tails of the beta distribution by integrating its density, for parameters so large that series converge slowly.
 
 use crate::special::ln_power_term;
 
@@ -11,7 +11,7 @@ const NODES: [(f64, f64); 5] = [
     (0.973_906_528_517_171_7, 0.066_671_344_308_688_14),
 ];
 
-/// ln I_x(a, b) for `x` at or below the mean (a little above does no harm), both parameters above 1000.
+/// ln I_x(a, b) for `x` up to, or slightly above, the mean, with both parameters above 1000.
 pub(crate) fn ln_lower_tail(a: f64, b: f64, x: f64, y: f64) -> f64 {
     let n = a + b;
     let deviation = (a / n * b / n / n).sqrt();
@@ -19,7 +19,7 @@ pub(crate) fn ln_lower_tail(a: f64, b: f64, x: f64, y: f64) -> f64 {
     // Within one panel the logarithm of the density falls by about 2 to 8 and is almost a parabola.
     let panel = deviation / (0.5 * below).max(1.0);
     let at_x = ln_power_term(a, b, x, y);
-    // Relative to its value at x, so that far tails do not vanish; the density is the power term over t(1−t).
+    // Relative to the density at x, so that far tails do not underflow; the density is the power term over t(1−t).
     let density = |below_x: f64| {
         let (t, u) = (x - below_x, y + below_x);
         if t <= 0.0 { 0.0 } else { (ln_power_term(a, b, t, u) - at_x).exp() / (t * u) }

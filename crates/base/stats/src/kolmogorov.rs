@@ -1,24 +1,24 @@
-//! Two samples: do their distributions differ anywhere.
+//! Tests whether the distributions of two samples differ.
 
 use crate::order::sorted;
 
-/// Steps of the exact distribution; beyond, the asymptotic one is good to two digits.
+/// Limit on the steps of the exact distribution; beyond, the asymptotic one is accurate to two digits.
 const MOST_STEPS: u128 = 4_000_000;
 
-/// The two-sample Kolmogorov–Smirnov test of "both come from one distribution".
+/// Result of the two-sample Kolmogorov–Smirnov test of "both come from one distribution".
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KolmogorovSmirnov {
     /// D, the largest distance between the two empirical distribution functions, 0–1.
     pub distance: f64,
-    /// The value at which it is largest.
+    /// The value at which the distance is largest.
     pub at: f64,
-    /// P(D this large or larger); with ties it is too large rather than too small.
+    /// P(D this large or larger); conservative with ties.
     pub p: f64,
 }
 
-/// The two-sample test; p is exact while the product of the sample sizes is at most four million.
+/// The two-sample Kolmogorov–Smirnov test; p is exact if the product of the sample sizes is at most four million.
 ///
-/// `None` where a sample is empty or a value not finite.
+/// `None` if a sample is empty or a value is not finite.
 ///
 /// Source: exact by J. L. Hodges, "The significance probability of the Smirnov two-sample test", Arkiv för Matematik 3
 /// (1957); otherwise Kolmogorov's limit, see [`kolmogorov_p`].
@@ -32,15 +32,15 @@ pub fn kolmogorov_smirnov(a: &[f64], b: &[f64]) -> Option<KolmogorovSmirnov> {
 }
 
 /// P(D ≥ `distance`) for two large samples: 2 Σ (−1)^(k−1) e^(−2k²λ²) with λ = (√m + .12 + .11/√m)·D, m =
-/// n_a·n_b/(n_a+n_b).
+/// n_a·n_b/(n_a+n_b). Returns 1 for an empty sample.
 ///
 /// Source: M. A. Stephens, "Use of the Kolmogorov–Smirnov … statistics without extensive tables", J. R. Statist. Soc. B
-/// 32 (1970), for the terms beside √m. 1 where there is no sample.
+/// 32 (1970), for the correction terms.
 pub fn kolmogorov_p(distance: f64, n_a: usize, n_b: usize) -> f64 {
     let (a, b) = (n_a as f64, n_b as f64);
     let root = (a * b / (a + b)).sqrt();
     let lambda = (root + 0.12 + 0.11 / root) * distance;
-    // Below this the sum converges slowly, and is 1 to twelve digits. Also where a sample size is 0.
+    // Below this the sum converges slowly, and is 1 to twelve digits. Also covers an empty sample.
     if lambda.is_nan() || lambda < 0.25 || root == 0.0 {
         return 1.0;
     }
@@ -71,13 +71,13 @@ fn largest_distance(a: &[f64], b: &[f64]) -> Option<(f64, f64)> {
     Some((largest, at))
 }
 
-/// By following the probability of every path of ranks that never leaves the band of width D; grouped so that no number
-/// grows beyond 1.
+/// Computes the probability that a path of ranks leaves the band of width D, normalised at each step so that no number
+/// exceeds 1.
 fn exact(m: usize, n: usize, distance: f64) -> f64 {
     let (rows, columns) = (m as f64, n as f64);
-    // Distances are multiples of 1/mn: half a multiple below is "smaller than D" without rounding doubts.
+    // Distances are multiples of 1/mn: half a multiple less means "smaller than D" without rounding errors.
     let band = ((distance * rows * columns).round() - 0.5) / (rows * columns);
-    // outside[j] = P(a path to (i, j) left the band), over all paths to there.
+    // outside[j] is the share of all paths to (i, j) that left the band.
     let mut outside = vec![0.0; n + 1];
     for i in 0..=m {
         let x = i as f64;
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn separated_samples() {
-        // 2 of C(8, 4) = 70 orders are that extreme.
+        // Of C(8, 4) = 70 orders, 2 are this extreme.
         let far = kolmogorov_smirnov(&[1.0, 2.0, 3.0, 4.0], &[5.0, 6.0, 7.0, 8.0]).unwrap();
         assert_eq!((far.distance, far.at), (1.0, 4.0));
         assert!((far.p - 2.0 / 70.0).abs() < 1e-14);

@@ -1,23 +1,22 @@
-//! What latency samples may claim, alone and against each other.
+//! Statistics of latency samples: what one sample supports, and comparisons of samples.
 //!
 //! One sample: bounds on exceedance probabilities and quantiles, clustering, rare events, tails (generalised Pareto and
-//! extreme value) with the gates before any level beyond the data ([`extrapolate`]). Two samples: ranks, ratios with
-//! intervals, resampling in blocks, and whether the temperature explains a difference ([`split_ratio`]). Series:
-//! effective n, stationarity, trends, change points. Rare events: periodic, in bursts or independent ([`arrivals`]).
+//! extreme value) with the conditions for any level beyond the data ([`extrapolate`]). Two samples: ranks, ratios with
+//! intervals, block bootstrap, and whether temperature explains a difference ([`split_ratio`]). Series: effective
+//! sample size, stationarity, trends, change points. Rare events: periodic, bursty or independent ([`arrivals`]).
 //!
-//! Pure mathematics on numbers. Probabilities and confidences are plain `f64` in 0–1 (`0.95`, not `95`), because
-//! here they have no unit; counts that may be divided by the clustering are real-valued.
+//! Pure mathematics on numbers. Probabilities and confidences are plain `f64` in 0–1 (`0.95`, not `95`); counts that
+//! may be corrected for clustering are real-valued.
 //!
-//! The unit of a sample is what is independent: for two kernels that is the boot. Where it cannot be, inside one boot,
-//! [`effective_n`] says how little the values say and [`bootstrap_ratio`] counts it in.
+//! A sample unit must be independent: to compare two kernels, use one value per boot. Within one boot, [`effective_n`]
+//! gives the effective sample size and [`bootstrap_ratio`] accounts for it.
 //!
-//! No function panics. Impossible input (not a number, no sample, a confidence outside 0–1) gets the answer that
-//! claims nothing: the bounds 0 and 1, or `None`.
+//! No function panics. For invalid input (NaN, an empty sample, a confidence outside 0–1) the result claims nothing:
+//! the bounds 0 and 1, or `None`.
 //!
-//! The incomplete beta function is our own ([`ln_beta_tails`]): that of statrs 0.19 subtracts logarithms of gamma
-//! functions and ends its continued fraction after 140 steps, so at 1e12 samples its fourth digit is wrong and its far
-//! tails are zero; a test shows it. Where statrs is right it serves the tests as a second opinion. erfc and Γ are
-//! libm's.
+//! This crate has its own incomplete beta function ([`ln_beta_tails`]): statrs 0.19 subtracts logarithms of gamma
+//! functions and stops its continued fraction after 140 steps, so at 1e12 samples its fourth digit is wrong and its far
+//! tails are zero, as a test shows. Where statrs is accurate, tests use it as a reference. erfc and Γ come from libm.
 //!
 //! Architecture invariant: no other crate of this workspace, no clock, no input or output is used here.
 

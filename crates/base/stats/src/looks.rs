@@ -1,13 +1,13 @@
-//! Looking at the same data again and again.
+//! Repeated tests on growing data.
 
 use std::f64::consts::PI;
 
-/// The confidence to decide with at the `look`-th look (counting from 1) at data that grow, so that all decisions together,
-/// however many looks there are, hold with `confidence`: 1 − α·6/(π²k²) with α = 1 − confidence, because Σ 1/k² = π²/6
-/// (union bound: H. Robbins, "Statistical methods related to the law of the iterated logarithm", 1970, spends it likewise).
+/// The confidence to use at the `look`-th test (from 1) of growing data, so that all decisions together hold with
+/// `confidence`, however many tests there are: 1 − α·6/(π²k²) with α = 1 − confidence, because Σ 1/k² = π²/6 (union
+/// bound; H. Robbins, "Statistical methods related to the law of the iterated logarithm", 1970, spends α the same way).
 ///
-/// The looks must be at times that do not depend on the data. Look 0 means that nobody looks before the end: `confidence` as
-/// it is. What is not a confidence comes back as it is.
+/// The times of the tests must not depend on the data. Look 0 stands for a single test at the end and returns
+/// `confidence`. An invalid confidence is returned unchanged.
 pub fn confidence_at_look(confidence: f64, look: u64) -> f64 {
     if look == 0 || !(confidence > 0.0 && confidence < 1.0) {
         return confidence;
@@ -35,7 +35,7 @@ mod tests {
         assert!((confidence_at_look(0.95, 10) - 0.999_696_0).abs() < 1e-6);
     }
 
-    /// The share of runs in which a claim at the edge of truth is decided at one of eight looks, each at twice the data.
+    /// The share of runs in which a claim at the boundary is decided at one of eight looks, each at twice the data.
     fn decided(correct: bool, pass: bool) -> f64 {
         const RUNS: u64 = 1_500;
         let p = 0.05;
@@ -58,7 +58,7 @@ mod tests {
         wrong as f64 / RUNS as f64
     }
 
-    /// What it is for: 1500 simulated runs, 8 looks each.
+    /// The guarantee itself: 1500 simulated runs, 8 looks each.
     #[test]
     fn repeated_looks_err_no_more_than_promised() {
         for pass in [true, false] {

@@ -1,6 +1,6 @@
-//! Two independent samples: does one tend to be larger, and by how much.
+//! Two independent samples: whether one tends to be larger, and by how much.
 //!
-//! The sample unit must be what is independent, which for kernels is the boot, not the cycle.
+//! The sample unit must be independent; for kernels that is the boot, not the cycle.
 
 use crate::estimate::{Estimate, Interval, logarithms, possible_confidence};
 use crate::normal::{normal_quantile, normal_two_sided};
@@ -8,33 +8,31 @@ use crate::order::{double_ranks, sorted};
 use crate::pairwise::{middle, nth_difference};
 use crate::subset;
 
-/// Values in both samples up to which the interval's rank is exact; then the normal one is at most one rank away.
+/// Up to this total number of values the interval's rank is exact; beyond, the normal one is at most one rank off.
 const EXACT_INTERVAL: usize = 60;
 
-/// How a p was found.
+/// How a p-value was computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// From the exact distribution over all ways to deal the values out, ties included.
+    /// From the exact permutation distribution, including ties.
     Exact,
-    /// From the normal approximation with corrections for ties and continuity.
+    /// From the normal approximation, corrected for ties and continuity.
     Normal,
 }
 
-/// The Mann–Whitney U test of "neither sample tends to be larger".
+/// Result of the Mann–Whitney U test of "neither sample tends to be larger".
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MannWhitney {
-    /// Pairs in which the value of b is larger, equal ones counting half.
+    /// Number of pairs in which the value of b is larger; ties count half.
     pub u: f64,
-    /// All pairs.
+    /// Number of all pairs.
     pub pairs: f64,
-    /// Two-sided p.
     pub p: f64,
-    /// How p was found.
     pub method: Method,
 }
 
 impl MannWhitney {
-    /// P(b > a) + ½ P(b = a) for a value drawn from either: 0.5 where neither tends to be larger.
+    /// P(b > a) + ½ P(b = a) for random values of both; 0.5 if neither tends to be larger.
     pub fn probability_greater(&self) -> f64 {
         self.u / self.pairs
     }
@@ -45,9 +43,9 @@ impl MannWhitney {
     }
 }
 
-/// The Mann–Whitney U test, exact where samples are small (also with ties), normal otherwise.
+/// The Mann–Whitney U test, exact for small samples (also with ties), normal otherwise.
 ///
-/// `None` where a sample is empty or a value is not finite.
+/// `None` if a sample is empty or a value is not finite.
 ///
 /// Source: H. B. Mann and D. R. Whitney, Ann. Math. Stat. 18 (1947); exact with ties by Streitberg and Röhmel (1986).
 pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<MannWhitney> {
@@ -55,14 +53,14 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<MannWhitney> {
     Some(ranked.exact().unwrap_or_else(|| ranked.normal()))
 }
 
-/// The same by the normal approximation whatever the sample sizes: z = (|U − mn/2| − ½)/s with
-/// s² = mn/12·((N+1) − Σ(t³−t)/(N(N−1))) over the groups of t ties (Hollander, Wolfe and Chicken, Nonparametric
-/// Statistical Methods, 3rd ed., 4.1).
+/// As [`mann_whitney`], by the normal approximation for any sample size: z = (|U − mn/2| − ½)/s with s² = mn/12·((N+1)
+/// − Σ(t³−t)/(N(N−1))) over the groups of t ties (Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3rd
+/// ed., 4.1).
 pub fn mann_whitney_normal(a: &[f64], b: &[f64]) -> Option<MannWhitney> {
     Some(Ranked::of(a, b)?.normal())
 }
 
-/// Both samples in one ranking.
+/// Both samples ranked together.
 struct Ranked {
     double_ranks: Vec<u64>,
     ties: f64,
@@ -89,7 +87,7 @@ impl Ranked {
     fn exact(&self) -> Option<MannWhitney> {
         let (of_a, of_b) = self.double_ranks.split_at_checked(self.n_a)?;
         let fewer = if of_a.len() <= of_b.len() { of_a } else { of_b };
-        // Without ties all are even: half the numbers, half the work.
+        // Without ties all double ranks are even: halving them halves the work.
         let unit = if self.ties == 0.0 { 2 } else { 1 };
         let weights: Vec<u64> = self.double_ranks.iter().map(|r| r / unit).collect();
         let distribution = subset::of_choices(&weights, fewer.len())?;
@@ -103,20 +101,19 @@ impl Ranked {
         let variance = m * n / 12.0 * ((all + 1.0) - self.ties / (all * (all - 1.0)));
         let u = self.result(1.0, Method::Normal).u;
         let off = ((u - 0.5 * m * n).abs() - 0.5).max(0.0);
-        // All values equal: nothing speaks for a difference.
+        // If all values are equal there is no evidence of a difference.
         let p = if variance > 0.0 { normal_two_sided(off / variance.sqrt()) } else { 1.0 };
         self.result(p, Method::Normal)
     }
 }
 
-/// By how much `b` is larger than `a`: the Hodges–Lehmann estimate, which is the median of all differences b − a, with
-/// its rank interval [D₍c₎, D₍mn+1−c₎], where c is the largest with 2·P(U < c) ≤ 1 − confidence.
+/// How much larger `b` is than `a`: the Hodges–Lehmann estimate, the median of all differences b − a, with its rank
+/// interval [D₍c₎, D₍mn+1−c₎], where c is the largest with 2·P(U < c) ≤ 1 − confidence.
 ///
-/// Distribution-free for two samples of independent values of which one is the other shifted; exact for up to 60
-/// values together, normal (c = ⌊mn/2 − z·√(mn(m+n+1)/12)⌋, never a larger rank than the exact one) beyond. With ties
-/// it is at least as sure.
+/// Distribution-free for independent samples that differ by a shift; exact for up to 60 values in total, normal (c =
+/// ⌊mn/2 − z·√(mn(m+n+1)/12)⌋, never a larger rank than the exact one) beyond. Conservative with ties.
 ///
-/// `None` where a sample is empty, a value not finite or the confidence not strictly between 0 and 1.
+/// `None` if a sample is empty, a value is not finite, or the confidence is not strictly between 0 and 1.
 ///
 /// Source: J. L. Hodges and E. L. Lehmann, "Estimates of location based on rank tests", Ann. Math. Stat. 34 (1963);
 /// interval: Hollander, Wolfe and Chicken, 4.3.
@@ -135,15 +132,15 @@ pub fn shift(a: &[f64], b: &[f64], confidence: f64) -> Option<Estimate> {
     Some(Estimate { value, interval, least_n: samples_for_interval(confidence)? })
 }
 
-/// The ratio b / a: [`shift`] of the logarithms, carried back. 1 means no difference.
+/// The ratio b / a: [`shift`] of the logarithms, transformed back. 1 means no difference.
 ///
-/// `None` as there, and where a value is not above 0.
+/// `None` as for [`shift`], and if a value is not positive.
 pub fn ratio(a: &[f64], b: &[f64], confidence: f64) -> Option<Estimate> {
     Some(shift(&logarithms(a)?, &logarithms(b)?, confidence)?.map(f64::exp))
 }
 
-/// The fewest values in each of two equal samples with which [`shift`] has an interval: 2/C(2n, n) ≤ 1 − confidence, 4
-/// for 95 %. `None` where the confidence is not strictly between 0 and 1.
+/// The minimum size of each of two equal samples for [`shift`] to have an interval: 2/C(2n, n) ≤ 1 − confidence, 4 for
+/// 95 %. `None` if the confidence is not strictly between 0 and 1.
 pub fn samples_for_interval(confidence: f64) -> Option<u64> {
     if !possible_confidence(confidence) {
         return None;
@@ -157,7 +154,7 @@ pub fn samples_for_interval(confidence: f64) -> Option<u64> {
     Some(n)
 }
 
-/// c and the confidence it has.
+/// c and its actual confidence.
 fn critical(m: usize, n: usize, confidence: f64) -> Option<(u64, f64)> {
     let fewer = m.min(n);
     let ranks = (m + n <= EXACT_INTERVAL).then(|| (1..=(m + n) as u64).collect::<Vec<u64>>());

@@ -1,11 +1,12 @@
-//! Smallest values of functions, where infinity means "not possible there".
+//! Minimisation of functions; a value of infinity marks a point as infeasible.
 
-/// Steps of golden section after which the bracket is 1e-10 of itself.
+/// Golden section steps that shrink the bracket to 1e-10.
 pub(crate) const FINE: u32 = 48;
-/// Steps after which it is 4e-6: enough where only the height counts.
+/// Steps that shrink it to 4e-6: enough if only the function value matters.
 pub(crate) const ROUGH: u32 = 26;
 
-/// Where `f` is smallest between `low` and `high`, and its value there, for an `f` with one valley, in so many steps.
+/// The minimum of a unimodal `f` between `low` and `high`, and its value, by golden section with the given number of
+/// steps.
 ///
 /// Source: J. Kiefer, "Sequential minimax search for a maximum", Proc. AMS 4 (1953).
 pub(crate) fn golden(low: f64, high: f64, steps: u32, f: impl Fn(f64) -> f64) -> (f64, f64) {
@@ -27,10 +28,10 @@ pub(crate) fn golden(low: f64, high: f64, steps: u32, f: impl Fn(f64) -> f64) ->
     if at_left < at_right { (left, at_left) } else { (right, at_right) }
 }
 
-/// Where `f` is smallest near `start`, and its value there: Nelder and Mead's simplex with first steps of `step`, begun
-/// anew once so that a collapsed simplex does not end it early.
+/// A local minimum of `f` near `start`, and its value: Nelder–Mead simplex with initial size `step`, restarted once in
+/// case the simplex collapses early.
 ///
-/// `None` where `f` is not finite at the start or no better place is found within 2000 steps.
+/// `None` if `f` is not finite at the start or the simplex does not converge within 2000 steps.
 ///
 /// Source: J. A. Nelder and R. Mead, "A simplex method for function minimization", Computer Journal 7 (1965).
 pub(crate) fn simplex<const N: usize>(
@@ -42,14 +43,14 @@ pub(crate) fn simplex<const N: usize>(
     one_simplex(first, 0.1 * step, 1e-8, &f)
 }
 
-/// The same, begun once and ended where all corners are within `width` of the best.
+/// As [`simplex`] without the restart; ends when all corners are within `width` of the best.
 pub(crate) fn one_simplex<const N: usize>(
     start: [f64; N],
     step: f64,
     width: f64,
     f: &impl Fn(&[f64; N]) -> f64,
 ) -> Option<([f64; N], f64)> {
-    // NaN counts as not possible.
+    // NaN counts as infeasible.
     let value = |at: &[f64; N]| Some(f(at)).filter(|v| !v.is_nan()).unwrap_or(f64::INFINITY);
     let mut corners = vec![(start, value(&start))];
     for axis in 0..N {
@@ -86,7 +87,7 @@ pub(crate) fn one_simplex<const N: usize>(
     None
 }
 
-/// Reflected, and then expanded or contracted as the values there ask for.
+/// Reflects the worst corner, then expands or contracts depending on the value there.
 fn replacement<C>(best: f64, second: f64, worst: f64, along: impl Fn(f64) -> (C, f64)) -> (C, f64) {
     let reflected = along(-1.0);
     if reflected.1 < best {

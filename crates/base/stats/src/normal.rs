@@ -2,17 +2,17 @@
 
 use std::f64::consts::{FRAC_1_SQRT_2, TAU};
 
-/// P(Z ≤ `z`) of the standard normal distribution; NaN for NaN. Both tails keep their precision.
+/// P(Z ≤ `z`) of the standard normal distribution; NaN for NaN. Precise in both tails.
 pub fn normal_cdf(z: f64) -> f64 {
     0.5 * libm::erfc(-z * FRAC_1_SQRT_2)
 }
 
-/// P(|Z| ≥ |`z`|): the two-sided p of a score.
+/// P(|Z| ≥ |`z`|), the two-sided p-value of a score.
 pub fn normal_two_sided(z: f64) -> f64 {
     libm::erfc(z.abs() * FRAC_1_SQRT_2)
 }
 
-/// The z with P(Z ≤ z) = `p`; `None` where `p` is not strictly between 0 and 1.
+/// The z with P(Z ≤ z) = `p`; `None` if `p` is not strictly between 0 and 1.
 ///
 /// Newton's method on ln P over z, which is concave, in the lower tail; 1.959963984540054 for 0.975.
 pub fn normal_quantile(p: f64) -> Option<f64> {
@@ -21,7 +21,7 @@ pub fn normal_quantile(p: f64) -> Option<f64> {
     }
     let (tail, sign) = if p <= 0.5 { (p, -1.0) } else { (1.0 - p, 1.0) };
     let target = tail.ln();
-    // erfc(38.5/√2) is the smallest number there is.
+    // erfc(38.5/√2) is the smallest positive double.
     let (mut low, mut high) = (-38.5, 0.0);
     let mut z: f64 = 0.0;
     for _ in 0..200 {

@@ -1,6 +1,6 @@
 //! Sorting, ranks and sample quantiles.
 
-/// A sorted copy; `None` where there is no value or one is not finite.
+/// A sorted copy; `None` if it is empty or a value is not finite.
 pub(crate) fn sorted(values: &[f64]) -> Option<Vec<f64>> {
     if values.is_empty() || values.iter().any(|v| !v.is_finite()) {
         return None;
@@ -10,11 +10,10 @@ pub(crate) fn sorted(values: &[f64]) -> Option<Vec<f64>> {
     Some(copy)
 }
 
-/// The `q` quantile (0–1) of values sorted in ascending order, by linear interpolation between the two nearest: type 7
-/// of R. J. Hyndman and Y. Fan, "Sample Quantiles in Statistical Packages", Am. Stat. 50 (1996), the one of R and
-/// numpy.
+/// The `q` quantile (0–1) of ascending values by linear interpolation: type 7 of R. J. Hyndman and Y. Fan, "Sample
+/// Quantiles in Statistical Packages", Am. Stat. 50 (1996), as in R and numpy.
 ///
-/// `None` where there is no value or `q` is outside 0–1.
+/// `None` if there are no values or `q` is outside 0–1.
 pub fn quantile_of_sorted(sorted: &[f64], q: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     if !(0.0..=1.0).contains(&q) {
@@ -25,11 +24,11 @@ pub fn quantile_of_sorted(sorted: &[f64], q: f64) -> Option<f64> {
     let low = sorted.get(below as usize)?;
     let high = sorted.get((below as usize + 1).min(last))?;
     let part = at - below;
-    // Both forms are exact at their end, as numpy does it.
+    // Each form is exact at its end, as in numpy.
     Some(if part < 0.5 { low + (high - low) * part } else { high - (high - low) * (1.0 - part) })
 }
 
-/// As [`quantile_of_sorted`] for finite values in any order, which it rearranges: faster than sorting them.
+/// As [`quantile_of_sorted`] for finite values in any order, which it reorders: faster than sorting.
 pub(crate) fn quantile_in_place(values: &mut [f64], q: f64) -> Option<f64> {
     let last = values.len().checked_sub(1)?;
     if !(0.0..=1.0).contains(&q) {
@@ -41,18 +40,17 @@ pub(crate) fn quantile_in_place(values: &mut [f64], q: f64) -> Option<f64> {
     quantile_of_sorted(&[low, high], at - at.floor())
 }
 
-/// As [`quantile_of_sorted`] for values in any order; `None` also where one is not finite.
+/// As [`quantile_of_sorted`] for values in any order; `None` also if one is not finite.
 pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
     quantile_of_sorted(&sorted(values)?, q)
 }
 
-/// The median: the `quantile` at 0.5.
 pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
 }
 
-/// Twice the rank of every value (1 = smallest; equal values share the mean of their ranks, hence twice), in the
-/// order given, and Σ(t³ − t) over the groups of t equal values.
+/// Twice the rank of every value in the given order (1 = smallest; ties share the mean rank, hence twice), and Σ(t³ −
+/// t) over the groups of t ties.
 pub(crate) fn double_ranks(values: &[f64]) -> (Vec<u64>, f64) {
     let mut order: Vec<usize> = (0..values.len()).collect();
     let value = |i: usize| values.get(i).copied().unwrap_or(f64::NAN);

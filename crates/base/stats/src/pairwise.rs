@@ -1,10 +1,10 @@
-//! The k-th smallest of all pairwise differences or means, without writing them down.
+//! The k-th smallest of all pairwise differences or means, without enumerating them.
 //!
-//! The number of pairs at or below a value is counted with two pointers over the sorted samples; the value is found by
-//! bisection over the representable numbers themselves, so the answer is one of the pairs' values, bit for bit, after
-//! at most 64 counts. Rounding is monotone, so sorted samples give sorted pairs also in floating point.
+//! The number of pairs at or below a value is counted with two pointers over the sorted samples. The value is found by
+//! bisection over the representable numbers, so the result is exactly one of the pairs' values after at most 64 counts.
+//! Rounding is monotone, so sorted samples give sorted pairs in floating point, too.
 
-/// The `k`-th smallest (from 1) of y − x over all x in `xs`, y in `ys`, both ascending; `None` where there are fewer.
+/// The `k`-th smallest (from 1) of y − x over all x in `xs`, y in `ys`, both ascending; `None` if there are fewer.
 pub(crate) fn nth_difference(xs: &[f64], ys: &[f64], k: u128) -> Option<f64> {
     let pairs = xs.len() as u128 * ys.len() as u128;
     smallest(k, pairs, |v| {
@@ -34,7 +34,7 @@ pub(crate) fn nth_walsh(xs: &[f64], k: u128) -> Option<f64> {
     })
 }
 
-/// The median of what `nth` gives out of `count`: the middle one or the mean of the middle two.
+/// The median of `count` values accessed by `nth`: the middle one, or the mean of the middle two.
 pub(crate) fn middle(count: u128, nth: impl Fn(u128) -> Option<f64>) -> Option<f64> {
     let low = nth(count.div_ceil(2))?;
     if count % 2 == 1 {
@@ -56,11 +56,11 @@ fn smallest(k: u128, of: u128, at_or_below: impl Fn(f64) -> u128) -> Option<f64>
             low = middle + 1;
         }
     }
-    // −0 becomes 0.
+    // Turns −0 into 0.
     Some(value(low) + 0.0).filter(|v| v.is_finite())
 }
 
-/// Numbers in ascending order as unsigned integers in ascending order.
+/// Maps numbers to unsigned integers in the same order.
 fn key(v: f64) -> u64 {
     let bits = v.to_bits();
     if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }

@@ -1,6 +1,6 @@
-//! A small deterministic generator of random numbers, so that a resampled figure is the same wherever it is made.
+//! A small deterministic random number generator, so that bootstrap results are reproducible on every machine.
 
-/// SplitMix64: 64 bits of state, every value once in a period of 2⁶⁴. Not for secrets.
+/// SplitMix64: 64 bits of state, period 2⁶⁴. Not cryptographically secure.
 ///
 /// Source: G. L. Steele, D. Lea and C. H. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014, with
 /// the constants of Sebastiano Vigna's public-domain code.
@@ -10,12 +10,10 @@ pub struct SplitMix64 {
 }
 
 impl SplitMix64 {
-    /// A generator whose numbers this seed decides.
     pub fn new(seed: u64) -> SplitMix64 {
         SplitMix64 { state: seed }
     }
 
-    /// The next 64 bits.
     pub fn next_u64(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;
@@ -24,7 +22,7 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
-    /// A number below `n`, by multiplication (Lemire); biased by at most n/2⁶⁴. 0 for `n` = 0.
+    /// A number below `n`, by multiplication (Lemire); the bias is at most n/2⁶⁴. 0 for `n` = 0.
     pub fn below(&mut self, n: usize) -> usize {
         ((u128::from(self.next_u64()) * n as u128) >> 64) as usize
     }
@@ -34,7 +32,7 @@ impl SplitMix64 {
         ((self.next_u64() >> 12) as f64 + 0.5) / (1u64 << 52) as f64
     }
 
-    /// Any order of these with equal probability (Fisher and Yates).
+    /// Shuffles uniformly (Fisher and Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             let j = self.below(i + 1);

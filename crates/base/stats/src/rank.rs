@@ -1,23 +1,23 @@
-//! Bounds on a quantile by order statistics: which sample, counted from the smallest, bounds it.
+//! Bounds on a quantile by order statistics: the ranks of the samples that bound it.
 
 use crate::beta::{Tail, ln_beta_tails};
 
-/// Ranks (1 = smallest sample) whose values bound a quantile; `None` where no sample of this run does.
+/// Ranks (1 = smallest sample) whose values bound a quantile; `None` if no sample does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RankBounds {
-    /// Its sample is at or below the quantile.
+    /// Rank of a sample at or below the quantile.
     pub lower: Option<u64>,
-    /// Its sample is at or above the quantile.
+    /// Rank of a sample at or above the quantile.
     pub upper: Option<u64>,
 }
 
 const UNBOUNDED: RankBounds = RankBounds { lower: None, upper: None };
 
-/// Bounds of the `q` quantile (0–1) from `n` independent samples, together at `confidence`.
+/// Bounds of the `q` quantile (0–1) from `n` independent samples, with joint `confidence`.
 ///
-/// l = max{r : F(r−1) ≤ α/2}, u = min{r ≤ n : F(r−1) ≥ 1 − α/2} with α = 1 − confidence and F the distribution
-/// function of Binomial(n, q); distribution-free, at least as sure as asked (David and Nagaraja, Order Statistics,
-/// 3rd ed., 7.1). Takes about 2·log₂ n evaluations of the incomplete beta function, whatever n.
+/// l = max{r : F(r−1) ≤ α/2}, u = min{r ≤ n : F(r−1) ≥ 1 − α/2} with α = 1 − confidence and F the distribution function
+/// of Binomial(n, q). Distribution-free and conservative (David and Nagaraja, Order Statistics, 3rd ed., 7.1). Takes
+/// about 2·log₂ n evaluations of the incomplete beta function.
 pub fn quantile_rank_bounds(n: u64, q: f64, confidence: f64) -> RankBounds {
     if !(q > 0.0 && q < 1.0 && confidence > 0.0 && confidence < 1.0) {
         return UNBOUNDED;
@@ -32,11 +32,11 @@ pub fn quantile_rank_upper(n: u64, q: f64, confidence: f64) -> Option<u64> {
     possible.then(|| upper_rank(n, q, (1.0 - confidence).ln())).flatten()
 }
 
-/// As [`quantile_rank_bounds`] for `n` samples that come in clusters with extremal index `theta` (0–1).
+/// As [`quantile_rank_bounds`] for `n` samples in clusters with extremal index `theta` (0–1).
 ///
-/// Late samples then come in groups of 1/θ, so n of them say as much as n·θ independent ones: the ranks are found
-/// for ⌊n·θ⌋ samples and carried over by the share of samples above them, each step above counting for 1/θ samples.
-/// The result is never narrower than that for independent samples, and equal to it for θ = 1.
+/// Late samples then come in groups of 1/θ, so n of them carry as much information as n·θ independent ones. The ranks
+/// are computed for ⌊n·θ⌋ samples and transferred by the share of samples above them: each step above counts as 1/θ
+/// samples. The result is never narrower than for independent samples, and the same for θ = 1.
 pub fn quantile_rank_bounds_clustered(n: u64, theta: f64, q: f64, confidence: f64) -> RankBounds {
     let independent = quantile_rank_bounds(n, q, confidence);
     if theta >= 1.0 {
@@ -48,7 +48,7 @@ pub fn quantile_rank_bounds_clustered(n: u64, theta: f64, q: f64, confidence: f6
     let effective = (n as f64 * theta).floor() as u64;
     let fewer = quantile_rank_bounds(effective, q, confidence);
     let stretch = |above: u64| above as f64 * (n as f64 / effective as f64);
-    // Away from the quantile on either side: fewer samples above the upper bound, more above the lower one.
+    // Round away from the quantile on either side: fewer samples above the upper bound, more above the lower one.
     let upper = fewer.upper.map(|r| n - (stretch(effective - r).floor() as u64).min(n));
     let lower = fewer.lower.map(|r| n.saturating_sub(stretch(effective - r).ceil() as u64)).filter(|&r| r > 0);
     RankBounds {
@@ -57,19 +57,20 @@ pub fn quantile_rank_bounds_clustered(n: u64, theta: f64, q: f64, confidence: f6
     }
 }
 
-/// Smallest r ≤ n with P(X ≥ r) ≤ e^`ln_alpha` for X ~ Binomial(n, q).
+/// The smallest r ≤ n with P(X ≥ r) ≤ e^`ln_alpha` for X ~ Binomial(n, q).
 fn upper_rank(n: u64, q: f64, ln_alpha: f64) -> Option<u64> {
     let enough = |r: u64| ln_at_least(r, n, q) <= ln_alpha;
     (n > 0 && enough(n)).then(|| partition(n, |r| !enough(r)) + 1)
 }
 
-/// Largest r ≥ 1 with P(X ≤ r − 1) ≤ e^`ln_alpha` for X ~ Binomial(n, q).
+/// The largest r ≥ 1 with P(X ≤ r − 1) ≤ e^`ln_alpha` for X ~ Binomial(n, q).
 fn lower_rank(n: u64, q: f64, ln_alpha: f64) -> Option<u64> {
     let rank = partition(n, |r| ln_below(r, n, q) <= ln_alpha);
     (rank > 0).then_some(rank)
 }
 
-/// The largest r in 0..=n for which `holds`, where it holds for 1..=r and not beyond; 0 where it does not for 1.
+/// The largest r in 1..=n for which `holds`, assuming that it holds up to some r and not beyond; 0 if it does not hold
+/// for 1.
 fn partition(n: u64, holds: impl Fn(u64) -> bool) -> u64 {
     let (mut low, mut high) = (0, n);
     while low < high {
@@ -88,7 +89,7 @@ fn ln_at_least(r: u64, n: u64, q: f64) -> f64 {
     ln_beta_tails(r as f64, (n - r) as f64 + 1.0, q, 1.0 - q).ln(Tail::Lower)
 }
 
-/// ln P(X < r), its complement.
+/// ln P(X < r), the complement.
 fn ln_below(r: u64, n: u64, q: f64) -> f64 {
     ln_beta_tails(r as f64, (n - r) as f64 + 1.0, q, 1.0 - q).ln(Tail::Upper)
 }
@@ -98,7 +99,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// By adding up the binomial probabilities one by one, straight from the definition.
+    /// Adds up the binomial probabilities one by one, as in the definition.
     fn slow(n: u64, q: f64, confidence: f64) -> RankBounds {
         let alpha = 1.0 - confidence;
         let (mut ln_p, mut sum, mut cdf) = (n as f64 * (1.0 - q).ln(), 0.0, vec![]);

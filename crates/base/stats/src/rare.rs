@@ -1,9 +1,10 @@
-//! What a run of this length can have missed.
+//! How likely a run of a given length includes a rare event.
 
-/// Probability that at least one event comes within `observed`, where they come at random once in `every` on average
-/// (a Poisson process): 1 − exp(−observed/every). Both in the same unit of time.
+/// Probability of at least one event within `observed` if events occur at random once in `every` on average (a Poisson
+/// process): 1 − exp(−observed/every). Both in the same unit of time.
 ///
-/// An event every 14 minutes is seen within 10 minutes with 51 %. 0 where nothing was observed or `every` is not above 0.
+/// For an event every 14 minutes and an observation of 10 minutes it is 51 %. Returns 0 if nothing was observed or
+/// `every` is not positive.
 pub fn probability_seen(observed: f64, every: f64) -> f64 {
     if observed > 0.0 && every > 0.0 { -(-observed / every).exp_m1() } else { 0.0 }
 }

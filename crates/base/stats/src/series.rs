@@ -1,15 +1,15 @@
-//! Values in the order of time: how much each says about the next.
+//! Autocorrelation of values ordered by time.
 
 use crate::gamma::chi_square_sf;
 
-/// Products an estimate may take: about 0.2 s.
+/// Limit on the products of an estimate: about 0.2 s.
 const MOST_WORK: usize = 200_000_000;
-/// Correlations below this are taken for none.
+/// Smaller correlations count as none.
 const NEGLIGIBLE: f64 = 0.05;
 
 /// The autocorrelation at `lag`, Σ(xₜ − x̄)(xₜ₊ₗ − x̄) / Σ(xₜ − x̄)², between −1 and 1.
 ///
-/// `None` where no two values are that far apart, all are equal or one is not finite.
+/// `None` if no two values are that far apart, all are equal, or one is not finite.
 ///
 /// Source: G. E. P. Box and G. M. Jenkins, Time Series Analysis, 2.1.
 pub fn autocorrelation(x: &[f64], lag: usize) -> Option<f64> {
@@ -17,14 +17,14 @@ pub fn autocorrelation(x: &[f64], lag: usize) -> Option<f64> {
     (lag < x.len()).then(|| centred.at(lag))
 }
 
-/// Pearson's correlation of each value with the next: both halves about their own mean, as most published "lag-1"
-/// figures are. `None` for fewer than 3 values, for values that are all equal or not finite.
+/// Pearson's correlation of each value with the next, with each half centred on its own mean, as most published "lag-1"
+/// figures are. `None` for fewer than 3 values, or values that are all equal or not finite.
 pub fn lag_one(x: &[f64]) -> Option<f64> {
     pearson(x.get(..x.len().checked_sub(1)?)?, x.get(1..)?)
 }
 
-/// Pearson's correlation of two series of equal length; `None` for fewer than 2 values, different lengths, values not
-/// finite or all equal.
+/// Pearson's correlation of two series of equal length; `None` for fewer than 2 values, different lengths, or values
+/// that are not finite or all equal.
 pub fn pearson(x: &[f64], y: &[f64]) -> Option<f64> {
     if x.len() != y.len() || x.len() < 2 {
         return None;
@@ -34,14 +34,14 @@ pub fn pearson(x: &[f64], y: &[f64]) -> Option<f64> {
     Some((product / (x.squares.sqrt() * y.squares.sqrt())).clamp(-1.0, 1.0))
 }
 
-/// How many independent values say as much about the mean as these: n / (1 + 2 Σ ρ̂ₖ), k from 1 up to the first
-/// ρ̂ₖ < 0.05; between about 1 and n.
+/// The number of independent values that determine the mean as precisely as these: n / (1 + 2 Σ ρ̂ₖ), k from 1 up to
+/// the first ρ̂ₖ < 0.05; between about 1 and n.
 ///
-/// `None` for fewer than 3 values, values that are all equal or not finite, and where a series is so long and so slow
-/// that the correlations do not fall within 2·10⁸ steps: average it into longer blocks first.
+/// `None` for fewer than 3 values, values that are all equal or not finite, and a series so long and so slow that the
+/// correlations do not decay within 2·10⁸ steps: average it into longer blocks first.
 ///
 /// Source: G. V. Bayley and J. M. Hammersley, "The effective number of independent observations in an autocorrelated
-/// time series", J. R. Statist. Soc. 8 (1946); the cut keeps the noise of the far lags out.
+/// time series", J. R. Statist. Soc. 8 (1946); the cutoff excludes the noise of distant lags.
 pub fn effective_n(x: &[f64]) -> Option<f64> {
     let centred = Centred::of(x)?;
     let n = x.len();
@@ -62,8 +62,9 @@ pub fn effective_n(x: &[f64]) -> Option<f64> {
     Some(n as f64 / (1.0 + 2.0 * sum))
 }
 
-/// n / n_eff ([`effective_n`]) without most of its bias: the correlations of n values about their own mean are too small by about
-/// (n/n_eff)/n each (M. H. Quenouille, Biometrika 36 (1949)). At least 1; `None` also where they reach over a fifth of the series.
+/// n / n_eff (see [`effective_n`]) without most of its bias: the correlations of n values around their own mean are too
+/// small by about (n/n_eff)/n each (M. H. Quenouille, Biometrika 36 (1949)). At least 1; `None` also if they extend
+/// over a fifth of the series.
 pub(crate) fn inflation(x: &[f64]) -> Option<f64> {
     let n = x.len() as f64;
     let plain = (n / effective_n(x)?).max(1.0);
@@ -71,16 +72,16 @@ pub(crate) fn inflation(x: &[f64]) -> Option<f64> {
     (kept > 0.4 || plain == 1.0).then(|| 1.0 + (plain - 1.0) / kept)
 }
 
-/// n / n_eff by the first correlation alone, (1 + ρ)/(1 − ρ), as where correlations fall as ρᵏ; ρ without its bias of −(1 + 3ρ)/n (F. H. C.
-/// Marriott and J. A. Pope, Biometrika 41 (1954)). It varies less than [`inflation`], which sums many. At least 1; `None` where ρ comes
-/// to 1, and as [`autocorrelation`].
+/// n / n_eff from the first correlation alone, (1 + ρ)/(1 − ρ), as for correlations that decay as ρᵏ; ρ is corrected
+/// for its bias of −(1 + 3ρ)/n (F. H. C. Marriott and J. A. Pope, Biometrika 41 (1954)). It varies less than
+/// [`inflation`], which sums many correlations. At least 1; `None` if ρ reaches 1, and as for [`autocorrelation`].
 pub(crate) fn inflation_by_first(x: &[f64]) -> Option<f64> {
     let seen = autocorrelation(x, 1)?;
     let rho = (seen + (1.0 + 3.0 * seen) / x.len() as f64).max(0.0);
     (rho < 1.0).then(|| (1.0 + rho) / (1.0 - rho))
 }
 
-/// A test of "no autocorrelation".
+/// Result of a test of "no autocorrelation".
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LjungBox {
     /// Q = n(n+2) Σ ρ̂ₖ²/(n−k), k = 1…lags.
@@ -91,7 +92,7 @@ pub struct LjungBox {
 
 /// The test of G. M. Ljung and G. E. P. Box, "On a measure of lack of fit in time series models", Biometrika 65 (1978).
 ///
-/// `None` where there are not more values than lags, no lags, or values all equal or not finite.
+/// `None` if there are no lags, no more values than lags, or values that are all equal or not finite.
 pub fn ljung_box(x: &[f64], lags: usize) -> Option<LjungBox> {
     let centred = Centred::of(x)?;
     if lags == 0 || lags >= x.len() || lags.checked_mul(x.len())? > MOST_WORK {
@@ -103,7 +104,7 @@ pub fn ljung_box(x: &[f64], lags: usize) -> Option<LjungBox> {
     Some(LjungBox { q, p: chi_square_sf(q, lags as f64) })
 }
 
-/// A series about its mean.
+/// A series with its mean subtracted.
 struct Centred {
     values: Vec<f64>,
     squares: f64,
@@ -114,7 +115,7 @@ impl Centred {
         let mean = x.iter().sum::<f64>() / x.len() as f64;
         let values: Vec<f64> = x.iter().map(|v| v - mean).collect();
         let squares: f64 = values.iter().map(|v| v * v).sum();
-        // What is left of equal values is rounding, not variation.
+        // The residue of equal values is rounding, not variation.
         let largest = x.iter().fold(0.0f64, |m, v| m.max(v.abs()));
         let rounding = (largest * f64::EPSILON * 4.0).powi(2) * x.len() as f64;
         (squares.is_finite() && squares > rounding).then_some(Centred { values, squares })
@@ -146,7 +147,7 @@ mod tests {
         assert_eq!(ljung_box(&[1.0, 2.0, 4.0], 0), None);
     }
 
-    /// AR(1) with ρ has n(1−ρ)/(1+ρ): 1000 of 9000 for 0.8.
+    /// AR(1) with ρ has n(1−ρ)/(1+ρ) effective values: 1000 of 9000 for 0.8.
     #[test]
     fn an_autoregressive_series() {
         let (mut random, mut x) = (SplitMix64::new(5), vec![0.0]);

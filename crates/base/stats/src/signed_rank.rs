@@ -1,4 +1,5 @@
-//! Pairs (one boot of each kernel, or two runs with the same seed): does the second tend to be larger, and by how much.
+//! Paired samples (one boot of each kernel, or two runs with the same seed): whether the second tends to be larger, and
+//! by how much.
 
 use crate::estimate::{Estimate, Interval, logarithms, possible_confidence};
 use crate::mann_whitney::Method;
@@ -7,23 +8,21 @@ use crate::order::{double_ranks, sorted};
 use crate::pairwise::{middle, nth_walsh};
 use crate::subset;
 
-/// The Wilcoxon signed-rank test of "the differences are symmetric about 0".
+/// Result of the Wilcoxon signed-rank test of "the differences are symmetric about 0".
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SignedRank {
-    /// W⁺, the sum of the ranks of the differences above 0.
+    /// W⁺, the sum of the ranks of the positive differences.
     pub w: f64,
-    /// Differences that are not 0; the others say nothing and are left out, as Wilcoxon did.
+    /// Number of non-zero differences; zeros are left out, as by Wilcoxon.
     pub n: usize,
-    /// Two-sided p.
     pub p: f64,
-    /// How p was found.
     pub method: Method,
 }
 
 /// The signed-rank test of `differences`, exact up to about 150 of them (also with ties), normal beyond with
-/// corrections for ties and continuity. p is 1 where all are 0.
+/// corrections for ties and continuity. p is 1 if all are 0.
 ///
-/// `None` where there is no difference or one is not finite.
+/// `None` if there is no difference or one is not finite.
 ///
 /// Source: F. Wilcoxon, "Individual comparisons by ranking methods", Biometrics Bulletin 1 (1945); Hollander, Wolfe and
 /// Chicken, Nonparametric Statistical Methods, 3rd ed., 3.1.
@@ -48,26 +47,26 @@ pub fn signed_rank(differences: &[f64]) -> Option<SignedRank> {
     Some(SignedRank { w, n, p: normal_two_sided(off / variance.sqrt()), method: Method::Normal })
 }
 
-/// The smallest two-sided p that `pairs` pairs can give, however clear they are: 2^(1−n). Six are the fewest below .05.
+/// The smallest two-sided p-value possible with `pairs` pairs: 2^(1−n). Below .05 needs at least six.
 pub fn signed_rank_least_p(pairs: u64) -> f64 {
     2f64.powi(1 - i32::try_from(pairs).unwrap_or(i32::MAX)).min(1.0)
 }
 
-/// The fewest pairs with which [`paired_shift`] has an interval: 2^(1−n) ≤ 1 − confidence, 6 for 95 %.
+/// The minimum number of pairs for [`paired_shift`] to have an interval: 2^(1−n) ≤ 1 − confidence, 6 for 95 %.
 ///
-/// `None` where the confidence is not strictly between 0 and 1.
+/// `None` if the confidence is not strictly between 0 and 1.
 pub fn pairs_for_interval(confidence: f64) -> Option<u64> {
     let enough = |n: &u64| signed_rank_least_p(*n) <= (1.0 - confidence) * (1.0 + 1e-12);
     possible_confidence(confidence).then(|| (1..1_100).find(enough)).flatten()
 }
 
-/// By how much the second of each pair is larger: the Hodges–Lehmann estimate for pairs, which is the median of the
-/// Walsh averages (dᵢ + dⱼ)/2, i ≤ j, with its rank interval [A₍c₎, A₍M+1−c₎], M = n(n+1)/2, where c is the largest
-/// with 2·P(W⁺ < c) ≤ 1 − confidence.
+/// How much larger the second of each pair is: the Hodges–Lehmann estimate for pairs, the median of the Walsh averages
+/// (dᵢ + dⱼ)/2, i ≤ j, with its rank interval [A₍c₎, A₍M+1−c₎], M = n(n+1)/2, where c is the largest with 2·P(W⁺ < c) ≤
+/// 1 − confidence.
 ///
 /// For independent pairs whose differences are symmetric about the shift; exact up to about 250 pairs, normal beyond.
 ///
-/// `None` where there is no pair, a value is not finite or the confidence not strictly between 0 and 1.
+/// `None` if there is no pair, a value is not finite, or the confidence is not strictly between 0 and 1.
 ///
 /// Source: Hodges and Lehmann (1963); J. W. Tukey; Hollander, Wolfe and Chicken, 3.2 and 3.3.
 pub fn paired_shift(pairs: &[(f64, f64)], confidence: f64) -> Option<Estimate> {
@@ -75,9 +74,9 @@ pub fn paired_shift(pairs: &[(f64, f64)], confidence: f64) -> Option<Estimate> {
     center(&differences, confidence)
 }
 
-/// The ratio second / first: [`paired_shift`] of the logarithms, carried back. 1 means no difference.
+/// The ratio second / first: [`paired_shift`] of the logarithms, transformed back. 1 means no difference.
 ///
-/// `None` as there, and where a value is not above 0.
+/// `None` as for [`paired_shift`], and if a value is not positive.
 pub fn paired_ratio(pairs: &[(f64, f64)], confidence: f64) -> Option<Estimate> {
     let (first, second): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
     let (first, second) = (logarithms(&first)?, logarithms(&second)?);
@@ -101,7 +100,7 @@ fn center(differences: &[f64], confidence: f64) -> Option<Estimate> {
     Some(Estimate { value, interval, least_n: pairs_for_interval(confidence)? })
 }
 
-/// c and the confidence it has.
+/// c and its actual confidence.
 fn critical(n: usize, confidence: f64) -> Option<(u64, f64)> {
     let ranks = (n <= 250).then(|| (1..=n as u64).collect::<Vec<u64>>());
     if let Some(distribution) = ranks.and_then(|ranks| subset::of_signs(&ranks)) {

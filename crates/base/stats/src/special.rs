@@ -1,8 +1,8 @@
-//! The factor that every incomplete beta function shares, without the cancellation of ln Γ(a+b) − ln Γ(a) − ln Γ(b).
+//! The common factor of incomplete beta functions, without the cancellation of ln Γ(a+b) − ln Γ(a) − ln Γ(b).
 
-/// δ(z) = ln Γ(z) − (z − ½) ln z + z − ½ ln 2π, what Stirling's formula leaves over; `z` > 0.
+/// The error of Stirling's formula, δ(z) = ln Γ(z) − (z − ½) ln z + z − ½ ln 2π, for `z` > 0.
 ///
-/// Source: Abramowitz and Stegun 6.1.41; for small `z` by its recurrence from z + 1.
+/// Source: Abramowitz and Stegun 6.1.41; for small `z` by recurrence from z + 1.
 pub(crate) fn stirling_error(z: f64) -> f64 {
     let (mut z, mut carried) = (z, 0.0);
     while z < 16.0 {
@@ -14,7 +14,7 @@ pub(crate) fn stirling_error(z: f64) -> f64 {
     carried + series / z
 }
 
-/// ln(1 + u) − u without cancellation near 0. `one_plus_u` is given beside `u` because near −1 it is known better.
+/// ln(1 + u) − u without cancellation near 0. `one_plus_u` is passed as well because near −1 it is more precise.
 fn ln_1p_minus(u: f64, one_plus_u: f64) -> f64 {
     if !(-0.5..=0.5).contains(&u) {
         return one_plus_u.ln() - u;
@@ -33,7 +33,7 @@ fn ln_1p_minus(u: f64, one_plus_u: f64) -> f64 {
     }
 }
 
-/// (a+b)x − a, how far x lies above the mean, from whichever of x and y = 1 − x is known more precisely.
+/// (a+b)x − a, computed from the more precise of x and y = 1 − x; positive if x is above the mean.
 pub(crate) fn distance(a: f64, b: f64, x: f64, y: f64) -> f64 {
     let n = a + b;
     if x <= y { n.mul_add(x, -a) } else { -n.mul_add(y, -b) }
@@ -41,8 +41,8 @@ pub(crate) fn distance(a: f64, b: f64, x: f64, y: f64) -> f64 {
 
 /// ln[xᵃ yᵇ / B(a, b)] with y = 1 − x, precise for `a` and `b` up to 1e15.
 ///
-/// Source: C. Loader, "Fast and Accurate Computation of Binomial Probabilities" (2000): Stirling's formula cancels
-/// the large terms by algebra, what is left are deviances of second order.
+/// Source: C. Loader, "Fast and Accurate Computation of Binomial Probabilities" (2000): Stirling's formula cancels the
+/// large terms algebraically, leaving deviances of second order.
 pub(crate) fn ln_power_term(a: f64, b: f64, x: f64, y: f64) -> f64 {
     let (n, d) = (a + b, distance(a, b, x, y));
     let deviance = a * ln_1p_minus(d / a, n * x / a) + b * ln_1p_minus(-d / b, n * y / b);

@@ -1,17 +1,17 @@
-//! Did the run stay the same while it was measured?
+//! Test for stationarity of a run.
 
-/// The 5 % critical value of [`kpss`]; a larger statistic means "not stationary". Source: the paper's table 1.
+/// The 5 % critical value of [`kpss`]; a larger statistic means "not stationary". Source: table 1 of the paper.
 pub const KPSS_CRITICAL_5: f64 = 0.463;
 
-/// The lags usual for a series of `n` values: ⌊12·(n/100)^¼⌋ (Schwert 1989), 21 for a thousand.
+/// The usual number of lags for `n` values: ⌊12·(n/100)^¼⌋ (Schwert 1989), 21 for a thousand.
 pub fn kpss_lags(n: usize) -> usize {
     (12.0 * (n as f64 / 100.0).powf(0.25)) as usize
 }
 
-/// The KPSS statistic of "stationary about one level": Σ Sₜ² / (n² s²), S the partial sums of the residuals and s²
-/// their long-run variance with Bartlett weights 1 − k/(lags+1).
+/// The KPSS statistic of "stationary around a constant level": Σ Sₜ² / (n² s²), with S the partial sums of the
+/// residuals and s² their long-run variance with Bartlett weights 1 − k/(lags+1).
 ///
-/// `None` for fewer than 2 values or lags that do not fit, values that are not finite or all equal. O(n·lags).
+/// `None` for fewer than 2 values, too many lags, or values that are not finite or all equal. O(n·lags).
 ///
 /// Source: D. Kwiatkowski, P. C. B. Phillips, P. Schmidt and Y. Shin, "Testing the null hypothesis of stationarity
 /// against the alternative of a unit root", J. Econometrics 54 (1992).
@@ -53,7 +53,7 @@ mod tests {
         assert_eq!(kpss_lags(1_000), 21);
     }
 
-    /// Stationary noise is called stationary in about 95 of 100, a shift by its own spread in nearly none.
+    /// About 95 of 100 stationary series pass, and almost none with a shift by its own spread.
     #[test]
     fn noise_passes_and_a_shift_does_not() {
         let (mut random, mut passed, mut shifted) = (SplitMix64::new(8), 0, 0);

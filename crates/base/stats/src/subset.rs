@@ -1,15 +1,16 @@
-//! Null distributions of rank sums, exact also with ties: how many ways a sum of ranks can come about.
+//! Null distributions of rank sums, exact also with ties.
 //!
 //! The shift algorithm of B. Streitberg and J. Röhmel, "Exact distributions for permutation and rank tests",
-//! Statistical Software Newsletter 12 (1986). Ways are counted in `f64` by additions of positive numbers only, so that
-//! 14 digits are right however many ways there are.
+//! Statistical Software Newsletter 12 (1986). Counts are `f64` sums of positive numbers, so 14 digits are correct
+//! whatever their size.
 
-/// Additions an exact distribution may take: about 20 ms; beyond, the normal approximation is good to three digits.
+/// Limit on the additions of an exact distribution: about 20 ms. Beyond, the normal approximation is accurate to three
+/// digits.
 const MOST_WORK: u64 = 20_000_000;
 
-/// P(sum = s), s from 0, over all choices of `chosen` of these weights, each choice equally likely.
+/// P(sum = s), s from 0, over all equally likely choices of `chosen` of these weights.
 ///
-/// `None` where that is more work than [`MOST_WORK`] or nothing can be chosen.
+/// `None` if that exceeds [`MOST_WORK`] or nothing can be chosen.
 pub(crate) fn of_choices(weights: &[u64], chosen: usize) -> Option<Vec<f64>> {
     let most = largest_sum(weights, chosen)?;
     let cells = (chosen as u64).checked_add(1)?.checked_mul(most + 1)?;
@@ -32,9 +33,9 @@ pub(crate) fn of_choices(weights: &[u64], chosen: usize) -> Option<Vec<f64>> {
     normalised(ways.pop()?)
 }
 
-/// P(sum = s), s from 0, where each of these weights is in the sum or not, like a coin falls.
+/// P(sum = s), s from 0, where each weight is included with probability ½.
 ///
-/// `None` where that is more work than [`MOST_WORK`] or there are more than 1000 weights.
+/// `None` if that exceeds [`MOST_WORK`] or there are more than 1000 weights.
 pub(crate) fn of_signs(weights: &[u64]) -> Option<Vec<f64>> {
     let most = largest_sum(weights, weights.len())?;
     if weights.is_empty() || weights.len() > 1_000 || (most + 1).checked_mul(weights.len() as u64)? > MOST_WORK {
@@ -53,7 +54,7 @@ pub(crate) fn of_signs(weights: &[u64]) -> Option<Vec<f64>> {
     normalised(ways)
 }
 
-/// Two-sided p of having seen `sum`: twice the smaller tail, at most 1.
+/// Two-sided p-value of `sum`: twice the smaller tail, at most 1.
 pub(crate) fn two_sided(distribution: &[f64], sum: u64) -> f64 {
     let at = sum as usize;
     let low: f64 = distribution.iter().take(at + 1).sum();
@@ -61,13 +62,13 @@ pub(crate) fn two_sided(distribution: &[f64], sum: u64) -> f64 {
     (2.0 * low.min(high)).min(1.0)
 }
 
-/// The largest c ≥ 1 with 2·P(sum < c) ≤ 1 − `confidence`, and 1 − 2·P(sum < c), for a distribution whose sums begin
-/// at `from`; c counts from there. `None` where there is none.
+/// The largest c ≥ 1 with 2·P(sum < c) ≤ 1 − `confidence`, and 1 − 2·P(sum < c), for a distribution whose sums start at
+/// `from`; c counts from there. `None` if there is none.
 pub(crate) fn critical(distribution: &[f64], from: usize, confidence: f64) -> Option<(u64, f64)> {
     let (mut below, mut found) = (0.0, None);
     for (c, p) in (1u64..).zip(distribution.iter().skip(from)) {
         below += p;
-        // A confidence met exactly, as 1 − 2⁻⁵, counts as met.
+        // A confidence that is met exactly, such as 1 − 2⁻⁵, counts as met.
         if 2.0 * below > (1.0 - confidence) * (1.0 + 1e-12) {
             break;
         }
@@ -76,7 +77,7 @@ pub(crate) fn critical(distribution: &[f64], from: usize, confidence: f64) -> Op
     found
 }
 
-/// The sum of the `chosen` largest of ascending or any weights, as a bound of the sum.
+/// The sum of the `chosen` largest weights, in any order, as an upper bound.
 fn largest_sum(weights: &[u64], chosen: usize) -> Option<u64> {
     let mut sorted = weights.to_vec();
     sorted.sort_unstable_by(|a, b| b.cmp(a));

@@ -1,32 +1,31 @@
-//! Does a figure rise or fall over time, and how fast.
+//! Whether a figure rises or falls over time, and how fast.
 
 use crate::estimate::{Interval, possible_confidence};
 use crate::mann_whitney::Method;
 use crate::normal::{normal_quantile, normal_two_sided};
 use crate::order::double_ranks;
 
-/// Points up to which all pairs are looked at: 2 million slopes, 16 MB.
+/// Limit on the points, since all pairs are examined: 2 million slopes, 16 MB.
 const MOST_POINTS: usize = 2_000;
-/// Points up to which Kendall's distribution is counted out.
+/// Up to this many points Kendall's distribution is exact.
 const EXACT: usize = 60;
 
-/// The Mann–Kendall test of "no trend".
+/// Result of the Mann–Kendall test of "no trend".
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MannKendall {
-    /// Pairs that rise less pairs that fall.
+    /// Number of pairs that rise minus pairs that fall.
     pub s: i64,
     /// Kendall's τ_a = S / (n(n−1)/2), −1 to 1.
     pub tau: f64,
-    /// Two-sided p.
     pub p: f64,
-    /// Exact up to 60 values without ties, normal otherwise.
+    /// Exact for up to 60 values without ties, normal otherwise.
     pub method: Method,
 }
 
-/// The Mann–Kendall test of values in the order of time. They must be independent (one per run or boot): autocorrelated
-/// noise looks like a trend to it.
+/// The Mann–Kendall test of values ordered by time. They must be independent (one per run or boot), because it takes
+/// autocorrelated noise for a trend.
 ///
-/// `None` for fewer than 2 or more than 2000 values, or where one is not finite.
+/// `None` for fewer than 2 or more than 2000 values, or if one is not finite.
 ///
 /// Source: H. B. Mann, "Nonparametric tests against trend", Econometrica 13 (1945); M. G. Kendall, Rank Correlation
 /// Methods, for the variance with ties.
@@ -64,14 +63,14 @@ fn variance(x: &[f64]) -> f64 {
     (term(x.len() as f64) - ties) / 18.0
 }
 
-/// By counting the orders of n values with so many inversions (Kendall 1938): P(inversions ≤ (pairs − |S|)/2), twice.
+/// By counting permutations of n values by inversions (Kendall 1938): 2·P(inversions ≤ (pairs − |S|)/2).
 fn exact_p(n: usize, pairs: u64, s: i64) -> f64 {
     let mut orders = vec![0.0; pairs as usize + 1];
     if let Some(first) = orders.first_mut() {
         *first = 1.0;
     }
     for k in 2..=n {
-        // The k-th value adds 0…k−1 inversions, each as likely: a sliding mean over k cells.
+        // The k-th value adds 0…k−1 inversions with equal probability: a sliding mean over k cells.
         let before = orders.clone();
         let mut sum = 0.0f64;
         for (at, cell) in orders.iter_mut().enumerate() {
@@ -84,23 +83,23 @@ fn exact_p(n: usize, pairs: u64, s: i64) -> f64 {
     (2.0 * orders.iter().take(fewest as usize + 1).sum::<f64>()).min(1.0)
 }
 
-/// A line through points, by medians.
+/// A robust line through points.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TheilSen {
-    /// The median of the slopes of all pairs of points, in y per x.
+    /// Median of the slopes of all pairs of points, in y per x.
     pub slope: f64,
-    /// The median of y − slope·x.
+    /// Median of y − slope·x.
     pub intercept: f64,
-    /// Sen's interval of the slope; `None` where there are too few points for one.
+    /// Sen's interval of the slope; `None` if there are too few points.
     pub interval: Option<Interval>,
 }
 
-/// The Theil–Sen line through points (x, y), which a few outliers do not bend.
+/// The Theil–Sen line through points (x, y), which is robust against outliers.
 ///
-/// The interval takes the slopes of rank (N ± z·√Var S)/2 out of N, Var S that of Kendall's S without ties.
+/// The interval is given by the slopes of rank (N ± z·√Var S)/2 of N, with Var S that of Kendall's S without ties.
 ///
-/// `None` for fewer than 2 or more than 2000 points, no two different x, a value not finite, or a confidence not
-/// strictly between 0 and 1.
+/// `None` for fewer than 2 or more than 2000 points, if all x are equal, a value is not finite, or the confidence is
+/// not strictly between 0 and 1.
 ///
 /// Source: P. K. Sen, "Estimates of the regression coefficient based on Kendall's tau", J. Am. Stat. Assoc. 63 (1968).
 pub fn theil_sen(points: &[(f64, f64)], confidence: f64) -> Option<TheilSen> {
@@ -148,7 +147,7 @@ mod tests {
         let rising: Vec<f64> = (0..5).map(f64::from).collect();
         let test = mann_kendall(&rising).unwrap();
         assert_eq!((test.s, test.tau, test.method), (10, 1.0, Method::Exact));
-        // 2 of 5! = 120 orders are that extreme.
+        // Of 5! = 120 orders, 2 are this extreme.
         assert!((test.p - 2.0 / 120.0).abs() < 1e-15);
         assert_eq!(mann_kendall(&[3.0; 9]).unwrap().p, 1.0);
     }

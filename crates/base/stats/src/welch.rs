@@ -1,21 +1,20 @@
-//! Means of two samples: for orientation beside the rank tests, as published comparisons often give it.
+//! Comparison of means: for orientation next to the rank tests, since published comparisons often use it.
 
 use crate::beta::ln_beta_tails;
 
-/// Welch's test of "both means are equal".
+/// Result of Welch's test of "both means are equal".
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Welch {
-    /// (mean of b − mean of a) over its standard error.
+    /// (mean of b − mean of a) / standard error.
     pub t: f64,
     /// Degrees of freedom by Satterthwaite.
     pub degrees: f64,
-    /// Two-sided p.
     pub p: f64,
 }
 
-/// The t test for samples of different variance. Latencies are not normal: prefer [`crate::mann_whitney`].
+/// The t-test for samples of unequal variance. Latencies are not normally distributed: prefer [`crate::mann_whitney`].
 ///
-/// `None` where a sample has fewer than 2 values, a value is not finite, or neither sample varies.
+/// `None` if a sample has fewer than 2 values, a value is not finite, or neither sample varies.
 ///
 /// Source: B. L. Welch, "The generalization of Student's problem when several different population variances are
 /// involved", Biometrika 34 (1947); p by Abramowitz and Stegun 26.7.1.
@@ -34,7 +33,7 @@ pub fn welch(a: &[f64], b: &[f64]) -> Option<Welch> {
     Some(Welch { t, degrees, p })
 }
 
-/// The mean and the square of its standard error.
+/// The mean and its squared standard error.
 fn mean_and_error(x: &[f64]) -> Option<(f64, f64)> {
     let n = x.len() as f64;
     let mean = x.iter().sum::<f64>() / n;

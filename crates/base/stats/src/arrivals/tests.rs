@@ -12,7 +12,7 @@ fn uniform(random: &mut SplitMix64, n: usize, to: f64) -> Vec<f64> {
     (0..n).map(|_| random.uniform() * to).collect()
 }
 
-/// Spikes with a period and a wobble, in any order, and then independent events.
+/// Periodic spikes with jitter, in random order, followed by independent events.
 fn spikes(random: &mut SplitMix64, (period, wobble): (f64, f64), to: f64, others: usize) -> Vec<f64> {
     let from = random.uniform() * period;
     let mut at: Vec<f64> = (0..).map(|i| from + period * f64::from(i)).take_while(|t| *t < to).collect();
@@ -41,11 +41,11 @@ fn impossible_input_is_none() {
     {
         assert_eq!(arrivals(&good, &Observed { stretches, resolution: 1e-3 }), None, "{stretches:?}");
     }
-    // All at one instant is a burst and nothing worse.
+    // All events at one instant are a burst.
     assert!(matches!(found(&[50.0; 20], &whole(100.0), 1e-3), Pattern::Bursts(_)));
 }
 
-/// As firmware does it: every 14 minutes in 3 hours, alone and among as many and more others that came later in the list.
+/// As from firmware: every 14 minutes for 3 hours, alone and among as many and more less severe events.
 #[test]
 fn a_planted_period_is_found() {
     let mut random = SplitMix64::new(14);
@@ -66,7 +66,7 @@ fn a_planted_period_is_found() {
     }
 }
 
-/// Bursts that come round are periodic, and named by their own period, not by a part of it.
+/// Periodic bursts are reported with their own period, not a fraction of it.
 #[test]
 fn periodic_bursts_are_periodic() {
     let mut random = SplitMix64::new(15);
@@ -96,7 +96,7 @@ fn wrong(n: usize, runs: u64, seed: u64, stretches: &[(f64, f64)], resolution: f
     wrong
 }
 
-/// At most 1 % is asked for; of 100 runs with 1 % more than 5 are wrong once in 2000.
+/// With a limit of 1 %, more than 5 errors in 100 runs occur once in 2000.
 #[test]
 fn independent_events_are_rarely_called_anything_else() {
     for (n, resolution) in [(8, 1e-3), (13, 1e-3), (40, 1e-3), (40, 1.0)] {
@@ -105,7 +105,7 @@ fn independent_events_are_rarely_called_anything_else() {
     }
 }
 
-/// One load of four, ten minutes each in turn: looking has a period of its own, which is not the events'.
+/// One load of four, ten minutes each in turn: the observation is periodic, but the events are not.
 #[test]
 fn looking_in_turns_is_no_period() {
     let turns: Vec<(f64, f64)> = (0..9).map(|i| (2_400.0 * f64::from(i), 2_400.0 * f64::from(i) + 600.0)).collect();
@@ -113,7 +113,7 @@ fn looking_in_turns_is_no_period() {
     assert!(periodic <= 4 && bursts <= 6, "{periodic} {bursts} of 60");
 }
 
-/// The same with enough runs for figures.
+/// The same with enough runs to measure the error rate.
 #[test]
 #[ignore = "takes a minute: cargo test -p punctual-stats --release -- --ignored"]
 fn independent_events_are_rarely_called_anything_else_in_8000_runs() {
@@ -134,7 +134,7 @@ fn bursts_are_found() {
             assert!(matches!(pattern, Pattern::Bursts(_)), "{size}: {pattern:?}");
         }
     }
-    // One hour of three.
+    // Events in one hour of three.
     assert!(matches!(found(&uniform(&mut random, 64, HOURS), &whole(3.0 * HOURS), 1e-3), Pattern::Bursts(_)));
 }
 

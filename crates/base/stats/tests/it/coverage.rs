@@ -1,10 +1,12 @@
-//! How often the 95 % intervals that this crate offers hold the truth, each under the conditions that it documents.
+//! Coverage of the crate's 95 % intervals under the documented conditions.
 //!
-//! Every simulation is seeded and has [`RUNS`] draws, of which at least 93 % must hold. An interval that really holds in 95 %
-//! misses that bar with the probability that [`the_bar_is_fair`] computes from the binomial. Each is also asked for 75 %: then it
-//! must miss the bar, so that one which holds always, or a simulation that cannot fail, is found out.
+//! Every simulation is seeded and has [`RUNS`] draws, of which at least 93 % must hold. An interval with a true
+//! coverage of 95 % fails with the probability that [`the_bar_is_fair`] computes from the binomial distribution. Each
+//! interval is also computed for 75 %, where it must fail: that exposes intervals that always hold, and simulations
+//! that cannot fail.
 //!
-//! Elsewhere: `confidence_at_look` in looks.rs (eight looks at one run). The interval of `extrapolate` is `level_interval`'s.
+//! Tested elsewhere: `confidence_at_look` in looks.rs (eight looks at one run). The interval of `extrapolate` is
+//! `level_interval`'s.
 
 use crate::coverage_of;
 
@@ -17,7 +19,7 @@ fn the_bar_is_fair() {
     let missed = RUNS as f64 - BAR as f64 + 1.0;
     let unlucky = ln_beta_tails(missed, BAR as f64, 0.05, 0.95).ln(Tail::Lower).exp();
     assert!((0.001..0.003).contains(&unlucky), "{unlucky}");
-    // And one that holds in 90 % hardly ever passes.
+    // An interval with a coverage of 90 % almost never passes.
     let passes = ln_beta_tails(missed, BAR as f64, 0.1, 0.9).ln(Tail::Upper).exp();
     assert!(passes < 0.001, "{passes}");
 }
@@ -32,7 +34,7 @@ fn exceedances() {
         let (low, high) = exceedance_interval(drawn(random), f64::from(n), c);
         Some(low <= p && p <= high)
     });
-    // Late samples in fours: real-valued counts, divided by 1/θ = 4.
+    // Late samples in fours: non-integer counts, divided by 1/θ = 4.
     covers("exceedance_interval of clusters", |c, random| {
         let clusters = (0..n).filter(|_| random.uniform() < p).count() as f64;
         let (low, high) = exceedance_interval(4.0 * clusters * 0.25, f64::from(4 * n) * 0.25, c);
@@ -40,7 +42,7 @@ fn exceedances() {
     });
 }
 
-/// The values of the ranks enclose the quantile; a rank that is not there bounds nothing.
+/// The values at the ranks enclose the quantile; a missing rank does not bound it.
 fn ranks_hold(sorted: &[f64], bounds: RankBounds, truth: f64) -> bool {
     let at = |rank: u64| sorted[rank as usize - 1];
     bounds.lower.is_none_or(|r| at(r) <= truth) && bounds.upper.is_none_or(|r| at(r) >= truth)
@@ -80,7 +82,7 @@ fn shifts_and_ratios() {
         });
     }
     covers("shift", |c, random| {
-        // Skewed, as latencies are.
+        // Skewed, like latencies.
         let (a, b) = (many(12, || exponential(random)), many(9, || 0.7 + exponential(random)));
         shift(&a, &b, c)?.interval.map(|i| i.holds(0.7))
     });
@@ -101,7 +103,7 @@ fn shifts_and_ratios() {
 
 #[test]
 fn split_ratios() {
-    // Values above 78 are all a quarter slower, in both samples; below, b is 5 % slower than a.
+    // Values above 78 are a quarter slower in both samples; below, b is 5 % slower than a.
     let drawn = |random: &mut SplitMix64, factor: f64| {
         many(30, || {
             let covariate = 70.0 + 15.0 * random.uniform();
@@ -125,7 +127,7 @@ fn slopes() {
     }
 }
 
-/// Independent values, and series of which each value depends on the one before.
+/// Independent values, and autocorrelated series.
 #[test]
 fn resampled_ratios() {
     for (n, rho) in [(30, 0.0), (45, 0.3), (120, 0.6)] {
@@ -152,7 +154,7 @@ fn longer_series_do_not_hold_less() {
     }
 }
 
-/// Values that grow by 1 % a degree, b two degrees warmer and 5 % slower besides; both warm up on the way.
+/// Values grow by 1 % per degree; b is two degrees warmer and 5 % slower besides; both warm up.
 #[test]
 fn adjusted_ratios() {
     for (n, rho) in [(20, 0.0), (60, 0.4), (60, 0.6), (120, 0.8), (200, 0.9), (300, 0.9)] {
@@ -175,7 +177,7 @@ fn adjusted_ratios() {
 
 const SHAPES: [f64; 3] = [-0.2, 0.0, 0.2];
 
-/// What both intervals of one fit say of the shape and of the level of one in 1000.
+/// Both intervals of one fit: for the shape, and for the one-in-1000 level.
 fn of_tail(data: &impl Exceedances, fit: Option<GpdFit>, gpd: Gpd, theta: f64, c: f64, is_shape: bool) -> Option<bool> {
     let fit = fit?;
     match is_shape {
@@ -200,7 +202,7 @@ fn shapes_and_levels_of_values() {
     }
 }
 
-/// A hundred exceedances that came twice each: θ = 1/2.
+/// A hundred exceedances that occur twice each: θ = 1/2.
 #[test]
 fn shapes_and_levels_of_clusters() {
     for is_shape in [true, false] {

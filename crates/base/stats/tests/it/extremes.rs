@@ -1,4 +1,4 @@
-//! Tails: the published vectors (scipy).
+//! Tails against published vectors (scipy).
 
 use crate::common;
 
@@ -46,7 +46,7 @@ struct Likelihood {
     xi_profile95: (f64, f64),
 }
 
-/// The quantiles at (i − ½)/n.
+/// Quantiles at (i − ½)/n.
 fn pareto_scores(row: &Pareto) -> Vec<f64> {
     let gpd = Gpd { shape: row.xi, scale: row.s };
     (1..=row.n).map(|i| gpd.exceeded_with(1.0 - (f64::from(i) - 0.5) / f64::from(row.n)).unwrap()).collect()
@@ -149,7 +149,7 @@ struct BinnedRow {
     naive_left_edge_mle: Option<Parameters>,
 }
 
-/// 400 bins 1 µs wide with the expected counts.
+/// Expected counts in 400 bins of 1 µs.
 fn expected_bins(gpd: Gpd, n: f64) -> Vec<Bin> {
     let bin = |k: u32| {
         let (low, high) = (f64::from(k), f64::from(k) + 1.0);

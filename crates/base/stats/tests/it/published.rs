@@ -1,4 +1,4 @@
-//! The published Raspberry Pi 4B measurements (lemariva/rPI-Tests, Apache-2.0) against what is known of them.
+//! The published Raspberry Pi 4B measurements (lemariva/rPI-Tests, Apache-2.0) against known results.
 
 use crate::common;
 
@@ -12,7 +12,7 @@ const RT: &str = include_str!("../fixtures/raspberry-pi-4b-2019/rt_kernel_4B_mul
 const STD_HISTOGRAM: &str = include_str!("../fixtures/raspberry-pi-4b-2019/histogram_stdkernel_4.19.57-v7l+.csv");
 const RT_HISTOGRAM: &str = include_str!("../fixtures/raspberry-pi-4b-2019/histogram_rtkernel_4.19.59-rt23-v7l+.csv");
 
-/// cyclictest's histogram of each core, bins of 1 µs.
+/// cyclictest's histogram of each core in bins of 1 µs.
 fn histograms(csv: &str) -> [Vec<Bin>; 4] {
     let mut cores = [const { vec![] }; 4];
     for line in csv.lines().skip(1).filter(|l| !l.trim().is_empty()) {
@@ -41,7 +41,7 @@ fn cyclictest_on_every_core() {
     }
 }
 
-/// The tails are mixtures: even if all that a histogram cannot know were perfect, it is refused.
+/// The tails are mixtures: they are refused even if everything a histogram does not contain were perfect.
 #[test]
 fn no_extrapolation_from_a_mixture() {
     for core in histograms(RT_HISTOGRAM).iter().chain(&histograms(STD_HISTOGRAM)) {
@@ -51,7 +51,7 @@ fn no_extrapolation_from_a_mixture() {
     }
 }
 
-/// Seconds over the CPU's temperature: columns seconds, microseconds, cpu_temp.
+/// Seconds and CPU temperature: columns seconds, microseconds, cpu_temp.
 fn times(csv: &str) -> Vec<Point> {
     let point = |line: &str| {
         let cells: Vec<f64> = line.split(',').map(|cell| cell.trim().parse().unwrap()).collect();
@@ -83,7 +83,7 @@ struct Blog {
     n_below78: (usize, usize),
 }
 
-/// The figures of the vector are rounded to the digits it shows.
+/// The figures of the vector are rounded to the digits shown.
 fn shows(estimate: &Estimate, want: [f64; 3]) -> bool {
     let interval = estimate.interval.unwrap();
     let got = [estimate.value, interval.low, interval.high];
@@ -108,7 +108,7 @@ fn slower_by_heat() {
     assert!(split.mostly_covariate());
 }
 
-/// Nobody tells the limit: it is found, and says the same.
+/// The limit is detected without being given, with the same result.
 #[test]
 fn the_limit_is_found() {
     let (std, rt) = (times(STD), times(RT));
@@ -116,8 +116,7 @@ fn the_limit_is_found() {
     assert!((78.0..79.0).contains(&found.at) && found.p <= 0.01 && found.step > 1.2, "{found:?}");
     let split = split_ratio(&std, &rt, found.at.floor(), 0.95).unwrap();
     assert!(split.mostly_covariate() && split.below.interval.unwrap().holds(1.016), "{split:?}");
-    // With the autocorrelation counted the interval of the whole is seven times as wide as the one for independent
-    // values.
+    // With autocorrelation, the overall interval is seven times as wide as for independent values.
     let (a, b) = (values(&std), values(&rt));
     let blocks = (block_length(&a).unwrap(), block_length(&b).unwrap());
     let how = Resampling { of: Figure::Quantile(0.5), blocks, replicates: 500, seed: 1 };

@@ -1,4 +1,4 @@
-//! Resampling and series in time: the published vectors (scipy), and cover in simulation.
+//! Bootstrap and time series: published vectors (scipy), and coverage in simulation.
 
 use crate::common;
 
@@ -55,7 +55,7 @@ fn stationarity() {
     assert!(near(test.q, want.q, 1e-9) && near(test.p, want.ljungbox_p, 1e-9), "{test:?}");
 }
 
-/// Log-normal run times of which each depends on the one before (ρ = 0.6).
+/// Autocorrelated log-normal run times (ρ = 0.6).
 fn autoregressive(random: &mut SplitMix64, n: usize, centre: f64) -> Vec<f64> {
     let (mut x, mut values) = (0.0, vec![]);
     for i in 0..n + 30 {
@@ -67,7 +67,7 @@ fn autoregressive(random: &mut SplitMix64, n: usize, centre: f64) -> Vec<f64> {
     values
 }
 
-/// At least 93 % with 95 % asked for; blocks of 1 (independent draws) would hold it in about 75 %.
+/// At least 93 % for a requested 95 %; blocks of 1 (independent draws) would give about 75 %.
 #[test]
 fn block_bootstrap_intervals_cover_the_truth() {
     let (mut random, mut held, mut naive) = (SplitMix64::new(13), 0, 0);

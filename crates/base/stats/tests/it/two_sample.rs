@@ -1,4 +1,4 @@
-//! Comparing two samples: the published vectors (scipy), and how often the intervals hold the truth in simulation.
+//! Two-sample comparisons: published vectors (scipy), and coverage of the intervals in simulation.
 
 use crate::common;
 
@@ -74,12 +74,12 @@ fn wilcoxon_signed_rank_least_p() {
     }
 }
 
-/// Log-normal values, as run times are: exp(0.05·z).
+/// Distributed like run times: exp(0.05·z).
 fn lognormal(random: &mut SplitMix64) -> f64 {
     (0.05 * normal_quantile(random.uniform()).unwrap()).exp()
 }
 
-/// At least 93 % of 1000 with 95 % asked for: three binomial standard deviations below.
+/// At least 93 % of 1000 for a requested 95 %: three binomial standard deviations below.
 #[test]
 fn rank_intervals_cover_the_truth() {
     let (mut random, mut held, mut held_paired) = (SplitMix64::new(11), 0, 0);

@@ -1,4 +1,4 @@
-//! The published vectors (scipy) and our own at high precision (mpmath); how they were made stands in the files.
+//! Published vectors (scipy) and our own at high precision (mpmath); the files say how they were made.
 
 use crate::common;
 
@@ -56,7 +56,7 @@ struct TailRow {
     ln_upper: f64,
 }
 
-/// A difference of logarithms is a relative error of the tail itself.
+/// A difference of logarithms is the relative error of the tail.
 #[test]
 fn tails_of_the_beta_distribution() {
     let rows: Vec<TailRow> = read("beta-mpmath", "tails");
@@ -102,7 +102,7 @@ fn quantile_ranks() {
     }
 }
 
-/// A trillion samples take no longer than a thousand; the ranks are those of the normal approximation.
+/// A trillion samples take no longer than a thousand; the ranks match the normal approximation.
 #[test]
 fn quantile_ranks_of_a_trillion_samples() {
     for (n, q) in [(1e10, 0.5), (1e12, 0.5), (1e12, 0.9999), (1e12, 0.999_999)] {

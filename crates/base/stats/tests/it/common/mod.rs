@@ -1,4 +1,4 @@
-//! What the tests against the vectors share.
+//! Helpers of the tests against reference vectors.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -6,7 +6,7 @@ use punctual_stats::SplitMix64;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// One group of a fixture.
+/// Reads one group of a fixture.
 pub fn read<T: DeserializeOwned>(file: &str, group: &str) -> T {
     let text = match file {
         "stats-vectors" => include_str!("../../fixtures/stats-vectors.json"),
@@ -16,12 +16,12 @@ pub fn read<T: DeserializeOwned>(file: &str, group: &str) -> T {
     serde_json::from_value(all[group].take()).unwrap()
 }
 
-/// Within a relative tolerance.
 pub fn near(got: f64, want: f64, relative: f64) -> bool {
     got == want || (got - want).abs() <= relative * want.abs()
 }
 
-/// The series of the vectors on clustering and stationarity: y_t = max(e_t, e_t+1) of exponential e, SplitMix64 seed 7.
+/// The series of the vectors for clustering and stationarity: y_t = max(e_t, e_t+1) of exponential e, SplitMix64 seed
+/// 7.
 pub fn moving_maxima() -> Vec<f64> {
     let mut random = SplitMix64::new(7);
     let e: Vec<f64> = (0..20_001).map(|_| -(((random.next_u64() >> 11) as f64 + 0.5) / 2f64.powi(53)).ln()).collect();

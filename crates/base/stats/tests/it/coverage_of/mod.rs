@@ -1,24 +1,24 @@
-//! Counting how often an interval holds, and what is drawn for it.
+//! Counts how often an interval holds, and draws samples.
 
 use punctual_stats::{SplitMix64, normal_quantile};
 
-/// Draws of a simulation.
+/// Draws per simulation.
 pub const RUNS: usize = 1_000;
-/// As many of them must hold at 95 %.
+/// Minimum number of draws that hold at 95 %.
 pub const BAR: usize = 930;
-/// A quarter as many draws are enough to see that an interval asked for 75 % does not hold in 93 %.
+/// A quarter of the draws suffices to show that an interval for 75 % does not hold in 93 %.
 const SHORT: usize = RUNS / 4;
-/// Draws that may have no interval: more is a condition that was not documented.
+/// Maximum number of draws without an interval; more means an undocumented condition.
 const MOST_REFUSED: usize = RUNS / 100;
 
-/// Runs the simulation at 95 % and at 75 %. It answers whether the interval held, `None` where there is none.
+/// Runs the simulation at 95 % and at 75 %. It returns whether the interval held, or `None` if there is none.
 pub fn covers(what: &str, mut simulate: impl FnMut(f64, &mut SplitMix64) -> Option<bool>) {
     let mut counted = |confidence: f64, runs: usize| {
         let mut random = SplitMix64::new(20_260);
         let answers: Vec<bool> = (0..runs).filter_map(|_| simulate(confidence, &mut random)).collect();
         let refused = runs - answers.len();
         assert!(refused <= MOST_REFUSED, "{what}: {refused} of {runs} have no interval");
-        // What has no interval does not hold, either.
+        // A missing interval does not hold.
         answers.into_iter().filter(|holds| *holds).count()
     };
     let held = counted(0.95, RUNS);
@@ -41,7 +41,7 @@ pub fn normal(random: &mut SplitMix64) -> f64 {
     normal_quantile(random.uniform()).unwrap()
 }
 
-/// exp(0.05·z), as run times are.
+/// Distributed like run times: exp(0.05·z).
 pub fn lognormal(random: &mut SplitMix64) -> f64 {
     (0.05 * normal(random)).exp()
 }
@@ -50,7 +50,7 @@ pub fn exponential(random: &mut SplitMix64) -> f64 {
     -random.uniform().ln()
 }
 
-/// Log-normal values about `centre`, of which each depends on the one before by `rho`.
+/// Autocorrelated log-normal values around `centre`, with correlation `rho`.
 pub fn autoregressive(random: &mut SplitMix64, n: usize, rho: f64, centre: f64) -> Vec<f64> {
     let mut x = 0.0;
     let mut next = || {
