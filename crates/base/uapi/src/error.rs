@@ -1,4 +1,4 @@
-//! The one error: which call, on what, why.
+//! The error type: which call failed, on what, and why.
 
 use std::io;
 
@@ -10,7 +10,6 @@ pub struct Error {
     pub call: &'static str,
     /// What it was called on.
     pub on: String,
-    /// Why it failed.
     pub source: io::Error,
 }
 
@@ -20,12 +19,11 @@ impl Error {
         Error { call, on: on.into(), source: io::Error::last_os_error() }
     }
 
-    /// From rustix.
     pub(crate) fn from_errno(call: &'static str, on: impl Into<String>, errno: rustix::io::Errno) -> Error {
         Error { call, on: on.into(), source: errno.into() }
     }
 
-    /// The error number, where the kernel gave one.
+    /// `None` if the error did not come from the kernel.
     pub fn errno(&self) -> Option<i32> {
         self.source.raw_os_error()
     }

@@ -1,8 +1,8 @@
 //! The Raspberry Pi's firmware mailbox: /dev/vcio.
 //!
-//! Property interface, <https://github.com/raspberrypi/firmware/wiki/Mailbox-property-interface>, tag 0x00030006
-//! "Get temperature", id 0: the SoC, in thousandths of a degree. The kernel passes the buffer on
-//! (drivers/char/broadcom/vcio.c of the Raspberry Pi tree).
+//! Property interface, <https://github.com/raspberrypi/firmware/wiki/Mailbox-property-interface>, tag 0x00030006 "Get
+//! temperature", id 0: the SoC, in m°C. The kernel forwards the buffer (drivers/char/broadcom/vcio.c of the Raspberry
+//! Pi tree).
 
 use crate::Error;
 use std::fs::File;
@@ -11,18 +11,18 @@ use std::os::fd::AsRawFd;
 const GET_TEMPERATURE: u32 = 0x0003_0006;
 const ANSWERED: u32 = 0x8000_0000;
 
-/// The request: size, code, tag, room for the value, its length, id, value, end.
+/// The request: size, code, tag, size of the value buffer, value length, id, value, end tag.
 pub fn temperature_request() -> [u32; 8] {
     [32, 0, GET_TEMPERATURE, 8, 0, 0, 0, 0]
 }
 
-/// The temperature in an answer, m°C; `None` where the firmware did not answer this tag.
+/// The temperature in a response, m°C; `None` if the firmware did not answer this tag.
 pub fn parse_temperature(answer: &[u32; 8]) -> Option<i64> {
     let answered = answer[1] == ANSWERED && answer[2] == GET_TEMPERATURE && answer[4] & ANSWERED != 0;
     answered.then(|| i64::from(answer[6]))
 }
 
-/// Asks the firmware for the temperature of the GPU, m°C. `vcio` is /dev/vcio, opened.
+/// Reads the temperature of the GPU, m°C. `vcio` is the opened /dev/vcio.
 ///
 /// # Errors
 /// `ENOTTY`: not the mailbox. `EIO`: it did not answer.

@@ -1,10 +1,10 @@
-//! A copy of the process, for what it does to the original.
+//! A short-lived copy of the process, for its effect on the original.
 
 use crate::Error;
 use punctual_units::Nanos;
 
-/// Copies this process for a while: fork(2), a child that only sleeps and ends, waitpid(2). Until then every private page is shared
-/// and written at the cost of a page fault (copy on write), also a locked one.
+/// Copies this process for a while: fork(2), a child that only sleeps and exits, waitpid(2). Meanwhile every private
+/// page is shared, so that each write takes a page fault (copy on write), even if the page is locked.
 ///
 /// # Errors
 /// `EAGAIN` (RLIMIT_NPROC), `ENOMEM`.

@@ -1,4 +1,4 @@
-//! The GPIO character device, uAPI v2 (include/uapi/linux/gpio.h, Linux 5.10 and later): one line a request.
+//! The GPIO character device, uAPI v2 (include/uapi/linux/gpio.h, Linux 5.10 and later), with one line per request.
 
 use crate::Error;
 use rustix::fd::{AsFd, FromRawFd, OwnedFd};
@@ -6,28 +6,27 @@ use rustix::io::Errno;
 use rustix::ioctl::{Getter, Opcode, Updater, ioctl, opcode};
 use std::ffi::c_char;
 
-/// The line is used already (GPIO_V2_LINE_FLAG_USED).
+/// The line is in use (GPIO_V2_LINE_FLAG_USED).
 pub const USED: u64 = 1 << 0;
 /// Logical values are inverted (GPIO_V2_LINE_FLAG_ACTIVE_LOW).
 pub const ACTIVE_LOW: u64 = 1 << 1;
-/// An input (GPIO_V2_LINE_FLAG_INPUT).
 pub const INPUT: u64 = 1 << 2;
-/// An output (GPIO_V2_LINE_FLAG_OUTPUT).
 pub const OUTPUT: u64 = 1 << 3;
-/// Events at rising edges (GPIO_V2_LINE_FLAG_EDGE_RISING).
+/// Events on rising edges (GPIO_V2_LINE_FLAG_EDGE_RISING).
 pub const EDGE_RISING: u64 = 1 << 4;
-/// Events at falling edges (GPIO_V2_LINE_FLAG_EDGE_FALLING).
+/// Events on falling edges (GPIO_V2_LINE_FLAG_EDGE_FALLING).
 pub const EDGE_FALLING: u64 = 1 << 5;
-/// A resistor to the supply (GPIO_V2_LINE_FLAG_BIAS_PULL_UP).
+/// Pull-up resistor (GPIO_V2_LINE_FLAG_BIAS_PULL_UP).
 pub const BIAS_PULL_UP: u64 = 1 << 8;
-/// A resistor to ground (GPIO_V2_LINE_FLAG_BIAS_PULL_DOWN).
+/// Pull-down resistor (GPIO_V2_LINE_FLAG_BIAS_PULL_DOWN).
 pub const BIAS_PULL_DOWN: u64 = 1 << 9;
-/// No resistor (GPIO_V2_LINE_FLAG_BIAS_DISABLED).
+/// No bias resistor (GPIO_V2_LINE_FLAG_BIAS_DISABLED).
 pub const BIAS_DISABLED: u64 = 1 << 10;
-/// Events are stamped by CLOCK_REALTIME instead of CLOCK_MONOTONIC (GPIO_V2_LINE_FLAG_EVENT_CLOCK_REALTIME, Linux 5.11).
+/// Time stamps of events are CLOCK_REALTIME instead of CLOCK_MONOTONIC (GPIO_V2_LINE_FLAG_EVENT_CLOCK_REALTIME, Linux
+/// 5.11).
 pub const EVENT_CLOCK_REALTIME: u64 = 1 << 11;
 
-/// Bytes of one struct gpio_v2_line_event, as read(2) returns it.
+/// Size of struct gpio_v2_line_event, as returned by read(2).
 pub const EVENT_BYTES: usize = 48;
 
 /// GPIO_MAX_NAME_SIZE.
@@ -39,46 +38,46 @@ const ATTRIBUTES: usize = 10;
 /// GPIO_V2_LINE_ATTR_ID_OUTPUT_VALUES.
 const OUTPUT_VALUES: u32 = 2;
 
-/// A chip (struct gpiochip_info).
+/// Information on a chip (struct gpiochip_info).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChipInfo {
-    /// The kernel's name of it, `gpiochip0`.
+    /// Name in the kernel, for example `gpiochip0`.
     pub name: String,
-    /// What its driver calls it.
+    /// Name given by the driver.
     pub label: String,
-    /// How many lines it has.
+    /// Number of lines.
     pub lines: u32,
 }
 
-/// A line (struct gpio_v2_line_info).
+/// Information on a line (struct gpio_v2_line_info).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineInfo {
-    /// On its chip.
+    /// Offset on its chip.
     pub offset: u32,
-    /// From the device tree or ACPI; empty: it has none.
+    /// From the device tree or ACPI; empty if it has none.
     pub name: String,
-    /// Who uses it; empty: nobody, or nobody who said so.
+    /// Current user of the line; empty if there is none, or it gave no name.
     pub consumer: String,
-    /// [`USED`], [`INPUT`], …
+    /// A combination of [`USED`], [`INPUT`], …
     pub flags: u64,
 }
 
-/// What is asked of a line.
+/// Parameters of a line request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineRequest<'a> {
-    /// On its chip.
+    /// Offset on its chip.
     pub offset: u32,
-    /// Shown to others; cut to 31 bytes.
+    /// Name shown to others; truncated to 31 bytes.
     pub consumer: &'a str,
-    /// [`INPUT`], [`EDGE_RISING`], …
+    /// A combination of [`INPUT`], [`EDGE_RISING`], …
     pub flags: u64,
-    /// Events the kernel keeps for the reader; 0: 16. It rounds up to a power of two (kfifo_alloc) and takes at most 1024.
+    /// Number of events the kernel buffers; 0 means 16. The kernel rounds up to a power of two (kfifo_alloc), at most
+    /// 1024.
     pub event_buffer_size: u32,
-    /// First value of an output.
+    /// Initial value of an output.
     pub value: bool,
 }
 
-/// struct gpiochip_info.
 #[repr(C)]
 struct RawChip {
     name: [c_char; NAME_BYTES],
@@ -86,7 +85,7 @@ struct RawChip {
     lines: u32,
 }
 
-/// struct gpio_v2_line_attribute; the union is as large as its u64.
+/// struct gpio_v2_line_attribute; the union has the size of its u64.
 #[repr(C, align(8))]
 #[derive(Clone, Copy, Default)]
 struct RawAttribute {
@@ -95,7 +94,6 @@ struct RawAttribute {
     value: u64,
 }
 
-/// struct gpio_v2_line_config_attribute.
 #[repr(C, align(8))]
 #[derive(Clone, Copy, Default)]
 struct RawConfigAttribute {
@@ -103,7 +101,6 @@ struct RawConfigAttribute {
     mask: u64,
 }
 
-/// struct gpio_v2_line_config.
 #[repr(C, align(8))]
 struct RawConfig {
     flags: u64,
@@ -112,7 +109,6 @@ struct RawConfig {
     attributes: [RawConfigAttribute; ATTRIBUTES],
 }
 
-/// struct gpio_v2_line_request.
 #[repr(C, align(8))]
 struct RawRequest {
     offsets: [u32; LINES],
@@ -124,7 +120,6 @@ struct RawRequest {
     fd: i32,
 }
 
-/// struct gpio_v2_line_info.
 #[repr(C, align(8))]
 struct RawLine {
     name: [c_char; NAME_BYTES],
@@ -136,14 +131,13 @@ struct RawLine {
     padding: [u32; 4],
 }
 
-/// struct gpio_v2_line_values.
 #[repr(C, align(8))]
 struct RawValues {
     bits: u64,
     mask: u64,
 }
 
-// The kernel checks the sizes within the request numbers; a wrong one would be refused as ENOTTY.
+// The request numbers contain the sizes; a wrong size would be refused as ENOTTY.
 const _: () = assert!(size_of::<RawChip>() == 68 && size_of::<RawLine>() == 256 && size_of::<RawRequest>() == 592);
 
 const GET_CHIP: Opcode = opcode::read::<RawChip>(0xb4, 0x01);
@@ -152,10 +146,10 @@ const GET_LINE: Opcode = opcode::read_write::<RawRequest>(0xb4, 0x07);
 const GET_VALUES: Opcode = opcode::read_write::<RawValues>(0xb4, 0x0e);
 const SET_VALUES: Opcode = opcode::read_write::<RawValues>(0xb4, 0x0f);
 
-/// What a chip is (GPIO_GET_CHIPINFO_IOCTL).
+/// Reads information on a chip (GPIO_GET_CHIPINFO_IOCTL).
 ///
 /// # Errors
-/// `ENOTTY`, `EINVAL`: the descriptor is no GPIO chip; `ENODEV`: the chip is gone.
+/// `ENOTTY`, `EINVAL`: the descriptor is not a GPIO chip. `ENODEV`: the chip is gone.
 pub fn chip_info(chip: impl AsFd) -> Result<ChipInfo, Error> {
     // SAFETY: the kernel writes one gpiochip_info, which every bit pattern is.
     let read = unsafe { ioctl(chip, Getter::<GET_CHIP, RawChip>::new()) };
@@ -163,10 +157,10 @@ pub fn chip_info(chip: impl AsFd) -> Result<ChipInfo, Error> {
     Ok(ChipInfo { name: text(&raw.name), label: text(&raw.label), lines: raw.lines })
 }
 
-/// What a line is (GPIO_V2_GET_LINEINFO_IOCTL).
+/// Reads information on a line (GPIO_V2_GET_LINEINFO_IOCTL).
 ///
 /// # Errors
-/// `EINVAL`: the chip has no such line; `ENODEV`: the chip is gone.
+/// `EINVAL`: the chip has no such line. `ENODEV`: the chip is gone.
 pub fn line_info(chip: impl AsFd, offset: u32) -> Result<LineInfo, Error> {
     let mut raw = RawLine {
         name: [0; NAME_BYTES],
@@ -181,12 +175,13 @@ pub fn line_info(chip: impl AsFd, offset: u32) -> Result<LineInfo, Error> {
     Ok(LineInfo { offset: raw.offset, name: text(&raw.name), consumer: text(&raw.consumer), flags: raw.flags })
 }
 
-/// Requests a line (GPIO_V2_GET_LINE_IOCTL). It is ours until the descriptor is closed; events are read from that, [`EVENT_BYTES`]
-/// each. The descriptor is closed by exec(3) (linereq_create, drivers/gpio/gpiolib-cdev.c) and blocks.
+/// Requests a line (GPIO_V2_GET_LINE_IOCTL). It is held until the descriptor is closed. Events are read from the
+/// descriptor, [`EVENT_BYTES`] each. The descriptor is blocking and close-on-exec (linereq_create,
+/// drivers/gpio/gpiolib-cdev.c).
 ///
 /// # Errors
-/// `EBUSY`: somebody has it; `EINVAL`: no such line, or flags that do not go together; `EPERM`: its level cannot be driven; `ENXIO`,
-/// `EOPNOTSUPP`: it has no interrupt.
+/// `EBUSY`: the line is in use. `EINVAL`: no such line, or incompatible flags. `EPERM`: its level cannot be driven.
+/// `ENXIO`, `EOPNOTSUPP`: it has no interrupt.
 pub fn request(chip: impl AsFd, wanted: &LineRequest<'_>) -> Result<OwnedFd, Error> {
     let mut raw = raw_request(wanted);
     update::<GET_LINE, _>(chip, &mut raw).map_err(failed("GPIO_V2_GET_LINE"))?;
@@ -213,10 +208,10 @@ fn raw_request(wanted: &LineRequest<'_>) -> RawRequest {
     RawRequest { offsets, consumer, config, line_count: 1, event_buffer_size, padding: [0; 5], fd: -1 }
 }
 
-/// The logical value of a requested line (GPIO_V2_LINE_GET_VALUES_IOCTL).
+/// Reads the logical value of a requested line (GPIO_V2_LINE_GET_VALUES_IOCTL).
 ///
 /// # Errors
-/// `ENODEV`: the chip is gone; what its driver returns.
+/// `ENODEV`: the chip is gone. Also any error of the driver.
 pub fn value(line: impl AsFd) -> Result<bool, Error> {
     let mut raw = RawValues { bits: 0, mask: 1 };
     update::<GET_VALUES, _>(line, &mut raw).map_err(failed("GPIO_V2_LINE_GET_VALUES"))?;
@@ -226,13 +221,13 @@ pub fn value(line: impl AsFd) -> Result<bool, Error> {
 /// Drives a requested output (GPIO_V2_LINE_SET_VALUES_IOCTL).
 ///
 /// # Errors
-/// `EPERM`: it was not requested as an output; `ENODEV`: the chip is gone.
+/// `EPERM`: it was not requested as an output. `ENODEV`: the chip is gone.
 pub fn set_value(line: impl AsFd, value: bool) -> Result<(), Error> {
     let mut raw = RawValues { bits: u64::from(value), mask: 1 };
     update::<SET_VALUES, _>(line, &mut raw).map(drop).map_err(failed("GPIO_V2_LINE_SET_VALUES"))
 }
 
-/// One ioctl(2) that reads and writes `value`; private, since the number has to belong to the type.
+/// An ioctl(2) that reads and writes `value`; private, because the request number must match the type.
 fn update<const NUMBER: Opcode, T>(fd: impl AsFd, value: &mut T) -> Result<(), Errno> {
     // SAFETY: the request number is made from T (above), so that the kernel reads and writes one live T; each T here holds integers
     // only, so every bit pattern is one.
@@ -254,7 +249,7 @@ mod tests {
 
     #[test]
     fn numbers_are_those_of_the_header() {
-        // Printed by a C program that includes linux/gpio.h, x86-64.
+        // Values from a C program that includes linux/gpio.h, x86-64.
         assert_eq!(GET_CHIP, 0x8044_b401);
         assert_eq!(GET_LINE_INFO, 0xc100_b405);
         assert_eq!(GET_LINE, 0xc250_b407);

@@ -1,6 +1,6 @@
-//! Typed system calls that no safe library offers. This is where `unsafe` lives: every other crate forbids it.
+//! Typed system calls that no safe library offers. Besides this crate, only `capi` and `queens` contain `unsafe`.
 //!
-//! What rustix has safely (clocks, sleeping, files) is used from there directly.
+//! Safe functions of rustix (clocks, sleeping, files) are used directly.
 
 mod error;
 mod firmware;

@@ -1,19 +1,18 @@
-//! Locking ranges of memory, not all of it: mlock(2).
+//! Locking memory: mlock(2), mlockall(2), and the settings of glibc's heap that matter for it.
 //!
-//! `mlockall(MCL_CURRENT)` would fault in the whole binary and, with glibc's arenas, 64 MiB of address space a
-//! thread: 141 MB locked where 0.2 MB are used.
+//! `mlockall(MCL_CURRENT)` faults in the whole binary and, with glibc's arenas, 64 MiB of address space per thread: 141
+//! MB locked where 0.2 MB are used. A measuring program therefore locks ranges.
 
 use crate::Error;
 use std::hint::black_box;
 
-/// Bytes in a page.
 pub fn page_size() -> usize {
     rustix::param::page_size()
 }
 
-/// Makes the pages under `value` resident and keeps them so.
+/// Makes the pages of `value` resident and keeps them so.
 ///
-/// Locks do not nest and count whole pages: give it something that has its pages to itself.
+/// Locks do not nest and apply to whole pages: `value` should not share pages with other data.
 ///
 /// # Errors
 /// `ENOMEM`, `EPERM`: RLIMIT_MEMLOCK.
@@ -32,7 +31,7 @@ pub fn unlock<T: ?Sized>(value: &T) -> Result<(), Error> {
     if rc == 0 { Ok(()) } else { Err(Error::last("munlock", format!("{} bytes", size_of_val(value)))) }
 }
 
-/// Locks the pages that hold these addresses: code, for example.
+/// Locks the pages of an address range, for example of code.
 ///
 /// # Errors
 /// `ENOMEM`: not mapped, or RLIMIT_MEMLOCK. `EPERM`: RLIMIT_MEMLOCK is 0.
@@ -42,8 +41,8 @@ pub fn lock_addresses(start: usize, bytes: usize) -> Result<(), Error> {
     if rc == 0 { Ok(()) } else { Err(Error::last("mlock", format!("{bytes} bytes"))) }
 }
 
-/// Keeps glibc to one heap for all threads, where that is the C library. Otherwise each thread that allocates reserves
-/// 64 MiB of addresses and touches some hundred KiB of its own: mallopt(3), M_ARENA_MAX.
+/// Makes glibc use one heap for all threads; no effect with other C libraries. Otherwise each thread that allocates
+/// reserves 64 MiB of address space and touches several hundred KiB: mallopt(3), M_ARENA_MAX.
 pub fn one_heap() {
     #[cfg(target_env = "gnu")]
     // SAFETY: changes a setting of the allocator; a refusal leaves the default.
@@ -52,8 +51,8 @@ pub fn one_heap() {
     }
 }
 
-/// Keeps glibc's heap from giving memory back to the kernel and from mapping large blocks apart, so that memory once used stays
-/// resident: mallopt(3), M_TRIM_THRESHOLD and M_MMAP_MAX. Nothing where another C library is used.
+/// Stops glibc's heap from returning memory to the kernel and from mapping large blocks separately, so that memory once
+/// used stays resident: mallopt(3), M_TRIM_THRESHOLD and M_MMAP_MAX. No effect with other C libraries.
 pub fn keep_heap() {
     #[cfg(target_env = "gnu")]
     // SAFETY: changes settings of the allocator; a refusal leaves the defaults.
@@ -63,8 +62,8 @@ pub fn keep_heap() {
     }
 }
 
-/// Locks every page of the process, those it has and those it will get: mlockall(2), MCL_CURRENT and MCL_FUTURE. The stacks of
-/// threads to come are resident as a whole. For programs that are real-time as a whole; call [`one_heap`] before.
+/// Locks all current and future pages of the process: mlockall(2), MCL_CURRENT and MCL_FUTURE. Stacks of future threads
+/// become fully resident. For programs that are entirely real-time; call [`one_heap`] before.
 ///
 /// # Errors
 /// `ENOMEM`, `EPERM`: RLIMIT_MEMLOCK without CAP_IPC_LOCK.
@@ -76,7 +75,7 @@ pub fn lock_all() -> Result<(), Error> {
 
 const STACK: usize = 32 * 1024;
 
-/// Locks the 32 KiB of stack below the caller, which the calling thread's real-time part must stay within.
+/// Locks the 32 KiB of stack below the caller. The calling thread's real-time code must not use more.
 ///
 /// # Errors
 /// As [`lock`].
@@ -86,15 +85,15 @@ pub fn lock_stack() -> Result<(), Error> {
     lock(black_box(&room))
 }
 
-/// Touches the 32 KiB of stack below the caller, so that they are resident at least for now: for a process that may
-/// not lock memory.
+/// Touches the 32 KiB of stack below the caller, so that they are resident for now: for a process that may not lock
+/// memory.
 #[inline(never)]
 pub fn touch_stack() {
     black_box(&[1u8; STACK]);
 }
 
-/// Locks the program's own writable data (`.data`, `.bss`: what a system call wrapper or the vDSO pointer may need).
-/// Returns how many bytes.
+/// Locks the program's own writable data (`.data`, `.bss`), which may be used by system call wrappers or hold the vDSO
+/// pointer. Returns the number of bytes.
 ///
 /// # Errors
 /// As [`lock`]; also reading /proc/self/maps.
@@ -110,7 +109,7 @@ pub fn lock_program_data() -> Result<usize, Error> {
     Ok(locked)
 }
 
-/// The range of a line of /proc/self/maps, if it is a private writable mapping of `exe`.
+/// Parses a line of /proc/self/maps; returns the range if it is a private writable mapping of `exe`.
 fn data_range(line: &str, exe: &str) -> Option<(usize, usize)> {
     let (range, rest) = line.split_once(' ')?;
     if !rest.starts_with("rw-p") || !rest.ends_with(exe) {
@@ -127,7 +126,7 @@ mod tests {
     #[test]
     fn a_value_can_be_locked_and_unlocked() {
         let page = vec![0u8; page_size()];
-        // Refused where RLIMIT_MEMLOCK grants less than this and the stack.
+        // Fails if RLIMIT_MEMLOCK is less than this page and the stack.
         let Ok(()) = lock(&page[..]).and_then(|()| lock_stack()) else {
             return assert!(rustix::process::getrlimit(rustix::process::Resource::Memlock).current.is_some());
         };

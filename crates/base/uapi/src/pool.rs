@@ -1,4 +1,4 @@
-//! A pool of blocks of one size, and its data cells.
+//! A pool of blocks of one size.
 
 use crate::Error;
 use std::cell::UnsafeCell;
@@ -9,22 +9,23 @@ use std::ptr;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// What a [`Pool`] has seen.
+/// Usage counters of a [`Pool`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolCounts {
     /// Blocks in use now.
     pub used: u32,
-    /// The most that were in use at once.
+    /// Largest number of blocks in use at once.
     pub peak: u32,
-    /// How often there was none left.
+    /// Number of failed allocations.
     pub exhausted: u64,
 }
 
-/// `N` blocks for values of `T`. Taking one and giving it back are a few instructions each, without lock, system call or
-/// allocation, from any thread; a thread tries again only where another one succeeded at that instant (lock-free).
+/// A pool of `N` blocks for values of `T`. Allocating and freeing take a few instructions without lock, system call or
+/// heap allocation, from any thread. An operation retries only if another thread succeeded at that instant (lock-free).
 ///
-/// The free blocks are a stack of indices (R. K. Treiber, "Coping with Parallelism", IBM RJ 5118, 1986) with a count beside the
-/// head, so that a head that went and came back is not taken for the same (ABA; the count repeats after 2^32 changes).
+/// The free blocks are a stack of indices (R. K. Treiber, "Coping with Parallelism", IBM RJ 5118, 1986). A change
+/// counter next to the head keeps a head that was removed and returned from being taken as unchanged (ABA; the counter
+/// wraps after 2^32 changes).
 ///
 /// ```
 /// use punctual_uapi::Pool;
@@ -35,12 +36,12 @@ pub struct PoolCounts {
 /// assert_eq!(SAMPLES.counts().used, 0);
 /// ```
 pub struct Pool<T, const N: usize> {
-    /// In the low half the first free index + 1, or 0; in the high half the count of changes.
+    /// Low half: first free index + 1, or 0. High half: change counter.
     head: AtomicU64,
     used: AtomicU32,
     peak: AtomicU32,
     exhausted: AtomicU64,
-    /// Of a free block: the next free index + 1, or 0.
+    /// For a free block: the next free index + 1, or 0.
     next: [AtomicU32; N],
     blocks: [UnsafeCell<MaybeUninit<T>>; N],
 }
@@ -55,7 +56,7 @@ impl<T, const N: usize> Default for Pool<T, N> {
 }
 
 impl<T, const N: usize> Pool<T, N> {
-    /// All free. `N` must fit 32 bits, which is checked when the program is compiled.
+    /// All blocks are free. `N` must fit in 32 bits, which is checked at compile time.
     pub const fn new() -> Pool<T, N> {
         const { assert!(N < u32::MAX as usize, "a pool has less than 2^32 blocks") };
         let mut next = [const { AtomicU32::new(0) }; N];
@@ -74,10 +75,10 @@ impl<T, const N: usize> Pool<T, N> {
         }
     }
 
-    /// Takes a block and moves `value` in. Never blocks.
+    /// Takes a block and moves `value` into it. Never blocks.
     ///
     /// # Errors
-    /// No block is free, which is counted: `value` comes back.
+    /// No block is free: returns `value` and counts the failure.
     pub fn alloc(&self, value: T) -> Result<Block<'_, T, N>, T> {
         let Some(index) = self.pop() else {
             self.exhausted.fetch_add(1, Relaxed);
@@ -96,7 +97,8 @@ impl<T, const N: usize> Pool<T, N> {
         loop {
             let (changes, first) = (head >> 32, head as u32);
             let index = first.checked_sub(1)? as usize;
-            // Where another thread takes this block meanwhile, `next` may be anything; the count then refuses the exchange.
+            // If another thread takes this block meanwhile, `next` may have any value; the change counter then makes
+            // the exchange fail.
             let new = changes.wrapping_add(1) << 32 | u64::from(self.next[index].load(Relaxed));
             match self.head.compare_exchange_weak(head, new, AcqRel, Acquire) {
                 Ok(_) => return Some(index),
@@ -117,7 +119,7 @@ impl<T, const N: usize> Pool<T, N> {
         }
     }
 
-    /// What it has seen. Taken while others work, each figure is right by itself.
+    /// Usage counters. If other threads use the pool meanwhile, each figure is correct only on its own.
     pub fn counts(&self) -> PoolCounts {
         PoolCounts {
             used: self.used.load(Relaxed),
@@ -126,8 +128,8 @@ impl<T, const N: usize> Pool<T, N> {
         }
     }
 
-    /// Makes all of it resident and keeps it so, so that no use of a block faults: mlock(2). Never undone (a lock counts whole
-    /// pages, which others may share). Before the real-time part.
+    /// Makes the whole pool resident and keeps it so, so that no use of a block faults: mlock(2). Never undone, since
+    /// locks apply to whole pages, which may be shared. Call it before the real-time part.
     ///
     /// # Errors
     /// `ENOMEM`, `EPERM`: RLIMIT_MEMLOCK.
@@ -142,7 +144,7 @@ impl<T, const N: usize> fmt::Debug for Pool<T, N> {
     }
 }
 
-/// A block of a [`Pool`], given back when dropped. A `Block<'static, …>`, of a pool in a `static`, goes through any queue.
+/// A block of a [`Pool`], freed on drop. A `Block<'static, …>`, of a pool in a `static`, can pass through any queue.
 #[must_use = "the block is given back at once"]
 pub struct Block<'p, T, const N: usize> {
     pool: &'p Pool<T, N>,
@@ -155,7 +157,7 @@ unsafe impl<T: Send, const N: usize> Send for Block<'_, T, N> {}
 unsafe impl<T: Send + Sync, const N: usize> Sync for Block<'_, T, N> {}
 
 impl<T, const N: usize> Block<'_, T, N> {
-    /// The value, moved out; the block goes back.
+    /// Moves the value out and frees the block.
     pub fn into_inner(self) -> T {
         let (pool, index) = (self.pool, self.index);
         std::mem::forget(self);
@@ -204,7 +206,8 @@ impl<T, const N: usize> Drop for Block<'_, T, N> {
 mod tests {
     use super::*;
 
-    /// Threads take, check and give back; a block in two hands at once would show another's mark. Also under miri.
+    /// Threads allocate, check and free; a block allocated twice at once would show another thread's mark. Also runs
+    /// under miri.
     #[test]
     fn no_block_is_in_two_hands() {
         static POOL: Pool<[u64; 2], 3> = Pool::new();

@@ -1,33 +1,31 @@
-//! Signals with what they carry: sigwaitinfo(2), rt_tgsigqueueinfo(2).
+//! Signals with their data: sigwaitinfo(2), rt_tgsigqueueinfo(2).
 
 use crate::{Error, Sig, SignalSet};
 use rustix::io::Errno;
 use std::mem::MaybeUninit;
 
-/// Who sent a signal (sigaction(2), si_code).
+/// Origin of a signal (sigaction(2), si_code).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A POSIX timer (SI_TIMER).
     Timer,
     /// [`queue`] or sigqueue(3) (SI_QUEUE).
     Queue,
-    /// Anything else.
     Other,
 }
 
-/// A signal that was taken.
+/// A signal received by [`take`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
-    /// Who sent it.
     pub origin: Origin,
-    /// Of a timer: expiries after the one that queued it, up to the moment it was taken (timer_getoverrun(2)); else 0.
+    /// For a timer, expiries after the one that queued the signal until it was received (timer_getoverrun(2)); else 0.
     pub overrun: u64,
-    /// Of [`queue`]: the value given there; else 0.
+    /// For [`queue`], the value passed there; else 0.
     pub value: u32,
 }
 
-/// The fields of siginfo_t of timers and queued signals (include/uapi/asm-generic/siginfo.h; MIPS swaps the first ones,
-/// which are not used here).
+/// The fields of siginfo_t for timers and queued signals (include/uapi/asm-generic/siginfo.h; MIPS swaps two of the
+/// first fields).
 #[repr(C)]
 struct Info {
     signal: libc::c_int,
@@ -39,7 +37,7 @@ struct Info {
     fields: Fields,
 }
 
-/// Its union begins where a pointer may lie.
+/// The union starts at the alignment of a pointer.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Fields {
@@ -52,7 +50,7 @@ struct Fields {
 
 const _: () = assert!(size_of::<Info>() <= size_of::<libc::siginfo_t>());
 
-/// Sleeps until one of the (blocked) signals is pending for the calling thread and takes it. One system call.
+/// Sleeps until one of the (blocked) signals is pending for the calling thread, and receives it. One system call.
 ///
 /// # Errors
 /// `INTR`: another signal was handled meanwhile.
@@ -78,7 +76,7 @@ pub fn take(set: &SignalSet) -> Result<Taken, Errno> {
     Ok(Taken { origin, overrun, value })
 }
 
-/// Queues `signal` with a value for thread `tid` of this process; nothing is lost while the queue has room.
+/// Queues `signal` with a value for thread `tid` of this process; no signal is lost while the queue has room.
 ///
 /// # Errors
 /// `EAGAIN`: RLIMIT_SIGPENDING is used up. `ESRCH`: the thread has ended.

@@ -9,12 +9,11 @@ const RTC_UIE_ON: Opcode = opcode::none(b'p', 3);
 /// `_IO('p', 0x04)`.
 const RTC_UIE_OFF: Opcode = opcode::none(b'p', 4);
 
-/// Turns the interrupt on or off that comes with each second of the clock; read(2) then blocks until there was one. The kernel turns it
-/// off when the device is closed.
+/// Enables or disables the update interrupt, which occurs at each second of the clock; read(2) then blocks until there
+/// was one. The kernel disables it when the device is closed.
 ///
 /// # Errors
-/// `EINVAL`, `ENOTTY`: the clock has no such interrupt (Linux then emulates it where it was built with
-/// CONFIG_RTC_INTF_DEV_UIE_EMUL).
+/// `EINVAL`, `ENOTTY`: the clock has no such interrupt (Linux emulates it if built with CONFIG_RTC_INTF_DEV_UIE_EMUL).
 pub fn set_update_interrupts(clock: impl AsFd, on: bool) -> Result<(), Error> {
     let done = if on {
         // SAFETY: this request takes no argument and writes no memory of ours.

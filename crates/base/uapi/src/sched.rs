@@ -1,4 +1,4 @@
-//! Policies, priorities and CPU affinity of one thread: sched_setattr(2), sched_setaffinity(2).
+//! Scheduling policy, priority and CPU affinity of a thread: sched_setattr(2), sched_setaffinity(2).
 
 use crate::Error;
 use punctual_units::{CpuId, CpuList, Nanos, Policy, Priority, Scheduling};
@@ -22,12 +22,12 @@ const SIZE: u32 = size_of::<SchedAttr>() as u32;
 const RESET_ON_FORK: u64 = 0x01;
 const SCHED_DEADLINE: u32 = 6;
 
-/// Sets policy and parameters of thread `tid` (0: the calling one). `reset_on_fork` gives its children SCHED_OTHER.
+/// Sets policy and parameters of thread `tid` (0: the calling one). With `reset_on_fork` its children get SCHED_OTHER.
 ///
 /// # Errors
 /// `EPERM`: no CAP_SYS_NICE and RLIMIT_RTPRIO too low; or CONFIG_RT_GROUP_SCHED and the cgroup has no RT runtime; or
-/// SCHED_DEADLINE with an affinity that does not span the root domain. `EBUSY`: deadline admission control.
-/// `EINVAL`: parameters out of range.
+/// SCHED_DEADLINE with an affinity that does not span the root domain. `EBUSY`: deadline admission control. `EINVAL`:
+/// parameters out of range.
 pub fn set_scheduling(tid: i32, wanted: Scheduling, reset_on_fork: bool) -> Result<(), Error> {
     let mut attr = SchedAttr { size: SIZE, sched_policy: number(wanted.policy()), ..SchedAttr::default() };
     attr.sched_flags = if reset_on_fork { RESET_ON_FORK } else { 0 };
@@ -46,10 +46,10 @@ pub fn set_scheduling(tid: i32, wanted: Scheduling, reset_on_fork: bool) -> Resu
     if rc == 0 { Ok(()) } else { Err(Error::last("sched_setattr", format!("{wanted}"))) }
 }
 
-/// Reads back policy and parameters of thread `tid` (0: the calling one), and whether its children are reset.
+/// Reads policy and parameters of thread `tid` (0: the calling one), and whether its children are reset.
 ///
 /// # Errors
-/// `ESRCH`: no such thread. `EINVAL`: a policy this program does not know.
+/// `ESRCH`: no such thread. `EINVAL`: an unknown policy.
 pub fn scheduling(tid: i32) -> Result<(Scheduling, bool), Error> {
     let mut attr = SchedAttr::default();
     // SAFETY: the kernel writes at most SIZE bytes into a live struct of that size.
@@ -91,10 +91,10 @@ fn number(policy: Policy) -> u32 {
 }
 
 const BITS: usize = usize::BITS as usize;
-/// Linux allows 8192 CPUs at most.
+/// Linux supports at most 8192 CPUs.
 const MASK_WORDS: usize = 8192 / BITS;
 
-/// The CPUs thread `tid` (0: the calling one) may run on.
+/// CPUs that thread `tid` (0: the calling one) may run on.
 ///
 /// # Errors
 /// `ESRCH`: no such thread.
@@ -109,10 +109,10 @@ pub fn affinity(tid: i32) -> Result<CpuList, Error> {
     Ok((0..MASK_WORDS * BITS).filter(set).map(|cpu| CpuId(cpu as u32)).collect())
 }
 
-/// Lets thread `tid` (0: the calling one) run on these CPUs only.
+/// Restricts thread `tid` (0: the calling one) to these CPUs.
 ///
 /// # Errors
-/// `EINVAL`: none of them is online and allowed by the cpuset. `EPERM`: not our thread.
+/// `EINVAL`: none of them is online and allowed by the cpuset. `EPERM`: a thread of another user.
 pub fn set_affinity(tid: i32, cpus: &CpuList) -> Result<(), Error> {
     let mut mask = [0usize; MASK_WORDS];
     for cpu in cpus.iter() {

@@ -1,21 +1,20 @@
-//! A serial port that sends to itself: tty_ioctl(4), TIOCM_LOOP, TIOCGSERIAL.
+//! A serial port in loopback mode: tty_ioctl(4), TIOCM_LOOP, TIOCGSERIAL.
 
 use crate::Error;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::io;
 
-/// What the kernel knows of a port (TIOCGSERIAL, include/uapi/linux/serial.h).
+/// Hardware of a port (TIOCGSERIAL, include/uapi/linux/serial.h).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hardware {
-    /// PORT_…; 0 (PORT_UNKNOWN): nothing was found there.
+    /// A PORT_… constant; 0 (PORT_UNKNOWN) if no hardware was found.
     pub kind: i32,
-    /// Its interrupt; 0: the driver polls.
+    /// Interrupt number; 0 if the driver polls.
     pub irq: i32,
-    /// The fastest rate, bits a second; 0 where the driver does not tell.
+    /// Highest rate, bit/s; 0 if the driver does not report it.
     pub fastest: i32,
 }
 
-/// struct serial_struct.
 #[repr(C)]
 struct SerialStruct {
     kind: libc::c_int,
@@ -38,7 +37,7 @@ struct SerialStruct {
     iomap_base: libc::c_ulong,
 }
 
-/// include/uapi/asm-generic/termios.h; the same on every architecture.
+/// From include/uapi/asm-generic/termios.h; the same on every architecture.
 static LOOP: libc::c_int = 0x8000;
 
 /// An open serial port.
@@ -52,15 +51,15 @@ impl AsFd for Port {
 }
 
 impl Port {
-    /// Of an open descriptor; whether it is a serial port is told by the first call.
+    /// Does not check that the descriptor is a serial port; the first call does.
     pub fn new(fd: OwnedFd) -> Port {
         Port(fd)
     }
 
-    /// What is there.
+    /// Reads the hardware information.
     ///
     /// # Errors
-    /// `ENOTTY`, `EINVAL`: it is no serial port.
+    /// `ENOTTY`, `EINVAL`: not a serial port.
     pub fn hardware(&self) -> Result<Hardware, Error> {
         // SAFETY: all zeroes are a valid serial_struct.
         let mut info: SerialStruct = unsafe { std::mem::zeroed() };
@@ -72,7 +71,7 @@ impl Port {
         Ok(Hardware { kind: info.kind, irq: info.irq, fastest: info.baud_base })
     }
 
-    /// Does it send to itself?
+    /// Whether loopback is on.
     ///
     /// # Errors
     /// `ENOTTY`: it has no modem lines.
@@ -83,10 +82,10 @@ impl Port {
         if rc == 0 { Ok(lines & LOOP != 0) } else { Err(Error::last("ioctl", "TIOCMGET")) }
     }
 
-    /// Makes it send to itself, or no longer (UART_MCR_LOOP of a 16550).
+    /// Turns loopback on or off (UART_MCR_LOOP of a 16550).
     ///
     /// # Errors
-    /// `ENOTTY`: it has no modem lines; `EIO`: a hang-up.
+    /// `ENOTTY`: it has no modem lines. `EIO`: a hang-up.
     pub fn set_loop(&self, on: bool) -> Result<(), Error> {
         let request = if on { libc::TIOCMBIS } else { libc::TIOCMBIC };
         // SAFETY: the kernel reads one int from a live one.
@@ -94,11 +93,12 @@ impl Port {
         if rc == 0 { Ok(()) } else { Err(Error::last("ioctl", if on { "TIOCMBIS" } else { "TIOCMBIC" })) }
     }
 
-    /// Starts a process that does nothing but wait for this one's end, however it comes, and then puts the port back: loop off,
-    /// the settings (termios(3)) as they are now. Call it before anything is changed. It ends when the result is dropped.
+    /// Starts a process that waits for the end of this one, however it comes, and then restores the port: loopback off,
+    /// and the current settings (termios(3)). Call it before changing anything. The process ends when the result is
+    /// dropped.
     ///
     /// # Errors
-    /// `EAGAIN`, `ENOMEM`: no process; `ENOTTY`: no terminal.
+    /// `EAGAIN`, `ENOMEM`: the process cannot be created. `ENOTTY`: not a terminal.
     pub fn guard(&self) -> Result<Guard, Error> {
         let fd = self.0.as_raw_fd();
         // SAFETY: all zeroes are a valid termios; the kernel fills it.
@@ -127,15 +127,15 @@ impl Port {
     }
 }
 
-/// The child: waits for the end of the pipe, whose only writer is the parent.
+/// Runs in the child: waits for the end of the pipe, whose only writer is the parent.
 ///
 /// # Safety
-/// Only in a child of fork(2).
+/// Call only in a child of fork(2).
 unsafe fn guard_until(end: libc::c_int, port: libc::c_int, before: &libc::termios) -> ! {
     // SAFETY: plain descriptors and a live termios; all calls are async-signal-safe but ioctl, which on Linux is a plain system
     // call too.
     unsafe {
-        // Descriptors of the parent that stay open here would hold up whoever waits for their end.
+        // Inherited descriptors that stay open would block readers that wait for end of file.
         let (end, port) = (libc::fcntl(end, libc::F_DUPFD, 16), libc::fcntl(port, libc::F_DUPFD, 16));
         libc::dup2(end, 0);
         libc::dup2(port, 1);
@@ -145,7 +145,7 @@ unsafe fn guard_until(end: libc::c_int, port: libc::c_int, before: &libc::termio
             }
         }
         let (end, port) = (0, 1);
-        // A signal to the process group is the parent's to answer; its own end is what counts here.
+        // Signals to the process group are for the parent; only its end matters here.
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
             libc::signal(signal, libc::SIG_IGN);
         }
@@ -164,7 +164,7 @@ unsafe fn guard_until(end: libc::c_int, port: libc::c_int, before: &libc::termio
     }
 }
 
-/// The process that puts a port back. Dropping this has it done, and waits until it is.
+/// The process that restores a port. Dropping this restores it, and waits until that is done.
 #[derive(Debug)]
 pub struct Guard {
     child: libc::pid_t,

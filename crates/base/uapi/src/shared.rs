@@ -1,12 +1,12 @@
-//! Words shared between processes: counters that outlive neither of them.
+//! Counters shared between processes.
 
 use crate::Error;
 use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
-/// An array of 64-bit counters in a memfd, mapped shared. Pass the descriptor to another process (for example as
-/// its standard input), map it there with [`SharedWords::from_fd`], and both see every store.
+/// An array of 64-bit counters in a shared mapping of a memfd. Pass the descriptor to another process (for example as
+/// its standard input) and map it there with [`SharedWords::from_fd`]; both see every store.
 ///
 /// memfd_create(2), mmap(2). The descriptor is sealed against shrinking, so neither side can make the other fault.
 #[derive(Debug)]
@@ -21,14 +21,15 @@ unsafe impl Send for SharedWords {}
 unsafe impl Sync for SharedWords {}
 
 impl SharedWords {
-    /// Makes `count` zeroed words. The descriptor closes on exec unless it is handed on.
+    /// Creates `count` zeroed words. The descriptor is close-on-exec unless it is passed on explicitly.
     ///
     /// # Errors
     /// memfd_create(2), ftruncate(2), fcntl(2), mmap(2).
     pub fn create(name: &str, count: usize) -> Result<(SharedWords, OwnedFd), Error> {
         use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        // Linux 6.3 wants to be told that it is not for code, and may insist (vm.memfd_noexec=2); older ones refuse the flag.
+        // Since Linux 6.3 a memfd should be marked non-executable, and must be with vm.memfd_noexec=2; older kernels
+        // refuse the flag.
         let fd = memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL)
             .or_else(|_| memfd_create(name, flags))
             .map_err(|e| Error::from_errno("memfd_create", name, e))?;
@@ -37,10 +38,10 @@ impl SharedWords {
         Ok((SharedWords::map(&fd, count)?, fd))
     }
 
-    /// Maps `count` words made by [`SharedWords::create`] in another process.
+    /// Maps `count` words created by [`SharedWords::create`] in another process.
     ///
     /// # Errors
-    /// fstat(2), mmap(2); `EINVAL` where the descriptor holds fewer words or could still shrink.
+    /// fstat(2), mmap(2); `EINVAL` if the descriptor holds fewer words or is not sealed against shrinking.
     pub fn from_fd(fd: impl AsFd, count: usize) -> Result<SharedWords, Error> {
         use rustix::fs::{SealFlags, fcntl_get_seals, fstat};
         let on = "shared words";
@@ -62,7 +63,6 @@ impl SharedWords {
         Ok(SharedWords { words, count })
     }
 
-    /// The words.
     pub fn words(&self) -> &[AtomicU64] {
         // SAFETY: the mapping holds `count` aligned words, cannot shrink (sealed), lives as long as self, and zero is
         // a valid AtomicU64.
@@ -76,8 +76,8 @@ fn bytes(count: usize) -> usize {
 
 impl Drop for SharedWords {
     fn drop(&mut self) {
-        // SAFETY: exactly the mapping made in `map`; no reference to it outlives self. munmap of a valid range
-        // cannot fail in a way that could be mended here.
+        // SAFETY: exactly the mapping made in `map`; no reference to it outlives self. munmap of a valid range cannot
+        // fail in a way that could be handled here.
         let _ = unsafe { rustix::mm::munmap(self.words.as_ptr().cast(), bytes(self.count)) };
     }
 }

@@ -1,34 +1,32 @@
-//! Signals, waited for instead of handled: pthread_sigmask(3), sigtimedwait(2), tgkill(2).
+//! Signals that are waited for instead of handled: pthread_sigmask(3), sigtimedwait(2), tgkill(2).
 
 use crate::Error;
 use punctual_units::Nanos;
 use std::mem::MaybeUninit;
 
-/// A signal this program waits for.
+/// A signal that programs of this workspace wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sig {
-    /// SIGHUP: the terminal or ssh connection is gone.
+    /// SIGHUP: the terminal or ssh connection closed.
     Hup,
     /// SIGINT: Ctrl-C.
     Int,
     /// SIGQUIT: Ctrl-\.
     Quit,
-    /// SIGTERM.
     Term,
     /// SIGCHLD: a child ended.
     Chld,
-    /// SIGUSR1: the user wants to see how it stands.
+    /// SIGUSR1: the user asks for the results so far.
     Usr1,
-    /// SIGUSR2: the same, into shared memory.
+    /// SIGUSR2: the same, written to shared memory.
     Usr2,
-    /// SIGALRM: a timer ran out.
+    /// SIGALRM: a timer expired.
     Alrm,
     /// SIGRTMIN: the first real-time signal that the C library leaves to programs; queued, with a value.
     RtMin,
 }
 
 impl Sig {
-    /// Its number.
     pub fn number(self) -> i32 {
         match self {
             Sig::Hup => libc::SIGHUP,
@@ -43,7 +41,6 @@ impl Sig {
         }
     }
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Sig::Hup => "SIGHUP",
@@ -65,12 +62,11 @@ impl Sig {
     }
 }
 
-/// A set of signals, blocked in every thread started after [`block`].
+/// A set of signals, to be blocked by [`block`].
 #[derive(Clone, Copy)]
 pub struct SignalSet(pub(crate) libc::sigset_t);
 
 impl SignalSet {
-    /// These signals.
     pub fn new(signals: &[Sig]) -> SignalSet {
         let mut set = MaybeUninit::uninit();
         // SAFETY: sigemptyset initialises the set, sigaddset changes an initialised one; the numbers are valid.
@@ -84,10 +80,10 @@ impl SignalSet {
     }
 }
 
-/// Blocks the signals in the calling thread; threads and programs it starts inherit that.
+/// Blocks the signals in the calling thread; threads and programs that it starts inherit the mask.
 ///
 /// # Errors
-/// None that a valid set can meet; passed on for honesty.
+/// None for a valid set.
 pub fn block(set: &SignalSet) -> Result<(), Error> {
     // SAFETY: a valid, initialised set; the old mask is not asked for.
     let rc = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set.0, std::ptr::null_mut()) };
@@ -97,10 +93,10 @@ pub fn block(set: &SignalSet) -> Result<(), Error> {
     Err(Error { call: "pthread_sigmask", on: "SIG_BLOCK".into(), source: std::io::Error::from_raw_os_error(rc) })
 }
 
-/// Blocks no signal in the calling thread: for a program that is about to start one that expects the usual.
+/// Unblocks all signals in the calling thread, before starting a program that expects the default.
 ///
 /// # Errors
-/// None that an empty set can meet; passed on for honesty.
+/// None for an empty set.
 pub fn unblock_all() -> Result<(), Error> {
     let none = SignalSet::new(&[]);
     // SAFETY: a valid, initialised set; the old mask is not asked for.
@@ -111,17 +107,15 @@ pub fn unblock_all() -> Result<(), Error> {
     Err(Error { call: "pthread_sigmask", on: "SIG_SETMASK".into(), source: std::io::Error::from_raw_os_error(rc) })
 }
 
-/// What ended a [`wait`].
+/// Why a [`wait`] ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waited {
-    /// One of the signals.
     Signal(Sig),
-    /// The time.
     TimedOut,
 }
 
-/// Sleeps until one of the (blocked) signals is pending or `timeout` has passed; `None` waits for ever. No thread is
-/// woken in between.
+/// Sleeps until one of the (blocked) signals is pending or `timeout` has passed; `None` waits for ever. Does not wake
+/// up in between.
 pub fn wait(set: &SignalSet, timeout: Option<Nanos>) -> Waited {
     let give_up = timeout.map(|t| std::time::Instant::now() + t.into());
     loop {
@@ -138,17 +132,18 @@ pub fn wait(set: &SignalSet, timeout: Option<Nanos>) -> Waited {
     }
 }
 
-/// At most what a time_t holds, which on 32 bits is 68 years: cut off it would be negative, refused, and asked again at
-/// once. The wait is for what is left, so a shorter one only takes another turn.
+/// Clamps to the range of time_t, which is 68 years if it has 32 bits: a truncated value would be negative, refused,
+/// and retried at once. The caller waits again for the rest.
 fn timespec(left: std::time::Duration) -> libc::timespec {
     let tv_sec = libc::time_t::try_from(left.as_secs()).unwrap_or(libc::time_t::MAX);
     libc::timespec { tv_sec, tv_nsec: left.subsec_nanos() as _ }
 }
 
-/// Makes SIGURG (ignored by default, and used by nothing here) interrupt system calls, for [`wake`].
+/// Installs a handler without SA_RESTART for SIGURG (ignored by default, and not used otherwise), so that [`wake`]
+/// interrupts system calls.
 ///
 /// # Errors
-/// None that a valid handler can meet; passed on for honesty.
+/// None for a valid handler.
 pub fn install_wakeup() -> Result<(), Error> {
     extern "C" fn nothing(_: libc::c_int) {}
     // SAFETY: an all-zero sigaction is valid (no flags, so no SA_RESTART, and an empty mask); the handler does
@@ -161,8 +156,8 @@ pub fn install_wakeup() -> Result<(), Error> {
     if rc == 0 { Ok(()) } else { Err(Error::last("sigaction", "SIGURG")) }
 }
 
-/// Interrupts the system call that thread `tid` of this process sleeps in: it returns `EINTR`. A thread that is about
-/// to sleep is missed: repeat until it has answered.
+/// Interrupts the system call in which thread `tid` of this process sleeps: it returns `EINTR`. A thread that is only
+/// about to sleep is missed, so repeat until it has reacted.
 ///
 /// # Errors
 /// `ESRCH`: the thread has ended.

@@ -1,4 +1,5 @@
-//! POSIX timers that signal one thread: timer_create(2), SIGEV_THREAD_ID; and the timer of the process: setitimer(2).
+//! POSIX timers that signal one thread: timer_create(2), SIGEV_THREAD_ID; and the process's interval timer:
+//! setitimer(2).
 
 use crate::{Error, Sig};
 use punctual_units::Nanos;
@@ -6,7 +7,7 @@ use std::mem::MaybeUninit;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// A timer whose expiry sends a signal to the thread that made it. Deleted when this is dropped.
+/// A timer that signals the thread that created it. Deleted on drop.
 #[derive(Debug)]
 pub struct PosixTimer(libc::timer_t);
 
@@ -14,10 +15,11 @@ pub struct PosixTimer(libc::timer_t);
 unsafe impl Send for PosixTimer {}
 
 impl PosixTimer {
-    /// Makes one on CLOCK_REALTIME or CLOCK_MONOTONIC; `signal` should be blocked and waited for ([`crate::wait`]).
+    /// Creates a timer on CLOCK_REALTIME or CLOCK_MONOTONIC; `signal` should be blocked and waited for
+    /// ([`crate::wait`]).
     ///
     /// # Errors
-    /// `EAGAIN`: no memory or no more queued signals (RLIMIT_SIGPENDING).
+    /// `EAGAIN`: no memory, or no more queued signals (RLIMIT_SIGPENDING).
     pub fn new(is_realtime: bool, signal: Sig) -> Result<PosixTimer, Error> {
         let clock = if is_realtime { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
         let mut timer = MaybeUninit::<libc::timer_t>::uninit();
@@ -37,10 +39,10 @@ impl PosixTimer {
         Ok(PosixTimer(unsafe { timer.assume_init() }))
     }
 
-    /// Expires first at (or, not absolute, after) `first`, then every `interval`; zero disarms.
+    /// Expires first at `first` (or, if not absolute, after it), then every `interval`; zero disarms.
     ///
     /// # Errors
-    /// None that valid times can meet; passed on for honesty.
+    /// None for valid times.
     pub fn set(&self, is_absolute: bool, first: Nanos, interval: Nanos) -> Result<(), Error> {
         let value = libc::itimerspec { it_interval: timespec(interval), it_value: timespec(first) };
         let flags = if is_absolute { libc::TIMER_ABSTIME } else { 0 };
@@ -49,7 +51,7 @@ impl PosixTimer {
         if rc == 0 { Ok(()) } else { Err(Error::last("timer_settime", format!("every {interval}"))) }
     }
 
-    /// Expiries since the one whose signal was taken last.
+    /// Expiries since the one whose signal was received last.
     pub fn overrun(&self) -> u64 {
         // SAFETY: the timer exists until this is dropped.
         let count = unsafe { libc::timer_getoverrun(self.0) };
@@ -72,7 +74,7 @@ fn timespec(time: Nanos) -> libc::timespec {
 /// Sets the process's real-time interval timer, which sends SIGALRM; zero disarms.
 ///
 /// # Errors
-/// None that valid times can meet; passed on for honesty.
+/// None for valid times.
 pub fn set_interval_timer(first: Nanos, interval: Nanos) -> Result<(), Error> {
     let timeval = |time: Nanos| {
         let tv_sec = libc::time_t::try_from(time.0 / SECOND).unwrap_or(libc::time_t::MAX);

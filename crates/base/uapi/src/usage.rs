@@ -1,4 +1,4 @@
-//! What a thread has used: getrusage(2).
+//! Resource usage of a thread: getrusage(2).
 
 use crate::Error;
 use std::mem::MaybeUninit;
@@ -6,18 +6,18 @@ use std::mem::MaybeUninit;
 /// Counters of one thread since it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Page faults, minor and major.
+    /// Minor and major page faults.
     pub page_faults: u64,
-    /// Times it gave up the CPU by itself.
+    /// Voluntary context switches.
     pub voluntary_switches: u64,
-    /// Times it was preempted.
+    /// Involuntary context switches.
     pub involuntary_switches: u64,
 }
 
 /// The calling thread's counters.
 ///
 /// # Errors
-/// None that Linux ≥ 2.6.26 gives; passed on for honesty.
+/// None since Linux 2.6.26.
 pub fn thread_usage() -> Result<Usage, Error> {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the kernel fills a live struct of the right type.
@@ -33,9 +33,10 @@ pub fn thread_usage() -> Result<Usage, Error> {
     })
 }
 
-/// The kernel counts in an unsigned long, the C library names it a long: on 32 bits the sign would spread from 2^31 on.
+/// The kernel counts in an unsigned long, which the C library declares as a long: with 32 bits the value is negative
+/// from 2^31 on.
 fn count(field: libc::c_long) -> u64 {
-    // On Linux both are as wide as an address.
+    // On Linux both have the size of an address.
     field as usize as u64
 }
 

@@ -1,4 +1,4 @@
-//! A condition variable whose waiters wait by priority and lend it to the mutex's owner.
+//! A condition variable whose waiters queue by priority and lend it to the mutex owner.
 
 use super::mutex::MutexGuard;
 use super::word::{Acquired, LockError, PiFutex, error, timespec};
@@ -10,24 +10,24 @@ use std::sync::atomic::Ordering::Relaxed;
 
 const ALL: u32 = i32::MAX as u32;
 
-/// Why a wait for a condition ended.
+/// Why a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Woke {
-    /// Notified, or for no reason: look at the condition again.
+    /// Notified, or a spurious wakeup: check the condition again.
     Notified,
-    /// The time came.
     TimedOut,
 }
 
-/// Waits until another thread has changed what a [`Mutex`] guards.
+/// Waits until another thread has changed what a [`Mutex`] protects.
 ///
-/// FUTEX_WAIT_REQUEUE_PI and FUTEX_CMP_REQUEUE_PI: a notified thread moves in the kernel from this queue to the mutex's, wakes
-/// once, as its owner, and lends its priority meanwhile. glibc's condition variable does not do that (its bug 11588).
+/// Uses FUTEX_WAIT_REQUEUE_PI and FUTEX_CMP_REQUEUE_PI: the kernel moves a notified thread from this queue to that of
+/// the mutex; it wakes only once, as the owner, and meanwhile lends its priority. glibc's condition variable does not
+/// (its bug 11588).
 ///
-/// A notification needs the guard: so it cannot fall between another thread's look at the condition and its sleep, and none is
-/// lost. A wait can end without one (a signal; a notification of one that came while another thread was on its way to
-/// sleep): wait in a loop. Notifying with nobody there is no system call. All waiters of one condition variable use the same
-/// mutex.
+/// Notifying requires the guard, so a notification cannot come between another thread's check of the condition and its
+/// sleep, and none is lost. A wait can end spuriously (because of a signal, or a notification while another thread was
+/// about to sleep), so wait in a loop. Notifying without waiters makes no system call. All waiters of one condition
+/// variable must use the same mutex.
 ///
 /// ```
 /// use punctual_uapi::{Condvar, LockError, Mutex};
@@ -49,28 +49,27 @@ pub enum Woke {
 /// ```
 #[derive(Debug, Default)]
 pub struct Condvar {
-    /// Counts notifications; changed only under the mutex.
+    /// Number of notifications; changed only under the mutex.
     sequence: AtomicU32,
     /// Threads between their decision to sleep and their return; changed only under the mutex.
     waiters: AtomicU32,
 }
 
 impl Condvar {
-    /// One that nobody waits for.
     pub const fn new() -> Condvar {
         Condvar { sequence: AtomicU32::new(0), waiters: AtomicU32::new(0) }
     }
 
-    /// Lets go of the mutex, sleeps until notified (or for no reason), and takes the mutex again. Blocks.
+    /// Releases the mutex, sleeps until notified (or a spurious wakeup), and takes the mutex again. Blocks.
     ///
     /// # Errors
-    /// The mutex is not held then: [`LockError::Poisoned`], [`LockError::OwnerDied`], [`LockError::Kernel`].
+    /// [`LockError::Poisoned`], [`LockError::OwnerDied`], [`LockError::Kernel`]; the mutex is not held then.
     pub fn wait<'a, T: ?Sized>(&self, guard: MutexGuard<'a, T>) -> Result<MutexGuard<'a, T>, LockError> {
         Ok(self.sleep(guard, None)?.0)
     }
 
-    /// As [`Condvar::wait`], until `until` on CLOCK_MONOTONIC at the latest. The mutex is taken again in any case, and that may take
-    /// longer.
+    /// As [`Condvar::wait`], but at most until `until` on CLOCK_MONOTONIC. The mutex is taken again in any case, which
+    /// may take longer.
     ///
     /// # Errors
     /// As [`Condvar::wait`].
@@ -96,12 +95,12 @@ impl Condvar {
         }
     }
 
-    /// As [`Condvar::wait_until`] for a lock that the caller has without a guard; `None`: no time. Without an error the caller has it
-    /// again, and the answer says how.
+    /// As [`Condvar::wait_until`] for a lock that the caller holds without a guard; `None` means no time limit. On
+    /// success the caller holds the lock again; [`Acquired`] says how.
     ///
     /// # Errors
-    /// [`LockError::Kernel`] with `EPERM` where the caller does not own `futex`: nothing is changed then. Else the lock is not held:
-    /// [`LockError::OwnerDied`], [`LockError::Kernel`].
+    /// [`LockError::Kernel`] with `EPERM` if the caller does not own `futex`; nothing has changed then. Otherwise the
+    /// lock is not held: [`LockError::OwnerDied`], [`LockError::Kernel`].
     pub fn wait_on(&self, futex: &PiFutex, until: Option<Nanos>) -> Result<(Acquired, Woke), LockError> {
         if !futex.is_mine() {
             return Err(error(Errno::PERM));
@@ -113,7 +112,7 @@ impl Condvar {
         }
     }
 
-    /// Lets go of the lock, sleeps, and takes it again. An error: it could not be let go.
+    /// Releases the lock, sleeps, and takes it again. Fails if it could not be released.
     fn wait_without(&self, futex: &PiFutex, until: Option<Nanos>) -> Result<End, LockError> {
         let time = until.map(timespec);
         let seen = self.sequence.load(Relaxed);
@@ -124,11 +123,11 @@ impl Condvar {
             return Err(error);
         }
         let slept = futex::wait_requeue_pi(&self.sequence, futex::Flags::PRIVATE, seen, time.as_ref(), &futex.word);
-        // The kernel gave it, or it is taken once more.
+        // Either the kernel has passed it to this thread, or it must be taken again.
         let lock = if slept.is_ok() { Ok(futex.acquired()) } else { futex.lock(None) };
         self.waiters.fetch_sub(1, Relaxed);
         let woke = match slept {
-            // EAGAIN: notified before it slept, or a signal. Both are wakeups.
+            // EAGAIN: notified before it slept, or a signal. Both count as wakeups.
             Ok(()) | Err(Errno::AGAIN | Errno::INTR) => Ok(Woke::Notified),
             Err(Errno::TIMEDOUT) => Ok(Woke::TimedOut),
             Err(errno) => Err(error(errno)),
@@ -136,21 +135,21 @@ impl Condvar {
         Ok(End { lock, woke })
     }
 
-    /// Threads between their decision to sleep and their return. Exact for a caller that has the mutex.
+    /// Number of threads between their decision to sleep and their return. Exact if the caller holds the mutex.
     pub fn waiters(&self) -> u32 {
         self.waiters.load(Relaxed)
     }
 
-    /// Wakes the waiter with the highest priority. The mutex must be held, so that it becomes its owner when `guard` is
-    /// dropped. Does not block. Returns whether anybody waited.
+    /// Wakes the waiter with the highest priority, which becomes the owner of the mutex when `guard` is dropped. Does
+    /// not block. Returns whether there was a waiter.
     ///
     /// # Errors
-    /// [`LockError::Kernel`] with `EINVAL`: they wait with another mutex.
+    /// [`LockError::Kernel`] with `EINVAL`: the waiters use another mutex.
     pub fn notify_one<T: ?Sized>(&self, guard: &MutexGuard<'_, T>) -> Result<bool, LockError> {
         self.notify(guard.mutex().futex(), 0)
     }
 
-    /// Wakes all waiters, which take the mutex one after the other, by priority. Otherwise as [`Condvar::notify_one`].
+    /// Wakes all waiters, which take the mutex one after the other by priority. Otherwise as [`Condvar::notify_one`].
     ///
     /// # Errors
     /// As [`Condvar::notify_one`].
@@ -158,15 +157,15 @@ impl Condvar {
         self.notify(guard.mutex().futex(), ALL)
     }
 
-    /// As [`Condvar::notify_one`] for a lock that the caller has without a guard.
+    /// As [`Condvar::notify_one`] for a lock that the caller holds without a guard.
     ///
     /// # Errors
-    /// [`LockError::Kernel`] with `EPERM` where the caller does not own `futex`; as [`Condvar::notify_one`].
+    /// [`LockError::Kernel`] with `EPERM` if the caller does not own `futex`; otherwise as [`Condvar::notify_one`].
     pub fn notify_one_on(&self, futex: &PiFutex) -> Result<bool, LockError> {
         if futex.is_mine() { self.notify(futex, 0) } else { Err(error(Errno::PERM)) }
     }
 
-    /// As [`Condvar::notify_all`] for a lock that the caller has without a guard.
+    /// As [`Condvar::notify_all`] for a lock that the caller holds without a guard.
     ///
     /// # Errors
     /// As [`Condvar::notify_one_on`].
@@ -178,13 +177,13 @@ impl Condvar {
         if self.waiters.load(Relaxed) == 0 {
             return Ok(false);
         }
-        // Those who have let go of the mutex and do not sleep yet see that it has changed.
+        // Threads that have released the mutex but do not sleep yet see that it has changed.
         let now = self.sequence.fetch_add(1, Relaxed).wrapping_add(1);
         loop {
             match futex::cmp_requeue_pi(&self.sequence, futex::Flags::PRIVATE, and_so_many_more, &futex.word, now) {
                 Ok(_) => return Ok(true),
                 Err(Errno::AGAIN | Errno::INTR) if self.sequence.load(Relaxed) == now => {}
-                // Only waiters with another mutex can let somebody else count here.
+                // The sequence can only change here if waiters use another mutex.
                 Err(Errno::AGAIN | Errno::INTR) => return Ok(true),
                 Err(errno) => return Err(error(errno)),
             }
@@ -192,7 +191,7 @@ impl Condvar {
     }
 }
 
-/// How a wait ended: with the lock or without, and why.
+/// Result of a wait: the lock, and why the sleep ended.
 struct End {
     lock: Result<Acquired, LockError>,
     woke: Result<Woke, LockError>,

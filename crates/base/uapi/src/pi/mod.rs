@@ -1,6 +1,7 @@
-//! Locks with priority inheritance: the futex word, the mutex over it, and the condition variable that goes with it.
+//! Locks with priority inheritance: the futex word, a mutex, and its condition variable.
 //!
-//! futex(2), futex(7); Documentation/locking/rt-mutex-design.rst and Documentation/locking/futex-requeue-pi.rst of the kernel.
+//! futex(2), futex(7); Documentation/locking/rt-mutex-design.rst and Documentation/locking/futex-requeue-pi.rst of the
+//! kernel.
 
 mod condvar;
 mod mutex;

@@ -1,4 +1,4 @@
-//! A mutex with priority inheritance, and its data cell.
+//! A mutex with priority inheritance.
 
 use super::word::{Acquired, LockError, PiFutex};
 use punctual_units::Nanos;
@@ -12,17 +12,18 @@ const SOUND: u8 = 0;
 const PANICKED: u8 = 1;
 const OWNER_DIED: u8 = 2;
 
-/// Data of one owner at a time. While a thread waits, the owner runs at least at that thread's priority, so a thread of a
-/// priority in between delays the waiter by nothing (priority inversion): FUTEX_LOCK_PI2, rt_mutex.
+/// A mutex with priority inheritance. While a thread waits, the owner runs at least at that thread's priority, so
+/// threads of intermediate priority do not delay the waiter (priority inversion): FUTEX_LOCK_PI2, rt_mutex.
 ///
-/// Taking and letting go of a free mutex is one atomic operation each and no system call. Waiters are served by priority.
-/// `const`, 8 bytes beside the data, no allocation. For threads of one process; not for signal handlers, and not in the
-/// child of fork(2).
+/// Locking a free mutex, and unlocking one without waiters, is a single atomic operation without a system call. Waiters
+/// are served by priority. `const`, 8 bytes in addition to the data, no allocation. For threads of one process; not for
+/// signal handlers, nor the child of fork(2).
 ///
-/// A thread that panics while it holds the mutex poisons it. A thread that *ends* while it holds it can only have forgotten the
-/// guard (`std::mem::forget`): threads that already wait get [`LockError::OwnerDied`] (the kernel hands the lock on, which
-/// poisons it), later ones too (`ESRCH`), unless the kernel has given its thread id to a new thread meanwhile. A robust list, which
-/// would close that gap, has one head a thread, and glibc owns it (set_robust_list(2)): it is not used.
+/// A thread that panics while it holds the mutex poisons it. A thread can *end* while it holds the mutex only if it has
+/// forgotten the guard (`std::mem::forget`). Threads that are already waiting then get [`LockError::OwnerDied`] (the
+/// kernel passes the lock on, which poisons it). So do later ones (`ESRCH`), unless the kernel has reused its thread id
+/// meanwhile. A robust list would close that gap, but it has one head per thread, which glibc owns
+/// (set_robust_list(2)).
 ///
 /// ```
 /// use punctual_uapi::{LockError, Mutex};
@@ -34,7 +35,7 @@ const OWNER_DIED: u8 = 2;
 /// # Ok::<(), LockError>(())
 /// ```
 ///
-/// The guard stays with its thread, since only the owner may let go:
+/// The guard cannot leave its thread, since only the owner may unlock:
 ///
 /// ```compile_fail,E0277
 /// let mutex = punctual_uapi::Mutex::new(0);
@@ -54,19 +55,18 @@ unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
 unsafe impl<T: ?Sized + Send> Send for Mutex<T> {}
 
 impl<T> Mutex<T> {
-    /// A free one.
     pub const fn new(data: T) -> Mutex<T> {
         Mutex { futex: PiFutex::new(), poison: AtomicU8::new(SOUND), data: UnsafeCell::new(data) }
     }
 
-    /// The data, taken out.
+    /// Consumes the mutex and returns the data.
     pub fn into_inner(self) -> T {
         self.data.into_inner()
     }
 }
 
 impl<T: ?Sized> Mutex<T> {
-    /// Takes it, and waits as long as that needs.
+    /// Locks the mutex, waiting as long as necessary.
     ///
     /// # Errors
     /// [`LockError::Deadlock`], [`LockError::Poisoned`], [`LockError::OwnerDied`], [`LockError::Kernel`].
@@ -76,7 +76,7 @@ impl<T: ?Sized> Mutex<T> {
         self.guard(acquired)
     }
 
-    /// Takes it, or gives up at `until`, on CLOCK_MONOTONIC. A free mutex is taken also where that has passed.
+    /// Locks the mutex, or gives up at `until` on CLOCK_MONOTONIC. A free mutex is locked even if that has passed.
     ///
     /// # Errors
     /// As [`Mutex::lock`]; also [`LockError::TimedOut`], [`LockError::NeedsLinux5_14`].
@@ -86,27 +86,27 @@ impl<T: ?Sized> Mutex<T> {
         self.guard(acquired)
     }
 
-    /// Takes it where it is free. Never blocks, no system call.
+    /// Locks the mutex if it is free. Never blocks, makes no system call.
     ///
     /// # Errors
-    /// [`LockError::WouldBlock`]; as [`Mutex::lock`].
+    /// [`LockError::WouldBlock`]; otherwise as [`Mutex::lock`].
     #[inline]
     pub fn try_lock(&self) -> Result<MutexGuard<'_, T>, LockError> {
         self.futex.try_lock()?;
         self.guard(Acquired::Clean)
     }
 
-    /// The data of a mutex nobody else can have.
+    /// Access without locking: the exclusive borrow proves that no other thread holds the mutex.
     pub fn get_mut(&mut self) -> &mut T {
         self.data.get_mut()
     }
 
-    /// Did a thread panic or end while it held it?
+    /// Whether a thread panicked or ended while it held the mutex.
     pub fn is_poisoned(&self) -> bool {
         self.poison.load(Relaxed) != SOUND
     }
 
-    /// Declares the data right again. Where the owner ended and nobody waited, the lock itself stays lost.
+    /// Declares the data valid again. If the owner ended without a waiter, the lock itself stays lost.
     pub fn clear_poison(&self) {
         self.poison.store(SOUND, Relaxed);
     }
@@ -115,13 +115,13 @@ impl<T: ?Sized> Mutex<T> {
         &self.futex
     }
 
-    /// The guard of the thread that has just become the owner.
+    /// Creates the guard for the thread that has just become the owner.
     #[inline]
     pub(super) fn guard(&self, acquired: Acquired) -> Result<MutexGuard<'_, T>, LockError> {
         if acquired == Acquired::OwnerDied {
             self.poison.store(OWNER_DIED, Relaxed);
         }
-        // Made first: on the ways out below it lets go again.
+        // Created before the check, so that the error returns below unlock.
         let guard = MutexGuard { mutex: self, panicking: std::thread::panicking(), stays: PhantomData };
         match self.poison.load(Relaxed) {
             SOUND => Ok(guard),
@@ -146,11 +146,11 @@ impl<T: Default> Default for Mutex<T> {
     }
 }
 
-/// A held [`Mutex`]; dropping it lets go. Not `Send`: the kernel lets only the owner let go.
+/// A held [`Mutex`], unlocked on drop. Not `Send`: the kernel lets only the owner unlock.
 #[must_use = "the mutex is let go at once"]
 pub struct MutexGuard<'a, T: ?Sized> {
     mutex: &'a Mutex<T>,
-    /// The thread was panicking already when it took the mutex: that panic does not poison it.
+    /// The thread was already panicking when it took the mutex; that panic does not poison it.
     panicking: bool,
     stays: PhantomData<*const ()>,
 }
@@ -159,7 +159,8 @@ pub struct MutexGuard<'a, T: ?Sized> {
 unsafe impl<T: ?Sized + Sync> Sync for MutexGuard<'_, T> {}
 
 impl<'a, T: ?Sized> MutexGuard<'a, T> {
-    /// The mutex, still held, without its guard: for the condition variable, which lets the kernel take it and give it back.
+    /// The mutex, still held, without its guard: for the condition variable, which lets the kernel release and retake
+    /// it.
     pub(super) fn forget(self) -> &'a Mutex<T> {
         let mutex = self.mutex;
         std::mem::forget(self);
@@ -200,7 +201,7 @@ impl<T: ?Sized> Drop for MutexGuard<'_, T> {
         if !self.panicking && std::thread::panicking() {
             self.mutex.poison.store(PANICKED, Relaxed);
         }
-        // The guard is with the owner, so the kernel has no reason to refuse; were there one, the lock would stay held.
+        // The guard is with the owner, so the kernel has no reason to refuse; if it did, the lock would stay held.
         let unlocked = self.mutex.futex.unlock();
         debug_assert_eq!(unlocked, Ok(()));
     }

@@ -1,4 +1,5 @@
-//! What holds without real-time priority. Priority inheritance itself: crates/realtime/rt/tests/it/inversion.rs.
+//! Properties that hold without real-time priority. Priority inheritance itself is tested in
+//! crates/realtime/rt/tests/it/inversion.rs.
 
 use super::*;
 use punctual_units::Nanos;
@@ -10,7 +11,7 @@ fn monotonic() -> Nanos {
     Nanos(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
 }
 
-/// Also under miri, which sees a data race.
+/// Also runs under miri, which detects data races.
 #[test]
 fn one_owner_at_a_time() {
     static COUNT: Mutex<(u64, u64)> = Mutex::new((0, 0));
@@ -126,11 +127,11 @@ fn an_owner_that_ends_is_reported_to_those_who_wait_and_those_who_come() {
         owner.join().unwrap();
         assert_eq!(waiter.join().unwrap(), Err(LockError::OwnerDied));
     });
-    // Handed on by the kernel: poisoned, and usable once that is cleared.
+    // Passed on by the kernel: poisoned, and usable once that is cleared.
     assert_eq!(waited_for.lock().unwrap_err(), LockError::OwnerDied);
     waited_for.clear_poison();
     drop(waited_for.lock().unwrap());
-    // Nobody waited: lost, unless a thread got the id again (not within these few lines).
+    // There was no waiter: lost, unless a new thread got the same id (not within these few lines).
     assert_eq!(found_later.lock().unwrap_err(), LockError::OwnerDied);
 }
 
@@ -146,7 +147,7 @@ fn an_assigned_futex_belongs_to_that_thread() {
     assert!(!futex.is_mine());
 }
 
-/// A ticket each: with a lost wakeup a waiter would stay for ever, and the test with it.
+/// One ticket each: a lost wakeup would leave a waiter, and the test, hanging.
 #[test]
 #[cfg_attr(miri, ignore = "needs futex(2)")]
 fn no_wakeup_is_lost() {
@@ -174,7 +175,7 @@ fn no_wakeup_is_lost() {
     assert_eq!(*TURN.lock().unwrap(), ROUNDS * WAITERS as u32);
 }
 
-/// One notification a message, any number of consumers: each message is taken once, none stays.
+/// One notification per message, any number of consumers: each message is taken exactly once.
 #[test]
 #[cfg_attr(miri, ignore = "needs futex(2)")]
 fn one_notification_wakes_one() {
@@ -239,7 +240,7 @@ fn waiters_of_another_mutex_are_refused() {
             let guard = a.lock().unwrap();
             drop(condvar.wait(guard).unwrap());
         });
-        // Until it sleeps, a notification only tells it that the condition has changed.
+        // Until the thread sleeps, a notification only tells it that the condition has changed.
         let mut answers = Vec::new();
         while !waiter.is_finished() {
             answers.push(condvar.notify_one(&b.lock().unwrap()));

@@ -1,4 +1,4 @@
-//! The word both sides agree on: 0, or the owner's thread id, with a bit for waiters that only the kernel sets.
+//! The futex word shared with the kernel: 0, or the owner's thread id with a waiters bit that only the kernel sets.
 
 use punctual_units::Nanos;
 use rustix::io::Errno;
@@ -13,36 +13,36 @@ const SECOND: u64 = 1_000_000_000;
 const TID_MASK: u32 = 0x3fff_ffff;
 const PRIVATE: futex::Flags = futex::Flags::PRIVATE;
 
-/// Why a lock is not held.
+/// Why a lock was not acquired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LockError {
-    /// The calling thread holds it already, or holds one that its owner waits for (`EDEADLK`).
+    /// The calling thread already holds it, or holds a lock that its owner waits for (`EDEADLK`).
     #[error(
         "waiting for this lock would never end: the calling thread holds it, or holds one its owner waits for (EDEADLK); \
          take locks in one order, each once"
     )]
     Deadlock,
-    /// Held by another thread: the answer of a try.
+    /// Held by another thread; only returned by a try.
     #[error("the lock is held by another thread; wait for it with lock() or lock_until()")]
     WouldBlock,
-    /// The time came before the lock was free (`ETIMEDOUT`).
+    /// The time limit passed before the lock was free (`ETIMEDOUT`).
     #[error("the lock was not free in time (ETIMEDOUT): allow more, or do less while holding it")]
     TimedOut,
-    /// A thread panicked while it held the lock; what it guards may be half changed.
+    /// A thread panicked while it held the lock; the data may be inconsistent.
     #[error("a thread panicked while it held the lock: put what it guards right, then call clear_poison()")]
     Poisoned,
-    /// The owner ended without letting go: the lock is lost (`ESRCH`), or was handed on by the kernel (FUTEX_OWNER_DIED).
+    /// The owner ended without unlocking: the lock is lost (`ESRCH`), or the kernel passed it on (FUTEX_OWNER_DIED).
     #[error("the lock's owner ended while it held it: what it guards may be half changed; start the program again")]
     OwnerDied,
-    /// A timed wait needs FUTEX_LOCK_PI2, Linux 5.14: before it, times of locks are on CLOCK_REALTIME, which jumps.
+    /// A timed wait needs FUTEX_LOCK_PI2, Linux 5.14; before it, lock timeouts are on CLOCK_REALTIME, which can jump.
     #[error("a timed wait for a lock needs Linux 5.14 (FUTEX_LOCK_PI2): see `uname -r`, or use lock()")]
     NeedsLinux5_14,
-    /// Another answer of futex(2), by number.
+    /// Another errno of futex(2).
     #[error("futex(2) refused the lock with errno {0}: see `errno {0}` and futex(2)")]
     Kernel(i32),
 }
 
-/// A thread as futexes name it: gettid(2).
+/// A thread id as used by futexes: gettid(2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadId(u32);
 
@@ -51,9 +51,10 @@ thread_local! {
 }
 
 impl ThreadId {
-    /// The calling thread. A system call the first time in each thread, a thread-local word afterwards.
+    /// The calling thread. Makes a system call on first use in each thread and reads a thread-local variable
+    /// afterwards.
     ///
-    /// The child of fork(2) inherits its parent's answer: do not use locks there before exec(2).
+    /// The child of fork(2) inherits its parent's value: do not use locks there before exec(2).
     #[inline]
     pub fn current() -> ThreadId {
         CURRENT.with(|current| match current.get() {
@@ -78,35 +79,34 @@ fn ask() -> u32 {
     NEXT.fetch_add(1, Relaxed)
 }
 
-/// How a lock came to its new owner.
+/// How a lock was acquired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Acquired {
-    /// Free, or let go by its owner.
+    /// It was free, or its owner unlocked it.
     Clean,
-    /// The kernel handed it on because its owner's thread ended (FUTEX_OWNER_DIED).
+    /// The kernel passed it on because its owner ended (FUTEX_OWNER_DIED).
     OwnerDied,
 }
 
-/// A futex word with priority inheritance and nothing guarded by it. Private to the process.
+/// A futex word with priority inheritance that protects no data. Private to the process.
 ///
 /// While a thread waits in [`PiFutex::lock`], the owner runs at least at that thread's priority (rt_mutex). Use
-/// [`Mutex`](crate::Mutex) for data.
+/// [`Mutex`](crate::Mutex) to protect data.
 #[derive(Debug, Default)]
 pub struct PiFutex {
     pub(super) word: AtomicU32,
 }
 
 impl PiFutex {
-    /// A free one.
     pub const fn new() -> PiFutex {
         PiFutex { word: AtomicU32::new(0) }
     }
 
-    /// Takes it where it is free, without a system call.
+    /// Locks it if it is free, without a system call.
     ///
     /// # Errors
-    /// [`LockError::WouldBlock`]; [`LockError::Deadlock`] where the caller has it already.
+    /// [`LockError::WouldBlock`]; [`LockError::Deadlock`] if the caller already holds it.
     #[inline]
     pub fn try_lock(&self) -> Result<(), LockError> {
         let me = ThreadId::current();
@@ -117,12 +117,12 @@ impl PiFutex {
         }
     }
 
-    /// Takes it, waiting in the kernel by priority until it is free, or until `until` on CLOCK_MONOTONIC. No system call
-    /// where it is free. A signal does not end the wait.
+    /// Locks it, waiting in the kernel in order of priority until it is free, or until `until` on CLOCK_MONOTONIC.
+    /// Makes no system call if it is free. A signal does not end the wait.
     ///
     /// # Errors
-    /// [`LockError::Deadlock`], [`LockError::TimedOut`], [`LockError::OwnerDied`], [`LockError::NeedsLinux5_14`] (only with
-    /// `until`), [`LockError::Kernel`].
+    /// [`LockError::Deadlock`], [`LockError::TimedOut`], [`LockError::OwnerDied`], [`LockError::NeedsLinux5_14`] (only
+    /// with `until`), [`LockError::Kernel`].
     #[inline]
     pub fn lock(&self, until: Option<Nanos>) -> Result<Acquired, LockError> {
         let me = ThreadId::current();
@@ -143,21 +143,21 @@ impl PiFutex {
             };
             match answer {
                 Ok(()) => return Ok(self.acquired()),
-                // A signal, or the owner is about to end and the kernel wants to be asked again.
+                // A signal, or the owner is about to exit and the kernel asks to retry.
                 Err(Errno::INTR | Errno::AGAIN) => {}
                 Err(errno) => return Err(error(errno)),
             }
         }
     }
 
-    /// How the kernel gave it, just now.
+    /// How the kernel passed it to this thread just now.
     pub(super) fn acquired(&self) -> Acquired {
         fence(Acquire);
         let is_orphan = self.word.load(Relaxed) & futex::OWNER_DIED != 0;
         if is_orphan { Acquired::OwnerDied } else { Acquired::Clean }
     }
 
-    /// Under miri there is no futex: the waiter spins, so that what is built on the word can be checked for data races.
+    /// miri has no futex: the waiter spins, so that users of the word can be checked for data races.
     #[cfg(miri)]
     fn wait(&self, _until: Option<Nanos>) -> Result<Acquired, LockError> {
         loop {
@@ -168,10 +168,10 @@ impl PiFutex {
         }
     }
 
-    /// Lets go; the waiter with the highest priority becomes the owner. No system call where nobody waits.
+    /// Unlocks it; the waiter with the highest priority becomes the owner. Makes no system call without waiters.
     ///
     /// # Errors
-    /// [`LockError::Kernel`] with `EPERM` where the caller is not the owner: nothing is changed then.
+    /// [`LockError::Kernel`] with `EPERM` if the caller is not the owner; nothing has changed then.
     #[inline]
     pub fn unlock(&self) -> Result<(), LockError> {
         let me = ThreadId::current();
@@ -193,20 +193,21 @@ impl PiFutex {
         }
     }
 
-    /// Makes `owner` the owner of a free one: whoever waits for it from now on lends `owner` its priority, until that thread
-    /// calls [`PiFutex::unlock`]. `false`: it is not free. This is how a sender lends its priority to the thread that has to
-    /// answer it.
+    /// Makes `owner` the owner of a free lock: threads that wait for it lend `owner` their priority until that thread
+    /// calls [`PiFutex::unlock`]. Returns `false` if the lock is not free. This is how a sender lends its priority to
+    /// the thread that must answer.
     pub fn assign(&self, owner: ThreadId) -> bool {
         self.word.compare_exchange(0, owner.0, Release, Relaxed).is_ok()
     }
 
-    /// Takes it from its owner, for the only thread that ever waited and has given up: the kernel leaves the waiters' bit set
-    /// then. A thread that still waits would stay there until its time: never call it where there may be one.
+    /// Frees the lock regardless of its owner, after the only thread that ever waited has given up: the kernel leaves
+    /// the waiters bit set then. Do not call it if a thread may be waiting, because that thread would sleep until its
+    /// time limit.
     pub fn reset(&self) {
         self.word.store(0, Release);
     }
 
-    /// Does the calling thread own it?
+    /// Whether the calling thread owns it.
     pub fn is_mine(&self) -> bool {
         self.word.load(Acquire) & TID_MASK == ThreadId::current().0
     }

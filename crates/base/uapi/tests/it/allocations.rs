@@ -1,5 +1,5 @@
-//! Nothing between threads allocates after it is made. Here, because an allocator that counts is `unsafe`; what is counted is
-//! mostly `punctual-rt`.
+//! Nothing between threads allocates after it is created. The test is in this crate because a counting allocator is
+//! `unsafe`; most of what it tests is in `punctual-rt`.
 
 use punctual_rt::{
     Condvar, EventFlags, Level, Line, Log, Mailbox, Match, Mutex, Overflow, Pool, Rendezvous, Semaphore, Shared,
@@ -135,7 +135,7 @@ fn text() {
 
 #[test]
 fn nothing_allocates_once_it_is_made() {
-    // The first call of a process may allocate: it reads where the kernel put its clocks.
+    // The first call of a process may allocate, because it looks up the vDSO.
     monotonic();
     watched(|_| drop(std::hint::black_box(Box::new(0))));
     assert_eq!(COUNT.swap(0, Relaxed), 2 * ROUNDS, "the count counts");
