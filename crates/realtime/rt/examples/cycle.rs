@@ -1,4 +1,5 @@
-//! The least a task can do, for `cargo xtask bench cycle`: every 20 ms nothing, with or without (`lean`) execution times.
+//! The smallest possible task, for `cargo xtask bench cycle`: an empty body every 20 ms, with or without (`lean`)
+//! execution times.
 
 use punctual_rt::{Nanos, Next, Rt, Scheduling};
 

@@ -1,14 +1,14 @@
-//! What it costs to hand a value over: our queue beside rtrb's ring, our mailbox beside crossbeam-channel.
+//! The cost of passing a value on: our queue compared with rtrb's ring, our mailbox compared with crossbeam-channel.
 //!
-//! `cargo run --release -p punctual-rt --example handover [COUNT]`. A handover is one send and one receive in one thread (no
-//! scheduling in it), in batches of 64, ns each; p50 and p99.9 over the batches. Then a wakeup: a thread that sleeps in receive, from the
-//! send until it answers.
+//! `cargo run --release -p punctual-rt --example handover [COUNT]`. A handover is one send and one receive in one
+//! thread (without scheduling), in batches of 64, in ns each; p50 and p99.9 over the batches. Then a wakeup: a thread
+//! that sleeps in receive, from the send until its answer.
 
 use punctual_rt::{Mailbox, Overflow, monotonic, queue};
 
 const BATCH: u64 = 64;
 
-/// p50 and p99.9 of `round`, ns a handover.
+/// p50 and p99.9 of `round`, ns per handover.
 fn percentiles(batches: usize, mut round: impl FnMut(u64)) -> (f64, f64) {
     let mut times: Vec<f64> = (0..batches)
         .map(|_| {
@@ -60,7 +60,7 @@ fn handovers(batches: usize) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Neither end goes away while the other works.
+/// The other end stays as long as the test works, so no error can occur.
 fn ignore<T>(_: T) {}
 
 fn wakeups(batches: usize) -> Result<(), Box<dyn std::error::Error>> {

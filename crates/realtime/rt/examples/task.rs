@@ -1,7 +1,7 @@
-//! A correct periodic program: checks, locked memory, one task, orderly stop, its figures.
+//! A complete periodic program: checks, locked memory, one task, orderly stop, statistics.
 //!
-//! `cargo run --release -p punctual-rt --example task [PERIOD_US [SECONDS [PRIORITY]]]`; without the privilege it runs in the ordinary class and
-//! says so.
+//! `cargo run --release -p punctual-rt --example task [PERIOD_US [SECONDS [PRIORITY]]]`. Without the privilege it runs
+//! under SCHED_OTHER and says so.
 
 use punctual_rt::{Check, Nanos, Next, Rt, Scheduling};
 

@@ -1,12 +1,13 @@
-//! A set of alarms on one epoch: what must happen at which instant, without errors that add up.
+//! A set of alarms relative to one epoch, without accumulating errors.
 
 use crate::{monotonic, sleep_until};
 use punctual_units::Nanos;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Up to `N` alarms, each so long after one epoch and with what is to be done then. Neither setting nor running them allocates.
+/// Up to `N` alarms, each with a time after a common epoch and an action. Neither setting nor running them allocates.
 ///
-/// Each is absolute: if one is carried out late, the next still comes at its own time. That is how a bit of a radio message is sent.
+/// Each alarm is absolute: if one is late, the next still comes at its own time. This suits the bits of a radio
+/// message.
 ///
 /// ```
 /// use punctual_rt::{AlarmSet, monotonic};
@@ -25,22 +26,22 @@ pub struct AlarmSet<A, const N: usize> {
     count: usize,
 }
 
-/// More alarms than the set holds.
+/// The set is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the set holds {0} alarms already: make it larger")]
 pub struct AlarmsFull(usize);
 
-/// An alarm that is carried out.
+/// An alarm that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rung {
     /// When it was due, CLOCK_MONOTONIC.
     pub due: Nanos,
-    /// When the thread woke for it.
+    /// When the thread woke for it, CLOCK_MONOTONIC.
     pub woke: Nanos,
 }
 
 impl Rung {
-    /// How late it is.
+    /// How late the thread woke.
     pub fn lateness(&self) -> Nanos {
         self.woke.saturating_sub(self.due)
     }
@@ -53,12 +54,12 @@ impl<A, const N: usize> Default for AlarmSet<A, N> {
 }
 
 impl<A, const N: usize> AlarmSet<A, N> {
-    /// No alarm.
+    /// An empty set.
     pub const fn new() -> AlarmSet<A, N> {
         AlarmSet { alarms: [const { None }; N], count: 0 }
     }
 
-    /// Adds an alarm `after` the epoch; those of the same time are carried out in the order they were added.
+    /// Adds an alarm `after` the epoch; alarms with the same time run in the order they were added.
     ///
     /// # Errors
     /// [`AlarmsFull`].
@@ -74,24 +75,25 @@ impl<A, const N: usize> AlarmSet<A, N> {
         Ok(())
     }
 
-    /// How many there are.
+    /// Number of alarms.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Is there none?
+    /// Whether there is no alarm.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Removes all.
+    /// Removes all alarms.
     pub fn clear(&mut self) {
         self.alarms = [const { None }; N];
         self.count = 0;
     }
 
-    /// Carries all out in the calling thread, which should be real-time: sleeps until each is due, one system call an alarm; those that are
-    /// due already come at once. Ends early where `stop` is set (a signal makes it look). Says how many were carried out.
+    /// Runs all alarms in the calling thread, which should be real-time: sleeps until each is due, with one system call
+    /// per alarm; those that are already due run at once. Ends early if `stop` is set, which is checked when a signal
+    /// interrupts the sleep. Returns the number of alarms that ran.
     pub fn run(&self, epoch: Nanos, stop: &AtomicBool, mut carry_out: impl FnMut(&A, Rung)) -> usize {
         for (done, (after, action)) in self.alarms[..self.count].iter().flatten().enumerate() {
             let due = epoch + *after;

@@ -3,48 +3,48 @@
 use punctual_uapi as uapi;
 use punctual_units::{CpuId, CpuList, Scheduling};
 
-/// What a thread asks for.
+/// Attributes that a thread requests.
 #[derive(Clone, Copy, Debug)]
 pub struct Attributes {
     /// Policy and priority; its children get SCHED_OTHER (SCHED_RESET_ON_FORK).
     pub scheduling: Scheduling,
-    /// The one CPU it stays on; `None` leaves its affinity alone.
+    /// The CPU to pin the thread to; `None` leaves its affinity alone.
     pub cpu: Option<CpuId>,
-    /// Lock its stack (32 KiB below the caller).
+    /// Whether to lock its stack (32 KiB below the caller).
     pub lock_stack: bool,
 }
 
-/// What it got, read back from the kernel.
+/// Attributes in force, read back from the kernel.
 #[derive(Clone, Debug)]
 pub struct Applied {
-    /// Policy and priority now in force.
+    /// Policy and priority.
     pub scheduling: Scheduling,
     /// CPUs it may run on.
     pub affinity: CpuList,
-    /// Why its stack is not locked, where it should be.
+    /// Why its stack is not locked, if that was requested and failed.
     pub not_locked: Option<String>,
 }
 
-/// Why a thread cannot have what it asks for.
+/// Why attributes were refused.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
-    /// The CPU is offline, does not exist, or the cpuset forbids it.
+    /// The CPU is offline, does not exist, or is not in the cpuset.
     #[error("cannot run on CPU {cpu}: {source}")]
     Cpu {
-        /// Which.
+        /// The requested CPU.
         cpu: CpuId,
-        /// The system call's answer.
+        /// Error of the system call.
         source: uapi::Error,
     },
-    /// The policy or priority.
+    /// The policy or priority was refused.
     #[error("cannot run as {wanted}: {source}")]
     Scheduling {
-        /// What was asked for.
+        /// The requested policy and priority.
         wanted: Scheduling,
-        /// The system call's answer.
+        /// Error of the system call.
         source: uapi::Error,
     },
-    /// Reading back failed.
+    /// Reading the attributes back failed.
     #[error("cannot read back the thread's attributes: {0}")]
     ReadBack(uapi::Error),
 }
@@ -53,7 +53,7 @@ impl Attributes {
     /// Applies them to the calling thread, CPU first and policy last, and reads everything back.
     ///
     /// # Errors
-    /// [`Refused`]; what was set before the failure stays.
+    /// [`Refused`]; what was set before the failure stays set.
     pub fn apply(&self) -> Result<Applied, Refused> {
         if let Some(cpu) = self.cpu {
             let one = CpuList::from_iter([cpu]);
@@ -72,22 +72,22 @@ impl Attributes {
     }
 }
 
-/// Would this policy be granted? Sets it for the calling thread and puts back at once what it had.
+/// Checks whether the kernel grants this policy: sets it for the calling thread and restores the old one at once.
 ///
 /// # Errors
-/// [`Refused::Scheduling`] where it is not; [`Refused::ReadBack`] where the old one cannot be read or put back.
+/// [`Refused::Scheduling`] if it is refused; [`Refused::ReadBack`] if the old policy cannot be read or restored.
 pub fn try_scheduling(wanted: Scheduling) -> Result<(), Refused> {
     let (before, reset_on_fork) = uapi::scheduling(0).map_err(Refused::ReadBack)?;
-    // Not reset-on-fork: an unprivileged thread could not take that back (sched(7)).
+    // Without reset-on-fork, which an unprivileged thread could not clear again (sched(7)).
     uapi::set_scheduling(0, wanted, reset_on_fork).map_err(|source| Refused::Scheduling { wanted, source })?;
     uapi::set_scheduling(0, before, reset_on_fork).map_err(Refused::ReadBack)
 }
 
-/// An ordinary policy with the nice value that is granted: the wanted one or, where only CAP_SYS_NICE or RLIMIT_NICE would allow that,
-/// the calling thread's own, as sched_setscheduler(2) keeps it (sched(7), nice(1)). Any other policy comes back as it is, and so does all
-/// where the thread's own cannot be read: setting it then says what is wrong.
+/// Replaces a nice value that the kernel refuses, because it needs CAP_SYS_NICE or RLIMIT_NICE, by that of the calling
+/// thread, as sched_setscheduler(2) does (sched(7), nice(1)). Returns other policies unchanged, and also if the
+/// thread's own policy cannot be read: setting it then reports the error.
 ///
-/// Tries the wanted one for the calling thread and puts back at once what it had.
+/// Tries the value on the calling thread and restores the old one at once.
 pub fn granted_nice(wanted: Scheduling) -> Scheduling {
     let granted = |nice| match (try_scheduling(wanted), uapi::scheduling(0)) {
         (Err(_), Ok((Scheduling::Other { nice } | Scheduling::Batch { nice }, _))) => nice,
@@ -100,7 +100,7 @@ pub fn granted_nice(wanted: Scheduling) -> Scheduling {
     }
 }
 
-/// What to do about an errno of sched_setattr(2), in words; `None` where nothing special is known.
+/// Advice on an errno of sched_setattr(2); `None` if there is none.
 pub fn refusal_advice(wanted: Scheduling, errno: Option<i32>) -> Option<&'static str> {
     let deadline = matches!(wanted, Scheduling::Deadline { .. });
     match rustix::io::Errno::from_raw_os_error(errno?) {
@@ -152,7 +152,7 @@ mod tests {
             })
         };
         assert_eq!(raised(7).join().unwrap(), Scheduling::Other { nice: 7 });
-        // 0 for those who may, else what the thread had.
+        // 0 with the privilege, else the thread's own value.
         let lower = raised(0).join().unwrap();
         assert!([0, 5].map(|nice| Scheduling::Other { nice }).contains(&lower), "{lower}");
         let fifo = Scheduling::Fifo { priority: punctual_units::Priority::try_from(99).unwrap() };

@@ -1,5 +1,3 @@
-//! CLOCK_MONOTONIC in nanoseconds.
-
 use punctual_units::Nanos;
 use rustix::io::Errno;
 use rustix::thread::clock_nanosleep_absolute;
@@ -7,18 +5,19 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Now, on CLOCK_MONOTONIC: nanoseconds since boot without time suspended. A vDSO read, no system call. Only a process's first reading,
-/// which [`crate::Rt`] makes when it starts, looks for the vDSO: before Linux 6.4 (PR_GET_AUXV) it reads /proc/self/auxv and allocates.
+/// The current time on CLOCK_MONOTONIC: nanoseconds since boot without time suspended. A vDSO read without a system
+/// call, except for the first reading of a process, which [`crate::Rt`] makes when it starts: it looks up the vDSO, for
+/// which it reads /proc/self/auxv and allocates before Linux 6.4 (PR_GET_AUXV).
 #[inline(always)]
 pub fn monotonic() -> Nanos {
     let now = clock_gettime(ClockId::Monotonic);
     Nanos(now.tv_sec as u64 * SECOND + now.tv_nsec as u64)
 }
 
-/// Sleeps until `at` on CLOCK_MONOTONIC; `Err(INTR)` where a signal came first. clock_nanosleep(2), TIMER_ABSTIME.
+/// Sleeps until `at` on CLOCK_MONOTONIC: clock_nanosleep(2), TIMER_ABSTIME.
 ///
 /// # Errors
-/// `INTR`; others cannot happen with this clock.
+/// `INTR`: a signal came first. Others cannot happen with this clock.
 pub fn sleep_until(at: Nanos) -> Result<(), Errno> {
     clock_nanosleep_absolute(ClockId::Monotonic, &timespec(at))
 }
@@ -27,7 +26,7 @@ pub(crate) fn timespec(at: Nanos) -> Timespec {
     Timespec { tv_sec: (at.0 / SECOND) as i64, tv_nsec: (at.0 % SECOND) as _ }
 }
 
-/// Cost of one clock read, ns: the smallest mean of several short series, so that an interruption does not count.
+/// Cost of one clock read, ns: the smallest mean of several short series, to exclude interruptions.
 pub fn clock_read_cost() -> f64 {
     const READS: u32 = 64;
     (0..8)

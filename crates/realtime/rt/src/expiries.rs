@@ -1,16 +1,16 @@
-//! Accounting for periodic timers of the kernel, which count their expiries themselves.
+//! Accounting for periodic kernel timers that count their own expiries.
 
 use crate::Wakeup;
 use punctual_units::Nanos;
 
-/// The releases of a periodic absolute timer. The kernel tells how many passed; the clock says how many can have.
+/// Releases of a periodic absolute timer. The kernel reports how many expired; the clock bounds that number.
 #[derive(Clone, Debug)]
 pub(crate) struct Expiries {
     next: u64,
     period: u64,
     end: u64,
     cycle: u64,
-    /// When the thread last read its clock: what was due then, the kernel must have counted by its next answer.
+    /// When the thread last read its clock. The kernel's next answer must include everything due by then.
     known: u64,
     disagreements: u64,
 }
@@ -20,22 +20,23 @@ impl Expiries {
         Expiries { next: start.0, period: period.0.max(1), end: end.0, cycle: 0, known: 0, disagreements: 0 }
     }
 
-    /// Is no release left?
+    /// Whether no release is left.
     #[inline(always)]
     pub fn is_over(&self) -> bool {
         self.next >= self.end
     }
 
-    /// Releases not yet booked that were due at or before `at`.
+    /// Unaccounted releases that were due at or before `at`.
     #[inline(always)]
     fn due(&self, at: u64) -> u64 {
         if at >= self.next { (at - self.next) / self.period + 1 } else { 0 }
     }
 
-    /// Books an answer of the kernel: `count` expiries since the one before, of which the clock was read at `woke` just after.
+    /// Accounts for an answer of the kernel: `count` expiries since the previous one, with the clock read at `woke`
+    /// just after.
     ///
-    /// The kernel's count decides, within what the clock allows: it forwards the timer before the clock is read, so a release
-    /// between the two is the next answer's.
+    /// The kernel's count is used within the bounds of the clock. The kernel advances the timer before the clock is
+    /// read, so a release between the two belongs to the next answer.
     #[inline(always)]
     pub fn book(&mut self, count: u64, woke: Nanos) -> Wakeup {
         let (least, most) = (self.due(self.known), self.due(woke.0));
@@ -72,7 +73,7 @@ mod tests {
 
     const START: u64 = 1_000_000_000;
 
-    /// A kernel whose timer forwards as hrtimer_forward does.
+    /// A kernel timer that is advanced like hrtimer_forward().
     struct Kernel {
         next: u64,
         period: u64,
@@ -87,8 +88,8 @@ mod tests {
     }
 
     proptest! {
-        /// However late, and whatever lies between the kernel's count and the clock reading: each release before the end is
-        /// counted once, the kernel is believed, and no disagreement is found.
+        /// For any lateness, and anything between the kernel's count and the clock reading: each release before the end
+        /// is counted once, the kernel's count is used, and there is no disagreement.
         #[test]
         fn released_is_ran_plus_skipped(
             period in 10u64..5_000_000,
@@ -129,7 +130,7 @@ mod tests {
             }
         }
 
-        /// A kernel that counts what it likes: told, never believed beyond the clock, and still exact.
+        /// A kernel with arbitrary counts: reported, never used beyond the bounds of the clock, and still exact.
         #[test]
         fn a_wrong_count_is_a_disagreement(counts in proptest::collection::vec(0u64..u64::MAX, 1..100), step in 0u64..5_000) {
             let mut e = Expiries::new(Nanos(START), Nanos(1_000), Nanos(START + 1_000_000));
@@ -153,7 +154,7 @@ mod tests {
     fn an_expiry_that_the_kernel_forgets_is_told() {
         let mut e = Expiries::new(Nanos(START), Nanos(1_000), Nanos(u64::MAX));
         e.book(1, Nanos(START + 10));
-        // Two were due when the clock was last read, and the kernel says one.
+        // Two releases were due when the clock was last read, and the kernel reports one.
         e.book(1, Nanos(START + 3_500));
         assert_eq!(e.disagreements(), 0);
         e.book(1, Nanos(START + 4_100));

@@ -1,11 +1,11 @@
-//! What a real-time program on Linux needs, done right once.
+//! Building blocks for real-time programs on Linux.
 //!
 //! - [`Rt`] checks the machine, locks memory, starts and stops tasks;
-//! - [`PeriodicTask`]: a body at every release, each accounted for: `released == ran + skipped + pending`;
-//! - [`InterruptTask`]: a body at every event of a [`Source`]: `events == handled + coalesced + lost`;
-//! - [`AlarmSet`]: instants on one epoch; [`Timer`]: an alarm that other threads set;
-//! - for loops of one's own: [`Attributes`] that are read back after they are set, [`Periodic`] and other ways of being woken
-//!   ([`Relative`], [`Timerfd`], [`Signalled`]), which offer the same ([`Wait`]).
+//! - [`PeriodicTask`]: a body that runs at every release, each accounted for: `released == ran + skipped + pending`;
+//! - [`InterruptTask`]: a body that runs on every event of a [`Source`]: `events == handled + coalesced + lost`;
+//! - [`AlarmSet`]: alarms relative to one epoch; [`Timer`]: a timer that other threads set;
+//! - for custom loops: [`Attributes`] that are read back after they are set, [`Periodic`] and other wakeup sources
+//!   ([`Relative`], [`Timerfd`], [`Signalled`]) with the same interface ([`Wait`]).
 //!
 //! Architecture invariant: after its start a task neither allocates, logs, formats nor faults.
 

@@ -12,8 +12,8 @@ const SECOND: TvNsec = 1_000_000_000;
 
 /// Releases at `start`, `start + period`, … before `end`, all on CLOCK_MONOTONIC.
 ///
-/// A thread that wakes after its next release skips what it has missed, and says how many: at any time
-/// `released == ran + skipped`. A skipped release is one at or before the wakeup; the next one is in the future.
+/// A thread that wakes after its next release skips the missed ones, and reports their number: at any time
+/// `released == ran + skipped`. Releases at or before the wakeup are skipped; the next one is in the future.
 #[derive(Clone, Debug)]
 pub struct Periodic {
     next: u64,
@@ -27,18 +27,18 @@ pub struct Periodic {
 /// One wakeup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wakeup {
-    /// Number of its release, counting from 0 and counting the skipped ones.
+    /// Number of its release, from 0, including skipped ones.
     pub cycle: u64,
-    /// When it should have woken.
+    /// When the thread should have woken, CLOCK_MONOTONIC.
     pub release: Nanos,
-    /// When it did.
+    /// When it did, CLOCK_MONOTONIC.
     pub woke: Nanos,
-    /// Releases missed meanwhile.
+    /// Releases skipped because of this wakeup.
     pub skipped: u64,
 }
 
 impl Wakeup {
-    /// How late it was; 0 where the clock says it woke before its release, which the kernel does not do.
+    /// Latency in ns; 0 if the clock says it woke before its release, which the kernel does not do.
     #[inline(always)]
     pub fn latency(&self) -> u64 {
         self.woke.0.saturating_sub(self.release.0)
@@ -46,7 +46,7 @@ impl Wakeup {
 }
 
 impl Periodic {
-    /// Releases from `start` on, every `period` (at least 1 ns), none at or after `end`.
+    /// Releases from `start`, every `period` (at least 1 ns), none at or after `end`.
     pub fn new(start: Nanos, period: Nanos, end: Nanos) -> Periodic {
         let period = Nanos(period.0.max(1));
         Periodic {
@@ -59,8 +59,8 @@ impl Periodic {
         }
     }
 
-    /// Sleeps until the next release and tells of it. `None` when the last one has passed or `stop` is set; a signal
-    /// makes it look at `stop` again.
+    /// Sleeps until the next release and returns the wakeup. `None` after the last release or if `stop` is set, which
+    /// is also checked when a signal interrupts the sleep.
     #[inline(always)]
     pub fn wait(&mut self, stop: &AtomicBool) -> Option<Wakeup> {
         if self.next >= self.end {
@@ -77,7 +77,7 @@ impl Periodic {
         Some(self.account(monotonic()))
     }
 
-    /// Books the wakeup at `now` and moves on to the first release after it.
+    /// Accounts for the wakeup at `now` and advances to the first release after it.
     #[inline(always)]
     fn account(&mut self, now: Nanos) -> Wakeup {
         let mut wakeup = Wakeup { cycle: self.cycle, release: Nanos(self.next), woke: now, skipped: 0 };
@@ -95,7 +95,7 @@ impl Periodic {
         wakeup
     }
 
-    /// Passes over the releases at or before `now` (and before the end) and counts them.
+    /// Skips and counts the releases at or before `now` (and before the end).
     #[cold]
     fn skip(&mut self, now: u64) -> u64 {
         let last = now.min(self.end - 1);
@@ -109,12 +109,12 @@ impl Periodic {
         skipped
     }
 
-    /// How many releases are accounted for: ran and skipped together.
+    /// Number of releases accounted for, ran and skipped.
     pub fn released(&self) -> u64 {
         self.cycle
     }
 
-    /// The next release: where a following loop would start.
+    /// The next release, where a following loop would start.
     pub fn next_release(&self) -> Nanos {
         Nanos(self.next)
     }
@@ -167,7 +167,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the delays, every release before the end is counted exactly once and the next lies in the future.
+        /// Whatever the delays, every release before the end is counted exactly once and the next is in the future.
         #[test]
         fn released_is_ran_plus_skipped(
             period in 1u64..5_000_000,

@@ -1,4 +1,4 @@
-//! Woken by a POSIX timer's signal.
+//! Wakeups by the signal of a POSIX timer.
 
 use crate::Wakeup;
 use crate::clock::monotonic;
@@ -8,8 +8,8 @@ use punctual_uapi::{self as uapi, Origin, PosixTimer, Sig, SignalSet};
 use punctual_units::Nanos;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// A periodic POSIX timer, absolute on CLOCK_MONOTONIC, that signals the calling thread: timer_create(2), SIGEV_THREAD_ID. A
-/// period is one sigwaitinfo(2), whose answer holds the overrun.
+/// A periodic POSIX timer, absolute on CLOCK_MONOTONIC, that signals the calling thread: timer_create(2),
+/// SIGEV_THREAD_ID. Each period is one sigwaitinfo(2), whose result contains the overrun.
 pub struct Signalled {
     timer: PosixTimer,
     period: Nanos,
@@ -18,7 +18,7 @@ pub struct Signalled {
 }
 
 impl Signalled {
-    /// One that has not begun. Blocks SIGALRM in the calling thread, which is the one to be woken.
+    /// Creates the timer without starting it. Blocks SIGALRM in the calling thread, which is the one that is woken.
     ///
     /// # Errors
     /// `EAGAIN`: RLIMIT_SIGPENDING is used up.
@@ -34,7 +34,7 @@ impl Signalled {
 impl Wait for Signalled {
     fn begin(&mut self, start: Nanos, end: Nanos) {
         self.expiries = Expiries::new(start, self.period, end);
-        // Valid times: it cannot fail (timer_settime(2)), and if it did, no expiry would come.
+        // Cannot fail with valid times (timer_settime(2)); if it did, no expiry would come.
         let _ = self.timer.set(true, Nanos(start.0.max(1)), self.period);
     }
 
@@ -47,7 +47,7 @@ impl Wait for Signalled {
             if stop.load(Relaxed) {
                 return None;
             }
-            // A SIGALRM that somebody sent is not the timer's.
+            // Ignore a SIGALRM that does not come from the timer.
             if let Ok(taken) = uapi::take(&self.signals)
                 && taken.origin == Origin::Timer
             {

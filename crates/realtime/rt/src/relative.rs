@@ -1,4 +1,4 @@
-//! Woken after a relative sleep.
+//! Wakeups after a relative sleep.
 
 use crate::Wakeup;
 use crate::clock::{monotonic, sleep_until, timespec};
@@ -8,8 +8,8 @@ use rustix::thread::{NanosleepRelativeResult, clock_nanosleep_relative};
 use rustix::time::{ClockId, Timespec};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Relative sleeps of one period: clock_nanosleep(2) without TIMER_ABSTIME. A release is a period after the clock reading before
-/// the call, so a late wakeup moves all that follow: nothing is ever skipped, and the cycle drifts.
+/// Relative sleeps of one period: clock_nanosleep(2) without TIMER_ABSTIME. A release is one period after the clock
+/// reading before the call, so a late wakeup delays all that follow: nothing is ever skipped, and the cycle drifts.
 #[derive(Clone, Debug)]
 pub struct Relative {
     begin: Option<u64>,
@@ -17,7 +17,6 @@ pub struct Relative {
     step: Timespec,
 }
 
-/// The accounting.
 #[derive(Clone, Debug)]
 struct Book {
     period: u64,
@@ -28,7 +27,7 @@ struct Book {
 }
 
 impl Book {
-    /// The release of a sleep that begins at `now`; `None`: it would be at the end or later.
+    /// The release of a sleep that begins at `now`; `None` if it would be at or after the end.
     #[inline(always)]
     fn release(&self, now: u64) -> Option<u64> {
         let release = now + self.period;
@@ -52,14 +51,14 @@ impl Book {
 }
 
 impl Relative {
-    /// One that has not begun.
+    /// Creates the loop without starting it.
     pub fn new(period: Nanos) -> Relative {
         let period = Nanos(period.0.max(1));
         let book = Book { period: period.0, end: 0, cycle: 0, first: 0, last: 0 };
         Relative { begin: None, book, step: timespec(period) }
     }
 
-    /// Waits for the beginning.
+    /// Waits for the start.
     #[cold]
     fn sleep_until(at: u64, stop: &AtomicBool) {
         while !stop.load(Relaxed) && sleep_until(Nanos(at)).is_err() {}
@@ -67,7 +66,7 @@ impl Relative {
 }
 
 impl Wait for Relative {
-    /// The first sleep begins a period before `start`, or at once where that has passed.
+    /// The first sleep begins one period before `start`, or at once if that has passed.
     fn begin(&mut self, start: Nanos, end: Nanos) {
         self.book = Book { end: end.0, cycle: 0, first: 0, last: 0, ..self.book };
         self.begin = Some(start.0.saturating_sub(self.book.period));
@@ -114,7 +113,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Each sleep is one release, none is skipped, and all lateness and all work add up to the drift.
+        /// Each sleep is one release, none is skipped, and lateness and work add up to the drift.
         #[test]
         fn the_drift_is_the_sum_of_all_delays(
             period in 1u64..5_000_000,

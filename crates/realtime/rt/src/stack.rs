@@ -1,14 +1,14 @@
-//! Stacks that are resident before the first release.
+//! Prefaulting of stacks.
 
 use std::hint::black_box;
 
-/// What a thread's stack is larger than the part that is prefaulted: what the thread used before, and its guard.
+/// Stack size beyond the prefaulted part: what the thread has used before, and the guard page.
 pub(crate) const MARGIN: usize = 64 << 10;
-/// A frame of [`prefault`]: the smallest page.
+/// Size of a frame of [`prefault`]: the smallest page size.
 const STEP: usize = 4 << 10;
 
-/// Writes `bytes` of stack below the caller, page by page, so that the kernel has given them before they are needed. Where all memory is locked
-/// (MCL_FUTURE) they are resident from mmap(2) on, and this costs a write a page.
+/// Writes `bytes` of stack below the caller, page by page, so that they are resident before they are needed. If all
+/// memory is locked (MCL_FUTURE), they are resident since mmap(2), and this only costs a write per page.
 #[inline(never)]
 pub(crate) fn prefault(bytes: usize) {
     let mut frame = [1u8; STEP];
@@ -16,7 +16,7 @@ pub(crate) fn prefault(bytes: usize) {
     if bytes > STEP {
         prefault(bytes - STEP);
     }
-    // After the call, so that it cannot be made a loop that uses one frame.
+    // After the call, to prevent tail call optimisation into a loop with one frame.
     black_box(&mut frame);
 }
 

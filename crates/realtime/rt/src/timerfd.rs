@@ -1,4 +1,4 @@
-//! Woken by a timerfd.
+//! Wakeups by a timerfd.
 
 use crate::Wakeup;
 use crate::clock::{monotonic, timespec};
@@ -10,7 +10,7 @@ use rustix::io::{Errno, read};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// A periodic timerfd, absolute on CLOCK_MONOTONIC: timerfd_create(2). A period is one read(2).
+/// A periodic timerfd, absolute on CLOCK_MONOTONIC: timerfd_create(2). Each period is one read(2).
 #[derive(Debug)]
 pub struct Timerfd {
     fd: OwnedFd,
@@ -19,7 +19,7 @@ pub struct Timerfd {
 }
 
 impl Timerfd {
-    /// One that has not begun.
+    /// Creates the timer without starting it.
     ///
     /// # Errors
     /// `MFILE`, `NFILE`, `NOMEM`.
@@ -34,7 +34,7 @@ impl Wait for Timerfd {
     fn begin(&mut self, start: Nanos, end: Nanos) {
         self.expiries = Expiries::new(start, self.period, end);
         let times = Itimerspec { it_interval: timespec(self.period), it_value: timespec(Nanos(start.0.max(1))) };
-        // A valid descriptor and valid times: it cannot fail (timerfd_create(2)), and if it did, no expiry would come.
+        // Cannot fail with a valid descriptor and valid times (timerfd_create(2)); if it did, no expiry would come.
         let _ = timerfd_settime(&self.fd, TimerfdTimerFlags::ABSTIME, &times);
     }
 

@@ -1,44 +1,44 @@
-//! What every way of being woken offers to a measuring loop.
+//! The interface of wakeup sources to a measuring loop.
 
 use crate::Wakeup;
 use punctual_units::Nanos;
 use std::sync::atomic::AtomicBool;
 
-/// A periodic loop's way of being woken. At any time `released == ran + skipped`.
+/// A periodic wakeup source. At any time `released == ran + skipped`.
 ///
-/// A loop is generic over it, so that each way has a loop of its own and none asks in every period which one it is.
+/// Loops are generic over it, so that each source has its own loop without a branch per period.
 pub trait Wait {
-    /// Releases from `start` on, every period, none at or after `end`. Before the first [`Wait::wait`].
+    /// Starts releases at `start`, every period, none at or after `end`. Call it before the first [`Wait::wait`].
     fn begin(&mut self, start: Nanos, end: Nanos);
 
-    /// Sleeps until the next release and tells of it. `None`: the last one has passed, or `stop` is set; a signal makes it look
-    /// at `stop` again.
+    /// Sleeps until the next release and returns the wakeup. `None` after the last release or if `stop` is set, which
+    /// is also checked when a signal interrupts the sleep.
     fn wait(&mut self, stop: &AtomicBool) -> Option<Wakeup>;
 
-    /// After its end: goes on for `duration`, counting from 0 again. For a warm-up that is not recorded.
+    /// Continues for `duration` after the end, counting from 0 again. For a warm-up that is not recorded.
     fn go_on(&mut self, duration: Nanos);
 
-    /// How many releases are accounted for: ran and skipped together.
+    /// Number of releases accounted for, ran and skipped.
     fn released(&self) -> u64;
 
-    /// What there is to say beside the wakeups, since the last [`Wait::go_on`].
+    /// Remarks in addition to the wakeups, since the last [`Wait::go_on`].
     fn remarks(&self) -> Remarks {
         Remarks::default()
     }
 }
 
-/// What a way says beside its wakeups.
+/// Remarks of a wakeup source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Remarks {
-    /// Of relative sleeps: how far the last release was behind that of an absolute loop.
+    /// For relative sleeps: how far the last release was behind that of an absolute loop.
     pub drift: Option<Nanos>,
     /// Wakeups at which the kernel's count of expiries and the clock contradict each other.
     pub disagreements: u64,
-    /// Messages that were sent and never came; they are not among the released.
+    /// Messages that were sent and never arrived; they are not counted as released.
     pub lost: u64,
-    /// Messages that came while the thread was not a period late: the sender sent them closer together than a period. They are
-    /// not among the released.
+    /// Messages that arrived while the thread was less than a period late, because they were sent less than a period
+    /// apart. They are not counted as released.
     pub crowded: u64,
-    /// What came and was not sent.
+    /// Messages that arrived without having been sent.
     pub strays: u64,
 }

@@ -1,17 +1,19 @@
-//! Edges of a GPIO line.
+//! A GPIO line as a source of events.
 
 use crate::interrupt::{Arrival, Source};
 use punctual_gpio::{Edge, Event, GpioError, Line, Tally};
 use punctual_units::Nanos;
 use rustix::io::Errno;
 
-/// So many edges are taken from the kernel at once.
+/// Number of edges read from the kernel at once.
 const CHUNK: usize = 16;
 
-/// The edges of a line that was requested with [`Line::edges`] and CLOCK_MONOTONIC. Its arrivals have `value` 1 (rising) or 0 (falling).
+/// The edges of a line that was requested with [`Line::edges`] and CLOCK_MONOTONIC. [`Arrival::value`] is 1 (rising) or
+/// 0 (falling).
 ///
-/// Edges that the kernel's full queue dropped are lost: a gap of the sequence numbers. An edge that came before the interrupt thread had run
-/// for the one before leaves no gap; where both edges were requested it shows as the same edge twice, and one more counts as coalesced.
+/// Edges dropped because the kernel's queue was full are lost; they leave a gap in the sequence numbers. An edge that
+/// came before the interrupt thread had handled the previous one leaves no gap. If both edges were requested it shows
+/// as the same edge twice, and counts as coalesced.
 #[derive(Debug)]
 pub struct Gpio {
     line: Line,
@@ -23,7 +25,7 @@ pub struct Gpio {
 }
 
 impl Gpio {
-    /// From a line; `both`: it was requested with both edges.
+    /// Wraps a requested line; `both` says whether both edges were requested.
     pub fn new(line: Line, both: bool) -> Gpio {
         Gpio { line, both, events: [Event::default(); CHUNK], next: 0, end: 0, tally: Tally::default() }
     }
@@ -49,7 +51,7 @@ impl Source for Gpio {
     }
 }
 
-/// What an edge says of itself and of those before it.
+/// Converts an edge, with what was lost or coalesced before it.
 fn account(tally: &mut Tally, event: &Event, both: bool) -> Arrival {
     let before = *tally;
     tally.add(event);

@@ -1,13 +1,13 @@
-//! The kernel's interrupt threads, whose priority decides who serves a device first: `irq/NN-name`.
+//! The kernel's interrupt threads, `irq/NN-name`, whose priority determines the order in which devices are served.
 
 use punctual_uapi as uapi;
 use punctual_units::{Priority, Scheduling};
 use std::fs;
 
-/// Why an interrupt's threads cannot have a priority.
+/// Why the priority of an interrupt's threads cannot be set.
 #[derive(Debug, thiserror::Error)]
 pub enum IrqThreadError {
-    /// There is no such thread.
+    /// The interrupt has no thread.
     #[error(
         "interrupt {0} has no thread: it is not requested (look at /proc/interrupts), or interrupts are not threaded (boot with \
          threadirqs, or a PREEMPT_RT kernel)"
@@ -16,33 +16,35 @@ pub enum IrqThreadError {
     /// /proc cannot be read.
     #[error("cannot list the threads of interrupt {irq}: {source}")]
     List {
-        /// The interrupt.
+        /// Interrupt number.
         irq: u32,
-        /// The system's answer.
+        /// Error of the system.
         source: std::io::Error,
     },
-    /// The kernel refuses.
+    /// The kernel refuses the priority.
     #[error("interrupt {irq}: cannot set the priority of thread {pid}: {source}; run as root")]
     Refused {
-        /// The interrupt.
+        /// Interrupt number.
         irq: u32,
-        /// The thread.
+        /// Thread id.
         pid: i32,
-        /// The system call's answer.
+        /// Error of the system call.
         source: uapi::Error,
     },
 }
 
-/// Interrupt threads whose priority was changed. They get back what they had when this is dropped.
+/// Interrupt threads with changed priority. The old priorities are restored on drop.
 #[derive(Debug)]
 #[must_use = "the priority is put back when this is dropped"]
 pub struct IrqThreads(Vec<(i32, Scheduling, bool)>);
 
 impl IrqThreads {
-    /// Gives every thread of interrupt `irq` this priority of SCHED_FIFO: above the tasks that must not delay it, below none that wait for it.
-    /// Needs CAP_SYS_NICE. A killed program leaves it so: `punctual audit --fix irq-thread-priority` is journalled, this is not.
+    /// Gives every thread of interrupt `irq` this SCHED_FIFO priority. Choose it above the tasks that must not delay
+    /// the interrupt, and not below those that wait for it. Needs CAP_SYS_NICE. A killed program does not restore the
+    /// priority: `punctual audit --fix irq-thread-priority` is journalled, this is not.
     ///
     /// # Errors
+    /// [`IrqThreadError`]; threads changed before the error are restored.
     /// [`IrqThreadError`]; threads that were changed before have what they had.
     pub fn set(irq: u32, priority: Priority) -> Result<IrqThreads, IrqThreadError> {
         let mut changed = IrqThreads(Vec::new());
@@ -55,7 +57,7 @@ impl IrqThreads {
         if changed.0.is_empty() { Err(IrqThreadError::None(irq)) } else { Ok(changed) }
     }
 
-    /// Their thread ids.
+    /// Thread ids.
     pub fn pids(&self) -> Vec<i32> {
         self.0.iter().map(|(pid, ..)| *pid).collect()
     }
@@ -64,13 +66,13 @@ impl IrqThreads {
 impl Drop for IrqThreads {
     fn drop(&mut self) {
         for (pid, before, reset) in &self.0 {
-            // A thread that has ended since needs nothing.
+            // The thread may have ended; then there is nothing to restore.
             let _ = uapi::set_scheduling(*pid, *before, *reset);
         }
     }
 }
 
-/// Kernel threads named `irq/NN-…`, primary and secondary ones (`irq/NN-s-…`).
+/// Kernel threads named `irq/NN-…`, including secondary ones (`irq/NN-s-…`).
 fn threads(irq: u32) -> std::io::Result<Vec<i32>> {
     let of = |name: &str| {
         name.strip_prefix("irq/").and_then(|rest| rest.split_once('-')).is_some_and(|(n, _)| n == irq.to_string())

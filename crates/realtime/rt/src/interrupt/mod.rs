@@ -1,4 +1,4 @@
-//! Tasks that run at events: edges of GPIO lines, interrupts of UIO devices, timers.
+//! Tasks that run on events: edges of GPIO lines, interrupts of UIO devices, timers.
 
 mod gpio;
 mod irq_thread;
@@ -13,24 +13,25 @@ pub use task::{Interrupt, InterruptHandle, InterruptStats, InterruptTask};
 use punctual_units::Nanos;
 use rustix::io::Errno;
 
-/// What a source says when it wakes.
+/// An event as reported by its source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrival {
-    /// When the kernel saw the event, CLOCK_MONOTONIC; `None`: the source has no time stamp.
+    /// When the kernel saw the event, CLOCK_MONOTONIC; `None` if the source has no time stamps.
     pub at: Option<Nanos>,
-    /// Events that this wakeup stands for: more than one where several came before it.
+    /// Number of events that this wakeup stands for: more than one if several came before it.
     pub events: u64,
-    /// Events before this one that the source dropped, by its sequence numbers.
+    /// Events before this one that the source dropped, according to its sequence numbers.
     pub lost: u64,
-    /// What the source says of it: the edge of a GPIO line, else 0.
+    /// Value of the event: the edge of a GPIO line (1 rising, 0 falling), else 0.
     pub value: u64,
 }
 
-/// Where events come from.
+/// A source of events.
 pub trait Source: Send {
-    /// Sleeps until there is an event and takes one. One system call where an event is there.
+    /// Sleeps until there is an event and takes one. Makes one system call if an event is available.
     ///
     /// # Errors
-    /// `INTR`: a signal came first; the task looks whether it is to stop and calls again. Others end the task.
+    /// `INTR`: a signal came first; the task checks whether it should stop, and calls again. Any other error ends the
+    /// task.
     fn wait(&mut self) -> Result<Arrival, Errno>;
 }

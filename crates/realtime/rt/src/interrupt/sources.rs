@@ -1,4 +1,4 @@
-//! Sources that every Linux has, and UIO.
+//! Event sources that every Linux has, and UIO.
 
 use crate::clock::timespec;
 use crate::interrupt::{Arrival, Source};
@@ -11,13 +11,13 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-/// An eventfd(2): another thread or process, or the kernel (KVM, AIO), adds to its count. Several additions before a wakeup are one
-/// arrival of so many events.
+/// An eventfd(2) that another thread or process, or the kernel (KVM, AIO), increments. Several increments before a
+/// wakeup are one arrival with several events.
 #[derive(Clone, Debug)]
 pub struct Eventfd(Arc<OwnedFd>);
 
 impl Eventfd {
-    /// A new one; a clone of it sends.
+    /// Creates an eventfd; a clone of it sends.
     ///
     /// # Errors
     /// `MFILE`, `NFILE`, `NOMEM`.
@@ -25,7 +25,7 @@ impl Eventfd {
         Ok(Eventfd(Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?)))
     }
 
-    /// Adds `events`; one system call, never blocks in practice (it would at 2^64 − 2 events not taken).
+    /// Adds `events`, with one system call. Never blocks in practice (only at 2^64 − 2 events not yet received).
     ///
     /// # Errors
     /// `INVAL`: 2^64 − 1.
@@ -48,23 +48,23 @@ fn read_count(fd: &OwnedFd) -> Result<u64, Errno> {
     }
 }
 
-/// An alarm: a timerfd(2) on CLOCK_MONOTONIC that other threads set by its [`TimerHandle`].
+/// A timer on CLOCK_MONOTONIC (timerfd(2)) that other threads set through its [`TimerHandle`].
 #[derive(Debug)]
 pub struct Timer {
     fd: Arc<OwnedFd>,
     times: Arc<Times>,
 }
 
-/// When it is due and every how many nanoseconds; written by whoever sets it.
+/// First expiration and interval, ns; written by the thread that sets the timer.
 #[derive(Debug, Default)]
 struct Times {
     first: std::sync::atomic::AtomicU64,
     interval: std::sync::atomic::AtomicU64,
-    /// Expirations since it was set.
+    /// Expirations since the timer was set.
     expired: std::sync::atomic::AtomicU64,
 }
 
-/// Sets and stops an alarm, from any thread: one system call, no lock.
+/// Sets and cancels a [`Timer`] from any thread, with one system call and without a lock.
 #[derive(Clone, Debug)]
 pub struct TimerHandle {
     fd: Arc<OwnedFd>,
@@ -72,7 +72,7 @@ pub struct TimerHandle {
 }
 
 impl Timer {
-    /// An alarm that is not set, and its handle.
+    /// Creates a timer that is not set, and its handle.
     ///
     /// # Errors
     /// `MFILE`, `NFILE`, `NOMEM`.
@@ -84,11 +84,12 @@ impl Timer {
 }
 
 impl TimerHandle {
-    /// Rings at `first` on CLOCK_MONOTONIC, at once where that has passed, and every `interval` after it (zero: once). Replaces what was
-    /// set before. One thread at a time: two that set it together leave the time stamps of one with the alarm of the other.
+    /// Expires at `first` on CLOCK_MONOTONIC, or at once if that has passed, and then every `interval` (zero: only
+    /// once). Replaces the previous setting. Use it from one thread at a time: if two threads set it concurrently, the
+    /// time stamps of one may be combined with the timer of the other.
     ///
     /// # Errors
-    /// None that Linux gives for valid times; passed on for honesty.
+    /// None for valid times.
     pub fn set(&self, first: Nanos, interval: Nanos) -> Result<(), Errno> {
         use std::sync::atomic::Ordering::Relaxed;
         self.times.first.store(first.0, Relaxed);
@@ -98,7 +99,7 @@ impl TimerHandle {
         timerfd_settime(&*self.fd, TimerfdTimerFlags::ABSTIME, &times).map(drop)
     }
 
-    /// Rings no more.
+    /// Disarms the timer.
     ///
     /// # Errors
     /// As [`TimerHandle::set`].
@@ -112,20 +113,20 @@ impl Source for Timer {
     fn wait(&mut self) -> Result<Arrival, Errno> {
         use std::sync::atomic::Ordering::Relaxed;
         let events = read_count(&self.fd)?;
-        // The first of the expirations that this wakeup stands for: what it is late for.
+        // The lateness counts from the first expiration that this wakeup stands for.
         let before = self.times.expired.fetch_add(events, Relaxed);
         let at = self.times.first.load(Relaxed) + before * self.times.interval.load(Relaxed);
         Ok(Arrival { at: Some(Nanos(at)), events, lost: 0, value: 0 })
     }
 }
 
-/// A UIO device, /dev/uioN: its interrupt is counted by the kernel and masked until [`Source::wait`] is called again.
+/// A UIO device, /dev/uioN: the kernel counts its interrupt and masks it until [`Source::wait`] is called again.
 /// Documentation/driver-api/uio-howto.rst.
 #[derive(Debug)]
 pub struct Uio {
     file: File,
     seen: Option<u32>,
-    /// Does the driver take a write to unmask the interrupt?
+    /// Whether the driver accepts a write to unmask the interrupt.
     unmask: bool,
 }
 
@@ -133,7 +134,8 @@ impl Uio {
     /// Opens a device, for example `/dev/uio0`.
     ///
     /// # Errors
-    /// As open(2): it is not there (load uio_pdrv_genirq or the device's own driver), or not ours (a udev rule gives it to a group).
+    /// As open(2): the device does not exist (load uio_pdrv_genirq or the device's own driver), or is not accessible
+    /// (use a udev rule that assigns it to a group).
     pub fn open(path: &Path) -> std::io::Result<Uio> {
         Ok(Uio { file: File::options().read(true).write(true).open(path)?, seen: None, unmask: true })
     }
@@ -142,7 +144,7 @@ impl Uio {
 impl Source for Uio {
     fn wait(&mut self) -> Result<Arrival, Errno> {
         if self.unmask && write(&self.file, &1i32.to_ne_bytes()).is_err() {
-            // ENOSYS: a driver without irqcontrol leaves unmasking to its memory.
+            // ENOSYS: the driver has no irqcontrol; the program unmasks the interrupt in the mapped device memory.
             self.unmask = false;
         }
         let mut count = [0; 4];
@@ -150,7 +152,8 @@ impl Source for Uio {
             return Err(Errno::IO);
         }
         let count = u32::from_ne_bytes(count);
-        // The count goes round after 2^32 interrupts; the first one read says nothing about those before the device was opened.
+        // The counter wraps after 2^32 interrupts; the first value read says nothing about those before the device was
+        // opened.
         let events = self.seen.map_or(1, |seen| u64::from(count.wrapping_sub(seen)).max(1));
         self.seen = Some(count);
         Ok(Arrival { at: None, events, lost: 0, value: 0 })

@@ -1,4 +1,4 @@
-//! A thread that runs a body at every event and accounts for each.
+//! A thread that runs a body on every event and accounts for each.
 
 use crate::interrupt::Source;
 use crate::task::{Cycle, End, Finished, Next, Shared, SpawnError, Task, TaskUsage, launch};
@@ -8,24 +8,24 @@ use rustix::io::Errno;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// An event, as the body sees it.
+/// An event as passed to the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interrupt {
-    /// Number of the event, from 0, counting those that were coalesced or lost before it.
+    /// Number of the event, from 0, including those coalesced or lost before it.
     pub sequence: u64,
-    /// When the kernel saw it, CLOCK_MONOTONIC; `None`: its source has no time stamp.
+    /// When the kernel saw it, CLOCK_MONOTONIC; `None` if its source has no time stamps.
     pub at: Option<Nanos>,
-    /// When the thread woke for it.
+    /// When the thread woke for it, CLOCK_MONOTONIC.
     pub woke: Nanos,
-    /// Further events that this wakeup stands for: they came before it was taken.
+    /// Further events that this wakeup stands for, because they came before it was received.
     pub coalesced: u64,
     /// Events before it that the source dropped.
     pub lost: u64,
-    /// What the source says of it: the edge of a GPIO line (1 rising, 0 falling), else 0.
+    /// Value of the event: the edge of a GPIO line (1 rising, 0 falling), else 0.
     pub value: u64,
 }
 
-/// An interrupt task that is not started yet: [`Rt::interrupt`].
+/// An interrupt task that has not been started: [`Rt::interrupt`].
 #[must_use = "a task runs from spawn() on"]
 pub struct InterruptTask<'a, S> {
     rt: &'a Rt,
@@ -35,41 +35,42 @@ pub struct InterruptTask<'a, S> {
     cpu: Option<CpuId>,
 }
 
-/// Events by what became of them.
+/// Events by outcome.
 #[derive(Debug, Default)]
 struct Events {
     coalesced: AtomicU64,
     lost: AtomicU64,
-    /// errno that ended the task; 0: none.
+    /// The errno that ended the task, or 0.
     failed: AtomicU64,
 }
 
-/// An interrupt task that was started.
+/// A started interrupt task.
 pub struct InterruptHandle {
     task: Task,
     events: Arc<Events>,
 }
 
-/// What is known of an interrupt task. `events == handled + coalesced + lost`.
+/// Statistics of an interrupt task. `events == handled + coalesced + lost`.
 #[derive(Clone, Debug)]
 pub struct InterruptStats {
-    /// Its name.
+    /// Name of the task.
     pub name: String,
-    /// Events accounted for.
+    /// Total number of events.
     pub events: u64,
-    /// Wakeups whose body ran.
+    /// Wakeups for which the body ran.
     pub handled: u64,
     /// Events that came together with a handled one.
     pub coalesced: u64,
     /// Events that the source dropped.
     pub lost: u64,
-    /// From the kernel's time stamp to the wakeup, ns; of a source without time stamps all zero, see [`Interrupt::at`].
+    /// From the kernel's time stamp to the wakeup, ns; all zero if the source has no time stamps, see
+    /// [`Interrupt::at`].
     pub latency: Histogram,
     /// From the wakeup to the body's return, ns.
     pub execution: Histogram,
-    /// What the kernel counts of its thread.
+    /// The kernel's counters of its thread.
     pub usage: TaskUsage,
-    /// The error of its source that ended it.
+    /// The error of its source, if one ended it.
     pub failed: Option<Errno>,
 }
 
@@ -78,16 +79,16 @@ impl<'a, S: Source + 'static> InterruptTask<'a, S> {
         InterruptTask { rt, name: name.into(), scheduling, source, cpu: None }
     }
 
-    /// Stays on this CPU.
+    /// Pins it to this CPU.
     pub fn cpu(mut self, cpu: CpuId) -> Self {
         self.cpu = Some(cpu);
         self
     }
 
-    /// Starts it. `body` runs in the thread at every event, under the rules of [`crate::PeriodicTask::spawn`].
+    /// Starts the task. `body` runs in its thread on every event, under the rules of [`crate::PeriodicTask::spawn`].
     ///
     /// # Errors
-    /// [`SpawnError`]; then nothing was started.
+    /// [`SpawnError`]; nothing was started then.
     pub fn spawn<F>(self, body: F) -> Result<InterruptHandle, SpawnError>
     where
         F: FnMut(&Interrupt) -> Next + Send + 'static,
@@ -101,7 +102,7 @@ impl<'a, S: Source + 'static> InterruptTask<'a, S> {
     }
 }
 
-/// The loop: one system call an event, no allocation, no lock.
+/// The loop makes one system call per event, and neither allocates nor locks.
 fn run<S: Source, F>(shared: &Shared, events: &Events, mut source: S, mut body: F) -> End
 where
     F: FnMut(&Interrupt) -> Next,
@@ -141,7 +142,7 @@ where
     }
 }
 
-/// Adds as the only writer.
+/// Requires that the caller is the only writer.
 fn count(word: &AtomicU64, n: u64) {
     if n > 0 {
         word.store(word.load(Relaxed) + n, Relaxed);
@@ -149,23 +150,23 @@ fn count(word: &AtomicU64, n: u64) {
 }
 
 impl InterruptHandle {
-    /// The thread, its attributes and its name.
+    /// The underlying task, with its attributes and name.
     pub fn task(&self) -> &Task {
         &self.task
     }
 
-    /// Its statistics now. Not for real-time threads.
+    /// Current statistics. Do not call this from a real-time thread.
     pub fn stats(&self) -> InterruptStats {
         self.of(self.task.stats())
     }
 
-    /// Asks it to end and waits until it has.
+    /// Asks the task to end and waits until it has.
     pub fn stop(self) -> (End, InterruptStats) {
         let InterruptHandle { task, events } = self;
         finished(task.stop(), &events)
     }
 
-    /// Waits until it ends by itself.
+    /// Waits until the task ends on its own.
     pub fn join(self) -> (End, InterruptStats) {
         let InterruptHandle { task, events } = self;
         finished(task.join(), &events)

@@ -1,4 +1,4 @@
-//! A log for real-time threads: they leave numbers, an ordinary thread makes text of them.
+//! A log for real-time threads: they leave numbers, and an ordinary thread formats them.
 
 use super::{Overflow, ordinary, queue};
 use crate::clock::monotonic;
@@ -13,29 +13,29 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How serious a record is.
+/// Severity of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Something failed.
     Error,
     /// Something is not as it should be.
     Warning,
-    /// What happens.
+    /// Normal operation.
     Info,
-    /// For whoever looks for a fault.
+    /// Details for troubleshooting.
     Debug,
 }
 
 /// A number in a record.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Arg {
-    /// Without sign.
+    /// An unsigned integer.
     U(u64),
-    /// With sign.
+    /// A signed integer.
     I(i64),
-    /// With a fraction.
+    /// A floating-point number.
     F(f64),
-    /// Shown as a duration.
+    /// A time, shown as a duration.
     T(Nanos),
 }
 
@@ -50,7 +50,7 @@ macro_rules! arg {
 }
 arg!(u64 => U as u64, u32 => U as u64, i64 => I as i64, i32 => I as i64, f64 => F as f64, Nanos => T as Nanos);
 
-/// Numbers a record can hold; more are left out.
+/// Numbers per record; more are ignored.
 const MOST_ARGS: usize = 4;
 
 #[derive(Clone, Copy, Debug)]
@@ -62,14 +62,14 @@ struct Record {
     count: u8,
 }
 
-/// What a log has seen.
+/// Counters of a [`Log`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogCounts {
-    /// Records written out.
+    /// Records written.
     pub written: u64,
-    /// Records for which a recorder had no room.
+    /// Records dropped because a recorder was full.
     pub dropped: u64,
-    /// Records the output refused.
+    /// Records that the output refused.
     pub failed: u64,
 }
 
@@ -84,8 +84,8 @@ struct Common {
     stop: AtomicBool,
 }
 
-/// A log. Each real-time thread has a [`Recorder`] of its own; an ordinary thread looks every 20 ms, sorts by time, formats and writes. It
-/// also writes how many records were dropped. Dropping the log writes what is left.
+/// A log with one [`Recorder`] per real-time thread. An ordinary thread polls every 20 ms, sorts by time, formats and
+/// writes, and also reports how many records were dropped. Dropping the log writes what is left.
 ///
 /// ```
 /// use punctual_rt::{Level, Log};
@@ -103,7 +103,7 @@ impl Log {
     /// Starts the thread that writes to `output`.
     ///
     /// # Errors
-    /// The thread cannot be made (`EAGAIN`).
+    /// The thread cannot be created (`EAGAIN`).
     pub fn start(output: impl Write + Send + 'static) -> io::Result<Log> {
         let common = Arc::new(Common { inside: Mutex::default(), stop: AtomicBool::new(false) });
         let theirs = common.clone();
@@ -111,7 +111,8 @@ impl Log {
         Ok(Log { common, thread: Some(thread) })
     }
 
-    /// A recorder with room for `capacity` records, at least 1; `name` stands in its lines. Allocates: before the real-time part.
+    /// Creates a recorder with space for `capacity` records, at least 1; `name` appears in its lines. Allocates, so
+    /// call it before the real-time part.
     ///
     /// # Errors
     /// `EINVAL`: a capacity of 0.
@@ -122,7 +123,7 @@ impl Log {
         Ok(Recorder(sender))
     }
 
-    /// What it has seen. For an ordinary thread: takes a lock that the writing thread holds while it formats.
+    /// Current counters. For ordinary threads only: takes a lock that the writing thread holds while it formats.
     pub fn counts(&self) -> LogCounts {
         let inside = self.lock();
         LogCounts { dropped: inside.sources.iter().map(|s| s.1.counts().dropped).sum(), ..inside.counts }
@@ -154,8 +155,8 @@ impl std::fmt::Debug for Log {
 pub struct Recorder(Sender<Record>);
 
 impl Recorder {
-    /// Leaves a record: the time, `text`, and up to four numbers, for the `{}` in it in order. Wait-free, one clock read, no system call, no
-    /// allocation. Where there is no room it is dropped and counted.
+    /// Records the time, `text`, and up to four numbers for the `{}` in it, in order. Wait-free: one clock read, no
+    /// system call, no allocation. If there is no space, the record is dropped and counted.
     pub fn record(&mut self, level: Level, text: &'static str, args: &[Arg]) {
         let mut kept = [Arg::U(0); MOST_ARGS];
         for (to, from) in kept.iter_mut().zip(args) {
@@ -171,7 +172,7 @@ impl Recorder {
         self.0.counts().dropped
     }
 
-    /// Makes its room resident and keeps it so: mlock(2). Before its first use.
+    /// Makes its buffer resident and keeps it so: mlock(2). Call it before the first use.
     ///
     /// # Errors
     /// `ENOMEM`, `EPERM`: RLIMIT_MEMLOCK.
@@ -182,7 +183,7 @@ impl Recorder {
 
 fn write_all(common: &Common, mut output: impl Write) {
     loop {
-        // Looked at first: what was recorded before the stop is still written.
+        // Checked first, so that records before the stop are still written.
         let is_last = common.stop.load(Acquire);
         write_waiting(&mut common.inside.lock().unwrap_or_else(PoisonError::into_inner), &mut output);
         if is_last {
@@ -192,11 +193,11 @@ fn write_all(common: &Common, mut output: impl Write) {
     }
 }
 
-/// Writes what waits, in order of time, then what is newly dropped, a line for each source.
+/// Writes the waiting records ordered by time, then one line per source with newly dropped records.
 fn write_waiting(inside: &mut Inside, output: &mut impl Write) {
     let mut lines: Vec<(Nanos, String)> = Vec::new();
     for (name, receiver, told) in &mut inside.sources {
-        // Not more than waits now: a thread that never stops recording must not keep the others from being written.
+        // Only what is waiting now: a thread that records continuously must not keep others from being written.
         for record in (0..receiver.waiting()).map_while(|_| receiver.receive()) {
             lines.push((record.at, line(name, &record)));
         }
@@ -228,7 +229,7 @@ fn line(name: &str, record: &Record) -> String {
     let mut rest = record.text;
     while let Some((before, after)) = rest.split_once("{}") {
         line.push_str(before);
-        // A String takes everything.
+        // Writing to a String cannot fail.
         let _ = match args.next() {
             Some(Arg::U(n)) => write!(line, "{n}"),
             Some(Arg::I(n)) => write!(line, "{n}"),

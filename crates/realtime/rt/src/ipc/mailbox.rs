@@ -1,4 +1,4 @@
-//! Many writers, one reader who sleeps until something comes.
+//! A queue with many writers and one reader that sleeps until a value comes.
 
 use super::Overflow;
 use super::queue::CapacityError;
@@ -7,39 +7,40 @@ use punctual_uapi::{self as uapi, LockError, Mutex};
 use punctual_units::Nanos;
 use std::collections::VecDeque;
 
-/// What a mailbox has seen. `sent == received + dropped_oldest + waiting`.
+/// Counters of a [`Mailbox`]. `sent == received + dropped_oldest + waiting`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MailboxCounts {
     /// Values put in.
     pub sent: u64,
     /// Values taken out by a reader.
     pub received: u64,
-    /// Values that found no room and were dropped ([`Overflow::DropNewest`]).
+    /// Values dropped because the mailbox was full ([`Overflow::DropNewest`]).
     pub dropped_newest: u64,
     /// Waiting values dropped to make room ([`Overflow::DropOldest`]).
     pub dropped_oldest: u64,
-    /// Values that found no room and went back ([`Overflow::Refuse`]).
+    /// Values returned to the sender because the mailbox was full ([`Overflow::Refuse`]).
     pub refused: u64,
 }
 
-/// Why a value is not in the mailbox; it comes back.
+/// Why a value was not sent; contains the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotSent<T> {
-    /// There is no room ([`Overflow::Refuse`]).
+    /// The mailbox is full ([`Overflow::Refuse`]).
     #[error("the mailbox is full: its reader is slower than its writers")]
     Full(T),
-    /// Its lock cannot be had.
+    /// Its lock could not be taken.
     #[error("the mailbox cannot be entered: {1}")]
     Lock(T, LockError),
 }
 
-/// A bounded mailbox, in order of arrival. Share it by reference, `Arc` or `static`. One reader is meant; with several, each
-/// value goes to one of them.
+/// A bounded mailbox in order of arrival. Share it by reference, `Arc` or `static`. It is meant for one reader; with
+/// several, each value goes to one of them.
 ///
-/// Writers enter one at a time through a mutex with priority inheritance, and stay for the copy of one value. A lock-free ring is
-/// not better here: in one of many writers, a writer that is preempted between claiming its place and filling it
-/// keeps the reader from everything behind, and lends nobody its priority. A send is two atomic exchanges and an addition, and one
-/// system call where the reader sleeps; it waits for another writer's or the reader's copy at most.
+/// Writers enter one at a time through a mutex with priority inheritance, which they hold while copying one value. A
+/// lock-free ring would be no better: with many writers, a writer that is preempted between claiming its slot and
+/// filling it blocks the reader from everything behind, and cannot inherit a priority. A send costs two atomic
+/// exchanges and an addition, and one system call if the reader sleeps; it waits at most for the copy of another writer
+/// or the reader.
 ///
 /// ```
 /// use punctual_rt::{Mailbox, Overflow};
@@ -65,7 +66,7 @@ struct Inside<T> {
 }
 
 impl<T> Mailbox<T> {
-    /// For `capacity` values. Allocates here and nowhere else.
+    /// A mailbox for `capacity` values. The only place that allocates.
     ///
     /// # Errors
     /// [`CapacityError::Zero`].
@@ -77,7 +78,8 @@ impl<T> Mailbox<T> {
         Ok(Mailbox { inside: Mutex::new(inside), bell: Bell::default(), capacity, overflow })
     }
 
-    /// Puts `value` in and wakes the reader. Never waits for room. A value dropped for want of room is dropped by the caller.
+    /// Puts `value` in and wakes the reader. Never waits for room. A value dropped on overflow is dropped by the
+    /// caller.
     ///
     /// # Errors
     /// [`NotSent`], with the value.
@@ -107,16 +109,16 @@ impl<T> Mailbox<T> {
         inside.values.push_back(value);
         inside.counts.sent += 1;
         drop(inside);
-        // Outside the lock: the user's code, and the wakeup.
+        // Outside the lock: the user's drop code, and the wakeup.
         drop(oldest);
         self.bell.ring(false);
         Ok(())
     }
 
-    /// The oldest value, where there is one. Waits for a writer's copy at most.
+    /// Takes the oldest value, if there is one. Waits at most for a writer's copy.
     ///
     /// # Errors
-    /// [`LockError`]: its lock cannot be had.
+    /// [`LockError`]: its lock could not be taken.
     pub fn try_receive(&self) -> Result<Option<T>, LockError> {
         let mut inside = self.inside.lock()?;
         let value = inside.values.pop_front();
@@ -124,18 +126,18 @@ impl<T> Mailbox<T> {
         Ok(value)
     }
 
-    /// The oldest value; sleeps until there is one.
+    /// Takes the oldest value; sleeps until there is one.
     ///
     /// # Errors
-    /// [`LockError`]: its lock cannot be had.
+    /// [`LockError`]: its lock could not be taken.
     pub fn receive(&self) -> Result<T, LockError> {
         self.sleep(None)
     }
 
-    /// As [`Mailbox::receive`], until `until` on CLOCK_MONOTONIC at the latest.
+    /// As [`Mailbox::receive`], but at most until `until` on CLOCK_MONOTONIC.
     ///
     /// # Errors
-    /// [`LockError::TimedOut`]; otherwise its lock cannot be had.
+    /// [`LockError::TimedOut`]; any other: its lock could not be taken.
     pub fn receive_until(&self, until: Nanos) -> Result<T, LockError> {
         self.sleep(Some(until))
     }
@@ -152,15 +154,15 @@ impl<T> Mailbox<T> {
         }
     }
 
-    /// What it has seen.
+    /// Current counters.
     ///
     /// # Errors
-    /// [`LockError`]: its lock cannot be had.
+    /// [`LockError`]: its lock could not be taken.
     pub fn counts(&self) -> Result<MailboxCounts, LockError> {
         Ok(self.inside.lock()?.counts)
     }
 
-    /// Makes its room resident and keeps it so: mlock(2). Before its first use.
+    /// Makes its buffer resident and keeps it so: mlock(2). Call it before the first use.
     ///
     /// # Errors
     /// `ENOMEM`, `EPERM`: RLIMIT_MEMLOCK.

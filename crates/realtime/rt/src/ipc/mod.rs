@@ -1,4 +1,4 @@
-//! Values on their way from thread to thread and from program to program.
+//! Passing values between threads and programs.
 
 mod log;
 mod mailbox;
@@ -15,14 +15,14 @@ pub use queue::{CapacityError, Full, QueueCounts, Receiver, Sender, queue};
 pub use rendezvous::{Received, Rendezvous, Request, SendError, ServeError, Server};
 pub use shared::{Shared, SharedWriter, Unsteady, Words};
 
-/// What becomes of a value for which there is no room. Each is counted.
+/// What happens to a value for which there is no room. Each is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overflow {
-    /// It goes back to the sender, who decides.
+    /// It is returned to the sender.
     Refuse,
-    /// It is dropped, and the sender is not told.
+    /// It is dropped, and the sender is not notified.
     DropNewest,
-    /// The oldest waiting value is dropped to make room. [`Mailbox`] only: from a ring of one writer and one reader, only the reader
-    /// may take.
+    /// The oldest waiting value is dropped to make room. [`Mailbox`] only: in a ring with one writer and one reader,
+    /// only the reader may take values.
     DropOldest,
 }

@@ -1,4 +1,4 @@
-//! A queue of one writer and one reader: rtrb's ring, with an overflow policy and counts.
+//! A queue with one writer and one reader: rtrb's ring with an overflow policy and counters.
 
 use super::Overflow;
 use punctual_uapi as uapi;
@@ -6,20 +6,20 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What a queue has seen. `sent == received + waiting + dropped with the queue`.
+/// Counters of a [`queue`]. `sent == received + waiting + dropped with the queue`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueCounts {
     /// Values put in.
     pub sent: u64,
     /// Values taken out.
     pub received: u64,
-    /// Values that found no room and were dropped ([`Overflow::DropNewest`]).
+    /// Values dropped because the queue was full ([`Overflow::DropNewest`]).
     pub dropped: u64,
-    /// Values that found no room and went back ([`Overflow::Refuse`]).
+    /// Values returned to the sender because the queue was full ([`Overflow::Refuse`]).
     pub refused: u64,
 }
 
-/// One writer a line: the two sides do not slow each other down.
+/// One cache line per writer, to avoid false sharing.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Line {
@@ -36,7 +36,7 @@ struct Counts {
 
 impl Counts {
     fn get(&self) -> QueueCounts {
-        // The reader's first: so no value is received that is not sent yet.
+        // The reader's count first, so that no value appears received before it was sent.
         let received = self.receiver.taken.load(Relaxed);
         let s = &self.sender;
         QueueCounts {
@@ -48,15 +48,15 @@ impl Counts {
     }
 }
 
-/// Adds one to a counter that only the calling side writes: no locked instruction.
+/// Adds one to a counter that only the calling side writes; no locked instruction.
 fn count(counter: &AtomicU64) {
     counter.store(counter.load(Relaxed).wrapping_add(1), Relaxed);
 }
 
-/// Why there is no such queue.
+/// Why a queue or mailbox cannot be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CapacityError {
-    /// It would hold nothing.
+    /// A capacity of 0.
     #[error("a capacity of 0 holds nothing: give at least 1")]
     Zero,
     /// The policy needs a [`Mailbox`](crate::Mailbox).
@@ -67,7 +67,7 @@ pub enum CapacityError {
 }
 
 impl Overflow {
-    /// Can a ring of one writer and one reader have this capacity and policy?
+    /// Checks that a ring with one writer and one reader can have this capacity and policy.
     pub(super) fn for_ring(self, capacity: usize) -> Result<(), CapacityError> {
         match self {
             _ if capacity == 0 => Err(CapacityError::Zero),
@@ -77,18 +77,19 @@ impl Overflow {
     }
 }
 
-/// The queue is full; the value comes back.
+/// The queue is full; contains the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the queue is full: its reader is slower than its writer")]
 pub struct Full<T>(
-    /// What was to be sent.
+    /// The value that was not sent.
     pub T,
 );
 
-/// A queue for `capacity` values, in order, from one thread to one other. Allocates here and nowhere else.
+/// A queue for `capacity` values, in order, from one thread to another. The only place that allocates.
 ///
-/// Both ends are wait-free: a few instructions, no lock, no system call. Nobody is woken: look in every cycle, or use a
-/// [`Mailbox`](crate::Mailbox). A value that is dropped for want of room is dropped by the sender: give it values without a heap.
+/// Both ends are wait-free: a few instructions, no lock, no system call. The reader is not woken: poll in every cycle,
+/// or use a [`Mailbox`](crate::Mailbox). A value dropped on overflow is dropped by the sender, so use values without
+/// heap memory.
 ///
 /// ```
 /// use punctual_rt::{Overflow, queue};
@@ -136,18 +137,18 @@ impl<T> Sender<T> {
         Ok(())
     }
 
-    /// What the queue has seen.
+    /// Current counters.
     pub fn counts(&self) -> QueueCounts {
         self.counts.get()
     }
 
-    /// Is the receiver gone? Values are kept, but nobody takes them.
+    /// Whether the receiver was dropped. Values are kept, but nothing will take them.
     pub fn is_abandoned(&self) -> bool {
         self.producer.is_abandoned()
     }
 
-    /// Makes the ring and the counts resident and keeps them so: mlock(2). While the queue is empty it reaches every slot. Returns the
-    /// bytes locked. Before the real-time part.
+    /// Makes the ring and the counters resident and keeps them so: mlock(2). Reaches every slot only while the queue is
+    /// empty. Returns the number of bytes locked. Call it before the real-time part.
     ///
     /// # Errors
     /// `ENOMEM`, `EPERM`: RLIMIT_MEMLOCK.
@@ -173,7 +174,7 @@ pub struct Receiver<T> {
 }
 
 impl<T> Receiver<T> {
-    /// The oldest value, where there is one. Wait-free.
+    /// Takes the oldest value, if there is one. Wait-free.
     #[inline]
     pub fn receive(&mut self) -> Option<T> {
         let value = self.consumer.pop().ok()?;
@@ -181,17 +182,17 @@ impl<T> Receiver<T> {
         Some(value)
     }
 
-    /// How many values wait.
+    /// Number of waiting values.
     pub fn waiting(&self) -> usize {
         self.consumer.slots()
     }
 
-    /// What the queue has seen.
+    /// Current counters.
     pub fn counts(&self) -> QueueCounts {
         self.counts.get()
     }
 
-    /// Is the sender gone? What waits can still be taken.
+    /// Whether the sender was dropped. Waiting values can still be taken.
     pub fn is_abandoned(&self) -> bool {
         self.consumer.is_abandoned()
     }

@@ -1,4 +1,5 @@
-//! Synchronous messages: send, receive, reply. The sender sleeps until it is answered, and lends its priority meanwhile.
+//! Synchronous messages: send, receive, reply. The sender sleeps until the answer comes, and lends its priority
+//! meanwhile.
 
 use crate::sync::Bell;
 use punctual_uapi::{LockError, Mutex, PiFutex, ThreadId};
@@ -9,22 +10,22 @@ use std::marker::PhantomData;
 /// Why a message was not answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// No thread serves.
+    /// No thread serves the rendezvous.
     #[error("nobody serves this rendezvous: call serve() in the thread that is to answer, before the first send")]
     NobodyServes,
-    /// As many senders wait as there are places.
+    /// All places are taken by waiting senders.
     #[error("all places of the rendezvous are taken: make it with as many as there are senders")]
     Full,
-    /// No answer in time. The receiver may have taken the message.
+    /// No answer in time. The receiver may have received the message.
     #[error("no answer came before the time was over (ETIMEDOUT)")]
     TimedOut,
-    /// The receiver let the message go without an answer, or stopped serving, or its thread ended.
+    /// The receiver dropped the request without an answer, stopped serving, or its thread ended.
     #[error("the receiver let the message go without an answer, or ended")]
     Unanswered,
     /// The calling thread serves this rendezvous itself, or its receiver waits for the caller (`EDEADLK`).
     #[error("the answer would never come: the receiver is the calling thread, or waits for it (EDEADLK)")]
     Deadlock,
-    /// Another reason of a lock.
+    /// Another error of a lock.
     #[error("the rendezvous cannot be entered: {0}")]
     Lock(LockError),
 }
@@ -43,19 +44,20 @@ impl From<LockError> for SendError {
 /// Why a thread cannot serve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ServeError {
-    /// Another thread does.
+    /// Another thread already serves it.
     #[error("another thread serves this rendezvous already: one rendezvous has one receiver")]
     Taken,
-    /// Its lock cannot be had, or its time came.
+    /// Its lock could not be taken, or the time limit passed.
     #[error(transparent)]
     Lock(#[from] LockError),
 }
 
-/// A place for messages `M` that are answered with `R`. Share it by reference, `Arc` or `static`.
+/// A meeting point for messages `M` that are answered with `R`. Share it by reference, `Arc` or `static`.
 ///
-/// From the moment a message waits until it is answered, the receiving thread runs at least at its sender's priority, whatever it is
-/// busy with: each sender sleeps on a futex with priority inheritance that belongs to the receiver, and the answer lets it go. So
-/// messages are taken in order of arrival, not of priority, and none waits behind a thread of a priority in between.
+/// From the moment a message waits until it is answered, the receiving thread runs at least at its sender's priority,
+/// whatever it is doing: each sender sleeps on a futex with priority inheritance that the receiver owns, and the answer
+/// unlocks it. So messages can be received in order of arrival, not of priority, without waiting behind threads of
+/// intermediate priority.
 ///
 /// ```
 /// use punctual_rt::Rendezvous;
@@ -70,7 +72,7 @@ pub enum ServeError {
 #[derive(Debug)]
 pub struct Rendezvous<M, R> {
     state: Mutex<State<M, R>>,
-    /// One a place: free, or of the receiver from the message until the answer.
+    /// One per place: free, or owned by the receiver from the message until the answer.
     gates: Vec<PiFutex>,
     bell: Bell,
 }
@@ -79,7 +81,7 @@ pub struct Rendezvous<M, R> {
 struct State<M, R> {
     server: Option<ThreadId>,
     places: Vec<Place<M, R>>,
-    /// Places that wait to be received, oldest first.
+    /// Places with a message not yet received, oldest first.
     waiting: VecDeque<usize>,
 }
 
@@ -94,7 +96,7 @@ enum Place<M, R> {
 }
 
 impl<M, R> Rendezvous<M, R> {
-    /// For so many senders at once. Allocates here and nowhere else.
+    /// A rendezvous for `places` concurrent senders. The only place that allocates.
     pub fn new(places: usize) -> Rendezvous<M, R> {
         let state = State {
             server: None,
@@ -108,7 +110,7 @@ impl<M, R> Rendezvous<M, R> {
     /// Makes the calling thread the receiver, until the [`Server`] is dropped.
     ///
     /// # Errors
-    /// [`ServeError::Taken`]; its lock cannot be had.
+    /// [`ServeError`].
     pub fn serve(&self) -> Result<Server<'_, M, R>, ServeError> {
         let mut state = self.state.lock()?;
         if state.server.is_some() {
@@ -126,7 +128,8 @@ impl<M, R> Rendezvous<M, R> {
         self.exchange(message, None)
     }
 
-    /// As [`Rendezvous::send`], until `until` on CLOCK_MONOTONIC at the latest. A message not yet received is taken back then.
+    /// As [`Rendezvous::send`], but at most until `until` on CLOCK_MONOTONIC. A message not yet received by then is
+    /// withdrawn.
     ///
     /// # Errors
     /// [`SendError`].
@@ -146,7 +149,7 @@ impl<M, R> Rendezvous<M, R> {
         }
     }
 
-    /// Puts the message into a free place whose gate is the receiver's from now on.
+    /// Puts the message into a free place, and makes the receiver the owner of its gate.
     fn leave(&self, message: M) -> Result<usize, SendError> {
         let mut state = self.state.lock()?;
         let server = state.server.ok_or(SendError::NobodyServes)?;
@@ -160,7 +163,7 @@ impl<M, R> Rendezvous<M, R> {
         Ok(place)
     }
 
-    /// The gate is the caller's: the receiver has let it go, or its thread has ended.
+    /// The caller owns the gate: the receiver has unlocked it, or its thread has ended.
     fn answer(&self, place: usize) -> Result<R, SendError> {
         let state = self.state.lock();
         let unlocked = self.gates[place].unlock();
@@ -177,11 +180,11 @@ impl<M, R> Rendezvous<M, R> {
     fn give_up(&self, place: usize) -> Result<(), SendError> {
         let mut state = self.state.lock()?;
         if matches!(state.places[place], Place::Received) {
-            // The receiver frees both when it answers.
+            // The receiver frees place and gate when it answers.
             state.places[place] = Place::Abandoned;
             return Ok(());
         }
-        // Nobody but the caller has ever waited at this gate, and the receiver opens it under this lock only.
+        // Only the caller has ever waited at this gate, and the receiver unlocks it only under this lock.
         self.gates[place].reset();
         state.waiting.retain(|waiting| *waiting != place);
         let message = std::mem::replace(&mut state.places[place], Place::Free);
@@ -191,8 +194,8 @@ impl<M, R> Rendezvous<M, R> {
     }
 }
 
-/// The receiving side of a [`Rendezvous`], of the thread that made it: not `Send`, since that thread inherits the priorities.
-/// Dropping it leaves all messages unanswered and makes room for another receiver.
+/// The receiving side of a [`Rendezvous`]. It stays in the thread that created it (not `Send`), since that thread
+/// inherits the priorities. Dropping it leaves all messages unanswered and allows another receiver.
 #[derive(Debug)]
 pub struct Server<'r, M, R> {
     rendezvous: &'r Rendezvous<M, R>,
@@ -200,10 +203,10 @@ pub struct Server<'r, M, R> {
 }
 
 impl<M, R> Server<'_, M, R> {
-    /// The oldest message, where one waits. Waits for the copy of another one at most.
+    /// Takes the oldest message, if one is waiting. Waits at most for the copy of another message.
     ///
     /// # Errors
-    /// [`LockError`]: its lock cannot be had.
+    /// [`LockError`]: its lock could not be taken.
     pub fn try_receive(&self) -> Result<Option<Received<'_, M, R>>, LockError> {
         let mut state = self.rendezvous.state.lock()?;
         let Some(place) = state.waiting.pop_front() else { return Ok(None) };
@@ -216,18 +219,18 @@ impl<M, R> Server<'_, M, R> {
         }
     }
 
-    /// The oldest message; sleeps until there is one.
+    /// Takes the oldest message; sleeps until there is one.
     ///
     /// # Errors
-    /// [`LockError`]: its lock cannot be had.
+    /// [`LockError`]: its lock could not be taken.
     pub fn receive(&self) -> Result<Received<'_, M, R>, LockError> {
         self.sleep(None)
     }
 
-    /// As [`Server::receive`], until `until` on CLOCK_MONOTONIC at the latest.
+    /// As [`Server::receive`], but at most until `until` on CLOCK_MONOTONIC.
     ///
     /// # Errors
-    /// [`LockError::TimedOut`]; otherwise its lock cannot be had.
+    /// [`LockError::TimedOut`]; any other: its lock could not be taken.
     pub fn receive_until(&self, until: Nanos) -> Result<Received<'_, M, R>, LockError> {
         self.sleep(Some(until))
     }
@@ -244,7 +247,7 @@ impl<M, R> Server<'_, M, R> {
         }
     }
 
-    /// Puts the answer into a received place and opens its gate, which wakes the sender and gives its priority back.
+    /// Stores the answer and unlocks the gate, which wakes the sender and ends the priority inheritance.
     fn finish(&self, place: usize, answer: Option<R>) {
         let Ok(mut state) = self.rendezvous.state.lock() else { return };
         let is_abandoned = matches!(state.places[place], Place::Abandoned);
@@ -255,7 +258,8 @@ impl<M, R> Server<'_, M, R> {
             drop(state);
             drop(unwanted);
         } else {
-            // Ours from the message until now; under the lock, so that a sender that gives up sees one or the other.
+            // Owned since the message came. Unlocked under the state lock, so that a sender that gives up sees either
+            // state.
             let _ = self.rendezvous.gates[place].unlock();
         }
     }
@@ -272,10 +276,10 @@ impl<M, R> Drop for Server<'_, M, R> {
     }
 }
 
-/// A message, and the duty to answer it.
+/// A message, and the request that must be answered.
 pub type Received<'s, M, R> = (M, Request<'s, M, R>);
 
-/// A received message that is to be answered. Dropped without, its sender gets [`SendError::Unanswered`].
+/// A received message that awaits an answer. If it is dropped without one, its sender gets [`SendError::Unanswered`].
 #[must_use = "the sender gets no answer"]
 #[derive(Debug)]
 pub struct Request<'s, M, R> {
@@ -285,7 +289,7 @@ pub struct Request<'s, M, R> {
 }
 
 impl<M, R> Request<'_, M, R> {
-    /// Answers, which wakes the sender. Does not wait for it.
+    /// Answers and wakes the sender, without waiting for it.
     pub fn reply(mut self, answer: R) {
         self.answer = Some(answer);
     }

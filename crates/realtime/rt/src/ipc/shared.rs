@@ -1,4 +1,4 @@
-//! One value, shared between processes: one writer, any number of readers, neither ever waits for the other.
+//! A value shared between processes, with one writer and any number of readers that never wait for each other.
 
 use punctual_uapi::{self as uapi, SharedWords};
 use std::marker::PhantomData;
@@ -6,16 +6,17 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, fence};
 
-/// Plain data as 64-bit words. Safe to implement: whatever words another process leaves, `from_words` makes a value of them. That is why
-/// it is a translation and not a cast (`bytemuck::Pod` would promise that nobody changes the bytes while they are looked at).
+/// Plain data as 64-bit words. Safe to implement, because `from_words` accepts any words that another process writes.
+/// It is a conversion and not a cast for that reason: `bytemuck::Pod` would promise that nobody changes the bytes while
+/// they are read.
 ///
-/// Both sides must mean the same by the words: for a struct, write its fields as a tuple or array.
+/// Both sides must interpret the words alike: for a struct, convert its fields as a tuple or array.
 pub trait Words: Sized {
-    /// How many words.
+    /// Number of words.
     const COUNT: usize;
-    /// Writes the value into `words`, which has [`Words::COUNT`].
+    /// Writes the value into `words`, which has length [`Words::COUNT`].
     fn to_words(&self, words: &mut [u64]);
-    /// The value of `words`, which has [`Words::COUNT`]: any words make one.
+    /// The value of `words`, which has length [`Words::COUNT`]. Must accept any words.
     fn from_words(words: &[u64]) -> Self;
 }
 
@@ -85,7 +86,7 @@ tuple!(A B);
 tuple!(A B C);
 tuple!(A B C D);
 
-/// Larger values need several mappings.
+/// Maximum size of a value.
 const MOST_WORDS: usize = 64;
 const SEQUENCE: usize = 0;
 const CLAIMED: usize = 1;
@@ -96,11 +97,13 @@ const HEADER: usize = 2;
 #[error("the shared value changed during each of 64 readings: the writer writes without a pause")]
 pub struct Unsteady;
 
-/// A value of plain data in locked memory that processes share: memfd_create(2), mlock(2). Zero words to begin with.
+/// A value of plain data in locked memory shared between processes: memfd_create(2), mlock(2). Initially all words are
+/// zero.
 ///
-/// It is kept twice. The writer changes one copy while readers take the other, so a writer that is preempted or killed in the middle
-/// keeps nobody waiting, and a reader never sees half a change (the latch of include/linux/seqlock.h; here in atomics, so no
-/// process can make another's reading undefined). Hand the descriptor to a child (standard input) or over a socket.
+/// There are two copies. The writer changes one while readers read the other, so a writer that is preempted or killed
+/// does not block readers, and a reader never sees a partial change (the latch of include/linux/seqlock.h, here with
+/// atomics, so that no process can cause undefined behaviour in another). Pass the descriptor to a child (as standard
+/// input) or over a socket.
 ///
 /// ```
 /// use punctual_rt::Shared;
@@ -122,7 +125,7 @@ pub struct Shared<T> {
 impl<T: Words> Shared<T> {
     const FITS: () = assert!(T::COUNT <= MOST_WORDS, "a shared value has at most 64 words (512 bytes)");
 
-    /// Makes one, and the descriptor that opens it elsewhere.
+    /// Creates a value, and the descriptor to open it in another process.
     ///
     /// # Errors
     /// memfd_create(2), ftruncate(2), fcntl(2), mmap(2).
@@ -132,10 +135,10 @@ impl<T: Words> Shared<T> {
         Ok((Shared::of(words), fd))
     }
 
-    /// Opens one made by [`Shared::create`] with the same `T`.
+    /// Opens a value made by [`Shared::create`] with the same `T`.
     ///
     /// # Errors
-    /// fstat(2), mmap(2); `EINVAL` where the descriptor holds less or could still shrink.
+    /// fstat(2), mmap(2); `EINVAL` if the descriptor is too small or not sealed against shrinking.
     pub fn from_fd(fd: impl AsFd) -> Result<Shared<T>, uapi::Error> {
         let () = Self::FITS;
         Ok(Shared::of(SharedWords::from_fd(fd, HEADER + 2 * T::COUNT)?))
@@ -146,25 +149,25 @@ impl<T: Words> Shared<T> {
         Shared { words, not_locked, value: PhantomData }
     }
 
-    /// Why the memory is not locked, where it is not: it may fault then.
+    /// Why the memory is not locked, so that it may fault; `None` if it is locked.
     pub fn not_locked(&self) -> Option<&str> {
         self.not_locked.as_deref()
     }
 
-    /// The right to write: the first who asks has it, in any process, until its writer is dropped.
+    /// The right to write: the first caller in any process gets it, until its writer is dropped.
     pub fn writer(&self) -> Option<SharedWriter<'_, T>> {
         let claim = self.words.words()[CLAIMED].compare_exchange(0, 1, Acquire, Relaxed);
         claim.is_ok().then(|| SharedWriter::of(self))
     }
 
-    /// As [`Shared::writer`], also where another process has it: for a new writer after the old one was killed. Two writers at once
-    /// mix their values; nothing worse.
+    /// As [`Shared::writer`], even if another process has a writer: for a new writer after the old one was killed. Two
+    /// concurrent writers mix their values, but do no other harm.
     pub fn take_over(&self) -> SharedWriter<'_, T> {
         self.words.words()[CLAIMED].swap(1, AcqRel);
         SharedWriter::of(self)
     }
 
-    /// The last value written. No system call, no lock; reads again where the writer wrote twice meanwhile.
+    /// The last value written. No system call, no lock; reads again if the writer has written twice meanwhile.
     ///
     /// # Errors
     /// [`Unsteady`] after 64 attempts.
@@ -185,7 +188,7 @@ impl<T: Words> Shared<T> {
         Err(Unsteady)
     }
 
-    /// The copy that readers take at this sequence.
+    /// The copy that readers use at this sequence number.
     fn copy(&self, sequence: u64) -> &[AtomicU64] {
         let from = HEADER + (sequence & 1) as usize * T::COUNT;
         &self.words.words()[from..from + T::COUNT]
@@ -197,7 +200,7 @@ impl<T: Words> Shared<T> {
 pub struct SharedWriter<'s, T: Words>(&'s Shared<T>);
 
 impl<'s, T: Words> SharedWriter<'s, T> {
-    /// Both copies alike, as a writer that was killed need not have left them.
+    /// Makes both copies equal, since a killed writer may have left them different.
     fn of(shared: &'s Shared<T>) -> SharedWriter<'s, T> {
         let now = shared.words.words()[SEQUENCE].load(Acquire);
         for (other, read) in shared.copy(now.wrapping_add(1)).iter().zip(shared.copy(now)) {
@@ -213,7 +216,7 @@ impl<'s, T: Words> SharedWriter<'s, T> {
         value.to_words(local);
         let sequence = &self.0.words.words()[SEQUENCE];
         let now = sequence.load(Relaxed);
-        // Each step sends the readers to the other copy, then changes the one they have left.
+        // Each step directs the readers to the other copy, then changes the one they have left.
         for step in [now.wrapping_add(1), now.wrapping_add(2)] {
             sequence.store(step, Release);
             fence(Release);

@@ -1,4 +1,4 @@
-//! The checks a program can ask for.
+//! Checks that a program can request.
 
 use crate::start::probe::Machine;
 use crate::start::{Checked, Outcome, Severity};
@@ -7,36 +7,37 @@ use punctual_units::{CpuId, CpuList, Nanos, Priority, Scheduling};
 use rustix::process::Resource;
 use std::fmt;
 
-/// Something a real-time program may want of the machine it starts on. `punctual audit` checks far more, once for the machine; these are
-/// what a program should see for itself at each start.
+/// A property that a real-time program may require of the machine. `punctual audit` checks far more, once per machine;
+/// a program should check these at each start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check {
-    /// The kernel is preemptible everywhere: CONFIG_PREEMPT_RT, /sys/kernel/realtime.
+    /// The kernel is PREEMPT_RT: CONFIG_PREEMPT_RT, /sys/kernel/realtime.
     PreemptRt,
-    /// This priority of SCHED_FIFO is granted: it is tried and put back.
+    /// This SCHED_FIFO priority is granted; it is tried and restored.
     Priority(u8),
-    /// This reservation of SCHED_DEADLINE is granted, tried likewise.
+    /// This SCHED_DEADLINE reservation is granted; it is tried and restored.
     Deadline {
-        /// CPU time a period.
+        /// CPU time per period.
         runtime: Nanos,
-        /// By when.
+        /// Deadline relative to the release.
         deadline: Nanos,
-        /// The period.
+        /// Period.
         period: Nanos,
     },
-    /// So many bytes may be locked: RLIMIT_MEMLOCK, or CAP_IPC_LOCK.
+    /// This many bytes may be locked: RLIMIT_MEMLOCK, or CAP_IPC_LOCK.
     LockedMemory(u64),
     /// Timers have nanosecond resolution: CONFIG_HIGH_RES_TIMERS.
     HighResolutionTimers,
-    /// The clock is read without a system call: not `hpet`, `acpi_pm` or `jiffies`.
+    /// The clock is read without a system call: the clocksource is not `hpet`, `acpi_pm` or `jiffies`.
     FastClock,
-    /// Real-time tasks are not stopped after 950 ms of each second: kernel.sched_rt_runtime_us is −1, or this program leaves that much.
+    /// Real-time tasks are not throttled after 950 ms of each second: kernel.sched_rt_runtime_us is −1, or this program
+    /// leaves that much.
     NoThrottling,
     /// No thread of another program has this priority or a higher one; kernel threads count.
     ForeignRtAbove(u8),
     /// The kernel does not kill this process for using the CPU without sleeping: RLIMIT_RTTIME (rtkit sets 200 ms).
     NoRtTimeLimit,
-    /// This CPU is kept free of other tasks: isolcpus, or an isolated cpuset partition.
+    /// This CPU is isolated from other tasks: isolcpus, or an isolated cpuset partition.
     Isolated(CpuId),
     /// This CPU's frequency is not scaled down: governor `performance`, or none.
     FixedFrequency(CpuId),
@@ -105,7 +106,7 @@ fn pass(passed: bool, found: impl Into<String>, fix: impl Into<String>) -> Outco
 
 fn preempt_rt(machine: &Machine) -> Result<Outcome, String> {
     let release = machine.read("/proc/sys/kernel/osrelease")?;
-    // /sys/kernel/realtime is there with PREEMPT_RT only; the build line of /proc/version names it, too (init/version.c).
+    // /sys/kernel/realtime exists only with PREEMPT_RT; the build line of /proc/version names it, too (init/version.c).
     let version = machine.read("/proc/version")?;
     let rt = machine.read("/sys/kernel/realtime").is_ok_and(|text| text == "1") || version.contains("PREEMPT_RT");
     let fix = "install a PREEMPT_RT kernel (Debian, Ubuntu: linux-image-rt-ARCH) and reboot";
@@ -127,7 +128,7 @@ fn granted(machine: &Machine, wanted: Scheduling) -> Result<Outcome, String> {
 }
 
 fn locked(machine: &Machine, bytes: u64) -> Result<Outcome, String> {
-    // CAP_IPC_LOCK, bit 14 of the effective set: capabilities(7), proc_pid_status(5).
+    // CAP_IPC_LOCK is bit 14 of the effective set: capabilities(7), proc_pid_status(5).
     let status = machine.read("/proc/self/status")?;
     let capable = status.lines().find_map(|line| line.strip_prefix("CapEff:")).and_then(|set| {
         let bits = u64::from_str_radix(set.trim(), 16).ok()?;
@@ -161,7 +162,7 @@ fn throttling(machine: &Machine) -> Result<Outcome, String> {
 }
 
 fn foreign(machine: &Machine, priority: u8) -> Result<Outcome, String> {
-    /// So many are named.
+    /// Number of threads that are named.
     const NAMED: usize = 5;
     let found = machine.real_time_from(priority)?;
     let name = |task: &super::probe::Foreign| format!("{} ({}, pid {})", task.name, task.priority, task.pid);
@@ -180,7 +181,7 @@ fn isolated(machine: &Machine, cpu: CpuId) -> Result<Outcome, String> {
     } else {
         text.parse().map_err(|error| format!("/sys/devices/system/cpu/isolated: {error}"))?
     };
-    // An isolated cpuset partition is told there since Linux 6.7 only.
+    // An isolated cpuset partition appears there only since Linux 6.7.
     let mut found = format!("isolated: {}", if text.is_empty() { "none" } else { &text });
     let there = isolated.iter().any(|one| one == cpu);
     if !there {

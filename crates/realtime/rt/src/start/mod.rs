@@ -1,4 +1,4 @@
-//! Start-up: what a real-time program wants of the machine, checked and reported before its first task.
+//! Start-up: requirements of a real-time program, checked and reported before its first task.
 
 mod checks;
 mod probe;
@@ -15,10 +15,10 @@ use punctual_uapi as uapi;
 use punctual_units::{Nanos, Scheduling};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// Stack that is prefaulted where nothing is said: 256 KiB.
+/// Default size of the prefaulted stack.
 const STACK: usize = 256 << 10;
 
-/// What a program asks for before it starts: [`Rt::builder`].
+/// Requirements of a program before it starts: [`Rt::builder`].
 #[derive(Clone, Debug)]
 #[must_use = "nothing is checked or locked before start()"]
 pub struct Builder {
@@ -28,35 +28,36 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Locks all memory of the program, present and future, and keeps the C library's heap from giving memory back: mlockall(2),
-    /// mallopt(3). Future threads' stacks are then resident as a whole.
+    /// Locks all memory of the program, present and future, and keeps the C library's heap from returning memory:
+    /// mlockall(2), mallopt(3). Stacks of future threads are then fully resident.
     pub fn lock_memory(mut self) -> Builder {
         self.lock = true;
         self
     }
 
-    /// Bytes of each task's stack that are written before its first release; its stack is a little larger. 256 KiB where nothing is said.
+    /// Bytes of each task's stack that are written before its first release; the stack is a little larger. The default
+    /// is 256 KiB.
     pub fn prefault_stack(mut self, bytes: usize) -> Builder {
         self.stack = bytes;
         self
     }
 
-    /// Does not start where this check fails or cannot be made.
+    /// Refuses to start if this check fails or cannot be made.
     pub fn require(mut self, check: Check) -> Builder {
         self.checks.push((check, Severity::Required));
         self
     }
 
-    /// Starts anyway; the report says that it failed.
+    /// Starts even if this check fails; the report says so.
     pub fn warn(mut self, check: Check) -> Builder {
         self.checks.push((check, Severity::Wanted));
         self
     }
 
-    /// Checks, locks memory, and sets the epoch of all tasks to now.
+    /// Runs the checks, locks memory, and sets the epoch of all tasks to now.
     ///
     /// # Errors
-    /// [`StartError`], with the whole report where a required check failed.
+    /// [`StartError`], with the whole report if a required check failed.
     pub fn start(self) -> Result<Rt, StartError> {
         let machine = Machine::live();
         let checked = self.checks.iter().map(|(check, severity)| check.make(&machine, *severity)).collect();
@@ -87,12 +88,12 @@ pub enum StartError {
          memlock in /etc/security/limits.d and log in again"
     )]
     Lock(uapi::Error),
-    /// The signal that wakes a sleeping task cannot be installed.
+    /// The signal that wakes sleeping tasks cannot be installed.
     #[error("cannot install the signal that wakes tasks: {0}")]
     Signal(uapi::Error),
 }
 
-/// A real-time program that has started: makes tasks, and stops them together.
+/// A started real-time program: creates tasks, and stops them together.
 ///
 /// ```no_run
 /// use punctual_rt::{Check, CpuId, Miss, Nanos, Next, Rt, Scheduling};
@@ -115,17 +116,17 @@ pub struct Rt {
 }
 
 impl Rt {
-    /// Nothing locked, nothing checked: say what is wanted.
+    /// A builder without checks or memory locking.
     pub fn builder() -> Builder {
         Builder { lock: false, stack: STACK, checks: Vec::new() }
     }
 
-    /// What the checks found.
+    /// Results of the checks.
     pub fn report(&self) -> &Report {
         &self.report
     }
 
-    /// The instant on CLOCK_MONOTONIC that the grids of all tasks begin at.
+    /// The instant on CLOCK_MONOTONIC at which the release grids of all tasks begin.
     pub fn epoch(&self) -> Nanos {
         self.epoch
     }
@@ -135,14 +136,15 @@ impl Rt {
         PeriodicTask::new(self, name, scheduling, period)
     }
 
-    /// A task with SCHED_DEADLINE that runs every `period` and may use `runtime` of it: sched(7). The kernel refuses what cannot be
-    /// guaranteed beside what it has guaranteed already, and stops a task that uses up its runtime until its next period.
+    /// A SCHED_DEADLINE task that runs every `period` and may use `runtime` of it: sched(7). The kernel refuses a
+    /// reservation that it cannot guarantee in addition to existing ones, and stops a task that uses up its runtime
+    /// until its next period.
     pub fn deadline(&self, name: &str, runtime: Nanos, deadline: Nanos, period: Nanos) -> PeriodicTask<'_> {
         let scheduling = Scheduling::Deadline { runtime_ns: runtime, deadline_ns: deadline, period_ns: period };
         PeriodicTask::new(self, name, scheduling, period).deadline(deadline)
     }
 
-    /// A task that runs at every event of a source: an edge of a GPIO line, an interrupt of a UIO device, a timer.
+    /// A task that runs on every event of a source: an edge of a GPIO line, an interrupt of a UIO device, a timer.
     pub fn interrupt<S: Source + 'static>(
         &self,
         name: &str,
@@ -152,18 +154,19 @@ impl Rt {
         InterruptTask::new(self, name, scheduling, source)
     }
 
-    /// Stops every task and waits until each body has returned. Their handles still have their statistics.
+    /// Stops every task and waits until each body has returned. Statistics remain available from their handles.
     pub fn stop(&self) {
         let tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
         tasks.iter().filter_map(Weak::upgrade).for_each(|task| task.stop());
     }
 
-    /// Sleeps until SIGINT, SIGTERM or SIGHUP, then [`Rt::stop`]. Block them with [`block_signals`] before the first thread is started.
+    /// Sleeps until SIGINT, SIGTERM or SIGHUP, then calls [`Rt::stop`]. Block the signals with [`block_signals`] before
+    /// the first thread starts.
     ///
     /// [`block_signals`]: crate::block_signals
     pub fn until_signal(&self) {
         let set = ending();
-        // Blocked in this thread at least; where another thread takes the signal, the program ends by it.
+        // Blocks them at least in this thread; if another thread receives the signal, it ends the program.
         let _ = uapi::block(&set);
         while uapi::wait(&set, None) == uapi::Waited::TimedOut {}
         self.stop();
@@ -182,11 +185,11 @@ fn ending() -> uapi::SignalSet {
     uapi::SignalSet::new(&[uapi::Sig::Int, uapi::Sig::Term, uapi::Sig::Hup])
 }
 
-/// Blocks SIGINT, SIGTERM and SIGHUP in the calling thread and those it starts, so that [`Rt::until_signal`] gets them. For the beginning of
-/// `main`.
+/// Blocks SIGINT, SIGTERM and SIGHUP in the calling thread and those it starts, so that [`Rt::until_signal`] receives
+/// them. Call it at the start of `main`.
 ///
 /// # Errors
-/// None that Linux gives; passed on for honesty.
+/// None on Linux.
 pub fn block_signals() -> Result<(), uapi::Error> {
     uapi::block(&ending())
 }

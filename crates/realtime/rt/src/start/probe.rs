@@ -1,18 +1,18 @@
-//! What the checks read: files below a root, so that tests can bring a machine of their own, and limits of this process.
+//! Inputs of the checks: files below a root, so that tests can provide a machine, and limits of this process.
 
 use punctual_units::Nanos;
 use rustix::process::{Resource, getrlimit};
 use std::fs;
 use std::path::PathBuf;
 
-/// A machine to look at.
+/// A machine to check.
 pub(crate) struct Machine {
     root: PathBuf,
-    /// Are files and limits those of this process?
+    /// Whether files and limits are those of this process.
     live: bool,
 }
 
-/// A real-time thread that is not this program's.
+/// A real-time thread of another program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Foreign {
     pub name: String,
@@ -30,7 +30,7 @@ impl Machine {
         Machine { root: root.into(), live: false }
     }
 
-    /// A file's text without the white space around it; why not, in words.
+    /// Content of a file without surrounding white space, or why it cannot be read.
     pub(crate) fn read(&self, path: &str) -> Result<String, String> {
         let full = self.root.join(path.trim_start_matches('/'));
         let text = fs::read_to_string(full).map_err(|error| format!("{path}: {error}"))?;
@@ -42,17 +42,17 @@ impl Machine {
         text.parse().map_err(|_| format!("{path}: `{text}` is not a number"))
     }
 
-    /// The soft limit; `Ok(None)` is none at all.
+    /// The soft limit; `Ok(None)` if unlimited.
     pub(crate) fn limit(&self, resource: Resource) -> Result<Option<u64>, String> {
         if self.live { Ok(getrlimit(resource).current) } else { Err("limits of a recorded machine".into()) }
     }
 
-    /// Would the kernel grant this to a thread of ours? It is tried and put back.
+    /// Whether the kernel grants this to a thread of this process; it is tried and restored.
     pub(crate) fn grants(&self, scheduling: punctual_units::Scheduling) -> Result<Result<(), crate::Refused>, String> {
         if self.live { Ok(crate::try_scheduling(scheduling)) } else { Err("a recorded machine grants nothing".into()) }
     }
 
-    /// CLOCK_MONOTONIC's resolution as timers have it: clock_getres(2).
+    /// Resolution of CLOCK_MONOTONIC timers: clock_getres(2).
     pub(crate) fn resolution(&self) -> Result<Nanos, String> {
         if !self.live {
             return Err("a recorded machine has no clock".into());
@@ -61,8 +61,8 @@ impl Machine {
         Ok(Nanos(resolution.tv_sec as u64 * 1_000_000_000 + resolution.tv_nsec as u64))
     }
 
-    /// Threads of other programs with a real-time policy and at least this priority, kernel threads included: proc_pid_stat(5),
-    /// fields 40 (rt_priority) and 41 (policy).
+    /// Threads of other programs, including kernel threads, with a real-time policy and at least this priority:
+    /// proc_pid_stat(5), fields 40 (rt_priority) and 41 (policy).
     pub(crate) fn real_time_from(&self, least: u8) -> Result<Vec<Foreign>, String> {
         let proc = self.root.join("proc");
         let entries = fs::read_dir(&proc).map_err(|error| format!("/proc: {error}"))?;
@@ -80,7 +80,7 @@ impl Machine {
     }
 }
 
-/// A line of stat, if its thread has SCHED_FIFO (1) or SCHED_RR (2).
+/// Parses a line of stat; `None` unless the policy is SCHED_FIFO (1) or SCHED_RR (2).
 fn real_time(stat: &str) -> Option<Foreign> {
     let (before, after) = stat.rsplit_once(") ")?;
     let (pid, name) = before.split_once(" (")?;

@@ -1,60 +1,60 @@
-//! What the checks found, for a log and for a program.
+//! Results of the checks, for a log and for programs.
 
 use crate::Check;
 use std::fmt;
 
-/// How much a check weighs.
+/// Weight of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
-    /// The program does not start without it.
+    /// The program does not start if it fails.
     Required,
-    /// It starts and says so.
+    /// The program starts, and reports the failure.
     Wanted,
 }
 
-/// What a check found.
+/// Result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// As it should be; what was found.
+    /// Passed; says what was found.
     Pass(String),
-    /// Not so.
+    /// Failed.
     Fail {
         /// What was found.
         found: String,
         /// What to do, often a command.
         fix: String,
     },
-    /// It cannot be told on this machine; why. Never a pass.
+    /// Cannot be determined on this machine; says why. Never a pass.
     Unknown(String),
 }
 
-/// One check that was made.
+/// A check and its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
-    /// Which.
+    /// The check.
     pub check: Check,
-    /// How much it weighs.
+    /// Its weight.
     pub severity: Severity,
-    /// What it found.
+    /// Its result.
     pub outcome: Outcome,
 }
 
 impl Checked {
-    /// Did it pass?
+    /// Whether it passed.
     pub fn passed(&self) -> bool {
         matches!(self.outcome, Outcome::Pass(_))
     }
 }
 
-/// Every check that was asked for, in that order.
+/// Results of all requested checks, in that order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// The checks.
+    /// One entry per check.
     pub checked: Vec<Checked>,
 }
 
 impl Report {
-    /// Did all pass?
+    /// Whether all checks passed.
     pub fn passed(&self) -> bool {
         self.checked.iter().all(Checked::passed)
     }
@@ -64,7 +64,7 @@ impl Report {
     }
 }
 
-/// A line a check: `ok`, `FAILED` or `unknown`, what was found, and what to do.
+/// One line per check: `ok`, `FAILED` or `unknown`, what was found, and what to do.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for Checked { check, severity, outcome } in &self.checked {

@@ -1,12 +1,12 @@
-//! "Look again": a count of changes that threads can sleep on.
+//! A change counter that threads can sleep on.
 
 use super::{TimedOut, sleep_while, wake};
 use punctual_units::Nanos;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
-/// Rung after each change. A thread takes [`Bell::heard`], looks, and sleeps in [`Bell::wait`] unless it has been rung since. No
-/// system call where nobody sleeps.
+/// Incremented after each change. A thread reads [`Bell::heard`], checks its condition, and calls [`Bell::wait`], which
+/// sleeps unless the bell was rung since. No system call without sleepers.
 #[derive(Debug, Default)]
 pub(crate) struct Bell {
     rung: AtomicU32,
@@ -18,16 +18,17 @@ impl Bell {
         self.rung.load(SeqCst)
     }
 
-    /// Wakes one or all of those who sleep, the highest priority first.
+    /// Wakes one or all sleepers, highest priority first.
     pub(crate) fn ring(&self, all: bool) {
         self.rung.fetch_add(1, SeqCst);
-        // A sleeper counts itself before the kernel compares the word (a full barrier): one of the two sees the other.
+        // A sleeper counts itself before the kernel compares the word (a full barrier), so one of the two sees the
+        // other.
         if self.sleepers.load(SeqCst) > 0 {
             wake(&self.rung, if all { super::ALL } else { 1 });
         }
     }
 
-    /// Sleeps until rung after `heard`, also for no reason.
+    /// Sleeps until rung after `heard`; may also return spuriously.
     pub(crate) fn wait(&self, heard: u32, until: Option<Nanos>) -> Result<(), TimedOut> {
         self.sleepers.fetch_add(1, SeqCst);
         let end = sleep_while(&self.rung, heard, until);

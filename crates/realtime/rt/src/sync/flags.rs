@@ -1,11 +1,11 @@
-//! 32 flags that threads wait for.
+//! A group of 32 event flags.
 
 use super::{ALL, TimedOut, sleep_while, wake};
 use punctual_units::Nanos;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
 
-/// Which of the flags asked for have to be set.
+/// How many of the requested flags must be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Match {
     /// At least one.
@@ -14,12 +14,12 @@ pub enum Match {
     All,
 }
 
-/// A group of 32 flags. Any thread sets and clears them; others wait until some or all of a mask are set, and may clear what they
-/// waited for in the same step, so that one event is taken by one thread.
+/// A group of 32 event flags. Any thread sets and clears them; others wait until some or all flags of a mask are set,
+/// and may clear these in the same step, so that only one thread takes an event.
 ///
-/// Setting never blocks; it is a system call (FUTEX_WAKE of all) only where a thread sleeps. Flags are states, not counts: one
-/// that is set twice before it is cleared was set once, and one that is cleared again before a waiter has looked is missed by
-/// it. Count with [`Semaphore`](crate::Semaphore). Nobody owns flags: no priority is inherited.
+/// Setting never blocks; it makes a system call (FUTEX_WAKE of all) only if a thread sleeps. Flags are states, not
+/// counts: a flag set twice before it is cleared was set once, and a waiter misses a flag that is cleared before it has
+/// looked. Use [`Semaphore`](crate::Semaphore) to count. Flags have no owner, so there is no priority inheritance.
 ///
 /// ```
 /// use punctual_rt::{EventFlags, Match};
@@ -37,12 +37,12 @@ pub struct EventFlags {
 }
 
 impl EventFlags {
-    /// With these set to begin with.
+    /// A group with these flags set.
     pub const fn new(flags: u32) -> EventFlags {
         EventFlags { flags: AtomicU32::new(flags), sleepers: AtomicU32::new(0) }
     }
 
-    /// Sets these and wakes the sleepers. Never blocks; from any thread.
+    /// Sets flags and wakes the sleepers. Never blocks; from any thread.
     pub fn set(&self, mask: u32) {
         let before = self.flags.fetch_or(mask, SeqCst);
         if before & mask != mask && self.sleepers.load(SeqCst) > 0 {
@@ -50,17 +50,18 @@ impl EventFlags {
         }
     }
 
-    /// Clears these and says which of them were set. Never blocks.
+    /// Clears flags and returns which of them were set. Never blocks.
     pub fn clear(&self, mask: u32) -> u32 {
         self.flags.fetch_and(!mask, AcqRel) & mask
     }
 
-    /// The flags at this moment.
+    /// The current flags.
     pub fn get(&self) -> u32 {
         self.flags.load(Acquire)
     }
 
-    /// Which of `mask` are set, where that is enough. Never blocks. A mask of no flags is met by [`Match::All`] only.
+    /// The flags of `mask` that are set, if enough are. Never blocks. An empty mask is satisfied by [`Match::All`]
+    /// only.
     pub fn try_wait(&self, mask: u32, how: Match) -> Option<u32> {
         met(self.get(), mask, how)
     }
@@ -71,7 +72,7 @@ impl EventFlags {
         taken.ok().map(|before| before & mask)
     }
 
-    /// Sleeps until enough of `mask` are set; says which.
+    /// Sleeps until enough flags of `mask` are set; returns those.
     pub fn wait(&self, mask: u32, how: Match) -> u32 {
         self.sleep(mask, how, None, Self::try_wait).unwrap_or_default()
     }
@@ -81,7 +82,7 @@ impl EventFlags {
         self.sleep(mask, how, None, Self::try_take).unwrap_or_default()
     }
 
-    /// As [`EventFlags::wait`], until `until` on CLOCK_MONOTONIC at the latest.
+    /// As [`EventFlags::wait`], but at most until `until` on CLOCK_MONOTONIC.
     ///
     /// # Errors
     /// [`TimedOut`].
@@ -89,7 +90,7 @@ impl EventFlags {
         self.sleep(mask, how, Some(until), Self::try_wait)
     }
 
-    /// As [`EventFlags::take`], until `until` on CLOCK_MONOTONIC at the latest.
+    /// As [`EventFlags::take`], but at most until `until` on CLOCK_MONOTONIC.
     ///
     /// # Errors
     /// [`TimedOut`]: nothing is cleared.
@@ -109,7 +110,7 @@ impl EventFlags {
             if let Some(set) = look(self, mask, how) {
                 return Ok(set);
             }
-            // What has become enough since `seen` has changed the word: the kernel does not sleep then.
+            // A change since `seen` that satisfies the mask has changed the word, so the kernel does not sleep.
             self.sleepers.fetch_add(1, SeqCst);
             let end = sleep_while(&self.flags, seen, until);
             self.sleepers.fetch_sub(1, Relaxed);

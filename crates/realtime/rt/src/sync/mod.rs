@@ -1,4 +1,4 @@
-//! Threads waiting for each other: by priority where something is owned, by count or flags where nothing is.
+//! Synchronisation of threads without an owner: semaphores and event flags.
 
 mod bell;
 mod flags;
@@ -16,27 +16,27 @@ use std::sync::atomic::AtomicU32;
 
 const EVERY_BIT: NonZeroU32 = NonZeroU32::MAX;
 
-/// The time of a wait came first (`ETIMEDOUT`).
+/// The time limit of a wait passed (`ETIMEDOUT`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("nothing came before the time was over (ETIMEDOUT)")]
 pub struct TimedOut;
 
-/// Sleeps while the word is `expected`, until woken, a signal, or `until` on CLOCK_MONOTONIC: FUTEX_WAIT_BITSET, which takes
-/// absolute times. Returns also for no reason.
+/// Sleeps while the word is `expected`, until woken, a signal, or `until` on CLOCK_MONOTONIC: FUTEX_WAIT_BITSET, which
+/// takes absolute times. May also return spuriously.
 fn sleep_while(word: &AtomicU32, expected: u32, until: Option<Nanos>) -> Result<(), TimedOut> {
     let time = until.map(crate::clock::timespec);
     match futex::wait_bitset(word, futex::Flags::PRIVATE, expected, time.as_ref(), EVERY_BIT) {
         Err(Errno::TIMEDOUT) => Err(TimedOut),
-        // AGAIN: it has changed already. INTR: a signal. There is no other that a live word and a valid time can meet.
+        // AGAIN: it has already changed. INTR: a signal. No other error is possible with a live word and a valid time.
         _ => Ok(()),
     }
 }
 
-/// Wakes so many sleepers at most, the highest real-time priority first. Does not block; a system call.
+/// Wakes at most `count` sleepers, highest real-time priority first. Does not block; makes a system call.
 fn wake(word: &AtomicU32, count: u32) {
-    // It fails for a bad address only.
+    // Fails only for an invalid address.
     let _ = futex::wake(word, futex::Flags::PRIVATE, count);
 }
 
-/// All sleepers.
+/// Wakes all sleepers.
 const ALL: u32 = i32::MAX as u32;

@@ -5,16 +5,16 @@ use punctual_units::Nanos;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
-/// The count is at its most (2^32 - 1); nothing was posted.
+/// The count is at its maximum (2^32 - 1) and was not raised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the semaphore's count is at its most, 2^32 - 1: more is posted than ever waited for")]
 pub struct Overflowed;
 
-/// A count that [`Semaphore::post`] raises and [`Semaphore::wait`] lowers, or waits to be raised.
+/// A counting semaphore: [`Semaphore::post`] raises the count, [`Semaphore::wait`] lowers it, sleeping while it is 0.
 ///
-/// Posting never blocks: an atomic addition, and a system call (FUTEX_WAKE) only where a thread sleeps. Waiters wake by
-/// real-time priority; one that comes meanwhile may take the count first. Nobody owns a semaphore, so there is nobody to lend a
-/// priority to: guard data with [`Mutex`](crate::Mutex). Not for use between processes.
+/// Posting never blocks: it is an atomic addition, and a system call (FUTEX_WAKE) only if a thread sleeps. Waiters wake
+/// by real-time priority; a thread that comes meanwhile may take the count first. A semaphore has no owner, so there is
+/// no priority inheritance: protect data with [`Mutex`](crate::Mutex). Not for use between processes.
 ///
 /// ```
 /// use punctual_rt::Semaphore;
@@ -32,7 +32,7 @@ pub struct Semaphore {
 }
 
 impl Semaphore {
-    /// With this count to begin with.
+    /// A semaphore with this initial count.
     pub const fn new(count: u32) -> Semaphore {
         Semaphore { count: AtomicU32::new(count), sleepers: AtomicU32::new(0) }
     }
@@ -43,25 +43,26 @@ impl Semaphore {
     /// [`Overflowed`].
     pub fn post(&self) -> Result<(), Overflowed> {
         self.count.fetch_update(SeqCst, Relaxed, |count| count.checked_add(1)).map_err(|_| Overflowed)?;
-        // A sleeper counts itself before the kernel looks at the count (a full barrier): one of the two sees the other.
+        // A sleeper counts itself before the kernel reads the count (a full barrier), so one of the two sees the other.
         if self.sleepers.load(SeqCst) > 0 {
             wake(&self.count, 1);
         }
         Ok(())
     }
 
-    /// Lowers the count where it is not 0. Never blocks, no system call.
+    /// Lowers the count if it is not 0. Never blocks, no system call.
     pub fn try_wait(&self) -> bool {
         self.count.fetch_update(Acquire, Relaxed, |count| count.checked_sub(1)).is_ok()
     }
 
-    /// Lowers the count, and sleeps until it can.
+    /// Lowers the count, sleeping until it is not 0.
     pub fn wait(&self) {
-        // Without a time there is none to come.
+        // Cannot time out.
         let _ = self.sleep(None);
     }
 
-    /// As [`Semaphore::wait`], until `until` on CLOCK_MONOTONIC at the latest. A count that is there is taken also after that.
+    /// As [`Semaphore::wait`], but at most until `until` on CLOCK_MONOTONIC. If the count is not 0, it is lowered even
+    /// after that time.
     ///
     /// # Errors
     /// [`TimedOut`]: the count is not lowered.
@@ -81,7 +82,7 @@ impl Semaphore {
         Ok(())
     }
 
-    /// The count at this moment.
+    /// The current count.
     pub fn count(&self) -> u32 {
         self.count.load(Relaxed)
     }

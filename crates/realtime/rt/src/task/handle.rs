@@ -1,4 +1,4 @@
-//! What the rest of the program holds of a task.
+//! A task as seen by the rest of the program.
 
 use crate::task::{Counted, Record, TaskUsage};
 use crate::{Applied, monotonic};
@@ -14,21 +14,21 @@ use std::time::Duration;
 /// How a task ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Its body, or its safe state, answered [`crate::Next::Stop`].
+    /// Its body, or its safe state, returned [`crate::Next::Stop`].
     Returned,
     /// It was stopped: [`Task::stop`], [`crate::Rt::stop`].
     Stopped,
-    /// All cycles it was to run have run.
+    /// It has completed its number of cycles.
     Cycles,
     /// It was a period late, and its policy is [`crate::Miss::Stop`].
     Missed,
     /// Its source of events failed; [`crate::InterruptStats::failed`] has the error.
     Failed,
-    /// Its body panicked with this message. Other tasks go on.
+    /// Its body panicked with this message. Other tasks continue.
     Panicked(String),
 }
 
-/// What a task and its handle share.
+/// State shared by a task and its handle.
 pub(crate) struct Shared {
     pub(crate) name: String,
     pub(crate) record: Record,
@@ -36,7 +36,7 @@ pub(crate) struct Shared {
     /// 0 before it runs.
     pub(crate) tid: AtomicI32,
     pub(crate) ended: AtomicBool,
-    /// Counters when it began; those of its end once it has ended.
+    /// Counters when it began; and when it ended, once it has.
     pub(crate) usage: Mutex<(TaskUsage, Option<TaskUsage>)>,
     pub(crate) period: Nanos,
 }
@@ -54,7 +54,7 @@ impl Shared {
         }
     }
 
-    /// Asks the task to end and wakes it, again and again until it has answered.
+    /// Asks the task to end and wakes it, repeatedly until it reacts.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Relaxed);
         let mut pause = Duration::from_micros(100);
@@ -78,7 +78,7 @@ impl Shared {
     }
 }
 
-/// A task that was started. Dropping the handle lets it run on; [`Task::stop`] and [`Task::join`] end it.
+/// A started task. It continues if the handle is dropped; [`Task::stop`] and [`Task::join`] end it.
 pub struct Task {
     pub(crate) shared: Arc<Shared>,
     pub(crate) thread: JoinHandle<End>,
@@ -87,68 +87,69 @@ pub struct Task {
     pub(crate) first: Nanos,
 }
 
-/// A task's statistics, at some time.
+/// Statistics of a task at some time.
 #[derive(Clone, Debug)]
 pub struct TaskStats {
-    /// Its name.
+    /// Name of the task.
     pub name: String,
-    /// Its period.
+    /// Period of the task.
     pub period: Nanos,
-    /// When this was read, CLOCK_MONOTONIC.
+    /// When the statistics were read, CLOCK_MONOTONIC.
     pub at: Nanos,
-    /// Releases, lateness and execution.
+    /// Releases, lateness and execution times.
     pub counted: Counted,
-    /// What the kernel counts of its thread since the first release.
+    /// The kernel's counters of its thread since the first release.
     pub usage: TaskUsage,
 }
 
 /// A task that has ended.
 #[derive(Clone, Debug)]
 pub struct Finished {
-    /// How.
+    /// How it ended.
     pub end: End,
-    /// Its statistics.
+    /// Its final statistics.
     pub stats: TaskStats,
 }
 
 impl Task {
-    /// Its name, also that of its thread (the first 15 bytes of it).
+    /// Name of the task and (the first 15 bytes) of its thread.
     pub fn name(&self) -> &str {
         &self.shared.name
     }
 
-    /// Policy, priority and CPUs it got, read back from the kernel.
+    /// Policy, priority and CPUs in force, read back from the kernel.
     pub fn applied(&self) -> &Applied {
         &self.applied
     }
 
-    /// Why its memory is not locked; `None`: it is.
+    /// Why its memory is not locked; `None` if it is.
     pub fn not_resident(&self) -> Option<&str> {
         self.not_resident.as_deref().or(self.applied.not_locked.as_deref())
     }
 
-    /// When its first release is, CLOCK_MONOTONIC.
+    /// Time of its first release, CLOCK_MONOTONIC.
     pub fn first(&self) -> Nanos {
         self.first
     }
 
-    /// Has it ended?
+    /// Whether it has ended.
     pub fn is_finished(&self) -> bool {
         self.shared.ended.load(Relaxed)
     }
 
-    /// Its statistics now, without stopping or slowing it: reads its counters and a few files of proc(5). Not for real-time threads.
+    /// Current statistics, without stopping or slowing the task: reads its counters and a few files of proc(5). Do not
+    /// call this from a real-time thread.
     pub fn stats(&self) -> TaskStats {
         stats(&self.shared)
     }
 
-    /// Asks it to end and waits until it has: a body that runs is not interrupted, a sleeping task is woken.
+    /// Asks the task to end and waits until it has: a running body is not interrupted, a sleeping task is woken.
     pub fn stop(self) -> Finished {
         self.shared.stop();
         self.join()
     }
 
-    /// Waits until it ends by itself.
+    /// Waits until the task ends on its own.
     pub fn join(self) -> Finished {
         let Task { shared, thread, .. } = self;
         let end = thread.join().unwrap_or_else(|panic| End::Panicked(message(&*panic)));
@@ -166,7 +167,7 @@ fn stats(shared: &Shared) -> TaskStats {
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub(crate) fn message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| text.to_string());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a message".into())

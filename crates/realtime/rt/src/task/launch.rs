@@ -1,4 +1,4 @@
-//! How every task's thread starts and ends.
+//! Start and end of every task's thread.
 
 use crate::task::handle::message;
 use crate::task::{End, Shared, Task, TaskUsage};
@@ -14,17 +14,17 @@ pub enum SpawnError {
     /// Policy, priority or CPU was refused.
     #[error("task {name}: {source}{}", advice(source))]
     Refused {
-        /// The task.
+        /// Name of the task.
         name: String,
         /// What was refused and why.
         source: Refused,
     },
-    /// There is no thread to be had: clone(2).
+    /// The thread cannot be created: clone(2).
     #[error("task {name}: cannot start its thread: {source}; look at ulimit -u and the memory that is left")]
     Thread {
-        /// The task.
+        /// Name of the task.
         name: String,
-        /// The system's answer.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// The thread ended before it was ready.
@@ -43,15 +43,15 @@ fn advice(refused: &Refused) -> String {
     known.map(|text| format!(": {text}")).unwrap_or_default()
 }
 
-/// What a thread says when it is ready.
+/// Sent by a thread when it is ready.
 struct Ready {
     applied: Applied,
     not_resident: Option<String>,
     first: Nanos,
 }
 
-/// Starts the thread of a task: memory first, then CPU and policy, then `prepare`, whose answer is the first release or simply now, then
-/// `work` until it ends.
+/// Starts the thread of a task: memory first, then CPU and policy, then `prepare`, which returns the first release or
+/// the current time, then `work` until it ends.
 pub(crate) fn launch<P, W>(
     rt: &Rt,
     attributes: Attributes,
@@ -71,7 +71,7 @@ where
         .spawn(move || {
             stack::prefault(stack);
             let not_resident = theirs.record.make_resident().err().map(|error| error.to_string());
-            // Nobody waits for the answer any more only where the program itself is ending.
+            // Nobody receives the answer only if the program itself is ending.
             let applied = match attributes.apply() {
                 Ok(applied) => applied,
                 Err(refused) => {
@@ -95,7 +95,7 @@ where
     }
 }
 
-/// The work, with what the kernel counts before and after it; a panic ends only this task.
+/// Runs the work, reading the kernel's counters before and after; a panic ends only this task.
 fn measured(shared: &Shared, work: impl FnOnce() -> End) -> End {
     let tid = shared.tid.load(Relaxed);
     let before = TaskUsage::of(tid);

@@ -1,4 +1,4 @@
-//! What a task writes about itself and everyone else only reads: one writer, no lock, plain relaxed stores.
+//! Counters that a task writes and others read: one writer, no lock, relaxed stores.
 
 use crate::Cycle;
 use punctual_uapi as uapi;
@@ -20,7 +20,7 @@ impl Counts {
         Counts { bins: [const { AtomicU64::new(0) }; BINS], sum: zero(), min: AtomicU64::new(u64::MAX), max: zero() }
     }
 
-    /// Adds one value; says whether it is the largest so far.
+    /// Adds one value; returns whether it is the largest so far.
     #[inline(always)]
     fn add(&self, ns: u64) -> bool {
         add(&self.bins[bin_index(ns)], 1);
@@ -54,28 +54,28 @@ impl Counts {
     }
 }
 
-/// A task's counts. Page-aligned, so that locking it locks nothing else; pages of arm64 have up to 64 KiB.
+/// Counters of a task. Page-aligned, so that locking it locks nothing else; arm64 has pages of up to 64 KiB.
 #[repr(C)]
 #[cfg_attr(target_arch = "aarch64", repr(align(65536)))]
 #[cfg_attr(not(target_arch = "aarch64"), repr(align(4096)))]
 pub(crate) struct Record {
     ran: AtomicU64,
-    /// Odd while the counts of a miss change.
+    /// Odd while the counters of a miss change.
     sequence: AtomicU64,
     skipped: AtomicU64,
     pending: AtomicU64,
     deadline_misses: AtomicU64,
-    /// Of the latest wakeup: its release and its number.
+    /// Release and number of the worst wakeup.
     worst: [AtomicU64; 2],
     lateness: Counts,
     execution: Counts,
-    /// How late releases given up would have run when the task woke.
+    /// How late skipped releases were when the task woke.
     given_up: Counts,
-    /// Releases lie so far apart, ns; 0: nobody knows how far.
+    /// Interval of the releases, ns; 0 if unknown.
     period: u64,
 }
 
-/// The wakeup that was latest.
+/// The worst wakeup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorstCycle {
     /// Number of its release.
@@ -86,32 +86,32 @@ pub struct WorstCycle {
     pub lateness: Nanos,
 }
 
-/// What is known of the releases of a task.
+/// Release statistics of a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
     /// Releases accounted for: `ran + skipped + pending`.
     pub released: u64,
-    /// Releases whose body ran, to its end or (one at most) until now.
+    /// Releases whose body ran, including at most one that is still running.
     pub ran: u64,
     /// Releases given up.
     pub skipped: u64,
-    /// Releases that are due and still will run.
+    /// Releases that are due and will still run.
     pub pending: u64,
     /// Bodies that returned after the deadline of their release.
     pub deadline_misses: u64,
-    /// How late the task woke, ns, a sample for each release that ran.
+    /// How late the task woke, ns, one sample per release that ran.
     pub lateness: Histogram,
-    /// How late the releases given up were when the task woke, ns, a sample each: with `lateness` every release of a task has one. Empty for
-    /// events, whose times are not known.
+    /// How late skipped releases were when the task woke, ns, one sample each: together with `lateness`, every release
+    /// of a task has one. Empty for events, whose times are unknown.
     pub given_up: Histogram,
-    /// From waking to the body's return, ns, also what preempted it; empty where it was not asked for.
+    /// From waking to the body's return, ns, including preemption; empty if not requested.
     pub execution: Histogram,
-    /// The latest wakeup; `None` before the first that was late at all.
+    /// The worst wakeup; `None` before the first late one.
     pub worst: Option<WorstCycle>,
 }
 
 impl Record {
-    /// `period` of the releases; zero where they have none.
+    /// `period` of the releases; zero if they have none.
     pub(crate) fn new(period: Nanos) -> Record {
         let zero = || AtomicU64::new(0);
         Record {
@@ -128,7 +128,7 @@ impl Record {
         }
     }
 
-    /// Writes every page and locks them; the answer says why they are not locked.
+    /// Writes every page and locks them; the error says why they are not locked.
     pub(crate) fn make_resident(&self) -> Result<(), uapi::Error> {
         for word in self.lateness.bins.iter().chain(&self.execution.bins).chain(&self.given_up.bins) {
             word.store(word.load(Relaxed), Relaxed);
@@ -136,7 +136,7 @@ impl Record {
         uapi::lock(self)
     }
 
-    /// A release that runs, with none given up or owed; it woke at its scheduled time or later.
+    /// A release that runs while no other is skipped or pending; it woke at its scheduled time or later.
     #[inline(always)]
     pub(crate) fn run(&self, cycle: &Cycle) {
         if self.lateness.add(cycle.woke.0.wrapping_sub(cycle.scheduled.0)) {
@@ -145,7 +145,7 @@ impl Record {
         add(&self.ran, 1);
     }
 
-    /// A release that runs beside others given up or owed.
+    /// A release that runs together with others skipped or pending.
     pub(crate) fn run_late(&self, cycle: &Cycle) {
         if self.lateness.add(cycle.lateness().0) {
             self.new_worst(cycle.scheduled, cycle.index);
@@ -153,7 +153,7 @@ impl Record {
         self.missed(cycle, 1);
     }
 
-    /// Releases given up, and whether (1) or not (0) this one ran.
+    /// Accounts for skipped releases, and for this one: `ran` is 1 if it ran, else 0.
     pub(crate) fn missed(&self, cycle: &Cycle, ran: u64) {
         self.sequence.store(self.sequence.load(Relaxed) + 1, Relaxed);
         fence(Release);
@@ -161,7 +161,7 @@ impl Record {
         add(&self.skipped, cycle.skipped + (1 - ran));
         self.pending.store(cycle.pending, Relaxed);
         if self.period > 0 {
-            // The late release itself is the first where it did not run.
+            // The late release itself comes first if it did not run.
             let largest = cycle.lateness().0.saturating_sub(ran * self.period);
             self.given_up.add_steps(largest, self.period, cycle.skipped + (1 - ran));
         }
@@ -178,14 +178,14 @@ impl Record {
     /// A body that returned at `ended`.
     #[inline(always)]
     pub(crate) fn executed(&self, cycle: &Cycle, ended: Nanos, deadline: u64) {
-        // CLOCK_MONOTONIC does not go back.
+        // CLOCK_MONOTONIC is monotonic, so this cannot underflow.
         self.execution.add(ended.0.wrapping_sub(cycle.woke.0));
         if ended.0.wrapping_sub(cycle.scheduled.0) > deadline {
             add(&self.deadline_misses, 1);
         }
     }
 
-    /// Everything counted so far. The four counts of releases belong together at any time; the histograms may be one sample
+    /// Everything counted so far. The four counts of releases are always consistent; the histograms may be one sample
     /// ahead or behind while the task runs.
     pub(crate) fn counted(&self) -> Counted {
         let [ran, skipped, pending] = self.releases();
@@ -224,12 +224,12 @@ impl Record {
 
 impl Drop for Record {
     fn drop(&mut self) {
-        // The allocator may use the memory again and should not find it locked; one that never was says nothing new.
+        // The allocator may reuse the memory and should not find it locked; an error only means that it never was.
         let _ = uapi::unlock(self);
     }
 }
 
-/// Adds as the only writer: a load and a store, no locked instruction.
+/// Requires that the caller is the only writer: a load and a store, no locked instruction.
 #[inline(always)]
 fn add(word: &AtomicU64, n: u64) {
     word.store(word.load(Relaxed).wrapping_add(n), Relaxed);
@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn what_is_counted_is_read() {
         let record = Box::new(Record::new(Nanos(1_000_000)));
-        // Refused where no memory may be locked; what is counted is the same.
+        // Fails if no memory may be locked; the counts are the same.
         let _ = record.make_resident();
         for (cycle, took) in [(cycle(0, 5, 0, 0), 10), (cycle(1, 3_000_200, 3, 0), 400_000), (cycle(5, 7, 0, 0), 20)] {
             if cycle.skipped > 0 {

@@ -1,4 +1,4 @@
-//! Which release is due, which were missed, and what becomes of those: pure accounting.
+//! Accounting for releases: which is due, which were missed, and what happens to those.
 
 use crate::clock::timespec;
 use punctual_units::Nanos;
@@ -6,10 +6,10 @@ use rustix::time::{Nsecs, Timespec};
 
 const SECOND: Nsecs = 1_000_000_000;
 
-/// One release of a periodic task, as its body sees it.
+/// One release of a periodic task, as passed to its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cycle {
-    /// Number of the release, from 0, counting also those that were skipped.
+    /// Number of the release, from 0, including skipped ones.
     pub index: u64,
     /// When it should have run: `first + index × period` on CLOCK_MONOTONIC, whatever happened before.
     pub scheduled: Nanos,
@@ -22,14 +22,14 @@ pub struct Cycle {
 }
 
 impl Cycle {
-    /// How late it woke.
+    /// How late the thread woke.
     #[inline(always)]
     pub fn lateness(&self) -> Nanos {
         self.woke.saturating_sub(self.scheduled)
     }
 }
 
-/// What the body of a task answers.
+/// Return value of a task's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Wait for the next release.
@@ -38,30 +38,32 @@ pub enum Next {
     Stop,
 }
 
-/// What becomes of releases that pass before the task wakes: it woke, or its body returned, a period late or later.
+/// What happens to releases that pass before the task wakes, because it woke, or its body returned, at least a period
+/// late.
 #[derive(Clone, Copy, Debug)]
 pub enum Miss {
-    /// They are given up and counted; the next release is the first in the future, on the same grid. For control loops and samplers.
+    /// They are given up and counted; the next release is the first in the future, on the same grid. For control loops
+    /// and samplers.
     Skip,
-    /// They run at once, one after the other, at their own index and scheduled time; `at_most` so many are owed, older ones
-    /// beyond that are given up and counted. For a task that must do each step, such as a player.
+    /// They run at once, one after the other, with their own index and scheduled time. At most `at_most` are pending;
+    /// older ones are given up and counted. For a task that must do each step, such as a player.
     CatchUp {
-        /// Most releases owed at a time.
+        /// Maximum number of pending releases.
         at_most: u64,
     },
     /// The task ends with [`crate::End::Missed`] without running the late release.
     Stop,
-    /// This function runs in place of the body for the late release; the releases missed count as skipped, the late one too. Its answer
-    /// says whether the task goes on.
+    /// This function runs in place of the body for the late release; the missed releases, including the late one, count
+    /// as skipped. Its return value decides whether the task continues.
     SafeState(fn(&Cycle) -> Next),
 }
 
-/// A release that comes with missed ones, or while some are owed.
+/// A release with missed ones, or while some are pending.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Late {
     /// Run the body.
     Run(Cycle),
-    /// This release was missed: run this, or end.
+    /// This release was missed: run this function, or end.
     Missed(Cycle, Option<fn(&Cycle) -> Next>),
 }
 
@@ -71,7 +73,7 @@ pub(crate) struct Releases {
     next: u64,
     period: u64,
     index: u64,
-    /// Owed from an earlier miss and not yet run.
+    /// Releases of an earlier miss that have not run yet.
     pending: u64,
     miss: Miss,
     target: Timespec,
@@ -79,7 +81,7 @@ pub(crate) struct Releases {
 }
 
 impl Releases {
-    /// Releases at `first`, `first + period`, …; a period of at least 1 ns.
+    /// Releases at `first`, `first + period`, …; the period is at least 1 ns.
     pub(crate) fn new(first: Nanos, period: Nanos, miss: Miss) -> Releases {
         let period = Nanos(period.0.max(1));
         let (target, step) = (timespec(first), timespec(period));
@@ -92,16 +94,18 @@ impl Releases {
         &self.target
     }
 
-    /// How many have run or were given up.
+    /// Number of releases that have run or were given up.
     #[inline(always)]
     pub(crate) fn accounted(&self) -> u64 {
         self.index
     }
 
-    /// Books the wakeup at `now` if no other release is due by then and none is owed; else [`Releases::late`] has to.
+    /// Accounts for the wakeup at `now` if no other release is due by then and none is pending; otherwise use
+    /// [`Releases::late`].
     #[inline(always)]
     pub(crate) fn on_time(&mut self, now: Nanos) -> Option<Cycle> {
-        // A wakeup before its release, which the kernel does not do, would count as late here, and as on time there.
+        // A wakeup before its release, which the kernel does not do, would count as late here, and as on time in
+        // `late`.
         if now.0.wrapping_sub(self.next) >= self.period || self.pending > 0 {
             return None;
         }
@@ -117,7 +121,7 @@ impl Releases {
         Some(cycle)
     }
 
-    /// Books the wakeup at `now` where [`Releases::on_time`] did not.
+    /// Accounts for the wakeup at `now` if [`Releases::on_time`] did not.
     pub(crate) fn late(&mut self, now: Nanos) -> Late {
         let mut cycle = Cycle { index: self.index, scheduled: Nanos(self.next), woke: now, skipped: 0, pending: 0 };
         self.pass(1);
@@ -233,7 +237,7 @@ mod tests {
                 prop_assert_eq!(releases.pending, cycle.pending);
                 prop_assert!(cycle.pending <= at_most);
                 prop_assert_eq!(*releases.target(), timespec(Nanos(releases.next)));
-                // Nothing due is left out: with no debt, the next release is in the future.
+                // Nothing due is left out: without pending releases, the next one is in the future.
                 prop_assert!(cycle.pending > 0 || releases.next > now);
                 prop_assert!(releases.next + cycle.pending * period > now);
             }

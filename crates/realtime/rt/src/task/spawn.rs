@@ -1,4 +1,4 @@
-//! How a periodic task is described and started, and its loop.
+//! Description, start and loop of a periodic task.
 
 use crate::task::launch::{SpawnError, launch};
 use crate::task::releases::{Late, Releases};
@@ -10,7 +10,7 @@ use rustix::time::ClockId;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// A periodic task that is not started yet: [`Rt::periodic`].
+/// A periodic task that has not been started: [`Rt::periodic`].
 #[must_use = "a task runs from spawn() on"]
 pub struct PeriodicTask<'a> {
     rt: &'a Rt,
@@ -44,56 +44,58 @@ impl<'a> PeriodicTask<'a> {
         }
     }
 
-    /// Stays on this CPU. Not for SCHED_DEADLINE, which needs all CPUs of its root domain.
+    /// Pins it to this CPU. Not for SCHED_DEADLINE, which needs all CPUs of its root domain.
     pub fn cpu(mut self, cpu: CpuId) -> Self {
         self.cpu = Some(cpu);
         self
     }
 
-    /// What becomes of missed releases; [`Miss::Skip`] where nothing is said.
+    /// What happens to missed releases. The default is [`Miss::Skip`].
     pub fn on_miss(mut self, miss: Miss) -> Self {
         self.miss = miss;
         self
     }
 
-    /// By when, from its release on, a body must have returned; later is a deadline miss. The period where nothing is said.
+    /// Deadline of a body, relative to its release; returning later is a deadline miss. The default is the period.
     pub fn deadline(mut self, deadline: Nanos) -> Self {
         self.deadline = Some(deadline);
         self
     }
 
-    /// Releases lie at [`Rt::epoch`] + offset + a multiple of the period: tasks of one period keep their distance.
+    /// Releases are at [`Rt::epoch`] + offset + a multiple of the period: tasks with the same period keep their
+    /// distance.
     pub fn offset(mut self, offset: Nanos) -> Self {
         self.offset = offset;
         self
     }
 
-    /// Ends after so many releases have run or were given up; more, where the last wakeup was so late.
+    /// Ends after this many releases have run or were given up; after more if the last wakeup was late.
     pub fn cycles(mut self, cycles: u64) -> Self {
         self.cycles = cycles;
         self
     }
 
-    /// Leaves execution times and deadline misses out: saves one reading of the clock a cycle.
+    /// Disables execution times and deadline misses, which saves one clock read per cycle.
     pub fn without_execution(mut self) -> Self {
         self.execution = false;
         self
     }
 
-    /// Runs once in the task's thread, under its policy and on its CPU, before the first release is chosen: the place to touch
-    /// thread-local memory for the first time. It may allocate.
+    /// Runs once in the task's thread, under its policy and on its CPU, before the first release is chosen: the place
+    /// to touch thread-local memory for the first time. It may allocate.
     pub fn prepare(mut self, prepare: impl FnOnce() + Send + 'static) -> Self {
         self.prepare = Some(Box::new(prepare));
         self
     }
 
-    /// Starts it: the thread takes policy, CPU and memory first, and the first release is a millisecond or more after that.
+    /// Starts the task: the thread sets memory, CPU and policy first, and the first release is at least a millisecond
+    /// after that.
     ///
-    /// `body` runs in the thread at every release. It must not allocate, lock what ordinary threads lock (use [`crate::sync::Mutex`]), print, or
-    /// touch memory for the first time.
+    /// `body` runs in the thread at every release. It must not allocate, lock what ordinary threads lock (use
+    /// [`crate::Mutex`]), print, or touch memory for the first time.
     ///
     /// # Errors
-    /// [`SpawnError`]; then nothing was started.
+    /// [`SpawnError`]; nothing was started then.
     pub fn spawn<F>(self, body: F) -> Result<Task, SpawnError>
     where
         F: FnMut(&Cycle) -> Next + Send + 'static,
@@ -121,14 +123,14 @@ impl<'a> PeriodicTask<'a> {
     }
 }
 
-/// The first point of the grid that is a millisecond away or more.
+/// The first point of the grid that is at least a millisecond away.
 fn first_release(grid: Nanos, period: Nanos) -> Nanos {
     let earliest = monotonic() + Nanos::from_millis(1);
     let behind = earliest.saturating_sub(grid).0;
     grid + Nanos(behind.div_ceil(period.0) * period.0)
 }
 
-/// The loop: one system call a release, no allocation, no lock, no fault of its own.
+/// The loop makes one system call per release, and neither allocates, locks nor faults.
 #[inline(never)]
 fn run<F, const EXECUTION: bool>(shared: &Shared, releases: &mut Releases, cycles: u64, deadline: u64, body: F) -> End
 where
@@ -167,7 +169,8 @@ where
     End::Cycles
 }
 
-/// A wakeup with releases missed or owed: apart, so that the loop keeps its values in registers.
+/// Handles a wakeup with releases missed or pending: a separate function, so that the loop keeps its values in
+/// registers.
 #[cold]
 #[inline(never)]
 fn late<F>(
@@ -209,7 +212,7 @@ mod tests {
             let allocated = allocation_counter::measure(|| {
                 run::<_, true>(&shared, &mut releases, 2_000, period.0, |cycle| {
                     if cycle.index % 50 == 0 {
-                        // Until five more are due: two more than are caught up.
+                        // Until five more are due, two more than are caught up.
                         while monotonic() < cycle.scheduled + Nanos::from_micros(320) {}
                     }
                     Next::Continue

@@ -1,23 +1,23 @@
-//! What the kernel counts of a thread, also while it runs: proc(5).
+//! The kernel's counters of a thread, readable while it runs: proc(5).
 
 use punctual_uapi as uapi;
 use std::fs;
 
-/// Counters of a thread since its first release. `None`: the kernel does not tell.
+/// Counters of a thread since its first release; `None` if the kernel does not report one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TaskUsage {
-    /// Page faults, minor and major: 0 where memory is locked and prefaulted.
+    /// Minor and major page faults: 0 if memory is locked and prefaulted.
     pub page_faults: Option<u64>,
-    /// Times it gave up the CPU by itself: about one a release.
+    /// Voluntary context switches: about one per release.
     pub voluntary_switches: Option<u64>,
-    /// Times it was preempted.
+    /// Involuntary context switches.
     pub involuntary_switches: Option<u64>,
-    /// Times it went on on another CPU (CONFIG_SCHED_DEBUG); 0 where it is pinned.
+    /// Migrations to another CPU (CONFIG_SCHED_DEBUG); 0 if it is pinned.
     pub migrations: Option<u64>,
 }
 
 impl TaskUsage {
-    /// Of thread `tid` of this process: /proc/self/task/TID/{stat,status,sched}.
+    /// Counters of thread `tid` of this process: /proc/self/task/TID/{stat,status,sched}.
     pub(crate) fn of(tid: i32) -> TaskUsage {
         let read = |file| fs::read_to_string(format!("/proc/self/task/{tid}/{file}")).unwrap_or_default();
         let (stat, status, sched) = (read("stat"), read("status"), read("sched"));
@@ -29,7 +29,7 @@ impl TaskUsage {
         }
     }
 
-    /// Of the calling thread, at the cost of one system call; migrations are not in it. getrusage(2).
+    /// Counters of the calling thread without migrations, from one system call: getrusage(2).
     pub(crate) fn of_caller() -> TaskUsage {
         let usage = uapi::thread_usage().ok();
         TaskUsage {
@@ -40,7 +40,7 @@ impl TaskUsage {
         }
     }
 
-    /// What was counted since `before`.
+    /// The difference to `before`.
     pub(crate) fn since(&self, before: &TaskUsage) -> TaskUsage {
         let used = |now: Option<u64>, then: Option<u64>| now?.checked_sub(then?);
         TaskUsage {
@@ -52,7 +52,7 @@ impl TaskUsage {
     }
 }
 
-/// minflt and majflt, fields 10 and 12 of proc_pid_stat(5); the name before them may hold spaces and parentheses.
+/// minflt and majflt, fields 10 and 12 of proc_pid_stat(5); the comm before them may contain spaces and parentheses.
 fn faults(stat: &str) -> Option<u64> {
     let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
     Some(fields.get(7)?.parse::<u64>().ok()? + fields.get(9)?.parse::<u64>().ok()?)

@@ -1,4 +1,4 @@
-//! The objects between threads, with threads. Where a test would hang, a wakeup is lost.
+//! Objects between threads, tested with threads. A lost wakeup makes a test hang.
 
 use punctual_rt::{
     CapacityError, EventFlags, Level, LockError, Log, Mailbox, Match, NotSent, Overflow, Rendezvous, Semaphore,
@@ -77,7 +77,7 @@ fn all_and_any_and_times() {
 #[test]
 fn a_queue_keeps_order_between_threads() {
     let (mut sender, mut receiver) = queue::<u64>(16, Overflow::Refuse).unwrap();
-    // Refused where RLIMIT_MEMLOCK is used up; the order is the same.
+    // Fails if RLIMIT_MEMLOCK is used up; the order is the same.
     let _ = sender.lock_memory();
     scope(|s| {
         s.spawn(move || {
@@ -106,7 +106,7 @@ fn a_queue_keeps_order_between_threads() {
 fn a_mailbox_keeps_each_writers_order_and_wakes_its_reader() {
     const EACH: u64 = 10_000;
     let mut mailbox = Mailbox::<(usize, u64)>::new(8, Overflow::Refuse).unwrap();
-    // Refused where RLIMIT_MEMLOCK is used up; the order is the same.
+    // Fails if RLIMIT_MEMLOCK is used up; the order is the same.
     let _ = mailbox.lock_memory();
     let mailbox = &mailbox;
     scope(|s| {
@@ -162,25 +162,25 @@ fn who_gets_no_answer_is_told_why() {
     let (go, may_go) = mpsc::channel::<()>();
     scope(|s| {
         let server = rendezvous.serve().unwrap();
-        // The receiver itself.
+        // Sent by the receiver itself.
         assert_eq!(rendezvous.send(0), Err(SendError::Deadlock));
-        // Not received in time: taken back.
+        // Not received in time: withdrawn.
         let late = s.spawn(|| rendezvous.send_until(1, soon()));
         assert_eq!(late.join().unwrap(), Err(SendError::TimedOut));
         assert!(server.try_receive().unwrap().is_none());
-        // Received, and answered too late: nobody minds, and the place is free again.
+        // Received, and answered too late: no error, and the place is free again.
         let mut answered_late = 0;
         while answered_late < 3 {
             let late = s.spawn(|| rendezvous.send_until(2, soon()));
             let received = server.receive_until(soon());
             assert_eq!(late.join().unwrap(), Err(SendError::TimedOut));
-            // On a busy machine the message may have been taken back before it was received.
+            // On a busy machine the message may have been withdrawn before it was received.
             let Ok((message, request)) = received else { continue };
             assert_eq!(message, 2);
             request.reply(0);
             answered_late += 1;
         }
-        // Let go without an answer.
+        // Dropped without an answer.
         let dropped = s.spawn(|| rendezvous.send(3));
         drop(server.receive().unwrap());
         assert_eq!(dropped.join().unwrap(), Err(SendError::Unanswered));
@@ -234,7 +234,7 @@ fn a_reader_never_sees_half_a_change() {
             last = value[0];
             read.fetch_add(1, Relaxed);
         }
-        // The writer ends also where the test fails.
+        // The writer must also end if the test fails.
         stop.store(true, Relaxed);
         assert_eq!(torn, None);
     });

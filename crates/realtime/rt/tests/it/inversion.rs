@@ -1,5 +1,5 @@
-//! Priority inversion: a low thread holds what a high one wants while a medium one burns the CPU they share. All three are
-//! started by each other, so nothing depends on a sleep.
+//! Priority inversion: a low-priority thread holds what a high-priority one wants while a medium-priority one burns the
+//! CPU they share. The threads start each other, so nothing depends on a sleep.
 
 use punctual_rt::{Attributes, Mutex, Rendezvous, Semaphore, monotonic, try_scheduling};
 use punctual_units::{CpuId, Nanos, Priority, Scheduling};
@@ -13,7 +13,7 @@ fn fifo(priority: u8) -> Scheduling {
     Scheduling::Fifo { priority: Priority::try_from(priority).unwrap() }
 }
 
-/// `None`, and the reason printed, where this machine gives no real-time priority.
+/// `None`, with the reason printed, if this machine grants no real-time priority.
 fn a_cpu() -> Option<CpuId> {
     if let Err(error) = try_scheduling(fifo(30)) {
         println!("not tested: no real-time priority here, so none to inherit ({error}); run as root");
@@ -26,7 +26,7 @@ fn become_fifo(priority: u8, cpu: CpuId) {
     Attributes { scheduling: fifo(priority), cpu: Some(cpu), lock_stack: false }.apply().unwrap();
 }
 
-/// Uses so much of the CPU's time, however often it is preempted.
+/// Uses this much CPU time, however often it is preempted.
 fn burn(time: Nanos) {
     let used = || {
         let t = clock_gettime(ClockId::ThreadCPUTime);
@@ -36,7 +36,7 @@ fn burn(time: Nanos) {
     while used().0 - begun.0 < time.0 {}
 }
 
-/// How long the high thread waits for the lock. `locked` runs its argument under the lock.
+/// How long the high-priority thread waits for the lock. `locked` runs its argument under the lock.
 fn wait_for_lock(cpu: CpuId, locked: &(dyn Fn(&mut dyn FnMut()) + Sync)) -> Nanos {
     let (start_high, start_medium, ready) = (Semaphore::new(0), Semaphore::new(0), Semaphore::new(0));
     std::thread::scope(|s| {
@@ -60,7 +60,7 @@ fn wait_for_lock(cpu: CpuId, locked: &(dyn Fn(&mut dyn FnMut()) + Sync)) -> Nano
             ready.wait();
             ready.wait();
             locked(&mut || {
-                // Runs at once, and comes back here when it waits for the lock.
+                // The high-priority thread runs at once, and control returns here when it waits for the lock.
                 start_high.post().unwrap();
                 start_medium.post().unwrap();
                 burn(CRITICAL);
@@ -70,7 +70,7 @@ fn wait_for_lock(cpu: CpuId, locked: &(dyn Fn(&mut dyn FnMut()) + Sync)) -> Nano
     })
 }
 
-/// How long the high thread waits for an answer of the low one, which lets the medium one start.
+/// How long the high-priority thread waits for an answer of the low-priority one, which lets the medium one start.
 fn wait_for_answer(cpu: CpuId) -> Nanos {
     let rendezvous = Rendezvous::<(), ()>::new(1);
     let (start_medium, ready, serves) = (Semaphore::new(0), Semaphore::new(0), Semaphore::new(0));

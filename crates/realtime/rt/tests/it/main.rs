@@ -1,5 +1,3 @@
-//! The integration tests of the crate, in one program.
-
 mod between_threads;
 mod inversion;
 mod models;

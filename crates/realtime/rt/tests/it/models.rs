@@ -1,4 +1,4 @@
-//! Queue, mailbox and pool beside plain models: the same values, the same order, the same counts.
+//! Queue, mailbox and pool compared with simple models: the same values, order and counts.
 
 use proptest::prelude::*;
 use punctual_rt::{Block, Full, Mailbox, MailboxCounts, NotSent, Overflow, Pool, QueueCounts, Shared, queue};
@@ -70,7 +70,7 @@ proptest! {
         }
     }
 
-    /// Every block keeps its own value, whatever is taken and given back in between.
+    /// Every block keeps its value, whatever is allocated and freed in between.
     #[test]
     fn a_pool_hands_out_each_block_once(steps in proptest::collection::vec((any::<bool>(), 0usize..8), 0..200)) {
         let pool = Pool::<usize, 5>::new();
@@ -101,7 +101,7 @@ proptest! {
         let (mine, fd) = Shared::<(f64, [i32; 3], bool, u64)>::create("test").unwrap();
         let theirs = Shared::<(f64, [i32; 3], bool, u64)>::from_fd(&fd).unwrap();
         for value in values {
-            // Another writer each time, as after a restart.
+            // A new writer each time, as after a restart.
             mine.writer().unwrap().write(&value);
             let read = theirs.read().unwrap();
             prop_assert_eq!(read.0.to_bits(), value.0.to_bits());

@@ -1,4 +1,4 @@
-//! Pipes through real FIFOs, in a folder of the test's own.
+//! Pipes through real FIFOs in a temporary folder.
 
 use punctual_rt::{
     Bridge, CapacityError, Fifo, Frame, Line, NotOpened, Overflow, Parsed, PipeCounts, TimedOut, monotonic, pipe,
@@ -40,7 +40,7 @@ fn write_to(path: &Path) -> File {
     OpenOptions::new().write(true).open(path).unwrap()
 }
 
-/// Until the bridge has seen so much; for ever where it does not.
+/// Waits until the bridge's counters satisfy the condition; forever if they do not.
 fn until(bridge: &Bridge, enough: impl Fn(PipeCounts) -> bool) -> PipeCounts {
     while !enough(bridge.counts()) {
         std::thread::yield_now();
@@ -111,7 +111,7 @@ fn text_goes_out_in_order() {
     assert_eq!(until(&bridge, |c| c.sent == 20_000).dropped, 0);
 }
 
-/// Each line waits for the one before: the bridge falls asleep every time, and must be woken every time.
+/// Each line waits for the previous one: the bridge falls asleep, and must be woken, every time.
 #[test]
 fn no_line_stays_in_the_ring() {
     let (_folder, path) = place();
@@ -134,7 +134,7 @@ fn without_a_reader_text_fills_fifo_and_ring_and_is_then_dropped() {
         sent += 1;
         std::thread::yield_now();
     }
-    // The reader that comes gets all that was not dropped, and the bridge goes on.
+    // A new reader gets everything that was not dropped, and the bridge continues.
     let reader = BufReader::new(File::open(&path).unwrap());
     let kept = sent - end.counts().dropped;
     assert_eq!(reader.lines().take(kept as usize).filter(|l| l.as_ref().unwrap().len() == 62).count() as u64, kept);
@@ -150,7 +150,7 @@ fn a_fifo_we_made_is_removed_and_one_that_was_there_is_taken_over_and_left() {
     assert!(matches!(error, NotOpened::InUse { .. }), "{error}");
     drop(bridge);
     assert!(!path.exists());
-    // As a killed run leaves it.
+    // As left by a killed run.
     rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
     let (mut end, bridge) = pipe::<Line, 2>(&*path, Overflow::DropNewest).unwrap();
     assert!(!bridge.made());
@@ -182,7 +182,7 @@ fn a_fifo_for_a_bridge_of_one_s_own_is_ours_alone_and_outlives_its_writers() {
     write_to(&path).write_all(b"d21").unwrap();
     let mut bytes = [0; 8];
     assert_eq!(rustix::io::read(&fifo, &mut bytes), Ok(3));
-    // Its writer has left, and that is no end of file.
+    // Its writer has left, which is not an end of file.
     assert_eq!(rustix::io::read(&fifo, &mut bytes), Err(rustix::io::Errno::AGAIN));
     drop(fifo);
     assert!(!path.exists());

@@ -1,4 +1,4 @@
-//! From its first release on a task does not fault. That it does not allocate is a unit test beside its loop.
+//! After its first release a task does not fault. A unit test beside its loop checks that it does not allocate.
 
 use punctual_rt::{End, Miss, Nanos, Next, Rt, Scheduling};
 
@@ -6,7 +6,7 @@ use punctual_rt::{End, Miss, Nanos, Next, Rt, Scheduling};
 #[ignore = "live: timing"]
 fn a_task_does_not_fault() {
     let rt = Rt::builder().lock_memory().start();
-    // Without the privilege to lock memory the faults may come from reclaim; what the task itself does is the same.
+    // Without the privilege to lock memory, faults may come from reclaim; the task itself behaves the same.
     let (rt, locked) = match rt {
         Ok(rt) => (rt, true),
         Err(error) => {

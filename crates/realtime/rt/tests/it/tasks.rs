@@ -1,4 +1,4 @@
-//! Tasks on the machine that builds them: whatever its noise, every release is accounted for.
+//! Tasks on the machine that runs the tests: whatever its noise, every release is accounted for.
 
 use punctual_rt::{Check, Cycle, End, Eventfd, Interrupt, Miss, Next, Rt, Timer, monotonic};
 use punctual_units::{Nanos, Scheduling};
@@ -17,7 +17,7 @@ fn busy_until(at: Nanos) {
     }
 }
 
-/// Every 100th body takes 5.5 periods. Returns the cycles as the body saw them.
+/// Every 100th body takes 5.5 periods. Returns the cycles as seen by the body.
 fn stalling(miss: Miss, cycles: u64) -> (Vec<Cycle>, punctual_rt::Finished) {
     let (rt, period) = (rt(), Nanos::from_micros(100));
     let seen = Arc::new(Mutex::new(Vec::with_capacity(cycles as usize)));
@@ -48,7 +48,7 @@ fn skipped_releases_are_exact() {
         assert_eq!(cycle.scheduled, finished_first(&seen) + Nanos(cycle.index * 100_000));
         assert_eq!(cycle.skipped, cycle.lateness().0 / 100_000);
     }
-    // 27 or more stalls of 5.5 periods came to pass: each wakes 4.5 periods late at least, and its release is a deadline miss.
+    // Each stall of 5.5 periods makes the next wakeup at least 4.5 periods late, and its own release a deadline miss.
     let stalls = seen.iter().filter(|cycle| cycle.index % 100 == 50).count() as u64;
     assert!(counted.skipped >= 4 * stalls.saturating_sub(1) && counted.deadline_misses >= stalls);
     assert_eq!(counted.lateness.count(), counted.ran);
@@ -56,7 +56,7 @@ fn skipped_releases_are_exact() {
     assert_eq!(counted.given_up.count(), counted.skipped);
 }
 
-/// A million releases of 20 µs, every 100th body planted to take 5.5 periods; a minute.
+/// A million releases of 20 µs, with every 100th body taking 5.5 periods; takes a minute.
 #[test]
 #[ignore = "a minute: cargo test -p punctual-rt --test tasks -- --ignored --nocapture"]
 fn a_million_releases_are_exact() {
@@ -64,7 +64,7 @@ fn a_million_releases_are_exact() {
     for miss in [Miss::Skip, Miss::CatchUp { at_most: 4 }] {
         let truth = Arc::new([const { AtomicU64::new(0) }; 4]);
         let theirs = truth.clone();
-        // By a count of its own: releases between this one and the one before, which it never saw.
+        // An independent count of the releases between this one and the previous one, which the body never saw.
         let mut next = 0;
         let task = rt.periodic("million", ORDINARY, period).on_miss(miss).cycles(1_000_000).spawn(move |cycle| {
             theirs[0].fetch_add(1, Relaxed);

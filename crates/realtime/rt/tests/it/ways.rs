@@ -1,4 +1,4 @@
-//! Every way that needs no partner, on this machine's clock.
+//! Every wakeup source without a partner thread, on this machine's clock.
 
 use punctual_rt::{Periodic, Relative, Signalled, Timerfd, Wait, monotonic};
 use punctual_units::Nanos;

@@ -12,13 +12,13 @@ use rustix::io::{read, write};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64, fence};
 
-/// How often the bridge looks for room in a ring whose reader wakes nobody.
+/// How often the bridge polls for room in a ring whose reader does not wake it.
 const LOOK_AGAIN: Nanos = Nanos::from_millis(1);
 
-/// What both ends know.
+/// State shared by both ends.
 #[derive(Debug)]
 pub(super) struct Common {
-    /// In: frames have come. Out: the sleeping bridge is to look.
+    /// For input: frames have arrived. For output: wakes the sleeping bridge.
     pub(super) event: OwnedFd,
     pub(super) stop: OwnedFd,
     pub(super) asleep: AtomicBool,
@@ -54,10 +54,10 @@ impl Common {
         }
     }
 
-    /// Sleeps until `fd` has `events`, or the time. `false`: it is to stop.
+    /// Sleeps until `fd` has `events`, or until the time limit. Returns `false` if the bridge should stop.
     fn wait(&self, fd: &OwnedFd, events: PollFlags, time: Option<Nanos>) -> bool {
         let mut fds = [PollFd::new(&self.stop, PollFlags::IN), PollFd::new(fd, events)];
-        // A signal: the callers look again.
+        // EINTR needs no handling: the callers check again.
         let _ = poll(&mut fds, time.map(timespec).as_ref());
         fds[0].revents().is_empty()
     }
@@ -71,7 +71,7 @@ pub(super) fn carry_in<T: Frame>(common: &Common, fifo: &OwnedFd, mut ring: Send
     loop {
         let goes_on = match refused {
             None => common.wait(fifo, PollFlags::IN, None),
-            // Not read meanwhile: the FIFO fills, and its writers wait.
+            // The FIFO is not read meanwhile: it fills up, and its writers wait.
             Some(_) => common.wait(fifo, PollFlags::empty(), Some(LOOK_AGAIN)),
         };
         if !goes_on {
@@ -99,7 +99,7 @@ pub(super) fn carry_in<T: Frame>(common: &Common, fifo: &OwnedFd, mut ring: Send
     }
 }
 
-/// From the ring into the FIFO, until told to stop; then once more what is there and fits.
+/// From the ring into the FIFO, until told to stop; then writes what is left and fits.
 pub(super) fn carry_out<T: Frame>(common: &Common, fifo: &OwnedFd, mut ring: Receiver<T>) {
     let mut batch = Batch::default();
     let mut goes_on = true;
@@ -120,18 +120,18 @@ pub(super) fn carry_out<T: Frame>(common: &Common, fifo: &OwnedFd, mut ring: Rec
     }
 }
 
-/// Until the sender wakes it. `false`: it is to stop.
+/// Sleeps until the sender wakes it. Returns `false` if the bridge should stop.
 fn sleep<T>(common: &Common, ring: &Receiver<T>) -> bool {
     common.asleep.store(true, SeqCst);
     fence(SeqCst);
-    // What came before the sender could see that: not asleep after all.
+    // Frames that came before the sender could see the flag: do not sleep.
     let goes_on = ring.waiting() > 0 || common.wait(&common.event, PollFlags::IN, None);
     common.asleep.store(false, SeqCst);
     let _ = read(&common.event, &mut [0u8; 8]);
     goes_on
 }
 
-/// Text on its way out.
+/// Text to be written to the FIFO.
 #[derive(Default)]
 struct Batch {
     bytes: Vec<u8>,
@@ -140,7 +140,7 @@ struct Batch {
 }
 
 impl Batch {
-    /// Takes frames, where there is nothing on its way.
+    /// Takes frames from the ring if all text has been written.
     fn fill<T: Frame>(&mut self, ring: &mut Receiver<T>) {
         if !self.bytes.is_empty() {
             return;
@@ -152,7 +152,7 @@ impl Batch {
         }
     }
 
-    /// Writes what fits. `true`: all of it is written.
+    /// Writes as much as fits. Returns `true` if everything is written.
     fn write(&mut self, fifo: &OwnedFd) -> bool {
         while self.written < self.bytes.len() {
             match write(fifo, &self.bytes[self.written..]) {

@@ -1,4 +1,4 @@
-//! The FIFO: found or made, ours alone, removed where made.
+//! The FIFO of a pipe: found or created, held exclusively, and removed if created.
 
 use crate::CapacityError;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,14 +9,14 @@ use rustix::io::Errno;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Where a FIFO is.
+/// Path of a FIFO.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum At {
-    /// Under /run, by name: gone after a reboot.
+    /// A name under /run, which is empty after a reboot.
     Run(String),
-    /// Under /dev, as Xenomai's pipes are: `rtp1` is /dev/rtp1.
+    /// A name under /dev, as for Xenomai's pipes: `rtp1` is /dev/rtp1.
     Dev(String),
-    /// Anywhere.
+    /// Any path.
     Path(PathBuf),
 }
 
@@ -30,7 +30,7 @@ impl At {
     }
 }
 
-/// A name is under /run, everything with a slash is a path.
+/// A text with a slash is a path, any other is a name under /run.
 impl From<&str> for At {
     fn from(text: &str) -> At {
         if text.contains('/') { At::Path(text.into()) } else { At::Run(text.into()) }
@@ -43,49 +43,51 @@ impl From<&Path> for At {
     }
 }
 
-/// Why there is no pipe.
+/// Why a pipe could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum NotOpened {
-    /// The capacity or the policy.
+    /// Invalid capacity or overflow policy.
     #[error(transparent)]
     Capacity(#[from] CapacityError),
-    /// Something else has the name.
+    /// The path exists and is not a FIFO.
     #[error("{} is {what}, not a FIFO; see `ls -l {}`, then remove it or give another name", path.display(), path.display())]
     NotAFifo {
-        /// Where.
+        /// Path.
         path: PathBuf,
-        /// What it is.
+        /// File type.
         what: &'static str,
     },
-    /// Another program has it.
+    /// Another program uses the FIFO.
     #[error("{} belongs to another running program; see `fuser -v {}`, then end it or give another name", path.display(), path.display())]
     InUse {
-        /// Where.
+        /// Path.
         path: PathBuf,
     },
-    /// A system call refused.
+    /// A system call failed.
     #[error("{call}({}): {source}; see `ls -ld {}`: the folder must exist and be writable, or give another path",
             path.display(), path.parent().unwrap_or(path).display())]
     Refused {
-        /// Which.
+        /// Name of the system call.
         call: &'static str,
-        /// On what.
+        /// Path.
         path: PathBuf,
-        /// Why.
+        /// Error of the system call.
         source: Errno,
     },
-    /// No eventfd: eventfd(2).
+    /// eventfd(2) failed.
     #[error("eventfd(): {0}; see `ulimit -n`")]
     Event(Errno),
-    /// No thread.
+    /// The thread cannot be created.
     #[error("the bridge's thread cannot be started: {0}; see `ulimit -u`")]
     Thread(io::Error),
 }
 
-/// A FIFO that this program alone reads or alone writes (flock(2)), open for both, so that the other ends may come and go; not blocking.
-/// For programs whose bridge is their own; [`pipe`](crate::pipe) and [`pipe_out`](crate::pipe_out) have one.
+/// A FIFO that only this program reads, or only this program writes (flock(2)). It is open for both, so that other ends
+/// may come and go; it is non-blocking. For programs with their own bridge; [`pipe`](crate::pipe) and
+/// [`pipe_out`](crate::pipe_out) include one.
 ///
-/// It is made where there is none (mode 660, less the umask) and then removed when this is dropped; one that is there is taken over and left.
+/// If it does not exist, it is created (mode 660, less the umask) and removed on drop. An existing one is taken over
+/// and left in place.
 #[derive(Debug)]
 pub struct Fifo {
     fd: OwnedFd,
@@ -101,13 +103,13 @@ impl AsFd for Fifo {
 }
 
 impl Fifo {
-    /// Makes or takes over the FIFO.
+    /// Creates or takes over the FIFO.
     ///
     /// # Errors
-    /// [`NotOpened`]: another program has it, it is no FIFO, or the system refuses.
+    /// [`NotOpened`]: another program uses it, it is not a FIFO, or a system call failed.
     pub fn open(at: impl Into<At>) -> Result<Fifo, NotOpened> {
         let path = at.into().path();
-        // A program that ends just now removes what we have opened: then once more.
+        // A program that ends just now may remove the FIFO we have opened; then retry.
         for _ in 0..8 {
             if let Some(fifo) = Fifo::try_open(&path)? {
                 return Ok(fifo);
@@ -116,7 +118,7 @@ impl Fifo {
         Err(NotOpened::InUse { path })
     }
 
-    /// `None`: it was removed meanwhile.
+    /// `None` if the FIFO was removed meanwhile.
     fn try_open(path: &Path) -> Result<Option<Fifo>, NotOpened> {
         let refused = |call| move |source| NotOpened::Refused { call, path: path.into(), source };
         let made = match mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o660), 0) {
@@ -124,7 +126,7 @@ impl Fifo {
             Err(Errno::EXIST) => false,
             Err(source) => return Err(refused("mknod")(source)),
         };
-        // Looked at before it is opened: opening a device can do things.
+        // Checked before opening, because opening a device can have side effects.
         match statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => is_fifo(path, &stat)?,
             Err(Errno::NOENT) => return Ok(None),
@@ -154,17 +156,17 @@ impl Fifo {
         rustix::io::fcntl_dupfd_cloexec(&self.fd, 0).map_err(refused)
     }
 
-    /// Where it is.
+    /// Path of the FIFO.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Was it made, and will it be removed?
+    /// Whether it was created, and will be removed on drop.
     pub fn made(&self) -> bool {
         self.made
     }
 
-    /// Does the name still mean this FIFO?
+    /// Whether the path still refers to this FIFO.
     fn is_there(&self) -> bool {
         statat(CWD, &self.path, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| inode(&stat) == self.inode)
     }

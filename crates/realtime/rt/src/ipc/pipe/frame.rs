@@ -1,19 +1,19 @@
-//! How bytes become frames, and frames bytes.
+//! Conversion of bytes to frames and back.
 
 use std::fmt;
 
-/// What stands at the front of some input.
+/// Result of parsing the start of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parsed<T> {
-    /// A frame, and how many bytes it took.
+    /// A frame, and the number of bytes it took.
     Frame(T, usize),
-    /// So many bytes that are no frame and cannot become one.
+    /// This many bytes are not a frame and cannot become one.
     Malformed(usize),
-    /// Not enough to tell.
+    /// More input is needed.
     More,
 }
 
-/// What goes through a pipe. Both functions run in the bridge, an ordinary thread: they may allocate.
+/// A value that passes through a pipe. Both functions run in the bridge, an ordinary thread, and may allocate.
 ///
 /// ```
 /// use punctual_rt::{Frame, Parsed};
@@ -37,7 +37,7 @@ pub enum Parsed<T> {
 /// assert!(matches!(Switch::parse(b"d21d20"), Parsed::Frame(Switch { house: 3, unit: 2, on: true }, 3)));
 /// ```
 pub trait Frame: Sized + Send + 'static {
-    /// What stands at the front of `input`.
+    /// Parses the start of `input`.
     fn parse(input: &[u8]) -> Parsed<Self>;
     /// Appends the frame's bytes to `output`.
     fn write(&self, output: &mut Vec<u8>);
@@ -45,7 +45,7 @@ pub trait Frame: Sized + Send + 'static {
 
 const LONGEST: usize = 62;
 
-/// A line of up to 62 bytes, without its newline and without a heap.
+/// A line of up to 62 bytes, without its newline and without heap memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Line {
     bytes: [u8; LONGEST],
@@ -53,7 +53,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// `None`: longer than 62 bytes, or more than one line. Allocates nothing.
+    /// `None` if it is longer than 62 bytes, or more than one line. Does not allocate.
     pub fn new(text: impl AsRef<[u8]>) -> Option<Line> {
         let text = text.as_ref();
         let mut bytes = [0; LONGEST];
@@ -61,7 +61,7 @@ impl Line {
         (!text.contains(&b'\n')).then_some(Line { bytes, length: text.len() as u8 })
     }
 
-    /// Its bytes.
+    /// Bytes of the line.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.length.into()]
     }
@@ -89,10 +89,10 @@ impl Frame for Line {
     }
 }
 
-/// The most input that waits to become a frame.
+/// Limit on input that does not form a frame yet.
 pub(super) const MOST_INPUT: usize = 4096;
 
-/// Bytes on their way to frames.
+/// Splits input into frames.
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
     input: Vec<u8>,
@@ -100,17 +100,18 @@ pub(super) struct Decoder {
 }
 
 impl Decoder {
-    /// Room for so many more bytes.
+    /// Number of further bytes that fit.
     pub(super) fn room(&self) -> usize {
         MOST_INPUT - self.input.len()
     }
 
-    /// More input, at most [`Decoder::room`].
+    /// Adds input, at most [`Decoder::room`] bytes.
     pub(super) fn feed(&mut self, bytes: &[u8]) {
         self.input.extend_from_slice(bytes);
     }
 
-    /// The next frame. What is none is skipped and counted; so is input that is at its most and still no frame.
+    /// The next frame. Malformed input is skipped and counted; so is input that reaches the limit without forming a
+    /// frame.
     pub(super) fn next<T: Frame>(&mut self) -> Option<T> {
         let mut at = 0;
         let frame = loop {
@@ -119,7 +120,7 @@ impl Decoder {
                     at = at.saturating_add(used).min(self.input.len());
                     break Some(frame);
                 }
-                // A codec that takes nothing would never end.
+                // A parser that consumes nothing would loop forever.
                 Parsed::Frame(_, used) | Parsed::Malformed(used) if at < self.input.len() => {
                     at = at.saturating_add(used.max(1)).min(self.input.len());
                     self.malformed += 1;
@@ -141,7 +142,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A digit pair, as `d21` is: no separator.
+    /// A pair of digits without separator.
     #[derive(Debug, PartialEq)]
     struct Pair(u8, u8);
 
@@ -193,7 +194,7 @@ mod tests {
     }
 
     proptest! {
-        /// However the bytes are cut, the same frames come out, and every byte is in a frame, malformed, or waits.
+        /// However the input is split, the frames are the same, and every byte is in a frame, malformed, or waiting.
         #[test]
         fn the_cuts_do_not_matter(bytes in proptest::collection::vec(prop_oneof![Just(b'4'), Just(b'2'), any::<u8>()], 0..200),
                                   cuts in proptest::collection::vec(1usize..9, 0..80)) {
@@ -208,7 +209,7 @@ mod tests {
             prop_assert_eq!(decode::<Pair>(&pieces), whole);
         }
 
-        /// What is written is read back.
+        /// Written frames are read back.
         #[test]
         fn lines_read_back(texts in proptest::collection::vec("[ -~]{0,62}", 0..20)) {
             let lines: Vec<Line> = texts.iter().filter_map(Line::new).collect();

@@ -1,4 +1,5 @@
-//! Pipes between a real-time thread and the shell: a ring and an eventfd on one side, a FIFO on the other, a bridge between them.
+//! Pipes between a real-time thread and the shell: a ring and an eventfd on one side, a FIFO on the other, and a bridge
+//! between them.
 
 mod bridge;
 mod fifo;
@@ -23,30 +24,32 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::fence;
 use std::thread::JoinHandle;
 
-/// What a pipe has seen.
+/// Counters of a pipe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PipeCounts {
-    /// Frames read from the FIFO and handed to the real-time side.
+    /// Frames read from the FIFO and passed to the real-time side.
     pub received: u64,
-    /// Frames of the real-time side written to the FIFO.
+    /// Frames from the real-time side written to the FIFO.
     pub sent: u64,
-    /// Frames dropped for want of room in the ring.
+    /// Frames dropped because the ring was full.
     pub dropped: u64,
-    /// Frames that went back to the real-time sender for want of room ([`Overflow::Refuse`]).
+    /// Frames returned to the real-time sender because the ring was full ([`Overflow::Refuse`]).
     pub refused: u64,
-    /// Pieces of input that were no frame.
+    /// Pieces of input that were not a frame.
     pub malformed: u64,
 }
 
 /// Commands from the shell to a real-time thread: `echo d21 > /run/rtp1`.
 ///
-/// `N` frames fit between the two ends. The receiver never touches the FIFO, nor waits for who writes into it. The bridge is a thread under
-/// SCHED_OTHER that opens the FIFO for reading and writing, so that a writer that leaves is no end of file. With
-/// [`Overflow::DropNewest`] frames without room are dropped and counted; with [`Overflow::Refuse`] the bridge stops reading until
-/// there is room, and the FIFO's writers wait. A FIFO carries one direction: for answers make another with [`pipe_out`].
+/// The ring holds `N` frames. The receiver never touches the FIFO, and never waits for its writers. The bridge is a
+/// thread under SCHED_OTHER that opens the FIFO for reading and writing, so that a writer that leaves causes no end of
+/// file. With [`Overflow::DropNewest`], frames that do not fit are dropped and counted; with [`Overflow::Refuse`], the
+/// bridge stops reading until there is room, and the FIFO's writers wait. A FIFO has one direction: for answers use
+/// another one, with [`pipe_out`].
 ///
-/// The FIFO is made where there is none (mode 660, less the umask) and removed with the [`Bridge`]. One that is there, of a killed run or
-/// made by hand, is taken over and left. One that another running program has (flock(2)) is refused, and so is everything that is no FIFO.
+/// If the FIFO does not exist, it is created (mode 660, less the umask) and removed with the [`Bridge`]. An existing
+/// FIFO, from a killed run or created by hand, is taken over and left in place. A FIFO used by another running program
+/// (flock(2)) and any other file are refused.
 ///
 /// # Errors
 /// [`NotOpened`].
@@ -64,8 +67,8 @@ pub fn pipe<T: Frame, const N: usize>(
 
 /// Text from a real-time thread to the shell: `cat /run/rtp2`. Otherwise as [`pipe`].
 ///
-/// The sender leaves frames; the bridge makes text of them. What nobody reads stays in the FIFO (64 KiB), then in the ring, and then
-/// `overflow` decides.
+/// The sender leaves frames, which the bridge formats. Without a reader, text stays in the FIFO (64 KiB), then in the
+/// ring; after that, `overflow` applies.
 ///
 /// # Errors
 /// [`NotOpened`].
@@ -96,12 +99,13 @@ pub struct RtReceiver<T> {
 }
 
 impl<T> RtReceiver<T> {
-    /// The oldest frame, where there is one. Wait-free, no system call.
+    /// Takes the oldest frame, if there is one. Wait-free, no system call.
     pub fn receive(&mut self) -> Option<T> {
         self.receiver.receive()
     }
 
-    /// The oldest frame; sleeps until there is one (poll(2) on the eventfd), or until `until` on CLOCK_MONOTONIC.
+    /// Takes the oldest frame; sleeps until there is one (poll(2) on the eventfd), at most until `until` on
+    /// CLOCK_MONOTONIC.
     ///
     /// # Errors
     /// [`TimedOut`].
@@ -119,24 +123,25 @@ impl<T> RtReceiver<T> {
                 return Err(TimedOut);
             }
             let mut fds = [PollFd::new(&self.common.event, PollFlags::IN)];
-            // A signal or the time: both are looked at above.
+            // A signal and the time limit are both handled above.
             let _ = poll(&mut fds, Some(&timespec(left)));
         }
     }
 
-    /// Makes the descriptor ([`AsFd`]) not readable until the next frame: call it, then [`RtReceiver::receive`] until `None`, then poll.
+    /// Makes the descriptor ([`AsFd`]) unreadable until the next frame: call this, then [`RtReceiver::receive`] until
+    /// `None`, then poll.
     pub fn clear(&self) {
         // EAGAIN: it was not readable.
         let _ = read(&self.common.event, &mut [0u8; 8]);
     }
 
-    /// What the pipe has seen.
+    /// Current counters.
     pub fn counts(&self) -> PipeCounts {
         self.common.counts()
     }
 }
 
-/// The eventfd, readable when frames have come: for epoll(7) together with other descriptors.
+/// The eventfd, readable when frames have arrived: for epoll(7) together with other descriptors.
 impl<T> AsFd for RtReceiver<T> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.common.event.as_fd()
@@ -151,7 +156,7 @@ pub struct RtSender<T> {
 }
 
 impl<T> RtSender<T> {
-    /// Leaves a frame for the bridge. Never blocks; a system call (write(2) to an eventfd) where the bridge sleeps.
+    /// Leaves a frame for the bridge. Never blocks; makes a system call (write(2) to an eventfd) if the bridge sleeps.
     ///
     /// # Errors
     /// [`Full`], with [`Overflow::Refuse`] only.
@@ -160,7 +165,7 @@ impl<T> RtSender<T> {
         let counts = self.sender.counts();
         self.common.dropped.store(counts.dropped, Relaxed);
         self.common.refused.store(counts.refused, Relaxed);
-        // The bridge says that it sleeps before it looks into the ring once more: one of the two sees the other.
+        // The bridge sets `asleep` before it checks the ring once more, so one of the two sees the other's store.
         fence(SeqCst);
         if self.common.asleep.load(Relaxed) && self.common.asleep.swap(false, Relaxed) {
             wake(&self.common.event);
@@ -168,19 +173,19 @@ impl<T> RtSender<T> {
         sent
     }
 
-    /// What the pipe has seen.
+    /// Current counters.
     pub fn counts(&self) -> PipeCounts {
         self.common.counts()
     }
 }
 
-/// Adds one to an eventfd. It is not blocking: where the count is at its most, it is readable anyway.
+/// Adds one to an eventfd. It is non-blocking: at its maximum it is readable anyway.
 fn wake(event: &OwnedFd) {
     let _ = write(event, &1u64.to_ne_bytes());
 }
 
-/// The ordinary end of a pipe: its thread and its FIFO. Dropping it writes what is left where there is room, stops the thread, and
-/// removes the FIFO where it was made by us.
+/// The ordinary end of a pipe: its thread and its FIFO. Dropping it writes what is left and fits, stops the thread, and
+/// removes the FIFO if it was created here.
 #[derive(Debug)]
 #[must_use = "the pipe closes at once"]
 pub struct Bridge {
@@ -190,17 +195,17 @@ pub struct Bridge {
 }
 
 impl Bridge {
-    /// Where the FIFO is.
+    /// Path of the FIFO.
     pub fn path(&self) -> &Path {
         self.fifo.path()
     }
 
-    /// Was it made, and will it be removed? Otherwise it was there already.
+    /// Whether the FIFO was created, and will be removed on drop; otherwise it existed before.
     pub fn made(&self) -> bool {
         self.fifo.made()
     }
 
-    /// What the pipe has seen.
+    /// Current counters.
     pub fn counts(&self) -> PipeCounts {
         self.common.counts()
     }
