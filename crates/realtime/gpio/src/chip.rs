@@ -1,4 +1,4 @@
-//! Chips and their lines by name.
+//! GPIO chips, and lines by name.
 
 use crate::error::GpioError;
 use punctual_uapi::gpio::{self, ChipInfo, LineInfo, LineRequest, USED};
@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// An open chip.
+/// An open GPIO chip.
 #[derive(Debug)]
 pub struct Chip {
     fd: OwnedFd,
@@ -16,23 +16,23 @@ pub struct Chip {
     info: ChipInfo,
 }
 
-/// A line found by its name.
+/// A line found by name.
 #[derive(Debug)]
 pub struct LineAt {
-    /// Its chip.
+    /// The chip of the line.
     pub chip: Chip,
-    /// Its place there.
+    /// Offset of the line on its chip.
     pub offset: u32,
 }
 
 impl Chip {
-    /// Opens a chip's device, `/dev/gpiochip0`.
+    /// Opens the device of a chip, for example `/dev/gpiochip0`.
     ///
     /// # Errors
-    /// It is not there, may not be opened, or is no chip.
+    /// It does not exist, may not be opened, or is not a chip.
     pub fn open(path: &Path) -> Result<Chip, GpioError> {
         let failed = |errno: Errno| GpioError::Open { path: path.to_owned(), source: errno.into() };
-        // Without O_NONBLOCK a FIFO in its place would block.
+        // Without O_NONBLOCK, opening a FIFO at this path would block.
         let fd = open(path, OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty()).map_err(failed)?;
         let info = gpio::chip_info(&fd);
         let info = info.map_err(|e| GpioError::Open { path: path.to_owned(), source: e.source })?;
@@ -59,17 +59,17 @@ impl Chip {
         Err(refused.unwrap_or_else(none))
     }
 
-    /// What it is.
+    /// Name, label and number of lines of the chip.
     pub fn info(&self) -> &ChipInfo {
         &self.info
     }
 
-    /// Its device.
+    /// Path of its device.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What a line is.
+    /// Information on a line.
     ///
     /// # Errors
     /// There is no such line, or the chip was removed.
@@ -78,7 +78,7 @@ impl Chip {
         gpio::line_info(&self.fd, offset).map_err(|e| GpioError::of_call(offset, e))
     }
 
-    /// All its lines.
+    /// Information on all lines.
     ///
     /// # Errors
     /// The chip was removed.
@@ -112,10 +112,10 @@ impl Chip {
     }
 }
 
-/// All chips that may be opened, in the order of their numbers.
+/// All chips that may be opened, in order of their numbers.
 ///
 /// # Errors
-/// There are some, and none may be opened: the first refusal.
+/// There are chips, but none may be opened: the first error.
 pub fn chips() -> Result<Vec<Chip>, GpioError> {
     let paths = devices(Path::new("/dev"));
     let (mut found, mut refused) = (Vec::new(), None);
@@ -131,10 +131,11 @@ pub fn chips() -> Result<Vec<Chip>, GpioError> {
     }
 }
 
-/// Finds a line by its name on any chip.
+/// Finds a line by name on any chip.
 ///
 /// # Errors
-/// No line has that name, or several have: the kernel does not make names unique (gpio_name_to_desc, drivers/gpio/gpiolib.c).
+/// No line has that name, or several do: the kernel does not enforce unique names (gpio_name_to_desc,
+/// drivers/gpio/gpiolib.c).
 pub fn find_line(name: &str) -> Result<LineAt, GpioError> {
     let (mut found, mut names): (Vec<LineAt>, Vec<String>) = (Vec::new(), Vec::new());
     for chip in chips()? {
@@ -153,7 +154,7 @@ fn list(names: &[String]) -> String {
     if names.is_empty() { "none".into() } else { names.join(", ") }
 }
 
-/// Devices called gpiochipN below `dev`, by number.
+/// Devices named gpiochipN below `dev`, ordered by number.
 fn devices(dev: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(dev).into_iter().flatten().flatten();
     let mut found: Vec<(u32, PathBuf)> = entries

@@ -1,4 +1,4 @@
-//! What can go wrong, and what to type next.
+//! Errors, with what to do.
 
 use punctual_uapi::Error as CallError;
 use rustix::io::Errno;
@@ -11,9 +11,9 @@ pub enum GpioError {
     /// A chip cannot be opened.
     #[error("cannot open the GPIO chip {}: {source}; {}", path.display(), remedy(source))]
     Open {
-        /// Its device.
+        /// Path of its device.
         path: PathBuf,
-        /// The system's reason.
+        /// Error of the system call.
         source: io::Error,
     },
     /// There is no such chip.
@@ -21,54 +21,54 @@ pub enum GpioError {
         "no GPIO chip is called `{wanted}`; there are: {there}; write a device, a name or a label: /dev/gpiochip0, gpiochip0"
     )]
     NoChip {
-        /// Device, name or label.
+        /// The requested device, name or label.
         wanted: String,
-        /// Those there are.
+        /// The existing chips.
         there: String,
     },
     /// There is no such line.
     #[error("no GPIO line is called `{wanted}` on {on}; list them: gpioinfo (package gpiod)")]
     NoLine {
-        /// Its name or offset.
+        /// The requested name or offset.
         wanted: String,
-        /// The chips looked at.
+        /// The chips that were searched.
         on: String,
     },
-    /// Somebody has the line.
+    /// The line is in use.
     #[error("line {offset} of {chip} is in use by {consumer}; end that program, or unbind the driver that holds it")]
     Busy {
-        /// The chip's name.
+        /// Name of the chip.
         chip: String,
-        /// The line.
+        /// Offset of the line.
         offset: u32,
-        /// Who has it.
+        /// Current user of the line.
         consumer: String,
     },
-    /// The line raises no interrupts.
+    /// The line cannot raise interrupts.
     #[error(
         "line {offset} of {chip} raises no interrupt ({source}): choose a line whose controller has them, see /proc/interrupts"
     )]
     NoInterrupt {
-        /// The chip's name.
+        /// Name of the chip.
         chip: String,
-        /// The line.
+        /// Offset of the line.
         offset: u32,
-        /// The system's reason.
+        /// Error of the system call.
         source: CallError,
     },
-    /// The chip was removed while it was used.
+    /// The chip was removed while in use.
     #[error("the chip of line {offset} was removed: open it again once it is back")]
     Removed {
-        /// The line.
+        /// Offset of the line.
         offset: u32,
     },
-    /// What was asked for is not possible.
+    /// The request is not possible.
     #[error("{0}")]
     Usage(String),
     /// A system call failed.
     #[error(transparent)]
     Call(#[from] CallError),
-    /// The kernel sent an event of a kind that is not known.
+    /// The kernel sent an event with an unknown id.
     #[error(
         "the kernel sent an event with the id {0}, which uAPI v2 does not have: this kernel is newer than this program"
     )]
@@ -76,13 +76,13 @@ pub enum GpioError {
     /// A file of the simulator failed.
     #[error("cannot {what} {}: {source}; {hint}", path.display())]
     Sim {
-        /// `make`, `write`, …
+        /// The operation: `make`, `write`, …
         what: &'static str,
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// The system's reason.
+        /// Error of the system call.
         source: io::Error,
-        /// What to type next.
+        /// What to do.
         hint: &'static str,
     },
 }
@@ -96,7 +96,7 @@ fn remedy(source: &io::Error) -> &'static str {
 }
 
 impl GpioError {
-    /// Of reading, waiting or writing a requested line.
+    /// An error of reading, waiting for or writing a requested line.
     pub(crate) fn of_line(call: &'static str, offset: u32, errno: Errno) -> GpioError {
         match errno {
             Errno::NODEV => GpioError::Removed { offset },
@@ -104,7 +104,7 @@ impl GpioError {
         }
     }
 
-    /// Of a typed call on a requested line.
+    /// An error of a typed call on a requested line.
     pub(crate) fn of_call(offset: u32, error: CallError) -> GpioError {
         match error.errno() {
             Some(number) if number == Errno::NODEV.raw_os_error() => GpioError::Removed { offset },

@@ -1,20 +1,20 @@
-//! Edge events as the kernel writes them.
+//! Edge events in the kernel's format.
 
 use crate::error::GpioError;
 use punctual_uapi::gpio::{EDGE_FALLING, EDGE_RISING, EVENT_BYTES, EVENT_CLOCK_REALTIME};
 
-/// Which edges make events.
+/// Edges that generate events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edges {
     /// From inactive to active.
     Rising,
     /// From active to inactive.
     Falling,
-    /// All. The kernel reads the level in the interrupt's thread to tell which it was.
+    /// Both. The kernel reads the level in the interrupt's thread to find the direction.
     Both,
 }
 
-/// The clock that stamps events.
+/// The clock of the time stamps of events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EventClock {
     /// CLOCK_MONOTONIC.
@@ -24,7 +24,7 @@ pub enum EventClock {
     Realtime,
 }
 
-/// The edge of an event.
+/// Direction of an edge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Edge {
     /// From inactive to active.
@@ -34,18 +34,18 @@ pub enum Edge {
     Falling,
 }
 
-/// One edge (struct gpio_v2_line_event).
+/// An edge event (struct gpio_v2_line_event).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Event {
-    /// When the hard interrupt ran, ns of the [`EventClock`]. Where events were coalesced: that of the last.
+    /// Time of the hard interrupt, ns of the [`EventClock`]. For coalesced events, that of the last.
     pub timestamp_ns: u64,
-    /// Which way.
+    /// Direction of the edge.
     pub edge: Edge,
-    /// The line on its chip.
+    /// Offset of the line on its chip.
     pub offset: u32,
-    /// The event's number among all lines of the request, from 1.
+    /// Sequence number among all lines of the request, from 1.
     pub seqno: u32,
-    /// The event's number on this line, from 1; wraps.
+    /// Sequence number on this line, from 1; wraps.
     pub line_seqno: u32,
 }
 
@@ -69,10 +69,10 @@ impl EventClock {
 }
 
 impl Event {
-    /// Of the bytes that read(2) gave.
+    /// Parses the bytes of read(2).
     ///
     /// # Errors
-    /// An edge that is neither rising nor falling.
+    /// The edge is neither rising nor falling.
     pub(crate) fn parse(bytes: &[u8; EVENT_BYTES]) -> Result<Event, GpioError> {
         let word = |at: usize| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         let mut stamp = [0; 8];
@@ -92,7 +92,7 @@ pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// As the kernel lays it out.
+    /// Writes an event in the kernel's format.
     pub(crate) fn bytes_of(event: &Event) -> [u8; EVENT_BYTES] {
         let mut bytes = [0; EVENT_BYTES];
         bytes[..8].copy_from_slice(&event.timestamp_ns.to_ne_bytes());

@@ -1,21 +1,21 @@
-//! A line that is sampled.
+//! Sampled lines.
 
 use crate::chip::Chip;
 use crate::error::GpioError;
 use punctual_uapi::gpio::{self, ACTIVE_LOW, BIAS_DISABLED, BIAS_PULL_DOWN, BIAS_PULL_UP, INPUT, LineRequest};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// What holds an input whose wire is open. A chip without such resistors refuses all but [`Bias::Unchanged`].
+/// Bias of an input whose wire is open. A chip without bias resistors refuses all but [`Bias::Unchanged`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Bias {
-    /// As it was.
+    /// As before.
     #[default]
     Unchanged,
-    /// Nothing does.
+    /// No bias resistor.
     Disabled,
-    /// A resistor to the supply: for contacts to ground, such as a rotary dial's.
+    /// Pull-up: for contacts to ground, such as those of a rotary dial.
     PullUp,
-    /// A resistor to ground.
+    /// Pull-down.
     PullDown,
 }
 
@@ -30,7 +30,7 @@ impl Bias {
     }
 }
 
-/// A line requested as an input without events. It is ours until this is dropped.
+/// A line requested as an input without events, until this is dropped.
 #[derive(Debug)]
 pub struct Input {
     fd: OwnedFd,
@@ -44,20 +44,20 @@ impl AsFd for Input {
 }
 
 impl Input {
-    /// Requests a line of `chip`. `active_low`: its logical value is the opposite of its level.
+    /// Requests a line of `chip`. With `active_low` the logical value is the inverse of the level.
     ///
     /// # Errors
-    /// The line does not exist, is in use, or its chip has no such bias.
+    /// The line does not exist, is in use, or its chip lacks such a bias.
     pub fn new(chip: &Chip, offset: u32, bias: Bias, active_low: bool) -> Result<Input, GpioError> {
         let flags = INPUT | bias.flags() | if active_low { ACTIVE_LOW } else { 0 };
         let wanted = LineRequest { offset, consumer: "punctual", flags, event_buffer_size: 0, value: false };
         Ok(Input { fd: chip.request(&wanted)?, offset })
     }
 
-    /// Its logical value now: one ioctl(2).
+    /// Reads its logical value, with one ioctl(2).
     ///
     /// # Errors
-    /// The chip was removed, or its driver refuses.
+    /// The chip was removed, or its driver returned an error.
     pub fn value(&self) -> Result<bool, GpioError> {
         gpio::value(&self.fd).map_err(|e| GpioError::of_call(self.offset, e))
     }

@@ -1,11 +1,12 @@
-//! GPIO lines by the character device, uAPI v2 (Documentation/userspace-api/gpio/chardev.rst, Linux 5.10 and later).
+//! GPIO lines through the character device, uAPI v2 (Documentation/userspace-api/gpio/chardev.rst, Linux 5.10 and
+//! later).
 //!
-//! The kernel takes an event's time stamp in the hard interrupt and counts and queues it in the interrupt's thread
-//! (edge_irq_handler and edge_irq_thread in drivers/gpio/gpiolib-cdev.c). So there are two ways to lose an edge, and they look
-//! different: a second edge before the thread has run is *coalesced* with the first and leaves no gap; a full queue *drops* its
-//! oldest event, which leaves a gap of the sequence numbers. [`Tally`] keeps them apart.
+//! The kernel takes an event's time stamp in the hard interrupt, and counts and queues it in the interrupt's thread
+//! (edge_irq_handler and edge_irq_thread in drivers/gpio/gpiolib-cdev.c). So an edge can be lost in two ways. A second
+//! edge before the thread has run is *coalesced* with the first and leaves no gap; a full queue *drops* its oldest
+//! event, which leaves a gap in the sequence numbers. [`Tally`] distinguishes them.
 //!
-//! Architecture invariant: reading events allocates nothing. With the feature `sim`: simulated chips, for tests.
+//! Architecture invariant: reading events does not allocate. The feature `sim` adds simulated chips for tests.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -10,9 +10,9 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{Errno, read};
 use rustix::time::{ClockId, clock_gettime};
 
-/// Events the kernel keeps where nothing else is asked (linereq_create: 16 a line).
+/// Default number of events the kernel buffers (linereq_create: 16 per line).
 pub const USUAL_BUFFER: u32 = 16;
-/// The most it keeps (GPIO_V2_LINES_MAX × 16).
+/// Maximum number of events the kernel buffers (GPIO_V2_LINES_MAX × 16).
 pub const MOST_BUFFERED: u32 = 1024;
 /// Events fetched by one read(2).
 const CHUNK: usize = 64;
@@ -29,7 +29,7 @@ fn timespec(time: Nanos) -> Timespec {
     }
 }
 
-/// A line requested for its edges. It is ours until this is dropped.
+/// A line requested for its edges, until this is dropped.
 #[derive(Debug)]
 pub struct Line {
     fd: OwnedFd,
@@ -44,10 +44,12 @@ impl AsFd for Line {
 }
 
 impl Line {
-    /// Requests a line of `chip` as an input whose `edges` make events. `buffer`: how many the kernel keeps for a reader that is
-    /// late, 1 to [`MOST_BUFFERED`]; it rounds up to a power of two (kfifo_alloc), and once full drops the oldest.
+    /// Requests a line of `chip` as an input whose `edges` generate events. `buffer` is the number of events the kernel
+    /// keeps for a late reader, 1 to [`MOST_BUFFERED`]. The kernel rounds it up to a power of two (kfifo_alloc), and
+    /// drops the oldest event when the buffer is full.
     ///
     /// # Errors
+    /// The line does not exist, is in use, or cannot raise interrupts.
     /// The line does not exist, is in use, or raises no interrupts.
     pub fn edges(chip: &Chip, offset: u32, edges: Edges, buffer: u32, clock: EventClock) -> Result<Line, GpioError> {
         if !(1..=MOST_BUFFERED).contains(&buffer) {
@@ -60,23 +62,24 @@ impl Line {
         Ok(Line { fd, offset, bytes: Box::new([[0; EVENT_BYTES]; CHUNK]) })
     }
 
-    /// The line on its chip.
+    /// Offset of the line on its chip.
     pub fn offset(&self) -> u32 {
         self.offset
     }
 
-    /// Its logical value now.
+    /// Reads its logical value.
     ///
     /// # Errors
-    /// The chip was removed, or its driver refuses.
+    /// The chip was removed, or its driver returned an error.
     pub fn value(&self) -> Result<bool, GpioError> {
         gpio::value(&self.fd).map_err(|e| GpioError::of_call(self.offset, e))
     }
 
-    /// Waits until an event can be read, at most `limit`; `None`: for ever. `false`: nothing came. A signal does not end it, nor does
-    /// it make it longer.
+    /// Waits until an event can be read, at most `limit` (`None`: forever). Returns `false` if nothing came. A signal
+    /// neither ends nor extends the wait.
     ///
     /// # Errors
+    /// poll(2) failed.
     /// poll(2) failed.
     pub fn wait(&self, limit: Option<Nanos>) -> Result<bool, GpioError> {
         let until = limit.map(|limit| Nanos(monotonic().0.saturating_add(limit.0)));
@@ -89,10 +92,11 @@ impl Line {
         }
     }
 
-    /// Reads what is there, up to `events.len()` and 64 at once; blocks until there is one. Returns how many came; 0 only where
-    /// `events` is empty. Allocates nothing.
+    /// Reads pending events, at most `events.len()` and 64 at once; blocks until there is one. Returns their number,
+    /// which is 0 only if `events` is empty. Does not allocate.
     ///
     /// # Errors
+    /// The chip was removed, or the kernel sent an event that is not an edge.
     /// The chip was removed; the kernel sent what is no edge.
     pub fn read(&mut self, events: &mut [Event]) -> Result<usize, GpioError> {
         loop {
@@ -103,9 +107,10 @@ impl Line {
         }
     }
 
-    /// As [`Line::read`], but returns 0 where a signal came before an event: for a thread that is stopped by one.
+    /// As [`Line::read`], but returns 0 if a signal came before an event: for a thread that is stopped by a signal.
     ///
     /// # Errors
+    /// As [`Line::read`].
     /// As [`Line::read`].
     pub fn read_until_signal(&mut self, events: &mut [Event]) -> Result<usize, GpioError> {
         let most = events.len().min(CHUNK);
@@ -125,13 +130,13 @@ impl Line {
         Ok(count)
     }
 
-    /// The events one after the other; blocks for each that is not there yet. Ends after the first error.
+    /// Iterates over events, blocking until the next one comes. Ends after the first error.
     pub fn events(&mut self) -> Events<'_> {
         Events { line: self, held: [Event::default(); CHUNK], next: 0, end: 0, failed: false }
     }
 }
 
-/// Events of a line as they come: [`Line::events`]. Those fetched but not taken are lost when it is dropped.
+/// Iterator over events of a line: [`Line::events`]. Events that were fetched but not consumed are lost on drop.
 #[derive(Debug)]
 pub struct Events<'a> {
     line: &'a mut Line,
@@ -173,7 +178,7 @@ mod tests {
     use std::sync::atomic::AtomicBool;
     use std::sync::atomic::Ordering::Relaxed;
 
-    /// A pipe in the kernel's place.
+    /// A pipe in place of the kernel.
     fn line_and_writer() -> (Line, OwnedFd) {
         let (fd, writer) = pipe().unwrap();
         (Line { fd, offset: 4, bytes: Box::new([[0; EVENT_BYTES]; CHUNK]) }, writer)
@@ -209,7 +214,8 @@ mod tests {
         assert!(events.next().is_none());
     }
 
-    /// Whoever stops a thread wakes it by signals until it has ended: closer together than the limit, they kept it waiting for ever.
+    /// A thread is stopped by signals, repeated until it has ended. At intervals shorter than the limit they used to
+    /// extend the wait forever.
     #[test]
     fn signals_do_not_make_a_wait_longer() {
         install_wakeup().unwrap();

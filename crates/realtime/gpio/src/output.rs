@@ -1,11 +1,11 @@
-//! A line that is driven.
+//! Driven lines.
 
 use crate::chip::Chip;
 use crate::error::GpioError;
 use punctual_uapi::gpio::{self, LineRequest, OUTPUT};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// A line requested as an output. When it is dropped the kernel may let the level go.
+/// A line requested as an output. After it is dropped, the kernel may stop driving the level.
 #[derive(Debug)]
 pub struct Output {
     fd: OwnedFd,
@@ -28,18 +28,18 @@ impl Output {
         Ok(Output { fd: chip.request(&wanted)?, offset })
     }
 
-    /// Drives it: one ioctl(2).
+    /// Drives the line, with one ioctl(2).
     ///
     /// # Errors
-    /// The chip was removed, or its driver refuses.
+    /// The chip was removed, or its driver returned an error.
     pub fn set(&self, value: bool) -> Result<(), GpioError> {
         gpio::set_value(&self.fd, value).map_err(|e| GpioError::of_call(self.offset, e))
     }
 
-    /// Its logical value, as the driver tells it.
+    /// Reads its logical value, as reported by the driver.
     ///
     /// # Errors
-    /// The chip was removed, or its driver refuses.
+    /// The chip was removed, or its driver returned an error.
     pub fn value(&self) -> Result<bool, GpioError> {
         gpio::value(&self.fd).map_err(|e| GpioError::of_call(self.offset, e))
     }

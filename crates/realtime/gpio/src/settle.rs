@@ -1,19 +1,20 @@
-//! Interrupt threads of lines: when they are ready.
+//! Waiting for interrupt threads to be ready.
 
 use punctual_uapi::scheduling;
 use punctual_units::{Nanos, Scheduling};
 use std::time::{Duration, Instant};
 
-/// Waits until the interrupt threads of all our lines are SCHED_FIFO, at most `limit`. A request returns once such a thread has
-/// begun, which is before it is FIFO 50 (irq_thread, kernel/irq/manage.c, 6.12): until then it waits for ordinary threads, and edges
-/// that come close together are one event. `false`: some are not, or none is seen (in a container, or of a chip that polls).
+/// Waits until the interrupt threads of all lines of this process are SCHED_FIFO, at most `limit`. A request returns
+/// once such a thread has started, which is before it becomes FIFO 50 (irq_thread, kernel/irq/manage.c, 6.12): until
+/// then it competes with ordinary threads, and edges in quick succession are coalesced. Returns `false` if some are not
+/// ready, or none is found (in a container, or for a chip that polls).
 ///
 /// Reads /proc and allocates.
 pub fn settle(limit: Nanos) -> bool {
     let end = Instant::now() + Duration::from_nanos(limit.0);
     loop {
         let threads: Vec<i32> = irq_threads().collect();
-        // One that is gone has nothing to wait for.
+        // A thread that is gone need not be waited for.
         let is_ready = |tid: &i32| matches!(scheduling(*tid), Ok((Scheduling::Fifo { .. }, _)) | Err(_));
         if !threads.is_empty() && threads.iter().all(is_ready) {
             return true;
@@ -25,7 +26,7 @@ pub fn settle(limit: Nanos) -> bool {
     }
 }
 
-/// Threads `irq/N-punctual`, after the consumer of the line.
+/// Threads named `irq/N-punctual`, after the consumer of the line.
 fn irq_threads() -> impl Iterator<Item = i32> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| {

@@ -1,5 +1,6 @@
-//! Simulated chips, for tests and development: gpio-sim (Documentation/admin-guide/gpio/gpio-sim.rst, CONFIG_GPIO_SIM), made through
-//! configfs and removed with the last of [`SimChip`]. Needs root. Debian's kernels lack it: docs/gpio-kernel.md.
+//! Simulated chips, for tests and development: gpio-sim (Documentation/admin-guide/gpio/gpio-sim.rst, CONFIG_GPIO_SIM),
+//! created through configfs and removed when the [`SimChip`] is dropped. Needs root. Debian's kernels lack it:
+//! docs/gpio-kernel.md.
 
 use crate::chip::Chip;
 use crate::error::GpioError;
@@ -8,11 +9,11 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Where configfs is usually mounted.
+/// The usual mount point of configfs.
 const CONFIGFS: &str = "/sys/kernel/config";
 const HINT: &str = "it needs root, a kernel with CONFIG_GPIO_SIM (modprobe gpio-sim) and configfs (mount -t configfs none /sys/kernel/config)";
 
-/// A simulated chip. When dropped it is taken out of the kernel; a reader that still has a line of it gets an error.
+/// A simulated chip. Dropping it removes it from the kernel; a reader that still has one of its lines gets an error.
 #[derive(Debug)]
 pub struct SimChip {
     device: PathBuf,
@@ -24,15 +25,16 @@ pub struct SimChip {
 }
 
 impl SimChip {
-    /// Makes a chip with `names.len()` lines called so (an empty name: none). `name` is that of its folder in configfs.
+    /// Creates a chip with `names.len()` lines of these names (an empty string: no name). `name` is that of its folder
+    /// in configfs.
     ///
     /// # Errors
-    /// No gpio-sim, no configfs, no root; a chip of this name exists. What was made is removed again.
+    /// No gpio-sim, no configfs, no root, or a chip of this name exists. What was created is removed again.
     pub fn new(name: &str, names: &[&str]) -> Result<SimChip, GpioError> {
         let device = Path::new(CONFIGFS).join("gpio-sim").join(name);
         make(&device)?;
         let lines = names.len() as u32;
-        // From here on Drop removes what there is.
+        // From here on Drop cleans up.
         let (sysfs, node) = (PathBuf::new(), PathBuf::new());
         let mut chip = SimChip { device, lines, live: false, sysfs, pulls: Vec::new(), node };
         chip.configure(names)?;
@@ -66,23 +68,25 @@ impl SimChip {
         self.device.join("bank0")
     }
 
-    /// Its device.
+    /// Path of its device.
     pub fn node(&self) -> &Path {
         &self.node
     }
 
-    /// Opens it, as a program would.
+    /// Opens its device.
     ///
     /// # Errors
-    /// No device of its name in /dev, which needs devtmpfs or udev.
+    /// The device is missing in /dev, which needs devtmpfs or udev.
     pub fn open(&self) -> Result<Chip, GpioError> {
         Chip::open(&self.node)
     }
 
-    /// Pulls a line up or down: an edge, where that changes its level and nobody drives it. One pwrite(2). The interrupt is raised on
-    /// this CPU before the call returns (irq_work; drivers/gpio/gpio-sim.c, kernel/irq/irq_sim.c).
+    /// Pulls a line up or down, which is an edge if it changes the level and the line is not driven. One pwrite(2). The
+    /// interrupt is raised on this CPU before the call returns (irq_work; drivers/gpio/gpio-sim.c,
+    /// kernel/irq/irq_sim.c).
     ///
     /// # Errors
+    /// No such line; the write failed.
     /// No such line; the write failed.
     pub fn pull(&self, offset: u32, up: bool) -> Result<(), GpioError> {
         let none = || GpioError::Usage(format!("the simulated chip has no line {offset}: it has {}", self.lines));
@@ -92,7 +96,7 @@ impl SimChip {
         file.write_all_at(word, 0).map_err(|e| failed("write", &path())(e))
     }
 
-    /// The level of a line: what drives it, or else its pull.
+    /// The level of a line: the driven value, or else its pull.
     ///
     /// # Errors
     /// No such line.
@@ -102,7 +106,7 @@ impl SimChip {
 }
 
 impl Drop for SimChip {
-    /// As far as it goes: an error has nobody to be told to, and the guest or the next `rmdir` shows it.
+    /// Ignores errors: they cannot be reported here, and the next `rmdir` shows them.
     fn drop(&mut self) {
         self.pulls.clear();
         if self.live {

@@ -1,4 +1,4 @@
-//! What became of the edges, from the events' numbers and directions.
+//! Accounting for edges by sequence number and direction.
 
 use crate::event::{Edge, Event};
 
@@ -7,19 +7,21 @@ use crate::event::{Edge, Event};
 pub struct Tally {
     /// Events read.
     pub received: u64,
-    /// Events the kernel's full queue dropped: gaps of `line_seqno`. What was dropped after the last event read is not known yet.
+    /// Events dropped from the kernel's full queue: gaps in `line_seqno`. Events dropped after the last one read are
+    /// not yet known.
     pub dropped: u64,
-    /// The same edge twice in a row without a gap. Where both edges were asked for, one between them was coalesced; else it means nothing.
+    /// Repetitions of the same edge without a gap. If both edges were requested, each means that one between them was
+    /// coalesced; otherwise it means nothing.
     pub repeated: u64,
-    /// Of the last event.
+    /// Sequence number and edge of the last event.
     last: Option<(u32, Edge)>,
 }
 
 impl Tally {
-    /// Takes one event.
+    /// Counts one event.
     pub fn add(&mut self, event: &Event) {
         let before = self.last.map_or(0, |(number, _)| number);
-        // Wraps at 2³²; the kernel counts up by one only.
+        // Wraps at 2³²; the kernel only increments by one.
         let missing = event.line_seqno.wrapping_sub(before).wrapping_sub(1);
         if missing == 0 && self.last.is_some_and(|(_, edge)| edge == event.edge) {
             self.repeated += 1;
@@ -29,7 +31,7 @@ impl Tally {
         self.last = Some((event.line_seqno, event.edge));
     }
 
-    /// Of `sent` edges those that left neither an event nor a gap; `None`: more came than were sent.
+    /// Number of `sent` edges that left neither an event nor a gap; `None` if more came than were sent.
     pub fn coalesced(&self, sent: u64) -> Option<u64> {
         sent.checked_sub(self.received.checked_add(self.dropped)?)
     }
@@ -45,7 +47,7 @@ mod tests {
     }
 
     proptest! {
-        /// A queue of any length that drops its oldest, emptied at any time, loses nothing unseen.
+        /// A queue of any length that drops its oldest event, emptied at any time, loses nothing unnoticed.
         #[test]
         fn every_edge_is_accounted_for(
             steps in proptest::collection::vec((any::<bool>(), any::<bool>()), 0..300),

@@ -1,5 +1,6 @@
-//! The GPIO path against a real kernel: simulated lines toggled a known number of times, and what the reader got. For a guest with
-//! gpio-sim (docs/gpio-kernel.md); one virtual CPU makes it exact. Prints a line a check; exit code 1 where one failed.
+//! Checks the GPIO path against a real kernel: toggles simulated lines a known number of times and compares with what
+//! the reader received. For a guest with gpio-sim (docs/gpio-kernel.md); with a single virtual CPU the counts are
+//! exact. Prints one line per check; the exit code is 1 if one failed.
 
 #![forbid(unsafe_code)]
 
@@ -17,13 +18,13 @@ use std::process::ExitCode;
 type Outcome = Result<String, Box<dyn Error>>;
 type Check = fn(&SimChip) -> Outcome;
 
-/// Toggles where each is waited for.
+/// Toggles when each is waited for.
 const PACED: u32 = 1000;
-/// Toggles while nobody reads.
+/// Toggles without a reader.
 const STALLED: u32 = 40;
 /// Above the interrupt threads (50, sched(7)).
 const ABOVE: u8 = 90;
-/// What a guest on a busy machine may take for one event.
+/// Time limit for one event, long enough for a guest on a busy machine.
 const PATIENCE: Nanos = Nanos(10_000_000_000);
 
 const CHECKS: [(&str, Check); 12] = [
@@ -82,12 +83,12 @@ fn line(sim: &SimChip, offset: u32, edges: Edges, buffer: u32) -> Result<Line, G
     Ok(line)
 }
 
-/// `count` toggles, the first of them up.
+/// Toggles `count` times, starting with the rising edge.
 fn toggle(sim: &SimChip, offset: u32, count: u32) -> Result<(), GpioError> {
     (1..=count).try_for_each(|number| sim.pull(offset, number % 2 == 1))
 }
 
-/// All that is there, and that comes within 200 ms after the last of it.
+/// All pending events, and those that follow within 200 ms of the last.
 fn drain(line: &mut Line) -> Result<(Vec<Event>, Tally), GpioError> {
     let (mut all, mut tally) = (Vec::new(), Tally::default());
     let mut events = [Event::default(); 64];
@@ -124,7 +125,7 @@ fn busy(sim: &SimChip) -> Outcome {
     }
 }
 
-/// Each toggle is waited for: everything sent is received, in order, stamped between the clock readings around it.
+/// Waits for each toggle: every edge is received, in order, with a time stamp between the surrounding clock readings.
 fn paced(sim: &SimChip) -> Outcome {
     let mut line = line(sim, 0, Edges::Both, USUAL_BUFFER)?;
     let mut tally = Tally::default();
@@ -147,7 +148,7 @@ fn paced(sim: &SimChip) -> Outcome {
     Ok(format!("{}; line_seqno 1 to {PACED}, edges alternate, stamps within", account(PACED, &tally)))
 }
 
-/// Every other toggle is of the other kind.
+/// Every other toggle has the other direction.
 fn one_way(sim: &SimChip, edges: Edges) -> Outcome {
     let mut line = line(sim, 0, edges, 64)?;
     toggle(sim, 0, STALLED)?;
@@ -168,7 +169,7 @@ fn realtime(sim: &SimChip) -> Outcome {
     Ok("stamps of CLOCK_REALTIME within the readings around it".into())
 }
 
-/// Nobody reads: the queue keeps the last `kept`, the gap is at the front.
+/// Without a reader: the queue keeps the last `kept` events, and the gap is at the start.
 fn stalled(sim: &SimChip, buffer: u32, kept: u64) -> Outcome {
     let mut line = line(sim, 0, Edges::Both, buffer)?;
     toggle(sim, 0, STALLED)?;
@@ -182,7 +183,8 @@ fn stalled(sim: &SimChip, buffer: u32, kept: u64) -> Outcome {
     Ok(format!("buffer {buffer}: {account}; first line_seqno {}", dropped + 1))
 }
 
-/// A sender above the interrupt's thread on its CPU: hard interrupts for all, one run of the thread, one event, no gap.
+/// The sender preempts the interrupt's thread on its CPU: a hard interrupt for each toggle, one run of the thread, one
+/// event, no gap.
 fn coalesced(sim: &SimChip) -> Outcome {
     let mut line = line(sim, 0, Edges::Both, 64)?;
     let count = STALLED + 1;
@@ -225,7 +227,7 @@ fn output(sim: &SimChip) -> Outcome {
     Ok("100 values set, 100 read back; let go afterwards".into())
 }
 
-/// The chip goes away under a reader, and leaves nothing.
+/// The chip is removed under a reader, without leaving anything behind.
 fn removed(sim: SimChip) -> Outcome {
     let mut line = line(&sim, 0, Edges::Both, USUAL_BUFFER)?;
     let node = sim.node().to_owned();
