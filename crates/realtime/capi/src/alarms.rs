@@ -1,4 +1,4 @@
-//! A set of alarms on one epoch.
+//! A set of alarms relative to one epoch.
 
 use crate::boundary::{guard, put, shared, take};
 use crate::status::{Failure, prt_status};
@@ -10,22 +10,22 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed, Ordering::SeqCst};
 use std::time::Duration;
 
-/// The most alarms a set holds.
+/// Maximum number of alarms in a set.
 pub const PRT_ALARMS_MOST: usize = 64;
 
-/// Up to PRT_ALARMS_MOST alarms, each so long after one epoch and with a number that says what is to be done then. Each is absolute: if one
-/// is carried out late, the next still comes at its own time.
+/// Up to PRT_ALARMS_MOST alarms, each with a time after a common epoch and a number that identifies the action. Each
+/// alarm is absolute: if one is late, the next still comes at its own time.
 pub struct prt_alarms {
     set: UnsafeCell<AlarmSet<i64, PRT_ALARMS_MOST>>,
-    /// Said by prt_alarms_stop: also for later runs.
+    /// Set by prt_alarms_stop(); also applies to later runs.
     asked: AtomicBool,
-    /// Of the run that is under way.
+    /// Ends the current run.
     stop: AtomicBool,
-    /// The thread that runs it; 0 for none.
+    /// The thread that runs the set, or 0.
     runner: AtomicI32,
 }
 
-/// An alarm that is carried out. Times are on CLOCK_MONOTONIC.
+/// An alarm that is due. Times are on CLOCK_MONOTONIC.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct prt_rung {
@@ -37,14 +37,15 @@ pub struct prt_rung {
     pub woke_ns: u64,
 }
 
-/// What carries an alarm out, in the thread that called prt_alarms_run(); the rules of a prt_body hold, also for the answer.
+/// Action of an alarm, called in the thread that called prt_alarms_run(). The rules of a prt_body apply, also to the
+/// return value.
 pub type prt_alarm_action = Option<unsafe extern "C" fn(rung: *const prt_rung, data: *mut c_void) -> c_int>;
 
 impl prt_alarms {
-    /// The set, to change it.
+    /// The set, for changes.
     ///
     /// # Safety
-    /// No other thread changes it meanwhile, nor begins to run it.
+    /// No other thread may change the set or start to run it meanwhile.
     #[expect(
         clippy::mut_from_ref,
         reason = "the handle is shared with prt_alarms_stop, which only touches the atomics"
@@ -67,7 +68,7 @@ impl prt_alarms {
         }
         // SAFETY: this thread has just become the only runner, and while there is one nobody changes the set.
         let set = unsafe { &*self.set.get() };
-        // Whoever asks says so first: here, or in the run, it is seen.
+        // A stop is announced in `asked` first, so it is seen either here or during the run.
         self.stop.store(false, SeqCst);
         if self.asked.load(SeqCst) {
             self.stop.store(true, SeqCst);
@@ -86,22 +87,22 @@ fn tid() -> i32 {
     rustix::thread::gettid().as_raw_nonzero().get()
 }
 
-/// An empty set. Never NULL. SIGURG gets an empty handler, which prt_alarms_stop() wakes with.
+/// Creates an empty set. Never NULL. Installs an empty handler for SIGURG, with which prt_alarms_stop() wakes.
 ///
 /// Threads: any ordinary one.
 /// Ownership: the caller's until prt_alarms_free().
 #[unsafe(no_mangle)]
 pub extern "C" fn prt_alarms_new() -> *mut prt_alarms {
-    // It fails for a bad handler only.
+    // Fails only for an invalid handler.
     let _ = uapi::install_wakeup();
     let flag = || AtomicBool::new(false);
     let set = UnsafeCell::new(AlarmSet::new());
     Box::into_raw(Box::new(prt_alarms { set, asked: flag(), stop: flag(), runner: AtomicI32::new(0) }))
 }
 
-/// Frees the set. NULL is nothing.
+/// Frees the set. NULL is ignored.
 ///
-/// Errors: PRT_STATUS_BUSY where it runs: it is not freed then.
+/// Errors: PRT_STATUS_BUSY while it runs; it is not freed then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_alarms_free(alarms: *mut prt_alarms) -> c_int {
     guard(|| {
@@ -116,7 +117,7 @@ pub unsafe extern "C" fn prt_alarms_free(alarms: *mut prt_alarms) -> c_int {
     })
 }
 
-/// Adds an alarm `after_ns` after the epoch; those of the same time are carried out in the order they were added.
+/// Adds an alarm `after_ns` after the epoch; alarms with the same time run in the order they were added.
 ///
 /// Threads: one at a time. Real-time.
 /// Errors: PRT_STATUS_FULL; PRT_STATUS_BUSY while it runs; PRT_STATUS_INVALID beyond 31 years; PRT_STATUS_NULL.
@@ -134,7 +135,7 @@ pub unsafe extern "C" fn prt_alarms_add(alarms: *mut prt_alarms, after_ns: u64, 
     })
 }
 
-/// Removes all alarms, and what prt_alarms_stop() has said.
+/// Removes all alarms, and resets prt_alarms_stop().
 ///
 /// Threads: one at a time. Real-time.
 /// Errors: PRT_STATUS_BUSY while it runs; PRT_STATUS_NULL.
@@ -150,12 +151,13 @@ pub unsafe extern "C" fn prt_alarms_clear(alarms: *mut prt_alarms) -> c_int {
     })
 }
 
-/// Carries all alarms out in the calling thread, in the order of their times: sleeps until each is due, one system call an alarm; those
-/// that are due already come at once. Ends early where an action answers anything but PRT_NEXT_CONTINUE, or with prt_alarms_stop().
+/// Runs all alarms in the calling thread, ordered by time: sleeps until each is due, with one system call per alarm;
+/// those that are already due run at once. Ends early if an action returns anything but PRT_NEXT_CONTINUE, or by
+/// prt_alarms_stop().
 ///
 /// Threads: one at a time, which should be real-time. Real-time; blocks.
-/// Errors: PRT_STATUS_NULL, PRT_STATUS_BUSY, PRT_STATUS_INVALID for an epoch beyond 2^62 ns. `*done` gets how many were carried out;
-/// `done` may be NULL.
+/// Errors: PRT_STATUS_NULL, PRT_STATUS_BUSY, PRT_STATUS_INVALID for an epoch beyond 2^62 ns. `*done` receives the
+/// number of alarms that ran; `done` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_alarms_run(
     alarms: *mut prt_alarms,
@@ -188,8 +190,8 @@ pub unsafe extern "C" fn prt_alarms_run(
     })
 }
 
-/// Ends the run that is under way, and every later one until prt_alarms_clear(); waits until it has ended, unless the caller is the one
-/// that runs it. An action that runs is not interrupted.
+/// Ends the current run, and every later one until prt_alarms_clear(). Waits until it has ended, unless called by the
+/// thread that runs it. A running action is not interrupted.
 ///
 /// Threads: any ordinary one, or the one that runs the set. Blocks.
 /// Errors: PRT_STATUS_NULL.
@@ -205,7 +207,7 @@ pub unsafe extern "C" fn prt_alarms_stop(alarms: *mut prt_alarms) -> c_int {
             match alarms.runner.load(SeqCst) {
                 runner if runner == 0 || runner == me => return Ok(()),
                 runner => {
-                    // A thread that is gone has left the set running for ever: nothing to wait for.
+                    // The thread has ended and left the set marked as running: nothing to wait for.
                     if uapi::wake(runner).is_err() {
                         return Ok(());
                     }

@@ -1,10 +1,10 @@
-//! What stands between C's pointers and everything else: NULL is an error, a panic goes no further.
+//! Handling of C pointers and panics: NULL is an error, and a panic does not cross the boundary.
 
 use crate::status::{Failure, Text, prt_status, remember};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs `work` and answers its status. A panic becomes one too, where panics unwind.
+/// Runs `work` and returns its status. A panic becomes a status, too, if panics unwind.
 #[inline]
 pub(crate) fn guard(work: impl FnOnce() -> Result<(), Failure>) -> c_int {
     let status = match catch_unwind(AssertUnwindSafe(work)) {
@@ -20,35 +20,36 @@ pub(crate) fn guard(work: impl FnOnce() -> Result<(), Failure>) -> c_int {
     status as c_int
 }
 
-/// A NULL pointer; `text` names the argument.
+/// The error for a NULL pointer; `text` names the argument.
 const fn null(text: &'static CStr) -> Failure {
     Failure::fixed(prt_status::Null, text)
 }
 
-/// What `pointer` points to, shared.
+/// The value that `pointer` points to, shared.
 ///
 /// # Safety
-/// NULL, or it points to a live `T` that nobody changes other than through interior mutability while the reference is used.
+/// NULL, or it points to a live `T` that is not changed while the reference is used, except through interior
+/// mutability.
 #[inline]
 pub(crate) unsafe fn shared<'a, T>(pointer: *const T, text: &'static CStr) -> Result<&'a T, Failure> {
     // SAFETY: as the caller promises.
     unsafe { pointer.as_ref() }.ok_or(null(text))
 }
 
-/// What `pointer` points to, for the caller alone.
+/// The value that `pointer` points to, exclusively.
 ///
 /// # Safety
-/// NULL, or it points to a live `T` that nobody else uses meanwhile.
+/// NULL, or it points to a live `T` that is not used otherwise meanwhile.
 #[inline]
 pub(crate) unsafe fn exclusive<'a, T>(pointer: *mut T, text: &'static CStr) -> Result<&'a mut T, Failure> {
     // SAFETY: as the caller promises.
     unsafe { pointer.as_mut() }.ok_or(null(text))
 }
 
-/// Writes `value` where `pointer` points; the old value is not dropped.
+/// Writes `value` to `pointer`; the old value is not dropped.
 ///
 /// # Safety
-/// NULL, or it may be written as a `T`.
+/// NULL, or valid for writing a `T`.
 #[inline]
 pub(crate) unsafe fn put<T>(pointer: *mut T, value: T, text: &'static CStr) -> Result<(), Failure> {
     if pointer.is_null() {
@@ -59,15 +60,15 @@ pub(crate) unsafe fn put<T>(pointer: *mut T, value: T, text: &'static CStr) -> R
     Ok(())
 }
 
-/// Is a place for an answer there? Asked first, so that nothing is made that cannot be handed out.
+/// Checks that a result pointer is not NULL, before anything is created that could not be returned.
 pub(crate) fn wanted<T>(pointer: *mut T, text: &'static CStr) -> Result<(), Failure> {
     if pointer.is_null() { Err(null(text)) } else { Ok(()) }
 }
 
-/// Gives what a handle owns back; NULL is nothing.
+/// Takes back ownership of a handle; NULL gives `None`.
 ///
 /// # Safety
-/// NULL, or it comes from [`Box::into_raw`] of a `T`, and nobody uses it any more.
+/// NULL, or it comes from [`Box::into_raw`] of a `T`, and is not used any more.
 pub(crate) unsafe fn take<T>(pointer: *mut T) -> Option<Box<T>> {
     // SAFETY: not NULL, and the caller promises the rest.
     (!pointer.is_null()).then(|| unsafe { Box::from_raw(pointer) })
@@ -76,7 +77,7 @@ pub(crate) unsafe fn take<T>(pointer: *mut T) -> Option<Box<T>> {
 /// A C string as UTF-8.
 ///
 /// # Safety
-/// NULL, or it ends with a NUL byte and nobody changes it while the text is used.
+/// NULL, or it ends with a NUL byte and is not changed while the text is used.
 pub(crate) unsafe fn text<'a>(pointer: *const c_char, name: &'static CStr) -> Result<&'a str, Failure> {
     if pointer.is_null() {
         return Err(null(name));
@@ -91,7 +92,7 @@ pub(crate) unsafe fn text<'a>(pointer: *const c_char, name: &'static CStr) -> Re
 /// Bytes of the caller.
 ///
 /// # Safety
-/// NULL, or `size` bytes may be read there while the slice is used.
+/// NULL, or `size` bytes are readable while the slice is used.
 #[inline]
 pub(crate) unsafe fn bytes<'a>(pointer: *const c_void, size: usize, name: &'static CStr) -> Result<&'a [u8], Failure> {
     if pointer.is_null() {
@@ -101,10 +102,10 @@ pub(crate) unsafe fn bytes<'a>(pointer: *const c_void, size: usize, name: &'stat
     Ok(unsafe { std::slice::from_raw_parts(pointer.cast(), size) })
 }
 
-/// Copies `from` to where the caller wants it.
+/// Copies `from` to the caller's buffer.
 ///
 /// # Safety
-/// NULL, or as many bytes as `from` has may be written there; it does not overlap with `from`.
+/// NULL, or valid for writing `from.len()` bytes; must not overlap with `from`.
 #[inline]
 pub(crate) unsafe fn copy_out(from: &[u8], to: *mut c_void, name: &'static CStr) -> Result<(), Failure> {
     if to.is_null() {
@@ -115,7 +116,7 @@ pub(crate) unsafe fn copy_out(from: &[u8], to: *mut c_void, name: &'static CStr)
     Ok(())
 }
 
-/// What the caller gives to its callback: only ever handed back to it.
+/// A pointer that the caller passes to its callback; the library only hands it back.
 #[derive(Clone, Copy)]
 pub(crate) struct Data(*mut c_void);
 

@@ -1,11 +1,11 @@
-//! CLOCK_MONOTONIC, in which every time of this interface is.
+//! CLOCK_MONOTONIC, the clock of every time in this interface.
 
 use crate::boundary::guard;
 use crate::status::{Failure, prt_status};
 use punctual_rt::{Nanos, monotonic, sleep_until};
 use std::ffi::c_int;
 
-/// Now, ns on CLOCK_MONOTONIC. A read of the vDSO.
+/// The current time, ns on CLOCK_MONOTONIC. A read of the vDSO.
 ///
 /// Threads: any. Real-time.
 #[unsafe(no_mangle)]
@@ -15,7 +15,7 @@ pub extern "C" fn prt_now_ns() -> u64 {
 
 /// Sleeps until `at_ns` on CLOCK_MONOTONIC; signals do not end it. clock_nanosleep(2), TIMER_ABSTIME.
 ///
-/// Threads: any. Real-time; blocks. A task whose body sleeps is stopped only when it has slept.
+/// Threads: any. Real-time; blocks. A task whose body sleeps is stopped only after the sleep.
 /// Errors: PRT_STATUS_INVALID for a time beyond 2^63 ns.
 #[unsafe(no_mangle)]
 pub extern "C" fn prt_sleep_until(at_ns: u64) -> c_int {

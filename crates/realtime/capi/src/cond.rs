@@ -6,9 +6,10 @@ use crate::status::{Failure, prt_status};
 use punctual_rt::{Condvar, Nanos, Woke};
 use std::ffi::c_int;
 
-/// A condition that threads wait for while another changes what a prt_mutex guards. A notified thread moves in the kernel to the mutex's
-/// queue, wakes once, as its owner, and lends its priority meanwhile: FUTEX_WAIT_REQUEUE_PI, futex(2). All waiters of one condition
-/// variable use the same mutex. A wait can end without a notification: wait in a loop. For threads of one process.
+/// A condition that threads wait for while another changes what a prt_mutex protects. The kernel moves a notified
+/// thread to the mutex's queue; it wakes only once, as the owner, and lends its priority meanwhile:
+/// FUTEX_WAIT_REQUEUE_PI, futex(2). All waiters of one condition variable must use the same mutex. A wait can end
+/// spuriously: wait in a loop. For threads of one process.
 pub struct prt_cond(Condvar);
 
 /// # Safety
@@ -18,7 +19,7 @@ unsafe fn condvar<'a>(cond: *const prt_cond) -> Result<&'a Condvar, Failure> {
     unsafe { shared(cond, c"cond is NULL") }.map(|cond| &cond.0)
 }
 
-/// One that nobody waits for. Never NULL.
+/// Creates a condition variable. Never NULL.
 ///
 /// Threads: any ordinary one.
 /// Ownership: the caller's until prt_cond_free().
@@ -27,10 +28,10 @@ pub extern "C" fn prt_cond_new() -> *mut prt_cond {
     Box::into_raw(Box::new(prt_cond(Condvar::new())))
 }
 
-/// Frees the condition variable. NULL is nothing.
+/// Frees the condition variable. NULL is ignored.
 ///
 /// Threads: any ordinary one.
-/// Errors: PRT_STATUS_BUSY where a thread waits for it, or has not yet returned from its wait: it is not freed then.
+/// Errors: PRT_STATUS_BUSY if a thread waits for it, or has not yet returned from its wait; it is not freed then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_cond_free(cond: *mut prt_cond) -> c_int {
     guard(|| {
@@ -66,18 +67,20 @@ unsafe fn wait(cond: *const prt_cond, mutex: *const prt_mutex, until: Option<Nan
     }
 }
 
-/// Lets go of the mutex, sleeps until notified (or for no reason), and takes the mutex again.
+/// Releases the mutex, sleeps until notified (or a spurious wakeup), and takes the mutex again.
 ///
 /// Threads: the one that holds the mutex. Real-time: futex(2); blocks.
-/// Errors: PRT_STATUS_REFUSED where the calling thread does not hold the mutex: it has not waited then. PRT_STATUS_OWNER_DIED as for
-/// prt_mutex_lock(). PRT_STATUS_NULL. In doubt prt_mutex_is_mine() tells whether the mutex is held.
+/// Errors: PRT_STATUS_REFUSED if the calling thread does not hold the mutex; it has not waited then.
+/// PRT_STATUS_OWNER_DIED as for prt_mutex_lock(). PRT_STATUS_NULL. If in doubt, prt_mutex_is_mine() tells whether the
+/// mutex is held.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_cond_wait(cond: *const prt_cond, mutex: *const prt_mutex) -> c_int {
     // SAFETY: each NULL or a live handle.
     guard(|| unsafe { wait(cond, mutex, None) })
 }
 
-/// As prt_cond_wait(), until `until_ns` on CLOCK_MONOTONIC at the latest. The mutex is taken again in any case, and that may take longer.
+/// As prt_cond_wait(), but at most until `until_ns` on CLOCK_MONOTONIC. The mutex is taken again in any case, which may
+/// take longer.
 ///
 /// Threads: the one that holds the mutex. Real-time; blocks.
 /// Errors: as prt_cond_wait(); PRT_STATUS_TIMED_OUT, with the mutex held.
@@ -88,18 +91,19 @@ pub unsafe extern "C" fn prt_cond_wait_until(cond: *const prt_cond, mutex: *cons
     guard(|| unsafe { wait(cond, mutex, Some(until)) })
 }
 
-/// Wakes the waiter with the highest priority: it has the mutex once the caller lets go of it. Never blocks, no system call where nobody
-/// waits.
+/// Wakes the waiter with the highest priority, which gets the mutex once the caller releases it. Never blocks; no
+/// system call without waiters.
 ///
 /// Threads: the one that holds the mutex. Real-time: futex(2).
-/// Errors: PRT_STATUS_REFUSED where the calling thread does not hold the mutex, or the waiters wait with another. PRT_STATUS_NULL.
+/// Errors: PRT_STATUS_REFUSED if the calling thread does not hold the mutex, or the waiters use another one.
+/// PRT_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_cond_notify_one(cond: *const prt_cond, mutex: *const prt_mutex) -> c_int {
     // SAFETY: each NULL or a live handle.
     guard(|| unsafe { condvar(cond)?.notify_one_on(futex(mutex)?) }.map(drop).map_err(failure))
 }
 
-/// Wakes all waiters, which have the mutex one after the other, by priority. Otherwise as prt_cond_notify_one().
+/// Wakes all waiters, which get the mutex one after the other, by priority. Otherwise as prt_cond_notify_one().
 ///
 /// Threads: the one that holds the mutex. Real-time: futex(2).
 /// Errors: as prt_cond_notify_one().

@@ -1,11 +1,11 @@
-//! 32 flags that threads wait for.
+//! A group of 32 event flags.
 
 use crate::boundary::{guard, put, shared, take, wanted};
 use crate::status::{Failure, prt_status};
 use punctual_rt::{EventFlags, Match, Nanos};
 use std::ffi::c_int;
 
-/// Which of the flags asked for have to be set.
+/// How many of the requested flags must be set.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum prt_match {
@@ -15,8 +15,9 @@ pub enum prt_match {
     All = 1,
 }
 
-/// A group of 32 flags. Threads set and clear them; others wait until some or all of a mask are set. Flags are states, not counts: one that
-/// is set twice before it is cleared was set once. Nobody owns them: no priority is lent. For threads of one process.
+/// A group of 32 event flags. Threads set and clear them; others wait until some or all flags of a mask are set. Flags
+/// are states, not counts: a flag set twice before it is cleared was set once. They have no owner, so there is no
+/// priority inheritance. For threads of one process.
 pub struct prt_flags(EventFlags);
 
 /// # Safety
@@ -26,7 +27,7 @@ unsafe fn inner<'a>(flags: *const prt_flags) -> Result<&'a EventFlags, Failure> 
     unsafe { shared(flags, c"flags is NULL") }.map(|flags| &flags.0)
 }
 
-/// How to match a mask, where that can ever be met.
+/// How to match a mask, if it can be satisfied at all.
 fn asked(mask: u32, how: c_int) -> Result<Match, Failure> {
     match how {
         _ if mask == 0 => Err(Failure::fixed(prt_status::Invalid, c"mask is 0: name the flags to wait for")),
@@ -52,7 +53,7 @@ unsafe fn look(
         // SAFETY: as the caller promises.
         let flags = unsafe { inner(flags) }?;
         let how = asked(mask, how)?;
-        // Asked first: what is taken has to reach the caller.
+        // Checked first, so that flags are not taken without being returned.
         wanted(set, c"set is NULL")?;
         let found = at(flags, how)?;
         // SAFETY: as the caller promises.
@@ -64,7 +65,7 @@ fn until(until_ns: u64) -> Nanos {
     Nanos(until_ns.min(i64::MAX as u64))
 }
 
-/// A group in which these are set. Never NULL.
+/// Creates a group with these flags set. Never NULL.
 ///
 /// Threads: any ordinary one.
 /// Ownership: the caller's until prt_flags_free().
@@ -73,7 +74,7 @@ pub extern "C" fn prt_flags_new(set: u32) -> *mut prt_flags {
     Box::into_raw(Box::new(prt_flags(EventFlags::new(set))))
 }
 
-/// Frees the group; nobody may wait for it. NULL is nothing.
+/// Frees the group; no thread may be waiting for it. NULL is ignored.
 ///
 /// Threads: any ordinary one.
 #[unsafe(no_mangle)]
@@ -82,7 +83,7 @@ pub unsafe extern "C" fn prt_flags_free(flags: *mut prt_flags) {
     drop(unsafe { take(flags) });
 }
 
-/// Sets these and wakes the sleepers. Never blocks, no system call where nobody sleeps.
+/// Sets flags and wakes the sleepers. Never blocks; no system call without sleepers.
 ///
 /// Threads: any. Real-time: futex(2).
 /// Errors: PRT_STATUS_NULL.
@@ -92,7 +93,7 @@ pub unsafe extern "C" fn prt_flags_set(flags: *const prt_flags, mask: u32) -> c_
     guard(|| unsafe { inner(flags) }.map(|flags| flags.set(mask)))
 }
 
-/// Clears these; `*were`, which may be NULL, gets those of them that were set. Never blocks.
+/// Clears flags; `*were`, which may be NULL, receives those of them that were set. Never blocks.
 ///
 /// Threads: any. Real-time.
 /// Errors: PRT_STATUS_NULL.
@@ -106,7 +107,7 @@ pub unsafe extern "C" fn prt_flags_clear(flags: *const prt_flags, mask: u32, wer
     })
 }
 
-/// Puts the flags at this moment into `*set`.
+/// Reads the current flags into `*set`.
 ///
 /// Threads: any. Real-time.
 /// Errors: PRT_STATUS_NULL.
@@ -116,29 +117,31 @@ pub unsafe extern "C" fn prt_flags_get(flags: *const prt_flags, set: *mut u32) -
     guard(|| unsafe { put(set, inner(flags)?.get(), c"set is NULL") })
 }
 
-/// Puts those of `mask` that are set into `*set`, where that is enough; `how` is one of enum prt_match. Never blocks.
+/// Reads the flags of `mask` that are set into `*set`, if enough are; `how` is one of enum prt_match. Never blocks.
 ///
 /// Threads: any. Real-time.
-/// Errors: PRT_STATUS_EMPTY where it is not enough; PRT_STATUS_INVALID for a mask of 0 or another `how`; PRT_STATUS_NULL.
+/// Errors: PRT_STATUS_EMPTY if not enough are set; PRT_STATUS_INVALID for a mask of 0 or another `how`;
+/// PRT_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_flags_try_wait(flags: *const prt_flags, mask: u32, how: c_int, set: *mut u32) -> c_int {
     // SAFETY: as this function's caller promises.
     unsafe { look(flags, mask, how, set, |flags, how| flags.try_wait(mask, how).ok_or(NONE)) }
 }
 
-/// As prt_flags_try_wait(), and clears them in the same step: one event is taken by one thread.
+/// As prt_flags_try_wait(), and clears them in the same step, so that only one thread takes an event.
 ///
 /// Threads: any. Real-time.
-/// Errors: as prt_flags_try_wait(): nothing is cleared then.
+/// Errors: as prt_flags_try_wait(); nothing is cleared then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_flags_try_take(flags: *const prt_flags, mask: u32, how: c_int, set: *mut u32) -> c_int {
     // SAFETY: as this function's caller promises.
     unsafe { look(flags, mask, how, set, |flags, how| flags.try_take(mask, how).ok_or(NONE)) }
 }
 
-/// Sleeps until enough of `mask` are set and puts them into `*set`; `how` is one of enum prt_match. A signal does not end the wait.
+/// Sleeps until enough flags of `mask` are set and reads those into `*set`; `how` is one of enum prt_match. A signal
+/// does not end the wait.
 ///
-/// Threads: any. Real-time: futex(2) where it has to sleep; blocks.
+/// Threads: any. Real-time: futex(2) if it has to sleep; blocks.
 /// Errors: PRT_STATUS_INVALID for a mask of 0 or another `how`; PRT_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_flags_wait(flags: *const prt_flags, mask: u32, how: c_int, set: *mut u32) -> c_int {
@@ -146,9 +149,9 @@ pub unsafe extern "C" fn prt_flags_wait(flags: *const prt_flags, mask: u32, how:
     unsafe { look(flags, mask, how, set, |flags, how| Ok(flags.wait(mask, how))) }
 }
 
-/// As prt_flags_wait(), and clears them in the same step: one event is taken by one thread.
+/// As prt_flags_wait(), and clears them in the same step, so that only one thread takes an event.
 ///
-/// Threads: any. Real-time: futex(2) where it has to sleep; blocks.
+/// Threads: any. Real-time: futex(2) if it has to sleep; blocks.
 /// Errors: as prt_flags_wait().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_flags_take(flags: *const prt_flags, mask: u32, how: c_int, set: *mut u32) -> c_int {
@@ -156,7 +159,8 @@ pub unsafe extern "C" fn prt_flags_take(flags: *const prt_flags, mask: u32, how:
     unsafe { look(flags, mask, how, set, |flags, how| Ok(flags.take(mask, how))) }
 }
 
-/// As prt_flags_wait(), until `until_ns` on CLOCK_MONOTONIC at the latest. Flags that are set are found also after that.
+/// As prt_flags_wait(), but at most until `until_ns` on CLOCK_MONOTONIC. Flags that are already set are found even
+/// after that time.
 ///
 /// Threads: any. Real-time; blocks.
 /// Errors: as prt_flags_wait(); PRT_STATUS_TIMED_OUT.
@@ -173,7 +177,8 @@ pub unsafe extern "C" fn prt_flags_wait_until(
     unsafe { look(flags, mask, how, set, at) }
 }
 
-/// As prt_flags_take(), until `until_ns` on CLOCK_MONOTONIC at the latest. Flags that are set are taken also after that.
+/// As prt_flags_take(), but at most until `until_ns` on CLOCK_MONOTONIC. Flags that are already set are taken even
+/// after that time.
 ///
 /// Threads: any. Real-time; blocks.
 /// Errors: as prt_flags_take(); PRT_STATUS_TIMED_OUT: nothing is cleared.

@@ -6,9 +6,9 @@ use punctual_rt::{LockError, Nanos};
 use punctual_uapi::{Acquired, PiFutex};
 use std::ffi::c_int;
 
-/// A mutex of one owner at a time. While a thread waits, the owner runs at least at that thread's priority, so a thread of a priority in
-/// between delays the waiter by nothing: FUTEX_LOCK_PI2, futex(2). Waiters are served by priority. For threads of one process; not for
-/// signal handlers, and not in the child of fork(2).
+/// A mutex with priority inheritance. While a thread waits, the owner runs at least at that thread's priority, so
+/// threads of intermediate priority do not delay the waiter: FUTEX_LOCK_PI2, futex(2). Waiters are served by priority.
+/// For threads of one process; not for signal handlers, nor the child of fork(2).
 pub struct prt_mutex(PiFutex);
 
 pub(crate) fn failure(error: LockError) -> Failure {
@@ -42,7 +42,7 @@ pub(crate) unsafe fn futex<'a>(mutex: *const prt_mutex) -> Result<&'a PiFutex, F
     unsafe { shared(mutex, c"mutex is NULL") }.map(|mutex| &mutex.0)
 }
 
-/// A free mutex. Never NULL.
+/// Creates a free mutex. Never NULL.
 ///
 /// Threads: any ordinary one.
 /// Ownership: the caller's until prt_mutex_free().
@@ -51,11 +51,11 @@ pub extern "C" fn prt_mutex_new() -> *mut prt_mutex {
     Box::into_raw(Box::new(prt_mutex(PiFutex::new())))
 }
 
-/// Frees the mutex. NULL is nothing.
+/// Frees the mutex. NULL is ignored.
 ///
 /// Threads: any ordinary one.
-/// Errors: PRT_STATUS_BUSY or PRT_STATUS_DEADLOCK where another thread or this one holds it: it is not freed then. A mutex that is lost
-/// (its owner ended while nobody waited) is held for ever.
+/// Errors: PRT_STATUS_BUSY or PRT_STATUS_DEADLOCK if another thread or this one holds it; it is not freed then. A lost
+/// mutex (its owner ended without a waiter) counts as held forever.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_mutex_free(mutex: *mut prt_mutex) -> c_int {
     guard(|| {
@@ -70,19 +70,19 @@ pub unsafe extern "C" fn prt_mutex_free(mutex: *mut prt_mutex) -> c_int {
     })
 }
 
-/// Takes the mutex, and waits as long as that needs. A signal does not end the wait.
+/// Locks the mutex, waiting as long as necessary. A signal does not end the wait.
 ///
-/// Threads: any. Real-time: no system call where it is free, futex(2) where it is not; blocks.
-/// Errors: PRT_STATUS_DEADLOCK: the thread holds it already. PRT_STATUS_OWNER_DIED: its owner ended while it held it. If
-/// prt_mutex_is_mine() says so, the caller has it now: put right what it guards, then unlock as usual; otherwise the mutex is lost.
-/// PRT_STATUS_NULL, PRT_STATUS_REFUSED.
+/// Threads: any. Real-time: no system call if it is free, otherwise futex(2); blocks.
+/// Errors: PRT_STATUS_DEADLOCK: the thread already holds it. PRT_STATUS_OWNER_DIED: its owner ended while holding it.
+/// If prt_mutex_is_mine() returns true, the caller has it now: repair the data it protects, then unlock as usual;
+/// otherwise the mutex is lost. PRT_STATUS_NULL, PRT_STATUS_REFUSED.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_mutex_lock(mutex: *const prt_mutex) -> c_int {
     // SAFETY: NULL or a live handle.
     guard(|| acquired(unsafe { futex(mutex) }?.lock(None)))
 }
 
-/// As prt_mutex_lock(), until `until_ns` on CLOCK_MONOTONIC at the latest. A free mutex is taken also where that has passed.
+/// As prt_mutex_lock(), but at most until `until_ns` on CLOCK_MONOTONIC. A free mutex is locked even after that time.
 ///
 /// Threads: any. Real-time; blocks.
 /// Errors: as prt_mutex_lock(); PRT_STATUS_TIMED_OUT; PRT_STATUS_REFUSED before Linux 5.14.
@@ -97,7 +97,7 @@ fn acquired(answer: Result<Acquired, LockError>) -> Result<(), Failure> {
     held(answer.map_err(failure)?)
 }
 
-/// The caller has the mutex; is what it guards whole?
+/// The caller holds the mutex; checks whether the protected data may be inconsistent.
 pub(crate) fn held(acquired: Acquired) -> Result<(), Failure> {
     match acquired {
         Acquired::Clean => Ok(()),
@@ -108,7 +108,7 @@ pub(crate) fn held(acquired: Acquired) -> Result<(), Failure> {
     }
 }
 
-/// Takes the mutex where it is free. Never blocks, no system call.
+/// Locks the mutex if it is free. Never blocks, no system call.
 ///
 /// Threads: any. Real-time.
 /// Errors: PRT_STATUS_BUSY, PRT_STATUS_DEADLOCK, PRT_STATUS_NULL.
@@ -118,17 +118,17 @@ pub unsafe extern "C" fn prt_mutex_try_lock(mutex: *const prt_mutex) -> c_int {
     guard(|| unsafe { futex(mutex) }?.try_lock().map_err(failure))
 }
 
-/// Lets go of the mutex; the waiter with the highest priority gets it. No system call where nobody waits.
+/// Unlocks the mutex; the waiter with the highest priority gets it. No system call without waiters.
 ///
 /// Threads: the one that holds it. Real-time.
-/// Errors: PRT_STATUS_REFUSED where the calling thread does not hold it: nothing is changed then. PRT_STATUS_NULL.
+/// Errors: PRT_STATUS_REFUSED if the calling thread does not hold it; nothing has changed then. PRT_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_mutex_unlock(mutex: *const prt_mutex) -> c_int {
     // SAFETY: NULL or a live handle.
     guard(|| unsafe { futex(mutex) }?.unlock().map_err(failure))
 }
 
-/// Does the calling thread hold the mutex? Also false where `mutex` is NULL.
+/// Whether the calling thread holds the mutex; false if `mutex` is NULL.
 ///
 /// Threads: any. Real-time.
 #[unsafe(no_mangle)]

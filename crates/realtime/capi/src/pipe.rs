@@ -8,15 +8,15 @@ use std::cell::UnsafeCell;
 use std::ffi::{c_char, c_int, c_void};
 use std::os::fd::{AsFd, AsRawFd};
 
-/// The longest line of a pipe, bytes, without its newline.
+/// Maximum length of a line in a pipe, in bytes without its newline.
 pub const PRT_LINE_LONGEST: usize = 62;
 
-/// The most lines that wait in a pipe.
+/// Maximum number of lines waiting in a pipe.
 pub const PRT_PIPE_MOST: usize = 4096;
 
 /// Lines from the shell to a real-time thread: `echo d21 > /run/NAME`.
 pub struct prt_pipe_in {
-    /// The real-time thread's alone.
+    /// Used only by the real-time thread.
     end: UnsafeCell<RtReceiver<Line>>,
     /// Its eventfd.
     fd: c_int,
@@ -25,24 +25,24 @@ pub struct prt_pipe_in {
 
 /// Lines from a real-time thread to the shell: `cat /run/NAME`.
 pub struct prt_pipe_out {
-    /// The real-time thread's alone.
+    /// Used only by the real-time thread.
     end: UnsafeCell<RtSender<Line>>,
     bridge: Bridge,
 }
 
-/// What a pipe has seen.
+/// Counters of a pipe.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct prt_pipe_counts {
-    /// Lines read from the FIFO and handed to the real-time side.
+    /// Lines read from the FIFO and passed to the real-time side.
     pub received: u64,
-    /// Lines of the real-time side written to the FIFO.
+    /// Lines from the real-time side written to the FIFO.
     pub sent: u64,
-    /// Lines dropped for want of room.
+    /// Lines dropped because the ring was full.
     pub dropped: u64,
-    /// Lines that went back to the real-time sender for want of room.
+    /// Lines returned to the real-time sender because the ring was full.
     pub refused: u64,
-    /// Lines that are longer than PRT_LINE_LONGEST.
+    /// Lines longer than PRT_LINE_LONGEST.
     pub malformed: u64,
 }
 
@@ -51,7 +51,7 @@ fn counts(bridge: &Bridge) -> prt_pipe_counts {
     prt_pipe_counts { received, sent, dropped, refused, malformed }
 }
 
-/// Calls a function whose capacity is part of its type with the next power of two of `$capacity`.
+/// Calls a function whose capacity is a const parameter, with `$capacity` rounded up to a supported size.
 macro_rules! with_capacity {
     ($capacity:expr, $function:ident, $at:expr, $overflow:expr) => {
         match $capacity {
@@ -82,14 +82,15 @@ fn not_opened(error: NotOpened) -> Failure {
     Failure::written(prt_status::Refused, error)
 }
 
-/// Opens a pipe from the shell. `at` without a slash is a name under /run, with one a path. A FIFO is made where there is none and removed by
-/// prt_pipe_in_free(); one that is there is taken over and left; one that another running program has is refused. Room for `capacity`
-/// lines or a few more (16, 64, 256, 1024, 4096). `overflow` is one of enum prt_overflow: with PRT_OVERFLOW_REFUSE the FIFO's writers
-/// wait.
+/// Opens a pipe from the shell. `at` without a slash is a name under /run, otherwise a path. If the FIFO does not
+/// exist, it is created, and removed by prt_pipe_in_free(); an existing one is taken over and left in place; one used
+/// by another running program is refused. Holds at least `capacity` lines (16, 64, 256, 1024 or 4096). `overflow` is
+/// one of enum prt_overflow: with PRT_OVERFLOW_REFUSE the FIFO's writers wait.
 ///
 /// Threads: any ordinary one.
 /// Errors: PRT_STATUS_REFUSED; PRT_STATUS_INVALID for a capacity of 0 or beyond PRT_PIPE_MOST; PRT_STATUS_NULL.
-/// Ownership: `*out` is the caller's until prt_pipe_in_free(). A thread under SCHED_OTHER carries the lines until then.
+/// Ownership: `*out` is the caller's until prt_pipe_in_free(). Until then a thread under SCHED_OTHER transfers the
+/// lines.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_pipe_in_open(
     at: *const c_char,
@@ -107,8 +108,8 @@ pub unsafe extern "C" fn prt_pipe_in_open(
     })
 }
 
-/// Opens a pipe to the shell; otherwise as prt_pipe_in_open(). What nobody reads stays in the FIFO (64 KiB), then in the ring, and then
-/// `overflow` decides.
+/// Opens a pipe to the shell; otherwise as prt_pipe_in_open(). Without a reader, lines stay in the FIFO (64 KiB), then
+/// in the ring; after that, `overflow` applies.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_pipe_out_open(
     at: *const c_char,
@@ -126,11 +127,12 @@ pub unsafe extern "C" fn prt_pipe_out_open(
     })
 }
 
-/// Takes the oldest line, without its newline and with a NUL byte at its end. `size` is the room at `line`, PRT_LINE_LONGEST + 1 or more.
+/// Takes the oldest line, without its newline and terminated by a NUL byte. `size` is the size of the buffer `line`, at
+/// least PRT_LINE_LONGEST + 1.
 ///
 /// Threads: one, the receiver. Real-time: wait-free, no system call.
-/// Errors: PRT_STATUS_EMPTY; PRT_STATUS_INVALID for less room; PRT_STATUS_NULL. `*length` gets the line's bytes, among which NUL may be;
-/// `length` may be NULL.
+/// Errors: PRT_STATUS_EMPTY; PRT_STATUS_INVALID for a smaller buffer; PRT_STATUS_NULL. `*length` receives the length of
+/// the line, which may contain NUL bytes; `length` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_pipe_in_receive(
     pipe: *const prt_pipe_in,
@@ -143,10 +145,10 @@ pub unsafe extern "C" fn prt_pipe_in_receive(
     guard(|| unsafe { receive(pipe, [line.cast(), length.cast()], size, |end| end.receive().ok_or(EMPTY)) })
 }
 
-/// As prt_pipe_in_receive(), but sleeps until there is a line, or until `until_ns` on CLOCK_MONOTONIC.
+/// As prt_pipe_in_receive(), but sleeps until there is a line, at most until `until_ns` on CLOCK_MONOTONIC.
 ///
 /// Threads: one, the receiver. Real-time: poll(2) and read(2) on an eventfd; blocks.
-/// Errors: as prt_pipe_in_receive(), with PRT_STATUS_TIMED_OUT in place of PRT_STATUS_EMPTY.
+/// Errors: as prt_pipe_in_receive(), with PRT_STATUS_TIMED_OUT instead of PRT_STATUS_EMPTY.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_pipe_in_receive_until(
     pipe: *const prt_pipe_in,
@@ -164,10 +166,11 @@ pub unsafe extern "C" fn prt_pipe_in_receive_until(
     })
 }
 
-/// Takes a line with `how` and writes it to the first place, its length to the second, where that is not NULL.
+/// Takes a line with `how` and writes it to `line`, and its length to `length` if that is not NULL.
 ///
 /// # Safety
-/// The pipe is NULL or live, and the caller its only receiver; the first place is NULL or has `size` bytes, the second is NULL or a usize.
+/// The pipe is NULL or live, and the caller its only receiver; `line` is NULL or has `size` bytes, `length` is NULL or
+/// a usize.
 unsafe fn receive(
     pipe: *const prt_pipe_in,
     [line, length]: [*mut c_void; 2],
@@ -194,7 +197,7 @@ unsafe fn receive(
     unsafe { put(length.cast(), bytes.len(), c"length is NULL") }
 }
 
-/// The eventfd that is readable when lines have come, for poll(2) together with others; −1 where `pipe` is NULL. Call
+/// The eventfd that is readable when lines have arrived, for poll(2) together with others; −1 if `pipe` is NULL. Call
 /// prt_pipe_in_clear(), then prt_pipe_in_receive() until it is empty, then poll.
 ///
 /// Threads: any.
@@ -205,7 +208,7 @@ pub unsafe extern "C" fn prt_pipe_in_fd(pipe: *const prt_pipe_in) -> c_int {
     unsafe { shared(pipe, c"pipe is NULL") }.map_or(-1, |pipe| pipe.fd)
 }
 
-/// Makes the eventfd not readable until the next line.
+/// Makes the eventfd unreadable until the next line.
 ///
 /// Threads: the receiver. Real-time: read(2).
 /// Errors: PRT_STATUS_NULL.
@@ -222,9 +225,9 @@ pub unsafe extern "C" fn prt_pipe_in_clear(pipe: *const prt_pipe_in) -> c_int {
 
 /// Leaves the `length` bytes at `line`, without a newline, for the bridge.
 ///
-/// Threads: one, the sender. Real-time: wait-free; a write(2) to an eventfd where the bridge sleeps.
-/// Errors: PRT_STATUS_FULL with PRT_OVERFLOW_REFUSE; PRT_STATUS_INVALID for more than PRT_LINE_LONGEST bytes, or a newline among them;
-/// PRT_STATUS_NULL.
+/// Threads: one, the sender. Real-time: wait-free; a write(2) to an eventfd if the bridge sleeps.
+/// Errors: PRT_STATUS_FULL with PRT_OVERFLOW_REFUSE; PRT_STATUS_INVALID for more than PRT_LINE_LONGEST bytes, or a
+/// newline among them; PRT_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_pipe_out_send(pipe: *const prt_pipe_out, line: *const c_char, length: usize) -> c_int {
     guard(|| {
@@ -240,7 +243,7 @@ pub unsafe extern "C" fn prt_pipe_out_send(pipe: *const prt_pipe_out, line: *con
     })
 }
 
-/// What the pipe has seen.
+/// Reads the counters of the pipe.
 ///
 /// Threads: any. Real-time.
 /// Errors: PRT_STATUS_NULL.
@@ -254,7 +257,7 @@ pub unsafe extern "C" fn prt_pipe_in_counts(pipe: *const prt_pipe_in, out: *mut 
     })
 }
 
-/// What the pipe has seen.
+/// Reads the counters of the pipe.
 ///
 /// Threads: any. Real-time.
 /// Errors: PRT_STATUS_NULL.
@@ -268,9 +271,9 @@ pub unsafe extern "C" fn prt_pipe_out_counts(pipe: *const prt_pipe_out, out: *mu
     })
 }
 
-/// Closes the pipe, and removes its FIFO where it was made. NULL is nothing.
+/// Closes the pipe, and removes its FIFO if that was created. NULL is ignored.
 ///
-/// Threads: any ordinary one, when the receiver has ended. Waits for the bridge.
+/// Threads: any ordinary one, after the receiver has ended. Waits for the bridge.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_pipe_in_free(pipe: *mut prt_pipe_in) {
     guard(|| {
@@ -280,9 +283,9 @@ pub unsafe extern "C" fn prt_pipe_in_free(pipe: *mut prt_pipe_in) {
     });
 }
 
-/// Closes the pipe: writes what is left where there is room, and removes its FIFO where it was made. NULL is nothing.
+/// Closes the pipe: writes what is left and fits, and removes its FIFO if that was created. NULL is ignored.
 ///
-/// Threads: any ordinary one, when the sender has ended. Waits for the bridge.
+/// Threads: any ordinary one, after the sender has ended. Waits for the bridge.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_pipe_out_free(pipe: *mut prt_pipe_out) {
     guard(|| {

@@ -1,17 +1,17 @@
-//! A queue of one writer and one reader for values of a fixed size.
+//! A queue with one writer and one reader for values of a fixed size.
 
 use crate::boundary::{bytes, copy_out, exclusive, guard, put, shared, take, wanted};
 use crate::status::{Failure, prt_status};
 use punctual_rt::{Overflow, QueueCounts, Receiver, Sender, queue};
 use std::ffi::{c_int, c_void};
 
-/// What becomes of a value for which there is no room. Each is counted.
+/// What happens to a value for which there is no room. Each is counted.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum prt_overflow {
-    /// PRT_STATUS_FULL: the sender decides.
+    /// Returns PRT_STATUS_FULL to the sender.
     Refuse = 0,
-    /// It is dropped, and the sender is not told.
+    /// The value is dropped, and the sender is not notified.
     DropNewest = 1,
 }
 
@@ -26,13 +26,13 @@ pub(crate) fn overflow(overflow: c_int) -> Result<Overflow, Failure> {
     }
 }
 
-/// The largest value of a queue, bytes; send a pointer or an index for more.
+/// Maximum size of a value, bytes; pass a pointer or an index for larger ones.
 pub const PRT_QUEUE_LARGEST: usize = 4096;
 
-/// The most memory of a queue, bytes.
+/// Maximum memory of a queue, bytes.
 const MOST: usize = 1 << 30;
 
-/// What a queue has seen: sent == received + waiting + what was never taken out.
+/// Counters of a queue: sent == received + waiting + what was never taken out.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct prt_queue_counts {
@@ -40,9 +40,9 @@ pub struct prt_queue_counts {
     pub sent: u64,
     /// Values taken out.
     pub received: u64,
-    /// Values that found no room and were dropped.
+    /// Values dropped because the queue was full.
     pub dropped: u64,
-    /// Values that found no room and went back.
+    /// Values returned to the sender because the queue was full.
     pub refused: u64,
 }
 
@@ -51,14 +51,14 @@ fn counts(counts: QueueCounts) -> prt_queue_counts {
     prt_queue_counts { sent, received, dropped, refused }
 }
 
-/// The writing end, whatever the size of its values.
+/// The writing end for any value size.
 trait Sends {
     fn send(&mut self, value: &[u8]) -> bool;
     fn counts(&self) -> QueueCounts;
     fn lock_memory(&mut self) -> Result<usize, punctual_uapi::Error>;
 }
 
-/// The reading end.
+/// The reading end for any value size.
 trait Receives {
     fn receive(&mut self, take: &mut dyn FnMut(&[u8])) -> bool;
     fn waiting(&self) -> usize;
@@ -106,7 +106,7 @@ fn ends<const SIZE: usize>(capacity: usize, overflow: Overflow) -> Result<Ends, 
     Ok((Box::new(sender), Box::new(receiver)))
 }
 
-/// The ends of a queue whose places are as large as `size`, rounded up to a power of two.
+/// The ends of a queue whose slots have `size` bytes, rounded up to a power of two.
 fn sized(size: usize, capacity: usize, overflow: Overflow) -> Result<Ends, Failure> {
     match size {
         1..=8 => ends::<8>(capacity, overflow),
@@ -138,13 +138,13 @@ pub struct prt_receiver {
     size: usize,
 }
 
-/// Makes a queue for `capacity` values of `size` bytes, in order, from one thread to one other. `overflow` is one of enum prt_overflow.
-/// Nobody is woken: look in every cycle.
+/// Creates a queue for `capacity` values of `size` bytes, in order, from one thread to another. `overflow` is one of
+/// enum prt_overflow. The receiver is not woken: poll in every cycle.
 ///
 /// Threads: any ordinary one.
-/// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a size or capacity of 0, a size beyond PRT_QUEUE_LARGEST, more than 1 GiB, or an
-/// unknown policy.
-/// Ownership: the ends are the caller's, each until its own …_free(); either may go first.
+/// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a size or capacity of 0, a size beyond PRT_QUEUE_LARGEST, more than
+/// 1 GiB, or an unknown policy.
+/// Ownership: the ends are the caller's, each until its own …_free(), in any order.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_queue_new(
     size: usize,
@@ -166,7 +166,8 @@ pub unsafe extern "C" fn prt_queue_new(
     })
 }
 
-/// Makes the queue's memory resident and keeps it so: mlock(2). Before the first value is sent, and before the real-time part.
+/// Makes the queue's memory resident and keeps it so: mlock(2). Call it before the first value is sent, and before the
+/// real-time part.
 ///
 /// Threads: an ordinary one, before the sender's.
 /// Errors: PRT_STATUS_REFUSED: RLIMIT_MEMLOCK. PRT_STATUS_NULL.
@@ -183,10 +184,11 @@ pub unsafe extern "C" fn prt_sender_lock_memory(sender: *mut prt_sender) -> c_in
     })
 }
 
-/// Puts a copy of the `size` bytes at `value` in; the size is the queue's.
+/// Sends a copy of the `size` bytes at `value`; the size must be the queue's.
 ///
 /// Threads: one, the sender. Real-time: wait-free, no system call.
-/// Errors: PRT_STATUS_FULL with PRT_OVERFLOW_REFUSE; PRT_STATUS_INVALID for another size than the queue's; PRT_STATUS_NULL.
+/// Errors: PRT_STATUS_FULL with PRT_OVERFLOW_REFUSE; PRT_STATUS_INVALID if the size is not the queue's;
+/// PRT_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_send(sender: *mut prt_sender, value: *const c_void, size: usize) -> c_int {
     guard(|| {
@@ -212,10 +214,10 @@ fn other_size(size: usize, queue: usize) -> Result<(), Failure> {
     ))
 }
 
-/// Takes the oldest value out and copies its `size` bytes to `value`; the size is the queue's.
+/// Takes the oldest value and copies its `size` bytes to `value`; the size must be the queue's.
 ///
 /// Threads: one, the receiver. Real-time: wait-free, no system call.
-/// Errors: PRT_STATUS_EMPTY; PRT_STATUS_INVALID for another size than the queue's; PRT_STATUS_NULL. Nothing is taken then.
+/// Errors: PRT_STATUS_EMPTY; PRT_STATUS_INVALID if the size is not the queue's; PRT_STATUS_NULL. Nothing is taken then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_receive(receiver: *mut prt_receiver, value: *mut c_void, size: usize) -> c_int {
     guard(|| {
@@ -233,7 +235,7 @@ pub unsafe extern "C" fn prt_receive(receiver: *mut prt_receiver, value: *mut c_
     })
 }
 
-/// How many values wait; 0 where `receiver` is NULL.
+/// Number of waiting values; 0 if `receiver` is NULL.
 ///
 /// Threads: the receiver. Real-time.
 #[unsafe(no_mangle)]
@@ -242,7 +244,7 @@ pub unsafe extern "C" fn prt_waiting(receiver: *const prt_receiver) -> usize {
     unsafe { shared(receiver, c"receiver is NULL") }.map_or(0, |receiver| receiver.end.waiting())
 }
 
-/// What the queue has seen, asked at its writing end.
+/// Reads the counters of the queue at its writing end.
 ///
 /// Threads: the sender. Real-time.
 /// Errors: PRT_STATUS_NULL.
@@ -256,7 +258,7 @@ pub unsafe extern "C" fn prt_sender_counts(sender: *const prt_sender, out: *mut 
     })
 }
 
-/// What the queue has seen, asked at its reading end.
+/// Reads the counters of the queue at its reading end.
 ///
 /// Threads: the receiver. Real-time.
 /// Errors: PRT_STATUS_NULL.
@@ -270,9 +272,9 @@ pub unsafe extern "C" fn prt_receiver_counts(receiver: *const prt_receiver, out:
     })
 }
 
-/// Frees the writing end; what waits can still be taken out. NULL is nothing.
+/// Frees the writing end; waiting values can still be taken. NULL is ignored.
 ///
-/// Threads: any ordinary one, when the sender has ended.
+/// Threads: any ordinary one, after the sender has ended.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_sender_free(sender: *mut prt_sender) {
     guard(|| {
@@ -282,9 +284,9 @@ pub unsafe extern "C" fn prt_sender_free(sender: *mut prt_sender) {
     });
 }
 
-/// Frees the reading end; what is sent from then on is never taken out. NULL is nothing.
+/// Frees the reading end; values sent from then on are never received. NULL is ignored.
 ///
-/// Threads: any ordinary one, when the receiver has ended.
+/// Threads: any ordinary one, after the receiver has ended.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_receiver_free(receiver: *mut prt_receiver) {
     guard(|| {

@@ -1,4 +1,4 @@
-//! Policies and what they need.
+//! Scheduling policies and their parameters.
 
 use crate::boundary::guard;
 use crate::status::{Failure, prt_status};
@@ -19,7 +19,7 @@ pub enum prt_policy {
     Deadline = 3,
 }
 
-/// A policy from numbers; the last two are for SCHED_DEADLINE.
+/// Converts a policy; `times` is for SCHED_DEADLINE.
 pub(crate) fn scheduling(policy: c_int, priority: c_int, times: [u64; 3]) -> Result<Scheduling, Failure> {
     let invalid = |text: String| Failure::written(prt_status::Invalid, text);
     let level = || {
@@ -42,12 +42,12 @@ pub(crate) fn scheduling(policy: c_int, priority: c_int, times: [u64; 3]) -> Res
     }
 }
 
-/// Would this policy be granted to the calling thread? It is set and put back at once: for a program that can also run in the
-/// ordinary class, and says so.
+/// Whether this policy is granted to the calling thread. It is set and restored at once. For programs that can also run
+/// without it.
 ///
 /// Threads: any ordinary one.
 /// Errors: PRT_STATUS_REFUSED with what to do; PRT_STATUS_INVALID for a policy or priority that does not exist, and for
-/// PRT_POLICY_DEADLINE (ask prt_builder_check_deadline()).
+/// PRT_POLICY_DEADLINE (use prt_builder_check_deadline()).
 #[unsafe(no_mangle)]
 pub extern "C" fn prt_try_scheduling(policy: c_int, priority: c_int) -> c_int {
     guard(|| {

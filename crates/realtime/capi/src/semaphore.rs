@@ -5,9 +5,9 @@ use crate::status::{Failure, prt_status};
 use punctual_rt::{Nanos, Semaphore};
 use std::ffi::c_int;
 
-/// A count that prt_semaphore_post() raises and prt_semaphore_wait() lowers, or waits to be raised. Waiters wake by real-time priority;
-/// one that comes meanwhile may take the count first. Nobody owns it, so no priority is lent: guard data with a prt_mutex. For threads of
-/// one process.
+/// A counting semaphore: prt_semaphore_post() raises the count, prt_semaphore_wait() lowers it, sleeping while it is 0.
+/// Waiters wake by real-time priority; a thread that comes meanwhile may take the count first. It has no owner, so
+/// there is no priority inheritance: protect data with a prt_mutex. For threads of one process.
 pub struct prt_semaphore(Semaphore);
 
 /// # Safety
@@ -17,7 +17,7 @@ unsafe fn inner<'a>(semaphore: *const prt_semaphore) -> Result<&'a Semaphore, Fa
     unsafe { shared(semaphore, c"semaphore is NULL") }.map(|semaphore| &semaphore.0)
 }
 
-/// A semaphore with this count. Never NULL.
+/// Creates a semaphore with this count. Never NULL.
 ///
 /// Threads: any ordinary one.
 /// Ownership: the caller's until prt_semaphore_free().
@@ -26,7 +26,7 @@ pub extern "C" fn prt_semaphore_new(count: u32) -> *mut prt_semaphore {
     Box::into_raw(Box::new(prt_semaphore(Semaphore::new(count))))
 }
 
-/// Frees the semaphore; nobody may wait for it. NULL is nothing.
+/// Frees the semaphore; no thread may be waiting for it. NULL is ignored.
 ///
 /// Threads: any ordinary one.
 #[unsafe(no_mangle)]
@@ -35,10 +35,10 @@ pub unsafe extern "C" fn prt_semaphore_free(semaphore: *mut prt_semaphore) {
     drop(unsafe { take(semaphore) });
 }
 
-/// Raises the count by one and wakes one sleeper. Never blocks, no system call where nobody sleeps.
+/// Raises the count by one and wakes one sleeper. Never blocks; no system call without sleepers.
 ///
 /// Threads: any. Real-time: futex(2).
-/// Errors: PRT_STATUS_FULL at a count of 2^32 - 1, which stays; PRT_STATUS_NULL.
+/// Errors: PRT_STATUS_FULL at a count of 2^32 - 1, which is kept; PRT_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_semaphore_post(semaphore: *const prt_semaphore) -> c_int {
     const MOST: Failure = Failure::fixed(
@@ -49,9 +49,9 @@ pub unsafe extern "C" fn prt_semaphore_post(semaphore: *const prt_semaphore) -> 
     guard(|| unsafe { inner(semaphore) }?.post().map_err(|_| MOST))
 }
 
-/// Lowers the count, and sleeps until it can. A signal does not end the wait.
+/// Lowers the count, sleeping until it is not 0. A signal does not end the wait.
 ///
-/// Threads: any. Real-time: no system call where the count is not 0, futex(2) where it is; blocks.
+/// Threads: any. Real-time: no system call if the count is not 0, otherwise futex(2); blocks.
 /// Errors: PRT_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_semaphore_wait(semaphore: *const prt_semaphore) -> c_int {
@@ -59,7 +59,8 @@ pub unsafe extern "C" fn prt_semaphore_wait(semaphore: *const prt_semaphore) -> 
     guard(|| unsafe { inner(semaphore) }.map(Semaphore::wait))
 }
 
-/// As prt_semaphore_wait(), until `until_ns` on CLOCK_MONOTONIC at the latest. A count that is there is taken also after that.
+/// As prt_semaphore_wait(), but at most until `until_ns` on CLOCK_MONOTONIC. If the count is not 0, it is lowered even
+/// after that time.
 ///
 /// Threads: any. Real-time; blocks.
 /// Errors: PRT_STATUS_TIMED_OUT: the count is not lowered. PRT_STATUS_NULL.
@@ -71,10 +72,10 @@ pub unsafe extern "C" fn prt_semaphore_wait_until(semaphore: *const prt_semaphor
     guard(|| unsafe { inner(semaphore) }?.wait_until(until).map_err(|_| LATE))
 }
 
-/// Lowers the count where it is not 0. Never blocks, no system call.
+/// Lowers the count if it is not 0. Never blocks, no system call.
 ///
 /// Threads: any. Real-time.
-/// Errors: PRT_STATUS_EMPTY where it is 0; PRT_STATUS_NULL.
+/// Errors: PRT_STATUS_EMPTY if it is 0; PRT_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_semaphore_try_wait(semaphore: *const prt_semaphore) -> c_int {
     const NONE: Failure = Failure::fixed(prt_status::Empty, c"the semaphore's count is 0");
@@ -82,7 +83,7 @@ pub unsafe extern "C" fn prt_semaphore_try_wait(semaphore: *const prt_semaphore)
     guard(|| if unsafe { inner(semaphore) }?.try_wait() { Ok(()) } else { Err(NONE) })
 }
 
-/// Puts the count at this moment into `*count`.
+/// Reads the current count into `*count`.
 ///
 /// Threads: any. Real-time.
 /// Errors: PRT_STATUS_NULL.

@@ -1,52 +1,52 @@
-//! Checks, the start, and the orderly end.
+//! Checks, start and orderly end of a program.
 
 use crate::boundary::{exclusive, guard, put, shared, take, wanted};
 use crate::status::{Failure, prt_status, remember};
 use punctual_rt::{Builder, Check, CpuId, Nanos, Rt, StartError};
 use std::ffi::{CString, c_char, c_int};
 
-/// What a program asks for before it starts. Belongs to one thread.
+/// Requirements of a program before it starts. Use it from one thread.
 pub struct prt_builder(Option<Builder>);
 
-/// A real-time program that has started: makes tasks, and stops them together.
+/// A started real-time program: creates tasks, and stops them together.
 pub struct prt {
     pub(crate) rt: Rt,
     report: CString,
 }
 
-/// What a real-time program may want of its machine. `punctual audit` checks far more, once for the machine.
+/// Properties that a real-time program may require of the machine. `punctual audit` checks far more, once per machine.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum prt_check {
-    /// The kernel is preemptible everywhere: CONFIG_PREEMPT_RT. No argument.
+    /// The kernel is PREEMPT_RT: CONFIG_PREEMPT_RT. No argument.
     PreemptRt = 0,
-    /// This priority of SCHED_FIFO is granted: it is tried and put back.
+    /// This SCHED_FIFO priority is granted; it is tried and restored.
     Priority = 1,
-    /// So many bytes may be locked: RLIMIT_MEMLOCK, or CAP_IPC_LOCK.
+    /// This many bytes may be locked: RLIMIT_MEMLOCK, or CAP_IPC_LOCK.
     LockedMemory = 2,
     /// Timers have nanosecond resolution. No argument.
     HighResolutionTimers = 3,
     /// The clock is read without a system call. No argument.
     FastClock = 4,
-    /// Real-time tasks are not stopped after 950 ms of each second. No argument.
+    /// Real-time tasks are not throttled after 950 ms of each second. No argument.
     NoThrottling = 5,
     /// No thread of another program has this priority or a higher one; kernel threads count.
     ForeignRtAbove = 6,
     /// The kernel does not kill this process for using the CPU without sleeping: RLIMIT_RTTIME. No argument.
     NoRtTimeLimit = 7,
-    /// This CPU is kept free of other tasks.
+    /// This CPU is isolated from other tasks.
     Isolated = 8,
     /// This CPU's frequency is not scaled down.
     FixedFrequency = 9,
 }
 
-/// How much a check weighs.
+/// Weight of a check.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum prt_severity {
-    /// The program starts anyway; the report says that the check failed.
+    /// The program starts even if the check fails; the report says so.
     Wanted = 0,
-    /// The program does not start without it.
+    /// The program does not start if the check fails.
     Required = 1,
 }
 
@@ -91,7 +91,7 @@ fn change(builder: &mut prt_builder, how: impl FnOnce(Builder) -> Builder) {
     builder.0 = builder.0.take().map(how);
 }
 
-/// Nothing locked, nothing checked yet. Never NULL.
+/// Creates a builder without checks or memory locking. Never NULL.
 ///
 /// Threads: any ordinary one.
 /// Ownership: the caller's, until prt_start() or prt_builder_free().
@@ -100,7 +100,7 @@ pub extern "C" fn prt_builder_new() -> *mut prt_builder {
     Box::into_raw(Box::new(prt_builder(Some(Rt::builder()))))
 }
 
-/// For a program that does not start after all. NULL is nothing.
+/// Frees the builder of a program that does not start. NULL is ignored.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_builder_free(builder: *mut prt_builder) {
     guard(|| {
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn prt_builder_lock_memory(builder: *mut prt_builder) -> c
     })
 }
 
-/// So many bytes of each task's stack are written before its first release; 256 KiB where nothing is said.
+/// Sets how many bytes of each task's stack are written before its first release. The default is 256 KiB.
 ///
 /// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID above 1 GiB.
 #[unsafe(no_mangle)]
@@ -138,9 +138,10 @@ pub unsafe extern "C" fn prt_builder_prefault_stack(builder: *mut prt_builder, b
     })
 }
 
-/// Asks for a check: `kind` is one of enum prt_check, `argument` what it needs or 0, `severity` one of enum prt_severity.
+/// Requests a check: `kind` is one of enum prt_check, `argument` its argument or 0, `severity` one of enum
+/// prt_severity.
 ///
-/// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for what does not exist.
+/// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for values that do not exist.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_builder_check(
     builder: *mut prt_builder,
@@ -155,7 +156,7 @@ pub unsafe extern "C" fn prt_builder_check(
     })
 }
 
-/// Asks whether this reservation of SCHED_DEADLINE is granted: it is tried and put back.
+/// Requests a check that this SCHED_DEADLINE reservation is granted; it is tried and restored.
 ///
 /// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a severity that does not exist.
 #[unsafe(no_mangle)]
@@ -174,11 +175,12 @@ pub unsafe extern "C" fn prt_builder_check_deadline(
     })
 }
 
-/// Checks, locks memory, and sets the epoch of all tasks to now. SIGURG gets an empty handler: it wakes sleeping tasks.
+/// Runs the checks, locks memory, and sets the epoch of all tasks to now. Installs an empty handler for SIGURG, which
+/// wakes sleeping tasks.
 ///
-/// Threads: any ordinary one, once a program.
-/// Errors: PRT_STATUS_NOT_READY with the whole report, where a required check failed; PRT_STATUS_REFUSED, where memory cannot be
-/// locked; PRT_STATUS_NULL.
+/// Threads: any ordinary one, once per program.
+/// Errors: PRT_STATUS_NOT_READY with the whole report if a required check failed; PRT_STATUS_REFUSED if memory cannot
+/// be locked; PRT_STATUS_NULL.
 /// Ownership: `builder` is freed in any case; `*out` is the caller's until prt_free().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_start(builder: *mut prt_builder, out: *mut *mut prt) -> c_int {
@@ -200,7 +202,8 @@ pub unsafe extern "C" fn prt_start(builder: *mut prt_builder, out: *mut *mut prt
     })
 }
 
-/// What the checks found, a line each: "ok", "FAILED" or "unknown", what was found, and what to do. NULL where `rt` is.
+/// Results of the checks, one per line: "ok", "FAILED" or "unknown", what was found, and what to do. NULL if `rt` is
+/// NULL.
 ///
 /// Threads: any.
 /// Ownership: `rt`'s; valid until prt_free().
@@ -216,7 +219,7 @@ pub unsafe extern "C" fn prt_report(rt: *const prt) -> *const c_char {
     }
 }
 
-/// Did all checks pass? Also false where `rt` is NULL.
+/// Whether all checks passed; false if `rt` is NULL.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -228,7 +231,7 @@ pub unsafe extern "C" fn prt_passed(rt: *const prt) -> bool {
     })
 }
 
-/// The instant on CLOCK_MONOTONIC that the grids of all tasks begin at, ns; 0 where `rt` is NULL.
+/// The instant on CLOCK_MONOTONIC at which the release grids of all tasks begin, ns; 0 if `rt` is NULL.
 ///
 /// Threads: any. Real-time.
 #[unsafe(no_mangle)]
@@ -240,16 +243,16 @@ pub unsafe extern "C" fn prt_epoch_ns(rt: *const prt) -> u64 {
     })
 }
 
-/// Blocks SIGINT, SIGTERM and SIGHUP in the calling thread and those it starts, so that prt_until_signal() gets them. For the beginning
-/// of main().
+/// Blocks SIGINT, SIGTERM and SIGHUP in the calling thread and those it starts, so that prt_until_signal() receives
+/// them. Call it at the start of main().
 ///
-/// Errors: none that Linux gives.
+/// Errors: none on Linux.
 #[unsafe(no_mangle)]
 pub extern "C" fn prt_block_signals() -> c_int {
     guard(|| punctual_rt::block_signals().map_err(|error| Failure::written(prt_status::Refused, error)))
 }
 
-/// Sleeps until SIGINT, SIGTERM or SIGHUP, then prt_stop().
+/// Sleeps until SIGINT, SIGTERM or SIGHUP, then calls prt_stop().
 ///
 /// Threads: an ordinary one, not a task's. Blocks.
 /// Errors: PRT_STATUS_NULL, PRT_STATUS_DEADLOCK from a task's body.
@@ -264,7 +267,7 @@ pub unsafe extern "C" fn prt_until_signal(rt: *const prt) -> c_int {
     })
 }
 
-/// Stops every task and waits until each body has returned. Their handles still have their statistics.
+/// Stops every task and waits until each body has returned. Statistics remain available from their handles.
 ///
 /// Threads: any ordinary one, not a task's. Blocks.
 /// Errors: PRT_STATUS_NULL, PRT_STATUS_DEADLOCK from a task's body.
@@ -279,10 +282,10 @@ pub unsafe extern "C" fn prt_stop(rt: *const prt) -> c_int {
     })
 }
 
-/// Stops every task, as prt_stop() does, and frees `rt`. The tasks' handles stay the caller's. NULL is nothing.
+/// Stops every task like prt_stop(), and frees `rt`. The tasks' handles remain the caller's. NULL is ignored.
 ///
 /// Threads: any ordinary one, not a task's. Blocks.
-/// Errors: PRT_STATUS_DEADLOCK from a task's body: nothing is freed then.
+/// Errors: PRT_STATUS_DEADLOCK from a task's body; nothing is freed then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_free(rt: *mut prt) -> c_int {
     guard(|| {

@@ -1,4 +1,4 @@
-//! A task's statistics, also while it runs.
+//! Statistics of a task, readable while it runs.
 
 use crate::boundary::{guard, put, shared, wanted};
 use crate::status::{Failure, prt_status};
@@ -7,55 +7,55 @@ use punctual_rt::{Histogram, TaskStats};
 use std::ffi::c_int;
 use std::sync::PoisonError;
 
-/// What is known of a distribution of times, exactly. Quantiles: prt_task_quantile().
+/// Summary of a distribution of times, exact. For quantiles see prt_task_quantile().
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct prt_distribution {
-    /// How many samples; with 0 the others are 0 and mean nothing.
+    /// Number of samples; if it is 0, the other fields are 0 and meaningless.
     pub count: u64,
-    /// The smallest, ns.
+    /// Minimum, ns.
     pub min_ns: u64,
-    /// The largest, ns.
+    /// Maximum, ns.
     pub max_ns: u64,
-    /// The mean, ns.
+    /// Mean, ns.
     pub mean_ns: f64,
 }
 
-/// A task's statistics at some time.
+/// Statistics of a task at some time.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct prt_stats {
-    /// When this was read, ns on CLOCK_MONOTONIC.
+    /// When they were read, ns on CLOCK_MONOTONIC.
     pub at_ns: u64,
     /// Releases accounted for: ran + skipped + pending.
     pub released: u64,
-    /// Releases whose body ran, to its end or (one at most) until now.
+    /// Releases whose body ran, including at most one that is still running.
     pub ran: u64,
     /// Releases given up.
     pub skipped: u64,
-    /// Releases that are due and still will run.
+    /// Releases that are due and will still run.
     pub pending: u64,
     /// Bodies that returned after the deadline of their release.
     pub deadline_misses: u64,
-    /// How late the task woke, a sample for each release that ran.
+    /// How late the task woke, one sample per release that ran.
     pub lateness: prt_distribution,
-    /// From waking to the body's return, also what preempted it; empty with `without_execution`.
+    /// From waking to the body's return, including preemption; empty with `without_execution`.
     pub execution: prt_distribution,
-    /// Number of the release whose wakeup was latest; 0 where none was late.
+    /// Release number of the worst wakeup; 0 if none was late.
     pub worst_index: u64,
-    /// When that one should have run, ns on CLOCK_MONOTONIC; 0 where none was late.
+    /// When it should have run, ns on CLOCK_MONOTONIC; 0 if none was late.
     pub worst_scheduled_ns: u64,
-    /// Page faults of its thread since the first release, minor and major; −1 where the kernel does not tell.
+    /// Minor and major page faults of its thread since the first release; −1 if the kernel does not report them.
     pub page_faults: i64,
-    /// Times it gave up the CPU by itself, about one a release; or −1.
+    /// Voluntary context switches, about one per release; or −1.
     pub voluntary_switches: i64,
-    /// Times it was preempted; or −1.
+    /// Involuntary context switches; or −1.
     pub involuntary_switches: i64,
-    /// Times it went on on another CPU; or −1.
+    /// Migrations to another CPU; or −1.
     pub migrations: i64,
 }
 
-/// Which times of a task.
+/// Times that are measured for a task.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum prt_measure {
@@ -86,7 +86,8 @@ fn read(task: &prt_task) -> Result<TaskStats, Failure> {
     }
 }
 
-/// Reads a task's statistics, without stopping or slowing it: its counters and a few files of proc(5). Also after its end.
+/// Reads a task's statistics, without stopping or slowing it: its counters and a few files of proc(5). Also works after
+/// its end.
 ///
 /// Threads: any ordinary one; not real-time. Waits while another thread stops this task.
 /// Errors: PRT_STATUS_NULL.
@@ -118,10 +119,11 @@ pub unsafe extern "C" fn prt_task_stats(task: *const prt_task, out: *mut prt_sta
     })
 }
 
-/// The quantile `q` (0 to 1) of one of enum prt_measure, ns, by the nearest rank; exact to 1 %, the extremes exact.
+/// The quantile `q` (0 to 1) of one of enum prt_measure, ns, by nearest rank; exact to 1 %, at the extremes exact.
 ///
 /// Threads: as prt_task_stats().
-/// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a measure or `q` out of range; PRT_STATUS_EMPTY where there is no sample yet.
+/// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a measure or `q` out of range; PRT_STATUS_EMPTY if there is no
+/// sample yet.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_task_quantile(task: *const prt_task, measure: c_int, q: f64, out: *mut u64) -> c_int {
     guard(|| {

@@ -1,13 +1,13 @@
-//! Status codes, and the text of the last error of a thread.
+//! Status codes, and the text of a thread's last error.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString, c_char};
 
-/// What a function answers.
+/// Return value of a function.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum prt_status {
-    /// Done.
+    /// Success.
     Ok = 0,
     /// A pointer is NULL where it must not be.
     Null = 1,
@@ -17,29 +17,29 @@ pub enum prt_status {
     NotReady = 3,
     /// The system refused: privilege, limits, files. The text says what and what to do.
     Refused = 4,
-    /// Nothing there: an empty queue or pipe.
+    /// Nothing is available: an empty queue or pipe.
     Empty = 5,
-    /// No room: a full queue, pipe or set. What was to be sent is still the caller's alone.
+    /// No room: a full queue, pipe or set. The value to be sent remains the caller's.
     Full = 6,
-    /// The time came first.
+    /// The time limit passed.
     TimedOut = 7,
-    /// It is in use, by another thread: a mutex that is held.
+    /// It is in use by another thread, for example a mutex that is held.
     Busy = 8,
-    /// Waiting would never end: the thread holds the mutex already, or a task waits for its own end.
+    /// Waiting would never end: the thread already holds the mutex, or a task waits for its own end.
     Deadlock = 9,
-    /// The mutex's owner ended while it held it: see prt_mutex_lock().
+    /// The mutex's owner ended while holding it: see prt_mutex_lock().
     OwnerDied = 10,
-    /// A panic inside the library: a defect of it. What the call was about is in an unknown state.
+    /// A panic inside the library, which is a bug in it. The object of the call is in an unknown state.
     Panic = 11,
 }
 
-/// A status that is no success, with its text.
+/// An error status with its text.
 pub(crate) struct Failure {
     pub(crate) status: prt_status,
     pub(crate) text: Text,
 }
 
-/// A text that is there already costs a real-time thread nothing; one that is written is for functions that are not real-time.
+/// A fixed text costs a real-time thread nothing; a formatted one is for functions that are not real-time.
 pub(crate) enum Text {
     Fixed(&'static CStr),
     Written(String),
@@ -63,7 +63,7 @@ thread_local! {
     static WRITTEN: RefCell<CString> = RefCell::default();
 }
 
-/// Remembers the failure as the calling thread's last.
+/// Stores the failure as the calling thread's last.
 pub(crate) fn remember(failure: Failure) -> prt_status {
     match failure.text {
         Text::Fixed(text) => {
@@ -81,17 +81,18 @@ pub(crate) fn remember(failure: Failure) -> prt_status {
     failure.status
 }
 
-/// Touches the thread's memory for errors, so that a real-time function does not do it first: in a shared library that may allocate.
+/// Touches the thread-local error variables, so that a real-time function is not the first to do so: in a shared
+/// library that may allocate.
 pub(crate) fn touch() {
     LAST.set(c"");
     IS_WRITTEN.set(false);
 }
 
-/// What the calling thread's last call that failed has to say: what failed, on what, why, and what to do. Empty, and never NULL, where
+/// Text of the calling thread's last failed call: what failed, on what, why, and what to do. Empty, and never NULL, if
 /// none has failed.
 ///
 /// Threads: any; each has its own. Real-time.
-/// Ownership: the library's; valid until the calling thread's next call that fails, or its end.
+/// Ownership: the library's; valid until the calling thread's next failed call, or its end.
 #[unsafe(no_mangle)]
 pub extern "C" fn prt_last_error() -> *const c_char {
     let written = IS_WRITTEN.get().then(|| WRITTEN.try_with(|written| written.borrow().as_ptr()).ok()).flatten();

@@ -1,4 +1,4 @@
-//! Periodic tasks: what is asked for, their start and their end.
+//! Periodic tasks: their options, start and end.
 
 use crate::boundary::{Data, guard, put, shared, take, text, wanted};
 use crate::scheduling::scheduling;
@@ -10,11 +10,11 @@ use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// One release of a task, as its body sees it. Times are on CLOCK_MONOTONIC.
+/// One release of a task, as passed to its body. Times are on CLOCK_MONOTONIC.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct prt_cycle {
-    /// Number of the release, from 0, counting also those that were skipped.
+    /// Number of the release, from 0, including skipped ones.
     pub index: u64,
     /// When it should have run: first release + index × period, whatever happened before.
     pub scheduled_ns: u64,
@@ -26,7 +26,7 @@ pub struct prt_cycle {
     pub pending: u64,
 }
 
-/// What a body answers; every other number is as PRT_NEXT_STOP.
+/// Return value of a body; any other number counts as PRT_NEXT_STOP.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum prt_next {
@@ -36,17 +36,19 @@ pub enum prt_next {
     Stop = 1,
 }
 
-/// What becomes of releases that pass before the task wakes. Whichever it is: released == ran + skipped + pending.
+/// What happens to releases that pass before the task wakes. Always released == ran + skipped + pending.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum prt_miss {
     /// They are given up and counted; the next release is the first in the future, on the same grid.
     Skip = 0,
-    /// They run at once, one after the other; `catch_up_at_most` are owed, older ones are given up and counted.
+    /// They run at once, one after the other; at most `catch_up_at_most` are pending, older ones are given up and
+    /// counted.
     CatchUp = 1,
     /// The task ends without running the late release.
     Stop = 2,
-    /// `safe_state` runs in place of the body for the late release; all missed count as skipped, the late one too.
+    /// `safe_state` runs in place of the body for the late release; all missed releases, including the late one, count
+    /// as skipped.
     SafeState = 3,
 }
 
@@ -54,59 +56,60 @@ pub enum prt_miss {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum prt_end {
-    /// Its body, or its safe state, answered PRT_NEXT_STOP.
+    /// Its body, or its safe state, returned PRT_NEXT_STOP.
     Returned = 0,
     /// It was stopped.
     Stopped = 1,
-    /// All cycles it was to run have run.
+    /// It has completed its number of cycles.
     Cycles = 2,
     /// It was a period late, and its policy is PRT_MISS_STOP.
     Missed = 3,
-    /// It failed inside the library: a defect of it.
+    /// It failed inside the library, which is a bug in it.
     Failed = 4,
 }
 
-/// The body of a task. It runs in the task's thread at every release. It must not allocate, lock what ordinary threads lock (but with a
-/// prt_mutex), print, or touch memory for the first time; no C++ exception and no longjmp may leave it. Of this library it may call what
-/// is marked real-time.
+/// The body of a task. It runs in the task's thread at every release. It must not allocate, lock what ordinary threads
+/// lock (except with a prt_mutex), print, or touch memory for the first time; no C++ exception and no longjmp may leave
+/// it. It may call the functions of this library that are marked real-time.
 pub type prt_body = Option<unsafe extern "C" fn(cycle: *const prt_cycle, data: *mut c_void) -> c_int>;
 
-/// What a task asks for. Set it with prt_task_options_init(), then change what is to be different.
+/// Options of a task. Initialise them with prt_task_options_init(), then change what should differ.
 #[repr(C)]
 pub struct prt_task_options {
-    /// Its name, also that of its thread (the first 15 bytes of it). Copied.
+    /// Name of the task and (the first 15 bytes) of its thread. Copied.
     pub name: *const c_char,
-    /// Its period, ns; 1 or more.
+    /// Period, ns; 1 or more.
     pub period_ns: u64,
-    /// One of enum prt_policy. Its children get SCHED_OTHER always.
+    /// One of enum prt_policy. Its children always get SCHED_OTHER.
     pub policy: c_int,
     /// 1 to 99 with PRT_POLICY_FIFO and PRT_POLICY_RR; a nice value with PRT_POLICY_OTHER.
     pub priority: c_int,
-    /// The CPU it stays on; −1 for any. Not with PRT_POLICY_DEADLINE.
+    /// CPU to pin the task to; −1 for any. Not with PRT_POLICY_DEADLINE.
     pub cpu: c_int,
     /// One of enum prt_miss.
     pub miss: c_int,
-    /// PRT_MISS_CATCH_UP: most releases owed at a time.
+    /// For PRT_MISS_CATCH_UP: maximum number of pending releases.
     pub catch_up_at_most: u64,
-    /// PRT_MISS_SAFE_STATE: what runs in place of the body; the same rules hold.
+    /// For PRT_MISS_SAFE_STATE: runs in place of the body; the same rules apply.
     pub safe_state: prt_body,
-    /// What `safe_state` gets.
+    /// Argument of `safe_state`.
     pub safe_state_data: *mut c_void,
-    /// PRT_POLICY_DEADLINE: CPU time a period, ns.
+    /// For PRT_POLICY_DEADLINE: CPU time per period, ns.
     pub runtime_ns: u64,
-    /// By when, from its release on, a body must have returned, ns; 0 for the period. With PRT_POLICY_DEADLINE the kernel's deadline too.
+    /// Deadline of a body relative to its release, ns; 0 for the period. With PRT_POLICY_DEADLINE also the kernel's
+    /// deadline.
     pub deadline_ns: u64,
-    /// Releases lie at prt_epoch_ns() + offset + a multiple of the period, ns.
+    /// Releases are at prt_epoch_ns() + offset + a multiple of the period, ns.
     pub offset_ns: u64,
-    /// Ends after so many releases have run or were given up; 0 for no end.
+    /// Ends after this many releases have run or were given up; 0 for no end.
     pub cycles: u64,
-    /// Leaves execution times and deadline misses out: saves one reading of the clock a cycle.
+    /// Disables execution times and deadline misses, which saves one clock read per cycle.
     pub without_execution: bool,
-    /// For later versions: 0.
+    /// For later versions; must be 0.
     pub reserved: [u64; 4],
 }
 
-/// A task that was started.
+/// A started task.
 pub struct prt_task {
     pub(crate) state: Mutex<State>,
     not_resident: CString,
@@ -116,7 +119,7 @@ pub struct prt_task {
 pub(crate) enum State {
     Running(Task),
     Ended(Finished),
-    /// Between the two; for ever only after a panic.
+    /// Between the two; permanent only after a panic.
     Between,
 }
 
@@ -154,16 +157,17 @@ pub(crate) fn not_in_a_task() -> Result<(), Failure> {
     }
 }
 
-/// What [`Miss::SafeState`] calls: a function without data, so the data are the thread's.
+/// Called by [`Miss::SafeState`], a function without data, so the data are thread-local.
 fn safe_state(cycle: &Cycle) -> Next {
     SAFE_STATE.get().map_or(Next::Stop, |callback| callback.call(cycle))
 }
 
-/// Sets `*options` to a task `name` of `policy` and `priority` every `period_ns`, with PRT_MISS_SKIP, on any CPU, without end.
+/// Sets `*options` to a task `name` with `policy` and `priority` every `period_ns`, with PRT_MISS_SKIP, on any CPU,
+/// without end.
 ///
 /// Threads: any. Real-time.
-/// Errors: PRT_STATUS_NULL. What is out of range is found by prt_task_start().
-/// Ownership: `name` is only pointed to, until prt_task_start() copies it.
+/// Errors: PRT_STATUS_NULL. Values out of range are detected by prt_task_start().
+/// Ownership: `name` is only referenced, until prt_task_start() copies it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_task_options_init(
     options: *mut prt_task_options,
@@ -213,7 +217,7 @@ fn miss(options: &prt_task_options) -> Result<(Miss, Option<Callback>), Failure>
     }
 }
 
-/// 31 years: sums of times never overflow.
+/// 31 years, so that sums of times never overflow.
 const LONGEST_NS: u64 = 1_000_000_000_000_000_000;
 
 fn checked(options: &prt_task_options) -> Result<(), Failure> {
@@ -255,13 +259,15 @@ fn described<'a>(rt: &'a prt, name: &str, options: &prt_task_options) -> Result<
     }))
 }
 
-/// Starts a task: its thread takes memory, CPU and policy first, and the first release is a millisecond or more after that.
+/// Starts a task: its thread sets memory, CPU and policy first, and the first release is at least a millisecond after
+/// that.
 ///
-/// Threads: any ordinary one. `body` runs in a thread of its own, and may be called with `data` there until the task has ended.
-/// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for options out of range; PRT_STATUS_REFUSED where the system refuses policy, CPU or
-/// thread: nothing is started then.
-/// Ownership: `*out` is the caller's until prt_task_free(); `data` and what `options` points to stay the caller's, and `data` is used
-/// until the task has ended.
+/// Threads: any ordinary one. `body` runs in its own thread, and may be called there with `data` until the task has
+/// ended.
+/// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for options out of range; PRT_STATUS_REFUSED if the system refuses
+/// policy, CPU or thread. Nothing is started then.
+/// Ownership: `*out` is the caller's until prt_task_free(); `data` and what `options` points to remain the caller's,
+/// and `data` is used until the task has ended.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_task_start(
     rt: *const prt,
@@ -289,7 +295,7 @@ pub unsafe extern "C" fn prt_task_start(
     })
 }
 
-/// Why the task's memory is not locked; empty where it is; NULL where `task` is.
+/// Why the task's memory is not locked; empty if it is; NULL if `task` is NULL.
 ///
 /// Threads: any.
 /// Ownership: the task's; valid until prt_task_free().
@@ -305,7 +311,7 @@ pub unsafe extern "C" fn prt_task_not_resident(task: *const prt_task) -> *const 
     }
 }
 
-/// Ends the task where `stop` says so, or where it has ended by itself.
+/// Ends the task if `stop` is set, or if it has ended on its own.
 fn finish(task: &prt_task, stop: bool) -> Option<c_int> {
     let mut state = task.state.lock().unwrap_or_else(PoisonError::into_inner);
     if let State::Running(running) = &*state
@@ -334,20 +340,21 @@ fn number(end: &End) -> c_int {
     }) as c_int
 }
 
-/// Asks the task to end and waits until it has: a body that runs is not interrupted, a sleeping task is woken. Once it has ended this
-/// says again how.
+/// Asks the task to end and waits until it has: a running body is not interrupted, a sleeping task is woken. If it has
+/// already ended, returns again how.
 ///
 /// Threads: any ordinary one, not a task's. Blocks.
-/// Errors: PRT_STATUS_NULL; PRT_STATUS_DEADLOCK from a task's body. `*end` gets one of enum prt_end; `end` may be NULL.
+/// Errors: PRT_STATUS_NULL; PRT_STATUS_DEADLOCK from a task's body. `*end` receives one of enum prt_end; `end` may be
+/// NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_task_stop(task: *const prt_task, end: *mut c_int) -> c_int {
     // SAFETY: as this function's caller promises.
     guard(|| unsafe { wait(task, end, true) })
 }
 
-/// Waits until the task ends by itself. Others may read its statistics meanwhile.
+/// Waits until the task ends on its own. Other threads may read its statistics meanwhile.
 ///
-/// Threads: any ordinary one, not a task's. Blocks; looks every 10 ms at most.
+/// Threads: any ordinary one, not a task's. Blocks; polls at least every 10 ms.
 /// Errors: as prt_task_stop().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_task_join(task: *const prt_task, end: *mut c_int) -> c_int {
@@ -376,10 +383,10 @@ unsafe fn wait(task: *const prt_task, end: *mut c_int, stop: bool) -> Result<(),
     unsafe { put(end, ended, c"end is NULL") }
 }
 
-/// Stops the task where it still runs, as prt_task_stop() does, and frees its handle. NULL is nothing.
+/// Stops the task like prt_task_stop() if it still runs, and frees its handle. NULL is ignored.
 ///
 /// Threads: any ordinary one, not a task's. Blocks.
-/// Errors: PRT_STATUS_DEADLOCK from a task's body: nothing is freed then.
+/// Errors: PRT_STATUS_DEADLOCK from a task's body; nothing is freed then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_task_free(task: *mut prt_task) -> c_int {
     guard(|| {

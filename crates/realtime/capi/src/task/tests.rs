@@ -1,4 +1,4 @@
-//! What a C program sees of a task that failed inside the library, which no C function can bring about.
+//! A task that failed inside the library, as seen by a C program; C functions cannot cause this.
 
 use super::*;
 use crate::stats::{prt_stats, prt_task_stats};

@@ -1,4 +1,5 @@
-//! The committed header is what the source says. `UPDATE_GOLDEN=1 cargo test -p punctual-rt-capi --features reference-checks` writes it anew.
+//! The committed header matches the source. `UPDATE_GOLDEN=1 cargo test -p punctual-rt-capi --features
+//! reference-checks` regenerates it.
 
 use cbindgen::{Builder, Config, DocumentationStyle, Language, RenameRule, Style};
 use std::fs;
@@ -46,14 +47,14 @@ fn config() -> Config {
         ..Config::default()
     };
     config.enumeration.rename_variants = RenameRule::QualifiedScreamingSnakeCase;
-    // Named by functions only as numbers, so that any number a caller gives can be refused.
+    // Functions take them as plain integers, so that any value a caller passes can be refused.
     let enums = ["status", "policy", "check", "severity", "next", "miss", "end", "measure", "overflow", "match"];
     config.export.include = enums.map(|name| format!("prt_{name}")).to_vec();
     config
 }
 
 fn header() -> String {
-    // With the modules that it names.
+    // Includes the modules that it names.
     let builder = Builder::new().with_config(config()).with_src(folder().join("src/lib.rs"));
     let mut text = Vec::new();
     builder.generate().unwrap().write(&mut text);
@@ -70,7 +71,7 @@ fn the_header_is_that_of_the_source() {
     assert!(committed == made, "{} is stale: run UPDATE_GOLDEN=1 cargo test -p punctual-rt-capi", path.display());
 }
 
-/// Every exported function is in the header once, with a comment of its own.
+/// Every exported function is in the header once, with its own comment.
 #[test]
 fn every_function_is_documented() {
     let made = header();

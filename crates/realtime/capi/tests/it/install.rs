@@ -1,5 +1,5 @@
-//! What docs/c-interface.md says of installing, carried out in a temporary prefix: a program is found its flags by pkg-config, linked with
-//! the shared library and with the static one, and run.
+//! The installation steps of docs/c-interface.md in a temporary prefix: a program gets its flags from pkg-config, is
+//! linked with the shared and with the static library, and runs.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -10,7 +10,7 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A file that cargo leaves beside this test's program, and for `cargo build` one folder above.
+/// A file that cargo puts next to this test's program, or, for `cargo build`, one folder above.
 fn made(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let beside = test.parent().unwrap();
@@ -25,7 +25,7 @@ fn run(command: &mut Command) -> String {
     out.into_owned()
 }
 
-/// `false`, and a line that says why, where a program is missing.
+/// Returns `false`, and prints why, if a program is missing.
 fn is_there(name: &str, package: &str) -> bool {
     let there = Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success());
     if !there {
@@ -34,7 +34,7 @@ fn is_there(name: &str, package: &str) -> bool {
     there
 }
 
-/// `false`, and a line that says so, where all programs are static (`cargo xtask cross`).
+/// Returns `false`, and prints so, if all programs are static (`cargo xtask cross`).
 fn is_shared() -> bool {
     let shared = !cfg!(target_feature = "crt-static");
     if !shared {
@@ -43,7 +43,7 @@ fn is_shared() -> bool {
     shared
 }
 
-/// The same files as the guide's commands put there.
+/// Installs the same files as the guide's commands.
 fn install(prefix: &Path) -> PathBuf {
     let libraries = prefix.join("lib");
     fs::create_dir_all(prefix.join("include")).unwrap();
@@ -71,7 +71,7 @@ fn link(into: &Path, flags: &[String]) {
     run(command.args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-o"]).arg(into).arg(source).args(flags));
 }
 
-/// The example's accounts: released, ran, skipped, pending.
+/// The example's counts: released, ran, skipped, pending.
 fn accounts(program: &Path, libraries: Option<&Path>) {
     let mut command = Command::new(program);
     command.args(["500", "100", "10"]).env_remove("LD_LIBRARY_PATH");
@@ -110,7 +110,7 @@ fn an_installed_library_is_linked_with_what_pkg_config_says() {
     accounts(&whole, None);
 }
 
-/// Every function of the header is a symbol of the shared library that programs can use.
+/// Every function of the header is an exported symbol of the shared library.
 #[test]
 fn the_shared_library_has_every_function_of_the_header() {
     if !(is_shared() && is_there("nm", "binutils")) {

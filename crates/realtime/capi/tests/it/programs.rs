@@ -1,4 +1,4 @@
-//! C programs against the static library: compiled without a warning as C99 and as C++, and run.
+//! C programs with the static library: compiled without warnings as C99 and as C++, and run.
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
@@ -6,14 +6,14 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// What the static library needs of the system: `rustc --print native-static-libs`.
+/// System libraries that the static library needs: `rustc --print native-static-libs`.
 const SYSTEM: [&str; 5] = ["-lgcc_s", "-lpthread", "-lm", "-ldl", "-lc"];
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Cargo leaves the static library beside this test's program, and for `cargo build` one folder above.
+/// Cargo puts the static library next to this test's program, or, for `cargo build`, one folder above.
 fn library() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let beside = test.parent().unwrap();
@@ -22,7 +22,7 @@ fn library() -> PathBuf {
     known.unwrap_or_else(|| panic!("no libpunctual_rt_c.a at {found:?}")).clone()
 }
 
-/// A compiler for this test's own processor: the machine's, or Debian's for another one.
+/// A compiler for the architecture of this test: the machine's own, or Debian's cross compiler.
 fn compiler(language: &Language) -> Compiler {
     let made_for = |name: &str| {
         let told = Command::new(name).arg("-dumpmachine").output().ok().filter(|told| told.status.success())?;
@@ -43,13 +43,13 @@ fn compiler(language: &Language) -> Compiler {
 
 struct Compiler {
     name: String,
-    /// Its C library is not where a loader looks: programs are static.
+    /// The loader does not find its C library, so programs are linked statically.
     is_foreign: bool,
 }
 
 struct Language {
     compiler: &'static str,
-    /// What follows the system's name in the name of one for another processor.
+    /// Suffix of the name of a cross compiler, after the target triplet.
     foreign: &'static str,
     options: &'static [&'static str],
 }
@@ -86,13 +86,13 @@ fn succeeded(what: &str, output: &Output) -> String {
     out.into_owned()
 }
 
-/// Builds it in a folder of its own, and checks the program.
+/// Builds the source in a temporary folder, and runs the check on the program.
 fn with(language: &Language, source: &str, check: impl Fn(&Path, &Path)) {
     let scratch = tempfile::tempdir().unwrap();
     check(&build(language, source, scratch.path()), scratch.path());
 }
 
-/// As C and as C++.
+/// Runs the check as C and as C++.
 fn everywhere(source: &str, check: impl Fn(&Path, &Path)) {
     [C, CPP].iter().for_each(|language| with(language, source, &check));
 }
@@ -169,14 +169,14 @@ fn threads_wait_for_each_other() {
     threads(&C);
 }
 
-/// Cargo needs a C compiler, and none for C++.
+/// Cargo needs a C compiler, but no C++ compiler.
 #[test]
 #[ignore = "live: g++"]
 fn all_of_this_is_cpp_too() {
     [the_periodic_example, misuse, threads].iter().for_each(|check| check(&CPP));
 }
 
-/// The program of docs/c-interface.md, as it stands there.
+/// The program in docs/c-interface.md.
 fn documented() -> String {
     let text = fs::read_to_string(folder().join("../../../docs/c-interface.md")).unwrap();
     let (_, rest) = text.split_once("```c\n").unwrap();
@@ -205,7 +205,7 @@ fn the_documented_program_runs_until_it_is_told_to_end() {
     });
 }
 
-/// As [`everywhere`], for a text.
+/// As [`everywhere`], for source text.
 fn everywhere_text(source: &str, check: impl Fn(&Path)) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("control.c");
