@@ -1,40 +1,36 @@
-//! Where edges come from: a line of the kernel, or the wire in memory.
+//! Sources of edges: a GPIO line, or a wire in memory.
 
 use punctual_gpio::{self as gpio, EventClock, GpioError, Line, MOST_BUFFERED, Tally};
 use punctual_rt::Receiver;
 use punctual_units::Nanos;
 use punctual_wires::{EdgeAt, Place};
 
-/// An edge that was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// When: CLOCK_MONOTONIC, taken by the kernel in the hard interrupt, or where the wire in memory was driven.
+    /// CLOCK_MONOTONIC, taken by the kernel in the hard interrupt, or when the wire in memory was driven.
     pub at: Nanos,
-    /// The level from then on.
+    /// Level after the edge.
     pub level: bool,
 }
 
-/// What a source of edges knows to have lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
-    /// Edges for which there was no room before they were read.
+    /// Edges dropped because they were not read in time.
     pub dropped: u64,
 }
 
-/// Gives edges in their order.
+/// Delivers edges in order.
 #[derive(Debug)]
 pub enum EdgeSource {
-    /// A line requested for both edges.
     Line(Box<Line>, Tally),
-    /// A wire in memory.
     Wire(Receiver<EdgeAt>),
 }
 
 impl EdgeSource {
-    /// Requests a line for its edges, with the largest buffer the kernel has.
+    /// Requests a line for its edges, with the kernel's largest buffer.
     ///
     /// # Errors
-    /// No such line, no permission, it is in use, it raises no interrupts; a place that has no edges.
+    /// No such line, no permission, the line is in use or raises no interrupts, or the place has no edges.
     pub fn open(place: &Place) -> Result<EdgeSource, GpioError> {
         let none = || GpioError::Usage(format!("{place} has no edges of its own: listen on a GPIO line"));
         let (chip, offset) = place.open()?.ok_or_else(none)?;
@@ -42,7 +38,7 @@ impl EdgeSource {
         Ok(EdgeSource::Line(Box::new(line), Tally::default()))
     }
 
-    /// Edges that have come, to `each`; waits for the first at most `limit`.
+    /// Passes pending edges to `each`; waits at most `limit` for the first.
     ///
     /// # Errors
     /// The chip was removed.
@@ -71,7 +67,6 @@ impl EdgeSource {
         Ok(())
     }
 
-    /// What it has lost so far.
     pub fn lost(&self) -> Lost {
         match self {
             EdgeSource::Line(_, tally) => Lost { dropped: tally.dropped },

@@ -1,11 +1,11 @@
-//! Toggles a GPIO line at a fixed period and tells how late its edges are.
+//! Toggles a GPIO line at a fixed period and measures how late its edges are.
 //!
-//! - [`Toggler`]: the body of the real-time task: one [`Beat`] a release, and the line changes;
-//! - [`Matcher`]: beats and the edges that a second line saw, as figures: pure;
-//! - [`PAPER`]: what the paper measured; [`table`]: it beside ours;
-//! - [`run`]: the program: periods, policies and loads, each a measurement of its own.
+//! - [`Toggler`]: the body of the real-time task, which makes one [`Beat`] per release and toggles the line;
+//! - [`Matcher`]: matches beats with the edges seen by a second line;
+//! - [`PAPER`]: the paper's measurements; [`table`]: those next to ours;
+//! - [`run`]: the program, with one measurement per period, policy and load.
 //!
-//! Architecture invariant: a [`Toggler`]'s beat allocates nothing, locks nothing and prints nothing while the line can be driven.
+//! Architecture invariant: [`Toggler::beat`] neither allocates, locks nor prints while the line can be driven.
 
 #![forbid(unsafe_code)]
 

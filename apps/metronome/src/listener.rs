@@ -12,36 +12,34 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
 
-/// How long a wait for edges lasts before beats and the end are looked at.
+/// Maximum wait for edges before beats and the stop flag are checked.
 const LOOK: Nanos = Nanos::from_millis(20);
-/// How long after the last beat its edge is waited for.
+/// How long to wait for the edge of the last beat.
 const LAST_EDGE: Nanos = Nanos::from_millis(100);
 
-/// What it works on: kept from one measurement to the next.
+/// Passed from one measurement to the next.
 #[derive(Debug)]
 pub(crate) struct Heard {
-    /// `None`: nobody listens, and beats are only taken.
+    /// `None` if there is no second line; beats are then only counted.
     pub(crate) source: Option<EdgeSource>,
     pub(crate) beats: Receiver<Beat>,
 }
 
-/// What one measurement brought.
+/// Result of one measurement.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Listened {
-    /// `None`: nobody listened.
+    /// `None` if there is no second line.
     pub(crate) edges: Option<(EdgeCounts, Lost)>,
-    /// Beats that came.
     pub(crate) beats: u64,
 }
 
-/// A thread that listens.
 pub(crate) struct Listener {
     thread: JoinHandle<(Heard, Result<Listened, GpioError>)>,
     stop: Arc<AtomicBool>,
 }
 
 impl Listener {
-    /// Starts it, as an ordinary thread: of the caller, which has to be one.
+    /// Starts the thread with the caller's scheduling, which must be SCHED_OTHER.
     pub(crate) fn start(heard: Heard) -> Result<Listener, Error> {
         let stop = Arc::new(AtomicBool::new(false));
         let theirs = stop.clone();
@@ -54,7 +52,7 @@ impl Listener {
         Ok(Listener { thread: thread.map_err(Error::Thread)?, stop })
     }
 
-    /// The task has ended: takes what is left, and gives everything back.
+    /// Call this when the task has ended: reads the remaining edges, and returns everything.
     pub(crate) fn end(self) -> Result<(Heard, Listened), Error> {
         self.stop.store(true, Relaxed);
         let (heard, listened) =
@@ -67,14 +65,14 @@ fn listen(heard: &mut Heard, stop: &AtomicBool) -> Result<Listened, GpioError> {
     let (mut matcher, mut beats, mut give_up) = (Matcher::default(), 0, None);
     let before = heard.source.as_ref().map(EdgeSource::lost).unwrap_or_default();
     loop {
-        // Looked at before the reading: what was there when it was set is still read.
+        // Checked before reading, so that everything available when it was set is still read.
         let stopping = stop.load(Relaxed);
         let mut edges = Vec::new();
         match &mut heard.source {
             Some(source) => source.read(LOOK, |edge| edges.push(edge))?,
             None => std::thread::sleep(LOOK.into()),
         }
-        // Each beat was sent before its edge came.
+        // Each beat is sent before its edge occurs.
         while let Some(beat) = heard.beats.receive() {
             beats += 1;
             if heard.source.is_some() {

@@ -1,40 +1,38 @@
-//! Which edge belongs to which beat: pure.
+//! Matches edges with beats.
 
 use crate::edges::Edge;
 use crate::toggler::Beat;
 use punctual_units::{Histogram, Nanos};
 use std::collections::VecDeque;
 
-/// What became of the beats of one measurement, as far as edges tell.
+/// Beats of one measurement by outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EdgeCounts {
-    /// Beats whose edge was seen.
     pub seen: u64,
-    /// Beats without an edge: it was dropped before it was read, or coalesced with another, or the wire is open.
+    /// Beats without an edge: the edge was dropped before it was read, or coalesced with another, or the wire is open.
     pub unseen: u64,
-    /// Edges without a beat: bounce, noise, or a beat that was not told.
+    /// Edges without a beat: bounce, noise, or a beat that was not reported.
     pub strays: u64,
-    /// How much later than scheduled the seen edges came, ns.
+    /// Time from the scheduled beat to its edge, ns.
     pub latency: Histogram,
-    /// The latest of them: when it was scheduled, and how late it came.
+    /// The worst edge: its scheduled time and its latency.
     pub worst: Option<(Nanos, Nanos)>,
 }
 
-/// Takes beats and edges, each in order. A beat has to be added before the edges that come after it.
+/// Takes beats and edges, each in order. A beat must be added before the edges that follow it.
 #[derive(Clone, Debug, Default)]
 pub struct Matcher {
-    /// Beats whose time has not come, and the latest whose time has.
+    /// The most recent beat that has started and later ones, with whether their edge was seen.
     beats: VecDeque<(Beat, bool)>,
     counts: EdgeCounts,
 }
 
 impl Matcher {
-    /// A beat was made.
     pub fn beat(&mut self, beat: Beat) {
         self.beats.push_back((beat, false));
     }
 
-    /// An edge was seen: it belongs to the last beat that is not later, where the levels agree.
+    /// An edge belongs to the last beat that is not later, if the levels agree.
     pub fn edge(&mut self, edge: Edge) {
         while self.beats.get(1).is_some_and(|(next, _)| next.before <= edge.at) {
             self.leave();
@@ -53,14 +51,14 @@ impl Matcher {
         }
     }
 
-    /// No edge of the first beat will come any more.
+    /// Drops the first beat, which can get no edge any more.
     fn leave(&mut self) {
         if let Some((_, false)) = self.beats.pop_front() {
             self.counts.unseen += 1;
         }
     }
 
-    /// The measurement is over: its counts. The next one begins.
+    /// Returns the counts and resets the matcher for the next measurement.
     pub fn end(&mut self) -> EdgeCounts {
         while !self.beats.is_empty() {
             self.leave();
@@ -82,7 +80,8 @@ mod tests {
     }
 
     proptest! {
-        /// Some edges are lost, some are late, beats come in bursts: each beat is seen or unseen, and those seen have their own time.
+        /// Some edges are lost, some are late, beats come in bursts: each beat is seen or unseen, and each seen one has
+        /// its own latency.
         #[test]
         fn every_beat_is_accounted_for(
             beats in proptest::collection::vec((0u64..150_000, 0u64..150_000, any::<bool>()), 0..200),
@@ -116,7 +115,7 @@ mod tests {
         let edge = |at, level| Edge { at: Nanos(at), level };
         matcher.edge(edge(5, true));
         matcher.beat(beat(0, 0));
-        // Before its beat; the wrong way; right; once more.
+        // Before its beat; wrong level; correct; a second time.
         for (at, level) in [(PERIOD - 1, true), (PERIOD + 1, false), (PERIOD + 2, true), (PERIOD + 3, true)] {
             matcher.edge(edge(at, level));
         }

@@ -13,7 +13,7 @@ use punctual_units::Nanos;
 use std::sync::PoisonError;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// What is the same in all measurements.
+/// Parameters common to all measurements.
 pub(crate) struct Bench<'a> {
     pub(crate) rt: &'a Rt,
     pub(crate) cpu: Option<CpuId>,
@@ -22,13 +22,13 @@ pub(crate) struct Bench<'a> {
     pub(crate) settle: Nanos,
 }
 
-/// Line and edges: lent to each measurement and given back.
+/// Line and edges, lent to each measurement and returned.
 pub(crate) struct Instruments {
     pub(crate) toggler: Toggler,
     pub(crate) heard: Heard,
 }
 
-/// A toggler that goes back when the task that has it ends.
+/// Returns the toggler when the task that uses it ends.
 struct Lent {
     toggler: Option<Toggler>,
     back: Sender<Toggler>,
@@ -42,7 +42,7 @@ impl Drop for Lent {
     }
 }
 
-/// Makes one measurement. The instruments come back with it.
+/// Performs one measurement, and returns the instruments.
 pub(crate) fn measure(bench: &Bench, plan: &Plan, instruments: Instruments) -> Result<(Measured, Instruments), Error> {
     let Instruments { toggler, heard } = instruments;
     let (made_before, untold_before) = (toggler.beats(), toggler.untold());
@@ -99,7 +99,7 @@ fn spawn(bench: &Bench, plan: &Plan, toggler: Toggler) -> Result<(Task, Receiver
     Ok((task, back))
 }
 
-/// Until the time is over, a signal comes, or the task has ended by itself. The signal.
+/// Waits until the time is over, a signal comes, or the task has ended. Returns the signal.
 fn attend(task: &Task, duration: Nanos) -> Option<Sig> {
     let end = punctual_rt::monotonic().0.saturating_add(duration.0);
     loop {
@@ -113,7 +113,7 @@ fn attend(task: &Task, duration: Nanos) -> Option<Sig> {
     }
 }
 
-/// Sleeps, unless a signal asks for the end.
+/// Sleeps; returns early with a signal that asks for the end.
 fn wait(time: Nanos) -> Option<Sig> {
     match uapi::wait(&SignalSet::new(&[Sig::Int, Sig::Term, Sig::Hup]), Some(time)) {
         Waited::Signal(signal) => Some(signal),

@@ -1,5 +1,3 @@
-//! The command line.
-
 use crate::error::UsageError;
 use crate::paper::{LONG, SHORT};
 use lexopt::{Arg, Parser, ValueExt};
@@ -9,7 +7,6 @@ use punctual_wires::Place;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// What `--help` prints.
 pub const HELP: &str = "\
 metronome: toggles a GPIO line at a fixed period and tells how late it is, idle and under load
 
@@ -37,55 +34,36 @@ metronome: toggles a GPIO line at a fixed period and tells how late it is, idle 
   --help, --version
 ";
 
-/// What the command line says.
+/// Options of the command line, see [`HELP`]. `periods` and `loads` are not empty; `scheduling` has one or two entries,
+/// from `--policy`, `--priority` and `--compare`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// `--line`.
     pub line: Place,
-    /// `--listen`.
     pub listen: Option<Place>,
-    /// `--period`, one at least.
     pub periods: Vec<Nanos>,
-    /// `--policy`, `--priority`, `--compare`: one or two.
     pub scheduling: Vec<Scheduling>,
-    /// `--cpu`.
     pub cpu: Option<CpuId>,
-    /// `--loads`, one at least.
     pub loads: Vec<LoadSpec>,
-    /// `--peer`.
     pub peer: Option<String>,
-    /// `--load-cpus`.
     pub load_cpus: Option<CpuList>,
-    /// `--scratch`.
     pub scratch: PathBuf,
-    /// `--duration`.
     pub duration: Nanos,
-    /// `--settle`.
     pub settle: Nanos,
-    /// `--allow-ordinary`.
     pub allow_ordinary: bool,
-    /// `--json`.
     pub json: bool,
-    /// `--out`.
     pub out: Option<PathBuf>,
-    /// `--quiet`.
     pub quiet: bool,
-    /// The words as they were, for the run directories.
+    /// The original command line, for the run directories.
     pub words: Vec<String>,
 }
 
-/// What is asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Asked {
-    /// Measure.
     Run(Box<Options>),
-    /// [`HELP`].
     Help,
-    /// The version.
     Version,
 }
 
-/// What has been read so far.
 struct Reading {
     options: Options,
     line: Option<Place>,
@@ -94,7 +72,7 @@ struct Reading {
     compare: bool,
 }
 
-/// Reads the words, the program's name first.
+/// Parses the command line, starting with the program's name.
 ///
 /// # Errors
 /// [`UsageError`].
@@ -169,7 +147,7 @@ fn option(reading: &mut Reading, name: &str, parser: &mut Parser) -> Result<(), 
     Ok(())
 }
 
-/// Fills in what was left out, and refuses what contradicts itself.
+/// Fills in defaults, and refuses contradictions.
 fn complete(reading: Reading) -> Result<Options, UsageError> {
     let Reading { mut options, line, policy, priority, compare } = reading;
     options.line =

@@ -1,20 +1,21 @@
-//! What the paper measured: Table 2 and the sentence below it. Worst cases, on a Raspberry Pi Model B with Xenomai 2.6.2.1 on Linux 3.5.7.
+//! The paper's measurements: Table 2 and the sentence below it. Worst cases, on a Raspberry Pi Model B with Xenomai
+//! 2.6.2.1 on Linux 3.5.7.
 
 use punctual_units::Nanos;
 
-/// The paper's columns.
+/// Column of the table, by load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column {
-    /// Nothing else to do.
+    /// No load.
     Idle,
     /// Xenomai's `dohell`.
     Cpu,
-    /// A file of 702 MB downloaded.
+    /// Download of a file of 702 MB.
     Network,
 }
 
 impl Column {
-    /// The column a load of ours belongs to.
+    /// The column that corresponds to one of our loads.
     pub fn of_load(load: &str) -> Option<Column> {
         match load {
             "idle" => Some(Column::Idle),
@@ -25,29 +26,26 @@ impl Column {
     }
 }
 
-/// How it was measured.
+/// Measurement method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Means {
-    /// On the line: with an oscilloscope; ours: time stamps of a second line's edges.
+    /// On the line: by oscilloscope in the paper, by time stamps of a second line's edges here.
     Edges,
-    /// In the task, by the clock.
+    /// In the task, by its clock.
     Task,
 }
 
-/// One row of the table: worst cases.
+/// Worst cases in one row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Published {
-    /// Of the task.
     pub period: Nanos,
-    /// How it was measured.
     pub means: Means,
-    /// A task of Xenomai, or an ordinary program.
+    /// A Xenomai task, as opposed to an ordinary program.
     pub real_time: bool,
-    /// Idle, CPU load, network load.
+    /// For idle, CPU load, network load.
     pub worst: [Nanos; 3],
 }
 
-/// The rows, in their order.
 pub const PAPER: [Published; 5] = [
     row(SHORT, Means::Edges, true, [23, 26, 30]),
     row(SHORT, Means::Task, true, [27, 36, 34]),
@@ -58,10 +56,10 @@ pub const PAPER: [Published; 5] = [
 
 /// The shortest time the transmitter is on.
 pub(crate) const SHORT: Nanos = Nanos::from_micros(360);
-/// The time of a whole message.
+/// Duration of a whole message.
 pub(crate) const LONG: Nanos = Nanos::from_millis(35);
 
-/// Xenomai's own test, a task of 1 ms for 15 minutes: least, mean, most.
+/// Xenomai's own latency test, a task of 1 ms for 15 minutes: minimum, mean, maximum.
 pub(crate) const XENOMAI_LATENCY: [Nanos; 3] = [Nanos::from_micros(4), Nanos::from_micros(19), Nanos::from_micros(61)];
 
 const fn row(period: Nanos, means: Means, real_time: bool, worst: [u64; 3]) -> Published {
@@ -70,7 +68,7 @@ const fn row(period: Nanos, means: Means, real_time: bool, worst: [u64; 3]) -> P
     Published { period, means, real_time, worst }
 }
 
-/// What the paper has for a measurement; `None`: it did not make it.
+/// The paper's worst case for a measurement; `None` if the paper has none.
 pub fn published(period: Nanos, means: Means, real_time: bool, column: Column) -> Option<Nanos> {
     let same = |row: &&Published| row.period == period && row.means == means && row.real_time == real_time;
     PAPER.iter().find(same).and_then(|row| row.worst.get(column as usize).copied())

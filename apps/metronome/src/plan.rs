@@ -1,5 +1,3 @@
-//! What is to be measured, and what was.
-
 use crate::edges::Lost;
 use crate::matcher::EdgeCounts;
 use punctual_loads::LoadSpec;
@@ -9,49 +7,39 @@ use punctual_rt::TaskStats;
 use punctual_uapi::Sig;
 use punctual_units::{Nanos, Scheduling};
 
-/// One measurement that is to be made.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// Policy and priority of the task.
     pub scheduling: Scheduling,
-    /// Its period.
     pub period: Nanos,
-    /// The load it runs under.
     pub load: LoadSpec,
 }
 
-/// Changes of the line, and the word of them to whoever listens.
+/// Changes of the line, and how many were reported to the listener.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Beats {
-    /// Made by the task.
     pub made: u64,
-    /// Told to the listener.
+    /// Reported to the listener.
     pub told: u64,
-    /// Not told: it was too slow, and the queue was full.
+    /// Not reported because the queue was full.
     pub untold: u64,
 }
 
-/// One measurement that was made.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// What it was.
     pub plan: Plan,
-    /// The task's figures.
     pub stats: TaskStats,
-    /// What edges tell; `None`: nobody listened.
+    /// `None` if there is no second line.
     pub edges: Option<(EdgeCounts, Lost)>,
-    /// Changes of the line.
     pub beats: Beats,
-    /// What the load did.
     pub load: LoadReport,
-    /// Ended before its time, by this signal.
+    /// The signal that ended it early.
     pub ended_by: Option<Sig>,
     /// For the run directory.
     pub run: TaskRun,
 }
 
 impl Measured {
-    /// Every release ran or was given up, and every beat that was made is a release that ran.
+    /// Whether every release ran or was given up, and every beat belongs to a release that ran.
     pub fn accounted_for(&self) -> bool {
         let counted = &self.stats.counted;
         let Beats { made, told, untold } = self.beats;
@@ -59,7 +47,7 @@ impl Measured {
         counted.released == counted.ran + counted.skipped && made == counted.ran && told + untold == made && edges
     }
 
-    /// Anything that keeps its figures from meaning what they say: told with them.
+    /// Reasons to doubt the figures, reported with them.
     pub fn doubts(&self) -> Vec<String> {
         let mut doubts = Vec::new();
         if !self.accounted_for() {

@@ -17,17 +17,17 @@ use punctual_wires::wire;
 use std::ffi::OsString;
 use std::io::{self, Write};
 
-/// Beats, and edges of the wire in memory, that wait for an ordinary thread: 5.9 s at 360 µs.
+/// Queue capacity for beats and for edges of the wire in memory: 5.9 s at 360 µs.
 const WAITING: usize = 1 << 14;
 
-/// Exit code where something measured is inconclusive: a load did not run.
+/// Exit code if a load did not run, so that a measurement is inconclusive.
 const INCONCLUSIVE: u8 = 3;
-/// Exit code where releases or beats do not add up.
+/// Exit code if releases or beats do not add up.
 const FAILED: u8 = 1;
 
-/// Runs the program; the answer is its exit code: 0, 1 where releases are not accounted for, 2 where the command line has to change, 3 where
-/// a load did not run, 4 where the machine has to change, 128 and the signal's number after SIGINT, SIGTERM or SIGHUP. Prints to standard
-/// output, errors to standard error. `main` has to hand [`HIDDEN_ARG`] to the loads before.
+/// Runs the program and returns its exit code: 0, 1 if releases are not accounted for, 2 if the command line must
+/// change, 3 if a load did not run, 4 if the machine must change, 128 plus the signal number after SIGINT, SIGTERM or
+/// SIGHUP. Prints to standard output, errors to standard error. `main` must pass [`HIDDEN_ARG`] to the loads first.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     let result = parse(words).map_err(Error::from).and_then(|asked| match asked {
         Asked::Help => Ok(say(HELP)),
@@ -40,14 +40,14 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     })
 }
 
-/// Who does not read any more need not be told.
+/// Ignores errors: the reader may have gone.
 fn say(text: &str) -> u8 {
     let mut out = io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     0
 }
 
-/// Every measurement; what was measured is written and told also where a later one fails.
+/// Runs every measurement. Finished ones are reported and written even if a later one fails.
 fn all(options: &Options) -> Result<u8, Error> {
     block_signals()?;
     let mut instruments = open(options)?;
@@ -68,7 +68,7 @@ fn all(options: &Options) -> Result<u8, Error> {
                 tell(options, &one);
                 let early = one.ended_by.is_some();
                 measured.push(one);
-                // Not between measurements: its edge would belong to no beat.
+                // Not between measurements, because its edge would belong to no beat.
                 match plans.peek().filter(|_| !early) {
                     Some(_) => instruments = back,
                     None => {
@@ -92,7 +92,7 @@ fn rest(mut instruments: Instruments) -> Result<(), Error> {
     instruments.toggler.rest().map_err(|source| Error::Line { what: "--line", source })
 }
 
-/// The line, low, and what listens to it.
+/// Opens the line, driven low, and the second line.
 fn open(options: &Options) -> Result<Instruments, Error> {
     let (beats, heard) = queue(WAITING, Overflow::DropNewest)?;
     let driven = options.line.output(false).map_err(|source| Error::Line { what: "--line", source })?;
@@ -120,7 +120,7 @@ fn load_settings(options: &Options) -> Result<LoadSettings, Error> {
     Ok(settings)
 }
 
-/// Policies outside, loads inside: what belongs into one run follows each other.
+/// Policies in the outer loop, loads in the inner one, so that the phases of a run directory are adjacent.
 fn plans(options: &Options, scheduling: &[Scheduling]) -> Vec<Plan> {
     let mut plans = Vec::new();
     for scheduling in scheduling {
@@ -167,7 +167,7 @@ fn code(measured: &[Measured]) -> u8 {
     }
 }
 
-/// Standard error, where it can be written: a program that measures for weeks does not end because a terminal has gone.
+/// Writes to standard error, ignoring errors: a long measurement must not end because a terminal has gone.
 fn complain(what: &dyn std::fmt::Display) {
     let _ = writeln!(io::stderr(), "metronome: {what}");
 }

@@ -1,11 +1,10 @@
-//! Measurements as JSON, and each as a line of text.
+//! Measurements as JSON, and as lines of text.
 
 use crate::paper::{Column, Means, published};
 use crate::plan::Measured;
 use punctual_units::{Histogram, Nanos};
 use serde_json::{Value, json};
 
-/// One measurement.
 pub(crate) fn json(measured: &Measured) -> Value {
     let (plan, counted) = (&measured.plan, &measured.stats.counted);
     let real_time = plan.scheduling.policy().is_real_time();
@@ -43,7 +42,6 @@ fn distribution(histogram: &Histogram) -> Value {
     })
 }
 
-/// One measurement, for people.
 pub(crate) fn text(measured: &Measured) -> String {
     let (plan, counted) = (&measured.plan, &measured.stats.counted);
     let shown = |ns: Option<u64>| ns.map_or("–".to_owned(), |ns| Nanos(ns).to_string());

@@ -1,4 +1,4 @@
-//! Measurements as run directories: one for each period and policy, a phase for each load.
+//! Measurements as run directories: one per period and policy, with a phase per load.
 
 use crate::error::Error;
 use crate::plan::{Measured, Plan};
@@ -6,10 +6,10 @@ use punctual_units::{Nanos, Scheduling};
 use std::io;
 use std::path::Path;
 
-/// Writes what was measured below `folder`, which is made where it is missing.
+/// Writes the measurements below `folder`, which is created if missing.
 ///
 /// # Errors
-/// A folder cannot be made, or holds something already; what was written before stays.
+/// A folder cannot be created, or is not empty; what was written before stays.
 pub(crate) fn write(folder: &Path, measured: &[Measured], words: &[String]) -> Result<Vec<String>, Error> {
     let mut written: Vec<String> = Vec::new();
     for one in measured {
@@ -25,10 +25,10 @@ pub(crate) fn write(folder: &Path, measured: &[Measured], words: &[String]) -> R
     Ok(written)
 }
 
-/// Before anything is measured: folders that hold something would be refused when all is over.
+/// Checks before measuring that the folders are empty, since writing would fail at the end.
 ///
 /// # Errors
-/// Which one, and what is wrong with it.
+/// The folder that is not usable, and why.
 pub(crate) fn free<'a>(folder: &Path, plans: impl IntoIterator<Item = &'a Plan>) -> Result<(), Error> {
     for plan in plans {
         let folder = folder.join(name(plan.period, plan.scheduling));
@@ -63,7 +63,7 @@ fn noted(measured: &Measured) -> punctual_record::TaskRun {
     run
 }
 
-/// `360us-fifo-99`, `35ms-other`.
+/// For example `360us-fifo-99`, `35ms-other`.
 fn name(period: Nanos, scheduling: Scheduling) -> String {
     let period = match period.0 {
         ns if ns % 1_000_000 == 0 => format!("{}ms", ns / 1_000_000),

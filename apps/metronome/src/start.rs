@@ -1,21 +1,20 @@
-//! Real time where it is granted, and a word about it where it is not.
+//! Starts real time if it is granted, and reports it if not.
 
 use crate::error::Error;
 use punctual_rt::{Check, Policy, Refused, Rt, Scheduling, StartError, granted_nice, refusal_advice, try_scheduling};
 
-/// What the program locks at most: its own few MiB, and the stacks of its threads.
+/// Upper bound on locked memory: the program's own few MiB, and the stacks of its threads.
 const MEMORY: u64 = 64 << 20;
 
-/// What the machine granted.
 pub(crate) struct Started {
     pub(crate) rt: Rt,
-    /// One for each that was wanted, the same where it was granted; with what was allowed in its place none twice.
+    /// One per requested policy if all were granted; substitutes appear only once.
     pub(crate) scheduling: Vec<Scheduling>,
-    /// What was not granted, where that was allowed.
+    /// What was not granted but could be substituted.
     pub(crate) narrowed: Vec<String>,
 }
 
-/// These policies and locked memory, or with `allow_ordinary` what there is.
+/// Requires these policies and locked memory; with `allow_ordinary` accepts what is granted.
 pub(crate) fn start(wanted: &[Scheduling], allow_ordinary: bool) -> Result<Started, Error> {
     let (mut narrowed, mut scheduling) = (Vec::new(), Vec::new());
     for wanted in wanted {
@@ -32,10 +31,10 @@ pub(crate) fn start(wanted: &[Scheduling], allow_ordinary: bool) -> Result<Start
             scheduling.push(granted);
         }
     }
-    // An ordinary thread needs no privilege; where there is none it is measured as it is.
+    // An ordinary thread needs no privilege, and is measured even if memory cannot be locked.
     let allow_unlocked = allow_ordinary || scheduling.iter().all(|one| !one.policy().is_real_time());
     let builder = || Rt::builder().warn(Check::PreemptRt).warn(Check::NoThrottling);
-    // Locked now, so that a thread's stack is not what cannot be had later.
+    // Checked now, so that a thread's stack cannot fail to be locked later.
     let rt = match builder().require(Check::LockedMemory(MEMORY)).lock_memory().start() {
         Ok(rt) => rt,
         Err(refused @ (StartError::Lock(_) | StartError::Required(_))) if allow_unlocked => {
@@ -56,7 +55,7 @@ fn advised(wanted: Scheduling, refused: &Refused) -> String {
     format!("{refused}{advice}")
 }
 
-/// The failed check only.
+/// Reduces the report to the failed check.
 fn shortly(refused: &StartError) -> String {
     let text = refused.to_string();
     let line = text.lines().find(|line| line.contains("(required)")).unwrap_or(&text);

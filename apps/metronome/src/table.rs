@@ -1,4 +1,4 @@
-//! The paper's Table 2 beside ours.
+//! The paper's Table 2 next to ours.
 
 use crate::paper::{Column, Means, XENOMAI_LATENCY, published};
 use crate::plan::Measured;
@@ -8,7 +8,8 @@ use std::fmt::Write;
 const HEAD: usize = 38;
 const CELL: usize = 24;
 
-/// Worst latencies by period, means and policy (rows) and load (columns), the paper's in parentheses. What was not measured is a dash.
+/// Worst latencies by period, method and policy (rows) and load (columns), with the paper's in parentheses. A dash
+/// means not measured.
 pub fn table(measured: &[Measured]) -> String {
     let loads = unique(measured.iter().map(|m| m.plan.load.to_string()));
     let mut text = format!("Worst latencies, in parentheses those of the paper's Table 2\n{:HEAD$}", "");
@@ -62,11 +63,11 @@ fn row(
     text.push('\n');
 }
 
-/// `None`: not measured.
+/// `None` if not measured.
 fn worst(measured: &Measured, means: Means) -> Option<Nanos> {
     match means {
         Means::Edges => measured.edges.as_ref().and_then(|(edges, _)| edges.latency.max()),
-        // A release that was given up was later than those that ran.
+        // A skipped release was later than those that ran.
         Means::Task => {
             let counted = &measured.stats.counted;
             counted.lateness.max().max(counted.given_up.max())

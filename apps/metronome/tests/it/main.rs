@@ -1,4 +1,2 @@
-//! The integration tests of the crate, in one program.
-
 mod program;
 mod toggler;

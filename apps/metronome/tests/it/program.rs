@@ -17,7 +17,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// One object a line.
+/// One JSON object per line.
 fn events(output: &Output) -> Vec<Value> {
     text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -33,10 +33,10 @@ fn every_release_and_every_edge_is_accounted_for_in_every_measurement() {
     let out = folder.path().join("runs");
     let mut command = program();
     command.args(["--line", "sim", "-D", "300ms", "--settle", "50ms", "--loads", "idle,cpu", "--compare", "--json"]);
-    // Where the tests run real time may be refused; then one policy is left, and it says so.
+    // If real-time scheduling is refused here, one policy is left, and the program says so.
     let output = command.arg("--allow-ordinary").arg("--out").arg(&out).output().unwrap();
     let events = events(&output);
-    // On a machine that is busy with other things a load of 300 ms may not prove itself: then that is told.
+    // On a busy machine a load of 300 ms may not prove that it ran; that must be reported.
     let proven = events.iter().all(|event| event["load_report"]["ran"] == true);
     assert_eq!(output.status.code(), Some(if proven { 0 } else { 3 }), "{output:?}");
     let narrowed = text(&output.stderr).contains("measures an ordinary thread");
@@ -65,14 +65,14 @@ fn every_release_and_every_edge_is_accounted_for_in_every_measurement() {
         );
     }
     runs(&out, narrowed);
-    // A second run there is refused before it measures for an hour.
+    // A second run with the same folder is refused before it measures for an hour.
     let mut again = program();
     again.args(["--line", "sim", "-D", "1h", "--loads", "idle", "--policy", "ordinary", "--allow-ordinary"]);
     let output = again.arg("--out").arg(&out).output().unwrap();
     assert!(output.status.code() == Some(4) && text(&output.stderr).contains("is not empty"), "{output:?}");
 }
 
-/// The run directories hold the same.
+/// The run directories contain the same figures.
 fn runs(folder: &Path, narrowed: bool) {
     let mut names: Vec<String> =
         folder.read_dir().unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -121,7 +121,7 @@ fn sigterm_ends_it_in_order_and_keeps_what_was_measured() {
     let mut command = program();
     command.args(["--line", "sim", "--loads", "idle", "--settle", "0", "--period", "1ms", "--policy", "ordinary"]);
     let mut child = command.args(["-D", "60s", "--json", "--allow-ordinary"]).arg("--out").arg(&out).spawn().unwrap();
-    // Signals are blocked before the checks are told.
+    // Signals are blocked before the checks are reported.
     let mut told = BufReader::new(child.stderr.take().unwrap());
     told.read_line(&mut String::new()).unwrap();
     std::thread::sleep(std::time::Duration::from_millis(150));
@@ -181,7 +181,7 @@ fn without_privilege_it_refuses_or_says_what_it_goes_on_without() {
     assert!(ordinary.status.success() && text(&ordinary.stderr).contains("memory is not locked"), "{ordinary:?}");
 }
 
-/// What systemd is told to start is what the program takes.
+/// The program accepts the options in the systemd unit.
 #[test]
 fn the_unit_starts_it_with_options_it_has() {
     let unit = include_str!("../../systemd/metronome.service");

@@ -15,7 +15,7 @@ fn a_beat_allocates_nothing_and_every_beat_has_its_edge() {
     let (out, input, mut edges) = wire(BEATS as usize).unwrap();
     let (send, mut beats) = queue(BEATS as usize, Overflow::DropNewest).unwrap();
     let mut toggler = Toggler::new(out, send);
-    // A process's first reading of the clock may allocate; a task has made it before its body runs.
+    // The first clock reading of a process may allocate; a task makes it before its body runs.
     monotonic();
     let allocated = allocation_counter::measure(|| {
         for index in 0..BEATS {
