@@ -1,6 +1,7 @@
-//! A program's tasks written down as a run: `punctual report`, `compare` and `history` take it like one they measured.
+//! Writes a program's tasks as a run directory for `punctual report`, `compare` and `history`.
 //!
-//! A task is a phase, `task:NAME`, with one histogram: how late it woke at the releases that ran, and how late those were that it gave up.
+//! A task is a phase, `task:NAME`, with one histogram: how late it woke for releases that ran, and how late the skipped
+//! ones were.
 //!
 //! ```no_run
 //! # use punctual_rt::{Nanos, Next, Rt, Scheduling};
@@ -23,7 +24,7 @@ use punctual_rundir as rundir;
 use rustix::time::{ClockId, clock_gettime};
 use std::path::Path;
 
-/// What is known of a task from its start on.
+/// Properties of a task that are known from its start.
 #[derive(Clone, Debug)]
 pub struct Taken {
     scheduling: Scheduling,
@@ -32,7 +33,7 @@ pub struct Taken {
     first: Nanos,
 }
 
-/// A task with its statistics: what [`write()`] takes.
+/// A task with its statistics, for [`write()`].
 #[derive(Clone, Debug)]
 pub struct TaskRun {
     taken: Taken,
@@ -45,7 +46,6 @@ pub struct TaskRun {
 }
 
 impl Taken {
-    /// Of a task that was started.
     pub fn of(task: &Task) -> Taken {
         Taken {
             scheduling: task.applied().scheduling,
@@ -55,22 +55,22 @@ impl Taken {
         }
     }
 
-    /// With its figures at its end.
+    /// Adds its final statistics.
     pub fn ended(self, finished: &Finished) -> TaskRun {
         TaskRun { end: Some(finished.end.clone()), ..self.so_far(finished.stats.clone()) }
     }
 
-    /// With its figures while it runs.
+    /// Adds its statistics while it runs.
     pub fn so_far(self, stats: TaskStats) -> TaskRun {
         TaskRun { taken: self, stats, end: None, load: None, problems: Vec::new(), notes: Vec::new() }
     }
 }
 
-/// Writes the tasks as a run directory at `folder`, which must not exist or be empty; `command` is the program's command line. For ordinary
-/// threads: it reads the machine and writes files.
+/// Writes the tasks as a run directory at `folder`, which must not exist or be empty; `command` is the program's
+/// command line. Do not call this from a real-time thread: it reads the machine and writes files.
 ///
 /// # Errors
-/// [`rundir::Error`]; nothing that was there is changed.
+/// [`rundir::Error`]; nothing that existed is changed.
 pub fn write(folder: &Path, tasks: &[TaskRun], command: &[String]) -> Result<(), rundir::Error> {
     let mut writer = rundir::Writer::create(folder, run(tasks, command), true)?;
     for (number, task) in tasks.iter().enumerate() {
@@ -98,42 +98,42 @@ pub fn write(folder: &Path, tasks: &[TaskRun], command: &[String]) -> Result<(),
     writer.finish()
 }
 
-/// A name that is usable as a folder's.
+/// Makes a name usable as a folder name.
 fn plain(name: &str) -> String {
     let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(40).collect();
     if plain.is_empty() { "task".into() } else { plain }
 }
 
 impl TaskRun {
-    /// It ran under a load: the phase has the load's name in place of the task's, and what the load proved.
+    /// Sets the load it ran under: the phase has the load's name instead of the task's, and the load's report.
     pub fn under(mut self, load: &str, report: LoadReport) -> TaskRun {
         self.load = Some((load.to_owned(), report));
         self
     }
 
-    /// Something that makes its phase inconclusive.
+    /// Adds a problem that makes its phase inconclusive.
     pub fn problem(mut self, problem: Problem) -> TaskRun {
         self.problems.push(problem);
         self
     }
 
-    /// Something the reader of the run should know, which decides nothing.
+    /// Adds a remark that does not affect the verdict.
     pub fn note(mut self, text: impl Into<String>) -> TaskRun {
         self.notes.push(text.into());
         self
     }
 
-    /// What its phase is called by: the load, or itself.
+    /// Load of its phase; the task's name if there is none.
     fn load_name(&self) -> String {
         self.load.as_ref().map_or_else(|| format!("task:{}", self.stats.name), |(load, _)| load.clone())
     }
 
-    /// The CPU it is pinned to, or the first of those it may run on.
+    /// The CPU it is pinned to, or the first of its affinity.
     fn cpu(&self) -> CpuId {
         self.taken.affinity.iter().next().unwrap_or(CpuId(0))
     }
 
-    /// Did it end as it was meant to, or is it running?
+    /// Whether it ended as intended, or still runs.
     fn orderly(&self) -> bool {
         matches!(self.end, None | Some(End::Returned | End::Stopped | End::Cycles))
             && !self.problems.iter().any(|problem| problem.kind == ProblemKind::Interrupted)
@@ -152,7 +152,7 @@ impl TaskRun {
                 cpu: self.cpu(),
                 tid: None,
                 got: Some(self.taken.scheduling),
-                // Pending releases have no lateness yet: they will have run or been given up.
+                // Pending releases have no lateness yet; they count once they have run or been given up.
                 released: Some(counted.ran + counted.skipped),
                 ran: counted.ran,
                 skipped: Some(counted.skipped),
@@ -164,7 +164,7 @@ impl TaskRun {
                 run_delay_ns: None,
                 blur: None,
             }],
-            // Idle is no load: it has nothing to prove.
+            // Idle is not a load and has nothing to prove.
             load_report: self
                 .load
                 .as_ref()

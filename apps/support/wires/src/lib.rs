@@ -1,5 +1,5 @@
-//! The lines of an application. It drives an [`Out`] and samples an [`In`], and does not see whether behind them is a GPIO line or,
-//! where there is no hardware, a [`wire`] in memory.
+//! The lines of an application. It drives an [`Out`] and samples an [`In`], which are a GPIO line or, without hardware,
+//! a [`wire`] in memory.
 //!
 //! ```
 //! use punctual_wires::{Place, wire};
@@ -15,7 +15,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Architecture invariant: [`Out::set`] and [`In::value`] allocate nothing, lock nothing, and make one system call at most.
+//! Architecture invariant: [`Out::set`] and [`In::value`] neither allocate nor lock, and make at most one system call.
 
 #![forbid(unsafe_code)]
 
@@ -30,22 +30,20 @@ pub use simulated::{EdgeAt, SimIn, SimOut, wire};
 
 use punctual_gpio::{Input, Output};
 
-/// A line that is driven.
 #[derive(Debug)]
 pub enum Out {
-    /// A GPIO line.
     Gpio(Output),
     /// The pull of a line of gpio-sim.
     Pull(Pull),
-    /// One end of a [`wire`].
+    /// The driven end of a [`wire`].
     Simulated(SimOut),
 }
 
 impl Out {
-    /// Drives it. A GPIO line: one ioctl(2); a pull: one pwrite(2); a wire: two atomic stores and a clock read.
+    /// Drives the line. A GPIO line: one ioctl(2); a pull: one pwrite(2); a wire: two atomic stores and a clock read.
     ///
     /// # Errors
-    /// A GPIO line's chip was removed, or its driver refuses.
+    /// The chip of a GPIO line was removed, or its driver returned an error.
     pub fn set(&mut self, level: bool) -> Result<(), GpioError> {
         match self {
             Out::Gpio(line) => line.set(level),
@@ -58,20 +56,18 @@ impl Out {
     }
 }
 
-/// A line that is sampled.
 #[derive(Debug)]
 pub enum In {
-    /// A GPIO line.
     Gpio(Input),
-    /// One end of a [`wire`].
+    /// The sampled end of a [`wire`].
     Simulated(SimIn),
 }
 
 impl In {
-    /// Its logical value now. A GPIO line: one ioctl(2); a wire: one atomic load.
+    /// Reads its logical value. A GPIO line: one ioctl(2); a wire: one atomic load.
     ///
     /// # Errors
-    /// A GPIO line's chip was removed, or its driver refuses.
+    /// The chip of a GPIO line was removed, or its driver returned an error.
     pub fn value(&self) -> Result<bool, GpioError> {
         match self {
             In::Gpio(line) => line.value(),

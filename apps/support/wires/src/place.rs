@@ -1,4 +1,4 @@
-//! Where a line is, as users write it.
+//! Places of lines in the notation of users.
 
 use crate::pull::Pull;
 use crate::{Bias, In, Out};
@@ -7,27 +7,27 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// Where a line is: `gpiochip0:17`, `/dev/gpiochip0:17` (a chip may also be given by its label), a line's name such as `GPIO17`,
-/// `sim`, or, for outputs only, the pull of a simulated line: `/sys/devices/platform/gpio-sim.0/gpiochip0/sim_gpio3/pull`.
+/// Place of a line: `gpiochip0:17`, `/dev/gpiochip0:17` (a chip may also be given by its label), a line's name such as
+/// `GPIO17`, `sim`, or, for outputs only, the pull of a simulated line:
+/// `/sys/devices/platform/gpio-sim.0/gpiochip0/sim_gpio3/pull`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// By its offset on a chip.
+    /// Offset on a chip.
     Offset {
         /// Device, name or label.
         chip: String,
-        /// From 0 on.
+        /// From 0.
         line: u32,
     },
-    /// By its name, on whichever chip has it.
+    /// A line's name, on any chip.
     Named(String),
-    /// The file that pulls a line of gpio-sim up and down, as a wire to it would: another program, or this one, has that line as an
-    /// input (Documentation/admin-guide/gpio/gpio-sim.rst).
+    /// The file that pulls a line of gpio-sim up and down, like a wire to it: another program, or this one, uses that
+    /// line as an input (Documentation/admin-guide/gpio/gpio-sim.rst).
     Pull(PathBuf),
-    /// In memory.
+    /// A wire in memory.
     Simulated,
 }
 
-/// This is no place of a line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` names no line: write chip and offset (gpiochip0:17), a line's name (GPIO17; gpioinfo lists them) or sim"
@@ -62,10 +62,11 @@ impl fmt::Display for Place {
 }
 
 impl Place {
-    /// Requests the line as an output that starts at `level`; `None` for [`Place::Simulated`], whose wire the caller makes.
+    /// Requests the line as an output with initial `level`; `None` for [`Place::Simulated`], whose wire the caller
+    /// creates.
     ///
     /// # Errors
-    /// No such chip or line, no permission, the line is in use.
+    /// No such chip or line, no permission, or the line is in use.
     pub fn output(&self, level: bool) -> Result<Option<Out>, GpioError> {
         if let Place::Pull(path) = self {
             return Ok(Some(Out::Pull(Pull::open(path, level)?)));
@@ -74,10 +75,10 @@ impl Place {
         Ok(Some(Out::Gpio(Output::new(&chip, line, level)?)))
     }
 
-    /// Requests the line as an input; `None` for [`Place::Simulated`], whose wire the caller makes.
+    /// Requests the line as an input; `None` for [`Place::Simulated`], whose wire the caller creates.
     ///
     /// # Errors
-    /// No such chip or line, no permission, the line is in use, the chip has no such bias.
+    /// No such chip or line, no permission, the line is in use, or the chip has no such bias.
     pub fn input(&self, bias: Bias, active_low: bool) -> Result<Option<In>, GpioError> {
         let Some((chip, line)) = self.open()? else { return Ok(None) };
         Ok(Some(In::Gpio(Input::new(&chip, line, bias, active_low)?)))
@@ -86,7 +87,7 @@ impl Place {
     /// The chip and the line's offset, for edges; `None` for [`Place::Simulated`].
     ///
     /// # Errors
-    /// No such chip or line, no permission; a pull, which can only be driven.
+    /// No such chip or line, no permission, or a pull, which can only be driven.
     pub fn open(&self) -> Result<Option<(Chip, u32)>, GpioError> {
         match self {
             Place::Offset { chip, line } => Ok(Some((Chip::find(chip)?, *line))),

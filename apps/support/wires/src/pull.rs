@@ -1,4 +1,4 @@
-//! A line of gpio-sim driven from outside, as a wire to it would: by its pull.
+//! A line of gpio-sim driven from outside through its pull, like a wire to it.
 
 use punctual_gpio::GpioError;
 use std::fs::File;
@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 const HINT: &str =
     "gpio-sim's files are writable for root: see ls -l /sys/devices/platform/gpio-sim.*/*/sim_gpio*/pull";
 
-/// An open `sim_gpioN/pull` (Documentation/admin-guide/gpio/gpio-sim.rst). Who has the line as an input sees an edge where a write changes
-/// its level.
+/// An open `sim_gpioN/pull` (Documentation/admin-guide/gpio/gpio-sim.rst). Whoever uses the line as an input sees an
+/// edge if a write changes its level.
 #[derive(Debug)]
 pub struct Pull {
     file: File,
@@ -21,7 +21,7 @@ impl Pull {
     /// Opens the file and pulls the line to `level`.
     ///
     /// # Errors
-    /// It is not there, may not be written, or refuses.
+    /// It does not exist, may not be written, or the write fails.
     pub fn open(path: &Path, level: bool) -> Result<Pull, GpioError> {
         let file = File::options().write(true).open(path).map_err(failed("open", path))?;
         let mut pull = Pull { file, path: path.into() };
@@ -29,7 +29,7 @@ impl Pull {
         Ok(pull)
     }
 
-    /// Up or down: one pwrite(2).
+    /// One pwrite(2).
     pub(crate) fn set(&mut self, level: bool) -> Result<(), GpioError> {
         let word: &[u8] = if level { b"pull-up" } else { b"pull-down" };
         self.file.write_all_at(word, 0).map_err(failed("write", &self.path))
@@ -44,7 +44,7 @@ fn failed<'a>(what: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> G
 mod tests {
     use super::*;
 
-    /// A file in the place of the simulator's: each write begins at its start.
+    /// A file in place of the simulator's: each write starts at offset 0.
     #[test]
     fn each_level_is_written_from_the_start() {
         let path = std::env::temp_dir().join(format!("punctual-pull-{}", std::process::id()));

@@ -1,4 +1,4 @@
-//! A wire in memory: what one end drives the other reads, and every edge is kept with its time.
+//! A wire in memory: one end drives it, the other reads it, and every edge is kept with its time.
 
 use crate::{In, Out};
 use punctual_rt::{CapacityError, Nanos, Overflow, Receiver, Sender, monotonic, queue};
@@ -6,16 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Release};
 
-/// An edge of a wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EdgeAt {
     /// When it was driven, CLOCK_MONOTONIC.
     pub at: Nanos,
-    /// The level from then on.
+    /// Level after the edge.
     pub level: bool,
 }
 
-/// The driven end.
 #[derive(Debug)]
 pub struct SimOut {
     level: Arc<AtomicBool>,
@@ -25,13 +23,12 @@ pub struct SimOut {
 impl SimOut {
     pub(crate) fn set(&mut self, level: bool) {
         if self.level.swap(level, Release) != level {
-            // With DropNewest it refuses nothing, and counts what finds no room.
+            // DropNewest refuses nothing, and counts edges that do not fit.
             let _ = self.edges.send(EdgeAt { at: monotonic(), level });
         }
     }
 }
 
-/// The sampled end.
 #[derive(Debug)]
 pub struct SimIn {
     level: Arc<AtomicBool>,
@@ -43,8 +40,8 @@ impl SimIn {
     }
 }
 
-/// A wire, low at first: its driven end, its sampled end, and its edges, of which `capacity` wait for their reader; those that find no
-/// room are dropped, and its counts tell how many.
+/// A wire, initially low: its driven end, its sampled end, and its edges. At most `capacity` edges wait for their
+/// reader; others are dropped and counted.
 ///
 /// # Errors
 /// A capacity of 0.

@@ -1,3 +1,1 @@
-//! The integration tests of the crate, in one program.
-
 mod run;

@@ -1,4 +1,4 @@
-//! Places as users write them, and wires in memory.
+//! Places in the notation of users, and wires in memory.
 
 use proptest::prelude::*;
 use punctual_wires::{Bias, GpioError, Place, wire};
