@@ -1,43 +1,36 @@
-//! Which number stands for which command.
+//! Numbers and their commands.
 
 use punctual_rt::Line;
 use std::fmt;
 use std::str::FromStr;
 
-/// The most digits a number has.
+/// Maximum number of digits in a number.
 pub const MOST_DIGITS: usize = 16;
 
-/// A number and its command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     digits: Box<[u8]>,
     command: Line,
 }
 
-/// This is no entry of a book.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BookError {
     /// No `=`.
     #[error("`{0}` is no number with its command: write for example 421=d21")]
     NoCommand(String),
-    /// Not digits only, none, or too many.
+    /// No digits, other characters, or too many digits.
     #[error("`{0}` is not a number: write 1 to {MOST_DIGITS} digits")]
     NoNumber(String),
-    /// A command that does not fit a line of the pipe.
+    /// The command does not fit in a line of the pipe.
     #[error("the command of {number} does not fit: 1 to 62 bytes on one line, and this is `{command}`")]
-    Command {
-        /// Of which number.
-        number: String,
-        /// It.
-        command: String,
-    },
-    /// The number is there already.
+    Command { number: String, command: String },
+    /// The number is already in the book.
     #[error("the number {0} has two commands: leave one out")]
     Twice(String),
 }
 
 impl Entry {
-    /// A number, written in digits, and what is written to the pipe for it.
+    /// A number in digits, and the command to write to the pipe for it.
     ///
     /// # Errors
     /// [`BookError`].
@@ -50,18 +43,16 @@ impl Entry {
         Ok(Entry { digits, command })
     }
 
-    /// Its digits, 0 to 9.
     pub fn digits(&self) -> &[u8] {
         &self.digits
     }
 
-    /// Its command.
     pub fn command(&self) -> Line {
         self.command
     }
 }
 
-/// `421=d21`.
+/// Parses `421=d21`.
 impl FromStr for Entry {
     type Err = BookError;
 
@@ -78,18 +69,16 @@ impl fmt::Display for Entry {
     }
 }
 
-/// What digits are, as far as they have come.
+/// Result of looking up digits, which may be incomplete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found<'a> {
-    /// No number begins so.
+    /// No number starts with these digits.
     Nothing,
-    /// Some number begins so, and this is none yet.
+    /// They start a number, but are not one.
     Begun,
-    /// A number; `longer`: others begin with it.
     Number {
-        /// It.
         entry: &'a Entry,
-        /// Others begin with it.
+        /// Whether other numbers start with it.
         longer: bool,
     },
 }
@@ -98,7 +87,7 @@ pub enum Found<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Book(Vec<Entry>);
 
-/// The paper's: 421 switches the socket d2 on, 420 off.
+/// As in the paper: 421 switches the socket d2 on, 420 off.
 impl Default for Book {
     fn default() -> Book {
         let entries = [("421", "d21"), ("420", "d20")];
@@ -107,8 +96,6 @@ impl Default for Book {
 }
 
 impl Book {
-    /// With these entries.
-    ///
     /// # Errors
     /// [`BookError::Twice`].
     pub fn new(entries: Vec<Entry>) -> Result<Book, BookError> {
@@ -121,12 +108,11 @@ impl Book {
         Ok(Book(entries))
     }
 
-    /// Its entries, in the order given.
     pub fn entries(&self) -> &[Entry] {
         &self.0
     }
 
-    /// What these digits are. Allocates nothing.
+    /// Looks up digits. Does not allocate.
     pub fn find(&self, digits: &[u8]) -> Found<'_> {
         let begins = |entry: &&Entry| entry.digits.starts_with(digits);
         let longer = self.0.iter().filter(begins).any(|entry| entry.digits.len() > digits.len());

@@ -1,11 +1,10 @@
-//! Digits become a number, and the number a command.
+//! Collects digits to numbers, and looks up their commands.
 
 use crate::book::{Book, Found, MOST_DIGITS};
 use punctual_rt::Line;
 use punctual_units::Nanos;
 use std::fmt;
 
-/// Digits that were dialled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Number {
     digits: [u8; MOST_DIGITS],
@@ -13,7 +12,7 @@ pub struct Number {
 }
 
 impl Number {
-    /// They, 0 to 9 each.
+    /// 0 to 9 each.
     pub fn digits(&self) -> &[u8] {
         self.digits.get(..self.length.into()).unwrap_or_default()
     }
@@ -32,34 +31,34 @@ impl fmt::Display for Number {
     }
 }
 
-/// What became of a number.
+/// Outcome of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It stands for this command.
+    /// A number with its command.
     Command(Number, Line),
-    /// No entry is it or begins so. Digits that follow belong to it, until the caller pauses or hangs up.
+    /// No entry matches or starts with it. Further digits belong to it, until the caller pauses or hangs up.
     Unknown(Number),
-    /// It was begun and not ended: the caller hung up or paused, or a digit of it was rejected.
+    /// Started but not completed: the caller hung up or paused, or one of its digits was rejected.
     Dropped(Number),
 }
 
-/// Collects the digits of one line. Allocates nothing.
+/// Collects the digits of one line. Does not allocate.
 #[derive(Clone, Debug)]
 pub struct Collector {
     pause: Nanos,
     number: Number,
-    /// What is dialled now can be no number any more.
+    /// The digits being dialled cannot become a number.
     spoiled: bool,
     since: Nanos,
 }
 
 impl Collector {
-    /// A number ends where no digit follows for `pause`.
+    /// A number ends if no digit follows for `pause`.
     pub fn new(pause: Nanos) -> Collector {
         Collector { pause, number: Number::default(), spoiled: false, since: Nanos::ZERO }
     }
 
-    /// The next digit, 0 to 9, dialled by `at`.
+    /// Adds the next digit, 0 to 9, which ended at `at`.
     pub fn digit(&mut self, at: Nanos, digit: u8, book: &Book) -> Option<Outcome> {
         self.since = at;
         if self.spoiled {
@@ -76,7 +75,7 @@ impl Collector {
         }
     }
 
-    /// A digit was rejected, or may have been overlooked: the number it belongs to is none.
+    /// A digit was rejected, or may have been missed: the number it belongs to is invalid.
     pub fn spoil(&mut self, at: Nanos) -> Option<Outcome> {
         (self.since, self.spoiled) = (at, true);
         let number = std::mem::take(&mut self.number);
@@ -89,10 +88,10 @@ impl Collector {
         (number.length > 0).then_some(Outcome::Dropped(number))
     }
 
-    /// Time has passed. `dialling`: a digit is on its way, so nothing ends now.
+    /// Time has passed. While a digit is being dialled (`dialling`), nothing ends.
     pub fn pass(&mut self, now: Nanos, dialling: bool, book: &Book) -> Option<Outcome> {
         if dialling {
-            // The pause is counted from the end of what is on its way.
+            // The pause counts from the end of the current digit.
             self.since = now;
             return None;
         }

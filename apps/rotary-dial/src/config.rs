@@ -1,4 +1,4 @@
-//! What lines there are and where their commands go: a TOML file, options, or both.
+//! Configuration of the lines and their commands: a TOML file, options, or both.
 
 use crate::book::{Book, Entry};
 use crate::digits::DigitMap;
@@ -10,32 +10,31 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Where commands go where nothing is said.
+/// Default path of the commands' FIFO.
 pub const PIPE: &str = "/run/punctual/rtp2";
-/// Priority of the loop where nothing is said, as in the paper: below the transmitter's 80.
+/// Default priority of the loop, as in the paper: below the transmitter's 80.
 const PRIORITY: u8 = 60;
-/// A caller who waits longer between two digits begins a new number.
+/// Default pause between two digits that starts a new number.
 const PAUSE: Nanos = Nanos::from_secs(4);
-/// More lines than any board has; each is a system call in every cycle.
+/// More lines than any board has; each is a system call per cycle.
 const MOST_LINES: usize = 64;
 
-/// What holds an open contact, as the file and the options name it.
+/// Bias of an open contact, as named in the file and options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pull {
-    /// A resistor to the supply: the contact is between line and ground.
+    /// Pull-up: the contact is between line and ground.
     #[default]
     Up,
-    /// A resistor to ground: the contact is between line and supply.
+    /// Pull-down: the contact is between line and supply.
     Down,
-    /// None of the chip's.
+    /// No bias resistor of the chip.
     None,
-    /// As it was.
+    /// Unchanged.
     AsIs,
 }
 
 impl Pull {
-    /// As the kernel takes it.
     pub fn bias(self) -> Bias {
         match self {
             Pull::Up => Bias::PullUp,
@@ -45,7 +44,6 @@ impl Pull {
         }
     }
 
-    /// From what users write.
     pub(crate) fn parse(text: &str) -> Result<Pull, UsageError> {
         match text {
             "up" => Ok(Pull::Up),
@@ -57,35 +55,32 @@ impl Pull {
     }
 }
 
-/// One line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LineConfig {
-    /// As reports name it.
+    /// Name in reports.
     pub name: String,
-    /// Where it is.
+    /// Place of the line.
     pub place: Place,
-    /// Its country's digits.
+    /// Digit map of its country.
     pub map: DigitMap,
-    /// What holds it while its contact is open.
+    /// Bias of the line while its contact is open.
     pub pull: Pull,
-    /// Low while its contact is closed.
+    /// Whether the line is low while its contact is closed.
     pub active_low: bool,
-    /// Its numbers.
     pub book: Book,
 }
 
-/// Everything that can be configured.
+/// The complete configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Where the commands' FIFO is.
+    /// Path of the commands' FIFO.
     pub pipe: String,
-    /// SCHED_FIFO priority of the loop.
     pub priority: Priority,
-    /// The CPU it stays on.
+    /// CPU to pin the loop to.
     pub cpu: Option<CpuId>,
-    /// A number ends where no digit follows for so long.
+    /// A number ends if no digit follows for this time.
     pub pause: Nanos,
-    /// The lines, one at least.
+    /// At least one.
     pub lines: Vec<LineConfig>,
 }
 
@@ -115,10 +110,11 @@ struct FileLine {
 }
 
 impl Config {
-    /// From the options and the file they name. Options win; lines of both count. Reads the file.
+    /// Combines the options with the file they name, which is read here. Options take precedence; lines of both are
+    /// used.
     ///
     /// # Errors
-    /// The file cannot be read or understood; no line; two of one name; something out of range.
+    /// The file cannot be read or parsed; there is no line, two lines have the same name, or a value is out of range.
     pub fn of(options: &Options) -> Result<Config, Error> {
         let Some(path) = &options.config else { return Ok(complete(options, File::default())?) };
         let text = std::fs::read_to_string(path);

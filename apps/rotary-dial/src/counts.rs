@@ -1,10 +1,10 @@
-//! What a line has seen: written by the real-time loop, read by whoever reports.
+//! Counters of a line: written by the real-time loop, read for reports.
 
 use crate::train::Reason;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Counters of one line, with one writer.
+/// Counters of one line, with a single writer.
 #[derive(Debug, Default)]
 pub struct LineCounts {
     pub(crate) samples: AtomicU64,
@@ -19,45 +19,41 @@ pub struct LineCounts {
     pub(crate) dropped: AtomicU64,
 }
 
-/// Them, at some time.
+/// A snapshot of the counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Samples taken.
     pub samples: u64,
-    /// Samples that could not be taken: the line gave an error, or the loop was preempted for 2 ms while it read it.
+    /// Samples that could not be taken: reading the line failed, or the loop was preempted for more than 2 ms while
+    /// reading it.
     pub unread: u64,
     /// Digits decoded.
     pub digits: u64,
     /// Pulse trains that gave no digit, in the order of [`Reason::ALL`].
     pub rejected: [u64; Reason::ALL.len()],
-    /// Times that samples were missing while the dial rested, so that a pulse may have been overlooked.
+    /// Times that samples were missing while the dial rested, so that a pulse may have been missed.
     pub blind: u64,
-    /// Times the handset was lifted.
     pub lifted: u64,
-    /// Times it was hung up.
     pub hung_up: u64,
-    /// Numbers that stand for a command.
+    /// Numbers with a command.
     pub commands: u64,
-    /// Numbers that do not.
+    /// Numbers without one.
     pub unknown: u64,
-    /// Numbers begun and not ended: hung up, paused, or with a rejected digit.
+    /// Numbers started but not completed: the caller hung up, paused, or a digit was rejected.
     pub dropped: u64,
 }
 
-/// Adds one as the only writer: no locked instruction.
+/// Requires that the caller is the only writer; no locked instruction.
 pub(crate) fn count(counter: &AtomicU64) {
     counter.store(counter.load(Relaxed).wrapping_add(1), Relaxed);
 }
 
 impl LineCounts {
-    /// Adds a rejected train.
     pub(crate) fn reject(&self, reason: Reason) {
         if let Some(counter) = self.rejected.get(reason as usize) {
             count(counter);
         }
     }
 
-    /// All counters now.
     pub fn now(&self) -> Counts {
         let get = |counter: &AtomicU64| counter.load(Relaxed);
         Counts {

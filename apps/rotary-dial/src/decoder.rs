@@ -1,39 +1,40 @@
-//! The decoder: four states, moved on by the majority of three consecutive samples.
+//! The decoder: a state machine with four states, driven by the majority of three consecutive samples.
 //!
-//! Wrong digits are worse than none: whatever may have been overlooked (samples that did not come, a make between two of them) rejects the
-//! digit, and says why.
+//! A wrong digit is worse than none: anything that may have been missed (missing samples, a make between two samples)
+//! rejects the digit, with a reason.
 
 use crate::train::{Reason, Timing, Train};
 use punctual_units::Nanos;
 
-/// Where a line is. A line is closed while the handset is lifted and the dial rests; each pulse of the dial opens it.
+/// State of a line. A line is closed while the handset is lifted and the dial rests; each pulse of the dial opens it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Open for long, not known yet, or closed and not settled.
+    /// Open for long, not yet known, or closed but not settled.
     OnHook,
     /// Lifted; the dial rests.
     Ready,
-    /// In a digit, open.
+    /// Open within a digit.
     Break,
-    /// In a digit, closed between two pulses or after the last.
+    /// Closed within a digit, between two pulses or after the last.
     Make,
 }
 
-/// What a sample brought.
+/// An event decoded from a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
     /// The handset was lifted and the line has settled.
     Lifted,
     /// The dial has run back and rests: 1 to 10 pulses.
     Pulses(u8),
-    /// The dial rests, and its pulses are no digit.
+    /// The dial rests, and its pulses are not a digit.
     Rejected(Reason),
-    /// The handset was hung up; `cut`: within a digit, which is [`Reason::HungUp`].
+    /// The handset was hung up; `cut` if within a digit, which is [`Reason::HungUp`].
     HungUp {
-        /// Pulses had been counted or a digit before had not ended.
+        /// Pulses were counted or the previous digit had not ended.
         cut: bool,
     },
-    /// The handset is lifted, the dial seemed to rest, and samples were missing for so long that a pulse may have been overlooked.
+    /// The handset is lifted and the dial seemed to rest, but samples were missing for so long that a pulse may have
+    /// been missed.
     Blind,
 }
 
@@ -43,7 +44,8 @@ struct Sample {
     closed: bool,
 }
 
-/// Decodes one line from its samples. A pure function of their times and levels: it reads no clock, and counts no samples.
+/// Decodes one line from its samples. It depends only on their times and levels: it reads no clock, and counts no
+/// samples.
 ///
 /// ```
 /// use punctual_units::Nanos;
@@ -51,7 +53,7 @@ struct Sample {
 ///
 /// let mut decoder = Decoder::new(Timing::default());
 /// let ms = |ms| Nanos::from_millis(ms);
-/// // Closed from 0 on; two pulses, 60 ms open and 40 ms closed each, from 500 ms on.
+/// Closed from 0 on; two pulses, 60 ms open and 40 ms closed each, from 500 ms on.
 /// let closed = |t: u64| !(500..560).contains(&t) && !(600..660).contains(&t);
 /// let heard: Vec<Heard> = (0..1000).step_by(10).filter_map(|t| decoder.sample(ms(t), closed(t))).collect();
 /// assert_eq!(heard, [Heard::Lifted, Heard::Pulses(2)]);
@@ -59,19 +61,19 @@ struct Sample {
 #[derive(Clone, Debug)]
 pub struct Decoder {
     timing: Timing,
-    /// The last but one, the last.
+    /// The second to last and the last sample.
     before: (Option<Sample>, Option<Sample>),
     closed: Option<bool>,
-    /// Since when the contact is as it is.
+    /// Start of the contact's current level.
     since: Nanos,
     state: State,
     train: Train,
-    /// When samples last lay so far apart that a break may have been overlooked.
+    /// When a gap between samples last was so long that a break may have been missed.
     blind: Option<Nanos>,
 }
 
 impl Decoder {
-    /// Knows nothing of the line yet: it has to be closed for the digit timeout before anything is a digit.
+    /// The state of the line is unknown: it must be closed for the digit timeout before a digit can be decoded.
     pub fn new(timing: Timing) -> Decoder {
         Decoder {
             timing,
@@ -84,13 +86,12 @@ impl Decoder {
         }
     }
 
-    /// Where the line is.
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// Takes the next sample: when it was taken, and whether the line was closed. One that is not later than the last is left out.
-    /// Allocates nothing.
+    /// Takes the next sample: its time, and whether the line was closed. A sample that is not later than the last is
+    /// ignored. Does not allocate.
     pub fn sample(&mut self, at: Nanos, closed: bool) -> Option<Heard> {
         let now = Sample { at, closed };
         let (older, last) = self.before;
@@ -113,7 +114,7 @@ impl Decoder {
         heard.or(blind)
     }
 
-    /// What three samples say beside their majority: what may have been overlooked, and short makes.
+    /// Checks three samples for anything their majority hides: missed breaks or makes, and short makes.
     fn look(&mut self, older: Sample, last: Sample, now: Sample) -> Option<Heard> {
         let wide = now.at.saturating_sub(older.at) > self.timing.break_unseen;
         match self.state {
@@ -123,7 +124,7 @@ impl Decoder {
                 let told = self.blind.replace(now.at) == Some(last.at);
                 return (!told).then_some(Heard::Blind);
             }
-            // What came before is not known: it has to settle again.
+            // What came before is unknown: it must settle again.
             State::OnHook if wide => self.since = now.at,
             State::Break => {
                 if now.at.saturating_sub(last.at) > self.timing.make_unseen {
@@ -138,7 +139,7 @@ impl Decoder {
         None
     }
 
-    /// The contact stays as it was: what has lasted long enough?
+    /// The contact is unchanged: checks whether that has lasted long enough.
     fn stays(&mut self, now: Nanos) -> Option<Heard> {
         let lasts = now.saturating_sub(self.since);
         match (self.state, self.closed) {
@@ -158,7 +159,7 @@ impl Decoder {
         }
     }
 
-    /// The contact has changed, after it had been as it was for `lasted`.
+    /// The contact has changed, after `lasted` without a change.
     fn changes(&mut self, closed: bool, lasted: Nanos) {
         let at = self.since;
         match self.state {

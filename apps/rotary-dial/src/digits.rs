@@ -1,10 +1,10 @@
-//! How pulses and digits belong together: it differs between countries.
+//! Mapping of pulses to digits, which differs between countries.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Which digit a number of pulses is.
+/// Mapping of a number of pulses to a digit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DigitMap {
@@ -13,12 +13,11 @@ pub enum DigitMap {
     Usual,
     /// One pulse is 0, ten are 9.
     Sweden,
-    /// Reversed: one pulse is 9, nine are 1, ten are 0. Also in Oslo.
+    /// Reversed: one pulse is 9, nine are 1, ten are 0. Also used in Oslo.
     NewZealand,
 }
 
 impl DigitMap {
-    /// All of them.
     pub const ALL: [DigitMap; 3] = [DigitMap::Usual, DigitMap::Sweden, DigitMap::NewZealand];
 
     /// The digit of 1 to 10 pulses; `None` for other numbers.
@@ -47,7 +46,6 @@ impl fmt::Display for DigitMap {
     }
 }
 
-/// This is no digit map.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a digit map: write usual (ten pulses are 0), sweden (one pulse is 0) or new-zealand (reversed)")]
 pub struct NoMap(String);

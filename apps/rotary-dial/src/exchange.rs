@@ -12,10 +12,10 @@ use punctual_units::Nanos;
 use punctual_wires::{GpioError, In};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A line that cannot be read for so many samples in a row ends the loop: a second.
+/// Number of consecutive failed samples of a line (one second) that ends the loop.
 const MOST_UNREAD: u32 = 100;
 
-/// A reading that took longer was preempted: nobody knows when the level was so, and it counts as lost.
+/// A read that takes longer was preempted: the time of its level is unknown, so the sample is discarded.
 const UNSURE: Nanos = Nanos::from_millis(2);
 
 /// One line of an [`Exchange`].
@@ -31,18 +31,16 @@ pub struct ExchangeLine {
 }
 
 impl ExchangeLine {
-    /// A line whose `input` is true while its contact is closed. A number ends where no digit follows for `pause`.
+    /// `input` must be true while the contact is closed. A number ends if no digit follows for `pause`.
     pub fn new(input: In, map: DigitMap, book: Book, timing: Timing, pause: Nanos) -> ExchangeLine {
         let (decoder, collector) = (Decoder::new(timing), Collector::new(pause));
         ExchangeLine { input, decoder, collector, map, book, counts: Arc::default(), unread: 0 }
     }
 
-    /// Its counters.
     pub fn counts(&self) -> Arc<LineCounts> {
         self.counts.clone()
     }
 
-    /// Takes a sample of it.
     fn sample(&mut self, now: Nanos, closed: bool, mut tell: impl FnMut(What)) {
         count(&self.counts.samples);
         let heard = self.decoder.sample(now, closed);
@@ -100,7 +98,6 @@ impl ExchangeLine {
     }
 }
 
-/// All lines, and where their commands go.
 #[derive(Debug)]
 pub struct Exchange {
     lines: Vec<ExchangeLine>,
@@ -110,22 +107,22 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// These lines; commands go into the pipe, and what happens is told where there is room for it.
+    /// Commands go into the pipe; events go to `told` if there is room.
     pub fn new(lines: Vec<ExchangeLine>, commands: RtSender<Line>, told: Sender<Told>) -> Exchange {
         Exchange { lines, commands, told, failure: Arc::default() }
     }
 
-    /// Where the loop leaves the number of a line that could not be read for a second, and why.
+    /// Receives the index of a line that could not be read for a second, and the error.
     pub fn failure(&self) -> Arc<Mutex<Option<(usize, GpioError)>>> {
         self.failure.clone()
     }
 
-    /// Samples every line once. For the body of a periodic task of 100 Hz.
+    /// Samples every line once; called by the body of a periodic task at 100 Hz.
     pub fn cycle(&mut self) -> Next {
         self.cycle_by(monotonic)
     }
 
-    /// The same with a clock that is given; it must not go back.
+    /// As [`Exchange::cycle`] with another clock, which must be monotonic.
     pub fn cycle_by(&mut self, clock: impl Fn() -> Nanos) -> Next {
         let Exchange { lines, commands, told, failure } = self;
         for (index, line) in lines.iter_mut().enumerate() {
@@ -138,7 +135,7 @@ impl Exchange {
                     if line.unread < MOST_UNREAD {
                         continue;
                     }
-                    // The last thing the loop does: it may lock and free.
+                    // This is the last thing the loop does, so it may lock and free memory.
                     *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some((index, error));
                     return Next::Stop;
                 }
@@ -150,7 +147,7 @@ impl Exchange {
                 continue;
             }
             line.sample(at, closed, |what| {
-                // Both drop and count what finds no room.
+                // Both drop and count what does not fit.
                 if let What::Command(_, command) = what {
                     let _ = commands.send(command);
                 }

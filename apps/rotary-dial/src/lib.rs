@@ -1,11 +1,11 @@
 //! Decodes the dials of rotary telephones.
 //!
-//! - [`Decoder`]: samples of a line, each a time and a level, become digits, hang-ups and rejections: a pure function of them;
-//! - [`DigitMap`], [`Book`], [`Collector`]: pulses become digits, digits a number, and a number the command it stands for;
-//! - [`Dial`], [`Script`]: a dial played on a wire, for tests and for use without hardware;
-//! - [`Exchange`]: all lines sampled in one real-time loop; [`run`]: the program around it.
+//! - [`Decoder`]: decodes the samples of a line, each a time and a level, to digits, hang-ups and rejections;
+//! - [`DigitMap`], [`Book`], [`Collector`]: map pulses to digits, digits to numbers, and numbers to commands;
+//! - [`Dial`], [`Script`]: a dial played on a wire, for tests and use without hardware;
+//! - [`Exchange`]: samples all lines in one real-time loop; [`run`]: the program around it.
 //!
-//! Architecture invariant: an [`Exchange`]'s cycle allocates nothing, locks nothing and prints nothing while the lines can be read.
+//! Architecture invariant: [`Exchange::cycle`] neither allocates, locks nor prints while the lines can be read.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The lines opened, and what plays a dial on them.
+//! Opens the lines, and plays dials on them.
 
 use crate::config::{Config, LineConfig};
 use crate::error::{Error, UsageError};
@@ -9,16 +9,16 @@ use punctual_rt::{Attributes, Nanos, Receiver, Scheduling, monotonic, sleep_unti
 use punctual_wires::{EdgeAt, In, Out, Place, wire};
 use std::thread::JoinHandle;
 
-/// What a line in memory keeps of its edges, which nobody reads.
+/// Edges kept by a line in memory, which are not read.
 const EDGES: usize = 1;
 
 /// A contact that is played.
 #[derive(Debug)]
 pub struct Contact {
     out: Out,
-    /// Its line is low while it is closed.
+    /// Whether its line is low while it is closed.
     active_low: bool,
-    /// Kept, so that the wire has both ends.
+    /// Held to keep the other end of the wire open.
     _edges: Option<Receiver<EdgeAt>>,
 }
 
@@ -28,13 +28,12 @@ impl Contact {
     }
 }
 
-/// A line's sampled end, and the contact on it where it is in memory.
+/// A line's sampled end, and its contact if it is in memory.
 pub(crate) struct Opened {
     pub(crate) input: In,
     pub(crate) contact: Option<Contact>,
 }
 
-/// Opens a line.
 pub(crate) fn open(line: &LineConfig) -> Result<Opened, Error> {
     let failed = |source| Error::Line { name: line.name.clone(), source };
     match line.place.input(line.pull.bias(), line.active_low).map_err(failed)? {
@@ -46,13 +45,14 @@ pub(crate) fn open(line: &LineConfig) -> Result<Opened, Error> {
     }
 }
 
-/// A dial that plays in a thread of its own, under the loop's policy, so that what is late is the loop and not what it listens to.
+/// A dial that plays in its own thread with the loop's policy, so that the loop, not the player, is late.
 pub(crate) struct Player {
     pub(crate) name: String,
     pub(crate) thread: JoinHandle<Result<(), punctual_wires::GpioError>>,
 }
 
-/// Starts every dial that was asked for, 50 ms from now, under the policy of the loop. `contacts`: of the lines, in their order.
+/// Starts every requested dial, 50 ms from now, with the policy of the loop. `contacts` are those of the lines, in the
+/// same order.
 pub(crate) fn play(
     config: &Config,
     options: &Options,
@@ -67,7 +67,7 @@ pub(crate) fn play(
             let play = Play::call(&simulation.script, line.map, &options.dial, &mut random);
             let thread = std::thread::Builder::new().name("dial player".into());
             let thread = thread.spawn(move || {
-                // The loop got the same; where the player does not, it may play late, and that is what is heard.
+                // The loop got the same attributes; if the player does not, it may play late, and that is decoded.
                 let _ = attributes.apply();
                 perform(&play, start, contact)
             });
@@ -78,7 +78,7 @@ pub(crate) fn play(
     Ok(players)
 }
 
-/// Before anything is opened: is there something to play on?
+/// Checks before opening that there are lines to play on.
 pub(crate) fn check(config: &Config, options: &Options) -> Result<(), UsageError> {
     let Options { simulations, play_on, .. } = options;
     let played = |line: &LineConfig| simulations.iter().filter(|s| plays_on(s, line, options)).count();
@@ -108,7 +108,7 @@ fn plays_on(simulation: &Simulation, line: &LineConfig, options: &Options) -> bo
     possible && simulation.line.as_ref().is_none_or(|name| *name == line.name)
 }
 
-/// The contacts of the lines a simulation plays on.
+/// The contacts of the lines that a simulation plays on.
 fn contacts_of<'a>(
     simulation: &Simulation,
     config: &'a Config,
@@ -130,7 +130,7 @@ fn contacts_of<'a>(
     Ok(found)
 }
 
-/// Plays until its end. A change that comes late is late; the next ones keep their times.
+/// Plays until the end. A late change does not delay later ones.
 fn perform(play: &Play, start: Nanos, mut contact: Contact) -> Result<(), punctual_wires::GpioError> {
     for change in &play.changes {
         wait_until(start + change.at);
@@ -144,7 +144,7 @@ fn wait_until(at: Nanos) {
     while sleep_until(at).is_err() {}
 }
 
-/// For reports: the dial that is played.
+/// Description of the dial for reports.
 pub(crate) fn describe(dial: &Dial) -> String {
     format!("{} pulses/s, {:.0} % make, {} bounce", dial.pulses_per_second, dial.make * 100.0, dial.bounce)
 }

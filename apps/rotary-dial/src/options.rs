@@ -1,5 +1,3 @@
-//! The command line.
-
 use crate::book::Entry;
 use crate::config::Pull;
 use crate::digits::DigitMap;
@@ -12,7 +10,6 @@ use punctual_wires::Place;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// What `--help` prints.
 pub const HELP: &str = "\
 rotary-dial: numbers dialled on rotary telephones become commands in a pipe
 
@@ -50,69 +47,48 @@ results
 /// A dial to be played.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Simulation {
-    /// On which line; `None`: on all that are in memory, or the one that is driven.
+    /// Name of the line; `None` for all that are in memory, or the one that is driven.
     pub line: Option<String>,
-    /// What the caller does.
+    /// Actions of the caller.
     pub script: Script,
 }
 
-/// What the command line says.
+/// Options of the command line, see [`HELP`]. `pause` is `--number-timeout`, `pipe` is `--to`, and `dial` comes from
+/// `--pps`, `--make` and `--bounce`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
-    /// `--config`.
     pub config: Option<PathBuf>,
-    /// `--line`, in order.
     pub lines: Vec<(Option<String>, Place)>,
-    /// `--map`.
     pub map: DigitMap,
-    /// `--pull`.
     pub pull: Pull,
-    /// `--active-low`, `--active-high`.
     pub active_low: Option<bool>,
-    /// `--number`.
     pub numbers: Vec<Entry>,
-    /// `--number-timeout`.
     pub pause: Option<Nanos>,
-    /// `--to`.
     pub pipe: Option<String>,
-    /// `--priority`.
     pub priority: Option<Priority>,
-    /// `--cpu`.
     pub cpu: Option<CpuId>,
-    /// `--allow-ordinary`.
     pub allow_ordinary: bool,
-    /// `--simulate`.
     pub simulations: Vec<Simulation>,
-    /// `--play-on`.
     pub play_on: Option<Place>,
-    /// `--pps`, `--make`, `--bounce`.
     pub dial: Dial,
-    /// `--duration`.
     pub duration: Option<Nanos>,
-    /// `--json`.
     pub json: bool,
-    /// `--quiet`.
     pub quiet: bool,
-    /// `--out`.
     pub out: Option<PathBuf>,
-    /// The words as they were, for the run directory.
+    /// The original command line, for the run directory.
     pub words: Vec<String>,
 }
 
-/// What is asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Asked {
-    /// Decode.
     Run(Box<Options>),
-    /// [`HELP`].
     Help,
-    /// The version.
     Version,
-    /// The table of dials.
+    /// Print the table of dials.
     Survey,
 }
 
-/// Reads the words, the program's name first.
+/// Parses the command line, starting with the program's name.
 ///
 /// # Errors
 /// [`UsageError`].
@@ -171,7 +147,7 @@ fn option(options: &mut Options, name: &str, parser: &mut Parser) -> Result<(), 
     Ok(())
 }
 
-/// A name may hold no slash and no colon, so that it is never half of a place.
+/// Splits `NAME=REST`. A name contains no slash and no colon, so that it cannot be part of a place.
 fn named(text: String) -> (Option<String>, String) {
     match text.split_once('=') {
         Some((name, rest)) if !name.is_empty() && !name.contains(['/', ':']) => (Some(name.into()), rest.into()),

@@ -1,20 +1,19 @@
-//! A dial played on a line: when its contact opens and closes, bounce included.
+//! A dial played on a line: when its contact opens and closes, including bounce.
 
 use crate::digits::DigitMap;
 use crate::random::Random;
 use crate::script::{Script, Step};
 use punctual_units::Nanos;
 
-/// A telephone's dial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dial {
-    /// Pulses a second: 10 nominally, 7 to 12 in the field.
+    /// 10 nominally, 7 to 12 in practice.
     pub pulses_per_second: f64,
     /// The closed part of a pulse, 0 to 1: 0.4 or 0.33 nominally.
     pub make: f64,
     /// How long the contact bounces after each change.
     pub bounce: Nanos,
-    /// Closed between digits; dials take 200 to 800 ms to be wound up.
+    /// Closed time between digits; winding up a dial takes 200 to 800 ms.
     pub pause: Nanos,
 }
 
@@ -24,28 +23,28 @@ impl Default for Dial {
     }
 }
 
-/// A change of the contact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// When, on the player's clock.
+    /// On the player's clock.
     pub at: Nanos,
-    /// Closed from then on.
+    /// Whether it is closed after the change.
     pub closed: bool,
 }
 
-/// Everything the contact does, in order of time; it is open at first.
+/// All changes of the contact, ordered by time; it is initially open.
 #[derive(Clone, Debug, Default)]
 pub struct Play {
-    /// Its changes; two that follow each other always differ, and times never go back.
+    /// Consecutive changes always differ, and times never decrease.
     pub changes: Vec<Change>,
     /// When each digit's first pulse began, and its last make ended.
     pub digits: Vec<(Nanos, Nanos)>,
-    /// By when all is over.
+    /// When everything is over.
     pub end: Nanos,
 }
 
 impl Play {
-    /// A whole call: on the hook for 300 ms, lifted, after 600 ms the script, then closed for 500 ms and hung up for 400 ms.
+    /// A whole call: on hook for 300 ms, lifted, after 600 ms the script, then closed for 500 ms and hung up for 400
+    /// ms.
     pub fn call(script: &Script, map: DigitMap, dial: &Dial, random: &mut Random) -> Play {
         let mut play = Play { end: Nanos::from_millis(300), ..Play::default() };
         play.lift(dial, random);
@@ -88,18 +87,17 @@ impl Play {
         self.digits.push((start, self.end));
     }
 
-    /// Time passes.
     pub fn wait(&mut self, time: Nanos) {
         self.end = self.end + time;
     }
 
-    /// The contact changes now, and bounces.
+    /// Changes the contact now, with bounce.
     pub fn set(&mut self, closed: bool, dial: &Dial, random: &mut Random) {
-        // A bounce that is longer than the part it begins pushes the next change back.
+        // A bounce longer than its part of the pulse delays the next change.
         let mut at = self.changes.last().map_or(self.end, |last| last.at.max(self.end));
         let until = at + dial.bounce;
         self.changes.push(Change { at, closed });
-        // Up to three times back and forth, each a random part of what is left.
+        // Up to three times back and forth, each a random part of the remaining time.
         for _ in 0..random.up_to(3) {
             let back = at + Nanos(random.up_to((until - at).0));
             let forth = back + Nanos(random.up_to((until - back).0));

@@ -17,15 +17,15 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Commands between the loop and the FIFO; the FIFO holds 64 KiB more.
+/// Commands between the loop and the FIFO, which holds another 64 KiB.
 const COMMANDS: usize = 64;
-/// Things told that wait to be printed: some minutes of dialling.
+/// Events waiting to be printed: some minutes of dialling.
 const TOLD: usize = 1024;
-/// How often what was told is printed.
+/// How often events are printed.
 const LOOK: Nanos = Nanos::from_millis(50);
 
-/// Runs the program; the answer is its exit code: 0 after an orderly end, 2 where the command line has to change, 4 where the machine has
-/// to. Prints to standard output, errors to standard error.
+/// Runs the program and returns its exit code: 0 after an orderly end, 2 if the command line must change, 4 if the
+/// machine must. Prints to standard output, errors to standard error.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     let result = parse(words).map_err(Error::from).and_then(|asked| match asked {
         Asked::Help => print(HELP),
@@ -42,7 +42,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
-/// Who does not read any more need not be told.
+/// Ignores errors: the reader may have gone.
 fn print(text: &str) -> Result<(), Error> {
     let _ = io::stdout().write_all(text.as_bytes());
     Ok(())
@@ -93,7 +93,7 @@ fn begin(config: &Config, options: &Options, started: Started) -> Result<(Runnin
     Ok((Running::new(config, options, narrowed, task, bridge, told, counts, failure), players))
 }
 
-/// Before anything runs: a folder that holds something would be refused when all is over.
+/// Checks before running that the folder is empty, since writing would fail at the end.
 fn free(folder: &Path) -> Result<(), Error> {
     match std::fs::read_dir(folder).map(|mut entries| entries.next().is_some()) {
         Ok(true) => Err(Error::Run(format!("{} is not empty", folder.display()))),
@@ -104,7 +104,7 @@ fn free(folder: &Path) -> Result<(), Error> {
     }
 }
 
-/// The folder of the usual pipe is ours to make; systemd makes it by RuntimeDirectory=.
+/// Creates the folder of the default pipe; under systemd RuntimeDirectory= does.
 fn folder(pipe: &str) -> Result<(), Error> {
     let Some(folder) = Path::new(PIPE).parent().filter(|_| pipe == PIPE) else { return Ok(()) };
     match std::fs::create_dir(folder) {
@@ -115,7 +115,7 @@ fn folder(pipe: &str) -> Result<(), Error> {
     }
 }
 
-/// Until a signal, the time, the end of what is played, or a failure.
+/// Runs until a signal, the time limit, the end of all players, or a failure.
 fn attend(running: &mut Running, options: &Options, mut players: Vec<Player>) -> Result<(), Error> {
     let set = SignalSet::new(&[Sig::Int, Sig::Term, Sig::Hup, Sig::Usr1]);
     let (plays, give_up) =
@@ -140,7 +140,7 @@ fn attend(running: &mut Running, options: &Options, mut players: Vec<Player>) ->
     }
 }
 
-/// Standard error, where it can be written: a program that runs for weeks does not end because a terminal has gone.
+/// Writes to standard error, ignoring errors: the program must not end because a terminal has gone.
 fn complain(what: &dyn std::fmt::Display) {
     let _ = writeln!(io::stderr(), "rotary-dial: {what}");
 }

@@ -1,16 +1,14 @@
-//! Numbers that look random and are the same in every run: bounce and lateness of played dials.
+//! Reproducible pseudorandom numbers for bounce and lateness of played dials.
 
 /// SplitMix64 (Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generators").
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// The sequence of this seed.
     pub fn new(seed: u64) -> Random {
         Random(seed)
     }
 
-    /// The next 64 bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -18,12 +16,12 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Evenly from 0 to `most`, both included.
+    /// Uniform from 0 to `most`, inclusive.
     pub fn up_to(&mut self, most: u64) -> u64 {
         ((u128::from(self.bits()) * (u128::from(most) + 1)) >> 64) as u64
     }
 
-    /// Evenly from `low` to `high`.
+    /// Uniform from `low` to `high`.
     pub fn between(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }

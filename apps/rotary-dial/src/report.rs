@@ -1,4 +1,4 @@
-//! What the program has done, for people and for programs.
+//! The program's report as text and JSON.
 
 use crate::counts::Counts;
 use crate::train::Reason;
@@ -7,40 +7,30 @@ use punctual_units::Nanos;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
-/// One line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LineReport {
-    /// Its name.
     pub name: String,
-    /// Where it is.
     pub place: String,
-    /// Its digit map.
     pub map: String,
-    /// What it has seen.
     pub counts: Counts,
 }
 
-/// Everything.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// Policy and priority the loop got.
     pub scheduling: String,
-    /// What was narrowed: no real time, memory not locked.
+    /// What was not granted: real time, locked memory.
     pub narrowed: Vec<String>,
-    /// The loop.
     pub task: TaskStats,
-    /// Where the pipe is.
+    /// Path of the pipe.
     pub pipe: String,
-    /// What it has seen.
     pub piped: PipeCounts,
-    /// Things told that found no room: they are counted, and were not printed.
+    /// Events dropped because their queue was full: counted, but not printed.
     pub untold: u64,
-    /// The lines.
     pub lines: Vec<LineReport>,
 }
 
 impl Report {
-    /// As JSON.
     pub fn json(&self) -> Value {
         let (counted, usage) = (&self.task.counted, &self.task.usage);
         json!({
@@ -65,7 +55,6 @@ impl Report {
         })
     }
 
-    /// As text.
     pub fn text(&self) -> String {
         let counted = &self.task.counted;
         let shown = |ns: Option<u64>| ns.map_or("not known".into(), |ns| Nanos(ns).to_string());

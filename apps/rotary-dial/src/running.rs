@@ -1,4 +1,4 @@
-//! The loop while it runs: what it tells is printed, and its figures reported.
+//! The running loop: prints its events, and reports its figures.
 
 use crate::config::Config;
 use crate::counts::LineCounts;
@@ -15,14 +15,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long the end waits for commands that are on their way into the pipe.
+/// How long the end waits for commands to reach the pipe.
 const LAST_COMMANDS: Nanos = Nanos::from_millis(200);
 
 type Failure = Arc<Mutex<Option<(usize, GpioError)>>>;
 
-/// Everything that is held while the loop runs.
 pub(crate) struct Running {
-    /// Names, places and maps of the lines.
+    /// Name, place and digit map of each line.
     lines: Vec<[String; 3]>,
     narrowed: Vec<String>,
     /// `None` once it has ended.
@@ -40,7 +39,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    #[allow(clippy::too_many_arguments)] // each is something else
+    #[allow(clippy::too_many_arguments)] // each has its own meaning
     pub(crate) fn new(
         config: &Config,
         options: &Options,
@@ -69,7 +68,7 @@ impl Running {
         }
     }
 
-    /// Prints what was told since the last time.
+    /// Prints new events.
     pub(crate) fn tell(&mut self) {
         while let Some(told) = self.told.receive() {
             let name = self.lines.get(told.line).map_or("?", |[name, ..]| name.as_str());
@@ -107,10 +106,10 @@ impl Running {
         say(&if self.json { format!("{}\n", report.json()) } else { report.text() });
     }
 
-    /// Is the loop still running?
+    /// Checks that the loop is running.
     ///
     /// # Errors
-    /// Why it is not: a line that cannot be read any more.
+    /// Why it is not, for example a line that cannot be read.
     pub(crate) fn healthy(&self) -> Result<(), Error> {
         if let Some((line, source)) = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
             let name = self.lines.get(line).map_or_else(|| "?".into(), |[name, ..]| name.clone());
@@ -122,7 +121,7 @@ impl Running {
         }
     }
 
-    /// Stops the loop, lets the last commands into the pipe, reports, and writes the run directory.
+    /// Stops the loop, flushes the last commands into the pipe, reports, and writes the run directory.
     pub(crate) fn end(mut self) -> Result<(), Error> {
         let Some(task) = self.task.take() else { return Ok(()) };
         let finished = task.stop();
@@ -136,7 +135,7 @@ impl Running {
         }
     }
 
-    /// What nobody reads stays where it is: in a full FIFO there is no room, and then there is nothing to wait for.
+    /// Waits for the last commands. Without a reader a full FIFO has no room, so the wait is limited.
     fn last_commands(&self) {
         let commands: u64 = self.counts.iter().map(|counts| counts.now().commands).sum();
         let give_up = monotonic() + LAST_COMMANDS;
@@ -155,7 +154,7 @@ impl Running {
     }
 }
 
-/// Who does not read any more need not be told.
+/// Ignores errors: the reader may have gone.
 fn say(text: &str) {
     let mut out = io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());

@@ -1,11 +1,10 @@
-//! What a simulated caller does.
+//! Actions of a simulated caller.
 
 use std::str::FromStr;
 
-/// One thing a caller does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Dials it, 0 to 9.
+    /// Dials a digit, 0 to 9.
     Digit(u8),
     /// Hangs up and lifts the handset again: `h`.
     HangUp,
@@ -13,11 +12,10 @@ pub enum Step {
     Pause,
 }
 
-/// What a caller does, one after the other: `421`, `42h420`, `42,,,,1`.
+/// A sequence of actions: `421`, `42h420`, `42,,,,1`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Script(Vec<Step>);
 
-/// Nobody dials so.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` cannot be dialled: write digits, `h` where the caller hangs up and lifts again, `,` for a second's pause (421, 42h420)"
@@ -25,12 +23,11 @@ pub struct Script(Vec<Step>);
 pub struct NoScript(String);
 
 impl Script {
-    /// These digits, 0 to 9 each.
+    /// 0 to 9 each.
     pub fn of_digits(digits: &[u8]) -> Script {
         Script(digits.iter().map(|digit| Step::Digit(*digit)).collect())
     }
 
-    /// Its steps.
     pub fn steps(&self) -> &[Step] {
         &self.0
     }

@@ -1,20 +1,19 @@
-//! Real time where it is granted, and a word about it where it is not.
+//! Starts real time if it is granted, and reports it if not.
 
 use crate::error::Error;
 use punctual_rt::{Check, Priority, Rt, Scheduling, StartError, granted_nice, refusal_advice, try_scheduling};
 
-/// What the program locks at most: its own few MiB, and the stacks of its threads.
+/// Upper bound on locked memory: the program's own few MiB, and the stacks of its threads.
 const MEMORY: u64 = 64 << 20;
 
-/// What the machine granted.
 pub(crate) struct Started {
     pub(crate) rt: Rt,
     pub(crate) scheduling: Scheduling,
-    /// What it did not, where that was allowed.
+    /// What was not granted but is not required.
     pub(crate) narrowed: Vec<String>,
 }
 
-/// SCHED_FIFO and locked memory, or with `allow_ordinary` what there is.
+/// Requires SCHED_FIFO and locked memory; with `allow_ordinary` accepts what is granted.
 pub(crate) fn start(priority: Priority, allow_ordinary: bool) -> Result<Started, Error> {
     let wanted = Scheduling::Fifo { priority };
     let mut narrowed = Vec::new();
@@ -34,7 +33,7 @@ pub(crate) fn start(priority: Priority, allow_ordinary: bool) -> Result<Started,
         }
     };
     let builder = || Rt::builder().warn(Check::PreemptRt).warn(Check::NoThrottling);
-    // Locked now, so that a thread's stack is not what cannot be had later.
+    // Checked now, so that a thread's stack cannot fail to be locked later.
     let rt = match builder().require(Check::LockedMemory(MEMORY)).lock_memory().start() {
         Ok(rt) => rt,
         Err(refused @ (StartError::Lock(_) | StartError::Required(_))) if allow_ordinary => {
@@ -49,7 +48,7 @@ pub(crate) fn start(priority: Priority, allow_ordinary: bool) -> Result<Started,
     Ok(Started { rt, scheduling, narrowed })
 }
 
-/// The failed check only.
+/// Reduces the report to the failed check.
 fn shortly(refused: &StartError) -> String {
     let text = refused.to_string();
     let line = text.lines().find(|line| line.contains("(required)")).unwrap_or(&text);

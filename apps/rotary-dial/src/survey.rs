@@ -1,4 +1,4 @@
-//! The table of dials that are decoded, in simulated time.
+//! The table of dials that can be decoded, in simulated time.
 
 use crate::play::Dial;
 use crate::random::Random;
@@ -6,13 +6,13 @@ use crate::trial::{Sampling, Tried};
 use punctual_units::Nanos;
 use std::fmt::Write;
 
-/// Numbers of ten digits for each entry.
+/// Numbers of ten digits per entry.
 const NUMBERS: u64 = 300;
 
 const SPEEDS: [f64; 10] = [5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 14.0, 16.0];
 const MAKES: [f64; 7] = [0.2, 0.25, 0.3, 0.33, 0.4, 0.5, 0.6];
 
-/// What the samples suffer, and its heading.
+/// Disturbances of the samples, with their headings.
 const CASES: [(&str, Sampling); 5] = [
     ("samples on time", sampling(0, 0)),
     ("samples up to 9 ms late", sampling(9, 0)),
@@ -25,7 +25,7 @@ const fn sampling(lateness_ms: u64, lost_per_million: u64) -> Sampling {
     Sampling { lateness: Nanos::from_millis(lateness_ms), lost_per_million }
 }
 
-/// Digits decoded and digits wrong, in per cent of those dialled, by pulses a second and make.
+/// Digits decoded and digits wrong, in per cent of those dialled, by pulses per second and make ratio.
 pub(crate) fn table() -> String {
     let mut text = format!(
         "Digits decoded, of those dialled, in per cent; the rest was rejected. After a slash: numbers with a wrong digit.\n\

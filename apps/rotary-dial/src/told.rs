@@ -1,4 +1,4 @@
-//! What the real-time loop tells the rest of the program, as it happens.
+//! Events of the real-time loop.
 
 use crate::collector::Number;
 use crate::train::Reason;
@@ -7,35 +7,30 @@ use punctual_units::Nanos;
 use serde_json::{Value, json};
 use std::fmt;
 
-/// Something happened on a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Told {
-    /// Which line, from 0 on.
+    /// Index of the line.
     pub line: usize,
-    /// When: that of the sample, CLOCK_MONOTONIC.
+    /// Time of the sample, CLOCK_MONOTONIC.
     pub at: Nanos,
-    /// What.
     pub what: What,
 }
 
-/// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// The handset was lifted.
     Lifted,
-    /// It was hung up.
     HungUp,
     /// A digit, 0 to 9, was dialled.
     Digit(u8),
-    /// Pulses were no digit.
+    /// Pulses were rejected.
     Rejected(Reason),
     /// Samples were missing while the dial rested.
     Blind,
-    /// A number stands for this command, which is in the pipe.
+    /// A number with a command, which was written to the pipe.
     Command(Number, Line),
-    /// A number stands for none.
+    /// A number without a command.
     Unknown(Number),
-    /// A number was begun and not ended.
+    /// A number was started but not completed.
     Dropped(Number),
 }
 
@@ -55,7 +50,6 @@ impl fmt::Display for What {
 }
 
 impl What {
-    /// Its name and its detail, for programs.
     fn parts(&self) -> (&'static str, Value) {
         match self {
             What::Lifted => ("lifted", Value::Null),
@@ -73,7 +67,7 @@ impl What {
 }
 
 impl Told {
-    /// As JSON; `name` of its line.
+    /// `name` is that of its line.
     pub fn json(&self, name: &str) -> Value {
         let (event, detail) = self.what.parts();
         json!({"event": event, "line": name, "mono_ns": self.at.0, "detail": detail})

@@ -1,30 +1,32 @@
-//! One pulse train: breaks and makes of a dial that runs back, and why it may have to be rejected.
+//! A pulse train: breaks and makes of a dial that runs back, and reasons to reject it.
 
 use punctual_units::Nanos;
 use serde::Serialize;
 
-/// How long the parts of a train may be, as they are measured by samples that come every 10 ms and up to 9 ms late: an edge is seen up
-/// to 19 ms after it happened, and 3 ms more where the contact bounces. Chosen for dials of 7 to 12 pulses/s and 30 to 50 % make.
+/// Limits on the parts of a train, as measured by samples every 10 ms that are up to 9 ms late: an edge is seen up to
+/// 19 ms after it happened, plus 3 ms of bounce. Chosen for dials with 7 to 12 pulses/s and a make ratio of 30 to 50 %.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// Closed for so long after a pulse: the dial rests, the digit is over. Also how long a line that was lifted settles.
+    /// Closed for this time after a pulse: the dial rests, the digit is over. Also the time a lifted line needs to
+    /// settle.
     pub digit_timeout: Nanos,
-    /// Open for so long: the handset is on the hook.
+    /// Open for this time: the handset is on the hook.
     pub hang_up: Nanos,
-    /// A break is no longer: 7 pulses/s and 30 % make give 100 ms, an edge seen late 22 ms more.
+    /// Maximum break: 7 pulses/s and 30 % make give 100 ms, plus 22 ms for a late edge.
     pub longest_break: Nanos,
-    /// Nor is it shorter: 12 pulses/s and 50 % make give 41.7 ms, less 22 ms.
+    /// Minimum break: 12 pulses/s and 50 % make give 41.7 ms, minus 22 ms.
     pub shortest_break: Nanos,
-    /// A make between two pulses is no longer (71 ms and 22 ms). Longer and below the digit timeout is neither one digit nor two.
+    /// Maximum make between two pulses (71 ms plus 22 ms). A longer one, below the digit timeout, is neither within a
+    /// digit nor between two.
     pub longest_make: Nanos,
-    /// A break that holds a contrary sample is cut there into two, where both parts have this length at least: a make can be so short
-    /// (25 ms) that one sample only falls into it.
+    /// A break that contains a contrary sample is split there if both parts have at least this length: a make can be so
+    /// short (25 ms) that only one sample falls into it.
     pub shortest_part: Nanos,
-    /// A break of this length or longer may be two whose make fell between samples.
+    /// A break of at least this length may be two with a make between samples.
     pub doubtful_break: Nanos,
     /// Samples further apart than this can miss a make.
     pub make_unseen: Nanos,
-    /// Three samples that span more than this can miss a break: only one of them falls into it.
+    /// Three samples that span more than this can miss a break, because only one of them falls into it.
     pub break_unseen: Nanos,
 }
 
@@ -51,22 +53,21 @@ impl Default for Timing {
 pub enum Reason {
     /// The handset was hung up before the dial rested.
     HungUp,
-    /// A break was longer than any dial makes, and shorter than a hang-up.
+    /// A break was longer than any dial's, and shorter than a hang-up.
     LongBreak,
-    /// A break was shorter than any dial makes.
+    /// A break was shorter than any dial's.
     ShortBreak,
     /// A make was longer than any within a digit and shorter than the pause between two.
     LongMake,
     /// A break may have been two.
     Doubtful,
-    /// Samples were missing or came so late that a pulse may have been overlooked.
+    /// Samples were missing or so late that a pulse may have been missed.
     Samples,
-    /// More than ten pulses.
     TooMany,
 }
 
 impl Reason {
-    /// All of them, in the order of their counters.
+    /// In the order of their counters.
     pub const ALL: [Reason; 7] = [
         Reason::HungUp,
         Reason::LongBreak,
@@ -77,7 +78,7 @@ impl Reason {
         Reason::TooMany,
     ];
 
-    /// As reports name it.
+    /// Name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Reason::HungUp => "hung_up",
@@ -91,35 +92,35 @@ impl Reason {
     }
 }
 
-/// A break that lasts.
+/// The current break.
 #[derive(Clone, Copy, Debug)]
 struct Break {
     start: Nanos,
-    /// Of its last part: where it was cut.
+    /// Start of its last part, after the last split.
     part: Nanos,
-    /// A contrary sample that may cut it.
+    /// A contrary sample that may split it.
     cut: Option<Nanos>,
     cuts: u8,
-    /// A make may have been overlooked.
+    /// A make may have been missed.
     unseen: bool,
 }
 
-/// The pulses since the dial left its rest.
+/// The pulses since the dial left its rest position.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Train {
     pulses: u8,
-    /// The first thing that was wrong.
+    /// The first reason to reject it.
     wrong: Option<Reason>,
     now: Break,
 }
 
 impl Train {
-    /// A train whose first break begins.
+    /// Starts a train with its first break.
     pub(crate) fn new(at: Nanos) -> Train {
         Train { pulses: 0, wrong: None, now: Break { start: at, part: at, cut: None, cuts: 0, unseen: false } }
     }
 
-    /// It can give no digit any more; the first reason stays.
+    /// Rejects the train; the first reason is kept.
     pub(crate) fn reject(&mut self, reason: Reason) {
         self.wrong = self.wrong.or(Some(reason));
     }
@@ -132,7 +133,7 @@ impl Train {
         self.now = Train::new(at).now;
     }
 
-    /// Samples lay so far apart that a make of this break may be overlooked.
+    /// Samples were so far apart that a make in this break may have been missed.
     pub(crate) fn unseen(&mut self) {
         self.now.unseen = true;
     }
@@ -160,12 +161,12 @@ impl Train {
         self.now.cuts = self.now.cuts.saturating_add(1);
     }
 
-    /// For how long the line has been open without a sign of the contrary.
+    /// How long the line has been open without a contrary sample.
     pub(crate) fn open_for(&self, now: Nanos) -> Nanos {
         now.saturating_sub(self.now.cut.unwrap_or(self.now.part))
     }
 
-    /// The break ends: one pulse, or several where it was cut.
+    /// The break ends: one pulse, or several if it was split.
     pub(crate) fn close(&mut self, at: Nanos, timing: &Timing) {
         if let Some(cut) = self.now.cut.filter(|cut| at.saturating_sub(*cut) >= timing.shortest_part) {
             self.cut(cut, timing);
@@ -176,7 +177,7 @@ impl Train {
         } else if whole < timing.shortest_break {
             self.reject(Reason::ShortBreak);
         }
-        // As long as one break of a slow dial or two of a fast one: not to be told apart.
+        // As long as one break of a slow dial or two of a fast one: ambiguous.
         let doubtful = self.now.cuts > 0 && whole <= timing.longest_break;
         if doubtful || (self.now.unseen && whole >= timing.doubtful_break) {
             self.reject(Reason::Doubtful);
@@ -184,7 +185,7 @@ impl Train {
         self.pulses = self.pulses.saturating_add(1).saturating_add(self.now.cuts);
     }
 
-    /// The dial rests: how many pulses there were.
+    /// The dial rests: returns the number of pulses.
     pub(crate) fn end(&self) -> Result<u8, Reason> {
         match self.wrong {
             Some(reason) => Err(reason),
@@ -193,7 +194,6 @@ impl Train {
         }
     }
 
-    /// How many pulses there are so far.
     pub(crate) fn pulses(&self) -> u8 {
         self.pulses
     }

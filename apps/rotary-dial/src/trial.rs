@@ -1,4 +1,4 @@
-//! Dials played into the decoder in simulated time: how far it can be trusted.
+//! Dials played into the decoder in simulated time, to measure its reliability.
 
 use crate::decoder::{Decoder, Heard};
 use crate::digits::DigitMap;
@@ -8,42 +8,38 @@ use crate::script::Script;
 use crate::train::{Reason, Timing};
 use punctual_units::Nanos;
 
-/// How samples are taken: every 10 ms, each late by chance, some not at all.
+/// Sampling every 10 ms, with random lateness and losses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampling {
-    /// A sample comes evenly between its time and so much later.
+    /// A sample is late by a uniform time up to this.
     pub lateness: Nanos,
-    /// One sample in a thousand, a hundred, … is lost: how many of a million.
+    /// Lost samples per million.
     pub lost_per_million: u64,
 }
 
-/// Every 10 ms.
 pub const PERIOD: Nanos = Nanos::from_millis(10);
 
-/// What became of digits that were dialled.
+/// Outcomes of dialled digits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tried {
-    /// Numbers dialled.
     pub numbers: u64,
-    /// Digits in them.
+    /// Digits dialled.
     pub digits: u64,
     /// Digits decoded as dialled.
     pub right: u64,
-    /// Digits rejected, by reason.
     pub rejected: [u64; Reason::ALL.len()],
-    /// Times samples were missing while the dial rested, and hang-ups heard within a digit.
+    /// Times samples were missing while the dial rested, and hang-ups detected within a digit.
     pub blind: u64,
-    /// Numbers with a digit that was not dialled there, two for one, or one that left no trace: what was dialled and heard.
+    /// Numbers with a wrong digit, two digits for one, or a digit without a trace: what was dialled and decoded.
     pub wrong: Vec<String>,
 }
 
 impl Tried {
-    /// Digits that were rejected.
     pub fn rejected(&self) -> u64 {
         self.rejected.iter().sum()
     }
 
-    /// Dials a number once and adds what became of it.
+    /// Dials a number once and counts the outcome.
     pub fn dial(&mut self, digits: &[u8], dial: &Dial, sampling: &Sampling, random: &mut Random) {
         let play = Play::call(&Script::of_digits(digits), DigitMap::Usual, dial, random);
         let heard = listen(&play, sampling, random);
@@ -52,7 +48,7 @@ impl Tried {
         let mut answers = vec![None; digits.len()];
         let (mut wrong, mut blind) = (false, 0);
         for (at, heard) in &heard {
-            // An answer belongs to the digit that ended last; it comes before the next one ends.
+            // An event belongs to the digit that ended last; it comes before the next one ends.
             let index = play.digits.iter().rposition(|(_, end)| end <= at);
             match heard {
                 Heard::Pulses(pulses) => {
@@ -70,7 +66,7 @@ impl Tried {
         }
         self.blind += blind;
         self.right += answers.iter().filter(|answer| **answer == Some(true)).count() as u64;
-        // A digit that leaves no trace at all makes another number of it.
+        // A digit without any trace changes the number.
         wrong |= blind == 0 && answers.contains(&None);
         if wrong {
             self.wrong.push(format!("{digits:?} with {dial:?}: {heard:?}"));
@@ -78,7 +74,7 @@ impl Tried {
     }
 }
 
-/// What a decoder hears of a play.
+/// The decoder's events for a play.
 pub fn listen(play: &Play, sampling: &Sampling, random: &mut Random) -> Vec<(Nanos, Heard)> {
     let mut decoder = Decoder::new(Timing::default());
     let mut changes = play.changes.iter().peekable();

@@ -93,12 +93,12 @@ proptest! {
                 prop_assert!((1..=10).contains(&pulses));
             }
         }
-        // A clock that goes back is left out.
+        // A sample with an earlier time is ignored.
         prop_assert_eq!(decoder.sample(Nanos::ZERO, true), None);
     }
 }
 
-/// Levels for so many milliseconds each, sampled every 10 ms.
+/// Levels with their durations in ms, sampled every 10 ms.
 fn hear(levels: &[(bool, u64)]) -> Vec<Heard> {
     let (mut decoder, mut heard, mut at) = (Decoder::new(Timing::default()), Vec::new(), 0);
     for (closed, ms) in levels {
@@ -124,7 +124,7 @@ fn what_is_neither_pulse_nor_hang_up_is_rejected_by_its_reason() {
     }
     let cut = hear(&[lifted, (false, 60), (true, 40), (false, 400)]);
     assert_eq!(cut, [Heard::Lifted, Heard::HungUp { cut: true }]);
-    // A flash of the hook: longer than a pulse, shorter than hanging up.
+    // A hook flash: longer than a pulse, shorter than hanging up.
     assert_eq!(hear(&[lifted, (false, 160), lifted]), [Heard::Lifted, Heard::Rejected(Reason::LongBreak)]);
 }
 

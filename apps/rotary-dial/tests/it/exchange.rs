@@ -1,4 +1,4 @@
-//! Several lines in one loop, in simulated time: what comes out of the pipe, and that the loop allocates nothing.
+//! Several lines in one loop, in simulated time: checks the pipe's output, and that the loop does not allocate.
 
 use punctual_rt::{Line, Next, Overflow, Receiver, pipe_out, queue};
 use punctual_units::Nanos;
@@ -101,7 +101,7 @@ fn the_loop_allocates_nothing() {
     let before = exchange(&[("1", DigitMap::Usual, Book::default())]);
     let played = exchange(&[("421999h421,,,,,4", DigitMap::Usual, Book::default())]);
     assert!(played.counts[0].commands == 2 && played.counts[0].unknown == 1);
-    // The vector of the test itself is the one allocation of both, however long they are.
+    // The test's own vector is the only allocation of both, however long they are.
     assert_eq!((before.allocations, played.allocations), (1, 1));
     assert!(played.cycles > 2 * before.cycles);
 }

@@ -10,12 +10,12 @@ use std::process::{Child, Command, Output, Stdio};
 
 fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rotary-dial"));
-    // Where the tests run real time may be refused; what is tested here is the same.
+    // Real-time scheduling may be refused here; what is tested does not depend on it.
     command.arg("--allow-ordinary").stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
-/// A FIFO that the test holds open, so that what is written to it stays.
+/// A FIFO held open by the test, so that what is written to it is kept.
 fn fifo(folder: &Path) -> (String, File) {
     let path = folder.join("rtp2");
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
@@ -95,7 +95,7 @@ fn sigusr1_reports_and_sigterm_ends_it_in_order() {
     let path = folder.path().join("rtp2");
     let mut child = program().args(["--line", "sim", "--to", path.to_str().unwrap()]).spawn().unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
-    // It is up when its FIFO is there, and signals are blocked before that.
+    // Once its FIFO exists the program is up; it blocks signals before that.
     while !path.exists() {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
@@ -168,7 +168,7 @@ fn the_shell_connects_the_pipe_with_another() {
     let folder = tempfile::tempdir().unwrap();
     let (transmitter, held) = fifo(folder.path());
     let path = folder.path().join("out");
-    // The reader first: it waits for a writer, and a machine that stands still cannot make it come too late.
+    // Start the reader first: it waits for a writer, so a stalled machine cannot make it late.
     assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
     let script = format!("cat {} > {transmitter}", path.display());
     let mut cat = Command::new("sh").args(["-c", &script]).spawn().unwrap();
@@ -187,7 +187,7 @@ fn after_a_kill_the_pipe_is_taken_over_and_nothing_in_it_is_lost() {
     let mut child = program().args(config).spawn().unwrap();
     let mut told = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(told.by_ref().any(|line| line.unwrap() == "played: 421: d21"));
-    // The bridge has been woken for it; the program would run for 0.9 s more.
+    // The bridge has been woken for it; the program would run for another 0.9 s.
     std::thread::sleep(std::time::Duration::from_millis(300));
     child.kill().unwrap();
     child.wait().unwrap();
@@ -197,7 +197,7 @@ fn after_a_kill_the_pipe_is_taken_over_and_nothing_in_it_is_lost() {
     assert_eq!([lines.next().unwrap().unwrap(), lines.next().unwrap().unwrap()], ["d21", "d20"]);
 }
 
-/// What systemd is told to start is what the program takes.
+/// The program accepts the options in the systemd unit.
 #[test]
 fn the_unit_starts_it_with_options_it_has() {
     let unit = include_str!("../../systemd/rotary-dial.service");
