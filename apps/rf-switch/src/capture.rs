@@ -1,4 +1,5 @@
-//! Edges as the kernel stamps them: of an input wired to the transmitter's line, or by the tracepoint gpio:gpio_value.
+//! Edges with the kernel's time stamps: from an input wired to the transmitter's line, or from the tracepoint
+//! gpio:gpio_value.
 
 use crate::daemon::say;
 use crate::error::Error;
@@ -18,26 +19,23 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How often it looks whether it is to stop.
+/// How often the stop flag is checked.
 const LOOK: Nanos = Nanos::from_millis(50);
 const TRACEPOINT: &EventSet = &[("gpio", "gpio_value")];
-/// Each CPU's buffer: thousands of edges, and it is emptied every 50 ms, which is two frames at the shortest usual T.
+/// Buffer size per CPU: thousands of edges. It is emptied every 50 ms, which is two frames at the shortest usual T.
 const BUFFER_KB: u64 = 256;
 
-/// What was captured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Captured {
-    /// Pulse text.
     pub written: Written,
-    /// Edges.
     pub edges: u64,
-    /// Edges the kernel dropped, by its own numbers.
+    /// Edges dropped by the kernel, according to its sequence numbers.
     pub dropped: u64,
-    /// The same edge twice: one between them was coalesced.
+    /// Repetitions of the same edge: one between them was coalesced.
     pub repeated: u64,
 }
 
-/// A capture that runs in a thread of its own, an ordinary one.
+/// A capture that runs in its own ordinary thread.
 #[derive(Debug)]
 pub struct Capturing {
     stop: Arc<AtomicBool>,
@@ -45,7 +43,7 @@ pub struct Capturing {
 }
 
 impl Capturing {
-    /// Starts. `tid`: the transmitter's thread, whose edges the tracepoint's are.
+    /// Starts a capture. `tid` is the transmitter's thread, to which the tracepoint is filtered.
     ///
     /// # Errors
     /// No such line, no tracefs, no tracepoint, no privilege.
@@ -71,10 +69,10 @@ impl Capturing {
         Ok(Some(Capturing { stop, thread }))
     }
 
-    /// Takes what has come, and ends.
+    /// Takes the remaining edges, and ends.
     ///
     /// # Errors
-    /// What ended it before.
+    /// The error that ended it before.
     pub fn stop(self) -> Result<Captured, Error> {
         self.stop.store(true, Relaxed);
         self.thread.join().unwrap_or(Err(Error::Thread("capture")))
@@ -85,7 +83,8 @@ fn of_line(mut line: Line, mut writer: OokWriter<File>, stop: &AtomicBool) -> Re
     let mut events = [Event::default(); 64];
     let mut tally = Tally::default();
     loop {
-        // Before the last look: what was sent by then is there, but for the interrupt's thread.
+        // Checked before the last read: what was sent by then is available, except for what the interrupt's thread has
+        // not handled.
         let last = stop.load(Relaxed);
         let now = monotonic();
         let ready = line.wait(Some(LOOK)).map_err(Error::Capture)?;
@@ -111,8 +110,8 @@ fn write_failed(source: std::io::Error) -> Error {
     Error::file("write", "the file of --ook")(source)
 }
 
-/// A private trace instance with this one event, of this one thread: no number of the line is needed, which the kernel gives out anew at each
-/// boot. The thread's number is that of the first PID namespace.
+/// A private trace instance with this one event of this one thread. It needs no line number, which the kernel assigns
+/// anew at each boot. The thread id is that of the initial PID namespace.
 fn trace(tid: i32) -> Result<(Instance, File), Error> {
     punctual_tracefs::recover().iter().for_each(|line| say(line));
     let config = Config { events: TRACEPOINT, buffer_kb: Some(BUFFER_KB), tracer: None };
@@ -167,7 +166,7 @@ fn of_trace(
     Ok(captured)
 }
 
-/// Bytes to whole lines.
+/// Splits bytes into complete lines.
 #[derive(Debug, Default)]
 struct Lines(Vec<u8>);
 
@@ -183,12 +182,13 @@ impl Lines {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TraceLine {
     Edge(EdgeAt),
-    /// So many events were overwritten before they were read.
+    /// This many events were overwritten before they were read.
     Lost(u64),
 }
 
-/// `rf-switch-123 [000] d..2. 123.456789: gpio_value: 528 set 1`, and `CPU:0 [LOST 12 EVENTS]` (kernel/trace/trace_output.c, trace.c;
-/// include/trace/events/gpio.h). The event is written just before the driver is called.
+/// Parses `rf-switch-123 [000] d..2. 123.456789: gpio_value: 528 set 1`, and `CPU:0 [LOST 12 EVENTS]`
+/// (kernel/trace/trace_output.c, trace.c; include/trace/events/gpio.h). The event is recorded just before the driver is
+/// called.
 fn parse(line: &str) -> Option<TraceLine> {
     if let Some((_, rest)) = line.split_once("[LOST ") {
         return rest.split(' ').next()?.parse().ok().map(TraceLine::Lost);

@@ -1,11 +1,12 @@
-//! What is sent: twelve bits that say which socket, and on or off.
+//! The code that is sent: twelve bits for the socket's address, and on or off.
 
 use std::fmt;
 
-/// How many bits a frame has.
+/// Number of bits in a frame.
 pub const BITS: usize = 12;
 
-/// The last four bits in the order sent: `0111` on, `0110` off (the paper, 4.2.1). Least significant bit first that is 14 and 6.
+/// The last four bits in the order sent: `0111` on, `0110` off (the paper, 4.2.1). Least significant bit first these
+/// are 14 and 6.
 const ON: u8 = 0b1110;
 const OFF: u8 = 0b0110;
 
@@ -17,59 +18,55 @@ pub struct House(u8);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Unit(u8);
 
-/// A socket and what it is to do.
+/// A socket and its new state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Code {
-    /// Its letter.
     pub house: House,
-    /// Its number.
     pub unit: Unit,
-    /// On, or off.
     pub on: bool,
 }
 
-/// Which sockets may be switched.
+/// Sockets that may be switched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Addresses {
-    /// Those that the sockets of the set can be turned to: houses A to D, units 1 to 3.
+    /// The addresses of the sockets in the set: houses A to D, units 1 to 3.
     #[default]
     Usual,
-    /// All 16 houses of 16 units.
+    /// All 16 houses with 16 units.
     All,
 }
 
 impl House {
-    /// Of its letter, in either case; `None`: not A to P.
+    /// From its letter, in either case; `None` unless A to P.
     pub fn of_letter(letter: u8) -> Option<House> {
         let index = letter.to_ascii_uppercase().wrapping_sub(b'A');
         (index < 16).then_some(House(index))
     }
 
-    /// Its letter, A to P.
+    /// A to P.
     pub fn letter(self) -> char {
         char::from(b'A' + self.0)
     }
 }
 
 impl Unit {
-    /// Of its number; `None`: not 1 to 16.
+    /// From its number; `None` unless 1 to 16.
     pub fn of_number(number: u8) -> Option<Unit> {
         (1..=16).contains(&number).then(|| Unit(number - 1))
     }
 
-    /// Its number, 1 to 16.
+    /// 1 to 16.
     pub fn number(self) -> u8 {
         self.0 + 1
     }
 }
 
 impl Addresses {
-    /// May this one be switched?
     pub fn allow(self, code: Code) -> bool {
         self == Addresses::All || (code.house.0 < 4 && code.unit.0 < 3)
     }
 
-    /// Every code that is allowed, in order.
+    /// Every allowed code, in order.
     pub fn codes(self) -> impl Iterator<Item = Code> {
         let all = (0..16).flat_map(|house| (0..16).map(move |unit| (House(house), Unit(unit))));
         all.flat_map(|(house, unit)| [true, false].map(|on| Code { house, unit, on }))
@@ -78,14 +75,14 @@ impl Addresses {
 }
 
 impl Code {
-    /// Its bits in the order sent: house, unit, on or off, each least significant bit first.
+    /// Bits in the order sent: house, unit, on or off, each least significant bit first.
     pub fn bits(self) -> [bool; BITS] {
         let word =
             u16::from(self.house.0) | u16::from(self.unit.0) << 4 | u16::from(if self.on { ON } else { OFF }) << 8;
         std::array::from_fn(|bit| word >> bit & 1 == 1)
     }
 
-    /// Of its bits; `None`: the last four are neither on nor off.
+    /// From its bits; `None` if the last four are neither on nor off.
     pub fn of_bits(bits: [bool; BITS]) -> Option<Code> {
         let word = bits.iter().rev().fold(0u16, |word, bit| word << 1 | u16::from(*bit));
         let on = match (word >> 8) as u8 {
@@ -97,7 +94,7 @@ impl Code {
     }
 }
 
-/// As it is typed: `d21`, and `d:10:1` for the units of two digits.
+/// As typed: `d21`, or `d:10:1` for units of two digits.
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (house, unit, on) = (self.house.letter().to_ascii_lowercase(), self.unit.number(), u8::from(self.on));

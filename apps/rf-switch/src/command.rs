@@ -1,12 +1,13 @@
-//! Commands as they come through the FIFO, byte by byte.
+//! Parses commands from the FIFO, byte by byte.
 //!
-//! `d21`: house D, unit 2, on; `d20`: off. Letters in either case; several may run together (`d21d20`) or stand on lines. Units of two digits
-//! need colons, `d:10:1` (any unit may have them): without, `d101` would be unit 1 off and a stray 1. Both forms end with their last
-//! character, so that a command is carried out without a newline behind it. `@NS` and a blank before a command: when its sender wrote it, ns
-//! of CLOCK_MONOTONIC; the latency is then counted from there.
+//! `d21` switches house D, unit 2 on; `d20` off. Letters in either case; commands may be run together (`d21d20`) or
+//! stand on separate lines. Units of two digits need colons, `d:10:1` (any unit may have them): without, `d101` would
+//! be unit 1 off and a stray 1. Both forms end with their last character, so that a command is executed without a
+//! newline. `@NS` and a blank before a command give the time at which its sender wrote it, ns on CLOCK_MONOTONIC, from
+//! which the latency is measured.
 //!
-//! A word that goes wrong is left out to the next blank or newline: what follows rubbish without a blank is rubbish too, and lamps
-//! do not go on by it.
+//! An invalid word is skipped up to the next blank or newline: anything that follows garbage without a blank is garbage
+//! too, and must not switch lamps.
 
 use crate::code::{Addresses, Code, House, Unit};
 use punctual_units::Nanos;
@@ -15,19 +16,17 @@ use std::fmt;
 /// The longest word that is kept: `@` and the longest stamp.
 const LONGEST: usize = 24;
 
-/// A command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// What is to be sent.
     pub code: Code,
-    /// When its sender wrote it, CLOCK_MONOTONIC; `None`: it does not say.
+    /// When its sender wrote it, CLOCK_MONOTONIC; `None` if not stated.
     pub stamp: Option<Nanos>,
 }
 
-/// Input that is no command.
+/// Input that is not a command.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadCommand {
-    /// It is not written like one.
+    /// Syntax error.
     #[error(
         "`{0}` is no command, and is left out up to the next blank; write house, unit, 1 or 0: d21 (D, 2, on), d:10:0 (D, 10, off)"
     )]
@@ -39,14 +38,13 @@ pub enum BadCommand {
     NotAllowed(Code),
 }
 
-/// What a word is so far.
 enum Word {
     More,
     Bad,
     Code(Code),
 }
 
-/// Makes commands of bytes.
+/// Parses bytes to commands.
 #[derive(Clone, Debug, Default)]
 pub struct Decoder {
     addresses: Addresses,
@@ -56,12 +54,11 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// Nothing read yet.
     pub fn new(addresses: Addresses) -> Decoder {
         Decoder { addresses, ..Decoder::default() }
     }
 
-    /// One byte more: `None` where it completes nothing. A word that goes wrong is told once.
+    /// Adds a byte; `None` if it completes nothing. An invalid word is reported once.
     pub fn push(&mut self, byte: u8) -> Option<Result<Command, BadCommand>> {
         if byte.is_ascii_whitespace() {
             return self.blank();
@@ -100,7 +97,8 @@ impl Decoder {
         BadCommand::NotWritten(String::from_utf8_lossy(&self.word).escape_debug().collect())
     }
 
-    /// Forgets the word that is not complete yet, and says of how many bytes it is: they are to be pushed again. None of a word that went wrong.
+    /// Discards the incomplete word and returns its length in bytes, which must be pushed again. Returns 0 for an
+    /// invalid word.
     pub fn hold_back(&mut self) -> usize {
         if self.bad {
             return 0;
@@ -110,7 +108,7 @@ impl Decoder {
         held
     }
 
-    /// The word that went wrong, as far as it is kept: pushed into a new decoder it leaves that out to the next blank, too.
+    /// The invalid word, as far as it is kept: pushed into a new decoder, it makes that skip to the next blank, too.
     pub fn rest(&self) -> &[u8] {
         if self.bad { &self.word } else { &[] }
     }
@@ -146,7 +144,7 @@ fn stamp(word: &[u8]) -> Option<Nanos> {
     digits.parse().ok().map(Nanos)
 }
 
-/// As it is typed, with its stamp where it has one.
+/// As typed, with its stamp if it has one.
 impl fmt::Display for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(stamp) = self.stamp {
@@ -156,7 +154,7 @@ impl fmt::Display for Command {
     }
 }
 
-/// All of a text, which ends where it ends: a word that is not complete then is bad too.
+/// Parses a complete text: a word that is incomplete at its end is invalid, too.
 pub fn read_all(text: &str, addresses: Addresses) -> Vec<Result<Command, BadCommand>> {
     let mut decoder = Decoder::new(addresses);
     text.bytes().chain([b'\n']).filter_map(|byte| decoder.push(byte)).collect()
@@ -210,7 +208,7 @@ mod tests {
             prop_assert_eq!(read, picks.iter().map(|(n, _)| codes[*n]).collect::<Vec<_>>());
         }
 
-        /// However the bytes are cut by a restart in between, the same comes out.
+        /// Wherever a restart splits the bytes, the commands are the same.
         #[test]
         fn a_restart_in_a_word_changes_nothing(bytes in proptest::collection::vec(prop_oneof![Just(b'd'), Just(b'2'), Just(b'1'), Just(b' '), any::<u8>()], 0..60), cut in 0usize..60) {
             let cut = cut.min(bytes.len());
@@ -223,7 +221,7 @@ mod tests {
             let mut second = Decoder::new(Addresses::All);
             prop_assert!(first.rest().iter().all(|b| second.push(*b).is_none_or(|one| one.is_err())));
             got.extend(bytes[cut - held..].iter().filter_map(|b| second.push(*b)?.ok()));
-            // A stamp before the cut is lost, and nothing else.
+            // Only a stamp before the split is lost.
             let codes = |all: &[Command]| all.iter().map(|one| one.code).collect::<Vec<_>>();
             prop_assert_eq!(codes(&got), codes(&expected));
         }

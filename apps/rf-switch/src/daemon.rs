@@ -1,4 +1,4 @@
-//! The daemon and the one-shot: started, watched over, ended by a signal.
+//! The daemon and the one-shot: start, supervision, end by a signal.
 
 use crate::code::Code;
 use crate::command::Command;
@@ -14,27 +14,27 @@ use punctual_units::Nanos;
 use std::fs::File;
 use std::io::Write;
 
-/// How often a daemon looks after its threads.
+/// How often a daemon checks its threads.
 const LOOK: Nanos = Nanos::from_millis(500);
-/// How often a one-shot looks whether all is sent.
+/// How often a one-shot checks whether everything is sent.
 const LOOK_SOON: Nanos = Nanos::from_millis(10);
 
-/// The signals that are waited for.
 #[derive(Clone, Copy)]
 pub struct Signals(SignalSet);
 
 impl Signals {
-    /// Blocks SIGINT, SIGTERM, SIGHUP and SIGUSR1: before the first thread is started.
+    /// Blocks SIGINT, SIGTERM, SIGHUP and SIGUSR1. Call it before the first thread starts.
     ///
     /// # Errors
-    /// None that Linux gives; passed on for honesty.
+    /// None on Linux.
     pub fn block() -> Result<Signals, Error> {
         let set = SignalSet::new(&[Sig::Int, Sig::Term, Sig::Hup, Sig::Usr1]);
         block(&set)?;
         Ok(Signals(set))
     }
 
-    /// Sleeps for so long or until a signal. `None`: the time; `Some(true)`: the figures are wanted, `Some(false)`: the end.
+    /// Sleeps at most `limit`, or until a signal. `None` if the time passed, `Some(true)` if figures are requested,
+    /// `Some(false)` if the program should end.
     pub fn wait(&self, limit: Nanos) -> Option<bool> {
         match wait(&self.0, Some(limit)) {
             Waited::Signal(signal) => Some(signal == Sig::Usr1),
@@ -43,17 +43,17 @@ impl Signals {
     }
 }
 
-/// Prints to stdout. Where nobody reads it any more there is nobody to tell.
+/// Prints to stdout, ignoring errors: the reader may have gone.
 pub fn print(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
-/// Says a line on stderr, likewise.
+/// Prints a line to stderr, ignoring errors.
 pub fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "rf-switch: {line}");
 }
 
-/// What is said at the start, on stderr.
+/// Prints the start message to stderr.
 pub fn greet(station: &Station, where_from: &str) {
     let _ = write!(std::io::stderr(), "{}", station.report());
     station.narrowed.iter().for_each(|line| say(&format!("narrowed: {line}")));
@@ -63,7 +63,7 @@ pub fn greet(station: &Station, where_from: &str) {
     }
 }
 
-/// Ends a station and prints what it did.
+/// Ends a station and prints its report.
 ///
 /// # Errors
 /// What went wrong while it ran.
@@ -87,10 +87,10 @@ pub fn end(station: Station, phases: Option<Vec<Phase>>, json: bool) -> Result<u
     }
 }
 
-/// Sends what comes through the FIFO until a signal ends it.
+/// Sends commands from the FIFO until a signal.
 ///
 /// # Errors
-/// What cannot be had, or failed while it ran.
+/// What is not available, or failed while it ran.
 pub fn daemon(options: &Options, signals: &Signals) -> Result<(), Error> {
     let tap = fifo::open(options)?;
     let from = format!("reads {}", tap.path().display());
@@ -109,10 +109,10 @@ pub fn daemon(options: &Options, signals: &Signals) -> Result<(), Error> {
     end(station, None, options.json).map(drop)
 }
 
-/// Sends these and ends.
+/// Sends these codes and ends.
 ///
 /// # Errors
-/// What cannot be had; [`Error::NotSent`] where a signal came first.
+/// What is not available; [`Error::NotSent`] if a signal came first.
 pub fn one_shot(options: &Options, codes: &[Code], signals: &Signals) -> Result<(), Error> {
     if options.virtual_time {
         return as_meant(options, codes);
@@ -132,7 +132,7 @@ pub fn one_shot(options: &Options, codes: &[Code], signals: &Signals) -> Result<
     }
 }
 
-/// Writes the edges as they are meant, without sleeping: the same alarms, of a time long past.
+/// Writes the ideal edges without sleeping, by running the same alarms at a time that has passed.
 fn as_meant(options: &Options, codes: &[Code]) -> Result<(), Error> {
     let Some(path) = &options.ook else { return Ok(()) };
     let failed = || Error::file("write", path);
@@ -142,7 +142,7 @@ fn as_meant(options: &Options, codes: &[Code]) -> Result<(), Error> {
     let frames = codes.iter().flat_map(|code| (0..options.repeats).map(move |_| *code));
     for (frame, code) in frames.enumerate() {
         let mut wrote = Ok(());
-        // Every frame's alarms are those of the clock's first moments: however short this machine has been up, they have passed.
+        // Every frame's alarms are at the first moments of the clock, which have passed however short the uptime is.
         let from = Nanos(options.timing.frame().0 * frame as u64);
         waveform.send(code, Nanos(1), |level, rung| {
             wrote = writer.edge(EdgeAt { at: from + rung.due, level });

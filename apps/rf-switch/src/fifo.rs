@@ -1,4 +1,4 @@
-//! The FIFO that is read: the one that was asked for, or the one that systemd keeps (sd_listen_fds(3), `ListenFIFO=`).
+//! The FIFO that is read: the one requested, or the one held by systemd (sd_listen_fds(3), `ListenFIFO=`).
 
 use crate::error::Error;
 use crate::options::{Options, USUAL_PIPE};
@@ -8,14 +8,14 @@ use std::fs;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// What systemd hands over as the first descriptor. It is not read by that number: the FIFO is opened by its name, and what counts is that
-/// systemd holds it, so that bytes nobody has read yet outlive this program.
+/// The first descriptor passed by systemd. The FIFO is not read through it but opened by name; it only matters that
+/// systemd holds it open, so that unread bytes outlive this program.
 const HANDED: &str = "/proc/self/fd/3";
 
-/// Opens it. Where systemd hands one over, it is that, and `--pipe` may only name the same.
+/// Opens the FIFO: the one passed by systemd if there is one, which `--pipe` may only repeat.
 ///
 /// # Errors
-/// It cannot be had, or the two are not the same.
+/// It cannot be opened, or the two differ.
 pub fn open(options: &Options) -> Result<Tap, Error> {
     let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u32>().ok());
     let handed =
@@ -25,9 +25,9 @@ pub fn open(options: &Options) -> Result<Tap, Error> {
         (false, Some(path)) => path.clone(),
         (false, None) => USUAL_PIPE.into(),
     };
-    // The usual place is a folder of our own below /run; others are somebody's.
+    // The folder of the default FIFO is ours; others must exist.
     if let Some(folder) = Path::new(USUAL_PIPE).parent().filter(|_| path == Path::new(USUAL_PIPE)) {
-        // The journal of a capture is there, too, and wants it written by its owner alone.
+        // The journal of a capture is in there, too, and requires that only its owner can write.
         fs::DirBuilder::new().recursive(true).mode(0o755).create(folder).map_err(Error::file("make", folder))?;
     }
     Tap::new(Fifo::open(&*path)?)

@@ -1,70 +1,69 @@
-//! What is counted while sending.
+//! Counters of the sender.
 
 use crate::ook::Written;
 use crate::transmit::{Done, Emitted, Origin};
 use punctual_units::{Histogram, Nanos};
 
-/// Counts of commands. `accepted + restored == sent + waiting`; a command that is unfinished still waits, for the next start.
+/// Commands by outcome. `accepted + restored == sent + waiting`; an unfinished command still waits, for the next start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Commands {
-    /// Read and taken.
+    /// Read and accepted.
     pub accepted: u64,
-    /// Taken over from an earlier run.
+    /// Restored from an earlier run.
     pub restored: u64,
     /// Sent with all their frames.
     pub sent: u64,
-    /// Ended after some of their frames, by the program's end or the line's.
+    /// Ended after some of their frames, because the program ended or the line failed.
     pub unfinished: u64,
-    /// Lost: no room to wait.
+    /// Lost because the queue was full.
     pub dropped: u64,
-    /// Words that were no command.
+    /// Invalid words.
     pub bad: u64,
-    /// Taken, but not written into the pending file: lost, if the program is killed before they are sent.
+    /// Accepted but not written to the pending file, so they are lost if the program is killed before they are sent.
     pub not_kept: u64,
 }
 
-/// The figures of one load, or of all the time.
+/// Figures of one load, or of the whole run.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
-    /// Commands.
     pub commands: Commands,
-    /// Frames sent to their end.
+    /// Complete frames.
     pub frames: u64,
-    /// Of those, frames with an edge later than half of T.
+    /// Complete frames with an edge later than half of T.
     pub spoiled: u64,
-    /// Commands sent, of which no frame was in time.
+    /// Commands sent without any frame in time.
     pub doubtful: u64,
     /// From the sender's stamp to the first edge, ns, of commands that did not wait for another.
     pub from_written: Histogram,
-    /// From when they were read by the ordinary side to the first edge, ns, of commands without a stamp that did not wait.
+    /// From the read to the first edge, ns, of commands without a stamp that did not wait.
     pub from_read: Histogram,
-    /// Commands that waited for another one, whose latency says nothing.
+    /// Commands that waited for another one, whose latency is meaningless.
     pub waited: u64,
-    /// How late each edge was: from when it was due until the call that drives the line had returned, ns.
+    /// Lateness of each edge, ns: from its due time until the call that drives the line has returned.
     pub lateness: Histogram,
     /// Edges later than half of T.
     pub late: u64,
-    /// Edges that came when the next was due already: missed alarms.
+    /// Edges that came after the next one was due: missed alarms.
     pub missed: u64,
-    /// Edges of which nothing is known: the ring between the threads was full.
+    /// Edges lost because the ring between the threads was full.
     pub unrecorded: u64,
-    /// What became pulse text.
+    /// Pulse text written.
     pub written: Option<Written>,
     last: Option<Emitted>,
 }
 
 impl Figures {
-    /// Takes an edge; `half`: half of T.
+    /// Counts an edge; `half` is half of T.
     pub fn edge(&mut self, edge: Emitted, half: Nanos) {
         let late = edge.at.saturating_sub(edge.due);
         self.lateness.record(late.0);
         self.late += u64::from(late > half);
-        // One too early is none: the next one's due time is this one's deadline.
+        // An edge that is too early is not counted: the next one's due time is this one's deadline.
         self.missed += u64::from(self.last.is_some_and(|last| last.due < edge.due && last.at > edge.due));
         self.last = Some(edge);
     }
 
-    /// Takes what became of a message.
+    /// Counts a finished message.
     pub fn done(&mut self, done: &Done) {
         self.frames += u64::from(done.frames);
         self.spoiled += u64::from(done.spoiled);

@@ -1,4 +1,4 @@
-//! The ordinary side: from the FIFO to the ring, from what was done to the figures and to the pulse text.
+//! The ordinary side: from the FIFO to the ring, and from what was done to figures and pulse text.
 
 use crate::command::{BadCommand, Command, Decoder};
 use crate::error::Error;
@@ -19,75 +19,66 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How often a file of pulse text is looked after.
+/// How often the pulse text file is updated.
 const LOOK: Nanos = Nanos::from_millis(100);
 
-/// What the main thread and the intake share.
+/// Shared by the main thread and the intake.
 #[derive(Debug, Default)]
 pub struct Board {
     figures: Mutex<Figures>,
-    /// The intake is to end.
+    /// Tells the intake to end.
     pub stop: AtomicBool,
 }
 
 impl Board {
-    /// The figures.
     pub fn figures(&self) -> MutexGuard<'_, Figures> {
         self.figures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Pulse text of what this program drove.
+/// Pulse text of the edges driven by this program.
 #[derive(Debug)]
 pub struct Sink {
-    /// Where it goes.
     pub writer: OokWriter<File>,
-    /// Its edges as the wire in memory saw them; `None`: a real line, and the times at which it was driven are taken.
+    /// Edges seen by the wire in memory; `None` for a real line, for which the times of driving are used.
     pub wire: Option<Receiver<punctual_wires::EdgeAt>>,
 }
 
-/// What the intake thread has.
+/// State of the intake thread.
 #[derive(Debug)]
 pub struct Intake {
-    /// The FIFO; `None`: a program that sends what it was given.
+    /// The FIFO; `None` for a program that sends given commands.
     pub tap: Option<Tap>,
-    /// Bytes to commands.
     pub decoder: Decoder,
-    /// Where waiting commands are kept.
+    /// Stores waiting commands.
     pub pending: Option<Pending>,
-    /// Those that wait, the one in flight first.
+    /// Waiting commands, starting with the one being sent.
     pub waiting: VecDeque<Command>,
-    /// How many may.
+    /// Maximum number of waiting commands.
     pub most: usize,
-    /// The number of the next.
+    /// Number of the next job.
     pub next: u64,
-    /// To the transmitter.
     pub jobs: Sender<Job>,
-    /// Wakes it.
+    /// Wakes the transmitter.
     pub raise: Eventfd,
-    /// From the transmitter.
     pub done: Receiver<Done>,
-    /// Its edges.
     pub edges: Receiver<Emitted>,
-    /// Both.
+    /// Shared with the transmitter.
     pub shared: Arc<Shared>,
-    /// Both here.
     pub board: Arc<Board>,
-    /// Pulse text.
     pub sink: Option<Sink>,
-    /// For what is wrong.
     pub teller: Teller<Stderr>,
     /// Half of T.
     pub half: Nanos,
-    /// Edges that had found no room when it was looked last.
+    /// Dropped edges at the last check.
     pub dropped: u64,
 }
 
 impl Intake {
-    /// Carries on until it is told to stop. What waits then stays in the pending file.
+    /// Runs until told to stop. Commands that are still waiting stay in the pending file.
     ///
     /// # Errors
-    /// The FIFO or the file of pulse text failed.
+    /// The FIFO or the pulse text file failed.
     pub fn run(mut self) -> Result<VecDeque<Command>, Error> {
         let end = self.carry_on();
         self.settle()?;
@@ -108,15 +99,16 @@ impl Intake {
             }
             let _ = rustix::io::read(&self.shared.wake, &mut [0u8; 8]);
             self.settle()?;
-            // A piece at a time: a writer that never stops must not keep what was done from being settled.
+            // Only one piece at a time, so that a writer that never stops does not keep finished messages from being
+            // processed.
             more = self.read()?;
             self.teller.look(monotonic());
         }
         Ok(())
     }
 
-    /// The FIFO wakes when something is written (edge-triggered), not because a part of a command is left in it: from Linux 5.14 on a
-    /// write wakes also where the FIFO was not empty (3a34b13a88ca, in the stable series too).
+    /// The FIFO wakes on writes (edge-triggered), not because part of a command is left in it. Since Linux 5.14 a write
+    /// also wakes if the FIFO was not empty (3a34b13a88ca, also in the stable series).
     fn epoll(&self) -> Result<OwnedFd, Error> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(Error::call("epoll_create1"))?;
         let add = |fd: BorrowedFd<'_>, flags| {
@@ -129,7 +121,7 @@ impl Intake {
         Ok(epoll)
     }
 
-    /// Until something is to be done, or for no reason.
+    /// Sleeps until there is something to do; may also return spuriously.
     fn sleep(&self, epoll: &OwnedFd) {
         let looks = self.sink.is_some() || self.teller.holds();
         let limit = looks.then_some(Timespec { tv_sec: 0, tv_nsec: LOOK.0 as _ });
@@ -137,12 +129,12 @@ impl Intake {
         let _ = epoll::wait(epoll, &mut events, limit.as_ref());
     }
 
-    /// Takes a piece of what the FIFO has, up to a command that is not complete, which stays there: looked at, written down, taken out, handed
-    /// over. `false`: there is nothing that can be taken.
+    /// Takes a piece from the FIFO, up to an incomplete command, which stays there: looks at it, writes it to the
+    /// pending file, takes it out, and passes it on. Returns `false` if nothing can be taken.
     fn read(&mut self) -> Result<bool, Error> {
         let mut bytes = [0; MOST];
         let (whole, jobs) = self.write_down(&mut bytes)?;
-        // Killed here, all of it is read again by the next start.
+        // If killed here, the next start reads all of it again.
         if self.tap.as_ref().is_some_and(|tap| !tap.take(whole).unwrap_or(false)) {
             let text = "another program reads this FIFO, too, and takes commands away: see fuser -v on it";
             self.teller.tell(monotonic(), text);
@@ -151,7 +143,8 @@ impl Intake {
         Ok(!whole.is_empty())
     }
 
-    /// Looks at the FIFO and writes down the commands that are there: which bytes are to be taken out, and what is to be sent.
+    /// Looks at the FIFO and writes the complete commands to the pending file. Returns the bytes to take out, and the
+    /// jobs.
     fn write_down<'a>(&mut self, bytes: &'a mut [u8; MOST]) -> Result<(&'a [u8], Vec<Job>), Error> {
         let Some(tap) = &self.tap else { return Ok((&[], Vec::new())) };
         let seen = tap.look(bytes)?;
@@ -166,7 +159,7 @@ impl Intake {
         Ok((whole, jobs))
     }
 
-    /// Of what was said, what is to be sent.
+    /// The jobs among parsed commands.
     fn accept(&mut self, said: Vec<Result<Command, BadCommand>>, at: Nanos) -> Vec<Job> {
         let mut jobs = Vec::new();
         for one in said {
@@ -183,7 +176,7 @@ impl Intake {
                 }
                 Ok(command) => {
                     count.commands.accepted += 1;
-                    // A stamp of the future says nothing.
+                    // A stamp in the future is invalid.
                     let written = command.stamp.filter(|stamp| *stamp <= at).map(Origin::Written);
                     let alone = self.waiting.is_empty();
                     let origin = if alone { written.unwrap_or(Origin::Read(at)) } else { Origin::Waited };
@@ -196,7 +189,7 @@ impl Intake {
         jobs
     }
 
-    /// Writes down what waits; `new`: how many of those are.
+    /// Writes the waiting commands to the pending file; `new` is the number of new ones.
     fn keep(&mut self, new: u64, at: Nanos) {
         let Some(pending) = &self.pending else { return };
         if let Err(error) = pending.keep(&self.waiting, self.decoder.rest()) {
@@ -205,7 +198,7 @@ impl Intake {
         }
     }
 
-    /// To the transmitter.
+    /// Passes jobs to the transmitter.
     pub fn hand_over(&mut self, jobs: Vec<Job>) {
         if jobs.is_empty() {
             return;
@@ -217,10 +210,10 @@ impl Intake {
         let _ = self.raise.raise(1);
     }
 
-    /// Takes what was done, and its edges.
+    /// Processes finished messages and their edges.
     fn settle(&mut self) -> Result<(), Error> {
         let at = monotonic();
-        // In this order: the edges of what is done are there.
+        // In this order, the edges of finished messages are available.
         let done: Vec<Done> = std::iter::from_fn(|| self.done.receive()).collect();
         let edges: Vec<Emitted> = std::iter::from_fn(|| self.edges.receive()).collect();
         let dropped = self.edges.counts().dropped;

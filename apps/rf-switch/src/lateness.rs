@@ -1,5 +1,5 @@
-//! The table "lateness → frames decoded": what late edges do to a receiver, and why alarms are absolute. The edges are those of the
-//! transmitter's own alarms, made late by so much; nothing sleeps, and the same seed makes the same table.
+//! The table "lateness → frames decoded": how late edges affect a receiver, and why alarms are absolute. The edges are
+//! those of the transmitter's own alarms with added lateness; nothing sleeps, and the same seed gives the same table.
 
 use crate::code::{Addresses, Code};
 use crate::error::Error;
@@ -11,24 +11,23 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fs::File;
 
-/// Commands of a cell.
+/// Commands per cell.
 const COMMANDS: usize = 60;
-/// Frames of a message.
+/// Frames per message.
 const REPEATS: u32 = 4;
-/// Before each command the line was low for so long.
+/// How long the line is low before each command.
 const PAUSE: Nanos = Nanos::from_millis(200);
 
-/// How late edges are.
+/// Distribution of the lateness of edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lateness {
-    /// Anything from 0 to so many µs, evenly.
+    /// Uniform from 0 to this, µs.
     UniformUs(u64),
-    /// So many µs, all.
+    /// Constant, µs.
     ConstantUs(u64),
 }
 
-/// The rows of the table.
 pub const ROWS: [Lateness; 11] = [
     Lateness::UniformUs(0),
     Lateness::UniformUs(50),
@@ -43,30 +42,28 @@ pub const ROWS: [Lateness; 11] = [
     Lateness::ConstantUs(200),
 ];
 
-/// How the times of edges are meant.
+/// Reference of the times of edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deadlines {
-    /// From the start of the bit, as this program does it: lateness does not add up.
+    /// The start of the bit, as in this program: lateness does not accumulate.
     Absolute,
-    /// From the edge before: it does.
+    /// The previous edge: lateness accumulates.
     Relative,
 }
 
-/// What a receiver made of 60 commands of 4 frames.
+/// What a receiver decoded of 60 commands with 4 frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Decoded {
-    /// Frames, of 240.
+    /// Of 240.
     pub frames: u64,
-    /// Commands of which a frame at least was decoded, of 60.
+    /// Commands with at least one decoded frame, of 60.
     pub commands: u64,
     /// Frames decoded as a code that was not sent.
     pub wrong: u64,
 }
 
-/// A row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Row {
-    /// How late.
     pub lateness: Lateness,
     /// With absolute deadlines.
     pub absolute: Decoded,
@@ -74,7 +71,7 @@ pub struct Row {
     pub relative: Decoded,
 }
 
-/// splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
+/// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
 #[derive(Clone, Debug)]
 struct Random(u64);
 
@@ -105,7 +102,7 @@ impl Lateness {
     }
 }
 
-/// The edges of a message of which each is late.
+/// The edges of a message, each with its lateness.
 fn edges(
     waveform: &Waveform,
     code: Code,
@@ -116,13 +113,13 @@ fn edges(
     let mut late = late;
     let (mut edges, mut before): (Vec<EdgeAt>, Option<Nanos>) = (Vec::new(), None);
     for frame in 0..REPEATS {
-        // All times are long past: no alarm sleeps, and what was meant is in `due`.
+        // All times have passed: no alarm sleeps, and `due` is the ideal time.
         waveform.send(code, waveform.start(Nanos(1), frame), |level, rung| {
             let due = from + rung.due;
             let last = edges.last().map(|edge| edge.at);
             let at = match (deadlines, before, last) {
                 (Deadlines::Relative, Some(before), Some(last)) => last + (due - before) + late(),
-                // An alarm is carried out after the one before it, however late that is.
+                // An alarm runs after the previous one, however late that is.
                 (_, _, last) => (due + late()).max(last.unwrap_or(due)),
             };
             before = Some(due);
@@ -133,10 +130,10 @@ fn edges(
     edges
 }
 
-/// One cell.
+/// Computes one cell.
 ///
 /// # Errors
-/// rtl_433 is absent or fails; no file can be written.
+/// rtl_433 is missing or fails, or no file can be written.
 fn cell(lateness: Lateness, deadlines: Deadlines, timing: &Timing, seed: u64) -> Result<Decoded, Error> {
     let file = tempfile::Builder::new()
         .suffix(".ook")
@@ -147,7 +144,7 @@ fn cell(lateness: Lateness, deadlines: Deadlines, timing: &Timing, seed: u64) ->
     let mut writer = OokWriter::new(output, timing, "a simulation").map_err(failed())?;
     let waveform = Waveform::new(timing)?;
     let mut random = Random(seed);
-    // Each command has a code of its own, by which it is known again.
+    // Each command has its own code, by which it is recognised.
     let codes: Vec<Code> = Addresses::All.codes().step_by(7).take(COMMANDS).collect();
     let mut from = PAUSE;
     for code in &codes {
@@ -162,10 +159,10 @@ fn cell(lateness: Lateness, deadlines: Deadlines, timing: &Timing, seed: u64) ->
     Ok(Decoded { frames: right.len() as u64, commands, wrong: wrong.len() as u64 })
 }
 
-/// The whole table.
+/// Computes the whole table.
 ///
 /// # Errors
-/// rtl_433 is absent or fails; no file can be written.
+/// rtl_433 is missing or fails, or no file can be written.
 pub fn table(rows: &[Lateness], timing: &Timing) -> Result<Vec<Row>, Error> {
     let row = |(n, lateness): (usize, &Lateness)| {
         let seed = n as u64 + 1;
@@ -176,7 +173,7 @@ pub fn table(rows: &[Lateness], timing: &Timing) -> Result<Vec<Row>, Error> {
     rows.iter().enumerate().map(row).collect()
 }
 
-/// As it is printed.
+/// Formats the table.
 pub fn text(rows: &[Row], json: bool) -> String {
     if json {
         return rows.iter().filter_map(|row| serde_json::to_string(row).ok()).map(|line| line + "\n").collect();

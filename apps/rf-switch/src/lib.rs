@@ -1,13 +1,13 @@
-//! `rf-switch`: 433.92 MHz sockets (Nexa, Arctech code switch) switched through a transmitter on a GPIO line, by what is written into a
-//! FIFO: `echo d21 > /run/punctual/rtp1`.
+//! `rf-switch`: switches 433.92 MHz sockets (Nexa, Arctech code switch) through a transmitter on a GPIO line. Commands
+//! are written to a FIFO: `echo d21 > /run/punctual/rtp1`.
 //!
 //! ```text
 //! FIFO ─▶ tap ─▶ command ─▶ intake ─ring─▶ transmit ─▶ line        the transmitter is real-time, everything else ordinary
 //!                 pending file ◀─┘ ◀─rings─┘ edges, what is done ─▶ figures, report, ook
 //! ```
 //!
-//! Architecture invariant: the transmitter's thread ([`transmit`]) touches no FIFO and no file and allocates nothing; what it sends is made
-//! of alarms that are absolute from the bit's start ([`waveform`]).
+//! Architecture invariant: the transmitter's thread ([`transmit`]) touches no FIFO and no file and does not allocate;
+//! it sends alarms that are absolute from the start of the bit ([`waveform`]).
 
 #![forbid(unsafe_code)]
 
@@ -38,10 +38,9 @@ use options::What;
 use punctual_rt::monotonic;
 use std::ffi::OsString;
 
-/// Its help.
 pub const HELP: &str = include_str!("help.txt");
 
-/// Does what the words behind the program's name say; prints to stdout and stderr.
+/// Runs the program with the arguments after its name; prints to stdout and stderr.
 ///
 /// # Errors
 /// [`Error`], whose [`Error::code`] is the exit code.

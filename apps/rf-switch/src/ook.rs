@@ -1,42 +1,39 @@
-//! rtl_433's pulse text: `;ook N pulses`, a line `mark space` for each in µs, `;end`; as many of these packages as one likes
-//! (pulse_data_load and pulse_data_print_pulse_header in rtl_433's src/pulse_data.c, 22.11).
+//! rtl_433's pulse text: `;ook N pulses`, a line `mark space` for each in µs, `;end`. A file may contain any number of
+//! these packages (pulse_data_load and pulse_data_print_pulse_header in rtl_433's src/pulse_data.c, 22.11).
 
 use crate::waveform::{Pulse, Timing};
 use punctual_units::Nanos;
 use std::io::{self, Write};
 
-/// The most pulses of a package; rtl_433 takes 1200 (PD_MAX_PULSES).
+/// Maximum number of pulses per package; rtl_433 accepts 1200 (PD_MAX_PULSES).
 const MOST: usize = 1000;
 
 /// An edge of the line, on CLOCK_MONOTONIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EdgeAt {
-    /// When.
     pub at: Nanos,
-    /// The level from then on.
+    /// Level after the edge.
     pub level: bool,
 }
 
-/// What was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Packages.
     pub packages: u64,
-    /// Pulses.
     pub pulses: u64,
-    /// Edges that do not fit: the same level twice, or earlier than the one before. An edge between them was lost.
+    /// Edges with the same level as the previous one or an earlier time: an edge between them was lost.
     pub out_of_order: u64,
-    /// Edges known to be lost on their way here.
+    /// Edges known to be lost before the writer.
     pub lost: u64,
 }
 
-/// Writes edges as they come. A package is written at once and whole, so that a file of a killed program is one that rtl_433 reads.
+/// Writes edges as they come. A package is written at once, so that the file of a killed program is readable by
+/// rtl_433.
 #[derive(Debug)]
 pub struct OokWriter<W> {
     output: W,
     /// A space of this length ends a package.
     quiet: Nanos,
-    /// Where a package at its most may be cut.
+    /// Minimum space at which a package of maximum size is split.
     cut: Nanos,
     pulses: Vec<Pulse>,
     rise: Option<Nanos>,
@@ -45,10 +42,10 @@ pub struct OokWriter<W> {
 }
 
 impl<W: Write> OokWriter<W> {
-    /// Writes the head; `from`: where the edges are seen, for a comment.
+    /// Writes the header; `from` says in a comment where the edges were observed.
     ///
     /// # Errors
-    /// Of the output.
+    /// Those of the output.
     pub fn new(mut output: W, timing: &Timing, from: &str) -> io::Result<OokWriter<W>> {
         write!(output, ";pulse data\n;version 1\n;timescale 1us\n;edges from {from}\n")?;
         let gap = timing.times(timing.stop_gap);
@@ -56,10 +53,10 @@ impl<W: Write> OokWriter<W> {
         Ok(OokWriter { output, quiet, cut, pulses: Vec::new(), rise: None, fall: None, written: Written::default() })
     }
 
-    /// The next edge.
+    /// Adds the next edge.
     ///
     /// # Errors
-    /// Of the output.
+    /// Those of the output.
     pub fn edge(&mut self, edge: EdgeAt) -> io::Result<()> {
         match (self.rise, self.fall, edge.level) {
             (None, _, true) => self.rise = Some(edge.at),
@@ -77,10 +74,10 @@ impl<W: Write> OokWriter<W> {
         Ok(())
     }
 
-    /// The line has been low until `now`: long enough to end the package?
+    /// Ends the package if the line, which has been low until `now`, was low long enough.
     ///
     /// # Errors
-    /// Of the output.
+    /// Those of the output.
     pub fn quiet_until(&mut self, now: Nanos) -> io::Result<()> {
         match (self.rise, self.fall) {
             (Some(rise), Some(fall)) if now.saturating_sub(fall) >= self.quiet => {
@@ -92,10 +89,10 @@ impl<W: Write> OokWriter<W> {
         }
     }
 
-    /// Writes what there is: no more edges come.
+    /// Writes the rest; no more edges come.
     ///
     /// # Errors
-    /// Of the output.
+    /// Those of the output.
     pub fn finish(mut self) -> io::Result<Written> {
         self.quiet_until(Nanos(u64::MAX))?;
         self.package()?;
@@ -103,12 +100,11 @@ impl<W: Write> OokWriter<W> {
         Ok(self.written)
     }
 
-    /// So many edges were lost on their way here, in all.
+    /// Sets the total number of edges lost before the writer.
     pub fn lost(&mut self, edges: u64) {
         self.written.lost = edges;
     }
 
-    /// What was written so far.
     pub fn written(&self) -> Written {
         self.written
     }
@@ -124,7 +120,7 @@ impl<W: Write> OokWriter<W> {
     }
 }
 
-/// A package as text.
+/// Formats a package.
 pub fn package(pulses: &[Pulse]) -> String {
     let us = |n: Nanos| (n.0 + 500) / 1_000;
     let mut text = format!(";ook {} pulses\n", pulses.len());
@@ -133,19 +129,18 @@ pub fn package(pulses: &[Pulse]) -> String {
     text
 }
 
-/// Text that is no pulse text.
+/// Text that is not pulse text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {what}: `{text}`; a line is `mark space` in µs, or begins with `;`")]
 pub struct NotPulses {
-    /// From 1 on.
+    /// From 1.
     pub line: usize,
     /// What is wrong.
     pub what: &'static str,
-    /// The line.
     pub text: String,
 }
 
-/// Reads the packages of a file.
+/// Parses the packages of a file.
 ///
 /// # Errors
 /// [`NotPulses`].

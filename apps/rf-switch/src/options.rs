@@ -1,5 +1,3 @@
-//! The command line.
-
 use crate::code::{Addresses, Code};
 use crate::command::{BadCommand, read_all};
 use crate::waveform::{BadTiming, Timing};
@@ -10,126 +8,109 @@ use punctual_wires::{BadPlace, Place};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// The FIFO where nothing is said.
+/// Default path of the FIFO.
 pub const USUAL_PIPE: &str = "/run/punctual/rtp1";
-/// The most commands that may wait: at 192 ms each that is 13 minutes.
+/// Maximum number of waiting commands: at 192 ms each these are 13 minutes.
 const MOST_QUEUED: usize = 4096;
 
-/// What is to be done.
 #[derive(Clone, Debug, PartialEq)]
 pub enum What {
-    /// Send what comes through the FIFO.
+    /// Send commands from the FIFO.
     Daemon,
-    /// Send these and end.
+    /// Send these codes and end.
     OneShot(Vec<Code>),
-    /// Feed oneself under these loads.
+    /// Feed the daemon with commands under these loads.
     Trial(Vec<LoadSpec>),
-    /// Print the table of lateness against frames decoded.
+    /// Print the table of lateness against decoded frames.
     LatenessTable,
-    /// Print the commands with the time.
+    /// Print the commands with a time stamp.
     Stamp(Vec<Code>),
-    /// Print what rtl_433 reads from a file of pulse text.
+    /// Print what rtl_433 decodes from a file of pulse text.
     Decode(PathBuf),
-    /// Print the help.
     Help,
-    /// Print the version.
     Version,
 }
 
-/// Where edges are captured.
+/// Source of captured edges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Capture {
-    /// At an input that is wired to the output.
+    /// An input that is wired to the output.
     Line(Place),
-    /// By the tracepoint gpio:gpio_value.
+    /// The tracepoint gpio:gpio_value.
     Trace,
 }
 
-/// All that the command line says.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// What to do.
     pub what: What,
-    /// The transmitter's line; `None`: not said.
+    /// Line of the transmitter; `None` if not given.
     pub line: Option<Place>,
-    /// Runs also without privileges, on a wire in memory.
+    /// Run even without privileges, on a wire in memory.
     pub dry_run: bool,
-    /// Which sockets.
     pub addresses: Addresses,
     /// T and the stop gap.
     pub timing: Timing,
-    /// Frames of a message.
+    /// Frames per message.
     pub repeats: u32,
-    /// Frames sent in place of spoiled ones, at most.
+    /// Maximum number of frames sent in place of spoiled ones.
     pub replace: u32,
-    /// The FIFO; `None`: not said.
+    /// Path of the FIFO; `None` if not given.
     pub pipe: Option<PathBuf>,
-    /// The file of the commands that wait; `None`: beside the FIFO.
+    /// Path of the file for waiting commands; `None` means next to the FIFO.
     pub pending: Option<PathBuf>,
-    /// Commands that wait at most.
+    /// Maximum number of waiting commands.
     pub queue: usize,
     /// SCHED_FIFO priority of the transmitter.
     pub priority: Priority,
-    /// Its CPU.
     pub cpu: Option<CpuId>,
-    /// May it run as an ordinary thread?
+    /// Whether it may run as an ordinary thread.
     pub allow_ordinary: bool,
-    /// The file of pulse text.
     pub ook: Option<PathBuf>,
-    /// Where its edges come from, if not from this program.
+    /// Source of the edges in the pulse text, if not this program.
     pub capture: Option<Capture>,
     /// Do not sleep.
     pub virtual_time: bool,
-    /// Reports as JSON.
     pub json: bool,
-    /// Commands of a trial for each load.
+    /// Commands per load of a trial.
     pub count: u32,
-    /// Time between them.
+    /// Interval between them.
     pub every: Nanos,
 }
 
-/// A command line that cannot be.
+/// Invalid command line.
 #[derive(Debug, thiserror::Error)]
 pub enum UsageError {
-    /// Its form.
     #[error("{0}; see rf-switch --help")]
     Form(#[from] lexopt::Error),
-    /// A line.
     #[error(transparent)]
     Place(#[from] BadPlace),
-    /// A command.
     #[error(transparent)]
     Command(#[from] BadCommand),
-    /// T or the stop gap.
     #[error(transparent)]
     Timing(#[from] BadTiming),
-    /// A time.
     #[error(transparent)]
     Duration(#[from] DurationError),
-    /// A priority.
     #[error(transparent)]
     Priority(#[from] PriorityError),
-    /// A load.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// A number out of its range.
+    /// A number out of range.
     #[error("{option} {given}: choose {least} to {most}")]
     Range {
-        /// Which.
         option: &'static str,
-        /// What was written.
+        /// The given value.
         given: u64,
-        /// The least.
+        /// Minimum.
         least: u64,
-        /// The most.
+        /// Maximum.
         most: u64,
     },
-    /// Options that do not go together.
+    /// Incompatible options.
     #[error("{0}; see rf-switch --help")]
     Together(&'static str),
 }
 
-/// What cannot be put into [`Options`] before all is read.
+/// Words that can only be put into [`Options`] when all are parsed.
 #[derive(Default)]
 struct Words {
     commands: String,
@@ -142,7 +123,7 @@ struct Words {
     stop_gap: Option<u32>,
 }
 
-/// Reads the words behind the program's name.
+/// Parses the arguments after the program's name.
 ///
 /// # Errors
 /// [`UsageError`].

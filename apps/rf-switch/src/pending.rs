@@ -1,5 +1,5 @@
-//! What was read from the FIFO and is not sent yet, in a file that the next start reads: kill -9 loses none of it. It is meant for a
-//! tmpfs such as /run: after a reboot no lamp goes on by what was typed before it.
+//! Keeps commands that were read from the FIFO and not yet sent in a file for the next start, so that kill -9 loses
+//! none. It belongs on a tmpfs such as /run: after a reboot no lamp must be switched by an old command.
 
 use crate::command::{BadCommand, Command, Decoder};
 use crate::error::Error;
@@ -7,48 +7,48 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// More than the longest queue takes.
+/// More than the longest queue needs.
 const MOST_BYTES: u64 = 1 << 16;
 
-/// The file. It is replaced as a whole by rename(2), so that a killed program leaves the one before or the one after.
+/// The file. It is replaced as a whole by rename(2), so that a killed program leaves the old or the new version.
 #[derive(Debug)]
 pub struct Pending {
     path: PathBuf,
     new: PathBuf,
 }
 
-/// What an earlier run left.
+/// Content left by an earlier run.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Left {
-    /// Commands, in order, without their stamps.
+    /// In order, without their stamps.
     pub commands: Vec<Command>,
-    /// What is no command (any more: the addresses may be others now).
+    /// Text that is not a valid command, for example because the allowed addresses have changed.
     pub bad: Vec<BadCommand>,
 }
 
 impl Pending {
-    /// At `path`; nothing is made yet.
+    /// Does not create the file.
     pub fn at(path: PathBuf) -> Pending {
         let mut new = path.clone().into_os_string();
         new.push(".new");
         Pending { path, new: new.into() }
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Reads what an earlier run left into `decoder`, which then leaves out a bad word that run was in. No file: nothing.
+    /// Reads what an earlier run left; `decoder` then skips an invalid word that run had begun. A missing file is
+    /// empty.
     ///
     /// # Errors
-    /// It cannot be read, is no file, or is larger than one of ours.
+    /// It cannot be read, is not a regular file, or is too large.
     pub fn restore(&self, decoder: &mut Decoder) -> Result<Left, Error> {
         let failed = || Error::file("read", &self.path);
         let file = match fs::symlink_metadata(&self.path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Left::default()),
             Err(e) => return Err(failed()(e)),
-            // A FIFO in its place would block.
+            // Opening a FIFO at this path would block.
             Ok(meta) if !meta.is_file() || meta.len() > MOST_BYTES => {
                 let why = "it is no file that rf-switch wrote: move it away, or give --pending PATH";
                 return Err(failed()(io::Error::other(why)));
@@ -67,10 +67,10 @@ impl Pending {
         Ok(left)
     }
 
-    /// Writes down what waits, and the bad word that is not over; removes the file where there is nothing.
+    /// Writes the waiting commands, and an invalid word that has not ended; removes the file if there is neither.
     ///
     /// # Errors
-    /// It cannot be written; what it held before it still holds.
+    /// It cannot be written; the old content is kept.
     pub fn keep<'a>(&self, commands: impl IntoIterator<Item = &'a Command>, rest: &[u8]) -> Result<(), Error> {
         let mut text: Vec<u8> = Vec::new();
         commands.into_iter().for_each(|command| text.extend(format!("{}\n", command.code).bytes()));

@@ -1,4 +1,4 @@
-//! Figures as text and as JSON.
+//! Figures as text and JSON.
 
 use crate::capture::Captured;
 use crate::figures::Figures;
@@ -8,26 +8,25 @@ use punctual_units::{Histogram, Nanos};
 use serde::Serialize;
 use std::fmt;
 
-/// Its schema.
+/// Value of [`Report::schema`].
 pub const SCHEMA: &str = "punctual.rf-switch/1";
 
-/// Figures of a distribution; `None`: no sample.
+/// Summary of a distribution.
 #[derive(Clone, Debug, Serialize)]
 pub struct Spread {
-    /// Samples.
     pub count: u64,
-    /// The smallest, ns.
+    /// Minimum, ns.
     pub min_ns: u64,
-    /// The median, ns.
+    /// Median, ns.
     pub p50_ns: u64,
-    /// 99 of 100 are not above, ns.
+    /// 99th percentile, ns.
     pub p99_ns: u64,
-    /// The largest, ns.
+    /// Maximum, ns.
     pub max_ns: u64,
 }
 
 impl Spread {
-    /// Of a histogram.
+    /// `None` without samples.
     pub fn of(histogram: &Histogram) -> Option<Spread> {
         Some(Spread {
             count: histogram.count(),
@@ -47,18 +46,16 @@ impl fmt::Display for Spread {
     }
 }
 
-/// What was captured or written as pulse text.
+/// Pulse text that was captured or written.
 #[derive(Clone, Debug, Serialize)]
 pub struct Pulses {
-    /// Packages.
     pub packages: u64,
-    /// Pulses.
     pub pulses: u64,
-    /// Edges that had no partner.
+    /// Edges without a counterpart.
     pub out_of_order: u64,
     /// Edges known to be lost.
     pub lost: u64,
-    /// The same edge twice; `None`: not told here.
+    /// Repetitions of the same edge; `None` if unknown.
     pub repeated: Option<u64>,
 }
 
@@ -69,38 +66,37 @@ impl Pulses {
     }
 }
 
-/// One load, or all the time.
 #[derive(Clone, Debug, Serialize)]
 pub struct Phase {
-    /// The load of a trial; `None`: a daemon, which does not know.
+    /// Load of a trial; `None` for a daemon.
     pub load: Option<String>,
-    /// Did it run? `None`: no load of ours.
+    /// Whether it ran; `None` without a load.
     pub load_ran: Option<bool>,
-    /// Why not.
+    /// Why it did not run.
     pub load_why_not: Option<String>,
-    /// Commands that the trial wrote; `None`: others write.
+    /// Commands written by the trial; `None` if others write.
     pub written: Option<u64>,
-    /// Written and neither sent nor waiting, nor refused: lost on the way; `None`: others write.
+    /// Commands written but neither sent, unfinished, dropped nor invalid; `None` if others write.
     pub lost: Option<u64>,
-    /// Taken from the FIFO or the command line.
+    /// Accepted from the FIFO or the command line.
     pub accepted: u64,
-    /// Taken over from an earlier run.
+    /// Restored from an earlier run.
     pub restored: u64,
     /// Sent with all frames.
     pub sent: u64,
-    /// Cut off after some frames.
+    /// Ended after some frames.
     pub unfinished: u64,
-    /// Dropped for want of room.
+    /// Lost because the queue was full.
     pub dropped: u64,
-    /// No commands.
+    /// Invalid words.
     pub bad: u64,
-    /// Not written into the pending file.
+    /// Not written to the pending file.
     pub not_kept: u64,
-    /// Frames sent.
+    /// Complete frames.
     pub frames: u64,
     /// Frames with an edge later than half of T.
     pub spoiled_frames: u64,
-    /// Commands sent, of which no frame was in time.
+    /// Commands sent without any frame in time.
     pub doubtful: u64,
     /// From the sender's stamp to the first edge.
     pub written_to_first_edge: Option<Spread>,
@@ -108,18 +104,16 @@ pub struct Phase {
     pub read_to_first_edge: Option<Spread>,
     /// Commands that waited for another.
     pub waited: u64,
-    /// How late edges were.
     pub edge_lateness: Option<Spread>,
     /// Edges later than half of T.
     pub late_edges: u64,
-    /// Edges after the next was due.
+    /// Edges that came after the next one was due.
     pub missed_alarms: u64,
-    /// Edges of which nothing is known.
+    /// Edges lost because the ring was full.
     pub unrecorded_edges: u64,
 }
 
 impl Phase {
-    /// Of figures.
     pub fn of(figures: &Figures) -> Phase {
         let c = figures.commands;
         Phase {
@@ -148,7 +142,7 @@ impl Phase {
         }
     }
 
-    /// Under this load, with so many commands written.
+    /// Adds the load, and the number of commands written.
     pub fn under(self, load: &LoadReport, written: u64) -> Phase {
         let arrived = self.sent + self.dropped + self.bad + self.unfinished;
         Phase {
@@ -199,30 +193,27 @@ impl fmt::Display for Phase {
     }
 }
 
-/// All there is to say.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// [`SCHEMA`].
     pub schema: &'static str,
-    /// What the transmitter runs as.
+    /// Scheduling of the transmitter.
     pub scheduling: String,
-    /// What was not had.
+    /// What was not granted.
     pub narrowed: Vec<String>,
-    /// Loads, or the one time.
+    /// One per load, or a single one.
     pub phases: Vec<Phase>,
-    /// Pulse text of what was driven or captured.
+    /// Pulse text that was driven or captured.
     pub pulse_text: Option<Pulses>,
-    /// Commands that wait still.
+    /// Commands still waiting.
     pub waiting: Option<u64>,
 }
 
 impl Report {
-    /// Of a station, with what it did.
     pub fn new(scheduling: String, narrowed: &[String], phases: Vec<Phase>) -> Report {
         Report { schema: SCHEMA, scheduling, narrowed: narrowed.to_vec(), phases, pulse_text: None, waiting: None }
     }
 
-    /// With the pulse text that was written, and what waits.
+    /// Adds the pulse text and the number of waiting commands at the end.
     pub fn ended(mut self, written: Option<Written>, captured: Option<&Captured>, waiting: u64) -> Report {
         let of_capture = captured.map(|c| Pulses::of(&c.written, Some(c.repeated)));
         self.pulse_text = of_capture.or(written.map(|written| Pulses::of(&written, None)));
@@ -230,10 +221,10 @@ impl Report {
         self
     }
 
-    /// As it is printed.
+    /// As printed.
     pub fn text(&self, json: bool) -> String {
         match json {
-            // Numbers, texts and lists: nothing of it can fail.
+            // Consists of numbers, strings and lists, so it cannot fail.
             true => serde_json::to_string(self).unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}")) + "\n",
             false => self.to_string(),
         }

@@ -1,4 +1,4 @@
-//! rtl_433 as the independent reader of what was sent: package rtl-433 of Debian and Ubuntu, <https://github.com/merbanan/rtl_433>.
+//! rtl_433 as an independent decoder: package rtl-433 of Debian and Ubuntu, <https://github.com/merbanan/rtl_433>.
 
 use crate::code::{Code, House, Unit};
 use std::collections::BTreeMap;
@@ -9,44 +9,38 @@ use std::process::{Command, Stdio};
 /// Why nothing was decoded.
 #[derive(Debug, thiserror::Error)]
 pub enum Rtl433Error {
-    /// It is not installed.
+    /// rtl_433 is not installed.
     #[error("there is no rtl_433 in PATH: apt-get install rtl-433")]
     Absent,
-    /// It cannot be run.
+    /// rtl_433 cannot be run.
     #[error("cannot run rtl_433 on {}: {source}; try it by hand: rtl_433 -R 4 -r {} -F json", path.display(), path.display())]
-    NotRun {
-        /// The file it was to read.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// It ended with an error.
+    NotRun { path: PathBuf, source: io::Error },
+    /// rtl_433 exited with an error.
     #[error("rtl_433 on {} ended with {status}: {said}", path.display())]
     Failed {
-        /// The file.
         path: PathBuf,
-        /// How it ended.
         status: std::process::ExitStatus,
-        /// The last lines of what it said.
+        /// The last lines of its output.
         said: String,
     },
-    /// It printed what is not known.
+    /// The output is not understood.
     #[error("rtl_433 printed what this program does not understand ({what}): {line}; versions from 20.02 on are known")]
     Unknown {
         /// What is missing.
         what: &'static str,
-        /// Its line.
+        /// The line of output.
         line: String,
     },
 }
 
-/// What rtl_433 (its decoder 4, Waveman-Switch) reads from a pulse text with the suffix .ook: a code for each frame, in order.
+/// Decodes a pulse text file (with the suffix .ook) with rtl_433's decoder 4, Waveman-Switch. Returns a code per frame,
+/// in order.
 ///
 /// # Errors
 /// [`Rtl433Error`].
 pub fn decode(path: &Path) -> Result<Vec<Code>, Rtl433Error> {
     let mut command = Command::new("rtl_433");
-    // -c 0: no configuration file of the user's changes what it does.
+    // -c 0: ignore configuration files of the user.
     command.args(["-c", "0", "-R", "4", "-F", "json", "-r"]).arg(path).stdin(Stdio::null());
     let output = command.output().map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => Rtl433Error::Absent,
@@ -61,7 +55,7 @@ pub fn decode(path: &Path) -> Result<Vec<Code>, Rtl433Error> {
     String::from_utf8_lossy(&output.stdout).lines().filter(|line| line.starts_with('{')).map(code).collect()
 }
 
-/// Codes with the number of their frames, a line each, and the sums.
+/// One line per code with its number of frames, and the totals.
 pub fn table(codes: &[Code], json: bool) -> String {
     let mut frames: BTreeMap<Code, u64> = BTreeMap::new();
     codes.iter().for_each(|code| *frames.entry(*code).or_default() += 1);
@@ -74,7 +68,8 @@ pub fn table(codes: &[Code], json: bool) -> String {
     text
 }
 
-/// A line such as `{"model" : "Waveman-Switch", "id" : "D", "channel" : 1, "button" : 2, "state" : "on"}`: unit = (channel − 1) · 4 + button.
+/// Parses a line such as `{"model" : "Waveman-Switch", "id" : "D", "channel" : 1, "button" : 2, "state" : "on"}`: unit
+/// = (channel − 1) · 4 + button.
 fn code(line: &str) -> Result<Code, Rtl433Error> {
     let unknown = |what| Rtl433Error::Unknown { what, line: line.chars().take(200).collect() };
     let value: serde_json::Value = serde_json::from_str(line).map_err(|_| unknown("JSON"))?;

@@ -1,20 +1,19 @@
-//! Privileges and checks: as asked for, or narrower where that is allowed, and said.
+//! Privileges and checks: as requested or, if allowed, with restrictions that are reported.
 
 use crate::error::Error;
 use crate::options::Options;
 use punctual_rt::{Builder, Check, Rt, StartError, granted_nice, try_scheduling};
 use punctual_units::Scheduling;
 
-/// Bytes to lock: stacks of all threads, queues, the program. mlockall(2) with less succeeds, and a thread cannot start later.
+/// Bytes to lock: stacks of all threads, queues, the program. With a lower limit mlockall(2) succeeds, but a thread
+/// cannot start later.
 const MEMORY: u64 = 64 << 20;
 
-/// What was had.
 pub struct Started {
-    /// The library.
     pub rt: Rt,
-    /// What the transmitter is to run as.
+    /// Scheduling of the transmitter.
     pub scheduling: Scheduling,
-    /// What was not had, and what was done without it.
+    /// What was not granted, and the consequence.
     pub narrowed: Vec<String>,
 }
 
@@ -34,7 +33,7 @@ fn builder(options: &Options) -> Builder {
 /// Checks the machine, locks memory and tries the priority.
 ///
 /// # Errors
-/// A privilege is missing and may not be; each says how to get it.
+/// A required privilege is missing; the error says how to get it.
 pub fn start(options: &Options) -> Result<Started, Error> {
     let wanted = Scheduling::Fifo { priority: options.priority };
     let ordinary = options.dry_run || options.allow_ordinary;
@@ -44,7 +43,7 @@ pub fn start(options: &Options) -> Result<Started, Error> {
             narrowed.push(format!("{refused}: runs as an ordinary thread, and edges come late under load"));
             granted_nice(Scheduling::Other { nice: 0 })
         }
-        // Refused without being allowed to be: the required check says it with its fix.
+        // If refused without permission to continue, the required check reports it with a fix.
         _ => wanted,
     };
     let required =

@@ -1,4 +1,5 @@
-//! All that sends: the line, the real-time task, the intake, a capture; started in this order, and ended in the reverse one.
+//! Everything that sends: the line, the real-time task, the intake, a capture; started in this order, and stopped in
+//! reverse.
 
 use crate::capture::{Captured, Capturing};
 use crate::command::{Command, Decoder};
@@ -24,38 +25,35 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-/// Edges that wait for the ordinary side: 40 messages.
+/// Capacity for edges waiting for the ordinary side: 40 messages.
 const EDGES: usize = 8192;
-/// The name of the real-time thread.
+/// Name of the real-time thread.
 const TASK: &str = "transmitter";
 
-/// A station on the air.
+/// A running station.
 pub struct Station {
     rt: Rt,
     task: InterruptHandle,
     intake: JoinHandle<Result<VecDeque<Command>, Error>>,
     capturing: Option<Capturing>,
     shared: Arc<Shared>,
-    /// Figures.
     pub board: Arc<Board>,
-    /// What was not had, and what was done without it.
+    /// What was not granted, and the consequence.
     pub narrowed: Vec<String>,
-    /// What the transmitter runs as.
+    /// Scheduling of the transmitter.
     pub scheduling: Scheduling,
-    /// Commands taken over from an earlier run.
+    /// Commands restored from an earlier run.
     pub restored: u64,
 }
 
-/// What was left when it ended.
 #[derive(Debug)]
 pub struct Ended {
     /// Commands that were not sent.
     pub waiting: VecDeque<Command>,
-    /// What was captured.
     pub captured: Option<Captured>,
 }
 
-/// Rings between the two sides, and what is at their ends.
+/// Rings between the real-time and the ordinary side.
 struct Rings {
     jobs: (Sender<Job>, Receiver<Job>),
     done: (Sender<Done>, Receiver<Done>),
@@ -72,7 +70,7 @@ impl Rings {
     }
 }
 
-/// The line, low, and of a wire in memory its edges.
+/// The line, driven low, and the edges of a wire in memory.
 fn line(options: &Options) -> Result<(Out, Option<Receiver<punctual_wires::EdgeAt>>), Error> {
     let real = match &options.line {
         Some(place) => place.output(false).map_err(Error::Line)?,
@@ -87,7 +85,7 @@ fn line(options: &Options) -> Result<(Out, Option<Receiver<punctual_wires::EdgeA
     }
 }
 
-/// Where the pulse text goes: to the intake, or to the capture.
+/// The pulse text file, for the intake or the capture.
 fn writer(options: &Options) -> Result<Option<OokWriter<File>>, Error> {
     let Some(path) = &options.ook else { return Ok(None) };
     let from = match (&options.capture, options.dry_run) {
@@ -105,7 +103,7 @@ fn shared() -> Result<Arc<Shared>, Error> {
     Ok(Arc::new(Shared { ending: AtomicBool::new(false), wake, failure: Mutex::new(None) }))
 }
 
-/// What an earlier run left, and where it is kept; for a program without a FIFO nothing.
+/// The pending file and what an earlier run left in it; empty for a program without a FIFO.
 fn restore(options: &Options, tap: Option<&Tap>) -> Result<(Option<Pending>, Decoder, Vec<Command>), Error> {
     let mut decoder = Decoder::new(options.addresses);
     let Some(tap) = tap else { return Ok((None, decoder, Vec::new())) };
@@ -115,7 +113,7 @@ fn restore(options: &Options, tap: Option<&Tap>) -> Result<(Option<Pending>, Dec
     Ok((Some(pending), decoder, left.commands))
 }
 
-/// Starts the capture; without one, says where the intake writes.
+/// Starts the capture, or returns where the intake writes.
 fn outputs(
     options: &Options,
     wire: Option<Receiver<punctual_wires::EdgeAt>>,
@@ -142,10 +140,10 @@ fn transmitter(
 }
 
 impl Station {
-    /// Starts everything. `tap`: the FIFO; `commands`: what is to be sent first.
+    /// Starts everything. `tap` is the FIFO; `commands` are sent first.
     ///
     /// # Errors
-    /// What cannot be had; nothing is left of the rest.
+    /// What is not available; everything else is cleaned up.
     pub fn start(options: &Options, tap: Option<Tap>, commands: Vec<Command>) -> Result<Station, Error> {
         let started = start(options)?;
         let (out, wire) = line(options)?;
@@ -194,17 +192,18 @@ impl Station {
         Ok(Station { rt, task, intake, capturing, shared, board, narrowed, scheduling, restored })
     }
 
-    /// What the checks found.
+    /// Results of the checks.
     pub fn report(&self) -> String {
         self.rt.report().to_string()
     }
 
-    /// Has a thread ended that should not? Then [`Station::stop`] says why.
+    /// Whether a thread ended unexpectedly; [`Station::stop`] then returns why.
     pub fn broken(&self) -> bool {
         self.task.task().is_finished() || self.intake.is_finished()
     }
 
-    /// Ends: the frame in flight is finished, the line is low, what waits stays in the pending file.
+    /// Ends the station: finishes the current frame, drives the line low, and leaves waiting commands in the pending
+    /// file.
     ///
     /// # Errors
     /// What went wrong while it ran.
@@ -225,9 +224,9 @@ impl Station {
     }
 }
 
-/// Hands the first commands over and starts the intake.
+/// Passes the first commands on and starts the intake.
 fn feed(mut intake: Intake, restored: u64) -> Result<JoinHandle<Result<VecDeque<Command>, Error>>, Error> {
-    // They wait for this start: no latency is counted.
+    // These waited for the start, so their latency is not measured.
     let job = |(n, command): (usize, &Command)| Job { number: n as u64, code: command.code, origin: Origin::Waited };
     let jobs: Vec<Job> = intake.waiting.iter().enumerate().map(job).collect();
     intake.next = jobs.len() as u64;
@@ -249,7 +248,7 @@ fn pending_path(options: &Options, tap: &Tap) -> std::path::PathBuf {
     })
 }
 
-/// The thread of this process that has the task's name.
+/// The thread of this process with the task's name.
 fn transmitter_tid() -> Result<i32, Error> {
     let tasks = "/proc/self/task";
     let entries = fs::read_dir(tasks).map_err(Error::file("list", tasks))?;

@@ -1,5 +1,5 @@
-//! The FIFO, read in two steps: looked at by tee(2), and taken out once what was seen is written down. A program that is killed between the two
-//! reads it again: twice is harmless, never is not.
+//! Reads the FIFO in two steps: copies its content with tee(2), and takes it out once it is in the pending file. A
+//! program killed in between reads it again: sending a command twice is harmless, losing it is not.
 
 use crate::error::Error;
 use punctual_rt::Fifo;
@@ -8,10 +8,10 @@ use rustix::io::{Errno, read};
 use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, tee};
 use std::path::Path;
 
-/// The most bytes seen at once.
+/// Maximum number of bytes per look.
 pub const MOST: usize = 4096;
 
-/// The FIFO and the pipe that its bytes are seen through.
+/// The FIFO, and a pipe for copies of its bytes.
 #[derive(Debug)]
 pub struct Tap {
     fifo: Fifo,
@@ -26,8 +26,6 @@ impl AsFd for Tap {
 }
 
 impl Tap {
-    /// On this FIFO.
-    ///
     /// # Errors
     /// pipe2(2).
     pub fn new(fifo: Fifo) -> Result<Tap, Error> {
@@ -35,15 +33,14 @@ impl Tap {
         Ok(Tap { fifo, seen, copy })
     }
 
-    /// Where the FIFO is.
     pub fn path(&self) -> &Path {
         self.fifo.path()
     }
 
-    /// What is there, at most [`MOST`] bytes; it stays there.
+    /// The next bytes of the FIFO, at most [`MOST`], without removing them.
     ///
     /// # Errors
-    /// tee(2), read(2); nothing there is no error.
+    /// tee(2), read(2); an empty FIFO is not an error.
     pub fn look<'a>(&self, bytes: &'a mut [u8; MOST]) -> Result<&'a [u8], Error> {
         match tee(&self.fifo, &self.copy, MOST, SpliceFlags::NONBLOCK) {
             Ok(0) | Err(Errno::AGAIN | Errno::INTR) => return Ok(&[]),
@@ -54,7 +51,7 @@ impl Tap {
         Ok(&bytes[..count])
     }
 
-    /// Takes out what was seen. `false`: it was something else, so that another program reads this FIFO, too.
+    /// Removes bytes that were seen. Returns `false` if they differ, because another program reads this FIFO, too.
     ///
     /// # Errors
     /// read(2).

@@ -1,13 +1,13 @@
-//! Lines for stderr, of which a flood makes a few and a number.
+//! Rate-limited lines for stderr.
 
 use punctual_units::Nanos;
 use std::io::Write;
 
-/// Lines a second.
+/// Lines per second.
 const MOST: u32 = 10;
 const SECOND: Nanos = Nanos::from_secs(1);
 
-/// Writes at most 10 lines a second, and how many it left out.
+/// Writes at most 10 lines per second, and the number of lines it left out.
 #[derive(Debug)]
 pub struct Teller<W> {
     output: W,
@@ -17,12 +17,11 @@ pub struct Teller<W> {
 }
 
 impl<W: Write> Teller<W> {
-    /// Nothing told yet.
     pub fn new(output: W) -> Teller<W> {
         Teller { output, since: Nanos::ZERO, told: 0, held: 0 }
     }
 
-    /// Writes a line, or counts it. Where it cannot be written (stderr is closed) there is nobody to tell.
+    /// Writes a line, or counts it. Write errors are ignored (stderr may be closed).
     pub fn tell(&mut self, now: Nanos, line: &str) {
         self.look(now);
         if self.told < MOST {
@@ -33,7 +32,7 @@ impl<W: Write> Teller<W> {
         }
     }
 
-    /// Says what was left out, once its second is over.
+    /// Reports the lines left out, once their second is over.
     pub fn look(&mut self, now: Nanos) {
         if now.saturating_sub(self.since) >= SECOND {
             self.say_held();
@@ -41,12 +40,12 @@ impl<W: Write> Teller<W> {
         }
     }
 
-    /// Are there lines that were left out and not told of?
+    /// Whether lines were left out and not yet reported.
     pub fn holds(&self) -> bool {
         self.held > 0
     }
 
-    /// Says what was left out.
+    /// Reports the lines left out.
     pub fn say_held(&mut self) {
         let held = std::mem::take(&mut self.held);
         if held > 0 {

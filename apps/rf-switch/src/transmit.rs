@@ -1,4 +1,5 @@
-//! The real-time side: takes jobs from a ring and drives the line. It touches no FIFO and no file, and allocates nothing.
+//! The real-time side: takes jobs from a ring and drives the line. It touches no FIFO and no file, and does not
+//! allocate.
 
 use crate::code::Code;
 use crate::waveform::{FrameEnd, Waveform};
@@ -9,72 +10,68 @@ use rustix::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// From when on the latency of a command is counted.
+/// Start of a command's latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// From the stamp that its sender wrote before it.
+    /// The stamp that its sender wrote before it.
     Written(Nanos),
-    /// From when the ordinary side had read it.
+    /// When the ordinary side read it.
     Read(Nanos),
-    /// Not counted: it waited for the one before, or for this start.
+    /// Not measured: it waited for the previous command, or for this start.
     Waited,
 }
 
 /// A message to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// Its number, from 0 on.
+    /// From 0.
     pub number: u64,
-    /// What.
     pub code: Code,
-    /// For the latency.
     pub origin: Origin,
 }
 
-/// What became of a job.
+/// Outcome of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// Which.
     pub job: Job,
-    /// When the line had been driven for its first edge, CLOCK_MONOTONIC; `None`: it could not be.
+    /// When the line had been driven for its first edge, CLOCK_MONOTONIC; `None` if that failed.
     pub first_edge: Option<Nanos>,
-    /// Frames sent to their end.
+    /// Complete frames.
     pub frames: u32,
-    /// Of those, how many had an edge later than half of T.
+    /// Complete frames with an edge later than half of T.
     pub spoiled: u32,
-    /// Was it sent to its end?
+    /// Whether it was sent completely.
     pub whole: bool,
 }
 
-/// An edge as this program drove it.
+/// An edge as driven by this program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Emitted {
     /// When it was due, CLOCK_MONOTONIC.
     pub due: Nanos,
-    /// When the call that drove the line had returned.
+    /// When the call that drove the line had returned, CLOCK_MONOTONIC.
     pub at: Nanos,
-    /// The level from then on.
+    /// Level after the edge.
     pub level: bool,
 }
 
-/// What both sides know, besides the rings.
+/// State shared by both sides, in addition to the rings.
 #[derive(Debug)]
 pub struct Shared {
-    /// No further frame is begun.
+    /// Do not start another frame.
     pub ending: AtomicBool,
-    /// Wakes the ordinary side: an eventfd(2) that does not block.
+    /// Wakes the ordinary side: a non-blocking eventfd(2).
     pub wake: OwnedFd,
     /// Why the line could not be driven.
     pub failure: Mutex<Option<GpioError>>,
 }
 
 impl Shared {
-    /// Adds one to the eventfd. At its most it is readable anyway.
+    /// Adds one to the eventfd. At its maximum it is readable anyway.
     pub fn wake(&self) {
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
 
-    /// Takes the failure, where there is one.
     pub fn failed(&self) -> Option<GpioError> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -83,33 +80,27 @@ impl Shared {
 /// The transmitter's body.
 #[derive(Debug)]
 pub struct Transmitter {
-    /// The line.
     pub out: Out,
-    /// A frame.
     pub waveform: Waveform,
-    /// Frames of a message.
+    /// Frames per message.
     pub repeats: u32,
-    /// Frames sent in place of spoiled ones, at most.
+    /// Maximum number of frames sent in place of spoiled ones.
     pub replace: u32,
-    /// An edge later than this spoils its frame: half of T.
+    /// A later edge spoils its frame: half of T.
     pub half: Nanos,
-    /// Messages to be sent.
     pub jobs: Receiver<Job>,
-    /// What became of them.
     pub done: Sender<Done>,
-    /// Every edge.
     pub edges: Sender<Emitted>,
-    /// The rest.
     pub shared: Arc<Shared>,
 }
 
 impl Transmitter {
-    /// Sends what waits, a message after the other. Between frames it looks whether it is to end; the line is low then.
+    /// Sends waiting jobs one after the other. Checks between frames, when the line is low, whether it should end.
     pub fn work(&mut self) -> Next {
         while !self.shared.ending.load(Relaxed) {
             let Some(job) = self.jobs.receive() else { return Next::Continue };
             let (done, end) = self.message(job);
-            // As large as the ring of jobs: there is room.
+            // The ring is as large as that of the jobs, so there is room.
             let _ = self.done.send(done);
             self.shared.wake();
             if end == FrameEnd::Failed {
@@ -122,7 +113,7 @@ impl Transmitter {
     fn message(&mut self, job: Job) -> (Done, FrameEnd) {
         let Transmitter { out, waveform, edges, shared, half, .. } = self;
         let mut done = Done { job, first_edge: None, frames: 0, spoiled: 0, whole: false };
-        // Every frame's start is absolute from here.
+        // Every frame's start is absolute relative to this.
         let epoch = monotonic();
         while done.frames < self.repeats + done.spoiled.min(self.replace) {
             let frame = done.frames;
@@ -148,12 +139,13 @@ impl Transmitter {
     }
 }
 
-/// Drives the line; `None`: it cannot be, and why is left for the ordinary side. That lock is taken once, at the end of the task.
+/// Drives the line; `None` if that fails, with the reason left for the ordinary side. Its lock is taken once, at the
+/// end of the task.
 fn drive(out: &mut Out, level: bool, rung: Rung, edges: &mut Sender<Emitted>, shared: &Shared) -> Option<Nanos> {
     match out.set(level) {
         Ok(()) => {
             let at = monotonic();
-            // What finds no room is counted by the ring, and told.
+            // The ring counts what does not fit, which is reported.
             let _ = edges.send(Emitted { due: rung.due, at, level });
             Some(at)
         }
@@ -236,7 +228,7 @@ mod tests {
         assert_eq!(last.due - first.due, Nanos(3 * timing().frame().0 + timing().times(97).0));
     }
 
-    /// What the edges say of each frame is what was counted, and what was added for it. Half of T is 10 µs here: many are late.
+    /// The counts of spoiled and replaced frames match the edges. Half of T is 10 µs here, so many are late.
     #[test]
     fn spoiled_frames_are_replaced_up_to_a_bound_and_told() {
         for half in [Nanos(0), Nanos(timing().t.0 / 2), Nanos(u64::MAX)] {
@@ -274,7 +266,7 @@ mod tests {
         });
         assert_eq!(b.transmitter.work(), Next::Stop);
         waker.join().unwrap();
-        // How many were sent by then depends on the machine; none of them is cut.
+        // How many were sent by then depends on the machine; none is incomplete.
         let frames: u32 = std::iter::from_fn(|| b.done.receive()).map(|done| done.frames).sum();
         let seen: Vec<_> = std::iter::from_fn(|| b.wire.receive()).collect();
         assert!(frames >= 1 && seen.len() == 50 * frames as usize, "{frames} frames, {} edges", seen.len());

@@ -1,4 +1,5 @@
-//! A trial: a daemon that is fed with stamped commands through its own FIFO under each load, and what became of them.
+//! A trial: feeds a daemon with stamped commands through its own FIFO under each load, and reports what happened to
+//! them.
 
 use crate::code::Code;
 use crate::command::Command;
@@ -17,14 +18,14 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-/// How long the last commands may take to be sent after they are written.
+/// Time limit for sending the last commands after they are written.
 const PATIENCE: Nanos = Nanos::from_secs(30);
 const LOOK: Nanos = Nanos::from_millis(20);
 
-/// Carries it out and prints it.
+/// Runs the trial and prints its report.
 ///
 /// # Errors
-/// What cannot be had; [`Error::NotSent`] where commands were lost, a load did not run, or a signal came.
+/// What is not available; [`Error::NotSent`] if commands were lost, a load did not run, or a signal came.
 pub fn trial(options: &Options, loads: &[LoadSpec], signals: &Signals) -> Result<(), Error> {
     let tap = fifo::open(options)?;
     let path = tap.path().to_owned();
@@ -32,7 +33,7 @@ pub fn trial(options: &Options, loads: &[LoadSpec], signals: &Signals) -> Result
     let station = Station::start(options, Some(tap), Vec::new())?;
     greet(&station, &format!("{} commands every {} under each load", options.count, options.every));
     let mut phases = Vec::new();
-    // What an earlier run left is none of a load's.
+    // Commands of an earlier run do not belong to any load.
     let clear = settled(&station, signals);
     for spec in loads.iter().filter(|_| clear) {
         match phase(options, spec, &mut fifo, &path, &station, signals)? {
@@ -50,7 +51,7 @@ pub fn trial(options: &Options, loads: &[LoadSpec], signals: &Signals) -> Result
     }
 }
 
-/// Waits until what an earlier run left is sent. `false`: a signal came, or it cannot be sent.
+/// Waits until the commands of an earlier run are sent. Returns `false` if a signal came, or they cannot be sent.
 fn settled(station: &Station, signals: &Signals) -> bool {
     while station.board.figures().commands.sent < station.restored {
         if station.broken() || signals.wait(LOOK) == Some(false) {
@@ -73,7 +74,7 @@ fn wrong(phases: &[Phase]) -> Option<String> {
     phases.iter().find_map(of)
 }
 
-/// One load. `None`: a signal ended it.
+/// Runs one load. `None` if a signal ended it.
 fn phase(
     options: &Options,
     spec: &LoadSpec,
@@ -96,7 +97,7 @@ fn phase(
     Ok(Some(Phase::of(&station.board.figures()).under(&report, written)))
 }
 
-/// Writes the commands and waits until each is sent or has had its time. `None`: a signal came.
+/// Writes the commands and waits until each is sent or the time limit has passed. `None` if a signal came.
 fn feed(
     options: &Options,
     fifo: &mut File,
@@ -109,7 +110,7 @@ fn feed(
         if station.broken() || signals.wait(options.every) == Some(false) {
             return Ok(None);
         }
-        // In one write(2), which a FIFO does not cut: shorter than PIPE_BUF.
+        // In a single write(2), which is atomic because it is shorter than PIPE_BUF.
         let line = format!("{}\n", Command { code: *code, stamp: Some(monotonic()) });
         fifo.write_all(line.as_bytes()).map_err(Error::file("write", path))?;
     }

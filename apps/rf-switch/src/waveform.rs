@@ -1,45 +1,43 @@
-//! From a code to the times at which the carrier goes on and off, and back.
+//! Converts a code to the times at which the carrier is switched on and off, and back.
 //!
-//! A bit takes 8 T. `0`: T on, 3 T off, T on, 3 T off; `1`: T on, 3 T off, 3 T on, T off. After twelve bits the stop: T on, then the stop gap
-//! off, 36 T in the paper. With T = 360 µs a frame is 25 pulses and 12 × 8 T + 37 T = 47.88 ms.
+//! A bit takes 8 T. `0`: T on, 3 T off, T on, 3 T off; `1`: T on, 3 T off, 3 T on, T off. The twelve bits are followed
+//! by the stop: T on, then the stop gap off, 36 T in the paper. With T = 360 µs a frame has 25 pulses and takes 12 × 8
+//! T + 37 T = 47.88 ms.
 
 use crate::code::{BITS, Code};
 use punctual_rt::{AlarmSet, AlarmsFull, Rung};
 use punctual_units::Nanos;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Pulses of a frame.
+/// Number of pulses in a frame.
 pub const PULSES: usize = 2 * BITS + 1;
 
-/// How long things take.
+/// Durations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// The unit of all times.
+    /// T, the unit of all times.
     pub t: Nanos,
-    /// Off after a frame, in units of T.
+    /// Off time after a frame, in units of T.
     pub stop_gap: u32,
 }
 
-/// That of the paper: 360 µs, 36 T.
+/// As in the paper: 360 µs, 36 T.
 impl Default for Timing {
     fn default() -> Timing {
         Timing { t: Nanos::from_micros(360), stop_gap: 36 }
     }
 }
 
-/// Times that cannot be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadTiming {
-    /// T.
     #[error("T of {0}: choose 20us to 10ms; the sockets want 300us to 400us")]
     T(Nanos),
-    /// The stop gap.
     #[error("a stop gap of {0} T: choose 4 to 1000; the sockets want 30 to 40")]
     StopGap(u32),
 }
 
 impl Timing {
-    /// Within what can be sent and told apart: T of 20 µs to 10 ms, a stop gap of 4 to 1000 T, longer than any gap within a frame.
+    /// T must be 20 µs to 10 ms; the stop gap 4 to 1000 T, longer than any gap within a frame.
     ///
     /// # Errors
     /// [`BadTiming`].
@@ -51,35 +49,33 @@ impl Timing {
         }
     }
 
-    /// So many T.
     pub fn times(&self, n: u32) -> Nanos {
         Nanos(self.t.0 * u64::from(n))
     }
 
-    /// How long a frame takes, its stop gap included.
+    /// Duration of a frame, including its stop gap.
     pub fn frame(&self) -> Nanos {
         self.times(8 * BITS as u32 + 1 + self.stop_gap)
     }
 }
 
-/// The carrier on, then off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pulse {
-    /// On, ns.
+    /// On time, ns.
     pub mark: Nanos,
-    /// Off until the next pulse, ns.
+    /// Off time until the next pulse, ns.
     pub space: Nanos,
 }
 
-/// A frame as it should be.
+/// The ideal pulses of a frame.
 pub fn pulses(code: Code, timing: &Timing) -> Vec<Pulse> {
     let pulse = |mark, space| Pulse { mark: timing.times(mark), space: timing.times(space) };
     let bits = code.bits().into_iter().flat_map(|bit| [pulse(1, 3), if bit { pulse(3, 1) } else { pulse(1, 3) }]);
     bits.chain([pulse(1, timing.stop_gap)]).collect()
 }
 
-/// Reads a frame of 25 pulses as a receiver would that knows T: on for less than 2 T is short, for less than 4 T is long; `None`: none.
-/// A check of what was captured that needs no other program; the independent one is rtl_433.
+/// Decodes a frame of 25 pulses like a receiver that knows T: on for less than 2 T is short, for less than 4 T is long.
+/// Checks captures without another program; rtl_433 is the independent decoder.
 pub fn read_frame(pulses: &[Pulse], timing: &Timing) -> Option<Code> {
     let long = |pulse: &Pulse| (pulse.mark < timing.times(4)).then(|| pulse.mark >= timing.times(2));
     let (stop, bits) = pulses.split_last()?;
@@ -96,13 +92,13 @@ pub fn read_frame(pulses: &[Pulse], timing: &Timing) -> Option<Code> {
     Code::of_bits(read)
 }
 
-/// Frames are divided by spaces of more than half the stop gap.
+/// Splits pulses into frames, at spaces of at least half the stop gap.
 pub fn frames<'a>(pulses: &'a [Pulse], timing: &Timing) -> impl Iterator<Item = &'a [Pulse]> {
     let end = Nanos(timing.times(timing.stop_gap).0 / 2);
     pulses.split_inclusive(move |pulse| pulse.space >= end)
 }
 
-/// What an alarm does.
+/// Action of an alarm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Action {
     Drive(bool),
@@ -110,17 +106,17 @@ enum Action {
     End,
 }
 
-/// What became of a frame.
+/// Outcome of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameEnd {
-    /// It was sent, stop gap and all.
+    /// Sent, including the stop gap.
     Sent,
     /// The line could not be driven.
     Failed,
 }
 
-/// A frame as alarms. All alarms of a bit are absolute from the bit's start, and the bits' starts from the frame's: a late edge makes none
-/// after it late.
+/// A frame as alarms. All alarms of a bit are absolute from the bit's start, and the bits' starts from the frame's: a
+/// late edge does not delay later ones.
 #[derive(Clone, Debug)]
 pub struct Waveform {
     bits: [AlarmSet<Action, 4>; 2],
@@ -136,10 +132,8 @@ fn alarms<const N: usize>(steps: &[(Nanos, Action)]) -> Result<AlarmSet<Action, 
 }
 
 impl Waveform {
-    /// With these times.
-    ///
     /// # Errors
-    /// None, with the numbers of alarms that are here; passed on for honesty.
+    /// None with these numbers of alarms.
     pub fn new(timing: &Timing) -> Result<Waveform, AlarmsFull> {
         let edge = |n, level| (timing.times(n), Action::Drive(level));
         let bit = |off| alarms(&[edge(0, true), edge(1, false), edge(4, true), edge(off, false)]);
@@ -148,14 +142,14 @@ impl Waveform {
         Ok(Waveform { bits: [bit(5)?, bit(7)?], stop, bit: timing.times(8), frame: timing.frame() })
     }
 
-    /// When the frame with this number begins, in a message that begins at `epoch`.
+    /// Start of the frame with this number, in a message that starts at `epoch`.
     pub fn start(&self, epoch: Nanos, frame: u32) -> Nanos {
         epoch + Nanos(self.frame.0 * u64::from(frame))
     }
 
-    /// Sends a frame that begins at `start`, in the calling thread, which should be real-time: an alarm sleeps and `drive` is called. With
-    /// a start that has passed nothing sleeps, and [`Rung::due`] is the time that was meant. Allocates nothing. Returns when the stop gap is over.
-    /// Where `drive` answers `false`, the frame ends there.
+    /// Sends a frame that starts at `start`, in the calling thread, which should be real-time: sleeps until each alarm
+    /// and calls `drive`. If the start has passed, nothing sleeps, and [`Rung::due`] is the ideal time. Does not
+    /// allocate. Returns when the stop gap is over, or early if `drive` returns `false`.
     pub fn send(&self, code: Code, start: Nanos, mut drive: impl FnMut(bool, Rung) -> bool) -> FrameEnd {
         let failed = AtomicBool::new(false);
         let mut carry_out = |action: &Action, rung: Rung| match action {
@@ -185,7 +179,7 @@ mod tests {
         Addresses::Usual.codes().find(|code| code.to_string() == "d21").unwrap()
     }
 
-    /// Edges of a frame whose alarms have all passed: nothing sleeps, and they are as meant.
+    /// Edges of a frame whose alarms have all passed: nothing sleeps, and they are ideal.
     fn edges(code: Code, timing: &Timing) -> Vec<(Nanos, bool)> {
         let mut edges = Vec::new();
         let end = Waveform::new(timing).unwrap().send(code, Nanos(1), |level, rung| {
@@ -255,7 +249,7 @@ mod tests {
         fn a_frame_is_read_back_whatever_the_times(n in 0usize..512, t in 20u64..10_000, gap in 9u32..1000, late in proptest::collection::vec(0u64..400, 25)) {
             let code = Addresses::All.codes().nth(n).unwrap();
             let timing = Timing::new(Nanos::from_micros(t), gap).unwrap();
-            // Each mark up to 0.4 T longer at the cost of its space.
+            // Each mark is up to 0.4 T longer at the expense of its space.
             let late = late.iter().map(|l| t * 1_000 * l / 1_000);
             let frame: Vec<Pulse> = pulses(code, &timing).into_iter().zip(late).map(|(p, l)| Pulse { mark: Nanos(p.mark.0 + l), space: Nanos(p.space.0 - l) }).collect();
             let read: Vec<_> = frames(&frame, &timing).map(|one| read_frame(one, &timing)).collect();

@@ -1,4 +1,4 @@
-//! An intake that is killed at the worst moments; nobody sends, so that all that was taken must be in the pending file.
+//! An intake that is killed at the worst moments. Nothing is sent, so everything taken must be in the pending file.
 
 use super::*;
 use crate::code::{Addresses, Code};
@@ -14,7 +14,7 @@ fn shared() -> Arc<Shared> {
     Arc::new(Shared { ending: AtomicBool::new(false), wake, failure: Mutex::new(None) })
 }
 
-/// As a start makes it, at this FIFO.
+/// Creates an intake for this FIFO, as a start does.
 fn intake(path: &Path, most: usize) -> Intake {
     let mut decoder = Decoder::new(Addresses::All);
     let pending = Pending::at(path.with_extension("pending"));
@@ -39,16 +39,16 @@ fn intake(path: &Path, most: usize) -> Intake {
     }
 }
 
-/// What happens next.
+/// A step of a test.
 #[derive(Clone, Debug)]
 enum Step {
-    /// So many bytes are written.
+    /// Writes this many bytes.
     Write(usize),
     /// The intake reads a piece.
     Read,
-    /// It is killed when all is done, and started again.
+    /// The intake is killed after everything is done, and started again.
     Kill,
-    /// It is killed between writing down and taking out.
+    /// The intake is killed between writing the pending file and taking bytes out.
     KillBetween,
 }
 
@@ -62,7 +62,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 0..60)
 }
 
-/// An intake that has lived through these steps, and what is not written yet.
+/// An intake after these steps, and the text that is not written yet.
 fn live<'a>(path: &Path, writer: &mut std::fs::File, text: &'a [u8], steps: Vec<Step>) -> (Intake, &'a [u8]) {
     let (mut now, mut rest) = (intake(path, 100_000), text);
     for step in steps {
@@ -89,7 +89,7 @@ fn live<'a>(path: &Path, writer: &mut std::fs::File, text: &'a [u8], steps: Vec<
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Every command is kept, whole, in the order written; some twice. What is no command switches nothing.
+    /// Every command is kept, complete, in the order written; some twice. Invalid words switch nothing.
     #[test]
     fn whenever_it_is_killed_no_command_is_lost(
         picks in proptest::collection::vec((0usize..512, prop_oneof![Just(""), Just(" "), Just("\n"), Just(" zz ")]), 1..40),
@@ -97,7 +97,7 @@ proptest! {
     ) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rtp1");
-        // There before the first start, and held, as systemd does.
+        // Exists before the first start, and is held open, as by systemd.
         rustix::fs::mknodat(CWD, &path, FileType::Fifo, Mode::RWXU, 0).unwrap();
         let mut writer = std::fs::File::options().read(true).write(true).open(&path).unwrap();
         let codes: Vec<Code> = Addresses::All.codes().collect();

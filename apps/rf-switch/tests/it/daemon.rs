@@ -1,4 +1,4 @@
-//! The daemon on a wire in memory: what comes through its FIFO.
+//! The daemon on a wire in memory, fed through its FIFO.
 
 use crate::common;
 
@@ -28,7 +28,7 @@ fn commands_are_sent_in_the_order_written_and_bad_ones_are_told_and_left() {
 fn a_flood_is_dropped_and_counted_and_what_was_taken_is_sent() {
     let place = Place::new();
     let mut daemon = place.daemon(&["--queue", "5"]);
-    // More than the FIFO holds: the writer would wait for ever for a reader that does not read.
+    // More than the FIFO holds: without a reader the writer would wait forever.
     (0..40).for_each(|_| place.write(&"d21d20".repeat(500)));
     let total = 40_000;
     let phase = daemon.until(|phase| {
@@ -55,7 +55,7 @@ fn an_ordinary_end_finishes_the_frame_and_keeps_what_waits_for_the_next_start() 
     let (status, report) = daemon.end();
     let phase = &report["phases"][0];
     assert_eq!((status.code(), report["waiting"].as_u64(), count(phase, "sent")), (Some(0), Some(2), 0), "{report}");
-    // Whole frames only, and the line is low after each.
+    // Only complete frames, with the line low after each.
     let pulses = packages(&ook).concat();
     assert_eq!(pulses.len() as u64, 25 * count(phase, "frames"));
     assert!(count(phase, "frames") < 4);
@@ -73,7 +73,7 @@ fn an_ordinary_end_finishes_the_frame_and_keeps_what_waits_for_the_next_start() 
 fn kill_9_and_a_restart_lose_no_command_while_the_fifo_is_held() {
     let place = Place::new();
     let mut daemon = place.daemon(&["--t", "2ms", "--repeats", "100"]);
-    // As systemd holds it; a FIFO that nobody has open loses its bytes (fifo(7)).
+    // As held by systemd; a FIFO that no process has open loses its bytes (fifo(7)).
     let held = File::options().read(true).write(true).open(place.pipe()).unwrap();
     place.write("d21d20a11d2");
     daemon.until(|phase| count(phase, "accepted") == 3);
@@ -86,15 +86,15 @@ fn kill_9_and_a_restart_lose_no_command_while_the_fifo_is_held() {
     let (status, report) = daemon.end();
     assert_eq!((status.code(), report["waiting"].as_u64()), (Some(0), Some(0)));
     drop(held);
-    // It was there when the second one started: not its own.
+    // It existed when the second daemon started, so it is not removed.
     assert!(place.pipe().exists());
 }
 
-/// Killed at any moment, also between looking and taking, and with commands cut anywhere.
+/// Killed at any moment, also between looking and taking, and with commands split anywhere.
 #[test]
 fn kill_9_again_and_again_loses_no_command_and_cuts_none() {
     let place = Place::new();
-    // A message of 133 s: none is sent before the end, so that all must be in the pending file.
+    // A message of 133 s: none is sent before the end, so all must be in the pending file.
     let words = ["--t", "10ms", "--repeats", "100", "--queue", "1000"];
     let mut daemon = place.daemon(&words);
     let _held = File::options().read(true).write(true).open(place.pipe()).unwrap();
@@ -115,7 +115,7 @@ fn kill_9_again_and_again_loses_no_command_and_cuts_none() {
     let kept = || std::fs::read_to_string(place.pending()).unwrap_or_default();
     let phase = daemon.until(|_| kept().ends_with("c30\n"));
     assert_eq!((count(&phase, "bad"), count(&phase, "dropped"), count(&phase, "sent")), (0, 0, 0));
-    // In the order written; one may stand there twice.
+    // In the order written; one may appear twice.
     let kept = kept().replace("c31", "c:3:1");
     let mut lines = kept.lines();
     for command in written {

@@ -1,4 +1,4 @@
-//! The program's other ways: one-shot, stamps, the descriptor of systemd, without privileges, without a line.
+//! Other modes of the program: one-shot, stamps, the descriptor of systemd, without privileges, without a line.
 
 use crate::common;
 
@@ -20,7 +20,7 @@ fn a_one_shot_sends_four_frames_of_25_pulses_and_ends() {
     let pulses = packages(&ook).concat();
     assert_eq!(pulses.len(), 200);
     let late = phase["edge_lateness"]["max_ns"].as_u64().unwrap();
-    // What the receiver makes of it is a matter of lateness, and that one of the machine's.
+    // Whether the frame is decodable depends on lateness, and that on the machine.
     if late < 150_000 {
         let timing = Timing::default();
         let read: Vec<String> =
@@ -41,7 +41,7 @@ fn a_stamp_is_where_latency_is_counted_from() {
     let phase = daemon.until(|phase| count(phase, "sent") == 1);
     assert_eq!(phase["written_to_first_edge"]["count"].as_u64(), Some(1), "{phase}");
     assert!(phase["read_to_first_edge"].is_null());
-    // A stamp of the future says nothing; the command is carried out.
+    // A stamp in the future is ignored, but the command is sent.
     place.write("@18446744073709551615 d20\n");
     let phase = daemon.until(|phase| count(phase, "sent") == 2);
     assert_eq!(phase["read_to_first_edge"]["count"].as_u64(), Some(1), "{phase}");
@@ -88,7 +88,7 @@ fn a_trial_of_a_load_that_does_not_run_is_no_success() {
     assert_eq!(code, Some(1), "{said} {text}");
     assert!(said.contains("the load cmd:false did not run"), "{said}");
     let report: serde_json::Value = serde_json::from_str(&text).unwrap();
-    // What an earlier run left was sent before, and is in no load's figures.
+    // Commands of an earlier run were sent before, and are not in any load's figures.
     let idle = &report["phases"][0];
     assert_eq!((count(idle, "written"), count(idle, "sent"), count(idle, "restored")), (2, 2, 0), "{report}");
     assert_eq!(report["phases"][1]["load_ran"].as_bool(), Some(false));
@@ -114,11 +114,11 @@ fn the_fifo_that_systemd_keeps_is_read() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("ListenFIFO="));
 }
 
-/// Runs it as nobody where the test is root, else as it is.
+/// Runs the program as nobody if the test is root, else as the current user.
 fn without_privileges(place: &Place, words: &[&str]) -> (Option<i32>, String) {
     let folder = place.path("");
     std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777)).unwrap();
-    // Where it is built nobody may be kept out.
+    // The build folder may not be accessible to nobody.
     let program = place.path("rf-switch");
     std::fs::copy(PROGRAM, &program).unwrap();
     let root = rustix::process::geteuid().is_root();

@@ -1,4 +1,4 @@
-//! A daemon without hardware, in a folder of its own.
+//! A daemon without hardware, in a temporary folder.
 
 #![allow(dead_code)] // each test file uses some of it
 
@@ -10,17 +10,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use tempfile::TempDir;
 
-/// The program.
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_rf-switch");
 
-/// Its output, for programs that end by themselves: exit code, stdout, stderr.
+/// Runs the program to its end: exit code, stdout, stderr.
 pub fn output(words: &[&str]) -> (Option<i32>, String, String) {
     let output = Command::new(PROGRAM).args(words).stdin(Stdio::null()).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
 
-/// A FIFO and a pending file in a folder of the test.
+/// A FIFO and a pending file in a temporary folder.
 pub struct Place {
     folder: TempDir,
 }
@@ -46,7 +45,7 @@ impl Place {
         File::options().write(true).open(self.pipe()).unwrap().write_all(text.as_bytes()).unwrap();
     }
 
-    /// Starts a daemon on a wire in memory, with T of 20 µs where `words` say nothing else: a message of 10 ms.
+    /// Starts a daemon on a wire in memory, with T of 20 µs unless `words` say otherwise: a message of 10 ms.
     pub fn daemon(&self, words: &[&str]) -> Daemon {
         let mut command = Command::new(PROGRAM);
         command.args(["--dry-run", "--json", "--replace", "0", "--pipe"]).arg(self.pipe()).args(words);
@@ -57,7 +56,6 @@ impl Place {
     }
 }
 
-/// A running daemon.
 pub struct Daemon {
     pub child: Child,
     stdout: BufReader<ChildStdout>,
@@ -65,7 +63,7 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Returns when it reads its FIFO.
+    /// Returns when the daemon reads its FIFO.
     pub fn spawn(command: &mut Command, stderr: PathBuf) -> Daemon {
         let errors = File::create(&stderr).unwrap();
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors).spawn().unwrap();
@@ -78,7 +76,7 @@ impl Daemon {
         daemon
     }
 
-    /// What is on its stderr.
+    /// Content of its stderr.
     pub fn said(&self) -> String {
         std::fs::read_to_string(&self.stderr).unwrap()
     }
@@ -94,7 +92,6 @@ impl Daemon {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// A report.
     pub fn report(&mut self) -> Value {
         self.signal("USR1");
         let mut line = String::new();
@@ -102,7 +99,7 @@ impl Daemon {
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: `{line}` {}", self.said()))
     }
 
-    /// Waits until its figures are so, a minute at most.
+    /// Waits until the figures satisfy the condition, at most a minute.
     pub fn until(&mut self, enough: impl Fn(&Value) -> bool) -> Value {
         let begun = std::time::Instant::now();
         loop {
@@ -115,7 +112,7 @@ impl Daemon {
         }
     }
 
-    /// SIGTERM: how it ended and its last report.
+    /// Sends SIGTERM; returns the exit status and the last report.
     pub fn end(mut self) -> (ExitStatus, Value) {
         self.signal("TERM");
         let status = self.child.wait().unwrap();
@@ -124,14 +121,13 @@ impl Daemon {
         (status, serde_json::from_str(text.lines().last().unwrap()).unwrap())
     }
 
-    /// SIGKILL.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 }
 
-/// Kills what a failing test leaves.
+/// Cleans up after a failed test.
 impl Drop for Daemon {
     fn drop(&mut self) {
         let _ = self.child.kill();
@@ -139,12 +135,12 @@ impl Drop for Daemon {
     }
 }
 
-/// A count of a phase.
+/// A counter of a phase.
 pub fn count(phase: &Value, name: &str) -> u64 {
     phase[name].as_u64().unwrap_or_else(|| panic!("{name} in {phase}"))
 }
 
-/// The packages of a file.
+/// The packages in a file.
 pub fn packages(path: &Path) -> Vec<Vec<punctual_rf_switch::waveform::Pulse>> {
     punctual_rf_switch::ook::read(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
