@@ -32,9 +32,7 @@ pub struct Bench {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BenchPlan {
-    /// The benchmark's axis and settings.
     pub settings: BenchSettings,
-    /// Number of repetitions planned.
     pub repetitions: u64,
     /// What cannot be measured on this machine, and why.
     pub not_measured: Vec<String>,
@@ -50,7 +48,6 @@ pub enum BenchSettings {
     Nqueens(NqueensSettings),
     /// Images sent by HTTP POST and stored.
     Network(NetworkSettings),
-    /// Memory bandwidth.
     Memory {
         /// Concurrent threads, each on its own CPU.
         threads: u32,
@@ -59,9 +56,7 @@ pub enum BenchSettings {
     },
     /// Time until written data is on the disk.
     Disk {
-        /// Folder that is written to.
         folder: PathBuf,
-        /// Bytes per write.
         bytes: u64,
         /// Writes of each kind per repetition.
         writes: u32,
@@ -77,14 +72,12 @@ pub enum BenchSettings {
     },
 }
 
-/// Settings of the N-queens benchmark.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NqueensSettings {
     pub mode: NqueensMode,
     /// Number of queens and board size.
     pub n: u32,
-    /// Number of counting threads.
     pub threads: u32,
     /// Consecutive counts per repetition; fixed once, so that all repetitions are alike.
     pub batch: u64,
@@ -104,7 +97,6 @@ pub enum NqueensMode {
     Native,
 }
 
-/// Settings of the network benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NetworkSettings {
@@ -112,7 +104,6 @@ pub struct NetworkSettings {
     pub to: Option<String>,
     /// Where the server in this process stores the images; null if it does not store here.
     pub folder: Option<PathBuf>,
-    /// Bytes per image.
     pub bytes: u64,
     /// How long images are sent per repetition.
     pub duration_ns: Nanos,
@@ -120,7 +111,6 @@ pub struct NetworkSettings {
     pub beside: Beside,
 }
 
-/// What runs while images are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "what", rename_all = "lowercase")]
@@ -135,7 +125,6 @@ pub enum Beside {
     Measure,
 }
 
-/// One repetition of a benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BenchRepetition {
@@ -153,11 +142,8 @@ pub struct BenchRepetition {
     pub figures: Vec<BenchFigure>,
     /// Results that must have a known value.
     pub checks: Vec<BenchCheck>,
-    /// Time per step.
     pub distributions: Vec<BenchDistribution>,
-    /// What a reader should know about this repetition.
     pub notes: Vec<String>,
-    /// State of the machine while it ran.
     pub conditions: Conditions,
 }
 
@@ -175,7 +161,6 @@ pub struct Conditions {
     pub steal_ns: Option<u64>,
 }
 
-/// One figure of a repetition.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BenchFigure {
@@ -194,7 +179,6 @@ pub struct BenchFigure {
 pub struct BenchCheck {
     /// What was computed, for example `solutions, N = 12`.
     pub what: String,
-    /// The computed value.
     pub got: u64,
     /// The correct value; null if unknown.
     pub expected: Option<u64>,
@@ -215,7 +199,6 @@ pub struct BenchDistribution {
     pub of: String,
     /// Name of the time, for example `round trip`.
     pub name: String,
-    /// In ns.
     pub histogram: Histogram,
 }
 
@@ -225,7 +208,6 @@ pub struct BenchDistribution {
 pub struct BenchParts {
     /// Number of the repetition, from 1.
     pub repetition: u64,
-    /// Part number and result.
     pub done: Vec<(u64, u64)>,
     /// Elapsed time of the repetition so far, ns.
     pub elapsed_ns: u64,
@@ -242,9 +224,7 @@ pub struct BenchParts {
 pub enum BenchRecord {
     /// Always the first record.
     Plan(Box<BenchPlan>),
-    /// Finished parts of the running repetition.
     Parts(BenchParts),
-    /// A finished repetition.
     Repetition(Box<BenchRepetition>),
 }
 
@@ -337,7 +317,6 @@ impl Conditions {
         found.map(|r| r.value as f64 / 1e3)
     }
 
-    /// In °C.
     pub fn gpu_celsius(&self) -> Option<f64> {
         self.temperatures.iter().find(|r| r.name.starts_with("GPU")).map(|r| r.value as f64 / 1e3)
     }

@@ -57,7 +57,6 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// How to revert a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -67,7 +66,6 @@ pub enum Back {
     /// Run the same command again after every edit of the change is undone, for example update-grub or
     /// `systemctl daemon-reload`.
     Again,
-    /// Nothing to revert.
     Nothing,
     /// The tool cannot revert it; the text tells a person how.
     Manual(String),
@@ -92,7 +90,6 @@ pub struct Command {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Draft {
-    /// The file's final path.
     pub path: PathBuf,
     /// Where the command writes it. Any file at this path is removed before and after.
     pub draft: PathBuf,

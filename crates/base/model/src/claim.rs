@@ -11,7 +11,6 @@ use std::str::FromStr;
 /// `hard` (none missed), `firm` (at most 3 in 1e6), `soft` (at most 1 in 1000).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Claim {
-    /// What is bounded, with the bound.
     pub quantity: Quantity,
     /// Confidence required for a pass or fail, 0–1.
     pub confidence: f64,
@@ -28,8 +27,10 @@ pub enum Quantity {
         limit: Nanos,
     },
     /// The probability that a release is served later than `limit` is below `p`.
-    Exceedance { limit: Nanos, p: f64 },
-    /// No release is missed.
+    Exceedance {
+        limit: Nanos,
+        p: f64,
+    },
     NoneMissed,
     /// At most this share of releases (0–1) is missed.
     MissedShare(f64),

@@ -1,5 +1,3 @@
-//! Causes of wakeup latency, and how certain they are.
-
 use serde::{Deserialize, Serialize};
 
 /// What passed the time between when a thread should have run and when it did.
@@ -77,7 +75,6 @@ impl Confidence {
     }
 }
 
-/// How certain a cause is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

@@ -24,7 +24,6 @@ pub struct Comparison {
     pub problems: Vec<String>,
 }
 
-/// One group of runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Group {
@@ -51,7 +50,6 @@ pub enum SampleUnit {
     Batch,
 }
 
-/// One figure in all groups.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparisonRow {
@@ -70,13 +68,11 @@ pub struct ComparisonRow {
     pub against: Vec<Against>,
 }
 
-/// One figure of one group.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sampled {
     /// One value per run or batch; empty if they are per second.
     pub values: Vec<f64>,
-    /// Number of values.
     pub n: u64,
     /// Effective sample size given the autocorrelation; absent if the values have no order in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -96,7 +92,6 @@ pub struct Sampled {
     pub upper: Option<f64>,
 }
 
-/// A group compared with the first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Against {
@@ -112,7 +107,6 @@ pub struct Against {
     pub covariate: Option<Covariate>,
 }
 
-/// Conclusion about two groups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -126,11 +120,9 @@ pub enum Told {
     /// Too few values for an interval.
     #[default]
     TooFew,
-    /// One of them has no value.
     Missing,
 }
 
-/// A ratio with its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ratio {
@@ -175,37 +167,29 @@ pub struct Unlike {
     pub values: Vec<Option<String>>,
 }
 
-/// Kinds of [`Unlike`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum UnlikeKind {
     /// Board or processor.
     Machine,
-    /// Number of measured CPUs.
     Cpus,
-    /// Period of the measuring threads.
     Period,
     /// Policy and priority.
     Scheduling,
-    /// Wakeup source of the threads.
     Way,
     /// How the releases on different CPUs are aligned.
     Alignment,
     /// CPU exit-latency limit (/dev/cpu_dma_latency) while measuring.
     DmaLatency,
-    /// The program that measured.
     Tool,
     /// Resolution of the reported values.
     Resolution,
     /// Scored periods per run; affects the maximum.
     Length,
-    /// Whether tracing was on.
     Tracing,
-    /// Cpufreq governor.
     Governor,
     Virtualisation,
-    /// Kernel parameters.
     Parameters,
     /// Median CPU frequency, read between phases.
     Frequency,
@@ -229,7 +213,6 @@ pub struct CauseShare {
     pub longest_ns: u64,
 }
 
-/// Data for the charts of a comparison.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ComparisonDrawings {
     /// Load, and the corrected latencies of each group.

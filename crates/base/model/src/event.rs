@@ -19,13 +19,11 @@ pub enum Event {
         /// Heartbeats since the load started.
         beats: u64,
     },
-    /// Recording of a phase began.
     PhaseStart {
         /// CLOCK_MONOTONIC.
         mono_ns: u64,
         phase: String,
     },
-    /// Recording of a phase ended.
     PhaseEnd {
         /// CLOCK_MONOTONIC.
         mono_ns: u64,
@@ -38,7 +36,6 @@ pub enum Event {
         /// Size of the step, ns.
         step_ns: i64,
     },
-    /// The machine was suspended.
     Suspend {
         /// CLOCK_MONOTONIC.
         mono_ns: u64,
@@ -50,7 +47,6 @@ pub enum Event {
         /// CLOCK_MONOTONIC.
         mono_ns: u64,
         cpu: CpuId,
-        /// What was observed.
         text: String,
     },
     /// CPU frequencies, read between phases only, because reading another CPU's frequency disturbs it.
@@ -67,7 +63,6 @@ pub enum Event {
         /// CPU and SMI count since boot.
         counts: Vec<(CpuId, u64)>,
     },
-    /// A signal ended the run.
     Signal {
         /// CLOCK_MONOTONIC.
         mono_ns: u64,
@@ -116,7 +111,6 @@ impl Event {
 pub struct ContextSample {
     /// CLOCK_MONOTONIC at the end of the interval.
     pub mono_ns: u64,
-    /// Length of the interval.
     pub interval_ns: u64,
     /// Temperatures at the end of the interval, m°C.
     pub temperatures: Vec<Reading>,
@@ -134,7 +128,6 @@ pub struct ContextSample {
     pub cpus: Vec<CpuContext>,
 }
 
-/// A named value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reading {
@@ -178,9 +171,7 @@ pub struct CpuContext {
 pub struct WindowMax {
     /// CLOCK_MONOTONIC at the end of the interval.
     pub mono_ns: u64,
-    /// Length of the interval.
     pub interval_ns: u64,
-    /// Phase id.
     pub phase: String,
     /// CPU and its largest latency, ns; 0 if there was no wakeup in the interval.
     pub max_ns: Vec<(CpuId, u64)>,

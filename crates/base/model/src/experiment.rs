@@ -51,11 +51,9 @@ pub struct SchedSettings {
     pub rr_quantum_ns: Option<Nanos>,
     /// Limit on real-time threads of a CPU; null if there is none.
     pub limit: Option<RtLimit>,
-    /// Online CPUs.
     pub online: CpuList,
 }
 
-/// A limit on the CPU time of real-time threads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RtLimit {
@@ -69,7 +67,6 @@ pub struct RtLimit {
     pub always: bool,
 }
 
-/// A thread as planned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlannedThread {
@@ -104,7 +101,6 @@ pub struct Prediction {
     pub ends_ns: Option<Nanos>,
 }
 
-/// One pass of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Repetition {
@@ -122,7 +118,6 @@ pub struct Repetition {
     pub problems: Vec<String>,
 }
 
-/// A thread as it ran.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RanThread {
@@ -141,7 +136,6 @@ pub struct RanThread {
     pub charged_ns: Nanos,
     /// Page faults during its work; null if unknown.
     pub page_faults: Option<u64>,
-    /// Breakdown of the elapsed time.
     pub account: TimeAccount,
     /// Prediction from the CPU time charged in this run instead of the calibrated one.
     pub as_charged: Prediction,
@@ -165,7 +159,6 @@ pub struct TimeAccount {
     pub run_ns: Nanos,
     /// Time it was runnable while another task had the CPU.
     pub wait_ns: Option<Nanos>,
-    /// Time it slept.
     pub blocked_ns: Option<Nanos>,
     /// Time it had the CPU but was not charged: taken by the hypervisor, and by interrupts if the kernel accounts them
     /// separately.
@@ -186,7 +179,6 @@ pub struct Taken {
     pub others_ns: Nanos,
 }
 
-/// A span of a thread's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GanttSpan {
@@ -205,13 +197,10 @@ pub struct GanttSpan {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Doing {
-    /// Has the CPU.
     Runs,
     /// Has the CPU in turns too short to draw.
     Shares,
-    /// Runnable.
     Waits,
-    /// Blocked.
     Sleeps,
 }
 

@@ -14,7 +14,6 @@ pub struct Scheduled {
     pub prio: Option<i32>,
 }
 
-/// One cause of one late wakeup.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cause {
@@ -53,7 +52,6 @@ pub struct Moments {
     pub t4_ns: Option<u64>,
 }
 
-/// One late wakeup.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Victim {
@@ -93,9 +91,7 @@ pub struct CulpritGroup {
     pub comm: Option<String>,
     /// The main cause if it is not a thread; null otherwise.
     pub what: Option<String>,
-    /// Number of late wakeups.
     pub wakeups: u64,
-    /// Largest latency, ns.
     pub worst_ns: u64,
     /// Typical interval between them, ns; null if there is none.
     pub every_ns: Option<u64>,
@@ -135,7 +131,6 @@ pub struct Cycle {
     pub release_ns: u64,
     /// From there to the end of its work, ns; the sum of `ran_ns`, `delays` and `blocked`.
     pub length_ns: u64,
-    /// Time it ran, ns.
     pub ran_ns: u64,
     /// What kept it from running while it was runnable.
     pub delays: Vec<Cause>,
@@ -169,9 +164,7 @@ pub struct Explanation {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Explained {
-    /// Phase id.
     pub phase: String,
-    /// CPU on which it was measured.
     pub cpu: CpuId,
     /// CLOCK_MONOTONIC of the release; with `phase` and `cpu` it identifies the wakeup in `worst.jsonl`.
     pub release_mono_ns: u64,
@@ -180,7 +173,6 @@ pub struct Explained {
     pub latency_ns: u64,
     /// The trace file, relative to the run directory.
     pub trace: String,
-    /// The wakeup as the trace shows it.
     pub victim: Victim,
     /// Activity of the CPUs around it; absent if the trace is only a summary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -205,7 +197,6 @@ pub struct Timeline {
     pub notes: Vec<String>,
 }
 
-/// One CPU of a [`Timeline`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lane {
@@ -217,7 +208,6 @@ pub struct Lane {
     pub joined: u64,
 }
 
-/// A span of a CPU's time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Span {
@@ -234,7 +224,6 @@ pub struct Span {
     pub cause: Option<Class>,
 }
 
-/// Kinds of CPU activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -248,7 +237,6 @@ pub enum SpanKind {
     Nmi,
 }
 
-/// A span of the late thread's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StateSpan {

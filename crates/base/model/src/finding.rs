@@ -10,7 +10,6 @@ pub struct Finding {
     pub id: String,
     /// Group of the rule, for example `CPU: SMT, frequency, idle, thermal`.
     pub group: String,
-    /// Severity of a FAIL.
     pub severity: Severity,
     pub state: State,
     /// The result in one sentence.
@@ -48,13 +47,11 @@ pub enum Severity {
 pub enum State {
     /// Read and correct.
     Pass,
-    /// Incorrect.
     Fail,
     /// Doubtful.
     Warn,
     /// Information only.
     Info,
-    /// Not applicable.
     Skip,
     /// Could not be read because of permissions or lockdown.
     Blocked,

@@ -8,13 +8,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetLine {
-    /// Id of the run.
     pub run: String,
-    /// Folder of the run.
     pub folder: Option<String>,
     /// Start, CLOCK_REALTIME, ns since 1970.
     pub started_ns: Option<u64>,
-    /// Host name.
     pub host: Option<String>,
     pub board: Option<String>,
     /// Output of `uname -r`.
@@ -25,24 +22,17 @@ pub struct FleetLine {
     pub preemption: Option<String>,
     /// All settings that must be equal for latencies to be comparable.
     pub settings: String,
-    /// Total measuring time.
     pub duration_ns: Option<u64>,
-    /// Period of every measuring thread.
     pub period_ns: Option<u64>,
     pub load: String,
     pub cpu: CpuId,
     /// Periods with a latency.
     pub samples: u64,
     pub skipped: Option<u64>,
-    /// Median latency.
     pub p50_ns: Option<u64>,
-    /// 99th percentile.
     pub p99_ns: Option<u64>,
-    /// 99.9th percentile.
     pub p999_ns: Option<u64>,
-    /// 99.99th percentile.
     pub p9999_ns: Option<u64>,
-    /// Largest latency.
     pub max_ns: Option<u64>,
     /// Highest temperature during the run, m°C.
     pub temperature_max_mc: Option<i64>,
@@ -60,7 +50,6 @@ pub struct FleetLine {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fleet {
-    /// Number of runs.
     pub runs: u64,
     /// All boards, the one with the worst wakeup first.
     pub boards: Vec<FleetBoard>,
@@ -82,11 +71,9 @@ pub struct FleetBoard {
     pub kernels: Vec<String>,
     /// Distinct settings of its runs.
     pub settings: Vec<String>,
-    /// Number of runs.
     pub runs: u64,
     /// Runs that did not end as planned.
     pub incomplete: u64,
-    /// Runs with a failed claim.
     pub failed: u64,
     /// Runs with an undecided claim and no failed one.
     pub inconclusive: u64,
@@ -96,11 +83,9 @@ pub struct FleetBoard {
     pub worst: Option<FleetWorst>,
 }
 
-/// The worst wakeup of a board.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetWorst {
-    /// Latency, ns.
     pub ns: u64,
     pub load: String,
     pub cpu: CpuId,
@@ -118,7 +103,6 @@ pub struct FleetOutlier {
     pub host: Option<String>,
     pub kernel: Option<String>,
     pub load: String,
-    /// Settings of the runs that are compared.
     pub settings: String,
     /// Its worst wakeup, ns.
     pub ns: u64,
@@ -130,7 +114,6 @@ pub struct FleetOutlier {
     pub boards: u64,
 }
 
-/// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

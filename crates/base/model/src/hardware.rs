@@ -15,14 +15,12 @@ pub struct Gap {
     pub length_ns: u64,
 }
 
-/// What took the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum GapClass {
     /// Linux, as its trace shows: interrupts, softirqs, NMI handlers, other threads.
     Linux,
-    /// The hypervisor of this guest.
     Hypervisor,
     /// Firmware: a system management interrupt (SMI).
     Firmware,
@@ -41,7 +39,6 @@ pub struct GapPart {
     /// For example `local_timer`, `irq 24 eth0`, `NET_RX`, `NMI`, `stress-ng (FIFO 99, pid 712)`.
     pub what: String,
     pub kind: SpanKind,
-    /// Number of gaps it contributed to.
     pub gaps: u64,
     /// Its largest part of one gap, ns.
     pub worst_ns: u64,
@@ -49,18 +46,15 @@ pub struct GapPart {
     pub total_ns: u64,
 }
 
-/// All gaps of one class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GapFinding {
     pub class: GapClass,
-    /// Number of gaps.
     pub gaps: u64,
     /// Gaps that occurred on every reading CPU at once.
     pub at_once: u64,
     /// Longest time taken in one gap, ns.
     pub worst_ns: u64,
-    /// CPU of the longest.
     pub worst_cpu: CpuId,
     /// Sum over all gaps, ns.
     pub total_ns: u64,
@@ -95,20 +89,16 @@ pub struct ExplainedGap {
     pub at_once: Option<bool>,
 }
 
-/// Results of the thread on one CPU.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GapCpu {
     pub cpu: CpuId,
-    /// Scheduling of the reading thread.
     pub scheduling: Scheduling,
     /// Time its windows should have taken, ns.
     pub due_ns: u64,
     /// Time it read the clock, ns.
     pub looked_ns: u64,
-    /// Number of clock readings.
     pub readings: u64,
-    /// Number of gaps.
     pub gaps: u64,
     /// Longest gap, ns; null if there was none.
     pub worst_ns: Option<u64>,
@@ -136,7 +126,6 @@ pub struct Hwlat {
     pub windows: u64,
     /// Longest gap, ns, with a resolution of 1 µs.
     pub worst_ns: u64,
-    /// CPU of the longest gap.
     pub worst_cpu: Option<CpuId>,
     /// NMIs during gaps; null if no line reported them.
     pub nmis: Option<u64>,
@@ -153,7 +142,6 @@ pub struct Hardware {
     pub cpus: Vec<GapCpu>,
     /// The kernel's detector; null if it was not run.
     pub hwlat: Option<Hwlat>,
-    /// The longest gaps.
     pub worst: Vec<ExplainedGap>,
     /// Name of the hypervisor, or `none`; null if it cannot be determined.
     pub virtualisation: Option<String>,
@@ -163,7 +151,6 @@ pub struct Hardware {
     pub hottest: Option<Reading>,
     /// CPUs that were examined.
     pub on: CpuList,
-    /// Duration, ns.
     pub took_ns: u64,
     /// Clock readings at least this far apart count as a gap, ns.
     pub threshold_ns: u64,
@@ -176,7 +163,6 @@ pub struct Hardware {
     /// What was not examined, or examined with less than requested. Unless it is empty, the result is no clean bill of
     /// health.
     pub narrowed: Vec<String>,
-    /// Further remarks.
     pub notes: Vec<String>,
 }
 

@@ -30,21 +30,17 @@ pub struct Import {
     pub series: Vec<Series>,
 }
 
-/// One imported file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ImportedFile {
     /// File name without folders.
     pub name: String,
-    /// Format it was read as.
     pub format: String,
-    /// File size.
     pub bytes: u64,
     /// CRC-32 (IEEE 802.3) of the file.
     pub crc32: u32,
 }
 
-/// A loss of information.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lost {
@@ -58,11 +54,9 @@ pub struct Lost {
     /// Number of samples or rows; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// Text for people.
     pub text: String,
 }
 
-/// Kinds of [`Lost`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

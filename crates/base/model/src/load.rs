@@ -12,13 +12,11 @@ pub struct LoadReport {
     pub ran: bool,
     /// If it did not run, what failed and what to do; null otherwise.
     pub why_not: Option<String>,
-    /// Number of workers.
     pub workers: u32,
     /// Heartbeats while recording.
     pub beats: u64,
     /// Longest time without a heartbeat, ns.
     pub longest_silence_ns: u64,
-    /// Rates of its work.
     pub rates: Vec<Rate>,
     /// Counters of the kernel that prove it ran.
     pub proofs: Vec<Proof>,
@@ -46,9 +44,7 @@ pub struct Rate {
 pub struct Proof {
     /// Name of the counter, for example `/proc/diskstats vda sectors written`.
     pub what: String,
-    /// Value before the phase.
     pub before: u64,
-    /// Value after the phase.
     pub after: u64,
     /// Minimum increase.
     pub needed: u64,

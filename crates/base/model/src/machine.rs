@@ -19,7 +19,6 @@ pub struct MachineFacts {
     pub preemption: Option<String>,
     /// Board name (device tree or DMI).
     pub board: Option<String>,
-    /// Processor model.
     pub cpu_model: Option<String>,
     pub cpus_online: Option<CpuList>,
     /// CPUs isolated from the scheduler at boot.
@@ -33,7 +32,6 @@ pub struct MachineFacts {
     pub virtualisation: Option<String>,
     /// Kernel command line, with private values removed.
     pub cmdline: Option<String>,
-    /// Memory size.
     pub memory_bytes: Option<u64>,
     /// RT throttling settings, for example `950000/1000000 µs`.
     pub rt_throttling: Option<String>,
@@ -43,7 +41,6 @@ pub struct MachineFacts {
     pub os: Option<String>,
 }
 
-/// The cost of measuring.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OwnCost {
@@ -57,7 +54,6 @@ pub struct OwnCost {
     pub context_cpus: String,
     /// Peak resident memory.
     pub rss_bytes: Option<u64>,
-    /// Locked memory.
     pub locked_bytes: Option<u64>,
     /// Time from process start to the first recorded release without warm-up, ns.
     pub start_to_first_sample_ns: Option<u64>,
@@ -67,9 +63,7 @@ pub struct OwnCost {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Scratch {
-    /// Folder of the scratch file.
     pub folder: String,
-    /// Size of the scratch file.
     pub file_bytes: u64,
     /// Maximum of bytes written in total.
     pub write_cap_bytes: u64,

@@ -11,7 +11,6 @@ pub struct Problem {
     pub text: String,
 }
 
-/// Kinds of [`Problem`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -26,7 +25,6 @@ pub enum ProblemKind {
     CpuLost,
     /// The machine throttled or was under voltage.
     Throttled,
-    /// The machine was suspended.
     Suspended,
     /// The phase ended early because of a signal, kill or error.
     Interrupted,

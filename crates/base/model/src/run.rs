@@ -21,7 +21,6 @@ pub struct Run {
     pub schema: String,
     /// `major.minor`, for example `1.0`.
     pub schema_version: String,
-    /// The program that wrote it.
     pub tool: Tool,
     pub kind: Kind,
     /// Whether every phase ran to its planned end.
@@ -36,7 +35,6 @@ pub struct Run {
     /// Host name as the user may disclose it; absent if an imported file does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// Command line of the program.
     pub command: Vec<String>,
     pub settings: Settings,
     /// Origin and losses of an imported run; absent if measured by this program.
@@ -45,7 +43,6 @@ pub struct Run {
     /// Clock model of an emulator whose clock counts instructions; absent for real time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub virtual_time: Option<VirtualTime>,
-    /// The machine it ran on.
     pub machine: MachineFacts,
     /// How late wakeups were traced; absent if not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -91,7 +88,6 @@ impl Run {
     }
 }
 
-/// Program that wrote a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tool {
@@ -142,7 +138,6 @@ pub struct Stamp {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum EndedBy {
-    /// As planned.
     Duration,
     /// By a signal; results up to then are complete.
     Signal {
@@ -173,7 +168,6 @@ pub struct Settings {
     pub scheduling: Option<Scheduling>,
     /// Whether the user chose policy or priority: if so a refusal is an error, otherwise there is a fallback.
     pub scheduling_explicit: bool,
-    /// Period of every measuring thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub period_ns: Option<Nanos>,
     /// Measured CPUs; empty for an imported run, whose phases have them.
@@ -197,7 +191,6 @@ pub struct Settings {
     pub worst_kept: usize,
     /// Deadline of a wakeup; null if none was given.
     pub deadline_ns: Option<Nanos>,
-    /// Claims to be judged.
     pub claims: Vec<Claim>,
     /// Set if it was measured until the claims were decided, with `duration_ns` then being the time until the first
     /// check; absent if it was measured for `duration_ns`.
@@ -215,11 +208,9 @@ pub struct Settings {
 pub struct VirtualTime {
     /// Emulator and version.
     pub emulator: String,
-    /// Emulated machine.
     pub machine: String,
     /// The booted kernel, as named by the user.
     pub kernel: String,
-    /// Time per instruction.
     pub instruction_ns: u32,
     /// Number of virtual CPUs; with more than one, claims are judged only if the control passes.
     pub cpus: u32,
@@ -238,7 +229,6 @@ pub enum Alignment {
     Staggered,
 }
 
-/// A measurement under one load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Phase {
@@ -282,7 +272,6 @@ impl Phase {
     }
 }
 
-/// Totals of one measuring thread in one phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuResult {

@@ -45,7 +45,6 @@ pub struct SuiteResult {
     pub ended: SuiteEnd,
 }
 
-/// How a test ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "how", rename_all = "snake_case")]
@@ -63,11 +62,9 @@ pub enum SuiteEnd {
     },
 }
 
-/// Result of a test that ran to its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SuiteRan {
-    /// Events by outcome.
     pub counts: EventCounts,
     /// Lateness of the events, ns.
     pub lateness: Histogram,

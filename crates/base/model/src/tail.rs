@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tail {
-    /// Phase id.
     pub phase: String,
     /// CPU with the worst wakeup of the phase.
     pub cpu: CpuId,
@@ -43,7 +42,6 @@ pub enum TailSeries {
     Blocks,
 }
 
-/// Fit above one threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TailThreshold {
@@ -54,7 +52,6 @@ pub struct TailThreshold {
     pub shape: f64,
     /// Ends of its 95 % profile likelihood interval; null if it has none.
     pub shape_interval: Option<(f64, f64)>,
-    /// Scale σ.
     pub scale_ns: f64,
     /// σ − ξ·threshold, which is constant over thresholds if the tail is Pareto.
     pub modified_scale_ns: f64,
@@ -71,7 +68,6 @@ pub enum TailOutcome {
         once_in: f64,
         /// The same as time at the run's period; null if that is unknown.
         once_in_ns: Option<Nanos>,
-        /// The level.
         level_ns: f64,
         /// Lower end of its profile likelihood interval.
         lower_ns: f64,
@@ -88,12 +84,10 @@ pub enum TailOutcome {
     Refused {
         /// The level that was requested, once in this many wakeups.
         once_in: f64,
-        /// Every failed check.
         reasons: Vec<TailRefusal>,
     },
 }
 
-/// A failed check.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "gate", rename_all = "snake_case")]
@@ -104,16 +98,12 @@ pub enum TailRefusal {
     Imprecise,
     /// The order of the samples is unknown.
     OrderUnknown,
-    /// The run is not stationary.
     NotStationary {
         /// KPSS statistic, not below .463.
         kpss: f64,
     },
     /// Too few late wakeups to estimate their clustering.
-    ClusteringUnknown {
-        /// Number of late wakeups.
-        from: u64,
-    },
+    ClusteringUnknown { from: u64 },
     /// Too few thresholds have 100 exceedances and a fit.
     FewThresholds {
         /// Number of thresholds; 5 are needed.
@@ -135,14 +125,10 @@ pub enum TailRefusal {
     BelowObserved {
         /// Upper end of the interval.
         upper_ns: f64,
-        /// Largest observed latency.
         observed_ns: u64,
     },
     /// More than 2 decades beyond the data.
-    TooFar {
-        /// Number of decades.
-        decades: f64,
-    },
+    TooFar { decades: f64 },
     /// The interval of the level is unbounded.
     Unbounded,
     /// There is no tail: the histogram has no samples, or the level lies within the data.
@@ -153,14 +139,11 @@ pub enum TailRefusal {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Arrivals {
-    /// What the events are.
     pub source: Latest,
-    /// Number of events.
     pub of: u64,
     pub pattern: ArrivalPattern,
 }
 
-/// Events whose arrival pattern is tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -171,14 +154,12 @@ pub enum Latest {
     Seconds,
 }
 
-/// Pattern of events in time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum ArrivalPattern {
     /// In phase with a period.
     Periodic {
-        /// Length of the period.
         period_ns: Nanos,
         /// p-value of independent events, over all periods tried.
         p: f64,

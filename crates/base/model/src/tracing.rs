@@ -4,7 +4,6 @@ use punctual_units::CpuId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What was traced, and its cost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tracing {
@@ -24,7 +23,6 @@ pub struct Tracing {
     pub event_cost_ns: Option<f64>,
 }
 
-/// What was traced in one phase.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PhaseTrace {
@@ -42,7 +40,6 @@ pub struct PhaseTrace {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Capture {
-    /// Phase id.
     pub phase: String,
     /// The trace.dat file, relative to the run directory.
     pub file: String,
@@ -50,7 +47,6 @@ pub struct Capture {
     pub from_mono_ns: u64,
     /// End of the window, CLOCK_MONOTONIC.
     pub to_mono_ns: u64,
-    /// The late wakeups in the window.
     pub late: Vec<LateWakeup>,
     /// CPUs whose buffer was already overwritten past the start of the window.
     pub overwritten: Vec<CpuId>,
@@ -65,7 +61,6 @@ pub struct Capture {
     pub throttled: Option<bool>,
 }
 
-/// A late wakeup of a measuring thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LateWakeup {
@@ -73,6 +68,5 @@ pub struct LateWakeup {
     pub tid: i32,
     /// CLOCK_MONOTONIC of the release.
     pub release_mono_ns: u64,
-    /// Latency of the wakeup.
     pub latency_ns: u64,
 }

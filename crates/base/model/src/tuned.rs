@@ -24,7 +24,6 @@ pub struct Tuned {
     pub not_tried: Vec<(String, String)>,
     /// Kept changes, in the order they were found.
     pub kept: Vec<String>,
-    /// Why the search ended.
     pub ended: Ended,
 }
 
@@ -47,11 +46,9 @@ pub struct Trial {
     pub shift_ns: f64,
     /// 95 % confidence interval of the shift; null if there are too few pairs.
     pub interval_ns: Option<(f64, f64)>,
-    /// Purpose of the trial.
     pub kind: TrialKind,
 }
 
-/// Purpose of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -64,23 +61,18 @@ pub enum TrialKind {
         p: f64,
         /// Significance level.
         alpha: f64,
-        /// Whether the change was kept.
         kept: bool,
     },
 }
 
-/// Why a search ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum Ended {
-    /// The claims hold.
     ClaimsHold,
     /// No remaining change helps.
     NothingHelps,
-    /// There was nothing to try.
     NothingToTry,
-    /// The time limit was reached.
     TimeUp,
     /// A signal or an error.
     Stopped {

@@ -39,7 +39,6 @@ pub struct Round {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BlockMaximum {
-    /// Phase id.
     pub phase: String,
     pub cpu: CpuId,
     /// Start of the block, CLOCK_MONOTONIC. A block is as long as requested or up to a second longer; the last one of a

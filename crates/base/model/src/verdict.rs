@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 pub enum Outcome {
     /// Every claim holds in every phase on every CPU, with the required confidence.
     Pass,
-    /// Undecided.
     Inconclusive,
     /// At least one claim is refuted.
     Fail,
@@ -33,7 +32,6 @@ pub struct Verdict {
     pub worst: Option<CellId>,
     /// Released periods in total; null if an imported file does not state them.
     pub released: Option<u64>,
-    /// Periods that ran.
     pub ran: u64,
     /// Skipped periods; null if an imported file does not state them.
     pub skipped: Option<u64>,
@@ -57,7 +55,6 @@ impl Verdict {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VirtualControl {
     pub cpu: CpuId,
-    /// Name of the control.
     pub control: String,
     /// Worst latency when idle.
     pub idle_ns: u64,
@@ -82,7 +79,6 @@ impl VirtualControl {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Judged {
-    /// What was claimed.
     pub claim: Claim,
     /// The worst outcome of its cells.
     pub outcome: Outcome,
@@ -90,11 +86,9 @@ pub struct Judged {
     pub cells: Vec<CellJudgement>,
 }
 
-/// Origin of a figure.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellId {
-    /// Phase id.
     pub phase: String,
     pub cpu: CpuId,
     /// Largest corrected latency of the cell.
@@ -105,7 +99,6 @@ pub struct CellId {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellJudgement {
-    /// Phase id.
     pub phase: String,
     pub cpu: CpuId,
     pub outcome: Outcome,
@@ -159,10 +152,7 @@ pub enum ClusterNote {
         from: u64,
     },
     /// Too few late samples to estimate it; 1 is assumed, and reported as such.
-    TooFew {
-        /// Number of late samples.
-        from: u64,
-    },
+    TooFew { from: u64 },
 }
 
 /// How likely a run of this length includes a rare event.

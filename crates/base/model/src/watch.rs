@@ -14,11 +14,8 @@ pub struct Watch {
     pub schema: String,
     /// `major.minor`; a minor version only adds fields.
     pub schema_version: String,
-    /// The program that wrote it.
     pub tool: Tool,
-    /// Host name.
     pub host: Option<String>,
-    /// Kernel release.
     pub kernel: Option<String>,
     /// Boot of the stamps, since CLOCK_MONOTONIC restarts with each boot; null if the kernel does not report it.
     pub boot_id: Option<String>,
@@ -51,15 +48,11 @@ pub struct Watch {
     pub upsets: WatchUpsets,
 }
 
-/// Settings of a watch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchSettings {
-    /// Period of every measuring thread.
     pub period_ns: Nanos,
-    /// Policy and priority of the measuring threads.
     pub scheduling: Scheduling,
-    /// Measured CPUs.
     pub cpus: CpuList,
     /// Duration of one run directory.
     pub segment_ns: Nanos,
@@ -94,7 +87,6 @@ pub struct WatchCpu {
     pub since_start_ns: Option<u64>,
     /// Released periods of the series, as far as recorded.
     pub released: u64,
-    /// Periods in which the thread woke.
     pub ran: u64,
     /// Periods skipped while it was late.
     pub skipped: u64,
@@ -112,7 +104,6 @@ pub struct WatchMaximum {
     pub real_ns: u64,
     /// CLOCK_MONOTONIC of the release.
     pub mono_ns: u64,
-    /// Latency of the wakeup.
     pub latency_ns: u64,
     /// Its run directory, relative to the watch directory; may have been deleted since. Absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -134,7 +125,6 @@ pub struct WatchMaximum {
 pub struct WatchMaxima {
     /// New maxima above the threshold.
     pub seen: u64,
-    /// Explained by a trace.
     pub explained: u64,
     /// Not traced, because too many others came just before.
     pub too_many: u64,
@@ -144,7 +134,6 @@ pub struct WatchMaxima {
     pub traces_deleted: u64,
 }
 
-/// Files that could not be written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchDisk {
@@ -164,11 +153,9 @@ pub struct WatchDisk {
 pub struct WatchCost {
     /// CPU time of the process and the children it waited for, in steps of a tick (usually 10 ms).
     pub cpu_ns: Option<u64>,
-    /// Resident memory now.
     pub rss_bytes: Option<u64>,
 }
 
-/// Disturbances of the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchUpsets {
@@ -185,7 +172,6 @@ pub struct WatchUpsets {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "line", rename_all = "snake_case")]
 pub enum WatchLine {
-    /// A block ended.
     Block(WatchBlock),
     /// A CPU had its largest latency since the process began.
     Maximum(WatchMaximum),
@@ -217,7 +203,6 @@ pub struct Watched {
     pub bytes: u64,
     /// Whether a process is writing it.
     pub running: bool,
-    /// What cannot be read.
     pub damage: Vec<String>,
 }
 

@@ -7,12 +7,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Worst {
-    /// Phase id.
     pub phase: String,
     pub cpu: CpuId,
     /// CLOCK_MONOTONIC of the release.
     pub release_mono_ns: u64,
-    /// Latency of the wakeup.
     pub latency_ns: u64,
     /// Number of the period in the phase, from 0.
     pub cycle: u64,
@@ -46,13 +44,9 @@ pub enum SuspicionClass {
     Irq,
     /// A burst of softirq work.
     Softirq,
-    /// The thread was migrated between CPUs.
     Migration,
-    /// The thread took a page fault.
     PageFault,
-    /// The CPU throttled.
     Throttling,
-    /// The frequency changed.
     FrequencyStep,
     /// Firmware took the CPU (system management interrupt).
     Smi,

@@ -23,18 +23,15 @@ pub struct RunSummary {
     pub folder: Option<String>,
     /// Start, CLOCK_REALTIME, ns since 1970.
     pub started_ns: Option<u64>,
-    /// Host name.
     pub host: Option<String>,
     /// The program that wrote it, for example `punctual 0.1.0`.
     pub tool: String,
     /// Whether every phase ran to its planned end.
     pub complete: bool,
-    /// Kind of machine.
     pub machine: MachineId,
     /// Clock model if it ran in virtual time, without kernel and seed; null for real time.
     pub virtual_time: Option<String>,
     pub kernel: KernelId,
-    /// Settings of the run.
     pub settings: RunSettings,
     /// Highest temperature during the run, m°C.
     pub temperature_max_mc: Option<i64>,
@@ -50,7 +47,6 @@ pub struct RunSummary {
 pub struct MachineId {
     /// Board name (device tree or DMI).
     pub board: Option<String>,
-    /// Processor model.
     pub cpu_model: Option<String>,
     /// Output of `uname -m`.
     pub architecture: Option<String>,
@@ -73,9 +69,7 @@ pub struct KernelId {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunSettings {
-    /// The program that measured.
     pub measured_by: String,
-    /// Period of every measuring thread.
     pub period_ns: Option<u64>,
     /// Policy and priority of the threads, for example `SCHED_FIFO 90`.
     pub scheduling: Option<String>,
@@ -106,7 +100,6 @@ pub struct ClaimOutcome {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SummaryCell {
-    /// Phase id.
     pub phase: String,
     /// The load; in an imported phase, what its figures are.
     pub load: String,
@@ -117,11 +110,8 @@ pub struct SummaryCell {
     pub skipped: Option<u64>,
     /// Median; like every quantile here null if no sample lies above it, because it would equal the maximum.
     pub p50_ns: Option<u64>,
-    /// 99th percentile.
     pub p99_ns: Option<u64>,
-    /// 99.9th percentile.
     pub p999_ns: Option<u64>,
-    /// 99.99th percentile.
     pub p9999_ns: Option<u64>,
     /// Largest latency; null without samples.
     pub max_ns: Option<u64>,
@@ -138,19 +128,14 @@ pub struct SummaryCell {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Figure {
-    /// Largest latency.
     #[serde(rename = "max")]
     Max,
-    /// Median.
     #[serde(rename = "p50")]
     P50,
-    /// 99th percentile.
     #[serde(rename = "p99")]
     P99,
-    /// 99.9th percentile.
     #[serde(rename = "p99.9")]
     P999,
-    /// 99.99th percentile.
     #[serde(rename = "p99.99")]
     P9999,
 }

@@ -3,11 +3,9 @@
 use super::{Figure, RunSummary};
 use serde::Serialize;
 
-/// Analysis of a history.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct History {
-    /// Figures that were analysed.
     pub figures: Vec<Figure>,
     /// Upper bound on the probability of any false trend or shift if nothing changed.
     pub alpha: f64,
@@ -21,11 +19,9 @@ pub struct History {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HistoryGroup {
-    /// Short description of the machine.
     pub machine: String,
     /// Clock model; null for real time.
     pub virtual_time: Option<String>,
-    /// Settings by name.
     pub settings: Vec<(&'static str, String)>,
     /// Ordered by time; runs without a time come last.
     pub runs: Vec<RunSummary>,
@@ -35,7 +31,6 @@ pub struct HistoryGroup {
     pub series: Vec<HistorySeries>,
 }
 
-/// One figure under one load over time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HistorySeries {
@@ -73,7 +68,6 @@ pub struct LeftOut {
     pub older: usize,
 }
 
-/// One run of a series.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HistoryPoint {
@@ -82,11 +76,9 @@ pub struct HistoryPoint {
     pub started_ns: u64,
     /// Output of `uname -r`.
     pub kernel: Option<String>,
-    /// Value of the figure.
     pub ns: u64,
 }
 
-/// Trend of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HistoryTrend {
@@ -94,7 +86,6 @@ pub struct HistoryTrend {
     pub per_30_days: f64,
     /// Sen's confidence interval of the factor; null if there are too few runs.
     pub interval: Option<(f64, f64)>,
-    /// Confidence of the interval.
     pub confidence: f64,
     /// p-value of the Mann–Kendall test, corrected for all tests.
     pub p: f64,
@@ -102,7 +93,6 @@ pub struct HistoryTrend {
     pub claimed: bool,
 }
 
-/// A shift in a series.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HistoryShift {
@@ -124,7 +114,6 @@ pub struct HistoryShift {
     pub ratio: f64,
     /// Rank-based confidence interval of the ratio; null if there are too few runs.
     pub interval: Option<(f64, f64)>,
-    /// Confidence of the interval.
     pub confidence: f64,
     /// p-value of the shift; for the clearest one corrected for all tests.
     pub p: f64,
@@ -132,11 +121,9 @@ pub struct HistoryShift {
     pub differs: Vec<Difference>,
 }
 
-/// A difference between two runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Difference {
-    /// What differs.
     pub what: String,
     /// Value in the earlier run, or in the baseline.
     pub before: String,
@@ -144,11 +131,9 @@ pub struct Difference {
     pub now: String,
 }
 
-/// Comparison of a run with its baseline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gate {
-    /// Id of the run.
     pub run: String,
     pub kernel: Option<String>,
     /// The baseline as the user named it.
@@ -176,9 +161,7 @@ pub struct Gate {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum GateOutcome {
-    /// Nothing is worse.
     NotWorse,
-    /// Something is worse.
     Worse,
     /// Too few runs, or a figure could not be tested.
     Inconclusive,
@@ -198,7 +181,6 @@ pub enum GateMethod {
     LogNormal,
 }
 
-/// One figure under one load.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateTest {
