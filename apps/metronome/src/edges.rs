@@ -1,5 +1,3 @@
-//! Sources of edges: a GPIO line, or a wire in memory.
-
 use punctual_gpio::{self as gpio, EventClock, GpioError, Line, MOST_BUFFERED, Tally};
 use punctual_rt::Receiver;
 use punctual_units::Nanos;
@@ -9,7 +7,6 @@ use punctual_wires::{EdgeAt, Place};
 pub struct Edge {
     /// CLOCK_MONOTONIC, taken by the kernel in the hard interrupt, or when the wire in memory was driven.
     pub at: Nanos,
-    /// Level after the edge.
     pub level: bool,
 }
 
@@ -19,7 +16,6 @@ pub struct Lost {
     pub dropped: u64,
 }
 
-/// Delivers edges in order.
 #[derive(Debug)]
 pub enum EdgeSource {
     Line(Box<Line>, Tally),

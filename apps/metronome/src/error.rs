@@ -11,27 +11,22 @@ pub struct UsageError(pub String);
 pub enum Error {
     #[error(transparent)]
     Usage(#[from] UsageError),
-    /// The driven line, or the one that is listened to.
     #[error("{what}: {source}")]
     Line { what: &'static str, source: GpioError },
     #[error(transparent)]
     Queue(#[from] CapacityError),
-    /// Real-time scheduling was refused.
     #[error("{0}\nor measure an ordinary thread: --policy ordinary, or --allow-ordinary where real time is refused")]
     NotRealTime(String),
-    /// Start-up failed for another reason.
     #[error(transparent)]
     Start(#[from] StartError),
     #[error(transparent)]
     Spawn(#[from] SpawnError),
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// Signals cannot be waited for, or the CPUs cannot be read.
     #[error("{0}; see `cat /proc/self/status`")]
     System(#[from] punctual_uapi::Error),
     #[error("cannot start the thread that reads edges: {0}; see `ulimit -u`")]
     Thread(io::Error),
-    /// A part of the program ended unexpectedly.
     #[error("the metronome ended: {0}; start the program again, and report this if it comes back")]
     Ended(String),
     #[error("{0}; name another folder with --out")]

@@ -25,10 +25,8 @@ pub(crate) struct Heard {
     pub(crate) beats: Receiver<Beat>,
 }
 
-/// Result of one measurement.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Listened {
-    /// `None` if there is no second line.
     pub(crate) edges: Option<(EdgeCounts, Lost)>,
     pub(crate) beats: u64,
 }

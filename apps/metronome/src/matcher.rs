@@ -1,11 +1,8 @@
-//! Matches edges with beats.
-
 use crate::edges::Edge;
 use crate::toggler::Beat;
 use punctual_units::{Histogram, Nanos};
 use std::collections::VecDeque;
 
-/// Beats of one measurement by outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EdgeCounts {
     pub seen: u64,

@@ -1,5 +1,3 @@
-//! One measurement: a load, the task, the edges.
-
 use crate::error::Error;
 use crate::listener::{Heard, Listener};
 use crate::plan::{Beats, Measured, Plan};
@@ -13,7 +11,6 @@ use punctual_units::Nanos;
 use std::sync::PoisonError;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// Parameters common to all measurements.
 pub(crate) struct Bench<'a> {
     pub(crate) rt: &'a Rt,
     pub(crate) cpu: Option<CpuId>,
@@ -42,7 +39,6 @@ impl Drop for Lent {
     }
 }
 
-/// Performs one measurement, and returns the instruments.
 pub(crate) fn measure(bench: &Bench, plan: &Plan, instruments: Instruments) -> Result<(Measured, Instruments), Error> {
     let Instruments { toggler, heard } = instruments;
     let (made_before, untold_before) = (toggler.beats(), toggler.untold());

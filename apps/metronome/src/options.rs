@@ -147,7 +147,6 @@ fn option(reading: &mut Reading, name: &str, parser: &mut Parser) -> Result<(), 
     Ok(())
 }
 
-/// Fills in defaults, and refuses contradictions.
 fn complete(reading: Reading) -> Result<Options, UsageError> {
     let Reading { mut options, line, policy, priority, compare } = reading;
     options.line =

@@ -6,7 +6,6 @@ use punctual_units::Nanos;
 /// Column of the table, by load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column {
-    /// No load.
     Idle,
     /// Xenomai's `dohell`.
     Cpu,
@@ -26,7 +25,6 @@ impl Column {
     }
 }
 
-/// Measurement method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Means {
     /// On the line: by oscilloscope in the paper, by time stamps of a second line's edges here.
@@ -35,7 +33,6 @@ pub enum Means {
     Task,
 }
 
-/// Worst cases in one row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Published {
     pub period: Nanos,

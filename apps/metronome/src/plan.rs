@@ -14,11 +14,9 @@ pub struct Plan {
     pub load: LoadSpec,
 }
 
-/// Changes of the line, and how many were reported to the listener.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Beats {
     pub made: u64,
-    /// Reported to the listener.
     pub told: u64,
     /// Not reported because the queue was full.
     pub untold: u64,
@@ -34,7 +32,6 @@ pub struct Measured {
     pub load: LoadReport,
     /// The signal that ended it early.
     pub ended_by: Option<Sig>,
-    /// For the run directory.
     pub run: TaskRun,
 }
 

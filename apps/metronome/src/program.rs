@@ -1,5 +1,3 @@
-//! The program around the measurements.
-
 use crate::edges::EdgeSource;
 use crate::error::Error;
 use crate::listener::Heard;
@@ -87,12 +85,10 @@ fn all(options: &Options) -> Result<u8, Error> {
     failed.map_or_else(|| Ok(code(&measured)), Err)
 }
 
-/// Leaves the line low.
 fn rest(mut instruments: Instruments) -> Result<(), Error> {
     instruments.toggler.rest().map_err(|source| Error::Line { what: "--line", source })
 }
 
-/// Opens the line, driven low, and the second line.
 fn open(options: &Options) -> Result<Instruments, Error> {
     let (beats, heard) = queue(WAITING, Overflow::DropNewest)?;
     let driven = options.line.output(false).map_err(|source| Error::Line { what: "--line", source })?;

@@ -1,5 +1,3 @@
-//! Measurements as JSON, and as lines of text.
-
 use crate::paper::{Column, Means, published};
 use crate::plan::Measured;
 use punctual_units::{Histogram, Nanos};

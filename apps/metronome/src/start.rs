@@ -1,5 +1,3 @@
-//! Starts real time if it is granted, and reports it if not.
-
 use crate::error::Error;
 use punctual_rt::{Check, Policy, Refused, Rt, Scheduling, StartError, granted_nice, refusal_advice, try_scheduling};
 
@@ -55,7 +53,6 @@ fn advised(wanted: Scheduling, refused: &Refused) -> String {
     format!("{refused}{advice}")
 }
 
-/// Reduces the report to the failed check.
 fn shortly(refused: &StartError) -> String {
     let text = refused.to_string();
     let line = text.lines().find(|line| line.contains("(required)")).unwrap_or(&text);

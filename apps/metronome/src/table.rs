@@ -1,5 +1,3 @@
-//! The paper's Table 2 next to ours.
-
 use crate::paper::{Column, Means, XENOMAI_LATENCY, published};
 use crate::plan::Measured;
 use punctual_units::{Nanos, Scheduling};

@@ -1,11 +1,8 @@
-//! The task's body: toggles the line at every release.
-
 use punctual_rt::{Cycle, Next, Sender, monotonic};
 use punctual_units::Nanos;
 use punctual_wires::{GpioError, Out};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// One change of the line by the task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Beat {
     /// Number from 0, over all measurements of the program.
@@ -14,7 +11,6 @@ pub struct Beat {
     pub scheduled: Nanos,
     /// Just before the line was driven, CLOCK_MONOTONIC; the edge is not earlier.
     pub before: Nanos,
-    /// Level after the change.
     pub level: bool,
 }
 
@@ -38,7 +34,6 @@ impl Toggler {
         self.failure.clone()
     }
 
-    /// Makes one change; called by the body of a periodic task.
     pub fn beat(&mut self, cycle: &Cycle) -> Next {
         self.level = !self.level;
         let beat = Beat { number: self.number, scheduled: cycle.scheduled, before: monotonic(), level: self.level };
@@ -55,12 +50,10 @@ impl Toggler {
         }
     }
 
-    /// Number of changes so far.
     pub fn beats(&self) -> u64 {
         self.number
     }
 
-    /// Beats dropped because the queue was full.
     pub fn untold(&self) -> u64 {
         self.beats.counts().dropped
     }

@@ -19,7 +19,6 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How often the stop flag is checked.
 const LOOK: Nanos = Nanos::from_millis(50);
 const TRACEPOINT: &EventSet = &[("gpio", "gpio_value")];
 /// Buffer size per CPU: thousands of edges. It is emptied every 50 ms, which is two frames at the shortest usual T.
@@ -35,7 +34,6 @@ pub struct Captured {
     pub repeated: u64,
 }
 
-/// A capture that runs in its own ordinary thread.
 #[derive(Debug)]
 pub struct Capturing {
     stop: Arc<AtomicBool>,
@@ -166,7 +164,6 @@ fn of_trace(
     Ok(captured)
 }
 
-/// Splits bytes into complete lines.
 #[derive(Debug, Default)]
 struct Lines(Vec<u8>);
 

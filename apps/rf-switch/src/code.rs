@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-/// Number of bits in a frame.
 pub const BITS: usize = 12;
 
 /// The last four bits in the order sent: `0111` on, `0110` off (the paper, 4.2.1). Least significant bit first these
@@ -18,7 +17,6 @@ pub struct House(u8);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Unit(u8);
 
-/// A socket and its new state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Code {
     pub house: House,
@@ -26,13 +24,11 @@ pub struct Code {
     pub on: bool,
 }
 
-/// Sockets that may be switched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Addresses {
     /// The addresses of the sockets in the set: houses A to D, units 1 to 3.
     #[default]
     Usual,
-    /// All 16 houses with 16 units.
     All,
 }
 

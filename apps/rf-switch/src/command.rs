@@ -23,15 +23,12 @@ pub struct Command {
     pub stamp: Option<Nanos>,
 }
 
-/// Input that is not a command.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadCommand {
-    /// Syntax error.
     #[error(
         "`{0}` is no command, and is left out up to the next blank; write house, unit, 1 or 0: d21 (D, 2, on), d:10:0 (D, 10, off)"
     )]
     NotWritten(String),
-    /// The sockets have no such address.
     #[error(
         "`{0}`: the sockets have houses A to D and units 1 to 3; for all 16 of each start rf-switch with --all-addresses"
     )]
@@ -44,7 +41,6 @@ enum Word {
     Code(Code),
 }
 
-/// Parses bytes to commands.
 #[derive(Clone, Debug, Default)]
 pub struct Decoder {
     addresses: Addresses,

@@ -1,5 +1,3 @@
-//! The daemon and the one-shot: start, supervision, end by a signal.
-
 use crate::code::Code;
 use crate::command::Command;
 use crate::error::Error;
@@ -53,7 +51,6 @@ pub fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "rf-switch: {line}");
 }
 
-/// Prints the start message to stderr.
 pub fn greet(station: &Station, where_from: &str) {
     let _ = write!(std::io::stderr(), "{}", station.report());
     station.narrowed.iter().for_each(|line| say(&format!("narrowed: {line}")));

@@ -1,5 +1,3 @@
-//! Errors of the program, each with what to do next.
-
 use crate::options::UsageError;
 use crate::rtl433::Rtl433Error;
 use punctual_loads::LoadError;
@@ -22,24 +20,16 @@ pub enum Error {
     /// Locking memory or the checks failed.
     #[error("{0}; or go on without: --allow-ordinary")]
     Start(#[from] StartError),
-    /// The real-time task could not be started.
     #[error("{0}; or go on as an ordinary program: --allow-ordinary")]
     Spawn(#[from] SpawnError),
     #[error("--capture trace: {0}")]
     Trace(#[from] TracefsError),
-    /// The kernel lacks the tracepoint.
     #[error(
         "--capture trace: this kernel has no event gpio:gpio_value: it needs CONFIG_GPIOLIB and CONFIG_EVENT_TRACING; capture a wired input instead"
     )]
     NoTracepoint,
-    /// The descriptor passed by systemd is not the FIFO.
     #[error("the first descriptor that systemd hands over is {what}, not {}; let ListenFIFO= of rf-switch.socket and --pipe name the same", path.display())]
-    NotOurFifo {
-        /// What the descriptor is.
-        what: String,
-        /// The path of the FIFO.
-        path: PathBuf,
-    },
+    NotOurFifo { what: String, path: PathBuf },
     #[error(transparent)]
     Rtl433(#[from] Rtl433Error),
     /// A load of a trial was misnamed.
@@ -55,10 +45,8 @@ pub enum Error {
     Capacity(#[from] CapacityError),
     #[error(transparent)]
     Alarms(#[from] AlarmsFull),
-    /// A thread panicked.
     #[error("the {0} thread ended by a panic, which is an error of this program: please report what it printed")]
     Thread(&'static str),
-    /// Not everything was sent.
     #[error("{0}")]
     NotSent(String),
 }

@@ -1,5 +1,3 @@
-//! Counters of the sender.
-
 use crate::ook::Written;
 use crate::transmit::{Done, Emitted, Origin};
 use punctual_units::{Histogram, Nanos};
@@ -7,23 +5,18 @@ use punctual_units::{Histogram, Nanos};
 /// Commands by outcome. `accepted + restored == sent + waiting`; an unfinished command still waits, for the next start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Commands {
-    /// Read and accepted.
     pub accepted: u64,
-    /// Restored from an earlier run.
     pub restored: u64,
     /// Sent with all their frames.
     pub sent: u64,
     /// Ended after some of their frames, because the program ended or the line failed.
     pub unfinished: u64,
-    /// Lost because the queue was full.
     pub dropped: u64,
-    /// Invalid words.
     pub bad: u64,
     /// Accepted but not written to the pending file, so they are lost if the program is killed before they are sent.
     pub not_kept: u64,
 }
 
-/// Figures of one load, or of the whole run.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
     pub commands: Commands,
@@ -47,7 +40,6 @@ pub struct Figures {
     pub missed: u64,
     /// Edges lost because the ring between the threads was full.
     pub unrecorded: u64,
-    /// Pulse text written.
     pub written: Option<Written>,
     last: Option<Emitted>,
 }
@@ -63,7 +55,6 @@ impl Figures {
         self.last = Some(edge);
     }
 
-    /// Counts a finished message.
     pub fn done(&mut self, done: &Done) {
         self.frames += u64::from(done.frames);
         self.spoiled += u64::from(done.spoiled);

@@ -19,14 +19,11 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How often the pulse text file is updated.
 const LOOK: Nanos = Nanos::from_millis(100);
 
-/// Shared by the main thread and the intake.
 #[derive(Debug, Default)]
 pub struct Board {
     figures: Mutex<Figures>,
-    /// Tells the intake to end.
     pub stop: AtomicBool,
 }
 
@@ -44,33 +41,25 @@ pub struct Sink {
     pub wire: Option<Receiver<punctual_wires::EdgeAt>>,
 }
 
-/// State of the intake thread.
 #[derive(Debug)]
 pub struct Intake {
     /// The FIFO; `None` for a program that sends given commands.
     pub tap: Option<Tap>,
     pub decoder: Decoder,
-    /// Stores waiting commands.
     pub pending: Option<Pending>,
     /// Waiting commands, starting with the one being sent.
     pub waiting: VecDeque<Command>,
-    /// Maximum number of waiting commands.
     pub most: usize,
-    /// Number of the next job.
     pub next: u64,
     pub jobs: Sender<Job>,
-    /// Wakes the transmitter.
     pub raise: Eventfd,
     pub done: Receiver<Done>,
     pub edges: Receiver<Emitted>,
-    /// Shared with the transmitter.
     pub shared: Arc<Shared>,
     pub board: Arc<Board>,
     pub sink: Option<Sink>,
     pub teller: Teller<Stderr>,
-    /// Half of T.
     pub half: Nanos,
-    /// Dropped edges at the last check.
     pub dropped: u64,
 }
 
@@ -198,7 +187,6 @@ impl Intake {
         }
     }
 
-    /// Passes jobs to the transmitter.
     pub fn hand_over(&mut self, jobs: Vec<Job>) {
         if jobs.is_empty() {
             return;

@@ -11,14 +11,11 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fs::File;
 
-/// Commands per cell.
 const COMMANDS: usize = 60;
-/// Frames per message.
 const REPEATS: u32 = 4;
 /// How long the line is low before each command.
 const PAUSE: Nanos = Nanos::from_millis(200);
 
-/// Distribution of the lateness of edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lateness {
@@ -42,7 +39,6 @@ pub const ROWS: [Lateness; 11] = [
     Lateness::ConstantUs(200),
 ];
 
-/// Reference of the times of edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deadlines {
     /// The start of the bit, as in this program: lateness does not accumulate.
@@ -58,16 +54,13 @@ pub struct Decoded {
     pub frames: u64,
     /// Commands with at least one decoded frame, of 60.
     pub commands: u64,
-    /// Frames decoded as a code that was not sent.
     pub wrong: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Row {
     pub lateness: Lateness,
-    /// With absolute deadlines.
     pub absolute: Decoded,
-    /// With relative sleeps.
     pub relative: Decoded,
 }
 
@@ -102,7 +95,6 @@ impl Lateness {
     }
 }
 
-/// The edges of a message, each with its lateness.
 fn edges(
     waveform: &Waveform,
     code: Code,
@@ -173,7 +165,6 @@ pub fn table(rows: &[Lateness], timing: &Timing) -> Result<Vec<Row>, Error> {
     rows.iter().enumerate().map(row).collect()
 }
 
-/// Formats the table.
 pub fn text(rows: &[Row], json: bool) -> String {
     if json {
         return rows.iter().filter_map(|row| serde_json::to_string(row).ok()).map(|line| line + "\n").collect();

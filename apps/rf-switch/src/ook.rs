@@ -12,7 +12,6 @@ const MOST: usize = 1000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EdgeAt {
     pub at: Nanos,
-    /// Level after the edge.
     pub level: bool,
 }
 
@@ -100,7 +99,6 @@ impl<W: Write> OokWriter<W> {
         Ok(self.written)
     }
 
-    /// Sets the total number of edges lost before the writer.
     pub fn lost(&mut self, edges: u64) {
         self.written.lost = edges;
     }
@@ -120,7 +118,6 @@ impl<W: Write> OokWriter<W> {
     }
 }
 
-/// Formats a package.
 pub fn package(pulses: &[Pulse]) -> String {
     let us = |n: Nanos| (n.0 + 500) / 1_000;
     let mut text = format!(";ook {} pulses\n", pulses.len());
@@ -129,13 +126,10 @@ pub fn package(pulses: &[Pulse]) -> String {
     text
 }
 
-/// Text that is not pulse text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {what}: `{text}`; a line is `mark space` in µs, or begins with `;`")]
 pub struct NotPulses {
-    /// From 1.
     pub line: usize,
-    /// What is wrong.
     pub what: &'static str,
     pub text: String,
 }

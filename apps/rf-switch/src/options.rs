@@ -8,7 +8,6 @@ use punctual_wires::{BadPlace, Place};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Default path of the FIFO.
 pub const USUAL_PIPE: &str = "/run/punctual/rtp1";
 /// Maximum number of waiting commands: at 192 ms each these are 13 minutes.
 const MOST_QUEUED: usize = 4096;
@@ -17,7 +16,6 @@ const MOST_QUEUED: usize = 4096;
 pub enum What {
     /// Send commands from the FIFO.
     Daemon,
-    /// Send these codes and end.
     OneShot(Vec<Code>),
     /// Feed the daemon with commands under these loads.
     Trial(Vec<LoadSpec>),
@@ -25,45 +23,35 @@ pub enum What {
     LatenessTable,
     /// Print the commands with a time stamp.
     Stamp(Vec<Code>),
-    /// Print what rtl_433 decodes from a file of pulse text.
     Decode(PathBuf),
     Help,
     Version,
 }
 
-/// Source of captured edges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Capture {
-    /// An input that is wired to the output.
     Line(Place),
-    /// The tracepoint gpio:gpio_value.
     Trace,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     pub what: What,
-    /// Line of the transmitter; `None` if not given.
     pub line: Option<Place>,
     /// Run even without privileges, on a wire in memory.
     pub dry_run: bool,
     pub addresses: Addresses,
-    /// T and the stop gap.
     pub timing: Timing,
-    /// Frames per message.
     pub repeats: u32,
     /// Maximum number of frames sent in place of spoiled ones.
     pub replace: u32,
-    /// Path of the FIFO; `None` if not given.
     pub pipe: Option<PathBuf>,
     /// Path of the file for waiting commands; `None` means next to the FIFO.
     pub pending: Option<PathBuf>,
-    /// Maximum number of waiting commands.
     pub queue: usize,
     /// SCHED_FIFO priority of the transmitter.
     pub priority: Priority,
     pub cpu: Option<CpuId>,
-    /// Whether it may run as an ordinary thread.
     pub allow_ordinary: bool,
     pub ook: Option<PathBuf>,
     /// Source of the edges in the pulse text, if not this program.
@@ -71,13 +59,10 @@ pub struct Options {
     /// Do not sleep.
     pub virtual_time: bool,
     pub json: bool,
-    /// Commands per load of a trial.
     pub count: u32,
-    /// Interval between them.
     pub every: Nanos,
 }
 
-/// Invalid command line.
 #[derive(Debug, thiserror::Error)]
 pub enum UsageError {
     #[error("{0}; see rf-switch --help")]
@@ -94,18 +79,8 @@ pub enum UsageError {
     Priority(#[from] PriorityError),
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// A number out of range.
     #[error("{option} {given}: choose {least} to {most}")]
-    Range {
-        option: &'static str,
-        /// The given value.
-        given: u64,
-        /// Minimum.
-        least: u64,
-        /// Maximum.
-        most: u64,
-    },
-    /// Incompatible options.
+    Range { option: &'static str, given: u64, least: u64, most: u64 },
     #[error("{0}; see rf-switch --help")]
     Together(&'static str),
 }

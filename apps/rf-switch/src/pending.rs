@@ -7,7 +7,6 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// More than the longest queue needs.
 const MOST_BYTES: u64 = 1 << 16;
 
 /// The file. It is replaced as a whole by rename(2), so that a killed program leaves the old or the new version.

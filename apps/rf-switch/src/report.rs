@@ -1,5 +1,3 @@
-//! Figures as text and JSON.
-
 use crate::capture::Captured;
 use crate::figures::Figures;
 use crate::ook::Written;
@@ -8,20 +6,16 @@ use punctual_units::{Histogram, Nanos};
 use serde::Serialize;
 use std::fmt;
 
-/// Value of [`Report::schema`].
 pub const SCHEMA: &str = "punctual.rf-switch/1";
 
 /// Summary of a distribution.
 #[derive(Clone, Debug, Serialize)]
 pub struct Spread {
     pub count: u64,
-    /// Minimum, ns.
     pub min_ns: u64,
-    /// Median, ns.
     pub p50_ns: u64,
     /// 99th percentile, ns.
     pub p99_ns: u64,
-    /// Maximum, ns.
     pub max_ns: u64,
 }
 
@@ -51,9 +45,7 @@ impl fmt::Display for Spread {
 pub struct Pulses {
     pub packages: u64,
     pub pulses: u64,
-    /// Edges without a counterpart.
     pub out_of_order: u64,
-    /// Edges known to be lost.
     pub lost: u64,
     /// Repetitions of the same edge; `None` if unknown.
     pub repeated: Option<u64>,
@@ -72,27 +64,18 @@ pub struct Phase {
     pub load: Option<String>,
     /// Whether it ran; `None` without a load.
     pub load_ran: Option<bool>,
-    /// Why it did not run.
     pub load_why_not: Option<String>,
     /// Commands written by the trial; `None` if others write.
     pub written: Option<u64>,
     /// Commands written but neither sent, unfinished, dropped nor invalid; `None` if others write.
     pub lost: Option<u64>,
-    /// Accepted from the FIFO or the command line.
     pub accepted: u64,
-    /// Restored from an earlier run.
     pub restored: u64,
-    /// Sent with all frames.
     pub sent: u64,
-    /// Ended after some frames.
     pub unfinished: u64,
-    /// Lost because the queue was full.
     pub dropped: u64,
-    /// Invalid words.
     pub bad: u64,
-    /// Not written to the pending file.
     pub not_kept: u64,
-    /// Complete frames.
     pub frames: u64,
     /// Frames with an edge later than half of T.
     pub spoiled_frames: u64,
@@ -102,7 +85,6 @@ pub struct Phase {
     pub written_to_first_edge: Option<Spread>,
     /// From the read to the first edge.
     pub read_to_first_edge: Option<Spread>,
-    /// Commands that waited for another.
     pub waited: u64,
     pub edge_lateness: Option<Spread>,
     /// Edges later than half of T.
@@ -142,7 +124,6 @@ impl Phase {
         }
     }
 
-    /// Adds the load, and the number of commands written.
     pub fn under(self, load: &LoadReport, written: u64) -> Phase {
         let arrived = self.sent + self.dropped + self.bad + self.unfinished;
         Phase {
@@ -196,7 +177,6 @@ impl fmt::Display for Phase {
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     pub schema: &'static str,
-    /// Scheduling of the transmitter.
     pub scheduling: String,
     /// What was not granted.
     pub narrowed: Vec<String>,
@@ -204,7 +184,6 @@ pub struct Report {
     pub phases: Vec<Phase>,
     /// Pulse text that was driven or captured.
     pub pulse_text: Option<Pulses>,
-    /// Commands still waiting.
     pub waiting: Option<u64>,
 }
 
@@ -213,7 +192,6 @@ impl Report {
         Report { schema: SCHEMA, scheduling, narrowed: narrowed.to_vec(), phases, pulse_text: None, waiting: None }
     }
 
-    /// Adds the pulse text and the number of waiting commands at the end.
     pub fn ended(mut self, written: Option<Written>, captured: Option<&Captured>, waiting: u64) -> Report {
         let of_capture = captured.map(|c| Pulses::of(&c.written, Some(c.repeated)));
         self.pulse_text = of_capture.or(written.map(|written| Pulses::of(&written, None)));
@@ -221,7 +199,6 @@ impl Report {
         self
     }
 
-    /// As printed.
     pub fn text(&self, json: bool) -> String {
         match json {
             // Consists of numbers, strings and lists, so it cannot fail.

@@ -6,16 +6,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Why nothing was decoded.
 #[derive(Debug, thiserror::Error)]
 pub enum Rtl433Error {
-    /// rtl_433 is not installed.
     #[error("there is no rtl_433 in PATH: apt-get install rtl-433")]
     Absent,
-    /// rtl_433 cannot be run.
     #[error("cannot run rtl_433 on {}: {source}; try it by hand: rtl_433 -R 4 -r {} -F json", path.display(), path.display())]
     NotRun { path: PathBuf, source: io::Error },
-    /// rtl_433 exited with an error.
     #[error("rtl_433 on {} ended with {status}: {said}", path.display())]
     Failed {
         path: PathBuf,
@@ -23,14 +19,8 @@ pub enum Rtl433Error {
         /// The last lines of its output.
         said: String,
     },
-    /// The output is not understood.
     #[error("rtl_433 printed what this program does not understand ({what}): {line}; versions from 20.02 on are known")]
-    Unknown {
-        /// What is missing.
-        what: &'static str,
-        /// The line of output.
-        line: String,
-    },
+    Unknown { what: &'static str, line: String },
 }
 
 /// Decodes a pulse text file (with the suffix .ook) with rtl_433's decoder 4, Waveman-Switch. Returns a code per frame,

@@ -11,7 +11,6 @@ const MEMORY: u64 = 64 << 20;
 
 pub struct Started {
     pub rt: Rt,
-    /// Scheduling of the transmitter.
     pub scheduling: Scheduling,
     /// What was not granted, and the consequence.
     pub narrowed: Vec<String>,

@@ -27,10 +27,8 @@ use std::thread::JoinHandle;
 
 /// Capacity for edges waiting for the ordinary side: 40 messages.
 const EDGES: usize = 8192;
-/// Name of the real-time thread.
 const TASK: &str = "transmitter";
 
-/// A running station.
 pub struct Station {
     rt: Rt,
     task: InterruptHandle,
@@ -40,15 +38,12 @@ pub struct Station {
     pub board: Arc<Board>,
     /// What was not granted, and the consequence.
     pub narrowed: Vec<String>,
-    /// Scheduling of the transmitter.
     pub scheduling: Scheduling,
-    /// Commands restored from an earlier run.
     pub restored: u64,
 }
 
 #[derive(Debug)]
 pub struct Ended {
-    /// Commands that were not sent.
     pub waiting: VecDeque<Command>,
     pub captured: Option<Captured>,
 }
@@ -85,7 +80,6 @@ fn line(options: &Options) -> Result<(Out, Option<Receiver<punctual_wires::EdgeA
     }
 }
 
-/// The pulse text file, for the intake or the capture.
 fn writer(options: &Options) -> Result<Option<OokWriter<File>>, Error> {
     let Some(path) = &options.ook else { return Ok(None) };
     let from = match (&options.capture, options.dry_run) {
@@ -192,7 +186,6 @@ impl Station {
         Ok(Station { rt, task, intake, capturing, shared, board, narrowed, scheduling, restored })
     }
 
-    /// Results of the checks.
     pub fn report(&self) -> String {
         self.rt.report().to_string()
     }
@@ -248,7 +241,6 @@ fn pending_path(options: &Options, tap: &Tap) -> std::path::PathBuf {
     })
 }
 
-/// The thread of this process with the task's name.
 fn transmitter_tid() -> Result<i32, Error> {
     let tasks = "/proc/self/task";
     let entries = fs::read_dir(tasks).map_err(Error::file("list", tasks))?;

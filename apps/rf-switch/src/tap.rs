@@ -8,10 +8,8 @@ use rustix::io::{Errno, read};
 use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, tee};
 use std::path::Path;
 
-/// Maximum number of bytes per look.
 pub const MOST: usize = 4096;
 
-/// The FIFO, and a pipe for copies of its bytes.
 #[derive(Debug)]
 pub struct Tap {
     fifo: Fifo,

@@ -1,9 +1,6 @@
-//! Rate-limited lines for stderr.
-
 use punctual_units::Nanos;
 use std::io::Write;
 
-/// Lines per second.
 const MOST: u32 = 10;
 const SECOND: Nanos = Nanos::from_secs(1);
 
@@ -32,7 +29,6 @@ impl<W: Write> Teller<W> {
         }
     }
 
-    /// Reports the lines left out, once their second is over.
     pub fn look(&mut self, now: Nanos) {
         if now.saturating_sub(self.since) >= SECOND {
             self.say_held();
@@ -40,12 +36,10 @@ impl<W: Write> Teller<W> {
         }
     }
 
-    /// Whether lines were left out and not yet reported.
     pub fn holds(&self) -> bool {
         self.held > 0
     }
 
-    /// Reports the lines left out.
     pub fn say_held(&mut self) {
         let held = std::mem::take(&mut self.held);
         if held > 0 {

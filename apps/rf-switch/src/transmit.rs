@@ -10,7 +10,6 @@ use rustix::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Start of a command's latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The stamp that its sender wrote before it.
@@ -21,16 +20,13 @@ pub enum Origin {
     Waited,
 }
 
-/// A message to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// From 0.
     pub number: u64,
     pub code: Code,
     pub origin: Origin,
 }
 
-/// Outcome of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
     pub job: Job,
@@ -40,7 +36,6 @@ pub struct Done {
     pub frames: u32,
     /// Complete frames with an edge later than half of T.
     pub spoiled: u32,
-    /// Whether it was sent completely.
     pub whole: bool,
 }
 
@@ -51,18 +46,15 @@ pub struct Emitted {
     pub due: Nanos,
     /// When the call that drove the line had returned, CLOCK_MONOTONIC.
     pub at: Nanos,
-    /// Level after the edge.
     pub level: bool,
 }
 
 /// State shared by both sides, in addition to the rings.
 #[derive(Debug)]
 pub struct Shared {
-    /// Do not start another frame.
     pub ending: AtomicBool,
     /// Wakes the ordinary side: a non-blocking eventfd(2).
     pub wake: OwnedFd,
-    /// Why the line could not be driven.
     pub failure: Mutex<Option<GpioError>>,
 }
 
@@ -77,12 +69,10 @@ impl Shared {
     }
 }
 
-/// The transmitter's body.
 #[derive(Debug)]
 pub struct Transmitter {
     pub out: Out,
     pub waveform: Waveform,
-    /// Frames per message.
     pub repeats: u32,
     /// Maximum number of frames sent in place of spoiled ones.
     pub replace: u32,

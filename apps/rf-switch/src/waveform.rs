@@ -9,10 +9,8 @@ use punctual_rt::{AlarmSet, AlarmsFull, Rung};
 use punctual_units::Nanos;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Number of pulses in a frame.
 pub const PULSES: usize = 2 * BITS + 1;
 
-/// Durations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
     /// T, the unit of all times.
@@ -61,13 +59,11 @@ impl Timing {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pulse {
-    /// On time, ns.
     pub mark: Nanos,
     /// Off time until the next pulse, ns.
     pub space: Nanos,
 }
 
-/// The ideal pulses of a frame.
 pub fn pulses(code: Code, timing: &Timing) -> Vec<Pulse> {
     let pulse = |mark, space| Pulse { mark: timing.times(mark), space: timing.times(space) };
     let bits = code.bits().into_iter().flat_map(|bit| [pulse(1, 3), if bit { pulse(3, 1) } else { pulse(1, 3) }]);
@@ -98,20 +94,16 @@ pub fn frames<'a>(pulses: &'a [Pulse], timing: &Timing) -> impl Iterator<Item = 
     pulses.split_inclusive(move |pulse| pulse.space >= end)
 }
 
-/// Action of an alarm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Action {
     Drive(bool),
-    /// The stop gap is over.
     End,
 }
 
-/// Outcome of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameEnd {
     /// Sent, including the stop gap.
     Sent,
-    /// The line could not be driven.
     Failed,
 }
 

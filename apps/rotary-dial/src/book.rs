@@ -1,10 +1,7 @@
-//! Numbers and their commands.
-
 use punctual_rt::Line;
 use std::fmt;
 use std::str::FromStr;
 
-/// Maximum number of digits in a number.
 pub const MOST_DIGITS: usize = 16;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,7 +12,6 @@ pub struct Entry {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BookError {
-    /// No `=`.
     #[error("`{0}` is no number with its command: write for example 421=d21")]
     NoCommand(String),
     /// No digits, other characters, or too many digits.
@@ -24,7 +20,6 @@ pub enum BookError {
     /// The command does not fit in a line of the pipe.
     #[error("the command of {number} does not fit: 1 to 62 bytes on one line, and this is `{command}`")]
     Command { number: String, command: String },
-    /// The number is already in the book.
     #[error("the number {0} has two commands: leave one out")]
     Twice(String),
 }
@@ -52,7 +47,6 @@ impl Entry {
     }
 }
 
-/// Parses `421=d21`.
 impl FromStr for Entry {
     type Err = BookError;
 
@@ -83,7 +77,6 @@ pub enum Found<'a> {
     },
 }
 
-/// Numbers with their commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Book(Vec<Entry>);
 

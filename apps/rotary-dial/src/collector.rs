@@ -1,5 +1,3 @@
-//! Collects digits to numbers, and looks up their commands.
-
 use crate::book::{Book, Found, MOST_DIGITS};
 use punctual_rt::Line;
 use punctual_units::Nanos;
@@ -31,10 +29,8 @@ impl fmt::Display for Number {
     }
 }
 
-/// Outcome of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// A number with its command.
     Command(Number, Line),
     /// No entry matches or starts with it. Further digits belong to it, until the caller pauses or hangs up.
     Unknown(Number),
@@ -82,7 +78,6 @@ impl Collector {
         (number.length > 0).then_some(Outcome::Dropped(number))
     }
 
-    /// The handset was hung up.
     pub fn hang_up(&mut self) -> Option<Outcome> {
         let number = self.take();
         (number.length > 0).then_some(Outcome::Dropped(number))

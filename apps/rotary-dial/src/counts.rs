@@ -1,5 +1,3 @@
-//! Counters of a line: written by the real-time loop, read for reports.
-
 use crate::train::Reason;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -19,14 +17,12 @@ pub struct LineCounts {
     pub(crate) dropped: AtomicU64,
 }
 
-/// A snapshot of the counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub samples: u64,
     /// Samples that could not be taken: reading the line failed, or the loop was preempted for more than 2 ms while
     /// reading it.
     pub unread: u64,
-    /// Digits decoded.
     pub digits: u64,
     /// Pulse trains that gave no digit, in the order of [`Reason::ALL`].
     pub rejected: [u64; Reason::ALL.len()],
@@ -34,9 +30,7 @@ pub struct Counts {
     pub blind: u64,
     pub lifted: u64,
     pub hung_up: u64,
-    /// Numbers with a command.
     pub commands: u64,
-    /// Numbers without one.
     pub unknown: u64,
     /// Numbers started but not completed: the caller hung up, paused, or a digit was rejected.
     pub dropped: u64,

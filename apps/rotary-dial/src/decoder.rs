@@ -19,10 +19,8 @@ pub enum State {
     Make,
 }
 
-/// An event decoded from a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// The handset was lifted and the line has settled.
     Lifted,
     /// The dial has run back and rests: 1 to 10 pulses.
     Pulses(u8),

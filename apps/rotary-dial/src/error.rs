@@ -11,37 +11,20 @@ pub struct UsageError(pub String);
 pub enum Error {
     #[error(transparent)]
     Usage(#[from] UsageError),
-    /// The configuration file cannot be read.
     #[error("cannot read {}: {source}; see `ls -l {}`, or name another file with --config", path.display(), path.display())]
-    NotRead {
-        path: PathBuf,
-        /// Error of open(2) or read(2).
-        source: io::Error,
-    },
-    /// The configuration file is invalid.
+    NotRead { path: PathBuf, source: io::Error },
     #[error("{}: {why}", path.display())]
-    Config {
-        path: PathBuf,
-        /// Where and why.
-        why: String,
-    },
-    /// A folder for the pipe cannot be created.
+    Config { path: PathBuf, why: String },
     #[error("mkdir({}): {source}; make it as root (mkdir {}), or name another pipe with --to PATH", path.display(), path.display())]
-    Folder {
-        path: PathBuf,
-        /// Error of mkdir(2).
-        source: io::Error,
-    },
+    Folder { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Pipe(#[from] NotOpened),
     #[error(transparent)]
     Queue(#[from] CapacityError),
     #[error("line {name}: {source}")]
     Line { name: String, source: GpioError },
-    /// Real-time scheduling was refused.
     #[error("{0}\nor go on as an ordinary program, which may come late: --allow-ordinary")]
     NotRealTime(String),
-    /// Start-up failed for another reason.
     #[error(transparent)]
     Start(#[from] StartError),
     #[error(transparent)]
@@ -50,7 +33,6 @@ pub enum Error {
     Signals(punctual_uapi::Error),
     #[error("cannot start the thread that plays the dial: {0}; see `ulimit -u`")]
     Thread(io::Error),
-    /// The task ended unexpectedly.
     #[error("the dial task ended: {0}; start the program again, and report this if it comes back")]
     Ended(String),
     #[error("{0}; name another folder with --out")]

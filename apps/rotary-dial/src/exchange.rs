@@ -1,5 +1,3 @@
-//! All lines in one real-time loop.
-
 use crate::book::Book;
 use crate::collector::{Collector, Outcome};
 use crate::counts::{LineCounts, count};
@@ -18,7 +16,6 @@ const MOST_UNREAD: u32 = 100;
 /// A read that takes longer was preempted: the time of its level is unknown, so the sample is discarded.
 const UNSURE: Nanos = Nanos::from_millis(2);
 
-/// One line of an [`Exchange`].
 #[derive(Debug)]
 pub struct ExchangeLine {
     input: In,

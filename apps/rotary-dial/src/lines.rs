@@ -1,5 +1,3 @@
-//! Opens the lines, and plays dials on them.
-
 use crate::config::{Config, LineConfig};
 use crate::error::{Error, UsageError};
 use crate::options::{Options, Simulation};
@@ -144,7 +142,6 @@ fn wait_until(at: Nanos) {
     while sleep_until(at).is_err() {}
 }
 
-/// Description of the dial for reports.
 pub(crate) fn describe(dial: &Dial) -> String {
     format!("{} pulses/s, {:.0} % make, {} bounce", dial.pulses_per_second, dial.make * 100.0, dial.bounce)
 }

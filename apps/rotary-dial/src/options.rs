@@ -44,12 +44,10 @@ results
   --help, --version
 ";
 
-/// A dial to be played.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Simulation {
     /// Name of the line; `None` for all that are in memory, or the one that is driven.
     pub line: Option<String>,
-    /// Actions of the caller.
     pub script: Script,
 }
 
@@ -84,7 +82,6 @@ pub enum Asked {
     Run(Box<Options>),
     Help,
     Version,
-    /// Print the table of dials.
     Survey,
 }
 

@@ -25,9 +25,7 @@ impl Default for Dial {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// On the player's clock.
     pub at: Nanos,
-    /// Whether it is closed after the change.
     pub closed: bool,
 }
 
@@ -38,7 +36,6 @@ pub struct Play {
     pub changes: Vec<Change>,
     /// When each digit's first pulse began, and its last make ended.
     pub digits: Vec<(Nanos, Nanos)>,
-    /// When everything is over.
     pub end: Nanos,
 }
 
@@ -91,7 +88,6 @@ impl Play {
         self.end = self.end + time;
     }
 
-    /// Changes the contact now, with bounce.
     pub fn set(&mut self, closed: bool, dial: &Dial, random: &mut Random) {
         // A bounce longer than its part of the pulse delays the next change.
         let mut at = self.changes.last().map_or(self.end, |last| last.at.max(self.end));

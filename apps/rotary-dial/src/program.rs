@@ -1,5 +1,3 @@
-//! The program around the loop.
-
 use crate::config::{Config, PIPE};
 use crate::error::Error;
 use crate::exchange::{Exchange, ExchangeLine};
@@ -21,7 +19,6 @@ use std::path::Path;
 const COMMANDS: usize = 64;
 /// Events waiting to be printed: some minutes of dialling.
 const TOLD: usize = 1024;
-/// How often events are printed.
 const LOOK: Nanos = Nanos::from_millis(50);
 
 /// Runs the program and returns its exit code: 0 after an orderly end, 2 if the command line must change, 4 if the
@@ -64,7 +61,6 @@ fn decode(options: &Options) -> Result<(), Error> {
     outcome
 }
 
-/// Opens pipe and lines, starts the loop, then the dials that are played.
 fn begin(config: &Config, options: &Options, started: Started) -> Result<(Running, Vec<Player>), Error> {
     folder(&config.pipe)?;
     let (commands, bridge) = pipe_out::<Line, COMMANDS>(config.pipe.as_str(), Overflow::DropNewest)?;

@@ -1,5 +1,3 @@
-//! The program's report as text and JSON.
-
 use crate::counts::Counts;
 use crate::train::Reason;
 use punctual_rt::{PipeCounts, TaskStats};
@@ -17,12 +15,10 @@ pub struct LineReport {
 
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Policy and priority the loop got.
     pub scheduling: String,
     /// What was not granted: real time, locked memory.
     pub narrowed: Vec<String>,
     pub task: TaskStats,
-    /// Path of the pipe.
     pub pipe: String,
     pub piped: PipeCounts,
     /// Events dropped because their queue was full: counted, but not printed.

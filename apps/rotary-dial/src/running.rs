@@ -1,5 +1,3 @@
-//! The running loop: prints its events, and reports its figures.
-
 use crate::config::Config;
 use crate::counts::LineCounts;
 use crate::error::Error;
@@ -68,7 +66,6 @@ impl Running {
         }
     }
 
-    /// Prints new events.
     pub(crate) fn tell(&mut self) {
         while let Some(told) = self.told.receive() {
             let name = self.lines.get(told.line).map_or("?", |[name, ..]| name.as_str());
@@ -80,7 +77,6 @@ impl Running {
         }
     }
 
-    /// Prints the figures so far.
     pub(crate) fn report(&self) {
         if let Some(task) = &self.task {
             self.print(task.stats());

@@ -1,10 +1,7 @@
-//! Actions of a simulated caller.
-
 use std::str::FromStr;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Dials a digit, 0 to 9.
     Digit(u8),
     /// Hangs up and lifts the handset again: `h`.
     HangUp,

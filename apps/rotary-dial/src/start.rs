@@ -1,5 +1,3 @@
-//! Starts real time if it is granted, and reports it if not.
-
 use crate::error::Error;
 use punctual_rt::{Check, Priority, Rt, Scheduling, StartError, granted_nice, refusal_advice, try_scheduling};
 
@@ -48,7 +46,6 @@ pub(crate) fn start(priority: Priority, allow_ordinary: bool) -> Result<Started,
     Ok(Started { rt, scheduling, narrowed })
 }
 
-/// Reduces the report to the failed check.
 fn shortly(refused: &StartError) -> String {
     let text = refused.to_string();
     let line = text.lines().find(|line| line.contains("(required)")).unwrap_or(&text);

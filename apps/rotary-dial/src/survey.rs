@@ -6,13 +6,11 @@ use crate::trial::{Sampling, Tried};
 use punctual_units::Nanos;
 use std::fmt::Write;
 
-/// Numbers of ten digits per entry.
 const NUMBERS: u64 = 300;
 
 const SPEEDS: [f64; 10] = [5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 14.0, 16.0];
 const MAKES: [f64; 7] = [0.2, 0.25, 0.3, 0.33, 0.4, 0.5, 0.6];
 
-/// Disturbances of the samples, with their headings.
 const CASES: [(&str, Sampling); 5] = [
     ("samples on time", sampling(0, 0)),
     ("samples up to 9 ms late", sampling(9, 0)),

@@ -9,7 +9,6 @@ use std::fmt;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Told {
-    /// Index of the line.
     pub line: usize,
     /// Time of the sample, CLOCK_MONOTONIC.
     pub at: Nanos,
@@ -22,15 +21,12 @@ pub enum What {
     HungUp,
     /// A digit, 0 to 9, was dialled.
     Digit(u8),
-    /// Pulses were rejected.
     Rejected(Reason),
     /// Samples were missing while the dial rested.
     Blind,
     /// A number with a command, which was written to the pipe.
     Command(Number, Line),
-    /// A number without a command.
     Unknown(Number),
-    /// A number was started but not completed.
     Dropped(Number),
 }
 
@@ -67,7 +63,6 @@ impl What {
 }
 
 impl Told {
-    /// `name` is that of its line.
     pub fn json(&self, name: &str) -> Value {
         let (event, detail) = self.what.parts();
         json!({"event": event, "line": name, "mono_ns": self.at.0, "detail": detail})

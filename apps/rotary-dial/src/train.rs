@@ -47,7 +47,6 @@ impl Default for Timing {
     }
 }
 
-/// Why a train gave no digit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
@@ -59,7 +58,6 @@ pub enum Reason {
     ShortBreak,
     /// A make was longer than any within a digit and shorter than the pause between two.
     LongMake,
-    /// A break may have been two.
     Doubtful,
     /// Samples were missing or so late that a pulse may have been missed.
     Samples,
@@ -78,7 +76,6 @@ impl Reason {
         Reason::TooMany,
     ];
 
-    /// Name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Reason::HungUp => "hung_up",
@@ -92,7 +89,6 @@ impl Reason {
     }
 }
 
-/// The current break.
 #[derive(Clone, Copy, Debug)]
 struct Break {
     start: Nanos,
@@ -101,7 +97,6 @@ struct Break {
     /// A contrary sample that may split it.
     cut: Option<Nanos>,
     cuts: u8,
-    /// A make may have been missed.
     unseen: bool,
 }
 

@@ -13,19 +13,15 @@ use punctual_units::Nanos;
 pub struct Sampling {
     /// A sample is late by a uniform time up to this.
     pub lateness: Nanos,
-    /// Lost samples per million.
     pub lost_per_million: u64,
 }
 
 pub const PERIOD: Nanos = Nanos::from_millis(10);
 
-/// Outcomes of dialled digits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tried {
     pub numbers: u64,
-    /// Digits dialled.
     pub digits: u64,
-    /// Digits decoded as dialled.
     pub right: u64,
     pub rejected: [u64; Reason::ALL.len()],
     /// Times samples were missing while the dial rested, and hang-ups detected within a digit.
@@ -39,7 +35,6 @@ impl Tried {
         self.rejected.iter().sum()
     }
 
-    /// Dials a number once and counts the outcome.
     pub fn dial(&mut self, digits: &[u8], dial: &Dial, sampling: &Sampling, random: &mut Random) {
         let play = Play::call(&Script::of_digits(digits), DigitMap::Usual, dial, random);
         let heard = listen(&play, sampling, random);

@@ -72,7 +72,6 @@ fn every_release_and_every_edge_is_accounted_for_in_every_measurement() {
     assert!(output.status.code() == Some(4) && text(&output.stderr).contains("is not empty"), "{output:?}");
 }
 
-/// The run directories contain the same figures.
 fn runs(folder: &Path, narrowed: bool) {
     let mut names: Vec<String> =
         folder.read_dir().unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();

@@ -39,12 +39,9 @@ fn intake(path: &Path, most: usize) -> Intake {
     }
 }
 
-/// A step of a test.
 #[derive(Clone, Debug)]
 enum Step {
-    /// Writes this many bytes.
     Write(usize),
-    /// The intake reads a piece.
     Read,
     /// The intake is killed after everything is done, and started again.
     Kill,

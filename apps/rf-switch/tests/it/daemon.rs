@@ -1,5 +1,3 @@
-//! The daemon on a wire in memory, fed through its FIFO.
-
 use crate::common;
 
 use common::{Place, count, packages};

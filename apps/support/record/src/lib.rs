@@ -55,12 +55,10 @@ impl Taken {
         }
     }
 
-    /// Adds its final statistics.
     pub fn ended(self, finished: &Finished) -> TaskRun {
         TaskRun { end: Some(finished.end.clone()), ..self.so_far(finished.stats.clone()) }
     }
 
-    /// Adds its statistics while it runs.
     pub fn so_far(self, stats: TaskStats) -> TaskRun {
         TaskRun { taken: self, stats, end: None, load: None, problems: Vec::new(), notes: Vec::new() }
     }
@@ -98,7 +96,6 @@ pub fn write(folder: &Path, tasks: &[TaskRun], command: &[String]) -> Result<(),
     writer.finish()
 }
 
-/// Makes a name usable as a folder name.
 fn plain(name: &str) -> String {
     let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(40).collect();
     if plain.is_empty() { "task".into() } else { plain }
@@ -123,7 +120,6 @@ impl TaskRun {
         self
     }
 
-    /// Load of its phase; the task's name if there is none.
     fn load_name(&self) -> String {
         self.load.as_ref().map_or_else(|| format!("task:{}", self.stats.name), |(load, _)| load.clone())
     }

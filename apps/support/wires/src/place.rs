@@ -1,5 +1,3 @@
-//! Places of lines in the notation of users.
-
 use crate::pull::Pull;
 use crate::{Bias, In, Out};
 use punctual_gpio::{Chip, GpioError, Input, Output, find_line};
@@ -12,11 +10,9 @@ use std::str::FromStr;
 /// `/sys/devices/platform/gpio-sim.0/gpiochip0/sim_gpio3/pull`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Offset on a chip.
     Offset {
         /// Device, name or label.
         chip: String,
-        /// From 0.
         line: u32,
     },
     /// A line's name, on any chip.
@@ -24,7 +20,6 @@ pub enum Place {
     /// The file that pulls a line of gpio-sim up and down, like a wire to it: another program, or this one, uses that
     /// line as an input (Documentation/admin-guide/gpio/gpio-sim.rst).
     Pull(PathBuf),
-    /// A wire in memory.
     Simulated,
 }
 

@@ -10,7 +10,6 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 pub struct EdgeAt {
     /// When it was driven, CLOCK_MONOTONIC.
     pub at: Nanos,
-    /// Level after the edge.
     pub level: bool,
 }
 

@@ -33,13 +33,11 @@ pub struct JournalError {
     pub source: io::Error,
 }
 
-/// A folder of leases.
 #[derive(Clone, Debug)]
 pub struct Journal {
     folder: PathBuf,
 }
 
-/// One entry, as it is on disk.
 #[derive(Debug, Serialize, Deserialize)]
 struct Entry {
     /// Always [`SCHEMA`].
@@ -58,7 +56,6 @@ const MOST: u64 = 1 << 20;
 #[derive(Debug)]
 pub struct Recovered {
     pub pid: u32,
-    /// Descriptions of what was undone.
     pub undone: Vec<String>,
     /// Descriptions of what could not be undone, and why. The entry stays for the next attempt.
     pub failed: Vec<String>,

@@ -8,13 +8,11 @@ use std::io;
 pub struct Error {
     /// Name of the system call, as in section 2 of the manual.
     pub call: &'static str,
-    /// What it was called on.
     pub on: String,
     pub source: io::Error,
 }
 
 impl Error {
-    /// The error of the call that just failed, from errno.
     pub(crate) fn last(call: &'static str, on: impl Into<String>) -> Error {
         Error { call, on: on.into(), source: io::Error::last_os_error() }
     }

@@ -62,7 +62,6 @@ pub struct LineInfo {
     pub flags: u64,
 }
 
-/// Parameters of a line request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineRequest<'a> {
     /// Offset on its chip.
@@ -74,7 +73,6 @@ pub struct LineRequest<'a> {
     /// Number of events the kernel buffers; 0 means 16. The kernel rounds up to a power of two (kfifo_alloc), at most
     /// 1024.
     pub event_buffer_size: u32,
-    /// Initial value of an output.
     pub value: bool,
 }
 

@@ -40,7 +40,6 @@ struct SerialStruct {
 /// From include/uapi/asm-generic/termios.h; the same on every architecture.
 static LOOP: libc::c_int = 0x8000;
 
-/// An open serial port.
 #[derive(Debug)]
 pub struct Port(OwnedFd);
 

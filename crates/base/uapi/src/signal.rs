@@ -62,7 +62,6 @@ impl Sig {
     }
 }
 
-/// A set of signals, to be blocked by [`block`].
 #[derive(Clone, Copy)]
 pub struct SignalSet(pub(crate) libc::sigset_t);
 
@@ -107,7 +106,6 @@ pub fn unblock_all() -> Result<(), Error> {
     Err(Error { call: "pthread_sigmask", on: "SIG_SETMASK".into(), source: std::io::Error::from_raw_os_error(rc) })
 }
 
-/// Why a [`wait`] ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waited {
     Signal(Sig),

@@ -8,9 +8,7 @@ use std::mem::MaybeUninit;
 pub struct Usage {
     /// Minor and major page faults.
     pub page_faults: u64,
-    /// Voluntary context switches.
     pub voluntary_switches: u64,
-    /// Involuntary context switches.
     pub involuntary_switches: u64,
 }
 

@@ -51,7 +51,6 @@ pub fn bins_of_steps(largest: u64, step: u64, count: u64, mut each: impl FnMut(u
     }
 }
 
-/// A non-empty bin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bin {
     /// Smallest value of the bin, ns.

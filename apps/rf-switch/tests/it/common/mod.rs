@@ -19,7 +19,6 @@ pub fn output(words: &[&str]) -> (Option<i32>, String, String) {
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
 
-/// A FIFO and a pending file in a temporary folder.
 pub struct Place {
     folder: TempDir,
 }
@@ -76,7 +75,6 @@ impl Daemon {
         daemon
     }
 
-    /// Content of its stderr.
     pub fn said(&self) -> String {
         std::fs::read_to_string(&self.stderr).unwrap()
     }
@@ -135,12 +133,10 @@ impl Drop for Daemon {
     }
 }
 
-/// A counter of a phase.
 pub fn count(phase: &Value, name: &str) -> u64 {
     phase[name].as_u64().unwrap_or_else(|| panic!("{name} in {phase}"))
 }
 
-/// The packages in a file.
 pub fn packages(path: &Path) -> Vec<Vec<punctual_rf_switch::waveform::Pulse>> {
     punctual_rf_switch::ook::read(&std::fs::read_to_string(path).unwrap()).unwrap()
 }

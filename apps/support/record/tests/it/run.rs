@@ -1,5 +1,3 @@
-//! A program's tasks as a run that is read back.
-
 use punctual_model::{LoadReport, Problem, ProblemKind};
 use punctual_record::{Taken, write};
 use punctual_rt::{Miss, Nanos, Next, Rt, Scheduling, monotonic};

@@ -1,5 +1,3 @@
-//! Places in the notation of users, and wires in memory.
-
 use proptest::prelude::*;
 use punctual_wires::{Bias, GpioError, Place, wire};
 

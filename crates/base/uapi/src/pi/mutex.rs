@@ -115,7 +115,6 @@ impl<T: ?Sized> Mutex<T> {
         &self.futex
     }
 
-    /// Creates the guard for the thread that has just become the owner.
     #[inline]
     pub(super) fn guard(&self, acquired: Acquired) -> Result<MutexGuard<'_, T>, LockError> {
         if acquired == Acquired::OwnerDied {

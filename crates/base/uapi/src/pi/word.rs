@@ -79,7 +79,6 @@ fn ask() -> u32 {
     NEXT.fetch_add(1, Relaxed)
 }
 
-/// How a lock was acquired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Acquired {
@@ -207,7 +206,6 @@ impl PiFutex {
         self.word.store(0, Release);
     }
 
-    /// Whether the calling thread owns it.
     pub fn is_mine(&self) -> bool {
         self.word.load(Acquire) & TID_MASK == ThreadId::current().0
     }
