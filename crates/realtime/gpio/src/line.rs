@@ -50,7 +50,6 @@ impl Line {
     ///
     /// # Errors
     /// The line does not exist, is in use, or cannot raise interrupts.
-    /// The line does not exist, is in use, or raises no interrupts.
     pub fn edges(chip: &Chip, offset: u32, edges: Edges, buffer: u32, clock: EventClock) -> Result<Line, GpioError> {
         if !(1..=MOST_BUFFERED).contains(&buffer) {
             return Err(GpioError::Usage(format!("a buffer of {buffer} events: choose 1 to {MOST_BUFFERED}")));
@@ -80,7 +79,6 @@ impl Line {
     ///
     /// # Errors
     /// poll(2) failed.
-    /// poll(2) failed.
     pub fn wait(&self, limit: Option<Nanos>) -> Result<bool, GpioError> {
         let until = limit.map(|limit| Nanos(monotonic().0.saturating_add(limit.0)));
         loop {
@@ -97,7 +95,6 @@ impl Line {
     ///
     /// # Errors
     /// The chip was removed, or the kernel sent an event that is not an edge.
-    /// The chip was removed; the kernel sent what is no edge.
     pub fn read(&mut self, events: &mut [Event]) -> Result<usize, GpioError> {
         loop {
             match self.read_until_signal(events)? {
@@ -110,7 +107,6 @@ impl Line {
     /// As [`Line::read`], but returns 0 if a signal came before an event: for a thread that is stopped by a signal.
     ///
     /// # Errors
-    /// As [`Line::read`].
     /// As [`Line::read`].
     pub fn read_until_signal(&mut self, events: &mut [Event]) -> Result<usize, GpioError> {
         let most = events.len().min(CHUNK);

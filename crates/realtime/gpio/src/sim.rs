@@ -87,7 +87,6 @@ impl SimChip {
     ///
     /// # Errors
     /// No such line; the write failed.
-    /// No such line; the write failed.
     pub fn pull(&self, offset: u32, up: bool) -> Result<(), GpioError> {
         let none = || GpioError::Usage(format!("the simulated chip has no line {offset}: it has {}", self.lines));
         let file = self.pulls.get(offset as usize).ok_or_else(none)?;

@@ -45,7 +45,6 @@ impl IrqThreads {
     ///
     /// # Errors
     /// [`IrqThreadError`]; threads changed before the error are restored.
-    /// [`IrqThreadError`]; threads that were changed before have what they had.
     pub fn set(irq: u32, priority: Priority) -> Result<IrqThreads, IrqThreadError> {
         let mut changed = IrqThreads(Vec::new());
         for pid in threads(irq).map_err(|source| IrqThreadError::List { irq, source })? {
