@@ -58,8 +58,8 @@ pub fn table(codes: &[Code], json: bool) -> String {
     text
 }
 
-/// Parses a line such as `{"model" : "Waveman-Switch", "id" : "D", "channel" : 1, "button" : 2, "state" : "on"}`: unit
-/// = (channel − 1) · 4 + button.
+/// Parses a line such as `{"model" : "Waveman-Switch", "id" : "D", "channel" : 1, "button" : 2, "state" : "on"}`;
+/// the unit is (channel − 1) · 4 + button.
 fn code(line: &str) -> Result<Code, Rtl433Error> {
     let unknown = |what| Rtl433Error::Unknown { what, line: line.chars().take(200).collect() };
     let value: serde_json::Value = serde_json::from_str(line).map_err(|_| unknown("JSON"))?;

@@ -70,8 +70,8 @@ pub struct LineRequest<'a> {
     pub consumer: &'a str,
     /// A combination of [`INPUT`], [`EDGE_RISING`], …
     pub flags: u64,
-    /// Number of events the kernel buffers; 0 means 16. The kernel rounds up to a power of two (kfifo_alloc), at most
-    /// 1024.
+    /// Number of events the kernel buffers; 0 means 16. The kernel rounds up to a power of two (kfifo_alloc),
+    /// at most 1024.
     pub event_buffer_size: u32,
     pub value: bool,
 }

@@ -20,8 +20,8 @@ pub fn near(got: f64, want: f64, relative: f64) -> bool {
     got == want || (got - want).abs() <= relative * want.abs()
 }
 
-/// The series of the vectors for clustering and stationarity: y_t = max(e_t, e_t+1) of exponential e, SplitMix64 seed
-/// 7.
+/// The series of the vectors for clustering and stationarity: y_t = max(e_t, e_t+1) of exponential e, from
+/// SplitMix64 with seed 7.
 pub fn moving_maxima() -> Vec<f64> {
     let mut random = SplitMix64::new(7);
     let e: Vec<f64> = (0..20_001).map(|_| -(((random.next_u64() >> 11) as f64 + 0.5) / 2f64.powi(53)).ln()).collect();
