@@ -125,9 +125,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "xtask",
-        &["units", "uapi", "model", "stats", "trace", "explain", "plant", "vm", "rundir", "kernel", "kbuild", "fuzz"],
+        "trials",
+        &["units", "uapi", "model", "stats", "trace", "explain", "plant", "vm", "kernel", "kbuild", "fuzz"],
     ),
+    ("xtask", &["units", "model", "rundir"]),
 ];
 
 /// The only crates whose source may hold `unsafe`: system calls, the pointers of a C caller, and SIMD kernels.

@@ -1,0 +1,122 @@
+//! Faults that need a machine of their own: guests of the lab.
+
+use crate::lab::isolated::with_libraries;
+use crate::lab::lab;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+/// Runs a script in a guest and brings its /tmp/r back.
+pub(super) fn boot(words: &[&str], script: &str, place: &Path) -> Result<String, String> {
+    let out = place.display().to_string();
+    let ends = ["--timeout", "240s", "--get", "/tmp/r", "--out", &out, "--", script];
+    let output = lab(&[&["boot", "-k", "rt@6.12"][..], words, &ends[..]].concat())?;
+    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    if output.status.code() == Some(0) { Ok(said) } else { Err(format!("{}:\n{said}", output.status)) }
+}
+
+/// `NAME VALUE` lines of what a script said.
+pub(super) fn told(said: &str, name: &str) -> Result<f64, String> {
+    let line = said.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(' '));
+    line.and_then(|value| value.trim().parse().ok()).ok_or_else(|| format!("no `{name}` in:\n{said}"))
+}
+
+fn run(place: &Path) -> Result<Value, String> {
+    let path = place.join("tmp/r/run.json");
+    let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    serde_json::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+fn cpus(run: &Value) -> Vec<&Value> {
+    run["phases"].as_array().into_iter().flatten().flat_map(|p| p["cpus"].as_array().into_iter().flatten()).collect()
+}
+
+/// The clock is set from another process while the measurement runs.
+pub fn clock(place: &Path) -> Result<String, String> {
+    let script = "punctual measure -D 8s -i 1ms -q -o /tmp/r & P=$!; sleep 2; now=$(date +%s); date -s @$((now + 31536000)); sleep 2; \
+                  date -s @$((now - 31536000)); sleep 1; wait $P; echo code $?";
+    let said = boot(&["--virtual"], script, place)?;
+    if told(&said, "code")? != 0.0 {
+        return Err(said);
+    }
+    let run = run(place)?;
+    let at = |end: &str, clock: &str| run[end][clock].as_f64().unwrap_or(f64::NAN);
+    let years = |clock: &str| (at("ended", clock) - at("started", clock)) / 1e9 / 31_536_000.0;
+    let (real, mono) = (years("real_ns"), years("mono_ns"));
+    for cpu in cpus(&run) {
+        let count = |name: &str| cpu[name].as_u64().unwrap_or(u64::MAX);
+        let all = count("released") == count("ran").saturating_add(count("skipped"));
+        if !all || count("released") < 7_900 || count("max_ns") > 100_000_000 {
+            return Err(format!("a CPU's periods: {cpu}"));
+        }
+    }
+    match (-1.01..-0.99).contains(&real) && (0.0..0.001).contains(&mono) {
+        true => {
+            let max = cpus(&run).iter().filter_map(|cpu| cpu["max_ns"].as_u64()).max().unwrap_or(0);
+            Ok(format!("8000 periods of 8000, longest {} us, wall clock {real:+.2} years on record", max / 1000))
+        }
+        false => Err(format!("clocks on record: wall {real} years, monotonic {mono}")),
+    }
+}
+
+/// The second of two CPUs goes away and comes back.
+pub fn hotplug(place: &Path) -> Result<String, String> {
+    let script = "punctual measure -D 8s -i 5ms -q -c 'max < 10s' -o /tmp/r & P=$!; sleep 3; echo 0 > /sys/devices/system/cpu/cpu1/online; sleep 2; \
+                  echo 1 > /sys/devices/system/cpu/cpu1/online; wait $P; echo code $?";
+    let said = boot(&["--cpus", "2"], script, place)?;
+    let code = told(&said, "code")?;
+    let run = run(place)?;
+    let all = format!("{} {}", run["problems"], run["phases"][0]["problems"]);
+    match code == 3.0 && all.contains("CPU 1") {
+        true => Ok("exit code 3, the run names CPU 1".into()),
+        false => Err(format!("exit code {code}, problems {all}")),
+    }
+}
+
+/// 512 MB, of which a cgroup gives 64 MB.
+pub fn memory(place: &Path) -> Result<String, String> {
+    let script = "mkdir -p /cg; mount -t cgroup2 none /cg; mkdir /cg/m; echo +memory > /cg/cgroup.subtree_control; echo 64M > /cg/m/memory.max; \
+                  echo 0 > /cg/m/memory.swap.max 2>/dev/null; sh -c 'echo $$ > /cg/m/cgroup.procs; exec punctual measure -D 10s -i 1ms -q -o /tmp/r'; \
+                  echo code $?; echo peak $(cat /cg/m/memory.peak)";
+    let said = boot(&["--memory", "512", "--virtual"], script, place)?;
+    let run = run(place)?;
+    let resident = run["cost"]["rss_bytes"].as_f64().unwrap_or(f64::NAN) / 1e6;
+    let faults: u64 = cpus(&run).iter().map(|cpu| cpu["page_faults"].as_u64().unwrap_or(u64::MAX)).sum();
+    match told(&said, "code")? == 0.0 && resident <= 16.0 && faults == 0 {
+        true => {
+            let peak = told(&said, "peak")? / 1e6;
+            Ok(format!(
+                "{resident:.1} MB resident, {peak:.1} MB of the cgroup at most, {faults} page faults in measuring threads"
+            ))
+        }
+        false => Err(format!("{resident} MB resident, {faults} page faults: {said}")),
+    }
+}
+
+/// A loop of FIFO 99 on the only CPU, and a measurement of the same priority, which does not preempt it (sched(7)). The loop is under
+/// RLIMIT_RTTIME: without, a PREEMPT_RT kernel since 6.12 is dead, for its fair server serves ordinary threads alone, and the timers
+/// that these sleep by are expired by a thread of FIFO 1.
+pub fn hog(place: &Path) -> Result<String, String> {
+    let script = "now() { cut -d' ' -f1 /proc/uptime; }; a=$(now); \
+                  punctual measure -p 99 -D 10s -c 'max < 1s' -q -o /tmp/r & P=$!; sleep 2; \
+                  prlimit --rttime=2500000 chrt -f 99 sh -c 'while :; do :; done' & worst=0; \
+                  for i in 1 2 3 4 5; do b=$(now); sh -c :; sleep 1; c=$(now); \
+                  worst=$(echo \"$worst $b $c\" | awk '{d = $3 - $2 - 1; print (d > $1) ? d : $1}'); done; \
+                  wait $P; echo code $?; echo took $(echo \"$a $(now)\" | awk '{print $2 - $1}'); echo answered $worst; \
+                  echo runtime $(cat /proc/sys/kernel/sched_rt_runtime_us); mkdir -p /tmp/r";
+    let puts = ["/usr/bin/chrt", "/usr/bin/prlimit"]
+        .into_iter()
+        .flat_map(with_libraries)
+        .flat_map(|file| ["--put".to_owned(), file]);
+    let puts: Vec<String> = puts.collect();
+    let words: Vec<&str> = puts.iter().map(String::as_str).chain(["--virtual"]).collect();
+    let said = boot(&words, script, place)?;
+    let (took, answered) = (told(&said, "took")?, told(&said, "answered")?);
+    let code = told(&said, "code")?;
+    match took <= 13.0 && (0.5..=5.0).contains(&answered) && told(&said, "runtime")? > 0.0 && code == 1.0 {
+        true => Ok(format!(
+            "a shell answered within {answered:.1} s, 10 s of measuring ended after {took:.1} s and failed its claim; throttling stayed on"
+        )),
+        false => Err(said),
+    }
+}

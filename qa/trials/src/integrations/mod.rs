@@ -1,0 +1,89 @@
+//! `cargo xtask integrations`: the examples of integrations/ run by the programs they are for: podman, lava-run, labgrid,
+//! systemd in a guest, act. (Ansible: `cargo xtask fleet`.) What is not here is said, and fails: nothing passes silently.
+
+use punctual_vm::{Arch, Cache, Kernel, KernelSpec, busybox};
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Name and script, of which the arguments are the binary, integrations/, a folder, and what [`more`] says.
+const ALL: &[(&str, &str)] = &[
+    ("oci", include_str!("oci.sh")),
+    ("lava", include_str!("lava.sh")),
+    ("labgrid", include_str!("labgrid.sh")),
+    ("systemd", include_str!("systemd.sh")),
+    ("github", include_str!("github.sh")),
+];
+
+/// By which a script says that its program is not here, and how to get it.
+const MISSING: i32 = 77;
+
+/// `integrations [--punctual FILE] [--tools DIR] [oci | lava | labgrid | systemd | github]…`.
+pub fn run(words: &[String]) -> Result<(), String> {
+    let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("."), PathBuf::from);
+    let mut punctual = PathBuf::from("target/release/punctual");
+    let mut tools = home.join(".cache/punctual/consumers");
+    let mut only = Vec::new();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let mut value = || words.next().map(PathBuf::from).ok_or(format!("{word} takes a value"));
+        match word.as_str() {
+            "--punctual" => punctual = value()?,
+            "--tools" => tools = value()?,
+            name if ALL.iter().any(|(n, _)| *n == name) => only.push(name.to_owned()),
+            other => return Err(format!("integrations: there is no `{other}`: oci, lava, labgrid, systemd, github")),
+        }
+    }
+    let punctual =
+        punctual.canonicalize().map_err(|e| format!("{}: {e}; cargo build --release makes it", punctual.display()))?;
+    let mut bad = Vec::new();
+    for (name, script) in ALL.iter().filter(|(n, _)| only.is_empty() || only.iter().any(|o| o == n)) {
+        if !checked(name, script, &punctual, &tools)? {
+            bad.push(*name);
+        }
+    }
+    if bad.is_empty() { Ok(()) } else { Err(format!("not run or not passed: {}", bad.join(", "))) }
+}
+
+/// Runs one; `false`: it failed or is not here, which was said.
+fn checked(name: &str, script: &str, punctual: &Path, tools: &Path) -> Result<bool, String> {
+    let folder = tempfile::Builder::new().prefix("punctual-integration-").tempdir().map_err(|e| e.to_string())?;
+    let file = folder.path().join("script.sh");
+    fs::write(&file, script).map_err(|e| format!("{}: {e}", file.display()))?;
+    let integrations = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../integrations");
+    let work = folder.path().join("work");
+    fs::create_dir(&work).map_err(|e| format!("{}: {e}", work.display()))?;
+    let mut command = Command::new("bash");
+    command.arg(&file).arg(punctual).arg(&integrations).arg(&work).args(more(name, tools)?);
+    let output = command.output().map_err(|e| format!("bash: {e}"))?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let said = said.trim().replace('\n', "\n         ");
+    match output.status.code() {
+        Some(0) => println!("{name:<8} {said}"),
+        Some(MISSING) => println!("{name:<8} IS NOT HERE: {said}"),
+        _ => println!("{name:<8} FAILED: {said} {}", String::from_utf8_lossy(&output.stderr).trim()),
+    }
+    Ok(output.status.success())
+}
+
+/// What else a script takes: `lava` and `systemd` a kernel and a BusyBox of the lab's cache, the others and `systemd` the folder of
+/// tools, `systemd` what its guest runs.
+fn more(name: &str, tools: &Path) -> Result<Vec<OsString>, String> {
+    let guest = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/integrations/systemd-guest.sh");
+    let mut words = Vec::new();
+    if ["lava", "systemd"].contains(&name) {
+        let cache = Cache::usual().map_err(|e| e.to_string())?;
+        let spec = KernelSpec::Newest { rt: true, series: Some("6.12".into()) };
+        let kernel = Kernel::resolve(&spec, Arch::Amd64, &cache).map_err(|e| e.to_string())?;
+        let busybox = busybox(Arch::Amd64, &cache).map_err(|e| e.to_string())?;
+        words.extend([kernel.image.into(), busybox.into()]);
+    }
+    if ["labgrid", "systemd", "github"].contains(&name) {
+        words.push(tools.into());
+    }
+    if name == "systemd" {
+        words.push(guest.into());
+    }
+    Ok(words)
+}

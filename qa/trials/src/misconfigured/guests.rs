@@ -1,0 +1,134 @@
+//! Boots the guests and brings back what the audit said in them.
+
+use super::Wanted;
+use super::script;
+use super::table::{Ground, Plant, Table};
+use punctual_vm::{Arch, Cache, FileIn, Guest, Kernel, Machine, VmError, boot};
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Boots for one recording: QEMU with several CPUs loses some guests.
+const BOOTS: usize = 5;
+
+/// A parameter that makes the command line nearly as long as the kernel takes (COMMAND_LINE_SIZE, 2048 on x86).
+const LONG: &str = "@long";
+
+/// What all guests of one kernel share.
+struct Room<'a> {
+    kernel: Kernel,
+    cache: Cache,
+    files: Vec<FileIn>,
+    folder: PathBuf,
+    wanted: &'a Wanted,
+    name: &'a str,
+}
+
+/// Boots everything wanted on one kernel; returns what could not be booted.
+pub fn record(name: &str, wanted: &Wanted, table: &Table) -> Result<Vec<String>, String> {
+    let said = |e: VmError| e.to_string();
+    let cache = Cache::usual().map_err(said)?;
+    let spec = name.parse().map_err(said)?;
+    let kernel = Kernel::resolve(&spec, Arch::Amd64, &cache).map_err(said)?;
+    let files = files(&kernel)?;
+    let room = Room { kernel, cache, files, folder: wanted.out.join(name), wanted, name };
+    let mut failed = Vec::new();
+    for ground in &table.grounds {
+        failed.extend(room.ground(ground, table));
+    }
+    for plant in table.plants.iter().filter(|p| !p.boot.is_empty() && wanted.has(p, name)) {
+        failed.extend(room.boot_plant(table.ground(plant)?, plant, table));
+    }
+    Ok(failed)
+}
+
+impl Room<'_> {
+    /// Every part of a ground of which a plant is wanted; the first also where a plant of a boot is compared with it.
+    fn ground(&self, ground: &Ground, table: &Table) -> Vec<String> {
+        let is_wanted = |plant: &&&Plant| self.wanted.has(plant, self.name);
+        let is_compared =
+            table.plants.iter().any(|p| p.ground == ground.name && !p.boot.is_empty() && self.wanted.has(p, self.name));
+        let mut failed = Vec::new();
+        for (number, (name, plants)) in table.parts(ground).into_iter().enumerate() {
+            let plants: Vec<&Plant> = plants.iter().filter(is_wanted).copied().collect();
+            if !plants.is_empty() || (number == 0 && is_compared) {
+                let script = script::of_part(ground, &table.preparation(ground), &plants);
+                failed.extend(self.boot(&name, &ground.append, script));
+            }
+        }
+        failed
+    }
+
+    fn boot_plant(&self, ground: &Ground, plant: &Plant, table: &Table) -> Option<String> {
+        let long = "x".repeat(1_850);
+        let own = plant.boot.iter().map(|word| if word == LONG { format!("left_over={long}") } else { word.clone() });
+        let append: Vec<String> = ground.append.iter().cloned().chain(own).collect();
+        self.boot(&plant.name, &append, script::of_boot(ground, &table.preparation(ground), plant))
+    }
+
+    /// Boots until a guest has come to its end; the name where none did.
+    fn boot(&self, what: &str, append: &[String], script: String) -> Option<String> {
+        let mut guest = Guest::new(Machine::usual(Arch::Amd64), self.kernel.clone(), script);
+        guest.cpus = 2;
+        guest.limit = Duration::from_secs(300);
+        guest.fetch = vec![script::OUT.into()];
+        guest.files = self.files.clone();
+        guest.modules = vec!["brd".into()];
+        // Interrupts of the serial port look spurious on several emulated CPUs; and without CPUID's word for it the kernel
+        // does not trust the emulated TSC.
+        guest.append = ["noirqdebug", "tsc=reliable"].map(String::from).to_vec();
+        guest.append.extend_from_slice(append);
+        let folder = self.folder.join(what);
+        for _ in 0..BOOTS {
+            let place = folder.with_extension("boot");
+            let _ = fs::remove_dir_all(&place);
+            match boot(&guest, &self.cache, Some(&place)) {
+                Ok(booted) => {
+                    println!("{} {what}: {:.0} s", self.name, booted.lasted.as_secs_f64());
+                    match keep(&place, &folder) {
+                        Ok(()) => return None,
+                        Err(e) => println!("{} {what}: {}: {e}", self.name, folder.display()),
+                    }
+                }
+                Err(e) => {
+                    let text = e.to_string();
+                    println!("{} {what}: {}", self.name, text.lines().next().unwrap_or_default());
+                    // For whoever wants to know why; the next boot may well succeed.
+                    let _ = fs::create_dir_all(&self.folder);
+                    let _ = fs::write(folder.with_extension("failed"), text);
+                }
+            }
+        }
+        Some(format!("{} {what}", self.name))
+    }
+}
+
+fn keep(place: &Path, folder: &Path) -> std::io::Result<()> {
+    let _ = fs::remove_dir_all(folder);
+    fs::rename(place.join(script::OUT.trim_start_matches('/')), folder)?;
+    fs::remove_dir_all(place)
+}
+
+/// What goes into each guest: both programs, and the kernel's configuration where a distribution puts it.
+fn files(kernel: &Kernel) -> Result<Vec<FileIn>, String> {
+    let read = |path: &Path| fs::read(path).map_err(|e| format!("{}: {e}", path.display()));
+    let mut files = Vec::new();
+    for name in ["punctual", "punctual-application"] {
+        let content = read(&program(name)?)?;
+        files.push(FileIn { path: format!("/bin/{name}"), mode: 0o755, content });
+    }
+    if let (Some(config), Some(release)) = (&kernel.config, &kernel.release) {
+        files.push(FileIn { path: format!("/boot/config-{release}"), mode: 0o644, content: read(config)? });
+    }
+    Ok(files)
+}
+
+fn program(name: &str) -> Result<PathBuf, String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    let path = target.join("release").join(name);
+    let missing =
+        || format!("{} is missing: cargo build --release -p punctual; the same with -p punctual-plant", path.display());
+    path.is_file().then(|| path.clone()).ok_or_else(missing)
+}

@@ -1,0 +1,320 @@
+//! `cargo xtask soak`: what takes minutes to hours, one after the other, with a log each and a table at the end.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+/// Where the logs are.
+const LOGS: &str = "target/soak";
+
+/// One long job: commands, the first that fails ends it.
+struct Job {
+    name: &'static str,
+    shows: &'static str,
+    /// On two cores of 2023.
+    minutes: u32,
+    /// Words after `cargo`.
+    commands: &'static [&'static [&'static str]],
+}
+
+const RELEASE: &[&str] = &["build", "--release"];
+
+/// The table. A job whose needs are not met fails and says what to install; it is not left out.
+const JOBS: &[Job] = &[
+    Job {
+        name: "tasks",
+        shows: "a million releases with planted stalls: overruns exact, no allocation, no fault",
+        minutes: 2,
+        commands: &[&["test", "-p", "punctual-rt", "--test", "tasks", "--", "--ignored", "--nocapture"]],
+    },
+    Job {
+        name: "inversion",
+        shows: "a PI mutex ends inversions that a plain one has, median of 20",
+        minutes: 2,
+        commands: &[&["test", "-p", "punctual-rt", "--test", "inversion", "--", "--ignored", "--nocapture"]],
+    },
+    Job {
+        name: "exact",
+        shows: "the event suite counts what a mock does to 1e8 events, exactly",
+        minutes: 4,
+        commands: &[&["test", "--release", "-p", "punctual-events", "--test", "exact", "--", "--ignored"]],
+    },
+    Job {
+        name: "queens",
+        shows: "N queens counted for N = 17 to 19 on every kernel that this machine has",
+        minutes: 5,
+        commands: &[&["test", "-p", "punctual-queens", "--", "--ignored"]],
+    },
+    Job {
+        name: "stats",
+        shows: "fits and arrivals over many draws",
+        minutes: 10,
+        commands: &[&["test", "--release", "-p", "punctual-stats", "--", "--ignored"]],
+    },
+    Job {
+        name: "boot-tools",
+        shows: "the distribution's own boot tools on fixtures (needs grub-common and u-boot-menu)",
+        minutes: 1,
+        commands: &[&["test", "-p", "punctual-boot", "--test", "tools", "--", "--ignored"]],
+    },
+    Job {
+        name: "load",
+        shows: "the event suite for 5 minutes under every load",
+        minutes: 7,
+        commands: &[
+            RELEASE,
+            &[
+                // All that need no wire, by name: a test that cannot run here would make the code 3.
+                "run",
+                "--release",
+                "--",
+                "events",
+                "periodic-100us",
+                "periodic-1ms",
+                "periodic-10ms",
+                "periodic-100ms",
+                "periodic-1s",
+                "alarms",
+                "page-faults",
+                "pi-inversion",
+                "priority-order",
+                "fifo-order",
+                "rr-order",
+                "queue",
+                "rt-pipe",
+                "timerfd",
+                "eventfd",
+                "pipe",
+                "pty",
+                "rt-signal",
+                "signal",
+                "udp",
+                "--under",
+                "all",
+                "-D",
+                "5m",
+                "--out",
+                "target/soak/load.run",
+            ],
+        ],
+    },
+    Job {
+        name: "kill",
+        shows: "kill -9 at 100 random instants: every run readable, at most 10 s lost",
+        minutes: 40,
+        commands: &[RELEASE, &["trials", "kill"]],
+    },
+    Job {
+        name: "kill-fix",
+        shows: "kill -9 at 200 random instants of `audit --fix`, then undo: every value as before",
+        minutes: 10,
+        commands: &[RELEASE, &["trials", "kill-fix"]],
+    },
+    Job { name: "vm", shows: "the lab against real kernels", minutes: 15, commands: &[RELEASE, &["trials", "lab"]] },
+    Job {
+        name: "gpio",
+        shows: "GPIO lines in a kernel with gpio-sim, which is built first",
+        minutes: 12,
+        commands: &[
+            &["trials", "gpio-kernel"],
+            &["build", "--release", "-p", "punctual-gpio", "--features", "sim"],
+            RELEASE,
+            &["trials", "lab", "gpio"],
+        ],
+    },
+    Job {
+        name: "events",
+        shows: "the event suite in the RT, the stock and the gpio-sim kernel",
+        minutes: 16,
+        commands: &[&["trials", "gpio-kernel"], RELEASE, &["trials", "lab", "events"]],
+    },
+    Job {
+        name: "apps",
+        shows: "the applications on simulated lines: every code decoded under load, dial to radio, the paper's table",
+        minutes: 25,
+        commands: &[
+            &["trials", "gpio-kernel"],
+            &[
+                "build",
+                "--release",
+                "-p",
+                "punctual-rf-switch",
+                "-p",
+                "punctual-rotary-dial",
+                "-p",
+                "punctual-metronome",
+            ],
+            RELEASE,
+            &["trials", "lab", "apps"],
+        ],
+    },
+    Job {
+        name: "pi",
+        shows: "the small RT kernel planned, fetched, built, packaged, its cards booted on raspi3b and raspi4b",
+        minutes: 20,
+        commands: &[RELEASE, &["trials", "pi"]],
+    },
+    Job {
+        name: "watch",
+        shows: "`watch` for 2 hours beside loads and planted maxima: memory, files, CPU time, every maximum named",
+        minutes: 122,
+        commands: &[RELEASE, &["trials", "watch", "--hours", "2", "--out", "target/soak/watch.run"]],
+    },
+    Job {
+        name: "boots",
+        shows: "trials and power cuts through OVMF and GRUB",
+        minutes: 90,
+        commands: &[RELEASE, &["trials", "boots"]],
+    },
+    Job {
+        name: "deb",
+        shows: "packages in fresh Debian roots: installed, measured with, purged, nothing left",
+        minutes: 40,
+        commands: &[&["xtask", "deb", "all"], &["xtask", "deb-check", "all"]],
+    },
+    Job {
+        name: "consumers",
+        shows: "every format accepted by what takes it: promtool, LAVA, KCIDB, … (says which are missing: docs/formats.md)",
+        minutes: 1,
+        commands: &[RELEASE, &["xtask", "consumers"]],
+    },
+    Job {
+        name: "integrations",
+        shows: "the examples of integrations/ run by podman, lava-run and labgrid (says which are missing)",
+        minutes: 3,
+        commands: &[RELEASE, &["trials", "integrations"]],
+    },
+    Job {
+        name: "fleet",
+        shows: "the Ansible role over 8 boards, one run killed, one board cut off",
+        minutes: 3,
+        commands: &[RELEASE, &["trials", "fleet"]],
+    },
+    Job {
+        name: "deploy",
+        shows: "kernels tried through OVMF and GRUB: good ones committed, bad ones returned from, 20 of 20",
+        minutes: 600,
+        commands: &[RELEASE, &["trials", "deploy", "--punctual", "target/release/punctual", "--runs", "20"]],
+    },
+    Job {
+        name: "deploy-cut",
+        shows: "a deployment over ssh cut at 20 random points, the guest restarted each time: always boots",
+        minutes: 60,
+        commands: &[RELEASE, &["trials", "deploy", "--punctual", "target/release/punctual", "--jobs", "2", "cut"]],
+    },
+    Job {
+        name: "faults",
+        shows: "the rows of docs/reliability.md that have no command of their own",
+        minutes: 10,
+        commands: &[RELEASE, &["trials", "faults"]],
+    },
+    Job {
+        name: "fuzz",
+        shows: "mutated inputs through every reader, a million each of the fast ones",
+        minutes: 60,
+        commands: &[&["trials", "fuzz"]],
+    },
+    Job {
+        name: "guided",
+        shows: "10 million executions a reader guided by coverage, resumed where the last run ended (needs g++; slow readers take days)",
+        minutes: 600,
+        commands: &[&["trials", "fuzz", "guided", "--executions", "10_000_000", "--jobs", "2", "--minutes", "600"]],
+    },
+    Job {
+        name: "deny",
+        shows: "advisories, licences, doubled versions and sources of every dependency (needs cargo-deny and a network)",
+        minutes: 1,
+        commands: &[&["deny", "check"]],
+    },
+];
+
+/// `cargo xtask soak [NAME…]`: all of them, or those named. `--list` shows the table.
+pub fn run(words: &[String]) -> Result<(), String> {
+    if words.iter().any(|word| word == "--list") {
+        print!("{}", list());
+        return Ok(());
+    }
+    let jobs = chosen(words)?;
+    fs::create_dir_all(LOGS).map_err(|e| format!("cannot make {LOGS}: {e}"))?;
+    let mut failed = Vec::new();
+    for job in jobs {
+        println!("{:<12} {} (about {} min)", job.name, job.shows, job.minutes);
+        let start = Instant::now();
+        let result = carry_out(job);
+        println!("{}", outcome(job, &result, start.elapsed()));
+        if result.is_err() {
+            failed.push(job.name);
+        }
+    }
+    match failed.as_slice() {
+        [] => Ok(()),
+        names => Err(format!("failed: {}; the logs are in {LOGS}", names.join(", "))),
+    }
+}
+
+fn list() -> String {
+    JOBS.iter().map(|job| format!("{:<12} {:>3} min  {}\n", job.name, job.minutes, job.shows)).collect()
+}
+
+fn chosen(words: &[String]) -> Result<Vec<&'static Job>, String> {
+    if words.is_empty() {
+        return Ok(JOBS.iter().collect());
+    }
+    let find = |word: &String| {
+        JOBS.iter()
+            .find(|job| job.name == word)
+            .ok_or_else(|| format!("no long job is called `{word}`; there are\n{}", list()))
+    };
+    words.iter().map(find).collect()
+}
+
+fn outcome(job: &Job, result: &Result<(), String>, took: Duration) -> String {
+    let (minutes, seconds) = (took.as_secs() / 60, took.as_secs() % 60);
+    match result {
+        Ok(()) => format!("{:<12} ok, {minutes} min {seconds} s", job.name),
+        Err(why) => format!("{:<12} FAILED after {minutes} min {seconds} s: {why}", job.name),
+    }
+}
+
+fn carry_out(job: &Job) -> Result<(), String> {
+    // What an earlier soak left: a run folder that is used is refused.
+    let run = Path::new(LOGS).join(format!("{}.run", job.name));
+    if run.exists() {
+        fs::remove_dir_all(&run).map_err(|e| format!("cannot remove {}: {e}", run.display()))?;
+    }
+    let path = Path::new(LOGS).join(format!("{}.log", job.name));
+    let log = File::create(&path).map_err(|e| format!("cannot make {}: {e}", path.display()))?;
+    job.commands.iter().try_for_each(|words| command(words, &log, &path))
+}
+
+fn command(words: &[&str], log: &File, path: &Path) -> Result<(), String> {
+    let shared = || log.try_clone().map_err(|e| format!("cannot share {}: {e}", path.display()));
+    let (program, words) = match words {
+        ["trials", rest @ ..] => (std::env::current_exe().map_err(|e| format!("where this program is: {e}"))?, rest),
+        _ => (PathBuf::from("cargo"), words),
+    };
+    let status = Command::new(&program).args(words).stdout(shared()?).stderr(shared()?).status();
+    let failed =
+        |what: String| Err(format!("`{} {}` {what}: see {}", program.display(), words.join(" "), path.display()));
+    match status {
+        Ok(status) if ExitStatus::success(&status) => Ok(()),
+        Ok(status) => failed(format!("ended with {status}")),
+        Err(e) => failed(format!("cannot be started: {e}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_different_and_found() {
+        for job in JOBS {
+            assert_eq!(JOBS.iter().filter(|other| other.name == job.name).count(), 1, "{}", job.name);
+            assert_eq!(chosen(&[job.name.to_owned()]).unwrap().len(), 1);
+        }
+        assert!(chosen(&["nothing".into()]).err().unwrap().contains("kill-fix"));
+        assert_eq!(chosen(&[]).unwrap().len(), JOBS.len());
+    }
+}
