@@ -3,6 +3,8 @@
 //! Documents are those of a run measured now, of another tool's file, and the golden ones of crates/output/formats, among them one whose every
 //! name is hostile. Which consumers were not here is said, and fails: nothing passes silently.
 
+use crate::{root, target_dir};
+use clap::builder::PossibleValuesParser;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -49,16 +51,22 @@ const TRACES: &[(&str, &str)] = &[
 /// The status by which the script says that a consumer is not here.
 const MISSING: i32 = 77;
 
-struct Options {
+/// Give every format of `report` and `audit` to the programs that take it (docs/formats.md)
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// Folder of the programs that are not installed in the system
+    #[arg(long, value_name = "DIR", default_value_os_t = crate::tools_dir())]
     tools: PathBuf,
+    /// Program that writes the documents
+    #[arg(long, value_name = "FILE", default_value_os_t = crate::punctual())]
     punctual: PathBuf,
+    /// Consumers to try; all by default
+    #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(CONSUMERS.iter().map(|(name, _)| *name)))]
     only: Vec<String>,
 }
 
-/// Gives all documents to all consumers, or to those named.
-pub fn run(words: &[String]) -> Result<(), String> {
-    let options = options(words)?;
-    let folder = target().join("consumers");
+pub fn run(options: &Options) -> Result<(), String> {
+    let folder = target_dir().join("consumers");
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
     let script = folder.join("consumers.py");
@@ -86,37 +94,6 @@ pub fn run(words: &[String]) -> Result<(), String> {
         ([], missing) => Err(format!("not tested, for want of the consumer: {}", missing.join(", "))),
         (refused, _) => Err(format!("refused by {}; the documents are in {}", refused.join(", "), folder.display())),
     }
-}
-
-fn options(words: &[String]) -> Result<Options, String> {
-    let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("."), PathBuf::from);
-    let mut options = Options {
-        tools: home.join(".cache/punctual/consumers"),
-        punctual: target().join("release/punctual"),
-        only: Vec::new(),
-    };
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        let mut value = || words.next().map(PathBuf::from).ok_or(format!("{word} takes a value"));
-        match word.as_str() {
-            "--tools" => options.tools = value()?,
-            "--punctual" => options.punctual = value()?,
-            name if CONSUMERS.iter().any(|(n, _)| *n == name) => options.only.push(name.into()),
-            other => {
-                let names: Vec<&str> = CONSUMERS.iter().map(|(n, _)| *n).collect();
-                return Err(format!("no consumer is called `{other}`; there are {}", names.join(", ")));
-            }
-        }
-    }
-    Ok(options)
-}
-
-fn target() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from)
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
 /// Runs a command whose code need not be 0: a claim may fail.

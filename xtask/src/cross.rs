@@ -5,6 +5,8 @@
 
 mod debian;
 
+use crate::target_dir;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,7 +32,7 @@ pub(crate) struct Target {
     largest: u64,
 }
 
-pub(crate) const TARGETS: [Target; 3] = [
+const TARGETS: [Target; 3] = [
     Target {
         name: "x86-64",
         triple: "x86_64-unknown-linux-gnu",
@@ -67,31 +69,33 @@ pub(crate) const TARGETS: [Target; 3] = [
     },
 ];
 
-/// `cross [x86-64|arm64|armv7|all] [-- CARGO WORDS]`: builds, or runs another cargo command for those targets.
-pub fn run(words: &[String]) -> Result<(), String> {
-    let (which, command) = match words.iter().position(|w| w == "--") {
-        Some(at) => (words.get(..at).unwrap_or_default(), words.get(at + 1..).unwrap_or_default()),
-        None => (words, [].as_slice()),
-    };
-    let wanted = match which {
-        [] => "all",
-        [one] => one.as_str(),
-        _ => return Err("cross takes one target: x86-64, arm64, armv7 or all".to_owned()),
-    };
-    for target in wanted_targets(wanted)? {
-        one(target, command).map_err(|why| format!("{}: {why}", target.name))?;
+/// Build the static binary for a target, or run another cargo command for it (docs/cross.md)
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// Target to build for
+    #[arg(value_parser = names(), default_value = "all")]
+    target: String,
+    /// Cargo command to run for the target instead of the build, such as `-- test --workspace`
+    #[arg(last = true, value_name = "CARGO WORDS")]
+    command: Vec<String>,
+}
+
+pub fn run(options: &Options) -> Result<(), String> {
+    for target in wanted(&options.target) {
+        one(target, &options.command).map_err(|why| format!("{}: {why}", target.name))?;
     }
     Ok(())
 }
 
+/// The names that [`wanted`] knows.
+pub(crate) fn names() -> PossibleValuesParser {
+    let targets = TARGETS.iter().map(|target| PossibleValue::new(target.name).alias(target.debian));
+    PossibleValuesParser::new(targets.chain([PossibleValue::new("all")]))
+}
+
 /// The target of that name, or of Debian's name for it, or `all`.
-pub(crate) fn wanted_targets(wanted: &str) -> Result<Vec<&'static Target>, String> {
-    let is_wanted = |t: &&Target| [t.name, t.debian, "all"].contains(&if wanted == "all" { "all" } else { wanted });
-    let targets: Vec<&Target> = TARGETS.iter().filter(is_wanted).collect();
-    match targets.is_empty() {
-        true => Err(format!("no target `{wanted}`: x86-64, arm64, armv7 or all")),
-        false => Ok(targets),
-    }
+pub(crate) fn wanted(name: &str) -> impl Iterator<Item = &'static Target> {
+    TARGETS.iter().filter(move |target| [target.name, target.debian].contains(&name) || name == "all")
 }
 
 fn one(target: &Target, command: &[String]) -> Result<(), String> {
@@ -266,12 +270,6 @@ fn check_static(target: &Target, binary: &Path) -> Result<(), String> {
         return Err(format!("{} is linked dynamically", binary.display()));
     }
     Ok(())
-}
-
-/// Where cargo puts what it builds: this program runs in the workspace's root or below it.
-pub(crate) fn target_dir() -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 
 pub(crate) fn succeed(command: &mut Command, what: &str) -> Result<(), String> {

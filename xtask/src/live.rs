@@ -11,11 +11,27 @@ mod needs;
 
 use find::Live;
 use machine::Disturbance;
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-const USAGE: &str = "cargo xtask live [--list] [--install] [--at-most SECONDS] [NAME…]";
+/// Run the tests that need the real machine, each alone
+///
+/// Ends with 3 where nothing failed, but tests were disturbed or not run.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// List the tests and what each needs, and run none
+    #[arg(long)]
+    list: bool,
+    /// Install the programs that are missing, by apt-get
+    #[arg(long)]
+    install: bool,
+    /// Begin no test after this time
+    #[arg(long, value_name = "SECONDS")]
+    at_most: Option<u64>,
+    /// Run only the tests whose names contain one of these
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+}
 
 /// How long a test may take. Not an assertion: one that hangs must not stop the others.
 const LONGEST: Duration = Duration::from_secs(600);
@@ -42,35 +58,23 @@ struct Counts {
 ///
 /// # Errors
 /// A test failed on an undisturbed machine. Ends the process with 3 where tests were only disturbed or not run.
-pub fn run(words: &[String]) -> Result<(), String> {
-    let (mut list, mut install, mut names, mut at_most) = (false, false, Vec::new(), None);
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        match word.as_str() {
-            "--at-most" => {
-                let seconds = words.next().and_then(|word| word.parse().ok());
-                at_most = Some(Duration::from_secs(seconds.ok_or(format!("--at-most takes seconds: {USAGE}"))?));
-            }
-            "--list" => list = true,
-            "--install" => install = true,
-            other if other.starts_with('-') => return Err(format!("live does not know `{other}`: {USAGE}")),
-            other => names.push(other),
-        }
-    }
-    let marked = find::marked(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").as_path())?;
-    if list {
+pub fn run(options: &Options) -> Result<(), String> {
+    let Options { install, names, .. } = options;
+    let at_most = options.at_most.map(Duration::from_secs);
+    let marked = find::marked(crate::root())?;
+    if options.list {
         marked.iter().for_each(|m| println!("{}: {} needs {}", m.folder.display(), m.name, m.needs.join(", ")));
         return Ok(());
     }
     let missing = needs::missing(&marked);
-    if install {
+    if *install {
         needs::install(&missing)?;
     }
-    let missing = if install { needs::missing(&marked) } else { missing };
+    let missing = if *install { needs::missing(&marked) } else { missing };
     missing.iter().for_each(|need| println!("missing: {need}: {}", needs::advice(need)));
     let mut counts = Counts::default();
     let mut tests = find::tests(&marked)?;
-    tests.retain(|test| names.is_empty() || names.iter().any(|name| test.path.contains(*name)));
+    tests.retain(|test| names.is_empty() || names.iter().any(|name| test.path.contains(name)));
     let began = Instant::now();
     let is_late = || at_most.is_some_and(|most| began.elapsed() > most);
     if at_most.is_some() {

@@ -6,6 +6,7 @@ mod release;
 mod sbom;
 
 use crate::cross::{self, Target, succeed};
+use crate::{root, target_dir};
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,19 +22,17 @@ const COMPLETIONS: [(&str, &str); 3] = [("bash", "punctual"), ("zsh", "_punctual
 /// Where the manifest (cli/Cargo.toml) says that everything is.
 const STAGE: &str = "target/deb/stage";
 
-/// `deb ARCH`: a package for each of the architectures, into dist/.
-pub fn deb(words: &[String]) -> Result<(), String> {
-    let [arch] = words else { return Err("deb takes one architecture: x86-64, arm64, armv7 or all".to_owned()) };
-    for target in cross::wanted_targets(arch)? {
+/// A package for each of the targets, into dist/.
+pub fn deb(wanted: &str) -> Result<(), String> {
+    for target in cross::wanted(wanted) {
         println!("{}", package(target)?.display());
     }
     Ok(())
 }
 
-/// `size [FILE]`: fails where the release binary is too large.
-pub fn size(file: Option<&str>) -> Result<(), String> {
-    let built = cross::target_dir().join("dist/punctual");
-    let file = file.map_or(built, PathBuf::from);
+/// Fails where the release binary is too large.
+pub fn size(file: Option<PathBuf>) -> Result<(), String> {
+    let file = file.unwrap_or_else(|| target_dir().join("dist/punctual"));
     println!("{} bytes  {}", cross::check_size(cross::native()?, &file)?, file.display());
     Ok(())
 }
@@ -61,7 +60,7 @@ fn package(target: &Target) -> Result<PathBuf, String> {
         target.triple,
         "--output",
     ]);
-    deb.arg(&file).current_dir(&root);
+    deb.arg(&file).current_dir(root);
     succeed(&mut deb, "cargo deb (cargo install cargo-deb --locked)")?;
     Ok(file)
 }
@@ -105,11 +104,6 @@ fn installed(unit: &str) -> String {
     let lines =
         unit.lines().filter(|line| !line.starts_with("# Install:") && !line.starts_with("#          systemctl"));
     lines.map(|line| line.replace("/usr/local/bin/", "/usr/bin/") + "\n").collect()
-}
-
-fn root() -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    root.canonicalize().unwrap_or(root)
 }
 
 fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {

@@ -1,4 +1,4 @@
-# In a guest with gpio-sim (cargo xtask gpio-kernel): all 512 codes under a load, the edges by the kernel's tracepoint. BusyBox.
+# In a guest with gpio-sim (cargo trials gpio-kernel): all 512 codes under a load, the edges by the kernel's tracepoint. BusyBox.
 # LOADS: one file of pulse text for each.
 LOADS=${LOADS:-idle cpu loopback}
 mount -t configfs none /sys/kernel/config 2>/dev/null

@@ -1,5 +1,5 @@
 //! The documents of `lab …` held to their schemas: of runs that guests wrote (tests/fixtures), and of a tree of commits whose "kernel"
-//! is a file. `cargo xtask vm` boots guests; these are kept so that no test has to.
+//! is a file. `cargo trials lab` boots guests; these are kept so that no test has to.
 
 use super::{bisect, boot, compare, prove, refused};
 use crate::schema;

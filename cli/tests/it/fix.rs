@@ -145,7 +145,7 @@ fn unknown_rules_are_wrong_usage() {
     assert!(!Path::new(&folder.path().join("changes")).exists());
 }
 
-/// SIGKILL at random instants of a fix, then undo. `cargo xtask kill-fix` does it 200 times.
+/// SIGKILL at random instants of a fix, then undo. `cargo trials kill-fix` does it 200 times.
 #[test]
 #[ignore = "live: root, timing"]
 fn twenty_kills_leave_nothing() {

@@ -3,7 +3,7 @@
 //! Files of a machine through the audit: what cannot be read passes nowhere, no path leads out of a snapshot.
 //! Run directories through the report, packages of kernels, and what others write or send.
 //!
-//! One table, [`READERS`], for `cargo xtask fuzz` (mutations, deterministic, anywhere) and for libFuzzer (guided by coverage, `qa/libfuzzer/`).
+//! One table, [`READERS`], for `cargo trials fuzz` (mutations, deterministic, anywhere) and for libFuzzer (guided by coverage, `qa/libfuzzer/`).
 //! Findings that were fixed stay as inputs in `qa/libfuzzer/regressions`, one folder a reader, and are executed by this crate's tests.
 
 #![forbid(unsafe_code)]
@@ -216,7 +216,7 @@ mod tests {
                 count += 1;
             }
         }
-        assert!(count > 0, "qa/libfuzzer/corpus is empty: cargo xtask fuzz guided --keep");
+        assert!(count > 0, "qa/libfuzzer/corpus is empty: cargo trials fuzz guided --keep");
     }
 
     #[test]

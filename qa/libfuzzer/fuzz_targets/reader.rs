@@ -1,4 +1,4 @@
-//! One program for all of `punctual_fuzz::READERS`: PUNCTUAL_FUZZ_READER names the one (`cargo xtask fuzz guided` sets it).
+//! One program for all of `punctual_fuzz::READERS`: PUNCTUAL_FUZZ_READER names the one (`cargo trials fuzz guided` sets it).
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

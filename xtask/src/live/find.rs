@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn every_need_of_the_workspace_is_known() {
-        for mark in marked(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..")).unwrap() {
+        for mark in marked(crate::root()).unwrap() {
             for need in &mark.needs {
                 assert!(super::super::needs::is_known(need), "{}: {need}", mark.name);
             }

@@ -3,8 +3,8 @@
 //! The same tree gives the same bytes: entries are sorted, owned by root, and of one time (`SOURCE_DATE_EPOCH`,
 //! <https://reproducible-builds.org/docs/source-date-epoch/>).
 
-use super::{PROGRAMS, files, root};
-use crate::cross;
+use super::{PROGRAMS, files};
+use crate::{cross, root};
 use flate2::{Compression, GzBuilder};
 use std::collections::BTreeMap;
 use std::fs;

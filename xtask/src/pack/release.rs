@@ -1,23 +1,18 @@
 //! `cargo xtask release`: programs, packages, archives, bills of materials and checksums in dist/.
 
-use super::{PROGRAMS, STAGE, archive, copy, files, make, package, remove, root, sbom, write};
-use crate::cross::{self, TARGETS};
+use super::{PROGRAMS, STAGE, archive, copy, files, make, package, remove, sbom, write};
+use crate::{cross, root, target_dir};
 use std::process::Command;
 
-/// Everything for every target; what an earlier release left in dist/ is removed first.
-pub fn run(words: &[String]) -> Result<(), String> {
-    let targets = match words {
-        [] => TARGETS.iter().collect(),
-        [one] => cross::wanted_targets(one)?,
-        _ => return Err("release takes one target at most: x86-64, arm64 or armv7".to_owned()),
-    };
+/// Everything for the targets; what an earlier release left in dist/ is removed first.
+pub fn run(wanted: &str) -> Result<(), String> {
     let dist = root().join("dist");
     remove(&dist)?;
     make(&dist)?;
-    for target in targets {
+    for target in cross::wanted(wanted) {
         let deb = package(target)?;
         println!("{}", deb.display());
-        let built = cross::target_dir().join(target.triple).join("dist");
+        let built = target_dir().join(target.triple).join("dist");
         for program in PROGRAMS.map(cross::program) {
             copy(&built.join(program), &dist.join(format!("{program}-{}-{}", env!("CARGO_PKG_VERSION"), target.name)))?;
         }

@@ -35,7 +35,7 @@ pub fn short(words: &[String], place: &Path) -> Short {
         "cyclictest" => cyclictest(words),
         "report" | "import" | "compare" | "explain" | "history" => recorded(words, place),
         "kernel" => kernel(words, place),
-        "lab" => only("boots kernels in QEMU: cargo xtask vm"),
+        "lab" => only("boots kernels in QEMU: cargo trials lab"),
         "serve" => only("ends only when it is told to"),
         "watch" => only("ends only when it is told to: tests/it/watch.rs"),
         _ => run(words),

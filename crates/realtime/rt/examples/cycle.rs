@@ -1,4 +1,4 @@
-//! The smallest possible task, for `cargo xtask bench cycle`: an empty body every 20 ms, with or without (`lean`)
+//! The smallest possible task, for `cargo trials bench cycle`: an empty body every 20 ms, with or without (`lean`)
 //! execution times.
 
 use punctual_rt::{Nanos, Next, Rt, Scheduling};

@@ -5,16 +5,20 @@ use rustix::time::{Timespec, clock_gettime};
 use std::process::Command;
 use std::time::Duration;
 
-pub const HIDDEN: &str = "__bare";
+/// The loop, for this program itself: policy and CPU come from chrt and taskset.
+#[derive(Debug, clap::Args)]
+pub struct Wanted {
+    period_ns: i64,
+    seconds: i64,
+    /// The main thread wakes every 10 ms on the same CPU at SCHED_OTHER, as cyclictest's does: on some kernels that alone makes the
+    /// periodic thread's wakeups cheaper, whatever it does in them
+    #[arg(long)]
+    ticking: bool,
+}
 
-/// `__bare PERIOD_NS SECONDS [ticking]`; policy and CPU come from chrt and taskset.
-///
-/// With `ticking` the main thread wakes every 10 ms on the same CPU at SCHED_OTHER, as cyclictest's does: on some kernels
-/// that alone makes the periodic thread's wakeups cheaper, whatever it does in them.
-pub fn run(words: &[String]) -> Result<(), String> {
-    let number = |i: usize| words.get(i).and_then(|w| w.parse::<i64>().ok()).ok_or("PERIOD_NS SECONDS".to_owned());
-    let (period, seconds) = (number(0)?, number(1)?);
-    if words.get(2).is_none() {
+pub fn run(wanted: &Wanted) -> Result<(), String> {
+    let Wanted { period_ns: period, seconds, ticking } = *wanted;
+    if !ticking {
         spin(period, seconds);
         return Ok(());
     }

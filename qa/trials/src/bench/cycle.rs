@@ -42,7 +42,6 @@ const NANOSLEEP: u64 = 230;
 /// `syscall`, x86-64.
 const SYSCALL: c_long = 0x050f;
 
-/// `bench cycle`.
 pub fn run() -> Result<(), String> {
     if !cfg!(target_arch = "x86_64") {
         return Err("bench cycle knows the system call instruction of x86-64 only".into());

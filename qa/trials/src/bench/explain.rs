@@ -24,13 +24,24 @@ const EVENTS: [&str; 8] = [
     "timer:hrtimer_cancel",
 ];
 
-/// `bench explain [PAIRS] [FILE…]`; without files it records one of each version.
-pub fn run(words: &[String]) -> Result<(), String> {
-    let pairs = words.first().and_then(|w| w.parse::<u32>().ok());
-    let files: Vec<PathBuf> = words.iter().skip(usize::from(pairs.is_some())).map(PathBuf::from).collect();
-    let (files, recorded) = if files.is_empty() { (record()?, true) } else { (files, false) };
+/// Reading and attribution of traces against trace-cmd report
+#[derive(Debug, clap::Args)]
+pub struct Wanted {
+    /// Number of pairs of each file
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pairs: u32,
+    /// Traces to read; by default one of each version is recorded
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+pub fn run(wanted: &Wanted) -> Result<(), String> {
+    let (files, recorded) = match wanted.files.as_slice() {
+        [] => (record()?, true),
+        files => (files.to_vec(), false),
+    };
     println!("wall time of reading and attribution / trace-cmd report, and {:.0} % interval:", CONFIDENCE * 100.0);
-    let result = files.iter().try_for_each(|file| compare(file, pairs.unwrap_or(20)));
+    let result = files.iter().try_for_each(|file| compare(file, wanted.pairs));
     if recorded {
         // In memory, and only of use here.
         files.iter().for_each(|file| drop(fs::remove_file(file)));
@@ -79,8 +90,7 @@ fn compare(file: &PathBuf, pairs: u32) -> Result<(), String> {
 }
 
 fn ours(file: &PathBuf) -> Result<f64, String> {
-    let target = std::env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| "target".to_owned());
-    let mut command = Command::new(format!("{target}/release/punctual"));
+    let mut command = Command::new(xtask::punctual());
     command.arg("explain").arg(file);
     // 3: no late wakeup in the trace.
     seconds(command, &[0, 3])
@@ -112,7 +122,7 @@ fn record() -> Result<Vec<PathBuf>, String> {
         command.args(["record", "-q", "-d", "-C", "mono", "--file-version", version, "--compression", compression]);
         command.args(EVENTS.iter().flat_map(|event| ["-e", event]));
         command.arg("-o").arg(&file).args(["cyclictest", "-q", "-m", "-p80", "-t4", "-i100", "-d0", "-D5"]);
-        seconds(command, &[0]).map_err(|e| format!("{e}; give files instead: bench explain [PAIRS] FILE…"))?;
+        seconds(command, &[0]).map_err(|e| format!("{e}; give files instead: bench explain FILE"))?;
         files.push(file);
     }
     Ok(files)

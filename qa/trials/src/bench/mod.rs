@@ -1,4 +1,4 @@
-//! `cargo trials bench`: what it costs, against rivals.
+//! `cargo trials bench`: what measuring, explaining and tracing cost, beside other programs.
 
 mod bare;
 mod cycle;
@@ -6,17 +6,26 @@ mod explain;
 mod overhead;
 mod tracing;
 
-pub use bare::{HIDDEN as BARE, run as bare};
+/// Measure what the tool costs, beside other programs; as root
+///
+/// Before: cargo build --release
+#[derive(Debug, clap::Subcommand)]
+pub enum Wanted {
+    Overhead(overhead::Wanted),
+    Explain(explain::Wanted),
+    Tracing(tracing::Wanted),
+    /// User instructions and system calls a cycle of a punctual-rt task, against bare loops in C
+    Cycle,
+    #[command(hide = true)]
+    Bare(bare::Wanted),
+}
 
-use crate::number;
-
-/// `bench [PAIRS] | explain [PAIRS] [FILE…] | tracing [ROUNDS] | cycle`.
-pub fn run(words: &[String]) -> Result<(), String> {
-    let others = words.get(1..).unwrap_or_default();
-    match words.first().map(String::as_str) {
-        Some("explain") => explain::run(others),
-        Some("tracing") => tracing::run(number(others, 15)?),
-        Some("cycle") => cycle::run(),
-        _ => overhead::run(number(words, 20)?),
+pub fn run(wanted: &Wanted) -> Result<(), String> {
+    match wanted {
+        Wanted::Overhead(wanted) => overhead::run(wanted.pairs),
+        Wanted::Explain(wanted) => explain::run(wanted),
+        Wanted::Tracing(wanted) => tracing::run(wanted.rounds),
+        Wanted::Cycle => cycle::run(),
+        Wanted::Bare(wanted) => bare::run(wanted),
     }
 }

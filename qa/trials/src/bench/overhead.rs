@@ -26,6 +26,14 @@ enum Program {
     BareTicking,
 }
 
+/// CPU time a cycle against cyclictest and a bare nanosleep + clock loop
+#[derive(Debug, clap::Args)]
+pub struct Wanted {
+    /// Number of exchanged pairs of each comparison
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub pairs: u32,
+}
+
 pub fn run(pairs: u32) -> Result<(), String> {
     println!("CPU time at {PERIOD_US} µs, FIFO 90, ratio and 95 % interval over {pairs} exchanged pairs:");
     for (a, b, name, bar) in [
@@ -76,7 +84,7 @@ fn start(program: Program, cpu: u32) -> Result<Child, String> {
     let cpu = cpu.to_string();
     let mut command = match program {
         Program::Ours => {
-            let mut c = Command::new("target/release/punctual");
+            let mut c = Command::new(xtask::punctual());
             let out = format!("/dev/shm/punctual-bench-{}-{cpu}", std::process::id());
             // A leftover of the pair before.
             let _ = fs::remove_dir_all(&out);
@@ -96,10 +104,10 @@ fn start(program: Program, cpu: u32) -> Result<Child, String> {
         Program::Bare | Program::BareTicking => {
             let me = std::env::current_exe().map_err(|e| e.to_string())?;
             let mut c = Command::new("chrt");
-            c.args(["-f", "90", "taskset", "-c", &cpu]).arg(me).arg(super::bare::HIDDEN);
+            c.args(["-f", "90", "taskset", "-c", &cpu]).arg(me).args(["bench", "bare"]);
             c.args([(PERIOD_US * 1000).to_string(), SECONDS.to_string()]);
             if program == Program::BareTicking {
-                c.arg("ticking");
+                c.arg("--ticking");
             }
             c
         }

@@ -16,7 +16,14 @@ const WAYS: [(&str, &[&str]); 3] = [
 const BARS: [(usize, f64); 2] = [(1, 1.10), (2, 1.20)];
 const CONFIDENCE: f64 = 0.95;
 
-/// `bench tracing [ROUNDS]`.
+/// Median wakeup latency with and without a trace
+#[derive(Debug, clap::Args)]
+pub struct Wanted {
+    /// Number of rounds, of 8 s each
+    #[arg(long, value_name = "N", default_value_t = 15)]
+    pub rounds: u32,
+}
+
 pub fn run(rounds: u32) -> Result<(), String> {
     let mut medians: Vec<[f64; 3]> = Vec::new();
     for round in 0..rounds as usize {
@@ -53,7 +60,7 @@ pub fn run(rounds: u32) -> Result<(), String> {
 fn median(options: &[&str]) -> Result<f64, String> {
     let out = format!("/dev/shm/punctual-bench-{}", std::process::id());
     let failed = |what: &str| format!("{what}: build it first (cargo build --release), and run as root");
-    let status = Command::new("target/release/punctual")
+    let status = Command::new(xtask::punctual())
         .args([
             "measure",
             "--duration",
@@ -71,7 +78,7 @@ fn median(options: &[&str]) -> Result<f64, String> {
         .stderr(Stdio::null())
         .status()
         .map_err(|e| failed(&e.to_string()))?;
-    let shown = Command::new("target/release/punctual").args(["report", "--json", &out]).output();
+    let shown = Command::new(xtask::punctual()).args(["report", "--json", &out]).output();
     let shown = shown.map_err(|e| failed(&e.to_string()))?;
     // In memory, and only of use here.
     let _ = fs::remove_dir_all(&out);

@@ -3,7 +3,7 @@
 
 use super::place::{Place, Tree, difference, length};
 use super::{Bench, expect};
-use crate::kill::random;
+use crate::random::random;
 use std::os::unix::process::CommandExt;
 use std::process::Child;
 use std::thread::sleep;

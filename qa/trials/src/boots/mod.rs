@@ -1,4 +1,4 @@
-//! `cargo xtask boots`: changes of kernel parameters in a guest that boots from its own disk through OVMF and GRUB.
+//! `cargo trials boots`: changes of kernel parameters in a guest that boots from its own disk through OVMF and GRUB.
 
 mod chroot;
 mod keep;
@@ -7,15 +7,16 @@ mod place;
 mod product;
 mod trials;
 
+use crate::cases;
+use crate::guests::{self, keep_consoles, tail};
+use clap::builder::PossibleValuesParser;
 use punctual_vm::{Cache, DiskBoot, DiskGuest, DiskImage, DiskRun, Ending, FileIn, Step};
 use std::fs;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const SYSTEM: &str = include_str!("system.sh");
 const TESTS: [&str; 4] = ["keep", "trial", "kill", "chroot"];
-const USAGE: &str =
-    "cargo xtask boots [--punctual FILE --rule ID --word PARAMETER] [--kills N] [--out DIR] [keep|trial|kill|chroot]…";
 
 /// What every test needs.
 pub struct Bench {
@@ -29,35 +30,54 @@ pub struct Bench {
     /// How many times the emulator, or in chroot the product, is killed, in fix and in undo each.
     kills: u32,
     /// The product, where it is tried instead of the shell stand-in.
-    program: Option<String>,
+    program: Option<PathBuf>,
     /// The rule that it fixes.
     rule: Option<String>,
 }
 
-/// Runs the named tests; where none is named, all of them that need no root.
-pub fn run(words: &[String]) -> Result<(), String> {
-    let (bench, names) = options(words)?;
+/// Change kernel parameters in a guest that boots through OVMF and GRUB (docs/disk-guest.md)
+///
+/// They are made permanent, tried once, and killed in between.
+#[derive(Debug, clap::Args)]
+pub struct Wanted {
+    /// Program to try instead of a shell stand-in
+    #[arg(long, value_name = "FILE", requires_all = ["rule", "word"])]
+    punctual: Option<PathBuf>,
+    /// Rule that it fixes
+    #[arg(long, value_name = "ID", requires = "punctual")]
+    rule: Option<String>,
+    /// Kernel parameter that the fix brings
+    #[arg(long, value_name = "PARAMETER", requires = "punctual")]
+    word: Option<String>,
+    /// Number of kills within fix and within undo, each
+    #[arg(long, value_name = "N", default_value_t = 6)]
+    kills: u32,
+    /// Folder for disks and consoles; kept where a test fails
+    #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir().join(format!("punctual-boots-{}", std::process::id())))]
+    out: PathBuf,
+    /// Tests to run; by default all but chroot, which kills the program over a copy of the disk, as root
+    #[arg(value_name = "TEST", value_parser = PossibleValuesParser::new(TESTS))]
+    names: Vec<String>,
+}
+
+pub fn run(wanted: Wanted) -> Result<(), String> {
+    let names = wanted.names.clone();
+    let bench = Bench::new(wanted)?;
     let megabytes = bench.image.bytes().map_err(|e| e.to_string())? / 1_000_000;
     let made =
         bench.image.made_in.map_or("kept from before".into(), |time| format!("made in {:.0} s", time.as_secs_f64()));
     println!("image: {megabytes} MB, {made}; {}", bench.image.kernels.join(", "));
     let mut failed = Vec::new();
     for name in TESTS.iter().filter(|name| names.is_empty() && **name != "chroot" || names.iter().any(|n| n == *name)) {
-        let begun = Instant::now();
-        let result = match *name {
+        let run = || match *name {
             "keep" => keep::run(&bench),
             "trial" if bench.program.is_some() => product::run(&bench),
             "trial" => trials::run(&bench),
             "chroot" => chroot::run(&bench),
             _ => kills::run(&bench),
         };
-        let seconds = begun.elapsed().as_secs_f64();
-        match result {
-            Ok(figures) => println!("ok      {name:6} {seconds:6.1} s  {figures}"),
-            Err(why) => {
-                println!("FAILED  {name:6} {seconds:6.1} s  {why}");
-                failed.push(*name);
-            }
+        if cases::tried(name, run).is_none() {
+            failed.push(*name);
         }
     }
     match failed.is_empty() {
@@ -66,56 +86,21 @@ pub fn run(words: &[String]) -> Result<(), String> {
     }
 }
 
-#[derive(Default)]
-struct Options {
-    names: Vec<String>,
-    folder: Option<PathBuf>,
-    punctual: Option<String>,
-    rule: Option<String>,
-    word: Option<String>,
-    kills: Option<u32>,
-}
-
-fn parse(words: &[String]) -> Result<Options, String> {
-    let mut options = Options::default();
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        let mut value = || words.next().cloned().ok_or(USAGE);
-        match word.as_str() {
-            "--kills" => options.kills = Some(value()?.parse().map_err(|_| USAGE)?),
-            "--out" => options.folder = Some(PathBuf::from(value()?)),
-            "--punctual" => options.punctual = Some(value()?),
-            "--rule" => options.rule = Some(value()?),
-            "--word" => options.word = Some(value()?),
-            name if TESTS.contains(&name) => options.names.push(name.to_owned()),
-            _ => return Err(USAGE.into()),
-        }
-    }
-    match (&options.punctual, &options.rule, &options.word) {
-        (None, None, None) | (Some(_), Some(_), Some(_)) => Ok(options),
-        _ => Err(USAGE.into()),
-    }
-}
-
-fn options(words: &[String]) -> Result<(Bench, Vec<String>), String> {
-    let options = parse(words)?;
-    let folder =
-        options.folder.unwrap_or_else(|| std::env::temp_dir().join(format!("punctual-boots-{}", std::process::id())));
-    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let (mut tools, mut system) = (Vec::new(), SYSTEM.to_owned());
-    if let (Some(path), Some(rule)) = (&options.punctual, &options.rule) {
-        let content = fs::read(path).map_err(|e| format!("{path}: {e}"))?;
-        tools.push(FileIn { path: "punctual".into(), mode: 0o755, content });
-        system += &format!("fix() {{ punctual audit --fix '{rule}' --persist; }}\nundo() {{ punctual undo; }}\n");
-    }
-    let cache = Cache::usual().map_err(|e| e.to_string())?;
-    let image = DiskImage::debian(&cache).map_err(|e| e.to_string())?;
-    let word = options.word.unwrap_or_else(|| "skew_tick=1".into());
-    let (program, rule, kills) = (options.punctual, options.rule, options.kills.unwrap_or(6));
-    Ok((Bench { image, folder, tools, system, word, kills, program, rule }, options.names))
-}
-
 impl Bench {
+    fn new(wanted: Wanted) -> Result<Bench, String> {
+        let Wanted { punctual: program, rule, word, kills, out: folder, .. } = wanted;
+        fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+        let (mut tools, mut system) = (Vec::new(), SYSTEM.to_owned());
+        if let (Some(path), Some(rule)) = (&program, &rule) {
+            tools.push(guests::program(path, "punctual")?);
+            system += &format!("fix() {{ punctual audit --fix '{rule}' --persist; }}\nundo() {{ punctual undo; }}\n");
+        }
+        let cache = Cache::usual().map_err(|e| e.to_string())?;
+        let image = DiskImage::debian(&cache).map_err(|e| e.to_string())?;
+        let word = word.unwrap_or_else(|| "skew_tick=1".into());
+        Ok(Bench { image, folder, tools, system, word, kills, program, rule })
+    }
+
     /// A fresh guest in a folder of its own.
     fn guest(&self, name: &str) -> Result<DiskGuest, String> {
         let folder = self.folder.join(name);
@@ -134,9 +119,7 @@ impl Bench {
 
     /// Keeps what the consoles said.
     fn keep(&self, name: &str, run: &DiskRun) {
-        let text: Vec<String> = run.boots.iter().map(|boot| format!("{}\n----\n", boot.console())).collect();
-        // For people only: a test does not fail because of it.
-        let _ = fs::write(self.folder.join(format!("{name}.console")), text.concat());
+        keep_consoles(&self.folder, name, run);
     }
 
     /// Runs to the end; every step has to end with 0.
@@ -144,21 +127,14 @@ impl Bench {
         let run = guest.run(steps, None).map_err(|e| e.to_string())?;
         self.keep(name, &run);
         if run.ending != Ending::Off {
-            return Err(format!("{name}: {:?} after {} boots:\n{}", run.ending, run.boots.len(), tail(&run)));
+            return Err(format!("{name}: {:?} after {} boots:{}", run.ending, run.boots.len(), tail(&run)));
         }
         let last = |boot: &&DiskBoot| boot.exit_code.is_some_and(|code| code != 0);
         match run.boots.iter().find(last) {
-            Some(boot) => Err(format!("{name}: step {:?} ended with {:?}:\n{}", boot.step, boot.exit_code, tail(&run))),
+            Some(boot) => Err(format!("{name}: step {:?} ended with {:?}:{}", boot.step, boot.exit_code, tail(&run))),
             None => Ok(run.boots),
         }
     }
-}
-
-fn tail(run: &DiskRun) -> String {
-    let text: String = run.boots.iter().map(DiskBoot::console).collect();
-    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    let last = lines.get(lines.len().saturating_sub(15)..).unwrap_or_default();
-    last.iter().map(|line| line.chars().take(160).collect::<String>() + "\n").collect()
 }
 
 fn boot_of(boots: &[DiskBoot], step: usize) -> Result<&DiskBoot, String> {

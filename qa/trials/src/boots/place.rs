@@ -22,7 +22,7 @@ pub type Tree = BTreeMap<String, String>;
 
 impl Place {
     /// From an image of a disk, with a program at /tmp/punctual.
-    pub fn new(image: &Path, folder: &Path, program: &str) -> Result<Place, String> {
+    pub fn new(image: &Path, folder: &Path, program: &Path) -> Result<Place, String> {
         let disk = folder.join("disk.img");
         let copy = Command::new("cp").arg("--sparse=always").args([image, &disk]).status();
         copy.map_err(|e| format!("cp: {e}"))?.success().then_some(()).ok_or("the image cannot be copied")?;

@@ -1,4 +1,4 @@
-//! `cargo xtask configs`: what `audit --config` says of kernel configurations, against a plain search of their lines.
+//! `cargo trials configs`: what `audit --config` says of kernel configurations, against a plain search of their lines.
 
 mod expected;
 mod grep;
@@ -28,14 +28,22 @@ struct Tally {
     wrong: Vec<String>,
 }
 
-/// Compares every file of a folder.
-pub fn run(words: &[String]) -> Result<(), String> {
-    let (folder, punctual) = match words {
-        [folder] => (folder, target().join("release/punctual")),
-        [folder, flag, file] if flag == "--punctual" => (folder, PathBuf::from(file)),
-        _ => return Err("cargo xtask configs DIR [--punctual FILE]".to_owned()),
-    };
-    let entries = std::fs::read_dir(folder).map_err(|e| format!("{folder}: {e}"))?;
+/// Compare what `audit --config` says of kernel configurations with a plain search of their lines (docs/audit-config.md)
+///
+/// Fails on UNKNOWN, BLOCKED and contradictions.
+#[derive(Debug, clap::Args)]
+pub struct Wanted {
+    /// Folder of plain .config files
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// Program to try
+    #[arg(long, value_name = "FILE", default_value_os_t = xtask::punctual())]
+    punctual: PathBuf,
+}
+
+pub fn run(wanted: &Wanted) -> Result<(), String> {
+    let Wanted { folder, punctual } = wanted;
+    let entries = std::fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()).collect();
     files.sort();
     let mut tally = Tally::default();
@@ -45,17 +53,13 @@ pub fn run(words: &[String]) -> Result<(), String> {
         for (with, line) in CMDLINES {
             let cmdline = scratch.join("cmdline");
             std::fs::write(&cmdline, line).map_err(|e| e.to_string())?;
-            let findings = audit(&punctual, file, (!line.is_empty()).then_some(cmdline.as_path()))?;
+            let findings = audit(punctual, file, (!line.is_empty()).then_some(cmdline.as_path()))?;
             tally.compare(file, *with, &Grep::new(&text), &findings);
         }
     }
     let _ = std::fs::remove_dir_all(&scratch);
     tally.show(files.len());
-    if files.is_empty() { Err(format!("{folder} holds no file")) } else { tally.verdict() }
-}
-
-fn target() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from)
+    if files.is_empty() { Err(format!("{} holds no file", folder.display())) } else { tally.verdict() }
 }
 
 fn scratch() -> Result<PathBuf, String> {

@@ -6,7 +6,7 @@ use std::process::Command;
 const SCRIPT: &str = include_str!("link.sh");
 
 /// Runs it in a mount namespace of its own.
-pub fn run(program: &str, kernel: &[u8], runs: usize, folder: &Path) -> Result<String, String> {
+pub fn run(program: &Path, kernel: &[u8], runs: usize, folder: &Path) -> Result<String, String> {
     for tool in ["/usr/sbin/sshd", "/usr/sbin/grub-reboot", "/usr/bin/unshare"] {
         if !Path::new(tool).exists() {
             return Err(format!("{tool} is missing: apt-get install openssh-server grub-common util-linux"));
@@ -19,12 +19,9 @@ pub fn run(program: &str, kernel: &[u8], runs: usize, folder: &Path) -> Result<S
     };
     std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let (script, package) = (write("link.sh", SCRIPT.as_bytes())?, write("kernel.tar", kernel)?);
-    let program = Path::new(program).canonicalize().map_err(|e| format!("{program}: {e}"))?;
+    let program = program.canonicalize().map_err(|e| format!("{}: {e}", program.display()))?;
     let home = folder.canonicalize().map_err(|e| e.to_string())?.join("machine");
-    let roots = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../crates/system/boot/tests/roots")
-        .canonicalize()
-        .map_err(|e| e.to_string())?;
+    let roots = xtask::root().join("crates/system/boot/tests/roots");
     let mut command = Command::new("unshare");
     command.args(["-m", "bash"]).arg(script).arg(program).arg(package).arg(runs.to_string()).arg(home).arg(roots);
     let done = command.output().map_err(|e| format!("unshare: {e}"))?;

@@ -1,4 +1,4 @@
-//! `cargo xtask deploy`: kernels put beside a guest's own, tried through OVMF and GRUB, committed or returned from.
+//! `cargo trials deploy`: kernels put beside a guest's own, tried through OVMF and GRUB, committed or returned from.
 //!
 //! Each case is deployed once, and its armed disk is copied for every run: a run is the trial boot and what comes after it.
 
@@ -7,16 +7,17 @@ mod cut;
 mod link;
 mod package;
 
+use crate::built::missing;
+use crate::guests::{self, keep_consoles, tail};
 use cases::{CASES, Case};
-use punctual_vm::{Cache, DiskGuest, DiskImage, DiskRun, Ending, FileIn, Step};
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use punctual_vm::{Cache, DiskGuest, DiskImage, Ending, FileIn, Step};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const SCRIPT: &str = include_str!("script.sh");
-const USAGE: &str =
-    "cargo xtask deploy --punctual FILE [--runs N] [--jobs N] [--out DIR] [CASE… | link | cut [--cuts N] [--seed S]]";
 /// Over ssh with the controller killed at random instants; by name only, as root.
 const LINK: &str = "link";
 /// Over ssh to a guest, the link cut at random points and the guest restarted each time; by name only.
@@ -27,16 +28,48 @@ const LIMIT: Duration = Duration::from_secs(900);
 struct Bench {
     image: DiskImage,
     folder: PathBuf,
-    program: Vec<u8>,
-    path: String,
+    program: FileIn,
+    path: PathBuf,
     runs: usize,
     jobs: usize,
     cut: cut::Wish,
 }
 
-/// Runs the named cases; where none is named, all.
-pub fn run(words: &[String]) -> Result<(), String> {
-    let (bench, names) = options(words)?;
+/// Deploy kernels in guests that boot through OVMF and GRUB: good ones and bad ones (docs/deploy.md)
+///
+/// A good kernel is committed. Those that panic, find no root, hang, lose the network or starve their guard are returned from.
+#[derive(Debug, clap::Args)]
+pub struct Wanted {
+    /// Program to try
+    #[arg(long, value_name = "FILE", default_value_os_t = xtask::punctual())]
+    punctual: PathBuf,
+    /// Number of trial boots of each case, and of runs of link
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    runs: usize,
+    /// Number of guests at the same time
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    jobs: usize,
+    /// Folder for disks and consoles
+    #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir().join(format!("punctual-deploy-{}", std::process::id())))]
+    out: PathBuf,
+    #[command(flatten)]
+    cut: cut::Wish,
+    /// Cases to try; by default all but link and cut
+    #[arg(value_name = "CASE", value_parser = names())]
+    names: Vec<String>,
+}
+
+fn names() -> PossibleValuesParser {
+    let link = PossibleValue::new(LINK).help("Over ssh, the controller killed at random instants; as root");
+    let cut = PossibleValue::new(CUT)
+        .help("Over ssh to a guest, the link cut at random points and the guest restarted each time");
+    let cases = CASES.iter().map(|case| PossibleValue::new(case.name));
+    PossibleValuesParser::new(cases.chain([link, cut]))
+}
+
+pub fn run(wanted: Wanted) -> Result<(), String> {
+    let names = wanted.names.clone();
+    let bench = Bench::new(wanted)?;
     if names.iter().any(|name| name == LINK) {
         let said = link::run(&bench.path, &package::kernel(&CASES[0])?, bench.runs, &bench.folder)?;
         println!("ok      {LINK}  {said}");
@@ -50,15 +83,8 @@ pub fn run(words: &[String]) -> Result<(), String> {
         CASES.iter().filter(|case| names.is_empty() || names.iter().any(|n| n == case.name)).collect();
     let mut failed = Vec::new();
     for case in chosen {
-        let begun = Instant::now();
-        let result = series(&bench, case);
-        let seconds = begun.elapsed().as_secs();
-        match result {
-            Ok(text) => println!("ok      {:14} {seconds:5} s  {text}", case.name),
-            Err(why) => {
-                println!("FAILED  {:14} {seconds:5} s  {why}", case.name);
-                failed.push(case.name);
-            }
+        if crate::cases::tried(case.name, || series(&bench, case)).is_none() {
+            failed.push(case.name);
         }
     }
     match failed.is_empty() {
@@ -67,34 +93,15 @@ pub fn run(words: &[String]) -> Result<(), String> {
     }
 }
 
-fn options(words: &[String]) -> Result<(Bench, Vec<String>), String> {
-    let (mut names, mut folder, mut program) = (Vec::new(), None, None);
-    let (mut runs, mut jobs) = (1, 1);
-    let mut cut = cut::Wish { cuts: 20, seed: 1 };
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        let mut value = || words.next().cloned().ok_or(USAGE);
-        match word.as_str() {
-            "--punctual" => program = Some(value()?),
-            "--out" => folder = Some(PathBuf::from(value()?)),
-            "--runs" => runs = value()?.parse().map_err(|_| USAGE)?,
-            "--jobs" => jobs = value()?.parse().map_err(|_| USAGE)?,
-            "--cuts" => cut.cuts = value()?.parse().map_err(|_| USAGE)?,
-            "--seed" => cut.seed = value()?.parse().map_err(|_| USAGE)?,
-            name if [LINK, CUT].contains(&name) || CASES.iter().any(|case| case.name == name) => {
-                names.push(name.to_owned())
-            }
-            _ => return Err(format!("{USAGE}; cases: {}", CASES.map(|case| case.name).join(", "))),
-        }
+impl Bench {
+    fn new(wanted: Wanted) -> Result<Bench, String> {
+        let Wanted { punctual: path, runs, jobs, out: folder, cut, .. } = wanted;
+        fs::metadata(&path).map_err(|e| missing(&path, &e))?;
+        let program = guests::program(&path, "punctual")?;
+        let cache = Cache::usual().map_err(|e| e.to_string())?;
+        let image = DiskImage::debian(&cache).map_err(|e| e.to_string())?;
+        Ok(Bench { image, folder, program, path, runs, jobs, cut })
     }
-    let program = program.ok_or(USAGE)?;
-    let path = program;
-    let program = fs::read(&path).map_err(|e| format!("{path}: {e}"))?;
-    let usual = || std::env::temp_dir().join(format!("punctual-deploy-{}", std::process::id()));
-    let folder = folder.unwrap_or_else(usual);
-    let cache = Cache::usual().map_err(|e| e.to_string())?;
-    let image = DiskImage::debian(&cache).map_err(|e| e.to_string())?;
-    Ok((Bench { image, folder, program, path, runs, jobs, cut }, names))
 }
 
 /// The case deployed once, then tried as often as asked.
@@ -130,7 +137,7 @@ fn guest(bench: &Bench, name: &str) -> Result<DiskGuest, String> {
     let words =
         ["-netdev", "user,id=n0,restrict=on", "-device", "virtio-net-pci,netdev=n0,romfile=", "-device", "i6300esb"];
     guest.devices = words.map(str::to_owned).to_vec();
-    guest.tools = vec![FileIn { path: "punctual".into(), mode: 0o755, content: bench.program.clone() }];
+    guest.tools = vec![bench.program.clone()];
     Ok(guest)
 }
 
@@ -147,7 +154,7 @@ fn armed(bench: &Bench, case: &Case) -> Result<DiskGuest, String> {
     let run = guest
         .run(&[step(&format!("{}\ndeployed {}", case.before, words.join(" ")))], None)
         .map_err(|e| e.to_string())?;
-    keep(bench, &name, &run);
+    keep_consoles(&bench.folder, &name, &run);
     match (&run.ending, run.boots.last().and_then(|boot| boot.exit_code)) {
         (Ending::Off, Some(0)) => {}
         (ending, code) => return Err(format!("not deployed: {ending:?}, exit code {code:?}: {}", tail(&run))),
@@ -165,7 +172,7 @@ fn tried(bench: &Bench, case: &Case, armed: &DiskGuest, number: usize) -> Result
     let guest = armed.copy(&folder).map_err(|e| e.to_string())?;
     let steps = [step("turn"), step("turn")];
     let run = guest.run(&steps, None).map_err(|e| e.to_string())?;
-    keep(bench, &name, &run);
+    keep_consoles(&bench.folder, &name, &run);
     let marks: Vec<&str> = run.boots.iter().flat_map(|boot| &boot.marks).map(String::as_str).collect();
     let result = case.comes.judge(&run, &marks);
     if result.is_ok() {
@@ -173,20 +180,4 @@ fn tried(bench: &Bench, case: &Case, armed: &DiskGuest, number: usize) -> Result
         let _ = fs::remove_dir_all(&folder);
     }
     result.map(|()| run.lasted.as_secs()).map_err(|why| format!("{why}; marks {marks:?}: {}", tail(&run)))
-}
-
-fn keep(bench: &Bench, name: &str, run: &DiskRun) {
-    let text: Vec<String> = run.boots.iter().map(|boot| format!("{}\n----\n", boot.console())).collect();
-    let _ = fs::write(bench.folder.join(format!("{name}.console")), text.concat());
-}
-
-fn tail(run: &DiskRun) -> String {
-    let text: String = run.boots.iter().map(|boot| boot.console().to_owned() + "\n----\n").collect();
-    tail_of(&text)
-}
-
-fn tail_of(text: &str) -> String {
-    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    let last = lines.get(lines.len().saturating_sub(25)..).unwrap_or_default();
-    last.iter().map(|line| format!("\n    {}", line.chars().take(180).collect::<String>())).collect()
 }

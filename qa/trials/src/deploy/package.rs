@@ -1,7 +1,8 @@
 //! The distribution's kernel as a package of what a guest needs, sound or not.
 
 use super::cases::{Case, Plant};
-use punctual_vm::{Arch, Cache, Kernel};
+use crate::guests;
+use punctual_vm::Arch;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -26,9 +27,7 @@ const MODULES: [&str; 13] = [
 
 /// A tarball in memory.
 pub fn kernel(case: &Case) -> Result<Vec<u8>, String> {
-    let said = |e: punctual_vm::VmError| e.to_string();
-    let cache = Cache::usual().map_err(said)?;
-    let kernel = Kernel::resolve(&KERNEL.parse().map_err(said)?, Arch::Amd64, &cache).map_err(said)?;
+    let (kernel, _) = guests::kernel(KERNEL, Arch::Amd64)?;
     let missing = || format!("{} has no modules or release", kernel.name);
     let (modules, release) = (kernel.modules.clone().ok_or_else(missing)?, kernel.release.clone().ok_or_else(missing)?);
     let modules = if modules.ends_with(&release) { modules } else { modules.join("lib/modules").join(&release) };

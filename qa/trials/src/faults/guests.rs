@@ -1,7 +1,7 @@
 //! Faults that need a machine of their own: guests of the lab.
 
+use crate::lab::in_lab;
 use crate::lab::isolated::with_libraries;
-use crate::lab::lab;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::path::Path;
 pub(super) fn boot(words: &[&str], script: &str, place: &Path) -> Result<String, String> {
     let out = place.display().to_string();
     let ends = ["--timeout", "240s", "--get", "/tmp/r", "--out", &out, "--", script];
-    let output = lab(&[&["boot", "-k", "rt@6.12"][..], words, &ends[..]].concat())?;
+    let output = in_lab(&[&["boot", "-k", "rt@6.12"][..], words, &ends[..]].concat())?;
     let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     if output.status.code() == Some(0) { Ok(said) } else { Err(format!("{}:\n{said}", output.status)) }
 }

@@ -1,6 +1,6 @@
 //! Links and FIFOs planted where results go.
 
-use super::punctual;
+use crate::built::punctual;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `cargo xtask faults`: the faults that measuring tools break by, each planted, and what has to hold then. Writes docs/reliability.md.
+//! `cargo trials faults`: the faults that measuring tools break by, each planted, and what has to hold then. Writes docs/reliability.md.
 
 mod guests;
 mod links;
@@ -8,11 +8,10 @@ mod watch_writes;
 mod watching;
 mod writes;
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::time::Instant;
-
-pub(super) const PUNCTUAL: &str = "target/release/punctual";
+use crate::built::punctual;
+use crate::cases;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use std::path::Path;
 
 /// How a row of the table is tried.
 pub(super) enum How {
@@ -38,7 +37,7 @@ pub(super) const FAULTS: [Fault; 19] = [
         name: "kill",
         fault: "SIGKILL at random instants",
         reach: "at most 10 s of samples lost, every run readable, nothing left running",
-        how: How::By("cargo xtask kill 1000"),
+        how: How::By("cargo trials kill 1000"),
     },
     Fault {
         number: 2,
@@ -59,14 +58,14 @@ pub(super) const FAULTS: [Fault; 19] = [
         name: "fixes",
         fault: "SIGKILL at any step of a fix or its undo",
         reach: "after the next start every value is as before, byte for byte",
-        how: How::By("cargo xtask kill-fix 200; cargo xtask boots kill chroot"),
+        how: How::By("cargo trials kill-fix 200; cargo trials boots kill chroot"),
     },
     Fault {
         number: 5,
         name: "kernels",
         fault: "a kernel or boot configuration that does not come up",
         reach: "returns to the old one by itself, 20 of 20",
-        how: How::By("cargo xtask deploy --runs 5; cargo xtask boots"),
+        how: How::By("cargo trials deploy --runs 5; cargo trials boots"),
     },
     Fault {
         number: 6,
@@ -108,7 +107,7 @@ pub(super) const FAULTS: [Fault; 19] = [
         name: "parsers",
         fault: "hostile traces, configurations, run directories, uploads",
         reach: "no panic, hang or finding in 10 million executions a parser",
-        how: How::By("cargo xtask fuzz guided"),
+        how: How::By("cargo trials fuzz guided"),
     },
     Fault {
         number: 12,
@@ -129,21 +128,21 @@ pub(super) const FAULTS: [Fault; 19] = [
         name: "privileges",
         fault: "no root: CAP_SYS_NICE and CAP_IPC_LOCK alone, or nothing",
         reach: "a full measurement with the two; each that is missing named",
-        how: How::By("cargo test -p punctual --test capabilities; cargo xtask deb-check"),
+        how: How::By("cargo test -p punctual --test it capabilities:: -- --ignored; cargo xtask deb-check"),
     },
     Fault {
         number: 15,
         name: "ssh",
         fault: "the link to a board is cut",
         reach: "strict host keys, no agent forwarding; what runs goes on, what was cut is fetched or reported",
-        how: How::By("cargo xtask deploy link --runs 20"),
+        how: How::By("cargo trials deploy link --runs 20"),
     },
     Fault {
         number: 16,
         name: "weeks",
         fault: "a run of weeks",
         reach: "RSS drifts by less than 1 MB, at most 1 MB a core a day",
-        how: How::By("cargo xtask watch --hours 2"),
+        how: How::By("cargo trials watch --hours 2"),
     },
     Fault {
         number: 17,
@@ -168,39 +167,39 @@ pub(super) const FAULTS: [Fault; 19] = [
     },
 ];
 
-/// `faults [NAME…] [--write]`: those that are named, or all that are tried here; `--write` puts their figures into the page.
-pub fn run(words: &[String]) -> Result<(), String> {
-    let write = words.iter().any(|word| word == "--write");
-    let names: Vec<&String> = words.iter().filter(|word| !word.starts_with("--")).collect();
-    if let Some(name) = names.iter().find(|name| !FAULTS.iter().any(|fault| fault.name == name.as_str())) {
-        return Err(format!("no fault `{name}`: choose from {}", FAULTS.map(|fault| fault.name).join(", ")));
-    }
+/// Bring about the faults that measuring tools break by, and check what has to hold then (docs/reliability.md); as root
+///
+/// Before: cargo build --release
+#[derive(Debug, clap::Args)]
+pub struct Wanted {
+    /// Faults to try; by default all that have no command of their own
+    #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(FAULTS.map(|fault| PossibleValue::new(fault.name).help(fault.fault))))]
+    names: Vec<String>,
+    /// Write the figures into docs/reliability.md
+    #[arg(long)]
+    write: bool,
+}
+
+pub fn run(wanted: &Wanted) -> Result<(), String> {
     let folder = std::env::temp_dir().join(format!("punctual-faults-{}", std::process::id()));
     let (mut failed, mut figures) = (Vec::new(), Vec::new());
-    let wanted = |fault: &&Fault| names.is_empty() || names.iter().any(|name| *name == fault.name);
-    for fault in FAULTS.iter().filter(wanted) {
+    let names = &wanted.names;
+    let is_wanted = |fault: &&Fault| names.is_empty() || names.iter().any(|name| *name == fault.name);
+    for fault in FAULTS.iter().filter(is_wanted) {
         let How::Here(try_it) = fault.how else {
             if let (How::By(command), false) = (&fault.how, names.is_empty()) {
                 println!("{:10} is tried by: {command}", fault.name);
             }
             continue;
         };
-        let (place, begun) = (folder.join(fault.name), Instant::now());
+        let place = folder.join(fault.name);
         std::fs::create_dir_all(&place).map_err(|e| format!("{}: {e}", place.display()))?;
-        let result = try_it(&place);
-        let seconds = begun.elapsed().as_secs();
-        match result {
-            Ok(told) => {
-                println!("ok      {:10} {seconds:4} s  {told}", fault.name);
-                figures.push((fault.number, told));
-            }
-            Err(why) => {
-                println!("FAILED  {:10} {seconds:4} s  {why}", fault.name);
-                failed.push(fault.name);
-            }
+        match cases::tried(fault.name, || try_it(&place)) {
+            Some(told) => figures.push((fault.number, told)),
+            None => failed.push(fault.name),
         }
     }
-    if write {
+    if wanted.write {
         page::write(&figures)?;
     }
     match failed.is_empty() {
@@ -209,20 +208,9 @@ pub fn run(words: &[String]) -> Result<(), String> {
     }
 }
 
-/// Runs the program to its end.
-pub(super) fn punctual(words: &[&str]) -> Result<Output, String> {
-    let output = Command::new(PUNCTUAL).args(words).stdin(Stdio::null()).output();
-    output.map_err(|e| format!("{PUNCTUAL}: {e}; build it first: cargo build --release"))
-}
-
 /// What `report --json` says of a run directory.
 pub(super) fn document(run: &Path) -> Result<serde_json::Value, String> {
     let shown = punctual(&["report", &run.display().to_string(), "--json"])?;
     let failed = || format!("{} is unreadable: {}", run.display(), String::from_utf8_lossy(&shown.stderr));
     serde_json::from_slice(&shown.stdout).map_err(|_| failed())
-}
-
-/// The root of the checkout.
-pub(super) fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

@@ -1,13 +1,13 @@
 //! docs/reliability.md: the table with the latest figures of each fault.
 
-use super::{FAULTS, Fault, How, root};
+use super::{FAULTS, Fault, How};
 use std::collections::BTreeMap;
 use std::fs;
 
 const HEAD: &str = "# What it withstands
 
-Each fault is one that the trusted tools lose results by, or worse. `cargo xtask faults` tries those that have no command of their own
-(as root; guests in QEMU), `cargo xtask faults --write` puts its figures here.
+Each fault is one that the trusted tools lose results by, or worse. `cargo trials faults` tries those that have no command of their own
+(as root; guests in QEMU), `cargo trials faults --write` puts its figures here.
 
 | | fault | has to hold | tried by | figures |
 |---:|---|---|---|---|
@@ -15,7 +15,7 @@ Each fault is one that the trusted tools lose results by, or worse. `cargo xtask
 
 /// Puts new figures into the page; those of others stay.
 pub fn write(figures: &[(u32, String)]) -> Result<(), String> {
-    let path = root().join("docs/reliability.md");
+    let path = xtask::root().join("docs/reliability.md");
     let mut known = fs::read_to_string(&path).map(|text| read(&text)).unwrap_or_default();
     known.extend(figures.iter().cloned());
     let rows: Vec<String> = FAULTS.iter().map(|fault| row(fault, &known)).collect();
@@ -24,7 +24,7 @@ pub fn write(figures: &[(u32, String)]) -> Result<(), String> {
 
 fn row(fault: &Fault, known: &BTreeMap<u32, String>) -> String {
     let by = match fault.how {
-        How::Here(_) => format!("cargo xtask faults {}", fault.name),
+        How::Here(_) => format!("cargo trials faults {}", fault.name),
         How::By(command) => command.to_owned(),
     };
     let by: Vec<String> = by.split("; ").map(|command| format!("`{command}`")).collect();

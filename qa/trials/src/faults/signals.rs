@@ -1,7 +1,8 @@
 //! Signals at random instants: a result within a second, and an exit code that tells which.
 
-use super::{PUNCTUAL, document};
-use crate::kill::random;
+use super::document;
+use crate::built::missing;
+use crate::random::random;
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -15,17 +16,17 @@ const LONGEST: Duration = Duration::from_secs(1);
 const FIRST: Duration = Duration::from_millis(150);
 
 pub fn run(place: &Path) -> Result<String, String> {
-    let mut longest = Duration::ZERO;
+    let (program, mut longest) = (xtask::punctual(), Duration::ZERO);
     for n in 0..RUNS {
         let (signal, number) = SIGNALS[n % SIGNALS.len()];
         let out = place.join(n.to_string());
-        let mut child = Command::new(PUNCTUAL)
+        let mut child = Command::new(&program)
             .args(["measure", "--quiet", "--duration", "60s", "--load", "cpu,scheduler,idle", "--out"])
             .arg(&out)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
-            .map_err(|e| format!("{PUNCTUAL}: {e}; build it first: cargo build --release"))?;
+            .map_err(|e| missing(&program, &e))?;
         sleep(FIRST + Duration::from_secs(3).mul_f64(random()));
         let begun = Instant::now();
         let pid = Pid::from_child(&child);

@@ -1,8 +1,8 @@
 //! Every call of `punctual watch` that writes fails, once or from then on, by strace(1)'s fault injection: measuring goes on.
 
+use super::document;
 use super::watching::Series;
 use super::writes::{CALLS, most_calls};
-use super::{PUNCTUAL, document};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::BTreeMap;
 use std::fs;
@@ -96,7 +96,7 @@ fn injected(counts: &[(&'static str, u32)]) -> Vec<Injected> {
 
 fn strace(words: &[&str], out: &Path) -> Result<Output, String> {
     let mut command = Command::new("strace");
-    command.args(["-f", "-qq"]).args(words).arg(PUNCTUAL).args(WATCH).arg(out).stdin(Stdio::null());
+    command.args(["-f", "-qq"]).args(words).arg(xtask::punctual()).args(WATCH).arg(out).stdin(Stdio::null());
     command.process_group(0).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|e| format!("strace: {e}; apt-get install strace"))?;
     let (begun, mut hangs) = (Instant::now(), false);

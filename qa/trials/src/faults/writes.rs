@@ -1,6 +1,7 @@
 //! Every call that writes fails once, by strace(1)'s fault injection.
 
-use super::{PUNCTUAL, document, punctual};
+use super::document;
+use crate::built::punctual;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -71,7 +72,7 @@ fn judged(output: &Output, out: &Path) -> Result<(), String> {
 
 fn strace(words: &[&str], out: &Path) -> Result<Output, String> {
     let mut command = Command::new("strace");
-    command.args(["-f", "-qq"]).args(words).arg(PUNCTUAL).args(RUN).arg(out).stdin(Stdio::null());
+    command.args(["-f", "-qq"]).args(words).arg(xtask::punctual()).args(RUN).arg(out).stdin(Stdio::null());
     command.output().map_err(|e| format!("strace: {e}; apt-get install strace"))
 }
 

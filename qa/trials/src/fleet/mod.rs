@@ -1,4 +1,4 @@
-//! `cargo xtask fleet`: the Ansible role over boards that are network namespaces with an sshd each; one run is killed, one board cut off in
+//! `cargo trials fleet`: the Ansible role over boards that are network namespaces with an sshd each; one run is killed, one board cut off in
 //! mid-run. Needs root, sshd, ip(8) and ansible-core.
 
 use std::fs;
@@ -8,39 +8,43 @@ use std::process::Command;
 const SCRIPT: &str = include_str!("boards.sh");
 const BOARDS: usize = 8;
 
-/// `fleet [--punctual FILE] [--out DIR] [--ansible ansible-playbook] [--seconds N]`.
-pub fn run(words: &[String]) -> Result<(), String> {
-    let home = std::env::var("HOME").unwrap_or_else(|_| "/root".into());
-    let mut ansible = PathBuf::from(home).join(".cache/punctual/ansible-venv/bin/ansible-playbook");
-    let (mut punctual, mut out, mut seconds) =
-        (PathBuf::from("target/release/punctual"), PathBuf::from("target/fleet"), 30u32);
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        let mut value = || words.next().cloned().ok_or(format!("{word} needs a value"));
-        match word.as_str() {
-            "--punctual" => punctual = value()?.into(),
-            "--out" => out = value()?.into(),
-            "--ansible" => ansible = value()?.into(),
-            "--seconds" => seconds = value()?.parse().map_err(|e| format!("--seconds: {e}"))?,
-            other => return Err(format!("fleet: no option is called {other}")),
-        }
-    }
-    needed(&ansible)?;
-    fs::create_dir_all(&out).map_err(|e| format!("{}: {e}", out.display()))?;
-    if fs::read_dir(&out).map_err(|e| e.to_string())?.next().is_some() {
+/// Run the Ansible role over 8 boards, of which one run is killed and one board cut off; as root
+///
+/// Boards are network namespaces with an sshd each.
+#[derive(Debug, clap::Args)]
+pub struct Wanted {
+    /// Program to try
+    #[arg(long, value_name = "FILE", default_value_os_t = xtask::punctual())]
+    punctual: PathBuf,
+    /// New folder for what is recorded
+    #[arg(long, value_name = "DIR", default_value = "target/fleet")]
+    out: PathBuf,
+    /// Ansible's program
+    #[arg(long, value_name = "FILE", default_value_os_t = xtask::tools_dir().with_file_name("ansible-venv").join("bin/ansible-playbook"))]
+    ansible: PathBuf,
+    /// How long each board measures
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    seconds: u32,
+}
+
+pub fn run(wanted: &Wanted) -> Result<(), String> {
+    let Wanted { punctual, out, ansible, seconds } = wanted;
+    needed(ansible)?;
+    fs::create_dir_all(out).map_err(|e| format!("{}: {e}", out.display()))?;
+    if fs::read_dir(out).map_err(|e| e.to_string())?.next().is_some() {
         return Err(format!("{} is not empty: name a new folder with --out", out.display()));
     }
     let at = |path: &Path| path.canonicalize().map_err(|e| format!("{}: {e}", path.display()));
-    let role = at(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../integrations/ansible"))?;
+    let role = at(&xtask::root().join("integrations/ansible"))?;
     let script = out.join("boards.sh");
     fs::write(&script, SCRIPT).map_err(|e| format!("{}: {e}", script.display()))?;
     let mut command = Command::new("bash");
-    command.arg(at(&script)?).arg(at(&punctual)?).arg(at(&out)?).arg(role).arg(&ansible);
+    command.arg(at(&script)?).arg(at(punctual)?).arg(at(out)?).arg(role).arg(ansible);
     command.arg(BOARDS.to_string()).arg(seconds.to_string());
     let done = command.output().map_err(|e| format!("bash: {e}"))?;
     let text = String::from_utf8_lossy(&done.stdout).into_owned();
     print!("{text}");
-    score(&text, &out, &punctual)
+    score(&text, out, punctual)
 }
 
 fn needed(ansible: &Path) -> Result<(), String> {

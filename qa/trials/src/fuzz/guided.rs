@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz guided`: every reader under libFuzzer, guided by coverage, in slices, beside other work, resumable.
+//! `cargo trials fuzz guided`: every reader under libFuzzer, guided by coverage, in slices, beside other work, resumable.
 //!
 //! The program is built as cargo-fuzz builds it without a sanitizer (`-s none`, which a stable compiler can do): qa/libfuzzer/README.md.
 
@@ -25,54 +25,55 @@ const INSTRUMENTED: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-covera
 /// to 1.4 times (boot) less time.
 const COMPARES: &str = " -Cllvm-args=-sanitizer-coverage-trace-compares";
 
+/// Try the readers under libFuzzer, guided by coverage, at nice 19, resumed where the last run ended (qa/libfuzzer/README.md)
+#[derive(Debug, clap::Args)]
+pub struct Wanted {
+    /// Readers to try; by default all
+    #[arg(value_name = "READER", value_parser = super::names())]
+    readers: Vec<String>,
+    /// Number of executions of each reader, over all runs
+    #[arg(long, value_name = "N", default_value = "10_000_000", value_parser = super::number)]
+    executions: u64,
+    /// Number of readers at the same time
+    #[arg(long, value_name = "J", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
+    jobs: u8,
+    /// End after this time
+    #[arg(long, value_name = "M")]
+    minutes: Option<u64>,
+    /// File of what is done so far
+    #[arg(long, value_name = "FILE", default_value = "target/fuzz/state.json")]
+    state: PathBuf,
+    /// Program that was built before
+    #[arg(long, value_name = "FILE", conflicts_with = "no_trace_compares")]
+    program: Option<PathBuf>,
+    /// Build without the tracing of comparisons: faster, and less clever
+    #[arg(long)]
+    no_trace_compares: bool,
+    /// Print what is done so far
+    #[arg(long, conflicts_with = "keep")]
+    table: bool,
+    /// Cut the corpora down to qa/libfuzzer/corpus
+    #[arg(long)]
+    keep: bool,
+}
+
 /// What is asked for.
 struct Options {
     readers: Vec<(&'static str, Reader)>,
     executions: u64,
-    jobs: usize,
     until: Option<Instant>,
     state: PathBuf,
-    program: Option<PathBuf>,
-    compares: bool,
-    table: bool,
-    keep: bool,
 }
 
 impl Options {
-    fn parse(words: &[String]) -> Result<Options, String> {
-        let mut options = Options {
-            readers: Vec::new(),
-            executions: 10_000_000,
-            jobs: 1,
-            until: None,
-            state: PathBuf::from("target/fuzz/state.json"),
-            program: None,
-            compares: true,
-            table: false,
-            keep: false,
-        };
-        let mut words = words.iter();
-        while let Some(word) = words.next() {
-            let mut value = || words.next().ok_or_else(|| format!("{word} needs a value"));
-            let number = |text: &String| {
-                text.replace('_', "").parse::<u64>().map_err(|_| format!("{word} {text}: not a whole number"))
-            };
-            match word.as_str() {
-                "--executions" => options.executions = number(value()?)?,
-                "--jobs" => options.jobs = number(value()?)?.clamp(1, 64) as usize,
-                "--minutes" => options.until = Instant::now().checked_add(Duration::from_secs(60 * number(value()?)?)),
-                "--state" => options.state = value()?.into(),
-                "--program" => options.program = Some(value()?.into()),
-                "--no-trace-compares" => options.compares = false,
-                "--table" => options.table = true,
-                "--keep" => options.keep = true,
-                name => options.readers.push(named(name)?),
-            }
+    fn new(wanted: &Wanted) -> Options {
+        let is_wanted = |name: &str| wanted.readers.is_empty() || wanted.readers.iter().any(|reader| reader == name);
+        Options {
+            readers: READERS.into_iter().filter(|(name, _)| is_wanted(name)).collect(),
+            executions: wanted.executions,
+            until: wanted.minutes.and_then(|minutes| Instant::now().checked_add(Duration::from_secs(60 * minutes))),
+            state: wanted.state.clone(),
         }
-        if options.readers.is_empty() {
-            options.readers = READERS.to_vec();
-        }
-        Ok(options)
     }
 
     fn names(&self) -> Vec<&'static str> {
@@ -80,36 +81,30 @@ impl Options {
     }
 }
 
-fn named(name: &str) -> Result<(&'static str, Reader), String> {
-    let found = READERS.iter().find(|(known, _)| *known == name).copied();
-    found.ok_or_else(|| format!("no reader is called `{name}`; there are {}", READERS.map(|(name, _)| name).join(", ")))
-}
-
-/// `fuzz guided [READER…] [--executions N] [--jobs J] [--minutes M] [--state FILE] [--program FILE | --no-trace-compares] [--table | --keep]`.
-pub fn run(words: &[String]) -> Result<(), String> {
-    let options = Options::parse(words)?;
+pub fn run(wanted: &Wanted) -> Result<(), String> {
+    let options = Options::new(wanted);
     let state = State::read(&options.state)?;
-    if options.table {
+    if wanted.table {
         print!("{}", state.table(&options.names(), options.executions));
         return Ok(());
     }
     let folder = options.state.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
-    let program = match &options.program {
+    let program = match &wanted.program {
         Some(program) => program.clone(),
-        None => build(options.compares)?,
+        None => build(!wanted.no_trace_compares)?,
     };
     // Beside other work: what is measured on this machine comes first.
     rustix::process::setpriority_process(None, 19).map_err(|e| format!("setpriority(2): {e}"))?;
     let tools = Tools { program, folder: folder.to_owned() };
-    if options.keep {
+    if wanted.keep {
         return options.names().into_iter().try_for_each(|name| {
             tools.keep(name).map(|inputs| println!("{name}: {inputs} inputs in qa/libfuzzer/corpus"))
         });
     }
     let work = Mutex::new(Work { state, running: Vec::new(), failed: Vec::new() });
     std::thread::scope(|scope| {
-        for _ in 0..options.jobs {
+        for _ in 0..wanted.jobs {
             scope.spawn(|| turns(&options, &tools, &work));
         }
     });
@@ -216,8 +211,9 @@ mod tests {
     use super::super::state::Progress;
     use super::*;
 
-    fn words(line: &str) -> Vec<String> {
-        line.split_whitespace().map(str::to_owned).collect()
+    fn options(readers: &[&'static str], executions: u64) -> Options {
+        let readers = READERS.into_iter().filter(|(name, _)| readers.contains(name)).collect();
+        Options { readers, executions, until: None, state: PathBuf::new() }
     }
 
     fn work(done: &[(&str, u64)]) -> Work {
@@ -228,7 +224,7 @@ mod tests {
 
     #[test]
     fn the_fastest_that_is_not_done_comes_next_and_none_twice_at_once() {
-        let options = Options::parse(&words("dat6 dat7 perf --executions 1_000")).unwrap();
+        let options = options(&["dat6", "dat7", "perf"], 1_000);
         let mut work = work(&[("dat6", 500), ("dat7", 900), ("perf", 1000)]);
         let mut next = || work.next(&options).map(|(name, _)| name);
         assert_eq!([next(), next(), next()], [Some("dat7"), Some("dat6"), None]);
@@ -236,15 +232,7 @@ mod tests {
 
     #[test]
     fn what_was_never_executed_comes_first() {
-        let options = Options::parse(&words("dat6 dat7")).unwrap();
+        let options = options(&["dat6", "dat7"], 10_000_000);
         assert_eq!(work(&[("dat7", 900)]).next(&options).map(|(name, _)| name), Some("dat6"));
-    }
-
-    #[test]
-    fn words_that_are_none_of_ours_are_refused() {
-        assert!(Options::parse(&words("nothing")).err().unwrap().contains("dat6"));
-        assert!(Options::parse(&words("--executions many")).err().unwrap().contains("not a whole number"));
-        assert!(Options::parse(&words("--jobs")).err().unwrap().contains("needs a value"));
-        assert_eq!(Options::parse(&[]).unwrap().readers.len(), READERS.len());
     }
 }

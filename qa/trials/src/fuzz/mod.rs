@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: mutated inputs through every reader (qa/fuzz), and the same readers guided by coverage ([`guided`]).
+//! `cargo trials fuzz`: mutated inputs through every reader (qa/fuzz), and the same readers guided by coverage ([`guided`]).
 //!
 //! Mutation is deterministic: the same seed, number, fixtures and corpus give the same input; it runs anywhere, and in the tests.
 
@@ -6,8 +6,10 @@ mod guided;
 mod slice;
 mod state;
 
+use clap::builder::PossibleValuesParser;
 use punctual_fuzz::{Executor, READERS, Reader, input};
 use std::fs;
+use std::num::ParseIntError;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -27,9 +29,6 @@ const FINDINGS: usize = 10;
 /// Executions between two lines of progress.
 const PROGRESS: u64 = 1_000_000;
 
-/// What `fuzz` takes, each with a value.
-const OPTIONS: [&str; 5] = ["--executions", "--seconds", "--first", "--seed", "--seeds"];
-
 /// Figures of one run.
 struct Run {
     executions: u64,
@@ -38,51 +37,67 @@ struct Run {
     findings: Vec<String>,
 }
 
-/// `fuzz [READER] [--executions N] [--seconds S] [--first N] [--seed S] [--seeds DIR]`: `--first` with one execution repeats a
-/// finding; `--seconds` ends each reader after that time, whatever it has executed.
-pub fn run(words: &[String]) -> Result<(), String> {
-    if words.first().is_some_and(|word| word == "guided") {
-        return guided::run(words.get(1..).unwrap_or_default());
+/// Give mutated inputs to every reader of foreign files, or to one; `guided`: inputs guided by coverage
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Wanted {
+    /// Reader to try; by default all
+    #[arg(value_name = "READER", value_parser = names())]
+    reader: Option<String>,
+    /// Number of executions of each reader; by default 1,000,000 of a fast one
+    #[arg(long, value_name = "N", value_parser = number)]
+    executions: Option<u64>,
+    /// End each reader after this time
+    #[arg(long, value_name = "S", value_parser = number)]
+    seconds: Option<u64>,
+    /// Number of the first execution: with --executions 1 it repeats a finding
+    #[arg(long, value_name = "N", default_value = "0", value_parser = number)]
+    first: u64,
+    /// Seed of the mutations
+    #[arg(long, value_name = "S", default_value = "1", value_parser = number)]
+    seed: u64,
+    /// Write the inputs that mutation begins with into a folder, and execute none
+    #[arg(long, value_name = "DIR")]
+    seeds: Option<String>,
+    #[command(subcommand)]
+    how: Option<How>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum How {
+    Guided(guided::Wanted),
+}
+
+fn names() -> PossibleValuesParser {
+    PossibleValuesParser::new(READERS.map(|(name, _)| name))
+}
+
+/// `10_000_000` as well as 10000000.
+fn number(text: &str) -> Result<u64, ParseIntError> {
+    text.replace('_', "").parse()
+}
+
+pub fn run(wanted: &Wanted) -> Result<(), String> {
+    if let Some(How::Guided(wanted)) = &wanted.how {
+        return guided::run(wanted);
     }
-    known(words)?;
-    let value = |key: &str| words.iter().position(|w| w == key).and_then(|at| words.get(at + 1));
-    let number = |key: &str, default: u64| match value(key) {
-        Some(word) => word.replace('_', "").parse().map_err(|_| format!("{key} {word}: not a number")),
-        None => Ok(default),
-    };
-    let (seed, first) = (number("--seed", 1)?, number("--first", 0)?);
-    let wanted = words.first().filter(|w| !w.starts_with("--"));
-    let readers: Vec<_> = READERS.iter().filter(|(name, _)| wanted.is_none_or(|w| w == name)).collect();
-    if readers.is_empty() {
-        return Err(format!("readers: {}", READERS.map(|(name, _)| name).join(", ")));
-    }
-    if let Some(folder) = value("--seeds") {
-        return readers.iter().try_for_each(|(name, reader)| write_seeds(folder, name, *reader));
+    let Wanted { first, seed, .. } = *wanted;
+    let is_wanted = |name: &str| wanted.reader.as_ref().is_none_or(|reader| reader == name);
+    let readers = READERS.iter().filter(|(name, _)| is_wanted(name));
+    if let Some(folder) = &wanted.seeds {
+        return readers.into_iter().try_for_each(|(name, reader)| write_seeds(folder, name, *reader));
     }
     if cfg!(panic = "abort") {
-        return again(words);
+        return again();
     }
     limit_memory()?;
-    let longest = Duration::from_secs(number("--seconds", u64::from(u32::MAX))?);
+    let longest = Duration::from_secs(wanted.seconds.unwrap_or_else(|| u32::MAX.into()));
     let mut failed = false;
     for (name, reader) in readers {
-        let executions = number("--executions", 1000 * reader.thousand())?;
+        let executions = wanted.executions.unwrap_or_else(|| 1000 * reader.thousand());
         failed |= !told(name, *reader, Amount { seed, first, executions, longest });
     }
     if failed { Err("findings: inputs are in target/fuzz".to_owned()) } else { Ok(()) }
-}
-
-/// Refuses words that this command does not have: a mistyped option would let it run for hours as if it were not there.
-fn known(words: &[String]) -> Result<(), String> {
-    let has_reader = words.first().is_some_and(|word| !word.starts_with("--"));
-    let mut rest = words.iter().skip(usize::from(has_reader));
-    while let Some(word) = rest.next() {
-        if !OPTIONS.contains(&word.as_str()) {
-            return Err(format!("{word}: fuzz takes [READER] and {}, or `guided`", OPTIONS.join(", ")));
-        }
-        rest.next().ok_or_else(|| format!("{word}: a value is missing"))?;
-    }
-    Ok(())
 }
 
 /// Executes and prints figures and findings; true if there are none.
@@ -103,11 +118,11 @@ fn told(name: &str, reader: Reader, amount: Amount) -> bool {
 }
 
 /// The release profile aborts at a panic and lets numbers overflow: another profile does neither.
-fn again(words: &[String]) -> Result<(), String> {
+fn again() -> Result<(), String> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let mut command = Command::new(cargo);
-    command.args(["run", "--quiet", "--profile", "fuzz", "--package", "punctual-trials", "--", "fuzz"]).args(words);
-    let status = command.status().map_err(|e| format!("{command:?}: {e}"))?;
+    command.args(["run", "--quiet", "--profile", "fuzz", "--package", "punctual-trials", "--"]);
+    let status = command.args(std::env::args_os().skip(1)).status().map_err(|e| format!("{command:?}: {e}"))?;
     if status.success() { Ok(()) } else { Err(format!("fuzzing ended with {status}")) }
 }
 
@@ -270,6 +285,7 @@ fn keep(name: &str, n: u64, bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
 
     /// 20,000 executions of each reader where code is fast; some of them in a debug build.
     const EXECUTIONS: u64 = if cfg!(debug_assertions) { 2_000 } else { 20_000 };
@@ -289,10 +305,11 @@ mod tests {
 
     #[test]
     fn a_word_that_it_does_not_have_ends_it_at_once() {
-        let refused = |words: &[&str]| run(&words.iter().map(|word| word.to_string()).collect::<Vec<_>>()).unwrap_err();
-        assert!(refused(&["--help"]).starts_with("--help: fuzz takes [READER] and --executions"));
-        assert!(refused(&["dat6", "--sedd", "1"]).starts_with("--sedd:"));
-        assert_eq!(refused(&["dat6", "--seconds"]), "--seconds: a value is missing");
-        assert!(refused(&["dat5", "--seconds", "1"]).starts_with("readers: dat6, "));
+        let refused = |line: &str| crate::Arguments::try_parse_from(line.split(' ')).unwrap_err().to_string();
+        assert!(refused("trials fuzz dat6 --sedd 1").contains("'--sedd'"));
+        assert!(refused("trials fuzz dat6 --seconds").contains("a value is required"));
+        assert!(refused("trials fuzz dat5 --seconds 1").contains("[possible values: dat6, "));
+        assert!(refused("trials fuzz guided --executions many").contains("invalid digit"));
+        assert!(crate::Arguments::try_parse_from("trials fuzz guided dat6 --executions 10_000".split(' ')).is_ok());
     }
 }

@@ -125,7 +125,7 @@ fn unpack(tar: &Path, into: &Path) -> Result<(), String> {
 
 /// The inputs of a reader that are kept, in the order of the archive; none where there is no archive that can be read.
 pub fn kept(name: &str) -> Vec<Vec<u8>> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(packed(name));
+    let path = xtask::root().join(packed(name));
     let Ok(file) = File::open(path) else { return Vec::new() };
     let mut tar = tar::Archive::new(GzDecoder::new(file));
     let content = |mut entry: tar::Entry<_>| {

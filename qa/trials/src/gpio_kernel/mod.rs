@@ -1,4 +1,4 @@
-//! `cargo xtask gpio-kernel`: a guest kernel with gpio-sim, from the distribution's kernel source and a configuration of its own.
+//! `cargo trials gpio-kernel`: a guest kernel with gpio-sim, from the distribution's kernel source and a configuration of its own.
 
 mod config;
 mod tools;
@@ -17,17 +17,19 @@ const LOOK: Duration = Duration::from_millis(500);
 const STAMP: &str = ".built";
 /// Objects of the PREEMPT_RT configuration, 6.12; a share of it is told while it is built.
 const OBJECTS: usize = 1140;
-const USAGE: &str = "cargo xtask gpio-kernel [--stock] [--series 6.12] [--jobs N]";
 
-/// What to build.
-#[derive(Clone, Debug, Default)]
+/// Build a guest kernel with gpio-sim from the distribution's source (docs/gpio-kernel.md)
+#[derive(Clone, Debug, Default, clap::Args)]
 pub struct Wanted {
-    /// PREEMPT_VOLUNTARY instead of PREEMPT_RT.
+    /// PREEMPT_VOLUNTARY instead of PREEMPT_RT
+    #[arg(long)]
     stock: bool,
-    /// Of this series instead of the newest.
+    /// Series such as 6.12; by default the newest
+    #[arg(long, value_name = "SERIES")]
     series: Option<String>,
-    /// Compilers at once; one a CPU where nothing is said.
-    jobs: Option<usize>,
+    /// Number of compilers at the same time; by default one a CPU
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
 }
 
 /// A build folder, as `punctual lab --kernel` takes it.
@@ -37,9 +39,8 @@ pub struct Built {
     lasted: Option<Duration>,
 }
 
-/// `gpio-kernel [--stock] [--series S] [--jobs N]`.
-pub fn run(words: &[String]) -> Result<(), String> {
-    let built = build(&parse(words)?)?;
+pub fn run(wanted: &Wanted) -> Result<(), String> {
+    let built = build(wanted)?;
     let image = image(&built.folder);
     let bytes = fs::metadata(&image).map_err(|e| format!("{}: {e}", image.display()))?.len();
     match built.lasted {
@@ -48,27 +49,8 @@ pub fn run(words: &[String]) -> Result<(), String> {
     }
     println!("image: {:.1} MB, {}", bytes as f64 / 1e6, image.display());
     println!("boot it: punctual lab boot --kernel {} -- uname -a", built.folder.display());
-    println!("the GPIO checks in it: cargo xtask vm gpio");
+    println!("the GPIO checks in it: cargo trials lab gpio");
     Ok(())
-}
-
-fn parse(words: &[String]) -> Result<Wanted, String> {
-    let mut wanted = Wanted::default();
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        let mut value = || words.next().cloned().ok_or(format!("{word} needs a value: {USAGE}"));
-        match word.as_str() {
-            "--stock" => wanted.stock = true,
-            "--series" => wanted.series = Some(value()?),
-            "--jobs" => {
-                let text = value()?;
-                let jobs = text.parse().ok().filter(|jobs| (1..=1024).contains(jobs));
-                wanted.jobs = Some(jobs.ok_or(format!("--jobs {text}: 1 to 1024"))?);
-            }
-            _ => return Err(format!("gpio-kernel does not know `{word}`: {USAGE}")),
-        }
-    }
-    Ok(wanted)
 }
 
 /// The kernel, built where it is not there yet. A build that was interrupted goes on where it was.
@@ -91,7 +73,7 @@ pub fn build(wanted: &Wanted) -> Result<Built, String> {
     let tree = source.unpack(&cache).map_err(|e| e.to_string())?;
     let begun = Instant::now();
     config::write(&tree, &folder, &fragment)?;
-    compile(&tree, &folder, wanted.jobs, &lock)?;
+    compile(&tree, &folder, wanted.jobs.map(usize::from), &lock)?;
     fs::write(folder.join(STAMP), "").map_err(|e| format!("{}: {e}", folder.display()))?;
     Ok(Built { folder, lasted: Some(begun.elapsed()) })
 }
@@ -161,16 +143,6 @@ fn objects(log: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn words_are_read() {
-        let words = |text: &str| text.split_whitespace().map(String::from).collect::<Vec<_>>();
-        let wanted = parse(&words("--stock --series 6.1 --jobs 3")).unwrap();
-        assert_eq!((wanted.stock, wanted.series.as_deref(), wanted.jobs), (true, Some("6.1"), Some(3)));
-        for bad in ["--jobs", "--jobs 0", "--jobs x", "--rt"] {
-            assert!(parse(&words(bad)).is_err(), "{bad}");
-        }
-    }
 
     #[test]
     fn objects_are_counted_and_links_are_not() {

@@ -5,6 +5,7 @@
 //! spinning thread does not tell interrupts that took time from it: so much less than its log says it may have. Where the
 //! log gives bounds for a burst's ends, the share must be within them, by the same 5 points.
 
+use crate::guests::name_of;
 use punctual_explain::{Cause, Confidence, Explanation, Facts, Options, Victim, Victims, explain};
 use punctual_plant::{Burst, Late, Surroundings, Watched};
 use punctual_units::Policy;
@@ -56,7 +57,7 @@ pub fn folder(out: &Path, bare: bool) -> Result<Vec<Row>, String> {
     let mut rows = Vec::new();
     for kernel in folders(out)? {
         for plant in folders(&kernel)? {
-            let row = Row { kernel: super::name_of(&kernel), plant: super::name_of(&plant), ..Row::default() };
+            let row = Row { kernel: name_of(&kernel), plant: name_of(&plant), ..Row::default() };
             rows.push(plant_row(&plant, row, bare)?);
         }
     }

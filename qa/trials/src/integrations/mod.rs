@@ -1,7 +1,10 @@
-//! `cargo xtask integrations`: the examples of integrations/ run by the programs they are for: podman, lava-run, labgrid,
-//! systemd in a guest, act. (Ansible: `cargo xtask fleet`.) What is not here is said, and fails: nothing passes silently.
+//! `cargo trials integrations`: the examples of integrations/ run by the programs they are for: podman, lava-run, labgrid,
+//! systemd in a guest, act. (Ansible: `cargo trials fleet`.) What is not here is said, and fails: nothing passes silently.
 
-use punctual_vm::{Arch, Cache, Kernel, KernelSpec, busybox};
+use crate::built::missing;
+use crate::guests;
+use clap::builder::PossibleValuesParser;
+use punctual_vm::{Arch, busybox};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,27 +22,26 @@ const ALL: &[(&str, &str)] = &[
 /// By which a script says that its program is not here, and how to get it.
 const MISSING: i32 = 77;
 
-/// `integrations [--punctual FILE] [--tools DIR] [oci | lava | labgrid | systemd | github]…`.
-pub fn run(words: &[String]) -> Result<(), String> {
-    let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("."), PathBuf::from);
-    let mut punctual = PathBuf::from("target/release/punctual");
-    let mut tools = home.join(".cache/punctual/consumers");
-    let mut only = Vec::new();
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        let mut value = || words.next().map(PathBuf::from).ok_or(format!("{word} takes a value"));
-        match word.as_str() {
-            "--punctual" => punctual = value()?,
-            "--tools" => tools = value()?,
-            name if ALL.iter().any(|(n, _)| *n == name) => only.push(name.to_owned()),
-            other => return Err(format!("integrations: there is no `{other}`: oci, lava, labgrid, systemd, github")),
-        }
-    }
-    let punctual =
-        punctual.canonicalize().map_err(|e| format!("{}: {e}; cargo build --release makes it", punctual.display()))?;
+/// Run the examples of integrations/ by the programs they are for; as root
+#[derive(Debug, clap::Args)]
+pub struct Wanted {
+    /// Program to try
+    #[arg(long, value_name = "FILE", default_value_os_t = xtask::punctual())]
+    punctual: PathBuf,
+    /// Folder of the programs that are not installed in the system
+    #[arg(long, value_name = "DIR", default_value_os_t = xtask::tools_dir())]
+    tools: PathBuf,
+    /// Examples to run; all by default
+    #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(ALL.iter().map(|(name, _)| *name)))]
+    only: Vec<String>,
+}
+
+pub fn run(wanted: &Wanted) -> Result<(), String> {
+    let Wanted { punctual, tools, only } = wanted;
+    let punctual = punctual.canonicalize().map_err(|e| missing(punctual, &e))?;
     let mut bad = Vec::new();
     for (name, script) in ALL.iter().filter(|(n, _)| only.is_empty() || only.iter().any(|o| o == n)) {
-        if !checked(name, script, &punctual, &tools)? {
+        if !checked(name, script, &punctual, tools)? {
             bad.push(*name);
         }
     }
@@ -51,7 +53,7 @@ fn checked(name: &str, script: &str, punctual: &Path, tools: &Path) -> Result<bo
     let folder = tempfile::Builder::new().prefix("punctual-integration-").tempdir().map_err(|e| e.to_string())?;
     let file = folder.path().join("script.sh");
     fs::write(&file, script).map_err(|e| format!("{}: {e}", file.display()))?;
-    let integrations = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../integrations");
+    let integrations = xtask::root().join("integrations");
     let work = folder.path().join("work");
     fs::create_dir(&work).map_err(|e| format!("{}: {e}", work.display()))?;
     let mut command = Command::new("bash");
@@ -73,9 +75,7 @@ fn more(name: &str, tools: &Path) -> Result<Vec<OsString>, String> {
     let guest = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/integrations/systemd-guest.sh");
     let mut words = Vec::new();
     if ["lava", "systemd"].contains(&name) {
-        let cache = Cache::usual().map_err(|e| e.to_string())?;
-        let spec = KernelSpec::Newest { rt: true, series: Some("6.12".into()) };
-        let kernel = Kernel::resolve(&spec, Arch::Amd64, &cache).map_err(|e| e.to_string())?;
+        let (kernel, cache) = guests::kernel("rt@6.12", Arch::Amd64)?;
         let busybox = busybox(Arch::Amd64, &cache).map_err(|e| e.to_string())?;
         words.extend([kernel.image.into(), busybox.into()]);
     }

@@ -1,4 +1,4 @@
-# What `cargo xtask integrations systemd` does within the guest, of which systemd is process 1. Each line said is of one kind of check; the first
+# What `cargo trials integrations systemd` does within the guest, of which systemd is process 1. Each line said is of one kind of check; the first
 # thing that is not as it should be ends it. Drop-ins change times, options and restarts, and nothing else of the units.
 set -uo pipefail
 watch=punctual-watch.service serve=punctual-serve.service prove=punctual-prove.service timer=punctual-prove.timer

@@ -1,7 +1,7 @@
 //! When a run is killed: anywhere within it, or a random moment after something was seen of it, since what takes a millisecond is
 //! hardly hit by chance.
 
-use super::random;
+use crate::random::random;
 use std::path::Path;
 use std::process::Child;
 use std::thread::sleep;

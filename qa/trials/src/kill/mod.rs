@@ -6,6 +6,7 @@ mod point;
 mod stage;
 mod tally;
 
+use crate::built::missing;
 use point::Point;
 use std::fs::{self, File};
 use std::io::Write;
@@ -14,38 +15,30 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use tally::Tally;
 
-const PUNCTUAL: &str = "target/release/punctual";
 /// The tally is printed so often.
 const TOLD: usize = 50;
 
-/// `kill [RUNS] [--at-once N] [--punctual FILE] [--state FILE]`.
-struct Wanted {
+/// Kill runs at random instants with SIGKILL, and check what is left of each; as root
+///
+/// Each has to be readable, lose at most 10 s of samples and leave nothing behind in the system.
+#[derive(Debug, clap::Args)]
+pub struct Wanted {
+    /// Number of runs in all
+    #[arg(value_name = "RUNS", default_value_t = 100)]
     runs: usize,
+    /// Number of runs at the same time
+    #[arg(long, value_name = "N", default_value_t = 6)]
     at_once: usize,
+    /// Program to kill
+    #[arg(long, value_name = "FILE", default_value_os_t = xtask::punctual())]
     punctual: PathBuf,
+    /// File of the runs so far: a series that was cut off continues there
+    #[arg(long, value_name = "FILE", default_value = "target/kill/points.jsonl")]
     state: PathBuf,
 }
 
-fn parse(words: &[String]) -> Result<Wanted, String> {
-    let mut wanted =
-        Wanted { runs: 100, at_once: 6, punctual: PUNCTUAL.into(), state: "target/kill/points.jsonl".into() };
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        let mut value = || words.next().cloned().ok_or(format!("{word} needs a value"));
-        let number = |text: String| text.parse::<usize>().map_err(|_| format!("kill: `{text}` is no number"));
-        match word.as_str() {
-            "--at-once" => wanted.at_once = number(value()?)?.max(1),
-            "--punctual" => wanted.punctual = value()?.into(),
-            "--state" => wanted.state = value()?.into(),
-            other => wanted.runs = number(other.to_owned())?,
-        }
-    }
-    Ok(wanted)
-}
-
 /// Until there are as many points of this program as are wanted.
-pub fn run(words: &[String]) -> Result<(), String> {
-    let wanted = parse(words)?;
+pub fn run(wanted: Wanted) -> Result<(), String> {
     let build = build(&wanted.punctual)?;
     let done = Tally::new(known(&wanted.state, &build)?);
     let (first, missing) = (done.len() as u32, wanted.runs.saturating_sub(done.len()));
@@ -53,7 +46,7 @@ pub fn run(words: &[String]) -> Result<(), String> {
     let state = State { wanted, build, done: Mutex::new(done), next: AtomicU32::new(first), error: Mutex::new(None) };
     let last = first + missing as u32;
     std::thread::scope(|scope| {
-        for _ in 0..state.wanted.at_once.min(missing) {
+        for _ in 0..state.wanted.at_once.max(1).min(missing) {
             scope.spawn(|| state.work(last));
         }
     });
@@ -125,16 +118,6 @@ fn known(state: &std::path::Path, build: &str) -> Result<Vec<Point>, String> {
 /// Which program it is: points of another are not counted.
 fn build(punctual: &std::path::Path) -> Result<String, String> {
     use std::os::unix::fs::MetadataExt;
-    let meta = fs::metadata(punctual)
-        .map_err(|e| format!("{}: {e}; build it first: cargo build --release", punctual.display()))?;
+    let meta = fs::metadata(punctual).map_err(|e| missing(punctual, &e))?;
     Ok(format!("{} bytes of {}", meta.len(), meta.mtime()))
-}
-
-/// A number in [0, 1) from the kernel.
-pub(crate) fn random() -> f64 {
-    let mut bytes = [0u8; 4];
-    match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {
-        Ok(_) => f64::from(u32::from_ne_bytes(bytes)) / 4_294_967_296.0,
-        Err(_) => 0.5,
-    }
 }

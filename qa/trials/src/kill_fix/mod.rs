@@ -1,6 +1,9 @@
 //! kill -9 at random instants of a fix, then undo: every value as before.
 
+use crate::built::missing;
+use crate::random::random;
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -22,27 +25,39 @@ fn values() -> Vec<String> {
     FILES.iter().map(|path| fs::read_to_string(path).unwrap_or_default()).collect()
 }
 
-fn punctual((program, changes): (&str, &str), words: &[&str]) -> Command {
+fn punctual((program, changes): (&Path, &str), words: &[&str]) -> Command {
     let mut command = Command::new(program);
     command.env("PUNCTUAL_CHANGES", changes).args(words).stdout(Stdio::null()).stderr(Stdio::null());
     command
 }
 
-pub fn run(runs: u32, program: &str) -> Result<(), String> {
+/// Kill `audit --fix` at random instants with SIGKILL, and check that undo restores every value; as root
+#[derive(Debug, clap::Args)]
+pub struct Wanted {
+    /// Number of kills
+    #[arg(value_name = "RUNS", default_value_t = 200)]
+    runs: u32,
+    /// Program to kill
+    #[arg(long, value_name = "FILE", default_value_os_t = xtask::punctual())]
+    punctual: PathBuf,
+}
+
+pub fn run(wanted: &Wanted) -> Result<(), String> {
+    let Wanted { runs, punctual: program } = wanted;
     let changes = format!("/tmp/punctual-kill-fix-{}/changes", std::process::id());
     fs::create_dir_all(&changes).map_err(|e| e.to_string())?;
     let before = values();
     let fix: Vec<&str> =
         ["audit", "--for", "dedicated-core", "--look-again", "0s", "--fix"].iter().chain(RULES).copied().collect();
-    let failed = |e: std::io::Error| format!("{program}: {e}; build it first: cargo build --release");
+    let failed = |e: std::io::Error| missing(program, &e);
     let begun = Instant::now();
-    punctual((program, &changes), &fix).status().map_err(failed)?;
+    punctual((program.as_path(), &changes), &fix).status().map_err(failed)?;
     let whole = begun.elapsed();
-    punctual((program, &changes), &["undo"]).status().map_err(failed)?;
+    punctual((program.as_path(), &changes), &["undo"]).status().map_err(failed)?;
     let mut meanwhile = 0;
-    for i in 0..runs {
-        let after = whole.mul_f64(crate::kill::random());
-        let mut child = punctual((program, &changes), &fix).spawn().map_err(failed)?;
+    for i in 0..*runs {
+        let after = whole.mul_f64(random());
+        let mut child = punctual((program.as_path(), &changes), &fix).spawn().map_err(failed)?;
         // Most of a run is the audit: half of the kills wait for the first record.
         if i % 2 == 0 {
             std::thread::sleep(after);
@@ -53,7 +68,7 @@ pub fn run(runs: u32, program: &str) -> Result<(), String> {
         let _ = child.kill();
         child.wait().map_err(failed)?;
         let differs = values() != before;
-        let status = punctual((program, &changes), &["undo"]).status().map_err(failed)?;
+        let status = punctual((program.as_path(), &changes), &["undo"]).status().map_err(failed)?;
         let now = values();
         if !status.success() || now != before {
             return Err(format!(
@@ -73,7 +88,7 @@ fn wait_for_record(changes: &str, whole: Duration) {
     while length() == first && begun.elapsed() < whole * 2 {
         std::thread::sleep(Duration::from_micros(100));
     }
-    std::thread::sleep(Duration::from_millis(20).mul_f64(crate::kill::random()));
+    std::thread::sleep(Duration::from_millis(20).mul_f64(random()));
 }
 
 fn ms(time: Duration) -> f64 {

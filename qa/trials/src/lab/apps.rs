@@ -1,5 +1,6 @@
-//! The applications in the kernel of `cargo xtask gpio-kernel`, in virtual time, judged by rtl_433.
+//! The applications in the kernel of `cargo trials gpio-kernel`, in virtual time, judged by rtl_433.
 
+use crate::built::{self, punctual};
 use crate::gpio_kernel;
 use serde_json::Value;
 use std::fs;
@@ -77,20 +78,18 @@ fn in_guest(kernel: &Path, place: &Path, limit: &str, script: &str, folder: &str
     fs::create_dir_all(place).map_err(|e| format!("{}: {e}", place.display()))?;
     let file = place.join("script.sh");
     fs::write(&file, script).map_err(|e| format!("{}: {e}", file.display()))?;
-    let mut command = Command::new(super::PUNCTUAL);
-    command.args(["lab", "boot", "--virtual", "--timeout", limit, "--get", folder]).arg("-k").arg(kernel);
-    command.arg("--out").arg(place).arg("--script").arg(&file);
-    for name in PROGRAMS {
-        command.arg("--put").arg(format!("{}:/bin/{name}", program(name)?.display()));
-    }
-    let output =
-        command.output().map_err(|e| format!("{}: {e}; build it first: cargo build --release", super::PUNCTUAL))?;
+    let [kernel, out, script] = [kernel, place, &file].map(|path| path.display().to_string());
+    let boot = ["lab", "boot", "--virtual", "--timeout", limit, "--get", folder, "-k", &kernel, "--out", &out];
+    let mut words = [&boot[..], &["--script", &script]].concat();
+    let put = |name: &str| Ok(format!("{}:/bin/{name}", program(name)?.display()));
+    let puts = PROGRAMS.into_iter().map(put).collect::<Result<Vec<String>, String>>()?;
+    words.extend(puts.iter().flat_map(|put| ["--put", put]));
+    let output = punctual(&words)?;
     let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     if output.status.success() { Ok(said) } else { Err(format!("{}:\n{said}", output.status)) }
 }
 
 fn program(name: &str) -> Result<PathBuf, String> {
-    let path = Path::new("target/release").join(name);
     let build = "cargo build --release -p punctual-rf-switch -p punctual-rotary-dial -p punctual-metronome";
-    if path.is_file() { Ok(path) } else { Err(format!("{} is missing: {build}", path.display())) }
+    built::program(&format!("release/{name}"), build)
 }

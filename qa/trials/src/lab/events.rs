@@ -1,10 +1,10 @@
 //! The event suite in guests: what must not be lost is not lost, whatever the emulator's timing.
 
+use crate::built::punctual;
 use crate::gpio_kernel;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 /// A kernel to boot, and what the suite gets in it.
 struct In {
@@ -35,19 +35,12 @@ pub fn events(place: &Path) -> Result<String, String> {
 
 /// One boot. Exit code 0: all promises kept; 3: kept, and some tests could not run there, which it names.
 fn suite(one: &In, place: &Path) -> Result<String, String> {
-    let put = format!("{}:/bin/punctual", super::PUNCTUAL);
+    let put = format!("{}:/bin/punctual", xtask::punctual().display());
     let out = place.display().to_string();
     let events = format!("punctual events -D 20s {} -o /tmp/run", one.words);
     let script = format!("{}{events}; code=$?; [ $code = 0 ] || [ $code = 3 ]", one.first);
-    let words =
-        ["boot", "-k", &one.kernel, "--timeout", "600s", "--put", &put, "--get", "/tmp/run", "--out", &out, "--"];
-    let output = Command::new(super::PUNCTUAL)
-        .arg("lab")
-        .args(words)
-        .arg(&script)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|e| format!("{}: {e}; build it first: cargo build --release", super::PUNCTUAL))?;
+    let boot = ["lab", "boot", "-k", &one.kernel, "--timeout", "600s", "--put", &put, "--get", "/tmp/run"];
+    let output = punctual(&[&boot[..], &["--out", &out, "--", &script]].concat())?;
     let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     if !output.status.success() {
         return Err(format!("{}: {}:\n{said}", one.name, output.status));

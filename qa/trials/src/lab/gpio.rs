@@ -1,10 +1,8 @@
-//! GPIO edges and a UIO interrupt in the kernel of `cargo xtask gpio-kernel`.
+//! GPIO edges and a UIO interrupt in the kernel of `cargo trials gpio-kernel`.
 
-use crate::gpio_kernel;
-use punctual_vm::{Arch, Cache, FileIn, Guest, Kernel, KernelSpec, Machine, boot};
-use std::env;
-use std::fs;
-use std::path::{Path, PathBuf};
+use crate::{built, gpio_kernel, guests};
+use punctual_vm::{Arch, Cache, Guest, Kernel, KernelSpec, Machine, boot};
+use std::path::Path;
 use std::time::Duration;
 
 const SCRIPT: &str = include_str!("gpio.sh");
@@ -13,14 +11,14 @@ const CHECKS: usize = 14;
 
 /// One virtual CPU: the sender and the interrupt's thread share it, so that counts are exact.
 pub fn gpio(place: &Path) -> Result<String, String> {
-    let program = program()?;
-    let content = fs::read(&program).map_err(|e| format!("{}: {e}", program.display()))?;
+    let build = "cargo build --release -p punctual-gpio --features sim";
+    let program = built::program("release/punctual-gpio-check", build)?;
     let built = gpio_kernel::build(&gpio_kernel::Wanted::default())?;
     let cache = Cache::usual().map_err(|e| e.to_string())?;
     let spec = KernelSpec::BuildFolder(built.folder);
     let kernel = Kernel::resolve(&spec, Arch::Amd64, &cache).map_err(|e| e.to_string())?;
     let mut guest = Guest::new(Machine::Pc, kernel, SCRIPT);
-    guest.files = vec![FileIn { path: "/bin/gpio-check".into(), mode: 0o755, content }];
+    guest.files = vec![guests::program(&program, "/bin/gpio-check")?];
     guest.devices = vec!["edu".into()];
     guest.limit = Duration::from_secs(300);
     guest.log = Some(place.join("console.log"));
@@ -35,13 +33,4 @@ pub fn gpio(place: &Path) -> Result<String, String> {
 fn indented(console: &str) -> String {
     let lines: Vec<String> = console.lines().map(|line| format!("        {line}")).collect();
     lines.join("\n")
-}
-
-/// The static program for the guest.
-fn program() -> Result<PathBuf, String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    let path = target.join("release/punctual-gpio-check");
-    let build = "cargo build --release -p punctual-gpio --features sim";
-    if path.is_file() { Ok(path) } else { Err(format!("{} is missing: {build}", path.display())) }
 }

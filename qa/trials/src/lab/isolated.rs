@@ -1,8 +1,8 @@
 //! Which CPUs get a thread where some are isolated: ours, and rt-tests' for comparison.
 
-use super::lab;
+use super::in_lab;
+use crate::guests::libraries;
 use std::path::Path;
-use std::process::Command;
 
 /// Each line of the script says what was asked and on which CPUs it put threads, as the JSON tells it.
 const SCRIPT: &str = r#"
@@ -28,7 +28,7 @@ pub fn isolated(_: &Path) -> Result<String, String> {
         words.extend(["--put".to_owned(), path]);
     }
     words.extend(["--".to_owned(), SCRIPT.to_owned()]);
-    let output = lab(&words.iter().map(String::as_str).collect::<Vec<_>>())?;
+    let output = in_lab(&words.iter().map(String::as_str).collect::<Vec<_>>())?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     for line in ["ours -S : CPU 0 1 2", "ours taskset -S : CPU 2", "ours -a -t 2: CPU 0 1", "ours -t -a 0-1: CPU 0 1"] {
         if !said.lines().any(|said| said.trim() == line) {
@@ -47,9 +47,7 @@ fn theirs() -> Vec<String> {
 
 /// What to put into a guest for a program of this machine, as /bin/NAME with its libraries; nothing where it is not there.
 pub fn with_libraries(path: &str) -> Vec<String> {
-    let Ok(output) = Command::new("ldd").arg(path).output() else { return Vec::new() };
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let libraries = text.split_whitespace().filter(|word| output.status.success() && word.starts_with('/'));
-    let program = output.status.success().then(|| format!("{path}:/bin/{}", path.rsplit('/').next().unwrap_or(path)));
-    program.into_iter().chain(libraries.map(|library| format!("{library}:{library}"))).collect()
+    let Some(libraries) = libraries(path) else { return Vec::new() };
+    let program = format!("{path}:/bin/{}", path.rsplit('/').next().unwrap_or(path));
+    [program].into_iter().chain(libraries.into_iter().map(|library| format!("{library}:{library}"))).collect()
 }

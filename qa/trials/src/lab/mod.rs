@@ -1,4 +1,4 @@
-//! `cargo xtask vm`: the lab against real kernels in QEMU.
+//! `cargo trials lab`: the lab against real kernels in QEMU.
 
 mod apps;
 mod events;
@@ -6,13 +6,13 @@ mod gpio;
 pub mod isolated;
 mod ways;
 
+use crate::built::punctual;
+use crate::cases;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::time::Instant;
-
-const PUNCTUAL: &str = "target/release/punctual";
 
 type Test = fn(&Path) -> Result<String, String>;
 
@@ -61,14 +61,20 @@ const VIRTUAL: [&str; 3] = ["negative", "repeatable", "bisect"];
 /// Judged by what they say, not by when; the kernel they need is there since `boot`.
 const BESIDE: [&str; 4] = ["panic", "hang", "silent", "network"];
 
-/// Runs the named tests; where none is named, all that need no kernel built. What does not mind runs two at a time.
-pub fn run(names: &[String]) -> Result<(), String> {
-    if let Some(name) = names.iter().find(|n| !TESTS.iter().any(|(name, ..)| name == n)) {
-        let all: Vec<&str> = TESTS.iter().map(|(name, ..)| *name).collect();
-        return Err(format!("no VM test `{name}`: choose from {}", all.join(", ")));
-    }
-    let folder = std::env::temp_dir().join(format!("punctual-vm-{}", std::process::id()));
-    let wanted = |name: &str| match names {
+/// Run `punctual lab` with real kernels in QEMU (docs/lab.md)
+///
+/// Before: cargo build --release. For gpio: cargo build --release -p punctual-gpio --features sim
+#[derive(Debug, clap::Args)]
+pub struct Wanted {
+    /// Tests to run; by default all but gpio, events and apps, whose kernel takes minutes to build
+    #[arg(value_name = "TEST", value_parser = PossibleValuesParser::new(TESTS.map(|(name, what, _)| PossibleValue::new(name).help(what))))]
+    names: Vec<String>,
+}
+
+/// Tests that do not mind run two at a time.
+pub fn run(wanted: &Wanted) -> Result<(), String> {
+    let folder = std::env::temp_dir().join(format!("punctual-lab-{}", std::process::id()));
+    let wanted = |name: &str| match wanted.names.as_slice() {
         [] => !NAMED_ONLY.contains(&name),
         names => names.iter().any(|n| n == name),
     };
@@ -96,39 +102,32 @@ pub fn run(names: &[String]) -> Result<(), String> {
 fn one_by_one(tests: &[&(&'static str, &str, Test)], folder: &Path) -> Vec<&'static str> {
     let mut failed = Vec::new();
     for (name, what, test) in tests {
-        let begun = Instant::now();
         let place = folder.join(name);
-        let made = fs::create_dir_all(&place).map_err(|e| format!("{}: {e}", place.display()));
-        let result = made.and_then(|()| test(&place));
-        let seconds = begun.elapsed().as_secs_f64();
-        match result {
-            Ok(figures) => println!("ok      {name:10} {seconds:5.1} s  {what}{figures}"),
-            Err(why) => {
-                println!("FAILED  {name:10} {seconds:5.1} s  {what}: {why}");
-                failed.push(*name);
-            }
+        let run = || {
+            fs::create_dir_all(&place).map_err(|e| format!("{}: {e}", place.display()))?;
+            test(&place).map(|figures| format!("{what}{figures}")).map_err(|why| format!("{what}: {why}"))
+        };
+        if cases::tried(name, run).is_none() {
+            failed.push(*name);
         }
     }
     failed
 }
 
-/// Runs it. A guest of several CPUs whose kernel panics before anything of ours ran in it is booted once more, and that is said: of
+/// Runs `punctual lab`. A guest of several CPUs whose kernel panics before anything of ours ran in it is booted once more, and that is said: of
 /// 120 such boots of Debian's RT kernels in QEMU 7.2 (TCG, a thread a CPU) one panicked, elsewhere than another time. So is one that dies of
 /// a breakpoint nobody set: the kernel patches its code by way of one (arch/x86/kernel/alternative.c, text_poke_bp_batch), and an emulated CPU
 /// can still execute it when the others have been told that it is over.
-pub fn lab(words: &[&str]) -> Result<Output, String> {
-    let run = || {
-        let output = Command::new(PUNCTUAL).arg("lab").args(words).stdin(std::process::Stdio::null()).output();
-        output.map_err(|e| format!("{PUNCTUAL}: {e}; build it first: cargo build --release"))
-    };
-    let output = run()?;
+pub fn in_lab(words: &[&str]) -> Result<Output, String> {
+    let words = [&["lab"], words].concat();
+    let output = punctual(&words)?;
     let said = String::from_utf8_lossy(&output.stderr);
     let emulated = said.contains("the kernel panicked") && (said.contains(EARLY) || said.contains(BREAKPOINT));
     if !(words.contains(&"--cpus") && emulated) {
         return Ok(output);
     }
     println!("once more: {said}");
-    run()
+    punctual(&words)
 }
 
 /// In what `punctual lab` says.
@@ -138,7 +137,7 @@ const BREAKPOINT: &str = "Oops: int3: ";
 
 /// Runs it and checks exit code and what it says on either stream.
 fn expect(words: &[&str], code: i32, says: &str) -> Result<String, String> {
-    let output = lab(words)?;
+    let output = in_lab(words)?;
     let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     match output.status.code() == Some(code) && said.contains(says) {
         true => Ok(said),
@@ -195,7 +194,7 @@ fn prove(kernel: &str, claim: &str, seed: &str, out: &Path) -> Result<(i32, Valu
     let out = out.display().to_string();
     let words =
         ["prove", "-k", kernel, "-l", LOADS, "-D", "1200ms", "-c", claim, "--seed", seed, "--json", "--out", &out];
-    let output = lab(&words)?;
+    let output = in_lab(&words)?;
     let error = || format!("{words:?}: {}", String::from_utf8_lossy(&output.stderr));
     let document = serde_json::from_slice(&output.stdout).map_err(|_| error())?;
     Ok((output.status.code().unwrap_or(-1), document))
@@ -309,7 +308,8 @@ fn deadline(_: &Path) -> Result<String, String> {
 
 fn control(place: &Path) -> Result<String, String> {
     let out = place.join("run").display().to_string();
-    let output = lab(&["prove", "-k", "rt@6.12", "--cpus", "2", "-l", "cpu", "-D", "800ms", "--json", "--out", &out])?;
+    let output =
+        in_lab(&["prove", "-k", "rt@6.12", "--cpus", "2", "-l", "cpu", "-D", "800ms", "--json", "--out", &out])?;
     let document: Value = serde_json::from_slice(&output.stdout).map_err(|e| e.to_string())?;
     let control = &document["result"]["boots"][0]["verdict"]["virtual_control"];
     let ns = |name: &str| control[name].as_f64().unwrap_or(f64::NAN);

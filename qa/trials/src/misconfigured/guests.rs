@@ -3,8 +3,8 @@
 use super::Wanted;
 use super::script;
 use super::table::{Ground, Plant, Table};
-use punctual_vm::{Arch, Cache, FileIn, Guest, Kernel, Machine, VmError, boot};
-use std::env;
+use crate::{built, guests};
+use punctual_vm::{Arch, Cache, FileIn, Guest, Kernel, Machine, boot};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -27,10 +27,7 @@ struct Room<'a> {
 
 /// Boots everything wanted on one kernel; returns what could not be booted.
 pub fn record(name: &str, wanted: &Wanted, table: &Table) -> Result<Vec<String>, String> {
-    let said = |e: VmError| e.to_string();
-    let cache = Cache::usual().map_err(said)?;
-    let spec = name.parse().map_err(said)?;
-    let kernel = Kernel::resolve(&spec, Arch::Amd64, &cache).map_err(said)?;
+    let (kernel, cache) = guests::kernel(name, Arch::Amd64)?;
     let files = files(&kernel)?;
     let room = Room { kernel, cache, files, folder: wanted.out.join(name), wanted, name };
     let mut failed = Vec::new();
@@ -112,23 +109,10 @@ fn keep(place: &Path, folder: &Path) -> std::io::Result<()> {
 
 /// What goes into each guest: both programs, and the kernel's configuration where a distribution puts it.
 fn files(kernel: &Kernel) -> Result<Vec<FileIn>, String> {
-    let read = |path: &Path| fs::read(path).map_err(|e| format!("{}: {e}", path.display()));
-    let mut files = Vec::new();
-    for name in ["punctual", "punctual-application"] {
-        let content = read(&program(name)?)?;
-        files.push(FileIn { path: format!("/bin/{name}"), mode: 0o755, content });
-    }
+    let mut files = built::for_guests()?;
     if let (Some(config), Some(release)) = (&kernel.config, &kernel.release) {
-        files.push(FileIn { path: format!("/boot/config-{release}"), mode: 0o644, content: read(config)? });
+        let content = fs::read(config).map_err(|e| format!("{}: {e}", config.display()))?;
+        files.push(FileIn { path: format!("/boot/config-{release}"), mode: 0o644, content });
     }
     Ok(files)
-}
-
-fn program(name: &str) -> Result<PathBuf, String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    let path = target.join("release").join(name);
-    let missing =
-        || format!("{} is missing: cargo build --release -p punctual; the same with -p punctual-plant", path.display());
-    path.is_file().then(|| path.clone()).ok_or_else(missing)
 }

@@ -59,7 +59,7 @@ pub fn all(table: &Table, kernels: &[&str], wanted: &Wanted) -> Result<Vec<Score
     let mut scores = Vec::new();
     for kernel in kernels {
         for plant in table.plants.iter().filter(|plant| wanted.has(plant, kernel)) {
-            scores.push(one(table, kernel, plant, &wanted.out.join(kernel))?);
+            scores.push(one(table, kernel, plant, &wanted.score.as_ref().unwrap_or(&wanted.out).join(kernel))?);
         }
     }
     Ok(scores)

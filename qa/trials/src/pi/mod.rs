@@ -1,28 +1,42 @@
-//! `cargo xtask pi`: from a plan to a booted board, by the product's own commands.
+//! `cargo trials pi`: from a plan to a booted board, by the product's own commands.
 
 mod boards;
 mod planted;
 
+use crate::built::missing;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-const USAGE: &str = "cargo xtask pi [--punctual FILE] [--dir DIR]";
 const FRAGMENT: &str = include_str!("pi.config");
 const LOOK: &str = include_str!("look.sh");
 const CROSS: &str = "aarch64-linux-gnu-";
 const SERIES: &str = "6.12";
 
-/// Where it works, and with what.
-pub struct Bench {
+/// Build a small PREEMPT_RT kernel for a Raspberry Pi, and boot its cards in QEMU (docs/kernel-build.md)
+///
+/// Plans, fetches, configures, builds and packages by `punctual kernel`. Faults are injected in the package, too, and have to be found.
+#[derive(Debug, clap::Args)]
+pub struct Wanted {
+    /// Program to try
+    #[arg(long, value_name = "FILE", default_value_os_t = xtask::punctual())]
     punctual: PathBuf,
+    /// Folder for everything; what an earlier run left there is used
+    #[arg(long, value_name = "DIR", default_value = "target/pi")]
+    dir: PathBuf,
+}
+
+/// Where it works, and with what.
+pub struct Bench<'a> {
+    punctual: &'a Path,
     pub dir: PathBuf,
 }
 
 /// The whole way; a folder from before is gone on with.
-pub fn run(words: &[String]) -> Result<(), String> {
-    let bench = parse(words)?;
+pub fn run(wanted: &Wanted) -> Result<(), String> {
+    let dir = std::path::absolute(&wanted.dir).map_err(|e| format!("{}: {e}", wanted.dir.display()))?;
+    let bench = Bench { punctual: &wanted.punctual, dir };
     fs::create_dir_all(&bench.dir).map_err(|e| format!("cannot make {}: {e}", bench.dir.display()))?;
     let (fragment, look) = (bench.file("pi.config", FRAGMENT)?, bench.file("look.sh", LOOK)?);
     let (source, build) = (bench.path("source"), bench.path("build"));
@@ -49,22 +63,7 @@ pub fn run(words: &[String]) -> Result<(), String> {
     boards::ALL.iter().try_for_each(|board| boards::boot(board, &bench))
 }
 
-fn parse(words: &[String]) -> Result<Bench, String> {
-    let mut bench = Bench { punctual: "target/release/punctual".into(), dir: "target/pi".into() };
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        let value = words.next().ok_or(format!("{word} needs a value: {USAGE}"))?;
-        match word.as_str() {
-            "--punctual" => bench.punctual = value.into(),
-            "--dir" => bench.dir = value.into(),
-            _ => return Err(format!("pi does not know `{word}`: {USAGE}")),
-        }
-    }
-    bench.dir = std::path::absolute(&bench.dir).map_err(|e| format!("{}: {e}", bench.dir.display()))?;
-    Ok(bench)
-}
-
-impl Bench {
+impl Bench<'_> {
     fn path(&self, name: &str) -> String {
         self.dir.join(name).display().to_string()
     }
@@ -78,28 +77,14 @@ impl Bench {
     /// `punctual kernel WORD …`, which has to end with this code; what it prints.
     fn punctual(&self, word: &str, words: &[&str], code: i32) -> Result<String, String> {
         let begun = Instant::now();
-        let mut command = Command::new(&self.punctual);
+        let mut command = Command::new(self.punctual);
         let output = command.args(["kernel", word]).args(words).stderr(std::process::Stdio::inherit()).output();
-        let output =
-            output.map_err(|e| format!("{}: {e}; build it: cargo build --release", self.punctual.display()))?;
+        let output = output.map_err(|e| missing(self.punctual, &e))?;
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         if output.status.code() != Some(code) {
             return Err(format!("kernel {word} ended with {}, expected {code}:\n{said}", output.status));
         }
         println!("{word:10} {:6.1} s", begun.elapsed().as_secs_f64());
         Ok(said)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_are_read() {
-        let words = |text: &str| text.split_whitespace().map(String::from).collect::<Vec<_>>();
-        let bench = parse(&words("--punctual p --dir /d")).unwrap();
-        assert_eq!((bench.punctual, bench.dir), (PathBuf::from("p"), PathBuf::from("/d")));
-        assert!(parse(&words("--dir")).is_err() && parse(&words("--x y")).is_err());
     }
 }

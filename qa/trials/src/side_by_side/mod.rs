@@ -1,4 +1,4 @@
-//! `cargo xtask side-by-side`: the same planted delays before rt-tests' cyclictest and `punctual cyclictest`, and whether each
+//! `cargo trials side-by-side`: the same planted delays before rt-tests' cyclictest and `punctual cyclictest`, and whether each
 //! finds and counts them.
 
 mod guest;
@@ -8,58 +8,49 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What to do.
-struct Wanted {
-    /// Groups of four runs: ours, theirs, theirs, ours.
-    groups: u32,
-    kernels: Vec<String>,
-    host: bool,
-    cpu: u32,
-    out: PathBuf,
-    /// Run nothing, score what is there.
-    score: bool,
-}
-
 /// The same words for both. The spikes carry the time at which each delay was found; both hold /dev/cpu_dma_latency at 0.
 const OPTIONS: &str = "-q -m -p 80 -i 1000 -t 1 -h 2000 --spike 500 --secaligned -D 4";
 /// The order within a group: what drifts meets both alike.
 const ORDER: [&str; 4] = ["ours", "theirs", "theirs", "ours"];
 
-/// `side-by-side [GROUPS] [--kernel K]… [--host] [--cpu N] [--out DIR] | --score DIR`.
-pub fn run(words: &[String]) -> Result<(), String> {
-    let wanted = parse(words)?;
-    if !wanted.score {
+/// Run cyclictest and `punctual cyclictest` in turn with injected delays, and count what each finds (docs/cyclictest.md)
+///
+/// Before: cargo build --release; cargo build --release -p punctual-plant. rt-tests' cyclictest has to be installed.
+#[derive(Debug, clap::Args)]
+pub struct Wanted {
+    /// Number of groups of four runs: ours, theirs, theirs, ours
+    #[arg(value_name = "GROUPS", default_value_t = 10)]
+    groups: u32,
+    /// Kernel of a guest, such as rt@6.12
+    #[arg(long = "kernel", value_name = "K")]
+    kernels: Vec<String>,
+    /// On this machine, as root; also where no kernel is named
+    #[arg(long)]
+    host: bool,
+    /// CPU that is measured
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    cpu: u32,
+    /// Folder for what is recorded
+    #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir().join("punctual-side-by-side"))]
+    out: PathBuf,
+    /// Run nothing; score what is in a folder
+    #[arg(long, value_name = "DIR", conflicts_with = "out")]
+    score: Option<PathBuf>,
+}
+
+pub fn run(wanted: &Wanted) -> Result<(), String> {
+    if wanted.score.is_none() {
         for kernel in &wanted.kernels {
-            guest::run(kernel, &wanted, &wanted.out.join(kernel.replace([':', '/'], "-")))?;
+            guest::run(kernel, wanted, &wanted.out.join(kernel.replace([':', '/'], "-")))?;
         }
-        if wanted.host {
-            here(&wanted)?;
+        if wanted.host || wanted.kernels.is_empty() {
+            here(wanted)?;
         }
     }
-    for folder in folders(&wanted.out)? {
+    for folder in folders(wanted.score.as_ref().unwrap_or(&wanted.out))? {
         print!("{}", score::table(&folder)?);
     }
     Ok(())
-}
-
-fn parse(words: &[String]) -> Result<Wanted, String> {
-    let out = std::env::temp_dir().join("punctual-side-by-side");
-    let mut wanted = Wanted { groups: 10, kernels: Vec::new(), host: false, cpu: 1, out, score: false };
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        let mut value = || words.next().cloned().ok_or(format!("{word} needs a value"));
-        let number = |text: &str| text.parse::<u32>().map_err(|e| format!("side-by-side: {text}: {e}"));
-        match word.as_str() {
-            "--kernel" => wanted.kernels.push(value()?),
-            "--out" => wanted.out = value()?.into(),
-            "--cpu" => wanted.cpu = number(&value()?)?,
-            "--score" => (wanted.out, wanted.score) = (value()?.into(), true),
-            "--host" => wanted.host = true,
-            groups => wanted.groups = number(groups)?,
-        }
-    }
-    wanted.host |= wanted.kernels.is_empty();
-    Ok(wanted)
 }
 
 /// The words of one program.
@@ -73,8 +64,8 @@ fn words(which: &str, program: &str, cpu: u32) -> Vec<String> {
 fn here(wanted: &Wanted) -> Result<(), String> {
     let folder = wanted.out.join("host");
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let plant = crate::injected::program("amd64")?;
-    let punctual = built("punctual")?.display().to_string();
+    let plant = plant()?;
+    let punctual = punctual()?.display().to_string();
     for group in 0..wanted.groups {
         for (turn, which) in ORDER.into_iter().enumerate() {
             let program = if which == "ours" { punctual.as_str() } else { "cyclictest" };
@@ -91,10 +82,12 @@ fn here(wanted: &Wanted) -> Result<(), String> {
     Ok(())
 }
 
-/// A release build of this workspace.
-fn built(name: &str) -> Result<PathBuf, String> {
-    let path = crate::injected::program("amd64")?.with_file_name(name);
-    if path.is_file() { Ok(path) } else { Err(format!("{} is missing: cargo build --release", path.display())) }
+fn plant() -> Result<PathBuf, String> {
+    crate::injected::program("amd64")
+}
+
+fn punctual() -> Result<PathBuf, String> {
+    crate::built::program("release/punctual", "cargo build --release")
 }
 
 /// The folders with results: one a kernel.

@@ -1,5 +1,6 @@
-//! `cargo xtask soak`: what takes minutes to hours, one after the other, with a log each and a table at the end.
+//! `cargo trials soak`: what takes minutes to hours, one after the other, with a log each and a table at the end.
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -26,19 +27,49 @@ const JOBS: &[Job] = &[
         name: "tasks",
         shows: "a million releases with planted stalls: overruns exact, no allocation, no fault",
         minutes: 2,
-        commands: &[&["test", "-p", "punctual-rt", "--test", "tasks", "--", "--ignored", "--nocapture"]],
+        commands: &[&[
+            "test",
+            "-p",
+            "punctual-rt",
+            "--test",
+            "it",
+            "--",
+            "--ignored",
+            "--nocapture",
+            "tasks::a_million_releases_are_exact",
+        ]],
     },
     Job {
         name: "inversion",
         shows: "a PI mutex ends inversions that a plain one has, median of 20",
         minutes: 2,
-        commands: &[&["test", "-p", "punctual-rt", "--test", "inversion", "--", "--ignored", "--nocapture"]],
+        commands: &[&[
+            "test",
+            "-p",
+            "punctual-rt",
+            "--test",
+            "it",
+            "--",
+            "--ignored",
+            "--nocapture",
+            "inversion::the_bar_of_20_ms_and_200_ms",
+        ]],
     },
     Job {
         name: "exact",
         shows: "the event suite counts what a mock does to 1e8 events, exactly",
         minutes: 4,
-        commands: &[&["test", "--release", "-p", "punctual-events", "--test", "exact", "--", "--ignored"]],
+        commands: &[&[
+            "test",
+            "--release",
+            "-p",
+            "punctual-events",
+            "--test",
+            "it",
+            "--",
+            "--ignored",
+            "exact::what_goes_wrong_of_a_million_is_counted_exactly",
+        ]],
     },
     Job {
         name: "queens",
@@ -56,7 +87,7 @@ const JOBS: &[Job] = &[
         name: "boot-tools",
         shows: "the distribution's own boot tools on fixtures (needs grub-common and u-boot-menu)",
         minutes: 1,
-        commands: &[&["test", "-p", "punctual-boot", "--test", "tools", "--", "--ignored"]],
+        commands: &[&["test", "-p", "punctual-boot", "--test", "it", "--", "--ignored", "tools::"]],
     },
     Job {
         name: "load",
@@ -111,7 +142,7 @@ const JOBS: &[Job] = &[
         minutes: 10,
         commands: &[RELEASE, &["trials", "kill-fix"]],
     },
-    Job { name: "vm", shows: "the lab against real kernels", minutes: 15, commands: &[RELEASE, &["trials", "lab"]] },
+    Job { name: "lab", shows: "the lab against real kernels", minutes: 15, commands: &[RELEASE, &["trials", "lab"]] },
     Job {
         name: "gpio",
         shows: "GPIO lines in a kernel with gpio-sim, which is built first",
@@ -195,13 +226,13 @@ const JOBS: &[Job] = &[
         name: "deploy",
         shows: "kernels tried through OVMF and GRUB: good ones committed, bad ones returned from, 20 of 20",
         minutes: 600,
-        commands: &[RELEASE, &["trials", "deploy", "--punctual", "target/release/punctual", "--runs", "20"]],
+        commands: &[RELEASE, &["trials", "deploy", "--runs", "20"]],
     },
     Job {
         name: "deploy-cut",
         shows: "a deployment over ssh cut at 20 random points, the guest restarted each time: always boots",
         minutes: 60,
-        commands: &[RELEASE, &["trials", "deploy", "--punctual", "target/release/punctual", "--jobs", "2", "cut"]],
+        commands: &[RELEASE, &["trials", "deploy", "--jobs", "2", "cut"]],
     },
     Job {
         name: "faults",
@@ -229,13 +260,24 @@ const JOBS: &[Job] = &[
     },
 ];
 
-/// `cargo xtask soak [NAME…]`: all of them, or those named. `--list` shows the table.
-pub fn run(words: &[String]) -> Result<(), String> {
-    if words.iter().any(|word| word == "--list") {
-        print!("{}", list());
+/// Run the long checks one after the other, with a log each
+#[derive(Debug, clap::Args)]
+pub struct Wanted {
+    /// List the checks and how long each takes, and run none
+    #[arg(long)]
+    list: bool,
+    /// Checks to run; by default all
+    #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(JOBS.iter().map(|job| PossibleValue::new(job.name).help(job.shows))))]
+    names: Vec<String>,
+}
+
+pub fn run(wanted: &Wanted) -> Result<(), String> {
+    if wanted.list {
+        JOBS.iter().for_each(|job| println!("{:<12} {:>3} min  {}", job.name, job.minutes, job.shows));
         return Ok(());
     }
-    let jobs = chosen(words)?;
+    let names = &wanted.names;
+    let jobs = JOBS.iter().filter(|job| names.is_empty() || names.iter().any(|name| name == job.name));
     fs::create_dir_all(LOGS).map_err(|e| format!("cannot make {LOGS}: {e}"))?;
     let mut failed = Vec::new();
     for job in jobs {
@@ -251,22 +293,6 @@ pub fn run(words: &[String]) -> Result<(), String> {
         [] => Ok(()),
         names => Err(format!("failed: {}; the logs are in {LOGS}", names.join(", "))),
     }
-}
-
-fn list() -> String {
-    JOBS.iter().map(|job| format!("{:<12} {:>3} min  {}\n", job.name, job.minutes, job.shows)).collect()
-}
-
-fn chosen(words: &[String]) -> Result<Vec<&'static Job>, String> {
-    if words.is_empty() {
-        return Ok(JOBS.iter().collect());
-    }
-    let find = |word: &String| {
-        JOBS.iter()
-            .find(|job| job.name == word)
-            .ok_or_else(|| format!("no long job is called `{word}`; there are\n{}", list()))
-    };
-    words.iter().map(find).collect()
 }
 
 fn outcome(job: &Job, result: &Result<(), String>, took: Duration) -> String {
@@ -307,14 +333,37 @@ fn command(words: &[&str], log: &File, path: &Path) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
 
     #[test]
-    fn names_are_different_and_found() {
+    fn names_are_different() {
         for job in JOBS {
             assert_eq!(JOBS.iter().filter(|other| other.name == job.name).count(), 1, "{}", job.name);
-            assert_eq!(chosen(&[job.name.to_owned()]).unwrap().len(), 1);
         }
-        assert!(chosen(&["nothing".into()]).err().unwrap().contains("kill-fix"));
-        assert_eq!(chosen(&[]).unwrap().len(), JOBS.len());
+    }
+
+    #[test]
+    fn commands_name_trials_tasks_and_tests_that_there_are() {
+        for words in JOBS.iter().flat_map(|job| job.commands) {
+            match words {
+                ["trials", ..] => drop(crate::Arguments::try_parse_from(*words).unwrap()),
+                ["xtask", ..] => drop(xtask::Arguments::try_parse_from(*words).unwrap()),
+                ["test", ..] => {
+                    let package = words.iter().skip_while(|word| **word != "-p").nth(1).unwrap();
+                    let folder = folder_of(package);
+                    assert!(!words.contains(&"--test") || folder.join("tests/it/main.rs").exists(), "{words:?}");
+                    for (module, name) in words.iter().filter_map(|filter| filter.split_once("::")) {
+                        let file = folder.join("tests/it").join(module).with_extension("rs");
+                        assert!(fs::read_to_string(file).unwrap().contains(&format!("fn {name}")), "{words:?}");
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn folder_of(package: &str) -> PathBuf {
+        let manifest: toml::Table = fs::read_to_string(xtask::root().join("Cargo.toml")).unwrap().parse().unwrap();
+        xtask::root().join(manifest["workspace"]["dependencies"][package]["path"].as_str().unwrap())
     }
 }

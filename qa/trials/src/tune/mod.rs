@@ -1,8 +1,9 @@
-//! `cargo xtask tune`: faults planted in guests beside harmless settings, and what `punctual tune` makes of them; and of none.
+//! `cargo trials tune`: faults planted in guests beside harmless settings, and what `punctual tune` makes of them; and of none.
 
-use punctual_vm::{Arch, Cache, Clock, FileIn, Guest, Kernel, KernelSpec, Machine, VmError, boot};
-use serde_json::Value;
-use std::env;
+mod score;
+
+use crate::{built, guests};
+use punctual_vm::{Arch, Clock, Guest, Machine, boot};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -75,31 +76,32 @@ const VALUES: &str = "/proc/sys/kernel/timer_migration /proc/sys/vm/compaction_p
                       /proc/sys/kernel/sched_rt_runtime_us /proc/sys/kernel/stack_tracer_enabled \
                       /sys/kernel/tracing/current_tracer /sys/kernel/debug/sched/fair_server/cpu0/runtime";
 
-/// `tune [--kernel K]… [--out DIR] [--score DIR]`.
-pub fn run(words: &[String]) -> Result<(), String> {
-    let mut out = env::temp_dir().join("punctual-tune-guests");
-    let (mut kernels, mut score) = (Vec::new(), false);
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        let mut value = || words.next().cloned().ok_or(format!("{word} needs a value"));
-        match word.as_str() {
-            "--kernel" => kernels.push(value()?),
-            "--out" => out = value()?.into(),
-            "--score" => (out, score) = (value()?.into(), true),
-            _ => return Err(format!("tune does not know `{word}`: see cargo xtask")),
-        }
-    }
-    if kernels.is_empty() {
-        kernels = ["rt@6.1", "rt@6.12"].map(String::from).to_vec();
-    }
+/// Inject faults in guests beside harmless settings, and score what `tune` keeps; then without any fault (docs/tune.md)
+///
+/// Before: cargo build --release; cargo build --release -p punctual-plant
+#[derive(Debug, clap::Args)]
+pub struct Wanted {
+    /// Kernel of a guest
+    #[arg(long = "kernel", value_name = "K", default_values = ["rt@6.1", "rt@6.12"])]
+    kernels: Vec<String>,
+    /// Folder for what is recorded
+    #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir().join("punctual-tune-guests"))]
+    out: PathBuf,
+    /// Boot nothing; score what is in a folder
+    #[arg(long, value_name = "DIR", conflicts_with = "out")]
+    score: Option<PathBuf>,
+}
+
+pub fn run(wanted: &Wanted) -> Result<(), String> {
+    let out = wanted.score.as_ref().unwrap_or(&wanted.out);
     let mut wrong = 0;
-    for kernel in &kernels {
+    for kernel in &wanted.kernels {
         for planted in [true, false] {
             let folder = out.join(kernel).join(if planted { "faults" } else { "none" });
-            if !score {
+            if wanted.score.is_none() {
                 record(kernel, planted, &folder)?;
             }
-            wrong += usize::from(!told(kernel, planted, &folder)?);
+            wrong += usize::from(!score::told(kernel, planted, &folder)?);
         }
     }
     if wrong == 0 { Ok(()) } else { Err(format!("{wrong} searches did not come out as they should")) }
@@ -111,24 +113,21 @@ fn faults(kernel: &str) -> Vec<&'static Fault> {
 
 /// One boot: plants, searches, and brings back what was found.
 fn record(name: &str, planted: bool, folder: &Path) -> Result<(), String> {
-    let said = |e: VmError| e.to_string();
-    let cache = Cache::usual().map_err(said)?;
-    let spec: KernelSpec = name.parse().map_err(said)?;
-    let kernel = Kernel::resolve(&spec, Arch::Amd64, &cache).map_err(said)?;
+    let (kernel, cache) = guests::kernel(name, Arch::Amd64)?;
     let mut guest = Guest::new(Machine::usual(Arch::Amd64), kernel, script(name, planted));
     // The guest's own time: what this machine does meanwhile is no noise in it.
     guest.clock = Clock::Virtual { shift: 1 };
     guest.memory_mib = 1024;
     guest.limit = LIMIT;
     guest.fetch = vec!["/tune".into()];
-    guest.files = ["punctual", "punctual-application"].into_iter().map(file).collect::<Result<_, _>>()?;
+    guest.files = built::for_guests()?;
     guest.log = Some(folder.with_extension("log"));
     let failed = |e: std::io::Error| format!("{}: {e}", folder.display());
     let place = folder.with_extension("boot");
     let _ = fs::remove_dir_all(&place);
     let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(folder.parent().unwrap_or(folder)).map_err(failed)?;
-    let booted = boot(&guest, &cache, Some(&place)).map_err(said)?;
+    let booted = boot(&guest, &cache, Some(&place)).map_err(|e| e.to_string())?;
     println!("{name} {}: {:.0} s", if planted { "faults" } else { "none" }, booted.lasted.as_secs_f64());
     fs::rename(place.join("tune"), folder).map_err(failed)?;
     fs::remove_dir_all(&place).map_err(failed)
@@ -161,70 +160,4 @@ fn script(kernel: &str, planted: bool) -> String {
         "rm -rf /tune/run/traces; exit 0".to_owned(),
     ]
     .join("\n")
-}
-
-fn file(name: &str) -> Result<FileIn, String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    let path = target.join("release").join(name);
-    let content = fs::read(&path).map_err(|e| {
-        format!("{}: {e}; cargo build --release -p punctual; the same with -p punctual-plant", path.display())
-    })?;
-    Ok(FileIn { path: format!("/bin/{name}"), mode: 0o755, content })
-}
-
-/// Prints what a search found; `true` where it is what it should be.
-fn told(kernel: &str, planted: bool, folder: &Path) -> Result<bool, String> {
-    let read = |name: &str| fs::read_to_string(folder.join(name)).map_err(|e| format!("{}: {e}", folder.display()));
-    let document: Value =
-        serde_json::from_str(&read("tune.json")?).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let tuned = &document["result"]["tuned"];
-    let kept: Vec<&str> = tuned["kept"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    println!("\n{kernel}, {}: kept {kept:?}, ended {}", if planted { "faults" } else { "none" }, tuned["ended"]["how"]);
-    let trials = tuned["trials"].as_array().map(Vec::as_slice).unwrap_or_default();
-    trials.iter().for_each(|trial| println!("  {}", line(trial)));
-    tuned["not_tried"].as_array().into_iter().flatten().for_each(|pair| println!("  not tried: {pair}"));
-    let blocks: usize = trials.iter().filter_map(|trial| Some(2 * trial["pairs"].as_array()?.len())).sum();
-    println!(
-        "  {blocks} blocks; median of a block {} us before, {} us after",
-        median(tuned, "before_ns"),
-        median(tuned, "after_ns")
-    );
-    let (before, after, undone) = (read("before")?, read("after")?, read("undone")?);
-    let is_back = undone == before;
-    println!("  values after undo as before: {is_back}; harmless ones never changed: {}", harmless(&before, &after));
-    let all: Vec<&str> = faults(kernel).iter().filter(|_| planted).map(|fault| fault.rule).collect();
-    let known = KNOWN.min(all.len());
-    let is_found = kept.len() == all.len() && all.iter().all(|rule| kept.contains(rule));
-    let is_ordered = kept.get(..known) == all.get(..known);
-    Ok(is_found && is_ordered && is_back && harmless(&before, &after))
-}
-
-/// The median of figures, us.
-fn median(tuned: &Value, name: &str) -> String {
-    let mut all: Vec<f64> = tuned[name].as_array().into_iter().flatten().filter_map(Value::as_f64).collect();
-    all.sort_by(f64::total_cmp);
-    all.get(all.len() / 2).map_or_else(|| "?".to_owned(), |ns| format!("{:.1}", ns / 1e3))
-}
-
-/// Are the values of harmless settings, the first four, the same?
-fn harmless(before: &str, after: &str) -> bool {
-    let first = |text: &str| text.lines().take(HARMLESS.len()).map(str::to_owned).collect::<Vec<_>>();
-    first(before) == first(after)
-}
-
-fn line(trial: &Value) -> String {
-    let us = |value: &Value| value.as_f64().map_or_else(|| "?".to_owned(), |ns| format!("{:.1}", -ns / 1e3));
-    let kind = match (&trial["kind"]["kind"], &trial["kind"]["kept"]) {
-        (Value::String(kind), Value::Bool(kept)) => format!("{kind}, kept: {kept}"),
-        (kind, _) => kind.as_str().unwrap_or_default().to_owned(),
-    };
-    format!(
-        "round {} {}: buys {} us ({} to {}), {kind}",
-        trial["round"],
-        trial["rule"].as_str().unwrap_or_default(),
-        us(&trial["shift_ns"]),
-        us(&trial["interval_ns"][1]),
-        us(&trial["interval_ns"][0])
-    )
 }

@@ -1,9 +1,10 @@
-//! `cargo xtask watch`: `punctual watch` for hours beside loads that come and go, with maxima planted, and what becomes of its memory, its
+//! `cargo trials watch`: `punctual watch` for hours beside loads that come and go, with maxima planted, and what becomes of its memory, its
 //! files, its CPU time and the causes it names. What it leaves can be scored at any time, also while it runs or after it was cut off.
 
 mod score;
 
-use crate::kill::random;
+use crate::built::missing;
+use crate::random::random;
 use punctual_model::Watch;
 use punctual_plant::{Held, hold_once};
 use serde::{Deserialize, Serialize};
@@ -56,43 +57,32 @@ pub(crate) struct Plant {
     pub held: Held,
 }
 
-struct Wanted {
+/// Run `punctual watch` for hours beside loads and injected maxima, and score it (docs/watch.md); as root
+///
+/// Scored are its memory, files and CPU time, and whether every injected maximum is traced and named.
+#[derive(Debug, clap::Args)]
+pub struct Wanted {
+    /// How long to watch
+    #[arg(long, value_name = "H", default_value_t = 2.0)]
     hours: f64,
+    /// Program to try
+    #[arg(long, value_name = "FILE", default_value_os_t = xtask::punctual())]
     punctual: PathBuf,
+    /// New folder for what is recorded
+    #[arg(long, value_name = "DIR", default_value = "target/watch-soak")]
     out: PathBuf,
-    score: bool,
+    /// Score what an earlier or a running soak has left in a folder
+    #[arg(long, value_name = "DIR", conflicts_with = "out")]
+    score: Option<PathBuf>,
 }
 
-/// `watch [--hours H] [--punctual FILE] [--out DIR] | --score DIR`.
-pub fn run(words: &[String]) -> Result<(), String> {
-    let wanted = parse(words)?;
-    if !wanted.score {
-        soak(&wanted)?;
+pub fn run(wanted: &Wanted) -> Result<(), String> {
+    if wanted.score.is_none() {
+        soak(wanted)?;
     }
-    let (text, passed) = score::of(&wanted.out)?;
+    let (text, passed) = score::of(wanted.score.as_ref().unwrap_or(&wanted.out))?;
     print!("{text}");
     if passed { Ok(()) } else { Err("the soak does not reach its figures".into()) }
-}
-
-fn parse(words: &[String]) -> Result<Wanted, String> {
-    let mut wanted = Wanted {
-        hours: 2.0,
-        punctual: "target/release/punctual".into(),
-        out: "target/watch-soak".into(),
-        score: false,
-    };
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        let mut value = || words.next().cloned().ok_or(format!("{word} needs a value"));
-        match word.as_str() {
-            "--hours" => wanted.hours = value()?.parse().map_err(|e| format!("--hours: {e}"))?,
-            "--punctual" => wanted.punctual = value()?.into(),
-            "--out" => wanted.out = value()?.into(),
-            "--score" => (wanted.out, wanted.score) = (value()?.into(), true),
-            other => return Err(format!("watch: no option is called {other}")),
-        }
-    }
-    Ok(wanted)
 }
 
 fn soak(wanted: &Wanted) -> Result<(), String> {
@@ -110,7 +100,7 @@ fn soak(wanted: &Wanted) -> Result<(), String> {
         .stdout(log.try_clone().map_err(|e| e.to_string())?)
         .stderr(log)
         .spawn()
-        .map_err(|e| format!("{}: {e}; build it first: cargo build --release", wanted.punctual.display()))?;
+        .map_err(|e| missing(&wanted.punctual, &e))?;
     let soaked = Soak { wanted, series, pid: child.id(), begun: Instant::now() }.until_ended(&mut child);
     let status = child.wait().map_err(|e| e.to_string())?;
     soaked?;

@@ -45,7 +45,7 @@ fn what_goes_wrong_is_counted_exactly() {
 }
 
 #[test]
-#[ignore = "1e8 events: seconds in release, minutes else: cargo test --release -p punctual-events --test exact -- --ignored"]
+#[ignore = "1e8 events: seconds in release, minutes else: `cargo trials soak exact`"]
 fn what_goes_wrong_of_a_million_is_counted_exactly() {
     all_seeds(1_000_000);
 }

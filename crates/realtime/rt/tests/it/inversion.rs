@@ -146,7 +146,7 @@ fn a_medium_thread_does_not_delay_a_high_one() {
 }
 
 #[test]
-#[ignore = "14 s, and a bar for a machine with little else to do: cargo test -p punctual-rt --test inversion -- --ignored --nocapture"]
+#[ignore = "14 s, and a bar for a machine with little else to do: `cargo trials soak inversion`"]
 fn the_bar_of_20_ms_and_200_ms() {
     let Some(found) = medians(20) else { return };
     assert!(found.std > Nanos::from_millis(150), "{}", found.std);

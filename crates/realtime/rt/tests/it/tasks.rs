@@ -58,7 +58,7 @@ fn skipped_releases_are_exact() {
 
 /// A million releases of 20 µs, with every 100th body taking 5.5 periods; takes a minute.
 #[test]
-#[ignore = "a minute: cargo test -p punctual-rt --test tasks -- --ignored --nocapture"]
+#[ignore = "a minute: `cargo trials soak tasks`"]
 fn a_million_releases_are_exact() {
     let (rt, period) = (rt(), Nanos::from_micros(20));
     for miss in [Miss::Skip, Miss::CatchUp { at_most: 4 }] {

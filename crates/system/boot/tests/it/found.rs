@@ -1,4 +1,4 @@
-//! Inputs found by fuzzing (`cargo xtask fuzz boot`), and what must hold of them.
+//! Inputs found by fuzzing (`cargo trials fuzz boot`), and what must hold of them.
 
 use crate::common;
 

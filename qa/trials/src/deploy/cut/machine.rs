@@ -1,7 +1,8 @@
 //! The guest, reached over ssh: booted, asked, restarted, its plug pulled.
 
 use super::super::cases::CASES;
-use super::super::{Bench, SCRIPT, package, tail_of};
+use super::super::{Bench, SCRIPT, package};
+use crate::guests::tail_of;
 use punctual_vm::{Cache, DiskGuest, DiskImage, FileIn, LiveBoot, Step};
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
@@ -52,8 +53,7 @@ impl Machine {
         guest.devices = words.map(str::to_owned).to_vec();
         let (config, keys) = keys(&folder)?;
         let file = |path: &str, mode, content| FileIn { path: path.into(), mode, content };
-        guest.tools =
-            vec![file("punctual", 0o755, bench.program.clone()), file("packages.tar", 0o644, read(&packages)?)];
+        guest.tools = vec![bench.program.clone(), file("packages.tar", 0o644, read(&packages)?)];
         guest.tools.push(file("functions", 0o644, SCRIPT.as_bytes().to_vec()));
         guest.tools.extend(keys.into_iter().map(|(name, content)| file(name, 0o600, content)));
         let package = write(&folder, "kernel.tar", &package::kernel(&CASES[0])?)?;

@@ -1,4 +1,4 @@
-//! `cargo xtask deploy cut`: the link of a deployment over ssh cut at random points, and the machine restarted each time. What it boots
+//! `cargo trials deploy cut`: the link of a deployment over ssh cut at random points, and the machine restarted each time. What it boots
 //! then, and whether it answers, is looked at; at the end a deployment has to go through, be committed, and leave no byte behind.
 
 mod machine;
@@ -23,9 +23,13 @@ const LOOK: Duration = Duration::from_millis(100);
 const LIMIT: Duration = Duration::from_secs(1800);
 
 /// What is asked for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, clap::Args)]
 pub struct Wish {
+    /// Number of cuts of cut
+    #[arg(long, value_name = "N", default_value_t = 20)]
     pub cuts: usize,
+    /// Seed of the points at which cut cuts
+    #[arg(long, value_name = "S", default_value_t = 1)]
     pub seed: u64,
 }
 
@@ -115,7 +119,7 @@ impl Series<'_> {
         let share = match cut.at {
             At::Sending(share) => {
                 let package = machine.package.metadata().map_err(|e| e.to_string())?.len();
-                let bytes = self.bench.program.len() as u64 + package;
+                let bytes = self.bench.program.content.len() as u64 + package;
                 return Ok(Point::Byte((bytes as f64 * share) as u64));
             }
             At::Installing(share) => share,
@@ -144,7 +148,7 @@ fn controller(bench: &Bench, machine: &Machine, port: u16) -> Result<Child, Stri
     command.args(["kernel", "deploy"]).arg(&machine.package).args(["--limit", "300s"]);
     command.arg("--target").arg(format!("ssh://root@127.0.0.1:{port}")).arg("--ssh-config").arg(&machine.config);
     command.process_group(0).stdin(Stdio::null()).stdout(log).stderr(other);
-    command.spawn().map_err(|e| format!("{}: {e}", bench.path))
+    command.spawn().map_err(|e| format!("{}: {e}", bench.path.display()))
 }
 
 /// Waits for its end.

@@ -1,0 +1,20 @@
+//! The cases of a trial: each is tried, timed, and its outcome printed.
+
+use std::time::Instant;
+
+/// The figures of a case, or `None` where it failed, which is printed with the reason.
+pub fn tried(name: &str, try_it: impl FnOnce() -> Result<String, String>) -> Option<String> {
+    let begun = Instant::now();
+    let result = try_it();
+    let seconds = begun.elapsed().as_secs_f64();
+    match result {
+        Ok(figures) => {
+            println!("ok      {name:14} {seconds:6.1} s  {figures}");
+            Some(figures)
+        }
+        Err(why) => {
+            println!("FAILED  {name:14} {seconds:6.1} s  {why}");
+            None
+        }
+    }
+}

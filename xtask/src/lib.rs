@@ -1,0 +1,112 @@
+//! `cargo xtask`: builds, packages and releases, JSON Schemas, the live tests, documents given to the programs that take them.
+//!
+//! It is a library, too, so that the trials (qa/trials) find folders and programs as it does.
+
+#![forbid(unsafe_code)]
+
+mod consumers;
+mod cross;
+mod live;
+mod pack;
+#[cfg(feature = "reference-checks")]
+mod schemas;
+
+use clap::{Parser, Subcommand};
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Build, package and check punctual
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", disable_help_subcommand = true)]
+pub struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    Cross(cross::Options),
+    /// Check that the release binary is not larger than docs/cross.md allows
+    Size {
+        /// Binary to check; by default the one that was built last with the profile `dist`
+        file: Option<PathBuf>,
+    },
+    /// Build the Debian package of a target into dist/ (docs/packages.md)
+    Deb {
+        /// Target to build for
+        #[arg(value_parser = cross::names())]
+        target: String,
+    },
+    /// Install a package in a fresh Debian, measure with it, purge it, and check that nothing is left; as root
+    DebCheck {
+        /// Target whose package is checked
+        #[arg(value_parser = cross::names())]
+        target: String,
+    },
+    /// Build programs, packages, archives, bills of materials (CycloneDX) and SHA256SUMS into dist/
+    Release {
+        /// Target to build for
+        #[arg(value_parser = cross::names(), default_value = "all")]
+        target: String,
+    },
+    /// Write the JSON Schemas of the program's own formats, made from its types, into docs/schemas
+    Schemas,
+    Consumers(consumers::Options),
+    Live(live::Options),
+}
+
+impl Arguments {
+    /// Does what was asked for.
+    ///
+    /// # Errors
+    /// What failed, as text for people.
+    pub fn run(self) -> Result<(), String> {
+        match self.task {
+            Task::Cross(options) => cross::run(&options),
+            Task::Size { file } => pack::size(file),
+            Task::Deb { target } => pack::deb(&target),
+            Task::DebCheck { target } => pack::check(&target),
+            Task::Release { target } => pack::release(&target),
+            #[cfg(feature = "reference-checks")]
+            Task::Schemas => schemas::run(&[]),
+            #[cfg(not(feature = "reference-checks"))]
+            Task::Schemas => Err("this needs a feature: cargo run -p xtask --features reference-checks schemas".into()),
+            Task::Consumers(options) => consumers::run(&options),
+            Task::Live(options) => live::run(&options),
+        }
+    }
+}
+
+/// Prints an error, if there is one.
+pub fn exit_code(result: Result<(), String>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The folder of the workspace.
+pub fn root() -> &'static Path {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.parent().unwrap_or(own)
+}
+
+/// Where cargo puts what it builds.
+pub fn target_dir() -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+/// `punctual` of the release build.
+pub fn punctual() -> PathBuf {
+    target_dir().join("release/punctual")
+}
+
+/// Where other tools are that are not installed in the system.
+pub fn tools_dir() -> PathBuf {
+    let home = env::var_os("HOME").map_or_else(|| PathBuf::from("."), PathBuf::from);
+    home.join(".cache/punctual/consumers")
+}
