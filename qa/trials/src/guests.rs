@@ -3,7 +3,7 @@
 use punctual_units::{Priority, Scheduling};
 use punctual_vm::{Arch, Cache, DiskBoot, DiskRun, FileIn, Guest, Kernel, KernelSpec, VmError, boot};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
@@ -96,6 +96,14 @@ fn emulator() -> Option<i32> {
         let (name, rest) = stat.rsplit_once(')').unwrap_or_default();
         name.contains("(qemu-system-") && rest.split_whitespace().nth(1) == Some(own.as_str())
     })
+}
+
+/// The folders in a folder of results, by name.
+pub fn folders(path: &Path) -> Result<Vec<PathBuf>, String> {
+    let entries = fs::read_dir(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let mut all: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+    all.sort();
+    Ok(all)
 }
 
 /// The last part of a path.

@@ -5,7 +5,7 @@
 //! spinning thread does not tell interrupts that took time from it: so much less than its log says it may have. Where the
 //! log gives bounds for a burst's ends, the share must be within them, by the same 5 points.
 
-use crate::guests::name_of;
+use crate::guests::{folders, name_of};
 use punctual_explain::{Cause, Confidence, Explanation, Facts, Options, Victim, Victims, explain};
 use punctual_plant::{Burst, Late, Surroundings, Watched};
 use punctual_units::Policy;
@@ -62,13 +62,6 @@ pub fn folder(out: &Path, bare: bool) -> Result<Vec<Row>, String> {
         }
     }
     Ok(rows)
-}
-
-fn folders(path: &Path) -> Result<Vec<std::path::PathBuf>, String> {
-    let entries = fs::read_dir(path).map_err(|e| format!("{}: {e}", path.display()))?;
-    let mut all: Vec<_> = entries.flatten().map(|e| e.path()).filter(|p| p.is_dir()).collect();
-    all.sort();
-    Ok(all)
 }
 
 fn plant_row(plant: &Path, mut row: Row, bare: bool) -> Result<Row, String> {

@@ -4,8 +4,9 @@
 mod guest;
 mod score;
 
+use crate::guests;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 /// The same words for both. The spikes carry the time at which each delay was found; both hold /dev/cpu_dma_latency at 0.
@@ -47,7 +48,7 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
             here(wanted)?;
         }
     }
-    for folder in folders(wanted.score.as_ref().unwrap_or(&wanted.out))? {
+    for folder in guests::folders(wanted.score.as_ref().unwrap_or(&wanted.out))? {
         print!("{}", score::table(&folder)?);
     }
     Ok(())
@@ -88,12 +89,4 @@ fn plant() -> Result<PathBuf, String> {
 
 fn punctual() -> Result<PathBuf, String> {
     crate::built::program("release/punctual", "cargo build --release")
-}
-
-/// The folders with results: one a kernel.
-fn folders(out: &Path) -> Result<Vec<PathBuf>, String> {
-    let entries = fs::read_dir(out).map_err(|e| format!("{}: {e}", out.display()))?;
-    let mut folders: Vec<PathBuf> = entries.flatten().map(|e| e.path()).filter(|path| path.is_dir()).collect();
-    folders.sort();
-    Ok(folders)
 }
