@@ -37,7 +37,6 @@ mod history;
 mod import;
 mod kernel;
 mod lab;
-mod live;
 mod manual;
 mod new_file;
 mod progress;

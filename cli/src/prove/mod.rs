@@ -1,11 +1,13 @@
 //! `prove` and `measure`.
 
+mod live;
+
 use crate::args::{EventsArg, MeasureArgs, RunArgs, WhenArg};
 use crate::document;
 use crate::exit;
-use crate::live::Live;
 use crate::progress;
 use crate::terminal;
+use live::Live;
 use punctual_live::Unfit;
 use punctual_model::Claim;
 use punctual_proof::{self as proof, Done, Observer, Options, ProofError, Trace, Via, When};
