@@ -1,8 +1,8 @@
 //! Commands that only read what others wrote give up everything else first, by landlock(7).
 
-use crate::args::ImportArgs;
 use crate::compare::args::CompareArgs;
 use crate::explain::args::ExplainArgs;
+use crate::import::args::ImportArgs;
 use crate::report::args::ReportArgs;
 use landlock::{
     ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError,

@@ -93,7 +93,7 @@ fn main() -> ExitCode {
         args::Command::Snapshot(options) => audit::snapshot(&options),
         args::Command::Measure(options) => prove::measure(&options, started),
         args::Command::Watch(options) => watch::watch(&options, started),
-        args::Command::Cyclictest { words } => cyclictest::cyclictest(&words),
+        args::Command::Cyclictest(options) => cyclictest::cyclictest(&options),
         args::Command::Selftest(options) => selftest::selftest(&options),
         args::Command::Report(options) => confined(Some(Needs::report(&options)), || report::report(&options)),
         args::Command::Import(options) => confined(Some(Needs::import(&options)), || import::import(&options)),

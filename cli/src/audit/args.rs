@@ -1,5 +1,7 @@
 //! Options of `audit` and `snapshot`.
 
+use crate::args::common::OutputArgs;
+use crate::fix::args::FixArgs;
 use clap::{Args, ValueEnum};
 use punctual_units::{CpuList, Nanos, Priority};
 use std::path::PathBuf;
@@ -57,9 +59,9 @@ pub struct AuditArgs {
     #[arg(short, long, value_enum, default_value_t = AuditFormat::Text)]
     pub format: AuditFormat,
     #[command(flatten, next_help_heading = "Mending")]
-    pub fix: crate::fix::args::FixArgs,
+    pub fix: FixArgs,
     #[command(flatten)]
-    pub output: crate::args::OutputArgs,
+    pub output: OutputArgs,
 }
 
 /// What `audit` writes.
@@ -87,5 +89,5 @@ pub struct SnapshotArgs {
     /// The new file (tar)
     pub file: PathBuf,
     #[command(flatten)]
-    pub output: crate::args::OutputArgs,
+    pub output: OutputArgs,
 }

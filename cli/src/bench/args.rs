@@ -1,6 +1,6 @@
 //! The options of `bench`.
 
-use crate::args::OutputArgs;
+use crate::args::common::OutputArgs;
 use clap::{Args, Subcommand, ValueEnum};
 use punctual_model::NqueensMode;
 use punctual_units::{CpuId, Nanos};

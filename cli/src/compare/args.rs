@@ -1,6 +1,6 @@
 //! Options of `compare`.
 
-use crate::args::{OutputArgs, ToldArgs};
+use crate::args::common::{OutputArgs, ToldArgs};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 

@@ -1,15 +1,17 @@
 //! `cyclictest`: in place of rt-tests' program, with its exit codes.
 
+pub mod args;
+
+use args::CyclictestArgs;
 use punctual_cyclictest::RunError;
-use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// What cyclictest ends with where it cannot run.
 const REFUSED: u8 = 1;
 
 /// `punctual cyclictest WORDS`.
-pub fn cyclictest(words: &[OsString]) -> ExitCode {
-    match punctual_cyclictest::run(words) {
+pub fn cyclictest(args: &CyclictestArgs) -> ExitCode {
+    match punctual_cyclictest::run(&args.words) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             eprintln!("punctual cyclictest: {error}");

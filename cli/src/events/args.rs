@@ -1,6 +1,6 @@
 //! The options of `events`.
 
-use crate::args::OutputArgs;
+use crate::args::common::OutputArgs;
 use clap::{Args, ValueEnum};
 use punctual_events::{Faults, GpioWire, Test};
 use punctual_loads::LoadSpec;

@@ -1,6 +1,7 @@
 //! Options of `explain`.
 
-use crate::args::{OutputArgs, RunArgs};
+use crate::args::common::OutputArgs;
+use crate::prove::args::RunArgs;
 use clap::Args;
 use punctual_units::Nanos;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! `explain --hardware`: hardware, hypervisor and Linux told apart.
 
 use super::args::ExplainArgs;
-use crate::args::WhenArg;
+use crate::args::common::WhenArg;
 use crate::{document, exit, terminal};
 use punctual_model::{ExplainedGap, GapCpu, GapFinding, Hardware, SpanKind};
 use punctual_proof::{self as proof, HardwareOptions, Looked, ProofError};

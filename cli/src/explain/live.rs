@@ -2,7 +2,7 @@
 
 use super::args::ExplainArgs;
 use super::{Found, run};
-use crate::args::WhenArg;
+use crate::args::common::WhenArg;
 use crate::{exit, progress, prove, terminal};
 use punctual_explain::Victims;
 use punctual_proof::{self as proof, LiveOptions, ProofError, When};

@@ -1,5 +1,6 @@
 //! Options of `audit --fix` and of `undo`.
 
+use crate::args::common::OutputArgs;
 use clap::Args;
 use punctual_units::Nanos;
 
@@ -57,5 +58,5 @@ pub struct UndoArgs {
     #[arg(long, conflicts_with = "ids")]
     pub keep: bool,
     #[command(flatten)]
-    pub output: crate::args::OutputArgs,
+    pub output: OutputArgs,
 }

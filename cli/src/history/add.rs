@@ -2,7 +2,7 @@
 
 use super::args::AddArgs;
 use super::{Refused, finish, open, refused, summarised};
-use crate::args::OutputArgs;
+use crate::args::common::OutputArgs;
 use crate::exit;
 use punctual_history::{Added, Store, is_run, runs_below, summary};
 use punctual_proof::Done;

@@ -1,7 +1,7 @@
 //! The words after `history`.
 
 use super::date::since;
-use crate::args::{OutputArgs, ToldArgs};
+use crate::args::common::{OutputArgs, ToldArgs};
 use clap::{Args, Subcommand};
 use punctual_model::history::Figure;
 use std::path::PathBuf;

@@ -2,7 +2,7 @@
 
 use super::args::{BaselineCommand, RemoveArgs};
 use super::{Refused, finish, look, open, refused};
-use crate::args::OutputArgs;
+use crate::args::common::OutputArgs;
 use crate::exit;
 use serde_json::{Value, json};
 use std::path::PathBuf;

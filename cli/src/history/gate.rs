@@ -2,7 +2,7 @@
 
 use super::args::{GateArgs, JudgedArgs, QueryArgs};
 use super::{Refused, finish, look, refused, summarised};
-use crate::args::{OutputArgs, ToldArgs};
+use crate::args::common::{OutputArgs, ToldArgs};
 use crate::{exit, terminal};
 use punctual_history::{ALPHA, GateOptions, Store};
 use punctual_model::history::{GateOutcome, RunSummary};

@@ -9,7 +9,7 @@ mod query;
 
 pub use add::after;
 
-use crate::args::{OutputArgs, ToldArgs};
+use crate::args::common::{OutputArgs, ToldArgs};
 use crate::{document, exit, import, terminal};
 use args::{HistoryArgs, HistoryCommand};
 use punctual_history::{Error, Store, summary};

@@ -1,7 +1,10 @@
 //! `import`: other tools' files into a run directory.
 
-use crate::args::{ImportArgs, ImportFormat, ToldArgs, UnitArg};
+pub mod args;
+
+use crate::args::common::{ImportFormat, ToldArgs, UnitArg};
 use crate::{document, exit, terminal};
+use args::ImportArgs;
 use punctual_import::{Format, Options, Unit};
 use punctual_model::{Claim, Recording};
 use punctual_report::words;

@@ -1,6 +1,6 @@
 //! `kernel build`.
 
-use super::building::BuildArgs;
+use super::args::building::BuildArgs;
 use super::{Result, of_kbuild, shown, source, teller, text_file, usage};
 use punctual_kbuild::build::{Built, Heat, Job, Progress, usual_target};
 use punctual_kbuild::fetch::read_manifest;

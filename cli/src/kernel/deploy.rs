@@ -1,6 +1,6 @@
 //! `kernel deploy`, `verify`, `commit`, `rollback`, `status` on this machine.
 
-use super::deploy_args::{CommitArgs, DeployArgs, OnArgs, VerifyArgs};
+use super::args::deploying::{CommitArgs, DeployArgs, OnArgs, VerifyArgs};
 use super::{Result, remote, shown};
 use crate::exit;
 use punctual_deploy::{self as deploying, Back, Check, DeployError, Site, Status, Wish, worst};

@@ -7,8 +7,8 @@ mod common;
 #[path = "../../../crates/linux/deploy/tests/it/machines/mod.rs"]
 mod machines;
 
+use super::args::deploying::{CommitArgs, DeployArgs, VerifyArgs};
 use super::deploy::{committed, deployed, rolled_back, told, verified};
-use super::deploy_args::{CommitArgs, DeployArgs, VerifyArgs};
 use super::{Result, documented};
 use crate::schema;
 use clap::{Args, FromArgMatches};

@@ -1,6 +1,6 @@
 //! `kernel fetch`.
 
-use super::building::FetchArgs;
+use super::args::building::FetchArgs;
 use super::{Result, of_kbuild, shown, teller, usage};
 use crate::exit;
 use punctual_kbuild::fetch::{Origin, Patch, Request, SourceManifest};

@@ -2,10 +2,8 @@
 
 pub mod args;
 mod build;
-mod building;
 mod configure;
 mod deploy;
-pub mod deploy_args;
 #[cfg(test)]
 mod deploy_documents;
 mod fetch;
@@ -77,7 +75,7 @@ fn source(folder: &Path) -> std::result::Result<PathBuf, (u8, String)> {
 }
 
 /// Lines that say what is being done, beside the result: on standard error.
-fn teller(output: crate::args::OutputArgs) -> impl FnMut(&str) {
+fn teller(output: crate::args::common::OutputArgs) -> impl FnMut(&str) {
     move |line| {
         if !output.quiet {
             eprintln!("{}", terminal::harmless(line));
@@ -85,7 +83,7 @@ fn teller(output: crate::args::OutputArgs) -> impl FnMut(&str) {
     }
 }
 
-fn shown(command: &str, output: crate::args::OutputArgs, result: Result) -> ExitCode {
+fn shown(command: &str, output: crate::args::common::OutputArgs, result: Result) -> ExitCode {
     let (code, document) = documented(command, &result);
     if let Err((_, message)) = &result {
         eprintln!("punctual: {message}");

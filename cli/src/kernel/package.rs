@@ -1,6 +1,6 @@
 //! `kernel package`.
 
-use super::building::PackageArgs;
+use super::args::building::PackageArgs;
 use super::{Result, of_kbuild, shown, teller, usage};
 use crate::exit;
 use punctual_kbuild::KbuildError;

@@ -1,8 +1,8 @@
 //! The same on another machine: this program is brought there and does it.
 
+use super::args::deploying::DeployArgs;
 use super::deploy::failed;
-use super::deploy_args::{DeployArgs, TargetArgs};
-use crate::args::OutputArgs;
+use crate::args::common::{OutputArgs, TargetArgs};
 use crate::{document, exit, terminal};
 use punctual_deploy::{DeployError, Ended, Job, Link, Remote, Target, fetch, upload};
 use std::path::{Path, PathBuf};

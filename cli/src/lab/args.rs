@@ -1,6 +1,6 @@
 //! Arguments of `punctual lab`.
 
-use crate::args::OutputArgs;
+use crate::args::common::OutputArgs;
 use clap::{Args, Subcommand};
 use punctual_model::Claim;
 use punctual_units::{Nanos, Priority};

@@ -1,30 +1,16 @@
 //! `completions` and `man`: what a package brings beside the binary, made from the command line's own definition.
 
+pub mod args;
+
 use crate::args::Arguments;
 use crate::{exit, new_file};
-use clap::{Args, Command, CommandFactory};
-use clap_complete::Shell;
+use args::{CompletionsArgs, ManArgs};
+use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 use std::fs;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
-
-/// Options of `completions`.
-#[derive(Args, Debug)]
-pub struct CompletionsArgs {
-    /// The shell
-    #[arg(value_enum, value_name = "SHELL")]
-    pub shell: Shell,
-}
-
-/// Options of `man`.
-#[derive(Args, Debug)]
-pub struct ManArgs {
-    /// The folder, made where it is missing; pages that are in it already are not replaced
-    #[arg(value_name = "DIR")]
-    pub folder: PathBuf,
-}
 
 /// `punctual completions SHELL`: the script on standard output.
 pub fn completions(args: &CompletionsArgs) -> ExitCode {

@@ -1,12 +1,14 @@
 //! `prove` and `measure`.
 
+pub mod args;
 mod live;
 
-use crate::args::{EventsArg, MeasureArgs, RunArgs, WhenArg};
+use crate::args::common::EventsArg;
 use crate::document;
 use crate::exit;
 use crate::progress;
 use crate::terminal;
+use args::{MeasureArgs, RunArgs};
 use live::Live;
 use punctual_live::Unfit;
 use punctual_model::Claim;
@@ -189,11 +191,7 @@ pub fn options(args: &RunArgs, started: Nanos) -> Options {
         scratch: args.scratch.clone(),
         write_cap: args.write_cap.saturating_mul(1 << 20),
         trace: Trace {
-            when: match args.trace {
-                Some(WhenArg::Auto) => When::Auto,
-                Some(WhenArg::Always) => When::Always,
-                Some(WhenArg::Never) | None => When::Never,
-            },
+            when: args.trace.map_or(When::Never, When::from),
             full: args.trace_events == EventsArg::Full,
             buffer_kb: args.trace_buffer,
         },

@@ -1,6 +1,6 @@
 //! Options of `report`.
 
-use crate::args::ToldArgs;
+use crate::args::common::ToldArgs;
 use clap::{Args, ValueEnum};
 use punctual_model::Claim;
 use std::path::PathBuf;

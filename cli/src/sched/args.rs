@@ -1,6 +1,6 @@
 //! The options of `sched`.
 
-use crate::args::OutputArgs;
+use crate::args::common::OutputArgs;
 use clap::Args;
 use punctual_units::Nanos;
 use std::path::PathBuf;

@@ -1,7 +1,9 @@
 //! `selftest`: does this program find what is planted?
 
-use crate::args::SelftestArgs;
+pub mod args;
+
 use crate::{document, exit, terminal};
+use args::SelftestArgs;
 use punctual_selftest::Tested;
 use std::process::ExitCode;
 

@@ -1,32 +1,13 @@
 //! `serve`: the other end of the network load and of `bench network`.
 
+pub mod args;
+
 use crate::exit;
-use clap::Args;
+use args::ServeArgs;
 use punctual_loads::{ServeEvent, Server, Store, StoreLimits};
 use punctual_uapi::{self as uapi, Sig, SignalSet, Waited};
-use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use std::net::SocketAddr;
 use std::process::ExitCode;
-
-/// Options of `serve`.
-#[derive(Args, Debug)]
-pub struct ServeArgs {
-    /// Address to answer on
-    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0")]
-    pub bind: IpAddr,
-    /// Port, TCP and UDP
-    #[arg(long, default_value_t = punctual_loads::DEFAULT_PORT)]
-    pub port: u16,
-    /// Also store images of `bench network` in this folder, under names made up here: anybody who reaches the port can send them
-    #[arg(long, value_name = "DIR")]
-    pub store: Option<PathBuf>,
-    /// MiB of one image at most
-    #[arg(long, value_name = "MIB", default_value_t = 64, requires = "store", value_parser = clap::value_parser!(u64).range(1..=1024))]
-    pub largest: u64,
-    /// MiB of all images kept; the oldest of this server are removed
-    #[arg(long, value_name = "MIB", default_value_t = 256, requires = "store", value_parser = clap::value_parser!(u64).range(1..=1_048_576))]
-    pub keep: u64,
-}
 
 /// `punctual serve`: answers until a signal ends it; that is its ordinary end.
 pub fn serve(args: &ServeArgs) -> ExitCode {

@@ -1,5 +1,6 @@
 //! Options of `tune`.
 
+use crate::args::common::OutputArgs;
 use clap::Args;
 use punctual_model::Claim;
 use punctual_tuning::Objective;
@@ -71,5 +72,5 @@ pub struct TuneArgs {
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     #[command(flatten)]
-    pub output: crate::args::OutputArgs,
+    pub output: OutputArgs,
 }

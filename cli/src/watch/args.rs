@@ -1,6 +1,6 @@
 //! Options of `watch`.
 
-use crate::args::{AlignmentArg, EventsArg, OutputArgs, WhenArg};
+use crate::args::common::{AlignmentArg, EventsArg, OutputArgs, WhenArg};
 use clap::Args;
 use punctual_units::{CpuList, Nanos, Policy, Priority};
 use punctual_watch::Keep;

@@ -2,11 +2,11 @@
 
 pub mod args;
 
-use crate::args::{EventsArg, WhenArg};
+use crate::args::common::EventsArg;
 use crate::{document, exit, terminal};
 use args::WatchArgs;
 use punctual_model::{WatchLine, Watched};
-use punctual_proof::{Trace, When, signals};
+use punctual_proof::{Trace, signals};
 use punctual_report as report;
 use punctual_units::Nanos;
 use punctual_watch::{Done, Options, WatchError};
@@ -43,11 +43,7 @@ fn options(args: &WatchArgs, started: Nanos) -> Options {
         block: args.block,
         keep: args.keep,
         trace: Trace {
-            when: match args.trace {
-                WhenArg::Auto => When::Auto,
-                WhenArg::Always => When::Always,
-                WhenArg::Never => When::Never,
-            },
+            when: args.trace.into(),
             full: args.trace_events == EventsArg::Full,
             buffer_kb: args.trace_buffer,
         },

@@ -1,9 +1,12 @@
 //! Arguments of `punctual kernel`.
 
-pub use super::building::{BuildArgs, FetchArgs, PackageArgs};
-use super::deploy_args::{CommitArgs, DeployArgs, OnArgs, VerifyArgs};
-use crate::args::OutputArgs;
+pub mod building;
+pub mod deploying;
+
+use crate::args::common::OutputArgs;
+use building::{BuildArgs, FetchArgs, PackageArgs};
 use clap::{Args, Subcommand};
+use deploying::{CommitArgs, DeployArgs, OnArgs, VerifyArgs};
 use punctual_kernel::{Arch, Patched, Release, Series, Tracer};
 use std::path::PathBuf;
 

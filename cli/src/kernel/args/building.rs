@@ -1,6 +1,6 @@
 //! Arguments of what fetches, builds and packages.
 
-use crate::args::OutputArgs;
+use crate::args::common::OutputArgs;
 use clap::Args;
 use punctual_kernel::{Release, Series};
 use std::path::PathBuf;

@@ -1,24 +1,9 @@
 //! Arguments of `punctual kernel deploy` and what follows it.
 
-use crate::args::OutputArgs;
+use crate::args::common::{OutputArgs, TargetArgs};
 use clap::Args;
-use punctual_deploy::Target;
 use punctual_units::Nanos;
 use std::path::PathBuf;
-
-/// Another machine.
-#[derive(Args, Clone, Debug, Default)]
-pub struct TargetArgs {
-    /// The machine, over OpenSSH with known host keys [default: this one]
-    #[arg(long, value_name = "ssh://USER@HOST")]
-    pub target: Option<Target>,
-    /// This program for the target's processor [default: the one that runs]
-    #[arg(long, value_name = "FILE", requires = "target")]
-    pub binary: Option<PathBuf>,
-    /// ssh's configuration in place of yours (ssh -F)
-    #[arg(long, value_name = "FILE", requires = "target")]
-    pub ssh_config: Option<PathBuf>,
-}
 
 /// Options of `kernel deploy`.
 #[derive(Args, Debug)]

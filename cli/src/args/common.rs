@@ -1,0 +1,131 @@
+//! Options and values that several commands take.
+
+use clap::{Args, ValueEnum};
+use punctual_deploy::Target;
+use punctual_model::Alignment;
+use punctual_proof::When;
+use punctual_units::Nanos;
+use std::path::PathBuf;
+
+/// Options of every command.
+#[derive(Args, Debug, Clone, Copy)]
+pub struct OutputArgs {
+    /// One JSON document on standard output, nothing else
+    #[arg(long)]
+    pub json: bool,
+    /// Nothing on standard output: the exit code tells
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Another machine.
+#[derive(Args, Clone, Debug, Default)]
+pub struct TargetArgs {
+    /// The machine, over OpenSSH with known host keys [default: this one]
+    #[arg(long, value_name = "ssh://USER@HOST")]
+    pub target: Option<Target>,
+    /// This program for the target's processor [default: the one that runs]
+    #[arg(long, value_name = "FILE", requires = "target")]
+    pub binary: Option<PathBuf>,
+    /// ssh's configuration in place of yours (ssh -F)
+    #[arg(long, value_name = "FILE", requires = "target")]
+    pub ssh_config: Option<PathBuf>,
+}
+
+/// How the threads' releases lie to each other.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum AlignmentArg {
+    /// All at the same instant
+    Aligned,
+    /// Evenly spread over one period
+    Staggered,
+}
+
+impl From<AlignmentArg> for Alignment {
+    fn from(a: AlignmentArg) -> Alignment {
+        match a {
+            AlignmentArg::Aligned => Alignment::Aligned,
+            AlignmentArg::Staggered => Alignment::Staggered,
+        }
+    }
+}
+
+/// Whether late wakeups are traced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum WhenArg {
+    /// If this machine lets us; else the report says why not
+    Auto,
+    /// Refuse to measure without
+    Always,
+    /// Not at all
+    Never,
+}
+
+impl From<WhenArg> for When {
+    fn from(when: WhenArg) -> When {
+        match when {
+            WhenArg::Auto => When::Auto,
+            WhenArg::Always => When::Always,
+            WhenArg::Never => When::Never,
+        }
+    }
+}
+
+/// Which events are recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum EventsArg {
+    /// What a delay can be followed with
+    Minimal,
+    /// Idle states, interrupts between CPUs and CPU time as well
+    Full,
+}
+
+/// What a file of another tool is read as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ImportFormat {
+    /// Text of cyclictest, or live rows of cyclicdeadline or jitterdebugger
+    Cyclictest,
+    /// JSON of cyclictest, cyclicdeadline, oslat or jitterdebugger
+    Json,
+    /// A histogram as CSV, a bin a row
+    Csv,
+    /// Text of rtla timerlat, osnoise or hwnoise
+    Rtla,
+    /// samples.raw
+    JitterdebuggerRaw,
+    /// The N-queens benchmark's CSV
+    Nqueens,
+}
+
+/// Units that a file may leave out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum UnitArg {
+    /// Microseconds
+    Us,
+    /// Nanoseconds
+    Ns,
+}
+
+/// What the user knows of a file that does not tell it.
+#[derive(Args, Debug, Clone, Copy)]
+pub struct ToldArgs {
+    /// Read it as this, whatever it looks like
+    #[arg(long = "input-format", visible_alias = "from", value_enum, value_name = "FORMAT")]
+    pub input_format: Option<ImportFormat>,
+    /// Unit of its values [default: as it tells, else us, and said]
+    #[arg(long, value_enum)]
+    pub unit: Option<UnitArg>,
+    /// Period of its threads, where it does not tell: then it is known how many periods can have been skipped
+    #[arg(long, value_name = "TIME")]
+    pub period: Option<Nanos>,
+    /// Board it was measured on, for example raspberry-pi-4b: its report then has what was published of that board
+    #[arg(long, value_name = "BOARD", value_parser = known_board)]
+    pub board: Option<&'static punctual_references::Board>,
+}
+
+fn known_board(named: &str) -> Result<&'static punctual_references::Board, String> {
+    punctual_references::board(named).ok_or_else(|| {
+        let keys: Vec<&str> = punctual_references::boards().iter().map(|b| b.key.as_str()).collect();
+        format!("no published figures of it are bundled; there are some of {}", keys.join(", "))
+    })
+}

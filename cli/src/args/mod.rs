@@ -1,0 +1,119 @@
+//! The command line: every command, with its options from `<command>/args.rs`.
+
+pub mod common;
+
+use crate::audit::args::{AuditArgs, SnapshotArgs};
+use crate::bench::args::BenchCommand;
+use crate::compare::args::CompareArgs;
+use crate::cyclictest::args::CyclictestArgs;
+use crate::events::args::EventsArgs;
+use crate::explain::args::ExplainArgs;
+use crate::fix::args::UndoArgs;
+#[cfg(feature = "history")]
+use crate::history::args::HistoryArgs;
+use crate::import::args::ImportArgs;
+use crate::kernel::args::KernelCommand;
+use crate::lab::args::LabCommand;
+use crate::manual::args::{CompletionsArgs, ManArgs};
+use crate::prove::args::MeasureArgs;
+use crate::report::args::ReportArgs;
+use crate::sched::args::SchedArgs;
+use crate::selftest::args::SelftestArgs;
+use crate::serve::args::ServeArgs;
+use crate::tune::args::TuneArgs;
+use crate::watch::args::WatchArgs;
+use clap::{Parser, Subcommand};
+use std::ffi::OsStr;
+
+/// Will it be on time, and if not, what is in the way?
+#[derive(Parser, Debug)]
+#[command(name = "punctual", version, about, max_term_width = 100)]
+#[command(after_help = "Exit codes: 0 pass, 1 a claim fails, 2 wrong usage, 3 inconclusive, 4 the environment \
+                        refused, 128+n ended by signal n.")]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Audit the machine, measure it idle and under each load, judge the claims, write a report
+    Prove(MeasureArgs),
+    /// Check everything that keeps a machine from being on time: this one, a tree of files, or a snapshot
+    Audit(AuditArgs),
+    /// Try which of the audit's fixes help on this machine, each measured with and without it; keep those that do
+    Tune(TuneArgs),
+    /// Put back what `audit --fix` and `tune` changed, byte for byte: all of it, or that of some rules
+    Undo(UndoArgs),
+    /// Put what an audit reads into a file, without what identifies the machine
+    Snapshot(SnapshotArgs),
+    /// Measure wakeup latency under named loads into a run directory
+    Measure(MeasureArgs),
+    /// Watch a machine for weeks at less than 1 % of its CPU time: run directories of six hours, maxima of 5 minutes, every new maximum explained
+    Watch(WatchArgs),
+    /// As cyclictest: its options, its outputs; `punctual cyclictest --help` lists them
+    #[command(disable_help_flag = true)]
+    Cyclictest(CyclictestArgs),
+    /// Plant known delays beside the measuring engine and require that it finds each (2 s, as root)
+    Selftest(SelftestArgs),
+    /// The portable event suite: periodic and interrupt-driven events, their timing and their number, none of which may be lost
+    Events(EventsArgs),
+    /// Scheduling experiments: threads with policies, priorities and CPUs, when each ends, predicted beside measured
+    Sched(SchedArgs),
+    /// What a kernel costs: N-queens, network, memory, disk, switching; repeated, with temperature and frequency, for `compare`
+    #[command(subcommand)]
+    Bench(BenchCommand),
+    /// Read other tools' results into a run directory: cyclictest, rtla, jitterdebugger, oslat, CSV
+    Import(ImportArgs),
+    /// Show a run directory again, or another tool's file: as a page, text, JSON, CSV, or in the formats that labs and dashboards collect
+    Report(ReportArgs),
+    /// Say what delayed the latest wakeups of a trace (trace.dat, the kernel's own text, pasted lines)
+    Explain(ExplainArgs),
+    /// Put two or more runs, kernels or other tools' files beside each other: what differs, and how sure that is
+    Compare(CompareArgs),
+    /// Runs by machine, kernel and settings: trends, shifts, and whether a run is worse than its baseline
+    #[cfg(feature = "history")]
+    History(HistoryArgs),
+    /// Answer the network load of another machine
+    Serve(ServeArgs),
+    /// Boot kernels in QEMU: run scripts in them, prove and compare them in virtual time, without a board
+    #[command(subcommand)]
+    Lab(LabCommand),
+    /// Real-time kernels: which one this board needs and the cheapest way to it, checks before a build, patches, configurations
+    #[command(subcommand)]
+    Kernel(KernelCommand),
+    /// Print what completes its commands and options in a shell
+    Completions(CompletionsArgs),
+    /// Write its manual pages into a folder, one for each command
+    Man(ManArgs),
+}
+
+/// The measuring commands alone: building the whole tree of commands would delay the first sample.
+#[derive(Parser, Debug)]
+#[command(no_binary_name = true, disable_help_flag = true)]
+pub struct Measuring {
+    #[command(flatten)]
+    pub options: MeasureArgs,
+}
+
+impl Arguments {
+    /// The arguments of this process.
+    ///
+    /// # Errors
+    /// They are wrong, or ask for help.
+    pub fn of_process() -> Result<Arguments, clap::Error> {
+        let mut words = std::env::args_os().skip(1);
+        let command: Option<fn(MeasureArgs) -> Command> = match words.next().as_deref().and_then(OsStr::to_str) {
+            Some("prove") => Some(Command::Prove),
+            Some("measure") => Some(Command::Measure),
+            _ => None,
+        };
+        match command.map(|command| (command, Measuring::try_parse_from(words))) {
+            Some((command, Ok(measuring))) => Ok(Arguments { command: command(measuring.options) }),
+            // What is wrong is said by the whole parser.
+            _ => Arguments::try_parse(),
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Options of `cyclictest`.
+
+use clap::Args;
+use std::ffi::OsString;
+
+/// What `punctual_cyclictest` parses.
+#[derive(Args, Debug)]
+pub struct CyclictestArgs {
+    /// cyclictest's options
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
+    pub words: Vec<OsString>,
+}

@@ -1,0 +1,14 @@
+//! Options of `selftest`.
+
+use crate::args::common::OutputArgs;
+use clap::Args;
+
+/// Options of `selftest`.
+#[derive(Args, Debug)]
+pub struct SelftestArgs {
+    /// The CPU to disturb and measure [default: the last one]
+    #[arg(long, value_name = "CPU")]
+    pub cpu: Option<u32>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
